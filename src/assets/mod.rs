@@ -1,0 +1,1 @@
+//! Embedded roles, prompts, scaffold files and message catalogs, and their look-up order.

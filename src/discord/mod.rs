@@ -1,0 +1,1 @@
+//! The Discord link: gateway, REST, personas, cards, ingress and delivery.

@@ -1,0 +1,1 @@
+//! Worktrees, ownership by content, commits, checks at a commit, and the merge to the branch.

@@ -1,0 +1,18 @@
+//! `teams`: a software team that lives in a Discord server.
+//!
+//! One folder is one room; what a room may use is fixed in `tests/it/tidy.rs`. The way of a message is
+//! discord → engine → store → relay → agents → git → discord; `service` composes it.
+
+pub mod agents;
+pub mod assets;
+pub mod cli;
+pub mod discord;
+pub mod domain;
+pub mod engine;
+pub mod git;
+pub mod local_guild;
+pub mod platform;
+pub mod relay;
+pub mod service;
+pub mod store;
+pub mod workspace;

@@ -1,0 +1,1 @@
+//! A Discord-protocol server on loopback, with a web page.

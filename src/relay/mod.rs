@@ -1,0 +1,1 @@
+//! The file queue between roles, its watcher, and the transport trait.

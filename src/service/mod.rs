@@ -1,0 +1,1 @@
+//! The composition: event loop, effect executor, role workers, sockets.

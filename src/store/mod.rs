@@ -1,0 +1,1 @@
+//! The journal, the records it makes durable, and the lock of the workspace.

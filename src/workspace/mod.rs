@@ -1,0 +1,1 @@
+//! The workspace folder: configuration, scaffold and generated documents.
