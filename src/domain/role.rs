@@ -4,8 +4,19 @@ use serde::{Deserialize, Serialize};
 
 /// A member of the team. The first seven are public, in the order in which people see them; the last
 /// three work inside the orchestrator's process and have no channel presence of their own.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[derive(schemars::JsonSchema)]
+#[derive(
+    Debug,
+    Clone,
+    Copy,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    Serialize,
+    Deserialize,
+    schemars::JsonSchema,
+)]
 #[serde(rename_all = "snake_case")]
 pub enum Role {
     /// Takes in requests, answers or hands on, applies reports.

@@ -1,0 +1,238 @@
+//! Files: thin wrappers that put the path into every error, and the durable write.
+
+#![expect(
+    clippy::disallowed_methods,
+    reason = "this is the room that owns files"
+)]
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+
+/// A file operation that failed, with the path it was about.
+#[derive(Debug, thiserror::Error)]
+#[error("cannot {action} {}: {source}", path.display())]
+pub struct FileError {
+    /// What was tried, as a verb: `read`, `write`, `rename`.
+    pub action: &'static str,
+    /// The path it was tried on.
+    pub path: PathBuf,
+    /// The reason the system gave.
+    #[source]
+    pub source: io::Error,
+}
+
+impl FileError {
+    /// Whether the file or folder was not there.
+    #[must_use]
+    pub fn is_missing(&self) -> bool {
+        self.source.kind() == io::ErrorKind::NotFound
+    }
+}
+
+/// The result of a file operation.
+pub type Result<T> = std::result::Result<T, FileError>;
+
+fn at<T>(action: &'static str, path: &Path, result: io::Result<T>) -> Result<T> {
+    result.map_err(|source| FileError {
+        action,
+        path: path.to_owned(),
+        source,
+    })
+}
+
+/// Reads a whole file.
+pub fn read(path: &Path) -> Result<Vec<u8>> {
+    at("read", path, fs::read(path))
+}
+
+/// Reads a whole file as UTF-8.
+pub fn read_text(path: &Path) -> Result<String> {
+    at("read", path, fs::read_to_string(path))
+}
+
+/// Reads a whole file as UTF-8; `None` where it does not exist.
+pub fn read_text_if_present(path: &Path) -> Result<Option<String>> {
+    match fs::read_to_string(path) {
+        Ok(text) => Ok(Some(text)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(source) => Err(FileError {
+            action: "read",
+            path: path.to_owned(),
+            source,
+        }),
+    }
+}
+
+/// Whether something exists at the path.
+#[must_use]
+pub fn exists(path: &Path) -> bool {
+    path.exists()
+}
+
+/// What stands at the path, links followed.
+pub fn metadata(path: &Path) -> Result<fs::Metadata> {
+    at("look at", path, fs::metadata(path))
+}
+
+/// What stands at the path, links not followed.
+pub fn symlink_metadata(path: &Path) -> Result<fs::Metadata> {
+    at("look at", path, fs::symlink_metadata(path))
+}
+
+/// The absolute path with links resolved.
+pub fn canonicalize(path: &Path) -> Result<PathBuf> {
+    at("resolve", path, fs::canonicalize(path))
+}
+
+/// Creates a folder and its parents.
+pub fn create_dir_all(path: &Path) -> Result<()> {
+    at("create", path, fs::create_dir_all(path))
+}
+
+/// The entries of a folder in name order; an absent folder is empty.
+pub fn list(path: &Path) -> Result<Vec<PathBuf>> {
+    let entries = match fs::read_dir(path) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(source) => {
+            return Err(FileError {
+                action: "list",
+                path: path.to_owned(),
+                source,
+            });
+        }
+    };
+    let mut found = Vec::new();
+    for entry in entries {
+        found.push(at("list", path, entry)?.path());
+    }
+    found.sort();
+    Ok(found)
+}
+
+/// Writes a file without any promise about a crash. For scratch and derived files.
+pub fn write(path: &Path, bytes: impl AsRef<[u8]>) -> Result<()> {
+    at("write", path, fs::write(path, bytes))
+}
+
+/// Writes a file that only its owner can read (mode 0600).
+pub fn write_private(path: &Path, bytes: impl AsRef<[u8]>) -> Result<()> {
+    use std::os::unix::fs::OpenOptionsExt as _;
+    let opened = OpenOptions::new()
+        .write(true)
+        .create(true)
+        .truncate(true)
+        .mode(0o600)
+        .open(path);
+    let mut file = at("write", path, opened)?;
+    at("write", path, file.write_all(bytes.as_ref()))
+}
+
+/// Replaces a file so that a reader sees the old or the new text, never a part; no sync.
+pub fn write_atomic(path: &Path, bytes: impl AsRef<[u8]>) -> Result<()> {
+    let temp = temp_beside(path);
+    write(&temp, bytes)?;
+    rename(&temp, path)
+}
+
+/// Replaces a file and makes both its bytes and its name durable: write aside, sync, rename, sync
+/// the folder (`spec/rust.md` C8 shows why each of the four is needed).
+pub fn write_durable(path: &Path, bytes: impl AsRef<[u8]>) -> Result<()> {
+    let temp = temp_beside(path);
+    let mut file = at("write", &temp, File::create(&temp))?;
+    at("write", &temp, file.write_all(bytes.as_ref()))?;
+    at("sync", &temp, file.sync_data())?;
+    drop(file);
+    rename(&temp, path)?;
+    sync_dir(parent(path))
+}
+
+/// Appends to a file, creating it; no sync.
+pub fn append(path: &Path, bytes: impl AsRef<[u8]>) -> Result<()> {
+    let mut file = at(
+        "append to",
+        path,
+        OpenOptions::new().append(true).create(true).open(path),
+    )?;
+    at("append to", path, file.write_all(bytes.as_ref()))
+}
+
+/// Opens a file for appending, creating it.
+pub fn open_append(path: &Path) -> Result<File> {
+    at(
+        "open",
+        path,
+        OpenOptions::new().append(true).create(true).open(path),
+    )
+}
+
+/// Opens a file for reading.
+pub fn open(path: &Path) -> Result<File> {
+    at("open", path, File::open(path))
+}
+
+/// Creates a file that must not exist yet.
+pub fn create_new(path: &Path) -> Result<File> {
+    at(
+        "create",
+        path,
+        OpenOptions::new().write(true).create_new(true).open(path),
+    )
+}
+
+/// Renames a file or folder, replacing a file at the target.
+pub fn rename(from: &Path, to: &Path) -> Result<()> {
+    at("rename", from, fs::rename(from, to))
+}
+
+/// Copies a file.
+pub fn copy(from: &Path, to: &Path) -> Result<()> {
+    at("copy", from, fs::copy(from, to)).map(|_| ())
+}
+
+/// Removes a file; an absent one is fine.
+pub fn remove_file(path: &Path) -> Result<()> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        result => at("remove", path, result),
+    }
+}
+
+/// Removes a folder and what is in it; an absent one is fine.
+pub fn remove_dir_all(path: &Path) -> Result<()> {
+    match fs::remove_dir_all(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        result => at("remove", path, result),
+    }
+}
+
+/// Makes the names in a folder durable.
+pub fn sync_dir(path: &Path) -> Result<()> {
+    let folder = at("open", path, File::open(path))?;
+    at("sync", path, folder.sync_all())
+}
+
+/// Sets the permission bits of a file.
+pub fn set_mode(path: &Path, mode: u32) -> Result<()> {
+    use std::os::unix::fs::PermissionsExt as _;
+    at(
+        "change the mode of",
+        path,
+        fs::set_permissions(path, fs::Permissions::from_mode(mode)),
+    )
+}
+
+fn temp_beside(path: &Path) -> PathBuf {
+    let mut name = std::ffi::OsString::from(".");
+    name.push(path.file_name().unwrap_or_default());
+    name.push(".tmp");
+    path.with_file_name(name)
+}
+
+fn parent(path: &Path) -> &Path {
+    match path.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() => folder,
+        _ => Path::new("."),
+    }
+}

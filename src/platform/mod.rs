@@ -1,0 +1,6 @@
+//! What the rest of the house may not do itself: files, processes, clock, randomness, tasks.
+
+pub mod clock;
+pub mod files;
+pub mod ids;
+pub mod tasks;

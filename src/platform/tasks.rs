@@ -1,0 +1,32 @@
+//! The only place that starts tasks, so that each keeps its name in logs.
+
+use std::future::Future;
+
+use tokio::task::JoinHandle;
+use tracing::Instrument;
+
+/// Starts a named task on the current runtime.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "this is the room that owns tasks"
+)]
+pub fn spawn<F>(name: &'static str, future: F) -> JoinHandle<F::Output>
+where
+    F: Future + Send + 'static,
+    F::Output: Send + 'static,
+{
+    tokio::spawn(future.instrument(tracing::info_span!("task", name)))
+}
+
+/// Runs blocking work off the async threads.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "this is the room that owns tasks"
+)]
+pub fn blocking<F, T>(work: F) -> JoinHandle<T>
+where
+    F: FnOnce() -> T + Send + 'static,
+    T: Send + 'static,
+{
+    tokio::task::spawn_blocking(work)
+}

@@ -1,0 +1,8 @@
+//! The one integration-test binary. Each file is a subject.
+#![allow(
+    missing_docs,
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::disallowed_methods
+)]
