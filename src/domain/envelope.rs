@@ -1,0 +1,123 @@
+//! A relay message between roles, as it stands in the file queue (`spec/teams.md` 4.7).
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use crate::domain::ids::{EnvelopeId, RequestId};
+use crate::domain::role::Role;
+use crate::domain::run::RunReport;
+use crate::domain::time::Timestamp;
+use crate::domain::workflow::Step;
+
+/// What a message means.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum EnvelopeKind {
+    /// Orchestrator → role: work on this step.
+    Delegate,
+    /// Role → orchestrator: what came of it.
+    Report,
+    /// Another program → orchestrator: a person's words (a foreign drop).
+    Forward,
+}
+
+/// The folder that an envelope lies in; it lies in exactly one.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize,
+)]
+#[serde(rename_all = "snake_case")]
+pub enum Place {
+    /// Waits or is being worked on.
+    #[default]
+    Inbox,
+    /// Was consumed.
+    Archive,
+    /// Could not be consumed; `reason` says why. Moving it back to the inbox replays it.
+    Dead,
+}
+
+impl Place {
+    /// The folder's name.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Place::Inbox => "inbox",
+            Place::Archive => "archive",
+            Place::Dead => "dead",
+        }
+    }
+}
+
+/// The part that the older runtime wrote as `envelope`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct EnvelopeBody {
+    /// The request.
+    pub request_id: RequestId,
+    /// `plan`, `implement`, `review`, `qa`, `research`, `route`, …
+    #[serde(default)]
+    pub intent: String,
+    /// `normal` unless said otherwise.
+    #[serde(default)]
+    pub urgency: String,
+    /// What the request is about.
+    #[serde(default)]
+    pub scope: String,
+    /// Workspace-relative hints.
+    #[serde(default)]
+    pub artifacts: Vec<String>,
+    /// `_teams_kind` and further keys.
+    #[serde(default)]
+    pub params: Map<String, Value>,
+    /// Words for the receiver.
+    #[serde(default)]
+    pub body: String,
+    /// Sender; must equal `sender_role`.
+    pub from: Role,
+    /// Receiver; must equal `target_role`.
+    pub to: Role,
+}
+
+/// One relay message.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Envelope {
+    /// A uuid v7: file names sort by arrival.
+    pub relay_id: EnvelopeId,
+    /// Always `internal`.
+    #[serde(default = "internal")]
+    pub transport: String,
+    /// When it was written.
+    pub created_at: Timestamp,
+    /// Who sent it.
+    pub sender_role: Role,
+    /// Whose inbox it is in.
+    pub target_role: Role,
+    /// What it means.
+    pub kind: EnvelopeKind,
+    /// The content.
+    pub envelope: EnvelopeBody,
+    /// Where it lies.
+    #[serde(default)]
+    pub place: Place,
+    /// Times that somebody began to handle it; survives kill -9 because it is journaled first.
+    #[serde(default)]
+    pub attempts: u32,
+    /// Not to be handled before.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub not_before: Option<Timestamp>,
+    /// The workflow step that it asks for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub step: Option<Step>,
+    /// The outcome that a report carries.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub report: Option<Box<RunReport>>,
+    /// Why it is dead, or how it was consumed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+}
+
+fn internal() -> String {
+    "internal".to_owned()
+}
+
+/// How often an envelope may be begun before it is dead.
+pub const MAX_ENVELOPE_ATTEMPTS: u32 = 5;

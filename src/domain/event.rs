@@ -1,0 +1,103 @@
+//! Everything that can happen, as the engine hears it.
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::domain::effect::EffectOutcome;
+use crate::domain::envelope::Envelope;
+use crate::domain::ids::{ChannelId, EffectId, EnvelopeId, MessageId, OutgoingId};
+use crate::domain::incoming::{Actor, Command, Message};
+use crate::domain::outgoing::OutgoingOutcome;
+use crate::domain::role::Role;
+use crate::domain::run::{Run, RunReport};
+
+/// One event.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", tag = "event")]
+pub enum Event {
+    /// The process is up: what a crash left behind is looked at, and the startup channel is told.
+    Started {
+        /// Whether to announce it.
+        announce: bool,
+        /// The roles that this process serves.
+        serves: Vec<Role>,
+    },
+    /// A message was written.
+    Message(Message),
+    /// A message was edited.
+    MessageEdited(Message),
+    /// A message was deleted.
+    MessageDeleted {
+        /// Where.
+        channel_id: ChannelId,
+        /// Which.
+        message_id: MessageId,
+    },
+    /// Messages up to here were looked at, whether they meant something or not.
+    Seen {
+        /// The channel.
+        channel_id: ChannelId,
+        /// The newest one.
+        message_id: MessageId,
+    },
+    /// A person commanded something.
+    Command {
+        /// Who.
+        actor: Actor,
+        /// What.
+        command: Command,
+    },
+    /// A role worker takes a delegate envelope and is about to start an agent.
+    RunStarting(Run),
+    /// The agent is done.
+    RunFinished(Box<RunReport>),
+    /// A report in the orchestrator's inbox is to be applied.
+    ReportReady {
+        /// The envelope.
+        relay_id: EnvelopeId,
+    },
+    /// Somebody could not handle an envelope: it counts as an attempt, and after enough of them it is dead.
+    EnvelopeFailed {
+        /// The envelope.
+        relay_id: EnvelopeId,
+        /// One line.
+        reason: String,
+    },
+    /// Another program dropped an envelope into an inbox.
+    EnvelopeDropped(Box<Envelope>),
+    /// An operator moved a dead letter back to its inbox.
+    EnvelopeReplayed {
+        /// The envelope.
+        relay_id: EnvelopeId,
+    },
+    /// An effect is about to touch the world.
+    EffectStarting {
+        /// Which.
+        effect_id: EffectId,
+        /// What reconciling will need.
+        pre_state: Value,
+    },
+    /// An effect is done.
+    EffectFinished {
+        /// Which.
+        effect_id: EffectId,
+        /// What came of it.
+        outcome: Box<EffectOutcome>,
+    },
+    /// An outgoing is about to be sent.
+    OutgoingStarting {
+        /// Which.
+        outgoing_id: OutgoingId,
+        /// Parts confirmed so far.
+        parts_done: u32,
+    },
+    /// An outgoing was handled.
+    OutgoingFinished {
+        /// Which.
+        outgoing_id: OutgoingId,
+        /// What came of it.
+        outcome: OutgoingOutcome,
+    },
+    /// A time that something waited for has come.
+    Tick,
+}

@@ -1,0 +1,107 @@
+//! What people do, as facts: no text here was trusted or changed on the way.
+
+use serde::{Deserialize, Serialize};
+
+use crate::domain::ids::{ChannelId, GuildId, MessageId, RequestId, ServerRoleId, UserId};
+use crate::domain::outgoing::Button;
+use crate::domain::request::Language;
+use crate::domain::role::Role;
+use crate::domain::time::Timestamp;
+
+/// Who did it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Author {
+    /// The id.
+    pub id: UserId,
+    /// The display name.
+    pub name: String,
+    /// Whether it is a bot or webhook.
+    pub is_bot: bool,
+    /// The server roles that the person has; empty in direct messages.
+    #[serde(default)]
+    pub server_roles: Vec<ServerRoleId>,
+}
+
+/// A file that came with a message.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Attachment {
+    /// Its name, for people.
+    pub filename: String,
+    /// Its size in bytes.
+    pub size: u64,
+    /// Where it was saved, workspace-relative; none where saving failed.
+    pub saved: Option<String>,
+}
+
+/// A message that somebody wrote.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Message {
+    /// Its id.
+    pub message_id: MessageId,
+    /// The channel or thread.
+    pub channel_id: ChannelId,
+    /// The server; none for a direct message.
+    pub guild_id: Option<GuildId>,
+    /// Who wrote it.
+    pub author: Author,
+    /// The text, verbatim, without the mentions that addressed the team.
+    pub content: String,
+    /// Whether it mentions the bot user or one of the team's roles, or answers one of its messages.
+    pub addressed: bool,
+    /// The role addressed: by its bot, its server role or by an answer to it.
+    pub role: Option<Role>,
+    /// Files.
+    #[serde(default)]
+    pub attachments: Vec<Attachment>,
+    /// When it was written.
+    pub created_at: Timestamp,
+}
+
+/// Where a command came from.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Actor {
+    /// Somebody in Discord.
+    Person {
+        /// Who.
+        author: Author,
+        /// The server; none for a direct message.
+        guild_id: Option<GuildId>,
+    },
+    /// The operator at the machine: whoever can open the control socket with the secret of this start.
+    Operator,
+}
+
+/// A command of a person, from a button, a slash command or the CLI.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", tag = "command")]
+pub enum Command {
+    /// A button.
+    Press {
+        /// What its id said.
+        button: Button,
+        /// On which message.
+        message_id: MessageId,
+        /// In which channel.
+        channel_id: ChannelId,
+    },
+    /// Ask for something.
+    Ask {
+        /// The words.
+        text: String,
+        /// Where the answer goes, for a person; the operator's go to the report channel.
+        channel_id: Option<ChannelId>,
+        /// The language to answer in.
+        language: Language,
+    },
+    /// Withdraw a request.
+    Cancel {
+        /// Which.
+        request_id: RequestId,
+    },
+    /// Try a blocked or failed request again.
+    Retry {
+        /// Which.
+        request_id: RequestId,
+    },
+}

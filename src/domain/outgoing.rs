@@ -1,0 +1,300 @@
+//! Things to do in Discord. They wait in the outbox until Discord has them, so that a dead Discord
+//! never stops the team.
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use crate::domain::ids::{ChannelId, EnvelopeId, GateId, MessageId, OutgoingId, RequestId, UserId};
+use crate::domain::request::Language;
+use crate::domain::role::Role;
+use crate::domain::time::Timestamp;
+
+/// Who speaks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Voice {
+    /// The bot user: receipts, cards, final answers, everything that must not be doubled.
+    Team,
+    /// A role: its webhook persona, its own bot, or a plain message with a header.
+    Role(Role),
+}
+
+/// Across rooms the earlier one goes first; within a room the order of writing holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Priority {
+    /// The outcome.
+    Final,
+    /// A question to a person.
+    Approval,
+    /// Something went wrong.
+    Error,
+    /// Everything else.
+    Progress,
+}
+
+/// The channels that the configuration names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum NamedChannel {
+    /// Hand-offs between roles, for operators.
+    Relay,
+    /// That the team is up.
+    Startup,
+    /// Reports.
+    Report,
+}
+
+/// Where it goes.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Target {
+    /// A channel or thread.
+    Channel(ChannelId),
+    /// A configured channel.
+    Named(NamedChannel),
+    /// A direct message.
+    Dm(UserId),
+    /// The room of a request; where it has none (a direct message), where it was asked.
+    Room(RequestId),
+}
+
+/// What to say: a catalog key and its values; rendered at delivery, in the language of the reader.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Content {
+    /// A key of `assets/catalog/*.yaml`.
+    pub key: String,
+    /// The values that its template uses.
+    #[serde(default)]
+    pub values: Map<String, Value>,
+    /// The language.
+    #[serde(default)]
+    pub language: Language,
+}
+
+/// What a button does when pressed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ButtonAct {
+    /// Decide a gate: yes.
+    Approve,
+    /// Decide a gate: no.
+    Reject,
+    /// Withdraw the request.
+    Cancel,
+    /// Try a blocked request again.
+    Retry,
+}
+
+impl ButtonAct {
+    /// The word in the button's id and in the catalog key `button.<word>`.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Approve => "approve",
+            Self::Reject => "reject",
+            Self::Cancel => "cancel",
+            Self::Retry => "retry",
+        }
+    }
+
+    /// Reads the word of a button's id.
+    #[must_use]
+    pub fn parse(text: &str) -> Option<Self> {
+        [Self::Approve, Self::Reject, Self::Cancel, Self::Retry]
+            .into_iter()
+            .find(|act| act.as_str() == text)
+    }
+}
+
+/// A button. Its id on the wire is `t:<act>:<subject>:<version>` (at most 100 characters).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Button {
+    /// What it does.
+    pub act: ButtonAct,
+    /// The gate or request that it is about.
+    pub subject: String,
+    /// The version of the subject that the person saw.
+    pub version: u32,
+}
+
+impl Button {
+    /// The id on the wire.
+    #[must_use]
+    pub fn custom_id(&self) -> String {
+        format!("t:{}:{}:{}", self.act.as_str(), self.subject, self.version)
+    }
+
+    /// Reads an id from the wire; `None` for anything that is not ours.
+    #[must_use]
+    pub fn parse(custom_id: &str) -> Option<Button> {
+        let rest = custom_id.strip_prefix("t:")?;
+        let (act, rest) = rest.split_once(':')?;
+        let (subject, version) = rest.rsplit_once(':')?;
+        Some(Button {
+            act: ButtonAct::parse(act)?,
+            subject: subject.to_owned(),
+            version: version.parse().ok()?,
+        })
+    }
+}
+
+/// What to do.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", tag = "do")]
+pub enum Act {
+    /// Post a message (split where it is too long).
+    Post {
+        /// The words.
+        content: Content,
+        /// As an answer to this message.
+        #[serde(default)]
+        reply_to: Option<MessageId>,
+        /// The one person who may be notified.
+        #[serde(default)]
+        mention: Option<UserId>,
+        /// Buttons below the last part.
+        #[serde(default)]
+        buttons: Vec<Button>,
+        /// A gate whose card this is: its message id is kept with the gate.
+        #[serde(default)]
+        gate_id: Option<GateId>,
+        /// Workspace-relative files to attach.
+        #[serde(default)]
+        files: Vec<String>,
+    },
+    /// Create the status card of a request, or edit it in place.
+    Card {
+        /// The words (a template that yields an embed).
+        content: Content,
+        /// Buttons below it.
+        #[serde(default)]
+        buttons: Vec<Button>,
+    },
+    /// Open the room of a request as a thread on the message that asked.
+    OpenRoom {
+        /// The parent channel.
+        channel_id: ChannelId,
+        /// The message that asked.
+        message_id: MessageId,
+        /// The thread's name, at most 100 characters.
+        name: String,
+    },
+    /// Add a reaction.
+    React {
+        /// The message.
+        message_id: MessageId,
+        /// A unicode emoji.
+        emoji: String,
+    },
+    /// Post a whole relay envelope for debugging (`--relay-transport discord`).
+    Envelope {
+        /// The envelope.
+        relay_id: EnvelopeId,
+        /// Its JSON text.
+        json: String,
+    },
+}
+
+/// How far it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum OutgoingState {
+    /// Not sent.
+    Queued,
+    /// Being sent since; after a crash the channel is read from the watermark before it is sent again.
+    Sending {
+        /// Since when: the nonce window counts from here.
+        since: Timestamp,
+        /// Parts that Discord has confirmed.
+        parts_done: u32,
+    },
+}
+
+/// One thing to do in Discord.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Outgoing {
+    /// A uuid v7; also the source of the nonces, so the order of ids is the order of writing.
+    pub outgoing_id: OutgoingId,
+    /// Where.
+    pub target: Target,
+    /// Who speaks.
+    pub voice: Voice,
+    /// How urgent across rooms.
+    pub priority: Priority,
+    /// What.
+    pub act: Act,
+    /// The request that it is about.
+    #[serde(default)]
+    pub request_id: Option<RequestId>,
+    /// A newer queued one with the same slot replaces an older queued one.
+    #[serde(default)]
+    pub slot: Option<String>,
+    /// How far it is.
+    pub state: OutgoingState,
+    /// Times tried.
+    pub attempts: u32,
+    /// Not before.
+    #[serde(default)]
+    pub not_before: Option<Timestamp>,
+    /// When it was written.
+    pub created_at: Timestamp,
+}
+
+/// What came of it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum OutgoingOutcome {
+    /// These messages exist now, in this channel.
+    Posted {
+        /// The channel or thread.
+        channel_id: ChannelId,
+        /// One for each part.
+        message_ids: Vec<MessageId>,
+    },
+    /// The thread exists now.
+    RoomOpened {
+        /// Its id.
+        thread_id: ChannelId,
+    },
+    /// Done, nothing to remember.
+    Done,
+    /// Try again then; Discord is away or asks to wait.
+    Later {
+        /// When.
+        at: Timestamp,
+        /// Why, for `status`.
+        reason: String,
+    },
+    /// It will never work: forbidden, gone, refused.
+    Refused {
+        /// Why.
+        reason: String,
+    },
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_button_id_survives_the_wire() {
+        let button = Button {
+            act: ButtonAct::Approve,
+            subject: "019a3b7e-0000-7000-8000-000000000001".to_owned(),
+            version: 3,
+        };
+        assert_eq!(Button::parse(&button.custom_id()), Some(button.clone()));
+        assert!(button.custom_id().len() <= 100);
+        for foreign in [
+            "",
+            "t:",
+            "t:approve:x",
+            "x:approve:y:1",
+            "t:explode:y:1",
+            "t:approve:y:z",
+        ] {
+            assert_eq!(Button::parse(foreign), None, "{foreign}");
+        }
+    }
+}

@@ -1,0 +1,113 @@
+//! What the configuration lets the engine decide, reduced to what the rules need.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::{Deserialize, Serialize};
+
+use crate::domain::ids::{ChannelId, GuildId, ServerRoleId, UserId};
+use crate::domain::request::Language;
+use crate::domain::role::Role;
+use crate::domain::routing::RoutingPolicy;
+
+/// What a person may do. Later ones include earlier ones.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Right {
+    /// Write to the team.
+    Ask,
+    /// Decide gates.
+    Approve,
+    /// Cancel what others asked, and everything else.
+    Administer,
+}
+
+/// Who holds a right: people, and server roles within the one server.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Holders {
+    /// People.
+    pub users: BTreeSet<UserId>,
+    /// Server roles.
+    pub roles: BTreeSet<ServerRoleId>,
+}
+
+/// A registered action (`spec/teams.md` 2.2).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ActionPolicy {
+    /// The command, with `{name}` for parameters.
+    pub command: Vec<String>,
+    /// Whether the request waits for its end.
+    pub foreground: bool,
+    /// The domain it is filed under.
+    pub domain: String,
+    /// The parameters that may be given.
+    pub allowed_params: BTreeSet<String>,
+}
+
+/// Limits of the loops of one request. Every loop of the workflow has one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Limits {
+    /// Attempts of one step before a person is asked.
+    pub step_attempts: u32,
+    /// Agent runs of one request.
+    pub turns: u32,
+    /// Times that failing checks send a request back to the developer.
+    pub check_failures: u32,
+    /// Times that a moved branch is followed.
+    pub rebases: u32,
+    /// Reviews of one request (`workflow_contract.implementation_review_cycle_limit`).
+    pub review_cycles: u32,
+    /// Characters of a message that are taken in.
+    pub message_chars: usize,
+    /// Open requests of one person.
+    pub open_requests_per_person: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            step_attempts: 3,
+            turns: 40,
+            check_failures: 2,
+            rebases: 3,
+            review_cycles: 3,
+            message_chars: 16_000,
+            open_requests_per_person: 20,
+        }
+    }
+}
+
+/// The engine's view of the configuration.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Policy {
+    /// The servers whose messages count; empty means the one that the team was set up in.
+    pub guilds: BTreeSet<GuildId>,
+    /// Whether direct messages are taken.
+    pub dm: bool,
+    /// Whether mentions in channels are taken.
+    pub mentions: bool,
+    /// Who may do what.
+    pub rights: BTreeMap<Right, Holders>,
+    /// Bots whose messages in the relay channel or to the team are heard.
+    pub trusted_bots: BTreeSet<UserId>,
+    /// The team's own bot users: never heard.
+    pub own_ids: BTreeSet<UserId>,
+    /// The relay channel.
+    pub relay_channel: Option<ChannelId>,
+    /// Registered actions by name.
+    pub actions: BTreeMap<String, ActionPolicy>,
+    /// Whether checks are configured.
+    pub has_checks: bool,
+    /// The branch that finished work goes to.
+    pub branch: String,
+    /// The roles that this process serves.
+    pub serves: BTreeSet<Role>,
+    /// Whether whole envelopes are posted to the relay channel as well.
+    pub relay_debug: bool,
+    /// The language where a person's own is unknown.
+    pub language: Language,
+    /// Budgets.
+    pub limits: Limits,
+    /// Governed routing (`spec/teams.md` 7.6).
+    pub routing: RoutingPolicy,
+}

@@ -1,0 +1,373 @@
+//! A request: the unit that the workflow runs on (`spec/teams.md` 4.2).
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use crate::domain::evidence::{Candidate, Evidence};
+use crate::domain::ids::{
+    BacklogId, ChannelId, GateId, GuildId, MessageId, OperationId, RequestId, RunId, SprintId,
+    TodoId, UserId,
+};
+use crate::domain::result::RoleResult;
+use crate::domain::role::Role;
+use crate::domain::run::Usage;
+use crate::domain::time::Timestamp;
+use crate::domain::workflow::WorkflowState;
+
+/// Where a request stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RequestStatus {
+    /// Written down, nobody works on it yet.
+    Queued,
+    /// A role, the runtime or a gate has it.
+    Delegated,
+    /// Answered or done without a commit.
+    Completed,
+    /// Waits for a person.
+    Blocked,
+    /// Ended without success.
+    Failed,
+    /// Withdrawn by a person.
+    Cancelled,
+    /// Done, but its change could not be brought to the branch.
+    Uncommitted,
+    /// Done, and its commit is on the branch.
+    Committed,
+}
+
+impl RequestStatus {
+    /// Whether nothing more happens by itself or by an answer. Blocked is open: an answer resumes it.
+    #[must_use]
+    pub const fn is_terminal(self) -> bool {
+        match self {
+            Self::Completed | Self::Committed | Self::Failed | Self::Cancelled => true,
+            Self::Queued | Self::Delegated | Self::Blocked | Self::Uncommitted => false,
+        }
+    }
+
+    /// The word in files and messages.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Queued => "queued",
+            Self::Delegated => "delegated",
+            Self::Completed => "completed",
+            Self::Blocked => "blocked",
+            Self::Failed => "failed",
+            Self::Cancelled => "cancelled",
+            Self::Uncommitted => "uncommitted",
+            Self::Committed => "committed",
+        }
+    }
+}
+
+/// The language that a person is answered in.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize,
+)]
+#[serde(rename_all = "lowercase")]
+pub enum Language {
+    /// English.
+    #[default]
+    En,
+    /// Korean.
+    Ko,
+}
+
+impl Language {
+    /// The language of a text: Korean where it has Hangul.
+    #[must_use]
+    pub fn of(text: &str) -> Option<Language> {
+        let hangul = |c: char| matches!(c, '\u{1100}'..='\u{11ff}' | '\u{3130}'..='\u{318f}' | '\u{ac00}'..='\u{d7a3}');
+        if text.chars().any(hangul) {
+            Some(Language::Ko)
+        } else if text.chars().any(|c| c.is_ascii_alphabetic()) {
+            Some(Language::En)
+        } else {
+            None
+        }
+    }
+
+    /// `en` or `ko`.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Language::En => "en",
+            Language::Ko => "ko",
+        }
+    }
+}
+
+/// Where the answer goes.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct ReplyRoute {
+    /// Who asked.
+    pub author_id: Option<UserId>,
+    /// The name of who asked, for people to read.
+    pub author_name: String,
+    /// Where it was asked; for a message in a room, the room.
+    pub channel_id: Option<ChannelId>,
+    /// The server; none for a direct message.
+    pub guild_id: Option<GuildId>,
+    /// Whether it was a direct message.
+    pub is_dm: bool,
+    /// The message that asked.
+    pub message_id: Option<MessageId>,
+}
+
+/// The Discord thread in which a request happens.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Room {
+    /// The thread once it exists; a direct message has none and stays in its channel.
+    pub thread_id: Option<ChannelId>,
+    /// The status card.
+    pub card_id: Option<MessageId>,
+    /// What the card said last (digest), so that equal cards are not edited.
+    #[serde(default)]
+    pub card_digest: String,
+}
+
+/// Why a blocked request does not move and who can move it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Blocked {
+    /// A stable word, also the catalog key `blocked.<code>`.
+    pub code: String,
+    /// What a role said about it, in its own words.
+    #[serde(default)]
+    pub detail: String,
+    /// What would unblock it.
+    #[serde(default)]
+    pub required_inputs: Vec<String>,
+    /// Since when.
+    pub since: Timestamp,
+}
+
+/// The free part of a request, with the keys of `spec/teams.md` 4.2.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Params {
+    /// Absent for a person's request.
+    #[serde(rename = "_teams_kind", skip_serializing_if = "Option::is_none")]
+    pub kind: Option<String>,
+    /// The governed workflow; absent until the orchestrator handed the request on.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub workflow: Option<WorkflowState>,
+    /// The role that the person addressed, if not the orchestrator.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub user_requested_role: Option<Role>,
+    /// What people wrote into the room or as an answer since the request began, oldest first.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub followups: Vec<Followup>,
+    /// Everything else.
+    #[serde(flatten)]
+    pub other: Map<String, Value>,
+}
+
+/// A message that belongs to a running request.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Followup {
+    /// The message; editing it edits the text, deleting it withdraws it.
+    pub message_id: Option<MessageId>,
+    /// Who wrote it.
+    pub author_name: String,
+    /// What they wrote.
+    pub body: String,
+    /// Files that came with it, as workspace-relative hints.
+    #[serde(default)]
+    pub artifacts: Vec<String>,
+    /// When.
+    pub at: Timestamp,
+}
+
+/// What the request may still spend.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Spent {
+    /// Agent runs started for this request.
+    pub turns: u32,
+    /// Failed attempts of the current step.
+    pub step_failures: u32,
+    /// Times that the branch moved under a finished request.
+    pub rebases: u32,
+    /// Times that failing checks sent the request back.
+    pub check_failures: u32,
+}
+
+/// One request.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Request {
+    /// Its id.
+    pub request_id: RequestId,
+    /// Where it stands.
+    pub status: RequestStatus,
+    /// `route` for what people write; see `spec/teams.md` 4.2 for others.
+    pub intent: String,
+    /// `normal` unless said otherwise.
+    pub urgency: String,
+    /// What was asked, as one text.
+    pub scope: String,
+    /// The message, verbatim.
+    pub body: String,
+    /// Workspace-relative hints to files.
+    pub artifacts: Vec<String>,
+    /// Workflow state and further keys.
+    pub params: Params,
+    /// Who has it now; none at the ends.
+    #[serde(deserialize_with = "role_or_empty")]
+    pub current_role: Option<Role>,
+    /// Who gets it next, where that is known.
+    #[serde(deserialize_with = "role_or_empty")]
+    pub next_role: Option<Role>,
+    /// Always the orchestrator.
+    pub owner_role: Role,
+    /// The sprint that it belongs to, if any.
+    #[serde(deserialize_with = "id_or_empty")]
+    pub sprint_id: Option<SprintId>,
+    /// The backlog item, if any.
+    #[serde(deserialize_with = "id_or_empty")]
+    pub backlog_id: Option<BacklogId>,
+    /// The todo, if any.
+    #[serde(deserialize_with = "id_or_empty")]
+    pub todo_id: Option<TodoId>,
+    /// When the message was written.
+    pub source_message_created_at: Option<Timestamp>,
+    /// When the record was made.
+    pub created_at: Timestamp,
+    /// When it last changed.
+    pub updated_at: Timestamp,
+    /// Sha-1 of who, where and what, for finding duplicates.
+    pub fingerprint: String,
+    /// Where the answer goes.
+    pub reply_route: ReplyRoute,
+    /// The last role result.
+    pub result: Option<RoleResult>,
+    /// Roles that have reported.
+    pub visited_roles: Vec<Role>,
+    /// Why the current role was chosen.
+    #[serde(skip_serializing_if = "Value::is_null")]
+    pub routing_context: Value,
+    /// The language of the request.
+    pub language: Language,
+    /// Its thread.
+    pub room: Option<Room>,
+    /// Set while status is blocked.
+    pub blocked: Option<Blocked>,
+    /// The run under way.
+    pub active_run: Option<RunId>,
+    /// The commit on `teams/<id>` with the work so far.
+    pub candidate: Option<Candidate>,
+    /// What the runtime saw when it checked the candidate.
+    pub evidence: Option<Evidence>,
+    /// The gate that it waits for.
+    pub gate_id: Option<GateId>,
+    /// The registered action that it waits for.
+    pub operation_id: Option<OperationId>,
+    /// The commit on the branch, once there.
+    pub commit_sha: Option<String>,
+    /// Budgets used.
+    pub spent: Spent,
+    /// Tokens and cost so far.
+    pub usage: Usage,
+    /// When it ended.
+    pub ended_at: Option<Timestamp>,
+}
+
+impl Default for Request {
+    fn default() -> Self {
+        Self {
+            request_id: RequestId::unset(),
+            status: RequestStatus::Queued,
+            intent: "route".to_owned(),
+            urgency: "normal".to_owned(),
+            scope: String::new(),
+            body: String::new(),
+            artifacts: Vec::new(),
+            params: Params::default(),
+            current_role: None,
+            next_role: None,
+            owner_role: Role::Orchestrator,
+            sprint_id: None,
+            backlog_id: None,
+            todo_id: None,
+            source_message_created_at: None,
+            created_at: Timestamp::from_millis(0),
+            updated_at: Timestamp::from_millis(0),
+            fingerprint: String::new(),
+            reply_route: ReplyRoute::default(),
+            result: None,
+            visited_roles: Vec::new(),
+            routing_context: Value::Null,
+            language: Language::default(),
+            room: None,
+            blocked: None,
+            active_run: None,
+            candidate: None,
+            evidence: None,
+            gate_id: None,
+            operation_id: None,
+            commit_sha: None,
+            spent: Spent::default(),
+            usage: Usage::default(),
+            ended_at: None,
+        }
+    }
+}
+
+/// One line of a request's history, in `<request>.events.jsonl`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct RequestEvent {
+    /// When.
+    pub timestamp: Timestamp,
+    /// `created`, `delegated`, `role_report`, … (`spec/teams.md` 4.2).
+    #[serde(rename = "type")]
+    pub kind: String,
+    /// Who did it: a role, `runtime`, or a person's name.
+    pub actor: String,
+    /// One line for people.
+    pub summary: String,
+    /// Details for machines.
+    #[serde(default, skip_serializing_if = "Value::is_null")]
+    pub payload: Value,
+}
+
+/// The fingerprint of a request (`spec/teams.md` 4.2): sha-1 of `author|channel|intent|scope`, the
+/// last two lowercased with white space collapsed.
+#[must_use]
+pub fn fingerprint(author: &str, channel: &str, intent: &str, scope: &str) -> String {
+    use sha1::{Digest, Sha1};
+    let flat = |text: &str| {
+        text.to_lowercase()
+            .split_whitespace()
+            .collect::<Vec<_>>()
+            .join(" ")
+    };
+    let digest = Sha1::digest(format!(
+        "{author}|{channel}|{}|{}",
+        flat(intent),
+        flat(scope)
+    ));
+    digest.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+fn role_or_empty<'de, D>(deserializer: D) -> Result<Option<Role>, D::Error>
+where
+    D: serde::Deserializer<'de>,
+{
+    let text = Option::<String>::deserialize(deserializer)?;
+    Ok(text.as_deref().and_then(Role::parse))
+}
+
+fn id_or_empty<'de, D, T>(deserializer: D) -> Result<Option<T>, D::Error>
+where
+    D: serde::Deserializer<'de>,
+    T: std::str::FromStr,
+    T::Err: std::fmt::Display,
+{
+    match Option::<String>::deserialize(deserializer)? {
+        Some(text) if !text.is_empty() => text.parse().map(Some).map_err(serde::de::Error::custom),
+        Some(_) | None => Ok(None),
+    }
+}

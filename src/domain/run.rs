@@ -1,0 +1,211 @@
+//! One attempt of one role on one step, and how it ended.
+
+use serde::{Deserialize, Serialize};
+
+use crate::domain::evidence::ChangedPath;
+use crate::domain::ids::{EnvelopeId, RequestId, RunId};
+use crate::domain::result::RoleResult;
+use crate::domain::role::Role;
+use crate::domain::time::Timestamp;
+use crate::domain::workflow::Step;
+
+/// A run that has been started and whose result is not applied yet. Durable before the agent starts.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Run {
+    /// Its id; also the name of its folder.
+    pub run_id: RunId,
+    /// The request.
+    pub request_id: RequestId,
+    /// Who works.
+    pub role: Role,
+    /// The workflow step; none for the orchestrator's intake.
+    pub step: Option<Step>,
+    /// The delegate envelope that it answers.
+    pub envelope_id: EnvelopeId,
+    /// Attempt of the step, from 1.
+    pub attempt: u32,
+    /// Bumped when a restart could not adopt the agent's output; results of older ones are refused.
+    pub generation: u32,
+    /// When it started.
+    pub started_at: Timestamp,
+    /// The tree that the worktree had before (git tree id), for snapshot and reset.
+    pub pre_tree: Option<String>,
+}
+
+/// Why a run has no result.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FailKind {
+    /// The CLI is not logged in, or its key was refused.
+    Auth,
+    /// The plan or credit is used up.
+    Quota,
+    /// Too many requests.
+    RateLimit,
+    /// The model's service is overloaded.
+    Overloaded,
+    /// The context window is full.
+    Context,
+    /// The provider refused the request.
+    BadRequest,
+    /// The model declined.
+    Refusal,
+    /// The agent's own turn limit.
+    MaxTurns,
+    /// A money or token limit.
+    Budget,
+    /// The network or the stream broke.
+    Transport,
+    /// No output and no work for too long.
+    Stuck,
+    /// The wall-clock limit.
+    WallTimeout,
+    /// More output than allowed.
+    OutputCap,
+    /// Ended on purpose.
+    Cancelled,
+    /// The process ended without a terminal event.
+    NoTerminal,
+    /// The process could not be started or died by a signal.
+    Crash,
+    /// The result did not follow the contract, also after the repair turns.
+    Contract,
+    /// A role that may not write has written.
+    WroteFiles,
+    /// The agent says that the task needs a real agent (rehearsal).
+    NeedsRealAgent,
+    /// Anything else.
+    Other,
+}
+
+impl FailKind {
+    /// The catalog key and file word.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Auth => "auth",
+            Self::Quota => "quota",
+            Self::RateLimit => "rate_limit",
+            Self::Overloaded => "overloaded",
+            Self::Context => "context",
+            Self::BadRequest => "bad_request",
+            Self::Refusal => "refusal",
+            Self::MaxTurns => "max_turns",
+            Self::Budget => "budget",
+            Self::Transport => "transport",
+            Self::Stuck => "stuck",
+            Self::WallTimeout => "wall_timeout",
+            Self::OutputCap => "output_cap",
+            Self::Cancelled => "cancelled",
+            Self::NoTerminal => "no_terminal",
+            Self::Crash => "crash",
+            Self::Contract => "contract",
+            Self::WroteFiles => "wrote_files",
+            Self::NeedsRealAgent => "needs_real_agent",
+            Self::Other => "other",
+        }
+    }
+
+    /// Whether another attempt can help without a person.
+    #[must_use]
+    pub const fn is_retryable(self) -> bool {
+        match self {
+            Self::RateLimit
+            | Self::Overloaded
+            | Self::Context
+            | Self::Transport
+            | Self::Stuck
+            | Self::WallTimeout
+            | Self::OutputCap
+            | Self::NoTerminal
+            | Self::Crash
+            | Self::Contract
+            | Self::WroteFiles
+            | Self::MaxTurns
+            | Self::Other => true,
+            Self::Auth
+            | Self::Quota
+            | Self::BadRequest
+            | Self::Refusal
+            | Self::Budget
+            | Self::Cancelled
+            | Self::NeedsRealAgent => false,
+        }
+    }
+}
+
+/// How a run ended.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RunOutcome {
+    /// A result that follows the contract. It may itself say blocked or failed.
+    Result(Box<RoleResult>),
+    /// No result.
+    Failed {
+        /// Why.
+        kind: FailKind,
+        /// One line, already redacted.
+        message: String,
+    },
+}
+
+/// Tokens and money.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Usage {
+    /// Input tokens, cached ones included.
+    pub input_tokens: u64,
+    /// Cached input tokens.
+    pub cached_tokens: u64,
+    /// Output tokens.
+    pub output_tokens: u64,
+    /// US dollars, where the agent or a price table says.
+    pub cost_usd: f64,
+}
+
+impl Usage {
+    /// The sum of both.
+    #[must_use]
+    pub fn plus(self, other: Usage) -> Usage {
+        Usage {
+            input_tokens: self.input_tokens.saturating_add(other.input_tokens),
+            cached_tokens: self.cached_tokens.saturating_add(other.cached_tokens),
+            output_tokens: self.output_tokens.saturating_add(other.output_tokens),
+            cost_usd: self.cost_usd + other.cost_usd,
+        }
+    }
+}
+
+/// Everything that the runtime knows about a finished run. Rides in the report envelope.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct RunReport {
+    /// The run.
+    pub run_id: RunId,
+    /// The request.
+    pub request_id: RequestId,
+    /// Who worked.
+    pub role: Role,
+    /// On which step; none for the orchestrator's intake.
+    pub step: Option<Step>,
+    /// The generation that produced it.
+    pub generation: u32,
+    /// How it ended.
+    pub outcome: RunOutcome,
+    /// What differs in the worktree from before the run, from git.
+    pub changed_paths: Vec<ChangedPath>,
+    /// Shared documents (workspace-relative) that exist and that the result names.
+    #[serde(default)]
+    pub documents_present: Vec<String>,
+    /// Tokens and money of this run.
+    pub usage: Usage,
+    /// The agent's session, for the next turn of the same role.
+    pub session_id: Option<String>,
+    /// Wall time.
+    pub duration_ms: u64,
+    /// Repair turns used.
+    pub repairs: u32,
+    /// Output bytes that were over the caps and cut.
+    pub dropped_bytes: u64,
+    /// The agent, for people: `codex 0.169.0`, `rehearsal`.
+    pub agent: String,
+}

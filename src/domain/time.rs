@@ -1,0 +1,126 @@
+//! Instants as the workspace writes them: ISO-8601 in Korean time (`spec/teams.md` 4.1).
+
+use chrono::{DateTime, FixedOffset, NaiveDateTime, TimeZone, Utc};
+use serde::{Deserialize, Serialize};
+
+/// A point in time. Written as `2026-03-24T09:00:00.000000+09:00` whatever zone it was read in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct Timestamp(DateTime<Utc>);
+
+const KST_SECONDS: i32 = 9 * 3600;
+
+fn kst() -> FixedOffset {
+    // +09:00 is within chrono's bounds, so the fallback is never taken.
+    FixedOffset::east_opt(KST_SECONDS).unwrap_or_else(|| chrono::Offset::fix(&Utc))
+}
+
+impl Timestamp {
+    /// From an instant.
+    #[must_use]
+    pub const fn new(instant: DateTime<Utc>) -> Self {
+        Self(instant)
+    }
+
+    /// From milliseconds since 1970; out-of-range values become 1970.
+    #[must_use]
+    pub fn from_millis(millis: i64) -> Self {
+        Self(DateTime::from_timestamp_millis(millis).unwrap_or_default())
+    }
+
+    /// Milliseconds since 1970.
+    #[must_use]
+    pub fn millis(self) -> i64 {
+        self.0.timestamp_millis()
+    }
+
+    /// The instant.
+    #[must_use]
+    pub const fn utc(self) -> DateTime<Utc> {
+        self.0
+    }
+
+    /// The Korean date as `YYYYMMDD`, used in ids.
+    #[must_use]
+    pub fn kst_date(self) -> String {
+        self.0.with_timezone(&kst()).format("%Y%m%d").to_string()
+    }
+
+    /// This instant plus some seconds.
+    #[must_use]
+    pub fn plus_seconds(self, seconds: u64) -> Self {
+        let delta = chrono::TimeDelta::seconds(i64::try_from(seconds).unwrap_or(i64::MAX / 2_000));
+        Self(self.0.checked_add_signed(delta).unwrap_or(self.0))
+    }
+
+    /// Whole seconds from `earlier` to this instant; 0 where it lies ahead.
+    #[must_use]
+    pub fn seconds_since(self, earlier: Timestamp) -> u64 {
+        u64::try_from((self.0 - earlier.0).num_seconds()).unwrap_or(0)
+    }
+
+    /// Reads ISO-8601; a value without an offset is taken as Korean time.
+    pub fn parse(text: &str) -> Result<Self, TimeError> {
+        let text = text.trim();
+        if let Ok(instant) = DateTime::parse_from_rfc3339(text) {
+            return Ok(Self(instant.with_timezone(&Utc)));
+        }
+        for format in [
+            "%Y-%m-%dT%H:%M:%S%.f",
+            "%Y-%m-%d %H:%M:%S%.f",
+            "%Y-%m-%dT%H:%M",
+        ] {
+            if let Ok(naive) = NaiveDateTime::parse_from_str(text, format) {
+                if let Some(instant) = kst().from_local_datetime(&naive).single() {
+                    return Ok(Self(instant.with_timezone(&Utc)));
+                }
+            }
+        }
+        Err(TimeError(text.to_owned()))
+    }
+}
+
+/// A text that is no instant.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0:?} is not a time such as 2026-03-24T09:00:00+09:00")]
+pub struct TimeError(String);
+
+impl TryFrom<String> for Timestamp {
+    type Error = TimeError;
+    fn try_from(text: String) -> Result<Self, TimeError> {
+        Self::parse(&text)
+    }
+}
+
+impl From<Timestamp> for String {
+    fn from(at: Timestamp) -> String {
+        at.to_string()
+    }
+}
+
+impl std::fmt::Display for Timestamp {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(
+            f,
+            "{}",
+            self.0
+                .with_timezone(&kst())
+                .format("%Y-%m-%dT%H:%M:%S%.6f%:z")
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn written_in_korean_time_and_read_back() {
+        let at = Timestamp::parse("2026-03-24T00:00:00Z").unwrap();
+        assert_eq!(at.to_string(), "2026-03-24T09:00:00.000000+09:00");
+        assert_eq!(Timestamp::parse(&at.to_string()).unwrap(), at);
+        assert_eq!(Timestamp::parse("2026-03-24T09:00:00").unwrap(), at);
+        assert_eq!(at.kst_date(), "20260324");
+        assert!(Timestamp::parse("yesterday").is_err());
+    }
+}
