@@ -184,7 +184,7 @@ impl Catalog {
                 language: content.language,
             });
         };
-        let values = Jinja::from_serialize(&content.values);
+        let values = Jinja::from(minijinja::value::Serde(&content.values));
         let fill = |name: String| -> Result<String, CatalogError> {
             let filled = texts
                 .templates
