@@ -5,12 +5,18 @@
 //! Discord allows, and at least once always.
 
 pub mod attachments;
+mod compose;
+pub mod delivery;
 pub mod endpoints;
 pub mod error;
 mod gateway;
 pub mod governor;
+mod history;
 pub mod identity;
 pub mod ingress;
 pub mod lanes;
+mod outbound_files;
+mod personas;
 pub mod rest;
+pub mod speakers;
 pub mod split;
