@@ -30,7 +30,11 @@ pub(crate) struct Parts {
 impl Parts {
     /// Cuts a rendered message into parts. `header` stands in bold above the first one; `mentioned` puts
     /// the mention before the words (an answer notifies without it).
-    pub(crate) fn new(rendered: &Rendered, header: Option<&str>, mentioned: Option<UserId>) -> Parts {
+    pub(crate) fn new(
+        rendered: &Rendered,
+        header: Option<&str>,
+        mentioned: Option<UserId>,
+    ) -> Parts {
         let mut text = String::new();
         if let Some(user) = mentioned {
             text.push_str(&format!("<@{user}> "));

@@ -25,7 +25,9 @@ use crate::discord::personas::{Hook, Personas, hook_is_gone};
 use crate::discord::rest::Upload;
 use crate::discord::speakers::{Speaker, Speakers};
 use crate::domain::ids::{ChannelId, MessageId, OutgoingId, UserId};
-use crate::domain::outgoing::{Act, Button, Content, Outgoing, OutgoingOutcome, OutgoingState, Voice};
+use crate::domain::outgoing::{
+    Act, Button, Content, Outgoing, OutgoingOutcome, OutgoingState, Voice,
+};
 use crate::domain::role::Role;
 use crate::domain::time::Timestamp;
 use crate::platform::clock;
@@ -34,6 +36,9 @@ use crate::platform::clock;
 pub const NONCE_TRUST_SECONDS: u64 = 180;
 /// The longest wait between tries while Discord is away, in seconds.
 const LONGEST_WAIT: u64 = 120;
+
+/// Messages of this process that are remembered as accounted for.
+const ACCOUNTED: usize = 10_000;
 
 /// Where a message goes, resolved by the caller from its target.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -146,6 +151,21 @@ impl Delivery {
         }
     }
 
+    /// The place of a direct message to a person; the error is the outcome to note.
+    pub async fn dm_place(&self, user: UserId, attempts: u32) -> Result<Place, OutgoingOutcome> {
+        match self.speakers.team.rest.dm_channel(user).await {
+            Ok(channel) => Ok(Place {
+                channel,
+                card: None,
+                parent: None,
+            }),
+            Err(error) => {
+                let now = Timestamp::new(clock::now());
+                Err(after_trouble(&Trouble::Rest(error), attempts, now))
+            }
+        }
+    }
+
     async fn attempt<F, Fut>(
         &self,
         outgoing: &Outgoing,
@@ -203,7 +223,8 @@ impl Delivery {
                     bytes: json.clone().into_bytes(),
                 }];
                 let mouth = Mouth::Bot(&self.speakers.team);
-                self.send(outgoing, place, &mouth, &parts, &files, progress).await
+                self.send(outgoing, place, &mouth, &parts, &files, progress)
+                    .await
             }
         }
     }
@@ -216,8 +237,17 @@ impl Delivery {
     ) -> Result<OutgoingOutcome, Trouble> {
         let flat = name.split_whitespace().collect::<Vec<_>>().join(" ");
         let name: String = flat.chars().take(100).collect();
-        let name = if name.is_empty() { "request" } else { name.as_str() };
-        let opened = self.speakers.team.rest.open_thread(channel, message, name).await;
+        let name = if name.is_empty() {
+            "request"
+        } else {
+            name.as_str()
+        };
+        let opened = self
+            .speakers
+            .team
+            .rest
+            .open_thread(channel, message, name)
+            .await;
         match opened {
             Ok(thread_id) => Ok(OutgoingOutcome::RoomOpened { thread_id }),
             // A thread on a message has the message's id (`spec/discord.md` 5, row "threads").
@@ -253,7 +283,11 @@ impl Delivery {
         let team = &self.speakers.team;
         let mut old = None;
         if let Some(card) = place.card {
-            match team.rest.edit_message(place.channel, card, parts.edit()).await {
+            match team
+                .rest
+                .edit_message(place.channel, card, parts.edit())
+                .await
+            {
                 Ok(()) => {
                     return Ok(OutgoingOutcome::Posted {
                         channel_id: place.channel,
@@ -266,7 +300,9 @@ impl Delivery {
             }
         }
         let mouth = Mouth::Bot(team);
-        let outcome = self.send(outgoing, place, &mouth, &parts, &[], progress).await?;
+        let outcome = self
+            .send(outgoing, place, &mouth, &parts, &[], progress)
+            .await?;
         if let Some(card) = old
             && let Err(error) = team.rest.delete_message(place.channel, card).await
         {
@@ -297,12 +333,15 @@ impl Delivery {
         };
         // Webhook messages cannot be answers; then the words carry the mention.
         let reply_to = post.reply_to.filter(|_| matches!(mouth, Mouth::Bot(_)));
-        let mentioned = post.mention.filter(|_| reply_to.is_none() && !channel.is_dm());
+        let mentioned = post
+            .mention
+            .filter(|_| reply_to.is_none() && !channel.is_dm());
         let mut parts = Parts::new(&rendered, header, mentioned);
         parts.components = components(post.buttons, &self.catalog, post.content.language);
         parts.reply_to = reply_to;
         parts.mention = post.mention;
-        self.send(outgoing, place, &mouth, &parts, &post.files, progress).await
+        self.send(outgoing, place, &mouth, &parts, &post.files, progress)
+            .await
     }
 
     /// What kind of channel it is; asked once for each.
@@ -387,8 +426,7 @@ impl Delivery {
             false => History::default(),
             true => {
                 let rest = &self.speakers.team.rest;
-                let mut history =
-                    History::read(rest, place.channel, outgoing.created_at).await?;
+                let mut history = History::read(rest, place.channel, outgoing.created_at).await?;
                 history.leave_out(&lock(&self.delivered));
                 history
             }
@@ -417,10 +455,11 @@ impl Delivery {
                 Some(id) => id,
                 None => {
                     let body = parts.body(at);
-                    self.speak(mouth, place.channel, body, &nonce, uploads).await?
+                    self.speak(mouth, place.channel, body, &nonce, uploads)
+                        .await?
                 }
             };
-            lock(&self.delivered).insert(id);
+            self.account_for(id);
             message_ids.push(id);
             progress(u32::try_from(at + 1).unwrap_or(u32::MAX)).await;
         }
@@ -428,6 +467,15 @@ impl Delivery {
             channel_id: place.channel,
             message_ids,
         })
+    }
+
+    fn account_for(&self, id: MessageId) {
+        let mut delivered = lock(&self.delivered);
+        delivered.insert(id);
+        // Ids grow with time, so the lowest is the oldest.
+        if delivered.len() > ACCOUNTED {
+            delivered.pop_first();
+        }
     }
 
     async fn speak(
@@ -461,10 +509,8 @@ impl Delivery {
                 match sent {
                     Err(error) if hook_is_gone(&error) => {
                         self.personas.forget(*parent).await;
-                        Err(RestError::Limited {
-                            retry_after: std::time::Duration::ZERO,
-                            scope: crate::discord::error::LimitScope::User,
-                        })
+                        let again = "the persona's webhook was removed; it is made again";
+                        Err(RestError::Network(again.to_owned()))
                     }
                     sent => sent,
                 }

@@ -54,7 +54,10 @@ impl History {
             after = MessageId(newest.max(after.0));
             let full = page.len() >= 100;
             // What does not parse is not ours.
-            messages.extend(page.into_iter().filter_map(|it| serde_json::from_value(it).ok()));
+            messages.extend(
+                page.into_iter()
+                    .filter_map(|it| serde_json::from_value(it).ok()),
+            );
             if !full {
                 break;
             }
@@ -140,8 +143,14 @@ mod tests {
             {"id": "3", "content": "hi ", "author": {"id": "7"}},
             {"id": "4", "content": "changed", "author": {"id": "7"}, "nonce": "n1"},
         ]));
-        assert_eq!(history.by_user(UserId(7), &marker("hi")), Some(MessageId(3)));
-        assert_eq!(history.by_user(UserId(7), &marker("hi")), Some(MessageId(4)));
+        assert_eq!(
+            history.by_user(UserId(7), &marker("hi")),
+            Some(MessageId(3))
+        );
+        assert_eq!(
+            history.by_user(UserId(7), &marker("hi")),
+            Some(MessageId(4))
+        );
         assert_eq!(history.by_user(UserId(7), &marker("hi")), None);
     }
 
@@ -152,8 +161,14 @@ mod tests {
             {"id": "2", "content": "x", "author": {"id": "5", "username": "QA"}, "webhook_id": "5", "application_id": "91"},
             {"id": "3", "content": "x", "author": {"id": "6", "username": "Planner"}, "webhook_id": "6", "application_id": "91"},
         ]));
-        assert_eq!(history.by_webhook(91, "Planner", &marker("x")), Some(MessageId(3)));
-        assert_eq!(history.by_webhook(91, "QA", &marker("x")), Some(MessageId(2)));
+        assert_eq!(
+            history.by_webhook(91, "Planner", &marker("x")),
+            Some(MessageId(3))
+        );
+        assert_eq!(
+            history.by_webhook(91, "QA", &marker("x")),
+            Some(MessageId(2))
+        );
         assert_eq!(history.by_webhook(91, "QA", &marker("x")), None);
     }
 

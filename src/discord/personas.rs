@@ -88,7 +88,10 @@ impl Personas {
         // Held over the calls: two messages must not make the same webhook twice.
         let mut parents = self.parents.lock().await;
         let known = parents.entry(parent).or_default();
-        if known.refused_until.is_some_and(|until| until > Instant::now()) {
+        if known
+            .refused_until
+            .is_some_and(|until| until > Instant::now())
+        {
             return Ok(None);
         }
         let name = self.hook_name(role);
