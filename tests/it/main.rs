@@ -6,3 +6,7 @@
     clippy::panic,
     clippy::disallowed_methods
 )]
+
+mod local_guild;
+mod page;
+mod support;

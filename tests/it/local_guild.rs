@@ -1,0 +1,1 @@
+//! The local guild as a server.
