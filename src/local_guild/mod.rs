@@ -13,6 +13,7 @@ mod feed;
 mod gateway;
 mod guild;
 mod ids;
+mod limits;
 mod local;
 mod log;
 mod model;
@@ -22,6 +23,7 @@ mod rest;
 mod seed;
 mod session;
 mod state;
+mod upload;
 
 use std::net::Ipv4Addr;
 use std::path::PathBuf;

@@ -9,4 +9,5 @@
 
 mod local_guild;
 mod page;
+mod serenity_client;
 mod support;

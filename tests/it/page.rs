@@ -110,7 +110,7 @@ async fn play(info: &GuildInfo) -> Scene {
         )
         .await;
     let yes = format!(
-        "/channels/{room}/messages/{}/reactions/%E2%9C%85/@me",
+        "/channels/{room}/messages/{}/reactions/%E2%9C%94/@me",
         last["id"].as_str().unwrap()
     );
     bot.ok("PUT", &yes, Value::Null).await;
@@ -215,6 +215,7 @@ async fn a_person_writes_addresses_a_role_and_sees_the_room_the_personas_and_the
 
     // An edit changes the card in place; the view stays.
     browser.run(&format!("window.kept = document.querySelector('[data-author=Planner]'); document.querySelector('[data-id=\"{card}\"]').scrollIntoView()")).await;
+    browser.picture("desktop-card-light.png").await;
     let edited = format!("/channels/{room}/messages/{card}");
     bot.ok(
         "PATCH",

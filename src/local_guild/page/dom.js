@@ -41,9 +41,9 @@ export function iconButton(name, label, onclick, more = {}) {
   return el("button", { class: "icon-button", type: "button", title: label, "aria-label": label, onclick, ...more }, icon(name));
 }
 
-const palette = ["#7c5ce0", "#2b8cc4", "#c4762b", "#c44b8a", "#5570c9", "#2e9b62", "#c25450", "#8a7a2e", "#3d8f8f"];
+const palette = ["#6b7f4e", "#9a6b4f", "#56748c", "#8a5f86", "#4f8580", "#8d7a3a", "#7a6a9c", "#a0605f"];
 
-/** The colour of a name, when no role gives one. */
+/** The colour of a name, when no role gives one: quieter than the roles' own. */
 export function colorOf(name) {
   let sum = 7;
   for (const letter of name) sum = (sum * 31 + letter.codePointAt(0)) >>> 0;
