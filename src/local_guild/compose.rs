@@ -54,6 +54,7 @@ pub(crate) struct Allowed {
     parse: Option<Vec<String>>,
     users: Option<Vec<Id>>,
     roles: Option<Vec<Id>>,
+    replied_user: Option<bool>,
 }
 
 impl Allowed {
@@ -240,6 +241,22 @@ impl Composed {
                 .is_some_and(|parse| parse.iter().any(|it| it == "everyone"))
         };
         message.mention_everyone = found.everyone && allowed.is_none_or(everyone);
+        // A reply is meant for the author of what it answers, unless the sender says otherwise.
+        let told = allowed.is_none_or(|it| it.replied_user == Some(true));
+        if let Some(Reference {
+            channel,
+            message: Some(id),
+        }) = message.reference
+            && told
+            && let Ok(Message {
+                author: Author::User { id: author },
+                ..
+            }) = state.message(channel, id)
+            && *author != message.author.id()
+            && !message.mentions.contains(author)
+        {
+            message.mentions.push(*author);
+        }
     }
 }
 

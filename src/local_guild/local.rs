@@ -442,5 +442,15 @@ async fn faults(
     payload: Payload,
 ) -> Result<Json<Value>, Refusal> {
     let order: Order = payload.read()?;
-    Ok(Json(guild.faults.order(order)))
+    let bot = order.bot.as_deref().map(|name| {
+        guild.read(|state| {
+            let found = state
+                .users
+                .values()
+                .find(|user| user.bot && user.name == name);
+            found.map(|user| user.id).ok_or(Refusal::UnknownUser)
+        })
+    });
+    let bot = bot.transpose()?;
+    Ok(Json(guild.faults.order(order, bot)))
 }

@@ -554,6 +554,37 @@ async fn what_was_answered_outlives_kill_and_a_torn_line() {
     assert!(matches!(busy, Err(GuildError::Busy { .. })));
 }
 
+#[tokio::test]
+async fn a_clean_end_frees_the_folder_at_once() {
+    let dir = tempfile::tempdir().unwrap();
+    let config = || Config {
+        port: 0,
+        dir: Some(dir.path().to_owned()),
+    };
+    let first = serve(config()).await.unwrap();
+    let owner = Caller::person(&first.info, "owner");
+    owner
+        .ok(
+            "POST",
+            "/_local/say",
+            json!({"channel": "general", "content": "kept"}),
+        )
+        .await;
+    // An open gateway connection and an open feed must not hold the end up.
+    let mut gateway = gateway::Connection::open(&first.info, "teams", gateway::ALL).await;
+    gateway.until("GUILD_CREATE").await;
+    let feed = owner.request("GET", "/_local/events").send().await.unwrap();
+    assert_eq!(feed.status(), 200);
+    first.shutdown().await;
+    let second = serve(config()).await.unwrap();
+    let owner = Caller::person(&second.info, "owner");
+    let messages = owner
+        .ok("GET", "/_local/messages?channel=general", Value::Null)
+        .await;
+    assert_eq!(messages[0]["content"], "kept");
+    second.shutdown().await;
+}
+
 #[test]
 fn it_ends_with_the_process_that_started_it() {
     let dir = tempfile::tempdir().unwrap();

@@ -3,7 +3,7 @@
 use fantoccini::Locator;
 use fantoccini::key::Key;
 use serde_json::{Value, json};
-use teams::local_guild::GuildInfo;
+use teams::local_guild::{Config, GuildInfo, serve};
 
 use crate::support::chromium::Browser;
 use crate::support::guild::{Caller, fresh};
@@ -265,6 +265,137 @@ async fn a_person_writes_addresses_a_role_and_sees_the_room_the_personas_and_the
         .until("document.querySelectorAll('[data-testid=message]').length > 3")
         .await;
     browser.picture("desktop-channel-dark.png").await;
+    browser.close().await;
+    running.shutdown().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn files_replies_edits_unread_marks_and_a_restart_are_handled_in_place() {
+    let Some(browser) = Browser::open(1280, 800).await else {
+        return;
+    };
+    let dir = tempfile::tempdir().unwrap();
+    let running = serve(Config {
+        port: 0,
+        dir: Some(dir.path().to_owned()),
+    })
+    .await
+    .unwrap();
+    let info = running.info.clone();
+    let bot = Caller::bot(&info, "teams");
+    let general = &info.channels["general"];
+    let send = format!("/channels/{general}/messages");
+    bot.ok("POST", &send, json!({"content": "first"})).await;
+    browser.client.goto(&info.page_url).await.unwrap();
+    browser.wait("[data-author=Teams]").await;
+
+    // A file goes along.
+    let file = dir.path().join("notes.txt");
+    std::fs::write(&file, "notes").unwrap();
+    let picker = browser.client.find(Locator::Id("file")).await.unwrap();
+    picker.send_keys(file.to_str().unwrap()).await.unwrap();
+    let composer = browser.wait("[data-testid=composer]").await;
+    composer.send_keys("with notes").await.unwrap();
+    browser
+        .wait("[data-testid=send]")
+        .await
+        .click()
+        .await
+        .unwrap();
+    browser.wait("[data-author=Owner] .file").await;
+
+    // A reply, then an edit of it by the arrow key.
+    browser.run("document.querySelector('[data-author=Teams] .toolbar button[aria-label=Reply]').click()").await;
+    composer.send_keys("anser").await.unwrap();
+    composer
+        .send_keys(&char::from(Key::Enter).to_string())
+        .await
+        .unwrap();
+    browser.wait("[data-author=Owner] .reference").await;
+    composer
+        .send_keys(&char::from(Key::Up).to_string())
+        .await
+        .unwrap();
+    browser
+        .until("document.getElementById('composer').value === 'anser'")
+        .await;
+    composer.clear().await.unwrap();
+    composer.send_keys("answer").await.unwrap();
+    composer
+        .send_keys(&char::from(Key::Enter).to_string())
+        .await
+        .unwrap();
+    browser.wait("[data-author=Owner] .edited").await;
+    let newest = bot.ok("GET", &format!("{send}?limit=1"), Value::Null).await;
+    assert_eq!(newest[0]["content"], "answer");
+    assert_eq!(newest[0]["mentions"][0]["username"], "teams");
+
+    // Elsewhere something happens: the channel is marked until it is opened.
+    let relay = format!("/channels/{}/messages", info.channels["relay"]);
+    bot.ok(
+        "POST",
+        &relay,
+        json!({"content": format!("<@{}> look", info.users["owner"].id)}),
+    )
+    .await;
+    browser
+        .wait("[data-testid=channel-relay].unread .badge")
+        .await;
+    browser
+        .wait("[data-testid=channel-relay]")
+        .await
+        .click()
+        .await
+        .unwrap();
+    browser
+        .wait("[data-testid=channel-relay]:not(.unread)")
+        .await;
+    browser.wait(".message.mentioned").await;
+
+    // A private conversation is seen by its two sides only.
+    browser
+        .wait("[data-testid=dm-planner]")
+        .await
+        .click()
+        .await
+        .unwrap();
+    browser
+        .until("document.getElementById('title').textContent === 'Planner'")
+        .await;
+    browser
+        .wait("[data-testid=composer]")
+        .await
+        .send_keys("psst\u{e007}")
+        .await
+        .unwrap();
+    browser.wait("[data-author=Owner]").await;
+    browser.run("const s = document.getElementById('me-select'); s.value = [...s.options].find((o) => o.text === 'Guest').value; s.onchange()").await;
+    browser
+        .until("document.querySelector('a[data-testid=dm-planner]') === null")
+        .await;
+
+    // The guild is restarted: the page comes back by itself and shows what is new.
+    let port = info.base_url.rsplit(':').next().unwrap().parse().unwrap();
+    running.shutdown().await;
+    browser
+        .until("!document.getElementById('offline').hidden")
+        .await;
+    let running = serve(Config {
+        port,
+        dir: Some(dir.path().to_owned()),
+    })
+    .await
+    .unwrap();
+    let bot = Caller::bot(&running.info, "teams");
+    bot.ok("POST", &send, json!({"content": "back again"}))
+        .await;
+    browser.run(&format!("location.hash = '{general}'")).await;
+    browser
+        .until("document.getElementById('log').innerText.includes('back again')")
+        .await;
+    browser
+        .until("document.getElementById('offline').hidden")
+        .await;
     browser.close().await;
     running.shutdown().await;
 }

@@ -84,6 +84,10 @@ impl EventHandler for Handler {
             .await
             .unwrap();
         sent.react(&context.http, '👀').await.unwrap();
+        if message.guild_id.is_none() {
+            self.saw(Seen::Answered);
+            return;
+        }
         let thread = CreateThread::new("room");
         message
             .channel_id
@@ -218,6 +222,24 @@ async fn an_unmodified_client_logs_in_reads_answers_and_is_clicked() {
     let messages = owner.ok("GET", &list, Value::Null).await;
     assert_eq!(messages[0]["content"], "owner pressed ok");
     assert_eq!(messages[0]["components"], json!([]));
+
+    // A direct conversation, with a button in it.
+    let dm = owner
+        .ok("POST", "/_local/dm", json!({"bot": "teams"}))
+        .await;
+    owner
+        .ok(
+            "POST",
+            "/_local/say",
+            json!({"channel": dm["id"], "content": "psst"}),
+        )
+        .await;
+    next(&mut seen, |it| matches!(it, Seen::Answered)).await;
+    let private = format!("/_local/messages?channel={}", dm["id"].as_str().unwrap());
+    let private = owner.ok("GET", &private, Value::Null).await;
+    let click = json!({"channel": dm["id"], "message": private[0]["id"], "custom_id": "ok"});
+    owner.ok("POST", "/_local/click", click).await;
+    next(&mut seen, |it| matches!(it, Seen::Clicked(_))).await;
 
     let guild = serenity::all::GuildId::new(info.guild_id.parse().unwrap());
     let command = CreateCommand::new("status").description("How things stand");

@@ -41,7 +41,7 @@ export function iconButton(name, label, onclick, more = {}) {
   return el("button", { class: "icon-button", type: "button", title: label, "aria-label": label, onclick, ...more }, icon(name));
 }
 
-const palette = ["#6b7f4e", "#9a6b4f", "#56748c", "#8a5f86", "#4f8580", "#8d7a3a", "#7a6a9c", "#a0605f"];
+const palette = ["#6b7f4e", "#9a6b4f", "#56748c", "#8a5f86", "#a3714c", "#8d7a3a", "#7a6a9c", "#a0605f"];
 
 /** The colour of a name, when no role gives one: quieter than the roles' own. */
 export function colorOf(name) {

@@ -57,13 +57,27 @@ export function markRead(id) {
 /** The messages of a channel, read from the server the first time. */
 export async function messages(id) {
   const known = world.logs.get(id);
-  if (known) return known;
-  const found = await get(`messages?user=${world.me}&channel=${id}&limit=50`);
-  const log = { list: [], more: found.length === 50 };
-  for (const message of found.reverse()) insert(log, message);
-  // Events that came while waiting are in a log of their own making; the newer picture wins.
-  for (const message of world.logs.get(id)?.list ?? []) insert(log, message);
+  if (known) {
+    await known.ready;
+    return known;
+  }
+  // In place before the answer comes, so that events on the way are not lost.
+  const log = { list: [], more: true };
   world.logs.set(id, log);
+  const read = async () => {
+    const found = await get(`messages?user=${world.me}&channel=${id}&limit=50`);
+    const live = log.list.splice(0);
+    log.more = found.length === 50;
+    // What came as an event meanwhile is newer than what was read.
+    for (const message of [...found.reverse(), ...live]) insert(log, message);
+  };
+  log.ready = read();
+  try {
+    await log.ready;
+  } catch (error) {
+    world.logs.delete(id);
+    throw error;
+  }
   return log;
 }
 
