@@ -6,3 +6,8 @@
     clippy::panic,
     clippy::disallowed_methods
 )]
+
+mod local_guild;
+mod page;
+mod serenity_client;
+mod support;
