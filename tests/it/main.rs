@@ -7,6 +7,7 @@
     clippy::disallowed_methods
 )]
 
+mod discord;
 mod local_guild;
 mod page;
 mod serenity_client;
