@@ -7,7 +7,8 @@
     clippy::disallowed_methods
 )]
 
-mod discord;
+mod discord_delivery;
+mod discord_intake;
 mod local_guild;
 mod page;
 mod serenity_client;

@@ -2,3 +2,4 @@
 
 pub(crate) mod chromium;
 pub(crate) mod guild;
+pub(crate) mod team;
