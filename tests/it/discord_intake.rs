@@ -244,9 +244,10 @@ async fn what_was_missed_is_told_before_what_is_new() {
         .await;
     assert!(matches!(back, Inbound::Connected { .. }));
     scene.say("general", "new").await;
-    let (link, mut marks) = (scene.link.clone(), BTreeMap::from([(general, first)]));
-    marks.insert(ChannelId(12_345), MessageId(1));
-    let catching = tokio::spawn(async move { link.catch_up(&marks).await });
+    let unknown = (ChannelId(12_345), MessageId(1));
+    scene
+        .link
+        .catch_up(&BTreeMap::from([(general, first), unknown]));
     let mut told = Vec::new();
     while told.len() < 3 {
         let message = scene.message().await;
@@ -258,7 +259,7 @@ async fn what_was_missed_is_told_before_what_is_new() {
         told,
         expected.map(|(text, addressed)| (text.to_owned(), addressed))
     );
-    catching.await.unwrap();
+    scene.until(|it| matches!(it, Inbound::Live)).await;
 }
 
 #[tokio::test]

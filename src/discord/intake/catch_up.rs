@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use serde_json::Value;
-use tokio::sync::oneshot;
 
 use super::{Gone, Intake};
 use crate::discord::endpoints::message_id;
@@ -20,7 +19,6 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 #[derive(Debug)]
 pub(crate) struct Ask {
     pub(crate) watermarks: BTreeMap<ChannelId, MessageId>,
-    pub(crate) done: oneshot::Sender<()>,
 }
 
 impl Intake {
@@ -34,9 +32,7 @@ impl Intake {
                 self.event(event).await?;
             }
         }
-        // Nobody waiting for the answer is fine.
-        let _ = ask.done.send(());
-        Ok(())
+        self.tell(Inbound::Live).await
     }
 
     async fn catch_up_channel(&mut self, channel: ChannelId, after: MessageId) -> Result<(), Gone> {

@@ -9,6 +9,7 @@ use crate::discord::error::RestError;
 use crate::discord::ingress::{self, Commanded};
 use crate::discord::link::{Inbound, InteractionReply};
 use crate::domain::outgoing::Content;
+use crate::domain::request::Language;
 use crate::platform::tasks;
 
 impl Intake {
@@ -34,20 +35,16 @@ impl Intake {
             Ok(Err(error)) => tracing::warn!(%error, "a command was not acknowledged"),
             Err(error) => tracing::warn!(%error, "a command was not acknowledged"),
         }
-        let Some(Commanded {
-            actor,
-            language,
-            command,
-        }) = commanded
-        else {
-            return Ok(());
-        };
         let reply = InteractionReply {
             rest: self.rest(from).clone(),
             catalog: self.catalog.clone(),
             application: application.get(),
             token: token.clone(),
-            language,
+            language: commanded.as_ref().map_or(Language::En, |it| it.language),
+        };
+        let Some(Commanded { actor, command, .. }) = commanded else {
+            answer(reply, "gate.stale", &[]);
+            return Ok(());
         };
         match command {
             Ok(command) => {
@@ -59,15 +56,22 @@ impl Intake {
                 .await
             }
             Err(typed) => {
-                let values = [("request_id".to_owned(), Value::String(typed))];
-                let content = Content {
-                    key: "unknown_request".to_owned(),
-                    values: values.into_iter().collect(),
-                    language,
-                };
-                tasks::spawn("discord-answer", async move { reply.say(&content).await });
+                answer(reply, "unknown_request", &[("request_id", typed)]);
                 Ok(())
             }
         }
     }
+}
+
+/// Answers beside the stream of facts.
+fn answer(reply: InteractionReply, key: &str, values: &[(&str, String)]) {
+    let content = Content {
+        key: key.to_owned(),
+        values: values
+            .iter()
+            .map(|(name, value)| ((*name).to_owned(), Value::String(value.clone())))
+            .collect(),
+        language: reply.language(),
+    };
+    tasks::spawn("discord-answer", async move { reply.say(&content).await });
 }

@@ -79,7 +79,8 @@ impl Scene {
             .until(|it| matches!(it, Inbound::Connected { .. }))
             .await;
         assert!(matches!(connected, Inbound::Connected { fresh: true, .. }));
-        self.link.catch_up(&BTreeMap::new()).await;
+        self.link.catch_up(&BTreeMap::new());
+        self.until(|it| matches!(it, Inbound::Live)).await;
     }
 
     pub(crate) fn channel(&self, name: &str) -> ChannelId {
