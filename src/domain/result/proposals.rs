@@ -118,6 +118,15 @@ impl Proposals {
         self.0.get(key).filter(|value| !value.is_null())
     }
 
+    /// Whether a part is there and says something: not null, blank, empty or false.
+    #[must_use]
+    pub fn has_content(&self, key: &str) -> bool {
+        match self.0.get(key) {
+            Some(Value::String(text)) => !text.trim().is_empty(),
+            value => lenient::truthy(value),
+        }
+    }
+
     /// The workflow transition; blank where there is none.
     #[must_use]
     pub fn transition(&self) -> Transition {

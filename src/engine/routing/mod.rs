@@ -1,0 +1,1 @@
+//! Who is asked next (`spec/teams.md` 7.6).

@@ -1,0 +1,45 @@
+//! Which files are planning, not product (`spec/teams.md` 7.4).
+
+use crate::engine::parse::normalize_artifact_hint;
+
+const SHARED: [&str; 3] = ["backlog.md", "completed_backlog.md", "current_sprint.md"];
+const SPRINT: [&str; 6] = [
+    "kickoff.md",
+    "milestone.md",
+    "plan.md",
+    "spec.md",
+    "todo_backlog.md",
+    "iteration_log.md",
+];
+
+/// The documents that a planner has to list after QA sent a sprint request back.
+pub(super) const AFTER_QA_REOPEN: [&str; 4] = [
+    "spec.md",
+    "todo_backlog.md",
+    "iteration_log.md",
+    "current_sprint.md",
+];
+
+/// Whether a path is a document that the planner owns.
+#[must_use]
+pub fn is_planner_document(path: &str) -> bool {
+    let path = normalize_artifact_hint(path);
+    let parts: Vec<&str> = path.split('/').collect();
+    match parts.as_slice() {
+        ["shared_workspace", name] => SHARED.contains(name),
+        ["shared_workspace", "sprint_history", name] => name.ends_with(".md"),
+        ["shared_workspace", "sprints", _, name] => SPRINT.contains(name),
+        _ => false,
+    }
+}
+
+/// Whether a path is a planning surface: a planner's document or a request or backlog record.
+#[must_use]
+pub fn is_planning_surface(path: &str) -> bool {
+    if is_planner_document(path) {
+        return true;
+    }
+    let path = normalize_artifact_hint(path);
+    let parts: Vec<&str> = path.split('/').collect();
+    matches!(parts.as_slice(), [".teams_runtime", "requests" | "backlog", name] if name.ends_with(".json"))
+}
