@@ -94,7 +94,7 @@ fn research() -> Capability {
 fn planner() -> Capability {
     Capability {
         summary: "Owns plans, the backlog and their documents".to_owned(),
-        owned_intents: terms("plan | route"),
+        owned_intents: terms("plan"),
         routing_signals: terms(
             "plan | planning | backlog | milestone | scope | strategy | document | 기획 \
              | 백로그 | 우선순위 | 문서",
