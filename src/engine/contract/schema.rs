@@ -78,6 +78,7 @@ struct Handling {
 /// How the request was handled.
 #[derive(JsonSchema, Serialize)]
 #[serde(rename_all = "snake_case")]
+#[expect(dead_code, reason = "only its schema is used")]
 enum HandlingMode {
     Complete,
     Route,
@@ -107,6 +108,7 @@ struct Control {
 /// What the runtime should do.
 #[derive(JsonSchema, Serialize)]
 #[serde(rename_all = "snake_case")]
+#[expect(dead_code, reason = "only its schema is used")]
 enum ControlKind {
     SprintLifecycle,
     CancelRequest,
@@ -186,6 +188,7 @@ struct Design {
 /// What the advice is about.
 #[derive(JsonSchema, Serialize)]
 #[serde(rename_all = "snake_case")]
+#[expect(dead_code, reason = "only its schema is used")]
 enum DesignEntry {
     PlanningRoute,
     MessageReadability,
@@ -252,6 +255,7 @@ struct WireValidation {
 /// The only method there is.
 #[derive(JsonSchema, Serialize)]
 #[serde(rename_all = "snake_case")]
+#[expect(dead_code, reason = "only its schema is used")]
 enum Methodology {
     EvidenceMatrix,
 }
@@ -298,13 +302,18 @@ fn generate<P: JsonSchema>() -> Value {
         settings.inline_subschemas = true;
         settings.meta_schema = None;
     });
-    settings.into_generator().into_root_schema_for::<Answer<P>>().to_value()
+    settings
+        .into_generator()
+        .into_root_schema_for::<Answer<P>>()
+        .to_value()
 }
 
 /// Makes a schema strict: all properties required, no others, enums as one list, no annotations
 /// that structured outputs refuse.
 fn strict(schema: &mut Value) {
-    let Value::Object(fields) = schema else { return };
+    let Value::Object(fields) = schema else {
+        return;
+    };
     for key in ["title", "format", "minimum", "default"] {
         // Inside "properties" these would be names, but properties are walked one by one below.
         fields.shift_remove(key);

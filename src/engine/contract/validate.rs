@@ -123,7 +123,10 @@ pub fn validate(raw: &Value, role: Role, step: Option<Step>) -> Vec<ContractIssu
         issues.push(ContractIssue::CopiedPlaceholderSummary);
     }
     let insights = lenient::list(fields.get("insights"));
-    if insights.iter().any(|insight| insight.to_lowercase() == INSIGHT_PLACEHOLDER) {
+    if insights
+        .iter()
+        .any(|insight| insight.to_lowercase() == INSIGHT_PLACEHOLDER)
+    {
         issues.push(ContractIssue::CopiedPlaceholderInsight);
     }
     let Some(step) = step.filter(|_| works_in_workflow(role)) else {
@@ -153,7 +156,10 @@ fn works_in_workflow(role: Role) -> bool {
 }
 
 fn missing(fields: &Map<String, Value>, keys: &[&'static str]) -> Vec<&'static str> {
-    keys.iter().copied().filter(|key| !fields.contains_key(*key)).collect()
+    keys.iter()
+        .copied()
+        .filter(|key| !fields.contains_key(*key))
+        .collect()
 }
 
 fn judge_transition(transition: &Map<String, Value>, issues: &mut Vec<ContractIssue>) {
@@ -161,15 +167,23 @@ fn judge_transition(transition: &Map<String, Value>, issues: &mut Vec<ContractIs
     if !keys.is_empty() {
         issues.push(ContractIssue::TransitionMissingKeys(keys));
     }
-    let outcome = lenient::text(transition.get("outcome")).trim().to_lowercase();
+    let outcome = lenient::text(transition.get("outcome"))
+        .trim()
+        .to_lowercase();
     if !outcome.is_empty() && Outcome::read(&outcome).is_none() {
         issues.push(ContractIssue::InvalidOutcome(outcome));
     }
-    if transition.get("unresolved_items").is_some_and(|items| !items.is_array()) {
+    if transition
+        .get("unresolved_items")
+        .is_some_and(|items| !items.is_array())
+    {
         issues.push(ContractIssue::InvalidUnresolvedItems);
     }
     let flag = |value: &Value| value.is_boolean() || matches!(value.as_i64(), Some(0 | 1));
-    if transition.get("finalize_phase").is_some_and(|value| !flag(value)) {
+    if transition
+        .get("finalize_phase")
+        .is_some_and(|value| !flag(value))
+    {
         issues.push(ContractIssue::InvalidFinalizePhase);
     }
 }
@@ -180,12 +194,12 @@ fn judge_verdict(verdict: &Map<String, Value>, issues: &mut Vec<ContractIssue>) 
     if !keys.is_empty() {
         issues.push(ContractIssue::QaMissingKeys(keys));
     }
-    if verdict.contains_key("methodology") && word(verdict.get("methodology")) != "evidence_matrix" {
+    if verdict.contains_key("methodology") && word(verdict.get("methodology")) != "evidence_matrix"
+    {
         issues.push(ContractIssue::InvalidQaMethodology);
     }
     let decision = word(verdict.get("decision"));
-    if verdict.contains_key("decision")
-        && !matches!(decision.as_str(), "pass" | "fail" | "blocked")
+    if verdict.contains_key("decision") && !matches!(decision.as_str(), "pass" | "fail" | "blocked")
     {
         issues.push(ContractIssue::InvalidQaDecision(decision));
     }

@@ -4,7 +4,9 @@
 mod after;
 mod score;
 
-pub use after::{ReportFacts, ReportRoute, TerminalReason, reentry_is_explicit, route_after_report};
+pub use after::{
+    ReportFacts, ReportRoute, TerminalReason, reentry_is_explicit, route_after_report,
+};
 pub use score::{Breakdown, Candidate, score};
 
 use serde::{Deserialize, Serialize};
@@ -14,9 +16,7 @@ use crate::domain::routing::{RequestStateClass, RoutingPhase, RoutingPolicy};
 use crate::engine::parse::terms::Text;
 
 /// What the selection is made for.
-#[derive(
-    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
-)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SelectionSource {
     /// A person asked.
@@ -102,8 +102,9 @@ pub fn select(policy: &RoutingPolicy, facts: &RoutingFacts<'_>) -> RoutingSelect
         | SelectionSource::BlockedBacklogReview
         | SelectionSource::PlanningResume => selection.selected_role = Some(Role::Planner),
         SelectionSource::SprintInitial => {
-            let preferred =
-                facts.preferred.filter(|role| role.is_public() && *role != Role::Orchestrator);
+            let preferred = facts
+                .preferred
+                .filter(|role| role.is_public() && *role != Role::Orchestrator);
             selection.selected_role =
                 Some(preferred.unwrap_or(policy.policy_routes.sprint_initial_default));
         }
@@ -121,10 +122,22 @@ fn by_score(
     let class = selection.request_state_class;
     let mut candidates: Vec<Candidate> = candidates(policy, facts, class)
         .into_iter()
-        .filter_map(|role| score(policy, role, facts.intent, text, selection.routing_phase, class))
+        .filter_map(|role| {
+            score(
+                policy,
+                role,
+                facts.intent,
+                text,
+                selection.routing_phase,
+                class,
+            )
+        })
         .collect();
-    let priority =
-        |role: Role| policy.capability(role).map_or(0, |capability| capability.routing_priority);
+    let priority = |role: Role| {
+        policy
+            .capability(role)
+            .map_or(0, |capability| capability.routing_priority)
+    };
     candidates.sort_by_key(|candidate| {
         std::cmp::Reverse((
             !candidate.excluded_by_boundary,
@@ -191,7 +204,9 @@ fn passes(
             let asked = best.role != Role::Planner
                 || facts.planner_reentry
                 || facts.preferred.is_some()
-                || !policy.policy_routes.planner_reentry_requires_explicit_signal;
+                || !policy
+                    .policy_routes
+                    .planner_reentry_requires_explicit_signal;
             (facts.sprint_internal || (evidence && known)) && asked
         }
         Role::Orchestrator
@@ -202,11 +217,7 @@ fn passes(
     }
 }
 
-fn state_class(
-    policy: &RoutingPolicy,
-    facts: &RoutingFacts<'_>,
-    text: &Text,
-) -> RequestStateClass {
+fn state_class(policy: &RoutingPolicy, facts: &RoutingFacts<'_>, text: &Text) -> RequestStateClass {
     if facts.source == SelectionSource::PlanningResume {
         return RequestStateClass::BlockedResume;
     }
@@ -287,14 +298,19 @@ pub fn phase_for_role(role: Option<Role>) -> RoutingPhase {
 /// Whether a role carries work out rather than planning it.
 #[must_use]
 pub const fn executes(role: Role) -> bool {
-    matches!(role, Role::Designer | Role::Architect | Role::Developer | Role::Qa)
+    matches!(
+        role,
+        Role::Designer | Role::Architect | Role::Developer | Role::Qa
+    )
 }
 
 /// The executing role that intent and text point to most, if any.
 fn hinted(policy: &RoutingPolicy, intent: &str, text: &Text) -> Option<Role> {
     let mut best: Option<(u32, i64, Role)> = None;
     for role in [Role::Designer, Role::Architect, Role::Developer, Role::Qa] {
-        let Some(capability) = policy.capability(role) else { continue };
+        let Some(capability) = policy.capability(role) else {
+            continue;
+        };
         let hint = score::hint(capability, intent, text);
         let entry = (hint, capability.routing_priority, role);
         if hint > 0 && best.is_none_or(|best| (entry.0, entry.1) > (best.0, best.1)) {

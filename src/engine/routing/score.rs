@@ -106,7 +106,9 @@ pub fn score(
     if owned {
         candidate.matched_signals.push(format!("intent:{intent}"));
     }
-    candidate.matched_signals.extend(matches("routing", &capability.routing_signals, text));
+    candidate
+        .matched_signals
+        .extend(matches("routing", &capability.routing_signals, text));
     candidate.matched_strongest_domains = both(
         ("strength", &capability.strongest_for),
         ("strength_signal", &capability.strongest_domain_signals),
@@ -123,7 +125,9 @@ pub fn score(
         text,
     );
     let points = |found: &[String], cap: usize, weight: u32| {
-        u32::try_from(found.len().min(cap)).unwrap_or(u32::MAX).saturating_mul(weight)
+        u32::try_from(found.len().min(cap))
+            .unwrap_or(u32::MAX)
+            .saturating_mul(weight)
     };
     let fits = |fit: bool, weight: u32| if fit { weight } else { 0 };
     candidate.breakdown = Breakdown {
@@ -139,7 +143,11 @@ pub fn score(
             SKILLS,
             weights.preferred_skill,
         ),
-        behavior_traits: points(&candidate.matched_behavior_traits, TRAITS, weights.behavior_trait),
+        behavior_traits: points(
+            &candidate.matched_behavior_traits,
+            TRAITS,
+            weights.behavior_trait,
+        ),
         phase_fit: fits(capability.phase_fit.contains(&phase), weights.phase_fit),
         request_state_fit: fits(
             capability.request_state_fit.contains(&class),
@@ -153,7 +161,10 @@ pub fn score(
 /// How much intent and words point to a role: 5 for the intent, 1 a signal, skill or trait, 2 a
 /// domain (`spec/teams.md` 7.6).
 pub(super) fn hint(capability: &Capability, intent: &str, text: &Text) -> u32 {
-    let owned = capability.owned_intents.iter().any(|owned| owned == intent.trim());
+    let owned = capability
+        .owned_intents
+        .iter()
+        .any(|owned| owned == intent.trim());
     let count = |terms: &[String]| terms.iter().filter(|term| text.has(term)).count();
     let words = count(&capability.routing_signals)
         + 2 * (count(&capability.strongest_for) + count(&capability.strongest_domain_signals))
@@ -161,7 +172,9 @@ pub(super) fn hint(capability: &Capability, intent: &str, text: &Text) -> u32 {
         + count(&capability.preferred_skill_signals)
         + count(&capability.behavior_traits)
         + count(&capability.behavior_trait_signals);
-    u32::try_from(words).unwrap_or(u32::MAX).saturating_add(if owned { 5 } else { 0 })
+    u32::try_from(words)
+        .unwrap_or(u32::MAX)
+        .saturating_add(if owned { 5 } else { 0 })
 }
 
 fn both(names: (&str, &[String]), signals: (&str, &[String]), text: &Text) -> Vec<String> {
@@ -171,5 +184,9 @@ fn both(names: (&str, &[String]), signals: (&str, &[String]), text: &Text) -> Ve
 }
 
 fn matches(kind: &str, terms: &[String], text: &Text) -> Vec<String> {
-    terms.iter().filter(|term| text.has(term)).map(|term| format!("{kind}:{term}")).collect()
+    terms
+        .iter()
+        .filter(|term| text.has(term))
+        .map(|term| format!("{kind}:{term}"))
+        .collect()
 }

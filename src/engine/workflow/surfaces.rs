@@ -46,5 +46,7 @@ pub fn is_planning_surface(path: &str) -> bool {
 }
 
 fn spelled(path: &str) -> String {
-    normalize_artifact_hint(path).trim_end_matches('/').to_lowercase()
+    normalize_artifact_hint(path)
+        .trim_end_matches('/')
+        .to_lowercase()
 }
