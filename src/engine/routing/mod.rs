@@ -7,7 +7,7 @@ mod score;
 pub use after::{
     ReportFacts, ReportRoute, TerminalReason, reentry_is_explicit, route_after_report,
 };
-pub use score::{Breakdown, Candidate, score};
+pub use score::{Breakdown, Candidate, consider, score};
 
 use serde::{Deserialize, Serialize};
 
@@ -120,39 +120,30 @@ fn by_score(
     selection: &mut RoutingSelection,
 ) {
     let class = selection.request_state_class;
-    let mut candidates: Vec<Candidate> = candidates(policy, facts, class)
-        .into_iter()
-        .filter_map(|role| {
-            score(
-                policy,
-                role,
-                facts.intent,
-                text,
-                selection.routing_phase,
-                class,
-            )
-        })
-        .collect();
-    let priority = |role: Role| {
-        policy
-            .capability(role)
-            .map_or(0, |capability| capability.routing_priority)
-    };
-    candidates.sort_by_key(|candidate| {
+    let (excluded, mut scored): (Vec<Candidate>, Vec<Candidate>) =
+        candidates(policy, facts, class)
+            .into_iter()
+            .filter_map(|role| {
+                consider(policy, role, facts.intent, text, selection.routing_phase, class)
+            })
+            .partition(|candidate| candidate.excluded_by_boundary);
+    let priority =
+        |role: Role| policy.capability(role).map_or(0, |capability| capability.routing_priority);
+    scored.sort_by_key(|candidate| {
         std::cmp::Reverse((
-            !candidate.excluded_by_boundary,
             candidate.score_total,
             priority(candidate.role),
             facts.preferred == Some(candidate.role),
             candidate.role.as_str(),
         ))
     });
-    let best = candidates.first().filter(|best| !best.excluded_by_boundary);
-    if let Some(best) = best.filter(|best| passes(policy, facts, class, best)) {
+    let best = scored.first().filter(|best| passes(policy, facts, class, best));
+    if let Some(best) = best {
         selection.selected_role = Some(best.role);
         selection.score_total = best.score_total;
     }
-    selection.candidate_summary = candidates;
+    scored.extend(excluded);
+    selection.candidate_summary = scored;
 }
 
 fn candidates(
@@ -190,9 +181,13 @@ fn passes(
     best: &Candidate,
 ) -> bool {
     let evidence = best.breakdown.evidence() > 0;
+    let asked = best.role != Role::Planner
+        || facts.planner_reentry
+        || facts.preferred.is_some()
+        || !policy.policy_routes.planner_reentry_requires_explicit_signal;
     match facts.current {
         Role::Planner => evidence || facts.preferred.is_some(),
-        Role::Qa => evidence,
+        Role::Qa => evidence && asked,
         Role::Designer | Role::Architect | Role::Developer => {
             let known = match class {
                 RequestStateClass::ExecutionOpened
@@ -201,12 +196,6 @@ fn passes(
                 | RequestStateClass::CloseoutReady => true,
                 RequestStateClass::PlanningOnly | RequestStateClass::BlockedResume => false,
             };
-            let asked = best.role != Role::Planner
-                || facts.planner_reentry
-                || facts.preferred.is_some()
-                || !policy
-                    .policy_routes
-                    .planner_reentry_requires_explicit_signal;
             (facts.sprint_internal || (evidence && known)) && asked
         }
         Role::Orchestrator

@@ -73,8 +73,8 @@ pub struct Candidate {
     pub matched_behavior_traits: Vec<String>,
 }
 
-/// Scores one role; `None` for roles that the policy does not know. An excluded role keeps the
-/// terms that exclude it and scores nothing.
+/// Scores one role; `None` for roles that the policy does not know. Whether the role is excluded is
+/// another question, see [`consider`].
 #[must_use]
 pub fn score(
     policy: &RoutingPolicy,
@@ -89,7 +89,7 @@ pub fn score(
     let mut candidate = Candidate {
         role,
         excluded_by_boundary: false,
-        disallowed_matches: matches("forbidden", &capability.should_not_handle, text),
+        disallowed_matches: Vec::new(),
         score_total: 0,
         breakdown: Breakdown::default(),
         matched_signals: Vec::new(),
@@ -97,10 +97,6 @@ pub fn score(
         matched_preferred_skills: Vec::new(),
         matched_behavior_traits: Vec::new(),
     };
-    if !candidate.disallowed_matches.is_empty() {
-        candidate.excluded_by_boundary = true;
-        return Some(candidate);
-    }
     let intent = intent.trim().to_lowercase();
     let owned = capability.owned_intents.contains(&intent);
     if owned {
@@ -124,28 +120,27 @@ pub fn score(
         ("behavior_signal", &capability.behavior_trait_signals),
         text,
     );
-    let points = |found: &[String], cap: usize, weight: u32| {
-        u32::try_from(found.len().min(cap))
-            .unwrap_or(u32::MAX)
-            .saturating_mul(weight)
+    candidate.matched_signals.truncate(SIGNALS);
+    candidate.matched_strongest_domains.truncate(DOMAINS);
+    candidate.matched_preferred_skills.truncate(SKILLS);
+    candidate.matched_behavior_traits.truncate(TRAITS);
+    let points = |found: &[String], weight: u32| {
+        u32::try_from(found.len()).unwrap_or(u32::MAX).saturating_mul(weight)
     };
     let fits = |fit: bool, weight: u32| if fit { weight } else { 0 };
     candidate.breakdown = Breakdown {
         owned_intent: fits(owned, weights.owned_intent),
-        routing_signals: points(&candidate.matched_signals, SIGNALS, weights.routing_signal),
+        routing_signals: points(&candidate.matched_signals, weights.routing_signal),
         strongest_domains: points(
             &candidate.matched_strongest_domains,
-            DOMAINS,
             weights.strongest_domain,
         ),
         preferred_skills: points(
             &candidate.matched_preferred_skills,
-            SKILLS,
             weights.preferred_skill,
         ),
         behavior_traits: points(
             &candidate.matched_behavior_traits,
-            TRAITS,
             weights.behavior_trait,
         ),
         phase_fit: fits(capability.phase_fit.contains(&phase), weights.phase_fit),
@@ -156,6 +151,35 @@ pub fn score(
     };
     candidate.score_total = candidate.breakdown.total();
     Some(candidate)
+}
+
+/// Looks at one role: excluded by a term that it should not handle, with those terms and no score,
+/// or scored. `None` for roles that the policy does not know.
+#[must_use]
+pub fn consider(
+    policy: &RoutingPolicy,
+    role: Role,
+    intent: &str,
+    text: &Text,
+    phase: RoutingPhase,
+    class: RequestStateClass,
+) -> Option<Candidate> {
+    let capability = policy.capability(role)?;
+    let disallowed = matches("forbidden", &capability.should_not_handle, text);
+    if disallowed.is_empty() {
+        return score(policy, role, intent, text, phase, class);
+    }
+    Some(Candidate {
+        role,
+        excluded_by_boundary: true,
+        disallowed_matches: disallowed,
+        score_total: 0,
+        breakdown: Breakdown::default(),
+        matched_signals: Vec::new(),
+        matched_strongest_domains: Vec::new(),
+        matched_preferred_skills: Vec::new(),
+        matched_behavior_traits: Vec::new(),
+    })
 }
 
 /// How much intent and words point to a role: 5 for the intent, 1 a signal, skill or trait, 2 a

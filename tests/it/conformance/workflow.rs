@@ -1,14 +1,13 @@
 //! Workflow: state, transition, decision table, reopen map, guardrails.
 
-use std::collections::BTreeSet;
-
 use serde_json::{Value, json};
 use teams::domain::role::Role;
 use teams::domain::workflow::{ReopenCategory, Step, Transition, Word, WorkflowState};
 use teams::engine::contract::normalize;
+use teams::engine::parse::normalize_artifact_hint;
 use teams::engine::workflow::{
     DocumentRule, Note, Routed, StepReport, WorkflowDecision, close_in_planning, decide,
-    drop_foreign_documents, is_planner_document, reopen, review_limit, route,
+    drop_foreign_documents, infer_legacy, reopen, review_limit, route,
 };
 
 use super::{Rule, Subject, text, whole};
@@ -18,7 +17,17 @@ pub(crate) const SUBJECTS: &[Subject] = &[
         name: "normalize_workflow_state",
         ours: |args| plain(&WorkflowState::normalize(&args["raw"])),
         theirs: whole,
-        rules: &[],
+        rules: &[Rule {
+            row: "7.1",
+            instead: "a count that is no number is the default instead of an exception",
+            applies: |args| args["raw"].as_object().is_some_and(|raw| raw.iter().any(no_number)),
+            expected: |args, _| {
+                let mut raw = args["raw"].clone();
+                raw.as_object_mut().unwrap().retain(|key, value| !no_number((key, value)));
+                plain(&WorkflowState::normalize(&raw))
+            },
+
+        }],
     },
     Subject {
         name: "workflow_transition",
@@ -84,14 +93,50 @@ pub(crate) const SUBJECTS: &[Subject] = &[
         ours: |args| {
             let state = WorkflowState::normalize(&args["workflow_state"]);
             let result = json!({"proposals": args["proposals"], "artifacts": args["artifacts"]});
-            let role = Role::parse(text(args, "current_role")).unwrap_or(Role::Orchestrator);
+            let role = Role::of(args.get("current_role")).unwrap_or(Role::Orchestrator);
             let mut report = StepReport::from_result(&normalize(&result, role, "r"));
             report.transition = Transition::normalize(&args["transition"]);
             report.wants_execution = args["request_indicates_execution_flag"] == json!(true);
             json!(close_in_planning(&state, &report))
         },
         theirs: whole,
-        rules: &[],
+        rules: &[Rule {
+            row: "13.A #2",
+            instead: "a reopen never closes a request",
+            applies: |args| text(&args["transition"], "outcome") == "reopen",
+            expected: |_, _| json!(false),
+        }],
+    },
+    Subject {
+        name: "infer_legacy_internal_workflow_state",
+        ours: |args| {
+            infer_legacy(&args["request_record"]).map_or(json!({}), |state| plain(&state))
+        },
+        theirs: whole,
+        rules: &[Rule {
+            row: "13.A #19",
+            instead: "events are counted under the name that the runtime writes",
+            applies: |args| {
+                let events = args["request_record"]["events"].as_array();
+                events.into_iter().flatten().any(|event| event["type"] == json!("role_report"))
+            },
+            expected: |args, theirs| {
+                let events = args["request_record"]["events"].as_array();
+                let actors: Vec<&str> =
+                    events.into_iter().flatten().map(|event| text(event, "actor")).collect();
+                if actors.iter().any(|actor| matches!(*actor, "developer" | "qa")) {
+                    return json!({});
+                }
+                let advice = actors.iter().filter(|a| matches!(**a, "designer" | "architect"));
+                let mut expected = theirs.clone();
+                if expected["step"] == json!("planner_draft") {
+                    expected["step"] = json!("planner_finalize");
+                    expected["phase_status"] = json!("finalizing");
+                }
+                expected["planning_pass_count"] = json!(advice.count().min(2));
+                expected
+            },
+        }],
     },
     Subject {
         name: "sanitize_implementation_result",
@@ -126,10 +171,43 @@ pub(crate) const SUBJECTS: &[Subject] = &[
     Subject {
         name: "enforce_workflow_role_report_contract",
         ours: guardrail,
-        theirs: whole,
-        rules: &[],
+        theirs: guardrail_effect,
+        rules: GUARD_RULES,
     },
 ];
+
+/// Rows 7.5: what the guardrails do to a report. A report of a role that does not work the step is
+/// refused before they apply.
+const GUARD_RULES: &[Rule] = &[Rule {
+    row: "R08, W22, W23, W25 with 13.A #2",
+    instead: "only the role at work is heard, no failure becomes a pass, no planner's block a loop",
+    applies: |args| {
+        wrong_role(args) || flag(args, "qa_runtime_sync_anomaly_flag") || negative(args)
+    },
+    expected: |args, theirs| {
+        let mut expected = theirs.clone();
+        if wrong_role(args) {
+            expected = json!({"artifacts": args["result"]["artifacts"], "effect": "refused"});
+        } else if flag(args, "qa_runtime_sync_anomaly_flag") || text(args, "role") == "planner" {
+            expected["effect"] = json!("none");
+        }
+        expected
+    },
+}];
+
+fn wrong_role(args: &Value) -> bool {
+    let state = WorkflowState::normalize(&args["workflow_state"]);
+    Some(state.step.owner()) != Role::parse(text(args, "role"))
+}
+
+fn flag(args: &Value, key: &str) -> bool {
+    args[key] == json!(true)
+}
+
+fn negative(args: &Value) -> bool {
+    let result = &args["result"];
+    text(result, "status") != "completed" || !text(result, "error").is_empty()
+}
 
 const TABLE_RULES: &[Rule] = &[
     Rule {
@@ -167,6 +245,18 @@ const TABLE_RULES: &[Rule] = &[
         },
     },
 ];
+
+/// A count or a limit that is not a number.
+fn no_number((key, value): (&String, &Value)) -> bool {
+    let counts = key.ends_with("_count") || key.ends_with("_limit") || key == "contract_version";
+    counts
+        && match value {
+            Value::String(text) => !text.is_empty() && text.trim().parse::<i64>().is_err(),
+            Value::Array(entries) => !entries.is_empty(),
+            Value::Object(fields) => !fields.is_empty(),
+            Value::Null | Value::Bool(_) | Value::Number(_) => false,
+        }
+}
 
 fn at_review(args: &Value) -> bool {
     text(&args["workflow_state"], "step") == "architect_review"
@@ -227,13 +317,36 @@ fn decision(ok: &Value) -> Value {
     })
 }
 
-fn guardrail(_: &Value) -> Value {
-    let _ = (
-        BTreeSet::<String>::new(),
-        DocumentRule::Sprint,
-        is_planner_document,
-        decide as fn(&WorkflowState, &StepReport) -> WorkflowDecision,
-        Note::Contradiction,
-    );
-    Value::Null
+/// What our guardrails do: refuse, send back to the planner, or nothing; and which artifacts stay.
+fn guardrail(args: &Value) -> Value {
+    let state = WorkflowState::normalize(&args["workflow_state"]);
+    let role = Role::parse(text(args, "role")).unwrap_or(Role::Orchestrator);
+    let mut result = normalize(&args["result"], role, "r");
+    let mut report = StepReport::from_result(&result);
+    report.transition = Transition::normalize(&args["transition"]);
+    report.document_rule = DocumentRule::Sprint;
+    report.documents_present =
+        report.artifacts.iter().map(|path| normalize_artifact_hint(path)).collect();
+    let notes = match decide(&state, &report) {
+        WorkflowDecision::Next { notes, .. } => notes,
+        WorkflowDecision::Closeout { .. } | WorkflowDecision::Blocked { .. } => Vec::new(),
+    };
+    let effect = if notes.iter().any(|note| matches!(note, Note::WrongReporter(_))) {
+        result.artifacts = strings(&args["result"]["artifacts"]);
+        "refused"
+    } else {
+        drop_foreign_documents(&state, &mut result);
+        let back = |note: &Note| {
+            matches!(note, Note::DocumentsMissing(_) | Note::SpecificationAtFault)
+        };
+        if notes.iter().any(back) { "to planner" } else { "none" }
+    };
+    json!({"artifacts": result.artifacts, "effect": effect})
+}
+
+fn guardrail_effect(ok: &Value) -> Value {
+    let transition = &ok["proposals"]["workflow_transition"];
+    let to_planner = text(transition, "target_step") == "planner_finalize"
+        && text(transition, "reopen_category") == "scope";
+    json!({"artifacts": ok["artifacts"], "effect": if to_planner { "to planner" } else { "none" }})
 }
