@@ -38,17 +38,53 @@ impl Text {
     }
 }
 
+/// The words of a text in lower case. A word also ends where Hangul begins or ends, because Korean
+/// particles follow foreign words without a blank ("scope와").
 fn split(text: &str) -> Vec<String> {
-    text.to_lowercase()
-        .split(|letter: char| !letter.is_alphanumeric())
-        .filter(|word| !word.is_empty())
-        .map(str::to_owned)
-        .collect()
+    let mut words: Vec<String> = Vec::new();
+    let mut last: Option<bool> = None;
+    for letter in text.to_lowercase().chars() {
+        let script = letter.is_alphanumeric().then(|| is_hangul(letter));
+        if let Some(hangul) = script {
+            match words.last_mut().filter(|_| last == Some(hangul)) {
+                Some(word) => word.push(letter),
+                None => words.push(letter.to_string()),
+            }
+        }
+        last = script;
+    }
+    words
 }
 
-/// Whether a word ends in a Hangul syllable, so that a particle may follow.
+fn is_hangul(letter: char) -> bool {
+    ('가'..='힣').contains(&letter) || ('ㄱ'..='ㅣ').contains(&letter)
+}
+
+/// Whether a word is Korean, so that a particle may follow.
 fn is_korean(word: &str) -> bool {
-    word.chars()
-        .last()
-        .is_some_and(|letter| ('가'..='힣').contains(&letter))
+    word.chars().last().is_some_and(is_hangul)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Text;
+
+    #[test]
+    fn terms_match_as_words_13a_15() {
+        for (text, term, expected) in [
+            ("we require it", "ui", false),
+            ("the UI, please", "ui", true),
+            ("an async handler", "sync", false),
+            ("acceptance-criteria: none", "acceptance criteria", true),
+            ("criteria of acceptance", "acceptance criteria", false),
+            ("코드를 고쳐줘", "코드", true),
+            ("scope와 plan을", "scope", true),
+            ("planner가", "plan", false),
+            ("spec.md is wrong", "spec.md", true),
+            ("", "ui", false),
+            ("x", "", false),
+        ] {
+            assert_eq!(Text::new(text).has(term), expected, "{term:?} in {text:?}");
+        }
+    }
 }

@@ -7,7 +7,7 @@ use super::{
     BlockReason, Note, Outcome, Phase, PhaseStatus, ReopenCategory, Role, Step, WorkflowDecision,
     WorkflowState, blocked, enter,
 };
-use crate::domain::result::{EvidenceResult, QaDecision, ResultStatus};
+use crate::domain::result::{EvidenceResult, QaDecision, ResultStatus, RoleResult};
 use crate::domain::workflow::Transition;
 use crate::engine::parse::{normalize_artifact_hint, terms};
 
@@ -153,6 +153,14 @@ pub(super) fn missing_documents(state: &WorkflowState, report: &StepReport) -> O
         .map(|name| (*name).to_owned())
         .collect();
     (listed.is_empty() || !missing.is_empty()).then_some(missing)
+}
+
+/// Takes the planner's documents off an implementer's artifacts and gives what it took (`spec/teams.md`
+/// 7.5, W27). The caller says so in the record.
+pub fn drop_foreign_documents(state: &WorkflowState, result: &mut RoleResult) -> Vec<String> {
+    let dropped = foreign_documents(state, result.role, &result.artifacts).unwrap_or_default();
+    result.artifacts.retain(|path| !dropped.contains(path));
+    dropped
 }
 
 /// Documents of the planner among the artifacts of an implementer.

@@ -5,13 +5,16 @@
 //! not proven (`spec/teams.md` 13.A), the better rule stands here.
 
 mod guard;
+mod legacy;
 mod report;
 mod surfaces;
 mod table;
 
+pub use guard::drop_foreign_documents;
+pub use legacy::infer_legacy;
 pub use report::{DocumentRule, StepReport};
 pub use surfaces::{is_planner_document, is_planning_surface};
-pub use table::{Routed, close_in_planning, reopen, route};
+pub use table::{Routed, close_in_planning, reopen, review_limit, route};
 
 use crate::domain::role::Role;
 use crate::domain::workflow::{Outcome, Phase, PhaseStatus, ReopenCategory, Step, WorkflowState};

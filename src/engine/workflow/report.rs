@@ -65,7 +65,7 @@ impl StepReport {
             qa_validation: result.proposals.qa_validation(),
             planning_record: ["root_cause_contract", "todo_brief", "planning_note"]
                 .iter()
-                .any(|key| result.proposals.has_content(key)),
+                .any(|key| result.proposals.is_given(key)),
             wants_execution: true,
             document_rule: DocumentRule::default(),
             documents_present: BTreeSet::new(),

@@ -20,26 +20,33 @@ pub(super) const AFTER_QA_REOPEN: [&str; 4] = [
     "current_sprint.md",
 ];
 
-/// Whether a path is a document that the planner owns.
+/// Whether a path is a document that the planner owns, whatever its case.
 #[must_use]
 pub fn is_planner_document(path: &str) -> bool {
-    let path = normalize_artifact_hint(path);
+    let path = spelled(path);
     let parts: Vec<&str> = path.split('/').collect();
     match parts.as_slice() {
         ["shared_workspace", name] => SHARED.contains(name),
-        ["shared_workspace", "sprint_history", name] => name.ends_with(".md"),
-        ["shared_workspace", "sprints", _, name] => SPRINT.contains(name),
+        ["shared_workspace", "sprints", .., name] => SPRINT.contains(name),
         _ => false,
     }
 }
 
-/// Whether a path is a planning surface: a planner's document or a request or backlog record.
+/// Whether a path is a planning surface: a planner's document, the sprint history, or a request or
+/// backlog record.
 #[must_use]
 pub fn is_planning_surface(path: &str) -> bool {
-    if is_planner_document(path) {
-        return true;
-    }
-    let path = normalize_artifact_hint(path);
+    let path = spelled(path);
     let parts: Vec<&str> = path.split('/').collect();
-    matches!(parts.as_slice(), [".teams_runtime", "requests" | "backlog", name] if name.ends_with(".json"))
+    match parts.as_slice() {
+        ["shared_workspace", "sprint_history", name] => name.ends_with(".md"),
+        [".teams_runtime", "requests" | "backlog", name] => name.ends_with(".json"),
+        _ => is_planner_document(&path),
+    }
+}
+
+fn spelled(path: &str) -> String {
+    normalize_artifact_hint(path)
+        .trim_end_matches('/')
+        .to_lowercase()
 }

@@ -130,6 +130,15 @@ fn review(
     }
 }
 
+/// The state in which a spent review budget stops.
+#[must_use]
+pub fn review_limit(state: &WorkflowState, category: Option<ReopenCategory>) -> WorkflowState {
+    let mut next = state.clone();
+    next.phase_status = PhaseStatus::Blocked;
+    next.reopen_category = category;
+    next
+}
+
 /// The reopen map: who has to do what again.
 #[must_use]
 pub fn reopen(
@@ -138,9 +147,10 @@ pub fn reopen(
     category: Option<ReopenCategory>,
 ) -> Routed {
     let mut next = state.clone();
-    next.reopen_source_role = reporter;
+    let source = reporter.unwrap_or(state.step.owner());
+    next.reopen_source_role = Some(source);
     next.reopen_category = category;
-    let by_qa = reporter == Some(Role::Qa);
+    let by_qa = source == Role::Qa;
     let step = match category {
         None | Some(ReopenCategory::Scope) => Step::PlannerFinalize,
         Some(ReopenCategory::Ux) if state.planning_pass_count >= state.planning_pass_limit => {
@@ -150,7 +160,7 @@ pub fn reopen(
             next.planning_pass_count += 1;
             Step::DesignerAdvisory
         }
-        Some(ReopenCategory::Architecture) if by_qa => Step::ArchitectReview,
+        Some(ReopenCategory::Architecture) if by_qa => return to_review(next),
         Some(ReopenCategory::Architecture) => Step::ArchitectGuidance,
         Some(ReopenCategory::Implementation | ReopenCategory::Verification) => {
             let revises = matches!(state.step, Step::ArchitectReview | Step::DeveloperRevision);
@@ -164,7 +174,7 @@ pub fn reopen(
     to(next, step)
 }
 
-/// Whether planning alone answers the request.
+/// Whether planning alone answers the request. A "reopen" never closes (`spec/teams.md` 13.A #2).
 #[must_use]
 pub fn close_in_planning(state: &WorkflowState, report: &StepReport) -> bool {
     let transition = &report.transition;
@@ -174,6 +184,7 @@ pub fn close_in_planning(state: &WorkflowState, report: &StepReport) -> bool {
     );
     if report.role != Role::Planner
         || !matches!(state.step, Step::PlannerDraft | Step::PlannerFinalize)
+        || transition.outcome == Some(Outcome::Reopen)
         || transition
             .target_step
             .is_some_and(|step| step.advisor(None).is_some())

@@ -1,0 +1,1 @@
+use super::Subject; pub(crate) const SUBJECTS: &[Subject] = &[];
