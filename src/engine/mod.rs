@@ -23,6 +23,8 @@ mod recovery;
 mod reports;
 mod runs;
 mod say;
+#[cfg(test)]
+mod tests;
 mod turn;
 
 pub use decide::{Answer, Decision, Input, Wake, decide};

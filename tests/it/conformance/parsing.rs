@@ -1,1 +1,2 @@
-use super::Subject; pub(crate) const SUBJECTS: &[Subject] = &[];
+use super::Subject;
+pub(crate) const SUBJECTS: &[Subject] = &[];
