@@ -1,1 +1,8 @@
-//! Embedded roles, prompts, scaffold files and message catalogs, and their look-up order.
+//! What ships inside the binary: roles, prompts, scaffold and catalogs; looked up in the room, then
+//! in the workspace, then here.
+
+mod lookup;
+mod role;
+
+pub use lookup::{AssetError, AssetKind, Lookup, role_folder, scaffold_files, scaffold_text};
+pub use role::{Capability, RoleSpec, Sandbox};

@@ -23,7 +23,7 @@ pub enum Right {
 
 /// Who holds a right: people, and server roles within the one server.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default)]
+#[serde(default, deny_unknown_fields)]
 pub struct Holders {
     /// People.
     pub users: BTreeSet<UserId>,
