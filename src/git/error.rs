@@ -107,6 +107,15 @@ pub enum GitError {
         /// The worktree.
         path: PathBuf,
     },
+    /// Blocking work that did not come to its end.
+    #[error("git work was interrupted: {reason}")]
+    Interrupted {
+        /// Why.
+        reason: String,
+    },
+    /// The supervisor of a check.
+    #[error(transparent)]
+    Supervise(#[from] crate::platform::supervise::SuperviseError),
     /// A file operation.
     #[error(transparent)]
     File(#[from] FileError),
