@@ -6,3 +6,5 @@
     clippy::panic,
     clippy::disallowed_methods
 )]
+
+mod supervise;
