@@ -7,10 +7,10 @@
 //! An effect comes in two halves: `plan_…` looks and computes, so that every id is known and can be stored
 //! before the world is touched; `apply_…` acts, and may be repeated after a crash at any instruction.
 
-//pub mod checks;
+pub mod checks;
 pub mod commit;
 mod content;
-//mod counts;
+mod counts;
 pub mod diff;
 mod error;
 mod lock;

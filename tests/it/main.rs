@@ -8,3 +8,4 @@
 )]
 
 mod git;
+mod supervise;
