@@ -64,7 +64,9 @@ async fn one(check: &CheckSpec, number: usize, place: &Place) -> Result<CheckRun
     let started = clock::now();
     let run_dir = place.root.join(format!("run-{number}"));
     let exit = match check.command.split_first() {
-        Some((program, args)) => supervise::run(&place.spec(check, program, args), &run_dir).await?,
+        Some((program, args)) => {
+            supervise::run(&place.spec(check, program, args), &run_dir).await?
+        }
         None => Exit {
             ended_by: EndedBy::NotStarted,
             code: None,
@@ -77,7 +79,9 @@ async fn one(check: &CheckSpec, number: usize, place: &Place) -> Result<CheckRun
             error: Some("the command is empty".to_owned()),
         },
     };
-    let log = place.root.join(format!("{number}-{}.log", file_name(&check.name)));
+    let log = place
+        .root
+        .join(format!("{number}-{}.log", file_name(&check.name)));
     let output = {
         let exit = exit.clone();
         off_thread(move || Output::collect(&run_dir, &log, &exit)).await?
@@ -220,7 +224,9 @@ impl Output {
         // Test runners report on stdout, compilers on stderr; both ends are worth seeing.
         let room = TAIL_BYTES - notes.len().min(TAIL_BYTES / 4);
         let (stdout, stderr) = (printable(&stdout), printable(&stderr));
-        let for_stderr = stderr.len().min(room.saturating_sub(stdout.len()).max(room / 3));
+        let for_stderr = stderr
+            .len()
+            .min(room.saturating_sub(stdout.len()).max(room / 3));
         let mut tail = last(&stdout, room - for_stderr).to_owned();
         if !tail.is_empty() && !tail.ends_with('\n') && for_stderr > 0 {
             tail.push('\n');
@@ -282,7 +288,9 @@ async fn end_earlier(scratch: &Path) -> Result<()> {
         match supervise::adopt(&run_dir)? {
             Adopted::Running(run) => {
                 run.kill()?;
-                run.wait().await?;
+                if let Err(error) = run.wait().await {
+                    tracing::debug!(%error, "a check of an earlier team left no outcome");
+                }
             }
             Adopted::Finished(_) | Adopted::Never => {}
         }

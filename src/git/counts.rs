@@ -137,8 +137,7 @@ fn unittest(output: &str) -> Option<Counts> {
             if rest.starts_with("test in ") || rest.starts_with("tests in ") {
                 counts.get_or_insert_default().passed += number.parse::<u64>().ok()?;
             }
-        } else if let (Some(counts), Some(rest)) =
-            (counts.as_mut(), line.strip_prefix("FAILED ("))
+        } else if let (Some(counts), Some(rest)) = (counts.as_mut(), line.strip_prefix("FAILED ("))
         {
             for part in rest.trim_end_matches(')').split(", ") {
                 if let Some(number) = part
@@ -162,7 +161,10 @@ fn node(output: &str) -> Option<Counts> {
             let rest = line
                 .strip_prefix("# ")
                 .or_else(|| line.strip_prefix("ℹ "))?;
-            rest.strip_prefix(word)?.strip_prefix(' ')?.parse::<u64>().ok()
+            rest.strip_prefix(word)?
+                .strip_prefix(' ')?
+                .parse::<u64>()
+                .ok()
         })
     };
     last("tests")?;
@@ -223,26 +225,56 @@ mod tests {
     #[test]
     fn sums_of_common_runners() {
         let table: [(&str, Option<(u64, u64)>); 24] = [
-            ("test result: ok. 5 passed; 0 failed; 0 ignored; 0 measured\n\ntest result: FAILED. 2 passed; 1 failed; 0 ignored;", Some((7, 1))),
-            ("test result: ok. 0 passed; 0 failed; 0 ignored; 0 measured; 0 filtered out", Some((0, 0))),
-            ("     Summary [   0.1s] 4 tests run: 3 passed, 1 failed, 0 skipped", Some((3, 1))),
-            ("==== 1 failed, 2 passed, 1 warning in 0.12s ====", Some((2, 1))),
+            (
+                "test result: ok. 5 passed; 0 failed; 0 ignored; 0 measured\n\ntest result: FAILED. 2 passed; 1 failed; 0 ignored;",
+                Some((7, 1)),
+            ),
+            (
+                "test result: ok. 0 passed; 0 failed; 0 ignored; 0 measured; 0 filtered out",
+                Some((0, 0)),
+            ),
+            (
+                "     Summary [   0.1s] 4 tests run: 3 passed, 1 failed, 0 skipped",
+                Some((3, 1)),
+            ),
+            (
+                "==== 1 failed, 2 passed, 1 warning in 0.12s ====",
+                Some((2, 1)),
+            ),
             ("3 passed in 0.01s", Some((3, 0))),
             ("===== 2 skipped in 0.01s =====", Some((0, 0))),
             ("===== no tests ran in 0.01s =====", Some((0, 0))),
             ("Ran 5 tests in 0.001s\n\nOK", Some((5, 0))),
-            ("Ran 5 tests in 0.001s\n\nFAILED (failures=1, errors=2)", Some((2, 3))),
+            (
+                "Ran 5 tests in 0.001s\n\nFAILED (failures=1, errors=2)",
+                Some((2, 3)),
+            ),
             ("Ran 0 tests in 0.000s\n\nNO TESTS RAN", Some((0, 0))),
-            ("ok  \texample.com/a\t0.01s\nok  \texample.com/b\t0.02s", Some((2, 0))),
-            ("--- FAIL: TestA (0.00s)\nFAIL\nFAIL\texample.com/a\t0.01s", Some((0, 1))),
-            ("--- PASS: TestA (0.00s)\n--- PASS: TestB (0.00s)\nPASS\nok  \texample.com/a\t0.01s", Some((2, 0))),
+            (
+                "ok  \texample.com/a\t0.01s\nok  \texample.com/b\t0.02s",
+                Some((2, 0)),
+            ),
+            (
+                "--- FAIL: TestA (0.00s)\nFAIL\nFAIL\texample.com/a\t0.01s",
+                Some((0, 1)),
+            ),
+            (
+                "--- PASS: TestA (0.00s)\n--- PASS: TestB (0.00s)\nPASS\nok  \texample.com/a\t0.01s",
+                Some((2, 0)),
+            ),
             ("?   \texample.com/a\t[no test files]", Some((0, 0))),
             ("ok  \texample.com/a\t0.01s [no tests to run]", Some((0, 0))),
-            ("# tests 4\n# suites 0\n# pass 3\n# fail 1\n# cancelled 0", Some((3, 1))),
+            (
+                "# tests 4\n# suites 0\n# pass 3\n# fail 1\n# cancelled 0",
+                Some((3, 1)),
+            ),
             ("ℹ tests 0\nℹ pass 0\nℹ fail 0", Some((0, 0))),
             ("100% tests passed, 0 tests failed out of 7", Some((7, 0))),
             ("No tests were found!!!", Some((0, 0))),
-            ("\u{1b}[1mTests:\u{1b}[22m       1 failed, 2 skipped, 5 passed, 8 total", Some((5, 1))),
+            (
+                "\u{1b}[1mTests:\u{1b}[22m       1 failed, 2 skipped, 5 passed, 8 total",
+                Some((5, 1)),
+            ),
             ("      Tests  1 failed | 4 passed (5)", Some((4, 1))),
             ("      Tests  5 passed (5)", Some((5, 0))),
             ("4 passed, 2 failed", Some((4, 2))),

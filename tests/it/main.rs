@@ -8,4 +8,6 @@
 )]
 
 mod git;
+mod git_checks;
+mod git_merge;
 mod supervise;
