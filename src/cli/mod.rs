@@ -2,9 +2,12 @@
 
 pub mod local_guild;
 
+use std::ffi::OsString;
 use std::process::ExitCode;
 
 use clap::Parser as _;
+
+use crate::platform::{spawn, supervise};
 
 #[derive(clap::Parser)]
 #[command(name = "teams", version, about)]
@@ -21,7 +24,20 @@ enum Command {
 
 /// Parses the arguments and runs the command.
 pub fn main() -> ExitCode {
+    if let Some(code) = hidden() {
+        return code;
+    }
     match Cli::parse().command {
         Command::LocalGuild(args) => local_guild::run(args),
+    }
+}
+
+/// The subcommands by which our binary is its own helper process; no part of the public command line.
+fn hidden() -> Option<ExitCode> {
+    let args: Vec<OsString> = std::env::args_os().skip(1).collect();
+    let (name, rest) = args.split_first()?;
+    match name.to_str()? {
+        spawn::SUPERVISE => Some(supervise::main(rest)),
+        _ => None,
     }
 }

@@ -8,3 +8,7 @@
 )]
 
 mod conformance;
+mod git;
+mod git_checks;
+mod git_merge;
+mod supervise;
