@@ -212,7 +212,7 @@ fn qa(mut state: WorkflowState, report: &StepReport, mut notes: Vec<Note>) -> Wo
     let mut transition = transition.clone();
     let to_planner = transition.reopen_category == Some(ReopenCategory::Scope)
         || transition.target_step == Some(Step::PlannerFinalize);
-    if transition.reopen_category.is_none() && (to_planner || cites_specification(&report.text)) {
+    if transition.reopen_category.is_none() && (to_planner || cites_specification(report)) {
         notes.push(Note::SpecificationAtFault);
         transition.outcome = Some(Outcome::Reopen);
         transition.reopen_category = Some(ReopenCategory::Scope);
@@ -243,9 +243,11 @@ fn qa(mut state: WorkflowState, report: &StepReport, mut notes: Vec<Note>) -> Wo
 }
 
 /// Whether QA's words point at the specification; terms match as words.
-pub(super) fn cites_specification(text: &str) -> bool {
-    let text = terms::Text::new(text);
-    SPECIFICATION.iter().any(|term| text.has(term))
+fn cites_specification(report: &StepReport) -> bool {
+    [&report.text, &report.transition.reason].into_iter().any(|words| {
+        let words = terms::Text::new(words);
+        SPECIFICATION.iter().any(|term| words.has(term))
+    })
 }
 
 /// Follows the table and charges the loop that is entered.
