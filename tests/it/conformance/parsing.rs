@@ -1,5 +1,7 @@
 //! Texts: envelopes, kickoffs, sprint words, mentions, paths, long messages.
 
+use std::sync::LazyLock;
+
 use regex::Regex;
 use serde_json::{Value, json};
 use teams::domain::role::Role;
@@ -132,7 +134,7 @@ pub(crate) const SUBJECTS: &[Subject] = &[
                 let chunks = split_discord_chunks(text(args, "content"), limit(args));
                 assert!(chunks.iter().all(|chunk| discord_length(chunk) <= limit(args)));
                 assert!(chunks.iter().all(|chunk| is_balanced(chunk)), "{chunks:#?}");
-                assert_eq!(letters(&chunks.concat()), letters(text(args, "content")));
+                assert_eq!(letters(&chunks.join("\n")), letters(text(args, "content")));
                 json!(chunks)
             },
         }],
@@ -171,21 +173,15 @@ fn limit(args: &Value) -> usize {
     usize::try_from(args["limit"].as_u64().unwrap_or(2000)).unwrap()
 }
 
-/// Whether every code block that a chunk opens ends in it.
+/// Whether every code block that a chunk opens ends in it, as Discord pairs fences.
 fn is_balanced(chunk: &str) -> bool {
-    let mut open = false;
-    for line in chunk.lines().map(str::trim) {
-        if let Some(rest) = line.strip_prefix("```") {
-            open = !open && !(rest.len() >= 3 && rest.ends_with("```"));
-        }
-    }
-    !open
+    chunk.matches("```").count().is_multiple_of(2)
 }
 
 /// What must not be lost: everything but blanks and fences (which are repeated at cuts).
 fn letters(text: &str) -> String {
-    let fences = Regex::new(r"(?m)^\s*```[a-z]*").unwrap();
-    let text = fences.replace_all(text, "");
+    static FENCES: LazyLock<Regex> = LazyLock::new(|| Regex::new(r"```(python|py|json|rust)?").unwrap());
+    let text = FENCES.replace_all(text, "");
     text.chars().filter(|letter| !letter.is_whitespace() && *letter != '`').collect()
 }
 
@@ -195,28 +191,45 @@ const BREAKS: &str = r"\r\n|[\n\r\x0b\x0c\x1c-\x1e\x{85}\x{2028}\x{2029}]";
 /// around it.
 fn without_mentions(args: &Value) -> String {
     let mut content = text(args, "content").to_owned();
-    for (_, id) in bots(args) {
-        let at_start = Regex::new(&format!(r"(?m)^([ \t]*)<@!?{id}>[ \t]*")).unwrap();
-        content = at_start.replace_all(&content, "$1").into_owned();
-        content = Regex::new(&format!("<@!?{id}>")).unwrap().replace_all(&content, "").into_owned();
+    static MENTION: LazyLock<Regex> =
+        LazyLock::new(|| Regex::new(r"<@!?(\d+)>").unwrap());
+    let known = bots(args);
+    let mut at = 0;
+    while let Some(found) = MENTION.captures_at(&content, at) {
+        let (range, id) = (found.get(0).unwrap().range(), found[1].to_owned());
+        at = range.end;
+        if known.iter().any(|(_, bot)| *bot == id) {
+            let before = &content[..range.start];
+            let line = before.rsplit('\n').next().unwrap();
+            let blanks = content[range.end..].len()
+                - content[range.end..].trim_start_matches([' ', '\t']).len();
+            let end = if line.trim().is_empty() { range.end + blanks } else { range.end };
+            at = range.start;
+            content.replace_range(range.start..end, "");
+        }
     }
-    let content = Regex::new(BREAKS).unwrap().replace_all(&content, "\n").into_owned();
-    let blank = Regex::new(r"\A(\s*\n)+").unwrap();
-    blank.replace(&content, "").trim_end().to_owned()
+    static BREAK: LazyLock<Regex> = LazyLock::new(|| Regex::new(BREAKS).unwrap());
+    trimmed(&BREAK.replace_all(&content, "\n"))
+}
+
+/// Without blank lines before, and blanks after.
+fn trimmed(text: &str) -> String {
+    static BLANK: LazyLock<Regex> = LazyLock::new(|| Regex::new(r"\A(\s*\n)+").unwrap());
+    BLANK.replace(text, "").trim_end().to_owned()
 }
 
 /// Header lines before the first blank line, the rest, and whether a header line stands later.
 fn oracle(args: &Value) -> (Vec<(String, String)>, String, bool) {
-    let key = Regex::new(
-        r"(?i)^\s*(request_id|from|to|intent|action|urgency|scope|artifacts|params)\s*:(.*)$",
-    )
-    .unwrap();
+    static KEY: LazyLock<Regex> = LazyLock::new(|| {
+        let keys = "request_id|from|to|intent|action|urgency|scope|artifacts|params";
+        Regex::new(&format!(r"(?i)^\s*({keys})\s*:(.*)$")).unwrap()
+    });
     let (mut header, mut body, mut later) = (Vec::new(), Vec::new(), false);
     let mut open = true;
     let content = without_mentions(args);
     for line in content.split('\n') {
         open = open && !line.trim().is_empty();
-        match key.captures(line) {
+        match KEY.captures(line) {
             Some(found) if open => {
                 header.push((found[1].to_lowercase(), found[2].trim().to_owned()));
             }
@@ -226,9 +239,7 @@ fn oracle(args: &Value) -> (Vec<(String, String)>, String, bool) {
             }
         }
     }
-    let body = body.join("\n");
-    let body = Regex::new(r"\A(\s*\n)+").unwrap().replace(&body, "").trim_end().to_owned();
-    (header, body, later)
+    (header, trimmed(&body.join("\n")), later)
 }
 
 /// What the older runtime made of a text: no blank lines, single blanks.
