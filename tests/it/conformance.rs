@@ -44,7 +44,9 @@ pub(crate) fn whole(value: &Value) -> Value {
 
 /// Some fields of an object.
 pub(crate) fn fields(value: &Value, keys: &[&str]) -> Value {
-    keys.iter().map(|key| ((*key).to_owned(), value[*key].clone())).collect()
+    keys.iter()
+        .map(|key| ((*key).to_owned(), value[*key].clone()))
+        .collect()
 }
 
 /// A string argument; blank where it is none.
@@ -61,9 +63,9 @@ fn same(ours: &Value, theirs: &Value) -> bool {
         }
         (Value::Object(ours), Value::Object(theirs)) => {
             ours.len() == theirs.len()
-                && ours.iter().all(|(key, value)| {
-                    theirs.get(key).is_some_and(|other| same(value, other))
-                })
+                && ours
+                    .iter()
+                    .all(|(key, value)| theirs.get(key).is_some_and(|other| same(value, other)))
         }
         (ours, theirs) => ours == theirs,
     }
@@ -103,7 +105,10 @@ fn judge(subject: &Subject, line: &str, tally: &mut Tally) {
 fn folders() -> Vec<PathBuf> {
     let own = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/conformance");
     let further = std::env::var_os("TEAMS_CONFORMANCE").map(PathBuf::from);
-    std::iter::once(own).chain(further).filter(|folder| folder.is_dir()).collect()
+    std::iter::once(own)
+        .chain(further)
+        .filter(|folder| folder.is_dir())
+        .collect()
 }
 
 #[test]
@@ -113,13 +118,20 @@ fn conformance() {
         eprintln!("skipped: no folder of conformance cases");
         return;
     }
-    let subjects = [workflow::SUBJECTS, routing::SUBJECTS, contract::SUBJECTS, parsing::SUBJECTS];
+    let subjects = [
+        workflow::SUBJECTS,
+        routing::SUBJECTS,
+        contract::SUBJECTS,
+        parsing::SUBJECTS,
+    ];
     let mut failures = Vec::new();
     for subject in subjects.into_iter().flatten() {
         let mut tally = Tally::default();
         for folder in &folders {
             let file = folder.join(format!("{}.jsonl", subject.name));
-            let Ok(cases) = std::fs::read_to_string(&file) else { continue };
+            let Ok(cases) = std::fs::read_to_string(&file) else {
+                continue;
+            };
             for line in cases.split('\n').filter(|line| !line.trim().is_empty()) {
                 judge(subject, line, &mut tally);
             }
@@ -133,7 +145,11 @@ fn conformance() {
                 failures.push(format!("{}: rule {} never fired", subject.name, rule.row));
             }
         }
-        assert!(tally.agreed + ruled + tally.failures.len() > 0, "no cases of {}", subject.name);
+        assert!(
+            tally.agreed + ruled + tally.failures.len() > 0,
+            "no cases of {}",
+            subject.name
+        );
         failures.append(&mut tally.failures);
     }
     assert!(

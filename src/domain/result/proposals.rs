@@ -121,7 +121,8 @@ impl Proposals {
     /// Whether a part is there at all: not null and not a blank text.
     #[must_use]
     pub fn is_given(&self, key: &str) -> bool {
-        self.get(key).is_some_and(|value| value.as_str().is_none_or(|text| !text.trim().is_empty()))
+        self.get(key)
+            .is_some_and(|value| value.as_str().is_none_or(|text| !text.trim().is_empty()))
     }
 
     /// Whether a part is there and says something: not null, blank, empty or false.

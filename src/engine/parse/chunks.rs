@@ -1,5 +1,7 @@
 //! Cutting a long text into messages that Discord takes (`spec/teams.md` 5.11).
 
+use super::message::trim_blank_lines;
+
 /// The length of a text as Discord counts it, in UTF-16 units.
 #[must_use]
 pub fn discord_length(text: &str) -> usize {
@@ -9,11 +11,12 @@ pub fn discord_length(text: &str) -> usize {
 /// Cuts a text into chunks of at most `limit` units: between paragraphs where it can, else between
 /// lines, else between words, else anywhere between characters. A code block that is cut is closed
 /// at the end of the chunk and opened again, in its language, in the next one. Nothing but blanks
-/// at a cut is lost. A limit under 40 is taken as 40, so that a fence with its language always fits.
+/// at a cut is lost; a text that fits is left as it is, but for blank lines around it. A limit under 40 is taken as 40, so that a fence with its language always fits.
 #[must_use]
 pub fn split_discord_chunks(content: &str, limit: usize) -> Vec<String> {
     let limit = limit.max(40);
-    let content = content.trim_end();
+    let content = trim_blank_lines(content);
+    let content = content.as_str();
     if discord_length(content) <= limit {
         return if content.is_empty() {
             Vec::new()
@@ -89,7 +92,9 @@ impl Cutter {
         }
         let mut rest = line;
         while !self.fits(rest) {
-            let room = self.limit.saturating_sub(discord_length(&self.current) + CLOSING);
+            let room = self
+                .limit
+                .saturating_sub(discord_length(&self.current) + CLOSING);
             let (head, tail) = rest.split_at(cut_point(rest, room));
             let inside = self.fence.is_some();
             self.push(if inside { head } else { head.trim_end() });
@@ -107,7 +112,8 @@ impl Cutter {
     fn fits(&self, line: &str) -> bool {
         let after = fence_after(self.fence.clone(), line);
         let opens = self.fence.is_none() && after.is_some() && !self.current.is_empty();
-        let kept = if after.is_some() { CLOSING } else { 0 } + if opens { WORTH_OPENING } else { 0 };
+        let kept =
+            if after.is_some() { CLOSING } else { 0 } + if opens { WORTH_OPENING } else { 0 };
         let length = discord_length(&self.current) + self.glue() + discord_length(line);
         length + kept <= self.limit
     }
@@ -124,7 +130,11 @@ impl Cutter {
     /// Ends the chunk; a paragraph that has just begun may move to the next one.
     fn cut(&mut self, at_paragraph: bool) {
         let carried = match self.last_paragraph().filter(|_| at_paragraph) {
-            Some(at) => self.current.split_off(at).trim_start_matches('\n').to_owned(),
+            Some(at) => self
+                .current
+                .split_off(at)
+                .trim_start_matches('\n')
+                .to_owned(),
             None => String::new(),
         };
         self.close();
@@ -138,7 +148,10 @@ impl Cutter {
     /// Where the last paragraph of the chunk begins, if both it and what stands before it are
     /// outside of blocks, and cutting there leaves at least half of the chunk.
     fn last_paragraph(&self) -> Option<usize> {
-        let at = self.current.rfind("\n\n").filter(|_| self.fence.is_none())?;
+        let at = self
+            .current
+            .rfind("\n\n")
+            .filter(|_| self.fence.is_none())?;
         let (head, tail) = self.current.split_at(at);
         let plain = !tail.contains(FENCE) && discord_length(head) >= self.limit / 2;
         plain.then_some(at)
@@ -181,8 +194,14 @@ fn fence_after(mut fence: Option<String>, line: &str) -> Option<String> {
 fn reopening(after: &str) -> String {
     let language = after.trim_end();
     let is_language = language.len() <= 12
-        && language.chars().all(|letter| letter.is_ascii_alphanumeric() || "+#-_.".contains(letter));
-    if is_language { format!("{FENCE}{language}") } else { FENCE.to_owned() }
+        && language
+            .chars()
+            .all(|letter| letter.is_ascii_alphanumeric() || "+#-_.".contains(letter));
+    if is_language {
+        format!("{FENCE}{language}")
+    } else {
+        FENCE.to_owned()
+    }
 }
 
 /// The byte at which to cut a line that is too long: after the last blank that leaves at least half,
@@ -207,7 +226,11 @@ fn cut_point(line: &str, room: usize) -> usize {
     let (head, tail) = line.split_at(end);
     if head.ends_with('`') && tail.starts_with('`') {
         let run = head.trim_end_matches('`').len();
-        end = if run > 0 { run } else { end - end % FENCE.len() };
+        end = if run > 0 {
+            run
+        } else {
+            end - end % FENCE.len()
+        };
     }
     end.max(line.chars().next().map_or(0, char::len_utf8))
 }

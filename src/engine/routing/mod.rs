@@ -120,15 +120,24 @@ fn by_score(
     selection: &mut RoutingSelection,
 ) {
     let class = selection.request_state_class;
-    let (excluded, mut scored): (Vec<Candidate>, Vec<Candidate>) =
-        candidates(policy, facts, class)
-            .into_iter()
-            .filter_map(|role| {
-                consider(policy, role, facts.intent, text, selection.routing_phase, class)
-            })
-            .partition(|candidate| candidate.excluded_by_boundary);
-    let priority =
-        |role: Role| policy.capability(role).map_or(0, |capability| capability.routing_priority);
+    let (excluded, mut scored): (Vec<Candidate>, Vec<Candidate>) = candidates(policy, facts, class)
+        .into_iter()
+        .filter_map(|role| {
+            consider(
+                policy,
+                role,
+                facts.intent,
+                text,
+                selection.routing_phase,
+                class,
+            )
+        })
+        .partition(|candidate| candidate.excluded_by_boundary);
+    let priority = |role: Role| {
+        policy
+            .capability(role)
+            .map_or(0, |capability| capability.routing_priority)
+    };
     scored.sort_by_key(|candidate| {
         std::cmp::Reverse((
             candidate.score_total,
@@ -137,7 +146,9 @@ fn by_score(
             candidate.role.as_str(),
         ))
     });
-    let best = scored.first().filter(|best| passes(policy, facts, class, best));
+    let best = scored
+        .first()
+        .filter(|best| passes(policy, facts, class, best));
     if let Some(best) = best {
         selection.selected_role = Some(best.role);
         selection.score_total = best.score_total;
@@ -184,7 +195,9 @@ fn passes(
     let asked = best.role != Role::Planner
         || facts.planner_reentry
         || facts.preferred.is_some()
-        || !policy.policy_routes.planner_reentry_requires_explicit_signal;
+        || !policy
+            .policy_routes
+            .planner_reentry_requires_explicit_signal;
     match facts.current {
         Role::Planner => evidence || facts.preferred.is_some(),
         Role::Qa => evidence && asked,

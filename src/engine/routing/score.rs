@@ -125,7 +125,9 @@ pub fn score(
     candidate.matched_preferred_skills.truncate(SKILLS);
     candidate.matched_behavior_traits.truncate(TRAITS);
     let points = |found: &[String], weight: u32| {
-        u32::try_from(found.len()).unwrap_or(u32::MAX).saturating_mul(weight)
+        u32::try_from(found.len())
+            .unwrap_or(u32::MAX)
+            .saturating_mul(weight)
     };
     let fits = |fit: bool, weight: u32| if fit { weight } else { 0 };
     candidate.breakdown = Breakdown {
@@ -135,14 +137,8 @@ pub fn score(
             &candidate.matched_strongest_domains,
             weights.strongest_domain,
         ),
-        preferred_skills: points(
-            &candidate.matched_preferred_skills,
-            weights.preferred_skill,
-        ),
-        behavior_traits: points(
-            &candidate.matched_behavior_traits,
-            weights.behavior_trait,
-        ),
+        preferred_skills: points(&candidate.matched_preferred_skills, weights.preferred_skill),
+        behavior_traits: points(&candidate.matched_behavior_traits, weights.behavior_trait),
         phase_fit: fits(capability.phase_fit.contains(&phase), weights.phase_fit),
         request_state_fit: fits(
             capability.request_state_fit.contains(&class),

@@ -244,10 +244,12 @@ fn qa(mut state: WorkflowState, report: &StepReport, mut notes: Vec<Note>) -> Wo
 
 /// Whether QA's words point at the specification; terms match as words.
 fn cites_specification(report: &StepReport) -> bool {
-    [&report.text, &report.transition.reason].into_iter().any(|words| {
-        let words = terms::Text::new(words);
-        SPECIFICATION.iter().any(|term| words.has(term))
-    })
+    [&report.text, &report.transition.reason]
+        .into_iter()
+        .any(|words| {
+            let words = terms::Text::new(words);
+            SPECIFICATION.iter().any(|term| words.has(term))
+        })
 }
 
 /// Follows the table and charges the loop that is entered.
