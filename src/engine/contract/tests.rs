@@ -166,6 +166,11 @@ fn schemas_are_strict_and_ask_for_what_the_step_needs() {
     let decision = &qa["qa_validation"]["properties"]["decision"];
     assert_eq!(decision["enum"], json!(["pass", "fail", "blocked"]));
     assert!(qa.get("workflow_transition").is_some());
+    let text = qa.to_string();
+    assert!(
+        !text.contains("spec/") && !text.contains("planner_advisory"),
+        "{text}"
+    );
     let alone = schema(Role::Developer, None);
     assert!(
         alone

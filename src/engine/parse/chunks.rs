@@ -193,15 +193,19 @@ fn fence_after(mut fence: Option<String>, line: &str) -> Option<String> {
 /// The fence that opens a block again: with its language, if what follows the fence is one.
 fn reopening(after: &str) -> String {
     let language = after.trim_end();
-    let is_language = language.len() <= 12
-        && language
-            .chars()
-            .all(|letter| letter.is_ascii_alphanumeric() || "+#-_.".contains(letter));
-    if is_language {
+    if is_language(language) {
         format!("{FENCE}{language}")
     } else {
         FENCE.to_owned()
     }
+}
+
+/// Whether a text can be the language of a block; no text can.
+fn is_language(text: &str) -> bool {
+    text.len() <= 12
+        && text
+            .chars()
+            .all(|letter| letter.is_ascii_alphanumeric() || "+#-_.".contains(letter))
 }
 
 /// The byte at which to cut a line that is too long: after the last blank that leaves at least half,
@@ -224,7 +228,19 @@ fn cut_point(line: &str, room: usize) -> usize {
         return blank;
     }
     let (head, tail) = line.split_at(end);
-    if head.ends_with('`') && tail.starts_with('`') {
+    // A fence and its language stay together, and so do the marks of a fence.
+    let fence = head
+        .rfind(FENCE)
+        .filter(|at| head.get(at + FENCE.len()..).is_some_and(is_language));
+    if let Some(run) = fence.map(|at| {
+        head.get(..at)
+            .unwrap_or_default()
+            .trim_end_matches('`')
+            .len()
+    }) && run > 0
+    {
+        end = run;
+    } else if head.ends_with('`') && tail.starts_with('`') {
         let run = head.trim_end_matches('`').len();
         end = if run > 0 {
             run
