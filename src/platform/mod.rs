@@ -1,6 +1,10 @@
 //! What the rest of the house may not do itself: files, processes, clock, randomness, tasks.
 
 pub mod clock;
+pub mod disk;
 pub mod files;
 pub mod ids;
+pub mod plug;
+#[doc(hidden)]
+pub mod sim_disk;
 pub mod tasks;
