@@ -94,11 +94,7 @@ struct RealFile {
 
 impl DiskFile for RealFile {
     fn write_at(&mut self, offset: u64, bytes: &[u8]) -> Result<()> {
-        at(
-            "write",
-            &self.path,
-            self.file.write_all_at(bytes, offset),
-        )
+        at("write", &self.path, self.file.write_all_at(bytes, offset))
     }
 
     fn sync(&mut self) -> Result<()> {

@@ -103,10 +103,8 @@ pub fn point(point: Point) {
     let Some(plug) = plug() else { return };
     let count = plug.counts[point as usize].fetch_add(1, Ordering::SeqCst) + 1;
     if plug.order == Some(Order { point, at: count }) {
-        let _ = rustix::process::kill_process(
-            rustix::process::getpid(),
-            rustix::process::Signal::KILL,
-        );
+        let _ =
+            rustix::process::kill_process(rustix::process::getpid(), rustix::process::Signal::KILL);
     }
 }
 

@@ -303,9 +303,7 @@ struct SimFile {
 impl DiskFile for SimFile {
     fn write_at(&mut self, offset: u64, bytes: &[u8]) -> Result<()> {
         let offset = usize::try_from(offset).unwrap_or(usize::MAX);
-        self.disk
-            .sim()
-            .write(&self.path, self.inode, offset, bytes)
+        self.disk.sim().write(&self.path, self.inode, offset, bytes)
     }
 
     fn sync(&mut self) -> Result<()> {

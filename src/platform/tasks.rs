@@ -36,5 +36,7 @@ pub fn thread<F>(name: &'static str, work: F) -> std::io::Result<std::thread::Jo
 where
     F: FnOnce() + Send + 'static,
 {
-    std::thread::Builder::new().name(name.to_owned()).spawn(work)
+    std::thread::Builder::new()
+        .name(name.to_owned())
+        .spawn(work)
 }

@@ -102,7 +102,11 @@ impl Transport for FileTransport {
             };
             let arrival = |envelope: &Envelope| (envelope.created_at, envelope.relay_id.clone());
             let known = self.received.contains(&envelope.relay_id);
-            if !known && oldest.as_ref().is_none_or(|old| arrival(&envelope) < arrival(old)) {
+            if !known
+                && oldest
+                    .as_ref()
+                    .is_none_or(|old| arrival(&envelope) < arrival(old))
+            {
                 oldest = Some(envelope);
             }
         }

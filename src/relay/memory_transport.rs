@@ -60,7 +60,8 @@ impl Transport for MemoryTransport {
 
     fn ack(&mut self, role: Role, id: &EnvelopeId) -> Result<(), TransportError> {
         let before = self.waiting.len();
-        self.waiting.retain(|key, _| !(key.0 == role && key.2 == *id));
+        self.waiting
+            .retain(|key, _| !(key.0 == role && key.2 == *id));
         if self.waiting.len() < before {
             self.acknowledged.insert((role, id.clone()));
         }

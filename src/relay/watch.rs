@@ -62,11 +62,12 @@ impl Watcher {
         let due = Arc::new(Notify::new());
         due.notify_one();
         let hint = due.clone();
-        let mut system = notify::recommended_watcher(move |event: notify::Result<notify::Event>| {
-            if event.map_or(true, |event| matters(&event)) {
-                hint.notify_one();
-            }
-        })?;
+        let mut system =
+            notify::recommended_watcher(move |event: notify::Result<notify::Event>| {
+                if event.map_or(true, |event| matters(&event)) {
+                    hint.notify_one();
+                }
+            })?;
         for role in Role::ALL {
             let folder = root.join(relay_folder(Place::Inbox, role));
             system.watch(&folder, RecursiveMode::NonRecursive)?;
@@ -99,7 +100,10 @@ fn is_letter(path: &Path) -> bool {
     let hidden = path
         .file_name()
         .is_none_or(|name| name.as_encoded_bytes().starts_with(b"."));
-    !hidden && path.extension().is_some_and(|extension| extension == "json")
+    !hidden
+        && path
+            .extension()
+            .is_some_and(|extension| extension == "json")
 }
 
 /// Files in the inboxes that the state does not know, with the inbox that they lie in.
@@ -209,12 +213,7 @@ fn look(
 }
 
 /// Moves a bad file to `dead/<role>/<name>-invalid.json`, its reason beside it; returns where it is.
-fn bury(
-    root: &Path,
-    role: Role,
-    path: &Path,
-    reason: &BadEnvelope,
-) -> Result<PathBuf, WatchError> {
+fn bury(root: &Path, role: Role, path: &Path, reason: &BadEnvelope) -> Result<PathBuf, WatchError> {
     let dead = root.join(relay_folder(Place::Dead, role));
     files::create_dir_all(&dead)?;
     let mut name = path.file_stem().unwrap_or_default().to_owned();

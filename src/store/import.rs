@@ -36,10 +36,7 @@ pub(super) fn base(
                     loaded.views.state.ended_requests += 1;
                 }
                 Ok(change) => {
-                    loaded
-                        .views
-                        .digests
-                        .insert(path, crc32fast::hash(&bytes));
+                    loaded.views.digests.insert(path, crc32fast::hash(&bytes));
                     loaded.views.state.apply(&change);
                 }
                 Err(reason) => loaded.unreadable.push(Unreadable { path, reason }),

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::error::StoreError;
 use super::layout::{self, Kind};
-use super::views::{Views, temp};
+use super::views::{Views, replace_synced};
 use crate::domain::change::ChannelMark;
 use crate::domain::ids::{ChannelId, RequestId};
 use crate::platform::disk::Disk;
@@ -85,10 +85,7 @@ impl Index {
         let path = root.join(layout::INDEX);
         let body = serde_json::to_string(self)?;
         let text = format!("{HEADER}{:08x}\n{body}", crc32fast::hash(body.as_bytes()));
-        let temp = temp(&path);
-        disk.write(&temp, text.as_bytes())?;
-        disk.sync(&temp)?;
-        disk.rename(&temp, &path)?;
+        replace_synced(disk, &path, text.as_bytes())?;
         disk.sync_dir(&root.join(layout::RUNTIME))?;
         Ok(())
     }
@@ -104,8 +101,7 @@ pub(super) fn checkpoint(
     views.materialise()?;
     let marks: Vec<&ChannelMark> = views.state.channels.values().collect();
     let channels = root.join(layout::CHANNELS);
-    super::views::replace(disk, &channels, &layout::pretty(&marks)?)?;
-    disk.sync(&channels)?;
+    replace_synced(disk, &channels, &layout::pretty(&marks)?)?;
     views.sync()?;
     let index = Index::of(views, seq);
     let open: std::collections::BTreeSet<&str> =

@@ -57,6 +57,8 @@ pub(super) struct Journal {
     touched: BTreeSet<String>,
     /// Their lengths once every entry is materialised, for this checkpoint's span and the last one's.
     lengths: [BTreeMap<String, u64>; 2],
+    /// How much a segment grows at a time.
+    pub(super) growth: u64,
     /// Entries and bytes since the last checkpoint.
     pub(super) entries: u64,
     pub(super) bytes: u64,
@@ -77,6 +79,7 @@ impl Journal {
             next_seq,
             touched: BTreeSet::new(),
             lengths: [BTreeMap::new(), BTreeMap::new()],
+            growth: GROWTH,
             entries: 0,
             bytes: 0,
         }
@@ -173,7 +176,7 @@ impl Journal {
         };
         let end = segment.end + frame.len() as u64;
         if end > segment.filled {
-            let zeros = vec![0; usize::try_from(end - segment.filled + GROWTH).unwrap_or(0)];
+            let zeros = vec![0; usize::try_from(end - segment.filled + self.growth).unwrap_or(0)];
             match segment.file.write_at(segment.filled, &zeros) {
                 Ok(()) => segment.filled += zeros.len() as u64,
                 // Zeros behind the end mean nothing, however many of them there are.

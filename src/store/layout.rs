@@ -102,16 +102,28 @@ pub(super) fn path_of(change: &Change) -> Option<String> {
         Change::Outgoing(record) => Some(format!("{RUNTIME}/outbox/{}.json", record.outgoing_id)),
         Change::OutgoingGone(id) => Some(format!("{RUNTIME}/outbox/{id}.json")),
         Change::Gate(record) => Some(format!("{RUNTIME}/gates/{}.json", record.gate_id)),
-        Change::Operation(record) => Some(format!(
-            "{RUNTIME}/operations/{}.json",
-            record.operation_id
-        )),
+        Change::Operation(record) => {
+            Some(format!("{RUNTIME}/operations/{}.json", record.operation_id))
+        }
         Change::Session(record) => Some(session(record)),
         Change::RetireRequest(_)
         | Change::Event(..)
         | Change::Channel(_)
         | Change::Append { .. } => None,
     }
+}
+
+/// Whether the file of a record stays when what it is about has ended.
+pub(super) fn outlives_its_end(path: &str) -> bool {
+    [
+        "/requests/",
+        "/gates/",
+        "/operations/",
+        "/archive/",
+        "/dead/",
+    ]
+    .iter()
+    .any(|folder| path.contains(folder))
 }
 
 #[derive(Serialize)]
@@ -221,9 +233,7 @@ pub(super) fn open_records(state: &State) -> Vec<(Kind, String)> {
     records.extend(
         (state.envelopes.values()).map(|record| (Kind::Envelope, envelope(record, record.place))),
     );
-    records.extend(
-        (state.runs.keys()).filter_map(|id| of(Kind::Run, Change::RunGone(id.clone()))),
-    );
+    records.extend((state.runs.keys()).filter_map(|id| of(Kind::Run, Change::RunGone(id.clone()))));
     records.extend(
         (state.effects.keys()).filter_map(|id| of(Kind::Effect, Change::EffectGone(id.clone()))),
     );
@@ -238,7 +248,12 @@ pub(super) fn open_records(state: &State) -> Vec<(Kind, String)> {
         (state.operations.values())
             .filter_map(|record| of(Kind::Operation, Change::Operation(record.clone()))),
     );
-    records.extend(state.sessions.values().map(|record| (Kind::Session, session(record))));
+    records.extend(
+        state
+            .sessions
+            .values()
+            .map(|record| (Kind::Session, session(record))),
+    );
     records
 }
 

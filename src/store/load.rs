@@ -167,10 +167,13 @@ impl Loaded {
                 // The file may be torn, and the tail says what it is. A request still has to be known
                 // to be open, for the count of ended ones.
                 if let Some(id) = placeholder(open.kind, &open.path) {
-                    self.views.state.requests.insert(id.clone(), Request {
-                        request_id: id,
-                        ..Request::default()
-                    });
+                    self.views.state.requests.insert(
+                        id.clone(),
+                        Request {
+                            request_id: id,
+                            ..Request::default()
+                        },
+                    );
                 }
                 continue;
             }
@@ -204,10 +207,13 @@ impl Loaded {
         state.channels = (index.channels.into_iter())
             .map(|mark| (mark.channel_id, mark))
             .collect();
-        self.channels(disk, root)
+        if self.tail == 0 {
+            self.channels(disk, root)?;
+        }
+        Ok(())
     }
 
-    /// The marks are in the index as well; the file counts where it reads.
+    /// The marks are in the index as well; their file counts after a clean stop, where it reads.
     fn channels(&mut self, disk: &dyn Disk, root: &Path) -> Result<(), StoreError> {
         let bytes = match disk.read(&root.join(layout::CHANNELS)) {
             Ok(bytes) => bytes,
@@ -238,6 +244,7 @@ impl Loaded {
         for (path, digest) in &self.views.digests {
             ours.entry(path.clone()).or_default().push(*digest);
         }
+        let indexed: BTreeSet<String> = ours.keys().cloned().collect();
         for (seq, entry) in &tail.entries {
             self.views.apply(*seq, entry)?;
             for path in entry.changes.iter().filter_map(layout::path_of) {
@@ -252,9 +259,17 @@ impl Loaded {
                 continue;
             };
             let digest = crc32fast::hash(&bytes);
-            let known = ours.get(&path).is_some_and(|ours| ours.contains(&digest));
+            let Some(ours) = ours.get(&path) else {
+                continue;
+            };
+            // A record that had ended before the checkpoint and is open again may still be as it was then,
+            // which nobody remembers.
+            let judged = indexed.contains(&path) || !layout::outlives_its_end(&path);
             // A file that does not parse was being written when the machine stopped: no edit.
-            if !known && serde_json::from_slice::<serde_json::Value>(&bytes).is_ok() {
+            let is_edit = judged
+                && !ours.contains(&digest)
+                && serde_json::from_slice::<serde_json::Value>(&bytes).is_ok();
+            if is_edit {
                 self.overridden.push(path);
             }
         }
@@ -289,8 +304,7 @@ impl Loaded {
             let rest = text[there.len()..].to_vec();
             self.views.resume(path, content.len() as u64, rest);
         } else {
-            let written_by_hand = std::str::from_utf8(there)
-                .is_ok_and(|text| !text.contains('\0'))
+            let written_by_hand = std::str::from_utf8(there).is_ok_and(|text| !text.contains('\0'))
                 && !there.is_empty();
             if written_by_hand {
                 self.overridden.push(path.to_owned());

@@ -16,11 +16,14 @@ mod read;
 mod views;
 mod work;
 
+#[cfg(test)]
+mod tests;
+
 use std::future::Future;
 use std::path::{Path, PathBuf};
 use std::pin::Pin;
-use std::sync::mpsc::Sender;
 use std::sync::Arc;
+use std::sync::mpsc::Sender;
 use std::task::{Context, Poll};
 use std::thread::JoinHandle;
 
@@ -130,7 +133,10 @@ impl Store {
         let sent = self.order(Order::Reload(answer));
         async move {
             sent?;
-            receiver.await.map(|state| *state).map_err(|_| StoreError::Closed)
+            receiver
+                .await
+                .map(|state| *state)
+                .map_err(|_| StoreError::Closed)
         }
     }
 
@@ -140,9 +146,9 @@ impl Store {
         let (answer, mut receiver) = oneshot::channel();
         self.order(Order::Close(answer))?;
         self.join();
-        receiver.try_recv().unwrap_or_else(|_| {
-            Err(self.failure.get().unwrap_or(StoreError::Closed))
-        })
+        receiver
+            .try_recv()
+            .unwrap_or_else(|_| Err(self.failure.get().unwrap_or(StoreError::Closed)))
     }
 
     fn order(&self, order: Order) -> Result<(), StoreError> {
@@ -221,14 +227,10 @@ impl Future for Appended {
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         match &mut self.0 {
-            Inner::Ready(outcome) => {
-                Poll::Ready(outcome.take().unwrap_or(Err(StoreError::Closed)))
-            }
-            Inner::Waiting(receiver, failure) => Pin::new(receiver)
-                .poll(context)
-                .map(|answer| {
-                    answer.unwrap_or_else(|_| Err(failure.get().unwrap_or(StoreError::Closed)))
-                }),
+            Inner::Ready(outcome) => Poll::Ready(outcome.take().unwrap_or(Err(StoreError::Closed))),
+            Inner::Waiting(receiver, failure) => Pin::new(receiver).poll(context).map(|answer| {
+                answer.unwrap_or_else(|_| Err(failure.get().unwrap_or(StoreError::Closed)))
+            }),
         }
     }
 }

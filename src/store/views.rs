@@ -59,8 +59,7 @@ impl Views {
             for target in layout::targets(seq, change, &self.state)? {
                 match target {
                     Target::File(path, bytes) => {
-                        self.digests
-                            .insert(path.clone(), crc32fast::hash(&bytes));
+                        self.digests.insert(path.clone(), crc32fast::hash(&bytes));
                         self.dirty.insert(path.clone());
                         self.touched.insert(path, View::File(Some(bytes)));
                     }
@@ -190,11 +189,7 @@ impl Views {
     }
 }
 
-fn make_folder(
-    disk: &dyn Disk,
-    known: &mut BTreeSet<PathBuf>,
-    file: &Path,
-) -> FileResult<()> {
+fn make_folder(disk: &dyn Disk, known: &mut BTreeSet<PathBuf>, file: &Path) -> FileResult<()> {
     if let Some(folder) = file.parent() {
         if !known.contains(folder) {
             disk.create_dir(folder)?;
@@ -211,8 +206,16 @@ pub(super) fn replace(disk: &dyn Disk, path: &Path, bytes: &[u8]) -> FileResult<
     disk.rename(&temp, path)
 }
 
+/// The same with the bytes synced before they get their name; the name is for the caller to sync.
+pub(super) fn replace_synced(disk: &dyn Disk, path: &Path, bytes: &[u8]) -> FileResult<()> {
+    let temp = temp(path);
+    disk.write(&temp, bytes)?;
+    disk.sync(&temp)?;
+    disk.rename(&temp, path)
+}
+
 /// The scratch name beside a file; readers skip names that begin with a dot.
-pub(super) fn temp(path: &Path) -> PathBuf {
+fn temp(path: &Path) -> PathBuf {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     path.with_file_name(format!(".{name}.tmp"))
 }

@@ -66,9 +66,7 @@ pub(super) struct SharedFailure(Arc<Mutex<Option<Arc<FileError>>>>);
 impl SharedFailure {
     pub(super) fn get(&self) -> Option<StoreError> {
         let failure = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        failure
-            .clone()
-            .map(|cause| StoreError::Poisoned { cause })
+        failure.clone().map(|cause| StoreError::Poisoned { cause })
     }
 
     fn set(&self, cause: Arc<FileError>) {
