@@ -33,7 +33,7 @@ impl FileError {
 /// The result of a file operation.
 pub type Result<T> = std::result::Result<T, FileError>;
 
-fn at<T>(action: &'static str, path: &Path, result: io::Result<T>) -> Result<T> {
+pub(crate) fn at<T>(action: &'static str, path: &Path, result: io::Result<T>) -> Result<T> {
     result.map_err(|source| FileError {
         action,
         path: path.to_owned(),
