@@ -14,6 +14,7 @@ use super::worktree::{git_time, lost_ref};
 use super::{CommitId, GitError, Result, TreeId, Worktree, content, diff};
 use crate::domain::evidence::{Candidate, ChangedPath};
 use crate::domain::time::Timestamp;
+use crate::platform::redact;
 
 /// Who signs the team's commits, and where no commit of theirs may reach.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -117,7 +118,7 @@ pub fn plan_commit(
         tree,
         base,
         replaces,
-        message: message(parts, &paths),
+        message: redact::redact(&message(parts, &paths)).into_owned(),
         name: rules.name.clone(),
         email: rules.email.clone(),
         at,

@@ -74,11 +74,14 @@ impl Project {
     /// [`GitError::NotARepository`], [`GitError::Bare`], [`GitError::MissingBranch`],
     /// [`GitError::UnbornBranch`], [`GitError::Detached`], [`GitError::Submodules`].
     pub fn open(path: &Path, branch: &str) -> Result<Self> {
-        let repository = Repository::open(path).map_err(|error| match error.code() {
-            ErrorCode::NotFound => GitError::NotARepository {
-                path: path.to_owned(),
-            },
-            _ => GitError::Git(error),
+        let repository = Repository::open(path).map_err(|error| {
+            if error.code() == ErrorCode::NotFound {
+                GitError::NotARepository {
+                    path: path.to_owned(),
+                }
+            } else {
+                GitError::Git(error)
+            }
         })?;
         if repository.is_bare() {
             return Err(GitError::Bare {

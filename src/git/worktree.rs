@@ -51,12 +51,20 @@ impl Project {
                 note.base
             }
             None => {
-                let base = self.head()?;
+                let (base, start) = self.beginning(&repository, &branch)?;
                 files::remove_dir_all(&dir)?;
                 let tree = dir.join("tree");
                 files::create_dir_all(&tree)?;
                 let view = content::view(self, &tree)?;
-                content::write_all(&view, &view.find_commit(base.0)?.tree()?, &tree)?;
+                content::write_all(&view, &view.find_commit(start)?.tree()?, &tree)?;
+                repository
+                    .reference(&branch, start, true, "teams: begin")
+                    .map_err(
+                        |error| match repository.find_reference("refs/heads/teams") {
+                            Ok(_) => GitError::NameTaken,
+                            Err(_) => error.into(),
+                        },
+                    )?;
                 base
             }
         };
@@ -67,22 +75,24 @@ impl Project {
             dir,
             base,
         };
-        if tip(&repository, &branch)?.is_none() {
-            repository
-                .reference(&branch, base.0, false, "teams: begin")
-                .map_err(
-                    |error| match repository.find_reference("refs/heads/teams") {
-                        Ok(_) => GitError::NameTaken,
-                        Err(_) => error.into(),
-                    },
-                )?;
-        }
         worktree.link()?;
         if !files::exists(&worktree.note()) {
             files::sync_filesystem(&worktree.dir)?;
             worktree.write_note()?;
         }
         Ok(worktree)
+    }
+
+    /// What a new worktree grows from, and the commit whose files it begins with: those of an earlier
+    /// worktree of the same request, where its branch was kept for its commits, else the project's head.
+    fn beginning(&self, repository: &Repository, branch: &str) -> Result<(CommitId, Oid)> {
+        let head = self.head()?;
+        match tip(repository, branch)? {
+            Some(own) if own != head.0 && !repository.graph_descendant_of(head.0, own)? => {
+                Ok((CommitId(repository.merge_base(own, head.0)?), own))
+            }
+            Some(_) | None => Ok((head, head.0)),
+        }
     }
 
     /// Removes a request's worktree. Its branch is deleted where all its commits are on the project's
@@ -92,11 +102,11 @@ impl Project {
         files::remove_dir_all(&root.join(request.as_str()))?;
         files::remove_dir_all(&admin_dir(self, request))?;
         let branch = team_branch(request)?;
-        if let (Some(own), Some(main)) = (tip(&repository, &branch)?, self.branch_tip(&repository)?)
+        let tips = (tip(&repository, &branch)?, self.branch_tip(&repository)?);
+        if let (Some(own), Some(main)) = tips
+            && (own == main || repository.graph_descendant_of(main, own)?)
         {
-            if own == main || repository.graph_descendant_of(main, own)? {
-                repository.find_reference(&branch)?.delete()?;
-            }
+            repository.find_reference(&branch)?.delete()?;
         }
         Ok(())
     }

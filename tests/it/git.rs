@@ -223,6 +223,13 @@ fn release_keeps_a_branch_only_for_its_commits() {
         repo.git(&["rev-parse", &format!("teams/{}", request())]),
         candidate.commit
     );
+    // Taken up again, the work is still there, on what it grew from.
+    repo.write("README.md", "moved on\n");
+    repo.git(&["commit", "-qam", "second"]);
+    let again = repo.worktree();
+    assert_eq!(again.base().to_string(), candidate.base);
+    assert_eq!(names(&again), [("new.txt".to_owned(), ChangeKind::Added)]);
+    assert_eq!(repo.commit(&again), candidate);
 }
 
 #[test]

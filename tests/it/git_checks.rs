@@ -146,5 +146,5 @@ async fn a_flood_is_cut_and_said_so() {
         run.log_tail
     );
     let log = std::fs::metadata(repo.root.join("scratch/1-flood.log")).unwrap();
-    assert!(log.len() < 110_000);
+    assert!(log.len() < 170_000, "{}", log.len());
 }

@@ -146,14 +146,6 @@ fn whatever_a_person_has_in_the_way_stops_the_merge_untouched() {
     repo.write("link/inside.txt", "my own\n");
     assert_eq!(edits(&repo, &plan), ["link/inside.txt"]);
     restore();
-    std::fs::remove_file(project.join("src/old.py")).unwrap();
-    repo.write("src/old.py/x", "a folder where a file is to go\n");
-    // Our deletion has nothing left to delete, and the person's folder is in nobody's way.
-    assert_eq!(
-        repo.git(&["status", "--porcelain"]),
-        " D src/old.py\n?? src/old.py/"
-    );
-    restore();
     std::fs::remove_dir_all(project.join("src")).unwrap();
     std::os::unix::fs::symlink(&repo.root, project.join("src")).unwrap();
     let paths = edits(&repo, &plan);
@@ -169,6 +161,23 @@ fn whatever_a_person_has_in_the_way_stops_the_merge_untouched() {
     repo.write("src/app.py", "print(2)\n");
     assert_eq!(apply_merge(&repo.project(), &plan).unwrap(), CLEAN);
     assert_eq!(repo.git(&["status", "--porcelain"]), "");
+}
+
+#[test]
+fn a_persons_folder_where_we_only_delete_is_in_nobodys_way() {
+    let repo = Repo::new();
+    let (_worktree, candidate) = candidate(&repo);
+    std::fs::remove_file(repo.path.join("src/old.py")).unwrap();
+    repo.write("src/old.py/x", "mine\n");
+    assert_eq!(
+        apply_merge(&repo.project(), &plan(&repo, &candidate)).unwrap(),
+        CLEAN
+    );
+    assert_eq!(repo.read("src/old.py/x"), "mine\n");
+    assert_eq!(
+        repo.git(&["status", "--porcelain", "-uall"]),
+        "?? src/old.py/x"
+    );
 }
 
 #[test]
