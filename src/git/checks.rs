@@ -134,7 +134,7 @@ impl Place {
     }
 
     fn prepare(&self, project: &Project, commit: CommitId) -> Result<()> {
-        files::remove_dir_all(&self.root)?;
+        files::remove_dir_all_forced(&self.root)?;
         for folder in ["home", "tmp"] {
             files::create_dir_all(&self.root.join(folder))?;
         }

@@ -93,9 +93,9 @@ impl<'p> Move<'p> {
         let stage = self.stage_dir()?;
         files::remove_dir_all(&stage)?;
         files::create_dir_all(&stage)?;
-        let write: Vec<&str> = self
+        let write: Vec<&Path> = self
             .written()
-            .map(|changed| changed.path.as_str())
+            .map(|changed| Path::new(&changed.path))
             .collect();
         content::write_some(&self.view, &self.view.find_tree(self.new)?, &stage, &write)?;
         Ok(files::sync_filesystem(&stage)?)
@@ -106,7 +106,7 @@ impl<'p> Move<'p> {
         let stage = self.stage_dir()?;
         for changed in &self.changes {
             if changed.kind == ChangeKind::Deleted && survey.old.contains(&changed.path) {
-                content::remove(&self.root, &changed.path)?;
+                content::remove(&self.root, Path::new(&changed.path))?;
             }
         }
         for changed in self.written() {

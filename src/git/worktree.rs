@@ -52,7 +52,7 @@ impl Project {
             }
             None => {
                 let (base, start) = self.beginning(&repository, &branch)?;
-                files::remove_dir_all(&dir)?;
+                files::remove_dir_all_forced(&dir)?;
                 let tree = dir.join("tree");
                 files::create_dir_all(&tree)?;
                 let view = content::view(self, &tree)?;
@@ -99,8 +99,8 @@ impl Project {
     /// branch, and stays where one is not. Repeating it is fine.
     pub fn release(&self, request: &RequestId, root: &Path) -> Result<()> {
         let repository = self.repository()?;
-        files::remove_dir_all(&root.join(request.as_str()))?;
-        files::remove_dir_all(&admin_dir(self, request))?;
+        files::remove_dir_all_forced(&root.join(request.as_str()))?;
+        files::remove_dir_all_forced(&admin_dir(self, request))?;
         let branch = team_branch(request)?;
         let tips = (tip(&repository, &branch)?, self.branch_tip(&repository)?);
         if let (Some(own), Some(main)) = tips
@@ -236,7 +236,7 @@ impl Worktree {
         if complete && is_link && files::read_text(&link)? == gitdir {
             return Ok(());
         }
-        files::remove_dir_all(&admin)?;
+        files::remove_dir_all_forced(&admin)?;
         files::create_dir_all(&admin)?;
         files::write(&admin.join("commondir"), "../..\n")?;
         files::write(

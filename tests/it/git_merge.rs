@@ -5,7 +5,7 @@ use teams::git::merge::{MergeOutcome, PlannedMerge, apply_merge, plan_merge};
 use teams::git::rebase::{Rebased, rebase};
 use teams::git::{GitError, Worktree, diff};
 
-use crate::git::{Repo, git_in, put, request, set_mode};
+use crate::git_repo::{Repo, git_in, put, request, set_mode};
 
 const CLEAN: MergeOutcome = MergeOutcome::Merged { kept: Vec::new() };
 

@@ -10,4 +10,5 @@
 mod git;
 mod git_checks;
 mod git_merge;
+mod git_repo;
 mod supervise;
