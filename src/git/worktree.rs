@@ -206,10 +206,12 @@ impl Worktree {
 
     /// Brings the agents' own index to `tree`, so that `git status` in the worktree tells what they expect.
     pub(super) fn refresh_index(&self, repository: &Repository, tree: Oid) -> Result<()> {
-        let lock = admin_dir(&self.project, &self.request).join("index.lock");
-        // Nobody works here now: a lock is the rest of an agent's git command that was killed.
-        files::remove_file(&lock)?;
-        let mut index = Index::open(&admin_dir(&self.project, &self.request).join("index"))?;
+        let admin = admin_dir(&self.project, &self.request);
+        // Nobody works here now: a lock is the rest of an agent's git command that was killed. The index
+        // itself is not worth reading, and after a power failure it may not be readable.
+        files::remove_file(&admin.join("index.lock"))?;
+        files::remove_file(&admin.join("index"))?;
+        let mut index = Index::open(&admin.join("index"))?;
         index.read_tree(&repository.find_tree(tree)?)?;
         Ok(index.write()?)
     }

@@ -143,6 +143,10 @@ fn whatever_a_person_has_in_the_way_stops_the_merge_untouched() {
     repo.write("run.sh", "my own\n");
     assert_eq!(edits(&repo, &plan), ["run.sh"]);
     restore();
+    repo.write(".git/info/exclude", "/run.sh\n");
+    repo.write("run.sh", "my own, ignored\n");
+    assert_eq!(edits(&repo, &plan), ["run.sh"]);
+    restore();
     repo.write("link/inside.txt", "my own\n");
     assert_eq!(edits(&repo, &plan), ["link/inside.txt"]);
     restore();
@@ -160,6 +164,24 @@ fn whatever_a_person_has_in_the_way_stops_the_merge_untouched() {
     // An identical edit is no obstacle.
     repo.write("src/app.py", "print(2)\n");
     assert_eq!(apply_merge(&repo.project(), &plan).unwrap(), CLEAN);
+    assert_eq!(repo.git(&["status", "--porcelain"]), "");
+}
+
+#[test]
+fn a_folder_becomes_a_file_only_where_nothing_else_is_in_it() {
+    let repo = Repo::new();
+    let worktree = repo.worktree();
+    std::fs::remove_dir_all(worktree.path().join("src")).unwrap();
+    put(&worktree.path().join("src"), "a file now\n");
+    let plan = plan(&repo, &repo.commit(&worktree));
+    repo.write("src/mine.txt", "mine\n");
+    assert_eq!(edits(&repo, &plan), ["src/mine.txt"]);
+    repo.git(&["add", "src/mine.txt"]);
+    std::fs::remove_file(repo.path.join("src/mine.txt")).unwrap();
+    assert_eq!(edits(&repo, &plan), ["src/mine.txt"]);
+    repo.git(&["reset", "-q"]);
+    assert_eq!(apply_merge(&repo.project(), &plan).unwrap(), CLEAN);
+    assert_eq!(repo.read("src"), "a file now\n");
     assert_eq!(repo.git(&["status", "--porcelain"]), "");
 }
 
