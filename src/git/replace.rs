@@ -227,6 +227,8 @@ impl<'p> Move<'p> {
     /// Replaces the index by a copy in which our paths are at the new content. The caller holds its lock.
     fn move_index(&self, survey: &Survey) -> Result<()> {
         let (current, next) = (self.git_dir.join("index"), self.git_dir.join("index.teams"));
+        // A crash while libgit2 wrote the copy leaves its lock; the real index's lock is ours by now.
+        files::remove_file(&self.git_dir.join("index.teams.lock"))?;
         files::copy(&current, &next)?;
         let mut index = Index::open(&next)?;
         let new = self.view.find_tree(self.new)?;

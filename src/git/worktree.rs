@@ -9,7 +9,7 @@ use git2::{Index, Oid, Repository, Signature};
 use serde::{Deserialize, Serialize};
 
 use super::project::tip;
-use super::{CommitId, GitError, Project, Result, TreeId, content};
+use super::{CommitId, GitError, Project, Result, TreeId, content, refs};
 use crate::domain::evidence::ChangedPath;
 use crate::domain::ids::{RequestId, RunId};
 use crate::domain::time::Timestamp;
@@ -57,14 +57,8 @@ impl Project {
                 files::create_dir_all(&tree)?;
                 let view = content::view(self, &tree)?;
                 content::write_all(&view, &view.find_commit(start)?.tree()?, &tree)?;
-                repository
-                    .reference(&branch, start, true, "teams: begin")
-                    .map_err(
-                        |error| match repository.find_reference("refs/heads/teams") {
-                            Ok(_) => GitError::NameTaken,
-                            Err(_) => error.into(),
-                        },
-                    )?;
+                let before = tip(&repository, &branch)?;
+                refs::set(self, &repository, &branch, before, start, "teams: begin")?;
                 base
             }
         };
@@ -106,7 +100,7 @@ impl Project {
         if let (Some(own), Some(main)) = tips
             && (own == main || repository.graph_descendant_of(main, own)?)
         {
-            repository.find_reference(&branch)?.delete()?;
+            refs::delete(self, &repository, &branch)?;
         }
         Ok(())
     }
@@ -184,7 +178,7 @@ impl Worktree {
         let message = format!("kept of {}: {what}\n", self.request);
         let tree = view.find_tree(tree.0)?;
         let commit = view.commit(None, &who, &who, &message, &tree, &[&parent])?;
-        view.reference(&name, commit, true, "teams: kept")?;
+        refs::set(&self.project, &view, &name, before, commit, "teams: kept")?;
         Ok(CommitId(commit))
     }
 

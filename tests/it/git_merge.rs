@@ -62,7 +62,7 @@ fn a_clean_checkout_moves_with_its_branch() {
         std::fs::read_dir(repo.path.join(".git/teams"))
             .unwrap()
             .count(),
-        1
+        2
     );
     // A branch that nobody has checked out moves alone.
     repo.git(&["checkout", "-q", "-b", "elsewhere"]);
