@@ -41,7 +41,8 @@ impl Project {
         let branch = team_branch(request)?;
         let dir = root.join(request.as_str());
         let note = dir.join("worktree.json");
-        let base = match files::read_text_if_present(&note)? {
+        let noted = files::read_text_if_present(&note)?;
+        let base = match noted.filter(|_| files::exists(&dir.join("tree"))) {
             Some(text) => {
                 let note: Note =
                     serde_json::from_str(&text).map_err(|error| GitError::BadNote {
@@ -52,6 +53,7 @@ impl Project {
             }
             None => {
                 let (base, start) = self.beginning(&repository, &branch)?;
+                files::remove_file(&note)?;
                 files::remove_dir_all_forced(&dir)?;
                 let tree = dir.join("tree");
                 files::create_dir_all(&tree)?;
@@ -93,7 +95,10 @@ impl Project {
     /// branch, and stays where one is not. Repeating it is fine.
     pub fn release(&self, request: &RequestId, root: &Path) -> Result<()> {
         let repository = self.repository()?;
-        files::remove_dir_all_forced(&root.join(request.as_str()))?;
+        let dir = root.join(request.as_str());
+        // First, so that a half-removed tree is never taken for an agent's deletions.
+        files::remove_file(&dir.join("worktree.json"))?;
+        files::remove_dir_all_forced(&dir)?;
         files::remove_dir_all_forced(&admin_dir(self, request))?;
         let branch = team_branch(request)?;
         let tips = (tip(&repository, &branch)?, self.branch_tip(&repository)?);

@@ -99,6 +99,16 @@ fn a_worktree_is_made_once_and_repaired_after_a_crash() {
         [("src/app.py".to_owned(), ChangeKind::Modified)]
     );
     assert_eq!(git_in(&tree, &["status", "--porcelain"]), " M src/app.py");
+    // Torn by a power failure: the next commit writes it anew.
+    std::fs::write(admin.join("index"), "torn").unwrap();
+    std::fs::write(admin.join("index.lock"), "").unwrap();
+    repo.commit(&worktree);
+    assert_eq!(git_in(&tree, &["status", "--porcelain"]), "");
+    repo.git(&[
+        "update-ref",
+        &format!("refs/heads/teams/{}", request()),
+        "main",
+    ]);
     // Cut off before the note: made anew, at the branch's present head.
     std::fs::remove_file(repo.root.join(request().as_str()).join("worktree.json")).unwrap();
     let again = repo.worktree();

@@ -213,6 +213,12 @@ fn a_running_git_command_and_an_open_merge_are_waited_for() {
     assert!(matches!(error, GitError::IndexLocked { .. }), "{error}");
     assert!(lock.exists());
     std::fs::remove_file(&lock).unwrap();
+    let ref_lock = repo.path.join(".git/refs/heads/main.lock");
+    std::fs::write(&ref_lock, "").unwrap();
+    let error = apply_merge(&repo.project(), &plan).unwrap_err();
+    assert!(matches!(error, GitError::RefLocked { .. }), "{error}");
+    assert_eq!(repo.git(&["status", "--porcelain"]), "");
+    std::fs::remove_file(&ref_lock).unwrap();
     std::fs::write(
         repo.path.join(".git/MERGE_HEAD"),
         format!("{}\n", candidate.base),
@@ -241,6 +247,11 @@ fn a_crash_at_any_step_is_repaired_by_repeating() {
         if step >= 1 {
             std::fs::hard_link(git_dir.join("teams.lock"), git_dir.join("index.lock")).unwrap();
             put(&git_dir.join("teams/stage-half/run.sh"), "half\n");
+        }
+        if step == 1 {
+            let own = git_dir.join("teams/refs~heads~main");
+            put(&own, "half");
+            std::fs::hard_link(&own, git_dir.join("refs/heads/main.lock")).unwrap();
         }
         if step >= 2 {
             repo.git(&["update-ref", "refs/heads/main", &candidate.commit]);
