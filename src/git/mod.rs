@@ -18,6 +18,7 @@ pub mod merge;
 pub mod message;
 mod project;
 pub mod rebase;
+mod refs;
 mod replace;
 mod worktree;
 

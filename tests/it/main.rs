@@ -11,4 +11,5 @@ mod conformance;
 mod git;
 mod git_checks;
 mod git_merge;
+mod git_repo;
 mod supervise;
