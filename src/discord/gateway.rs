@@ -164,7 +164,11 @@ impl Gateway {
                 }
                 Err(end) => end,
             };
-            failures = if began.elapsed() >= GOOD { 0 } else { failures + 1 };
+            failures = if began.elapsed() >= GOOD {
+                0
+            } else {
+                failures + 1
+            };
             let signal = match end {
                 End::Again(reason) => Signal::Down { reason },
                 End::Anew(reason) => {
@@ -384,7 +388,10 @@ mod tests {
 
     #[test]
     fn only_socket_addresses_are_tried() {
-        assert_eq!(checked("ws://127.0.0.1:1/"), Ok("ws://127.0.0.1:1".to_owned()));
+        assert_eq!(
+            checked("ws://127.0.0.1:1/"),
+            Ok("ws://127.0.0.1:1".to_owned())
+        );
         for bad in ["", "http://x", "ws://", "gateway.discord.gg"] {
             assert!(checked(bad).is_err(), "{bad}");
         }

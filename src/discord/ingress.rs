@@ -60,7 +60,10 @@ pub fn message(payload: &Payload, origin: &Origin, us: &Identity) -> Result<Hear
     if us.bots.contains_key(&author_id) || our_webhook {
         return Err(NotForUs::Own);
     }
-    if !matches!(payload.kind, MessageType::Regular | MessageType::InlineReply) {
+    if !matches!(
+        payload.kind,
+        MessageType::Regular | MessageType::InlineReply
+    ) {
         return Err(NotForUs::System);
     }
     let guild_id = payload
@@ -120,7 +123,9 @@ pub fn message(payload: &Payload, origin: &Origin, us: &Identity) -> Result<Hear
 }
 
 fn shown_name(user: &User) -> String {
-    user.global_name.clone().unwrap_or_else(|| user.name.clone())
+    user.global_name
+        .clone()
+        .unwrap_or_else(|| user.name.clone())
 }
 
 /// `Some` where the message answers one of ours, with the role that spoke if one did.

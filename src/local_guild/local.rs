@@ -13,7 +13,7 @@ use axum::{Json, Router};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::compose::{Composed, store};
+use super::compose::Composed;
 use super::error::Refusal;
 use super::event::Event;
 use super::faults::Order;
@@ -24,6 +24,7 @@ use super::model::InteractionKind;
 use super::rest::body::{Asked, Payload, Upload};
 use super::rest::{channels, interactions, messages, reactions, threads};
 use super::state::State as World;
+use super::upload::store;
 
 /// The routes of the local side, below `/_local`.
 pub(crate) fn routes() -> Router<Arc<Guild>> {
@@ -441,5 +442,15 @@ async fn faults(
     payload: Payload,
 ) -> Result<Json<Value>, Refusal> {
     let order: Order = payload.read()?;
-    Ok(Json(guild.faults.order(order)))
+    let bot = order.bot.as_deref().map(|name| {
+        guild.read(|state| {
+            let found = state
+                .users
+                .values()
+                .find(|user| user.bot && user.name == name);
+            found.map(|user| user.id).ok_or(Refusal::UnknownUser)
+        })
+    });
+    let bot = bot.transpose()?;
+    Ok(Json(guild.faults.order(order, bot)))
 }

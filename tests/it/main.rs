@@ -13,3 +13,7 @@ mod git_checks;
 mod git_merge;
 mod git_repo;
 mod supervise;
+mod local_guild;
+mod page;
+mod serenity_client;
+mod support;

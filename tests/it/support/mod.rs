@@ -1,0 +1,4 @@
+//! What several subjects share.
+
+pub(crate) mod chromium;
+pub(crate) mod guild;
