@@ -54,7 +54,10 @@ pub fn set_role_defaults(
     let path = root.join(RUNTIME_FILE);
     read(&path, RuntimeConfig::check)?;
     let mut text = files::read_text(&path)?;
-    let values = [("model", model), ("reasoning", reasoning.map(Reasoning::as_str))];
+    let values = [
+        ("model", model),
+        ("reasoning", reasoning.map(Reasoning::as_str)),
+    ];
     for (name, value) in values {
         if let Some(value) = value {
             let key = ["role_defaults", role.as_str(), name];
@@ -83,7 +86,9 @@ pub fn set_scalar(text: &str, key: &[&str], value: &str) -> Option<String> {
 /// The value as YAML: bare where that is a string for certain, else quoted.
 fn scalar(value: &str) -> String {
     let bare = value.starts_with(|c: char| c.is_ascii_alphabetic())
-        && value.chars().all(|c| c.is_ascii_alphanumeric() || "-_./".contains(c))
+        && value
+            .chars()
+            .all(|c| c.is_ascii_alphanumeric() || "-_./".contains(c))
         && matches!(serde_yaml::from_str(value), Ok(Value::String(same)) if same == value);
     if bare {
         value.to_owned()
@@ -172,7 +177,12 @@ fn nested(indent: usize, key: &[&str], value: &str) -> String {
     out
 }
 
-fn edit_flow(text: &str, span: std::ops::Range<usize>, key: &[&str], value: &str) -> Option<String> {
+fn edit_flow(
+    text: &str,
+    span: std::ops::Range<usize>,
+    key: &[&str],
+    value: &str,
+) -> Option<String> {
     let (word, rest) = key.split_first()?;
     let owned = [(*word).to_owned()];
     if let Some(found) = flow(text, span.clone(), &owned) {

@@ -87,7 +87,9 @@ impl InitError {
     #[must_use]
     pub fn hint(&self) -> Option<String> {
         match self {
-            InitError::NotAWorkspace(_) => Some("`teams init` without options makes one".to_owned()),
+            InitError::NotAWorkspace(_) => {
+                Some("`teams init` without options makes one".to_owned())
+            }
             InitError::Conflict(_) => {
                 Some("move it away, or name another folder with `--workspace-root`".to_owned())
             }
@@ -122,7 +124,8 @@ fn fresh(root: &Path, options: &Options) -> Result<Report, InitError> {
         let path = root.join(&file.path);
         match files::read_text_if_present(&path)? {
             None => missing.push(file),
-            Some(text) if text == file.text || file.is_config() || record.wrote(&file.path, &text) => {}
+            Some(text)
+                if text == file.text || file.is_config() || record.wrote(&file.path, &text) => {}
             Some(_) if file.path == Path::new("COMMIT_POLICY.md") => {}
             Some(_) => return Err(InitError::Conflict(path)),
         }
@@ -193,13 +196,23 @@ fn reset(root: &Path, options: &Options) -> Result<Report, InitError> {
         aside.push(old);
     }
     let kept = history::take(root)?;
-    for name in ["README.md", "communication_protocol.md", "file_contracts.md"] {
+    for name in [
+        "README.md",
+        "communication_protocol.md",
+        "file_contracts.md",
+    ] {
         files::remove_file(&root.join(name))?;
     }
     let roles = Role::PUBLIC.map(Role::as_str);
-    for name in [".agents", "internal", "logs", "shared_workspace", ".teams_runtime"]
-        .into_iter()
-        .chain(roles)
+    for name in [
+        ".agents",
+        "internal",
+        "logs",
+        "shared_workspace",
+        ".teams_runtime",
+    ]
+    .into_iter()
+    .chain(roles)
     {
         files::remove_dir_all(&root.join(name))?;
     }

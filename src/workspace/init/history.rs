@@ -79,7 +79,15 @@ fn row_of_index(line: &str) -> Option<[String; 7]> {
     match cells.len() {
         7 => Some(std::array::from_fn(text)),
         6 => {
-            let row = [text(0), text(1), String::new(), text(2), text(3), text(4), text(5)];
+            let row = [
+                text(0),
+                text(1),
+                String::new(),
+                text(2),
+                text(3),
+                text(4),
+                text(5),
+            ];
             Some(row)
         }
         _ => None,
@@ -90,7 +98,10 @@ fn row_of_index(line: &str) -> Option<[String; 7]> {
 fn row_of_history(id: &str, text: &str) -> [String; 7] {
     let mut row: [String; 7] = std::array::from_fn(|_| String::new());
     for line in text.lines() {
-        let Some((name, value)) = line.strip_prefix("- ").and_then(|line| line.split_once(':')) else {
+        let Some((name, value)) = line
+            .strip_prefix("- ")
+            .and_then(|line| line.split_once(':'))
+        else {
             continue;
         };
         if let Some(at) = COLUMNS.iter().position(|column| *column == name.trim()) {
@@ -103,7 +114,11 @@ fn row_of_history(id: &str, text: &str) -> [String; 7] {
         row[0] = id.to_owned();
     }
     if row[5].is_empty() {
-        row[5] = text.lines().filter(|line| line.starts_with("### ")).count().to_string();
+        row[5] = text
+            .lines()
+            .filter(|line| line.starts_with("### "))
+            .count()
+            .to_string();
     }
     row
 }

@@ -60,7 +60,10 @@ pub(super) fn plan(options: &Options) -> Result<Vec<Planned>, AssetError> {
             files.push(Planned::new(folder.join(name), text));
         }
         let manifest = manifest(&spec);
-        files.push(Planned::new(folder.join("workspace_manifest.json"), manifest));
+        files.push(Planned::new(
+            folder.join("workspace_manifest.json"),
+            manifest,
+        ));
     }
     files.sort_by_key(|file| file.is_config());
     Ok(files)
