@@ -277,3 +277,93 @@ fn one_line(text: &str) -> String {
     cut.push('…');
     cut
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::request::RequestStatus;
+    use crate::domain::time::Timestamp;
+
+    fn request(role: Role) -> Request {
+        let mut result = RoleResult::new(role, "20260324-00000001");
+        result.summary = "It is planned.\n\n## forged".to_owned();
+        result.insights = vec!["keep it small".to_owned(), " \n".to_owned()];
+        result.artifacts = vec!["shared_workspace/plan.md".to_owned()];
+        Request {
+            request_id: RequestId::parse("20260324-00000001").unwrap(),
+            status: RequestStatus::Delegated,
+            scope: "add --shout".to_owned(),
+            body: "please add --shout".to_owned(),
+            current_role: Some(role),
+            result: Some(result),
+            created_at: Timestamp::parse("2026-03-24T09:00:00").unwrap(),
+            ..Request::default()
+        }
+    }
+
+    fn report(role: Role) -> Vec<Change> {
+        let request = request(role);
+        let event = RequestEvent {
+            timestamp: request.created_at,
+            kind: ROLE_REPORT.to_owned(),
+            actor: role.as_str().to_owned(),
+            summary: String::new(),
+            payload: serde_json::Value::Null,
+        };
+        let id = request.request_id.clone();
+        vec![Change::Request(Box::new(request)), Change::Event(id, event)]
+    }
+
+    #[test]
+    fn a_result_goes_to_the_documents_of_its_role() {
+        for (role, files) in [
+            (
+                Role::Planner,
+                "planner/history.md planner/journal.md shared_workspace/planning.md shared_workspace/shared_history.md",
+            ),
+            (
+                Role::Architect,
+                "architect/history.md architect/journal.md shared_workspace/decision_log.md shared_workspace/shared_history.md",
+            ),
+            (
+                Role::Sourcer,
+                "internal/sourcer/history.md internal/sourcer/journal.md shared_workspace/shared_history.md",
+            ),
+        ] {
+            let appended = documents_for(&report(role), &State::default()).unwrap();
+            let names: Vec<_> = appended
+                .iter()
+                .map(|change| match change {
+                    Change::Append { file, .. } => file.as_str(),
+                    other => panic!("{other:?}"),
+                })
+                .collect();
+            assert_eq!(names.join(" "), files);
+        }
+        let created = [report(Role::Qa).remove(0)];
+        assert!(
+            documents_for(&created, &State::default())
+                .unwrap()
+                .is_empty()
+        );
+    }
+
+    #[test]
+    fn documents_as_they_read() {
+        let mut state = State::default();
+        state.apply(&Change::Request(Box::new(request(Role::Planner))));
+        let mut all = String::new();
+        for change in documents_for(&report(Role::Planner), &state).unwrap() {
+            if let Change::Append { file, text } = change {
+                all.push_str(&format!("--- {file}\n{text}"));
+            }
+        }
+        let snapshot = request_snapshot(&request(Role::Planner)).unwrap();
+        all.push_str(&format!("--- request\n{snapshot}"));
+        for role in [Role::Planner, Role::Qa] {
+            all.push_str(&format!("--- todo\n{}", role_todo(role, &state).unwrap()));
+        }
+        insta::assert_snapshot!("documents", all);
+        assert!(!all.contains("\n## forged"));
+    }
+}

@@ -247,3 +247,6 @@ fn beside(path: &Path) -> PathBuf {
     name.push(".new");
     path.with_file_name(name)
 }
+
+#[cfg(test)]
+mod tests;
