@@ -43,6 +43,14 @@ pub enum AssetError {
         /// What the parser says.
         message: String,
     },
+    /// A template could not be rendered.
+    #[error("the template {name} cannot be rendered: {message}")]
+    Template {
+        /// The template.
+        name: String,
+        /// What the engine says.
+        message: String,
+    },
     /// It is not UTF-8.
     #[error("the built-in {0} is not text")]
     NotText(String),

@@ -4,6 +4,11 @@
 pub mod catalog;
 mod lookup;
 mod role;
+mod template;
 
 pub use lookup::{AssetError, AssetKind, Lookup, role_folder, scaffold_files, scaffold_text};
 pub use role::{Capability, RoleSpec, Sandbox};
+pub use template::render;
+
+#[cfg(test)]
+mod tests;

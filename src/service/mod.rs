@@ -16,4 +16,4 @@ mod workers;
 
 pub use control::{ControlError, call};
 pub use hub::HubError;
-pub use run::{RunError, RunOptions, run};
+pub use run::{RunError, RunOptions, SERVES_FILE, run};

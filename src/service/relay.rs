@@ -2,9 +2,13 @@
 
 use std::sync::Arc;
 
+use super::HubError;
 use super::team::{Team, now, until};
 use crate::domain::event::Event;
-use crate::relay::{self, Found};
+use crate::platform::tasks;
+use crate::relay::watch::{self, Found, WatchError, Watcher};
+use crate::relay;
+use crate::store::StoreError;
 
 /// Applies reports one after the other, in the order of the queue.
 pub(super) async fn apply_reports(team: Arc<Team>) {
@@ -27,24 +31,58 @@ pub(super) async fn apply_reports(team: Arc<Team>) {
     }
 }
 
-/// Takes in what other programs drop and what operators move back.
-pub(super) async fn watch(team: Arc<Team>, mut found: tokio::sync::mpsc::Receiver<Found>) {
+/// Why a look into the inboxes failed.
+#[derive(Debug, thiserror::Error)]
+enum Trouble {
+    #[error(transparent)]
+    Watch(#[from] WatchError),
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    #[error(transparent)]
+    Hub(#[from] HubError),
+    #[error("the look was cut off: {0}")]
+    Cut(#[from] tokio::task::JoinError),
+}
+
+/// Takes in what other programs drop and what operators move back from the dead letters.
+pub(super) async fn watch(team: Arc<Team>) {
+    let watcher = match Watcher::new(team.root()) {
+        Ok(watcher) => Some(watcher),
+        Err(error) => {
+            tracing::warn!(%error, "the inboxes are not watched");
+            None
+        }
+    };
     loop {
-        let found = tokio::select! {
+        if let Err(trouble) = look(&team).await {
+            tracing::warn!(%trouble, "the inboxes could not be looked through");
+        }
+        let Some(watcher) = &watcher else { return };
+        tokio::select! {
             () = team.closing.cancelled() => return,
-            found = found.recv() => found,
-        };
-        let event = match found {
-            Some(Found::Dropped(envelope)) => Event::EnvelopeDropped(envelope),
-            Some(Found::Replayed(envelope)) => Event::EnvelopeReplayed(envelope),
-            Some(Found::Bad { path, reason }) => {
-                tracing::warn!(path = %path.display(), %reason, "a foreign envelope was put to the dead letters");
-                continue;
-            }
-            None => return,
-        };
-        if team.hub.submit(event).await.is_err() {
-            return;
+            () = watcher.changed() => {}
         }
     }
+}
+
+async fn look(team: &Arc<Team>) -> Result<(), Trouble> {
+    let snapshot = team.hub.read(Clone::clone);
+    let root = team.root().to_owned();
+    let unknown = tasks::blocking(move || watch::candidates(&root, &snapshot)).await??;
+    if unknown.is_empty() {
+        return Ok(());
+    }
+    team.store.settled().await?;
+    let snapshot = team.hub.read(Clone::clone);
+    let root = team.root().to_owned();
+    let found = tasks::blocking(move || watch::examine(&root, &snapshot, &unknown)).await??;
+    for found in found {
+        let event = match found {
+            Found::Dropped(envelope) => Event::EnvelopeDropped(envelope),
+            Found::Replayed(envelope) => Event::EnvelopeReplayed(envelope),
+            Found::Bad { .. } => continue,
+        };
+        team.hub.submit(event).await?;
+    }
+    Ok(())
 }

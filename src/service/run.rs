@@ -18,14 +18,20 @@ use crate::domain::event::Event;
 use crate::domain::role::Role;
 use crate::git::{GitError, Project};
 use crate::platform::disk::RealDisk;
+use crate::platform::files;
 use crate::platform::plug;
 use crate::platform::redact;
 use crate::platform::tasks;
 use crate::store::{Opened, Store, StoreError};
 use crate::workspace::{self, ConfigError, Workspace};
 
+/// How long a stop waits for workers.
+const LET_GO: std::time::Duration = std::time::Duration::from_secs(3);
 /// Where Discord is.
 const DISCORD: &str = "https://discord.com";
+
+/// Where the running team writes down which roles it serves, for `teams why`.
+pub const SERVES_FILE: &str = ".teams_runtime/serves.json";
 
 /// What to run.
 #[derive(Debug, Clone)]
@@ -53,9 +59,9 @@ pub enum RunError {
     /// Discord.
     #[error(transparent)]
     Link(#[from] LinkError),
-    /// The relay's folders.
+    /// A file.
     #[error(transparent)]
-    Relay(#[from] crate::relay::RelayError),
+    File(#[from] files::FileError),
     /// Signals, threads.
     #[error("the system refused: {0}")]
     System(#[from] std::io::Error),
@@ -83,15 +89,12 @@ pub async fn run(options: RunOptions) -> Result<(), RunError> {
     tell(&report);
     let store = Arc::new(store);
     let signals = Arc::new(Signals::new());
-    let (hub, failure) =
+    let (hub, mut failure) =
         Hub::start(Arc::clone(&store), state, policy, Arc::clone(&signals));
     let (link, facts) = Link::start(config, Catalog::builtin())?;
-    let known = hub.clone();
-    let watching = crate::relay::watch(&options.root, move |id| {
-        known.read(|state| state.envelopes.contains_key(id))
-    })?;
     let team = Arc::new(Team {
         hub,
+        store: Arc::clone(&store),
         signals,
         workspace,
         project,
@@ -103,15 +106,22 @@ pub async fn run(options: RunOptions) -> Result<(), RunError> {
         git: tokio::sync::Mutex::new(()),
         closing: CancellationToken::new(),
     });
-    start_workers(&team, facts, watching);
+    files::write_atomic(
+        &options.root.join(SERVES_FILE),
+        serde_json::to_vec(&serves).unwrap_or_default(),
+    )?;
+    start_workers(&team, facts);
     let started = Event::Started { announce: true, serves: serves.into_iter().collect() };
     // A hub that closed already has put its reason into `failure`.
     let _ = team.hub.submit(started).await;
     tracing::info!(workspace = %options.root.display(), "the team is up");
-    let ended = wait(failure).await;
+    let ended = wait(&mut failure).await;
     team.closing.cancel();
     team.link.close();
     drop(team);
+    // The hub ends when the last worker has let go; an agent under way keeps its worker, and is
+    // adopted by the next start.
+    let _ = tokio::time::timeout(LET_GO, failure).await;
     if let Err(error) = plug::write_counts() {
         tracing::warn!(%error, "the counts of kill points were not written");
     }
@@ -170,7 +180,6 @@ fn tell(report: &crate::store::OpenReport) {
 fn start_workers(
     team: &Arc<Team>,
     facts: tokio::sync::mpsc::Receiver<crate::discord::Inbound>,
-    watching: tokio::sync::mpsc::Receiver<crate::relay::Found>,
 ) {
     for role in &team.serves {
         tasks::spawn("role", workers::serve(Arc::clone(team), *role));
@@ -181,7 +190,7 @@ fn start_workers(
     tasks::spawn("effects", effects::execute(Arc::clone(team)));
     tasks::spawn("outbox", delivery::send(Arc::clone(team)));
     tasks::spawn("inbound", inbound::listen(Arc::clone(team), facts));
-    tasks::spawn("drops", relay::watch(Arc::clone(team), watching));
+    tasks::spawn("drops", relay::watch(Arc::clone(team)));
     let socket = Arc::clone(team);
     tasks::spawn("control", async move {
         if let Err(error) = control::listen(socket).await {
@@ -192,7 +201,7 @@ fn start_workers(
 
 /// Until somebody says stop, or the store fails.
 async fn wait(
-    failure: tokio::sync::oneshot::Receiver<StoreError>,
+    failure: &mut tokio::sync::oneshot::Receiver<StoreError>,
 ) -> Result<(), RunError> {
     let mut interrupt = signal(SignalKind::interrupt())?;
     let mut terminate = signal(SignalKind::terminate())?;

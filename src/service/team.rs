@@ -17,6 +17,7 @@ use crate::domain::time::Timestamp;
 use crate::engine::Wake;
 use crate::git::Project;
 use crate::platform::clock;
+use crate::store::Store;
 use crate::workspace::Workspace;
 
 /// Agents that may work at the same time.
@@ -89,6 +90,7 @@ impl Signals {
 /// Everything that workers need.
 pub(super) struct Team {
     pub(super) hub: Hub,
+    pub(super) store: Arc<Store>,
     pub(super) signals: Arc<Signals>,
     pub(super) workspace: Workspace,
     pub(super) project: Project,

@@ -7,10 +7,14 @@ use std::sync::LazyLock;
 
 use annotate_snippets::{AnnotationKind, Level, Renderer, Snippet};
 use regex::Regex;
+use serde_path_to_error::Segment;
 
-use super::locate::locate;
+use super::locate::{lines, locate};
 use crate::domain::config::Problem;
 use crate::platform::files::FileError;
+
+/// What the parser says, with the key at which it said it.
+pub(super) type YamlError = serde_path_to_error::Error<serde_yaml::Error>;
 
 /// Why a workspace cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -51,7 +55,7 @@ pub enum ConfigError {
 }
 
 /// The largest configuration that is parsed: beyond it the parser's time could be abused.
-pub const MAX_CONFIG_BYTES: usize = 1024 * 1024;
+pub(super) const MAX_CONFIG_BYTES: usize = 1024 * 1024;
 
 /// A wrong value in a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -87,7 +91,7 @@ impl ConfigError {
 
     /// What the parser says about a file.
     #[must_use]
-    pub fn yaml(path: &Path, text: &str, error: &serde_yaml::Error) -> ConfigError {
+    pub(super) fn yaml(path: &Path, text: &str, error: &YamlError) -> ConfigError {
         ConfigError::Invalid(Box::new(Invalid::from_yaml(path, text, error)))
     }
 
@@ -129,11 +133,10 @@ impl std::fmt::Display for Invalid {
             }
             f.write_str(": ")?;
         }
-        if !self.key.is_empty() {
-            write!(f, "`{}` ", self.key)?;
-            if !self.message.starts_with("is ") {
-                f.write_str("is wrong: ")?;
-            }
+        match (self.key.is_empty(), self.message.starts_with("is ")) {
+            (true, _) => {}
+            (false, true) => write!(f, "`{}` ", self.key)?,
+            (false, false) => write!(f, "`{}`: ", self.key)?,
         }
         f.write_str(&self.message)
     }
@@ -156,50 +159,59 @@ impl Invalid {
         invalid
     }
 
-    fn from_yaml(path: &Path, text: &str, error: &serde_yaml::Error) -> Invalid {
-        let said = error.to_string();
-        let said = LOCATION.replace(&said, "").into_owned();
-        let (key, message) = match KEY.captures(&said) {
-            Some(found) => (
-                found[1].replace('[', ".").replace(']', ""),
-                found[2].to_owned(),
-            ),
-            None => (String::new(), said),
-        };
-        let key_words: Vec<String> = key
-            .split('.')
+    fn from_yaml(path: &Path, text: &str, error: &YamlError) -> Invalid {
+        let said = error.inner().to_string();
+        let said = LOCATION.replace(&said, "");
+        let yamls_path = KEY.find(&said).map_or("", |found| found.as_str());
+        let yamls_path: Vec<&str> = yamls_path
+            .split(['.', '[', ']', ':', ' '])
             .filter(|word| !word.is_empty())
-            .map(str::to_owned)
             .collect();
-        // The key's own place is better than the parser's where both exist: for a mapping the parser
-        // points at its beginning, and for a doubled key at the top of the file.
+        let message = KEY.replace(&said, "").into_owned();
         let wrong = UNKNOWN.captures(&message).map(|found| found[2].to_owned());
-        let doubled = DUPLICATE
+        // A key that is a word of ours is unknown to the one path, and known to the other unless it
+        // is itself what is wrong.
+        let mut key: Vec<String> = error
+            .path()
+            .iter()
+            .enumerate()
+            .filter_map(|(depth, segment)| match segment {
+                Segment::Seq { index } => Some(index.to_string()),
+                Segment::Map { key } => Some(key.clone()),
+                Segment::Enum { .. } => None,
+                Segment::Unknown => yamls_path
+                    .get(depth)
+                    .map(|word| (*word).to_owned())
+                    .or_else(|| wrong.clone()),
+            })
+            .collect();
+        // A word that should not be there is shown itself, not what it stands before.
+        let bad_key = matches!(error.path().iter().last(), Some(Segment::Unknown))
+            && yamls_path.len() < key.len();
+        let stray = STRAY_KEY
             .captures(&message)
-            .map(|found| found[1].to_owned());
-        let is_field = message.starts_with("unknown field");
-        let mut target = key_words.clone();
-        if let (true, Some(word)) = (is_field, &wrong) {
-            if target.last() != Some(word) {
-                target.push(word.clone());
-            }
+            .map(|found| found[1].to_owned())
+            .or_else(|| wrong.filter(|_| bad_key));
+        if let Some(word) = stray.as_ref().filter(|word| key.last() != Some(*word)) {
+            key.push(word.clone());
         }
-        if let Some(word) = &doubled {
-            target.push(word.clone());
-        }
-        let parsers = error.location().map(|place| place.index());
-        let span = (!target.is_empty())
-            .then(|| locate(text, &target))
-            .flatten()
+        let parsers = error.inner().location().map(|place| place.index());
+        let found = (!key.is_empty()).then(|| locate(text, &key)).flatten();
+        let span = match (found, stray) {
+            (_, Some(word)) if message.starts_with("duplicate") => last_key(text, &word),
+            (Some(span), Some(word)) => Some(key_before(text, &span, &word)),
+            (found, _) => found,
+        };
+        let span = span
             .or_else(|| parsers.map(|at| word_at(text, at)))
             .unwrap_or(0..0);
         let mut invalid = Invalid {
             path: path.to_owned(),
             line: 0,
             column: 0,
-            key: target.join("."),
+            key: key.join("."),
             hint: nearest(&message),
-            message,
+            message: plainly(message),
             text: text.to_owned(),
             span,
         };
@@ -247,11 +259,12 @@ fn pattern(text: &str) -> Regex {
 }
 
 static LOCATION: LazyLock<Regex> = LazyLock::new(|| pattern(r" at line \d+ column \d+$"));
-static KEY: LazyLock<Regex> = LazyLock::new(|| pattern(r"(?s)^([A-Za-z_][\w.\[\]-]*): (.*)$"));
+static KEY: LazyLock<Regex> =
+    LazyLock::new(|| pattern(r"^(?:[a-z_][\w-]*|\[\d+\])(?:[.\[][\w\]-]+)*: "));
 static UNKNOWN: LazyLock<Regex> =
     LazyLock::new(|| pattern(r"unknown (field|variant) `([^`]*)`, (?:expected|there are no)(.*)"));
-static DUPLICATE: LazyLock<Regex> =
-    LazyLock::new(|| pattern(r#"duplicate (?:field|entry with key) [`"]([^`"]*)[`"]"#));
+static STRAY_KEY: LazyLock<Regex> =
+    LazyLock::new(|| pattern(r#"^(?:duplicate|unknown) field `([^`]*)`"#));
 static QUOTED: LazyLock<Regex> = LazyLock::new(|| pattern(r"`([^`]+)`"));
 
 /// "did you mean" for a message that lists what was expected.
@@ -264,6 +277,41 @@ fn nearest(message: &str) -> Option<String> {
         .min_by_key(|valid| strsim::damerau_levenshtein(&wrong, valid))?;
     let distance = strsim::damerau_levenshtein(&wrong, &best);
     (distance <= 1 + wrong.chars().count() / 3).then(|| format!("did you mean `{best}`?"))
+}
+
+/// The parser's words for types, as people say them.
+fn plainly(message: String) -> String {
+    let mut said = message;
+    for (theirs, ours) in [
+        ("expected i64", "expected a whole number"),
+        ("expected u64", "expected a whole number"),
+        ("expected f64", "expected a number"),
+        ("expected a boolean", "expected true or false"),
+        ("unknown variant", "unknown word"),
+    ] {
+        said = said.replace(theirs, ours);
+    }
+    STRUCT.replace(&said, "expected a mapping").into_owned()
+}
+
+static STRUCT: LazyLock<Regex> = LazyLock::new(|| pattern(r"expected (?:struct \w+|a map)$"));
+
+/// The bytes of a key, given those of its value.
+fn key_before(text: &str, value: &Range<usize>, word: &str) -> Range<usize> {
+    let before = &text[..value.end.min(text.len())];
+    match before.rfind(word) {
+        Some(start) => start..start + word.len(),
+        None => value.clone(),
+    }
+}
+
+/// The last line that begins with a key: of two equal ones the second is the stray one.
+fn last_key(text: &str, word: &str) -> Option<Range<usize>> {
+    lines(text)
+        .iter()
+        .rev()
+        .find(|line| line.entry().is_some_and(|(key, _)| key == word))
+        .map(|line| line.start..line.start + word.len())
 }
 
 /// The word that begins at or after a byte of the text.

@@ -78,10 +78,15 @@ pub(super) fn parse<T: DeserializeOwned>(
     text: &str,
     check: fn(&T) -> Result<(), Problem>,
 ) -> Result<T, ConfigError> {
-    let value: T =
-        serde_yaml::from_str(text).map_err(|error| ConfigError::yaml(path, text, &error))?;
+    let value: T = from_yaml(path, text)?;
     check(&value).map_err(|problem| ConfigError::problem_in(path, text, problem))?;
     Ok(value)
+}
+
+/// A YAML text as a type; the error names the key.
+pub(super) fn from_yaml<T: DeserializeOwned>(path: &Path, text: &str) -> Result<T, ConfigError> {
+    serde_path_to_error::deserialize(serde_yaml::Deserializer::from_str(text))
+        .map_err(|error| ConfigError::yaml(path, text, &error))
 }
 
 impl Workspace {

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use super::error::{ConfigError, MAX_CONFIG_BYTES};
+use super::open::from_yaml;
 use crate::domain::routing::RoutingPolicy;
 use crate::platform::files;
 
@@ -25,8 +26,8 @@ pub(super) fn read(path: &Path) -> (RoutingPolicy, Option<ConfigError>) {
     if serde_yaml::from_str::<serde_yaml::Value>(&text).is_ok_and(|value| value.is_null()) {
         return (builtin, None);
     }
-    match serde_yaml::from_str::<RoutingPolicy>(&text) {
-        Err(error) => (builtin, Some(ConfigError::yaml(path, &text, &error))),
+    match from_yaml::<RoutingPolicy>(path, &text) {
+        Err(error) => (builtin, Some(error)),
         Ok(mut policy) => {
             for (role, capability) in builtin.roles {
                 policy.roles.entry(role).or_insert(capability);
