@@ -273,7 +273,7 @@ async fn click(
             .ok_or_else(|| Refusal::invalid("custom_id", "UNKNOWN", "No such button."))?;
         let application = found.author.application().ok_or(Refusal::UnknownUser)?;
         let mut data =
-            json!({"component_type": component["type"], "custom_id": custom_id, "id": 1});
+            json!({"component_type": component["type"], "custom_id": custom_id, "id": component["id"]});
         if let Some(values) = payload.get("values").filter(|it| it.is_array()) {
             data["values"] = values.clone();
         }
