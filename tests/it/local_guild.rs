@@ -263,6 +263,43 @@ async fn a_button_is_clicked_once_and_answered_once() {
 }
 
 #[tokio::test]
+async fn an_application_that_is_late_is_refused_and_the_person_is_told() {
+    let running = fresh().await;
+    let bot = Caller::bot(&running.info, "teams");
+    let owner = Caller::person(&running.info, "owner");
+    let body = json!([{"name": "plan", "description": "Make a plan"}]);
+    let app = &running.info.bots["teams"].id;
+    bot.ok("PUT", &format!("/applications/{app}/commands"), body)
+        .await;
+    let mut gateway = gateway::Connection::open(&running.info, "teams", gateway::ALL).await;
+    gateway.until("GUILD_CREATE").await;
+    let state = owner.ok("GET", "/_local/state", Value::Null).await;
+    let after = format!("{}.{}", text(&state["epoch"]), state["feed"]);
+    let mut feed = owner
+        .request("GET", &format!("/_local/events?after={after}"))
+        .send()
+        .await
+        .unwrap();
+    let slash = json!({"channel": "general", "command": "plan"});
+    let started = owner.ok("POST", "/_local/slash", slash).await;
+    let interaction = gateway.until("INTERACTION_CREATE").await;
+    assert_eq!(interaction["id"], started["interaction"]);
+    let mut heard = String::new();
+    while !heard.contains("INTERACTION_FAILED") {
+        let chunk = feed.chunk().await.unwrap().expect("the feed goes on");
+        heard.push_str(&String::from_utf8_lossy(&chunk));
+    }
+    let path = format!(
+        "/interactions/{}/{}/callback",
+        text(&interaction["id"]),
+        text(&interaction["token"])
+    );
+    let (status, refused) = bot.call("POST", &path, json!({"type": 5})).await;
+    assert_eq!((status, refused["code"].as_u64()), (404, Some(10062)));
+    running.shutdown().await;
+}
+
+#[tokio::test]
 async fn a_bot_without_the_content_intent_reads_only_what_is_meant_for_it() {
     let running = fresh().await;
     let owner = Caller::person(&running.info, "owner");
