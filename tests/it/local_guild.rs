@@ -382,6 +382,56 @@ async fn a_resumed_session_gets_what_it_missed() {
 }
 
 #[tokio::test]
+async fn a_gateway_fault_for_one_bot_leaves_the_others_alone() {
+    let running = fresh().await;
+    let owner = Caller::person(&running.info, "owner");
+    let mut struck = gateway::Connection::open(&running.info, "qa", gateway::ALL).await;
+    let mut spared = gateway::Connection::open(&running.info, "teams", gateway::ALL).await;
+    struck.until("GUILD_CREATE").await;
+    spared.until("GUILD_CREATE").await;
+    owner
+        .ok(
+            "POST",
+            "/_local/faults",
+            json!({"gateway": "reconnect", "bot": "qa"}),
+        )
+        .await;
+    struck.until("RESUMED").await;
+    let invalid = json!({"gateway": {"invalid_session": {"resumable": false}}, "bot": "qa"});
+    owner.ok("POST", "/_local/faults", invalid).await;
+    struck.until("READY").await;
+    struck.until("GUILD_CREATE").await;
+    // The spared connection goes on with the very next number: nothing came in between.
+    let twice = json!({"duplicate_events": 1});
+    owner.ok("POST", "/_local/faults", twice).await;
+    owner
+        .ok(
+            "POST",
+            "/_local/say",
+            json!({"channel": "general", "content": "twice"}),
+        )
+        .await;
+    for bot in [&mut spared, &mut struck] {
+        assert_eq!(bot.next_dispatch().await["content"], "twice");
+        assert_eq!(bot.next_dispatch().await["content"], "twice");
+    }
+    owner
+        .ok("POST", "/_local/faults", json!({"lose_events": 1}))
+        .await;
+    for word in ["lost", "heard"] {
+        owner
+            .ok(
+                "POST",
+                "/_local/say",
+                json!({"channel": "general", "content": word}),
+            )
+            .await;
+    }
+    assert_eq!(spared.next_dispatch().await["content"], "heard");
+    running.shutdown().await;
+}
+
+#[tokio::test]
 async fn faults_strike_as_ordered_and_end() {
     let running = fresh().await;
     let bot = Caller::bot(&running.info, "teams");
@@ -667,6 +717,18 @@ mod gateway {
             next.expect("an event comes")
                 .expect("the connection goes on")
                 .expect("it is readable")
+        }
+
+        /// The data of the next event, whatever its name.
+        pub(super) async fn next_dispatch(&mut self) -> Value {
+            loop {
+                if let Message::Text(text) = self.next().await {
+                    let event: Value = serde_json::from_str(&text).unwrap();
+                    if event["op"] == 0 {
+                        return event["d"].clone();
+                    }
+                }
+            }
         }
 
         /// The data of the next event of that name.

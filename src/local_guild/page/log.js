@@ -34,7 +34,7 @@ function beginning(channel) {
   const known = made.get("start");
   if (known) return known;
   const hint = channel.type === 0 || channel.type === 1 ? el("p", {}, word("hint")) : null;
-  return { node: el("li", { class: "start" }, el("h3", {}, placeName(channel)), el("p", {}, word("start", placeName(channel)), " ", channel.topic ?? ""), hint), message: null };
+  return { node: el("li", { class: "start" }, el("h3", {}, placeName(channel)), el("p", {}, word("start", placeName(channel))), hint), message: null };
 }
 
 function draw() {
