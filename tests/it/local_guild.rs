@@ -263,6 +263,43 @@ async fn a_button_is_clicked_once_and_answered_once() {
 }
 
 #[tokio::test]
+async fn an_application_that_is_late_is_refused_and_the_person_is_told() {
+    let running = fresh().await;
+    let bot = Caller::bot(&running.info, "teams");
+    let owner = Caller::person(&running.info, "owner");
+    let body = json!([{"name": "plan", "description": "Make a plan"}]);
+    let app = &running.info.bots["teams"].id;
+    bot.ok("PUT", &format!("/applications/{app}/commands"), body)
+        .await;
+    let mut gateway = gateway::Connection::open(&running.info, "teams", gateway::ALL).await;
+    gateway.until("GUILD_CREATE").await;
+    let state = owner.ok("GET", "/_local/state", Value::Null).await;
+    let after = format!("{}.{}", text(&state["epoch"]), state["feed"]);
+    let mut feed = owner
+        .request("GET", &format!("/_local/events?after={after}"))
+        .send()
+        .await
+        .unwrap();
+    let slash = json!({"channel": "general", "command": "plan"});
+    let started = owner.ok("POST", "/_local/slash", slash).await;
+    let interaction = gateway.until("INTERACTION_CREATE").await;
+    assert_eq!(interaction["id"], started["interaction"]);
+    let mut heard = String::new();
+    while !heard.contains("INTERACTION_FAILED") {
+        let chunk = feed.chunk().await.unwrap().expect("the feed goes on");
+        heard.push_str(&String::from_utf8_lossy(&chunk));
+    }
+    let path = format!(
+        "/interactions/{}/{}/callback",
+        text(&interaction["id"]),
+        text(&interaction["token"])
+    );
+    let (status, refused) = bot.call("POST", &path, json!({"type": 5})).await;
+    assert_eq!((status, refused["code"].as_u64()), (404, Some(10062)));
+    running.shutdown().await;
+}
+
+#[tokio::test]
 async fn a_bot_without_the_content_intent_reads_only_what_is_meant_for_it() {
     let running = fresh().await;
     let owner = Caller::person(&running.info, "owner");
@@ -341,6 +378,56 @@ async fn a_resumed_session_gets_what_it_missed() {
     assert_eq!(second.until("MESSAGE_CREATE").await["content"], "one");
     assert_eq!(second.until("MESSAGE_CREATE").await["content"], "two");
     assert!(second.until("RESUMED").await.is_object());
+    running.shutdown().await;
+}
+
+#[tokio::test]
+async fn a_gateway_fault_for_one_bot_leaves_the_others_alone() {
+    let running = fresh().await;
+    let owner = Caller::person(&running.info, "owner");
+    let mut struck = gateway::Connection::open(&running.info, "qa", gateway::ALL).await;
+    let mut spared = gateway::Connection::open(&running.info, "teams", gateway::ALL).await;
+    struck.until("GUILD_CREATE").await;
+    spared.until("GUILD_CREATE").await;
+    owner
+        .ok(
+            "POST",
+            "/_local/faults",
+            json!({"gateway": "reconnect", "bot": "qa"}),
+        )
+        .await;
+    struck.until("RESUMED").await;
+    let invalid = json!({"gateway": {"invalid_session": {"resumable": false}}, "bot": "qa"});
+    owner.ok("POST", "/_local/faults", invalid).await;
+    struck.until("READY").await;
+    struck.until("GUILD_CREATE").await;
+    // The spared connection goes on with the very next number: nothing came in between.
+    let twice = json!({"duplicate_events": 1});
+    owner.ok("POST", "/_local/faults", twice).await;
+    owner
+        .ok(
+            "POST",
+            "/_local/say",
+            json!({"channel": "general", "content": "twice"}),
+        )
+        .await;
+    for bot in [&mut spared, &mut struck] {
+        assert_eq!(bot.next_dispatch().await["content"], "twice");
+        assert_eq!(bot.next_dispatch().await["content"], "twice");
+    }
+    owner
+        .ok("POST", "/_local/faults", json!({"lose_events": 1}))
+        .await;
+    for word in ["lost", "heard"] {
+        owner
+            .ok(
+                "POST",
+                "/_local/say",
+                json!({"channel": "general", "content": word}),
+            )
+            .await;
+    }
+    assert_eq!(spared.next_dispatch().await["content"], "heard");
     running.shutdown().await;
 }
 
@@ -630,6 +717,18 @@ mod gateway {
             next.expect("an event comes")
                 .expect("the connection goes on")
                 .expect("it is readable")
+        }
+
+        /// The data of the next event, whatever its name.
+        pub(super) async fn next_dispatch(&mut self) -> Value {
+            loop {
+                if let Message::Text(text) = self.next().await {
+                    let event: Value = serde_json::from_str(&text).unwrap();
+                    if event["op"] == 0 {
+                        return event["d"].clone();
+                    }
+                }
+            }
         }
 
         /// The data of the next event of that name.
