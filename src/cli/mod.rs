@@ -3,6 +3,7 @@
 use std::ffi::OsString;
 use std::process::ExitCode;
 
+use crate::agents::rehearsal;
 use crate::platform::{spawn, supervise};
 
 /// Parses the arguments and runs the command.
@@ -19,6 +20,7 @@ fn hidden() -> Option<ExitCode> {
     let (name, rest) = args.split_first()?;
     match name.to_str()? {
         spawn::SUPERVISE => Some(supervise::main(rest)),
+        spawn::REHEARSE => Some(rehearsal::main(rest)),
         _ => None,
     }
 }
