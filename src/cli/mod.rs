@@ -8,6 +8,7 @@ use clap::builder::Styles;
 use clap::builder::styling::{AnsiColor, Effects};
 use clap::{Parser, Subcommand};
 
+use crate::agents::rehearsal;
 use crate::platform::{spawn, supervise};
 
 mod command;
@@ -136,6 +137,7 @@ fn helper(arguments: &[OsString]) -> Option<ExitCode> {
     let (name, rest) = arguments.split_first()?;
     match name.to_str()? {
         spawn::SUPERVISE => Some(supervise::main(rest)),
+        spawn::REHEARSE => Some(rehearsal::main(rest)),
         _ => None,
     }
 }

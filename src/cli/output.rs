@@ -5,6 +5,7 @@ use std::process::ExitCode;
 
 use clap::builder::styling::{AnsiColor, Effects, Style};
 
+use crate::assets::catalog::CatalogError;
 use crate::platform::files::FileError;
 use crate::service::RunError;
 use crate::store::StoreError;
@@ -128,9 +129,16 @@ impl From<RunError> for Failure {
             RunError::Store(_)
             | RunError::Git(_)
             | RunError::Link(_)
+            | RunError::Catalog(_)
             | RunError::File(_)
             | RunError::System(_)
             | RunError::Cut(_) => Failure::new(error.to_string()),
         }
+    }
+}
+
+impl From<CatalogError> for Failure {
+    fn from(error: CatalogError) -> Failure {
+        Failure::new(error.to_string())
     }
 }

@@ -317,3 +317,10 @@ fn parent(path: &Path) -> &Path {
         _ => Path::new("."),
     }
 }
+
+/// Whether another process holds the lock of a file; an absent file is not locked.
+#[must_use]
+pub fn is_locked(path: &Path) -> bool {
+    File::open(path)
+        .is_ok_and(|file| matches!(file.try_lock_shared(), Err(fs::TryLockError::WouldBlock)))
+}

@@ -4,10 +4,10 @@ pub mod clock;
 pub mod disk;
 pub mod files;
 pub mod ids;
-pub mod redact;
-pub mod spawn;
-pub mod supervise;
 pub mod plug;
+pub mod redact;
 #[doc(hidden)]
 pub mod sim_disk;
+pub mod spawn;
+pub mod supervise;
 pub mod tasks;

@@ -81,7 +81,10 @@ impl Hub {
     /// Brings an event; the answer comes when what it decided is durable.
     pub(super) async fn submit(&self, event: Event) -> Result<Answer, HubError> {
         let (reply, answer) = oneshot::channel();
-        self.jobs.send(Job { event, reply }).await.map_err(|_| HubError::Closed)?;
+        self.jobs
+            .send(Job { event, reply })
+            .await
+            .map_err(|_| HubError::Closed)?;
         answer.await.map_err(|_| HubError::Closed)?
     }
 

@@ -31,7 +31,11 @@ async fn take(team: &Arc<Team>, fact: Inbound) {
             if fresh {
                 let link = team.link.clone();
                 let marks = team.hub.read(|state| {
-                    state.channels.values().map(|mark| (mark.channel_id, mark.watermark)).collect()
+                    state
+                        .channels
+                        .values()
+                        .map(|mark| (mark.channel_id, mark.watermark))
+                        .collect()
                 });
                 // The missed messages come through this very channel, so nobody may wait here.
                 tasks::spawn("catch-up", async move { link.catch_up(&marks).await });
@@ -53,19 +57,36 @@ async fn take(team: &Arc<Team>, fact: Inbound) {
         }
         Inbound::Message(message) => Event::Message(message),
         Inbound::Edited(message) => Event::MessageEdited(message),
-        Inbound::Deleted { channel_id, message_id } => {
-            Event::MessageDeleted { channel_id, message_id }
-        }
-        Inbound::CaughtUp { channel_id, message_id } => {
+        Inbound::Deleted {
+            channel_id,
+            message_id,
+        } => Event::MessageDeleted {
+            channel_id,
+            message_id,
+        },
+        Inbound::CaughtUp {
+            channel_id,
+            message_id,
+        } => {
             let news = team.hub.read(|state| {
-                state.channels.get(&channel_id).is_some_and(|mark| mark.watermark < message_id)
+                state
+                    .channels
+                    .get(&channel_id)
+                    .is_some_and(|mark| mark.watermark < message_id)
             });
             if !news {
                 return;
             }
-            Event::Seen { channel_id, message_id }
+            Event::Seen {
+                channel_id,
+                message_id,
+            }
         }
-        Inbound::Command { actor, command, reply } => {
+        Inbound::Command {
+            actor,
+            command,
+            reply,
+        } => {
             let hub = team.hub.clone();
             tasks::spawn("command", async move {
                 let answer = hub.submit(Event::Command { actor, command }).await;

@@ -59,6 +59,9 @@ pub enum RunError {
     /// Discord.
     #[error(transparent)]
     Link(#[from] LinkError),
+    /// The words.
+    #[error(transparent)]
+    Catalog(#[from] crate::assets::catalog::CatalogError),
     /// A file.
     #[error(transparent)]
     File(#[from] files::FileError),
@@ -78,20 +81,27 @@ pub async fn run(options: RunOptions) -> Result<(), RunError> {
         tracing::warn!(%problem, "policy.yaml is not in force; the built-in policy is");
     }
     let serves = served(options.only);
-    let project = Project::open(&workspace.project_root(), workspace.branch().unwrap_or_default())?;
+    let project = Project::open(
+        &workspace.project_root(),
+        workspace.branch().unwrap_or_default(),
+    )?;
     let mut policy = workspace.policy(serves.clone(), options.relay_debug)?;
     policy.branch = project.branch().to_owned();
     let channels = workspace.channels()?;
     let config = link_config(&workspace)?;
+    let catalog = Catalog::builtin()?;
     let root = options.root.clone();
     let opened = tasks::blocking(move || Store::open(&root, Arc::new(RealDisk))).await??;
-    let Opened { store, state, report } = opened;
+    let Opened {
+        store,
+        state,
+        report,
+    } = opened;
     tell(&report);
     let store = Arc::new(store);
     let signals = Arc::new(Signals::new());
-    let (hub, mut failure) =
-        Hub::start(Arc::clone(&store), state, policy, Arc::clone(&signals));
-    let (link, facts) = Link::start(config, Catalog::builtin())?;
+    let (hub, mut failure) = Hub::start(Arc::clone(&store), state, policy, Arc::clone(&signals));
+    let (link, facts) = Link::start(config, catalog.clone())?;
     let team = Arc::new(Team {
         hub,
         store: Arc::clone(&store),
@@ -101,6 +111,7 @@ pub async fn run(options: RunOptions) -> Result<(), RunError> {
         channels,
         driver: Driver::default(),
         link,
+        catalog,
         serves: serves.clone(),
         slots: Team::slots(),
         git: tokio::sync::Mutex::new(()),
@@ -111,7 +122,10 @@ pub async fn run(options: RunOptions) -> Result<(), RunError> {
         serde_json::to_vec(&serves).unwrap_or_default(),
     )?;
     start_workers(&team, facts);
-    let started = Event::Started { announce: true, serves: serves.into_iter().collect() };
+    let started = Event::Started {
+        announce: true,
+        serves: serves.into_iter().collect(),
+    };
     // A hub that closed already has put its reason into `failure`.
     let _ = team.hub.submit(started).await;
     tracing::info!(workspace = %options.root.display(), "the team is up");
@@ -145,7 +159,9 @@ fn link_config(workspace: &Workspace) -> Result<LinkConfig, RunError> {
     let discord = &workspace.discord;
     let voice = match discord.voice() {
         Voice::Personas => VoiceMode::Personas { token: tokens.main },
-        Voice::Bots => VoiceMode::Bots { tokens: tokens.roles },
+        Voice::Bots => VoiceMode::Bots {
+            tokens: tokens.roles,
+        },
     };
     let names = discord
         .agents
@@ -154,7 +170,10 @@ fn link_config(workspace: &Workspace) -> Result<LinkConfig, RunError> {
         .collect();
     Ok(LinkConfig {
         voice,
-        base_url: discord.base_url.clone().unwrap_or_else(|| DISCORD.to_owned()),
+        base_url: discord
+            .base_url
+            .clone()
+            .unwrap_or_else(|| DISCORD.to_owned()),
         gateway_url: discord.gateway_url.clone(),
         names,
         language: workspace.runtime.language,
@@ -165,7 +184,11 @@ fn link_config(workspace: &Workspace) -> Result<LinkConfig, RunError> {
 
 /// Says what opening the store found.
 fn tell(report: &crate::store::OpenReport) {
-    tracing::info!(seq = report.seq, replayed = report.replayed, "the store is open");
+    tracing::info!(
+        seq = report.seq,
+        replayed = report.replayed,
+        "the store is open"
+    );
     for bad in &report.set_aside {
         tracing::warn!(path = %bad.path, now = %bad.now, reason = %bad.reason, "a record does not parse and was set aside");
     }
@@ -177,10 +200,7 @@ fn tell(report: &crate::store::OpenReport) {
     }
 }
 
-fn start_workers(
-    team: &Arc<Team>,
-    facts: tokio::sync::mpsc::Receiver<crate::discord::Inbound>,
-) {
+fn start_workers(team: &Arc<Team>, facts: tokio::sync::mpsc::Receiver<crate::discord::Inbound>) {
     for role in &team.serves {
         tasks::spawn("role", workers::serve(Arc::clone(team), *role));
     }
@@ -200,9 +220,7 @@ fn start_workers(
 }
 
 /// Until somebody says stop, or the store fails.
-async fn wait(
-    failure: &mut tokio::sync::oneshot::Receiver<StoreError>,
-) -> Result<(), RunError> {
+async fn wait(failure: &mut tokio::sync::oneshot::Receiver<StoreError>) -> Result<(), RunError> {
     let mut interrupt = signal(SignalKind::interrupt())?;
     let mut terminate = signal(SignalKind::terminate())?;
     tokio::select! {

@@ -9,6 +9,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::hub::Hub;
 use crate::agents::Driver;
+use crate::assets::catalog::Catalog;
 use crate::discord::Link;
 use crate::domain::config::Channels;
 use crate::domain::ids::RunId;
@@ -37,7 +38,10 @@ pub(super) struct Signals {
 impl Signals {
     pub(super) fn new() -> Signals {
         Signals {
-            roles: Role::ALL.into_iter().map(|role| (role, Notify::new())).collect(),
+            roles: Role::ALL
+                .into_iter()
+                .map(|role| (role, Notify::new()))
+                .collect(),
             ..Signals::default()
         }
     }
@@ -97,6 +101,7 @@ pub(super) struct Team {
     pub(super) channels: Channels,
     pub(super) driver: Driver,
     pub(super) link: Link,
+    pub(super) catalog: Catalog,
     pub(super) serves: BTreeSet<Role>,
     pub(super) slots: Arc<Semaphore>,
     /// Git calls that move refs or worktrees, one at a time.

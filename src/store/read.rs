@@ -15,6 +15,7 @@ use crate::domain::request::{Request, RequestEvent};
 use crate::domain::role::Role;
 use crate::domain::state::State;
 use crate::platform::disk::{Disk, RealDisk};
+use crate::platform::files;
 
 /// How often reading begins anew where a running team made a checkpoint meanwhile.
 const ATTEMPTS: usize = 5;
@@ -172,4 +173,10 @@ pub fn operations(root: &Path) -> Result<Vec<Operation>, StoreError> {
         all.sort_by_key(|operation| operation.created_at);
         Ok(all)
     })
+}
+
+/// Whether a process owns the workspace just now.
+#[must_use]
+pub fn is_owned(root: &Path) -> bool {
+    files::is_locked(&root.join(super::layout::LOCK))
 }

@@ -7,13 +7,14 @@
     clippy::disallowed_methods
 )]
 
+mod codex;
 mod conformance;
 mod git;
 mod git_checks;
 mod git_merge;
 mod git_repo;
-mod supervise;
 mod local_guild;
 mod page;
 mod serenity_client;
+mod supervise;
 mod support;
