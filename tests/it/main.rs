@@ -8,6 +8,8 @@
 )]
 
 mod local_guild;
+mod local_guild_disk;
+mod local_guild_gateway;
 mod page;
 mod serenity_client;
 mod support;

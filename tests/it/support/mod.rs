@@ -1,4 +1,5 @@
 //! What several subjects share.
 
 pub(crate) mod chromium;
+pub(crate) mod gateway;
 pub(crate) mod guild;
