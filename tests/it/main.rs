@@ -14,6 +14,8 @@ mod git_checks;
 mod git_merge;
 mod git_repo;
 mod local_guild;
+mod local_guild_disk;
+mod local_guild_gateway;
 mod page;
 mod serenity_client;
 mod supervise;

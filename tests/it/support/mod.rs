@@ -1,6 +1,7 @@
 //! What several subjects share.
 
 pub(crate) mod chromium;
+pub(crate) mod gateway;
 pub(crate) mod guild;
 pub mod model_server;
 
