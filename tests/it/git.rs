@@ -327,6 +327,20 @@ fn the_workspace_and_nested_repositories_are_never_committed() {
 }
 
 #[test]
+fn a_workspace_inside_the_project_changes_nothing() {
+    let repo = Repo::with_workspace_inside();
+    let worktree = repo.worktree();
+    put(&worktree.path().join("src/app.py"), "print(2)\n");
+    let candidate = repo.commit(&worktree);
+    assert_eq!(candidate.paths.len(), 1);
+    assert_eq!(git_in(&worktree.path(), &["status", "--porcelain"]), "");
+    let plan = teams::git::merge::plan_merge(&repo.project(), &candidate).unwrap();
+    teams::git::merge::apply_merge(&repo.project(), &plan).unwrap();
+    assert_eq!(repo.read("src/app.py"), "print(2)\n");
+    assert_eq!(repo.git(&["status", "--porcelain"]), "");
+}
+
+#[test]
 fn reset_is_exact_and_lost_work_is_kept() {
     let repo = Repo::new();
     let worktree = repo.worktree();
