@@ -70,6 +70,7 @@ fn nested_repository(view: &Repository, index: &Index) -> Result<Option<String>>
 
 /// Writes all of a tree into an empty folder.
 pub(super) fn write_all(view: &Repository, tree: &Tree<'_>, dir: &Path) -> Result<()> {
+    know_attributes(view, tree)?;
     view.checkout_tree(tree.as_object(), Some(checkout(dir).recreate_missing(true)))?;
     Ok(())
 }
@@ -85,6 +86,7 @@ pub(super) fn write_some(
     if paths.is_empty() {
         return Ok(());
     }
+    know_attributes(view, tree)?;
     let mut options = checkout(dir);
     options.disable_pathspec_match(true);
     for path in paths {
@@ -92,6 +94,12 @@ pub(super) fn write_some(
     }
     view.checkout_tree(tree.as_object(), Some(&mut options))?;
     Ok(())
+}
+
+/// Lets line endings follow the `.gitattributes` and the stored line endings of `tree`: libgit2 looks both up
+/// in the index.
+pub(super) fn know_attributes(view: &Repository, tree: &Tree<'_>) -> Result<()> {
+    Ok(view.index()?.read_tree(tree)?)
 }
 
 fn checkout(dir: &Path) -> CheckoutBuilder<'static> {
