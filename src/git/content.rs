@@ -4,6 +4,8 @@
 //! memory. It never trusts the `.git` file in that folder (an agent may have rewritten it) and never reads
 //! or writes anybody's index, so what counts is content alone: no time stamp or flag can hide a change.
 
+use std::ffi::OsString;
+use std::os::unix::ffi::OsStringExt as _;
 use std::path::{Path, PathBuf};
 
 use git2::build::CheckoutBuilder;
@@ -42,9 +44,9 @@ pub(super) fn write_tree(view: &Repository, base: &Tree<'_>) -> Result<Oid> {
 }
 
 /// The first folder below the view that is a repository itself and not ignored.
-fn nested_repository(view: &Repository, index: &Index) -> Result<Option<String>> {
+fn nested_repository(view: &Repository, index: &Index) -> Result<Option<PathBuf>> {
     if let Some(link) = index.iter().find(|entry| entry.mode == MODE_GITLINK) {
-        return Ok(Some(String::from_utf8_lossy(&link.path).into_owned()));
+        return Ok(Some(PathBuf::from(OsString::from_vec(link.path))));
     }
     let Some(root) = view.workdir() else {
         return Ok(None);
@@ -57,8 +59,7 @@ fn nested_repository(view: &Repository, index: &Index) -> Result<Option<String>>
             };
             let is_folder = files::symlink_metadata(&path)?.is_dir();
             if relative.parent() != Some(Path::new("")) && relative.ends_with(".git") {
-                let parent = relative.parent().unwrap_or(relative);
-                return Ok(Some(parent.to_string_lossy().into_owned()));
+                return Ok(relative.parent().map(Path::to_owned));
             }
             if is_folder && !relative.ends_with(".git") && !view.is_path_ignored(relative)? {
                 folders.push(path);
@@ -70,6 +71,7 @@ fn nested_repository(view: &Repository, index: &Index) -> Result<Option<String>>
 
 /// Writes all of a tree into an empty folder.
 pub(super) fn write_all(view: &Repository, tree: &Tree<'_>, dir: &Path) -> Result<()> {
+    know_attributes(view, tree)?;
     view.checkout_tree(tree.as_object(), Some(checkout(dir).recreate_missing(true)))?;
     Ok(())
 }
@@ -85,6 +87,7 @@ pub(super) fn write_some(
     if paths.is_empty() {
         return Ok(());
     }
+    know_attributes(view, tree)?;
     let mut options = checkout(dir);
     options.disable_pathspec_match(true);
     for path in paths {
@@ -92,6 +95,12 @@ pub(super) fn write_some(
     }
     view.checkout_tree(tree.as_object(), Some(&mut options))?;
     Ok(())
+}
+
+/// Lets line endings follow the `.gitattributes` and the stored line endings of `tree`: libgit2 looks both up
+/// in the index.
+pub(super) fn know_attributes(view: &Repository, tree: &Tree<'_>) -> Result<()> {
+    Ok(view.index()?.read_tree(tree)?)
 }
 
 fn checkout(dir: &Path) -> CheckoutBuilder<'static> {

@@ -45,10 +45,10 @@ pub enum GitError {
         paths: Vec<String>,
     },
     /// A repository was made inside the worktree.
-    #[error("{path} is a git repository inside the worktree; remove its .git folder")]
+    #[error("{} is a git repository inside the worktree; remove its .git folder", path.display())]
     NestedRepository {
         /// Relative to the project's root.
-        path: String,
+        path: PathBuf,
     },
     /// A changed path that must never be committed.
     #[error("{path:?} may not be committed: {reason}")]

@@ -163,6 +163,7 @@ impl<'p> Move<'p> {
             options.pathspec(changed.path.as_str());
         }
         let tree = self.view.find_tree(tree)?;
+        content::know_attributes(&self.view, &tree)?;
         let diff = self
             .view
             .diff_tree_to_workdir(Some(&tree), Some(&mut options))?;

@@ -315,7 +315,7 @@ fn the_workspace_and_nested_repositories_are_never_committed() {
         }
         let error = worktree.tree_id().unwrap_err();
         assert!(
-            matches!(&error, GitError::NestedRepository { path } if path == "sub/nested"),
+            matches!(&error, GitError::NestedRepository { path } if path == Path::new("sub/nested")),
             "{error}"
         );
         worktree.reset_to(start).unwrap();
@@ -324,6 +324,20 @@ fn the_workspace_and_nested_repositories_are_never_committed() {
     // In an ignored folder it is build output like any other.
     git_in(&worktree.path(), &["init", "-q", "build/dep"]);
     assert_eq!(worktree.tree_id().unwrap(), start);
+}
+
+#[test]
+fn a_workspace_inside_the_project_changes_nothing() {
+    let repo = Repo::with_workspace_inside();
+    let worktree = repo.worktree();
+    put(&worktree.path().join("src/app.py"), "print(2)\n");
+    let candidate = repo.commit(&worktree);
+    assert_eq!(candidate.paths.len(), 1);
+    assert_eq!(git_in(&worktree.path(), &["status", "--porcelain"]), "");
+    let plan = teams::git::merge::plan_merge(&repo.project(), &candidate).unwrap();
+    teams::git::merge::apply_merge(&repo.project(), &plan).unwrap();
+    assert_eq!(repo.read("src/app.py"), "print(2)\n");
+    assert_eq!(repo.git(&["status", "--porcelain"]), "");
 }
 
 #[test]

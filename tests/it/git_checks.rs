@@ -43,7 +43,8 @@ async fn checked(repo: &Repo, specs: &[CheckSpec]) -> Evidence {
 
 #[tokio::test]
 async fn every_check_runs_in_order_at_the_exact_commit_and_failures_do_not_stop_the_rest() {
-    let repo = Repo::new();
+    // Inside the project, so that looking for a repository upwards would find the real one.
+    let repo = Repo::with_workspace_inside();
     let specs = [
         check("program of the project", &["./ok.sh"]),
         shell("red", "echo out; echo 'err \x1b[31mred' >&2; exit 3"),

@@ -405,6 +405,37 @@ fn a_conflict_names_its_paths_and_touches_nothing() {
 }
 
 #[test]
+fn line_endings_follow_the_projects_attributes_everywhere() {
+    let repo = Repo::new();
+    repo.write("kept.txt", "crlf in the repository\r\n");
+    repo.git(&["add", "-A"]);
+    repo.git(&["commit", "-qm", "before there were attributes"]);
+    repo.write(".gitattributes", "* text=auto\n*.bat text eol=crlf\n");
+    repo.write("run.bat", "one\r\n");
+    repo.git(&["add", ".gitattributes", "run.bat"]);
+    repo.git(&["commit", "-qm", "attributes"]);
+    let worktree = repo.worktree();
+    let bat = worktree.path().join("run.bat");
+    assert_eq!(std::fs::read_to_string(&bat).unwrap(), "one\r\n");
+    let start = worktree.tree_id().unwrap();
+    assert_eq!(worktree.changed_since(start).unwrap(), []);
+    put(&bat, "one\r\ntwo\r\n");
+    put(
+        &worktree.path().join("kept.txt"),
+        "crlf in the repository\r\nstill\r\n",
+    );
+    let candidate = repo.commit(&worktree);
+    assert_eq!(candidate.paths.len(), 2);
+    assert_eq!((candidate.added_lines, candidate.removed_lines), (2, 0));
+    let plan = plan(&repo, &candidate);
+    assert_eq!(apply_merge(&repo.project(), &plan).unwrap(), CLEAN);
+    assert_eq!(repo.read("run.bat"), "one\r\ntwo\r\n");
+    assert_eq!(repo.git(&["status", "--porcelain"]), "");
+    worktree.reset_to(start).unwrap();
+    assert_eq!(std::fs::read_to_string(&bat).unwrap(), "one\r\n");
+}
+
+#[test]
 fn an_excerpt_is_cut_and_says_so() {
     let repo = Repo::new();
     let worktree = repo.worktree();

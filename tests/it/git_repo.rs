@@ -37,6 +37,14 @@ impl Repo {
         repo
     }
 
+    /// The same with the worktrees in an ignored workspace inside the project, as `init` lays it out.
+    pub(crate) fn with_workspace_inside() -> Self {
+        let mut repo = Self::new();
+        repo.write(".git/info/exclude", "/ws/\n");
+        repo.root = repo.path.join("ws/.teams_runtime/worktrees");
+        repo
+    }
+
     pub(crate) fn git(&self, args: &[&str]) -> String {
         git_in(&self.path, args)
     }
