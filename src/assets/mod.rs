@@ -1,6 +1,7 @@
 //! What ships inside the binary: roles, prompts, scaffold and catalogs; looked up in the room, then
 //! in the workspace, then here.
 
+pub mod catalog;
 mod lookup;
 mod role;
 mod template;

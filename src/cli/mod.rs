@@ -10,7 +10,10 @@ use clap::{Parser, Subcommand};
 
 mod config;
 mod init;
+pub mod local_guild;
 mod output;
+
+use crate::platform::{spawn, supervise};
 
 pub use output::{Failure, say};
 
@@ -40,6 +43,8 @@ enum Command {
     /// Change the configuration
     #[command(subcommand)]
     Config(config::Command),
+    /// Serve a Discord-like guild with a web page on this machine
+    LocalGuild(local_guild::LocalGuildArgs),
 }
 
 const STYLES: Styles = Styles::styled()
@@ -62,7 +67,20 @@ impl Global {
 
 /// Parses the arguments of the process and runs the command.
 pub fn main() -> ExitCode {
+    if let Some(code) = hidden() {
+        return code;
+    }
     main_with(std::env::args_os())
+}
+
+/// The subcommands by which our binary is its own helper process; no part of the public command line.
+fn hidden() -> Option<ExitCode> {
+    let args: Vec<OsString> = std::env::args_os().skip(1).collect();
+    let (name, rest) = args.split_first()?;
+    match name.to_str()? {
+        spawn::SUPERVISE => Some(supervise::main(rest)),
+        _ => None,
+    }
 }
 
 /// The same with given arguments, the program's name first.
@@ -81,11 +99,12 @@ pub fn main_with(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         }
     };
     let outcome = match cli.command {
-        Command::Init(args) => init::run(&cli.global, &args),
-        Command::Config(command) => config::run(&cli.global, &command),
+        Command::Init(args) => init::run(&cli.global, &args).map(|()| ExitCode::SUCCESS),
+        Command::Config(command) => config::run(&cli.global, &command).map(|()| ExitCode::SUCCESS),
+        Command::LocalGuild(args) => Ok(local_guild::run(args)),
     };
     match outcome {
-        Ok(()) => ExitCode::SUCCESS,
+        Ok(code) => code,
         Err(failure) => failure.report(),
     }
 }

@@ -98,6 +98,10 @@ pub struct Policy {
     pub actions: BTreeMap<String, ActionPolicy>,
     /// Whether checks are configured.
     pub has_checks: bool,
+    /// The project's name, for people.
+    pub project: String,
+    /// The agents in use, for people: `rehearsal`, `codex`.
+    pub agent: String,
     /// The branch that finished work goes to.
     pub branch: String,
     /// The roles that this process serves.

@@ -1,1 +1,124 @@
-//! A Discord-protocol server on loopback, with a web page.
+//! A Discord-protocol server on loopback (REST v10 and Gateway v10, `spec/discord.md` 6), with a web
+//! page where a person chats with the team. It is the default home of the team and the test bed.
+//!
+//! The way of a request: `page::guard` → `faults::layer` → a handler in `rest` or `local` →
+//! `Guild::change` (durable in `log`, then in force in `state`, then told) → `session` → `gateway`
+//! for bots and `feed` for the page.
+
+mod compose;
+mod error;
+mod event;
+mod faults;
+mod feed;
+mod gateway;
+mod guild;
+mod ids;
+mod local;
+mod log;
+mod model;
+mod page;
+mod payload;
+mod rest;
+mod seed;
+mod session;
+mod state;
+
+use std::net::Ipv4Addr;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use axum::Router;
+use axum::extract::DefaultBodyLimit;
+use axum::middleware::{from_fn, from_fn_with_state};
+use tokio::net::TcpListener;
+use tokio::task::JoinHandle;
+
+pub use error::GuildError;
+pub use seed::{Account, GuildInfo};
+
+use crate::platform::tasks;
+use guild::Guild;
+
+/// Bytes of the largest request.
+const LARGEST_REQUEST: usize = 26 * 1024 * 1024;
+
+/// How a guild is to be served.
+#[derive(Debug, Clone, Default)]
+pub struct Config {
+    /// The port on 127.0.0.1; zero takes a free one.
+    pub port: u16,
+    /// Where to keep everything; without it, nothing outlives the process.
+    pub dir: Option<PathBuf>,
+}
+
+/// A guild that is being served.
+#[derive(Debug)]
+pub struct Running {
+    /// Where it is and who is in it.
+    pub info: GuildInfo,
+    guild: Arc<Guild>,
+    server: JoinHandle<()>,
+}
+
+impl Running {
+    /// Ends every connection and the server. What was answered is durable already.
+    pub async fn shutdown(self) {
+        self.guild.closing.cancel();
+        if let Err(error) = self.server.await {
+            tracing::warn!(%error, "the local guild's server did not end well");
+        }
+    }
+}
+
+/// Opens the guild and serves it in the background.
+///
+/// # Errors
+///
+/// When the port is taken, or the folder is damaged, in use or not writable.
+pub async fn serve(config: Config) -> Result<Running, GuildError> {
+    let listen = |source| GuildError::Listen {
+        port: config.port,
+        source,
+    };
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, config.port))
+        .await
+        .map_err(listen)?;
+    let port = listener.local_addr().map_err(listen)?.port();
+    let guild = Arc::new(Guild::open(config.dir.as_deref(), port)?);
+    let refused = |error: error::Refusal| GuildError::Log(std::io::Error::other(error));
+    seed::fill(&guild).map_err(refused)?;
+    let info = seed::info(&guild).map_err(refused)?;
+    let router = router(&guild);
+    let closing = guild.closing.clone();
+    let server = tasks::spawn("local-guild", async move {
+        let serving = axum::serve(listener, router);
+        // Clients keep connections open for their next request; waiting for those would never end.
+        tokio::select! {
+            result = serving => {
+                if let Err(error) = result {
+                    tracing::error!(%error, "the local guild's server ended");
+                }
+            }
+            () = closing.cancelled() => {}
+        }
+    });
+    Ok(Running {
+        info,
+        guild,
+        server,
+    })
+}
+
+fn router(guild: &Arc<Guild>) -> Router {
+    let api = rest::routes();
+    Router::new()
+        .nest("/api/v10", api.clone())
+        .nest("/api/v9", api.clone())
+        .nest("/api", api)
+        .nest("/_local", local::routes())
+        .merge(page::routes())
+        .layer(from_fn_with_state(Arc::clone(guild), faults::layer))
+        .layer(from_fn(page::guard))
+        .layer(DefaultBodyLimit::max(LARGEST_REQUEST))
+        .with_state(Arc::clone(guild))
+}

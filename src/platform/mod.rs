@@ -3,4 +3,7 @@
 pub mod clock;
 pub mod files;
 pub mod ids;
+pub mod redact;
+pub mod spawn;
+pub mod supervise;
 pub mod tasks;

@@ -162,6 +162,15 @@ impl Workspace {
             .map_err(|problem| self.in_discord_file(problem))
     }
 
+    /// The agents in use, for people.
+    fn agent_names(&self) -> String {
+        let kinds: BTreeSet<_> = Role::PUBLIC
+            .into_iter()
+            .map(|role| self.runtime.agents.of(role).as_str())
+            .collect();
+        kinds.into_iter().collect::<Vec<_>>().join(", ")
+    }
+
     fn in_discord_file(&self, problem: Problem) -> ConfigError {
         let path = self.root.join(DISCORD_FILE);
         let text = files::read_text(&path).unwrap_or_default();
@@ -213,6 +222,12 @@ impl Workspace {
             relay_channel: Some(self.channels()?.relay),
             actions,
             has_checks: !runtime.checks.is_empty(),
+            project: self
+                .project_root()
+                .file_name()
+                .map(|name| name.to_string_lossy().into_owned())
+                .unwrap_or_default(),
+            agent: self.agent_names(),
             branch: self.branch().unwrap_or("main").to_owned(),
             serves,
             relay_debug,

@@ -6,3 +6,10 @@
     clippy::panic,
     clippy::disallowed_methods
 )]
+
+mod conformance;
+mod git;
+mod git_checks;
+mod git_merge;
+mod supervise;
+mod tidy;

@@ -1,0 +1,395 @@
+//! What the team says: one template a key in each language, filled in at delivery.
+//!
+//! A template is a text, or a mapping that yields an embed. It is strict: a value that it names and that
+//! was not given is an error, so a typing mistake is found by a test and not by a reader.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use minijinja::value::Value as Jinja;
+use minijinja::{Environment, Error, ErrorKind, UndefinedBehavior};
+use serde::{Deserialize, Serialize};
+
+use crate::domain::outgoing::Content;
+use crate::domain::request::Language;
+
+/// Characters of a whole embed (`spec/discord.md` 5, row "2000 chars").
+pub const EMBED_LIMIT: usize = 6_000;
+/// Fields of an embed.
+pub const FIELD_LIMIT: usize = 25;
+/// Characters of a field's value.
+pub const FIELD_VALUE_LIMIT: usize = 1_024;
+const TITLE_LIMIT: usize = 256;
+const DESCRIPTION_LIMIT: usize = 4_096;
+const FOOTER_LIMIT: usize = 2_048;
+
+/// Why something cannot be said.
+#[derive(Debug, thiserror::Error)]
+pub enum CatalogError {
+    /// The built-in texts are broken.
+    #[error("the {} texts do not load: {message}", language.as_str())]
+    Broken {
+        /// Whose.
+        language: Language,
+        /// Why.
+        message: String,
+    },
+    /// There is no such text.
+    #[error("no text named `{key}` in the {} catalog", language.as_str())]
+    UnknownKey {
+        /// The key asked for.
+        key: String,
+        /// In which language.
+        language: Language,
+    },
+    /// The template needs a value that was not given, or fails otherwise.
+    #[error("the text `{key}` cannot be filled in: {message}")]
+    Unfilled {
+        /// The key.
+        key: String,
+        /// What the template engine says.
+        message: String,
+    },
+}
+
+/// A message ready for Discord.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
+pub struct Rendered {
+    /// The text; empty for a card.
+    pub text: String,
+    /// The card.
+    pub embed: Option<Embed>,
+}
+
+/// A card, within Discord's limits.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
+pub struct Embed {
+    /// Its headline.
+    pub title: String,
+    /// The words below it.
+    pub description: String,
+    /// The colour of its edge, `0xRRGGBB`.
+    pub color: u32,
+    /// Named values.
+    pub fields: Vec<Field>,
+    /// The small print.
+    pub footer: String,
+}
+
+/// A named value of a card.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
+pub struct Field {
+    /// Its name.
+    pub name: String,
+    /// Its value.
+    pub value: String,
+    /// Whether it may stand beside others.
+    pub inline: bool,
+}
+
+#[derive(Debug, Clone, Deserialize)]
+#[serde(untagged)]
+enum Entry {
+    Text(String),
+    Card(CardEntry),
+}
+
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct CardEntry {
+    title: String,
+    #[serde(default)]
+    description: String,
+    color: String,
+    #[serde(default)]
+    fields: Vec<FieldEntry>,
+    #[serde(default)]
+    footer: String,
+}
+
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct FieldEntry {
+    name: String,
+    value: String,
+    #[serde(default)]
+    inline: bool,
+}
+
+impl Entry {
+    /// The templates of the entry with the names that they are kept under.
+    fn templates(&self, key: &str) -> Vec<(String, String)> {
+        match self {
+            Entry::Text(text) => vec![(key.to_owned(), text.trim_end().to_owned())],
+            Entry::Card(card) => {
+                let mut all = vec![
+                    (format!("{key}#title"), card.title.clone()),
+                    (format!("{key}#description"), card.description.clone()),
+                    (format!("{key}#color"), card.color.clone()),
+                    (format!("{key}#footer"), card.footer.clone()),
+                ];
+                for (at, field) in card.fields.iter().enumerate() {
+                    all.push((format!("{key}#{at}.name"), field.name.clone()));
+                    all.push((format!("{key}#{at}.value"), field.value.clone()));
+                }
+                all
+            }
+        }
+    }
+}
+
+/// The texts of one language.
+#[derive(Debug)]
+struct Texts {
+    entries: BTreeMap<String, Entry>,
+    templates: Environment<'static>,
+}
+
+/// All texts.
+#[derive(Debug, Clone)]
+pub struct Catalog {
+    en: Arc<Texts>,
+    ko: Arc<Texts>,
+}
+
+impl Catalog {
+    /// The texts that come with the program.
+    pub fn builtin() -> Result<Catalog, CatalogError> {
+        Ok(Catalog {
+            en: Arc::new(load(Language::En, include_str!("catalog/en.yaml"))?),
+            ko: Arc::new(load(Language::Ko, include_str!("catalog/ko.yaml"))?),
+        })
+    }
+
+    fn texts(&self, language: Language) -> &Texts {
+        match language {
+            Language::En => &self.en,
+            Language::Ko => &self.ko,
+        }
+    }
+
+    /// The keys of a language.
+    #[must_use]
+    pub fn keys(&self, language: Language) -> BTreeSet<&str> {
+        let entries = &self.texts(language).entries;
+        entries.keys().map(String::as_str).collect()
+    }
+
+    /// Fills in a text. A card comes out within Discord's limits: what is too long ends with "…".
+    pub fn render(&self, content: &Content) -> Result<Rendered, CatalogError> {
+        let texts = self.texts(content.language);
+        let Some(entry) = texts.entries.get(&content.key) else {
+            return Err(CatalogError::UnknownKey {
+                key: content.key.clone(),
+                language: content.language,
+            });
+        };
+        let values = Jinja::from(minijinja::value::Serde(&content.values));
+        let fill = |name: String| -> Result<String, CatalogError> {
+            let filled = texts
+                .templates
+                .get_template(&name)
+                .and_then(|t| t.render(&values));
+            match filled {
+                Ok(text) => Ok(tidy(&text)),
+                Err(error) => Err(CatalogError::Unfilled {
+                    key: content.key.clone(),
+                    message: error.to_string(),
+                }),
+            }
+        };
+        let key = &content.key;
+        match entry {
+            Entry::Text(_) => Ok(Rendered {
+                text: fill(key.clone())?,
+                embed: None,
+            }),
+            Entry::Card(card) => {
+                let mut fields = Vec::new();
+                for (at, field) in card.fields.iter().enumerate() {
+                    fields.push(Field {
+                        name: fill(format!("{key}#{at}.name"))?,
+                        value: fill(format!("{key}#{at}.value"))?,
+                        inline: field.inline,
+                    });
+                }
+                let color = fill(format!("{key}#color"))?;
+                let embed = Embed {
+                    title: fill(format!("{key}#title"))?,
+                    description: fill(format!("{key}#description"))?,
+                    color: u32::from_str_radix(&color, 16).map_err(|_| CatalogError::Unfilled {
+                        key: key.clone(),
+                        message: format!("{color:?} is not a colour such as 4f8a5b"),
+                    })?,
+                    fields,
+                    footer: fill(format!("{key}#footer"))?,
+                };
+                Ok(Rendered {
+                    text: String::new(),
+                    embed: Some(within_limits(embed)),
+                })
+            }
+        }
+    }
+
+    /// A short text without values, such as a button's label; the key itself where it is missing.
+    #[must_use]
+    pub fn label(&self, key: &str, language: Language) -> String {
+        match self.texts(language).entries.get(key) {
+            Some(Entry::Text(text)) => text.trim().to_owned(),
+            Some(Entry::Card(_)) | None => key.to_owned(),
+        }
+    }
+}
+
+fn load(language: Language, yaml: &'static str) -> Result<Texts, CatalogError> {
+    let broken = |message: String| CatalogError::Broken { language, message };
+    let entries: BTreeMap<String, Entry> =
+        serde_yaml::from_str(yaml).map_err(|error| broken(error.to_string()))?;
+    let syntax = minijinja::syntax::SyntaxConfig::builder()
+        .trim_blocks(true)
+        .lstrip_blocks(true)
+        .build()
+        .map_err(|error| broken(error.to_string()))?;
+    let mut templates = Environment::new();
+    templates.set_undefined_behavior(UndefinedBehavior::Strict);
+    templates.set_auto_escape_callback(|_| minijinja::AutoEscape::None);
+    templates.set_syntax(syntax);
+    templates.add_filter("cut", |text: String, limit: usize| shorten(&text, limit));
+    templates.add_filter("tail", tail);
+    templates.add_filter("fence", fence);
+    templates.add_filter("line", |text: String| {
+        text.split_whitespace().collect::<Vec<_>>().join(" ")
+    });
+    templates.add_filter("short", |text: String| {
+        text.chars().take(10).collect::<String>()
+    });
+    templates.add_filter("duration", move |seconds: u64| duration(seconds, language));
+    let mut words = BTreeMap::new();
+    for (key, entry) in &entries {
+        if let Entry::Text(text) = entry
+            && let Some((kind, _)) = key.split_once('.')
+            && matches!(kind, "role" | "step" | "status" | "agent" | "decision")
+        {
+            words.insert(key.clone(), text.trim().to_owned());
+        }
+    }
+    let words = Arc::new(words);
+    for kind in ["role", "step", "status", "agent", "decision"] {
+        let words = Arc::clone(&words);
+        // A word that the catalog does not know is shown as it is.
+        templates.add_filter(kind, move |name: String| {
+            let word = words.get(&format!("{kind}.{name}"));
+            word.cloned().unwrap_or(name)
+        });
+    }
+    for (key, entry) in &entries {
+        for (name, source) in entry.templates(key) {
+            templates
+                .add_template_owned(name, source)
+                .map_err(|error| broken(format!("{key}: {error}")))?;
+        }
+    }
+    Ok(Texts { entries, templates })
+}
+
+/// Without empty lines at the ends and more than one between, as optional parts leave them behind.
+/// Code blocks are left as they are.
+fn tidy(text: &str) -> String {
+    let mut lines: Vec<&str> = Vec::new();
+    let mut in_code = false;
+    for line in text.trim().lines() {
+        let fence = line.trim_start().starts_with("```");
+        let blank = line.trim().is_empty();
+        let before = lines.last().is_some_and(|last| last.trim().is_empty());
+        if in_code || !(blank && before) {
+            lines.push(if in_code { line } else { line.trim_end() });
+        }
+        in_code ^= fence;
+    }
+    lines.join("\n")
+}
+
+fn shorten(text: &str, limit: usize) -> String {
+    if text.chars().count() <= limit {
+        return text.to_owned();
+    }
+    let short: String = text.chars().take(limit.saturating_sub(1)).collect();
+    format!("{}…", short.trim_end())
+}
+
+/// The last `limit` characters, from the beginning of a line where there is one.
+fn tail(text: String, limit: usize) -> String {
+    let count = text.chars().count();
+    if count <= limit {
+        return text;
+    }
+    let end: String = text.chars().skip(count - limit.saturating_sub(1)).collect();
+    match end.split_once('\n') {
+        Some((_, rest)) if !rest.trim().is_empty() => format!("…\n{rest}"),
+        Some(_) | None => format!("…{end}"),
+    }
+}
+
+/// A code block that its content cannot end.
+fn fence(text: String, kind: Option<String>) -> Result<String, Error> {
+    let kind = kind.unwrap_or_default();
+    if kind.chars().any(|c| !c.is_ascii_alphanumeric()) {
+        let message = "a code block's kind is a word such as `diff`";
+        return Err(Error::new(ErrorKind::InvalidOperation, message));
+    }
+    let body = text.trim_end().replace("```", "`\u{200b}`\u{200b}`");
+    Ok(format!("```{kind}\n{body}\n```"))
+}
+
+fn duration(seconds: u64, language: Language) -> String {
+    let (hours, minutes, rest) = (seconds / 3_600, seconds / 60 % 60, seconds % 60);
+    let (h, m, s) = match language {
+        Language::En => (" h", " min", " s"),
+        Language::Ko => ("시간", "분", "초"),
+    };
+    match (hours, minutes) {
+        (0, 0) => format!("{rest}{s}"),
+        (0, _) if rest == 0 => format!("{minutes}{m}"),
+        (0, _) => format!("{minutes}{m} {rest}{s}"),
+        (_, 0) => format!("{hours}{h}"),
+        (_, _) => format!("{hours}{h} {minutes}{m}"),
+    }
+}
+
+/// Cuts a card to Discord's limits. Fields without a value are left out: Discord refuses them.
+fn within_limits(mut embed: Embed) -> Embed {
+    embed.title = shorten(&embed.title, TITLE_LIMIT);
+    embed.description = shorten(&embed.description, DESCRIPTION_LIMIT);
+    embed.footer = shorten(&embed.footer, FOOTER_LIMIT);
+    embed
+        .fields
+        .retain(|field| !field.name.trim().is_empty() && !field.value.trim().is_empty());
+    embed.fields.truncate(FIELD_LIMIT);
+    let count = |text: &str| text.chars().count();
+    let mut left = EMBED_LIMIT
+        .saturating_sub(count(&embed.title))
+        .saturating_sub(count(&embed.footer));
+    // The description gives way to the fields: they hold the state.
+    let mut fields = Vec::new();
+    for mut field in std::mem::take(&mut embed.fields) {
+        field.name = shorten(&field.name, TITLE_LIMIT);
+        field.value = shorten(&field.value, FIELD_VALUE_LIMIT);
+        let size = count(&field.name) + count(&field.value);
+        if size > left {
+            break;
+        }
+        left -= size;
+        fields.push(field);
+    }
+    embed.fields = fields;
+    embed.description = if left == 0 {
+        String::new()
+    } else {
+        shorten(&embed.description, left)
+    };
+    embed
+}
+
+#[cfg(test)]
+mod tests;

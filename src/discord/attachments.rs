@@ -1,0 +1,166 @@
+//! Files that people send: fetched at once, because their links expire, and kept under a name that can
+//! only be inside the folder.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use crate::discord::ingress::Heard;
+use crate::platform::{files, tasks};
+
+/// Bytes of one file.
+pub const LARGEST: u64 = 25 * 1024 * 1024;
+/// Files of one message.
+pub const MOST: usize = 10;
+const TIME: Duration = Duration::from_secs(30);
+/// Characters of a saved name, without the id before it.
+const NAME_LIMIT: usize = 80;
+
+/// Where files of people are kept.
+#[derive(Debug, Clone)]
+pub struct Shelf {
+    /// The workspace.
+    pub root: PathBuf,
+    /// The folder, relative to the workspace.
+    pub folder: PathBuf,
+}
+
+/// Why a file was not kept.
+#[derive(Debug, thiserror::Error)]
+enum NotKept {
+    #[error("larger than {} MiB", LARGEST / 1024 / 1024)]
+    TooLarge,
+    #[error("more than {MOST} files in one message")]
+    TooMany,
+    #[error("not fetched: {0}")]
+    Fetch(String),
+    #[error(transparent)]
+    Disk(#[from] files::FileError),
+}
+
+impl Shelf {
+    /// Fetches the files of a message side by side, within 30 s, and notes where each was kept. A file
+    /// that could not be kept stays without a place; the engine says so to the person.
+    pub async fn fill(&self, http: &reqwest::Client, heard: &mut Heard) {
+        let fetches = heard.files.iter().enumerate().map(|(at, file)| {
+            let attachment = heard.message.attachments.get(at);
+            let name = attachment
+                .map(|it| it.filename.as_str())
+                .unwrap_or_default();
+            let size = attachment.map_or(0, |it| it.size);
+            let name = format!("{}_{}", file.id, safe_name(name));
+            async move {
+                let kept = async {
+                    if at >= MOST {
+                        return Err(NotKept::TooMany);
+                    }
+                    if size > LARGEST {
+                        return Err(NotKept::TooLarge);
+                    }
+                    let bytes = fetch(http, &file.url).await?;
+                    self.keep(&name, bytes).await
+                };
+                match tokio::time::timeout(TIME, kept).await {
+                    Ok(Ok(path)) => Some(path),
+                    Ok(Err(reason)) => {
+                        tracing::warn!(file = name, %reason, "attachment not kept");
+                        None
+                    }
+                    Err(_) => {
+                        tracing::warn!(file = name, "attachment not fetched in 30 s");
+                        None
+                    }
+                }
+            }
+        });
+        let saved = futures_util::future::join_all(fetches).await;
+        for (attachment, saved) in heard.message.attachments.iter_mut().zip(saved) {
+            attachment.saved = saved;
+        }
+    }
+
+    async fn keep(&self, name: &str, bytes: Vec<u8>) -> Result<String, NotKept> {
+        let folder = self.root.join(&self.folder);
+        let path = folder.join(name);
+        let written = tasks::blocking(move || {
+            files::create_dir_all(&folder)?;
+            files::write_durable(&path, bytes)
+        });
+        written
+            .await
+            .map_err(|error| NotKept::Fetch(error.to_string()))??;
+        Ok(self.folder.join(name).to_string_lossy().into_owned())
+    }
+}
+
+async fn fetch(http: &reqwest::Client, url: &str) -> Result<Vec<u8>, NotKept> {
+    let failed = |error: reqwest::Error| NotKept::Fetch(error.without_url().to_string());
+    let mut response = http
+        .get(url)
+        .timeout(TIME)
+        .send()
+        .await
+        .and_then(reqwest::Response::error_for_status)
+        .map_err(failed)?;
+    let mut bytes = Vec::new();
+    while let Some(chunk) = response.chunk().await.map_err(failed)? {
+        if (bytes.len() + chunk.len()) as u64 > LARGEST {
+            return Err(NotKept::TooLarge);
+        }
+        bytes.extend_from_slice(&chunk);
+    }
+    Ok(bytes)
+}
+
+/// A file name that is one path component, visible and harmless: letters, digits and `-_.` of any
+/// script; everything else becomes `_`.
+#[must_use]
+pub fn safe_name(name: &str) -> String {
+    let flat: String = name
+        .chars()
+        .map(|c| {
+            if c.is_alphanumeric() || matches!(c, '-' | '_' | '.') {
+                c
+            } else {
+                '_'
+            }
+        })
+        .collect();
+    let flat = flat.trim_matches(['.', '_']);
+    let (stem, extension) = match flat.rsplit_once('.') {
+        Some((stem, extension)) if extension.chars().count() <= 12 => (stem, Some(extension)),
+        Some(_) | None => (flat, None),
+    };
+    let stem: String = stem.chars().take(NAME_LIMIT).collect();
+    let stem = if stem.is_empty() {
+        "file".to_owned()
+    } else {
+        stem
+    };
+    match extension {
+        Some(extension) if !extension.is_empty() => format!("{stem}.{extension}"),
+        Some(_) | None => stem,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_stay_inside_their_folder() {
+        let table = [
+            ("notes.md", "notes.md"),
+            ("../../etc/passwd", "etc_passwd"),
+            ("..", "file"),
+            ("", "file"),
+            (".bashrc", "bashrc"),
+            ("a/b\\c\0d\n.txt", "a_b_c_d_.txt"),
+            ("회의록 1.pdf", "회의록_1.pdf"),
+            ("x; rm -rf $HOME.sh", "x__rm_-rf__HOME.sh"),
+        ];
+        for (name, safe) in table {
+            assert_eq!(safe_name(name), safe, "{name:?}");
+        }
+        assert!(safe_name(&"가".repeat(300)).len() <= NAME_LIMIT * 3);
+    }
+}

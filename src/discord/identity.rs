@@ -1,0 +1,43 @@
+//! What the link knows about itself: its bot users, its applications and the server roles that stand for
+//! the team's roles.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::domain::ids::{GuildId, ServerRoleId, UserId};
+use crate::domain::role::Role;
+
+/// Our side of Discord. Grows while bots log in.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Identity {
+    /// Our bot users; the one bot of `voice: personas` speaks for nobody in particular.
+    pub bots: BTreeMap<UserId, Option<Role>>,
+    /// Our applications: webhooks of theirs are ours.
+    pub applications: BTreeSet<u64>,
+    /// Server roles that address a role of the team.
+    pub server_roles: BTreeMap<ServerRoleId, Role>,
+    /// Servers that we are in.
+    pub guilds: BTreeSet<GuildId>,
+    /// Names that personas speak under, lowercase.
+    pub persona_names: BTreeMap<String, Role>,
+}
+
+impl Identity {
+    /// Our own user ids, for the engine's policy.
+    #[must_use]
+    pub fn own_ids(&self) -> BTreeSet<UserId> {
+        self.bots.keys().copied().collect()
+    }
+
+    /// Notes a server role if its name is that of a public role of the team, under the name of the role
+    /// or of its persona.
+    pub fn note_server_role(&mut self, id: ServerRoleId, name: &str) {
+        let name = name.trim().to_lowercase();
+        let role = Role::parse(&name.replace(' ', "_"))
+            .or_else(|| self.persona_names.get(&name).copied())
+            .filter(|role| role.is_public());
+        match role {
+            Some(role) => self.server_roles.insert(id, role),
+            None => self.server_roles.remove(&id),
+        };
+    }
+}

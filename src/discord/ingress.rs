@@ -1,0 +1,331 @@
+//! From Discord's payloads to facts of [`crate::domain::incoming`]. Pure.
+
+use serenity::model::application::{
+    CommandDataOptionValue, CommandInteraction, ComponentInteraction,
+};
+use serenity::model::channel::{Message as Payload, MessageType};
+use serenity::model::user::User;
+
+use crate::discord::identity::Identity;
+use crate::domain::ids::{ChannelId, GuildId, MessageId, RequestId, ServerRoleId, UserId};
+use crate::domain::incoming::{Actor, Attachment, Author, Command, Message};
+use crate::domain::outgoing::Button;
+use crate::domain::request::Language;
+use crate::domain::role::Role;
+use crate::domain::time::Timestamp;
+
+/// A file to fetch before its message is told.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Remote {
+    /// Discord's id of the file.
+    pub id: u64,
+    /// Where it is; signed links expire within a day.
+    pub url: String,
+}
+
+/// A message with the files that are still to be fetched; `files[n]` belongs to `attachments[n]`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Heard {
+    /// The message.
+    pub message: Message,
+    /// Its files.
+    pub files: Vec<Remote>,
+}
+
+/// Where a message was found, as far as the payload does not say (REST answers lack both).
+#[derive(Debug, Clone, Default)]
+pub struct Origin {
+    /// The server.
+    pub guild_id: Option<GuildId>,
+    /// The author's server roles.
+    pub server_roles: Vec<ServerRoleId>,
+}
+
+/// Why a message is nothing to us.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NotForUs {
+    /// We wrote it.
+    Own,
+    /// Discord wrote it: somebody joined, a thread began, a message was pinned.
+    System,
+}
+
+/// Reads a message.
+pub fn message(payload: &Payload, origin: &Origin, us: &Identity) -> Result<Heard, NotForUs> {
+    let author_id = UserId(payload.author.id.get());
+    let our_webhook = payload.webhook_id.is_some()
+        && payload
+            .application_id
+            .is_some_and(|id| us.applications.contains(&id.get()));
+    if us.bots.contains_key(&author_id) || our_webhook {
+        return Err(NotForUs::Own);
+    }
+    if !matches!(
+        payload.kind,
+        MessageType::Regular | MessageType::InlineReply
+    ) {
+        return Err(NotForUs::System);
+    }
+    let guild_id = payload
+        .guild_id
+        .map(|id| GuildId(id.get()))
+        .or(origin.guild_id);
+    let member = payload.member.as_deref();
+    let server_roles = match member {
+        Some(member) => member
+            .roles
+            .iter()
+            .map(|id| ServerRoleId(id.get()))
+            .collect(),
+        None => origin.server_roles.clone(),
+    };
+    let name = member
+        .and_then(|member| member.nick.clone())
+        .unwrap_or_else(|| shown_name(&payload.author));
+    let mentions = Mentions::of(payload, us);
+    let answered = answered(payload, us);
+    let attachments = payload
+        .attachments
+        .iter()
+        .map(|file| Attachment {
+            filename: file.filename.clone(),
+            size: u64::from(file.size),
+            saved: None,
+        })
+        .collect();
+    let files = payload
+        .attachments
+        .iter()
+        .map(|file| Remote {
+            id: file.id.get(),
+            url: file.url.clone(),
+        })
+        .collect();
+    Ok(Heard {
+        message: Message {
+            message_id: MessageId(payload.id.get()),
+            channel_id: ChannelId(payload.channel_id.get()),
+            guild_id,
+            author: Author {
+                id: author_id,
+                name,
+                is_bot: payload.author.bot || payload.webhook_id.is_some(),
+                server_roles,
+            },
+            content: mentions.strip(&payload.content).to_owned(),
+            addressed: guild_id.is_none() || mentions.any || answered.is_some(),
+            role: mentions.role.or(answered.flatten()),
+            attachments,
+            created_at: Timestamp::from_millis(payload.timestamp.timestamp_millis()),
+        },
+        files,
+    })
+}
+
+fn shown_name(user: &User) -> String {
+    user.global_name
+        .clone()
+        .unwrap_or_else(|| user.name.clone())
+}
+
+/// `Some` where the message answers one of ours, with the role that spoke if one did.
+#[expect(
+    clippy::option_option,
+    reason = "not an answer to us, an answer to nobody in particular, an answer to a role"
+)]
+fn answered(payload: &Payload, us: &Identity) -> Option<Option<Role>> {
+    let original = payload.referenced_message.as_deref()?;
+    if let Some(role) = us.bots.get(&UserId(original.author.id.get())) {
+        return Some(*role);
+    }
+    let ours = original
+        .application_id
+        .is_some_and(|id| us.applications.contains(&id.get()));
+    if original.webhook_id.is_some() && ours {
+        let name = original.author.name.to_lowercase();
+        return Some(us.persona_names.get(&name).copied());
+    }
+    None
+}
+
+/// The mentions in a message that address the team. What merely looks like one (in a code block)
+/// does not count: Discord's own list of mentions decides.
+#[derive(Debug, Default)]
+struct Mentions {
+    tokens: Vec<String>,
+    any: bool,
+    role: Option<Role>,
+}
+
+impl Mentions {
+    fn of(payload: &Payload, us: &Identity) -> Mentions {
+        let mut found: Vec<(usize, Option<Role>)> = Vec::new();
+        let mut tokens = Vec::new();
+        let mut note = |token: String, role: Option<Role>| {
+            if let Some(at) = payload.content.find(&token) {
+                found.push((at, role));
+            } else {
+                // Mentioned without a token that we see: content is withheld.
+                found.push((usize::MAX, role));
+            }
+            tokens.push(token);
+        };
+        for user in &payload.mentions {
+            let id = user.id.get();
+            if let Some(role) = us.bots.get(&UserId(id)) {
+                let token = format!("<@!{id}>");
+                if payload.content.contains(&token) {
+                    note(token, *role);
+                } else {
+                    note(format!("<@{id}>"), *role);
+                }
+            }
+        }
+        for id in &payload.mention_roles {
+            if let Some(role) = us.server_roles.get(&ServerRoleId(id.get())) {
+                note(format!("<@&{id}>"), Some(*role));
+            }
+        }
+        // A reply that pings counts its author among the mentions: that is an answer, not a mention.
+        let replied = payload
+            .referenced_message
+            .as_deref()
+            .map(|original| format!("<@{}>", original.author.id));
+        let any = tokens
+            .iter()
+            .any(|token| payload.content.contains(token) || replied.as_ref() != Some(token));
+        found.sort_by_key(|(at, _)| *at);
+        Mentions {
+            any,
+            role: found.iter().find_map(|(_, role)| *role),
+            tokens,
+        }
+    }
+
+    /// The text without the addressing mentions at its edges, otherwise verbatim (`spec/teams.md` 14.3,
+    /// row I20): an indented block below a mention keeps its indentation.
+    fn strip<'a>(&self, text: &'a str) -> &'a str {
+        let mut rest = text;
+        while let Some(after) = self
+            .tokens
+            .iter()
+            .find_map(|token| rest.trim_start().strip_prefix(token.as_str()))
+        {
+            let after = after.trim_start_matches([' ', '\t']);
+            rest = after
+                .strip_prefix("\r\n")
+                .or_else(|| after.strip_prefix('\n'))
+                .unwrap_or(after);
+        }
+        while let Some(before) = self
+            .tokens
+            .iter()
+            .find_map(|token| rest.trim_end().strip_suffix(token.as_str()))
+        {
+            rest = before.trim_end();
+        }
+        rest
+    }
+}
+
+/// What a person did with a button or a slash command.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Commanded {
+    /// Who.
+    pub actor: Actor,
+    /// The language that Discord speaks to the person.
+    pub language: Language,
+    /// What; `Err` holds an id that is none, as it was typed.
+    pub command: Result<Command, String>,
+}
+
+fn language(locale: &str) -> Language {
+    if locale.starts_with("ko") {
+        Language::Ko
+    } else {
+        Language::En
+    }
+}
+
+fn actor(
+    user: &User,
+    member: Option<&serenity::model::guild::Member>,
+    guild: Option<serenity::model::id::GuildId>,
+) -> Actor {
+    let server_roles = member.map_or_else(Vec::new, |member| {
+        member
+            .roles
+            .iter()
+            .map(|id| ServerRoleId(id.get()))
+            .collect()
+    });
+    let name = member
+        .and_then(|member| member.nick.clone())
+        .unwrap_or_else(|| shown_name(user));
+    Actor::Person {
+        author: Author {
+            id: UserId(user.id.get()),
+            name,
+            is_bot: user.bot,
+            server_roles,
+        },
+        guild_id: guild.map(|id| GuildId(id.get())),
+    }
+}
+
+/// Reads a press of a button; `None` for components that are not ours.
+#[must_use]
+pub fn press(payload: &ComponentInteraction) -> Option<Commanded> {
+    let button = Button::parse(&payload.data.custom_id)?;
+    Some(Commanded {
+        actor: actor(&payload.user, payload.member.as_ref(), payload.guild_id),
+        language: language(&payload.locale),
+        command: Ok(Command::Press {
+            button,
+            message_id: MessageId(payload.message.id.get()),
+            channel_id: ChannelId(payload.channel_id.get()),
+        }),
+    })
+}
+
+/// Reads a slash command; `None` for commands that are not ours.
+#[must_use]
+pub fn slash(payload: &CommandInteraction) -> Option<Commanded> {
+    let option = |name: &str| {
+        let found = payload.data.options.iter().find(|it| it.name == name)?;
+        if let CommandDataOptionValue::String(text) = &found.value {
+            Some(text.trim())
+        } else {
+            None
+        }
+    };
+    let request = |make: fn(RequestId) -> Command| {
+        let text = option("request").unwrap_or_default();
+        RequestId::parse(text)
+            .map(make)
+            .map_err(|_| text.chars().take(60).collect())
+    };
+    let shown = language(&payload.locale);
+    let command = match payload.data.name.as_str() {
+        "ask" => {
+            let text = option("text").unwrap_or_default().to_owned();
+            Ok(Command::Ask {
+                language: Language::of(&text).unwrap_or(shown),
+                text,
+                channel_id: Some(ChannelId(payload.channel_id.get())),
+            })
+        }
+        "cancel" => request(|request_id| Command::Cancel { request_id }),
+        "retry" => request(|request_id| Command::Retry { request_id }),
+        _ => return None,
+    };
+    Some(Commanded {
+        actor: actor(&payload.user, payload.member.as_deref(), payload.guild_id),
+        language: shown,
+        command,
+    })
+}
+
+#[cfg(test)]
+#[path = "ingress_tests.rs"]
+mod tests;

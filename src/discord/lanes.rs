@@ -1,0 +1,155 @@
+//! Which waiting message goes next. Pure.
+//!
+//! Within a lane (the channel, thread or person that a message goes to) the order of writing holds; across
+//! lanes the more important one goes first. Progress that a newer message of the same slot replaces is not
+//! sent at all.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::domain::ids::OutgoingId;
+use crate::domain::outgoing::{Outgoing, OutgoingState};
+use crate::domain::time::Timestamp;
+
+/// Queued messages that a newer queued one with the same slot in the same lane replaces. The caller
+/// finishes them as done.
+#[must_use]
+pub fn superseded<'a, L: Ord>(
+    outgoing: impl IntoIterator<Item = &'a Outgoing>,
+    lane: impl Fn(&Outgoing) -> L,
+) -> BTreeSet<OutgoingId> {
+    let mut newest: BTreeMap<(L, &str), &OutgoingId> = BTreeMap::new();
+    let mut old = BTreeSet::new();
+    for item in outgoing {
+        let (OutgoingState::Queued, Some(slot)) = (item.state, item.slot.as_deref()) else {
+            continue;
+        };
+        let newest = newest
+            .entry((lane(item), slot))
+            .or_insert(&item.outgoing_id);
+        if item.outgoing_id > **newest {
+            old.insert((*newest).clone());
+            *newest = &item.outgoing_id;
+        } else if item.outgoing_id < **newest {
+            old.insert(item.outgoing_id.clone());
+        }
+    }
+    old
+}
+
+/// The message to send next, if any may be sent now.
+///
+/// `lane` names where a message goes once resolved; lanes in `busy` have a send under way. The first
+/// message of a lane holds it back until its own time has come, so that a room reads in order.
+#[must_use]
+pub fn next<'a, L: Ord>(
+    outgoing: impl IntoIterator<Item = &'a Outgoing>,
+    now: Timestamp,
+    lane: impl Fn(&Outgoing) -> L,
+    busy: &BTreeSet<L>,
+) -> Option<OutgoingId> {
+    let all: Vec<&Outgoing> = outgoing.into_iter().collect();
+    let old = superseded(all.iter().copied(), &lane);
+    let mut heads: BTreeMap<L, &Outgoing> = BTreeMap::new();
+    for item in all {
+        if old.contains(&item.outgoing_id) {
+            continue;
+        }
+        let head = heads.entry(lane(item)).or_insert(item);
+        if item.outgoing_id < head.outgoing_id {
+            *head = item;
+        }
+    }
+    heads
+        .into_iter()
+        .filter(|(lane, head)| {
+            !busy.contains(lane) && head.not_before.is_none_or(|time| time <= now)
+        })
+        .map(|(_, head)| head)
+        .min_by_key(|head| (head.priority, &head.outgoing_id))
+        .map(|head| head.outgoing_id.clone())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::ids::{ChannelId, MessageId};
+    use crate::domain::outgoing::{Act, Priority, Target, Voice};
+
+    fn item(id: &str, channel: u64, priority: Priority, slot: Option<&str>) -> Outgoing {
+        Outgoing {
+            outgoing_id: OutgoingId::parse(id).unwrap(),
+            target: Target::Channel(ChannelId(channel)),
+            voice: Voice::Team,
+            priority,
+            act: Act::React {
+                message_id: MessageId(1),
+                emoji: "x".to_owned(),
+            },
+            request_id: None,
+            slot: slot.map(str::to_owned),
+            state: OutgoingState::Queued,
+            attempts: 0,
+            not_before: None,
+            created_at: Timestamp::from_millis(0),
+        }
+    }
+
+    fn pick(items: &[Outgoing], busy: &[u64]) -> Option<String> {
+        let busy = busy
+            .iter()
+            .map(|id| Target::Channel(ChannelId(*id)))
+            .collect();
+        let now = Timestamp::from_millis(1_000);
+        next(items, now, |item| item.target.clone(), &busy).map(String::from)
+    }
+
+    #[test]
+    fn across_rooms_importance_within_a_room_order() {
+        let items = [
+            item("a", 1, Priority::Progress, None),
+            item("b", 1, Priority::Final, None),
+            item("c", 2, Priority::Error, None),
+            item("d", 3, Priority::Approval, None),
+        ];
+        assert_eq!(pick(&items, &[]).as_deref(), Some("d"));
+        assert_eq!(pick(&items, &[3]).as_deref(), Some("c"));
+        assert_eq!(
+            pick(&items, &[3, 2]).as_deref(),
+            Some("a"),
+            "b waits behind a"
+        );
+        assert_eq!(pick(&items, &[1, 2, 3]), None);
+    }
+
+    #[test]
+    fn replaced_progress_is_skipped_and_named() {
+        let mut items = vec![
+            item("a", 1, Priority::Progress, Some("card")),
+            item("b", 1, Priority::Progress, None),
+            item("c", 1, Priority::Progress, Some("card")),
+            item("d", 2, Priority::Progress, Some("card")),
+        ];
+        assert_eq!(pick(&items, &[2]).as_deref(), Some("b"));
+        let old = superseded(&items, |item| item.target.clone());
+        assert_eq!(old.into_iter().map(String::from).collect::<Vec<_>>(), ["a"]);
+        // What is being sent is not taken back.
+        items[0].state = OutgoingState::Sending {
+            since: Timestamp::from_millis(0),
+            parts_done: 0,
+        };
+        assert_eq!(pick(&items, &[2]).as_deref(), Some("a"));
+    }
+
+    #[test]
+    fn a_waiting_head_holds_its_room_only() {
+        let mut items = vec![
+            item("a", 1, Priority::Final, None),
+            item("b", 1, Priority::Final, None),
+            item("c", 2, Priority::Progress, None),
+        ];
+        items[0].not_before = Some(Timestamp::from_millis(2_000));
+        assert_eq!(pick(&items, &[]).as_deref(), Some("c"));
+        items[0].not_before = Some(Timestamp::from_millis(1_000));
+        assert_eq!(pick(&items, &[]).as_deref(), Some("a"));
+    }
+}

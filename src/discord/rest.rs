@@ -1,0 +1,487 @@
+//! A thin REST client: one call, its limits, its errors. The endpoints are in `endpoints.rs`.
+//!
+//! It waits for a place itself where the wait is short, and repeats nothing that could double an effect: a
+//! message create is repeated only where its nonce protects it, which the delivery decides.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use reqwest::header::HeaderMap;
+use reqwest::multipart::{Form, Part};
+use reqwest::{Method, StatusCode};
+use secrecy::{ExposeSecret as _, SecretString};
+use serde_json::Value;
+
+use crate::discord::error::{LimitScope, RestError};
+use crate::discord::governor::{Governor, InvalidCalls, LimitHeaders, Route};
+
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
+const CALL_TIMEOUT: Duration = Duration::from_secs(20);
+/// Interactions die after 3 s, so a slower answer is of no use.
+const INTERACTION_TIMEOUT: Duration = Duration::from_millis(2_500);
+/// The longest time a call waits for its place before it gives up with [`RestError::Limited`].
+const PATIENCE: Duration = Duration::from_secs(10);
+/// How often a call that was limited or failed on the way is made in all.
+const TRIES: u32 = 3;
+/// Waits above this are taken as this: an hour is enough to notice that something is wrong.
+const LONGEST_WAIT_MS: u64 = 3_600_000;
+
+/// A file to upload.
+#[derive(Debug, Clone)]
+pub struct Upload {
+    /// Its name for people.
+    pub filename: String,
+    /// Its bytes.
+    pub bytes: Vec<u8>,
+}
+
+/// The part that all bots of one process share: the connection pool and the count of refused calls.
+#[derive(Debug, Clone)]
+pub struct Pool {
+    http: reqwest::Client,
+    base_url: Arc<str>,
+    invalid: Arc<Mutex<InvalidCalls>>,
+    epoch: tokio::time::Instant,
+}
+
+impl Pool {
+    /// A pool for a server at `base_url`, such as `https://discord.com` (without `/api`).
+    pub fn new(base_url: &str) -> Result<Pool, RestError> {
+        let http = reqwest::Client::builder()
+            .connect_timeout(CONNECT_TIMEOUT)
+            .timeout(CALL_TIMEOUT)
+            .user_agent(concat!(
+                "DiscordBot (https://github.com/teams, ",
+                env!("CARGO_PKG_VERSION"),
+                ")"
+            ))
+            .no_proxy()
+            .build()
+            .map_err(|error| RestError::Network(error.to_string()))?;
+        Ok(Pool {
+            http,
+            base_url: base_url.trim_end_matches('/').into(),
+            invalid: Arc::default(),
+            epoch: tokio::time::Instant::now(),
+        })
+    }
+
+    fn now(&self) -> u64 {
+        u64::try_from(self.epoch.elapsed().as_millis()).unwrap_or(u64::MAX)
+    }
+
+    /// The plain HTTP client, for files on the content network.
+    #[must_use]
+    pub fn http(&self) -> &reqwest::Client {
+        &self.http
+    }
+}
+
+/// The REST side of one bot.
+#[derive(Debug, Clone)]
+pub struct Rest {
+    pool: Pool,
+    token: Arc<SecretString>,
+    governor: Arc<Mutex<Governor>>,
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// One call.
+#[derive(Debug)]
+pub(crate) struct Call {
+    method: Method,
+    path: String,
+    body: Option<Value>,
+    files: Vec<Upload>,
+    /// Whether doing it twice is the same as doing it once.
+    repeatable: bool,
+    /// Webhook and interaction calls carry their secret in the path.
+    bare: bool,
+    urgent: bool,
+}
+
+impl Call {
+    /// A call below `/api/v10`. GET, PUT, PATCH and DELETE are repeated on trouble; POST is not.
+    pub(crate) fn new(method: Method, path: impl Into<String>) -> Call {
+        let repeatable = method != Method::POST;
+        Call {
+            method,
+            path: path.into(),
+            body: None,
+            files: Vec::new(),
+            repeatable,
+            bare: false,
+            urgent: false,
+        }
+    }
+
+    pub(crate) fn json(mut self, body: Value) -> Call {
+        self.body = Some(body);
+        self
+    }
+
+    pub(crate) fn files(mut self, files: Vec<Upload>) -> Call {
+        self.files = files;
+        self
+    }
+
+    /// May be repeated although it is a POST, because a nonce protects it.
+    pub(crate) const fn repeatable(mut self) -> Call {
+        self.repeatable = true;
+        self
+    }
+
+    /// Without the bot's token.
+    pub(crate) const fn bare(mut self) -> Call {
+        self.bare = true;
+        self
+    }
+
+    /// With the short deadline of interactions.
+    pub(crate) const fn urgent(mut self) -> Call {
+        self.urgent = true;
+        self
+    }
+
+    /// For logs: webhook and interaction secrets are left out.
+    fn name(&self) -> String {
+        let path = self.path.split('?').next().unwrap_or_default();
+        let mut parts: Vec<&str> = path.split('/').collect();
+        if matches!(parts.get(1), Some(&"webhooks" | &"interactions"))
+            && let Some(secret) = parts.get_mut(3)
+        {
+            *secret = "…";
+        }
+        format!("{} {}", self.method, parts.join("/"))
+    }
+}
+
+impl Rest {
+    /// The client of one token.
+    #[must_use]
+    pub fn new(pool: Pool, token: SecretString) -> Rest {
+        let now = pool.now();
+        Rest {
+            pool,
+            token: Arc::new(token),
+            governor: Arc::new(Mutex::new(Governor::new(now))),
+        }
+    }
+
+    /// The shared part.
+    #[must_use]
+    pub fn pool(&self) -> &Pool {
+        &self.pool
+    }
+
+    /// The token, for the gateway.
+    pub(crate) fn token(&self) -> &SecretString {
+        &self.token
+    }
+
+    /// Makes a call and returns its JSON answer; an empty answer is `null`.
+    pub(crate) async fn call(&self, call: Call) -> Result<Value, RestError> {
+        let route = Route::of(call.method.as_str(), &call.path);
+        let patience = if call.urgent {
+            INTERACTION_TIMEOUT
+        } else {
+            PATIENCE
+        };
+        let mut tries = 0;
+        loop {
+            self.place(&route, patience).await?;
+            tries += 1;
+            let error = match self.once(&call, &route).await {
+                Ok(answer) => return Ok(answer),
+                Err(error) => error,
+            };
+            tracing::debug!(call = call.name(), %error, tries, "discord call failed");
+            let again = match &error {
+                // A 429 was not carried out, so any call may be made again.
+                RestError::Limited { retry_after, .. } => *retry_after <= patience,
+                RestError::Server { .. } | RestError::Network(_) => call.repeatable,
+                RestError::Breaker { .. }
+                | RestError::Unauthorized
+                | RestError::Gone { .. }
+                | RestError::Refused { .. }
+                | RestError::Unreadable(_) => false,
+            };
+            if !again || tries >= TRIES || call.urgent {
+                return Err(error);
+            }
+            if !matches!(error, RestError::Limited { .. }) {
+                tokio::time::sleep(Duration::from_millis(200 << tries)).await;
+            }
+        }
+    }
+
+    /// Waits for a place.
+    async fn place(&self, route: &Route, patience: Duration) -> Result<(), RestError> {
+        let began = self.pool.now();
+        loop {
+            let now = self.pool.now();
+            if let Some(until) = lock(&self.pool.invalid).open_until(now) {
+                return Err(RestError::Breaker {
+                    retry_after: Duration::from_millis(until.saturating_sub(now)),
+                });
+            }
+            let asked = lock(&self.governor).admit(route, now);
+            let Err(free_at) = asked else { return Ok(()) };
+            let wait = Duration::from_millis(free_at.saturating_sub(now).max(1));
+            if Duration::from_millis(now - began) + wait > patience {
+                return Err(RestError::Limited {
+                    retry_after: wait,
+                    scope: LimitScope::User,
+                });
+            }
+            tokio::time::sleep(wait).await;
+        }
+    }
+
+    async fn once(&self, call: &Call, route: &Route) -> Result<Value, RestError> {
+        let url = format!("{}/api/v10{}", self.pool.base_url, call.path);
+        let mut request = self.pool.http.request(call.method.clone(), url);
+        if !call.bare {
+            request = request.header(
+                reqwest::header::AUTHORIZATION,
+                format!("Bot {}", self.token.expose_secret()),
+            );
+        }
+        if call.urgent {
+            request = request.timeout(INTERACTION_TIMEOUT);
+        }
+        if call.files.is_empty() {
+            if let Some(body) = &call.body {
+                request = request.json(body);
+            } else if call.method == Method::PUT || call.method == Method::POST {
+                request = request.header(reqwest::header::CONTENT_LENGTH, "0");
+            }
+        } else {
+            request = request.multipart(form(call));
+        }
+        // The address is left out: it can hold a webhook's secret.
+        let response = request
+            .send()
+            .await
+            .map_err(|error| RestError::Network(chain(&error.without_url())))?;
+        let status = response.status();
+        let headers = response.headers().clone();
+        let text = response
+            .text()
+            .await
+            .map_err(|error| RestError::Network(chain(&error.without_url())))?;
+        let now = self.pool.now();
+        lock(&self.governor).learn(route, &limits(&headers), now);
+        if status.is_success() {
+            if text.is_empty() {
+                return Ok(Value::Null);
+            }
+            return serde_json::from_str(&text).map_err(|_| RestError::Unreadable(call.name()));
+        }
+        let body: Value = serde_json::from_str(&text).unwrap_or_default();
+        let error = failure(status, &headers, &body);
+        if let RestError::Limited { retry_after, scope } = &error {
+            let wait = u64::try_from(retry_after.as_millis()).unwrap_or(LONGEST_WAIT_MS);
+            lock(&self.governor).limited(route, *scope, wait, now);
+            tracing::warn!(call = call.name(), ?scope, wait_ms = wait, "rate limited");
+        }
+        if counts_as_invalid(status, &error) {
+            lock(&self.pool.invalid).count(now);
+        }
+        metrics::counter!("discord_rest_errors", "status" => status.as_str().to_owned())
+            .increment(1);
+        Err(error)
+    }
+}
+
+fn counts_as_invalid(status: StatusCode, error: &RestError) -> bool {
+    match status {
+        StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => true,
+        StatusCode::TOO_MANY_REQUESTS => !matches!(
+            error,
+            RestError::Limited {
+                scope: LimitScope::Shared,
+                ..
+            }
+        ),
+        _ => false,
+    }
+}
+
+fn form(call: &Call) -> Form {
+    let mut form = Form::new();
+    let body = call.body.clone().unwrap_or_default();
+    form = form.text("payload_json", body.to_string());
+    for (at, file) in call.files.iter().enumerate() {
+        let part = Part::bytes(file.bytes.clone()).file_name(file.filename.clone());
+        form = form.part(format!("files[{at}]"), part);
+    }
+    form
+}
+
+fn number(headers: &HeaderMap, name: &str) -> Option<f64> {
+    let text = headers.get(name)?.to_str().ok()?;
+    let number: f64 = text.trim().parse().ok()?;
+    (number.is_finite() && number >= 0.0).then_some(number)
+}
+
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "checked to be finite and not negative, and capped"
+)]
+fn millis(seconds: f64) -> u64 {
+    ((seconds * 1_000.0).ceil() as u64).min(LONGEST_WAIT_MS)
+}
+
+fn limits(headers: &HeaderMap) -> LimitHeaders {
+    let remaining = headers
+        .get("x-ratelimit-remaining")
+        .and_then(|value| value.to_str().ok())
+        .and_then(|text| text.trim().parse().ok());
+    LimitHeaders {
+        bucket: headers
+            .get("x-ratelimit-bucket")
+            .and_then(|value| value.to_str().ok())
+            .map(str::to_owned),
+        remaining,
+        reset_after_ms: number(headers, "x-ratelimit-reset-after").map(millis),
+    }
+}
+
+/// The error in an answer. A 429 without any usable number (an HTML page of a proxy) waits 5 s.
+fn failure(status: StatusCode, headers: &HeaderMap, body: &Value) -> RestError {
+    let code = body
+        .get("code")
+        .and_then(Value::as_u64)
+        .and_then(|code| u32::try_from(code).ok())
+        .unwrap_or(0);
+    let message: String = match body.get("message").and_then(Value::as_str) {
+        Some(text) => text.chars().take(300).collect(),
+        None => status.canonical_reason().unwrap_or("no reason").to_owned(),
+    };
+    match status.as_u16() {
+        401 => RestError::Unauthorized,
+        404 => RestError::Gone { code, message },
+        429 => {
+            let seconds = body
+                .get("retry_after")
+                .and_then(Value::as_f64)
+                .filter(|seconds| seconds.is_finite() && *seconds >= 0.0)
+                .or_else(|| number(headers, "retry-after"))
+                .unwrap_or(5.0);
+            let global = body.get("global").and_then(Value::as_bool) == Some(true)
+                || headers.contains_key("x-ratelimit-global");
+            let scope = match headers.get("x-ratelimit-scope").map(|value| value.to_str()) {
+                _ if global => LimitScope::Global,
+                Some(Ok(text)) => LimitScope::read(text),
+                Some(Err(_)) | None => LimitScope::User,
+            };
+            RestError::Limited {
+                retry_after: Duration::from_millis(millis(seconds)),
+                scope,
+            }
+        }
+        500.. => RestError::Server {
+            status: status.as_u16(),
+        },
+        _ => RestError::Refused {
+            status: status.as_u16(),
+            code,
+            message,
+        },
+    }
+}
+
+fn chain(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(inner) = source {
+        text.push_str(": ");
+        text.push_str(&inner.to_string());
+        source = inner.source();
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn headers(pairs: &[(&'static str, &'static str)]) -> HeaderMap {
+        pairs
+            .iter()
+            .map(|(name, value)| {
+                (
+                    reqwest::header::HeaderName::from_static(name),
+                    reqwest::header::HeaderValue::from_static(value),
+                )
+            })
+            .collect()
+    }
+
+    #[test]
+    fn a_429_is_read_from_body_or_header_or_neither() {
+        let status = StatusCode::TOO_MANY_REQUESTS;
+        let table = [
+            (
+                headers(&[]),
+                serde_json::json!({"retry_after": 0.25, "global": true}),
+                250,
+                LimitScope::Global,
+            ),
+            (
+                headers(&[("retry-after", "3"), ("x-ratelimit-scope", "shared")]),
+                Value::Null,
+                3_000,
+                LimitScope::Shared,
+            ),
+            (
+                headers(&[("retry-after", "soon")]),
+                Value::Null,
+                5_000,
+                LimitScope::User,
+            ),
+            (
+                headers(&[]),
+                serde_json::json!({"retry_after": 1e300}),
+                LONGEST_WAIT_MS,
+                LimitScope::User,
+            ),
+        ];
+        for (headers, body, wait, scope) in table {
+            let expected = RestError::Limited {
+                retry_after: Duration::from_millis(wait),
+                scope,
+            };
+            assert_eq!(failure(status, &headers, &body), expected);
+        }
+    }
+
+    #[test]
+    fn malformed_limit_headers_are_absent_ones() {
+        let read = limits(&headers(&[
+            ("x-ratelimit-remaining", "many"),
+            ("x-ratelimit-reset-after", "NaN"),
+        ]));
+        assert_eq!(read, LimitHeaders::default());
+        let read = limits(&headers(&[
+            ("x-ratelimit-remaining", "4"),
+            ("x-ratelimit-reset-after", "1.5"),
+            ("x-ratelimit-bucket", "b"),
+        ]));
+        assert_eq!(
+            (read.remaining, read.reset_after_ms),
+            (Some(4), Some(1_500))
+        );
+    }
+
+    #[test]
+    fn secrets_in_paths_stay_out_of_names() {
+        let call = Call::new(Method::POST, "/webhooks/5/s3cret?wait=true");
+        assert_eq!(call.name(), "POST /webhooks/5/…");
+    }
+}

@@ -1,0 +1,218 @@
+//! Long texts become several messages: at most 2000 characters each, cut where a reader would cut,
+//! code blocks closed and opened again.
+
+/// The longest message a bot may post.
+pub const MESSAGE_LIMIT: usize = 2_000;
+/// Parts after which the rest is cut with a note; what is longer belongs into a file.
+pub const MAX_PARTS: usize = 20;
+
+/// The length as counted here: UTF-16 units, never less than what Discord counts.
+#[must_use]
+pub fn length(text: &str) -> usize {
+    text.chars().map(char::len_utf16).sum()
+}
+
+/// Splits a text into parts of at most `limit` units. More than one part are numbered `[1/3]` in a line
+/// of their own. Nothing but white space at the cuts is lost up to [`MAX_PARTS`].
+#[must_use]
+pub fn split(text: &str, limit: usize) -> Vec<String> {
+    let text = text.trim_end();
+    if length(text) <= limit {
+        return vec![text.to_owned()];
+    }
+    // "[20/20]\n" and a closing fence must fit as well.
+    let room = limit.saturating_sub(8 + 4).max(16);
+    let mut bodies = cut(text, room);
+    if bodies.len() > MAX_PARTS {
+        bodies.truncate(MAX_PARTS);
+        if let Some(last) = bodies.last_mut() {
+            *last = shorten(last, room.saturating_sub(6));
+            last.push_str("\n…");
+        }
+    }
+    let count = bodies.len();
+    bodies
+        .into_iter()
+        .enumerate()
+        .map(|(at, body)| format!("[{}/{count}]\n{body}", at + 1))
+        .collect()
+}
+
+/// Cuts a text to at most `limit` units, marked by "…" where something was cut.
+#[must_use]
+pub fn shorten(text: &str, limit: usize) -> String {
+    if length(text) <= limit {
+        return text.to_owned();
+    }
+    let mut short = String::from(&text[..fitting(text, limit.saturating_sub(1))]);
+    short.truncate(short.trim_end().len());
+    short.push('…');
+    short
+}
+
+/// The byte index up to which `text` has at most `limit` units.
+fn fitting(text: &str, limit: usize) -> usize {
+    let mut used = 0;
+    for (at, character) in text.char_indices() {
+        used += character.len_utf16();
+        if used > limit {
+            return at;
+        }
+    }
+    text.len()
+}
+
+/// The opening line of a code block, such as "```rust".
+fn fence(line: &str) -> Option<&str> {
+    let line = line.trim_end();
+    let bare = line.trim_start();
+    (bare.starts_with("```") && !bare[3..].contains('`')).then_some(bare)
+}
+
+fn cut(text: &str, room: usize) -> Vec<String> {
+    let mut parts = Vec::new();
+    let mut part = String::new();
+    let mut open: Option<String> = None;
+    for line in text.split('\n') {
+        let mut rest = line;
+        loop {
+            let used = length(&part) + usize::from(!part.is_empty());
+            let space = room.saturating_sub(used);
+            if length(rest) <= space {
+                if !part.is_empty() {
+                    part.push('\n');
+                }
+                part.push_str(rest);
+                break;
+            }
+            // A line that fits into a part of its own goes there whole.
+            let empty = open.as_deref().map_or(0, |opened| length(opened) + 1);
+            let fresh = used <= empty + 1;
+            if !fresh && (length(rest) <= room.saturating_sub(empty) || space < 200) {
+                flush(&mut parts, &mut part, open.as_deref());
+                continue;
+            }
+            let head = &rest[..fitting(rest, space.max(1))];
+            let at = if open.is_some() {
+                head.len()
+            } else {
+                word_end(head)
+            };
+            if !part.is_empty() {
+                part.push('\n');
+            }
+            part.push_str(&rest[..at]);
+            rest = if open.is_some() {
+                &rest[at..]
+            } else {
+                rest[at..].trim_start()
+            };
+            flush(&mut parts, &mut part, open.as_deref());
+        }
+        if let Some(opening) = fence(line) {
+            open = match open {
+                Some(_) if opening == "```" => None,
+                Some(opened) => Some(opened),
+                None => Some(shorten(opening, 40)),
+            };
+        }
+    }
+    if !part.trim().is_empty() {
+        parts.push(part);
+    }
+    parts
+}
+
+/// Ends a part; an open code block is closed in it and opened again in the next.
+fn flush(parts: &mut Vec<String>, part: &mut String, open: Option<&str>) {
+    let mut done = std::mem::take(part);
+    if let Some(opening) = open {
+        part.push_str(opening);
+        if done == opening {
+            return;
+        }
+        done.push_str("\n```");
+    }
+    if !done.trim().is_empty() {
+        parts.push(done);
+    }
+}
+
+/// The end of the last word in the second half of `head`, else all of it.
+fn word_end(head: &str) -> usize {
+    match head.rfind(char::is_whitespace) {
+        Some(at) if at > head.len() / 2 => at,
+        Some(_) | None => head.len(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn what_fits_is_left_alone() {
+        assert_eq!(split("hello", 2_000), ["hello"]);
+        assert_eq!(split(&"x".repeat(2_000), 2_000).len(), 1);
+    }
+
+    #[test]
+    fn an_unbroken_text_is_cut_and_numbered() {
+        let parts = split(&"x".repeat(4_500), 2_000);
+        assert_eq!(parts.len(), 3);
+        for (at, part) in parts.iter().enumerate() {
+            assert!(part.starts_with(&format!("[{}/3]\n", at + 1)));
+            assert!(length(part) <= 2_000);
+        }
+        let total: usize = parts.iter().map(|part| part.matches('x').count()).sum();
+        assert_eq!(total, 4_500);
+    }
+
+    #[test]
+    fn a_code_block_is_closed_and_opened_again() {
+        let code: String = (0..300).map(|n| format!("    let x{n} = {n};\n")).collect();
+        let text = format!("Before.\n```rust\n{code}```\nAfter.");
+        let parts = split(&text, 2_000);
+        assert!(parts.len() > 2);
+        for part in &parts {
+            assert_eq!(part.matches("```").count() % 2, 0, "{part}");
+            assert!(length(part) <= 2_000);
+        }
+        assert!(parts[1].starts_with(&format!("[2/{}]\n```rust\n    let", parts.len())));
+        assert!(parts.last().unwrap().ends_with("After."));
+    }
+
+    #[test]
+    fn wide_characters_count_as_two() {
+        let parts = split(&"🙂".repeat(1_500), 2_000);
+        assert!(parts.iter().all(|part| length(part) <= 2_000));
+        let total: usize = parts.iter().map(|part| part.matches('🙂').count()).sum();
+        assert_eq!(total, 1_500);
+    }
+
+    #[test]
+    fn an_endless_text_ends() {
+        let parts = split(&"word ".repeat(100_000), 2_000);
+        assert_eq!(parts.len(), MAX_PARTS);
+        assert!(parts.last().unwrap().ends_with('…'));
+    }
+
+    proptest! {
+        #[test]
+        fn nothing_is_lost_and_nothing_is_too_long(
+            lines in proptest::collection::vec("[a-c가 `]{0,90}|```(rs)?", 0..60),
+            limit in 60usize..400,
+        ) {
+            let text = lines.join("\n");
+            let parts = split(&text, limit);
+            for part in &parts {
+                prop_assert!(length(part) <= limit, "{} > {limit}", length(part));
+            }
+            if parts.len() > 1 && parts.len() < MAX_PARTS {
+                let kept: usize = parts.iter().map(|p| p.matches(['a', 'b', 'c', '가']).count()).sum();
+                prop_assert!(kept >= text.matches(['a', 'b', 'c', '가']).count());
+            }
+        }
+    }
+}

@@ -1,0 +1,211 @@
+//! Working files as git trees and back.
+//!
+//! A *view* is the repository opened with another folder as its working files and an empty index in
+//! memory. It never trusts the `.git` file in that folder (an agent may have rewritten it) and never reads
+//! or writes anybody's index, so what counts is content alone: no time stamp or flag can hide a change.
+
+use std::path::Path;
+
+use git2::build::CheckoutBuilder;
+use git2::{Delta, Diff, DiffOptions, Index, IndexAddOption, Oid, Repository, Tree};
+
+use super::{GitError, Project, Result};
+use crate::domain::evidence::{ChangeKind, ChangedPath};
+use crate::platform::files;
+
+const MODE_GITLINK: u32 = 0o160_000;
+
+/// The repository with `dir` as its working files and an index of its own.
+pub(super) fn view(project: &Project, dir: &Path) -> Result<Repository> {
+    let repository = project.repository()?;
+    repository.set_workdir(dir, false)?;
+    repository.set_index(&mut Index::new()?)?;
+    Ok(repository)
+}
+
+/// Writes the view's working files as a tree: what `base` tracks, and what no ignore rule hides.
+pub(super) fn write_tree(view: &Repository, base: &Tree<'_>) -> Result<Oid> {
+    let mut index = view.index()?;
+    index.clear()?;
+    index.read_tree(base)?;
+    let refused = index
+        .add_all(["*"], IndexAddOption::DEFAULT, None)
+        .err()
+        .map(GitError::Git);
+    if let Some(path) = nested_repository(view, &index)? {
+        return Err(GitError::NestedRepository { path });
+    }
+    match refused {
+        Some(error) => Err(error),
+        None => Ok(index.write_tree_to(view)?),
+    }
+}
+
+/// The first folder below the view that is a repository itself and not ignored.
+fn nested_repository(view: &Repository, index: &Index) -> Result<Option<String>> {
+    if let Some(link) = index.iter().find(|entry| entry.mode == MODE_GITLINK) {
+        return Ok(Some(String::from_utf8_lossy(&link.path).into_owned()));
+    }
+    let Some(root) = view.workdir() else {
+        return Ok(None);
+    };
+    let mut folders = vec![root.to_owned()];
+    while let Some(folder) = folders.pop() {
+        for path in files::list(&folder)? {
+            let Ok(relative) = path.strip_prefix(root) else {
+                continue;
+            };
+            let is_folder = files::symlink_metadata(&path)?.is_dir();
+            if relative.parent() != Some(Path::new("")) && relative.ends_with(".git") {
+                let parent = relative.parent().unwrap_or(relative);
+                return Ok(Some(parent.to_string_lossy().into_owned()));
+            }
+            if is_folder && !relative.ends_with(".git") && !view.is_path_ignored(relative)? {
+                folders.push(path);
+            }
+        }
+    }
+    Ok(None)
+}
+
+/// Writes all of a tree into an empty folder.
+pub(super) fn write_all(view: &Repository, tree: &Tree<'_>, dir: &Path) -> Result<()> {
+    view.checkout_tree(tree.as_object(), Some(checkout(dir).recreate_missing(true)))?;
+    Ok(())
+}
+
+/// Writes the named paths of a tree into a folder, replacing what is there.
+pub(super) fn write_some(
+    view: &Repository,
+    tree: &Tree<'_>,
+    dir: &Path,
+    paths: &[&str],
+) -> Result<()> {
+    // An empty list would mean "all" to libgit2.
+    if paths.is_empty() {
+        return Ok(());
+    }
+    let mut options = checkout(dir);
+    options.disable_pathspec_match(true);
+    for path in paths {
+        options.path(*path);
+    }
+    view.checkout_tree(tree.as_object(), Some(&mut options))?;
+    Ok(())
+}
+
+fn checkout(dir: &Path) -> CheckoutBuilder<'static> {
+    let mut options = CheckoutBuilder::new();
+    // The view's index lives in memory and cannot be re-read, hence no refresh.
+    options
+        .target_dir(dir)
+        .force()
+        .update_index(false)
+        .refresh(false);
+    options
+}
+
+/// Makes the view's working files equal `target`, also removing what git would call untracked. What both
+/// the old and the new ignore rules hide (build output, caches) stays.
+pub(super) fn reset(view: &Repository, base: &Tree<'_>, target: &Tree<'_>) -> Result<()> {
+    let Some(root) = view.workdir().map(Path::to_owned) else {
+        return Ok(());
+    };
+    // A changed ignore file hides or shows other files, so the second look may find more to do.
+    for _ in 0..4 {
+        let found = loop {
+            match write_tree(view, base) {
+                Err(GitError::NestedRepository { path }) => {
+                    files::remove_dir_all(&root.join(path))?;
+                }
+                found => break found?,
+            }
+        };
+        if found == target.id() {
+            return Ok(());
+        }
+        let found = view.find_tree(found)?;
+        let changes = changes(view, &found, target)?;
+        for change in &changes {
+            if change.kind == ChangeKind::Deleted {
+                remove(&root, &change.path)?;
+            }
+        }
+        let write: Vec<&str> = changes
+            .iter()
+            .filter(|change| change.kind != ChangeKind::Deleted)
+            .map(|change| change.path.as_str())
+            .collect();
+        write_some(view, target, &root, &write)?;
+    }
+    Err(GitError::Unsteady { path: root })
+}
+
+/// Removes a file and the folders that become empty by it, up to `root`.
+pub(super) fn remove(root: &Path, path: &str) -> Result<()> {
+    let full = root.join(path);
+    files::remove_file(&full)?;
+    let mut folder = full.parent();
+    while let Some(here) = folder.filter(|here| *here != root && here.starts_with(root)) {
+        if !files::remove_dir_if_empty(here)? {
+            break;
+        }
+        folder = here.parent();
+    }
+    Ok(())
+}
+
+/// What differs between two trees, in path order. A rename is one path gone and one path new, so that
+/// both names are known.
+pub(super) fn changes(
+    repository: &Repository,
+    old: &Tree<'_>,
+    new: &Tree<'_>,
+) -> Result<Vec<ChangedPath>> {
+    let diff = diff(repository, old, new)?;
+    let mut changes = Vec::new();
+    for delta in diff.deltas() {
+        let kind = match delta.status() {
+            Delta::Added => ChangeKind::Added,
+            Delta::Deleted => ChangeKind::Deleted,
+            Delta::Unmodified
+            | Delta::Modified
+            | Delta::Renamed
+            | Delta::Copied
+            | Delta::Ignored
+            | Delta::Untracked
+            | Delta::Typechange
+            | Delta::Unreadable
+            | Delta::Conflicted => ChangeKind::Modified,
+        };
+        let file = match kind {
+            ChangeKind::Deleted => delta.old_file(),
+            ChangeKind::Added | ChangeKind::Modified => delta.new_file(),
+        };
+        changes.push(ChangedPath {
+            path: utf8(file.path_bytes().unwrap_or_default())?,
+            kind,
+        });
+    }
+    changes.sort();
+    Ok(changes)
+}
+
+/// The difference of two trees, typechanges as one entry.
+pub(super) fn diff<'r>(
+    repository: &'r Repository,
+    old: &Tree<'_>,
+    new: &Tree<'_>,
+) -> Result<Diff<'r>> {
+    let mut options = DiffOptions::new();
+    options.include_typechange(true);
+    Ok(repository.diff_tree_to_tree(Some(old), Some(new), Some(&mut options))?)
+}
+
+/// A path as text; other bytes than UTF-8 cannot stand in a record or a message.
+pub(super) fn utf8(bytes: &[u8]) -> Result<String> {
+    String::from_utf8(bytes.to_vec()).map_err(|_| GitError::ForbiddenPath {
+        path: String::from_utf8_lossy(bytes).into_owned(),
+        reason: "its name is not UTF-8",
+    })
+}

@@ -1,0 +1,375 @@
+//! What happened, and who may hear of it.
+
+use chrono::{DateTime, Utc};
+use serde_json::{Value, json};
+
+use super::ids::Id;
+use super::model::{Author, Message};
+use super::payload::{self, Render, is_ephemeral};
+use super::state::State;
+
+/// Gateway intents: the groups of events that a bot asks for.
+pub(crate) mod intent {
+    pub(crate) const GUILDS: u64 = 1 << 0;
+    pub(crate) const GUILD_WEBHOOKS: u64 = 1 << 5;
+    pub(crate) const GUILD_MESSAGES: u64 = 1 << 9;
+    pub(crate) const GUILD_REACTIONS: u64 = 1 << 10;
+    pub(crate) const GUILD_TYPING: u64 = 1 << 11;
+    pub(crate) const DIRECT_MESSAGES: u64 = 1 << 12;
+    pub(crate) const DIRECT_REACTIONS: u64 = 1 << 13;
+    pub(crate) const DIRECT_TYPING: u64 = 1 << 14;
+    pub(crate) const MESSAGE_CONTENT: u64 = 1 << 15;
+    /// Every bit that Discord has given a meaning.
+    pub(crate) const KNOWN: u64 = 0x1FFFF | (0b11 << 20) | (0b11 << 24);
+}
+
+/// Something that clients may want to know. Objects that still exist are named and rendered after
+/// the change is in force; what is gone travels along.
+#[derive(Debug, Clone)]
+pub(crate) enum Event {
+    ChannelCreate(Id),
+    ChannelUpdate(Id),
+    ChannelDelete(Value),
+    ThreadCreate(Id),
+    ThreadUpdate(Id),
+    ThreadDelete {
+        id: Id,
+        parent: Id,
+    },
+    ThreadMembers {
+        thread: Id,
+        added: Vec<Id>,
+        removed: Vec<Id>,
+    },
+    MessageCreate {
+        channel: Id,
+        id: Id,
+    },
+    MessageUpdate {
+        channel: Id,
+        id: Id,
+    },
+    MessageDelete {
+        channel: Id,
+        id: Id,
+    },
+    MessageDeleteBulk {
+        channel: Id,
+        ids: Vec<Id>,
+    },
+    Reaction {
+        channel: Id,
+        message: Id,
+        user: Id,
+        emoji: String,
+        added: bool,
+    },
+    Typing {
+        channel: Id,
+        user: Id,
+        at: DateTime<Utc>,
+    },
+    Pins {
+        channel: Id,
+    },
+    Webhooks {
+        channel: Id,
+    },
+    Interaction(Id),
+    /// For the page alone: an application has answered.
+    InteractionDone(Id),
+    /// For the page alone: an application let its three seconds pass.
+    InteractionFailed(Id),
+    /// For the page alone: an application asks for a dialog.
+    Dialog {
+        interaction: Id,
+        data: Value,
+    },
+}
+
+/// Who may hear of an event.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Audience {
+    /// Every bot with the intent.
+    All,
+    /// Those in a direct conversation.
+    Members(Vec<Id>),
+    /// One application, whatever its intents.
+    Application(Id),
+    /// No bot; on the page only this person, or everyone.
+    Page(Option<Id>),
+}
+
+/// An event in its wire form.
+#[derive(Debug, Clone)]
+pub(crate) struct Frame {
+    pub(crate) name: &'static str,
+    pub(crate) data: Value,
+    pub(crate) audience: Audience,
+    /// The intents of which one is needed; zero needs none.
+    pub(crate) intents: u64,
+    /// Those who see the content of a message without the content intent.
+    pub(crate) readers: Option<Vec<Id>>,
+}
+
+impl Event {
+    /// The wire form; `None` if what it names has gone meanwhile.
+    pub(crate) fn render(&self, render: Render<'_>) -> Option<Frame> {
+        let state = render.state;
+        let guild = state.guild.as_ref().map(|meta| meta.id);
+        let scope = |channel: Id, in_guild: u64, direct: u64| match state
+            .channels
+            .get(&channel)
+            .and_then(|channel| channel.recipients())
+        {
+            Some(recipients) => (Audience::Members(recipients.to_vec()), direct),
+            None => (Audience::All, in_guild),
+        };
+        let everyone = |name, data, intents| Frame {
+            name,
+            data,
+            audience: Audience::All,
+            intents,
+            readers: None,
+        };
+        // The guild's id belongs to everything but direct conversations.
+        let guild_of = |channel: Id| match state.channels.get(&channel) {
+            Some(channel) if channel.recipients().is_some() => None,
+            Some(_) | None => guild,
+        };
+        let frame = match self {
+            Event::ChannelCreate(id) | Event::ChannelUpdate(id) => {
+                let created = matches!(self, Event::ChannelCreate(_));
+                let name = if created {
+                    "CHANNEL_CREATE"
+                } else {
+                    "CHANNEL_UPDATE"
+                };
+                let (audience, intents) = scope(*id, intent::GUILDS, intent::DIRECT_MESSAGES);
+                let data = render.channel(state.channels.get(id)?);
+                Frame {
+                    name,
+                    data,
+                    audience,
+                    intents,
+                    readers: None,
+                }
+            }
+            Event::ChannelDelete(data) => everyone("CHANNEL_DELETE", data.clone(), intent::GUILDS),
+            Event::ThreadCreate(id) => {
+                let mut data = render.channel(state.channels.get(id)?);
+                data["newly_created"] = json!(true);
+                everyone("THREAD_CREATE", data, intent::GUILDS)
+            }
+            Event::ThreadUpdate(id) => {
+                let data = render.channel(state.channels.get(id)?);
+                everyone("THREAD_UPDATE", data, intent::GUILDS)
+            }
+            Event::ThreadDelete { id, parent } => {
+                let data = json!({"id": id, "guild_id": guild, "parent_id": parent, "type": 11});
+                everyone("THREAD_DELETE", data, intent::GUILDS)
+            }
+            Event::ThreadMembers {
+                thread,
+                added,
+                removed,
+            } => {
+                let members = state.channels.get(thread)?.thread()?.members.len();
+                let added: Vec<Value> = added
+                    .iter()
+                    .map(|id| {
+                        let mut value = render.thread_member(*thread, *id);
+                        value["member"] =
+                            json!(state.users.get(id).map(|user| render.member(user, true)));
+                        value["presence"] = Value::Null;
+                        value
+                    })
+                    .collect();
+                let data = json!({
+                    "id": thread, "guild_id": guild, "member_count": members.min(50),
+                    "added_members": added, "removed_member_ids": removed,
+                });
+                everyone("THREAD_MEMBERS_UPDATE", data, intent::GUILDS)
+            }
+            Event::MessageCreate { channel, id } | Event::MessageUpdate { channel, id } => {
+                let created = matches!(self, Event::MessageCreate { .. });
+                let message = state.message(*channel, *id).ok()?;
+                let direct = intent::DIRECT_MESSAGES;
+                let (audience, intents) = match (is_ephemeral(message), message.only_for) {
+                    (true, only_for) => (Audience::Page(only_for), 0),
+                    (false, _) => scope(*channel, intent::GUILD_MESSAGES, direct),
+                };
+                Frame {
+                    name: if created {
+                        "MESSAGE_CREATE"
+                    } else {
+                        "MESSAGE_UPDATE"
+                    },
+                    data: render.message_event(message),
+                    audience,
+                    intents,
+                    readers: Some(readers(state, message)),
+                }
+            }
+            Event::MessageDelete { channel, id } => {
+                let (audience, intents) =
+                    scope(*channel, intent::GUILD_MESSAGES, intent::DIRECT_MESSAGES);
+                let mut data = json!({"id": id, "channel_id": channel});
+                add_guild(&mut data, guild_of(*channel));
+                Frame {
+                    name: "MESSAGE_DELETE",
+                    data,
+                    audience,
+                    intents,
+                    readers: None,
+                }
+            }
+            Event::MessageDeleteBulk { channel, ids } => {
+                let data = json!({"ids": ids, "channel_id": channel, "guild_id": guild});
+                everyone("MESSAGE_DELETE_BULK", data, intent::GUILD_MESSAGES)
+            }
+            Event::Reaction {
+                channel,
+                message,
+                user,
+                emoji,
+                added,
+            } => {
+                let (audience, intents) =
+                    scope(*channel, intent::GUILD_REACTIONS, intent::DIRECT_REACTIONS);
+                let mut data = json!({
+                    "user_id": user, "channel_id": channel, "message_id": message,
+                    "emoji": payload::emoji(emoji), "type": 0, "burst": false,
+                });
+                add_guild(&mut data, guild_of(*channel));
+                if let Some(target) = state.messages.get(channel).and_then(|all| all.get(message)) {
+                    data["message_author_id"] = json!(target.author.id());
+                }
+                if *added && guild_of(*channel).is_some() {
+                    let member = state.users.get(user).map(|user| render.member(user, true));
+                    data["member"] = json!(member);
+                }
+                let name = if *added {
+                    "MESSAGE_REACTION_ADD"
+                } else {
+                    "MESSAGE_REACTION_REMOVE"
+                };
+                Frame {
+                    name,
+                    data,
+                    audience,
+                    intents,
+                    readers: None,
+                }
+            }
+            Event::Typing { channel, user, at } => {
+                let (audience, intents) =
+                    scope(*channel, intent::GUILD_TYPING, intent::DIRECT_TYPING);
+                let mut data = json!({
+                    "channel_id": channel, "user_id": user, "timestamp": at.timestamp(),
+                });
+                if let Some(guild) = guild_of(*channel) {
+                    data["guild_id"] = json!(guild);
+                    let member = state.users.get(user).map(|user| render.member(user, true));
+                    data["member"] = json!(member);
+                }
+                Frame {
+                    name: "TYPING_START",
+                    data,
+                    audience,
+                    intents,
+                    readers: None,
+                }
+            }
+            Event::Pins { channel } => {
+                let (audience, intents) = scope(*channel, intent::GUILDS, intent::DIRECT_MESSAGES);
+                let last = state
+                    .channels
+                    .get(channel)?
+                    .pins
+                    .first()
+                    .map(|pin| payload::time(pin.at));
+                let mut data = json!({"channel_id": channel, "last_pin_timestamp": last});
+                add_guild(&mut data, guild_of(*channel));
+                Frame {
+                    name: "CHANNEL_PINS_UPDATE",
+                    data,
+                    audience,
+                    intents,
+                    readers: None,
+                }
+            }
+            Event::Webhooks { channel } => {
+                let data = json!({"guild_id": guild, "channel_id": channel});
+                everyone("WEBHOOKS_UPDATE", data, intent::GUILD_WEBHOOKS)
+            }
+            Event::Interaction(id) => {
+                let interaction = state.interactions.get(id)?;
+                Frame {
+                    name: "INTERACTION_CREATE",
+                    data: render.interaction(interaction),
+                    audience: Audience::Application(interaction.application),
+                    intents: 0,
+                    readers: None,
+                }
+            }
+            Event::InteractionDone(id) => self.page(state, *id, "INTERACTION_DONE", Value::Null)?,
+            Event::InteractionFailed(id) => {
+                self.page(state, *id, "INTERACTION_FAILED", Value::Null)?
+            }
+            Event::Dialog { interaction, data } => {
+                self.page(state, *interaction, "DIALOG", data.clone())?
+            }
+        };
+        Some(frame)
+    }
+
+    fn page(&self, state: &State, id: Id, name: &'static str, extra: Value) -> Option<Frame> {
+        let interaction = state.interactions.get(&id)?;
+        Some(Frame {
+            name,
+            data: json!({
+                "id": id, "channel_id": interaction.channel, "data": extra,
+                "message_id": interaction.kind.message(),
+            }),
+            audience: Audience::Page(Some(interaction.user)),
+            intents: 0,
+            readers: None,
+        })
+    }
+}
+
+fn add_guild(data: &mut Value, guild: Option<Id>) {
+    if let Some(guild) = guild {
+        data["guild_id"] = json!(guild);
+    }
+}
+
+/// Those who read a message without the content intent: its author, those it mentions, and both
+/// sides of a direct conversation.
+fn readers(state: &State, message: &Message) -> Vec<Id> {
+    let mut readers = message.mentions.clone();
+    readers.extend(match &message.author {
+        Author::User { id } => Some(*id),
+        Author::Webhook { application, .. } => *application,
+    });
+    let channel = state.channels.get(&message.channel);
+    readers.extend(channel.and_then(|it| it.recipients()).unwrap_or_default());
+    readers
+}
+
+/// Empties what the content intent protects.
+pub(crate) fn without_content(mut data: Value) -> Value {
+    if let Some(message) = data.as_object_mut() {
+        message.insert("content".to_owned(), json!(""));
+        for list in ["embeds", "attachments", "components"] {
+            message.insert(list.to_owned(), json!([]));
+        }
+        message.remove("poll");
+    }
+    if data.get("referenced_message").is_some_and(Value::is_object) {
+        let inner = data["referenced_message"].take();
+        data["referenced_message"] = without_content(inner);
+    }
+    data
+}

@@ -1,0 +1,387 @@
+//! Gateway v10: one task a connection, following its session's ring.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::extract::ws::{CloseFrame, Message as Ws, Utf8Bytes, WebSocket};
+use flate2::{Compress, Compression, FlushCompress};
+use serde_json::{Value, json};
+use tokio::time::{Instant, sleep_until};
+
+use super::event::intent;
+use super::faults::GatewayTrouble;
+use super::guild::Guild;
+use super::ids::Id;
+use super::payload;
+use super::session::Session;
+
+/// Milliseconds between heartbeats, as announced.
+const HEARTBEAT_MS: u64 = 41_250;
+
+/// The largest frame that a client may send, in bytes.
+const LARGEST_FRAME: usize = 4096;
+
+/// Why a connection ends.
+enum End {
+    /// Closed by us with one of Discord's codes.
+    Close(u16, &'static str),
+    /// The client went away, or is to believe that we did.
+    Gone,
+    /// The client closed with the code, if it gave one.
+    Client(Option<u16>),
+}
+
+/// The way out, compressed or not.
+struct Out {
+    socket: WebSocket,
+    /// For `compress=zlib-stream`: one stream over the whole connection.
+    zlib: Option<Compress>,
+}
+
+impl Out {
+    async fn send(&mut self, text: &str) -> Result<(), End> {
+        let frame = match &mut self.zlib {
+            None => Ws::Text(Utf8Bytes::from(text)),
+            Some(zlib) => Ws::Binary(deflate(zlib, text.as_bytes()).into()),
+        };
+        self.socket.send(frame).await.map_err(|_| End::Gone)
+    }
+
+    async fn send_op(&mut self, op: u8, data: Value) -> Result<(), End> {
+        self.send(&json!({"op": op, "d": data, "s": null, "t": null}).to_string())
+            .await
+    }
+}
+
+/// Compresses one message and flushes, so that it ends with the four bytes clients wait for.
+fn deflate(zlib: &mut Compress, mut input: &[u8]) -> Vec<u8> {
+    let mut out = Vec::with_capacity(input.len() / 2 + 64);
+    loop {
+        out.reserve(256 + input.len() / 2);
+        let before = zlib.total_in();
+        // The only error is misuse of `Finish`, which never occurs here.
+        if zlib
+            .compress_vec(input, &mut out, FlushCompress::Sync)
+            .is_err()
+        {
+            return out;
+        }
+        let taken = usize::try_from(zlib.total_in() - before).unwrap_or(0);
+        input = input.get(taken..).unwrap_or_default();
+        if input.is_empty() && out.len() < out.capacity() {
+            return out;
+        }
+    }
+}
+
+/// Serves one connection to its end.
+pub(crate) async fn serve(guild: Arc<Guild>, socket: WebSocket, zlib: bool) {
+    let zlib = zlib.then(|| Compress::new(Compression::fast(), true));
+    let mut out = Out { socket, zlib };
+    let mut session = None;
+    let end = match run(&guild, &mut out, &mut session).await {
+        Ok(()) => End::Gone,
+        Err(end) => end,
+    };
+    match end {
+        End::Close(code, reason) => {
+            tracing::debug!(code, reason, "closed a gateway connection");
+            let frame = CloseFrame {
+                code,
+                reason: Utf8Bytes::from_static(reason),
+            };
+            // The client may be gone already.
+            let _ = out.socket.send(Ws::Close(Some(frame))).await;
+        }
+        End::Client(code) => {
+            // A normal close ends the session; everything else leaves it open to a resume.
+            if let (Some(1000 | 1001), Some(session)) = (code, &session) {
+                let session: &Arc<Session> = session;
+                guild.sessions.close(&session.id);
+            }
+        }
+        End::Gone => {}
+    }
+}
+
+async fn run(
+    guild: &Arc<Guild>,
+    out: &mut Out,
+    held: &mut Option<Arc<Session>>,
+) -> Result<(), End> {
+    let mut trouble = guild.faults.gateway();
+    out.send_op(
+        10,
+        json!({"heartbeat_interval": HEARTBEAT_MS, "_trace": ["local"]}),
+    )
+    .await?;
+    let patience = Duration::from_millis(HEARTBEAT_MS * 3 / 2);
+    let mut deadline = Instant::now() + patience;
+    // Before a session exists there is nothing to follow; the receiver stays quiet.
+    let (idle, _) = tokio::sync::watch::channel(0_u64);
+    let mut news = idle.subscribe();
+    let mut taken_over = idle.subscribe();
+    let mut sent = 0;
+    loop {
+        tokio::select! {
+            frame = out.socket.recv() => {
+                let text = match frame {
+                    None | Some(Err(_)) => return Err(End::Gone),
+                    Some(Ok(Ws::Close(frame))) => {
+                        return Err(End::Client(frame.map(|frame| frame.code)));
+                    }
+                    Some(Ok(Ws::Ping(_) | Ws::Pong(_))) => continue,
+                    Some(Ok(Ws::Text(text))) => text.as_bytes().to_vec(),
+                    Some(Ok(Ws::Binary(bytes))) => bytes.to_vec(),
+                };
+                if text.len() > LARGEST_FRAME {
+                    return Err(End::Close(4002, "Error while decoding payload."));
+                }
+                let Ok(payload) = serde_json::from_slice::<Value>(&text) else {
+                    return Err(End::Close(4002, "Error while decoding payload."));
+                };
+                let data = &payload["d"];
+                match payload["op"].as_u64() {
+                    Some(1) => {
+                        deadline = Instant::now() + patience;
+                        if !guild.faults.mute_acks() {
+                            out.send_op(11, Value::Null).await?;
+                        }
+                    }
+                    Some(2) => {
+                        if held.is_some() {
+                            return Err(End::Close(4005, "Already authenticated."));
+                        }
+                        let session = identify(guild, data)?;
+                        (news, taken_over) = attach(&session);
+                        *held = Some(session);
+                    }
+                    Some(6) => {
+                        if held.is_some() {
+                            return Err(End::Close(4005, "Already authenticated."));
+                        }
+                        match resume(guild, data)? {
+                            Some((session, from)) => {
+                                sent = replay(out, &session, from).await?;
+                                (news, taken_over) = attach(&session);
+                                // Whatever came between replay and attach is found at once.
+                                news.mark_changed();
+                                *held = Some(session);
+                            }
+                            None => out.send_op(9, json!(false)).await?,
+                        }
+                    }
+                    Some(3 | 4 | 31) if held.is_some() => {}
+                    Some(8) if held.is_some() => {
+                        if let Some(session) = &held {
+                            members(guild, session, data);
+                        }
+                    }
+                    Some(3 | 4 | 8 | 31) => {
+                        return Err(End::Close(4003, "Not authenticated."));
+                    }
+                    Some(_) | None => return Err(End::Close(4001, "Unknown opcode.")),
+                }
+            }
+            changed = news.changed() => {
+                if changed.is_err() {
+                    return Err(End::Gone);
+                }
+                if let Some(session) = &held {
+                    sent = forward(out, session, sent).await?;
+                }
+            }
+            changed = taken_over.changed() => {
+                if changed.is_err() || held.is_some() {
+                    return Err(End::Close(4000, "Session resumed elsewhere."));
+                }
+            }
+            ordered = trouble.recv() => match ordered {
+                Ok(GatewayTrouble::Close { code }) => {
+                    return Err(End::Close(code, "Ordered by a fault."));
+                }
+                Ok(GatewayTrouble::Drop) => return Err(End::Gone),
+                Ok(GatewayTrouble::Reconnect) => out.send_op(7, Value::Null).await?,
+                Ok(GatewayTrouble::InvalidSession { resumable }) => {
+                    if !resumable && let Some(session) = held.take() {
+                        guild.sessions.close(&session.id);
+                        (news, taken_over) = (idle.subscribe(), idle.subscribe());
+                    }
+                    out.send_op(9, json!(resumable)).await?;
+                }
+                Err(_) => {}
+            },
+            () = sleep_until(deadline) => return Err(End::Close(4009, "Session timed out.")),
+            () = guild.closing.cancelled() => return Err(End::Close(1001, "Shutting down.")),
+        }
+    }
+}
+
+type Followed = (
+    tokio::sync::watch::Receiver<u64>,
+    tokio::sync::watch::Receiver<u64>,
+);
+
+/// Takes a session over from whichever connection had it, and follows its events.
+fn attach(session: &Session) -> Followed {
+    session.generation.send_modify(|count| *count += 1);
+    let mut news = session.ring.watch();
+    news.mark_changed();
+    (news, session.generation.subscribe())
+}
+
+fn bot(guild: &Guild, data: &Value) -> Result<Id, End> {
+    let token = data["token"].as_str().unwrap_or_default();
+    let token = token.strip_prefix("Bot ").unwrap_or(token);
+    guild
+        .read(|state| {
+            state
+                .user_by_token(token)
+                .filter(|user| user.bot)
+                .map(|user| user.id)
+        })
+        .ok_or(End::Close(4004, "Authentication failed."))
+}
+
+fn identify(guild: &Guild, data: &Value) -> Result<Arc<Session>, End> {
+    let user = bot(guild, data)?;
+    let shard = (data["shard"][0].as_u64(), data["shard"][1].as_u64());
+    if !data["shard"].is_null() && !matches!(shard, (Some(id), Some(count)) if id < count) {
+        return Err(End::Close(4010, "Invalid shard."));
+    }
+    let intents = data["intents"]
+        .as_u64()
+        .filter(|bits| bits & !intent::KNOWN == 0);
+    let intents = intents.ok_or(End::Close(4013, "Invalid intent(s)."))?;
+    if intents & intent::MESSAGE_CONTENT != 0 && guild.faults.deny_message_content() {
+        return Err(End::Close(4014, "Disallowed intent(s)."));
+    }
+    // READY and the guild come first in the ring. Opening under the state's lock keeps any other
+    // event from slipping in between.
+    let session = guild.render(Some(user), |render| {
+        let session = guild.sessions.open(user, intents);
+        let id = render.state.guild.as_ref().map(|meta| meta.id);
+        let ready = json!({
+            "v": 10, "user": render.state.users.get(&user).map(payload::own_user),
+            "guilds": [{"id": id, "unavailable": true}], "session_id": session.id,
+            "session_type": "normal", "resume_gateway_url": guild.gateway,
+            "shard": data.get("shard").filter(|shard| shard.is_array()).cloned()
+                .unwrap_or_else(|| json!([0, 1])),
+            "application": {"id": user, "flags": (1 << 15) | (1 << 19)},
+            "private_channels": [], "relationships": [], "presences": [], "guild_join_requests": [],
+            "geo_ordered_rtc_regions": [], "user_settings": {}, "auth": {}, "_trace": ["local"],
+        });
+        push(&session, "READY", &ready);
+        if intents & intent::GUILDS != 0 {
+            push(&session, "GUILD_CREATE", &render.guild_create());
+        }
+        session
+    });
+    Ok(session)
+}
+
+fn push(session: &Session, name: &str, data: &Value) {
+    session
+        .ring
+        .push(|number| json!({"op": 0, "s": number, "t": name, "d": data}).to_string());
+}
+
+/// The session to go on with and the number to go on from; `None` asks for a new session.
+fn resume(guild: &Guild, data: &Value) -> Result<Option<(Arc<Session>, u64)>, End> {
+    let user = bot(guild, data)?;
+    let id = data["session_id"].as_str().unwrap_or_default();
+    let Some(from) = data["seq"].as_u64() else {
+        return Ok(None);
+    };
+    let Some(session) = guild.sessions.find(id, user) else {
+        return Ok(None);
+    };
+    if from > session.ring.last() {
+        return Err(End::Close(4007, "Invalid seq."));
+    }
+    Ok(session.ring.after(from).is_ok().then_some((session, from)))
+}
+
+async fn replay(out: &mut Out, session: &Session, from: u64) -> Result<u64, End> {
+    // RESUMED takes its place at the end of the ring; what is pushed meanwhile comes after it.
+    push(session, "RESUMED", &json!({"_trace": ["local"]}));
+    forward(out, session, from).await
+}
+
+/// Sends what came after a number; returns the number sent last.
+async fn forward(out: &mut Out, session: &Session, from: u64) -> Result<u64, End> {
+    let Ok(events) = session.ring.after(from) else {
+        // The client reads too slowly for what is kept.
+        return Err(End::Close(4008, "You are being rate limited."));
+    };
+    let mut last = from;
+    for (number, text) in events {
+        out.send(&text).await?;
+        last = number;
+    }
+    Ok(last)
+}
+
+/// Answers a request for members with one chunk.
+fn members(guild: &Guild, session: &Session, data: &Value) {
+    guild.render(None, |render| {
+        let wanted: Option<Vec<Id>> = match &data["user_ids"] {
+            Value::Null => None,
+            one @ (Value::String(_) | Value::Number(_)) => {
+                serde_json::from_value(one.clone()).ok().map(|id| vec![id])
+            }
+            list => serde_json::from_value(list.clone()).ok(),
+        };
+        let prefix = data["query"].as_str().unwrap_or_default();
+        let limit = match data["limit"].as_u64() {
+            Some(0) | None => usize::MAX,
+            Some(limit) => usize::try_from(limit).unwrap_or(usize::MAX),
+        };
+        let found: Vec<Value> = render
+            .state
+            .users
+            .values()
+            .filter(|user| match &wanted {
+                Some(ids) => ids.contains(&user.id),
+                None => user.name.starts_with(prefix),
+            })
+            .take(limit)
+            .map(|user| render.member(user, true))
+            .collect();
+        let missing: Vec<Id> = wanted
+            .unwrap_or_default()
+            .into_iter()
+            .filter(|id| !render.state.users.contains_key(id))
+            .collect();
+        let mut chunk = json!({
+            "guild_id": render.state.guild.as_ref().map(|meta| meta.id), "members": found,
+            "chunk_index": 0, "chunk_count": 1, "not_found": missing,
+        });
+        if data["nonce"].is_string() {
+            chunk["nonce"] = data["nonce"].clone();
+        }
+        push(session, "GUILD_MEMBERS_CHUNK", &chunk);
+    });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use flate2::{Decompress, FlushDecompress};
+
+    #[test]
+    fn every_compressed_message_ends_in_the_sync_marker_and_reads_back() {
+        let mut zlib = Compress::new(Compression::fast(), true);
+        let mut reader = Decompress::new(true);
+        for length in [0, 1, 100, 5_000, 100_000] {
+            let text: Vec<u8> = (0..length).map(|i: u32| (i * i % 251) as u8).collect();
+            let packed = deflate(&mut zlib, &text);
+            assert!(packed.ends_with(&[0, 0, 0xff, 0xff]));
+            let mut back = Vec::with_capacity(200_000);
+            reader
+                .decompress_vec(&packed, &mut back, FlushDecompress::Sync)
+                .unwrap();
+            assert_eq!(back, text);
+        }
+    }
+}

@@ -1,0 +1,445 @@
+//! The people's side: what Discord's own apps do over private interfaces, here under `/_local`.
+//!
+//! A request is let in with a person's token, or from the page itself: browsers say with `Origin` or
+//! `Sec-Fetch-Site` where a request comes from, and no other page can forge that.
+
+use std::sync::{Arc, PoisonError};
+
+use axum::extract::{FromRequestParts, State};
+use axum::http::request::Parts;
+use axum::http::{HeaderMap, StatusCode};
+use axum::routing::{get, post};
+use axum::{Json, Router};
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::compose::{Composed, store};
+use super::error::Refusal;
+use super::event::Event;
+use super::faults::Order;
+use super::feed;
+use super::guild::Guild;
+use super::ids::Id;
+use super::model::InteractionKind;
+use super::rest::body::{Asked, Payload, Upload};
+use super::rest::{channels, interactions, messages, reactions, threads};
+use super::state::State as World;
+
+/// The routes of the local side, below `/_local`.
+pub(crate) fn routes() -> Router<Arc<Guild>> {
+    Router::new()
+        .route("/say", post(say))
+        .route("/edit", post(edit))
+        .route("/delete", post(delete))
+        .route("/react", post(react))
+        .route("/typing", post(typing))
+        .route("/click", post(click))
+        .route("/slash", post(slash))
+        .route("/modal", post(modal))
+        .route("/thread", post(thread))
+        .route("/dm", post(dm))
+        .route("/upload", post(upload))
+        .route("/messages", get(history))
+        .route("/state", get(feed::state))
+        .route("/events", get(feed::events))
+        .route("/faults", post(faults))
+}
+
+/// Who is let in: a person by token, or the page, which speaks for everyone.
+pub(crate) struct Caller(Option<Id>);
+
+impl FromRequestParts<Arc<Guild>> for Caller {
+    type Rejection = Refusal;
+
+    async fn from_request_parts(parts: &mut Parts, guild: &Arc<Guild>) -> Result<Caller, Refusal> {
+        if let Some(token) = header(&parts.headers, "authorization") {
+            return guild
+                .read(|state| {
+                    state
+                        .user_by_token(token)
+                        .filter(|it| !it.bot)
+                        .map(|it| it.id)
+                })
+                .map(|id| Caller(Some(id)))
+                .ok_or(Refusal::Unauthorized);
+        }
+        // The layer in front has let in loopback origins only; here it must be our own.
+        let host = header(&parts.headers, "host").unwrap_or_default();
+        let origin = header(&parts.headers, "origin");
+        let own = origin.is_some_and(|it| it.strip_prefix("http://") == Some(host));
+        let fetched = header(&parts.headers, "sec-fetch-site") == Some("same-origin");
+        if own || (origin.is_none() && fetched) {
+            Ok(Caller(None))
+        } else {
+            Err(Refusal::Unauthorized)
+        }
+    }
+}
+
+fn header<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
+    headers.get(name).and_then(|value| value.to_str().ok())
+}
+
+impl Caller {
+    /// The person in whose name this is done, given by name or id.
+    pub(crate) fn person(&self, world: &World, named: Option<&str>) -> Result<Id, Refusal> {
+        let user = match (named, self.0) {
+            (None, Some(id)) => return Ok(id),
+            (None, None) => return Err(Refusal::UnknownUser),
+            (Some(name), _) => world
+                .users
+                .values()
+                .find(|user| user.name == name || user.id.to_string() == name)
+                .ok_or(Refusal::UnknownUser)?,
+        };
+        // Bots speak over REST.
+        if user.bot || self.0.is_some_and(|id| id != user.id) {
+            return Err(Refusal::MissingAccess);
+        }
+        Ok(user.id)
+    }
+}
+
+/// A channel or thread by id, or a text channel by name.
+fn channel(world: &World, named: &str) -> Result<Id, Refusal> {
+    let by_name = |name: &str| {
+        let name = name.trim_start_matches('#');
+        world
+            .channels
+            .values()
+            .find(|it| it.name == name && it.thread().is_none())
+            .map(|it| it.id)
+    };
+    let by_id = named
+        .parse()
+        .ok()
+        .filter(|id| world.channels.contains_key(id));
+    by_id
+        .or_else(|| by_name(named))
+        .ok_or(Refusal::UnknownChannel)
+}
+
+/// The fields that most local requests share.
+#[derive(Deserialize)]
+struct Where {
+    user: Option<String>,
+    channel: String,
+    message: Option<Id>,
+}
+
+fn place(
+    guild: &Guild,
+    caller: &Caller,
+    payload: &Payload,
+) -> Result<(Id, Id, Option<Id>), Refusal> {
+    let sent: Where = payload.read()?;
+    guild.read(|state| {
+        let user = caller.person(state, sent.user.as_deref())?;
+        let channel = channel(state, &sent.channel)?;
+        state.channel_for(channel, user)?;
+        Ok((user, channel, sent.message))
+    })
+}
+
+fn needed(message: Option<Id>) -> Result<Id, Refusal> {
+    message
+        .ok_or_else(|| Refusal::invalid("message", "BASE_TYPE_REQUIRED", "This field is required"))
+}
+
+async fn say(
+    State(guild): State<Arc<Guild>>,
+    caller: Caller,
+    payload: Payload,
+) -> Result<Json<Value>, Refusal> {
+    let (user, channel, _) = place(&guild, &caller, &payload)?;
+    let mut body = json!({"content": payload.get("content").cloned().unwrap_or_default()});
+    if let Some(nonce) = payload.text("nonce") {
+        body["nonce"] = json!(nonce);
+        body["enforce_nonce"] = json!(true);
+    }
+    if let Some(reply) = payload.get("reply_to").filter(|it| !it.is_null()) {
+        body["message_reference"] = json!({"message_id": reply});
+    }
+    let inner = Payload {
+        json: body,
+        files: payload.files.clone(),
+    };
+    let mut composed = Composed::new(&guild, &inner)?;
+    let ids: Vec<Id> = match payload.get("attachments") {
+        None | Some(Value::Null) => Vec::new(),
+        Some(list) => serde_json::from_value(list.clone())
+            .map_err(|_| Refusal::invalid("attachments", "BASE_TYPE_BAD", "Ids are expected."))?,
+    };
+    let mut uploads = guild.uploads.lock().unwrap_or_else(PoisonError::into_inner);
+    for id in ids {
+        let file = uploads.remove(&id);
+        composed.attach(file.ok_or_else(|| {
+            Refusal::invalid("attachments", "UNKNOWN_FILE", "Upload the file first.")
+        })?);
+    }
+    drop(uploads);
+    let id = messages::create_as(&guild, user, channel, &composed)?;
+    messages::rendered(&guild, Some(user), channel, id)
+}
+
+async fn edit(
+    State(guild): State<Arc<Guild>>,
+    caller: Caller,
+    payload: Payload,
+) -> Result<Json<Value>, Refusal> {
+    let (user, channel, message) = place(&guild, &caller, &payload)?;
+    let message = needed(message)?;
+    let body = json!({"content": payload.text("content").unwrap_or_default()});
+    let composed = Composed::new(
+        &guild,
+        &Payload {
+            json: body,
+            files: Vec::new(),
+        },
+    )?;
+    messages::edit_if(
+        &guild,
+        channel,
+        message,
+        &composed,
+        messages::by_author(user),
+    )?;
+    messages::rendered(&guild, Some(user), channel, message)
+}
+
+async fn delete(
+    State(guild): State<Arc<Guild>>,
+    caller: Caller,
+    payload: Payload,
+) -> Result<StatusCode, Refusal> {
+    let (user, channel, message) = place(&guild, &caller, &payload)?;
+    let message = needed(message)?;
+    guild.change(|draft| {
+        let found = draft.state.message(channel, message)?;
+        let owner = draft.state.meta()?.owner == user;
+        // The owner of the guild may remove anything; others only what they wrote.
+        if !owner {
+            messages::by_author(user)(found)?;
+        }
+        messages::remove(draft, channel, message)?;
+        draft.tell(Event::MessageDelete {
+            channel,
+            id: message,
+        });
+        Ok(StatusCode::NO_CONTENT)
+    })
+}
+
+async fn react(
+    State(guild): State<Arc<Guild>>,
+    caller: Caller,
+    payload: Payload,
+) -> Result<StatusCode, Refusal> {
+    let (user, channel, message) = place(&guild, &caller, &payload)?;
+    let emoji = payload.name("emoji", 64)?;
+    let added = payload.get("on").and_then(Value::as_bool).unwrap_or(true);
+    reactions::react(&guild, user, (channel, needed(message)?), &emoji, added)?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+async fn typing(
+    State(guild): State<Arc<Guild>>,
+    caller: Caller,
+    payload: Payload,
+) -> Result<StatusCode, Refusal> {
+    let (user, channel, _) = place(&guild, &caller, &payload)?;
+    messages::type_as(&guild, user, channel)?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+async fn click(
+    State(guild): State<Arc<Guild>>,
+    caller: Caller,
+    payload: Payload,
+) -> Result<Json<Value>, Refusal> {
+    let (user, channel, message) = place(&guild, &caller, &payload)?;
+    let message = needed(message)?;
+    let custom_id = payload.name("custom_id", 100)?;
+    let (application, data) = guild.read(|state| {
+        let found = state.message(channel, message)?;
+        let rows = found
+            .components
+            .iter()
+            .filter_map(|row| row["components"].as_array());
+        let component = rows
+            .flatten()
+            .find(|it| it["custom_id"] == custom_id.as_str() && it["disabled"] != true)
+            .ok_or_else(|| Refusal::invalid("custom_id", "UNKNOWN", "No such button."))?;
+        let application = found.author.application().ok_or(Refusal::UnknownUser)?;
+        let mut data =
+            json!({"component_type": component["type"], "custom_id": custom_id, "id": 1});
+        if let Some(values) = payload.get("values").filter(|it| it.is_array()) {
+            data["values"] = values.clone();
+        }
+        Ok::<_, Refusal>((application, data))
+    })?;
+    let kind = InteractionKind::Component { data, message };
+    let id = interactions::start(&guild, user, channel, application, kind)?;
+    Ok(Json(json!({"interaction": id})))
+}
+
+async fn slash(
+    State(guild): State<Arc<Guild>>,
+    caller: Caller,
+    payload: Payload,
+) -> Result<Json<Value>, Refusal> {
+    let (user, channel, _) = place(&guild, &caller, &payload)?;
+    let name = payload.name("command", 32)?;
+    // Several bots may have a command of one name; `bot` then says whose is meant.
+    let bot = payload.text("bot");
+    let (application, data) = guild.read(|state| {
+        let command = state
+            .commands
+            .values()
+            .find(|it| {
+                it.body.get("name").and_then(Value::as_str) == Some(name.as_str())
+                    && bot.is_none_or(|bot| {
+                        state
+                            .users
+                            .get(&it.application)
+                            .is_some_and(|user| user.name == bot)
+                    })
+            })
+            .ok_or(Refusal::UnknownCommand)?;
+        let mut data = json!({
+            "id": command.id, "name": name, "type": 1,
+            "options": payload.get("options").cloned().unwrap_or_else(|| json!([])),
+        });
+        if let Some(guild) = command.guild {
+            data["guild_id"] = json!(guild);
+        }
+        Ok::<_, Refusal>((command.application, data))
+    })?;
+    let kind = InteractionKind::Command { data };
+    let id = interactions::start(&guild, user, channel, application, kind)?;
+    Ok(Json(json!({"interaction": id})))
+}
+
+#[derive(Deserialize)]
+struct Filled {
+    user: Option<String>,
+    interaction: Id,
+    custom_id: String,
+    /// By the custom id of the input.
+    values: std::collections::BTreeMap<String, String>,
+}
+
+async fn modal(
+    State(guild): State<Arc<Guild>>,
+    caller: Caller,
+    payload: Payload,
+) -> Result<Json<Value>, Refusal> {
+    let sent: Filled = payload.read()?;
+    let (user, from) = guild.read(|state| {
+        let user = caller.person(state, sent.user.as_deref())?;
+        let from = state
+            .interactions
+            .get(&sent.interaction)
+            .ok_or(Refusal::UnknownInteraction)?;
+        if from.user == user {
+            Ok((user, from.clone()))
+        } else {
+            Err(Refusal::MissingAccess)
+        }
+    })?;
+    let rows: Vec<Value> = sent
+        .values
+        .iter()
+        .map(|(id, value)| {
+            let input = json!({"type": 4, "custom_id": id, "value": value});
+            json!({"type": 1, "components": [input]})
+        })
+        .collect();
+    let data = json!({"custom_id": sent.custom_id, "components": rows});
+    let kind = InteractionKind::Modal {
+        data,
+        message: from.kind.message(),
+    };
+    let id = interactions::start(&guild, user, from.channel, from.application, kind)?;
+    Ok(Json(json!({"interaction": id})))
+}
+
+async fn thread(
+    State(guild): State<Arc<Guild>>,
+    caller: Caller,
+    payload: Payload,
+) -> Result<Json<Value>, Refusal> {
+    let (user, parent, message) = place(&guild, &caller, &payload)?;
+    let id = threads::start(&guild, user, parent, message, &payload)?;
+    guild.render(None, |render| {
+        Ok(Json(render.channel(render.state.channel(id)?)))
+    })
+}
+
+async fn dm(
+    State(guild): State<Arc<Guild>>,
+    caller: Caller,
+    payload: Payload,
+) -> Result<Json<Value>, Refusal> {
+    let wanted = payload.name("bot", 40)?;
+    let (user, bot) = guild.read(|state| {
+        let user = caller.person(state, payload.text("user"))?;
+        let bot = state
+            .users
+            .values()
+            .find(|it| it.bot && (it.name == wanted || it.id.to_string() == wanted))
+            .ok_or(Refusal::UnknownUser)?;
+        Ok::<_, Refusal>((user, bot.id))
+    })?;
+    let id = channels::direct_between(&guild, user, bot)?;
+    guild.render(Some(user), |render| {
+        Ok(Json(render.channel(render.state.channel(id)?)))
+    })
+}
+
+async fn upload(
+    State(guild): State<Arc<Guild>>,
+    _caller: Caller,
+    asked: Asked,
+    headers: HeaderMap,
+    bytes: axum::body::Bytes,
+) -> Result<Json<Value>, Refusal> {
+    let upload = Upload {
+        number: 0,
+        filename: asked.text("filename").unwrap_or("file").to_owned(),
+        content_type: header(&headers, "content-type").map(str::to_owned),
+        bytes,
+    };
+    let file = store(&guild, &upload, None)?;
+    let shown = json!({"id": file.id, "filename": file.filename, "size": file.size});
+    guild
+        .uploads
+        .lock()
+        .unwrap_or_else(PoisonError::into_inner)
+        .insert(file.id, file);
+    Ok(Json(shown))
+}
+
+async fn history(
+    State(guild): State<Arc<Guild>>,
+    caller: Caller,
+    asked: Asked,
+) -> Result<Json<Vec<Value>>, Refusal> {
+    let (user, channel) = guild.read(|state| {
+        let user = caller.person(state, asked.text("user"))?;
+        Ok::<_, Refusal>((
+            user,
+            channel(state, asked.text("channel").unwrap_or_default())?,
+        ))
+    })?;
+    messages::page(&guild, user, channel, &asked).map(Json)
+}
+
+async fn faults(
+    State(guild): State<Arc<Guild>>,
+    _caller: Caller,
+    payload: Payload,
+) -> Result<Json<Value>, Refusal> {
+    let order: Order = payload.read()?;
+    Ok(Json(guild.faults.order(order)))
+}

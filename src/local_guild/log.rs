@@ -1,0 +1,255 @@
+//! The guild's disk: a log of changes, one JSON line a request, and a folder of files.
+//!
+//! A line is written and synced before its request is answered. A torn last line (the process or the
+//! machine died while writing it) was never answered, so it is cut; damage before the end refuses to
+//! open, because cutting there would lose what was answered.
+
+use std::collections::HashMap;
+use std::fs::File;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+
+use axum::body::Bytes;
+
+use super::error::GuildError;
+use super::ids::Snowflakes;
+use super::state::{Change, State};
+use crate::platform::files;
+
+/// Lines beyond the size of the state at which opening rewrites the log.
+const SLACK_LINES: usize = 2_000;
+
+/// The append side. Without a folder nothing is kept.
+#[derive(Debug)]
+pub(crate) struct Log {
+    file: Option<File>,
+    /// Held for life, so that two servers never share a folder.
+    _lock: Option<File>,
+    broken: bool,
+}
+
+impl Log {
+    /// Opens the log in `dir`, replaying it into a state.
+    pub(crate) fn open(
+        dir: Option<&Path>,
+        ids: &mut Snowflakes,
+    ) -> Result<(Log, State), GuildError> {
+        let mut state = State::default();
+        let Some(dir) = dir else {
+            return Ok((
+                Log {
+                    file: None,
+                    _lock: None,
+                    broken: false,
+                },
+                state,
+            ));
+        };
+        files::create_dir_all(dir)?;
+        let lock = files::open_append(&dir.join("guild.lock"))?;
+        if lock.try_lock().is_err() {
+            return Err(GuildError::Busy {
+                dir: dir.to_owned(),
+            });
+        }
+        let path = dir.join("guild.jsonl");
+        let text = match files::read(&path) {
+            Ok(bytes) => bytes,
+            Err(error) if error.is_missing() => Vec::new(),
+            Err(error) => return Err(error.into()),
+        };
+        let (lines, good) = replay(&text, &mut state, ids)?;
+        let mut file = files::open_append(&path)?;
+        if good < text.len() {
+            tracing::warn!(
+                bytes = text.len() - good,
+                "cut a torn line off the guild's log"
+            );
+            file.set_len(good as u64).map_err(GuildError::Log)?;
+            file.sync_data().map_err(GuildError::Log)?;
+        }
+        let snapshot = state.snapshot();
+        if lines > snapshot.len() + SLACK_LINES {
+            let mut rewritten = Vec::new();
+            for change in snapshot {
+                encode(std::slice::from_ref(&change), &mut rewritten)?;
+            }
+            files::write_durable(&path, rewritten)?;
+            file = files::open_append(&path)?;
+        }
+        files::sync_dir(dir)?;
+        Ok((
+            Log {
+                file: Some(file),
+                _lock: Some(lock),
+                broken: false,
+            },
+            state,
+        ))
+    }
+
+    /// Makes changes durable. After a failure the log accepts nothing more: what the disk holds is
+    /// then unknown, and a sync is not to be tried twice.
+    pub(crate) fn append(&mut self, changes: &[Change]) -> Result<(), GuildError> {
+        let Some(file) = &mut self.file else {
+            return Ok(());
+        };
+        if self.broken {
+            let error = std::io::Error::other("an earlier write failed; restart the guild");
+            return Err(GuildError::Log(error));
+        }
+        let mut line = Vec::new();
+        encode(changes, &mut line)?;
+        let written = file.write_all(&line).and_then(|()| file.sync_data());
+        self.broken = written.is_err();
+        written.map_err(GuildError::Log)
+    }
+}
+
+fn encode(changes: &[Change], into: &mut Vec<u8>) -> Result<(), GuildError> {
+    serde_json::to_writer(&mut *into, changes).map_err(|error| GuildError::Log(error.into()))?;
+    into.push(b'\n');
+    Ok(())
+}
+
+/// Applies every whole line; returns their number and the length they take.
+fn replay(
+    text: &[u8],
+    state: &mut State,
+    ids: &mut Snowflakes,
+) -> Result<(usize, usize), GuildError> {
+    let (mut lines, mut good) = (0, 0);
+    while let Some(length) = text[good..].iter().position(|byte| *byte == b'\n') {
+        let line = &text[good..good + length];
+        let end = good + length + 1;
+        let changes: Vec<Change> = match serde_json::from_slice(line) {
+            Ok(changes) => changes,
+            Err(_) if end == text.len() => break,
+            Err(error) => {
+                return Err(GuildError::Damaged {
+                    line: lines + 1,
+                    reason: error.to_string(),
+                });
+            }
+        };
+        for change in changes {
+            state.apply(change, ids);
+        }
+        lines += 1;
+        good = end;
+    }
+    Ok((lines, good))
+}
+
+/// Bytes of attachments and avatars, by key.
+#[derive(Debug)]
+pub(crate) struct Blobs {
+    dir: Option<PathBuf>,
+    memory: Mutex<HashMap<String, Bytes>>,
+}
+
+impl Blobs {
+    /// Blobs under `dir`, or in memory.
+    pub(crate) fn open(dir: Option<&Path>) -> Result<Blobs, GuildError> {
+        let dir = dir.map(|dir| dir.join("files"));
+        if let Some(dir) = &dir {
+            files::create_dir_all(dir)?;
+        }
+        Ok(Blobs {
+            dir,
+            memory: Mutex::default(),
+        })
+    }
+
+    /// Keeps bytes, durable on return. Keys are ids and digests of our own making.
+    pub(crate) fn put(&self, key: &str, bytes: Bytes) -> Result<(), GuildError> {
+        match &self.dir {
+            Some(dir) => files::write_durable(&dir.join(key), &bytes)?,
+            None => {
+                let mut memory = self.memory.lock().unwrap_or_else(PoisonError::into_inner);
+                memory.insert(key.to_owned(), bytes);
+            }
+        }
+        Ok(())
+    }
+
+    /// The bytes of a key, if it exists.
+    pub(crate) fn get(&self, key: &str) -> Option<Bytes> {
+        if !key.bytes().all(|byte| byte.is_ascii_alphanumeric()) {
+            return None;
+        }
+        match &self.dir {
+            Some(dir) => files::read(&dir.join(key)).ok().map(Bytes::from),
+            None => {
+                let memory = self.memory.lock().unwrap_or_else(PoisonError::into_inner);
+                memory.get(key).cloned()
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::local_guild::model::Role;
+    use crate::platform::clock;
+
+    fn role(ids: &mut Snowflakes, name: &str) -> Change {
+        Change::Role(Role {
+            id: ids.next(clock::now()),
+            name: name.to_owned(),
+            color: 0,
+            position: 1,
+            mentionable: true,
+        })
+    }
+
+    fn written(dir: &Path, names: &[&str]) -> Vec<u8> {
+        let mut ids = Snowflakes::default();
+        let (mut log, _) = Log::open(Some(dir), &mut ids).unwrap();
+        for name in names {
+            let change = role(&mut ids, name);
+            log.append(&[change]).unwrap();
+        }
+        files::read(&dir.join("guild.jsonl")).unwrap()
+    }
+
+    fn names(dir: &Path) -> Result<Vec<String>, GuildError> {
+        let (_, state) = Log::open(Some(dir), &mut Snowflakes::default())?;
+        Ok(state.roles.into_values().map(|role| role.name).collect())
+    }
+
+    #[test]
+    fn a_log_cut_anywhere_in_its_last_line_opens_without_that_line() {
+        let dir = tempfile::tempdir().unwrap();
+        let whole = written(dir.path(), &["one", "two"]);
+        let first = whole.iter().position(|byte| *byte == b'\n').unwrap() + 1;
+        for cut in first..whole.len() {
+            files::write(&dir.path().join("guild.jsonl"), &whole[..cut]).unwrap();
+            assert_eq!(names(dir.path()).unwrap(), ["one"], "cut at {cut}");
+        }
+        files::write(&dir.path().join("guild.jsonl"), &whole).unwrap();
+        assert_eq!(names(dir.path()).unwrap(), ["one", "two"]);
+    }
+
+    #[test]
+    fn damage_before_the_end_is_refused_by_line() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut whole = written(dir.path(), &["one", "two"]);
+        whole[0] = b'x';
+        files::write(&dir.path().join("guild.jsonl"), &whole).unwrap();
+        assert!(matches!(
+            names(dir.path()),
+            Err(GuildError::Damaged { line: 1, .. })
+        ));
+    }
+
+    #[test]
+    fn a_folder_has_one_server() {
+        let dir = tempfile::tempdir().unwrap();
+        let (_held, _) = Log::open(Some(dir.path()), &mut Snowflakes::default()).unwrap();
+        let second = Log::open(Some(dir.path()), &mut Snowflakes::default());
+        assert!(matches!(second, Err(GuildError::Busy { .. })));
+    }
+}

@@ -1,0 +1,340 @@
+//! What the guild holds. Each type is stored whole in the log, and rendered for clients by `payload`.
+
+use std::collections::BTreeSet;
+
+use chrono::{DateTime, Utc};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use super::ids::Id;
+
+/// A person or a bot.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct User {
+    pub(crate) id: Id,
+    pub(crate) name: String,
+    pub(crate) display: String,
+    /// For a bot, its user id is its application id as well.
+    pub(crate) bot: bool,
+    pub(crate) token: String,
+    pub(crate) roles: Vec<Id>,
+}
+
+/// A server role that can be mentioned.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct Role {
+    pub(crate) id: Id,
+    pub(crate) name: String,
+    /// 0xRRGGBB; zero is "no colour".
+    pub(crate) color: u32,
+    pub(crate) position: u32,
+    pub(crate) mentionable: bool,
+}
+
+/// What sort of channel it is, with what only that sort has.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub(crate) enum ChannelKind {
+    /// A text channel of the guild.
+    Text {
+        topic: Option<String>,
+        position: u32,
+    },
+    /// A direct conversation.
+    Dm { recipients: Vec<Id> },
+    /// A thread under a text channel.
+    Thread(Thread),
+}
+
+/// What a thread has beyond a channel.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct Thread {
+    pub(crate) parent: Id,
+    pub(crate) owner: Id,
+    pub(crate) private: bool,
+    pub(crate) archived: bool,
+    pub(crate) locked: bool,
+    /// Minutes of silence after which Discord archives; kept, never acted on.
+    pub(crate) auto_archive: u32,
+    pub(crate) archive_changed: DateTime<Utc>,
+    pub(crate) members: BTreeSet<Id>,
+}
+
+/// A place where messages stand.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct Channel {
+    pub(crate) id: Id,
+    pub(crate) name: String,
+    #[serde(flatten)]
+    pub(crate) kind: ChannelKind,
+    /// Seconds a member waits between messages; kept, never acted on.
+    pub(crate) slowmode: u32,
+    /// Newest first.
+    pub(crate) pins: Vec<Pin>,
+}
+
+impl Channel {
+    pub(crate) fn thread(&self) -> Option<&Thread> {
+        match &self.kind {
+            ChannelKind::Thread(thread) => Some(thread),
+            ChannelKind::Text { .. } | ChannelKind::Dm { .. } => None,
+        }
+    }
+
+    pub(crate) fn thread_mut(&mut self) -> Option<&mut Thread> {
+        match &mut self.kind {
+            ChannelKind::Thread(thread) => Some(thread),
+            ChannelKind::Text { .. } | ChannelKind::Dm { .. } => None,
+        }
+    }
+
+    /// Those who talk in a direct conversation; `None` for a channel of the guild.
+    pub(crate) fn recipients(&self) -> Option<&[Id]> {
+        match &self.kind {
+            ChannelKind::Dm { recipients } => Some(recipients),
+            ChannelKind::Text { .. } | ChannelKind::Thread(_) => None,
+        }
+    }
+}
+
+/// A pinned message.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct Pin {
+    pub(crate) message: Id,
+    pub(crate) at: DateTime<Utc>,
+}
+
+/// Who wrote a message.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(tag = "by", rename_all = "snake_case")]
+pub(crate) enum Author {
+    /// A person or bot.
+    User { id: Id },
+    /// A webhook, under the name it chose for this message.
+    Webhook {
+        id: Id,
+        name: String,
+        avatar: Option<String>,
+        application: Option<Id>,
+    },
+}
+
+impl Author {
+    /// The id that clients see as the author's.
+    pub(crate) fn id(&self) -> Id {
+        match self {
+            Author::User { id } | Author::Webhook { id, .. } => *id,
+        }
+    }
+
+    /// The application that answers for buttons under the message.
+    pub(crate) fn application(&self) -> Option<Id> {
+        match self {
+            Author::User { id } => Some(*id),
+            Author::Webhook { application, .. } => *application,
+        }
+    }
+}
+
+/// Discord's message types that occur here.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum MessageKind {
+    Default,
+    PinAdded,
+    ThreadCreated,
+    Reply,
+    Command,
+}
+
+impl MessageKind {
+    /// The number on the wire.
+    pub(crate) fn number(self) -> u8 {
+        match self {
+            MessageKind::Default => 0,
+            MessageKind::PinAdded => 6,
+            MessageKind::ThreadCreated => 18,
+            MessageKind::Reply => 19,
+            MessageKind::Command => 20,
+        }
+    }
+}
+
+/// A file on a message; its bytes lie in the blobs under its id.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct Attachment {
+    pub(crate) id: Id,
+    pub(crate) filename: String,
+    pub(crate) content_type: String,
+    pub(crate) description: Option<String>,
+    /// Bytes.
+    pub(crate) size: u64,
+    /// Width and height in pixels, where the file says so.
+    pub(crate) pixels: Option<(u32, u32)>,
+}
+
+/// One emoji under a message and those who chose it.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct Reaction {
+    pub(crate) emoji: String,
+    pub(crate) users: BTreeSet<Id>,
+}
+
+/// The message that another one points at.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+pub(crate) struct Reference {
+    pub(crate) channel: Id,
+    pub(crate) message: Option<Id>,
+}
+
+/// A message.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct Message {
+    pub(crate) id: Id,
+    pub(crate) channel: Id,
+    pub(crate) author: Author,
+    pub(crate) kind: MessageKind,
+    pub(crate) content: String,
+    pub(crate) edited: Option<DateTime<Utc>>,
+    pub(crate) embeds: Vec<Value>,
+    pub(crate) components: Vec<Value>,
+    pub(crate) attachments: Vec<Attachment>,
+    pub(crate) reactions: Vec<Reaction>,
+    pub(crate) reference: Option<Reference>,
+    pub(crate) nonce: Option<Value>,
+    pub(crate) flags: u64,
+    pub(crate) tts: bool,
+    pub(crate) mentions: Vec<Id>,
+    pub(crate) mention_roles: Vec<Id>,
+    pub(crate) mention_everyone: bool,
+    /// The interaction it answers.
+    pub(crate) interaction: Option<Id>,
+    /// Set for an answer that only one person sees.
+    pub(crate) only_for: Option<Id>,
+}
+
+impl Message {
+    /// A message with nothing in it.
+    pub(crate) fn blank(id: Id, channel: Id, author: Author, kind: MessageKind) -> Message {
+        Message {
+            id,
+            channel,
+            author,
+            kind,
+            content: String::new(),
+            edited: None,
+            embeds: Vec::new(),
+            components: Vec::new(),
+            attachments: Vec::new(),
+            reactions: Vec::new(),
+            reference: None,
+            nonce: None,
+            flags: 0,
+            tts: false,
+            mentions: Vec::new(),
+            mention_roles: Vec::new(),
+            mention_everyone: false,
+            interaction: None,
+            only_for: None,
+        }
+    }
+}
+
+/// The flag of an answer that only the asking person sees.
+pub(crate) const EPHEMERAL: u64 = 1 << 6;
+/// The flag of an answer that is still being worked on.
+pub(crate) const LOADING: u64 = 1 << 7;
+/// The flag of a message from which a thread was started.
+pub(crate) const HAS_THREAD: u64 = 1 << 5;
+
+/// A webhook of a channel.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct Webhook {
+    pub(crate) id: Id,
+    pub(crate) channel: Id,
+    pub(crate) name: String,
+    pub(crate) avatar: Option<String>,
+    pub(crate) token: String,
+    /// The application that made it.
+    pub(crate) application: Option<Id>,
+    pub(crate) creator: Id,
+}
+
+/// A registered application command.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct Command {
+    pub(crate) id: Id,
+    pub(crate) application: Id,
+    pub(crate) guild: Option<Id>,
+    pub(crate) version: Id,
+    /// As sent, without nulls.
+    pub(crate) body: Map<String, Value>,
+}
+
+/// What a person did to start an interaction.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub(crate) enum InteractionKind {
+    /// A slash command; `data` as clients get it.
+    Command { data: Value },
+    /// A button or a menu under a message.
+    Component { data: Value, message: Id },
+    /// A filled-in dialog.
+    Modal { data: Value, message: Option<Id> },
+}
+
+impl InteractionKind {
+    /// The number on the wire.
+    pub(crate) fn number(&self) -> u8 {
+        match self {
+            InteractionKind::Command { .. } => 2,
+            InteractionKind::Component { .. } => 3,
+            InteractionKind::Modal { .. } => 5,
+        }
+    }
+
+    /// The `data` that clients get.
+    pub(crate) fn data(&self) -> &Value {
+        match self {
+            InteractionKind::Command { data }
+            | InteractionKind::Component { data, .. }
+            | InteractionKind::Modal { data, .. } => data,
+        }
+    }
+
+    /// The message it started from.
+    pub(crate) fn message(&self) -> Option<Id> {
+        match self {
+            InteractionKind::Command { .. } => None,
+            InteractionKind::Component { message, .. } => Some(*message),
+            InteractionKind::Modal { message, .. } => *message,
+        }
+    }
+}
+
+/// How far the application has come with an interaction.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Answer {
+    /// Nothing yet.
+    None,
+    /// Acknowledged; a message shows that work is going on.
+    Deferred,
+    /// Answered.
+    Given,
+}
+
+/// A person's click, command or dialog, waiting for its application.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct Interaction {
+    pub(crate) id: Id,
+    pub(crate) application: Id,
+    pub(crate) token: String,
+    pub(crate) channel: Id,
+    pub(crate) user: Id,
+    #[serde(flatten)]
+    pub(crate) kind: InteractionKind,
+    pub(crate) answer: Answer,
+    /// The message that `@original` names.
+    pub(crate) original: Option<Id>,
+}

@@ -1,0 +1,312 @@
+//! Application commands: registering and listing them.
+
+use std::sync::Arc;
+
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::routing::get;
+use axum::{Json, Router};
+use serde_json::{Map, Value};
+
+use super::Done;
+use super::body::{At, Bot, Payload};
+use crate::local_guild::compose::strip_nulls;
+use crate::local_guild::error::Refusal;
+use crate::local_guild::guild::{Draft, Guild};
+use crate::local_guild::ids::Id;
+use crate::local_guild::model::Command;
+use crate::local_guild::payload;
+use crate::local_guild::state::Change;
+
+/// The routes of this file.
+pub(super) fn routes() -> Router<Arc<Guild>> {
+    Router::new()
+        .route(
+            "/applications/{app}/commands",
+            get(global_list).put(global_set).post(global_add),
+        )
+        .route(
+            "/applications/{app}/commands/{command}",
+            get(one).patch(change).delete(remove),
+        )
+        .route(
+            "/applications/{app}/guilds/{guild}/commands",
+            get(guild_list).put(guild_set).post(guild_add),
+        )
+        .route(
+            "/applications/{app}/guilds/{guild}/commands/{command}",
+            get(guild_one).patch(guild_change).delete(guild_remove),
+        )
+}
+
+/// Where commands are registered: an application, and one guild or everywhere.
+#[derive(Clone, Copy)]
+struct Scope {
+    app: Id,
+    guild: Option<Id>,
+}
+
+impl Scope {
+    fn new(guild: &Guild, bot: Id, app: Id, of: Option<Id>) -> Result<Scope, Refusal> {
+        if bot != app {
+            return Err(Refusal::MissingAccess);
+        }
+        if let Some(of) = of {
+            guild.read(|state| state.check_guild(of).map(|_| ()))?;
+        }
+        Ok(Scope { app, guild: of })
+    }
+
+    fn holds(self, command: &Command) -> bool {
+        command.application == self.app && command.guild == self.guild
+    }
+}
+
+/// The command object that a client sent, with a name that Discord accepts.
+fn checked(sent: &Value) -> Result<Map<String, Value>, Refusal> {
+    let mut sent = sent.clone();
+    strip_nulls(&mut sent);
+    let Value::Object(mut body) = sent else {
+        return Err(Refusal::BadJson);
+    };
+    for ours in ["id", "application_id", "guild_id", "version"] {
+        body.remove(ours);
+    }
+    let name = body.get("name").and_then(Value::as_str).unwrap_or_default();
+    let slash = body.get("type").and_then(Value::as_u64).unwrap_or(1) == 1;
+    let fits = |c: char| c.is_alphanumeric() && !c.is_uppercase() || c == '-' || c == '_';
+    let length = name.chars().count();
+    if !(1..=32).contains(&length) || (slash && !name.chars().all(fits)) {
+        return Err(Refusal::invalid(
+            "name",
+            "APPLICATION_COMMAND_INVALID_NAME",
+            "Command name is invalid",
+        ));
+    }
+    let described = body
+        .get("description")
+        .and_then(Value::as_str)
+        .unwrap_or_default();
+    if slash && !(1..=100).contains(&described.chars().count()) {
+        return Err(Refusal::invalid(
+            "description",
+            "BASE_TYPE_BAD_LENGTH",
+            "Must be between 1 and 100 in length.",
+        ));
+    }
+    Ok(body)
+}
+
+/// Puts a command in place of the one of the same name; tells whether it is new.
+fn put(draft: &mut Draft<'_>, scope: Scope, body: Map<String, Value>) -> (Id, bool) {
+    let same = draft.state.commands.values().find(|it| {
+        scope.holds(it)
+            && it.body.get("name") == body.get("name")
+            && it.body.get("type") == body.get("type")
+    });
+    let known = same.map(|it| it.id);
+    let id = known.unwrap_or_else(|| draft.id());
+    let version = draft.id();
+    let command = Command {
+        id,
+        application: scope.app,
+        guild: scope.guild,
+        version,
+        body,
+    };
+    draft.put(Change::Command(command));
+    (id, known.is_none())
+}
+
+fn list(guild: &Guild, scope: Scope) -> Json<Vec<Value>> {
+    guild.read(|state| {
+        let found = state.commands.values().filter(|it| scope.holds(it));
+        Json(found.map(payload::command).collect())
+    })
+}
+
+fn set(guild: &Guild, scope: Scope, payload: &Payload) -> Result<Json<Vec<Value>>, Refusal> {
+    let sent = payload.json.as_array().ok_or(Refusal::BadJson)?;
+    if sent.len() > 100 {
+        return Err(Refusal::invalid(
+            "body",
+            "BASE_TYPE_MAX_LENGTH",
+            "Must be 100 or fewer.",
+        ));
+    }
+    let bodies = sent.iter().map(checked).collect::<Result<Vec<_>, _>>()?;
+    guild.change(|draft| {
+        let before: Vec<Id> = draft
+            .state
+            .commands
+            .values()
+            .filter(|it| scope.holds(it))
+            .map(|it| it.id)
+            .collect();
+        let mut kept = Vec::new();
+        for body in bodies {
+            kept.push(put(draft, scope, body).0);
+        }
+        for id in before {
+            if !kept.contains(&id) {
+                draft.put(Change::CommandGone(id));
+            }
+        }
+        Ok(())
+    })?;
+    Ok(list(guild, scope))
+}
+
+fn add(
+    guild: &Guild,
+    scope: Scope,
+    payload: &Payload,
+) -> Result<(StatusCode, Json<Value>), Refusal> {
+    let body = checked(&payload.json)?;
+    let (id, new) = guild.change(|draft| Ok(put(draft, scope, body)))?;
+    let status = if new {
+        StatusCode::CREATED
+    } else {
+        StatusCode::OK
+    };
+    Ok((status, show(guild, scope, id)?))
+}
+
+fn show(guild: &Guild, scope: Scope, id: Id) -> Result<Json<Value>, Refusal> {
+    guild.read(|state| {
+        let found = state.commands.get(&id).filter(|it| scope.holds(it));
+        found
+            .map(|it| Json(payload::command(it)))
+            .ok_or(Refusal::UnknownCommand)
+    })
+}
+
+fn merge(guild: &Guild, scope: Scope, id: Id, payload: &Payload) -> Result<Json<Value>, Refusal> {
+    let sent = payload.json.as_object().ok_or(Refusal::BadJson)?;
+    guild.change(|draft| {
+        let found = draft.state.commands.get(&id).filter(|it| scope.holds(it));
+        let mut command = found.ok_or(Refusal::UnknownCommand)?.clone();
+        let mut body = command.body.clone();
+        body.extend(sent.clone());
+        command.body = checked(&Value::Object(body))?;
+        command.version = draft.id();
+        draft.put(Change::Command(command));
+        Ok(())
+    })?;
+    show(guild, scope, id)
+}
+
+fn discard(guild: &Guild, scope: Scope, id: Id) -> Done {
+    guild.change(|draft| {
+        let found = draft.state.commands.get(&id).filter(|it| scope.holds(it));
+        found.ok_or(Refusal::UnknownCommand)?;
+        draft.put(Change::CommandGone(id));
+        Ok(StatusCode::NO_CONTENT)
+    })
+}
+
+type Shared = State<Arc<Guild>>;
+type Created = Result<(StatusCode, Json<Value>), Refusal>;
+
+async fn global_list(
+    State(guild): Shared,
+    Bot(bot): Bot,
+    At(app): At<Id>,
+) -> Result<Json<Vec<Value>>, Refusal> {
+    Ok(list(&guild, Scope::new(&guild, bot, app, None)?))
+}
+
+async fn global_set(
+    State(guild): Shared,
+    Bot(bot): Bot,
+    At(app): At<Id>,
+    payload: Payload,
+) -> Result<Json<Vec<Value>>, Refusal> {
+    set(&guild, Scope::new(&guild, bot, app, None)?, &payload)
+}
+
+async fn global_add(
+    State(guild): Shared,
+    Bot(bot): Bot,
+    At(app): At<Id>,
+    payload: Payload,
+) -> Created {
+    add(&guild, Scope::new(&guild, bot, app, None)?, &payload)
+}
+
+async fn one(
+    State(guild): Shared,
+    Bot(bot): Bot,
+    At((app, id)): At<(Id, Id)>,
+) -> Result<Json<Value>, Refusal> {
+    show(&guild, Scope::new(&guild, bot, app, None)?, id)
+}
+
+async fn change(
+    State(guild): Shared,
+    Bot(bot): Bot,
+    At((app, id)): At<(Id, Id)>,
+    payload: Payload,
+) -> Result<Json<Value>, Refusal> {
+    merge(&guild, Scope::new(&guild, bot, app, None)?, id, &payload)
+}
+
+async fn remove(State(guild): Shared, Bot(bot): Bot, At((app, id)): At<(Id, Id)>) -> Done {
+    discard(&guild, Scope::new(&guild, bot, app, None)?, id)
+}
+
+async fn guild_list(
+    State(guild): Shared,
+    Bot(bot): Bot,
+    At((app, of)): At<(Id, Id)>,
+) -> Result<Json<Vec<Value>>, Refusal> {
+    Ok(list(&guild, Scope::new(&guild, bot, app, Some(of))?))
+}
+
+async fn guild_set(
+    State(guild): Shared,
+    Bot(bot): Bot,
+    At((app, of)): At<(Id, Id)>,
+    payload: Payload,
+) -> Result<Json<Vec<Value>>, Refusal> {
+    set(&guild, Scope::new(&guild, bot, app, Some(of))?, &payload)
+}
+
+async fn guild_add(
+    State(guild): Shared,
+    Bot(bot): Bot,
+    At((app, of)): At<(Id, Id)>,
+    payload: Payload,
+) -> Created {
+    add(&guild, Scope::new(&guild, bot, app, Some(of))?, &payload)
+}
+
+async fn guild_one(
+    State(guild): Shared,
+    Bot(bot): Bot,
+    At((app, of, id)): At<(Id, Id, Id)>,
+) -> Result<Json<Value>, Refusal> {
+    show(&guild, Scope::new(&guild, bot, app, Some(of))?, id)
+}
+
+async fn guild_change(
+    State(guild): Shared,
+    Bot(bot): Bot,
+    At((app, of, id)): At<(Id, Id, Id)>,
+    payload: Payload,
+) -> Result<Json<Value>, Refusal> {
+    merge(
+        &guild,
+        Scope::new(&guild, bot, app, Some(of))?,
+        id,
+        &payload,
+    )
+}
+
+async fn guild_remove(
+    State(guild): Shared,
+    Bot(bot): Bot,
+    At((app, of, id)): At<(Id, Id, Id)>,
+) -> Done {
+    discard(&guild, Scope::new(&guild, bot, app, Some(of))?, id)
+}

@@ -1,0 +1,37 @@
+//! REST v10, one file a kind of thing.
+
+pub(crate) mod body;
+pub(crate) mod channels;
+mod commands;
+mod guilds;
+pub(crate) mod interactions;
+pub(crate) mod messages;
+pub(crate) mod reactions;
+pub(crate) mod threads;
+mod webhooks;
+
+use std::sync::Arc;
+
+use axum::Router;
+use axum::http::StatusCode;
+
+use super::error::Refusal;
+use super::guild::Guild;
+
+/// What a handler that has nothing to tell gives back.
+type Done = Result<StatusCode, Refusal>;
+
+/// Every route, to be mounted under each version of the base path.
+pub(crate) fn routes() -> Router<Arc<Guild>> {
+    Router::new()
+        .merge(guilds::routes())
+        .merge(channels::routes())
+        .merge(messages::routes())
+        .merge(reactions::routes())
+        .merge(threads::routes())
+        .merge(webhooks::routes())
+        .merge(commands::routes())
+        .merge(interactions::routes())
+        .fallback(|| async { Refusal::NotFound })
+        .method_not_allowed_fallback(|| async { Refusal::MethodNotAllowed })
+}

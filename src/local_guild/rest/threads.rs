@@ -1,0 +1,301 @@
+//! Threads and who is in them.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::routing::{get, post, put};
+use axum::{Json, Router};
+use serde_json::{Value, json};
+
+use super::Done;
+use super::body::{Asked, At, Bot, Payload};
+use crate::local_guild::error::Refusal;
+use crate::local_guild::event::Event;
+use crate::local_guild::guild::Guild;
+use crate::local_guild::ids::Id;
+use crate::local_guild::model::{
+    Author, Channel, ChannelKind, Message, MessageKind, Reference, Thread,
+};
+use crate::local_guild::state::Change;
+
+/// The routes of this file.
+pub(super) fn routes() -> Router<Arc<Guild>> {
+    Router::new()
+        .route(
+            "/channels/{channel}/messages/{message}/threads",
+            post(from_message),
+        )
+        .route("/channels/{channel}/threads", post(alone))
+        .route("/channels/{channel}/thread-members", get(members))
+        .route(
+            "/channels/{channel}/thread-members/{user}",
+            put(join).delete(leave).get(member),
+        )
+        .route("/guilds/{guild}/threads/active", get(active))
+        .route("/channels/{channel}/threads/archived/public", get(archived))
+        .route(
+            "/channels/{channel}/threads/archived/private",
+            get(archived_private),
+        )
+}
+
+/// Starts a thread, from a message or on its own.
+pub(crate) fn start(
+    guild: &Guild,
+    user: Id,
+    parent: Id,
+    message: Option<Id>,
+    payload: &Payload,
+) -> Result<Id, Refusal> {
+    let name = payload.name("name", 100)?;
+    let minutes = payload
+        .get("auto_archive_duration")
+        .and_then(Value::as_u64)
+        .unwrap_or(1440);
+    guild.change(|draft| {
+        let place = draft.state.channel(parent)?;
+        match place.kind {
+            ChannelKind::Text { .. } => {}
+            ChannelKind::Dm { .. } | ChannelKind::Thread(_) => {
+                return Err(Refusal::WrongChannelType);
+            }
+        }
+        let id = match message {
+            // A thread has the id of the message it starts from, so there is at most one.
+            Some(message) => {
+                draft.state.message(parent, message)?;
+                if draft.state.channels.contains_key(&message) {
+                    return Err(Refusal::ThreadExists);
+                }
+                message
+            }
+            None => draft.id(),
+        };
+        let thread = Thread {
+            parent,
+            owner: user,
+            private: message.is_none() && payload.get("type").and_then(Value::as_u64) == Some(12),
+            archived: false,
+            locked: false,
+            auto_archive: u32::try_from(minutes).unwrap_or(1440),
+            archive_changed: draft.now,
+            members: BTreeSet::from([user]),
+        };
+        let announced = message.is_none() && !thread.private;
+        draft.put(Change::Channel(Channel {
+            id,
+            name: name.clone(),
+            kind: ChannelKind::Thread(thread),
+            slowmode: 0,
+            pins: Vec::new(),
+        }));
+        draft.tell(Event::ThreadCreate(id));
+        if announced {
+            let author = Author::User { id: user };
+            let kind = MessageKind::ThreadCreated;
+            let mut note = Message::blank(draft.id(), parent, author, kind);
+            note.content = name;
+            note.reference = Some(Reference {
+                channel: id,
+                message: None,
+            });
+            let note_id = note.id;
+            draft.put(Change::Message(Box::new(note)));
+            draft.tell(Event::MessageCreate {
+                channel: parent,
+                id: note_id,
+            });
+        } else if let Some(message) = message {
+            // The message now says that it has a thread.
+            draft.tell(Event::MessageUpdate {
+                channel: parent,
+                id: message,
+            });
+        }
+        Ok(id)
+    })
+}
+
+fn created(guild: &Guild, id: Id) -> Result<(StatusCode, Json<Value>), Refusal> {
+    guild.render(None, |render| {
+        Ok((
+            StatusCode::CREATED,
+            Json(render.channel(render.state.channel(id)?)),
+        ))
+    })
+}
+
+async fn from_message(
+    State(guild): State<Arc<Guild>>,
+    Bot(bot): Bot,
+    At((channel, message)): At<(Id, Id)>,
+    payload: Payload,
+) -> Result<(StatusCode, Json<Value>), Refusal> {
+    created(
+        &guild,
+        start(&guild, bot, channel, Some(message), &payload)?,
+    )
+}
+
+async fn alone(
+    State(guild): State<Arc<Guild>>,
+    Bot(bot): Bot,
+    At(channel): At<Id>,
+    payload: Payload,
+) -> Result<(StatusCode, Json<Value>), Refusal> {
+    created(&guild, start(&guild, bot, channel, None, &payload)?)
+}
+
+fn person(text: &str, me: Id) -> Result<Id, Refusal> {
+    if text == "@me" {
+        Ok(me)
+    } else {
+        text.parse().map_err(|_| Refusal::UnknownUser)
+    }
+}
+
+/// Takes someone into a thread or out of it.
+fn set_member(guild: &Guild, channel: Id, user: Id, inside: bool) -> Done {
+    guild.change(|draft| {
+        draft.state.user(user)?;
+        let mut place = draft.state.channel(channel)?.clone();
+        let thread = place.thread_mut().ok_or(Refusal::WrongChannelType)?;
+        if thread.archived {
+            return Err(Refusal::ThreadArchived);
+        }
+        let changed = if inside {
+            thread.members.insert(user)
+        } else {
+            thread.members.remove(&user)
+        };
+        if changed {
+            draft.put(Change::Channel(place));
+            let (added, removed) = if inside {
+                (vec![user], Vec::new())
+            } else {
+                (Vec::new(), vec![user])
+            };
+            draft.tell(Event::ThreadMembers {
+                thread: channel,
+                added,
+                removed,
+            });
+        }
+        Ok(StatusCode::NO_CONTENT)
+    })
+}
+
+async fn join(
+    State(guild): State<Arc<Guild>>,
+    Bot(bot): Bot,
+    At((channel, user)): At<(Id, String)>,
+) -> Done {
+    set_member(&guild, channel, person(&user, bot)?, true)
+}
+
+async fn leave(
+    State(guild): State<Arc<Guild>>,
+    Bot(bot): Bot,
+    At((channel, user)): At<(Id, String)>,
+) -> Done {
+    set_member(&guild, channel, person(&user, bot)?, false)
+}
+
+async fn member(
+    State(guild): State<Arc<Guild>>,
+    Bot(bot): Bot,
+    At((channel, user)): At<(Id, String)>,
+) -> Result<Json<Value>, Refusal> {
+    let user = person(&user, bot)?;
+    guild.render(None, |render| {
+        let thread = render
+            .state
+            .channel(channel)?
+            .thread()
+            .ok_or(Refusal::WrongChannelType)?;
+        if !thread.members.contains(&user) {
+            return Err(Refusal::UnknownMember);
+        }
+        Ok(Json(render.thread_member(channel, user)))
+    })
+}
+
+async fn members(
+    State(guild): State<Arc<Guild>>,
+    Bot(_): Bot,
+    At(channel): At<Id>,
+) -> Result<Json<Vec<Value>>, Refusal> {
+    guild.render(None, |render| {
+        let thread = render
+            .state
+            .channel(channel)?
+            .thread()
+            .ok_or(Refusal::WrongChannelType)?;
+        Ok(Json(
+            thread
+                .members
+                .iter()
+                .map(|id| render.thread_member(channel, *id))
+                .collect(),
+        ))
+    })
+}
+
+fn listed(
+    guild: &Guild,
+    bot: Id,
+    parent: Option<Id>,
+    wanted: impl Fn(&Thread) -> bool,
+) -> Json<Value> {
+    guild.render(None, |render| {
+        let mut threads: Vec<&Channel> = render
+            .state
+            .threads(parent)
+            .filter(|it| it.thread().is_some_and(&wanted))
+            .collect();
+        threads.sort_by_key(|it| std::cmp::Reverse(it.id));
+        let joined = |it: &&&Channel| it.thread().is_some_and(|it| it.members.contains(&bot));
+        let members = threads
+            .iter()
+            .filter(joined)
+            .map(|it| render.thread_member(it.id, bot));
+        Json(json!({
+            "threads": threads.iter().map(|it| render.channel(it)).collect::<Vec<_>>(),
+            "members": members.collect::<Vec<_>>(), "has_more": false,
+        }))
+    })
+}
+
+async fn active(
+    State(guild): State<Arc<Guild>>,
+    Bot(bot): Bot,
+    At(id): At<Id>,
+) -> Result<Json<Value>, Refusal> {
+    guild.read(|state| state.check_guild(id).map(|_| ()))?;
+    Ok(listed(&guild, bot, None, |thread| !thread.archived))
+}
+
+async fn archived(
+    State(guild): State<Arc<Guild>>,
+    Bot(bot): Bot,
+    At(channel): At<Id>,
+    _asked: Asked,
+) -> Result<Json<Value>, Refusal> {
+    guild.read(|state| state.channel(channel).map(|_| ()))?;
+    Ok(listed(&guild, bot, Some(channel), |thread| {
+        thread.archived && !thread.private
+    }))
+}
+
+async fn archived_private(
+    State(guild): State<Arc<Guild>>,
+    Bot(bot): Bot,
+    At(channel): At<Id>,
+) -> Result<Json<Value>, Refusal> {
+    guild.read(|state| state.channel(channel).map(|_| ()))?;
+    Ok(listed(&guild, bot, Some(channel), |thread| {
+        thread.archived && thread.private
+    }))
+}

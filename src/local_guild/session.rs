@@ -1,0 +1,220 @@
+//! Gateway sessions and the page's feed: numbered events, kept so that a reader can come back.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use serde_json::{Value, json};
+use tokio::sync::watch;
+
+use super::event::{Audience, Frame, intent, without_content};
+use super::ids::Id;
+use crate::platform::ids;
+
+/// Events kept for readers that come back.
+const RING: usize = 2_000;
+
+/// Sessions kept, the oldest forgotten first.
+const SESSIONS: usize = 256;
+
+/// A numbered line of events that readers follow at their own pace.
+#[derive(Debug)]
+pub(crate) struct Ring {
+    kept: Mutex<Kept>,
+    head: watch::Sender<u64>,
+}
+
+#[derive(Debug, Default)]
+struct Kept {
+    last: u64,
+    events: VecDeque<(u64, Arc<str>)>,
+}
+
+/// The reader asked for events that are not kept any more, or never were.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Missed;
+
+impl Ring {
+    fn new() -> Ring {
+        Ring {
+            kept: Mutex::default(),
+            head: watch::Sender::new(0),
+        }
+    }
+
+    /// Adds the event that `make` builds around its number.
+    pub(crate) fn push(&self, make: impl FnOnce(u64) -> String) {
+        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        kept.last += 1;
+        let number = kept.last;
+        kept.events.push_back((number, make(number).into()));
+        if kept.events.len() > RING {
+            kept.events.pop_front();
+        }
+        drop(kept);
+        self.head.send_replace(number);
+    }
+
+    /// The number of the newest event.
+    pub(crate) fn last(&self) -> u64 {
+        *self.head.borrow()
+    }
+
+    /// The events after a number.
+    pub(crate) fn after(&self, number: u64) -> Result<Vec<(u64, Arc<str>)>, Missed> {
+        let kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        let first = kept.last - kept.events.len() as u64;
+        if number > kept.last || number < first {
+            return Err(Missed);
+        }
+        let skip = usize::try_from(number - first).unwrap_or(usize::MAX);
+        Ok(kept.events.iter().skip(skip).cloned().collect())
+    }
+
+    /// Wakes when there is something new.
+    pub(crate) fn watch(&self) -> watch::Receiver<u64> {
+        self.head.subscribe()
+    }
+}
+
+/// One bot's session.
+#[derive(Debug)]
+pub(crate) struct Session {
+    pub(crate) id: String,
+    pub(crate) user: Id,
+    pub(crate) intents: u64,
+    pub(crate) ring: Ring,
+    /// Counts connections, so that a later one takes the session over from an earlier.
+    pub(crate) generation: watch::Sender<u64>,
+}
+
+/// The text of a dispatch.
+fn dispatch(number: u64, name: &str, data: &Value) -> String {
+    json!({"op": 0, "s": number, "t": name, "d": data}).to_string()
+}
+
+impl Session {
+    fn hears(&self, frame: &Frame) -> bool {
+        let wanted = frame.intents == 0 || self.intents & frame.intents != 0;
+        match &frame.audience {
+            Audience::All => wanted,
+            Audience::Members(ids) => wanted && ids.contains(&self.user),
+            Audience::Application(id) => *id == self.user,
+            Audience::Page(_) => false,
+        }
+    }
+
+    /// Adds an event, blanking content that this session may not read.
+    pub(crate) fn push(&self, frame: &Frame) {
+        let blank = match &frame.readers {
+            Some(readers) => {
+                self.intents & intent::MESSAGE_CONTENT == 0 && !readers.contains(&self.user)
+            }
+            None => false,
+        };
+        self.ring.push(|number| {
+            if blank {
+                dispatch(number, frame.name, &without_content(frame.data.clone()))
+            } else {
+                dispatch(number, frame.name, &frame.data)
+            }
+        });
+    }
+}
+
+/// Every session, and the page's feed.
+#[derive(Debug)]
+pub(crate) struct Sessions {
+    all: Mutex<VecDeque<Arc<Session>>>,
+    /// What the page follows.
+    pub(crate) feed: Ring,
+    /// Tells one run of the server from the next, so that the page starts over.
+    pub(crate) epoch: String,
+}
+
+impl Sessions {
+    pub(crate) fn new() -> Sessions {
+        Sessions {
+            all: Mutex::default(),
+            feed: Ring::new(),
+            epoch: ids::random_hex(12),
+        }
+    }
+
+    /// Opens a session for a bot.
+    pub(crate) fn open(&self, user: Id, intents: u64) -> Arc<Session> {
+        let session = Arc::new(Session {
+            id: ids::random_hex(32),
+            user,
+            intents,
+            ring: Ring::new(),
+            generation: watch::Sender::new(0),
+        });
+        let mut all = self.all.lock().unwrap_or_else(PoisonError::into_inner);
+        all.push_back(Arc::clone(&session));
+        if all.len() > SESSIONS {
+            all.pop_front();
+        }
+        session
+    }
+
+    /// The session of that id, if it belongs to the bot.
+    pub(crate) fn find(&self, id: &str, user: Id) -> Option<Arc<Session>> {
+        let all = self.all.lock().unwrap_or_else(PoisonError::into_inner);
+        all.iter()
+            .find(|session| session.id == id && session.user == user)
+            .cloned()
+    }
+
+    /// Forgets a session.
+    pub(crate) fn close(&self, id: &str) {
+        let mut all = self.all.lock().unwrap_or_else(PoisonError::into_inner);
+        all.retain(|session| session.id != id);
+    }
+
+    /// Hands an event to everyone who may hear of it.
+    pub(crate) fn publish(&self, frame: &Frame) {
+        self.publish_to_bots(frame);
+        self.publish_to_page(frame);
+    }
+
+    /// Hands an event to the page alone.
+    pub(crate) fn publish_to_page(&self, frame: &Frame) {
+        let only = match &frame.audience {
+            Audience::Page(Some(id)) => Some(*id),
+            Audience::Page(None)
+            | Audience::All
+            | Audience::Members(_)
+            | Audience::Application(_) => None,
+        };
+        self.feed.push(|number| {
+            json!({"n": number, "t": frame.name, "d": frame.data, "only": only}).to_string()
+        });
+    }
+
+    /// Hands an event to bots alone.
+    pub(crate) fn publish_to_bots(&self, frame: &Frame) {
+        let all = self.all.lock().unwrap_or_else(PoisonError::into_inner);
+        for session in all.iter().filter(|session| session.hears(frame)) {
+            session.push(frame);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_ring_gives_back_what_came_after_and_says_what_it_lost() {
+        let ring = Ring::new();
+        for _ in 0..RING + 5 {
+            ring.push(|number| number.to_string());
+        }
+        let last = ring.last();
+        assert_eq!(ring.after(last).unwrap().len(), 0);
+        assert_eq!(&*ring.after(last - 2).unwrap()[0].1, (last - 1).to_string());
+        assert_eq!(ring.after(5).unwrap().len(), RING);
+        assert_eq!(ring.after(4), Err(Missed));
+        assert_eq!(ring.after(last + 1), Err(Missed));
+    }
+}

@@ -1,0 +1,190 @@
+//! The guild in memory, and the changes it is made of.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use super::error::Refusal;
+use super::ids::{Id, Snowflakes};
+use super::model::{Channel, Command, Interaction, Message, Role, User, Webhook};
+
+/// One after-image or removal. Applying one twice is the same as once, so that replay is simple.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(tag = "c", content = "v", rename_all = "snake_case")]
+pub(crate) enum Change {
+    Guild(Meta),
+    User(User),
+    Role(Role),
+    Channel(Channel),
+    ChannelGone(Id),
+    Message(Box<Message>),
+    MessageGone { channel: Id, id: Id },
+    Webhook(Webhook),
+    WebhookGone(Id),
+    Command(Command),
+    CommandGone(Id),
+    Interaction(Interaction),
+}
+
+/// What the guild itself is.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct Meta {
+    pub(crate) id: Id,
+    pub(crate) name: String,
+    pub(crate) owner: Id,
+}
+
+/// Everything the guild knows.
+#[derive(Debug, Default)]
+pub(crate) struct State {
+    pub(crate) guild: Option<Meta>,
+    pub(crate) users: BTreeMap<Id, User>,
+    pub(crate) roles: BTreeMap<Id, Role>,
+    pub(crate) channels: BTreeMap<Id, Channel>,
+    /// By channel.
+    pub(crate) messages: BTreeMap<Id, BTreeMap<Id, Message>>,
+    pub(crate) webhooks: BTreeMap<Id, Webhook>,
+    pub(crate) commands: BTreeMap<Id, Command>,
+    pub(crate) interactions: BTreeMap<Id, Interaction>,
+}
+
+impl State {
+    /// Puts a change in force and counts the identifiers it brings.
+    pub(crate) fn apply(&mut self, change: Change, ids: &mut Snowflakes) {
+        match change {
+            Change::Guild(meta) => {
+                ids.saw(meta.id);
+                self.guild = Some(meta);
+            }
+            Change::User(user) => {
+                ids.saw(user.id);
+                self.users.insert(user.id, user);
+            }
+            Change::Role(role) => {
+                ids.saw(role.id);
+                self.roles.insert(role.id, role);
+            }
+            Change::Channel(channel) => {
+                ids.saw(channel.id);
+                self.channels.insert(channel.id, channel);
+            }
+            Change::ChannelGone(id) => {
+                self.channels.remove(&id);
+                self.messages.remove(&id);
+                self.webhooks.retain(|_, webhook| webhook.channel != id);
+            }
+            Change::Message(message) => {
+                ids.saw(message.id);
+                for file in &message.attachments {
+                    ids.saw(file.id);
+                }
+                self.messages
+                    .entry(message.channel)
+                    .or_default()
+                    .insert(message.id, *message);
+            }
+            Change::MessageGone { channel, id } => {
+                if let Some(messages) = self.messages.get_mut(&channel) {
+                    messages.remove(&id);
+                }
+            }
+            Change::Webhook(webhook) => {
+                ids.saw(webhook.id);
+                self.webhooks.insert(webhook.id, webhook);
+            }
+            Change::WebhookGone(id) => {
+                self.webhooks.remove(&id);
+            }
+            Change::Command(command) => {
+                ids.saw(command.version);
+                self.commands.insert(command.id, command);
+            }
+            Change::CommandGone(id) => {
+                self.commands.remove(&id);
+            }
+            Change::Interaction(interaction) => {
+                ids.saw(interaction.id);
+                self.interactions.insert(interaction.id, interaction);
+            }
+        }
+    }
+
+    /// The changes that make this state from nothing.
+    pub(crate) fn snapshot(&self) -> Vec<Change> {
+        let mut all: Vec<Change> = self.guild.iter().cloned().map(Change::Guild).collect();
+        all.extend(self.users.values().cloned().map(Change::User));
+        all.extend(self.roles.values().cloned().map(Change::Role));
+        all.extend(self.channels.values().cloned().map(Change::Channel));
+        let messages = self.messages.values().flat_map(BTreeMap::values);
+        all.extend(messages.map(|message| Change::Message(Box::new(message.clone()))));
+        all.extend(self.webhooks.values().cloned().map(Change::Webhook));
+        all.extend(self.commands.values().cloned().map(Change::Command));
+        all.extend(self.interactions.values().cloned().map(Change::Interaction));
+        all
+    }
+
+    pub(crate) fn user(&self, id: Id) -> Result<&User, Refusal> {
+        self.users.get(&id).ok_or(Refusal::UnknownUser)
+    }
+
+    pub(crate) fn user_by_token(&self, token: &str) -> Option<&User> {
+        self.users.values().find(|user| user.token == token)
+    }
+
+    pub(crate) fn channel(&self, id: Id) -> Result<&Channel, Refusal> {
+        self.channels.get(&id).ok_or(Refusal::UnknownChannel)
+    }
+
+    /// A channel as one member may see it: somebody else's direct conversation is out of reach.
+    pub(crate) fn channel_for(&self, id: Id, user: Id) -> Result<&Channel, Refusal> {
+        let channel = self.channel(id)?;
+        match channel.recipients() {
+            Some(recipients) if !recipients.contains(&user) => Err(Refusal::MissingAccess),
+            Some(_) | None => Ok(channel),
+        }
+    }
+
+    pub(crate) fn message(&self, channel: Id, id: Id) -> Result<&Message, Refusal> {
+        self.channel(channel)?;
+        self.messages
+            .get(&channel)
+            .and_then(|messages| messages.get(&id))
+            .ok_or(Refusal::UnknownMessage)
+    }
+
+    /// The messages of a channel, oldest first.
+    pub(crate) fn messages_in(&self, channel: Id) -> impl DoubleEndedIterator<Item = &Message> {
+        self.messages
+            .get(&channel)
+            .into_iter()
+            .flat_map(BTreeMap::values)
+    }
+
+    pub(crate) fn webhook(&self, id: Id) -> Result<&Webhook, Refusal> {
+        self.webhooks.get(&id).ok_or(Refusal::UnknownWebhook)
+    }
+
+    /// The guild's id and owner; seeding comes before the first request.
+    pub(crate) fn meta(&self) -> Result<&Meta, Refusal> {
+        self.guild.as_ref().ok_or(Refusal::UnknownGuild)
+    }
+
+    /// Refuses any guild id but the one that exists.
+    pub(crate) fn check_guild(&self, id: Id) -> Result<&Meta, Refusal> {
+        let meta = self.meta()?;
+        if meta.id == id {
+            Ok(meta)
+        } else {
+            Err(Refusal::UnknownGuild)
+        }
+    }
+
+    /// The threads under a channel, or all.
+    pub(crate) fn threads(&self, parent: Option<Id>) -> impl Iterator<Item = &Channel> {
+        self.channels.values().filter(move |channel| {
+            channel
+                .thread()
+                .is_some_and(|thread| parent.is_none_or(|id| thread.parent == id))
+        })
+    }
+}

@@ -1,0 +1,2 @@
+use super::Subject;
+pub(crate) const SUBJECTS: &[Subject] = &[];
