@@ -441,9 +441,12 @@ fn no_test_file_is_forgotten() {
         .unwrap()
         .items
         .into_iter()
-        .filter_map(|item| match item {
-            syn::Item::Mod(item) => Some(item.ident.to_string()),
-            _ => None,
+        .filter_map(|item| {
+            if let syn::Item::Mod(item) = item {
+                Some(item.ident.to_string())
+            } else {
+                None
+            }
         })
         .collect();
     let mut found = Vec::new();
