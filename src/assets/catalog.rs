@@ -178,6 +178,28 @@ impl Catalog {
     /// Fills in a text. A card comes out within Discord's limits: what is too long ends with "…".
     pub fn render(&self, content: &Content) -> Result<Rendered, CatalogError> {
         let texts = self.texts(content.language);
+        if let Some(code) = blocked_code(content) {
+            return self.blocked(content, code);
+        }
+        self.entry(content, texts)
+    }
+
+    /// A blocked request: the common text around the reason's own.
+    fn blocked(&self, content: &Content, code: &str) -> Result<Rendered, CatalogError> {
+        let texts = self.texts(content.language);
+        let mut reason = content.clone();
+        reason.key = format!("blocked.{code}");
+        if !texts.entries.contains_key(&reason.key) {
+            reason.key = "blocked.other".to_owned();
+        }
+        let why = self.entry(&reason, texts)?.text;
+        let mut whole = content.clone();
+        whole.key = "blocked".to_owned();
+        whole.values.insert("why".to_owned(), why.into());
+        self.entry(&whole, texts)
+    }
+
+    fn entry(&self, content: &Content, texts: &Texts) -> Result<Rendered, CatalogError> {
         let Some(entry) = texts.entries.get(&content.key) else {
             return Err(CatalogError::UnknownKey {
                 key: content.key.clone(),
@@ -242,6 +264,15 @@ impl Catalog {
     }
 }
 
+/// The reason of a blocked request, from the key `blocked.<code>` or the value `code`.
+fn blocked_code(content: &Content) -> Option<&str> {
+    match content.key.strip_prefix("blocked") {
+        Some("") => Some(content.values.get("code")?.as_str()?),
+        Some(rest) => rest.strip_prefix('.'),
+        None => None,
+    }
+}
+
 fn load(language: Language, yaml: &'static str) -> Result<Texts, CatalogError> {
     let broken = |message: String| CatalogError::Broken { language, message };
     let entries: BTreeMap<String, Entry> =
@@ -264,7 +295,16 @@ fn load(language: Language, yaml: &'static str) -> Result<Texts, CatalogError> {
     templates.add_filter("short", |text: String| {
         text.chars().take(10).collect::<String>()
     });
-    templates.add_filter("duration", move |seconds: u64| duration(seconds, language));
+    templates.add_filter("duration", move |seconds: f64| duration(seconds, language));
+    templates.add_filter("color", color);
+    templates.add_filter("clock", |time: String| {
+        // Minutes are enough, and the zone is the team's own.
+        time.chars().take(16).collect::<String>().replace('T', " ")
+    });
+    templates.add_filter(
+        "items",
+        move |list: Jinja, most: usize, inline: Option<bool>| items(&list, most, inline, language),
+    );
     let mut words = BTreeMap::new();
     for (key, entry) in &entries {
         if let Entry::Text(text) = entry
@@ -331,6 +371,72 @@ fn tail(text: String, limit: usize) -> String {
     }
 }
 
+/// The edge of a card, by status.
+fn color(status: String) -> &'static str {
+    match status.as_str() {
+        "working" | "delegated" => "4a7ebb",
+        "checking" => "7a6bb5",
+        "waiting" | "uncommitted" => "c9a227",
+        "blocked" => "d9822b",
+        "done" | "answered" | "completed" | "committed" => "3d8b5f",
+        "failed" => "b5423a",
+        _ => "8a8f98",
+    }
+}
+
+/// A list for people: lines, or words with commas where `inline`; names as code unless `inline` is
+/// false. What is beyond `most` is counted. A value that is no list is shown as it is.
+fn items(
+    list: &Jinja,
+    most: usize,
+    inline: Option<bool>,
+    language: Language,
+) -> Result<String, Error> {
+    if list.kind() != minijinja::value::ValueKind::Seq {
+        return Ok(list.to_string());
+    }
+    let all: Vec<Jinja> = list.try_iter()?.collect();
+    let mut shown = Vec::new();
+    for item in all.iter().take(most) {
+        shown.push(match (item.kind(), inline) {
+            (minijinja::value::ValueKind::Map, _) => check(item, language)?,
+            (_, Some(false)) => shorten(&item.to_string(), 300),
+            (_, Some(true) | None) => format!("`{}`", shorten(&item.to_string(), 200)),
+        });
+    }
+    if all.len() > most {
+        let rest = all.len() - most;
+        shown.push(match language {
+            Language::En => format!("and {rest} more"),
+            Language::Ko => format!("외 {rest}개"),
+        });
+    }
+    Ok(match inline {
+        Some(true) => shown.join(", "),
+        Some(false) | None => shown
+            .iter()
+            .map(|line| format!("- {line}"))
+            .collect::<Vec<_>>()
+            .join("\n"),
+    })
+}
+
+/// One check: `{name, seconds, tests}`.
+fn check(item: &Jinja, language: Language) -> Result<String, Error> {
+    let mut text = format!("`{}`", item.get_attr("name")?);
+    let tests = item.get_attr("tests")?;
+    if tests.is_true() {
+        text.push_str(&match language {
+            Language::En => format!(": {tests} tests"),
+            Language::Ko => format!(": 테스트 {tests}개"),
+        });
+    }
+    if let Ok(seconds) = f64::try_from(item.get_attr("seconds")?) {
+        text.push_str(&format!(", {}", duration(seconds, language)));
+    }
+    Ok(text)
+}
+
 /// A code block that its content cannot end.
 fn fence(text: String, kind: Option<String>) -> Result<String, Error> {
     let kind = kind.unwrap_or_default();
@@ -342,7 +448,13 @@ fn fence(text: String, kind: Option<String>) -> Result<String, Error> {
     Ok(format!("```{kind}\n{body}\n```"))
 }
 
-fn duration(seconds: u64, language: Language) -> String {
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "rounded seconds of a piece of work; a cast of anything else saturates"
+)]
+fn duration(seconds: f64, language: Language) -> String {
+    let seconds = seconds.max(0.0).round() as u64;
     let (hours, minutes, rest) = (seconds / 3_600, seconds / 60 % 60, seconds % 60);
     let (h, m, s) = match language {
         Language::En => (" h", " min", " s"),

@@ -8,12 +8,17 @@ use clap::builder::Styles;
 use clap::builder::styling::{AnsiColor, Effects};
 use clap::{Parser, Subcommand};
 
+use crate::agents::rehearsal;
+use crate::platform::{spawn, supervise};
+
+mod command;
 mod config;
 mod init;
-pub mod local_guild;
+mod local_guild;
 mod output;
-
-use crate::platform::{spawn, supervise};
+mod run;
+mod status;
+mod why;
 
 pub use output::{Failure, say};
 
@@ -43,6 +48,18 @@ enum Command {
     /// Change the configuration
     #[command(subcommand)]
     Config(config::Command),
+    /// Run the team of a workspace, until it is told to stop
+    Run(run::Args),
+    /// Tell what is going on
+    Status(status::Args),
+    /// Say in one line why a request is not moving, and who or what it waits for
+    Why(why::Args),
+    /// Ask the running team for something
+    Ask(command::Ask),
+    /// Withdraw a request
+    Cancel(command::About),
+    /// Let a blocked request try again
+    Retry(command::About),
     /// Serve a Discord-like guild with a web page on this machine
     LocalGuild(local_guild::LocalGuildArgs),
 }
@@ -65,26 +82,26 @@ impl Global {
     }
 }
 
-/// Parses the arguments of the process and runs the command.
-pub fn main() -> ExitCode {
-    if let Some(code) = hidden() {
-        return code;
-    }
-    main_with(std::env::args_os())
+/// The runtime that commands with a conversation run on.
+fn runtime() -> Result<tokio::runtime::Runtime, Failure> {
+    tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build()
+        .map_err(|error| Failure::new(format!("cannot start: {error}")))
 }
 
-/// The subcommands by which our binary is its own helper process; no part of the public command line.
-fn hidden() -> Option<ExitCode> {
-    let args: Vec<OsString> = std::env::args_os().skip(1).collect();
-    let (name, rest) = args.split_first()?;
-    match name.to_str()? {
-        spawn::SUPERVISE => Some(supervise::main(rest)),
-        _ => None,
-    }
+/// Parses the arguments of the process and runs the command.
+pub fn main() -> ExitCode {
+    main_with(std::env::args_os())
 }
 
 /// The same with given arguments, the program's name first.
 pub fn main_with(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
+    let arguments: Vec<OsString> = arguments.into_iter().collect();
+    if let Some(code) = helper(arguments.get(1..).unwrap_or_default()) {
+        return code;
+    }
     let cli = match Cli::try_parse_from(arguments) {
         Ok(cli) => cli,
         Err(error) => {
@@ -99,13 +116,29 @@ pub fn main_with(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         }
     };
     let outcome = match cli.command {
-        Command::Init(args) => init::run(&cli.global, &args).map(|()| ExitCode::SUCCESS),
-        Command::Config(command) => config::run(&cli.global, &command).map(|()| ExitCode::SUCCESS),
-        Command::LocalGuild(args) => Ok(local_guild::run(args)),
+        Command::Init(args) => init::run(&cli.global, &args),
+        Command::Config(command) => config::run(&cli.global, &command),
+        Command::Run(args) => run::run(&cli.global, &args),
+        Command::Status(args) => status::run(&cli.global, &args),
+        Command::Why(args) => why::run(&cli.global, &args),
+        Command::Ask(args) => command::ask(&cli.global, &args),
+        Command::Cancel(args) => command::cancel(&cli.global, &args),
+        Command::Retry(args) => command::retry(&cli.global, &args),
+        Command::LocalGuild(args) => return local_guild::run(args),
     };
     match outcome {
-        Ok(code) => code,
+        Ok(()) => ExitCode::SUCCESS,
         Err(failure) => failure.report(),
+    }
+}
+
+/// The subcommands by which our binary is its own helper process; no part of the public command line.
+fn helper(arguments: &[OsString]) -> Option<ExitCode> {
+    let (name, rest) = arguments.split_first()?;
+    match name.to_str()? {
+        spawn::SUPERVISE => Some(supervise::main(rest)),
+        spawn::REHEARSE => Some(rehearsal::main(rest)),
+        _ => None,
     }
 }
 

@@ -5,7 +5,10 @@ use std::process::ExitCode;
 
 use clap::builder::styling::{AnsiColor, Effects, Style};
 
+use crate::assets::catalog::CatalogError;
 use crate::platform::files::FileError;
+use crate::service::RunError;
+use crate::store::StoreError;
 use crate::workspace::ConfigError;
 use crate::workspace::edit::EditError;
 use crate::workspace::init::InitError;
@@ -109,6 +112,33 @@ impl From<EditError> for Failure {
 
 impl From<FileError> for Failure {
     fn from(error: FileError) -> Failure {
+        Failure::new(error.to_string())
+    }
+}
+
+impl From<StoreError> for Failure {
+    fn from(error: StoreError) -> Failure {
+        Failure::new(error.to_string())
+    }
+}
+
+impl From<RunError> for Failure {
+    fn from(error: RunError) -> Failure {
+        match error {
+            RunError::Config(error) => error.into(),
+            RunError::Store(_)
+            | RunError::Git(_)
+            | RunError::Link(_)
+            | RunError::Catalog(_)
+            | RunError::File(_)
+            | RunError::System(_)
+            | RunError::Cut(_) => Failure::new(error.to_string()),
+        }
+    }
+}
+
+impl From<CatalogError> for Failure {
+    fn from(error: CatalogError) -> Failure {
         Failure::new(error.to_string())
     }
 }

@@ -61,9 +61,18 @@ pub struct SeenChannel {
     /// The channel that a thread belongs to.
     #[serde(default)]
     pub parent_id: Option<ChannelId>,
+    /// The server; none for a direct message.
+    #[serde(default)]
+    pub guild_id: Option<GuildId>,
 }
 
 impl SeenChannel {
+    /// Whether it is a direct message with one person or a few.
+    #[must_use]
+    pub const fn is_dm(&self) -> bool {
+        matches!(self.kind, 1 | 3)
+    }
+
     /// Whether it is a thread.
     #[must_use]
     pub const fn is_thread(&self) -> bool {
@@ -131,6 +140,26 @@ impl Rest {
             "users/@me",
             self.call(Call::new(Method::GET, "/users/@me")).await?,
         )
+    }
+
+    /// Which application we are.
+    pub async fn application(&self) -> Result<u64, RestError> {
+        let call = Call::new(Method::GET, "/oauth2/applications/@me");
+        Ok(read::<IdOnly>("application", self.call(call).await?)?.id.0)
+    }
+
+    /// The server roles of a member.
+    pub async fn member_roles(
+        &self,
+        guild: GuildId,
+        user: UserId,
+    ) -> Result<Vec<ServerRoleId>, RestError> {
+        #[derive(Deserialize)]
+        struct Member {
+            roles: Vec<ServerRoleId>,
+        }
+        let call = Call::new(Method::GET, format!("/guilds/{guild}/members/{user}"));
+        Ok(read::<Member>("member", self.call(call).await?)?.roles)
     }
 
     /// Posts a message. With a `nonce` in the body the call is safe to repeat.

@@ -56,6 +56,9 @@ impl Pace {
 
     fn free_at(&self) -> u64 {
         let missing = 1_000u64.saturating_sub(self.milli);
+        if missing == 0 {
+            return 0;
+        }
         self.at + missing.div_ceil(self.per_second.max(1))
     }
 

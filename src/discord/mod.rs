@@ -5,12 +5,26 @@
 //! Discord allows, and at least once always.
 
 pub mod attachments;
+pub mod commands;
+mod compose;
+pub mod delivery;
 pub mod endpoints;
 pub mod error;
 mod gateway;
 pub mod governor;
+mod history;
 pub mod identity;
 pub mod ingress;
+mod intake;
 pub mod lanes;
+pub mod link;
+mod outbound_files;
+mod personas;
 pub mod rest;
+pub mod speakers;
 pub mod split;
+
+pub use delivery::{Delivery, Place};
+pub use identity::Identity;
+pub use link::{Inbound, InteractionReply, Link, LinkConfig, LinkError};
+pub use speakers::VoiceMode;

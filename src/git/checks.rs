@@ -24,8 +24,8 @@ pub struct CheckSpec {
     pub command: Vec<String>,
     /// Wall time before the whole process tree is ended.
     pub timeout: Duration,
-    /// Bytes of output that are kept, for stdout and stderr each; beyond them the middle is dropped and
-    /// the log says so.
+    /// Bytes of output that are kept, for stdout and stderr each, besides the last 64 KiB; what lies between
+    /// is dropped and the log says so.
     pub output_limit: u64,
     /// Added to the scrubbed environment, for instance `RUSTUP_HOME`; from the configuration only.
     pub env: BTreeMap<String, String>,
@@ -134,7 +134,7 @@ impl Place {
     }
 
     fn prepare(&self, project: &Project, commit: CommitId) -> Result<()> {
-        files::remove_dir_all(&self.root)?;
+        files::remove_dir_all_forced(&self.root)?;
         for folder in ["home", "tmp"] {
             files::create_dir_all(&self.root.join(folder))?;
         }
@@ -221,29 +221,36 @@ impl Output {
             .iter()
             .map(|byte| format!("{byte:02x}"))
             .collect();
-        // Test runners report on stdout, compilers on stderr; both ends are worth seeing.
-        let room = TAIL_BYTES - notes.len().min(TAIL_BYTES / 4);
-        let (stdout, stderr) = (printable(&stdout), printable(&stderr));
-        let for_stderr = stderr
-            .len()
-            .min(room.saturating_sub(stdout.len()).max(room / 3));
-        let mut tail = last(&stdout, room - for_stderr).to_owned();
-        if !tail.is_empty() && !tail.ends_with('\n') && for_stderr > 0 {
-            tail.push('\n');
-        }
-        tail.push_str(last(&stderr, for_stderr.saturating_sub(1)));
-        if !notes.is_empty() {
-            if !tail.is_empty() && !tail.ends_with('\n') {
-                tail.push('\n');
-            }
-            tail.push_str(last(&notes, TAIL_BYTES / 4 - 1));
-        }
-        Ok(Self {
-            digest,
-            tail: tail.trim_end().to_owned(),
-            text,
-        })
+        let tail = tail(&[&printable(&stdout), &printable(&stderr), &notes]);
+        Ok(Self { digest, tail, text })
     }
+}
+
+/// The ends of the parts in at most [`TAIL_BYTES`]. Test runners report on stdout, compilers on stderr, so
+/// each part may use what the others leave, and no less than its share.
+fn tail(parts: &[&str]) -> String {
+    let parts: Vec<&str> = parts.iter().map(|part| part.trim_end()).collect();
+    let share = TAIL_BYTES / parts.len().max(1);
+    let spare: usize = parts
+        .iter()
+        .map(|part| share.saturating_sub(part.len() + 1))
+        .sum();
+    let mut text = String::new();
+    let mut spare = spare;
+    for part in parts {
+        let room = if part.len() < share {
+            share
+        } else {
+            share + std::mem::take(&mut spare)
+        };
+        let end = last(part, room.saturating_sub(1));
+        if !end.is_empty() {
+            text.push_str(end);
+            text.push('\n');
+        }
+    }
+    text.truncate(text.trim_end().len());
+    text
 }
 
 /// Without colour codes and control characters.
@@ -306,4 +313,29 @@ async fn off_thread<T: Send + 'static>(
         .map_err(|error| GitError::Interrupted {
             reason: error.to_string(),
         })?
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_tail_shows_the_end_of_each_part_within_its_limit() {
+        assert_eq!(tail(&["out\n", "", "note\n"]), "out\nnote");
+        let (long, short) = ("가나다 ".repeat(2000), "error: here");
+        for parts in [
+            [&long, short, "n"],
+            [short, &long, "n"],
+            [&long, &long, "n"],
+        ] {
+            let text = tail(&parts);
+            assert!(
+                text.len() <= TAIL_BYTES && text.len() > TAIL_BYTES - 32,
+                "{}",
+                text.len()
+            );
+            assert!(text.ends_with("\nn"));
+        }
+        assert!(tail(&[&long, short, ""]).ends_with(short));
+    }
 }

@@ -10,10 +10,12 @@ use serde::{Deserialize, Serialize};
 
 use super::message::{MessageParts, message};
 use super::project::tip;
+use super::refs::{self, Update};
 use super::worktree::{git_time, lost_ref};
 use super::{CommitId, GitError, Result, TreeId, Worktree, content, diff};
 use crate::domain::evidence::{Candidate, ChangedPath};
 use crate::domain::time::Timestamp;
+use crate::platform::redact;
 
 /// Who signs the team's commits, and where no commit of theirs may reach.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -117,7 +119,7 @@ pub fn plan_commit(
         tree,
         base,
         replaces,
-        message: message(parts, &paths),
+        message: redact::redact(&message(parts, &paths)).into_owned(),
         name: rules.name.clone(),
         email: rules.email.clone(),
         at,
@@ -155,8 +157,7 @@ pub fn apply_commit(worktree: &Worktree, plan: &PlannedCommit) -> Result<Candida
         }
         odb.write(ObjectType::Commit, &bytes)?;
     }
-    let branch = worktree.branch_ref()?;
-    move_team_branch(&repository, &branch, plan.commit.0, plan.replaces)?;
+    move_team_branch(worktree, &repository, plan.commit.0, plan.replaces)?;
     worktree.refresh_index(&repository, plan.tree.0)?;
     Ok(plan.candidate())
 }
@@ -174,32 +175,33 @@ pub fn reconcile_commit(worktree: &Worktree, plan: &PlannedCommit) -> Result<Rec
 
 /// Points a team branch at `commit`; keeps an unexpected earlier commit reachable.
 pub(super) fn move_team_branch(
+    worktree: &Worktree,
     repository: &Repository,
-    branch: &str,
     commit: Oid,
     expected: Option<CommitId>,
 ) -> Result<()> {
-    let now = tip(repository, branch)?;
-    if now == Some(commit) {
-        return Ok(());
-    }
-    match now {
-        Some(found) => {
-            if Some(CommitId(found)) != expected {
-                repository.reference(
-                    &lost_ref(&found.to_string())?,
-                    found,
-                    true,
-                    "teams: replaced",
-                )?;
+    let (project, branch) = (worktree.project(), worktree.branch_ref()?);
+    let mut before = expected.map(|expected| expected.0);
+    loop {
+        match refs::set(
+            project,
+            repository,
+            &branch,
+            before,
+            commit,
+            "teams: commit",
+        )? {
+            Update::Done => return Ok(()),
+            Update::Elsewhere(found) => {
+                if let Some(found) = found {
+                    let lost = lost_ref(&found.to_string())?;
+                    let kept = tip(repository, &lost)?;
+                    refs::set(project, repository, &lost, kept, found, "teams: replaced")?;
+                }
+                before = found;
             }
-            repository.reference_matching(branch, commit, true, found, "teams: commit")?;
-        }
-        None => {
-            repository.reference(branch, commit, false, "teams: commit")?;
         }
     }
-    Ok(())
 }
 
 fn same_content(

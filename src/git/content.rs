@@ -4,7 +4,7 @@
 //! memory. It never trusts the `.git` file in that folder (an agent may have rewritten it) and never reads
 //! or writes anybody's index, so what counts is content alone: no time stamp or flag can hide a change.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use git2::build::CheckoutBuilder;
 use git2::{Delta, Diff, DiffOptions, Index, IndexAddOption, Oid, Repository, Tree};
@@ -79,7 +79,7 @@ pub(super) fn write_some(
     view: &Repository,
     tree: &Tree<'_>,
     dir: &Path,
-    paths: &[&str],
+    paths: &[&Path],
 ) -> Result<()> {
     // An empty list would mean "all" to libgit2.
     if paths.is_empty() {
@@ -116,7 +116,7 @@ pub(super) fn reset(view: &Repository, base: &Tree<'_>, target: &Tree<'_>) -> Re
         let found = loop {
             match write_tree(view, base) {
                 Err(GitError::NestedRepository { path }) => {
-                    files::remove_dir_all(&root.join(path))?;
+                    files::remove_dir_all_forced(&root.join(path))?;
                 }
                 found => break found?,
             }
@@ -125,24 +125,20 @@ pub(super) fn reset(view: &Repository, base: &Tree<'_>, target: &Tree<'_>) -> Re
             return Ok(());
         }
         let found = view.find_tree(found)?;
-        let changes = changes(view, &found, target)?;
-        for change in &changes {
-            if change.kind == ChangeKind::Deleted {
-                remove(&root, &change.path)?;
-            }
+        let (gone, write): (Vec<_>, Vec<_>) = raw_changes(view, &found, target)?
+            .into_iter()
+            .partition(|(_, kind)| *kind == ChangeKind::Deleted);
+        for (path, _) in &gone {
+            remove(&root, path)?;
         }
-        let write: Vec<&str> = changes
-            .iter()
-            .filter(|change| change.kind != ChangeKind::Deleted)
-            .map(|change| change.path.as_str())
-            .collect();
+        let write: Vec<&Path> = write.iter().map(|(path, _)| path.as_path()).collect();
         write_some(view, target, &root, &write)?;
     }
     Err(GitError::Unsteady { path: root })
 }
 
 /// Removes a file and the folders that become empty by it, up to `root`.
-pub(super) fn remove(root: &Path, path: &str) -> Result<()> {
+pub(super) fn remove(root: &Path, path: &Path) -> Result<()> {
     let full = root.join(path);
     files::remove_file(&full)?;
     let mut folder = full.parent();
@@ -157,14 +153,37 @@ pub(super) fn remove(root: &Path, path: &str) -> Result<()> {
 
 /// What differs between two trees, in path order. A rename is one path gone and one path new, so that
 /// both names are known.
+///
+/// # Errors
+/// [`GitError::ForbiddenPath`] for a name that is not UTF-8: it cannot stand in a record or a message.
 pub(super) fn changes(
     repository: &Repository,
     old: &Tree<'_>,
     new: &Tree<'_>,
 ) -> Result<Vec<ChangedPath>> {
-    let diff = diff(repository, old, new)?;
     let mut changes = Vec::new();
-    for delta in diff.deltas() {
+    for (path, kind) in raw_changes(repository, old, new)? {
+        match path.into_os_string().into_string() {
+            Ok(path) => changes.push(ChangedPath { path, kind }),
+            Err(path) => {
+                return Err(GitError::ForbiddenPath {
+                    path: path.to_string_lossy().into_owned(),
+                    reason: "its name is not UTF-8",
+                });
+            }
+        }
+    }
+    changes.sort();
+    Ok(changes)
+}
+
+fn raw_changes(
+    repository: &Repository,
+    old: &Tree<'_>,
+    new: &Tree<'_>,
+) -> Result<Vec<(PathBuf, ChangeKind)>> {
+    let diff = diff(repository, old, new)?;
+    let changed = diff.deltas().filter_map(|delta| {
         let kind = match delta.status() {
             Delta::Added => ChangeKind::Added,
             Delta::Deleted => ChangeKind::Deleted,
@@ -182,13 +201,9 @@ pub(super) fn changes(
             ChangeKind::Deleted => delta.old_file(),
             ChangeKind::Added | ChangeKind::Modified => delta.new_file(),
         };
-        changes.push(ChangedPath {
-            path: utf8(file.path_bytes().unwrap_or_default())?,
-            kind,
-        });
-    }
-    changes.sort();
-    Ok(changes)
+        Some((file.path()?.to_owned(), kind))
+    });
+    Ok(changed.collect())
 }
 
 /// The difference of two trees, typechanges as one entry.
@@ -200,12 +215,4 @@ pub(super) fn diff<'r>(
     let mut options = DiffOptions::new();
     options.include_typechange(true);
     Ok(repository.diff_tree_to_tree(Some(old), Some(new), Some(&mut options))?)
-}
-
-/// A path as text; other bytes than UTF-8 cannot stand in a record or a message.
-pub(super) fn utf8(bytes: &[u8]) -> Result<String> {
-    String::from_utf8(bytes.to_vec()).map_err(|_| GitError::ForbiddenPath {
-        path: String::from_utf8_lossy(bytes).into_owned(),
-        reason: "its name is not UTF-8",
-    })
 }

@@ -73,6 +73,18 @@ pub enum GitError {
         /// The lock file.
         path: PathBuf,
     },
+    /// Another git process moves the same ref.
+    #[error("{} exists: another git command is running; try again when it has ended", path.display())]
+    RefLocked {
+        /// The lock file.
+        path: PathBuf,
+    },
+    /// A branch that only points to another name.
+    #[error("{name} is a symbolic ref; name the branch that it points to")]
+    SymbolicRef {
+        /// The full name.
+        name: String,
+    },
     /// A person is in the middle of a merge, rebase or the like on the branch.
     #[error("a merge or rebase is in progress in {}; finish it or abort it", path.display())]
     OperationInProgress {

@@ -1,10 +1,11 @@
 //! Bringing a candidate to the project's branch.
 
-use git2::{ErrorCode, Repository, RepositoryState};
+use git2::{Repository, RepositoryState};
 use serde::{Deserialize, Serialize};
 
 use super::lock::IndexLock;
 use super::project::checked_out_branch;
+use super::refs::{self, Update};
 use super::replace::Move;
 use super::{CommitId, GitError, Project, Result};
 use crate::domain::evidence::Candidate;
@@ -42,6 +43,9 @@ pub enum MergeOutcome {
     },
 }
 
+/// What reflogs say about it.
+const REASON: &str = "teams: fast-forward";
+
 /// A checkout of the branch.
 struct Checkout {
     git_dir: std::path::PathBuf,
@@ -75,7 +79,7 @@ pub fn plan_merge(project: &Project, candidate: &Candidate) -> Result<PlannedMer
 pub fn apply_merge(project: &Project, plan: &PlannedMerge) -> Result<MergeOutcome> {
     let repository = project.repository()?;
     let Some(checkout) = find_checkout(project, &repository, &plan.branch)? else {
-        return Ok(match move_ref(&repository, plan)? {
+        return Ok(match move_ref(project, &repository, plan)? {
             None => MergeOutcome::Merged { kept: Vec::new() },
             Some(head) => MergeOutcome::BranchMoved { head },
         });
@@ -97,6 +101,7 @@ pub fn apply_merge(project: &Project, plan: &PlannedMerge) -> Result<MergeOutcom
     }
     let old = repository.find_commit(plan.old.0)?.tree()?;
     let new = repository.find_commit(plan.new.0)?.tree()?;
+    let head_log = checkout.git_dir.join("logs/HEAD");
     let change = Move::new(project, checkout.git_dir, checkout.root, &old, &new)?;
     change.stage()?;
     let survey = change.survey()?;
@@ -107,10 +112,11 @@ pub fn apply_merge(project: &Project, plan: &PlannedMerge) -> Result<MergeOutcom
                 paths: survey.edited.into_iter().collect(),
             });
         }
-        if let Some(head) = move_ref(&repository, plan)? {
+        if let Some(head) = move_ref(project, &repository, plan)? {
             change.unstage()?;
             return Ok(MergeOutcome::BranchMoved { head });
         }
+        refs::append_log(&head_log, Some(plan.old.0), plan.new.0, REASON)?;
     }
     change.finish(&survey)?;
     Ok(MergeOutcome::Merged {
@@ -119,17 +125,21 @@ pub fn apply_merge(project: &Project, plan: &PlannedMerge) -> Result<MergeOutcom
 }
 
 /// Moves the ref from old to new; says where it is where it is at neither and does not contain new.
-fn move_ref(repository: &Repository, plan: &PlannedMerge) -> Result<Option<CommitId>> {
-    let log = format!("teams: fast-forward to {}", plan.new);
-    match repository.reference_matching(&plan.branch, plan.new.0, true, plan.old.0, &log) {
-        Ok(_) => Ok(None),
-        Err(error) if matches!(error.code(), ErrorCode::Modified | ErrorCode::NotFound) => {
-            let head = current(repository, plan)?;
-            let contained =
-                head == plan.new || repository.graph_descendant_of(head.0, plan.new.0)?;
-            Ok((!contained).then_some(head))
+fn move_ref(
+    project: &Project,
+    repository: &Repository,
+    plan: &PlannedMerge,
+) -> Result<Option<CommitId>> {
+    let (old, new) = (plan.old.0, plan.new.0);
+    match refs::set(project, repository, &plan.branch, Some(old), new, REASON)? {
+        Update::Done => Ok(None),
+        Update::Elsewhere(Some(head)) => {
+            let contained = repository.graph_descendant_of(head, new)?;
+            Ok((!contained).then_some(CommitId(head)))
         }
-        Err(error) => Err(error.into()),
+        Update::Elsewhere(None) => Err(GitError::MissingBranch {
+            branch: plan.branch.clone(),
+        }),
     }
 }
 

@@ -18,11 +18,18 @@ pub mod merge;
 pub mod message;
 mod project;
 pub mod rebase;
+mod refs;
 mod replace;
 mod worktree;
 
+pub use checks::CheckSpec;
+pub use commit::{CommitRules, PlannedCommit, apply_commit, plan_commit};
+pub use diff::diff_excerpt;
 pub use error::GitError;
+pub use merge::{MergeOutcome, PlannedMerge, apply_merge, plan_merge};
+pub use message::MessageParts;
 pub use project::{CommitId, Project, TreeId};
+pub use rebase::Rebased;
 pub use worktree::Worktree;
 
 /// The result of a git operation.

@@ -74,11 +74,14 @@ impl Project {
     /// [`GitError::NotARepository`], [`GitError::Bare`], [`GitError::MissingBranch`],
     /// [`GitError::UnbornBranch`], [`GitError::Detached`], [`GitError::Submodules`].
     pub fn open(path: &Path, branch: &str) -> Result<Self> {
-        let repository = Repository::open(path).map_err(|error| match error.code() {
-            ErrorCode::NotFound => GitError::NotARepository {
-                path: path.to_owned(),
-            },
-            _ => GitError::Git(error),
+        let repository = Repository::open(path).map_err(|error| {
+            if error.code() == ErrorCode::NotFound {
+                GitError::NotARepository {
+                    path: path.to_owned(),
+                }
+            } else {
+                GitError::Git(error)
+            }
         })?;
         if repository.is_bare() {
             return Err(GitError::Bare {
@@ -145,7 +148,7 @@ impl Project {
     /// Writes the files of an exact commit into `dir`, which is made anew: plain files without any link
     /// to the repository, for reviewers and checks.
     pub fn checkout(&self, commit: CommitId, dir: &Path) -> Result<()> {
-        files::remove_dir_all(dir)?;
+        files::remove_dir_all_forced(dir)?;
         files::create_dir_all(dir)?;
         let view = content::view(self, dir)?;
         let tree = view.find_commit(commit.0)?.tree()?;

@@ -58,7 +58,7 @@ pub fn rebase(
             &[&onto],
         )?
     };
-    move_team_branch(&repository, &worktree.branch_ref()?, moved, Some(old))?;
+    move_team_branch(worktree, &repository, moved, Some(old))?;
     let at = Timestamp::from_millis(commit.time().seconds().saturating_mul(1000));
     bring_files(worktree, &repository, commit.tree_id(), tree.id(), at)?;
     worktree.rebase_onto(new_base)?;

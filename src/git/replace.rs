@@ -5,7 +5,7 @@
 //! somebody's. Files are staged and synced beside the objects and then renamed into place, so a crash leaves
 //! whole files only.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use git2::{Delta, DiffOptions, Index, IndexEntry, IndexTime, Repository, Tree};
@@ -66,23 +66,24 @@ impl<'p> Move<'p> {
         let from_new = self.differing(self.new)?;
         for changed in &self.changes {
             let path = changed.path.as_str();
-            if from_new.iter().all(|(found, _)| found != path) {
+            if !from_new.contains_key(path) {
                 continue;
             }
-            if from_old.iter().all(|(found, _)| found != path) {
+            if !from_old.contains_key(path) {
                 survey.old.insert(path.to_owned());
             } else {
                 survey.edited.insert(path.to_owned());
             }
         }
-        for changed in self.written() {
-            let below = format!("{}/", changed.path);
-            for (found, on_disk) in &from_new {
-                if *on_disk && found.starts_with(&below) && !self.is_changed(found) {
-                    survey.edited.insert(found.clone());
-                }
+        let written: BTreeSet<&str> = self.written().map(|changed| &*changed.path).collect();
+        for (found, on_disk) in &from_new {
+            if *on_disk && !self.is_changed(found) && folders(found).any(|at| written.contains(at))
+            {
+                survey.edited.insert(found.clone());
             }
-            self.look_at_folders(&changed.path, &mut survey);
+        }
+        for path in written {
+            self.look_at_folders(path, &mut survey);
         }
         self.look_at_index(&mut survey)?;
         Ok(survey)
@@ -93,9 +94,9 @@ impl<'p> Move<'p> {
         let stage = self.stage_dir()?;
         files::remove_dir_all(&stage)?;
         files::create_dir_all(&stage)?;
-        let write: Vec<&str> = self
+        let write: Vec<&Path> = self
             .written()
-            .map(|changed| changed.path.as_str())
+            .map(|changed| Path::new(&changed.path))
             .collect();
         content::write_some(&self.view, &self.view.find_tree(self.new)?, &stage, &write)?;
         Ok(files::sync_filesystem(&stage)?)
@@ -106,7 +107,7 @@ impl<'p> Move<'p> {
         let stage = self.stage_dir()?;
         for changed in &self.changes {
             if changed.kind == ChangeKind::Deleted && survey.old.contains(&changed.path) {
-                content::remove(&self.root, &changed.path)?;
+                content::remove(&self.root, Path::new(&changed.path))?;
             }
         }
         for changed in self.written() {
@@ -149,7 +150,7 @@ impl<'p> Move<'p> {
     }
 
     /// The paths at or below ours whose working content is not the tree's, and whether something is there.
-    fn differing(&self, tree: git2::Oid) -> Result<Vec<(String, bool)>> {
+    fn differing(&self, tree: git2::Oid) -> Result<BTreeMap<String, bool>> {
         let mut options = DiffOptions::new();
         options
             .disable_pathspec_match(true)
@@ -165,7 +166,7 @@ impl<'p> Move<'p> {
         let diff = self
             .view
             .diff_tree_to_workdir(Some(&tree), Some(&mut options))?;
-        let mut found = Vec::new();
+        let mut found = BTreeMap::new();
         for delta in diff.deltas() {
             let gone = delta.status() == Delta::Deleted;
             let file = if gone {
@@ -174,15 +175,14 @@ impl<'p> Move<'p> {
                 delta.new_file()
             };
             let path = String::from_utf8_lossy(file.path_bytes().unwrap_or_default());
-            found.push((path.trim_end_matches('/').to_owned(), !gone));
+            found.insert(path.trim_end_matches('/').to_owned(), !gone);
         }
         Ok(found)
     }
 
     /// A file or link where a folder is needed is somebody's, unless it is ours to delete.
     fn look_at_folders(&self, path: &str, survey: &mut Survey) {
-        for (at, _) in path.match_indices('/') {
-            let folder = &path[..at];
+        for folder in folders(path) {
             let Ok(found) = files::symlink_metadata(&self.root.join(folder)) else {
                 continue;
             };
@@ -213,15 +213,11 @@ impl<'p> Move<'p> {
                 survey.staged.insert(changed.path.clone());
             }
         }
-        for changed in self.written() {
-            let below = format!("{}/", changed.path);
-            for entry in index.iter() {
-                let Ok(path) = std::str::from_utf8(&entry.path) else {
-                    continue;
-                };
-                if path.starts_with(&below) && !self.is_changed(path) {
-                    survey.staged.insert(path.to_owned());
-                }
+        let written: BTreeSet<&str> = self.written().map(|changed| &*changed.path).collect();
+        for entry in index.iter() {
+            let path = String::from_utf8_lossy(&entry.path);
+            if !self.is_changed(&path) && folders(&path).any(|at| written.contains(at)) {
+                survey.staged.insert(path.into_owned());
             }
         }
         survey.edited.extend(survey.staged.iter().cloned());
@@ -231,6 +227,8 @@ impl<'p> Move<'p> {
     /// Replaces the index by a copy in which our paths are at the new content. The caller holds its lock.
     fn move_index(&self, survey: &Survey) -> Result<()> {
         let (current, next) = (self.git_dir.join("index"), self.git_dir.join("index.teams"));
+        // A crash while libgit2 wrote the copy leaves its lock; the real index's lock is ours by now.
+        files::remove_file(&self.git_dir.join("index.teams.lock"))?;
         files::copy(&current, &next)?;
         let mut index = Index::open(&next)?;
         let new = self.view.find_tree(self.new)?;
@@ -259,6 +257,11 @@ impl<'p> Move<'p> {
         files::rename(&next, &current)?;
         Ok(files::sync_dir(&self.git_dir)?)
     }
+}
+
+/// The folders that a path lies in.
+fn folders(path: &str) -> impl Iterator<Item = &str> {
+    path.match_indices('/').map(|(at, _)| &path[..at])
 }
 
 /// An index entry; with the file's times and sizes where it holds that content, so that git need not read it.

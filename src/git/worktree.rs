@@ -9,7 +9,7 @@ use git2::{Index, Oid, Repository, Signature};
 use serde::{Deserialize, Serialize};
 
 use super::project::tip;
-use super::{CommitId, GitError, Project, Result, TreeId, content};
+use super::{CommitId, GitError, Project, Result, TreeId, content, refs};
 use crate::domain::evidence::ChangedPath;
 use crate::domain::ids::{RequestId, RunId};
 use crate::domain::time::Timestamp;
@@ -41,7 +41,8 @@ impl Project {
         let branch = team_branch(request)?;
         let dir = root.join(request.as_str());
         let note = dir.join("worktree.json");
-        let base = match files::read_text_if_present(&note)? {
+        let noted = files::read_text_if_present(&note)?;
+        let base = match noted.filter(|_| files::exists(&dir.join("tree"))) {
             Some(text) => {
                 let note: Note =
                     serde_json::from_str(&text).map_err(|error| GitError::BadNote {
@@ -51,12 +52,15 @@ impl Project {
                 note.base
             }
             None => {
-                let base = self.head()?;
-                files::remove_dir_all(&dir)?;
+                let (base, start) = self.beginning(&repository, &branch)?;
+                files::remove_file(&note)?;
+                files::remove_dir_all_forced(&dir)?;
                 let tree = dir.join("tree");
                 files::create_dir_all(&tree)?;
                 let view = content::view(self, &tree)?;
-                content::write_all(&view, &view.find_commit(base.0)?.tree()?, &tree)?;
+                content::write_all(&view, &view.find_commit(start)?.tree()?, &tree)?;
+                let before = tip(&repository, &branch)?;
+                refs::set(self, &repository, &branch, before, start, "teams: begin")?;
                 base
             }
         };
@@ -67,16 +71,6 @@ impl Project {
             dir,
             base,
         };
-        if tip(&repository, &branch)?.is_none() {
-            repository
-                .reference(&branch, base.0, false, "teams: begin")
-                .map_err(
-                    |error| match repository.find_reference("refs/heads/teams") {
-                        Ok(_) => GitError::NameTaken,
-                        Err(_) => error.into(),
-                    },
-                )?;
-        }
         worktree.link()?;
         if !files::exists(&worktree.note()) {
             files::sync_filesystem(&worktree.dir)?;
@@ -85,18 +79,33 @@ impl Project {
         Ok(worktree)
     }
 
+    /// What a new worktree grows from, and the commit whose files it begins with: those of an earlier
+    /// worktree of the same request, where its branch was kept for its commits, else the project's head.
+    fn beginning(&self, repository: &Repository, branch: &str) -> Result<(CommitId, Oid)> {
+        let head = self.head()?;
+        match tip(repository, branch)? {
+            Some(own) if own != head.0 && !repository.graph_descendant_of(head.0, own)? => {
+                Ok((CommitId(repository.merge_base(own, head.0)?), own))
+            }
+            Some(_) | None => Ok((head, head.0)),
+        }
+    }
+
     /// Removes a request's worktree. Its branch is deleted where all its commits are on the project's
     /// branch, and stays where one is not. Repeating it is fine.
     pub fn release(&self, request: &RequestId, root: &Path) -> Result<()> {
         let repository = self.repository()?;
-        files::remove_dir_all(&root.join(request.as_str()))?;
-        files::remove_dir_all(&admin_dir(self, request))?;
+        let dir = root.join(request.as_str());
+        // First, so that a half-removed tree is never taken for an agent's deletions.
+        files::remove_file(&dir.join("worktree.json"))?;
+        files::remove_dir_all_forced(&dir)?;
+        files::remove_dir_all_forced(&admin_dir(self, request))?;
         let branch = team_branch(request)?;
-        if let (Some(own), Some(main)) = (tip(&repository, &branch)?, self.branch_tip(&repository)?)
+        let tips = (tip(&repository, &branch)?, self.branch_tip(&repository)?);
+        if let (Some(own), Some(main)) = tips
+            && (own == main || repository.graph_descendant_of(main, own)?)
         {
-            if own == main || repository.graph_descendant_of(main, own)? {
-                repository.find_reference(&branch)?.delete()?;
-            }
+            refs::delete(self, &repository, &branch)?;
         }
         Ok(())
     }
@@ -174,7 +183,7 @@ impl Worktree {
         let message = format!("kept of {}: {what}\n", self.request);
         let tree = view.find_tree(tree.0)?;
         let commit = view.commit(None, &who, &who, &message, &tree, &[&parent])?;
-        view.reference(&name, commit, true, "teams: kept")?;
+        refs::set(&self.project, &view, &name, before, commit, "teams: kept")?;
         Ok(CommitId(commit))
     }
 
@@ -196,10 +205,12 @@ impl Worktree {
 
     /// Brings the agents' own index to `tree`, so that `git status` in the worktree tells what they expect.
     pub(super) fn refresh_index(&self, repository: &Repository, tree: Oid) -> Result<()> {
-        let lock = admin_dir(&self.project, &self.request).join("index.lock");
-        // Nobody works here now: a lock is the rest of an agent's git command that was killed.
-        files::remove_file(&lock)?;
-        let mut index = Index::open(&admin_dir(&self.project, &self.request).join("index"))?;
+        let admin = admin_dir(&self.project, &self.request);
+        // Nobody works here now: a lock is the rest of an agent's git command that was killed. The index
+        // itself is not worth reading, and after a power failure it may not be readable.
+        files::remove_file(&admin.join("index.lock"))?;
+        files::remove_file(&admin.join("index"))?;
+        let mut index = Index::open(&admin.join("index"))?;
         index.read_tree(&repository.find_tree(tree)?)?;
         Ok(index.write()?)
     }
@@ -226,7 +237,7 @@ impl Worktree {
         if complete && is_link && files::read_text(&link)? == gitdir {
             return Ok(());
         }
-        files::remove_dir_all(&admin)?;
+        files::remove_dir_all_forced(&admin)?;
         files::create_dir_all(&admin)?;
         files::write(&admin.join("commondir"), "../..\n")?;
         files::write(

@@ -145,8 +145,13 @@ impl Event {
                 } else {
                     "CHANNEL_UPDATE"
                 };
-                let (audience, intents) = scope(*id, intent::GUILDS, intent::DIRECT_MESSAGES);
-                let data = render.channel(state.channels.get(id)?);
+                let channel = state.channels.get(id)?;
+                // Bots hear of a direct conversation by its first message only.
+                let audience = match channel.recipients() {
+                    Some(_) => Audience::Page(None),
+                    None => Audience::All,
+                };
+                let (data, intents) = (render.channel(channel), intent::GUILDS);
                 Frame {
                     name,
                     data,

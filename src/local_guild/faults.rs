@@ -14,6 +14,7 @@ use tokio::sync::broadcast;
 
 use super::event::Frame;
 use super::guild::Guild;
+use super::ids::Id;
 use super::session::Sessions;
 
 /// What happens to a REST request instead of, or after, its work.
@@ -83,7 +84,10 @@ pub(crate) enum GatewayTrouble {
     InvalidSession { resumable: bool },
 }
 
-/// A request to change the faults. Every field is optional; what is absent stays.
+/// A request to change the faults. Every field is optional; what is absent stays. For example
+/// `{"rest": [{"path_contains": "/messages", "status": 429, "times": 2}], "gateway": "reconnect"}`;
+/// the other forms of `gateway` are `"drop"`, `{"close": {"code": 4000}}` and
+/// `{"invalid_session": {"resumable": false}}`.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Order {
@@ -93,8 +97,10 @@ pub(crate) struct Order {
     /// One fault, or a list.
     #[serde(default)]
     pub(crate) rest: Vec<RestFault>,
-    /// Done at once to every open connection.
+    /// Done at once to every open connection, or to those of `bot`.
     pub(crate) gateway: Option<GatewayTrouble>,
+    /// The name of the bot that `gateway` is for.
+    pub(crate) bot: Option<String>,
     /// Heartbeats are not acknowledged.
     pub(crate) mute_acks: Option<bool>,
     /// Everything but the local side is cut off.
@@ -121,7 +127,8 @@ struct Settings {
 #[derive(Debug)]
 pub(crate) struct Faults {
     settings: Mutex<Settings>,
-    gateway: broadcast::Sender<GatewayTrouble>,
+    /// With the bot that is meant, if not all are.
+    gateway: broadcast::Sender<(Option<Id>, GatewayTrouble)>,
     /// Counts orders, to free requests that hang.
     orders: tokio::sync::watch::Sender<u64>,
 }
@@ -141,8 +148,8 @@ impl Faults {
         self.settings.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Carries out an order; returns what is in force afterwards.
-    pub(crate) fn order(&self, order: Order) -> serde_json::Value {
+    /// Carries out an order, its gateway part for one bot or all; returns what is in force afterwards.
+    pub(crate) fn order(&self, order: Order, bot: Option<Id>) -> serde_json::Value {
         let mut settings = self.lock();
         if order.clear {
             *settings = Settings::default();
@@ -163,16 +170,16 @@ impl Faults {
         self.orders.send_modify(|count| *count += 1);
         // Nobody listening is fine: then there is no connection to trouble.
         if let Some(trouble) = order.gateway {
-            let _ = self.gateway.send(trouble);
+            let _ = self.gateway.send((bot, trouble));
         }
         if down {
-            let _ = self.gateway.send(GatewayTrouble::Drop);
+            let _ = self.gateway.send((None, GatewayTrouble::Drop));
         }
         now
     }
 
     /// Follows trouble for open connections.
-    pub(crate) fn gateway(&self) -> broadcast::Receiver<GatewayTrouble> {
+    pub(crate) fn gateway(&self) -> broadcast::Receiver<(Option<Id>, GatewayTrouble)> {
         self.gateway.subscribe()
     }
 

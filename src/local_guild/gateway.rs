@@ -196,25 +196,35 @@ async fn run(
                     return Err(End::Close(4000, "Session resumed elsewhere."));
                 }
             }
-            ordered = trouble.recv() => match ordered {
-                Ok(GatewayTrouble::Close { code }) => {
+            ordered = trouble.recv() => match meant(ordered, held.as_deref()) {
+                Some(GatewayTrouble::Close { code }) => {
                     return Err(End::Close(code, "Ordered by a fault."));
                 }
-                Ok(GatewayTrouble::Drop) => return Err(End::Gone),
-                Ok(GatewayTrouble::Reconnect) => out.send_op(7, Value::Null).await?,
-                Ok(GatewayTrouble::InvalidSession { resumable }) => {
+                Some(GatewayTrouble::Drop) => return Err(End::Gone),
+                Some(GatewayTrouble::Reconnect) => out.send_op(7, Value::Null).await?,
+                Some(GatewayTrouble::InvalidSession { resumable }) => {
                     if !resumable && let Some(session) = held.take() {
                         guild.sessions.close(&session.id);
                         (news, taken_over) = (idle.subscribe(), idle.subscribe());
                     }
                     out.send_op(9, json!(resumable)).await?;
                 }
-                Err(_) => {}
+                None => {}
             },
             () = sleep_until(deadline) => return Err(End::Close(4009, "Session timed out.")),
             () = guild.closing.cancelled() => return Err(End::Close(1001, "Shutting down.")),
         }
     }
+}
+
+/// The trouble, if it is for this connection.
+fn meant<E>(
+    ordered: Result<(Option<Id>, GatewayTrouble), E>,
+    session: Option<&Session>,
+) -> Option<GatewayTrouble> {
+    let (bot, trouble) = ordered.ok()?;
+    let here = session.map(|session| session.user);
+    (bot.is_none() || bot == here).then_some(trouble)
 }
 
 type Followed = (
@@ -330,7 +340,9 @@ fn members(guild: &Guild, session: &Session, data: &Value) {
             one @ (Value::String(_) | Value::Number(_)) => {
                 serde_json::from_value(one.clone()).ok().map(|id| vec![id])
             }
-            list => serde_json::from_value(list.clone()).ok(),
+            list @ (Value::Array(_) | Value::Bool(_) | Value::Object(_)) => {
+                serde_json::from_value(list.clone()).ok()
+            }
         };
         let prefix = data["query"].as_str().unwrap_or_default();
         let limit = match data["limit"].as_u64() {
@@ -374,7 +386,9 @@ mod tests {
         let mut zlib = Compress::new(Compression::fast(), true);
         let mut reader = Decompress::new(true);
         for length in [0, 1, 100, 5_000, 100_000] {
-            let text: Vec<u8> = (0..length).map(|i: u32| (i * i % 251) as u8).collect();
+            let text: Vec<u8> = (0..length)
+                .map(|i: u32| (i % 997 * 31 % 251) as u8)
+                .collect();
             let packed = deflate(&mut zlib, &text);
             assert!(packed.ends_with(&[0, 0, 0xff, 0xff]));
             let mut back = Vec::with_capacity(200_000);

@@ -146,6 +146,11 @@ impl Guild {
         Ok(made)
     }
 
+    /// Gives the folder free. A connection that still lingers can change nothing any more.
+    pub(crate) fn close(&self) {
+        self.lock().log.close();
+    }
+
     /// The state and the feed's newest number, taken at one instant.
     pub(crate) fn with_feed<T>(&self, make: impl FnOnce(Render<'_>, u64) -> T) -> T {
         let inner = self.lock();

@@ -1,5 +1,23 @@
 //! The people's side: what Discord's own apps do over private interfaces, here under `/_local`.
 //!
+//! | path | JSON sent | answer |
+//! |---|---|---|
+//! | `POST say` | `channel, content, [reply_to, attachments: [upload id], nonce]`, or a form with files | message |
+//! | `POST edit`, `delete`, `react` | `channel, message` and `content`, nothing, or `emoji, [on]` | message or 204 |
+//! | `POST typing` | `channel` | 204 |
+//! | `POST click` | `channel, message, custom_id, [values]` | `interaction` |
+//! | `POST slash` | `channel, command, [options, bot]` | `interaction` |
+//! | `POST modal` | `interaction, custom_id, values` | `interaction` |
+//! | `POST thread` | `channel, name, [message]` | thread |
+//! | `POST dm` | `bot` | channel |
+//! | `POST upload?filename=` | the bytes | `id, filename, size` |
+//! | `GET messages?channel=` | also `limit, before, after, around` | messages, newest first |
+//! | `GET state`, `GET events?after=` | | the whole picture; server-sent events |
+//! | `POST faults` | see `faults::Order` | the faults in force |
+//!
+//! `channel` is an id or the name of a text channel. `user` (name or id) says in whose name; with a
+//! person's token it may be left out. Queries take it as well.
+//!
 //! A request is let in with a person's token, or from the page itself: browsers say with `Origin` or
 //! `Sec-Fetch-Site` where a request comes from, and no other page can forge that.
 
@@ -13,7 +31,7 @@ use axum::{Json, Router};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::compose::{Composed, store};
+use super::compose::Composed;
 use super::error::Refusal;
 use super::event::Event;
 use super::faults::Order;
@@ -24,6 +42,7 @@ use super::model::InteractionKind;
 use super::rest::body::{Asked, Payload, Upload};
 use super::rest::{channels, interactions, messages, reactions, threads};
 use super::state::State as World;
+use super::upload::store;
 
 /// The routes of the local side, below `/_local`.
 pub(crate) fn routes() -> Router<Arc<Guild>> {
@@ -272,7 +291,7 @@ async fn click(
             .ok_or_else(|| Refusal::invalid("custom_id", "UNKNOWN", "No such button."))?;
         let application = found.author.application().ok_or(Refusal::UnknownUser)?;
         let mut data =
-            json!({"component_type": component["type"], "custom_id": custom_id, "id": 1});
+            json!({"component_type": component["type"], "custom_id": custom_id, "id": component["id"]});
         if let Some(values) = payload.get("values").filter(|it| it.is_array()) {
             data["values"] = values.clone();
         }
@@ -441,5 +460,15 @@ async fn faults(
     payload: Payload,
 ) -> Result<Json<Value>, Refusal> {
     let order: Order = payload.read()?;
-    Ok(Json(guild.faults.order(order)))
+    let bot = order.bot.as_deref().map(|name| {
+        guild.read(|state| {
+            let found = state
+                .users
+                .values()
+                .find(|user| user.bot && user.name == name);
+            found.map(|user| user.id).ok_or(Refusal::UnknownUser)
+        })
+    });
+    let bot = bot.transpose()?;
+    Ok(Json(guild.faults.order(order, bot)))
 }

@@ -24,8 +24,8 @@ const SLACK_LINES: usize = 2_000;
 #[derive(Debug)]
 pub(crate) struct Log {
     file: Option<File>,
-    /// Held for life, so that two servers never share a folder.
-    _lock: Option<File>,
+    /// Held while the log is open, so that two servers never share a folder.
+    lock: Option<File>,
     broken: bool,
 }
 
@@ -40,7 +40,7 @@ impl Log {
             return Ok((
                 Log {
                     file: None,
-                    _lock: None,
+                    lock: None,
                     broken: false,
                 },
                 state,
@@ -82,23 +82,30 @@ impl Log {
         Ok((
             Log {
                 file: Some(file),
-                _lock: Some(lock),
+                lock: Some(lock),
                 broken: false,
             },
             state,
         ))
     }
 
+    /// Ends the log: nothing is accepted any more, and another server may open the folder.
+    pub(crate) fn close(&mut self) {
+        self.broken = true;
+        self.file = None;
+        self.lock = None;
+    }
+
     /// Makes changes durable. After a failure the log accepts nothing more: what the disk holds is
     /// then unknown, and a sync is not to be tried twice.
     pub(crate) fn append(&mut self, changes: &[Change]) -> Result<(), GuildError> {
+        if self.broken {
+            let error = std::io::Error::other("closed, or an earlier write failed");
+            return Err(GuildError::Log(error));
+        }
         let Some(file) = &mut self.file else {
             return Ok(());
         };
-        if self.broken {
-            let error = std::io::Error::other("an earlier write failed; restart the guild");
-            return Err(GuildError::Log(error));
-        }
         let mut line = Vec::new();
         encode(changes, &mut line)?;
         let written = file.write_all(&line).and_then(|()| file.sync_data());

@@ -13,6 +13,7 @@ mod feed;
 mod gateway;
 mod guild;
 mod ids;
+mod limits;
 mod local;
 mod log;
 mod model;
@@ -22,10 +23,12 @@ mod rest;
 mod seed;
 mod session;
 mod state;
+mod upload;
 
 use std::net::Ipv4Addr;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::Router;
 use axum::extract::DefaultBodyLimit;
@@ -41,6 +44,9 @@ use guild::Guild;
 
 /// Bytes of the largest request.
 const LARGEST_REQUEST: usize = 26 * 1024 * 1024;
+
+/// How long requests may take to finish once the end has come.
+const PATIENCE: Duration = Duration::from_secs(3);
 
 /// How a guild is to be served.
 #[derive(Debug, Clone, Default)]
@@ -67,6 +73,7 @@ impl Running {
         if let Err(error) = self.server.await {
             tracing::warn!(%error, "the local guild's server did not end well");
         }
+        self.guild.close();
     }
 }
 
@@ -91,15 +98,21 @@ pub async fn serve(config: Config) -> Result<Running, GuildError> {
     let router = router(&guild);
     let closing = guild.closing.clone();
     let server = tasks::spawn("local-guild", async move {
-        let serving = axum::serve(listener, router);
-        // Clients keep connections open for their next request; waiting for those would never end.
+        let ended = closing.clone().cancelled_owned();
+        let serving = axum::serve(listener, router).with_graceful_shutdown(ended);
+        let serving = async { serving.await };
+        // Requests under way are finished, but a client that stalls cannot hold the end up.
+        let patience = async {
+            closing.cancelled().await;
+            tokio::time::sleep(PATIENCE).await;
+        };
         tokio::select! {
             result = serving => {
                 if let Err(error) = result {
                     tracing::error!(%error, "the local guild's server ended");
                 }
             }
-            () = closing.cancelled() => {}
+            () = patience => tracing::warn!("a client kept its request open at the end"),
         }
     });
     Ok(Running {

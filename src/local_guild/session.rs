@@ -50,7 +50,7 @@ impl Ring {
         if kept.events.len() > RING {
             kept.events.pop_front();
         }
-        drop(kept);
+        // Still under the lock, so that the number shown never goes back.
         self.head.send_replace(number);
     }
 

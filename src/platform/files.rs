@@ -33,7 +33,7 @@ impl FileError {
 /// The result of a file operation.
 pub type Result<T> = std::result::Result<T, FileError>;
 
-fn at<T>(action: &'static str, path: &Path, result: io::Result<T>) -> Result<T> {
+pub(crate) fn at<T>(action: &'static str, path: &Path, result: io::Result<T>) -> Result<T> {
     result.map_err(|source| FileError {
         action,
         path: path.to_owned(),
@@ -240,10 +240,32 @@ pub fn remove_dir_if_empty(path: &Path) -> Result<bool> {
     }
 }
 
+/// Removes a folder and what is in it, also where a program took its own write permission away (package
+/// caches do). An absent one is fine.
+pub fn remove_dir_all_forced(path: &Path) -> Result<()> {
+    match remove_dir_all(path) {
+        Err(error) if error.source.kind() == io::ErrorKind::PermissionDenied => {
+            open_up(path)?;
+            remove_dir_all(path)
+        }
+        result => result,
+    }
+}
+
+fn open_up(folder: &Path) -> Result<()> {
+    set_mode(folder, 0o700)?;
+    for path in list(folder)? {
+        if symlink_metadata(&path)?.is_dir() {
+            open_up(&path)?;
+        }
+    }
+    Ok(())
+}
+
 /// Removes whatever stands at the path, links not followed; an absent one is fine.
 pub fn remove_any(path: &Path) -> Result<()> {
     match fs::symlink_metadata(path) {
-        Ok(found) if found.is_dir() => remove_dir_all(path),
+        Ok(found) if found.is_dir() => remove_dir_all_forced(path),
         Ok(_) => remove_file(path),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
         Err(source) => at("look at", path, Err(source)),
@@ -294,4 +316,11 @@ fn parent(path: &Path) -> &Path {
         Some(folder) if !folder.as_os_str().is_empty() => folder,
         _ => Path::new("."),
     }
+}
+
+/// Whether another process holds the lock of a file; an absent file is not locked.
+#[must_use]
+pub fn is_locked(path: &Path) -> bool {
+    File::open(path)
+        .is_ok_and(|file| matches!(file.try_lock_shared(), Err(fs::TryLockError::WouldBlock)))
 }

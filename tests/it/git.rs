@@ -1,112 +1,13 @@
 //! Real repositories: opening, worktrees, content as trees, commits.
 
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
-use teams::domain::evidence::{Candidate, ChangeKind};
-use teams::domain::ids::{RequestId, RunId};
-use teams::domain::time::Timestamp;
+use teams::domain::evidence::ChangeKind;
+use teams::domain::ids::RunId;
 use teams::git::commit::{CommitRules, Reconciled, apply_commit, plan_commit, reconcile_commit};
-use teams::git::message::MessageParts;
 use teams::git::{GitError, Project, Worktree};
 
-/// A project with a first commit, and a folder for worktrees beside it.
-pub(crate) struct Repo {
-    _temp: tempfile::TempDir,
-    pub(crate) path: PathBuf,
-    pub(crate) root: PathBuf,
-}
-
-impl Repo {
-    pub(crate) fn new() -> Self {
-        let temp = tempfile::tempdir().unwrap();
-        let path = temp.path().join("project");
-        std::fs::create_dir_all(&path).unwrap();
-        let repo = Self {
-            root: temp.path().join("work"),
-            path,
-            _temp: temp,
-        };
-        repo.git(&["init", "-q", "-b", "main"]);
-        repo.write("README.md", "hello\n");
-        repo.write("src/app.py", "print(1)\n");
-        repo.write("src/old.py", "one\ntwo\nthree\nfour\n");
-        repo.write(".gitignore", "*.log\n/build/\n");
-        repo.git(&["add", "-A"]);
-        repo.git(&["commit", "-qm", "first"]);
-        repo
-    }
-
-    pub(crate) fn git(&self, args: &[&str]) -> String {
-        git_in(&self.path, args)
-    }
-
-    pub(crate) fn write(&self, path: &str, text: &str) {
-        put(&self.path.join(path), text);
-    }
-
-    pub(crate) fn read(&self, path: &str) -> String {
-        std::fs::read_to_string(self.path.join(path)).unwrap()
-    }
-
-    pub(crate) fn project(&self) -> Project {
-        Project::open(&self.path, "main").unwrap()
-    }
-
-    pub(crate) fn worktree(&self) -> Worktree {
-        self.project().worktree(&request(), &self.root).unwrap()
-    }
-
-    /// Commits whatever the worktree holds.
-    pub(crate) fn commit(&self, worktree: &Worktree) -> Candidate {
-        let plan = plan_commit(worktree, &parts(), &CommitRules::default(), at(1)).unwrap();
-        apply_commit(worktree, &plan.unwrap()).unwrap()
-    }
-}
-
-pub(crate) fn git_in(dir: &Path, args: &[&str]) -> String {
-    let output = Command::new("git")
-        .args(["-c", "user.name=P", "-c", "user.email=p@example.com"])
-        .args(args)
-        .current_dir(dir)
-        .output()
-        .unwrap();
-    assert!(
-        output.status.success(),
-        "git {args:?}: {}",
-        String::from_utf8_lossy(&output.stderr)
-    );
-    String::from_utf8(output.stdout)
-        .unwrap()
-        .trim_end()
-        .to_owned()
-}
-
-pub(crate) fn put(path: &Path, text: &str) {
-    std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-    std::fs::write(path, text).unwrap();
-}
-
-pub(crate) fn request() -> RequestId {
-    RequestId::parse("20260324-0a1b2c3d").unwrap()
-}
-
-pub(crate) fn at(second: i64) -> Timestamp {
-    Timestamp::from_millis(1_774_300_000_000 + second * 1000)
-}
-
-pub(crate) fn parts() -> MessageParts {
-    MessageParts {
-        request: Some(request()),
-        title: "say hello".into(),
-        ..MessageParts::default()
-    }
-}
-
-pub(crate) fn set_mode(path: &Path, mode: u32) {
-    use std::os::unix::fs::PermissionsExt as _;
-    std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap();
-}
+use crate::git_repo::{Repo, at, git_in, parts, put, request, set_mode};
 
 fn names(worktree: &Worktree) -> Vec<(String, ChangeKind)> {
     let plan = plan_commit(worktree, &parts(), &CommitRules::default(), at(1)).unwrap();
@@ -198,6 +99,16 @@ fn a_worktree_is_made_once_and_repaired_after_a_crash() {
         [("src/app.py".to_owned(), ChangeKind::Modified)]
     );
     assert_eq!(git_in(&tree, &["status", "--porcelain"]), " M src/app.py");
+    // Torn by a power failure: the next commit writes it anew.
+    std::fs::write(admin.join("index"), "torn").unwrap();
+    std::fs::write(admin.join("index.lock"), "").unwrap();
+    repo.commit(&worktree);
+    assert_eq!(git_in(&tree, &["status", "--porcelain"]), "");
+    repo.git(&[
+        "update-ref",
+        &format!("refs/heads/teams/{}", request()),
+        "main",
+    ]);
     // Cut off before the note: made anew, at the branch's present head.
     std::fs::remove_file(repo.root.join(request().as_str()).join("worktree.json")).unwrap();
     let again = repo.worktree();
@@ -223,6 +134,13 @@ fn release_keeps_a_branch_only_for_its_commits() {
         repo.git(&["rev-parse", &format!("teams/{}", request())]),
         candidate.commit
     );
+    // Taken up again, the work is still there, on what it grew from.
+    repo.write("README.md", "moved on\n");
+    repo.git(&["commit", "-qam", "second"]);
+    let again = repo.worktree();
+    assert_eq!(again.base().to_string(), candidate.base);
+    assert_eq!(names(&again), [("new.txt".to_owned(), ChangeKind::Added)]);
+    assert_eq!(repo.commit(&again), candidate);
 }
 
 #[test]
@@ -443,6 +361,29 @@ fn reset_is_exact_and_lost_work_is_kept() {
         repo.git(&["show", "refs/teams/lost/run-1:deep/er/new.txt"]),
         "x"
     );
+}
+
+#[test]
+fn odd_files_of_an_agent_neither_count_nor_block_the_reset() {
+    use std::os::unix::ffi::OsStrExt as _;
+    let repo = Repo::new();
+    let worktree = repo.worktree();
+    let start = worktree.tree_id().unwrap();
+    let fifo = worktree.path().join("fifo");
+    let made = std::process::Command::new("mkfifo").arg(&fifo).status();
+    assert!(made.unwrap().success());
+    assert_eq!(worktree.tree_id().unwrap(), start);
+    let odd = worktree
+        .path()
+        .join(std::ffi::OsStr::from_bytes(b"odd\xff"));
+    std::fs::write(&odd, "x").unwrap();
+    let error = plan_commit(&worktree, &parts(), &CommitRules::default(), at(1)).unwrap_err();
+    assert!(error.to_string().contains("not UTF-8"), "{error}");
+    worktree
+        .snapshot_lost(&RunId::parse("run-2").unwrap(), at(1))
+        .unwrap();
+    worktree.reset_to(start).unwrap();
+    assert!(!odd.exists());
 }
 
 #[test]

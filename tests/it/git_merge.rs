@@ -5,7 +5,7 @@ use teams::git::merge::{MergeOutcome, PlannedMerge, apply_merge, plan_merge};
 use teams::git::rebase::{Rebased, rebase};
 use teams::git::{GitError, Worktree, diff};
 
-use crate::git::{Repo, git_in, put, request, set_mode};
+use crate::git_repo::{Repo, git_in, put, request, set_mode};
 
 const CLEAN: MergeOutcome = MergeOutcome::Merged { kept: Vec::new() };
 
@@ -62,7 +62,7 @@ fn a_clean_checkout_moves_with_its_branch() {
         std::fs::read_dir(repo.path.join(".git/teams"))
             .unwrap()
             .count(),
-        1
+        2
     );
     // A branch that nobody has checked out moves alone.
     repo.git(&["checkout", "-q", "-b", "elsewhere"]);
@@ -143,16 +143,12 @@ fn whatever_a_person_has_in_the_way_stops_the_merge_untouched() {
     repo.write("run.sh", "my own\n");
     assert_eq!(edits(&repo, &plan), ["run.sh"]);
     restore();
+    repo.write(".git/info/exclude", "/run.sh\n");
+    repo.write("run.sh", "my own, ignored\n");
+    assert_eq!(edits(&repo, &plan), ["run.sh"]);
+    restore();
     repo.write("link/inside.txt", "my own\n");
     assert_eq!(edits(&repo, &plan), ["link/inside.txt"]);
-    restore();
-    std::fs::remove_file(project.join("src/old.py")).unwrap();
-    repo.write("src/old.py/x", "a folder where a file is to go\n");
-    // Our deletion has nothing left to delete, and the person's folder is in nobody's way.
-    assert_eq!(
-        repo.git(&["status", "--porcelain"]),
-        " D src/old.py\n?? src/old.py/"
-    );
     restore();
     std::fs::remove_dir_all(project.join("src")).unwrap();
     std::os::unix::fs::symlink(&repo.root, project.join("src")).unwrap();
@@ -172,6 +168,41 @@ fn whatever_a_person_has_in_the_way_stops_the_merge_untouched() {
 }
 
 #[test]
+fn a_folder_becomes_a_file_only_where_nothing_else_is_in_it() {
+    let repo = Repo::new();
+    let worktree = repo.worktree();
+    std::fs::remove_dir_all(worktree.path().join("src")).unwrap();
+    put(&worktree.path().join("src"), "a file now\n");
+    let plan = plan(&repo, &repo.commit(&worktree));
+    repo.write("src/mine.txt", "mine\n");
+    assert_eq!(edits(&repo, &plan), ["src/mine.txt"]);
+    repo.git(&["add", "src/mine.txt"]);
+    std::fs::remove_file(repo.path.join("src/mine.txt")).unwrap();
+    assert_eq!(edits(&repo, &plan), ["src/mine.txt"]);
+    repo.git(&["reset", "-q"]);
+    assert_eq!(apply_merge(&repo.project(), &plan).unwrap(), CLEAN);
+    assert_eq!(repo.read("src"), "a file now\n");
+    assert_eq!(repo.git(&["status", "--porcelain"]), "");
+}
+
+#[test]
+fn a_persons_folder_where_we_only_delete_is_in_nobodys_way() {
+    let repo = Repo::new();
+    let (_worktree, candidate) = candidate(&repo);
+    std::fs::remove_file(repo.path.join("src/old.py")).unwrap();
+    repo.write("src/old.py/x", "mine\n");
+    assert_eq!(
+        apply_merge(&repo.project(), &plan(&repo, &candidate)).unwrap(),
+        CLEAN
+    );
+    assert_eq!(repo.read("src/old.py/x"), "mine\n");
+    assert_eq!(
+        repo.git(&["status", "--porcelain", "-uall"]),
+        "?? src/old.py/x"
+    );
+}
+
+#[test]
 fn a_running_git_command_and_an_open_merge_are_waited_for() {
     let repo = Repo::new();
     let (_worktree, candidate) = candidate(&repo);
@@ -182,6 +213,12 @@ fn a_running_git_command_and_an_open_merge_are_waited_for() {
     assert!(matches!(error, GitError::IndexLocked { .. }), "{error}");
     assert!(lock.exists());
     std::fs::remove_file(&lock).unwrap();
+    let ref_lock = repo.path.join(".git/refs/heads/main.lock");
+    std::fs::write(&ref_lock, "").unwrap();
+    let error = apply_merge(&repo.project(), &plan).unwrap_err();
+    assert!(matches!(error, GitError::RefLocked { .. }), "{error}");
+    assert_eq!(repo.git(&["status", "--porcelain"]), "");
+    std::fs::remove_file(&ref_lock).unwrap();
     std::fs::write(
         repo.path.join(".git/MERGE_HEAD"),
         format!("{}\n", candidate.base),
@@ -210,6 +247,11 @@ fn a_crash_at_any_step_is_repaired_by_repeating() {
         if step >= 1 {
             std::fs::hard_link(git_dir.join("teams.lock"), git_dir.join("index.lock")).unwrap();
             put(&git_dir.join("teams/stage-half/run.sh"), "half\n");
+        }
+        if step == 1 {
+            let own = git_dir.join("teams/refs~heads~main");
+            put(&own, "half");
+            std::fs::hard_link(&own, git_dir.join("refs/heads/main.lock")).unwrap();
         }
         if step >= 2 {
             repo.git(&["update-ref", "refs/heads/main", &candidate.commit]);

@@ -16,3 +16,6 @@ const STATUS_LITERAL: &str = "completed|blocked|failed";
 /// Placeholders of older prompts that count as no answer, in lower case.
 const SUMMARY_PLACEHOLDER: &str = "short korean summary";
 const INSIGHT_PLACEHOLDER: &str = "private role insight for journal.md";
+
+#[cfg(test)]
+mod tests;

@@ -337,7 +337,13 @@ fn strict(schema: &mut Value) {
     }
     for key in ["anyOf", "oneOf", "allOf"] {
         let entries = fields.get_mut(key).and_then(Value::as_array_mut);
-        entries.into_iter().flatten().for_each(strict);
+        for entry in entries.into_iter().flatten() {
+            strict(entry);
+            // The property says what it is for; its type's own words are for programmers.
+            if let Value::Object(entry) = entry {
+                entry.shift_remove("description");
+            }
+        }
     }
 }
 

@@ -139,7 +139,7 @@ fn header_line(line: &str) -> Option<(&'static str, String)> {
 }
 
 /// Without blank lines before and after, and without blanks at the end.
-fn trim_blank_lines(text: &str) -> String {
+pub(super) fn trim_blank_lines(text: &str) -> String {
     let all = lines(text);
     let first = all
         .iter()

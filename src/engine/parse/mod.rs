@@ -39,3 +39,6 @@ pub(crate) fn lines(text: &str) -> Vec<&str> {
     found.push(rest);
     found
 }
+
+#[cfg(test)]
+mod tests;

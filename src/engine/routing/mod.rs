@@ -321,3 +321,6 @@ fn hinted(policy: &RoutingPolicy, intent: &str, text: &Text) -> Option<Role> {
     }
     best.map(|(_, _, role)| role)
 }
+
+#[cfg(test)]
+mod tests;

@@ -210,9 +210,9 @@ fn qa(mut state: WorkflowState, report: &StepReport, mut notes: Vec<Note>) -> Wo
         return enter(state, Step::QaValidation, notes);
     }
     let mut transition = transition.clone();
-    let to_planner = transition.reopen_category == Some(ReopenCategory::Scope)
-        || transition.target_step == Some(Step::PlannerFinalize);
-    if transition.reopen_category.is_none() && (to_planner || cites_specification(&report.text)) {
+    let to_planner =
+        transition.target_step == Some(Step::PlannerFinalize) || cites_specification(report);
+    if transition.reopen_category.is_none() && to_planner {
         notes.push(Note::SpecificationAtFault);
         transition.outcome = Some(Outcome::Reopen);
         transition.reopen_category = Some(ReopenCategory::Scope);
@@ -243,9 +243,13 @@ fn qa(mut state: WorkflowState, report: &StepReport, mut notes: Vec<Note>) -> Wo
 }
 
 /// Whether QA's words point at the specification; terms match as words.
-pub(super) fn cites_specification(text: &str) -> bool {
-    let text = terms::Text::new(text);
-    SPECIFICATION.iter().any(|term| text.has(term))
+fn cites_specification(report: &StepReport) -> bool {
+    [&report.text, &report.transition.reason]
+        .into_iter()
+        .any(|words| {
+            let words = terms::Text::new(words);
+            SPECIFICATION.iter().any(|term| words.has(term))
+        })
 }
 
 /// Follows the table and charges the loop that is entered.
@@ -262,11 +266,11 @@ fn follow(
         Routed::Over => WorkflowDecision::Closeout { state },
         Routed::Stop(stopped, reason) => blocked(stopped, reason, report.words()),
         Routed::To(mut next) => {
-            // The way from the review to the revision has the review limit; an advisory always
-            // ends in the final plan and spends the shared cap.
-            let charged = reopens
-                && next.step != Step::Closeout
-                && !(from == Step::ArchitectReview && next.step == Step::DeveloperRevision);
+            // Advice and research always lead on, and the way from the review to the revision has
+            // the review limit.
+            let leads_on = from == Step::ResearchInitial || from.advisor(None).is_some();
+            let reviewed = from == Step::ArchitectReview && next.step == Step::DeveloperRevision;
+            let charged = reopens && next.step != Step::Closeout && !leads_on && !reviewed;
             if charged {
                 let (purse, reason) = if from == Step::QaValidation {
                     (&mut next.budgets.qa_reopen, BlockReason::QaBudget)

@@ -219,3 +219,8 @@ fn blocked(mut state: WorkflowState, reason: BlockReason, text: String) -> Workf
         waits_for: reason.waits_for(),
     }
 }
+
+#[cfg(test)]
+mod histories;
+#[cfg(test)]
+mod tests;

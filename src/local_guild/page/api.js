@@ -1,0 +1,69 @@
+// Talking to the server: requests, and the line of events.
+
+/** A refusal, with the server's words. */
+export class Refused extends Error {}
+
+async function ask(path, options) {
+  const response = await fetch(`/_local/${path}`, options);
+  const text = await response.text();
+  const body = text ? JSON.parse(text) : null;
+  if (!response.ok) {
+    const first = firstError(body?.errors);
+    throw new Refused(first ?? body?.message ?? `${response.status}`);
+  }
+  return body;
+}
+
+function firstError(errors) {
+  if (!errors || typeof errors !== "object") return null;
+  if (Array.isArray(errors._errors)) return errors._errors[0]?.message ?? null;
+  for (const inner of Object.values(errors)) {
+    const found = firstError(inner);
+    if (found) return found;
+  }
+  return null;
+}
+
+export const get = (path) => ask(path, {});
+
+export const post = (path, body) =>
+  ask(path, { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(body) });
+
+export const upload = (file) =>
+  ask(`upload?filename=${encodeURIComponent(file.name || "pasted.png")}`, {
+    method: "POST", headers: { "Content-Type": file.type || "application/octet-stream" }, body: file,
+  });
+
+/** Follows events from a position. Reconnects by itself; `onreset` when the picture is stale. */
+export function follow(user, position, { onevent, onreset, onstatus }) {
+  let source = null;
+  let stopped = false;
+  let retry = null;
+  let at = position;
+  const open = () => {
+    source = new EventSource(`/_local/events?user=${user}&after=${encodeURIComponent(at)}`);
+    source.onopen = () => onstatus(true);
+    source.onmessage = (message) => {
+      const event = JSON.parse(message.data);
+      if (event.t === "RESET") {
+        close();
+        onreset();
+        return;
+      }
+      if (message.lastEventId) at = message.lastEventId;
+      onevent(event);
+    };
+    source.onerror = () => {
+      onstatus(false);
+      // A server that is gone for long makes the browser give up; then we try ourselves.
+      if (source.readyState === EventSource.CLOSED && !stopped) retry = setTimeout(open, 1500);
+    };
+  };
+  const close = () => {
+    stopped = true;
+    clearTimeout(retry);
+    source?.close();
+  };
+  open();
+  return close;
+}

@@ -1,0 +1,287 @@
+// Writing: the box, files, replies, edits, and suggestions for names and commands.
+
+import { get, post, Refused, upload } from "./api.js";
+import { avatar, el, iconButton, toast } from "./dom.js";
+import { nameOf, placeName, tint, world } from "./store.js";
+import { word } from "./words.js";
+
+const form = document.getElementById("form");
+const box = document.getElementById("composer");
+const picker = document.getElementById("file");
+const tray = document.getElementById("files");
+const context = document.getElementById("context");
+const menu = document.getElementById("suggestions");
+
+const largest = 20 * 1024 * 1024;
+
+/** What is not sent yet, by channel. */
+const drafts = new Map();
+let files = [];
+let reply = null;
+let editing = null;
+let choices = [];
+let chosen = 0;
+let lastTyping = 0;
+
+const complain = (error) => toast(error instanceof Refused ? error.message : String(error));
+
+function fit() {
+  box.style.height = "auto";
+  box.style.height = `${Math.min(box.scrollHeight, 220)}px`;
+}
+
+function drawContext() {
+  context.replaceChildren();
+  context.hidden = !reply && !editing;
+  if (context.hidden) return;
+  const text = editing ? word("editing") : word("replying", nameOf(reply.author));
+  context.append(el("span", {}, text), iconButton("close", word("cancel"), cancel));
+}
+
+function drawFiles() {
+  tray.hidden = files.length === 0;
+  tray.replaceChildren(...files.map((file) =>
+    el("span", { class: "chip" }, file.name || "image.png", iconButton("close", word("removeFile", file.name), () => {
+      files = files.filter((it) => it !== file);
+      drawFiles();
+    }))));
+}
+
+function add(list) {
+  for (const file of list) {
+    if (file.size > largest) toast(word("tooBig"));
+    else if (files.length < 10) files.push(file);
+  }
+  drawFiles();
+  box.focus();
+}
+
+function cancel() {
+  if (editing) box.value = "";
+  reply = null;
+  editing = null;
+  drawContext();
+  fit();
+  box.focus();
+}
+
+/** Begins a reply. */
+export function startReply(message) {
+  cancel();
+  reply = message;
+  drawContext();
+}
+
+/** Begins to change one's own message. */
+export function startEdit(message) {
+  cancel();
+  editing = message;
+  box.value = toNames(message.content);
+  drawContext();
+  fit();
+}
+
+/** Moves to another channel: what was begun here waits. */
+export function moved(from, channel) {
+  if (from) drafts.set(from, editing ? "" : box.value);
+  reply = null;
+  editing = null;
+  box.value = drafts.get(channel.id) ?? "";
+  const place = word("message", placeName(channel));
+  box.placeholder = place;
+  box.setAttribute("aria-label", place);
+  drawContext();
+  close();
+  fit();
+}
+
+/** Everything that can be addressed: roles first, then bots and people without a role of that name. */
+function addressable() {
+  const roles = [...world.roles.values()].filter((it) => it.mentionable).map((it) => ({
+    name: it.name, code: `<@&${it.id}>`, color: `#${it.color.toString(16).padStart(6, "0")}`,
+  }));
+  const taken = new Set(roles.map((it) => it.name));
+  const users = [...world.users.values()].filter((it) => !taken.has(it.username)).map((it) => ({
+    name: it.username, code: `<@${it.id}>`, color: tint(it),
+  }));
+  return [...roles, ...users];
+}
+
+const toCodes = (text) => addressable().sort((a, b) => b.name.length - a.name.length).reduce(
+  (result, it) => result.replace(new RegExp(`(^|[^\\w<@])@${it.name}(?![\\w-])`, "gi"), `$1${it.code}`), text);
+
+const toNames = (text) => addressable().reduce((result, it) => result.replaceAll(it.code, `@${it.name}`), text);
+
+/** The word before the caret that suggestions are for. */
+function asked() {
+  const before = box.value.slice(0, box.selectionStart);
+  const name = /(?:^|\s)@([\w-]*)$/.exec(before);
+  if (name) return { kind: "name", part: name[1].toLowerCase(), from: before.length - name[1].length - 1 };
+  const command = /^\/([\w-]*)$/.exec(before);
+  return command ? { kind: "command", part: command[1].toLowerCase(), from: 0 } : null;
+}
+
+function close() {
+  choices = [];
+  menu.hidden = true;
+  menu.replaceChildren();
+  box.removeAttribute("aria-activedescendant");
+}
+
+function suggest() {
+  const question = asked();
+  if (!question) return close();
+  choices = question.kind === "name"
+    ? addressable().filter((it) => it.name.startsWith(question.part)).map((it) => ({ ...it, text: `@${it.name} `, label: it.name }))
+    : world.commands.filter((it) => it.name.startsWith(question.part)).map((it) => ({
+      text: `/${it.name} `, label: `/${it.name}`, hint: it.description, name: nameOf(world.users.get(it.application_id) ?? { username: "?" }), color: tint(world.users.get(it.application_id) ?? { username: "?" }),
+    }));
+  choices = choices.slice(0, 9);
+  chosen = Math.min(chosen, Math.max(choices.length - 1, 0));
+  menu.hidden = choices.length === 0;
+  menu.setAttribute("aria-label", word(question.kind === "name" ? "mentions" : "commands"));
+  menu.replaceChildren(...choices.map((it, at) => el("li", {
+    id: `choice-${at}`, role: "option", "aria-selected": String(at === chosen), "data-testid": `choice-${it.label}`,
+    onmousedown: (event) => { event.preventDefault(); take(at); },
+  }, avatar(it.name, it.color), el("span", {}, it.label), it.hint && el("small", {}, it.hint))));
+  if (choices.length > 0) box.setAttribute("aria-activedescendant", `choice-${chosen}`);
+}
+
+function take(at) {
+  const question = asked();
+  if (!question) return;
+  const end = box.selectionStart;
+  box.setRangeText(choices[at].text, question.from, end, "end");
+  close();
+  box.focus();
+}
+
+/** The options of a command: `name:value` pairs, or all of the text for its first one. */
+function options(command, text) {
+  const known = (command.options ?? []).filter((it) => it.type >= 3);
+  const value = (option, raw) => {
+    if (option.type === 4 || option.type === 10) return Number(raw);
+    if (option.type === 5) return /^(true|yes|1)$/i.test(raw);
+    return raw;
+  };
+  const pairs = known.flatMap((option) => {
+    const found = new RegExp(`(?:^|\\s)${option.name}:(?:"([^"]*)"|(\\S+))`).exec(text);
+    return found ? [{ name: option.name, type: option.type, value: value(option, found[1] ?? found[2]) }] : [];
+  });
+  if (pairs.length === 0 && text && known.length > 0) return [{ name: known[0].name, type: known[0].type, value: value(known[0], text) }];
+  return pairs;
+}
+
+async function send() {
+  const text = box.value.trim();
+  const channel = world.current;
+  if (editing) {
+    const message = editing;
+    cancel();
+    if (text) await post("edit", { user: world.me, channel: message.channel_id, message: message.id, content: toCodes(text) });
+    return;
+  }
+  if (!text && files.length === 0) return;
+  const slash = /^\/([\w-]+)\s*([\s\S]*)$/.exec(text);
+  const command = slash && world.commands.find((it) => it.name === slash[1]);
+  const pending = { text: box.value, files, reply };
+  box.value = "";
+  files = [];
+  reply = null;
+  lastTyping = 0;
+  drawFiles();
+  drawContext();
+  close();
+  fit();
+  try {
+    if (command) {
+      await post("slash", { user: world.me, channel, command: command.name, options: options(command, slash[2]), bot: world.users.get(command.application_id)?.username });
+      return;
+    }
+    const attachments = [];
+    for (const file of pending.files) attachments.push((await upload(file)).id);
+    await post("say", { user: world.me, channel, content: toCodes(text), reply_to: pending.reply?.id, attachments });
+  } catch (error) {
+    // Nothing that was written is lost.
+    if (world.current === channel && !box.value) {
+      ({ text: box.value, files, reply } = pending);
+      drawFiles();
+      drawContext();
+      fit();
+    }
+    throw error;
+  }
+}
+
+form.addEventListener("submit", (event) => {
+  event.preventDefault();
+  send().catch(complain);
+});
+
+box.addEventListener("keydown", (event) => {
+  // While a Korean or Japanese syllable is being composed, Enter belongs to the input method.
+  if (event.isComposing || event.keyCode === 229) return;
+  if (choices.length > 0) {
+    const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+    if (step) {
+      event.preventDefault();
+      chosen = (chosen + step + choices.length) % choices.length;
+      return suggest();
+    }
+    if (event.key === "Enter" || event.key === "Tab") {
+      event.preventDefault();
+      return take(chosen);
+    }
+    if (event.key === "Escape") return close();
+  }
+  if (event.key === "Enter" && !event.shiftKey) {
+    event.preventDefault();
+    form.requestSubmit();
+  } else if (event.key === "Escape") {
+    cancel();
+  } else if (event.key === "ArrowUp" && !box.value) {
+    const mine = world.logs.get(world.current)?.list.findLast((it) => it.author.id === world.me);
+    if (mine) {
+      event.preventDefault();
+      startEdit(mine);
+    }
+  }
+});
+
+box.addEventListener("input", () => {
+  fit();
+  chosen = 0;
+  if (world.commands.length === 0 && box.value === "/") {
+    // Commands may have been registered since the page was opened.
+    get(`state?user=${world.me}`).then((state) => { world.commands = state.commands; suggest(); }).catch(() => {});
+  }
+  suggest();
+  if (box.value && !box.value.startsWith("/") && Date.now() - lastTyping > 8000) {
+    lastTyping = Date.now();
+    post("typing", { user: world.me, channel: world.current }).catch(() => {});
+  }
+});
+box.addEventListener("blur", close);
+box.addEventListener("paste", (event) => {
+  if (event.clipboardData.files.length > 0) {
+    event.preventDefault();
+    add(event.clipboardData.files);
+  }
+});
+
+document.getElementById("attach").addEventListener("click", () => picker.click());
+picker.addEventListener("change", () => {
+  add(picker.files);
+  picker.value = "";
+});
+const main = document.getElementById("main");
+main.addEventListener("dragover", (event) => {
+  event.preventDefault();
+  main.classList.add("dropping");
+});
+main.addEventListener("dragleave", () => main.classList.remove("dropping"));
+main.addEventListener("drop", (event) => {
+  event.preventDefault();
+  main.classList.remove("dropping");
+  add(event.dataTransfer.files);
+});

@@ -1,0 +1,138 @@
+// The list of messages: nodes are kept while what they show is the same, and the view stays where
+// the reader is: at the end if they were there, else at the message they look at.
+
+import { dayName, el, timeOf } from "./dom.js";
+import { dependsOn, messageNode } from "./message.js";
+import { markRead, messages, older, placeName, readMark, world } from "./store.js";
+import { word } from "./words.js";
+
+const scroll = document.getElementById("scroll");
+const list = document.getElementById("log");
+const jump = document.getElementById("jump");
+
+/** By message id: the node, and what it was made from. */
+let made = new Map();
+let mark = "0";
+let pinned = true;
+
+const nearEnd = () => scroll.scrollHeight - scroll.scrollTop - scroll.clientHeight < 60;
+
+/** Whether a message goes under the author line of the one before. */
+function joins(before, message) {
+  return before && before.type !== 6 && before.type !== 18 && !message.message_reference && message.type !== 20
+    && before.author.id === message.author.id && before.author.username === message.author.username
+    && timeOf(message.id) - timeOf(before.id) < 7 * 60000;
+}
+
+function separator(key, className, text) {
+  const known = made.get(key);
+  const node = known?.node ?? el("li", { class: className, role: "separator" }, el("span", {}, text));
+  return { node, message: null };
+}
+
+function beginning(channel) {
+  const known = made.get("start");
+  if (known) return known;
+  const hint = channel.type === 0 || channel.type === 1 ? el("p", {}, word("hint")) : null;
+  return { node: el("li", { class: "start" }, el("h3", {}, placeName(channel)), el("p", {}, word("start", placeName(channel))), hint), message: null };
+}
+
+function draw() {
+  const log = world.logs.get(world.current);
+  if (!log) return;
+  const anchor = [...list.children].find((node) => node.dataset.id && node.offsetTop + node.offsetHeight > scroll.scrollTop);
+  const anchorId = anchor?.dataset.id;
+  const offset = anchor ? anchor.offsetTop - scroll.scrollTop : 0;
+  const next = new Map();
+  const order = [];
+  const place = (key, entry) => { next.set(key, entry); order.push(entry.node); };
+  if (!log.more) place("start", beginning(world.channels.get(world.current)));
+  let before = null;
+  let marked = false;
+  for (const message of log.list) {
+    const day = new Date(timeOf(message.id)).toDateString();
+    if (!before || new Date(timeOf(before.id)).toDateString() !== day) {
+      place(`day:${day}`, separator(`day:${day}`, "day", dayName(timeOf(message.id))));
+      before = null;
+    }
+    if (!marked && mark !== "0" && BigInt(message.id) > BigInt(mark) && message.author.id !== world.me) {
+      marked = true;
+      place("new", separator("new", "new", word("newMarker")));
+      before = null;
+    }
+    const compact = Boolean(joins(before, message));
+    const extra = `${compact}|${dependsOn(message)}`;
+    const known = made.get(message.id);
+    const same = known && known.message === message && known.extra === extra;
+    place(message.id, same ? known : { node: messageNode(message, compact), message, extra });
+    before = message;
+  }
+  made = next;
+  const kept = new Set(order);
+  for (const node of [...list.children]) if (!kept.has(node)) node.remove();
+  order.forEach((node, at) => {
+    if (list.children[at] !== node) list.insertBefore(node, list.children[at] ?? null);
+  });
+  if (pinned) scroll.scrollTop = scroll.scrollHeight;
+  else if (anchorId && next.has(anchorId)) scroll.scrollTop = next.get(anchorId).node.offsetTop - offset;
+  settle();
+}
+
+function settle() {
+  jump.hidden = pinned;
+  if (pinned && document.visibilityState === "visible") markRead(world.current);
+}
+
+/** Shows a channel from its end. */
+export async function open(id) {
+  list.setAttribute("aria-busy", "true");
+  list.replaceChildren();
+  made = new Map();
+  pinned = true;
+  const channel = world.channels.get(id);
+  const last = channel?.last_message_id;
+  mark = readMark(id);
+  if (last && BigInt(mark) >= BigInt(last)) mark = "0";
+  await messages(id);
+  if (world.current !== id) return;
+  // What arrives while one looks on is not marked as new.
+  draw();
+  list.setAttribute("aria-busy", "false");
+}
+
+/** Draws again if it is the channel on show. */
+export function refresh(id) {
+  if (id !== world.current) return;
+  // While one looks on, what arrives is seen: no line for it.
+  if (mark === "0" || !pinned || made.has("new")) return draw();
+  mark = "0";
+  draw();
+}
+
+/** Goes to a message, if it is loaded. */
+export function show(id) {
+  const node = made.get(id)?.node;
+  if (!node) return;
+  pinned = false;
+  node.scrollIntoView({ block: "center" });
+  node.classList.add("flash");
+  setTimeout(() => node.classList.remove("flash"), 1600);
+}
+
+scroll.addEventListener("scroll", () => {
+  pinned = nearEnd();
+  settle();
+  if (scroll.scrollTop < 200) older(world.current).catch(() => {});
+}, { passive: true });
+
+// A growing composer or a turned phone must not move the end out of sight; images neither.
+new ResizeObserver(() => { if (pinned) scroll.scrollTop = scroll.scrollHeight; }).observe(scroll);
+new ResizeObserver(() => { if (pinned) scroll.scrollTop = scroll.scrollHeight; }).observe(list);
+
+jump.addEventListener("click", () => {
+  pinned = true;
+  scroll.scrollTop = scroll.scrollHeight;
+  settle();
+});
+
+document.addEventListener("visibilitychange", settle);

@@ -1,0 +1,172 @@
+// One message as a node: author, text, embeds, files, buttons, reactions.
+
+import { post, Refused } from "./api.js";
+import { avatar, clockTime, el, fullTime, icon, iconButton, safeUrl, timeOf, toast } from "./dom.js";
+import { inline, markdown } from "./markdown.js";
+import { nameOf, tint, touch, world } from "./store.js";
+import { word } from "./words.js";
+
+const EPHEMERAL = 1 << 6;
+const LOADING = 1 << 7;
+const quick = ["👍", "✅", "👀", "🎉", "❓"];
+
+const complain = (error) => toast(error instanceof Refused ? error.message : String(error));
+
+function picture(author) {
+  const src = author.avatar ? `/avatars/${author.id}/${author.avatar}.png` : null;
+  return avatar(nameOf(author), tint(author), src);
+}
+
+function byline(message) {
+  const { author } = message;
+  const name = el("span", { class: "author" }, nameOf(author));
+  name.style.setProperty("--tint", tint(author));
+  return el("div", { class: "byline" }, name,
+    author.bot && el("span", { class: "tag" }, word("app")),
+    el("time", { datetime: message.timestamp, title: fullTime(timeOf(message.id)) }, clockTime(timeOf(message.id))));
+}
+
+function reference(message) {
+  const used = message.interaction_metadata;
+  if (used?.type === 2) return el("p", { class: "reference" }, word("used", nameOf(used.user), "/"));
+  if (!message.message_reference || message.type === 6) return null;
+  const to = message.referenced_message;
+  if (!to) return el("p", { class: "reference" }, word("gone"));
+  const text = to.content || to.embeds?.[0]?.title || to.embeds?.[0]?.description || to.attachments?.[0]?.filename || "…";
+  const name = el("span", { class: "author" }, nameOf(to.author));
+  name.style.setProperty("--tint", tint(to.author));
+  return el("p", { class: "reference" },
+    el("button", { type: "button", onclick: () => touch("show", to.id) }, icon("reply"), name, el("span", { class: "excerpt" }, inline(text.split("\n")[0].slice(0, 120)))));
+}
+
+function embed(data) {
+  const title = data.title && el("h4", {}, data.url && safeUrl(data.url) ? el("a", { href: safeUrl(data.url), target: "_blank", rel: "noopener noreferrer" }, inline(data.title)) : inline(data.title));
+  const fields = (data.fields ?? []).map((field) =>
+    el("div", { class: field.inline ? "field inline" : "field" }, el("dt", {}, inline(field.name)), el("dd", {}, markdown(field.value))));
+  const image = data.image?.url && safeUrl(data.image.url)?.startsWith(location.origin) ? el("img", { src: safeUrl(data.image.url), alt: "" }) : null;
+  const foot = [data.footer?.text, data.timestamp && fullTime(Date.parse(data.timestamp))].filter(Boolean).join(" · ");
+  const node = el("article", { class: "embed" },
+    data.author?.name && el("p", { class: "embed-author" }, data.author.name), title,
+    data.description && el("div", { class: "prose" }, markdown(data.description)),
+    fields.length > 0 && el("dl", { class: "fields" }, fields), image,
+    foot && el("p", { class: "embed-foot" }, foot));
+  if (data.color) node.style.setProperty("--bar", `#${data.color.toString(16).padStart(6, "0")}`);
+  return node;
+}
+
+function size(bytes) {
+  if (bytes < 1024) return `${bytes} B`;
+  return bytes < 1048576 ? `${(bytes / 1024).toFixed(1)} KiB` : `${(bytes / 1048576).toFixed(1)} MiB`;
+}
+
+function attachment(file) {
+  const href = new URL(file.url, location.href).pathname;
+  if (/^image\/(png|jpeg|gif|webp)/.test(file.content_type ?? "")) {
+    const image = el("img", { src: href, alt: file.description ?? file.filename, loading: "lazy", width: file.width, height: file.height });
+    return el("a", { class: "picture", href, target: "_blank", rel: "noopener" }, image);
+  }
+  return el("a", { class: "file", href, download: file.filename }, icon("file"),
+    el("span", { class: "file-name" }, file.filename), el("span", { class: "file-size" }, size(file.size)));
+}
+
+async function press(message, component, values) {
+  const key = `${message.id}:${component.custom_id}`;
+  world.waiting.add(key);
+  touch("log", message.channel_id);
+  try {
+    const { interaction } = await post("click", { user: world.me, channel: message.channel_id, message: message.id, custom_id: component.custom_id, values });
+    touch("clicked", { interaction, key });
+  } catch (error) {
+    world.waiting.delete(key);
+    touch("log", message.channel_id);
+    complain(error);
+  }
+}
+
+const styles = { 1: "primary", 2: "secondary", 3: "success", 4: "danger" };
+
+function component(message, data) {
+  if (data.type === 2 && data.style === 5) {
+    const href = safeUrl(data.url);
+    return el("a", { class: "button link", href, target: "_blank", rel: "noopener noreferrer" }, data.label ?? word("open"), " ↗");
+  }
+  const busy = world.waiting.has(`${message.id}:${data.custom_id}`);
+  if (data.type === 2) {
+    return el("button", {
+      type: "button", class: `button ${styles[data.style] ?? "secondary"}${busy ? " busy" : ""}`, disabled: data.disabled || busy,
+      "data-testid": `button-${data.custom_id}`, onclick: () => press(message, data),
+    }, data.emoji?.name && !data.emoji.id ? `${data.emoji.name} ` : "", data.label ?? "");
+  }
+  if (data.type === 3) {
+    const options = (data.options ?? []).map((it) => el("option", { value: it.value, selected: it.default }, it.label));
+    return el("select", { class: "menu-select", disabled: data.disabled || busy, "aria-label": data.placeholder ?? word("choose"), onchange: (e) => press(message, data, [e.target.value]) },
+      el("option", { value: "", disabled: true, selected: !(data.options ?? []).some((it) => it.default) }, data.placeholder ?? word("choose")), options);
+  }
+  return null;
+}
+
+function reactions(message) {
+  if (!message.reactions?.length) return null;
+  return el("div", { class: "reactions" }, message.reactions.map((it) =>
+    el("button", { type: "button", class: it.me ? "reaction mine" : "reaction", "aria-pressed": String(it.me), onclick: () => react(message, it.emoji.name, !it.me) },
+      it.emoji.name, el("span", {}, String(it.count)))));
+}
+
+const react = (message, emoji, on) =>
+  post("react", { user: world.me, channel: message.channel_id, message: message.id, emoji, on }).catch(complain);
+
+function toolbar(message) {
+  const mine = message.author.id === world.me;
+  const remove = () => {
+    if (confirm(word("removeSure"))) post("delete", { user: world.me, channel: message.channel_id, message: message.id }).catch(complain);
+  };
+  const palette = el("span", { class: "palette", hidden: true }, quick.map((emoji) => el("button", { type: "button", class: "icon-button", "aria-label": `${word("react")} ${emoji}`, onclick: () => react(message, emoji, true) }, emoji)));
+  return el("div", { class: "toolbar" }, palette,
+    iconButton("smile", word("react"), () => { palette.hidden = !palette.hidden; }),
+    iconButton("reply", word("reply"), () => touch("reply", message)),
+    mine && iconButton("edit", word("edit"), () => touch("edit", message)),
+    (mine || world.guild.owner_id === world.me) && iconButton("remove", word("remove"), remove));
+}
+
+function threadChip(message) {
+  const thread = world.channels.get(message.id);
+  if (!thread || thread.parent_id !== message.channel_id) return null;
+  return el("a", { class: "thread-chip", href: `#${thread.id}`, "data-testid": `open-${thread.id}` }, icon("thread"),
+    el("strong", {}, thread.name), el("span", {}, word("messages", thread.message_count)));
+}
+
+function system(message) {
+  const name = nameOf(message.author);
+  const room = message.message_reference?.channel_id;
+  const text = message.type === 6 ? [word("pinned", name)]
+    : [word("opened", name, ""), el("a", { href: `#${room}` }, message.content)];
+  return el("li", { class: "message system", "data-id": message.id }, icon(message.type === 6 ? "pin" : "thread"),
+    el("p", {}, text, " ", el("time", { datetime: message.timestamp }, clockTime(timeOf(message.id)))));
+}
+
+/** What besides the message itself a node depends on: as long as it is equal, the node is kept. */
+export function dependsOn(message) {
+  const thread = world.channels.get(message.id);
+  const busy = [...world.waiting].filter((key) => key.startsWith(`${message.id}:`)).join();
+  return `${thread ? `${thread.name}/${thread.message_count}` : ""}|${busy}`;
+}
+
+/** The node of a message. `compact` leaves out the author: the one before is by the same. */
+export function messageNode(message, compact) {
+  if (message.type === 6 || message.type === 18) return system(message);
+  const loading = (message.flags & LOADING) !== 0 && !message.content && !message.embeds.length;
+  const body = el("div", { class: "prose" }, loading ? el("p", { class: "loading" }, word("thinking")) : markdown(message.content));
+  if (message.edited_timestamp && message.content) (body.querySelector(":scope > p:last-child") ?? body).append(" ", el("span", { class: "edited", title: fullTime(Date.parse(message.edited_timestamp)) }, word("edited")));
+  const rows = message.components.map((row) => el("div", { class: "row" }, row.components.map((it) => component(message, it))));
+  // A reply counts as a mention for the badge, but only a name in the text colours the message.
+  const mentioned = message.author.id !== world.me && message.mentions.some((it) => it.id === world.me && message.content.includes(it.id));
+  const classes = ["message", compact && "compact", mentioned && "mentioned", message.flags & EPHEMERAL && "private"].filter(Boolean).join(" ");
+  return el("li", { class: classes, "data-testid": "message", "data-author": nameOf(message.author), "data-id": message.id },
+    compact ? null : reference(message),
+    el("div", { class: "gutter" }, compact ? el("time", { class: "aside", datetime: message.timestamp }, clockTime(timeOf(message.id))) : picture(message.author)),
+    el("div", { class: "body" }, compact ? el("span", { class: "hidden" }, nameOf(message.author)) : byline(message), body,
+      message.attachments.length > 0 && el("div", { class: "attachments" }, message.attachments.map(attachment)),
+      message.embeds.map(embed), rows, reactions(message), threadChip(message),
+      message.flags & EPHEMERAL ? el("p", { class: "only-you" }, word("onlyYou")) : null),
+    toolbar(message));
+}

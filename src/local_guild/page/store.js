@@ -1,0 +1,229 @@
+// What the page knows. Events change it; views are told which part changed.
+
+import { get } from "./api.js";
+import { colorOf } from "./dom.js";
+
+export const world = {
+  me: null, guild: null, users: new Map(), roles: new Map(), channels: new Map(), commands: [],
+  /** By channel id: messages, oldest first, and whether there are older ones. */
+  logs: new Map(), typing: new Map(), mentioned: new Map(), current: null, waiting: new Set(), failed: new Set(),
+};
+
+const listeners = new Set();
+export const listen = (fn) => listeners.add(fn);
+const changed = (what, channel) => { for (const fn of listeners) fn(what, channel); };
+
+const later = (a, b) => !b || (a && BigInt(a) > BigInt(b));
+
+/** Reads the whole picture as one person. Returns where to go on following. */
+export async function load(user) {
+  const state = await get(`state?user=${user}`);
+  world.me = state.me;
+  world.guild = state.guild;
+  world.users = new Map(state.users.map((it) => [it.id, it]));
+  world.roles = new Map(state.guild.roles.map((it) => [it.id, it]));
+  world.channels = new Map(state.channels.map((it) => [it.id, it]));
+  world.commands = state.commands;
+  world.logs.clear();
+  world.typing.clear();
+  world.waiting.clear();
+  for (const channel of state.channels) {
+    if (localStorage.getItem(readKey(channel.id)) === null) localStorage.setItem(readKey(channel.id), channel.last_message_id ?? "0");
+  }
+  changed("all");
+  return `${state.epoch}.${state.feed}`;
+}
+
+const readKey = (id) => `read:${world.guild.id}:${world.me}:${id}`;
+const lastRead = (id) => localStorage.getItem(readKey(id)) ?? "0";
+
+/** Whether a channel has messages after the one read last. */
+export function isUnread(channel) {
+  return later(channel.last_message_id, lastRead(channel.id)) && channel.last_message_id !== null;
+}
+
+/** Where the "new" line stands when a channel is opened. */
+export const readMark = (id) => lastRead(id);
+
+/** Marks a channel as read to its end. */
+export function markRead(id) {
+  const channel = world.channels.get(id);
+  if (!channel || (!isUnread(channel) && !world.mentioned.has(id))) return;
+  localStorage.setItem(readKey(id), channel.last_message_id ?? "0");
+  world.mentioned.delete(id);
+  changed("channels");
+}
+
+/** The messages of a channel, read from the server the first time. */
+export async function messages(id) {
+  const known = world.logs.get(id);
+  if (known) {
+    await known.ready;
+    return known;
+  }
+  // In place before the answer comes, so that events on the way are not lost.
+  const log = { list: [], more: true };
+  world.logs.set(id, log);
+  const read = async () => {
+    const found = await get(`messages?user=${world.me}&channel=${id}&limit=50`);
+    const live = log.list.splice(0);
+    log.more = found.length === 50;
+    // What came as an event meanwhile is newer than what was read.
+    for (const message of [...found.reverse(), ...live]) insert(log, message);
+  };
+  log.ready = read();
+  try {
+    await log.ready;
+  } catch (error) {
+    world.logs.delete(id);
+    throw error;
+  }
+  return log;
+}
+
+/** Reads what lies before the oldest message known. */
+export async function older(id) {
+  const log = world.logs.get(id);
+  if (!log?.more || log.loading || log.list.length === 0) return;
+  log.loading = true;
+  const found = await get(`messages?user=${world.me}&channel=${id}&limit=50&before=${log.list[0].id}`);
+  log.more = found.length === 50;
+  for (const message of found) insert(log, message);
+  log.loading = false;
+  changed("log", id);
+}
+
+function insert(log, message) {
+  const at = log.list.findIndex((it) => it.id === message.id);
+  if (at >= 0) {
+    // The feed speaks to everyone, so it cannot say which reactions are mine.
+    const mine = new Set((log.list[at].reactions ?? []).filter((it) => it.me).map((it) => it.emoji.name));
+    for (const reaction of message.reactions ?? []) reaction.me ||= mine.has(reaction.emoji.name);
+    log.list[at] = message;
+    return;
+  }
+  let place = log.list.length;
+  while (place > 0 && later(log.list[place - 1].id, message.id)) place -= 1;
+  log.list.splice(place, 0, message);
+}
+
+function react(log, event, added) {
+  const at = log.list.findIndex((it) => it.id === event.message_id);
+  if (at < 0) return;
+  const old = log.list[at];
+  const reactions = (old.reactions ?? []).map((it) => ({ ...it }));
+  let found = reactions.find((it) => it.emoji.name === event.emoji.name);
+  if (!found) {
+    found = { emoji: event.emoji, count: 0, me: false };
+    reactions.push(found);
+  }
+  found.count += added ? 1 : -1;
+  if (event.user_id === world.me) found.me = added;
+  log.list[at] = { ...old, reactions: reactions.filter((it) => it.count > 0) };
+}
+
+/** Takes in an event. */
+export function apply({ t, d }) {
+  const log = world.logs.get(d?.channel_id);
+  switch (t) {
+    case "MESSAGE_CREATE": {
+      const channel = world.channels.get(d.channel_id);
+      if (channel) {
+        if (later(d.id, channel.last_message_id)) channel.last_message_id = d.id;
+        if ("message_count" in channel) channel.message_count += 1;
+      }
+      const mine = d.author.id === world.me;
+      if (!mine && (d.mention_everyone || d.mentions.some((it) => it.id === world.me))) {
+        world.mentioned.set(d.channel_id, (world.mentioned.get(d.channel_id) ?? 0) + 1);
+      }
+      if (mine) localStorage.setItem(readKey(d.channel_id), d.id);
+      if (log) insert(log, d);
+      // A webhook speaks for a bot: whoever was typing has now spoken.
+      const typing = world.typing.get(d.channel_id);
+      typing?.delete(d.author.id);
+      if (d.webhook_id) typing?.clear();
+      changed("typing", d.channel_id);
+      changed("log", d.channel_id);
+      if (channel?.parent_id) changed("log", channel.parent_id);
+      changed("channels");
+      break;
+    }
+    case "MESSAGE_UPDATE":
+      if (log) insert(log, d);
+      changed("log", d.channel_id);
+      break;
+    case "MESSAGE_DELETE":
+      if (log) log.list = log.list.filter((it) => it.id !== d.id);
+      changed("log", d.channel_id);
+      break;
+    case "MESSAGE_DELETE_BULK":
+      if (log) log.list = log.list.filter((it) => !d.ids.includes(it.id));
+      changed("log", d.channel_id);
+      break;
+    case "MESSAGE_REACTION_ADD":
+    case "MESSAGE_REACTION_REMOVE":
+      if (log) react(log, d, t === "MESSAGE_REACTION_ADD");
+      changed("log", d.channel_id);
+      break;
+    case "TYPING_START": {
+      if (d.user_id === world.me) break;
+      const typing = world.typing.get(d.channel_id) ?? new Map();
+      typing.set(d.user_id, Date.now() + 10000);
+      world.typing.set(d.channel_id, typing);
+      changed("typing", d.channel_id);
+      break;
+    }
+    case "CHANNEL_CREATE":
+    case "CHANNEL_UPDATE":
+    case "THREAD_CREATE":
+    case "THREAD_UPDATE":
+      if (t !== "CHANNEL_UPDATE" && t !== "THREAD_UPDATE") localStorage.setItem(readKey(d.id), "0");
+      // A direct conversation is named after the other side.
+      if (d.recipients) d.recipients = d.recipients.filter((it) => it.id !== world.me);
+      world.channels.set(d.id, d);
+      changed("channels");
+      if (d.parent_id) changed("log", d.parent_id);
+      break;
+    case "CHANNEL_DELETE":
+    case "THREAD_DELETE":
+      world.channels.delete(d.id);
+      world.logs.delete(d.id);
+      changed("channels");
+      break;
+    case "INTERACTION_DONE":
+    case "INTERACTION_FAILED":
+      world.waiting.delete(d.id);
+      if (t === "INTERACTION_FAILED") changed("failed", d);
+      changed("log", d.channel_id);
+      break;
+    case "DIALOG":
+      changed("dialog", d);
+      break;
+    default:
+      break;
+  }
+}
+
+/** Tells views that a part changed by this side's doing. */
+export const touch = (what, channel) => changed(what, channel);
+
+const hex = (number) => `#${number.toString(16).padStart(6, "0")}`;
+
+/** The colour of an author: that of their role, of the role they are named after, or of the name. */
+export function tint(author) {
+  const user = world.users.get(author.id);
+  for (const id of user?.roles ?? []) if (world.roles.get(id)?.color) return hex(world.roles.get(id).color);
+  const first = author.username.toLowerCase().split(/[\s·(]/)[0];
+  for (const role of world.roles.values()) if (role.color && role.name === first) return hex(role.color);
+  return author.username === "teams" ? "#2f7d6b" : colorOf(author.username);
+}
+
+/** The name that people see. */
+export const nameOf = (author) => author.global_name || author.username;
+
+/** The name of a channel with its sign. */
+export function placeName(channel) {
+  if (!channel) return "";
+  if (channel.type === 1) return `@${nameOf(channel.recipients[0] ?? { username: "?" })}`;
+  return channel.type === 0 ? `#${channel.name}` : channel.name;
+}

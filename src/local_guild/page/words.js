@@ -1,0 +1,48 @@
+// The page's own words, in English and Korean. What people and bots write is never translated.
+
+const en = {
+  skip: "Skip to the message box", channels: "Channels", rooms: "Rooms", direct: "Direct messages",
+  speakAs: "Speak as", theme: "Switch light and dark", menu: "Show channels", attach: "Attach files",
+  send: "Send", message: (place) => `Message ${place}`, typing1: (a) => `${a} is typing…`,
+  typing2: (a, b) => `${a} and ${b} are typing…`, typingMany: "Several people are typing…",
+  app: "APP", edited: "(edited)", room: "Room", today: "Today", yesterday: "Yesterday",
+  jump: "Jump to the newest message", newMarker: "New", reply: "Reply", react: "React", edit: "Edit",
+  remove: "Delete", removeSure: "Delete this message?", cancel: "Cancel", submit: "Submit",
+  replying: (a) => `Replying to ${a}`, editing: "Editing your message. Escape cancels.",
+  offline: "The connection is gone. Trying again…", failed: "The app did not answer in time.",
+  thinking: "is working on it…", gone: "The message it answers is gone.", onlyYou: "Only you can see this",
+  hint: "Write what you need. With @ you address one of the team.",
+  start: (place) => `This is where ${place} begins.`, pinned: (a) => `${a} pinned a message.`,
+  opened: (a, room) => `${a} opened the room ${room}`, messages: (n) => n === 1 ? "1 message" : `${n} messages`,
+  used: (a, name) => `${a} used ${name}`, unread: "unread", removeFile: (name) => `Remove ${name}`,
+  download: "Download", open: "Open", choose: "Choose…", tooBig: "This file is larger than 20 MiB.",
+  from: "in", mentions: "People and roles", commands: "Commands",
+};
+
+const ko = {
+  skip: "메시지 입력란으로 건너뛰기", channels: "채널", rooms: "방", direct: "다이렉트 메시지",
+  speakAs: "말하는 사람", theme: "밝은 화면과 어두운 화면 전환", menu: "채널 보기", attach: "파일 첨부",
+  send: "보내기", message: (place) => `${place}에 메시지 보내기`, typing1: (a) => `${a} 님이 입력하고 있어요…`,
+  typing2: (a, b) => `${a} 님과 ${b} 님이 입력하고 있어요…`, typingMany: "여러 명이 입력하고 있어요…",
+  app: "앱", edited: "(수정됨)", room: "방", today: "오늘", yesterday: "어제",
+  jump: "최신 메시지로 이동", newMarker: "새 메시지", reply: "답장", react: "반응", edit: "수정",
+  remove: "삭제", removeSure: "이 메시지를 삭제할까요?", cancel: "취소", submit: "제출",
+  replying: (a) => `${a} 님에게 답장`, editing: "메시지를 수정하는 중이에요. Esc를 누르면 취소돼요.",
+  offline: "연결이 끊겼어요. 다시 연결하고 있어요…", failed: "앱이 제때 응답하지 않았어요.",
+  thinking: "작업하고 있어요…", gone: "원래 메시지가 없어졌어요.", onlyYou: "나에게만 보여요",
+  hint: "필요한 것을 적어 보세요. @로 팀의 역할을 부를 수 있어요.",
+  start: (place) => `${place}의 시작이에요.`, pinned: (a) => `${a} 님이 메시지를 고정했어요.`,
+  opened: (a, room) => `${a} 님이 ${room} 방을 열었어요`, messages: (n) => `메시지 ${n}개`,
+  used: (a, name) => `${a} 님이 ${name} 사용`, unread: "읽지 않음", removeFile: (name) => `${name} 빼기`,
+  download: "내려받기", open: "열기", choose: "선택…", tooBig: "20MiB보다 큰 파일이에요.",
+  from: "위치:", mentions: "사람과 역할", commands: "명령어",
+};
+
+export const language = navigator.language.toLowerCase().startsWith("ko") ? "ko" : "en";
+const words = language === "ko" ? ko : en;
+
+/** A word or, with arguments, a sentence. */
+export function word(key, ...parts) {
+  const found = words[key] ?? en[key] ?? key;
+  return typeof found === "function" ? found(...parts) : found;
+}

@@ -10,10 +10,10 @@ use serde_json::{Map, Value};
 
 use super::Done;
 use super::body::{At, Bot, Payload};
-use crate::local_guild::compose::strip_nulls;
 use crate::local_guild::error::Refusal;
 use crate::local_guild::guild::{Draft, Guild};
 use crate::local_guild::ids::Id;
+use crate::local_guild::limits::strip_nulls;
 use crate::local_guild::model::Command;
 use crate::local_guild::payload;
 use crate::local_guild::state::Change;

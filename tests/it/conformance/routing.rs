@@ -200,6 +200,13 @@ fn as_words(theirs: &Value, text: &str) -> Value {
 
 fn is_word_match(entry: &str, text: &str) -> bool {
     let (_, term) = entry.split_once(':').unwrap();
+    let first = term
+        .split(|letter: char| !letter.is_alphanumeric())
+        .next()
+        .unwrap();
+    if !text.to_lowercase().contains(&first.to_lowercase()) {
+        return false;
+    }
     let is_korean = |word: &str| word.chars().all(|letter| ('가'..='힣').contains(&letter));
     let words: Vec<String> = term
         .split(|letter: char| !letter.is_alphanumeric())

@@ -1,0 +1,200 @@
+//! From an [`Outgoing`] to the bodies that Discord takes: words, parts, buttons, nonces, mentions. Pure.
+
+use base64::Engine as _;
+use serde_json::{Map, Value, json};
+
+use crate::assets::catalog::{Catalog, Embed, Rendered};
+use crate::discord::split::{MESSAGE_LIMIT, length, split};
+use crate::domain::ids::{MessageId, OutgoingId, UserId};
+use crate::domain::outgoing::{Button, ButtonAct};
+use crate::domain::request::Language;
+
+/// Buttons in a row.
+const ROW: usize = 5;
+
+/// A message in the parts that it is sent in.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Parts {
+    /// The texts; at least one, empty only where there is a card.
+    pub(crate) texts: Vec<String>,
+    /// The card, in the last part.
+    pub(crate) embed: Option<Value>,
+    /// Rows of buttons, in the last part.
+    pub(crate) components: Vec<Value>,
+    /// The message answered, by the first part.
+    pub(crate) reply_to: Option<MessageId>,
+    /// The one person who may be notified, by the first part.
+    pub(crate) mention: Option<UserId>,
+}
+
+impl Parts {
+    /// Cuts a rendered message into parts. `header` stands in bold above the first one; `mentioned` puts
+    /// the mention before the words (an answer notifies without it).
+    pub(crate) fn new(
+        rendered: &Rendered,
+        header: Option<&str>,
+        mentioned: Option<UserId>,
+    ) -> Parts {
+        let mut text = String::new();
+        if let Some(user) = mentioned {
+            text.push_str(&format!("<@{user}> "));
+        }
+        if let Some(name) = header {
+            text.push_str(&format!("**{name}**\n"));
+        }
+        text.push_str(&rendered.text);
+        Parts {
+            texts: split(&text, MESSAGE_LIMIT),
+            embed: rendered.embed.as_ref().map(embed),
+            components: Vec::new(),
+            reply_to: None,
+            mention: None,
+        }
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.embed.is_none() && self.texts.iter().all(|text| text.trim().is_empty())
+    }
+
+    /// The body of one part, without nonce.
+    pub(crate) fn body(&self, at: usize) -> Map<String, Value> {
+        let text = self.texts.get(at).map(String::as_str).unwrap_or_default();
+        debug_assert!(length(text) <= MESSAGE_LIMIT, "parts are cut to the limit");
+        let (first, last) = (at == 0, at + 1 == self.texts.len());
+        let mut body = Map::new();
+        body.insert("content".to_owned(), json!(text));
+        let mut mentions = json!({"parse": []});
+        if first && let Some(user) = self.mention {
+            mentions["users"] = json!([user.to_string()]);
+            mentions["replied_user"] = json!(self.reply_to.is_some());
+        }
+        body.insert("allowed_mentions".to_owned(), mentions);
+        if first && let Some(original) = self.reply_to {
+            let reference =
+                json!({"message_id": original.to_string(), "fail_if_not_exists": false});
+            body.insert("message_reference".to_owned(), reference);
+        }
+        if last {
+            if let Some(embed) = &self.embed {
+                body.insert("embeds".to_owned(), json!([embed]));
+            }
+            if !self.components.is_empty() {
+                body.insert("components".to_owned(), json!(self.components));
+            }
+        }
+        body
+    }
+
+    /// The body that replaces an existing message; buttons that are no longer there are taken away.
+    pub(crate) fn edit(&self) -> Value {
+        let mut body = self.body(0);
+        body.remove("message_reference");
+        body.entry("embeds").or_insert_with(|| json!([]));
+        body.entry("components").or_insert_with(|| json!([]));
+        Value::Object(body)
+    }
+}
+
+/// The nonce of a part: 22 characters for the uuid and up to three for the part. Discord takes 25.
+pub(crate) fn nonce(id: &OutgoingId, part: usize) -> String {
+    let bytes = match uuid::Uuid::parse_str(id.as_str()) {
+        Ok(uuid) => *uuid.as_bytes(),
+        Err(_) => {
+            // Ids of older workspaces need not be uuids; a digest serves as well.
+            use sha1::{Digest as _, Sha1};
+            let digest = Sha1::digest(id.as_str());
+            std::array::from_fn(|at| digest[at])
+        }
+    };
+    let text = base64::engine::general_purpose::URL_SAFE_NO_PAD.encode(bytes);
+    format!("{text}{}", part % 1_000)
+}
+
+fn embed(embed: &Embed) -> Value {
+    let mut value = json!({"title": embed.title, "color": embed.color});
+    if !embed.description.is_empty() {
+        value["description"] = json!(embed.description);
+    }
+    if !embed.fields.is_empty() {
+        value["fields"] = json!(embed.fields);
+    }
+    if !embed.footer.is_empty() {
+        value["footer"] = json!({"text": embed.footer});
+    }
+    value
+}
+
+/// Rows of buttons with labels in the reader's language. A button whose id would be too long is left
+/// out; ids of ours never are.
+pub(crate) fn components(buttons: &[Button], catalog: &Catalog, language: Language) -> Vec<Value> {
+    let buttons: Vec<Value> = buttons
+        .iter()
+        .filter(|button| button.custom_id().len() <= 100)
+        .take(ROW * ROW)
+        .map(|button| {
+            let style = match button.act {
+                ButtonAct::Retry => 1,
+                ButtonAct::Cancel => 2,
+                ButtonAct::Approve => 3,
+                ButtonAct::Reject => 4,
+            };
+            let label = catalog.label(&format!("button.{}", button.act.as_str()), language);
+            json!({"type": 2, "style": style, "label": label, "custom_id": button.custom_id()})
+        })
+        .collect();
+    buttons
+        .chunks(ROW)
+        .map(|row| json!({"type": 1, "components": row}))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn words(text: &str) -> Rendered {
+        Rendered {
+            text: text.to_owned(),
+            embed: None,
+        }
+    }
+
+    #[test]
+    fn nonces_fit_and_differ_by_part_and_message() {
+        let one = OutgoingId::parse("019a3b7e-0000-7000-8000-000000000001").unwrap();
+        let two = OutgoingId::parse("019a3b7e-0000-7000-8000-000000000002").unwrap();
+        assert_eq!(nonce(&one, 0).len(), 23);
+        assert_eq!(nonce(&one, 999).len(), 25);
+        assert_ne!(nonce(&one, 0), nonce(&one, 1));
+        assert_ne!(nonce(&one, 0), nonce(&two, 0));
+        assert_eq!(nonce(&one, 3), nonce(&one, 3));
+        assert!(nonce(&OutgoingId::parse("old-id").unwrap(), 0).len() <= 25);
+    }
+
+    #[test]
+    fn nobody_is_notified_unless_meant() {
+        let mut parts = Parts::new(&words("hi @everyone <@1>"), None, None);
+        assert_eq!(parts.body(0)["allowed_mentions"], json!({"parse": []}));
+        parts.mention = Some(UserId(7));
+        parts.reply_to = Some(MessageId(9));
+        assert_eq!(
+            parts.body(0)["allowed_mentions"],
+            json!({"parse": [], "users": ["7"], "replied_user": true})
+        );
+        assert_eq!(parts.body(0)["message_reference"]["message_id"], "9");
+    }
+
+    #[test]
+    fn extras_stand_where_they_belong() {
+        let mut parts = Parts::new(&words(&"x".repeat(4_500)), Some("Planner"), Some(UserId(7)));
+        parts.reply_to = Some(MessageId(9));
+        parts.components = vec![json!({})];
+        assert_eq!(parts.texts.len(), 3);
+        assert!(parts.texts[0].starts_with("[1/3]\n<@7> **Planner**\nxxx"));
+        assert!(parts.body(0).contains_key("message_reference"));
+        assert!(!parts.body(0).contains_key("components"));
+        assert!(!parts.body(2).contains_key("message_reference"));
+        assert!(parts.body(2).contains_key("components"));
+        assert_eq!(parts.edit()["embeds"], json!([]));
+    }
+}

@@ -1,0 +1,569 @@
+//! Delivers one [`Outgoing`]: as a message of the bot user, of a persona, as a card, a thread or a
+//! reaction.
+//!
+//! **Not twice.** A message of a bot user carries a nonce made from the outgoing's id, and Discord answers a
+//! repeated nonce with the message that exists. It remembers for "a few minutes" only, and webhooks have no
+//! nonce at all. So whenever an earlier try may have come through (beyond [`NONCE_TRUST_SECONDS`], or by
+//! webhook at any repeated try) the channel is read from the time at which the outgoing was written, and a
+//! message counts as this one if its nonce is ours, or if it has no nonce any more but the same author and
+//! the same words and was not accounted for by another delivery of this process.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::future::Future;
+use std::path::PathBuf;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use serde_json::{Value, json};
+
+use crate::assets::catalog::{Catalog, Rendered};
+use crate::discord::compose::{Parts, components, nonce};
+use crate::discord::endpoints::SeenChannel;
+use crate::discord::error::{RestError, code};
+use crate::discord::history::{History, Marker};
+use crate::discord::outbound_files;
+use crate::discord::personas::{Hook, Personas, hook_is_gone};
+use crate::discord::rest::Upload;
+use crate::discord::speakers::{Speaker, Speakers};
+use crate::domain::ids::{ChannelId, MessageId, OutgoingId, UserId};
+use crate::domain::outgoing::{
+    Act, Button, Content, Outgoing, OutgoingOutcome, OutgoingState, Voice,
+};
+use crate::domain::role::Role;
+use crate::domain::time::Timestamp;
+use crate::platform::clock;
+
+/// How long a nonce is relied on. Discord says "a few minutes".
+pub const NONCE_TRUST_SECONDS: u64 = 180;
+/// The longest wait between tries while Discord is away, in seconds.
+const LONGEST_WAIT: u64 = 120;
+
+/// Messages of this process that are remembered as accounted for.
+const ACCOUNTED: usize = 10_000;
+
+/// Where a message goes, resolved by the caller from its target.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Place {
+    /// The channel, thread or direct-message channel.
+    pub channel: ChannelId,
+    /// The status card of the request, if there is one already.
+    pub card: Option<MessageId>,
+    /// The parent, if `channel` is a thread and the caller knows it; else Discord is asked once.
+    pub parent: Option<ChannelId>,
+}
+
+/// Sends what the outbox holds.
+#[derive(Debug)]
+pub struct Delivery {
+    pub(crate) speakers: Speakers,
+    personas: Personas,
+    catalog: Catalog,
+    workspace: PathBuf,
+    /// Tries before this instant were made by an earlier process.
+    started_at: Timestamp,
+    tried: Mutex<BTreeSet<OutgoingId>>,
+    /// Messages that are accounted for.
+    delivered: Mutex<BTreeSet<MessageId>>,
+    channels: Mutex<BTreeMap<ChannelId, SeenChannel>>,
+}
+
+/// Why a try gave nothing.
+#[derive(Debug)]
+enum Trouble {
+    Rest(RestError),
+    /// It cannot be said at all.
+    Unsayable(String),
+}
+
+impl From<RestError> for Trouble {
+    fn from(error: RestError) -> Trouble {
+        Trouble::Rest(error)
+    }
+}
+
+/// Who posts and how it is recognised afterwards.
+enum Mouth<'a> {
+    Bot(&'a Speaker),
+    Hook {
+        speaker: &'a Speaker,
+        hook: Hook,
+        name: &'a str,
+        parent: ChannelId,
+        thread: Option<ChannelId>,
+    },
+}
+
+/// What a post consists of.
+struct Post<'a> {
+    content: &'a Content,
+    buttons: &'a [Button],
+    reply_to: Option<MessageId>,
+    mention: Option<UserId>,
+    files: Vec<Upload>,
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Delivery {
+    pub(crate) fn new(
+        speakers: Speakers,
+        names: &BTreeMap<Role, String>,
+        catalog: Catalog,
+        workspace: PathBuf,
+    ) -> Delivery {
+        Delivery {
+            speakers,
+            personas: Personas::new(names),
+            catalog,
+            workspace,
+            started_at: Timestamp::new(clock::now()),
+            tried: Mutex::default(),
+            delivered: Mutex::default(),
+            channels: Mutex::default(),
+        }
+    }
+
+    /// Tries once to do what `outgoing` says. Never fails: trouble is an outcome. `progress` is awaited
+    /// with the number of parts that Discord has confirmed, before the next part is sent.
+    ///
+    /// `outgoing.attempts` counts the tries before this one.
+    pub async fn deliver<F, Fut>(
+        &self,
+        outgoing: &Outgoing,
+        place: &Place,
+        progress: F,
+    ) -> OutgoingOutcome
+    where
+        F: FnMut(u32) -> Fut + Send,
+        Fut: Future<Output = ()> + Send,
+    {
+        match self.attempt(outgoing, place, progress).await {
+            Ok(outcome) => {
+                lock(&self.tried).remove(&outgoing.outgoing_id);
+                outcome
+            }
+            Err(trouble) => {
+                lock(&self.tried).insert(outgoing.outgoing_id.clone());
+                tracing::warn!(outgoing = %outgoing.outgoing_id, ?trouble, "not delivered");
+                after_trouble(&trouble, outgoing.attempts, Timestamp::new(clock::now()))
+            }
+        }
+    }
+
+    /// The place of a direct message to a person; the error is the outcome to note.
+    pub async fn dm_place(&self, user: UserId, attempts: u32) -> Result<Place, OutgoingOutcome> {
+        match self.speakers.team.rest.dm_channel(user).await {
+            Ok(channel) => Ok(Place {
+                channel,
+                card: None,
+                parent: None,
+            }),
+            Err(error) => {
+                let now = Timestamp::new(clock::now());
+                Err(after_trouble(&Trouble::Rest(error), attempts, now))
+            }
+        }
+    }
+
+    async fn attempt<F, Fut>(
+        &self,
+        outgoing: &Outgoing,
+        place: &Place,
+        progress: F,
+    ) -> Result<OutgoingOutcome, Trouble>
+    where
+        F: FnMut(u32) -> Fut + Send,
+        Fut: Future<Output = ()> + Send,
+    {
+        match &outgoing.act {
+            Act::Post {
+                content,
+                reply_to,
+                mention,
+                buttons,
+                gate_id: _,
+                files,
+            } => {
+                let read = outbound_files::read(&self.workspace, files).await;
+                let post = Post {
+                    content,
+                    buttons,
+                    reply_to: *reply_to,
+                    mention: *mention,
+                    files: read,
+                };
+                self.post(outgoing, place, post, progress).await
+            }
+            Act::Card { content, buttons } => {
+                self.card(outgoing, place, content, buttons, progress).await
+            }
+            Act::OpenRoom {
+                channel_id,
+                message_id,
+                name,
+            } => self.open_room(*channel_id, *message_id, name).await,
+            Act::React { message_id, emoji } => {
+                let rest = &self.speakers.team.rest;
+                match rest.react(place.channel, *message_id, emoji).await {
+                    Ok(()) => Ok(OutgoingOutcome::Done),
+                    // Nothing is left to react to.
+                    Err(RestError::Gone { .. }) => Ok(OutgoingOutcome::Done),
+                    Err(error) => Err(error.into()),
+                }
+            }
+            Act::Envelope { relay_id, json } => {
+                let rendered = Rendered {
+                    text: format!("`{relay_id}`"),
+                    embed: None,
+                };
+                let parts = Parts::new(&rendered, None, None);
+                let files = vec![Upload {
+                    filename: format!("{relay_id}.json"),
+                    bytes: json.clone().into_bytes(),
+                }];
+                let mouth = Mouth::Bot(&self.speakers.team);
+                self.send(outgoing, place, &mouth, &parts, &files, progress)
+                    .await
+            }
+        }
+    }
+
+    async fn open_room(
+        &self,
+        channel: ChannelId,
+        message: MessageId,
+        name: &str,
+    ) -> Result<OutgoingOutcome, Trouble> {
+        let flat = name.split_whitespace().collect::<Vec<_>>().join(" ");
+        let name: String = flat.chars().take(100).collect();
+        let name = if name.is_empty() {
+            "request"
+        } else {
+            name.as_str()
+        };
+        let opened = self
+            .speakers
+            .team
+            .rest
+            .open_thread(channel, message, name)
+            .await;
+        match opened {
+            Ok(thread_id) => Ok(OutgoingOutcome::RoomOpened { thread_id }),
+            // A thread on a message has the message's id (`spec/discord.md` 5, row "threads").
+            Err(error) if error.code() == Some(code::THREAD_EXISTS) => {
+                Ok(OutgoingOutcome::RoomOpened {
+                    thread_id: ChannelId(message.0),
+                })
+            }
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    fn render(&self, content: &Content) -> Result<Rendered, Trouble> {
+        self.catalog
+            .render(content)
+            .map_err(|error| Trouble::Unsayable(error.to_string()))
+    }
+
+    async fn card<F, Fut>(
+        &self,
+        outgoing: &Outgoing,
+        place: &Place,
+        content: &Content,
+        buttons: &[Button],
+        progress: F,
+    ) -> Result<OutgoingOutcome, Trouble>
+    where
+        F: FnMut(u32) -> Fut + Send,
+        Fut: Future<Output = ()> + Send,
+    {
+        let mut parts = Parts::new(&self.render(content)?, None, None);
+        parts.components = components(buttons, &self.catalog, content.language);
+        let team = &self.speakers.team;
+        let mut old = None;
+        if let Some(card) = place.card {
+            match team
+                .rest
+                .edit_message(place.channel, card, parts.edit())
+                .await
+            {
+                Ok(()) => {
+                    return Ok(OutgoingOutcome::Posted {
+                        channel_id: place.channel,
+                        message_ids: vec![card],
+                    });
+                }
+                Err(error) if error.code() == Some(code::UNKNOWN_MESSAGE) => {}
+                Err(error) if error.code() == Some(code::EDITS_LIMITED) => old = Some(card),
+                Err(error) => return Err(error.into()),
+            }
+        }
+        let mouth = Mouth::Bot(team);
+        let outcome = self
+            .send(outgoing, place, &mouth, &parts, &[], progress)
+            .await?;
+        if let Some(card) = old
+            && let Err(error) = team.rest.delete_message(place.channel, card).await
+        {
+            tracing::warn!(%error, %card, "the old card stays");
+        }
+        Ok(outcome)
+    }
+
+    async fn post<F, Fut>(
+        &self,
+        outgoing: &Outgoing,
+        place: &Place,
+        post: Post<'_>,
+        progress: F,
+    ) -> Result<OutgoingOutcome, Trouble>
+    where
+        F: FnMut(u32) -> Fut + Send,
+        Fut: Future<Output = ()> + Send,
+    {
+        let rendered = self.render(post.content)?;
+        let channel = self.channel(place).await?;
+        let mouth = self.mouth(outgoing.voice, place, &channel).await?;
+        let header = match (&mouth, outgoing.voice) {
+            (Mouth::Bot(speaker), Voice::Role(role)) if speaker.role != Some(role) => {
+                Some(self.personas.name(role))
+            }
+            (Mouth::Bot(_) | Mouth::Hook { .. }, Voice::Role(_) | Voice::Team) => None,
+        };
+        // Webhook messages cannot be answers; then the words carry the mention.
+        let reply_to = post.reply_to.filter(|_| matches!(mouth, Mouth::Bot(_)));
+        let mentioned = post
+            .mention
+            .filter(|_| reply_to.is_none() && !channel.is_dm());
+        let mut parts = Parts::new(&rendered, header, mentioned);
+        parts.components = components(post.buttons, &self.catalog, post.content.language);
+        parts.reply_to = reply_to;
+        parts.mention = post.mention;
+        self.send(outgoing, place, &mouth, &parts, &post.files, progress)
+            .await
+    }
+
+    /// What kind of channel it is; asked once for each.
+    async fn channel(&self, place: &Place) -> Result<SeenChannel, RestError> {
+        if let Some(parent_id) = place.parent {
+            return Ok(SeenChannel {
+                id: place.channel,
+                kind: 11,
+                parent_id: Some(parent_id),
+                guild_id: None,
+            });
+        }
+        if let Some(known) = lock(&self.channels).get(&place.channel) {
+            return Ok(known.clone());
+        }
+        let seen = self.speakers.team.rest.channel(place.channel).await?;
+        lock(&self.channels).insert(place.channel, seen.clone());
+        Ok(seen)
+    }
+
+    async fn mouth<'a>(
+        &'a self,
+        voice: Voice,
+        place: &Place,
+        channel: &SeenChannel,
+    ) -> Result<Mouth<'a>, RestError> {
+        let team = &self.speakers.team;
+        let role = match voice {
+            Voice::Team => return Ok(Mouth::Bot(team)),
+            Voice::Role(role) => role,
+        };
+        // A direct message belongs to the bot that was written to.
+        if channel.is_dm() {
+            return Ok(Mouth::Bot(team));
+        }
+        if let Some(speaker) = self.speakers.of(role) {
+            return Ok(Mouth::Bot(speaker));
+        }
+        if !self.speakers.personas {
+            return Ok(Mouth::Bot(team));
+        }
+        let thread = channel.is_thread().then_some(place.channel);
+        let parent = match thread {
+            Some(_) => channel.parent_id.unwrap_or(place.channel),
+            None => place.channel,
+        };
+        let hook = self.personas.hook(team, parent, role).await?;
+        Ok(match hook {
+            Some(hook) => Mouth::Hook {
+                speaker: team,
+                hook,
+                name: self.personas.name(role),
+                parent,
+                thread,
+            },
+            None => Mouth::Bot(team),
+        })
+    }
+
+    /// Sends the parts that are not there yet.
+    async fn send<F, Fut>(
+        &self,
+        outgoing: &Outgoing,
+        place: &Place,
+        mouth: &Mouth<'_>,
+        parts: &Parts,
+        files: &[Upload],
+        mut progress: F,
+    ) -> Result<OutgoingOutcome, Trouble>
+    where
+        F: FnMut(u32) -> Fut + Send,
+        Fut: Future<Output = ()> + Send,
+    {
+        if parts.is_empty() && files.is_empty() {
+            return Err(Trouble::Unsayable("there is nothing to say".to_owned()));
+        }
+        let done = match outgoing.state {
+            OutgoingState::Queued => 0,
+            OutgoingState::Sending { parts_done, .. } => parts_done as usize,
+        };
+        let mut history = match self.may_exist(outgoing, mouth) {
+            false => History::default(),
+            true => {
+                let rest = &self.speakers.team.rest;
+                let mut history = History::read(rest, place.channel, outgoing.created_at).await?;
+                history.leave_out(&lock(&self.delivered));
+                history
+            }
+        };
+        let mut message_ids = Vec::new();
+        for at in done..parts.texts.len() {
+            let last = at + 1 == parts.texts.len();
+            let nonce = nonce(&outgoing.outgoing_id, at);
+            let marker = Marker {
+                nonce: &nonce,
+                text: parts.texts.get(at).map(String::as_str).unwrap_or_default(),
+                embed: parts.embed.as_ref().filter(|_| last),
+            };
+            let found = if history.is_empty() {
+                None
+            } else {
+                match mouth {
+                    Mouth::Bot(speaker) => history.by_user(speaker.me().await?, &marker),
+                    Mouth::Hook { speaker, name, .. } => {
+                        history.by_webhook(speaker.application().await?, name, &marker)
+                    }
+                }
+            };
+            let uploads = if last { files.to_vec() } else { Vec::new() };
+            let id = match found {
+                Some(id) => id,
+                None => {
+                    let body = parts.body(at);
+                    self.speak(mouth, place.channel, body, &nonce, uploads)
+                        .await?
+                }
+            };
+            self.account_for(id);
+            message_ids.push(id);
+            progress(u32::try_from(at + 1).unwrap_or(u32::MAX)).await;
+        }
+        Ok(OutgoingOutcome::Posted {
+            channel_id: place.channel,
+            message_ids,
+        })
+    }
+
+    fn account_for(&self, id: MessageId) {
+        let mut delivered = lock(&self.delivered);
+        delivered.insert(id);
+        // Ids grow with time, so the lowest is the oldest.
+        if delivered.len() > ACCOUNTED {
+            delivered.pop_first();
+        }
+    }
+
+    async fn speak(
+        &self,
+        mouth: &Mouth<'_>,
+        channel: ChannelId,
+        mut body: serde_json::Map<String, Value>,
+        nonce: &str,
+        files: Vec<Upload>,
+    ) -> Result<MessageId, RestError> {
+        match mouth {
+            Mouth::Bot(speaker) => {
+                body.insert("nonce".to_owned(), json!(nonce));
+                body.insert("enforce_nonce".to_owned(), json!(true));
+                let body = Value::Object(body);
+                speaker.rest.create_message(channel, body, files).await
+            }
+            Mouth::Hook {
+                speaker,
+                hook,
+                name,
+                parent,
+                thread,
+            } => {
+                body.insert("username".to_owned(), json!(name));
+                let body = Value::Object(body);
+                let sent = speaker
+                    .rest
+                    .execute_webhook(hook.id, &hook.token, *thread, body, files)
+                    .await;
+                match sent {
+                    Err(error) if hook_is_gone(&error) => {
+                        self.personas.forget(*parent).await;
+                        let again = "the persona's webhook was removed; it is made again";
+                        Err(RestError::Network(again.to_owned()))
+                    }
+                    sent => sent,
+                }
+            }
+        }
+    }
+
+    /// Whether an earlier try may have come through in a way that its nonce does not cover.
+    fn may_exist(&self, outgoing: &Outgoing, mouth: &Mouth<'_>) -> bool {
+        let again = outgoing.attempts > 0 || lock(&self.tried).contains(&outgoing.outgoing_id);
+        let first = match outgoing.state {
+            OutgoingState::Sending { since, .. } if !again => Some(since),
+            OutgoingState::Sending { .. } | OutgoingState::Queued if again => {
+                Some(outgoing.created_at)
+            }
+            OutgoingState::Sending { .. } | OutgoingState::Queued => None,
+        };
+        match mouth {
+            Mouth::Bot(_) => {
+                let now = Timestamp::new(clock::now());
+                first.is_some_and(|first| now.seconds_since(first) > NONCE_TRUST_SECONDS)
+            }
+            Mouth::Hook { .. } => again || first.is_some_and(|first| first < self.started_at),
+        }
+    }
+}
+
+/// What a failed try means for the outbox.
+fn after_trouble(trouble: &Trouble, attempts: u32, now: Timestamp) -> OutgoingOutcome {
+    let error = match trouble {
+        Trouble::Unsayable(reason) => {
+            return OutgoingOutcome::Refused {
+                reason: reason.clone(),
+            };
+        }
+        Trouble::Rest(error) => error,
+    };
+    let backoff = (2u64 << attempts.min(6)).min(LONGEST_WAIT);
+    let seconds = match error {
+        RestError::Limited { retry_after, .. } | RestError::Breaker { retry_after } => {
+            retry_after.as_secs() + 1
+        }
+        RestError::Network(_) | RestError::Server { .. } | RestError::Unreadable(_) => backoff,
+        // A new token comes with a restart; until then nothing is thrown away.
+        RestError::Unauthorized => LONGEST_WAIT,
+        RestError::Gone { .. } | RestError::Refused { .. } => {
+            return OutgoingOutcome::Refused {
+                reason: error.to_string(),
+            };
+        }
+    };
+    OutgoingOutcome::Later {
+        at: now.plus_seconds(seconds),
+        reason: error.to_string(),
+    }
+}

@@ -1,0 +1,182 @@
+//! What was said in a channel since a time, to find out whether a message of ours is there already.
+
+use std::collections::BTreeSet;
+
+use serde_json::Value;
+
+use crate::discord::endpoints::{SeenMessage, message_id};
+use crate::discord::error::RestError;
+use crate::discord::rest::Rest;
+use crate::domain::ids::{ChannelId, MessageId, UserId};
+use crate::domain::time::Timestamp;
+
+/// Clocks of Discord and of this machine differ by less.
+const CLOCK_MARGIN_MS: u64 = 120_000;
+/// Pages of 100 that are looked at.
+const PAGES: usize = 20;
+/// The first millisecond that Discord's ids count from.
+const EPOCH_MS: u64 = 1_420_070_400_000;
+
+/// Messages, oldest first.
+#[derive(Debug, Default)]
+pub(crate) struct History {
+    messages: Vec<SeenMessage>,
+}
+
+/// What identifies one part of a message.
+#[derive(Debug)]
+pub(crate) struct Marker<'a> {
+    pub(crate) nonce: &'a str,
+    pub(crate) text: &'a str,
+    pub(crate) embed: Option<&'a Value>,
+}
+
+/// The lowest id that a message written at `time` can have, clocks being what they are.
+pub(crate) fn watermark(time: Timestamp) -> MessageId {
+    let ms = u64::try_from(time.millis()).unwrap_or(EPOCH_MS);
+    MessageId(ms.saturating_sub(EPOCH_MS + CLOCK_MARGIN_MS) << 22)
+}
+
+impl History {
+    /// Reads a channel from the time on.
+    pub(crate) async fn read(
+        rest: &Rest,
+        channel: ChannelId,
+        since: Timestamp,
+    ) -> Result<History, RestError> {
+        let mut after = watermark(since);
+        let mut messages = Vec::new();
+        for _ in 0..PAGES {
+            let page = rest.messages_after(channel, after).await?;
+            let Some(newest) = page.last().map(message_id) else {
+                break;
+            };
+            after = MessageId(newest.max(after.0));
+            let full = page.len() >= 100;
+            // What does not parse is not ours.
+            messages.extend(
+                page.into_iter()
+                    .filter_map(|it| serde_json::from_value(it).ok()),
+            );
+            if !full {
+                break;
+            }
+        }
+        Ok(History { messages })
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.messages.is_empty()
+    }
+
+    /// Takes out messages that are accounted for.
+    pub(crate) fn leave_out(&mut self, known: &BTreeSet<MessageId>) {
+        self.messages.retain(|message| !known.contains(&message.id));
+    }
+
+    /// Finds a part that a bot user of ours posted, and takes it out.
+    pub(crate) fn by_user(&mut self, me: UserId, marker: &Marker<'_>) -> Option<MessageId> {
+        self.take(|message| {
+            message.author.id == me
+                && message.webhook_id.is_none()
+                && match message.nonce.as_ref().and_then(Value::as_str) {
+                    Some(nonce) => nonce == marker.nonce,
+                    None => says(message, marker),
+                }
+        })
+    }
+
+    /// Finds a part that a persona of ours posted, and takes it out.
+    pub(crate) fn by_webhook(
+        &mut self,
+        application: u64,
+        name: &str,
+        marker: &Marker<'_>,
+    ) -> Option<MessageId> {
+        let application = application.to_string();
+        self.take(|message| {
+            message.webhook_id.is_some()
+                && message.application_id.as_ref() == Some(&application)
+                && message.author.username == name
+                && says(message, marker)
+        })
+    }
+
+    fn take(&mut self, matches: impl Fn(&SeenMessage) -> bool) -> Option<MessageId> {
+        let at = self.messages.iter().position(matches)?;
+        Some(self.messages.remove(at).id)
+    }
+}
+
+fn says(message: &SeenMessage, marker: &Marker<'_>) -> bool {
+    let card = |embed: Option<&Value>| {
+        embed.map(|it| (it.get("title").cloned(), it.get("description").cloned()))
+    };
+    message.content.trim() == marker.text.trim()
+        && card(message.embeds.first()) == card(marker.embed)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn history(list: Value) -> History {
+        History {
+            messages: serde_json::from_value(list).unwrap(),
+        }
+    }
+
+    fn marker(text: &'static str) -> Marker<'static> {
+        Marker {
+            nonce: "n1",
+            text,
+            embed: None,
+        }
+    }
+
+    #[test]
+    fn a_nonce_decides_and_words_decide_without_one() {
+        let mut history = history(json!([
+            {"id": "1", "content": "hi", "author": {"id": "7"}, "nonce": "other"},
+            {"id": "2", "content": "hi", "author": {"id": "8"}},
+            {"id": "3", "content": "hi ", "author": {"id": "7"}},
+            {"id": "4", "content": "changed", "author": {"id": "7"}, "nonce": "n1"},
+        ]));
+        assert_eq!(
+            history.by_user(UserId(7), &marker("hi")),
+            Some(MessageId(3))
+        );
+        assert_eq!(
+            history.by_user(UserId(7), &marker("hi")),
+            Some(MessageId(4))
+        );
+        assert_eq!(history.by_user(UserId(7), &marker("hi")), None);
+    }
+
+    #[test]
+    fn a_persona_is_known_by_application_name_and_words() {
+        let mut history = history(json!([
+            {"id": "1", "content": "x", "author": {"id": "5", "username": "QA"}, "webhook_id": "5", "application_id": "90"},
+            {"id": "2", "content": "x", "author": {"id": "5", "username": "QA"}, "webhook_id": "5", "application_id": "91"},
+            {"id": "3", "content": "x", "author": {"id": "6", "username": "Planner"}, "webhook_id": "6", "application_id": "91"},
+        ]));
+        assert_eq!(
+            history.by_webhook(91, "Planner", &marker("x")),
+            Some(MessageId(3))
+        );
+        assert_eq!(
+            history.by_webhook(91, "QA", &marker("x")),
+            Some(MessageId(2))
+        );
+        assert_eq!(history.by_webhook(91, "QA", &marker("x")), None);
+    }
+
+    #[test]
+    fn a_watermark_lies_before_its_time() {
+        let at = Timestamp::from_millis(1_700_000_000_000);
+        let id = (1_700_000_000_000 - EPOCH_MS) << 22;
+        assert!(watermark(at).0 < id);
+        assert_eq!(watermark(Timestamp::from_millis(0)), MessageId(0));
+    }
+}

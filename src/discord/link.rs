@@ -1,0 +1,301 @@
+//! The team's end of Discord: what comes in as a stream of facts, what goes out as outcomes.
+
+use std::collections::BTreeMap;
+use std::future::Future;
+use std::path::PathBuf;
+use std::sync::{Arc, PoisonError, RwLock};
+
+use tokio::sync::{mpsc, oneshot};
+use tokio_util::sync::CancellationToken;
+
+use crate::assets::catalog::Catalog;
+use crate::discord::attachments::Shelf;
+use crate::discord::delivery::{Delivery, Place};
+use crate::discord::error::RestError;
+use crate::discord::gateway::Gateway;
+use crate::discord::identity::Identity;
+use crate::discord::intake::{Ask, Intake};
+use crate::discord::rest::{Pool, Rest};
+use crate::discord::speakers::{Speakers, VoiceMode};
+use crate::domain::ids::{ChannelId, MessageId, UserId};
+use crate::domain::incoming::{Actor, Command, Message};
+use crate::domain::outgoing::{Content, Outgoing, OutgoingOutcome};
+use crate::domain::request::Language;
+use crate::domain::role::Role;
+use crate::platform::tasks;
+
+/// Facts that may wait for the team before Discord is told to wait.
+const INBOUND: usize = 256;
+/// Events that may wait for the intake; beyond, the session is given up and read again.
+const SIGNALS: usize = 1_024;
+
+/// How to reach Discord.
+#[derive(Debug)]
+pub struct LinkConfig {
+    /// One bot or a bot a role, with tokens.
+    pub voice: VoiceMode,
+    /// Such as `https://discord.com`, without `/api`.
+    pub base_url: String,
+    /// Such as `wss://gateway.discord.gg`; without it, Discord is asked.
+    pub gateway_url: Option<String>,
+    /// Names that the roles speak under; others speak under the catalog's.
+    pub names: BTreeMap<Role, String>,
+    /// The language of the names that are not configured.
+    pub language: Language,
+    /// The workspace: files that go out come from here.
+    pub workspace: PathBuf,
+    /// Where people's files are kept, relative to the workspace, such as
+    /// `shared_workspace/attachments`.
+    pub attachments: PathBuf,
+}
+
+/// Why there is no link.
+#[derive(Debug, thiserror::Error)]
+pub enum LinkError {
+    /// `voice: bots` without the bot that listens.
+    #[error("voice `bots` needs a token for the orchestrator: its bot listens for the team")]
+    NoOrchestrator,
+    /// The TLS library did not start.
+    #[error(transparent)]
+    Client(#[from] RestError),
+}
+
+/// A fact from Discord.
+#[derive(Debug)]
+pub enum Inbound {
+    /// Events flow. After `fresh`, messages wait inside the link until [`Link::catch_up`] was called,
+    /// so that what was missed comes before what is new.
+    Connected {
+        /// Whether earlier events may have been missed.
+        fresh: bool,
+        /// Who we are.
+        identity: Identity,
+    },
+    /// The connection is gone; another is being made.
+    Disconnected {
+        /// Why.
+        reason: String,
+    },
+    /// Something works less well until it is set up differently.
+    Degraded {
+        /// What, and how to change that.
+        reason: String,
+    },
+    /// A bot will not connect again.
+    Fatal {
+        /// The role whose bot it is, if it is not the one that listens.
+        role: Option<Role>,
+        /// Why, and what to do.
+        reason: String,
+    },
+    /// Somebody wrote.
+    Message(Message),
+    /// Somebody changed what they wrote.
+    Edited(Message),
+    /// A message is gone.
+    Deleted {
+        /// From where.
+        channel_id: ChannelId,
+        /// Which.
+        message_id: MessageId,
+    },
+    /// Everything in the channel up to here was told, whether it meant something or not.
+    CaughtUp {
+        /// The channel.
+        channel_id: ChannelId,
+        /// The newest message.
+        message_id: MessageId,
+    },
+    /// Somebody pressed a button or used a slash command; Discord has been told that we heard.
+    Command {
+        /// Who.
+        actor: Actor,
+        /// What.
+        command: Command,
+        /// The way to answer.
+        reply: InteractionReply,
+    },
+}
+
+/// The way to answer a command: one text that only the person sees, within 15 minutes.
+#[derive(Debug)]
+pub struct InteractionReply {
+    pub(crate) rest: Rest,
+    pub(crate) catalog: Catalog,
+    pub(crate) application: u64,
+    pub(crate) token: String,
+    pub(crate) language: Language,
+}
+
+impl InteractionReply {
+    /// The language that Discord speaks to the person.
+    #[must_use]
+    pub const fn language(&self) -> Language {
+        self.language
+    }
+
+    /// Answers. Trouble is logged: the person sees the effect in the channel anyway.
+    pub async fn say(self, content: &Content) {
+        let text = match self.catalog.render(content) {
+            Ok(rendered) => rendered.text,
+            Err(error) => {
+                tracing::error!(%error, "a command's answer cannot be said");
+                return;
+            }
+        };
+        if let Err(error) = self.rest.answer(self.application, &self.token, &text).await {
+            tracing::warn!(%error, "a command's answer did not get through");
+        }
+    }
+}
+
+/// The link. Cheap to clone; everything ends when [`Link::close`] is called.
+#[derive(Debug, Clone)]
+pub struct Link {
+    delivery: Arc<Delivery>,
+    identity: Arc<RwLock<Identity>>,
+    asks: mpsc::UnboundedSender<Ask>,
+    closing: CancellationToken,
+}
+
+impl Link {
+    /// Starts connecting. Returns at once, also where Discord cannot be reached: trying goes on.
+    pub fn start(
+        config: LinkConfig,
+        catalog: Catalog,
+    ) -> Result<(Link, mpsc::Receiver<Inbound>), LinkError> {
+        let pool = Pool::new(&config.base_url)?;
+        let speakers = Speakers::new(&pool, config.voice).ok_or(LinkError::NoOrchestrator)?;
+        let mut names = config.names;
+        let mut identity = Identity::default();
+        for role in Role::ALL {
+            let key = format!("role.{role}");
+            let name = names
+                .entry(role)
+                .or_insert_with(|| catalog.label(&key, config.language));
+            identity.persona_names.insert(name.to_lowercase(), role);
+            for language in [Language::En, Language::Ko] {
+                let name = catalog.label(&key, language).to_lowercase();
+                identity.persona_names.entry(name).or_insert(role);
+            }
+        }
+        let (signals, heard) = mpsc::channel(SIGNALS);
+        let closing = CancellationToken::new();
+        let listener = (None, speakers.team.rest.clone());
+        let others = speakers
+            .roles
+            .iter()
+            .map(|(role, speaker)| (Some(*role), speaker.rest.clone()));
+        for (role, rest) in std::iter::once(listener).chain(others) {
+            let gateway = Gateway {
+                rest,
+                url: config.gateway_url.clone(),
+            };
+            let (own, mut inner) = mpsc::channel(SIGNALS);
+            let signals = signals.clone();
+            let closed = closing.clone();
+            tasks::spawn("discord-gateway", async move {
+                tokio::select! {
+                    () = gateway.run(own) => {}
+                    () = closed.cancelled() => {}
+                }
+            });
+            // Says whose signal it is.
+            tasks::spawn("discord-signals", async move {
+                while let Some(signal) = inner.recv().await {
+                    if signals.send((role, signal)).await.is_err() {
+                        return;
+                    }
+                }
+            });
+        }
+        let team_role = speakers.team.role;
+        let identity = Arc::new(RwLock::new(identity));
+        let delivery = Arc::new(Delivery::new(
+            speakers,
+            &names,
+            catalog.clone(),
+            config.workspace.clone(),
+        ));
+        let (asks, asked) = mpsc::unbounded_channel();
+        let (inbound, facts) = mpsc::channel(INBOUND);
+        let intake = Intake::new(
+            Arc::clone(&delivery),
+            Arc::clone(&identity),
+            catalog,
+            Shelf {
+                root: config.workspace,
+                folder: config.attachments,
+            },
+            team_role,
+            inbound,
+        );
+        let closed = closing.clone();
+        tasks::spawn("discord-intake", async move {
+            tokio::select! {
+                () = intake.run(heard, asked) => {}
+                () = closed.cancelled() => {}
+            }
+        });
+        let link = Link {
+            delivery,
+            identity,
+            asks,
+            closing,
+        };
+        Ok((link, facts))
+    }
+
+    /// Tells every message after these, oldest first, then what waited meanwhile. To be called after
+    /// every [`Inbound::Connected`] with `fresh`, also with an empty map. Returns when all was told or
+    /// the link is closed.
+    pub async fn catch_up(&self, watermarks: &BTreeMap<ChannelId, MessageId>) {
+        let (done, finished) = oneshot::channel();
+        let ask = Ask {
+            watermarks: watermarks.clone(),
+            done,
+        };
+        if self.asks.send(ask).is_ok() {
+            // An error means that the intake is gone, and then nothing will come any more.
+            let _ = finished.await;
+        }
+    }
+
+    /// Tries once to do what `outgoing` says; see [`Delivery::deliver`].
+    pub async fn deliver<F, Fut>(
+        &self,
+        outgoing: &Outgoing,
+        place: &Place,
+        progress: F,
+    ) -> OutgoingOutcome
+    where
+        F: FnMut(u32) -> Fut + Send,
+        Fut: Future<Output = ()> + Send,
+    {
+        self.delivery.deliver(outgoing, place, progress).await
+    }
+
+    /// The place of a direct message to a person; the error is the outcome to note.
+    pub async fn dm_place(&self, user: UserId, attempts: u32) -> Result<Place, OutgoingOutcome> {
+        self.delivery.dm_place(user, attempts).await
+    }
+
+    /// Shows that the team is typing, for about ten seconds. Trouble does not matter.
+    pub async fn typing(&self, channel: ChannelId) {
+        if let Err(error) = self.delivery.speakers.team.rest.typing(channel).await {
+            tracing::debug!(%error, "typing not shown");
+        }
+    }
+
+    /// Who we are, as far as known.
+    #[must_use]
+    pub fn identity(&self) -> Identity {
+        let identity = self.identity.read().unwrap_or_else(PoisonError::into_inner);
+        identity.clone()
+    }
+
+    /// Ends the connections.
+    pub fn close(&self) {
+        self.closing.cancel();
+    }
+}

@@ -1,0 +1,272 @@
+//! An unmodified serenity client at home in the local guild: the strictest reader of payloads.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use serenity::all::{
+    ButtonStyle, ComponentInteraction, Context, CreateActionRow, CreateButton, CreateCommand,
+    CreateInteractionResponse, CreateInteractionResponseMessage, CreateMessage, CreateThread,
+    EventHandler, GatewayIntents, Guild, GuildChannel, Http, HttpBuilder, Interaction, Message,
+    Ready,
+};
+use serenity::async_trait;
+use serenity::gateway::ActivityData;
+use tokio::sync::mpsc;
+
+use crate::support::guild::{Caller, fresh};
+
+/// What the client saw, in order.
+#[derive(Debug)]
+enum Seen {
+    Ready(String),
+    Guild { channels: usize, roles: usize },
+    Answered,
+    Thread(String),
+    Clicked(String),
+    Command(String),
+    Unknown(String),
+}
+
+struct Handler(mpsc::UnboundedSender<Seen>);
+
+impl Handler {
+    fn saw(&self, what: Seen) {
+        // The test may have ended already.
+        let _ = self.0.send(what);
+    }
+
+    async fn click(&self, context: &Context, click: ComponentInteraction) {
+        let text = format!("{} pressed {}", click.user.name, click.data.custom_id);
+        let message = CreateInteractionResponseMessage::new()
+            .content(text)
+            .components(Vec::new());
+        let response = CreateInteractionResponse::UpdateMessage(message);
+        click
+            .create_response(&context.http, response)
+            .await
+            .unwrap();
+        self.saw(Seen::Clicked(click.data.custom_id));
+    }
+}
+
+#[async_trait]
+impl EventHandler for Handler {
+    async fn ready(&self, _: Context, ready: Ready) {
+        self.saw(Seen::Ready(ready.user.name.clone()));
+    }
+
+    async fn guild_create(&self, _: Context, guild: Guild, _: Option<bool>) {
+        self.saw(Seen::Guild {
+            channels: guild.channels.len(),
+            roles: guild.roles.len(),
+        });
+    }
+
+    async fn thread_create(&self, _: Context, thread: GuildChannel) {
+        self.saw(Seen::Thread(thread.name));
+    }
+
+    async fn message(&self, context: Context, message: Message) {
+        if message.author.bot {
+            return;
+        }
+        let button = CreateButton::new("ok")
+            .label("OK")
+            .style(ButtonStyle::Success);
+        let reply = CreateMessage::new()
+            .content(format!("heard: {}", message.content))
+            .reference_message(&message)
+            .components(vec![CreateActionRow::Buttons(vec![button])]);
+        let sent = message
+            .channel_id
+            .send_message(&context.http, reply)
+            .await
+            .unwrap();
+        sent.react(&context.http, '👀').await.unwrap();
+        if message.guild_id.is_none() {
+            self.saw(Seen::Answered);
+            return;
+        }
+        let thread = CreateThread::new("room");
+        message
+            .channel_id
+            .create_thread_from_message(&context.http, message.id, thread)
+            .await
+            .unwrap();
+        self.saw(Seen::Answered);
+    }
+
+    async fn interaction_create(&self, context: Context, interaction: Interaction) {
+        match interaction {
+            Interaction::Component(click) => self.click(&context, click).await,
+            Interaction::Command(command) => {
+                let message = CreateInteractionResponseMessage::new().content("all is well");
+                let response = CreateInteractionResponse::Message(message);
+                command
+                    .create_response(&context.http, response)
+                    .await
+                    .unwrap();
+                self.saw(Seen::Command(command.data.name));
+            }
+            other @ (Interaction::Ping(_)
+            | Interaction::Autocomplete(_)
+            | Interaction::Modal(_)
+            | _) => {
+                self.saw(Seen::Unknown(format!("{other:?}")));
+            }
+        }
+    }
+}
+
+/// Counts what serenity could not read: it drops such events without a word.
+struct Raw(mpsc::UnboundedSender<Seen>);
+
+#[async_trait]
+impl serenity::all::RawEventHandler for Raw {
+    async fn raw_event(&self, _: Context, event: serenity::all::Event) {
+        if let serenity::all::Event::Unknown(unknown) = event {
+            let _ = self.0.send(Seen::Unknown(unknown.kind));
+        }
+    }
+}
+
+async fn next(seen: &mut mpsc::UnboundedReceiver<Seen>, wanted: impl Fn(&Seen) -> bool) -> Seen {
+    loop {
+        let next = tokio::time::timeout(Duration::from_secs(30), seen.recv()).await;
+        let next = next
+            .expect("the client goes on")
+            .expect("the client is there");
+        if let Seen::Unknown(what) = &next {
+            panic!("serenity could not read {what}");
+        }
+        if wanted(&next) {
+            return next;
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_unmodified_client_logs_in_reads_answers_and_is_clicked() {
+    let running = fresh().await;
+    let info = &running.info;
+    let http: Http = HttpBuilder::new(&info.bots["teams"].token)
+        .proxy(&info.base_url)
+        .ratelimiter_disabled(true)
+        .application_id(info.bots["teams"].id.parse().unwrap())
+        .build();
+    let (sender, mut seen) = mpsc::unbounded_channel();
+    let intents = GatewayIntents::non_privileged() | GatewayIntents::MESSAGE_CONTENT;
+    let mut client = serenity::client::ClientBuilder::new_with_http(http, intents)
+        .event_handler(Handler(sender.clone()))
+        .raw_event_handler(Raw(sender))
+        .activity(ActivityData::watching("the tests"))
+        .await
+        .unwrap();
+    *client.ws_url.lock().await = info.gateway_url.clone();
+    let http = Arc::clone(&client.http);
+    let shards = Arc::clone(&client.shard_manager);
+    let task = tokio::spawn(async move { client.start().await });
+
+    let Seen::Ready(name) = next(&mut seen, |it| matches!(it, Seen::Ready(_))).await else {
+        unreachable!()
+    };
+    assert_eq!(name, "teams");
+    let guild = next(&mut seen, |it| matches!(it, Seen::Guild { .. })).await;
+    assert!(
+        matches!(
+            guild,
+            Seen::Guild {
+                channels: 4,
+                roles: 8
+            }
+        ),
+        "{guild:?}"
+    );
+
+    let owner = Caller::person(info, "owner");
+    owner
+        .ok(
+            "POST",
+            "/_local/say",
+            json!({"channel": "general", "content": "hello"}),
+        )
+        .await;
+    // The room's event and the answer to the call that made it come in either order.
+    let (mut answered, mut room) = (false, false);
+    while !(answered && room) {
+        match next(&mut seen, |_| true).await {
+            Seen::Answered => answered = true,
+            Seen::Thread(name) => room = name == "room",
+            other @ (Seen::Ready(_)
+            | Seen::Guild { .. }
+            | Seen::Clicked(_)
+            | Seen::Command(_)
+            | Seen::Unknown(_)) => panic!("not expected here: {other:?}"),
+        }
+    }
+    let list = format!("/_local/messages?channel={}", info.channels["general"]);
+    let messages = owner.ok("GET", &list, Value::Null).await;
+    let reply = &messages[0];
+    assert_eq!(reply["content"], "heard: hello");
+    assert_eq!(reply["referenced_message"]["content"], "hello");
+    assert_eq!(reply["reactions"][0]["emoji"]["name"], "👀");
+
+    let click = json!({"channel": "general", "message": reply["id"], "custom_id": "ok"});
+    owner.ok("POST", "/_local/click", click).await;
+    next(
+        &mut seen,
+        |it| matches!(it, Seen::Clicked(id) if id == "ok"),
+    )
+    .await;
+    let messages = owner.ok("GET", &list, Value::Null).await;
+    assert_eq!(messages[0]["content"], "owner pressed ok");
+    assert_eq!(messages[0]["components"], json!([]));
+
+    // A direct conversation, with a button in it.
+    let dm = owner
+        .ok("POST", "/_local/dm", json!({"bot": "teams"}))
+        .await;
+    owner
+        .ok(
+            "POST",
+            "/_local/say",
+            json!({"channel": dm["id"], "content": "psst"}),
+        )
+        .await;
+    next(&mut seen, |it| matches!(it, Seen::Answered)).await;
+    let private = format!("/_local/messages?channel={}", dm["id"].as_str().unwrap());
+    let private = owner.ok("GET", &private, Value::Null).await;
+    let click = json!({"channel": dm["id"], "message": private[0]["id"], "custom_id": "ok"});
+    owner.ok("POST", "/_local/click", click).await;
+    next(&mut seen, |it| matches!(it, Seen::Clicked(_))).await;
+
+    let guild = serenity::all::GuildId::new(info.guild_id.parse().unwrap());
+    let command = CreateCommand::new("status").description("How things stand");
+    guild.set_commands(&http, vec![command]).await.unwrap();
+    owner
+        .ok(
+            "POST",
+            "/_local/slash",
+            json!({"channel": "general", "command": "status"}),
+        )
+        .await;
+    next(
+        &mut seen,
+        |it| matches!(it, Seen::Command(name) if name == "status"),
+    )
+    .await;
+
+    // Calls whose answers serenity reads strictly.
+    http.get_current_application_info().await.unwrap();
+    http.get_current_user().await.unwrap();
+    http.get_bot_gateway().await.unwrap();
+    guild.channels(&http).await.unwrap();
+    guild.roles(&http).await.unwrap();
+    guild.members(&http, None, None).await.unwrap();
+    guild.get_active_threads(&http).await.unwrap();
+    guild.to_partial_guild(&http).await.unwrap();
+    shards.shutdown_all().await;
+    task.await.unwrap().unwrap();
+    running.shutdown().await;
+}
