@@ -172,10 +172,10 @@ impl Lookup {
         }
         if let Some(root) = &self.workspace {
             let path = root.join(role_folder(role)).join("AGENTS.md");
-            if let Some(text) = files::read_text_if_present(&path)? {
-                if !text.trim().is_empty() {
-                    spec.charter = text;
-                }
+            if let Some(text) = files::read_text_if_present(&path)?
+                && !text.trim().is_empty()
+            {
+                spec.charter = text;
             }
         }
         Ok(spec)

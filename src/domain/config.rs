@@ -52,6 +52,3 @@ impl Problem {
         self.key.join(".")
     }
 }
-
-#[cfg(test)]
-mod tests;

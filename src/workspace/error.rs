@@ -186,7 +186,7 @@ impl Invalid {
             })
             .collect();
         // A word that should not be there is shown itself, not what it stands before.
-        let bad_key = matches!(error.path().iter().last(), Some(Segment::Unknown))
+        let bad_key = matches!(error.path().iter().next_back(), Some(Segment::Unknown))
             && yamls_path.len() < key.len();
         let stray = STRAY_KEY
             .captures(&message)

@@ -20,3 +20,4 @@ mod page;
 mod serenity_client;
 mod supervise;
 mod support;
+mod tidy;

@@ -104,10 +104,10 @@ fn row_of_history(id: &str, text: &str) -> [String; 7] {
         else {
             continue;
         };
-        if let Some(at) = COLUMNS.iter().position(|column| *column == name.trim()) {
-            if row[at].is_empty() {
-                row[at] = value.trim().trim_matches('`').replace('|', "/");
-            }
+        if let Some(at) = COLUMNS.iter().position(|column| *column == name.trim())
+            && row[at].is_empty()
+        {
+            row[at] = value.trim().trim_matches('`').replace('|', "/");
         }
     }
     if row[0].is_empty() {
