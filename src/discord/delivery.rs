@@ -445,8 +445,14 @@ impl Delivery {
             } else {
                 match mouth {
                     Mouth::Bot(speaker) => history.by_user(speaker.me().await?, &marker),
-                    Mouth::Hook { speaker, name, .. } => {
-                        history.by_webhook(speaker.application().await?, name, &marker)
+                    Mouth::Hook {
+                        speaker,
+                        hook,
+                        name,
+                        ..
+                    } => {
+                        let application = speaker.application().await?;
+                        history.by_webhook(hook.id, application, name, &marker)
                     }
                 }
             };

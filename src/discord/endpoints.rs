@@ -292,6 +292,12 @@ impl Rest {
         read("webhooks", self.call(call).await?)
     }
 
+    /// One webhook; needs the right to manage webhooks.
+    pub async fn webhook(&self, webhook: u64) -> Result<Webhook, RestError> {
+        let call = Call::new(Method::GET, format!("/webhooks/{webhook}"));
+        read("webhook", self.call(call).await?)
+    }
+
     /// Makes a webhook; `avatar` is a `data:` URI.
     pub async fn create_webhook(
         &self,

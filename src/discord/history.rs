@@ -89,14 +89,17 @@ impl History {
     /// Finds a part that a persona of ours posted, and takes it out.
     pub(crate) fn by_webhook(
         &mut self,
+        webhook: UserId,
         application: u64,
         name: &str,
         marker: &Marker<'_>,
     ) -> Option<MessageId> {
-        let application = application.to_string();
+        let (webhook, application) = (webhook.to_string(), application.to_string());
         self.take(|message| {
+            // A webhook that was removed and made again has another id, its application has not.
             message.webhook_id.is_some()
-                && message.application_id.as_ref() == Some(&application)
+                && (message.webhook_id.as_ref() == Some(&webhook)
+                    || message.application_id.as_ref() == Some(&application))
                 && message.author.username == name
                 && says(message, marker)
         })
@@ -162,14 +165,14 @@ mod tests {
             {"id": "3", "content": "x", "author": {"id": "6", "username": "Planner"}, "webhook_id": "6", "application_id": "91"},
         ]));
         assert_eq!(
-            history.by_webhook(91, "Planner", &marker("x")),
+            history.by_webhook(UserId(9), 91, "Planner", &marker("x")),
             Some(MessageId(3))
         );
         assert_eq!(
-            history.by_webhook(91, "QA", &marker("x")),
+            history.by_webhook(UserId(9), 91, "QA", &marker("x")),
             Some(MessageId(2))
         );
-        assert_eq!(history.by_webhook(91, "QA", &marker("x")), None);
+        assert_eq!(history.by_webhook(UserId(9), 91, "QA", &marker("x")), None);
     }
 
     #[test]

@@ -13,6 +13,8 @@ pub struct Identity {
     pub bots: BTreeMap<UserId, Option<Role>>,
     /// Our applications: webhooks of theirs are ours.
     pub applications: BTreeSet<u64>,
+    /// Webhooks of ours, as far as met: their messages need not name the application.
+    pub webhooks: BTreeSet<u64>,
     /// Server roles that address a role of the team.
     pub server_roles: BTreeMap<ServerRoleId, Role>,
     /// Servers that we are in.

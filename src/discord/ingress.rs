@@ -53,10 +53,7 @@ pub enum NotForUs {
 /// Reads a message.
 pub fn message(payload: &Payload, origin: &Origin, us: &Identity) -> Result<Heard, NotForUs> {
     let author_id = UserId(payload.author.id.get());
-    let our_webhook = payload.webhook_id.is_some()
-        && payload
-            .application_id
-            .is_some_and(|id| us.applications.contains(&id.get()));
+    let our_webhook = by_our_webhook(payload, us);
     if us.bots.contains_key(&author_id) || our_webhook {
         return Err(NotForUs::Own);
     }
@@ -122,6 +119,15 @@ pub fn message(payload: &Payload, origin: &Origin, us: &Identity) -> Result<Hear
     })
 }
 
+/// Whether a webhook of ours wrote it.
+fn by_our_webhook(payload: &Payload, us: &Identity) -> bool {
+    let application = payload.application_id.map(|id| id.get());
+    payload.webhook_id.is_some_and(|id| {
+        us.webhooks.contains(&id.get())
+            || application.is_some_and(|it| us.applications.contains(&it))
+    })
+}
+
 fn shown_name(user: &User) -> String {
     user.global_name
         .clone()
@@ -138,10 +144,7 @@ fn answered(payload: &Payload, us: &Identity) -> Option<Option<Role>> {
     if let Some(role) = us.bots.get(&UserId(original.author.id.get())) {
         return Some(*role);
     }
-    let ours = original
-        .application_id
-        .is_some_and(|id| us.applications.contains(&id.get()));
-    if original.webhook_id.is_some() && ours {
+    if by_our_webhook(original, us) {
         let name = original.author.name.to_lowercase();
         return Some(us.persona_names.get(&name).copied());
     }

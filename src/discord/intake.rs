@@ -22,7 +22,6 @@ use crate::discord::ingress::{self, Commanded, Origin};
 use crate::discord::link::{Inbound, InteractionReply};
 use crate::discord::rest::Rest;
 use crate::domain::ids::{ChannelId, GuildId, MessageId, ServerRoleId, UserId};
-use crate::domain::incoming::Message;
 use crate::domain::outgoing::Content;
 use crate::domain::role::Role;
 use crate::platform::tasks;
@@ -62,6 +61,8 @@ pub(crate) struct Intake {
     /// Present while messages wait for [`Ask`].
     held: Option<Vec<Held>>,
     seen: BTreeSet<MessageId>,
+    /// Webhooks whose owner was looked up.
+    met: BTreeSet<u64>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -91,6 +92,7 @@ impl Intake {
             inbound,
             held: Some(Vec::new()),
             seen: BTreeSet::new(),
+            met: BTreeSet::new(),
         }
     }
 
@@ -284,6 +286,7 @@ impl Intake {
         if !self.is_for(from, &payload) {
             return Ok(());
         }
+        self.meet_webhooks(&payload).await;
         let Ok(mut heard) = self.us(|us| ingress::message(&payload, origin, us)) else {
             return Ok(());
         };
@@ -340,9 +343,38 @@ impl Intake {
         if !self.is_for(from, &payload) || (from.is_some() && payload.guild_id.is_some()) {
             return Ok(());
         }
+        self.meet_webhooks(&payload).await;
         match self.us(|us| ingress::message(&payload, &Origin::default(), us)) {
             Ok(heard) => self.tell(Inbound::Edited(heard.message)).await,
             Err(_) => Ok(()),
+        }
+    }
+
+    /// Finds out whether the webhooks behind a message are ours, once for each.
+    async fn meet_webhooks(&mut self, payload: &Payload) {
+        let original = payload.referenced_message.as_deref();
+        for message in std::iter::once(payload).chain(original) {
+            let Some(id) = message.webhook_id.map(|id| id.get()) else {
+                continue;
+            };
+            if message.application_id.is_some() || !self.met.insert(id) {
+                continue;
+            }
+            match self.rest(None).webhook(id).await {
+                Ok(webhook) => self.change(|us| {
+                    let owner = webhook.application_id.and_then(|it| it.parse().ok());
+                    if owner.is_some_and(|owner: u64| us.applications.contains(&owner)) {
+                        us.webhooks.insert(id);
+                    }
+                }),
+                Err(error) => {
+                    tracing::warn!(%error, id, "a webhook's owner is unknown");
+                    // A refusal is final, trouble on the way is not.
+                    if error.is_retryable() {
+                        self.met.remove(&id);
+                    }
+                }
+            }
         }
     }
 

@@ -13,6 +13,7 @@ mod git;
 mod git_checks;
 mod git_merge;
 mod git_repo;
+mod discord;
 mod local_guild;
 mod local_guild_disk;
 mod local_guild_gateway;
