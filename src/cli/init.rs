@@ -26,7 +26,7 @@ pub(super) struct Args {
     reset: bool,
 }
 
-fn agent(word: &str) -> Result<AgentKind, String> {
+pub(super) fn agent(word: &str) -> Result<AgentKind, String> {
     match word {
         "codex" => Ok(AgentKind::Codex),
         "rehearsal" => Ok(AgentKind::Rehearsal),

@@ -13,6 +13,7 @@ use crate::platform::{spawn, supervise};
 
 mod command;
 mod config;
+mod demo;
 mod init;
 mod local_guild;
 mod output;
@@ -60,6 +61,8 @@ enum Command {
     Cancel(command::About),
     /// Let a blocked request try again
     Retry(command::About),
+    /// A whole team on this machine, to try it out: a page to chat on, a project, agents that rehearse
+    Demo(demo::Args),
     /// Serve a Discord-like guild with a web page on this machine
     LocalGuild(local_guild::LocalGuildArgs),
 }
@@ -124,6 +127,7 @@ pub fn main_with(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         Command::Ask(args) => command::ask(&cli.global, &args),
         Command::Cancel(args) => command::cancel(&cli.global, &args),
         Command::Retry(args) => command::retry(&cli.global, &args),
+        Command::Demo(args) => demo::run(&cli.global, &args),
         Command::LocalGuild(args) => return local_guild::run(args),
     };
     match outcome {

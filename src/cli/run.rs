@@ -16,6 +16,9 @@ pub(super) struct Args {
     /// Log to the workspace only, not to the terminal
     #[arg(long)]
     quiet: bool,
+    /// Stop when standard input ends: then the team never outlives the process that started it
+    #[arg(long, hide = true)]
+    parent_pipe: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
@@ -44,6 +47,7 @@ pub(super) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
         root,
         only: args.agent,
         relay_debug: args.relay_transport == Relay::Discord,
+        parent_pipe: args.parent_pipe,
     };
     let runtime = super::runtime()?;
     let outcome = runtime.block_on(service::run(options));

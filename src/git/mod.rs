@@ -11,6 +11,7 @@ pub mod checks;
 pub mod commit;
 mod content;
 mod counts;
+pub mod create;
 pub mod diff;
 mod error;
 mod lock;

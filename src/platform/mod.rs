@@ -1,6 +1,7 @@
 //! What the rest of the house may not do itself: files, processes, clock, randomness, tasks.
 
 pub mod clock;
+pub mod companion;
 pub mod disk;
 pub mod files;
 pub mod ids;

@@ -13,6 +13,7 @@ use serde_json::Value;
 
 use super::HubError;
 use super::team::{Team, now};
+use crate::domain::config::Check;
 use crate::domain::effect::{Effect, EffectKind, EffectOutcome, EffectState};
 use crate::domain::event::Event;
 use crate::domain::evidence::Candidate;
@@ -228,18 +229,24 @@ async fn checks(team: &Arc<Team>, id: &RequestId, commit: &str) -> Result<Effect
         .runtime
         .checks
         .iter()
-        .map(|check| CheckSpec {
-            name: check.name.clone(),
-            command: check.command.as_slice().to_vec(),
-            timeout: Duration::from_secs(check.timeout_seconds.get()),
-            output_limit: check.output_limit_kb.get() * 1_024,
-            env: BTreeMap::new(),
-        })
+        .map(check_spec)
         .collect();
     let scratch = team.workspace.state_dir().join("checks").join(id.as_str());
     files::create_dir_all(&scratch)?;
     let evidence = git::checks::run(&team.project, commit, &specs, &scratch).await?;
     Ok(EffectOutcome::Checked(evidence))
+}
+
+/// A configured check as the git room runs it.
+#[must_use]
+pub fn check_spec(check: &Check) -> CheckSpec {
+    CheckSpec {
+        name: check.name.clone(),
+        command: check.command.as_slice().to_vec(),
+        timeout: Duration::from_secs(check.timeout_seconds.get()),
+        output_limit: check.output_limit_kb.get() * 1_024,
+        env: BTreeMap::new(),
+    }
 }
 
 async fn merge(

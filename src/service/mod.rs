@@ -15,5 +15,6 @@ mod team;
 mod workers;
 
 pub use control::{ControlError, call};
+pub use effects::check_spec;
 pub use hub::HubError;
 pub use run::{RunError, RunOptions, SERVES_FILE, run};

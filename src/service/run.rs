@@ -42,6 +42,8 @@ pub struct RunOptions {
     pub only: Option<Role>,
     /// Also post whole relay envelopes to the relay channel.
     pub relay_debug: bool,
+    /// Stop when standard input ends.
+    pub parent_pipe: bool,
 }
 
 /// Why a team stops with an error.
@@ -129,7 +131,7 @@ pub async fn run(options: RunOptions) -> Result<(), RunError> {
     // A hub that closed already has put its reason into `failure`.
     let _ = team.hub.submit(started).await;
     tracing::info!(workspace = %options.root.display(), "the team is up");
-    let ended = wait(&mut failure).await;
+    let ended = wait(&mut failure, options.parent_pipe).await;
     team.closing.cancel();
     team.link.close();
     drop(team);
@@ -220,16 +222,29 @@ fn start_workers(team: &Arc<Team>, facts: tokio::sync::mpsc::Receiver<crate::dis
 }
 
 /// Until somebody says stop, or the store fails.
-async fn wait(failure: &mut tokio::sync::oneshot::Receiver<StoreError>) -> Result<(), RunError> {
+async fn wait(
+    failure: &mut tokio::sync::oneshot::Receiver<StoreError>,
+    parent_pipe: bool,
+) -> Result<(), RunError> {
     let mut interrupt = signal(SignalKind::interrupt())?;
     let mut terminate = signal(SignalKind::terminate())?;
     tokio::select! {
         _ = interrupt.recv() => {}
         _ = terminate.recv() => {}
+        () = parent_gone(), if parent_pipe => {}
         Ok(error) = failure => return Err(error.into()),
     }
     tracing::info!("stopping");
     Ok(())
+}
+
+/// Returns when standard input ends.
+async fn parent_gone() {
+    use tokio::io::AsyncReadExt as _;
+    let mut input = tokio::io::stdin();
+    let mut scrap = [0; 64];
+    // An error says as well that nobody is there.
+    while input.read(&mut scrap).await.is_ok_and(|bytes| bytes > 0) {}
 }
 
 /// A last checkpoint, once every worker has let go.

@@ -9,11 +9,11 @@
 
 mod codex;
 mod conformance;
+mod discord;
 mod git;
 mod git_checks;
 mod git_merge;
 mod git_repo;
-mod discord;
 mod local_guild;
 mod local_guild_disk;
 mod local_guild_gateway;
