@@ -1,1 +1,19 @@
 //! Driving real coding agents: one driver, pure codecs, the result contract, prompts and sessions.
+//!
+//! [`Driver`] runs an agent process for one step and hands back what came of it; a codec per agent
+//! translates the agent's stream and does no I/O, so that it can be replayed against recordings.
+
+mod codec;
+pub mod codex;
+mod contract;
+mod driver;
+pub mod prompt;
+pub mod rehearsal;
+mod run;
+mod turn;
+
+pub use codec::{Codec, CodecKind, Event};
+pub use contract::ContractFns;
+pub use driver::{Driver, Watch};
+pub use prompt::{Document, PromptError, Said, Task, Upstream};
+pub use run::{Access, Agent, AgentOutcome, Limits, RunError, RunSpec};

@@ -1,27 +1,165 @@
-//! The command line: one file a command.
+//! The command line: one file a command. Exit codes: 0 done, 1 failed, 2 wrong usage.
 
-pub mod local_guild;
-
+use std::ffi::OsString;
+use std::path::PathBuf;
 use std::process::ExitCode;
 
-use clap::Parser as _;
+use clap::builder::Styles;
+use clap::builder::styling::{AnsiColor, Effects};
+use clap::{Parser, Subcommand};
 
-#[derive(clap::Parser)]
-#[command(name = "teams", version, about)]
+use crate::agents::rehearsal;
+use crate::platform::{spawn, supervise};
+
+mod command;
+mod config;
+mod demo;
+mod init;
+mod local_guild;
+mod output;
+mod run;
+mod status;
+mod why;
+
+pub use output::{Failure, say};
+
+/// A software team that lives in your Discord server.
+#[derive(Debug, Parser)]
+#[command(name = "teams", version, styles = STYLES, max_term_width = 100)]
+#[command(subcommand_required = true, arg_required_else_help = true)]
 struct Cli {
+    #[command(flatten)]
+    global: Global,
     #[command(subcommand)]
     command: Command,
 }
 
-#[derive(clap::Subcommand)]
+/// Options of every command.
+#[derive(Debug, Clone, clap::Args)]
+pub struct Global {
+    /// The workspace; otherwise `.`, `./teams_generated` or `./workspace/teams_generated`
+    #[arg(long, global = true, value_name = "FOLDER")]
+    workspace_root: Option<PathBuf>,
+}
+
+#[derive(Debug, Subcommand)]
 enum Command {
-    /// Serve a Discord-like guild with a web page on this machine.
+    /// Write a workspace, or bring newer texts into one
+    Init(init::Args),
+    /// Change the configuration
+    #[command(subcommand)]
+    Config(config::Command),
+    /// Run the team of a workspace, until it is told to stop
+    Run(run::Args),
+    /// Tell what is going on
+    Status(status::Args),
+    /// Say in one line why a request is not moving, and who or what it waits for
+    Why(why::Args),
+    /// Ask the running team for something
+    Ask(command::Ask),
+    /// Withdraw a request
+    Cancel(command::About),
+    /// Let a blocked request try again
+    Retry(command::About),
+    /// A whole team on this machine, to try it out: a page to chat on, a project, agents that rehearse
+    Demo(demo::Args),
+    /// Serve a Discord-like guild with a web page on this machine
     LocalGuild(local_guild::LocalGuildArgs),
 }
 
-/// Parses the arguments and runs the command.
+const STYLES: Styles = Styles::styled()
+    .header(AnsiColor::Green.on_default().effects(Effects::BOLD))
+    .usage(AnsiColor::Green.on_default().effects(Effects::BOLD))
+    .literal(AnsiColor::Cyan.on_default().effects(Effects::BOLD))
+    .placeholder(AnsiColor::Cyan.on_default());
+
+impl Global {
+    /// The workspace that is meant (`spec/teams.md` 1.3); it need not exist.
+    pub fn workspace(&self) -> Result<PathBuf, Failure> {
+        let cwd = std::env::current_dir()
+            .map_err(|error| Failure::new(format!("cannot find the current folder: {error}")))?;
+        Ok(crate::workspace::resolve(
+            self.workspace_root.as_deref(),
+            &cwd,
+        ))
+    }
+}
+
+/// The runtime that commands with a conversation run on.
+fn runtime() -> Result<tokio::runtime::Runtime, Failure> {
+    tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build()
+        .map_err(|error| Failure::new(format!("cannot start: {error}")))
+}
+
+/// Parses the arguments of the process and runs the command.
 pub fn main() -> ExitCode {
-    match Cli::parse().command {
-        Command::LocalGuild(args) => local_guild::run(args),
+    main_with(std::env::args_os())
+}
+
+/// The same with given arguments, the program's name first.
+pub fn main_with(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
+    let arguments: Vec<OsString> = arguments.into_iter().collect();
+    if let Some(code) = helper(arguments.get(1..).unwrap_or_default()) {
+        return code;
+    }
+    let cli = match Cli::try_parse_from(arguments) {
+        Ok(cli) => cli,
+        Err(error) => {
+            // Nothing can be told to somebody who closed the pipe.
+            let _ = error.print();
+            let usage = error.use_stderr();
+            return if usage {
+                ExitCode::from(2)
+            } else {
+                ExitCode::SUCCESS
+            };
+        }
+    };
+    let outcome = match cli.command {
+        Command::Init(args) => init::run(&cli.global, &args),
+        Command::Config(command) => config::run(&cli.global, &command),
+        Command::Run(args) => run::run(&cli.global, &args),
+        Command::Status(args) => status::run(&cli.global, &args),
+        Command::Why(args) => why::run(&cli.global, &args),
+        Command::Ask(args) => command::ask(&cli.global, &args),
+        Command::Cancel(args) => command::cancel(&cli.global, &args),
+        Command::Retry(args) => command::retry(&cli.global, &args),
+        Command::Demo(args) => demo::run(&cli.global, &args),
+        Command::LocalGuild(args) => return local_guild::run(args),
+    };
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => failure.report(),
+    }
+}
+
+/// The subcommands by which our binary is its own helper process; no part of the public command line.
+fn helper(arguments: &[OsString]) -> Option<ExitCode> {
+    let (name, rest) = arguments.split_first()?;
+    match name.to_str()? {
+        spawn::SUPERVISE => Some(supervise::main(rest)),
+        spawn::REHEARSE => Some(rehearsal::main(rest)),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_arguments_make_sense_together() {
+        use clap::CommandFactory as _;
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn refresh_and_reset_exclude_each_other_c10() {
+        let wrong = ["teams", "init", "--refresh-prompts", "--reset"];
+        let error = Cli::try_parse_from(wrong).unwrap_err();
+        assert_eq!(error.exit_code(), 2);
     }
 }

@@ -59,7 +59,8 @@ pub struct Delivery {
     workspace: PathBuf,
     /// Tries before this instant were made by an earlier process.
     started_at: Timestamp,
-    tried: Mutex<BTreeSet<OutgoingId>>,
+    /// Failed tries of this process, for the length of the next wait.
+    tried: Mutex<BTreeMap<OutgoingId, u32>>,
     /// Messages that are accounted for.
     delivered: Mutex<BTreeSet<MessageId>>,
     channels: Mutex<BTreeMap<ChannelId, SeenChannel>>,
@@ -131,9 +132,18 @@ impl Delivery {
                 outcome
             }
             Err(trouble) => {
-                lock(&self.tried).insert(outgoing.outgoing_id.clone());
+                let tries = {
+                    let mut tried = lock(&self.tried);
+                    let tries = tried.entry(outgoing.outgoing_id.clone()).or_default();
+                    *tries += 1;
+                    *tries
+                };
                 tracing::warn!(outgoing = %outgoing.outgoing_id, ?trouble, "not delivered");
-                after_trouble(&trouble, outgoing.attempts, Timestamp::new(clock::now()))
+                let outcome = after_trouble(&trouble, tries, Timestamp::new(clock::now()));
+                if matches!(outcome, OutgoingOutcome::Refused { .. }) {
+                    lock(&self.tried).remove(&outgoing.outgoing_id);
+                }
+                outcome
             }
         }
     }
@@ -333,7 +343,7 @@ impl Delivery {
 }
 
 /// What a failed try means for the outbox.
-fn after_trouble(trouble: &Trouble, attempts: u32, now: Timestamp) -> OutgoingOutcome {
+fn after_trouble(trouble: &Trouble, tries: u32, now: Timestamp) -> OutgoingOutcome {
     let error = match trouble {
         Trouble::Unsayable(reason) => {
             return OutgoingOutcome::Refused {
@@ -342,7 +352,7 @@ fn after_trouble(trouble: &Trouble, attempts: u32, now: Timestamp) -> OutgoingOu
         }
         Trouble::Rest(error) => error,
     };
-    let backoff = (2u64 << attempts.min(6)).min(LONGEST_WAIT);
+    let backoff = (1u64 << tries.min(7)).min(LONGEST_WAIT);
     let seconds = match error {
         RestError::Limited { retry_after, .. } | RestError::Breaker { retry_after } => {
             retry_after.as_secs() + 1

@@ -66,10 +66,7 @@ pub enum Event {
     /// Another program dropped an envelope into an inbox.
     EnvelopeDropped(Box<Envelope>),
     /// An operator moved a dead letter back to its inbox.
-    EnvelopeReplayed {
-        /// The envelope.
-        relay_id: EnvelopeId,
-    },
+    EnvelopeReplayed(Box<Envelope>),
     /// An effect is about to touch the world.
     EffectStarting {
         /// Which.
@@ -98,6 +95,4 @@ pub enum Event {
         /// What came of it.
         outcome: OutgoingOutcome,
     },
-    /// A time that something waited for has come.
-    Tick,
 }

@@ -57,11 +57,6 @@ macro_rules! text_id {
                 Ok(Self(text.to_owned()))
             }
 
-            /// The value of a record that was read without its id; never written.
-            pub(crate) fn unset() -> Self {
-                Self("unset".to_owned())
-            }
-
             /// The identifier as it stands in files and messages.
             #[must_use]
             pub fn as_str(&self) -> &str {
@@ -119,6 +114,13 @@ text_id! {
     BacklogId;
     /// `todo-HHMMSS-<6 hex>`.
     TodoId;
+}
+
+impl RequestId {
+    /// The value of a record that was read without its id; never written.
+    pub(crate) fn unset() -> Self {
+        Self("unset".to_owned())
+    }
 }
 
 macro_rules! snowflake {

@@ -2,9 +2,20 @@
 
 use serde_json::Value;
 
-/// A string, a number or a boolean as text; the empty string for anything that is not a scalar.
+/// A scalar as text; blank for zero, false and everything that is not a scalar, because older
+/// runtimes wrote those for "nothing".
 #[must_use]
 pub fn text(value: Option<&Value>) -> String {
+    match value {
+        Some(Value::Bool(false)) => String::new(),
+        Some(Value::Number(number)) if number.as_f64() == Some(0.0) => String::new(),
+        value => scalar(value),
+    }
+}
+
+/// A string, a number or a boolean as text; the empty string for anything that is not a scalar.
+#[must_use]
+pub fn scalar(value: Option<&Value>) -> String {
     match value {
         Some(Value::String(text)) => text.clone(),
         Some(Value::Number(number)) => number.to_string(),
@@ -17,7 +28,7 @@ pub fn text(value: Option<&Value>) -> String {
 #[must_use]
 pub fn list(value: Option<&Value>) -> Vec<String> {
     let one = |value: &Value| {
-        let entry = text(Some(value)).trim().to_owned();
+        let entry = scalar(Some(value)).trim().to_owned();
         (!entry.is_empty()).then_some(entry)
     };
     match value {
@@ -29,27 +40,28 @@ pub fn list(value: Option<&Value>) -> Vec<String> {
     }
 }
 
-/// A flag; the words `false`, `no` and `off` are false, other non-empty values true.
+/// A flag; a text is true unless it is blank, as older runtimes read it.
 #[must_use]
 pub fn truthy(value: Option<&Value>) -> bool {
     match value {
         None | Some(Value::Null) => false,
         Some(Value::Bool(flag)) => *flag,
         Some(Value::Number(number)) => number.as_f64().is_some_and(|number| number != 0.0),
-        Some(Value::String(text)) => !matches!(
-            text.trim().to_lowercase().as_str(),
-            "" | "false" | "no" | "off" | "0"
-        ),
+        Some(Value::String(text)) => !text.trim().is_empty(),
         Some(Value::Array(entries)) => !entries.is_empty(),
         Some(Value::Object(fields)) => !fields.is_empty(),
     }
 }
 
-/// A whole number, also where it was written as a string; `None` for anything else.
+/// A whole number, also where it was written as a string or with a fraction (which is cut off);
+/// `None` for anything else.
 #[must_use]
 pub fn integer(value: Option<&Value>) -> Option<i64> {
     match value {
-        Some(Value::Number(number)) => number.as_i64(),
+        Some(Value::Number(number)) => number.as_i64().or_else(|| {
+            let whole = number.as_f64()?.trunc();
+            format!("{whole:.0}").parse().ok()
+        }),
         Some(Value::String(text)) => text.trim().parse().ok(),
         Some(Value::Null | Value::Bool(_) | Value::Array(_) | Value::Object(_)) | None => None,
     }

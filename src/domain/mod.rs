@@ -1,6 +1,7 @@
 //! The words of the house: types and their invariants. No I/O, clock, randomness or async.
 
 pub mod change;
+pub mod config;
 pub mod effect;
 pub mod envelope;
 pub mod event;

@@ -23,7 +23,7 @@ pub enum Right {
 
 /// Who holds a right: people, and server roles within the one server.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default)]
+#[serde(default, deny_unknown_fields)]
 pub struct Holders {
     /// People.
     pub users: BTreeSet<UserId>,
@@ -98,6 +98,10 @@ pub struct Policy {
     pub actions: BTreeMap<String, ActionPolicy>,
     /// Whether checks are configured.
     pub has_checks: bool,
+    /// The project's name, for people.
+    pub project: String,
+    /// The agents in use, for people: `rehearsal`, `codex`.
+    pub agent: String,
     /// The branch that finished work goes to.
     pub branch: String,
     /// The roles that this process serves.

@@ -191,8 +191,6 @@ pub struct Spent {
     pub step_failures: u32,
     /// Times that the branch moved under a finished request.
     pub rebases: u32,
-    /// Times that failing checks sent the request back.
-    pub check_failures: u32,
 }
 
 /// One request.

@@ -133,7 +133,7 @@ pub struct PolicyRoutes {
 impl Default for PolicyRoutes {
     fn default() -> PolicyRoutes {
         PolicyRoutes {
-            sprint_initial_default: Role::Planner,
+            sprint_initial_default: Role::Research,
             sprint_force_qa: true,
             planner_reentry_requires_explicit_signal: true,
             verification_result_terminal: true,
@@ -176,7 +176,9 @@ pub struct RoutingPolicy {
 }
 
 impl Default for RoutingPolicy {
-    /// The built-in policy (`spec/teams.md` 7.6, capability table, version 2).
+    /// The built-in policy (`spec/teams.md` 7.6, capability table, version 2), with one change:
+    /// `route` is nobody's intent, because every request carries it and it would always draw the
+    /// planner (13.A #16).
     fn default() -> RoutingPolicy {
         RoutingPolicy {
             version: 2,

@@ -130,6 +130,7 @@ pub enum Step {
     /// The planner writes the first plan.
     PlannerDraft,
     /// Older workspaces only; normalised to the advisory of the phase owner.
+    #[schemars(skip)]
     PlannerAdvisory,
     /// The designer advises the planner.
     DesignerAdvisory,

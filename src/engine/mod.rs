@@ -1,1 +1,30 @@
 //! Pure decisions: no I/O, clock, randomness or async.
+//!
+//! [`decide`] is the only way from an event to a change. It reads the open records, the policy, the
+//! time and a supply of ids from its input, so that the same history always gives the same decisions.
+
+pub mod authorize;
+pub mod contract;
+pub mod parse;
+pub mod routing;
+pub mod why;
+pub mod workflow;
+
+mod actions;
+mod closeout;
+mod commands;
+mod decide;
+mod effects;
+mod gates;
+mod handoff;
+mod intake;
+mod outbox;
+mod recovery;
+mod reports;
+mod runs;
+mod say;
+#[cfg(test)]
+mod tests;
+mod turn;
+
+pub use decide::{Answer, Decision, Input, Wake, decide};

@@ -1,1 +1,37 @@
 //! Worktrees, ownership by content, commits, checks at a commit, and the merge to the branch.
+//!
+//! Everything here blocks, except [`checks::run`]; the service calls it off the async threads. No git
+//! program is started and no hook, filter driver or file monitor of the project is run: libgit2 reads the
+//! repository's data and nothing in it is a command.
+//!
+//! An effect comes in two halves: `plan_…` looks and computes, so that every id is known and can be stored
+//! before the world is touched; `apply_…` acts, and may be repeated after a crash at any instruction.
+
+pub mod checks;
+pub mod commit;
+mod content;
+mod counts;
+pub mod create;
+pub mod diff;
+mod error;
+mod lock;
+pub mod merge;
+pub mod message;
+mod project;
+pub mod rebase;
+mod refs;
+mod replace;
+mod worktree;
+
+pub use checks::CheckSpec;
+pub use commit::{CommitRules, PlannedCommit, apply_commit, plan_commit};
+pub use diff::diff_excerpt;
+pub use error::GitError;
+pub use merge::{MergeOutcome, PlannedMerge, apply_merge, plan_merge};
+pub use message::MessageParts;
+pub use project::{CommitId, Project, TreeId};
+pub use rebase::Rebased;
+pub use worktree::Worktree;
+
+/// The result of a git operation.
+pub type Result<T> = std::result::Result<T, GitError>;

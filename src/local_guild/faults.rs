@@ -84,7 +84,10 @@ pub(crate) enum GatewayTrouble {
     InvalidSession { resumable: bool },
 }
 
-/// A request to change the faults. Every field is optional; what is absent stays.
+/// A request to change the faults. Every field is optional; what is absent stays. For example
+/// `{"rest": [{"path_contains": "/messages", "status": 429, "times": 2}], "gateway": "reconnect"}`;
+/// the other forms of `gateway` are `"drop"`, `{"close": {"code": 4000}}` and
+/// `{"invalid_session": {"resumable": false}}`.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Order {

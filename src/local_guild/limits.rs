@@ -163,7 +163,24 @@ pub(crate) fn check_components(rows: &mut [Value]) -> Result<(), Refusal> {
             seen.push(id.to_owned());
         }
     }
+    number_components(rows);
     Ok(())
+}
+
+/// Gives every component without an id one, counted through the message as the platform does.
+fn number_components(rows: &mut [Value]) {
+    let mut next = 1;
+    let mut number = |component: &mut Value| {
+        if let Some(object) = component.as_object_mut() {
+            object.entry("id").or_insert(json!(next));
+            next += 1;
+        }
+    };
+    for row in rows {
+        number(row);
+        let inner = row.get_mut("components").and_then(Value::as_array_mut);
+        inner.into_iter().flatten().for_each(&mut number);
+    }
 }
 
 /// Removes null members at every depth: clients write them, and stumble over reading them.
@@ -197,5 +214,11 @@ mod tests {
         let button = json!({"type": 2, "style": 1, "label": "Go", "custom_id": "a"});
         let mut twice = vec![json!({"type": 1, "components": [button, button]})];
         assert!(check_components(&mut twice).is_err());
+        let mut once = vec![json!({"type": 1, "components": [button]})];
+        check_components(&mut once).unwrap();
+        assert_eq!(
+            (&once[0]["id"], &once[0]["components"][0]["id"]),
+            (&json!(1), &json!(2))
+        );
     }
 }

@@ -1,5 +1,23 @@
 //! The people's side: what Discord's own apps do over private interfaces, here under `/_local`.
 //!
+//! | path | JSON sent | answer |
+//! |---|---|---|
+//! | `POST say` | `channel, content, [reply_to, attachments: [upload id], nonce]`, or a form with files | message |
+//! | `POST edit`, `delete`, `react` | `channel, message` and `content`, nothing, or `emoji, [on]` | message or 204 |
+//! | `POST typing` | `channel` | 204 |
+//! | `POST click` | `channel, message, custom_id, [values]` | `interaction` |
+//! | `POST slash` | `channel, command, [options, bot]` | `interaction` |
+//! | `POST modal` | `interaction, custom_id, values` | `interaction` |
+//! | `POST thread` | `channel, name, [message]` | thread |
+//! | `POST dm` | `bot` | channel |
+//! | `POST upload?filename=` | the bytes | `id, filename, size` |
+//! | `GET messages?channel=` | also `limit, before, after, around` | messages, newest first |
+//! | `GET state`, `GET events?after=` | | the whole picture; server-sent events |
+//! | `POST faults` | see `faults::Order` | the faults in force |
+//!
+//! `channel` is an id or the name of a text channel. `user` (name or id) says in whose name; with a
+//! person's token it may be left out. Queries take it as well.
+//!
 //! A request is let in with a person's token, or from the page itself: browsers say with `Origin` or
 //! `Sec-Fetch-Site` where a request comes from, and no other page can forge that.
 
@@ -273,7 +291,7 @@ async fn click(
             .ok_or_else(|| Refusal::invalid("custom_id", "UNKNOWN", "No such button."))?;
         let application = found.author.application().ok_or(Refusal::UnknownUser)?;
         let mut data =
-            json!({"component_type": component["type"], "custom_id": custom_id, "id": 1});
+            json!({"component_type": component["type"], "custom_id": custom_id, "id": component["id"]});
         if let Some(values) = payload.get("values").filter(|it| it.is_array()) {
             data["values"] = values.clone();
         }

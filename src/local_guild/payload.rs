@@ -101,7 +101,10 @@ pub(crate) fn application(bot: &User, owner: Option<&User>) -> Value {
         "flags": (1 << 15) | (1 << 19), "hook": true, "is_monetized": false,
         "integration_types_config": {"0": {}}, "redirect_uris": [],
         "interactions_endpoint_url": null, "approximate_guild_count": 1,
-        "approximate_user_install_count": 0, "rpc_origins": [], "tags": [],
+        "approximate_user_install_count": 0, "approximate_user_authorization_count": 0,
+        "flags_new": ((1 << 15) | (1 << 19)).to_string(),
+        "role_connections_verification_url": null, "explicit_content_filter": 0,
+        "eligible_oauth2_scopes": [], "rpc_origins": [], "tags": [],
     })
 }
 

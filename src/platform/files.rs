@@ -33,7 +33,7 @@ impl FileError {
 /// The result of a file operation.
 pub type Result<T> = std::result::Result<T, FileError>;
 
-fn at<T>(action: &'static str, path: &Path, result: io::Result<T>) -> Result<T> {
+pub(crate) fn at<T>(action: &'static str, path: &Path, result: io::Result<T>) -> Result<T> {
     result.map_err(|source| FileError {
         action,
         path: path.to_owned(),
@@ -191,6 +191,22 @@ pub fn copy(from: &Path, to: &Path) -> Result<()> {
     at("copy", from, fs::copy(from, to)).map(|_| ())
 }
 
+/// Copies a file, or a link as a link.
+pub fn copy_any(from: &Path, to: &Path) -> Result<()> {
+    if symlink_metadata(from)?.is_symlink() {
+        let target = at("read", from, fs::read_link(from))?;
+        at("create", to, std::os::unix::fs::symlink(target, to))
+    } else {
+        copy(from, to)
+    }
+}
+
+/// Makes a file's bytes durable.
+pub fn sync_file(path: &Path) -> Result<()> {
+    let file = open(path)?;
+    at("sync", path, file.sync_all())
+}
+
 /// Removes a file; an absent one is fine.
 pub fn remove_file(path: &Path) -> Result<()> {
     match fs::remove_file(path) {
@@ -205,6 +221,71 @@ pub fn remove_dir_all(path: &Path) -> Result<()> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
         result => at("remove", path, result),
     }
+}
+
+/// Removes a folder that has nothing in it; says whether the folder is gone now.
+pub fn remove_dir_if_empty(path: &Path) -> Result<bool> {
+    match fs::remove_dir(path) {
+        Ok(()) => Ok(true),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(true),
+        Err(error)
+            if matches!(
+                error.kind(),
+                io::ErrorKind::DirectoryNotEmpty | io::ErrorKind::NotADirectory
+            ) =>
+        {
+            Ok(false)
+        }
+        Err(source) => at("remove", path, Err(source)),
+    }
+}
+
+/// Removes a folder and what is in it, also where a program took its own write permission away (package
+/// caches do). An absent one is fine.
+pub fn remove_dir_all_forced(path: &Path) -> Result<()> {
+    match remove_dir_all(path) {
+        Err(error) if error.source.kind() == io::ErrorKind::PermissionDenied => {
+            open_up(path)?;
+            remove_dir_all(path)
+        }
+        result => result,
+    }
+}
+
+fn open_up(folder: &Path) -> Result<()> {
+    set_mode(folder, 0o700)?;
+    for path in list(folder)? {
+        if symlink_metadata(&path)?.is_dir() {
+            open_up(&path)?;
+        }
+    }
+    Ok(())
+}
+
+/// Removes whatever stands at the path, links not followed; an absent one is fine.
+pub fn remove_any(path: &Path) -> Result<()> {
+    match fs::symlink_metadata(path) {
+        Ok(found) if found.is_dir() => remove_dir_all_forced(path),
+        Ok(_) => remove_file(path),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        Err(source) => at("look at", path, Err(source)),
+    }
+}
+
+/// Gives a file a second name, which must not exist yet.
+pub fn hard_link(existing: &Path, new: &Path) -> Result<()> {
+    at("create", new, fs::hard_link(existing, new))
+}
+
+/// Makes everything durable that was written so far to the file system that holds `path`: one call for
+/// many files whose number is not known beforehand.
+pub fn sync_filesystem(path: &Path) -> Result<()> {
+    let folder = at("open", path, File::open(path))?;
+    at(
+        "sync",
+        path,
+        rustix::fs::syncfs(&folder).map_err(io::Error::from),
+    )
 }
 
 /// Makes the names in a folder durable.
@@ -235,4 +316,11 @@ fn parent(path: &Path) -> &Path {
         Some(folder) if !folder.as_os_str().is_empty() => folder,
         _ => Path::new("."),
     }
+}
+
+/// Whether another process holds the lock of a file; an absent file is not locked.
+#[must_use]
+pub fn is_locked(path: &Path) -> bool {
+    File::open(path)
+        .is_ok_and(|file| matches!(file.try_lock_shared(), Err(fs::TryLockError::WouldBlock)))
 }

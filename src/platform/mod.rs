@@ -1,6 +1,14 @@
 //! What the rest of the house may not do itself: files, processes, clock, randomness, tasks.
 
 pub mod clock;
+pub mod companion;
+pub mod disk;
 pub mod files;
 pub mod ids;
+pub mod plug;
+pub mod redact;
+#[doc(hidden)]
+pub mod sim_disk;
+pub mod spawn;
+pub mod supervise;
 pub mod tasks;

@@ -30,3 +30,13 @@ where
 {
     tokio::task::spawn_blocking(work)
 }
+
+/// Starts a named thread of its own, for work that blocks all its life.
+pub fn thread<F>(name: &'static str, work: F) -> std::io::Result<std::thread::JoinHandle<()>>
+where
+    F: FnOnce() + Send + 'static,
+{
+    std::thread::Builder::new()
+        .name(name.to_owned())
+        .spawn(work)
+}

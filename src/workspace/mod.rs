@@ -1,1 +1,27 @@
-//! The workspace folder: configuration, scaffold and generated documents.
+//! A workspace: the folder that `teams init` writes. Finding it, reading its configuration, writing
+//! its scaffold and the documents that people read in it.
+
+pub mod documents;
+pub mod edit;
+mod environment;
+mod error;
+pub mod init;
+mod locate;
+mod open;
+mod policy_file;
+mod resolve;
+
+pub use environment::{Environment, Tokens};
+pub use error::{ConfigError, Invalid};
+pub use open::{Workspace, load};
+pub use resolve::{is_workspace, project_default, resolve};
+
+/// Configuration of the team's work.
+pub const RUNTIME_FILE: &str = "team_runtime.yaml";
+/// Configuration of the team's presence in Discord.
+pub const DISCORD_FILE: &str = "discord_agents_config.yaml";
+/// Overrides of governed routing (`spec/teams.md` 7.6).
+pub const POLICY_FILE: &str = "orchestrator/.agents/skills/agent_utilization/policy.yaml";
+
+#[cfg(test)]
+mod tests;

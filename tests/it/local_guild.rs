@@ -1,17 +1,9 @@
-//! The local guild as bots and people meet it: REST, gateway, restarts, injected faults.
-
-use std::io::{BufRead as _, BufReader};
-use std::path::Path;
-use std::process::{Child, Command, Stdio};
+//! The local guild's REST side and its people's side.
 
 use serde_json::{Value, json};
-use teams::local_guild::{Config, GuildError, GuildInfo, serve};
 
-use crate::support::guild::{Caller, answer, fresh};
-
-fn text(value: &Value) -> &str {
-    value.as_str().unwrap()
-}
+use crate::support::gateway::{self, Connection};
+use crate::support::guild::{Caller, answer, fresh, text};
 
 #[tokio::test]
 async fn a_nonce_is_honoured_and_limits_are_discords() {
@@ -220,7 +212,7 @@ async fn a_button_is_clicked_once_and_answered_once() {
     let wrong = json!({"channel": "general", "message": card["id"], "custom_id": "other"});
     assert_eq!(owner.call("POST", "/_local/click", wrong).await.0, 400);
 
-    let mut gateway = gateway::Connection::open(&running.info, "teams", gateway::ALL).await;
+    let mut gateway = Connection::open(&running.info, "teams", gateway::ALL).await;
     gateway.until("GUILD_CREATE").await;
     owner.ok("POST", "/_local/click", click).await;
     let interaction = gateway.until("INTERACTION_CREATE").await;
@@ -263,131 +255,39 @@ async fn a_button_is_clicked_once_and_answered_once() {
 }
 
 #[tokio::test]
-async fn a_bot_without_the_content_intent_reads_only_what_is_meant_for_it() {
-    let running = fresh().await;
-    let owner = Caller::person(&running.info, "owner");
-    let id = &running.info.bots["planner"].id;
-    let mut reader =
-        gateway::Connection::open(&running.info, "planner", gateway::ALL & !(1 << 15)).await;
-    reader.until("GUILD_CREATE").await;
-    owner
-        .ok(
-            "POST",
-            "/_local/say",
-            json!({"channel": "general", "content": "secret"}),
-        )
-        .await;
-    assert_eq!(reader.until("MESSAGE_CREATE").await["content"], "");
-    let mention = format!("hello <@{id}>");
-    owner
-        .ok(
-            "POST",
-            "/_local/say",
-            json!({"channel": "general", "content": mention}),
-        )
-        .await;
-    assert_eq!(
-        reader.until("MESSAGE_CREATE").await["content"],
-        mention.as_str()
-    );
-    let dm = owner
-        .ok("POST", "/_local/dm", json!({"bot": "planner"}))
-        .await;
-    owner
-        .ok(
-            "POST",
-            "/_local/say",
-            json!({"channel": dm["id"], "content": "between us"}),
-        )
-        .await;
-    let direct = reader.until("MESSAGE_CREATE").await;
-    assert_eq!(
-        (&direct["content"], &direct["guild_id"]),
-        (&json!("between us"), &Value::Null)
-    );
-    // Another bot has no part in it.
-    let other = Caller::bot(&running.info, "qa");
-    let (status, refused) = other
-        .call(
-            "GET",
-            &format!("/channels/{}/messages", text(&dm["id"])),
-            Value::Null,
-        )
-        .await;
-    assert_eq!((status, refused["code"].as_u64()), (403, Some(50001)));
-    running.shutdown().await;
-}
-
-#[tokio::test]
-async fn a_resumed_session_gets_what_it_missed() {
-    let running = fresh().await;
-    let owner = Caller::person(&running.info, "owner");
-    let mut first = gateway::Connection::open(&running.info, "teams", gateway::ALL).await;
-    first.until("GUILD_CREATE").await;
-    let fault = json!({"gateway": {"close": {"code": 4000}}});
-    owner.ok("POST", "/_local/faults", fault).await;
-    let session = first.lost().await;
-    for word in ["one", "two"] {
-        owner
-            .ok(
-                "POST",
-                "/_local/say",
-                json!({"channel": "general", "content": word}),
-            )
-            .await;
-    }
-    let mut second =
-        gateway::Connection::resume(&running.info, "teams", gateway::ALL, session).await;
-    assert_eq!(second.until("MESSAGE_CREATE").await["content"], "one");
-    assert_eq!(second.until("MESSAGE_CREATE").await["content"], "two");
-    assert!(second.until("RESUMED").await.is_object());
-    running.shutdown().await;
-}
-
-#[tokio::test]
-async fn faults_strike_as_ordered_and_end() {
+async fn an_application_that_is_late_is_refused_and_the_person_is_told() {
     let running = fresh().await;
     let bot = Caller::bot(&running.info, "teams");
     let owner = Caller::person(&running.info, "owner");
-    let me = "/users/@me";
-    let order = json!({"rest": [
-        {"method": "GET", "path_contains": "/users/", "status": 429, "retry_after": 0.5, "global": true},
-        {"path_contains": "/users/", "status": 502, "times": 2},
-        {"path_contains": "/users/", "trouble": "drop"},
-    ]});
-    owner.ok("POST", "/_local/faults", order).await;
-    let limited = bot.request("GET", me).send().await.unwrap();
-    assert_eq!(limited.status(), 429);
-    assert_eq!(limited.headers()["retry-after"], "1");
-    assert_eq!(limited.headers()["x-ratelimit-scope"], "global");
-    assert_eq!(limited.json::<Value>().await.unwrap()["retry_after"], 0.5);
-    assert_eq!(bot.call("GET", me, Value::Null).await.0, 502);
-    assert_eq!(bot.call("GET", me, Value::Null).await.0, 502);
-    assert!(bot.request("GET", me).send().await.is_err());
-    assert_eq!(bot.call("GET", me, Value::Null).await.0, 200);
-    owner
-        .ok("POST", "/_local/faults", json!({"down": true}))
+    let body = json!([{"name": "plan", "description": "Make a plan"}]);
+    let app = &running.info.bots["teams"].id;
+    bot.ok("PUT", &format!("/applications/{app}/commands"), body)
         .await;
-    assert!(bot.request("GET", me).send().await.is_err());
-    owner
-        .ok("POST", "/_local/faults", json!({"clear": true}))
-        .await;
-    assert_eq!(bot.call("GET", me, Value::Null).await.0, 200);
-    // The work is done, but the answer is lost: the nonce finds it.
-    let send = format!("/channels/{}/messages", running.info.channels["general"]);
-    let order = json!({"rest": [{"method": "POST", "path_contains": "/messages", "status": 500, "after": true}]});
-    owner.ok("POST", "/_local/faults", order).await;
-    let body = json!({"content": "once", "nonce": "n", "enforce_nonce": true});
-    assert_eq!(bot.call("POST", &send, body.clone()).await.0, 500);
-    assert_eq!(bot.call("POST", &send, body).await.0, 200);
-    assert_eq!(
-        bot.ok("GET", &send, Value::Null)
-            .await
-            .as_array()
-            .unwrap()
-            .len(),
-        1
+    let mut gateway = Connection::open(&running.info, "teams", gateway::ALL).await;
+    gateway.until("GUILD_CREATE").await;
+    let state = owner.ok("GET", "/_local/state", Value::Null).await;
+    let after = format!("{}.{}", text(&state["epoch"]), state["feed"]);
+    let mut feed = owner
+        .request("GET", &format!("/_local/events?after={after}"))
+        .send()
+        .await
+        .unwrap();
+    let slash = json!({"channel": "general", "command": "plan"});
+    let started = owner.ok("POST", "/_local/slash", slash).await;
+    let interaction = gateway.until("INTERACTION_CREATE").await;
+    assert_eq!(interaction["id"], started["interaction"]);
+    let mut heard = String::new();
+    while !heard.contains("INTERACTION_FAILED") {
+        let chunk = feed.chunk().await.unwrap().expect("the feed goes on");
+        heard.push_str(&String::from_utf8_lossy(&chunk));
+    }
+    let path = format!(
+        "/interactions/{}/{}/callback",
+        text(&interaction["id"]),
+        text(&interaction["token"])
     );
+    let (status, refused) = bot.call("POST", &path, json!({"type": 5})).await;
+    assert_eq!((status, refused["code"].as_u64()), (404, Some(10062)));
     running.shutdown().await;
 }
 
@@ -435,225 +335,4 @@ async fn strangers_are_turned_away() {
         .unwrap();
     assert_eq!(nobody.status(), 401);
     running.shutdown().await;
-}
-
-/// The real binary, so that it can be killed.
-struct Process {
-    child: Child,
-    info: GuildInfo,
-}
-
-impl Process {
-    fn start(dir: &Path) -> Process {
-        let mut child = Command::new(env!("CARGO_BIN_EXE_teams"))
-            .args(["local-guild", "--json", "--parent-pipe", "--dir"])
-            .arg(dir)
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .spawn()
-            .unwrap();
-        let mut line = String::new();
-        BufReader::new(child.stdout.take().unwrap())
-            .read_line(&mut line)
-            .unwrap();
-        Process {
-            child,
-            info: serde_json::from_str(&line).unwrap(),
-        }
-    }
-}
-
-impl Drop for Process {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
-
-#[tokio::test]
-async fn what_was_answered_outlives_kill_and_a_torn_line() {
-    let dir = tempfile::tempdir().unwrap();
-    let first = Process::start(dir.path());
-    let bot = Caller::bot(&first.info, "teams");
-    let channel = format!("/channels/{}", first.info.channels["general"]);
-    let send = format!("{channel}/messages");
-    let body = json!({"content": "kept", "nonce": "n-1", "enforce_nonce": true});
-    let kept = bot.ok("POST", &send, body.clone()).await;
-    bot.ok(
-        "POST",
-        &format!("{send}/{}/threads", text(&kept["id"])),
-        json!({"name": "room"}),
-    )
-    .await;
-    let hook = bot
-        .ok(
-            "POST",
-            &format!("{channel}/webhooks"),
-            json!({"name": "voices"}),
-        )
-        .await;
-    let part = reqwest::multipart::Part::bytes(b"bytes".as_slice()).file_name("a.txt");
-    let form = reqwest::multipart::Form::new().part("files[0]", part);
-    let (_, filed) = answer(
-        bot.request("POST", &send)
-            .multipart(form)
-            .send()
-            .await
-            .unwrap(),
-    )
-    .await;
-    let before = first.info.clone();
-    drop(first);
-
-    let log = dir.path().join("guild.jsonl");
-    let mut bytes = std::fs::read(&log).unwrap();
-    bytes.extend_from_slice(b"[{\"c\":\"message\",\"v\":{\"id\":\"1");
-    std::fs::write(&log, bytes).unwrap();
-
-    let second = Process::start(dir.path());
-    assert_eq!(second.info.guild_id, before.guild_id);
-    assert_eq!(second.info.channels, before.channels);
-    assert_eq!(second.info.bots["qa"].token, before.bots["qa"].token);
-    let bot = Caller::bot(&second.info, "teams");
-    assert_eq!(bot.ok("POST", &send, body).await["id"], kept["id"]);
-    let thread = bot
-        .ok(
-            "GET",
-            &format!("/channels/{}", text(&kept["id"])),
-            Value::Null,
-        )
-        .await;
-    assert_eq!(thread["name"], "room");
-    let hook = format!(
-        "/webhooks/{}/{}?wait=true",
-        text(&hook["id"]),
-        text(&hook["token"])
-    );
-    let later = bot
-        .ok("POST", &hook, json!({"content": "still here"}))
-        .await;
-    let number = |value: &Value| text(value).parse::<u64>().unwrap();
-    assert!(number(&later["id"]) > number(&filed["id"]));
-    let found = bot
-        .ok(
-            "GET",
-            &format!("{send}/{}", text(&filed["id"])),
-            Value::Null,
-        )
-        .await;
-    let file = reqwest::get(text(&found["attachments"][0]["url"]))
-        .await
-        .unwrap();
-    assert_eq!(file.bytes().await.unwrap(), b"bytes".as_slice());
-    // A second server on the folder is refused.
-    let busy = serve(Config {
-        port: 0,
-        dir: Some(dir.path().to_owned()),
-    })
-    .await;
-    assert!(matches!(busy, Err(GuildError::Busy { .. })));
-}
-
-#[tokio::test]
-async fn a_clean_end_frees_the_folder_at_once() {
-    let dir = tempfile::tempdir().unwrap();
-    let config = || Config {
-        port: 0,
-        dir: Some(dir.path().to_owned()),
-    };
-    let first = serve(config()).await.unwrap();
-    let owner = Caller::person(&first.info, "owner");
-    owner
-        .ok(
-            "POST",
-            "/_local/say",
-            json!({"channel": "general", "content": "kept"}),
-        )
-        .await;
-    // An open gateway connection and an open feed must not hold the end up.
-    let mut gateway = gateway::Connection::open(&first.info, "teams", gateway::ALL).await;
-    gateway.until("GUILD_CREATE").await;
-    let feed = owner.request("GET", "/_local/events").send().await.unwrap();
-    assert_eq!(feed.status(), 200);
-    first.shutdown().await;
-    let second = serve(config()).await.unwrap();
-    let owner = Caller::person(&second.info, "owner");
-    let messages = owner
-        .ok("GET", "/_local/messages?channel=general", Value::Null)
-        .await;
-    assert_eq!(messages[0]["content"], "kept");
-    second.shutdown().await;
-}
-
-#[test]
-fn it_ends_with_the_process_that_started_it() {
-    let dir = tempfile::tempdir().unwrap();
-    let mut process = Process::start(dir.path());
-    drop(process.child.stdin.take());
-    assert!(process.child.wait().unwrap().success());
-}
-
-mod gateway {
-    //! A gateway client that keeps its session: twilight's.
-
-    use futures_util::StreamExt as _;
-    use serde_json::Value;
-    use teams::local_guild::GuildInfo;
-    use tokio::time::{Duration, timeout};
-    use twilight_gateway::{ConfigBuilder, Intents, Message, Session, Shard, ShardId};
-
-    /// Everything that is not about voice, automation or polls.
-    pub(super) const ALL: u64 = 0xFE23;
-
-    pub(super) struct Connection(Shard);
-
-    impl Connection {
-        pub(super) async fn open(info: &GuildInfo, bot: &str, intents: u64) -> Connection {
-            Connection(Shard::with_config(
-                ShardId::ONE,
-                config(info, bot, intents).build(),
-            ))
-        }
-
-        pub(super) async fn resume(
-            info: &GuildInfo,
-            bot: &str,
-            intents: u64,
-            session: Session,
-        ) -> Connection {
-            let config = config(info, bot, intents).session(session);
-            Connection(Shard::with_config(ShardId::ONE, config.build()))
-        }
-
-        async fn next(&mut self) -> Message {
-            let next = timeout(Duration::from_secs(30), self.0.next()).await;
-            next.expect("an event comes")
-                .expect("the connection goes on")
-                .expect("it is readable")
-        }
-
-        /// The data of the next event of that name.
-        pub(super) async fn until(&mut self, name: &str) -> Value {
-            loop {
-                if let Message::Text(text) = self.next().await {
-                    let event: Value = serde_json::from_str(&text).unwrap();
-                    if event["t"] == name {
-                        return event["d"].clone();
-                    }
-                }
-            }
-        }
-
-        /// Waits for the end of the connection; what is left is the session.
-        pub(super) async fn lost(mut self) -> Session {
-            while !matches!(self.next().await, Message::Close(_)) {}
-            self.0.session().expect("a session is open").clone()
-        }
-    }
-
-    fn config(info: &GuildInfo, bot: &str, intents: u64) -> ConfigBuilder {
-        let intents = Intents::from_bits_truncate(intents);
-        ConfigBuilder::new(info.bots[bot].token.clone(), intents)
-            .proxy_url(info.gateway_url.clone())
-    }
 }

@@ -7,9 +7,19 @@
     clippy::disallowed_methods
 )]
 
+mod codex;
+mod conformance;
 mod discord_delivery;
 mod discord_intake;
+mod git;
+mod git_checks;
+mod git_merge;
+mod git_repo;
 mod local_guild;
+mod local_guild_disk;
+mod local_guild_gateway;
 mod page;
 mod serenity_client;
+mod supervise;
 mod support;
+mod tidy;

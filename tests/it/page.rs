@@ -165,6 +165,7 @@ async fn a_person_writes_addresses_a_role_and_sees_the_room_the_personas_and_the
     let composer = browser.wait("[data-testid=composer]").await;
     composer.send_keys("hello @pla").await.unwrap();
     browser.wait("[data-testid=choice-planner]").await;
+    browser.picture("desktop-suggestions-light.png").await;
     composer
         .send_keys(&char::from(Key::Tab).to_string())
         .await
@@ -326,6 +327,10 @@ async fn files_replies_edits_unread_marks_and_a_restart_are_handled_in_place() {
         .await
         .unwrap();
     browser.wait("[data-author=Owner] .edited").await;
+    browser
+        .run("document.querySelector('[data-author=Owner] .toolbar button').focus()")
+        .await;
+    browser.picture("desktop-files-light.png").await;
     let newest = bot.ok("GET", &format!("{send}?limit=1"), Value::Null).await;
     assert_eq!(newest[0]["content"], "answer");
     assert_eq!(newest[0]["mentions"][0]["username"], "teams");
@@ -351,6 +356,7 @@ async fn files_replies_edits_unread_marks_and_a_restart_are_handled_in_place() {
         .wait("[data-testid=channel-relay]:not(.unread)")
         .await;
     browser.wait(".message.mentioned").await;
+    browser.picture("desktop-mention-light.png").await;
 
     // A private conversation is seen by its two sides only.
     browser

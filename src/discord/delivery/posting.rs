@@ -212,7 +212,7 @@ impl Delivery {
 
     /// Whether an earlier try may have come through in a way that its nonce does not cover.
     fn may_exist(&self, outgoing: &Outgoing, mouth: &Mouth<'_>) -> bool {
-        let again = outgoing.attempts > 0 || lock(&self.tried).contains(&outgoing.outgoing_id);
+        let again = outgoing.attempts > 0 || lock(&self.tried).contains_key(&outgoing.outgoing_id);
         let first = match outgoing.state {
             OutgoingState::Sending { since, .. } if !again => Some(since),
             OutgoingState::Sending { .. } | OutgoingState::Queued if again => {

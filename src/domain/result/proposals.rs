@@ -118,6 +118,22 @@ impl Proposals {
         self.0.get(key).filter(|value| !value.is_null())
     }
 
+    /// Whether a part is there at all: not null and not a blank text.
+    #[must_use]
+    pub fn is_given(&self, key: &str) -> bool {
+        self.get(key)
+            .is_some_and(|value| value.as_str().is_none_or(|text| !text.trim().is_empty()))
+    }
+
+    /// Whether a part is there and says something: not null, blank, empty or false.
+    #[must_use]
+    pub fn has_content(&self, key: &str) -> bool {
+        match self.0.get(key) {
+            Some(Value::String(text)) => !text.trim().is_empty(),
+            value => lenient::truthy(value),
+        }
+    }
+
     /// The workflow transition; blank where there is none.
     #[must_use]
     pub fn transition(&self) -> Transition {
@@ -234,14 +250,14 @@ fn action_params(value: Option<&Value>) -> BTreeMap<String, String> {
     match value {
         Some(Value::Object(fields)) => fields
             .iter()
-            .map(|(key, value)| (key.clone(), lenient::text(Some(value))))
+            .map(|(key, value)| (key.clone(), lenient::scalar(Some(value))))
             .collect(),
         Some(Value::Array(pairs)) => pairs
             .iter()
             .map(|pair| {
                 (
                     lenient::text(pair.get("name")),
-                    lenient::text(pair.get("value")),
+                    lenient::scalar(pair.get("value")),
                 )
             })
             .filter(|(name, _)| !name.is_empty())

@@ -94,7 +94,7 @@ fn research() -> Capability {
 fn planner() -> Capability {
     Capability {
         summary: "Owns plans, the backlog and their documents".to_owned(),
-        owned_intents: terms("plan | route"),
+        owned_intents: terms("plan"),
         routing_signals: terms(
             "plan | planning | backlog | milestone | scope | strategy | document | 기획 \
              | 백로그 | 우선순위 | 문서",
@@ -152,7 +152,7 @@ fn architect() -> Capability {
         summary: "Guides the structure of a change and reviews it".to_owned(),
         owned_intents: terms("architect"),
         routing_signals: terms(
-            "architecture | api | schema | interface | contract | pipeline | boundary | module \
+            "architecture | architect | api | schema | interface | contract | pipeline | boundary | module \
              | system | technical spec | technical specification | module structure \
              | codebase overview | code review | technical review | developer change review \
              | 구조 | 아키텍처 | 인터페이스 | 계약 | 경계 | 기술 명세",

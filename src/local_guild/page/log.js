@@ -30,6 +30,13 @@ function separator(key, className, text) {
   return { node, message: null };
 }
 
+function beginning(channel) {
+  const known = made.get("start");
+  if (known) return known;
+  const hint = channel.type === 0 || channel.type === 1 ? el("p", {}, word("hint")) : null;
+  return { node: el("li", { class: "start" }, el("h3", {}, placeName(channel)), el("p", {}, word("start", placeName(channel))), hint), message: null };
+}
+
 function draw() {
   const log = world.logs.get(world.current);
   if (!log) return;
@@ -39,7 +46,7 @@ function draw() {
   const next = new Map();
   const order = [];
   const place = (key, entry) => { next.set(key, entry); order.push(entry.node); };
-  if (!log.more) place("start", separator("start", "start", word("start", placeName(world.channels.get(world.current)))));
+  if (!log.more) place("start", beginning(world.channels.get(world.current)));
   let before = null;
   let marked = false;
   for (const message of log.list) {

@@ -156,9 +156,10 @@ export function messageNode(message, compact) {
   if (message.type === 6 || message.type === 18) return system(message);
   const loading = (message.flags & LOADING) !== 0 && !message.content && !message.embeds.length;
   const body = el("div", { class: "prose" }, loading ? el("p", { class: "loading" }, word("thinking")) : markdown(message.content));
-  if (message.edited_timestamp) (body.querySelector(":scope > p:last-child") ?? body).append(" ", el("span", { class: "edited", title: fullTime(Date.parse(message.edited_timestamp)) }, word("edited")));
+  if (message.edited_timestamp && message.content) (body.querySelector(":scope > p:last-child") ?? body).append(" ", el("span", { class: "edited", title: fullTime(Date.parse(message.edited_timestamp)) }, word("edited")));
   const rows = message.components.map((row) => el("div", { class: "row" }, row.components.map((it) => component(message, it))));
-  const mentioned = message.author.id !== world.me && message.mentions.some((it) => it.id === world.me);
+  // A reply counts as a mention for the badge, but only a name in the text colours the message.
+  const mentioned = message.author.id !== world.me && message.mentions.some((it) => it.id === world.me && message.content.includes(it.id));
   const classes = ["message", compact && "compact", mentioned && "mentioned", message.flags & EPHEMERAL && "private"].filter(Boolean).join(" ");
   return el("li", { class: classes, "data-testid": "message", "data-author": nameOf(message.author), "data-id": message.id },
     compact ? null : reference(message),

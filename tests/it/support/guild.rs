@@ -76,3 +76,8 @@ pub(crate) async fn answer(response: reqwest::Response) -> (u16, Value) {
         serde_json::from_slice(&bytes).unwrap_or(Value::Null),
     )
 }
+
+/// The text of a JSON string.
+pub(crate) fn text(value: &Value) -> &str {
+    value.as_str().unwrap()
+}

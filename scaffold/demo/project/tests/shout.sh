@@ -1,0 +1,1 @@
+check "shouts" "HELLO, MINA!" sh greet.sh --shout Mina

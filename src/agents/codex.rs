@@ -1,0 +1,306 @@
+//! Codex CLI: how it is started and what its JSON lines mean (`spec/agents.md` section 1).
+
+use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
+
+use regex::Regex;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::agents::codec::{Codec, Event, number, text};
+use crate::agents::run::{Access, RunError};
+use crate::domain::run::{FailKind, Usage};
+use crate::platform::spawn;
+
+/// The environment variable that names the binary.
+const BINARY_VARIABLE: &str = "TEAMS_CODEX";
+
+/// Whether Codex confines its commands.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Sandbox {
+    /// By role: read-only, or writing within the worktree.
+    #[default]
+    Auto,
+    /// Not at all. For machines without user namespaces, and only where the operator says so.
+    Off,
+}
+
+/// Settings of Codex CLI.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct CodexConfig {
+    /// The program: a path or a name; `codex` by default, `TEAMS_CODEX` before it.
+    pub binary: Option<PathBuf>,
+    /// The model's slug. Always passed: resuming with another one costs an extra model call.
+    pub model: String,
+    /// `low`, `medium`, `high`.
+    pub reasoning: String,
+    /// The base address of a model server that speaks the Responses API without a key.
+    pub model_url: Option<String>,
+    /// A folder in which the operator ran `codex login`; a private one by default.
+    pub login_home: Option<PathBuf>,
+    /// Whether commands are confined.
+    pub sandbox: Sandbox,
+    /// How often Codex itself repeats a request, and a broken stream.
+    pub retries: u8,
+}
+
+impl Default for CodexConfig {
+    fn default() -> CodexConfig {
+        CodexConfig {
+            binary: None,
+            model: "gpt-5.5".to_owned(),
+            reasoning: "medium".to_owned(),
+            model_url: None,
+            login_home: None,
+            sandbox: Sandbox::Auto,
+            retries: 2,
+        }
+    }
+}
+
+impl CodexConfig {
+    /// Finds the program: the setting, then `TEAMS_CODEX`, then `codex` in `PATH`.
+    pub fn program(&self) -> Result<PathBuf, RunError> {
+        let variable = std::env::var_os(BINARY_VARIABLE).filter(|value| !value.is_empty());
+        let wanted = match (&self.binary, variable) {
+            (Some(path), _) => path.clone(),
+            (None, Some(path)) => PathBuf::from(path),
+            (None, None) => PathBuf::from("codex"),
+        };
+        let path = std::env::var_os("PATH");
+        spawn::find_program(&wanted.to_string_lossy(), path.as_deref()).ok_or_else(|| {
+            RunError::NotInstalled {
+                name: "Codex CLI",
+                looked: format!("looked for {}", wanted.display()),
+                setting: "agents.codex.binary",
+                variable: BINARY_VARIABLE,
+            }
+        })
+    }
+
+    /// The folder that Codex keeps its state in.
+    pub(super) fn home(&self, session_dir: &Path) -> PathBuf {
+        self.login_home
+            .clone()
+            .unwrap_or_else(|| session_dir.join("codex"))
+    }
+}
+
+/// What a turn differs in.
+pub(super) struct Turn<'a> {
+    pub(super) worktree: &'a Path,
+    pub(super) access: &'a Access,
+    pub(super) schema: &'a Path,
+    pub(super) charter: &'a str,
+    pub(super) resume: Option<&'a str>,
+}
+
+/// The arguments; the prompt comes on stdin. Options stand before `resume`, which takes none of
+/// them, and everything is said again on a resume because nothing is remembered.
+pub(super) fn arguments(config: &CodexConfig, turn: &Turn<'_>) -> Vec<String> {
+    let mut args: Vec<String> = Vec::new();
+    let mut add = |words: &[&str]| args.extend(words.iter().map(|word| (*word).to_owned()));
+    let (mode, folder) = match (config.sandbox, turn.access) {
+        (Sandbox::Off, Access::Documents(folder)) => ("danger-full-access", folder.as_path()),
+        (Sandbox::Off, Access::ReadOnly | Access::Worktree) => {
+            ("danger-full-access", turn.worktree)
+        }
+        (Sandbox::Auto, Access::ReadOnly) => ("read-only", turn.worktree),
+        (Sandbox::Auto, Access::Worktree) => ("workspace-write", turn.worktree),
+        // Everything is readable in this mode and only the folder is writable; the prompt names the
+        // worktree.
+        (Sandbox::Auto, Access::Documents(folder)) => ("workspace-write", folder.as_path()),
+    };
+    add(&[
+        "exec",
+        "--json",
+        "--skip-git-repo-check",
+        "--ignore-user-config",
+    ]);
+    add(&[
+        "-C",
+        &folder.to_string_lossy(),
+        "-s",
+        mode,
+        "-m",
+        &config.model,
+    ]);
+    add(&["--output-schema", &turn.schema.to_string_lossy()]);
+    // None of these talks to the network at start, nor waits for it for ever.
+    for feature in ["plugins", "apps", "unbounded_connection_retries"] {
+        add(&["--disable", feature]);
+    }
+    // One agent per run, seen whole: no agents below it that outlast a turn.
+    for feature in ["multi_agent", "goals", "tool_suggest"] {
+        add(&["--disable", feature]);
+    }
+    let mut set = |key: &str, value: &str| add(&["-c", &format!("{key}={value}")]);
+    set("analytics.enabled", "false");
+    set("web_search", "disabled");
+    // /tmp is shared with everyone; the session's own temporary folder stays writable.
+    set("sandbox_workspace_write.exclude_slash_tmp", "true");
+    set("sandbox_workspace_write.network_access", "false");
+    set("shell_environment_policy.inherit", "core");
+    set("model_reasoning_effort", &toml(&config.reasoning));
+    set("developer_instructions", &toml(turn.charter));
+    if let Some(url) = &config.model_url {
+        set("model_provider", "teams");
+        set(
+            "model_providers.teams",
+            &format!(
+                "{{name=\"teams\",base_url={url},wire_api=\"responses\",request_max_retries={n},stream_max_retries={n},stream_idle_timeout_ms=300000}}",
+                url = toml(url),
+                n = config.retries,
+            ),
+        );
+    }
+    match turn.resume {
+        Some(id) => add(&["resume", id, "-"]),
+        None => add(&["-"]),
+    }
+    args
+}
+
+/// A basic string of TOML. JSON's escapes are a part of TOML's, which also wants DEL escaped.
+fn toml(text: &str) -> String {
+    Value::from(text).to_string().replace('\u{7f}', "\\u007F")
+}
+
+/// The words by which Codex reports failures. They are made for people and change, hence the
+/// catch-all of the reader. First match wins.
+static FAILURES: LazyLock<Vec<(FailKind, Regex)>> = LazyLock::new(|| {
+    PATTERNS
+        .iter()
+        .filter_map(|(kind, pattern)| Regex::new(pattern).ok().map(|regex| (*kind, regex)))
+        .collect()
+});
+
+const PATTERNS: [(FailKind, &str); 9] = [
+    (
+        FailKind::Quota,
+        r"(?i)usage limit|quota exceeded|insufficient_quota|usage_limit_reached|billing",
+    ),
+    (
+        FailKind::Auth,
+        r"(?i)\b401\b|unauthorized|not logged in|missing environment variable|invalid api key",
+    ),
+    (
+        FailKind::Context,
+        r"(?i)context window|context_length_exceeded",
+    ),
+    (
+        FailKind::RateLimit,
+        r"(?i)\b429\b|rate.?limit|too many requests",
+    ),
+    (
+        FailKind::Overloaded,
+        r"(?i)at capacity|overloaded|high demand|\b5(?:00|02|03|29)\b|internal server error",
+    ),
+    (
+        FailKind::Transport,
+        r"(?i)stream disconnected|connection|network|error sending request|idle timeout|timed out",
+    ),
+    (FailKind::Refusal, r"(?i)refus|content.?policy|safety"),
+    (
+        FailKind::MaxTurns,
+        r"(?i)max_output_tokens|incomplete response|maximum number of turns",
+    ),
+    (
+        FailKind::BadRequest,
+        r"(?i)\b400\b|invalid_request|bad request|unexpected argument|error parsing|no rollout found",
+    ),
+];
+
+fn classify(message: &str) -> Option<FailKind> {
+    FAILURES
+        .iter()
+        .find(|(_, pattern)| pattern.is_match(message))
+        .map(|(kind, _)| *kind)
+}
+
+/// Reads `codex exec --json`.
+#[derive(Debug, Default)]
+pub struct CodexCodec {
+    last_error: Option<String>,
+}
+
+impl Codec for CodexCodec {
+    fn line(&mut self, line: &Value) -> Vec<Event> {
+        match text(line, "type").as_str() {
+            "thread.started" => vec![Event::Session(text(line, "thread_id"))],
+            "item.started" => line.get("item").map(started).unwrap_or_default(),
+            "item.completed" => line.get("item").map(completed).unwrap_or_default(),
+            "turn.completed" => {
+                let usage = line.get("usage").unwrap_or(&Value::Null);
+                vec![
+                    Event::UsageTotal(Usage {
+                        input_tokens: number(usage, "input_tokens"),
+                        cached_tokens: number(usage, "cached_input_tokens"),
+                        output_tokens: number(usage, "output_tokens"),
+                        cost_usd: 0.0,
+                    }),
+                    Event::Done,
+                ]
+            }
+            "turn.failed" => {
+                let error = line.get("error").unwrap_or(&Value::Null);
+                let message = text(error, "message");
+                // The end of a retry storm may say less than its beginning did.
+                let kind = classify(&message)
+                    .or_else(|| self.last_error.as_deref().and_then(classify))
+                    .unwrap_or(FailKind::Other);
+                vec![Event::Failed { kind, message }]
+            }
+            "error" => {
+                let message = text(line, "message");
+                self.last_error = Some(message.clone());
+                vec![Event::Retry(message)]
+            }
+            _ => Vec::new(),
+        }
+    }
+
+    fn without_terminal(&self, stderr_tail: &str) -> FailKind {
+        let last = self.last_error.as_deref().and_then(classify);
+        last.or_else(|| classify(stderr_tail))
+            .unwrap_or(FailKind::NoTerminal)
+    }
+}
+
+fn started(item: &Value) -> Vec<Event> {
+    let name = match text(item, "type").as_str() {
+        "command_execution" => text(item, "command"),
+        "mcp_tool_call" => format!("{}.{}", text(item, "server"), text(item, "tool")),
+        "web_search" => format!("search {}", text(item, "query")),
+        "file_change" => "edit".to_owned(),
+        _ => return Vec::new(),
+    };
+    vec![Event::ToolStart {
+        id: text(item, "id"),
+        name,
+    }]
+}
+
+fn completed(item: &Value) -> Vec<Event> {
+    let end = || Event::ToolEnd {
+        id: text(item, "id"),
+        ok: text(item, "status") == "completed",
+    };
+    match text(item, "type").as_str() {
+        "agent_message" => vec![Event::Text(text(item, "text"))],
+        "reasoning" => vec![Event::Thought(text(item, "text"))],
+        "command_execution" | "mcp_tool_call" | "web_search" => vec![end()],
+        "file_change" => {
+            let changes = item.get("changes").and_then(Value::as_array);
+            let paths = changes
+                .into_iter()
+                .flatten()
+                .map(|change| text(change, "path"));
+            vec![Event::Files(paths.collect()), end()]
+        }
+        "error" => vec![Event::Warning(text(item, "message"))],
+        _ => Vec::new(),
+    }
+}

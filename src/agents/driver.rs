@@ -1,0 +1,554 @@
+//! The driver: starts an agent, follows it, judges its answer, asks for repairs, adopts runs of an
+//! earlier team. All I/O of this room is here; what an agent's words mean is its codec's business.
+//!
+//! Each turn has a folder of its own in the run folder (`turn-0`, then a repair in `turn-1`, `turn-2`)
+//! with its supervisor's files, so that a restart can tell how far the run had come.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+
+use crate::agents::codec::Event;
+use crate::agents::codex;
+use crate::agents::contract::ContractFns;
+use crate::agents::prompt;
+use crate::agents::rehearsal;
+use crate::agents::run::{Access, Agent, AgentOutcome, RunError, RunSpec};
+use crate::agents::turn::{Failure, Turn};
+use crate::domain::result::{ContractStatus, RoleResult};
+use crate::domain::run::{FailKind, RunOutcome, Usage};
+use crate::platform::files;
+use crate::platform::redact::redact;
+use crate::platform::spawn;
+use crate::platform::supervise::{
+    self, Adopted, Adoption, Exit, OnEof, STDOUT_SPOOL, Spec, SpoolReader, Supervised,
+};
+
+/// Repair turns at most (DESIGN.md "Agents, in short").
+const REPAIRS: u32 = 2;
+/// Wall time of a repair turn, which runs no tools, in milliseconds.
+const REPAIR_WALL_MS: u64 = 10 * 60 * 1000;
+/// Bytes of stderr that a failure may quote.
+const STDERR_TAIL: usize = 8 << 10;
+
+const SPEC: &str = "spec.json";
+const PROMPT: &str = "prompt.md";
+const RESULT: &str = "result.json";
+const SCHEMA: &str = "schema.json";
+
+/// How somebody outside follows a run and ends it.
+#[derive(Debug, Clone, Default)]
+pub struct Watch {
+    /// Ends the run when cancelled.
+    pub cancel: CancellationToken,
+    /// Gets the events as they come; those for which there is no room are dropped.
+    pub events: Option<mpsc::Sender<Event>>,
+}
+
+impl Watch {
+    fn tell(&self, events: Vec<Event>) {
+        if let Some(listener) = &self.events {
+            for event in events {
+                // A listener that does not keep up must not slow the agent down.
+                let _ = listener.try_send(event);
+            }
+        }
+    }
+}
+
+/// Runs agents. One for the whole team; it remembers the agents' versions.
+#[derive(Debug, Default)]
+pub struct Driver {
+    versions: Mutex<BTreeMap<PathBuf, String>>,
+}
+
+/// A turn that is over.
+struct Ended {
+    number: u32,
+    turn: Turn,
+    exit: Exit,
+}
+
+/// What the driver knows about a run while it goes on.
+struct Progress {
+    session: Option<String>,
+    baseline: Usage,
+    usage_total: Option<Usage>,
+    repairs: u32,
+    dropped: u64,
+    issues: Vec<String>,
+}
+
+impl Driver {
+    /// Runs an agent to the end of its step. An agent's failure is an outcome, not an error.
+    pub async fn run(&self, spec: &RunSpec, contract: &ContractFns, watch: &Watch) -> AgentOutcome {
+        let label = self.label(spec).await;
+        let outcome = match self.begin(spec, contract, watch).await {
+            Ok((ended, cut)) => {
+                let mut outcome = self.settle(spec, contract, watch, ended, label).await;
+                outcome.prompt_cut = cut;
+                outcome
+            }
+            Err(error) => failed(&error, label),
+        };
+        keep(spec, &outcome);
+        outcome
+    }
+
+    /// Goes on with a run of an earlier team: waits for an agent that still works, or takes what it
+    /// left, and then does what [`Driver::run`] would have done. `None` where there is no outcome to
+    /// be had: the worktree has to be reset and the step begun anew.
+    pub async fn adopt(
+        &self,
+        run_dir: &Path,
+        contract: &ContractFns,
+        watch: &Watch,
+    ) -> Result<Option<AgentOutcome>, RunError> {
+        if let Some(outcome) = read_json(run_dir, RESULT)? {
+            return Ok(Some(outcome));
+        }
+        let Some(spec) = read_json::<RunSpec>(run_dir, SPEC)? else {
+            return Ok(None);
+        };
+        let begun = (0..=REPAIRS)
+            .rev()
+            .find(|n| files::exists(&turn_dir(&spec, *n)));
+        let Some(number) = begun else {
+            return Ok(None);
+        };
+        let folder = turn_dir(&spec, number);
+        let exit = match supervise::adopt(&folder)? {
+            Adopted::Never => return Ok(None),
+            Adopted::Finished(exit) => exit,
+            Adopted::Running(adoption) => wait_for(&adoption, watch).await?,
+        };
+        let mut turn = Turn::new(spec.agent.codec());
+        let mut spool = SpoolReader::new(folder.join(STDOUT_SPOOL));
+        loop {
+            let piece = spool.read()?;
+            if piece.is_empty() {
+                break;
+            }
+            watch.tell(turn.feed(&piece));
+        }
+        watch.tell(turn.finish());
+        let label = self.label(&spec).await;
+        let ended = Ended { number, turn, exit };
+        let outcome = self.settle(&spec, contract, watch, ended, label).await;
+        keep(&spec, &outcome);
+        Ok(Some(outcome))
+    }
+
+    /// The first turn.
+    async fn begin(
+        &self,
+        spec: &RunSpec,
+        contract: &ContractFns,
+        watch: &Watch,
+    ) -> Result<(Ended, Vec<String>), RunError> {
+        files::create_dir_all(&spec.run_dir)?;
+        let schema = (contract.schema)(spec.task.role, spec.task.step);
+        let prompt = prompt::assemble(
+            &spec.task,
+            &spec.worktree.to_string_lossy(),
+            &schema,
+            spec.limits.prompt_bytes,
+            &spec.templates,
+        )?;
+        write_json(&spec.run_dir, SCHEMA, &schema)?;
+        files::write_private(&spec.run_dir.join(PROMPT), &prompt.text)?;
+        write_json(&spec.run_dir, SPEC, spec)?;
+        let input = match &spec.agent {
+            Agent::Codex(_) => prompt.text,
+            Agent::Rehearsal(config) => rehearsal::brief(spec, config, &[])?,
+        };
+        let ended = self
+            .turn(spec, 0, spec.resume.as_deref(), &input, watch)
+            .await?;
+        Ok((ended, prompt.cut))
+    }
+
+    /// Judges a turn, and asks for repairs while the answer does not follow the contract.
+    async fn settle(
+        &self,
+        spec: &RunSpec,
+        contract: &ContractFns,
+        watch: &Watch,
+        mut ended: Ended,
+        label: String,
+    ) -> AgentOutcome {
+        let mut progress = Progress {
+            session: spec.resume.clone(),
+            baseline: spec
+                .resume
+                .as_deref()
+                .map_or_else(Usage::default, |id| seen_usage(spec, id)),
+            usage_total: None,
+            repairs: ended.number,
+            dropped: 0,
+            issues: Vec::new(),
+        };
+        let outcome = loop {
+            let number = ended.number;
+            progress.repairs = number;
+            match self.judge(spec, contract, ended, &mut progress) {
+                Ok(result) => break RunOutcome::Result(Box::new(finish(spec, *result, &progress))),
+                Err(Judged::Failed(failure)) => break failure.into_outcome(),
+                Err(Judged::Broken(issues)) => {
+                    progress.issues = issues;
+                    if number == REPAIRS || progress.session.is_none() {
+                        break contract_broken(&progress.issues);
+                    }
+                }
+            }
+            match self
+                .repair(spec, contract, watch, number + 1, &progress)
+                .await
+            {
+                Ok(next) => ended = next,
+                Err(error) => break failed(&error, label.clone()).outcome,
+            }
+        };
+        let usage = progress.usage_total.map_or_else(Usage::default, |total| {
+            if let Some(id) = &progress.session {
+                remember_usage(spec, id, total);
+            }
+            minus(total, progress.baseline)
+        });
+        AgentOutcome {
+            outcome,
+            usage,
+            session_id: progress.session,
+            repairs: progress.repairs,
+            dropped_bytes: progress.dropped,
+            agent: label,
+            prompt_cut: Vec::new(),
+        }
+    }
+
+    fn judge(
+        &self,
+        spec: &RunSpec,
+        contract: &ContractFns,
+        ended: Ended,
+        progress: &mut Progress,
+    ) -> Result<Box<RoleResult>, Judged> {
+        let Ended { number, turn, exit } = ended;
+        progress.dropped += exit.dropped_stdout + exit.dropped_stderr;
+        if turn.session.is_some() {
+            progress.session.clone_from(&turn.session);
+        }
+        progress.usage_total = turn.usage_total.or(progress.usage_total);
+        let stderr = supervise::stderr_tail(&turn_dir(spec, number), STDERR_TAIL);
+        let answer = turn.conclude(&exit, &stderr).map_err(Judged::Failed)?;
+        contract
+            .judge(answer.as_deref(), spec.task.role, spec.task.step)
+            .map(Box::new)
+            .map_err(Judged::Broken)
+    }
+
+    async fn repair(
+        &self,
+        spec: &RunSpec,
+        contract: &ContractFns,
+        watch: &Watch,
+        number: u32,
+        progress: &Progress,
+    ) -> Result<Ended, RunError> {
+        tracing::info!(
+            run = spec.run_id.as_str(),
+            turn = number,
+            issues = progress.issues.join(", "),
+            "asking the agent to repair its answer"
+        );
+        let schema = (contract.schema)(spec.task.role, spec.task.step);
+        let input = match &spec.agent {
+            Agent::Codex(_) => prompt::repair(&progress.issues, &schema, &spec.templates)?,
+            Agent::Rehearsal(config) => rehearsal::brief(spec, config, &progress.issues)?,
+        };
+        self.turn(spec, number, progress.session.as_deref(), &input, watch)
+            .await
+    }
+
+    /// One turn of the agent, followed to its end.
+    async fn turn(
+        &self,
+        spec: &RunSpec,
+        number: u32,
+        resume: Option<&str>,
+        input: &str,
+        watch: &Watch,
+    ) -> Result<Ended, RunError> {
+        let folder = turn_dir(spec, number);
+        files::create_dir_all(&folder)?;
+        let stdin = folder.join("stdin");
+        files::write_private(&stdin, input)?;
+        let launch = launch(spec, number, resume, stdin)?;
+        let mut supervised = Supervised::start(&launch, &folder)?;
+        let mut turn = Turn::new(spec.agent.codec());
+        let mut cancelled = false;
+        loop {
+            tokio::select! {
+                biased;
+                () = watch.cancel.cancelled(), if !cancelled => {
+                    cancelled = true;
+                    // Reading goes on: what the agent still says belongs to the record.
+                    supervised.interrupt().await;
+                }
+                piece = supervised.read() => match piece? {
+                    Some(piece) => watch.tell(turn.feed(&piece)),
+                    None => break,
+                },
+            }
+        }
+        watch.tell(turn.finish());
+        let exit = supervised.wait().await?;
+        Ok(Ended { number, turn, exit })
+    }
+
+    /// The agent's name and version for people.
+    async fn label(&self, spec: &RunSpec) -> String {
+        match &spec.agent {
+            Agent::Rehearsal(_) => rehearsal::LABEL.to_owned(),
+            Agent::Codex(config) => {
+                let Ok(program) = config.program() else {
+                    return "codex".to_owned();
+                };
+                let known = {
+                    let versions = self.versions.lock().unwrap_or_else(PoisonError::into_inner);
+                    versions.get(&program).cloned()
+                };
+                if let Some(version) = known {
+                    return version;
+                }
+                let version = probe(spec, &program)
+                    .await
+                    .unwrap_or_else(|| "codex".to_owned());
+                let mut versions = self.versions.lock().unwrap_or_else(PoisonError::into_inner);
+                versions.insert(program, version.clone());
+                version
+            }
+        }
+    }
+}
+
+/// Why an answer is not a result.
+enum Judged {
+    Failed(Failure),
+    Broken(Vec<String>),
+}
+
+impl Failure {
+    fn into_outcome(self) -> RunOutcome {
+        RunOutcome::Failed {
+            kind: self.kind,
+            message: self.message,
+        }
+    }
+}
+
+/// Asks a program for its version: `codex-cli 0.169.0` becomes `codex 0.169.0`.
+async fn probe(spec: &RunSpec, program: &Path) -> Option<String> {
+    let folder = spec.run_dir.join("probe");
+    let mut probe = Spec::new(program, "/");
+    probe.args = vec!["--version".to_owned()];
+    probe.env = environment(spec).ok()?;
+    probe.wall_ms = Some(60_000);
+    let exit = supervise::run(&probe, &folder).await.ok()?;
+    let text = files::read_text(&folder.join(STDOUT_SPOOL)).ok()?;
+    let version = text.split_whitespace().last().filter(|_| exit.success())?;
+    Some(format!("codex {version}"))
+}
+
+/// How the agent's process is started for a turn.
+fn launch(
+    spec: &RunSpec,
+    number: u32,
+    resume: Option<&str>,
+    stdin: PathBuf,
+) -> Result<Spec, RunError> {
+    let mut env = environment(spec)?;
+    let (program, args) = match &spec.agent {
+        Agent::Codex(config) => {
+            let home = config.home(&spec.session_dir);
+            files::create_dir_all(&home)?;
+            env.insert("CODEX_HOME".to_owned(), home.to_string_lossy().into_owned());
+            let schema = spec.run_dir.join(SCHEMA);
+            let args = codex::arguments(
+                config,
+                &codex::Turn {
+                    worktree: &spec.worktree,
+                    // A repair has nothing to write.
+                    access: if number == 0 {
+                        &spec.access
+                    } else {
+                        &Access::ReadOnly
+                    },
+                    schema: &schema,
+                    charter: &spec.task.charter,
+                    resume,
+                },
+            );
+            (config.program()?, args)
+        }
+        Agent::Rehearsal(_) => (
+            spawn::own_binary().map_err(RunError::OwnBinary)?,
+            vec![spawn::REHEARSE.to_owned()],
+        ),
+    };
+    let wall = spec.limits.wall_ms;
+    let mut launch = Spec::new(program, &spec.worktree);
+    launch.args = args;
+    launch.env = env;
+    launch.stdin = Some(stdin);
+    launch.wall_ms = Some(if number == 0 {
+        wall
+    } else {
+        wall.min(REPAIR_WALL_MS)
+    });
+    launch.idle_ms = Some(spec.limits.idle_ms);
+    launch.grace_ms = spec.limits.grace_ms;
+    launch.max_line_bytes = spec.limits.line_bytes;
+    launch.max_stdout_bytes = spec.limits.output_bytes;
+    // A run whose team was killed may end and be adopted.
+    launch.on_eof = OnEof::Finish;
+    Ok(launch)
+}
+
+/// The agent's whole environment. It hands all of it to the commands that it runs, so nothing
+/// secret is in it; home and temporary folder are the session's own (`spec/agents.md` 5.6).
+fn environment(spec: &RunSpec) -> Result<BTreeMap<String, String>, RunError> {
+    let home = spec.session_dir.join("home");
+    let temp = spec.session_dir.join("tmp");
+    files::create_dir_all(&home)?;
+    files::create_dir_all(&temp)?;
+    let text = |path: &Path| path.to_string_lossy().into_owned();
+    Ok([
+        (
+            "PATH",
+            std::env::var("PATH").unwrap_or_else(|_| "/usr/bin:/bin".to_owned()),
+        ),
+        ("LANG", "C.UTF-8".to_owned()),
+        ("TERM", "dumb".to_owned()),
+        ("HOME", text(&home)),
+        ("TMPDIR", text(&temp)),
+    ]
+    .into_iter()
+    .map(|(name, value)| (name.to_owned(), value))
+    .collect())
+}
+
+async fn wait_for(adoption: &Adoption, watch: &Watch) -> Result<Exit, RunError> {
+    tokio::select! {
+        exit = adoption.wait() => return Ok(exit?),
+        () = watch.cancel.cancelled() => {}
+    }
+    adoption.interrupt()?;
+    Ok(Exit {
+        ended_by: supervise::EndedBy::Cancelled,
+        ..adoption.wait().await?
+    })
+}
+
+/// The result as the records keep it.
+fn finish(spec: &RunSpec, mut result: RoleResult, progress: &Progress) -> RoleResult {
+    result.request_id.clone_from(&spec.task.request_id);
+    result.role = spec.task.role;
+    if progress.repairs > 0 {
+        result.contract_status = Some(ContractStatus::Repaired);
+        result.contract_repair_attempted = true;
+        result.contract_issues.clone_from(&progress.issues);
+    }
+    result
+}
+
+fn contract_broken(issues: &[String]) -> RunOutcome {
+    RunOutcome::Failed {
+        kind: FailKind::Contract,
+        message: format!("its answer is no valid result: {}", issues.join(", ")),
+    }
+}
+
+fn failed(error: &RunError, agent: String) -> AgentOutcome {
+    AgentOutcome {
+        outcome: RunOutcome::Failed {
+            kind: match error {
+                RunError::NotInstalled { .. } => FailKind::Auth,
+                RunError::Prompt(_) => FailKind::BadRequest,
+                RunError::File(_)
+                | RunError::Supervise(_)
+                | RunError::Json { .. }
+                | RunError::OwnBinary(_) => FailKind::Crash,
+            },
+            message: redact(&error.to_string()).into_owned(),
+        },
+        usage: Usage::default(),
+        session_id: None,
+        repairs: 0,
+        dropped_bytes: 0,
+        agent,
+        prompt_cut: Vec::new(),
+    }
+}
+
+fn turn_dir(spec: &RunSpec, number: u32) -> PathBuf {
+    spec.run_dir.join(format!("turn-{number}"))
+}
+
+/// Keeps the outcome for a team that is killed before it has applied it.
+fn keep(spec: &RunSpec, outcome: &AgentOutcome) {
+    if let Err(error) = write_json(&spec.run_dir, RESULT, outcome) {
+        tracing::warn!(run = spec.run_id.as_str(), %error, "cannot keep the result");
+    }
+}
+
+fn write_json<T: Serialize>(folder: &Path, what: &'static str, value: &T) -> Result<(), RunError> {
+    let text =
+        serde_json::to_vec_pretty(value).map_err(|source| RunError::Json { what, source })?;
+    let path = folder.join(what);
+    files::write_durable(&path, text)?;
+    files::set_mode(&path, 0o600)?;
+    Ok(())
+}
+
+fn read_json<T: DeserializeOwned>(
+    folder: &Path,
+    what: &'static str,
+) -> Result<Option<T>, RunError> {
+    files::read_text_if_present(&folder.join(what))?
+        .map(|text| serde_json::from_str(&text))
+        .transpose()
+        .map_err(|source| RunError::Json { what, source })
+}
+
+/// Where the totals of a conversation are kept: agents count over its whole life.
+fn usage_file(spec: &RunSpec) -> PathBuf {
+    spec.session_dir.join("usage.json")
+}
+
+fn seen_usage(spec: &RunSpec, session: &str) -> Usage {
+    let text = files::read_text(&usage_file(spec)).unwrap_or_default();
+    let totals: BTreeMap<String, Usage> = serde_json::from_str(&text).unwrap_or_default();
+    totals.get(session).copied().unwrap_or_default()
+}
+
+fn remember_usage(spec: &RunSpec, session: &str, total: Usage) {
+    let text = serde_json::to_vec(&BTreeMap::from([(session, total)])).unwrap_or_default();
+    if let Err(error) = files::write_durable(&usage_file(spec), text) {
+        tracing::warn!(%error, "cannot keep the token count; the next run will count too much");
+    }
+}
+
+fn minus(total: Usage, earlier: Usage) -> Usage {
+    Usage {
+        input_tokens: total.input_tokens.saturating_sub(earlier.input_tokens),
+        cached_tokens: total.cached_tokens.saturating_sub(earlier.cached_tokens),
+        output_tokens: total.output_tokens.saturating_sub(earlier.output_tokens),
+        cost_usd: (total.cost_usd - earlier.cost_usd).max(0.0),
+    }
+}

@@ -1,0 +1,619 @@
+//! What the rehearsal agent does and answers in each role.
+
+use std::path::Path;
+
+use serde_json::{Map, Value, json};
+
+use super::Brief;
+use super::script::Act;
+use super::tasks::{self, Item, Job};
+use crate::agents::prompt::Task;
+use crate::domain::evidence::CheckVerdict;
+use crate::domain::role::Role;
+use crate::domain::workflow::{Step, Word as _};
+use crate::platform::files;
+
+/// What came out.
+#[derive(Debug)]
+pub(super) enum Answer {
+    /// A result by the contract.
+    Result(Value),
+    /// This takes a real agent.
+    NeedsRealAgent(String),
+}
+
+/// A result in the making.
+struct Draft<'a> {
+    task: &'a Task,
+    status: &'static str,
+    summary: String,
+    error: String,
+    artifacts: Vec<String>,
+    proposals: Map<String, Value>,
+}
+
+impl<'a> Draft<'a> {
+    fn new(task: &'a Task, summary: String) -> Draft<'a> {
+        Draft {
+            task,
+            status: "completed",
+            summary,
+            error: String::new(),
+            artifacts: Vec::new(),
+            proposals: Map::new(),
+        }
+    }
+
+    fn with(mut self, key: &str, value: Value) -> Self {
+        self.proposals.insert(key.to_owned(), value);
+        self
+    }
+
+    fn status(mut self, status: &'static str, error: String) -> Self {
+        self.status = status;
+        self.error = error;
+        self
+    }
+
+    /// The transition; every key of `spec/teams.md` 7.2 is always there.
+    fn moves(self, outcome: &str, to: Option<Step>, category: Option<&str>, reason: &str) -> Self {
+        let open: Vec<&str> = if category.is_some() {
+            vec![reason]
+        } else {
+            Vec::new()
+        };
+        self.with(
+            "workflow_transition",
+            json!({
+                "outcome": outcome,
+                "target_phase": to.map(|step| step.phase().as_str()),
+                "target_step": to.map(Step::as_str),
+                "reopen_category": category,
+                "reason": reason,
+                "unresolved_items": open,
+                "finalize_phase": outcome == "complete",
+            }),
+        )
+    }
+
+    fn done(self) -> Answer {
+        Answer::Result(json!({
+            "request_id": self.task.request_id,
+            "role": self.task.role.as_str(),
+            "status": self.status,
+            "summary": self.summary,
+            "insights": [],
+            "proposals": self.proposals,
+            "artifacts": self.artifacts,
+            "error": self.error,
+        }))
+    }
+}
+
+/// Does the step and answers. `wrote` is told of every file that was written.
+pub(super) fn answer(
+    brief: &Brief,
+    root: &Path,
+    act: Option<Act>,
+    wrote: &mut dyn FnMut(&Path),
+) -> Answer {
+    let task = &brief.task;
+    match act {
+        Some(Act::Fail) => return scripted_failure(task),
+        Some(Act::Block) => return blocked(task, "the script says that a person has to decide"),
+        Some(Act::Revise) => return send_back(task, "the script asks for a revision"),
+        Some(
+            Act::Crash
+            | Act::Hang
+            | Act::Rubbish
+            | Act::Prose
+            | Act::WrongContract
+            | Act::WriteOutside
+            | Act::Flood
+            | Act::Sleep,
+        )
+        | None => {}
+    }
+    let job = tasks::job(&words(task), root, chosen(task));
+    let Some(step) = task.step else {
+        return match task.role {
+            Role::Orchestrator => intake(task, &job, root),
+            Role::Research
+            | Role::Planner
+            | Role::Designer
+            | Role::Architect
+            | Role::Developer
+            | Role::Qa
+            | Role::Parser
+            | Role::Sourcer
+            | Role::VersionController => {
+                nothing_to_add(task).with("backlog_items", json!([])).done()
+            }
+        };
+    };
+    match step {
+        Step::ResearchInitial => nothing_to_add(task)
+            .with("research_report", Value::Null)
+            .moves(
+                "advance",
+                Some(Step::PlannerDraft),
+                None,
+                "nothing from outside is needed",
+            )
+            .done(),
+        Step::PlannerDraft | Step::PlannerFinalize => plan(task, step, &job, root, wrote),
+        Step::PlannerAdvisory | Step::DesignerAdvisory | Step::ArchitectAdvisory => {
+            nothing_to_add(task)
+                .moves("advance", Some(Step::PlannerFinalize), None, "no objection")
+                .done()
+        }
+        Step::ArchitectGuidance => guidance(task, &job),
+        Step::DeveloperBuild | Step::DeveloperRevision => build(task, &job, root, wrote),
+        Step::ArchitectReview => review(task, &job, root),
+        Step::QaValidation => validate(task, &job, root),
+        Step::Closeout => nothing_to_add(task)
+            .moves("complete", None, None, "done")
+            .done(),
+    }
+}
+
+fn say(task: &Task, en: impl Into<String>, ko: impl Into<String>) -> String {
+    if task.language == "ko" {
+        ko.into()
+    } else {
+        en.into()
+    }
+}
+
+/// Everything that the person said, oldest first.
+fn words(task: &Task) -> String {
+    let said = std::iter::once(&task.request).chain(&task.followups);
+    said.map(|said| said.text.as_str())
+        .collect::<Vec<_>>()
+        .join("\n")
+}
+
+/// The task that the planner settled on: "the next one" is another one once it is done.
+fn chosen(task: &Task) -> Option<u32> {
+    let plan = task.upstream.iter().find(|one| one.role == Role::Planner)?;
+    let brief = plan.proposals.get("todo_brief")?.as_str()?;
+    let digits = brief.strip_prefix("task ")?.split(':').next()?;
+    digits.parse().ok()
+}
+
+fn nothing_to_add(task: &Task) -> Draft<'_> {
+    Draft::new(
+        task,
+        say(
+            task,
+            "Rehearsed: nothing to add.",
+            "리허설: 덧붙일 것이 없습니다.",
+        ),
+    )
+}
+
+fn needs_real_agent(task: &Task) -> Answer {
+    Answer::NeedsRealAgent(say(
+        task,
+        "This needs a real agent: the rehearsal agent only does tasks of TASKS.md and literal edits (in FILE replace \"a\" with \"b\").",
+        "실제 에이전트가 필요합니다: 리허설 에이전트는 TASKS.md의 작업과 글자 그대로의 수정(FILE에서 \"a\"를 \"b\"로 바꿔)만 할 수 있습니다.",
+    ))
+}
+
+fn scripted_failure(task: &Task) -> Answer {
+    let why = "the script says that it failed";
+    let draft = Draft::new(task, "Rehearsed a failure.".to_owned());
+    if task.step == Some(Step::QaValidation) {
+        return verdict(draft, "fail", &[row("the script", why, "fail")], why)
+            .moves("reopen", None, Some("verification"), why)
+            .done();
+    }
+    draft
+        .status("failed", why.to_owned())
+        .moves("", None, None, why)
+        .done()
+}
+
+fn blocked(task: &Task, why: &str) -> Answer {
+    let draft = Draft::new(task, format!("Blocked: {why}."))
+        .status("blocked", why.to_owned())
+        .with("required_inputs", json!([why]));
+    let draft = if task.step == Some(Step::QaValidation) {
+        verdict(
+            draft,
+            "blocked",
+            &[row("the request", why, "not_checked")],
+            why,
+        )
+    } else {
+        draft
+    };
+    draft.moves("block", None, None, why).done()
+}
+
+fn send_back(task: &Task, why: &str) -> Answer {
+    let draft = Draft::new(task, format!("Sent back: {why}."));
+    let draft = if task.step == Some(Step::QaValidation) {
+        verdict(draft, "fail", &[row("the request", why, "fail")], why)
+    } else {
+        draft.with(
+            "code_review",
+            json!([{"file": "", "problem": why, "wanted": "look again"}]),
+        )
+    };
+    draft
+        .moves("reopen", None, Some("implementation"), why)
+        .done()
+}
+
+fn intake(task: &Task, job: &Job, root: &Path) -> Answer {
+    let handled = |summary: String, mode: &str| {
+        Draft::new(task, summary)
+            .with("request_handling", json!({"mode": mode}))
+            .done()
+    };
+    let text = words(task).to_lowercase();
+    let has = |words: &[&str]| words.iter().any(|word| text.contains(word));
+    match job {
+        Job::Task(_) | Job::Literal(_) => {
+            let title = job.title();
+            handled(
+                say(
+                    task,
+                    format!("Understood: {title}."),
+                    format!("확인했습니다: {title}."),
+                ),
+                "route",
+            )
+        }
+        Job::NoSuchTask => {
+            let open = open_tasks(task, root);
+            handled(
+                say(
+                    task,
+                    format!("There is no such task. {open}"),
+                    format!("그런 작업이 없습니다. {open}"),
+                ),
+                "complete",
+            )
+        }
+        Job::Unknown
+            if has(&[
+                "what tasks",
+                "which tasks",
+                "tasks are",
+                "tasks remain",
+                "open tasks",
+                "남은 작업",
+                "할 일",
+                "어떤 작업",
+                "작업 목록",
+            ]) =>
+        {
+            handled(open_tasks(task, root), "complete")
+        }
+        Job::Unknown
+            if has(&[
+                "what files",
+                "which files",
+                "list the files",
+                "어떤 파일",
+                "파일 목록",
+                "무슨 파일",
+            ]) =>
+        {
+            handled(listing(task, root), "complete")
+        }
+        Job::Unknown
+            if has(&[
+                "what are you",
+                "who are you",
+                "what can you do",
+                "help",
+                "hello",
+                "누구",
+                "뭐 할 수",
+                "무엇을 할 수",
+                "도움말",
+                "안녕",
+            ]) =>
+        {
+            handled(introduction(task, root), "complete")
+        }
+        Job::Unknown if text.trim_end().ends_with('?') => needs_real_agent(task),
+        // Planning may be another agent's: it is for the planner to say that it cannot.
+        Job::Unknown => handled(
+            say(task, "Handed on to the team.", "팀에 전달했습니다."),
+            "route",
+        ),
+    }
+}
+
+fn introduction(task: &Task, root: &Path) -> String {
+    let open = open_tasks(task, root);
+    say(
+        task,
+        format!(
+            "I am the rehearsal agent: no model, only rules. I do tasks of TASKS.md (\"do task 1\", \"next task\") and literal edits (in FILE replace \"a\" with \"b\"). {open}"
+        ),
+        format!(
+            "저는 리허설 에이전트입니다. 모델 없이 규칙만으로 TASKS.md의 작업(\"1번 작업 해줘\", \"다음 작업\")과 글자 그대로의 수정을 합니다. {open}"
+        ),
+    )
+}
+
+fn open_tasks(task: &Task, root: &Path) -> String {
+    let items = tasks::list(root);
+    let open: Vec<&Item> = items.iter().filter(|item| !item.is_done(root)).collect();
+    if items.is_empty() {
+        return say(
+            task,
+            "The project has no task list.",
+            "프로젝트에 작업 목록이 없습니다.",
+        );
+    }
+    if open.is_empty() {
+        return say(task, "All tasks are done.", "모든 작업이 끝났습니다.");
+    }
+    let names: Vec<String> = open
+        .iter()
+        .map(|item| format!("{}. {}", item.number, item.title))
+        .collect();
+    let names = names.join("; ");
+    say(
+        task,
+        format!("Open tasks: {names}."),
+        format!("남은 작업: {names}."),
+    )
+}
+
+fn listing(task: &Task, root: &Path) -> String {
+    let entries = files::list(root).unwrap_or_default();
+    let names: Vec<String> = entries
+        .iter()
+        .filter_map(|path| {
+            let name = path.file_name()?.to_str()?;
+            (name != ".git").then(|| {
+                if path.is_dir() {
+                    format!("{name}/")
+                } else {
+                    name.to_owned()
+                }
+            })
+        })
+        .take(50)
+        .collect();
+    let names = names.join(", ");
+    say(
+        task,
+        format!("The project has: {names}."),
+        format!("프로젝트의 파일: {names}."),
+    )
+}
+
+fn plan(task: &Task, step: Step, job: &Job, root: &Path, wrote: &mut dyn FnMut(&Path)) -> Answer {
+    match job {
+        Job::Unknown | Job::NoSuchTask => return needs_real_agent(task),
+        Job::Task(_) | Job::Literal(_) => {}
+    }
+    let title = job.title();
+    let edits = job.edits();
+    let lines: Vec<String> = edits
+        .iter()
+        .map(|edit| format!("- {}", edit.describe()))
+        .collect();
+    let text = format!(
+        "# {title}\n\nRequest {id}, planned by the rehearsal agent.\n\n## Acceptance criteria\n\n{criteria}\n- the project's checks pass\n\n## Changes\n\n{criteria}\n",
+        id = task.request_id,
+        criteria = lines.join("\n"),
+    );
+    let done = step == Step::PlannerDraft
+        && task.diff.is_empty()
+        && edits.iter().all(|edit| edit.is_done(root));
+    let mut draft = Draft::new(
+        task,
+        if done {
+            say(
+                task,
+                format!("Nothing to do: {title} is already done."),
+                format!("할 일이 없습니다: 이미 끝난 작업입니다 ({title})."),
+            )
+        } else {
+            say(
+                task,
+                format!("Planned {title}."),
+                format!("계획했습니다: {title}."),
+            )
+        },
+    );
+    for document in task.documents.iter().filter(|one| one.writable) {
+        if let Some(folder) = document.path.parent()
+            && let Err(error) = files::create_dir_all(folder)
+        {
+            return Draft::new(task, error.to_string())
+                .status("failed", error.to_string())
+                .moves("", None, None, "")
+                .done();
+        }
+        if let Err(error) = files::write_atomic(&document.path, &text) {
+            return Draft::new(task, error.to_string())
+                .status("failed", error.to_string())
+                .moves("", None, None, "")
+                .done();
+        }
+        wrote(&document.path);
+        draft.artifacts.push(document.name.clone());
+    }
+    if done {
+        let note = draft.summary.clone();
+        return draft
+            .with("planning_note", json!(note))
+            .moves("complete", Some(Step::Closeout), None, "already done")
+            .done();
+    }
+    draft
+        .with("todo_brief", json!(title))
+        .moves(
+            "advance",
+            Some(Step::ArchitectGuidance),
+            None,
+            "the plan stands",
+        )
+        .done()
+}
+
+fn guidance(task: &Task, job: &Job) -> Answer {
+    let changes: Vec<String> = job
+        .edits()
+        .iter()
+        .map(super::edits::Edit::describe)
+        .collect();
+    if changes.is_empty() {
+        return needs_real_agent(task);
+    }
+    let changes = changes.join(", ");
+    Draft::new(
+        task,
+        say(
+            task,
+            format!("Build it so: {changes}."),
+            format!("구현 방법: {changes}."),
+        ),
+    )
+    .with("implementation_guidance", json!(changes))
+    .moves(
+        "advance",
+        Some(Step::DeveloperBuild),
+        None,
+        "nothing stands in the way",
+    )
+    .done()
+}
+
+fn build(task: &Task, job: &Job, root: &Path, wrote: &mut dyn FnMut(&Path)) -> Answer {
+    if job.edits().is_empty() {
+        return needs_real_agent(task);
+    }
+    for edit in job.edits() {
+        if let Err(error) = edit.apply(root) {
+            return blocked(task, &error.to_string());
+        }
+        wrote(Path::new(&edit.path));
+    }
+    let title = job.title();
+    let paths: Vec<&str> = job.edits().iter().map(|edit| edit.path.as_str()).collect();
+    let paths = paths.join(", ");
+    Draft::new(
+        task,
+        say(
+            task,
+            format!("Did {title}, in {paths}."),
+            format!("완료: {title} ({paths})."),
+        ),
+    )
+    .with(
+        "implementation_report",
+        json!(format!("literal edits in {paths}")),
+    )
+    .moves("advance", Some(Step::ArchitectReview), None, "built")
+    .done()
+}
+
+fn review(task: &Task, job: &Job, root: &Path) -> Answer {
+    let missing = job.edits().iter().find(|edit| !edit.is_done(root));
+    if let Some(edit) = missing {
+        return send_back(task, &format!("the change does not {}", edit.describe()));
+    }
+    if task.diff.trim().is_empty() && job.edits().is_empty() {
+        return send_back(task, "the diff is empty");
+    }
+    Draft::new(
+        task,
+        say(
+            task,
+            "Reviewed: the change is what was asked for.",
+            "검토 완료: 요청한 변경과 같습니다.",
+        ),
+    )
+    .with("code_review", json!([]))
+    .moves("advance", Some(Step::QaValidation), None, "no findings")
+    .done()
+}
+
+fn row(criterion: &str, evidence: &str, result: &str) -> Value {
+    json!({"criterion": criterion, "source": "request", "evidence": evidence, "result": result})
+}
+
+fn verdict<'a>(draft: Draft<'a>, decision: &str, rows: &[Value], finding: &str) -> Draft<'a> {
+    let named = |result: &str| -> Vec<Value> {
+        let matching = rows.iter().filter(|row| row["result"] == result);
+        matching.map(|row| row["criterion"].clone()).collect()
+    };
+    let findings: Vec<&str> = if decision == "pass" {
+        Vec::new()
+    } else {
+        vec![finding]
+    };
+    draft.with(
+        "qa_validation",
+        json!({
+            "methodology": "evidence_matrix",
+            "decision": decision,
+            "evidence_matrix": rows,
+            "passed_checks": named("pass"),
+            "findings": findings,
+            "residual_risks": [],
+            "not_checked": named("not_checked"),
+        }),
+    )
+}
+
+/// Passes only what was seen: the edits in the files, and the runtime's own record of the checks.
+fn validate(task: &Task, job: &Job, root: &Path) -> Answer {
+    let mut rows = Vec::new();
+    for edit in job.edits() {
+        let result = if edit.is_done(root) { "pass" } else { "fail" };
+        rows.push(row(&edit.describe(), "the text in the worktree", result));
+    }
+    for check in task.evidence.iter().flat_map(|evidence| &evidence.checks) {
+        let (seen, result) = match check.verdict {
+            CheckVerdict::Passed => ("it passed", "pass"),
+            CheckVerdict::Failed => ("it failed", "fail"),
+            CheckVerdict::TimedOut => ("it ran into its time limit", "fail"),
+            CheckVerdict::NotStarted => ("it could not be started", "fail"),
+        };
+        rows.push(row(&format!("check {}", check.name), seen, result));
+    }
+    if rows.is_empty() {
+        return blocked(
+            task,
+            "there is neither a literal change nor a check to judge by",
+        );
+    }
+    let failed = rows.iter().find(|row| row["result"] == "fail");
+    let failed = failed.map(|row| row["criterion"].as_str().unwrap_or_default().to_owned());
+    match failed {
+        Some(criterion) => {
+            let why = format!("not met: {criterion}");
+            let summary = say(
+                task,
+                format!("Not met: {criterion}."),
+                format!("충족되지 않음: {criterion}."),
+            );
+            verdict(Draft::new(task, summary), "fail", &rows, &why)
+                .moves("reopen", None, Some("implementation"), &why)
+                .done()
+        }
+        None => {
+            let summary = say(task, "Every criterion is met.", "모든 기준을 충족했습니다.");
+            verdict(Draft::new(task, summary), "pass", &rows, "")
+                .moves(
+                    "advance",
+                    Some(Step::Closeout),
+                    None,
+                    "every criterion is met",
+                )
+                .done()
+        }
+    }
+}

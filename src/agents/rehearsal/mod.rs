@@ -1,0 +1,109 @@
+//! The rehearsal agent: a real process of our own binary that follows the contract without a model.
+//!
+//! It does the tasks of the project's task list and literal edit requests, answers simple questions
+//! about the project, can be scripted to fail, and says of everything else that it needs a real
+//! agent. It is there so that the whole path runs on a fresh machine and in tests, and it is always
+//! labelled as what it is.
+
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::agents::codec::{Codec, Event, text};
+use crate::agents::prompt::Task;
+use crate::agents::run::{Access, RunError, RunSpec};
+use crate::domain::run::FailKind;
+
+mod answer;
+mod edits;
+mod main;
+mod script;
+mod tasks;
+
+pub use main::main;
+
+/// What people see as its name.
+pub const LABEL: &str = "rehearsal";
+
+/// Settings of the rehearsal agent.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct RehearsalConfig {
+    /// A YAML file that tells it to fail, absolute. Written for tests and for trying things out.
+    pub script: Option<PathBuf>,
+}
+
+/// What it gets on stdin.
+#[derive(Debug, Serialize, Deserialize)]
+struct Brief {
+    task: Task,
+    session: String,
+    read_only: bool,
+    /// What was wrong with its last answer, in a repair turn.
+    issues: Vec<String>,
+    script: Option<PathBuf>,
+}
+
+/// Its input for a turn; `issues` are those of the last answer in a repair turn.
+pub(super) fn brief(
+    spec: &RunSpec,
+    config: &RehearsalConfig,
+    issues: &[String],
+) -> Result<String, RunError> {
+    let session = spec.resume.clone();
+    let brief = Brief {
+        task: spec.task.clone(),
+        session: session.unwrap_or_else(|| format!("rehearsal-{}", spec.run_id.as_str())),
+        read_only: match spec.access {
+            Access::ReadOnly | Access::Documents(_) => true,
+            Access::Worktree => false,
+        },
+        issues: issues.to_vec(),
+        script: config.script.clone(),
+    };
+    serde_json::to_string(&brief).map_err(|source| RunError::Json {
+        what: "the brief",
+        source,
+    })
+}
+
+/// What it says, one JSON object a line.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+enum Line {
+    /// First of all.
+    Session { id: String },
+    /// On the way.
+    Text { text: String },
+    /// A file that it wrote.
+    Wrote { path: String },
+    /// Terminal: its answer.
+    Result { text: String },
+    /// Terminal: it cannot do this.
+    NeedsRealAgent { message: String },
+}
+
+/// Reads the stream of the rehearsal agent.
+#[derive(Debug, Default)]
+pub struct RehearsalCodec {}
+
+impl Codec for RehearsalCodec {
+    fn line(&mut self, line: &Value) -> Vec<Event> {
+        match text(line, "type").as_str() {
+            "session" => vec![Event::Session(text(line, "id"))],
+            "text" => vec![Event::Thought(text(line, "text"))],
+            "wrote" => vec![Event::Files(vec![text(line, "path")])],
+            "result" => vec![Event::Text(text(line, "text")), Event::Done],
+            "needs_real_agent" => vec![Event::Failed {
+                kind: FailKind::NeedsRealAgent,
+                message: text(line, "message"),
+            }],
+            _ => Vec::new(),
+        }
+    }
+
+    fn without_terminal(&self, _stderr_tail: &str) -> FailKind {
+        FailKind::NoTerminal
+    }
+}

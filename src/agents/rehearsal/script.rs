@@ -1,0 +1,92 @@
+//! The script that makes the rehearsal agent misbehave, for tests and for trying things out.
+//!
+//! A YAML list; the first entry that fits is played:
+//! `- {role: developer, step: developer_build, attempt: 1, times: 1, do: crash}`.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use crate::agents::prompt::Task;
+use crate::domain::role::Role;
+use crate::domain::workflow::Step;
+use crate::platform::files;
+
+/// What to do instead of the usual.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Act {
+    /// Do the work, then die by a signal without a result.
+    Crash,
+    /// Do nothing, for ever.
+    Hang,
+    /// Print what is no JSON, and end.
+    Rubbish,
+    /// Do the work, then answer in prose.
+    Prose,
+    /// Do the work, then answer with an object of another shape.
+    WrongContract,
+    /// Send the work back.
+    Revise,
+    /// Say that it did not work.
+    Fail,
+    /// Say that a person has to decide.
+    Block,
+    /// Write where it may not, then go on.
+    WriteOutside,
+    /// Print without end.
+    Flood,
+    /// Wait `ms`, then go on.
+    Sleep,
+}
+
+/// One line of the script.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Entry {
+    role: Option<Role>,
+    step: Option<Step>,
+    /// Only in this attempt of the step.
+    attempt: Option<u32>,
+    /// At most this often in one session.
+    times: Option<u32>,
+    #[serde(rename = "do")]
+    act: Act,
+    /// For `sleep`.
+    #[serde(default)]
+    ms: u64,
+}
+
+/// What to play now, with its milliseconds. How often each entry was played is kept in the private
+/// home, which lives as long as the session.
+pub(super) fn next(script: &Path, task: &Task, home: &Path) -> Result<Option<(Act, u64)>, String> {
+    let text = files::read_text(script).map_err(|error| error.to_string())?;
+    let entries: Vec<Entry> = serde_yaml::from_str(&text)
+        .map_err(|error| format!("cannot read {}: {error}", script.display()))?;
+    let path: PathBuf = home.join("rehearsal-script.json");
+    let mut played: BTreeMap<usize, u32> = files::read_text_if_present(&path)
+        .ok()
+        .flatten()
+        .and_then(|text| serde_json::from_str(&text).ok())
+        .unwrap_or_default();
+    let fits = |index: usize, entry: &Entry| {
+        entry.role.is_none_or(|role| role == task.role)
+            && entry.step.is_none_or(|step| Some(step) == task.step)
+            && entry.attempt.is_none_or(|attempt| attempt == task.attempt)
+            && entry
+                .times
+                .is_none_or(|times| played.get(&index).copied().unwrap_or(0) < times)
+    };
+    let found = entries
+        .iter()
+        .enumerate()
+        .find(|(index, entry)| fits(*index, entry));
+    let Some((index, entry)) = found else {
+        return Ok(None);
+    };
+    *played.entry(index).or_default() += 1;
+    let text = serde_json::to_vec(&played).map_err(|error| error.to_string())?;
+    files::write_durable(&path, text).map_err(|error| error.to_string())?;
+    Ok(Some((entry.act, entry.ms)))
+}

@@ -1,0 +1,185 @@
+//! The project's task list, `TASKS.md`, and what a request asks for.
+//!
+//! A task is a heading `## <number>. <title>`, some prose, and edit blocks. Whether it is done is not
+//! noted anywhere: it is done when the outcome of each of its edits is in the files.
+
+use std::path::Path;
+use std::sync::LazyLock;
+
+use regex::Regex;
+
+use super::edits::{self, Edit, Part};
+use crate::platform::files;
+
+/// One task.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Item {
+    pub(super) number: u32,
+    pub(super) title: String,
+    pub(super) edits: Vec<Edit>,
+}
+
+impl Item {
+    pub(super) fn is_done(&self, root: &Path) -> bool {
+        self.edits.iter().all(|edit| edit.is_done(root))
+    }
+}
+
+/// What is to be done.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Job {
+    /// A task of the list.
+    Task(Item),
+    /// Edits that the message spells out.
+    Literal(Vec<Edit>),
+    /// The list has nothing left, or not the task that was named.
+    NoSuchTask,
+    /// Something that takes understanding.
+    Unknown,
+}
+
+impl Job {
+    pub(super) fn edits(&self) -> &[Edit] {
+        match self {
+            Job::Task(item) => &item.edits,
+            Job::Literal(edits) => edits,
+            Job::NoSuchTask | Job::Unknown => &[],
+        }
+    }
+
+    pub(super) fn title(&self) -> String {
+        match self {
+            Job::Task(item) => format!("task {}: {}", item.number, item.title),
+            Job::Literal(edits) => {
+                let words: Vec<String> = edits.iter().map(Edit::describe).collect();
+                words.join(", ")
+            }
+            Job::NoSuchTask | Job::Unknown => "nothing that can be rehearsed".to_owned(),
+        }
+    }
+}
+
+static HEADING: LazyLock<Option<Regex>> =
+    LazyLock::new(|| Regex::new(r"^##\s+(\d{1,6})[.)]\s+(.+?)\s*$").ok());
+static NUMBERED: LazyLock<Option<Regex>> = LazyLock::new(|| {
+    Regex::new(r"(?i)\btask\s*(?:no\.?|number)?\s*#?(\d{1,6})\b|(?:작업|태스크|과제)\s*(\d{1,6})|(\d{1,6})\s*번\s*(?:째\s*)?(?:작업|태스크|과제)").ok()
+});
+static NEXT: LazyLock<Option<Regex>> = LazyLock::new(|| {
+    Regex::new(r"(?i)\bnext\s+(?:open\s+)?task\b|다음\s*(?:작업|태스크|과제|할\s*일)").ok()
+});
+
+/// Reads the task list of a project; empty where there is none.
+pub(super) fn list(root: &Path) -> Vec<Item> {
+    let text = files::read_text(&root.join("TASKS.md")).unwrap_or_default();
+    parse(&text)
+}
+
+fn parse(text: &str) -> Vec<Item> {
+    let mut sections: Vec<(u32, String, String)> = Vec::new();
+    for part in edits::parts(text) {
+        match part {
+            Part::Line(line) => {
+                let found = HEADING.as_ref().and_then(|heading| heading.captures(line));
+                match found.map(|found| (found[1].parse(), found[2].to_owned())) {
+                    Some((Ok(number), title)) => sections.push((number, title, String::new())),
+                    Some((Err(_), _)) | None => append(&mut sections, line),
+                }
+            }
+            Part::Block(block) => {
+                // Written back with a fence that the block cannot close.
+                append(&mut sections, "``````````");
+                if let Some((_, _, body)) = sections.last_mut() {
+                    body.push_str(&block);
+                }
+                append(&mut sections, "``````````");
+            }
+        }
+    }
+    sections
+        .into_iter()
+        .map(|(number, title, body)| Item {
+            number,
+            title,
+            edits: edits::read(&body),
+        })
+        .filter(|item| !item.edits.is_empty())
+        .collect()
+}
+
+fn append(sections: &mut [(u32, String, String)], line: &str) {
+    if let Some((_, _, body)) = sections.last_mut() {
+        body.push_str(line);
+        body.push('\n');
+    }
+}
+
+/// What a message asks for: an edit that it spells out, a task by number or title, or the next task
+/// that is not done. `chosen` is the task that this request was already found to be about.
+pub(super) fn job(text: &str, root: &Path, chosen: Option<u32>) -> Job {
+    let literal = edits::read(text);
+    if !literal.is_empty() {
+        return Job::Literal(literal);
+    }
+    let items = list(root);
+    let by_number = |number: u32| items.iter().find(|item| item.number == number).cloned();
+    let named = NUMBERED
+        .as_ref()
+        .and_then(|pattern| pattern.captures(text))
+        .and_then(|found| {
+            let digits = found.iter().skip(1).flatten().next()?;
+            digits.as_str().parse().ok()
+        });
+    if let Some(number) = named {
+        return by_number(number).map_or(Job::NoSuchTask, Job::Task);
+    }
+    let lower = text.to_lowercase();
+    if let Some(item) = items
+        .iter()
+        .find(|item| lower.contains(&item.title.to_lowercase()))
+    {
+        return Job::Task(item.clone());
+    }
+    if NEXT.as_ref().is_some_and(|next| next.is_match(text)) {
+        let next = match chosen {
+            Some(number) => by_number(number),
+            None => items.iter().find(|item| !item.is_done(root)).cloned(),
+        };
+        return next.map_or(Job::NoSuchTask, Job::Task);
+    }
+    Job::Unknown
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LIST: &str = "# Tasks\n\n## 1. Say goodbye\n\nThe program only greets.\n\nIn `g.sh` replace:\n```sh\n## 9. not a heading\n```\nwith:\n```sh\nbye\n```\n\n## 2. Explain it\n\nCreate `DOC.md`:\n```\ntext\n```\n";
+
+    #[test]
+    fn tasks_are_found_by_number_title_and_turn() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path();
+        files::write(&root.join("TASKS.md"), LIST).unwrap();
+        files::write(&root.join("g.sh"), "a\n## 9. not a heading\nb\n").unwrap();
+        let number = |text: &str, chosen| match job(text, root, chosen) {
+            Job::Task(item) => Some(item.number),
+            Job::Literal(_) | Job::NoSuchTask | Job::Unknown => None,
+        };
+        assert_eq!(list(root).len(), 2);
+        for text in [
+            "do task 2",
+            "Task #2 please",
+            "2번 작업 해줘",
+            "explain it, please",
+        ] {
+            assert_eq!(number(text, None), Some(2), "{text}");
+        }
+        assert_eq!(number("do the next task", None), Some(1));
+        list(root)[0].edits[0].apply(root).unwrap();
+        assert_eq!(files::read_text(&root.join("g.sh")).unwrap(), "a\nbye\nb\n");
+        assert_eq!(number("다음 작업 진행해줘", None), Some(2));
+        assert_eq!(number("the next task", Some(1)), Some(1));
+        assert_eq!(job("do task 7", root, None), Job::NoSuchTask);
+        assert_eq!(job("make it faster", root, None), Job::Unknown);
+    }
+}

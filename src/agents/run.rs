@@ -1,0 +1,164 @@
+//! What a run is given and what it hands back.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+
+use crate::agents::codec::CodecKind;
+use crate::agents::codex::{CodexCodec, CodexConfig};
+use crate::agents::prompt::{PromptError, Task};
+use crate::agents::rehearsal::{RehearsalCodec, RehearsalConfig};
+use crate::domain::ids::RunId;
+use crate::domain::run::{RunOutcome, Usage};
+use crate::platform::files::FileError;
+use crate::platform::supervise::SuperviseError;
+
+/// Which agent works, with its settings.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Agent {
+    /// Codex CLI.
+    Codex(CodexConfig),
+    /// Our own agent without a model.
+    Rehearsal(RehearsalConfig),
+}
+
+impl Agent {
+    /// A fresh codec for its stream.
+    #[must_use]
+    pub fn codec(&self) -> CodecKind {
+        match self {
+            Agent::Codex(_) => CodecKind::Codex(CodexCodec::default()),
+            Agent::Rehearsal(_) => CodecKind::Rehearsal(RehearsalCodec::default()),
+        }
+    }
+}
+
+/// What the agent may write.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Access {
+    /// Nothing.
+    ReadOnly,
+    /// The worktree.
+    Worktree,
+    /// A folder of documents; the worktree is for reading.
+    Documents(PathBuf),
+}
+
+/// Limits of a run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Limits {
+    /// Milliseconds of wall time of one turn.
+    pub wall_ms: u64,
+    /// Milliseconds without output and without processor time.
+    pub idle_ms: u64,
+    /// Milliseconds between an interrupt and the kill.
+    pub grace_ms: u64,
+    /// Bytes of the prompt.
+    pub prompt_bytes: usize,
+    /// Bytes kept of one line of output.
+    pub line_bytes: u64,
+    /// Bytes of output in all.
+    pub output_bytes: u64,
+}
+
+impl Default for Limits {
+    /// An hour of wall time, ten idle minutes, and the caps of `spec/agents.md` 5.7.
+    fn default() -> Limits {
+        Limits {
+            wall_ms: 60 * 60 * 1000,
+            idle_ms: 10 * 60 * 1000,
+            grace_ms: 4000,
+            prompt_bytes: 160 << 10,
+            line_bytes: 4 << 20,
+            output_bytes: 64 << 20,
+        }
+    }
+}
+
+/// One run: everything that a restarted team needs to go on with it stands here, and this is what
+/// `spec.json` in the run folder holds.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct RunSpec {
+    /// The run.
+    pub run_id: RunId,
+    /// Its folder, `.teams_runtime/runs/<run_id>`, absolute.
+    pub run_dir: PathBuf,
+    /// The folder of the role's session: private home, temporary folder, the agent's own state.
+    pub session_dir: PathBuf,
+    /// The worktree or read-only checkout, absolute.
+    pub worktree: PathBuf,
+    /// What may be written.
+    pub access: Access,
+    /// Who works.
+    pub agent: Agent,
+    /// On what.
+    pub task: Task,
+    /// The role's earlier conversation on this request, to be continued.
+    pub resume: Option<String>,
+    /// Limits.
+    pub limits: Limits,
+    /// Prompt templates that replace the built-in ones, by name (`steps/developer_build.md`).
+    #[serde(default)]
+    pub templates: BTreeMap<String, String>,
+}
+
+/// What came of a run.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct AgentOutcome {
+    /// A result that follows the contract, or why there is none.
+    pub outcome: RunOutcome,
+    /// Tokens of this run alone.
+    pub usage: Usage,
+    /// The conversation, to be continued by the same role.
+    pub session_id: Option<String>,
+    /// Repair turns that were spent.
+    pub repairs: u32,
+    /// Output over the caps, in bytes.
+    pub dropped_bytes: u64,
+    /// The agent for people: `codex 0.169.0`, `rehearsal`.
+    pub agent: String,
+    /// Sections of the prompt that were cut to fit.
+    #[serde(default)]
+    pub prompt_cut: Vec<String>,
+}
+
+/// Why a run could not even be tried; its text is for people, already without secrets.
+#[derive(Debug, thiserror::Error)]
+pub enum RunError {
+    /// A file.
+    #[error(transparent)]
+    File(#[from] FileError),
+    /// The supervisor.
+    #[error(transparent)]
+    Supervise(#[from] SuperviseError),
+    /// The prompt.
+    #[error(transparent)]
+    Prompt(#[from] PromptError),
+    /// A file of the run folder that cannot be written or read as JSON.
+    #[error("cannot use {what} of the run: {source}")]
+    Json {
+        /// Which file.
+        what: &'static str,
+        /// Why.
+        #[source]
+        source: serde_json::Error,
+    },
+    /// The agent's program.
+    #[error("{name} is not installed: {looked}; set `{setting}` or `{variable}`")]
+    NotInstalled {
+        /// The agent.
+        name: &'static str,
+        /// Where it was looked for.
+        looked: String,
+        /// The key of the configuration.
+        setting: &'static str,
+        /// The environment variable.
+        variable: &'static str,
+    },
+    /// Where our own binary is.
+    #[error("cannot find our own binary: {0}")]
+    OwnBinary(#[source] std::io::Error),
+}

@@ -1,0 +1,174 @@
+//! One turn of an agent: its stream read through the codec, and what it amounts to.
+
+use serde_json::Value;
+
+use crate::agents::codec::{Codec as _, CodecKind, Event};
+use crate::domain::run::{FailKind, Usage};
+use crate::platform::redact::redact;
+use crate::platform::supervise::{EndedBy, Exit};
+
+/// A line that is longer than any line that the spool keeps is no line.
+const LONGEST_LINE: usize = 8 << 20;
+/// Characters of a failure's message that are kept.
+const MESSAGE: usize = 600;
+
+/// Why a turn has no answer.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Failure {
+    pub(super) kind: FailKind,
+    pub(super) message: String,
+}
+
+/// How a turn's stream ended.
+#[derive(Debug, Clone, PartialEq)]
+enum Terminal {
+    Done,
+    Failed(Failure),
+}
+
+/// Reads a turn's stdout.
+#[derive(Debug)]
+pub(super) struct Turn {
+    codec: CodecKind,
+    line: Vec<u8>,
+    terminal: Option<Terminal>,
+    answer: Option<String>,
+    last_retry: Option<String>,
+    pub(super) session: Option<String>,
+    pub(super) usage_total: Option<Usage>,
+}
+
+impl Turn {
+    pub(super) fn new(codec: CodecKind) -> Turn {
+        Turn {
+            codec,
+            line: Vec::new(),
+            terminal: None,
+            answer: None,
+            last_retry: None,
+            session: None,
+            usage_total: None,
+        }
+    }
+
+    /// Takes the next bytes of stdout; the events that they complete.
+    pub(super) fn feed(&mut self, bytes: &[u8]) -> Vec<Event> {
+        let mut events = Vec::new();
+        for part in bytes.split_inclusive(|byte| *byte == b'\n') {
+            if self.line.len() + part.len() <= LONGEST_LINE {
+                self.line.extend_from_slice(part);
+            }
+            if part.ends_with(b"\n") {
+                let line = std::mem::take(&mut self.line);
+                events.extend(self.one(&line));
+            }
+        }
+        events
+    }
+
+    /// The last line may lack its newline.
+    pub(super) fn finish(&mut self) -> Vec<Event> {
+        let line = std::mem::take(&mut self.line);
+        self.one(&line)
+    }
+
+    fn one(&mut self, line: &[u8]) -> Vec<Event> {
+        // What is no JSON object is noise that agents and their tools print; it is never an event.
+        let Ok(value @ Value::Object(_)) = serde_json::from_slice(line) else {
+            return Vec::new();
+        };
+        let events = self.codec.line(&value);
+        events.iter().for_each(|event| self.note(event));
+        events
+    }
+
+    fn note(&mut self, event: &Event) {
+        match event {
+            Event::Session(id) => self.session = Some(id.clone()),
+            Event::Text(text) => self.answer = Some(text.clone()),
+            Event::Retry(reason) => self.last_retry = Some(reason.clone()),
+            Event::UsageTotal(usage) => self.usage_total = Some(*usage),
+            Event::Done => self.terminal = Some(Terminal::Done),
+            Event::Failed { kind, message } => {
+                self.terminal = Some(Terminal::Failed(Failure {
+                    kind: *kind,
+                    message: short(message),
+                }));
+            }
+            Event::Thought(_)
+            | Event::ToolStart { .. }
+            | Event::ToolEnd { .. }
+            | Event::Files(_)
+            | Event::Warning(_) => {}
+        }
+    }
+
+    /// The agent's answer, or why there is none. Success is a parsed terminal event and nothing else
+    /// (`spec/agents.md` 5.1): an exit code says nothing. A complete turn whose process then had to
+    /// be ended is complete; one that we cancelled is not.
+    pub(super) fn conclude(
+        self,
+        exit: &Exit,
+        stderr_tail: &str,
+    ) -> Result<Option<String>, Failure> {
+        let fail = |kind, message: String| Err(Failure { kind, message });
+        let last_words = || match (&self.last_retry, stderr_tail.trim()) {
+            (Some(retry), _) => short(retry),
+            (None, "") => "it wrote nothing to stderr".to_owned(),
+            (None, tail) => short(tail),
+        };
+        match (exit.ended_by, self.terminal) {
+            (EndedBy::Cancelled, _) => fail(FailKind::Cancelled, "it was cancelled".to_owned()),
+            (_, Some(Terminal::Done)) => Ok(self.answer),
+            (EndedBy::Exit, Some(Terminal::Failed(failure))) => Err(failure),
+            (EndedBy::Wall, _) => fail(
+                FailKind::WallTimeout,
+                format!("it took longer than allowed; last: {}", last_words()),
+            ),
+            (EndedBy::Idle, _) => fail(
+                FailKind::Stuck,
+                format!(
+                    "it neither said nor computed anything for too long; last: {}",
+                    last_words()
+                ),
+            ),
+            (EndedBy::OutputCap, _) => {
+                fail(FailKind::OutputCap, "it wrote more than allowed".to_owned())
+            }
+            (EndedBy::ParentGone, _) => fail(
+                FailKind::Cancelled,
+                "it was ended together with the team".to_owned(),
+            ),
+            (EndedBy::NotStarted, _) => fail(
+                FailKind::Crash,
+                short(exit.error.as_deref().unwrap_or("it could not be started")),
+            ),
+            (EndedBy::Exit, None) => match exit.signal {
+                Some(signal) => fail(
+                    FailKind::Crash,
+                    format!("it died by signal {signal}: {}", last_words()),
+                ),
+                None => fail(
+                    self.codec.without_terminal(stderr_tail),
+                    format!(
+                        "it ended with code {} and without an answer: {}",
+                        exit.code.unwrap_or(-1),
+                        last_words()
+                    ),
+                ),
+            },
+        }
+    }
+}
+
+/// One line of a message, its end kept, without secrets.
+fn short(text: &str) -> String {
+    let clean = redact(text);
+    let line = clean.split_whitespace().collect::<Vec<_>>().join(" ");
+    let count = line.chars().count();
+    if count <= MESSAGE {
+        return line;
+    }
+    let tail: String = line.chars().skip(count - MESSAGE).collect();
+    format!("…{tail}")
+}

@@ -1,0 +1,70 @@
+//! Commands to a running team: `ask`, `cancel`, `retry`.
+
+use super::{Failure, Global, say};
+use crate::domain::ids::RequestId;
+use crate::domain::incoming::Command;
+use crate::domain::request::Language;
+use crate::service;
+
+/// `teams ask`.
+#[derive(Debug, clap::Args)]
+pub(super) struct Ask {
+    /// What to ask for
+    #[arg(required = true, value_name = "WORDS")]
+    words: Vec<String>,
+}
+
+/// A command about a request.
+#[derive(Debug, clap::Args)]
+pub(super) struct About {
+    /// The request, such as 20260324-1a2b3c4d
+    #[arg(value_name = "REQUEST")]
+    request: RequestId,
+}
+
+/// Asks; the answer comes in the report channel.
+pub(super) fn ask(global: &Global, args: &Ask) -> Result<(), Failure> {
+    let text = args.words.join(" ");
+    let language = Language::of(&text).unwrap_or_default();
+    call(
+        global,
+        Command::Ask {
+            text,
+            channel_id: None,
+            language,
+        },
+    )
+}
+
+/// Withdraws.
+pub(super) fn cancel(global: &Global, args: &About) -> Result<(), Failure> {
+    call(
+        global,
+        Command::Cancel {
+            request_id: args.request.clone(),
+        },
+    )
+}
+
+/// Tries again.
+pub(super) fn retry(global: &Global, args: &About) -> Result<(), Failure> {
+    call(
+        global,
+        Command::Retry {
+            request_id: args.request.clone(),
+        },
+    )
+}
+
+fn call(global: &Global, command: Command) -> Result<(), Failure> {
+    let root = global.workspace()?;
+    let words = super::runtime()?
+        .block_on(service::call(&root, command))
+        .map_err(|error| {
+            let hint = matches!(error, service::ControlError::NotRunning(_))
+                .then(|| "start it with `teams run`".to_owned());
+            Failure::new(error.to_string()).hint(hint)
+        })?;
+    say(words);
+    Ok(())
+}

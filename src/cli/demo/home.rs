@@ -1,0 +1,162 @@
+//! The demo's folder: the project and the workspace. Making it can be cut off anywhere and begun again.
+
+use std::path::{Path, PathBuf};
+
+use serde_json::json;
+
+use crate::assets;
+use crate::cli::Failure;
+use crate::domain::config::AgentKind;
+use crate::domain::request::Language;
+use crate::git;
+use crate::local_guild::GuildInfo;
+use crate::platform::files;
+use crate::workspace::init::{self, Options};
+
+/// The files of the project within the scaffold.
+const PROJECT_FILES: &str = "demo/project/";
+/// The branch of the project.
+pub(super) const BRANCH: &str = "main";
+
+/// The folder.
+#[derive(Debug, Clone)]
+pub(super) struct Home {
+    dir: PathBuf,
+}
+
+impl Home {
+    /// Makes the folder and its project where they are not there yet.
+    pub(super) fn make(dir: &Path) -> Result<Home, Failure> {
+        files::create_dir_all(dir)?;
+        let home = Home {
+            dir: files::canonicalize(dir)?,
+        };
+        home.make_project()?;
+        Ok(home)
+    }
+
+    pub(super) fn project(&self) -> PathBuf {
+        self.dir.join("project")
+    }
+
+    pub(super) fn workspace(&self) -> PathBuf {
+        self.dir.join("workspace")
+    }
+
+    pub(super) fn guild(&self) -> PathBuf {
+        self.dir.join("guild")
+    }
+
+    /// Where the script's own checks run.
+    pub(super) fn scratch(&self) -> PathBuf {
+        self.dir.join("scratch")
+    }
+
+    /// Builds the project aside and moves it into place whole.
+    fn make_project(&self) -> Result<(), Failure> {
+        let project = self.project();
+        if files::exists(&project) {
+            return Ok(());
+        }
+        let aside = self.dir.join(".project");
+        files::remove_dir_all(&aside)?;
+        for name in assets::scaffold_files() {
+            let Some(relative) = name.strip_prefix(PROJECT_FILES) else {
+                continue;
+            };
+            let path = aside.join(relative);
+            if let Some(folder) = path.parent() {
+                files::create_dir_all(folder)?;
+            }
+            let text = assets::scaffold_text(&name).map_err(broken)?;
+            files::write(&path, text)?;
+        }
+        git::create::create(&aside, BRANCH, "A greeting program, and what it lacks")
+            .map_err(broken)?;
+        files::rename(&aside, &project)?;
+        files::sync_dir(&self.dir)?;
+        Ok(())
+    }
+
+    /// Writes the workspace, or only where the guild is this time.
+    pub(super) fn write_workspace(
+        &self,
+        guild: &GuildInfo,
+        agent: AgentKind,
+        model_url: Option<&str>,
+    ) -> Result<(), Failure> {
+        let runtime = self.runtime_yaml(guild, agent, model_url)?;
+        let discord = discord_yaml(guild)?;
+        let root = self.workspace();
+        let options = Options {
+            agent: Some(agent),
+            runtime_yaml: Some(runtime.clone()),
+            discord_yaml: Some(discord.clone()),
+            ..Options::default()
+        };
+        init::init(&root, &options)?;
+        // The guild's address is another one at each start, and so may the agent be.
+        files::write_atomic(&root.join("discord_agents_config.yaml"), discord)?;
+        files::write_atomic(&root.join("team_runtime.yaml"), runtime)?;
+        Ok(())
+    }
+
+    fn runtime_yaml(
+        &self,
+        guild: &GuildInfo,
+        agent: AgentKind,
+        model_url: Option<&str>,
+    ) -> Result<String, Failure> {
+        let owner = guild
+            .users
+            .get("owner")
+            .map(|account| account.id.clone())
+            .unwrap_or_default();
+        let quoted = |text: &str| serde_json::to_string(text).unwrap_or_default();
+        let language = system_language();
+        let values = json!({
+            "project": quoted(&self.project().to_string_lossy()),
+            "owner": quoted(&owner),
+            "agent": agent.as_str(),
+            "model_url": model_url.map_or_else(|| "null".to_owned(), quoted),
+            "script": "null",
+            "language": language.as_str(),
+        });
+        template("demo/team_runtime.yaml", &values)
+    }
+}
+
+fn discord_yaml(guild: &GuildInfo) -> Result<String, Failure> {
+    let quoted = |text: &str| serde_json::to_string(text).unwrap_or_default();
+    let channel = |name: &str| quoted(guild.channels.get(name).map_or("", String::as_str));
+    let values = json!({
+        "guild_id": quoted(&guild.guild_id),
+        "relay_channel_id": channel("relay"),
+        "startup_channel_id": channel("startup"),
+        "report_channel_id": channel("report"),
+        "base_url": quoted(&guild.base_url),
+        "gateway_url": quoted(&guild.gateway_url),
+    });
+    template("demo/discord_agents_config.yaml", &values)
+}
+
+fn template(name: &str, values: &serde_json::Value) -> Result<String, Failure> {
+    let source = assets::scaffold_text(name).map_err(broken)?;
+    assets::render(name, &source, values).map_err(broken)
+}
+
+/// The language of this machine's person.
+fn system_language() -> Language {
+    let set = ["LC_ALL", "LC_MESSAGES", "LANG"]
+        .iter()
+        .find_map(|name| std::env::var(name).ok());
+    if set.is_some_and(|value| value.starts_with("ko")) {
+        Language::Ko
+    } else {
+        Language::En
+    }
+}
+
+pub(super) fn broken(error: impl std::fmt::Display) -> Failure {
+    Failure::new(error.to_string())
+}

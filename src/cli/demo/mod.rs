@@ -1,0 +1,84 @@
+//! `teams demo`: a whole team on a fresh machine, with nothing but this binary and git.
+
+mod guild;
+mod home;
+mod script;
+mod team;
+
+use std::path::PathBuf;
+
+use super::{Failure, Global, say};
+use crate::domain::config::AgentKind;
+
+/// Its options.
+#[derive(Debug, clap::Args)]
+pub(super) struct Args {
+    /// Where everything goes; started again on the same folder, the demo goes on where it was
+    #[arg(long, value_name = "FOLDER", default_value = "teams-demo")]
+    dir: PathBuf,
+    /// The page's port on 127.0.0.1; 0 takes a free one
+    #[arg(long, default_value_t = 0)]
+    port: u16,
+    /// Who works: `rehearsal` needs no model, `codex` is the real CLI
+    #[arg(long, value_parser = super::init::agent, default_value = "rehearsal")]
+    agent: AgentKind,
+    /// The base address of another model server for the real agent
+    #[arg(long, value_name = "URL")]
+    model_url: Option<String>,
+    /// Play one request to its end and tell what happens
+    #[arg(long, value_enum)]
+    script: Option<Script>,
+    /// Kill the team with SIGKILL at its N-th durable append, start it again and go on
+    #[arg(long, value_name = "N")]
+    pull_plug: Option<u64>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum Script {
+    /// The first task of the project's task list
+    Request,
+}
+
+/// Runs it.
+pub(super) fn run(_global: &Global, args: &Args) -> Result<(), Failure> {
+    let runtime = super::runtime()?;
+    let outcome = runtime.block_on(play(args));
+    runtime.shutdown_background();
+    outcome
+}
+
+async fn play(args: &Args) -> Result<(), Failure> {
+    let home = home::Home::make(&args.dir)?;
+    let mut guild = guild::Guild::start(&home, args.port).await?;
+    home.write_workspace(&guild.info, args.agent, args.model_url.as_deref())?;
+    let mut team = team::Team::start(&home, &guild.info, args.pull_plug)?;
+    say(format_args!("The page:    {}", guild.info.page_url));
+    say(format_args!("The project: {}", home.project().display()));
+    if args.agent == AgentKind::Rehearsal {
+        say(
+            "The agents rehearse: no model is asked; they do the tasks of TASKS.md and literal edits.",
+        );
+    }
+    let outcome = match args.script {
+        Some(Script::Request) => script::request(&home, &guild.info, &mut team).await,
+        None => chat(&mut team).await,
+    };
+    team.stop().await;
+    guild.stop().await;
+    outcome
+}
+
+/// Until the person says stop.
+async fn chat(team: &mut team::Team) -> Result<(), Failure> {
+    say("Open the page and write to the team in #general, for example:");
+    say("  @Teams do task 1");
+    say("Ctrl-C stops; the same command goes on where it was.");
+    let stop = tokio::signal::ctrl_c();
+    tokio::pin!(stop);
+    loop {
+        tokio::select! {
+            _ = &mut stop => return Ok(()),
+            ended = team.keep() => ended?,
+        }
+    }
+}

@@ -1,0 +1,85 @@
+//! The demo's team: a process that is started again when it is killed.
+
+use std::collections::BTreeMap;
+
+use super::home::{Home, broken};
+use crate::cli::{Failure, say};
+use crate::local_guild::GuildInfo;
+use crate::platform::companion::{Companion, Ended};
+use crate::platform::plug;
+
+/// Starts of the team that nobody asked for, before the demo gives up.
+const MAX_RESTARTS: u32 = 3;
+
+/// The team.
+pub(super) struct Team {
+    process: Companion,
+    args: Vec<String>,
+    env: BTreeMap<String, String>,
+    plug_pulled: bool,
+    restarts: u32,
+}
+
+impl Team {
+    /// Starts it. With `pull_plug` it kills itself at its N-th durable append.
+    pub(super) fn start(
+        home: &Home,
+        guild: &GuildInfo,
+        pull_plug: Option<u64>,
+    ) -> Result<Team, Failure> {
+        let args = vec![
+            "run".to_owned(),
+            "--quiet".to_owned(),
+            "--parent-pipe".to_owned(),
+            "--workspace-root".to_owned(),
+            home.workspace().to_string_lossy().into_owned(),
+        ];
+        let token = guild
+            .bots
+            .get("teams")
+            .map(|bot| bot.token.clone())
+            .unwrap_or_default();
+        let env = BTreeMap::from([("TEAMS_DEMO_TOKEN".to_owned(), token)]);
+        let mut first = env.clone();
+        if let Some(number) = pull_plug {
+            first.insert(plug::PLUG_VARIABLE.to_owned(), format!("after_sync:{number}"));
+        }
+        let process = Companion::start(&args, &first).map_err(broken)?;
+        Ok(Team {
+            process,
+            args,
+            env,
+            plug_pulled: pull_plug.is_none(),
+            restarts: 0,
+        })
+    }
+
+    /// Waits for the team to end, and starts it again. An error where that does not help.
+    pub(super) async fn keep(&mut self) -> Result<(), Failure> {
+        let ended = self.process.ended().await.map_err(broken)?;
+        match ended {
+            Ended::Signal(9) if !self.plug_pulled => {
+                self.plug_pulled = true;
+                say("The plug was pulled: the team was killed with SIGKILL. Starting it again.");
+            }
+            Ended::Signal(signal) if self.restarts < MAX_RESTARTS => {
+                self.restarts += 1;
+                say(format_args!(
+                    "The team was ended by signal {signal}. Starting it again."
+                ));
+            }
+            Ended::Code(_) | Ended::Signal(_) => {
+                return Err(Failure::new("the team stopped").hint(Some(
+                    "its log is logs/teams.log in the demo's workspace".to_owned(),
+                )));
+            }
+        }
+        self.process = Companion::start(&self.args, &self.env).map_err(broken)?;
+        Ok(())
+    }
+
+    pub(super) async fn stop(&mut self) {
+        // A team that does not stop is ended with us.
+        let _ = self.process.stop().await;
+    }
+}

@@ -1,0 +1,103 @@
+//! `teams status`: what is going on, read from the records without changing any.
+
+use serde_json::json;
+
+use super::{Failure, Global, say};
+use crate::domain::ids::RequestId;
+use crate::domain::state::State;
+use crate::domain::time::Timestamp;
+use crate::engine::why;
+use crate::platform::clock;
+use crate::store;
+use crate::workspace::{self, Workspace};
+
+/// Its options.
+#[derive(Debug, clap::Args)]
+pub(super) struct Args {
+    /// Only this request, with its record
+    #[arg(long, value_name = "REQUEST")]
+    request_id: Option<RequestId>,
+    /// JSON instead of text
+    #[arg(long)]
+    json: bool,
+}
+
+/// Runs it.
+pub(super) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
+    let root = global.workspace()?;
+    let workspace = workspace::load(&root)?;
+    let state = store::read_only(&root)?;
+    if let Some(id) = &args.request_id {
+        return one(&workspace, &state, id);
+    }
+    if args.json {
+        let value = json!({
+            "running": service_runs(&root),
+            "open_requests": state.requests.values().collect::<Vec<_>>(),
+            "ended_requests": state.ended_requests,
+            "waiting_for_discord": state.outgoing.len(),
+            "open_gates": state.gates.values().collect::<Vec<_>>(),
+        });
+        say(serde_json::to_string_pretty(&value).unwrap_or_default());
+        return Ok(());
+    }
+    overview(&workspace, &state)
+}
+
+fn one(workspace: &Workspace, state: &State, id: &RequestId) -> Result<(), Failure> {
+    let request = match state.requests.get(id) {
+        Some(request) => Some(request.clone()),
+        None => store::read_request(&workspace.root, id)?,
+    };
+    let Some(request) = request else {
+        return Err(Failure::new(format!("there is no request {id}"))
+            .hint(Some("`teams status` lists the open ones".to_owned())));
+    };
+    say(serde_json::to_string_pretty(&request).unwrap_or_default());
+    Ok(())
+}
+
+fn service_runs(root: &std::path::Path) -> bool {
+    store::is_owned(root)
+}
+
+fn overview(workspace: &Workspace, state: &State) -> Result<(), Failure> {
+    let running = if service_runs(&workspace.root) {
+        "running"
+    } else {
+        "stopped"
+    };
+    let policy = workspace.policy(crate::domain::role::Role::ALL.into(), false)?;
+    say(format_args!(
+        "team: {running}   project: {}   agents: {}",
+        policy.project, policy.agent
+    ));
+    let open: Vec<_> = state
+        .requests
+        .values()
+        .filter(|request| !request.status.is_terminal())
+        .collect();
+    say(format_args!(
+        "requests: {} open, {} ended   waiting for Discord: {}",
+        open.len(),
+        state.ended_requests,
+        state.outgoing.len()
+    ));
+    let catalog = crate::assets::catalog::Catalog::builtin()?;
+    let now = Timestamp::new(clock::now());
+    for request in open {
+        let why = why::why(state, &policy, request, now);
+        let line = catalog.render(&why).map(|rendered| rendered.text);
+        let title: String = request
+            .scope
+            .lines()
+            .next()
+            .unwrap_or("")
+            .chars()
+            .take(60)
+            .collect();
+        say(format_args!("  {}  {title}", request.request_id));
+        say(format_args!("    {}", line.unwrap_or(why.key)));
+    }
+    Ok(())
+}

@@ -1,0 +1,54 @@
+//! The two configuration files of a workspace as types. What serde cannot say about one value alone
+//! is said by `check`, which names the key; reading, line numbers and defaults from the environment
+//! belong to the `workspace` room.
+
+mod agents;
+mod discord;
+mod runtime;
+mod values;
+
+pub use agents::{
+    AgentKind, AgentsConfig, CodexConfig, CodexSandbox, Reasoning, RehearsalConfig, RoleDefaults,
+};
+pub use discord::{Channels, DiscordConfig, Identity, PLACEHOLDER_IDS, TokenNames, Voice};
+pub use runtime::{
+    Action, Check, DiscoveryScope, Ingress, IngressMode, Lifecycle, LimitsConfig, OverlapPolicy,
+    People, Project, ResearchDefaults, RuntimeConfig, Seconds, Sprint, SprintMode, StartMode,
+};
+pub use values::{Argv, BranchName, CutoffTime, EnvName, IntervalMinutes, Positive, Zone};
+
+/// A value that is wrong only beside others, or only for what is about to happen.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Problem {
+    /// The key, from the top of the file; an index stands as its number.
+    pub key: Vec<String>,
+    /// What is wrong, as a lowercase fragment.
+    pub message: String,
+    /// What to write instead.
+    pub hint: Option<String>,
+}
+
+impl Problem {
+    /// A problem with the value at `key`, a path separated by dots.
+    #[must_use]
+    pub fn at(key: &str, message: impl Into<String>) -> Problem {
+        Problem {
+            key: key.split('.').map(str::to_owned).collect(),
+            message: message.into(),
+            hint: None,
+        }
+    }
+
+    /// The same with a hint.
+    #[must_use]
+    pub fn hint(mut self, hint: impl Into<String>) -> Problem {
+        self.hint = Some(hint.into());
+        self
+    }
+
+    /// The key path with dots.
+    #[must_use]
+    pub fn key_path(&self) -> String {
+        self.key.join(".")
+    }
+}

@@ -1,0 +1,430 @@
+//! `team_runtime.yaml` (`spec/teams.md` 2.2, and this team's own keys).
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
+
+use serde::{Deserialize, Deserializer, Serialize};
+
+use super::values::{Argv, BranchName, CutoffTime, IntervalMinutes, Positive, Zone};
+use super::{AgentsConfig, Problem, RoleDefaults};
+use crate::domain::ids::{GuildId, UserId};
+use crate::domain::policy::{Holders, Limits};
+use crate::domain::request::Language;
+use crate::domain::role::Role;
+
+/// The whole file.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RuntimeConfig {
+    /// Sprints.
+    pub sprint: Sprint,
+    /// What is listened to.
+    #[serde(default)]
+    pub ingress: Ingress,
+    /// Servers whose messages count; empty means the one of the Discord configuration, or any.
+    #[serde(default)]
+    pub allowed_guild_ids: BTreeSet<GuildId>,
+    /// Model and reasoning of a role.
+    #[serde(default)]
+    pub role_defaults: BTreeMap<Role, RoleDefaults>,
+    /// The research browser of the older runtime; kept so that its files open.
+    #[serde(default)]
+    pub research_defaults: ResearchDefaults,
+    /// Commands that people may ask for by name.
+    #[serde(default)]
+    pub actions: BTreeMap<String, Action>,
+    /// The repository.
+    #[serde(default)]
+    pub project: Project,
+    /// What must pass before work is done, in order.
+    #[serde(default)]
+    pub checks: Vec<Check>,
+    /// Who may do what.
+    #[serde(default)]
+    pub people: People,
+    /// Which agents work.
+    #[serde(default)]
+    pub agents: AgentsConfig,
+    /// Budgets.
+    #[serde(default)]
+    pub limits: LimitsConfig,
+    /// The language where a person's own is unknown.
+    #[serde(default)]
+    pub language: Language,
+    /// Gone since approvals are bound to people: its presence is an error.
+    #[serde(default, skip_serializing, deserialize_with = "approval_is_gone")]
+    pub approval: (),
+}
+
+fn approval_is_gone<'de, D: Deserializer<'de>>(_: D) -> Result<(), D::Error> {
+    Err(serde::de::Error::custom(
+        "`approval` is no longer read; who may decide stands under `people.approve`",
+    ))
+}
+
+fn approval_required_is_gone<'de, D: Deserializer<'de>>(_: D) -> Result<(), D::Error> {
+    Err(serde::de::Error::custom(
+        "`approval_required` is no longer read; who may decide stands under `people.approve`",
+    ))
+}
+
+/// How sprints begin.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SprintMode {
+    /// By slot and by backlog.
+    #[default]
+    Hybrid,
+    /// As `hybrid`; older files say it.
+    Rolling,
+    /// As `hybrid`; older files say it.
+    WallClock,
+}
+
+/// Who starts sprints.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum StartMode {
+    /// The team.
+    #[default]
+    Auto,
+    /// A person, once a day.
+    ManualDaily,
+}
+
+/// What happens when a slot comes in a running sprint.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum OverlapPolicy {
+    /// It waits.
+    #[default]
+    NoOverlap,
+}
+
+/// Where requests go first; read, and without effect (`spec/teams.md` 13.F #75).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum IngressMode {
+    /// Into the backlog.
+    #[default]
+    BacklogFirst,
+    /// To work when nothing else runs.
+    ImmediateIfIdle,
+    /// Both.
+    DualPath,
+}
+
+/// Where candidate work is looked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum DiscoveryScope {
+    /// In the workspace.
+    WorkspaceOnly,
+    /// And in git.
+    PlusGit,
+    /// Everywhere the older runtime looked.
+    #[default]
+    BroadScan,
+}
+
+/// `sprint:`
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Sprint {
+    /// The scope of agent sessions outside a sprint; not empty.
+    pub id: String,
+    /// The slot grid; an absent or empty value means 180.
+    #[serde(default, deserialize_with = "null_is_default")]
+    pub interval_minutes: IntervalMinutes,
+    /// The zone of the slot grid.
+    #[serde(default)]
+    pub timezone: Zone,
+    /// How sprints begin.
+    #[serde(default)]
+    pub mode: SprintMode,
+    /// Who starts them.
+    #[serde(default)]
+    pub start_mode: StartMode,
+    /// The end of the working day, Korean time.
+    #[serde(default = "ten_in_the_evening")]
+    pub cutoff_time: Option<CutoffTime>,
+    /// What happens to a slot in a running sprint.
+    #[serde(default)]
+    pub overlap_policy: OverlapPolicy,
+    /// Where requests go first.
+    #[serde(default)]
+    pub ingress_mode: IngressMode,
+    /// Where candidate work is looked for.
+    #[serde(default)]
+    pub discovery_scope: DiscoveryScope,
+    /// Actions that look for it.
+    #[serde(default)]
+    pub discovery_actions: Vec<String>,
+}
+
+fn ten_in_the_evening() -> Option<CutoffTime> {
+    CutoffTime::try_from("22:00".to_owned()).ok()
+}
+
+fn null_is_default<'de, D, T>(deserializer: D) -> Result<T, D::Error>
+where
+    D: Deserializer<'de>,
+    T: Deserialize<'de> + Default,
+{
+    Ok(Option::<T>::deserialize(deserializer)?.unwrap_or_default())
+}
+
+/// `ingress:`
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Ingress {
+    /// Direct messages.
+    pub dm: bool,
+    /// Mentions in channels.
+    pub mentions: bool,
+}
+
+impl Default for Ingress {
+    fn default() -> Self {
+        Self {
+            dm: true,
+            mentions: true,
+        }
+    }
+}
+
+/// `research_defaults:`
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct ResearchDefaults {
+    /// Label of the browser app.
+    pub app: Option<String>,
+    /// Notebook.
+    pub notebook: Option<String>,
+    /// Files to give along.
+    pub files: Vec<String>,
+    /// Mode; may be empty.
+    pub mode: Option<String>,
+    /// Browser profile; may be empty.
+    pub profile_path: Option<String>,
+    /// Seconds until the report must be complete.
+    pub completion_timeout: Seconds,
+    /// Seconds until an answer must come back.
+    pub callback_timeout: Seconds,
+    /// Whether to clean up afterwards.
+    pub cleanup: bool,
+}
+
+impl Default for ResearchDefaults {
+    fn default() -> Self {
+        Self {
+            app: None,
+            notebook: None,
+            files: Vec::new(),
+            mode: None,
+            profile_path: None,
+            completion_timeout: Seconds(600.0),
+            callback_timeout: Seconds(1_200.0),
+            cleanup: false,
+        }
+    }
+}
+
+/// Seconds above zero; older files may have fractions.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(try_from = "f64", into = "f64")]
+pub struct Seconds(f64);
+
+impl TryFrom<f64> for Seconds {
+    type Error = String;
+    fn try_from(seconds: f64) -> Result<Self, String> {
+        if seconds.is_finite() && seconds > 0.0 {
+            Ok(Self(seconds))
+        } else {
+            Err(format!("expected seconds above 0, found {seconds}"))
+        }
+    }
+}
+
+impl From<Seconds> for f64 {
+    fn from(seconds: Seconds) -> f64 {
+        seconds.0
+    }
+}
+
+/// Whether a request waits for the end of an action.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Lifecycle {
+    /// It waits.
+    #[default]
+    Foreground,
+    /// It does not.
+    Managed,
+}
+
+/// `actions.<name>`
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Action {
+    /// The command; `{name}` stands for a parameter.
+    pub command: Argv,
+    /// Whether the request waits.
+    #[serde(default)]
+    pub lifecycle: Lifecycle,
+    /// What it is filed under.
+    #[serde(default = "other_domain")]
+    pub domain: String,
+    /// Parameters that may be given.
+    #[serde(default)]
+    pub allowed_params: BTreeSet<String>,
+    /// Gone: its presence is an error.
+    #[serde(
+        default,
+        skip_serializing,
+        deserialize_with = "approval_required_is_gone"
+    )]
+    pub approval_required: (),
+}
+
+fn other_domain() -> String {
+    // The word that existing records of the older runtime are filed under.
+    "기타".to_owned()
+}
+
+/// `project:`
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Project {
+    /// The repository; relative to the workspace. Absent: `spec/teams.md` 1.3.
+    pub path: Option<PathBuf>,
+    /// The branch that finished work goes to. Absent: the one that is checked out.
+    pub branch: Option<BranchName>,
+}
+
+/// One entry of `checks:`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Check {
+    /// Its name, for people.
+    pub name: String,
+    /// The command, run at the top of a clean checkout.
+    pub command: Argv,
+    /// Seconds until it is ended.
+    #[serde(default = "ten_minutes")]
+    pub timeout_seconds: Positive,
+    /// Kilobytes of output that are kept.
+    #[serde(default = "one_megabyte")]
+    pub output_limit_kb: Positive,
+}
+
+fn ten_minutes() -> Positive {
+    Positive::new(600)
+}
+
+fn one_megabyte() -> Positive {
+    Positive::new(1_024)
+}
+
+/// `people:`. Nobody may do anything until named here; the owner may do everything.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct People {
+    /// Set by `teams init --owner`.
+    pub owner: Option<UserId>,
+    /// Who may write to the team.
+    pub ask: Holders,
+    /// Who may decide gates.
+    pub approve: Holders,
+    /// Who may cancel what others asked.
+    pub administer: Holders,
+}
+
+/// `limits:`. What is absent has the engine's default.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct LimitsConfig {
+    /// Attempts of one step before a person is asked.
+    pub step_attempts: Option<Positive>,
+    /// Agent runs of one request.
+    pub turns: Option<Positive>,
+    /// Times that failing checks send a request back.
+    pub check_failures: Option<Positive>,
+    /// Times that a moved branch is followed.
+    pub rebases: Option<Positive>,
+    /// Reviews of one request.
+    pub review_cycles: Option<Positive>,
+    /// Characters of a message that are taken in.
+    pub message_chars: Option<Positive>,
+    /// Open requests of one person.
+    pub open_requests_per_person: Option<Positive>,
+    /// Seconds that one agent turn may take.
+    pub wall_seconds: Option<Positive>,
+    /// Seconds without output after which an agent is stuck.
+    pub idle_seconds: Option<Positive>,
+}
+
+impl LimitsConfig {
+    /// Over the engine's defaults.
+    #[must_use]
+    pub fn apply(&self, mut limits: Limits) -> Limits {
+        let set = |value: Option<Positive>, target: &mut u32| {
+            if let Some(value) = value {
+                *target = value.as_u32();
+            }
+        };
+        set(self.step_attempts, &mut limits.step_attempts);
+        set(self.turns, &mut limits.turns);
+        set(self.check_failures, &mut limits.check_failures);
+        set(self.rebases, &mut limits.rebases);
+        set(self.review_cycles, &mut limits.review_cycles);
+        if let Some(chars) = self.message_chars {
+            limits.message_chars = chars.as_usize();
+        }
+        if let Some(open) = self.open_requests_per_person {
+            limits.open_requests_per_person = open.as_usize();
+        }
+        limits
+    }
+
+    /// Seconds that one agent turn may take.
+    #[must_use]
+    pub fn wall_seconds(&self) -> u64 {
+        self.wall_seconds.map_or(3_600, Positive::get)
+    }
+
+    /// Seconds without output after which an agent is stuck.
+    #[must_use]
+    pub fn idle_seconds(&self) -> u64 {
+        self.idle_seconds.map_or(600, Positive::get)
+    }
+}
+
+impl RuntimeConfig {
+    /// What is wrong only beside other values.
+    pub fn check(&self) -> Result<(), Problem> {
+        if self.sprint.id.trim().is_empty() {
+            return Err(Problem::at("sprint.id", "is empty")
+                .hint("any short name will do, such as \"main\""));
+        }
+        for (index, name) in self.sprint.discovery_actions.iter().enumerate() {
+            if !self.actions.contains_key(name) {
+                let key = format!("sprint.discovery_actions.{index}");
+                return Err(Problem::at(&key, format!("no action is called {name:?}"))
+                    .hint("add it under `actions`, or take it out of the list"));
+            }
+        }
+        let mut names = BTreeSet::new();
+        for (index, check) in self.checks.iter().enumerate() {
+            let key = format!("checks.{index}.name");
+            if check.name.trim().is_empty() {
+                return Err(Problem::at(&key, "is empty"));
+            }
+            if !names.insert(check.name.as_str()) {
+                let message = format!("another check is called {:?} already", check.name);
+                return Err(Problem::at(&key, message));
+            }
+        }
+        Ok(())
+    }
+}

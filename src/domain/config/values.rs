@@ -1,0 +1,229 @@
+//! Values that do not parse when they are wrong.
+
+use std::num::NonZeroU64;
+
+use serde::{Deserialize, Serialize};
+
+macro_rules! checked_text {
+    ($($(#[$doc:meta])* $name:ident, $check:expr;)*) => {$(
+        $(#[$doc])*
+        #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+        #[serde(try_from = "String", into = "String")]
+        pub struct $name(String);
+
+        impl $name {
+            /// The text as it was written.
+            #[must_use]
+            pub fn as_str(&self) -> &str {
+                &self.0
+            }
+        }
+
+        impl TryFrom<String> for $name {
+            type Error = String;
+            fn try_from(text: String) -> Result<Self, String> {
+                let check: fn(&str) -> Result<(), String> = $check;
+                check(&text)?;
+                Ok(Self(text))
+            }
+        }
+
+        impl From<$name> for String {
+            fn from(value: $name) -> String {
+                value.0
+            }
+        }
+
+        impl std::fmt::Display for $name {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str(&self.0)
+            }
+        }
+    )*};
+}
+
+checked_text! {
+    /// A time of day on a 24-hour clock, two digits each.
+    CutoffTime, |text| {
+        let digits = |part: &str, below: u32| {
+            part.len() == 2 && part.bytes().all(|b| b.is_ascii_digit())
+                && part.parse::<u32>().is_ok_and(|n| n < below)
+        };
+        match text.split_once(':') {
+            Some((hour, minute)) if digits(hour, 24) && digits(minute, 60) => Ok(()),
+            Some(_) | None => Err(format!("expected a time of day such as \"22:00\", found {text:?}")),
+        }
+    };
+    /// The name of an environment variable.
+    EnvName, |text| {
+        let first = text.bytes().next().is_some_and(|b| b.is_ascii_alphabetic() || b == b'_');
+        if first && text.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_') {
+            Ok(())
+        } else {
+            // The value itself is not shown: people paste the secret here instead of its name.
+            Err("expected the name of an environment variable such as TEAMS_DISCORD_TOKEN, \
+                 never the secret itself".to_owned())
+        }
+    };
+    /// The name of a git branch.
+    BranchName, |text| {
+        let bad = text.is_empty()
+            || text.starts_with(['-', '/', '.'])
+            || text.ends_with(['/', '.'])
+            || text.ends_with(".lock")
+            || text.contains("..")
+            || text.contains("@{")
+            || text.contains("//")
+            || text.chars().any(|c| c.is_whitespace() || c.is_control() || "~^:?*[\\".contains(c));
+        if bad { Err(format!("expected the name of a branch such as main, found {text:?}")) } else { Ok(()) }
+    };
+}
+
+/// Minutes between the slots of a sprint's grid: 1 to 1440. The grid restarts at midnight, so that a
+/// longer interval has no meaning (`spec/teams.md` 9.1); zero is refused rather than read as 180.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "i64", into = "i64")]
+pub struct IntervalMinutes(u16);
+
+impl IntervalMinutes {
+    /// The minutes.
+    #[must_use]
+    pub const fn get(self) -> u16 {
+        self.0
+    }
+}
+
+impl Default for IntervalMinutes {
+    fn default() -> Self {
+        Self(180)
+    }
+}
+
+impl TryFrom<i64> for IntervalMinutes {
+    type Error = String;
+    fn try_from(minutes: i64) -> Result<Self, String> {
+        u16::try_from(minutes)
+            .ok()
+            .filter(|minutes| (1..=1_440).contains(minutes))
+            .map(Self)
+            .ok_or_else(|| format!("expected 1 to 1440 minutes, found {minutes}"))
+    }
+}
+
+impl From<IntervalMinutes> for i64 {
+    fn from(value: IntervalMinutes) -> i64 {
+        i64::from(value.0)
+    }
+}
+
+/// A whole number above zero.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(try_from = "i64", into = "u64")]
+pub struct Positive(NonZeroU64);
+
+impl Positive {
+    /// `number`, or 1 for zero.
+    #[must_use]
+    pub const fn new(number: u64) -> Positive {
+        match NonZeroU64::new(number) {
+            Some(number) => Positive(number),
+            None => Positive(NonZeroU64::MIN),
+        }
+    }
+
+    /// The number.
+    #[must_use]
+    pub const fn get(self) -> u64 {
+        self.0.get()
+    }
+
+    /// The number, cut to what fits 32 bits.
+    #[must_use]
+    pub fn as_u32(self) -> u32 {
+        u32::try_from(self.0.get()).unwrap_or(u32::MAX)
+    }
+
+    /// The number, cut to what fits an index.
+    #[must_use]
+    pub fn as_usize(self) -> usize {
+        usize::try_from(self.0.get()).unwrap_or(usize::MAX)
+    }
+}
+
+impl TryFrom<i64> for Positive {
+    type Error = String;
+    fn try_from(number: i64) -> Result<Self, String> {
+        u64::try_from(number)
+            .ok()
+            .and_then(NonZeroU64::new)
+            .map(Self)
+            .ok_or_else(|| format!("expected a whole number above 0, found {number}"))
+    }
+}
+
+impl From<Positive> for u64 {
+    fn from(value: Positive) -> u64 {
+        value.0.get()
+    }
+}
+
+/// A time zone by its IANA name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct Zone(pub chrono_tz::Tz);
+
+impl Default for Zone {
+    fn default() -> Self {
+        Self(chrono_tz::Asia::Seoul)
+    }
+}
+
+impl TryFrom<String> for Zone {
+    type Error = String;
+    fn try_from(text: String) -> Result<Self, String> {
+        text.parse()
+            .map(Self)
+            .map_err(|_| format!("expected a time zone such as Asia/Seoul, found {text:?}"))
+    }
+}
+
+impl From<Zone> for String {
+    fn from(zone: Zone) -> String {
+        zone.0.name().to_owned()
+    }
+}
+
+/// A program and its arguments. A list, never a line: nothing here meets a shell.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "Vec<String>", into = "Vec<String>")]
+pub struct Argv(Vec<String>);
+
+impl Argv {
+    /// The program and its arguments; the program is always there.
+    #[must_use]
+    pub fn as_slice(&self) -> &[String] {
+        &self.0
+    }
+}
+
+impl TryFrom<Vec<String>> for Argv {
+    type Error = String;
+    fn try_from(words: Vec<String>) -> Result<Self, String> {
+        if words
+            .first()
+            .is_none_or(|program| program.trim().is_empty())
+        {
+            return Err("expected a list with a program, such as [\"make\", \"test\"]".to_owned());
+        }
+        if words.iter().any(|word| word.contains('\0')) {
+            return Err("an argument cannot hold a NUL character".to_owned());
+        }
+        Ok(Self(words))
+    }
+}
+
+impl From<Argv> for Vec<String> {
+    fn from(argv: Argv) -> Vec<String> {
+        argv.0
+    }
+}

@@ -1,0 +1,240 @@
+//! What the orchestrator may ask the runtime to do (`spec/teams.md` 5.9): cancel, run a registered
+//! action, control a sprint. Names and parameters come from a model, so nothing here is believed.
+
+use std::collections::BTreeMap;
+
+use serde_json::json;
+
+use super::turn::Turn;
+use super::{commands, handoff, say};
+use crate::domain::change::Change;
+use crate::domain::effect::EffectKind;
+use crate::domain::ids::RequestId;
+use crate::domain::operation::{Operation, OperationStatus};
+use crate::domain::request::RequestStatus;
+use crate::domain::result::{ControlAction, RoleResult};
+use crate::domain::role::Role;
+
+/// Carries out a control action for the request that asked for it.
+pub(super) fn control(
+    turn: &mut Turn<'_>,
+    id: &RequestId,
+    action: ControlAction,
+    result: &RoleResult,
+) {
+    match action {
+        ControlAction::CancelRequest { request_id } => cancel(turn, id, &request_id),
+        ControlAction::ExecuteAction {
+            action_name,
+            params,
+        } => {
+            execute(turn, id, &action_name, &params);
+        }
+        ControlAction::SprintLifecycle { .. } => {
+            handoff::end(
+                turn,
+                id,
+                RequestStatus::Completed,
+                "sprint.not_yet",
+                json!({}),
+            );
+        }
+        ControlAction::Unknown { kind } => {
+            let _ = result;
+            let values = json!({ "kind": say::cut(&kind, 60) });
+            handoff::end(turn, id, RequestStatus::Failed, "control.unknown", values);
+        }
+    }
+}
+
+/// Cancels another request for whoever asked, who must own it or administer (I25, I26).
+fn cancel(turn: &mut Turn<'_>, id: &RequestId, target: &str) {
+    let values = json!({ "request_id": say::cut(target, 60) });
+    let found = RequestId::parse(target)
+        .ok()
+        .and_then(|target| turn.request(&target).cloned());
+    let Some(found) = found else {
+        handoff::end(turn, id, RequestStatus::Failed, "cancel.unknown", values);
+        return;
+    };
+    let Some(asker) = turn.request(id).map(|request| request.reply_route.clone()) else {
+        return;
+    };
+    let own = found.reply_route.author_id == asker.author_id && asker.author_id.is_some();
+    let administers = asker.author_id.is_none()
+        || turn
+            .policy
+            .rights
+            .get(&crate::domain::policy::Right::Administer)
+            .is_some_and(|holders| {
+                asker
+                    .author_id
+                    .is_some_and(|author| holders.users.contains(&author))
+            });
+    if !own && !administers {
+        handoff::end(turn, id, RequestStatus::Failed, "cancel.not_yours", values);
+        return;
+    }
+    let (key, values) = commands::cancel_checked(turn, &found, &asker.author_name);
+    let status = match key {
+        "cancel.done" => RequestStatus::Cancelled,
+        "cancel.uncommitted" => {
+            handoff::block(
+                turn,
+                id,
+                "commit_failed",
+                found.request_id.as_str(),
+                Vec::new(),
+            );
+            return;
+        }
+        _ => RequestStatus::Failed,
+    };
+    handoff::end(turn, id, status, key, values);
+}
+
+/// Runs a registered action: a command that the operator wrote, with the parameters that it allows.
+fn execute(turn: &mut Turn<'_>, id: &RequestId, name: &str, params: &BTreeMap<String, String>) {
+    let Some(action) = turn.policy.actions.get(name).cloned() else {
+        let known: Vec<_> = turn.policy.actions.keys().cloned().collect();
+        let values = json!({ "action": say::cut(name, 60), "known": known });
+        handoff::end(turn, id, RequestStatus::Failed, "action.unknown", values);
+        return;
+    };
+    let command = match fill(&action.command, &action.allowed_params, params) {
+        Ok(command) => command,
+        Err(reason) => {
+            let values = json!({ "action": name, "reason": reason });
+            handoff::end(turn, id, RequestStatus::Failed, "action.bad_params", values);
+            return;
+        }
+    };
+    let operation_id = turn.ids.operation(id, name);
+    let operation = Operation {
+        operation_id: operation_id.clone(),
+        request_id: id.clone(),
+        action: name.to_owned(),
+        command,
+        status: OperationStatus::Running,
+        returncode: None,
+        domain: action.domain.clone(),
+        foreground: action.foreground,
+        created_at: turn.now,
+        updated_at: turn.now,
+        log_file: format!("logs/operations/{operation_id}.log"),
+    };
+    turn.change(Change::Operation(operation));
+    turn.record(
+        id,
+        "action_execute",
+        "orchestrator",
+        name,
+        json!({ "params": params }),
+    );
+    turn.plan(EffectKind::Action {
+        request_id: id.clone(),
+        operation_id: operation_id.clone(),
+    });
+    if action.foreground {
+        if let Some(request) = turn.edit(id) {
+            request.current_role = Some(Role::VersionController);
+            request.operation_id = Some(operation_id);
+        }
+    } else {
+        let values = json!({ "action": name, "operation_id": operation_id.as_str() });
+        handoff::end(turn, id, RequestStatus::Completed, "action.running", values);
+    }
+}
+
+/// Fills `{name}` in a command's words. A word stays one word: nothing is split, quoted or expanded.
+fn fill(
+    command: &[String],
+    allowed: &std::collections::BTreeSet<String>,
+    params: &BTreeMap<String, String>,
+) -> Result<Vec<String>, String> {
+    if let Some(extra) = params.keys().find(|key| !allowed.contains(*key)) {
+        return Err(format!("{extra} is not a parameter of it"));
+    }
+    if params
+        .values()
+        .any(|value| value.chars().any(char::is_control))
+    {
+        return Err("a parameter has control characters".to_owned());
+    }
+    let mut filled = Vec::with_capacity(command.len());
+    for word in command {
+        let mut rest = word.as_str();
+        let mut out = String::new();
+        while let Some((before, after)) = rest.split_once('{') {
+            let Some((name, tail)) = after.split_once('}') else {
+                break;
+            };
+            out.push_str(before);
+            match params.get(name) {
+                // A word that is only a parameter could otherwise become an option of the command.
+                Some(value) if before.is_empty() && out.is_empty() && value.starts_with('-') => {
+                    return Err(format!("{name} may not begin with a dash"));
+                }
+                Some(value) => out.push_str(value),
+                None => return Err(format!("{name} is missing")),
+            }
+            rest = tail;
+        }
+        out.push_str(rest);
+        filled.push(out);
+    }
+    Ok(filled)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(command: &[&str], params: &[(&str, &str)], expect: Result<&[&str], &str>) {
+        let command: Vec<_> = command.iter().map(|word| (*word).to_owned()).collect();
+        let params = params
+            .iter()
+            .map(|(k, v)| ((*k).to_owned(), (*v).to_owned()))
+            .collect();
+        let allowed = ["target".to_owned()].into_iter().collect();
+        let expect = expect
+            .map(|words| {
+                words
+                    .iter()
+                    .map(|word| (*word).to_owned())
+                    .collect::<Vec<_>>()
+            })
+            .map_err(str::to_owned);
+        assert_eq!(fill(&command, &allowed, &params), expect);
+    }
+
+    #[test]
+    fn parameters_fill_words_and_nothing_else() {
+        check(
+            &["make", "{target}"],
+            &[("target", "a b; rm")],
+            Ok(&["make", "a b; rm"]),
+        );
+        check(
+            &["make", "-C{target}"],
+            &[("target", "-x")],
+            Ok(&["make", "-C-x"]),
+        );
+        check(
+            &["make", "{target}"],
+            &[("target", "-x")],
+            Err("target may not begin with a dash"),
+        );
+        check(&["make", "{target}"], &[], Err("target is missing"));
+        check(
+            &["make"],
+            &[("other", "x")],
+            Err("other is not a parameter of it"),
+        );
+        check(
+            &["make", "{target}"],
+            &[("target", "a\nb")],
+            Err("a parameter has control characters"),
+        );
+    }
+}

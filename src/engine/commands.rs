@@ -1,0 +1,163 @@
+//! Commands of people: buttons, slash commands, the command line. Every one passes the one rule of
+//! [`super::authorize`] first.
+
+use serde_json::{Value, json};
+
+use super::authorize::{authorize, authorize_on};
+use super::decide::Answer;
+use super::turn::Turn;
+use super::{gates, handoff, intake, say};
+use crate::domain::ids::{GateId, RequestId};
+use crate::domain::incoming::{Actor, Command};
+use crate::domain::outgoing::{Button, ButtonAct, Content};
+use crate::domain::policy::Right;
+use crate::domain::request::{Language, Request, RequestStatus};
+
+/// Takes a command.
+pub(super) fn command(turn: &mut Turn<'_>, actor: &Actor, command: Command) -> Answer {
+    match command {
+        Command::Press { button, .. } => press(turn, actor, &button),
+        Command::Ask {
+            text,
+            channel_id,
+            language,
+        } => {
+            if authorize(turn.policy, actor, Right::Ask).is_err() {
+                return Answer::Say(plain(language, "not_allowed", json!({})));
+            }
+            if text.trim().is_empty() {
+                return Answer::Say(plain(language, "empty", json!({})));
+            }
+            let limit = turn.policy.limits.message_chars;
+            if text.chars().count() > limit {
+                return Answer::Say(plain(language, "too_long", json!({ "limit": limit })));
+            }
+            let id = intake::ask(turn, &text, channel_id, &name(actor), language);
+            if let Actor::Person { author, guild_id } = actor
+                && let Some(request) = turn.edit(&id)
+            {
+                request.reply_route.author_id = Some(author.id);
+                request.reply_route.guild_id = *guild_id;
+                request.reply_route.is_dm = guild_id.is_none();
+            }
+            Answer::Say(plain(
+                language,
+                "receipt",
+                json!({ "request_id": id.as_str() }),
+            ))
+        }
+        Command::Cancel { request_id } => cancel(turn, actor, &request_id),
+        Command::Retry { request_id } => retry(turn, actor, &request_id),
+    }
+}
+
+/// The name of who acts.
+pub(super) fn name(actor: &Actor) -> String {
+    match actor {
+        Actor::Person { author, .. } => author.name.clone(),
+        Actor::Operator => "operator".to_owned(),
+    }
+}
+
+fn plain(language: Language, key: &str, values: Value) -> Content {
+    say::content(key, language, values)
+}
+
+fn press(turn: &mut Turn<'_>, actor: &Actor, button: &Button) -> Answer {
+    match button.act {
+        ButtonAct::Approve | ButtonAct::Reject => {
+            let Ok(gate_id) = GateId::parse(&button.subject) else {
+                return Answer::Ignored("not a gate");
+            };
+            let yes = button.act == ButtonAct::Approve;
+            gates::decide(turn, actor, &gate_id, button.version, yes)
+        }
+        ButtonAct::Cancel | ButtonAct::Retry => {
+            let Ok(id) = RequestId::parse(&button.subject) else {
+                return Answer::Ignored("not a request");
+            };
+            if button.act == ButtonAct::Cancel {
+                cancel(turn, actor, &id)
+            } else {
+                retry(turn, actor, &id)
+            }
+        }
+    }
+}
+
+fn about(turn: &Turn<'_>, id: &RequestId) -> Result<Request, Answer> {
+    turn.request(id).cloned().ok_or_else(|| {
+        let values = json!({ "request_id": id.as_str() });
+        Answer::Say(plain(turn.policy.language, "unknown_request", values))
+    })
+}
+
+fn cancel(turn: &mut Turn<'_>, actor: &Actor, id: &RequestId) -> Answer {
+    let request = match about(turn, id) {
+        Ok(request) => request,
+        Err(answer) => return answer,
+    };
+    let values = json!({ "request_id": id.as_str() });
+    if authorize_on(turn.policy, actor, &request).is_err() {
+        return Answer::Say(plain(request.language, "cancel.not_yours", values));
+    }
+    let (key, values) = cancel_checked(turn, &request, &name(actor));
+    Answer::Say(plain(request.language, key, values))
+}
+
+/// Withdraws a request where that is still possible, and says what became of it.
+pub(super) fn cancel_checked(
+    turn: &mut Turn<'_>,
+    request: &Request,
+    by: &str,
+) -> (&'static str, Value) {
+    let id = &request.request_id;
+    if request.status == RequestStatus::Uncommitted {
+        let paths = say::files(request.candidate.as_ref());
+        return (
+            "cancel.uncommitted",
+            json!({ "request_id": id.as_str(), "paths": paths }),
+        );
+    }
+    if request.status.is_terminal() || super::closeout::is_merging(turn, id) {
+        let values = json!({ "request_id": id.as_str(), "status": request.status });
+        return ("cancel.ended", values);
+    }
+    let values = json!({ "request_id": id.as_str(), "by": by });
+    handoff::end(
+        turn,
+        id,
+        RequestStatus::Cancelled,
+        "final.cancelled",
+        values,
+    );
+    ("cancel.done", json!({ "request_id": id.as_str() }))
+}
+
+fn retry(turn: &mut Turn<'_>, actor: &Actor, id: &RequestId) -> Answer {
+    let request = match about(turn, id) {
+        Ok(request) => request,
+        Err(answer) => return answer,
+    };
+    let values = json!({ "request_id": id.as_str() });
+    if authorize_on(turn.policy, actor, &request).is_err() {
+        return Answer::Say(plain(request.language, "cancel.not_yours", values));
+    }
+    if request.status != RequestStatus::Blocked {
+        let values = json!({
+            "request_id": id.as_str(),
+            "status": request.status,
+            "role": request.current_role,
+        });
+        return Answer::Say(plain(request.language, "reused", values));
+    }
+    turn.record(
+        id,
+        "retried",
+        &name(actor),
+        "asked to try again",
+        Value::Null,
+    );
+    intake::retry(turn, id);
+    Answer::Say(plain(request.language, "retried", values))
+}

@@ -1,0 +1,242 @@
+//! The rows of `spec/teams.md` 14.6 that need no process, and the schema.
+
+use serde_json::{Value, json};
+
+use super::*;
+use crate::domain::result::{ControlAction, QaDecision, ResultStatus};
+use crate::domain::role::Role;
+use crate::domain::workflow::{Outcome, Step};
+
+fn status(word: &str) -> ResultStatus {
+    normalize(&json!({"status": word}), Role::Developer, "r").status
+}
+
+fn codes(raw: &Value, role: Role, step: Option<Step>) -> Vec<String> {
+    validate(raw, role, step)
+        .iter()
+        .map(ToString::to_string)
+        .collect()
+}
+
+#[test]
+fn k01_status_words() {
+    assert_eq!(status(""), ResultStatus::Completed);
+    assert_eq!(status("done"), ResultStatus::Failed);
+    assert_eq!(status("COMPLETED"), ResultStatus::Completed);
+    assert_eq!(status("approval_needed"), ResultStatus::Failed);
+}
+
+#[test]
+fn k02_fields_of_the_wrong_kind() {
+    let raw = json!({"insights": "one", "proposals": [], "artifacts": "a.md", "next_role": "qa"});
+    let result = normalize(&raw, Role::Developer, "r");
+    assert_eq!(result.insights, ["one"]);
+    assert!(result.proposals.0.is_empty());
+    assert_eq!(result.artifacts, ["a.md"]);
+    assert_eq!(result.next_role, "");
+}
+
+#[test]
+fn k03_role_and_request_are_those_of_the_run() {
+    let raw = json!({"role": "qa", "request_id": "another"});
+    let result = normalize(&raw, Role::Developer, "r-1");
+    assert_eq!(
+        (result.role, result.request_id.as_str()),
+        (Role::Developer, "r-1")
+    );
+}
+
+#[test]
+fn k04_a_copied_status_line_is_an_issue() {
+    let raw = json!({"status": "completed|blocked|failed"});
+    assert_eq!(
+        codes(&raw, Role::Developer, None),
+        ["copied_prompt_status_enum_literal"]
+    );
+    assert_eq!(
+        normalize(&raw, Role::Developer, "r").status,
+        ResultStatus::Failed
+    );
+}
+
+#[test]
+fn k05_a_workflow_request_needs_a_transition() {
+    let step = Some(Step::DeveloperBuild);
+    assert_eq!(
+        codes(&json!({}), Role::Developer, step),
+        ["missing_workflow_transition"]
+    );
+    assert_eq!(codes(&json!({}), Role::Developer, None), [""; 0]);
+    assert_eq!(codes(&json!({}), Role::Research, step), [""; 0]);
+}
+
+#[test]
+fn k06_a_verdict_needs_evidence() {
+    let raw = json!({"proposals": {
+        "workflow_transition": {
+            "outcome": "complete", "target_phase": "", "target_step": "", "reopen_category": "",
+            "reason": "", "unresolved_items": [], "finalize_phase": false,
+        },
+        "qa_validation": {
+            "methodology": "evidence_matrix", "decision": "pass", "evidence_matrix": [],
+            "passed_checks": [], "findings": [], "residual_risks": [], "not_checked": [],
+        },
+    }});
+    let step = Some(Step::QaValidation);
+    assert_eq!(
+        codes(&raw, Role::Qa, step),
+        ["empty_qa_validation_evidence_matrix"]
+    );
+}
+
+#[test]
+fn k08_an_object_after_a_malformed_fence_is_found() {
+    let text = "```json\n{\"status\": \"blocked\",\n```\nthen {\"status\": \"completed\"}";
+    let object = extract_json_object(text).unwrap();
+    assert_eq!(Value::Object(object), json!({"status": "completed"}));
+    assert_eq!(extract_json_object("  "), Err(ExtractError::Empty));
+    assert_eq!(
+        extract_json_object("it is done"),
+        Err(ExtractError::NoObject)
+    );
+}
+
+#[test]
+fn r12_approvals_block() {
+    for raw in [
+        json!({"status": "awaiting_approval"}),
+        json!({"approval_needed": true}),
+    ] {
+        let result = normalize(&raw, Role::Developer, "r");
+        assert_eq!(result.status, ResultStatus::Blocked);
+        assert!(result.error.contains("approvals"), "{}", result.error);
+    }
+}
+
+#[test]
+fn what_is_written_is_read_again() {
+    let raw = json!({
+        "status": "completed", "summary": "s", "commit_sha": "abc",
+        "proposals": {"workflow_transition": {"outcome": "advance"}, "x": [1]},
+    });
+    let result = normalize(&raw, Role::VersionController, "r");
+    assert_eq!(result.extra["commit_sha"], json!("abc"));
+    let again = serde_json::from_value(json!(result)).unwrap();
+    assert_eq!(result, again);
+    assert_eq!(
+        result.proposals.transition().outcome,
+        Some(Outcome::Advance)
+    );
+}
+
+/// Every object of a strict schema requires all of its properties and allows no others.
+fn assert_strict(schema: &Value, place: &str) {
+    let Some(fields) = schema.as_object() else {
+        return;
+    };
+    for refused in ["oneOf", "allOf", "$ref", "const", "format", "default"] {
+        assert!(!fields.contains_key(refused), "{place} has {refused}");
+    }
+    if let Some(properties) = fields.get("properties").and_then(Value::as_object) {
+        let names: Vec<&String> = properties.keys().collect();
+        assert_eq!(fields["required"], json!(names), "{place}");
+        assert_eq!(fields["additionalProperties"], json!(false), "{place}");
+        for (name, property) in properties {
+            assert_strict(property, &format!("{place}.{name}"));
+        }
+    }
+    if let Some(items) = fields.get("items") {
+        assert_strict(items, &format!("{place}[]"));
+    }
+    let alternatives = fields.get("anyOf").and_then(Value::as_array);
+    for alternative in alternatives.into_iter().flatten() {
+        assert_strict(alternative, &format!("{place}|"));
+    }
+}
+
+#[test]
+fn schemas_are_strict_and_ask_for_what_the_step_needs() {
+    for role in Role::ALL {
+        assert_strict(&schema(role, None), role.as_str());
+        assert_strict(&schema(role, Some(Step::QaValidation)), role.as_str());
+    }
+    let proposals = "/properties/proposals/properties";
+    let qa = schema(Role::Qa, Some(Step::QaValidation));
+    let qa = qa.pointer(proposals).unwrap();
+    let decision = &qa["qa_validation"]["properties"]["decision"];
+    assert_eq!(decision["enum"], json!(["pass", "fail", "blocked"]));
+    assert!(qa.get("workflow_transition").is_some());
+    let text = qa.to_string();
+    assert!(
+        !text.contains("spec/") && !text.contains("planner_advisory"),
+        "{text}"
+    );
+    let alone = schema(Role::Developer, None);
+    assert!(
+        alone
+            .pointer(proposals)
+            .unwrap()
+            .get("workflow_transition")
+            .is_none()
+    );
+}
+
+#[test]
+fn an_answer_with_nulls_meets_the_contract() {
+    let raw = json!({
+        "status": "completed", "summary": "done", "insights": [], "artifacts": [], "error": "",
+        "proposals": {
+            "workflow_transition": {
+                "outcome": "complete", "target_phase": null, "target_step": null,
+                "reopen_category": null, "reason": "", "unresolved_items": [],
+                "finalize_phase": true,
+            },
+            "qa_validation": {
+                "methodology": "evidence_matrix", "decision": "pass",
+                "evidence_matrix": [
+                    {"criterion": "c", "source": "s", "evidence": "e", "result": "pass"},
+                ],
+                "passed_checks": [], "findings": [], "residual_risks": [], "not_checked": [],
+            },
+        },
+    });
+    assert_eq!(codes(&raw, Role::Qa, Some(Step::QaValidation)), [""; 0]);
+    let result = normalize(&raw, Role::Qa, "r");
+    let verdict = result.proposals.qa_validation().unwrap();
+    assert_eq!(verdict.decision, Some(QaDecision::Pass));
+}
+
+#[test]
+fn control_actions_are_read_by_name() {
+    let action = |value: Value| {
+        normalize(
+            &json!({"proposals": {"control_action": value}}),
+            Role::Orchestrator,
+            "r",
+        )
+        .proposals
+        .control_action()
+    };
+    let expected = Some(ControlAction::ExecuteAction {
+        action_name: "echo".to_owned(),
+        params: [("value".to_owned(), "1".to_owned())].into(),
+    });
+    let kind = "execute_action";
+    assert_eq!(
+        action(json!({"kind": kind, "action_name": "echo", "params": {"value": 1}})),
+        expected
+    );
+    let pairs = json!([{"name": "value", "value": "1"}]);
+    assert_eq!(
+        action(json!({"kind": kind, "action_name": "echo", "params": pairs})),
+        expected
+    );
+    assert_eq!(
+        action(json!({"kind": "teleport"})),
+        Some(ControlAction::Unknown {
+            kind: "teleport".to_owned()
+        }),
+        "I28"
+    );
+    assert_eq!(action(Value::Null), None);
+}

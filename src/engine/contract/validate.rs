@@ -1,0 +1,231 @@
+//! Judging a result before it is applied (`spec/teams.md` 8.2).
+
+use std::fmt;
+
+use serde_json::{Map, Value};
+
+use super::{INSIGHT_PLACEHOLDER, STATUS_LITERAL, SUMMARY_PLACEHOLDER};
+use crate::domain::lenient;
+use crate::domain::role::Role;
+use crate::domain::workflow::{Outcome, Step, Transition, Word};
+
+/// What is wrong with a result. `Display` gives the code that records keep and repair turns quote.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ContractIssue {
+    /// The result is not a JSON object.
+    PayloadNotDict,
+    /// The answer holds no JSON object.
+    MissingJsonObject,
+    /// The status line of the prompt was copied.
+    CopiedStatusLiteral,
+    /// The summary is a placeholder.
+    CopiedPlaceholderSummary,
+    /// An insight is a placeholder.
+    CopiedPlaceholderInsight,
+    /// No workflow transition on a workflow request.
+    MissingTransition,
+    /// Keys that the transition lacks.
+    TransitionMissingKeys(Vec<&'static str>),
+    /// An outcome that does not exist.
+    InvalidOutcome(String),
+    /// `unresolved_items` is not a list.
+    InvalidUnresolvedItems,
+    /// `finalize_phase` is not a flag.
+    InvalidFinalizePhase,
+    /// No verdict from QA.
+    MissingQaValidation,
+    /// Keys that the verdict lacks.
+    QaMissingKeys(Vec<&'static str>),
+    /// The method is not the evidence matrix.
+    InvalidQaMethodology,
+    /// A decision that does not exist.
+    InvalidQaDecision(String),
+    /// No evidence.
+    EmptyEvidenceMatrix,
+    /// Keys that a row of evidence lacks.
+    EvidenceMissingKeys(Vec<&'static str>),
+    /// A result of a row that does not exist.
+    InvalidEvidenceResult(String),
+    /// A field of the verdict that is not a list.
+    InvalidQaListField(&'static str),
+}
+
+impl fmt::Display for ContractIssue {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            ContractIssue::PayloadNotDict => f.write_str("payload_not_dict"),
+            ContractIssue::MissingJsonObject => f.write_str("missing_json_object"),
+            ContractIssue::CopiedStatusLiteral => f.write_str("copied_prompt_status_enum_literal"),
+            ContractIssue::CopiedPlaceholderSummary => f.write_str("copied_placeholder_summary"),
+            ContractIssue::CopiedPlaceholderInsight => f.write_str("copied_placeholder_insight"),
+            ContractIssue::MissingTransition => f.write_str("missing_workflow_transition"),
+            ContractIssue::TransitionMissingKeys(keys) => {
+                write!(f, "workflow_transition_missing_keys:{}", keys.join(","))
+            }
+            ContractIssue::InvalidOutcome(word) => {
+                write!(f, "invalid_workflow_transition_outcome:{word}")
+            }
+            ContractIssue::InvalidUnresolvedItems => {
+                f.write_str("invalid_workflow_transition_unresolved_items")
+            }
+            ContractIssue::InvalidFinalizePhase => {
+                f.write_str("invalid_workflow_transition_finalize_phase")
+            }
+            ContractIssue::MissingQaValidation => f.write_str("missing_qa_validation"),
+            ContractIssue::QaMissingKeys(keys) => {
+                write!(f, "qa_validation_missing_keys:{}", keys.join(","))
+            }
+            ContractIssue::InvalidQaMethodology => f.write_str("invalid_qa_validation_methodology"),
+            ContractIssue::InvalidQaDecision(word) => {
+                write!(f, "invalid_qa_validation_decision:{word}")
+            }
+            ContractIssue::EmptyEvidenceMatrix => {
+                f.write_str("empty_qa_validation_evidence_matrix")
+            }
+            ContractIssue::EvidenceMissingKeys(keys) => {
+                write!(f, "qa_validation_evidence_missing_keys:{}", keys.join(","))
+            }
+            ContractIssue::InvalidEvidenceResult(word) => {
+                write!(f, "invalid_qa_validation_evidence_result:{word}")
+            }
+            ContractIssue::InvalidQaListField(key) => {
+                write!(f, "invalid_qa_validation_list_field:{key}")
+            }
+        }
+    }
+}
+
+const QA_KEYS: [&str; 7] = [
+    "methodology",
+    "decision",
+    "evidence_matrix",
+    "passed_checks",
+    "findings",
+    "residual_risks",
+    "not_checked",
+];
+const QA_LISTS: [&str; 4] = ["passed_checks", "findings", "residual_risks", "not_checked"];
+const EVIDENCE_KEYS: [&str; 4] = ["criterion", "source", "evidence", "result"];
+
+/// Judges what `role` wrote, before [`super::normalize`] puts it right. `step` is the workflow step
+/// of the request, `None` where it has no workflow.
+#[must_use]
+pub fn validate(raw: &Value, role: Role, step: Option<Step>) -> Vec<ContractIssue> {
+    let Some(fields) = raw.as_object() else {
+        return vec![ContractIssue::PayloadNotDict];
+    };
+    let mut issues = Vec::new();
+    let word = |key: &str| lenient::text(fields.get(key)).trim().to_lowercase();
+    if word("status") == STATUS_LITERAL {
+        issues.push(ContractIssue::CopiedStatusLiteral);
+    }
+    if word("summary") == SUMMARY_PLACEHOLDER {
+        issues.push(ContractIssue::CopiedPlaceholderSummary);
+    }
+    let insights = lenient::list(fields.get("insights"));
+    if insights
+        .iter()
+        .any(|insight| insight.to_lowercase() == INSIGHT_PLACEHOLDER)
+    {
+        issues.push(ContractIssue::CopiedPlaceholderInsight);
+    }
+    let Some(step) = step.filter(|_| works_in_workflow(role)) else {
+        return issues;
+    };
+    let proposals = fields.get("proposals");
+    let part = |key: &str| proposals.and_then(|proposals| proposals.get(key)?.as_object());
+    match part("workflow_transition") {
+        None => issues.push(ContractIssue::MissingTransition),
+        Some(transition) => judge_transition(transition, &mut issues),
+    }
+    if role == Role::Qa && step == Step::QaValidation {
+        match part("qa_validation") {
+            None => issues.push(ContractIssue::MissingQaValidation),
+            Some(verdict) => judge_verdict(verdict, &mut issues),
+        }
+    }
+    issues
+}
+
+/// Whether the contract asks the role for a transition (`spec/teams.md` 7.2).
+fn works_in_workflow(role: Role) -> bool {
+    matches!(
+        role,
+        Role::Planner | Role::Designer | Role::Architect | Role::Developer | Role::Qa
+    )
+}
+
+fn missing(fields: &Map<String, Value>, keys: &[&'static str]) -> Vec<&'static str> {
+    keys.iter()
+        .copied()
+        .filter(|key| !fields.contains_key(*key))
+        .collect()
+}
+
+fn judge_transition(transition: &Map<String, Value>, issues: &mut Vec<ContractIssue>) {
+    let keys = missing(transition, &Transition::KEYS);
+    if !keys.is_empty() {
+        issues.push(ContractIssue::TransitionMissingKeys(keys));
+    }
+    let outcome = lenient::text(transition.get("outcome"))
+        .trim()
+        .to_lowercase();
+    if !outcome.is_empty() && Outcome::read(&outcome).is_none() {
+        issues.push(ContractIssue::InvalidOutcome(outcome));
+    }
+    if transition
+        .get("unresolved_items")
+        .is_some_and(|items| !items.is_array())
+    {
+        issues.push(ContractIssue::InvalidUnresolvedItems);
+    }
+    let flag = |value: &Value| value.is_boolean() || matches!(value.as_i64(), Some(0 | 1));
+    if transition
+        .get("finalize_phase")
+        .is_some_and(|value| !flag(value))
+    {
+        issues.push(ContractIssue::InvalidFinalizePhase);
+    }
+}
+
+fn judge_verdict(verdict: &Map<String, Value>, issues: &mut Vec<ContractIssue>) {
+    let word = |value: Option<&Value>| lenient::text(value).trim().to_lowercase();
+    let keys = missing(verdict, &QA_KEYS);
+    if !keys.is_empty() {
+        issues.push(ContractIssue::QaMissingKeys(keys));
+    }
+    if verdict.contains_key("methodology") && word(verdict.get("methodology")) != "evidence_matrix"
+    {
+        issues.push(ContractIssue::InvalidQaMethodology);
+    }
+    let decision = word(verdict.get("decision"));
+    if verdict.contains_key("decision") && !matches!(decision.as_str(), "pass" | "fail" | "blocked")
+    {
+        issues.push(ContractIssue::InvalidQaDecision(decision));
+    }
+    let rows = verdict.get("evidence_matrix").and_then(Value::as_array);
+    match rows.filter(|rows| !rows.is_empty()) {
+        None => issues.push(ContractIssue::EmptyEvidenceMatrix),
+        Some(rows) => {
+            for row in rows {
+                let empty = Map::new();
+                let row = row.as_object().unwrap_or(&empty);
+                let keys = missing(row, &EVIDENCE_KEYS);
+                if !keys.is_empty() {
+                    issues.push(ContractIssue::EvidenceMissingKeys(keys));
+                }
+                let result = word(row.get("result"));
+                if row.contains_key("result")
+                    && !matches!(result.as_str(), "pass" | "fail" | "not_checked")
+                {
+                    issues.push(ContractIssue::InvalidEvidenceResult(result));
+                }
+            }
+        }
+    }
+    for key in QA_LISTS {
+        if verdict.get(key).is_some_and(|value| !value.is_array()) {
+            issues.push(ContractIssue::InvalidQaListField(key));
+        }
+    }
+}

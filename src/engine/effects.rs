@@ -1,0 +1,169 @@
+//! Effects that begin and end.
+
+use serde_json::{Value, json};
+
+use super::decide::Answer;
+use super::turn::Turn;
+use super::{closeout, handoff, say};
+use crate::domain::change::Change;
+use crate::domain::effect::{Effect, EffectKind, EffectOutcome, EffectState};
+use crate::domain::ids::{EffectId, OperationId, RequestId};
+use crate::domain::operation::{Operation, OperationStatus};
+use crate::domain::request::RequestStatus;
+
+/// The executor is about to touch the world.
+pub(super) fn starting(turn: &mut Turn<'_>, id: &EffectId, pre_state: Value) -> Answer {
+    let Some(effect) = turn.before().effects.get(id).cloned() else {
+        return Answer::Ignored("the effect is gone");
+    };
+    let request_id = effect.kind.request_id().clone();
+    let ended = turn
+        .request(&request_id)
+        .is_none_or(|request| request.status.is_terminal());
+    if ended && !outlives(&effect.kind) {
+        turn.change(Change::EffectGone(id.clone()));
+        return Answer::Ignored("the request has ended");
+    }
+    let state = EffectState::Started {
+        at: turn.now,
+        pre_state,
+    };
+    turn.change(Change::Effect(Effect {
+        state,
+        attempts: effect.attempts + 1,
+        ..effect
+    }));
+    Answer::Accepted
+}
+
+/// Whether an effect is still wanted when its request has ended.
+fn outlives(kind: &EffectKind) -> bool {
+    match kind {
+        EffectKind::Release { .. } | EffectKind::Action { .. } => true,
+        EffectKind::Commit { .. }
+        | EffectKind::Checks { .. }
+        | EffectKind::Merge { .. }
+        | EffectKind::Rebase { .. } => false,
+    }
+}
+
+/// The executor is done.
+pub(super) fn finished(turn: &mut Turn<'_>, id: &EffectId, outcome: EffectOutcome) -> Answer {
+    let Some(effect) = turn.before().effects.get(id).cloned() else {
+        return Answer::Ignored("the effect is gone");
+    };
+    turn.change(Change::EffectGone(id.clone()));
+    let request_id = effect.kind.request_id().clone();
+    let operation = match &effect.kind {
+        EffectKind::Action { operation_id, .. } => Some(operation_id.clone()),
+        EffectKind::Commit { .. }
+        | EffectKind::Checks { .. }
+        | EffectKind::Merge { .. }
+        | EffectKind::Rebase { .. }
+        | EffectKind::Release { .. } => None,
+    };
+    if let Some(operation_id) = operation {
+        action_ended(turn, &request_id, &operation_id, &outcome);
+        return Answer::Accepted;
+    }
+    let ended = turn
+        .request(&request_id)
+        .is_none_or(|request| request.status.is_terminal());
+    if ended {
+        return Answer::Accepted;
+    }
+    match outcome {
+        EffectOutcome::Committed(candidate) => closeout::committed(turn, &request_id, candidate),
+        EffectOutcome::NothingChanged => closeout::nothing_changed(turn, &request_id),
+        EffectOutcome::Checked(evidence) => closeout::checked(turn, &request_id, evidence),
+        EffectOutcome::Merged { commit } => closeout::merged(turn, &request_id, commit),
+        EffectOutcome::BranchMoved { head } => closeout::branch_moved(turn, &request_id, &head),
+        EffectOutcome::Rebased(candidate) => closeout::rebased(turn, &request_id, candidate),
+        EffectOutcome::Conflict { paths } => {
+            handoff::block(
+                turn,
+                &request_id,
+                "rebase_conflict",
+                &paths.join("\n"),
+                Vec::new(),
+            );
+        }
+        EffectOutcome::PersonEdits { paths } => {
+            handoff::block(
+                turn,
+                &request_id,
+                "person_edits",
+                &paths.join("\n"),
+                Vec::new(),
+            );
+        }
+        EffectOutcome::Failed { message } => {
+            let code = match effect.kind {
+                EffectKind::Checks { .. } => "checks_not_started",
+                EffectKind::Commit { .. }
+                | EffectKind::Merge { .. }
+                | EffectKind::Rebase { .. }
+                | EffectKind::Action { .. }
+                | EffectKind::Release { .. } => "commit_failed",
+            };
+            handoff::block(turn, &request_id, code, &message, Vec::new());
+        }
+        EffectOutcome::Released | EffectOutcome::ActionEnded { .. } => {}
+    }
+    Answer::Accepted
+}
+
+fn action_ended(
+    turn: &mut Turn<'_>,
+    request_id: &RequestId,
+    operation_id: &OperationId,
+    outcome: &EffectOutcome,
+) {
+    let (returncode, tail) = match outcome {
+        EffectOutcome::ActionEnded {
+            exit_code,
+            log_tail,
+        } => (*exit_code, log_tail.clone()),
+        EffectOutcome::Failed { message } => (None, message.clone()),
+        EffectOutcome::Committed(_)
+        | EffectOutcome::NothingChanged
+        | EffectOutcome::Checked(_)
+        | EffectOutcome::Merged { .. }
+        | EffectOutcome::BranchMoved { .. }
+        | EffectOutcome::Rebased(_)
+        | EffectOutcome::Conflict { .. }
+        | EffectOutcome::PersonEdits { .. }
+        | EffectOutcome::Released => return,
+    };
+    let Some(operation) = turn.before().operations.get(operation_id).cloned() else {
+        return;
+    };
+    let ok = returncode == Some(0);
+    let status = if ok {
+        OperationStatus::Completed
+    } else {
+        OperationStatus::Failed
+    };
+    let now = turn.now;
+    let action = operation.action.clone();
+    let foreground = operation.foreground;
+    turn.change(Change::Operation(Operation {
+        status,
+        returncode,
+        updated_at: now,
+        ..operation
+    }));
+    let values = json!({
+        "action": action,
+        "exit_code": returncode.map_or_else(String::new, |code| code.to_string()),
+        "tail": say::cut(&tail, 1_500),
+    });
+    if foreground {
+        let (status, key) = if ok {
+            (RequestStatus::Completed, "action.done")
+        } else {
+            (RequestStatus::Failed, "action.failed")
+        };
+        handoff::end(turn, request_id, status, key, values);
+    }
+}

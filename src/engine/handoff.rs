@@ -1,0 +1,320 @@
+//! Handing a request from one to the next, and stopping it.
+
+use serde_json::{Map, Value, json};
+
+use super::decide::Wake;
+use super::say;
+use super::turn::Turn;
+use super::workflow::{BlockReason, Note, WorkflowDecision};
+use crate::domain::change::Change;
+use crate::domain::effect::EffectKind;
+use crate::domain::envelope::{Envelope, EnvelopeBody, EnvelopeKind, Place};
+use crate::domain::gate::GateState;
+use crate::domain::ids::RequestId;
+use crate::domain::outgoing::{Act, Button, ButtonAct, NamedChannel, Priority, Target, Voice};
+use crate::domain::request::{Blocked, RequestStatus};
+use crate::domain::role::Role;
+use crate::domain::time::Timestamp;
+use crate::domain::workflow::{Step, Word as _, WorkflowState};
+
+/// The intent word of a step, for readers of the queue.
+fn intent(role: Role, step: Option<Step>) -> &'static str {
+    match step {
+        None => "route",
+        Some(Step::ResearchInitial) => "research",
+        Some(Step::PlannerDraft | Step::PlannerAdvisory | Step::PlannerFinalize) => "plan",
+        Some(Step::DesignerAdvisory) => "design",
+        Some(Step::ArchitectAdvisory | Step::ArchitectGuidance) => "architect",
+        Some(Step::DeveloperBuild | Step::DeveloperRevision) => "implement",
+        Some(Step::ArchitectReview) => "review",
+        Some(Step::QaValidation) => "qa",
+        Some(Step::Closeout) => match role {
+            Role::Planner => "plan",
+            Role::Orchestrator
+            | Role::Research
+            | Role::Designer
+            | Role::Architect
+            | Role::Developer
+            | Role::Qa
+            | Role::Parser
+            | Role::Sourcer
+            | Role::VersionController => "closeout",
+        },
+    }
+}
+
+/// Puts a delegate envelope into a role's inbox; the request is theirs now.
+pub(super) fn delegate(
+    turn: &mut Turn<'_>,
+    id: &RequestId,
+    role: Role,
+    step: Option<Step>,
+    why: &str,
+    not_before: Option<Timestamp>,
+) {
+    let now = turn.now;
+    let Some(request) = turn.edit(id) else { return };
+    let sender = Role::Orchestrator;
+    request.status = RequestStatus::Delegated;
+    request.current_role = Some(role);
+    request.next_role = None;
+    request.blocked = None;
+    request.ended_at = None;
+    let mut params = Map::new();
+    params.insert("_teams_kind".to_owned(), json!("delegate"));
+    if let Some(state) = &request.params.workflow {
+        params.insert("workflow".to_owned(), json!(state));
+    }
+    let body = EnvelopeBody {
+        request_id: id.clone(),
+        intent: intent(role, step).to_owned(),
+        urgency: request.urgency.clone(),
+        scope: request.scope.clone(),
+        artifacts: request.artifacts.clone(),
+        params,
+        body: why.to_owned(),
+        from: sender,
+        to: role,
+    };
+    let envelope = Envelope {
+        relay_id: turn.ids.envelope(),
+        transport: "internal".to_owned(),
+        created_at: now,
+        sender_role: sender,
+        target_role: role,
+        kind: EnvelopeKind::Delegate,
+        envelope: body,
+        place: Place::Inbox,
+        attempts: 0,
+        not_before,
+        step,
+        report: None,
+        reason: None,
+    };
+    post_relay(turn, &envelope, why);
+    turn.wake(Wake::Role(role));
+    turn.record(
+        id,
+        "delegated",
+        sender.as_str(),
+        &format!("{role}: {}", step_word(step)),
+        Value::Null,
+    );
+    turn.change(Change::Envelope(Box::new(envelope)));
+}
+
+/// The readable line of a hand-off, and the whole envelope where an operator wants to see it.
+pub(super) fn post_relay(turn: &mut Turn<'_>, envelope: &Envelope, summary: &str) {
+    let id = &envelope.envelope.request_id;
+    let values = json!({
+        "from": envelope.sender_role,
+        "to": envelope.target_role,
+        "kind": envelope.kind,
+        "request_id": id.as_str(),
+        "step": step_word(envelope.step),
+        "summary": say::cut(&say::title(summary), 160),
+    });
+    say::relay_line(turn, id, values);
+    if turn.policy.relay_debug {
+        let json = serde_json::to_string_pretty(envelope).unwrap_or_default();
+        let act = Act::Envelope {
+            relay_id: envelope.relay_id.clone(),
+            json,
+        };
+        let target = Target::Named(NamedChannel::Relay);
+        let mut outgoing = say::outgoing(turn, target, Voice::Team, Priority::Progress, act);
+        outgoing.request_id = Some(id.clone());
+        turn.send(outgoing);
+    }
+}
+
+/// Carries out what the workflow decided.
+pub(super) fn follow(turn: &mut Turn<'_>, id: &RequestId, decision: WorkflowDecision) {
+    let state = decision.state().clone();
+    if let Some(request) = turn.edit(id) {
+        request.params.workflow = Some(state);
+    }
+    match decision {
+        WorkflowDecision::Next {
+            role, step, notes, ..
+        } => {
+            let why = notes.iter().map(note).collect::<Vec<_>>().join(" ");
+            begin_step(turn, id, role, step, &why);
+        }
+        WorkflowDecision::Closeout { .. } => super::closeout::begin(turn, id),
+        WorkflowDecision::Blocked { reason, text, .. } => {
+            block(turn, id, code(reason), &text, Vec::new());
+        }
+    }
+}
+
+/// Begins a step. Reviewers and QA look at an exact commit, and QA at one that the runtime has
+/// checked, so before their steps the runtime commits the worktree to the request's own branch.
+fn begin_step(turn: &mut Turn<'_>, id: &RequestId, role: Role, step: Step, why: &str) {
+    match step {
+        Step::ArchitectReview | Step::QaValidation => super::closeout::commit_then(turn, id, role),
+        Step::ResearchInitial
+        | Step::PlannerDraft
+        | Step::PlannerAdvisory
+        | Step::DesignerAdvisory
+        | Step::ArchitectAdvisory
+        | Step::PlannerFinalize
+        | Step::ArchitectGuidance
+        | Step::DeveloperBuild
+        | Step::DeveloperRevision
+        | Step::Closeout => delegate(turn, id, role, Some(step), why, None),
+    }
+}
+
+/// The step that the workflow stands at, handed to its role.
+pub(super) fn delegate_current(turn: &mut Turn<'_>, id: &RequestId, why: &str) {
+    let Some(request) = turn.request(id) else {
+        return;
+    };
+    match request
+        .params
+        .workflow
+        .as_ref()
+        .map(|state: &WorkflowState| state.step)
+    {
+        Some(step) => delegate(turn, id, step.owner(), Some(step), why, None),
+        None => delegate(turn, id, Role::Orchestrator, None, why, None),
+    }
+}
+
+/// The catalog code of a reason.
+fn code(reason: BlockReason) -> &'static str {
+    match reason {
+        BlockReason::RoleAsked | BlockReason::RoleBlocked | BlockReason::RoleFailed => {
+            "role_blocked"
+        }
+        BlockReason::AdvisoryCap => "advisory_limit",
+        BlockReason::ReviewBudget => "review_limit",
+        BlockReason::QaBudget => "qa_limit",
+        BlockReason::ReopenBudget | BlockReason::AlreadyOver => "reopen_limit",
+        BlockReason::PlannerContract => "planner_contract",
+        BlockReason::ChecksBudget => "checks_failing",
+        BlockReason::TurnBudget => "turns_limit",
+    }
+}
+
+fn note(note: &Note) -> String {
+    match note {
+        Note::DocumentsMissing(names) if names.is_empty() => {
+            "The report has to list at least one planning document that exists.".to_owned()
+        }
+        Note::DocumentsMissing(names) => {
+            format!(
+                "These documents are missing from the report: {}.",
+                names.join(", ")
+            )
+        }
+        Note::PlannerDocumentsDropped(names) => {
+            format!(
+                "Planning documents were left out of the artifacts: {}.",
+                names.join(", ")
+            )
+        }
+        Note::Contradiction => {
+            "The last verdict contradicted itself and counts as negative.".to_owned()
+        }
+        Note::VerdictMissing => "The last report had no usable verdict.".to_owned(),
+        Note::SpecificationAtFault => "QA found the specification itself at fault.".to_owned(),
+        Note::WrongReporter(role) => format!("A report by {role} did not belong to this step."),
+        Note::WithoutResearch => "Research did not get through; plan from local facts.".to_owned(),
+        Note::RevisionInsteadOfBlock => "The reviewer asks for a revision.".to_owned(),
+    }
+}
+
+/// Stops a request until a person acts, and tells who asked.
+pub(super) fn block(
+    turn: &mut Turn<'_>,
+    id: &RequestId,
+    code: &str,
+    detail: &str,
+    required_inputs: Vec<String>,
+) {
+    let now = turn.now;
+    let Some(request) = turn.edit(id) else { return };
+    request.status = RequestStatus::Blocked;
+    request.next_role = None;
+    request.active_run = None;
+    request.blocked = Some(Blocked {
+        code: code.to_owned(),
+        detail: say::cut(detail, 1_500),
+        required_inputs: required_inputs.clone(),
+        since: now,
+    });
+    let who = request.reply_route.author_name.clone();
+    turn.record(id, "blocked", "runtime", code, json!({ "detail": detail }));
+    let values = json!({
+        "request_id": id.as_str(),
+        "code": code,
+        "detail": say::cut(detail, 900),
+        "required_inputs": required_inputs,
+        "who": who,
+    });
+    let button = |act| Button {
+        act,
+        subject: id.to_string(),
+        version: 0,
+    };
+    let buttons = vec![button(ButtonAct::Retry), button(ButtonAct::Cancel)];
+    say::answer(turn, id, Priority::Error, "blocked", values, buttons);
+}
+
+/// Ends a request. Its inbox envelopes, gate and agent go with it; the last word is `key`.
+pub(super) fn end(
+    turn: &mut Turn<'_>,
+    id: &RequestId,
+    status: RequestStatus,
+    key: &str,
+    values: Value,
+) {
+    let now = turn.now;
+    let Some(request) = turn.edit(id) else { return };
+    request.status = status;
+    request.current_role = None;
+    request.next_role = None;
+    request.blocked = None;
+    request.ended_at = Some(now);
+    let run = request.active_run.take();
+    let gate = request.gate_id.take();
+    let worked = request.spent.turns > 0;
+    turn.record(id, status.as_str(), "runtime", key, Value::Null);
+    if let Some(run) = run {
+        turn.wake(Wake::StopRun(run));
+    }
+    let before = turn.before();
+    for envelope in before
+        .envelopes
+        .values()
+        .filter(|e| e.envelope.request_id == *id)
+    {
+        // The envelope of a run under way is put away when the run ends.
+        if !before
+            .runs
+            .values()
+            .any(|run| run.envelope_id == envelope.relay_id)
+        {
+            turn.put_away(envelope, Place::Archive, status.as_str());
+        }
+    }
+    if let Some(gate) = gate.and_then(|gate| before.gates.get(&gate)) {
+        turn.change(Change::Gate(crate::domain::gate::Gate {
+            state: GateState::Void,
+            ..gate.clone()
+        }));
+    }
+    if worked {
+        turn.plan(EffectKind::Release {
+            request_id: id.clone(),
+        });
+    }
+    say::answer(turn, id, Priority::Final, key, values, Vec::new());
+}
+
+/// A step's word for people and files; `intake` where there is no workflow yet.
+pub(super) fn step_word(step: Option<Step>) -> &'static str {
+    step.map_or("intake", |step| step.as_str())
+}

@@ -1,0 +1,584 @@
+//! What people write (`spec/teams.md` 5.9): new requests, duplicates, answers, and words for a
+//! request under way.
+
+use serde_json::{Value, json};
+
+use super::authorize::{Denied, authorize};
+use super::decide::Answer;
+use super::turn::Turn;
+use super::{handoff, say, workflow};
+use crate::domain::ids::{ChannelId, MessageId, RequestId};
+use crate::domain::incoming::{Actor, Message};
+use crate::domain::outgoing::{Act, Priority, Target, Voice};
+use crate::domain::policy::Right;
+use crate::domain::request::{
+    Followup, Language, Params, ReplyRoute, Request, RequestStatus, Room, fingerprint,
+};
+use crate::domain::role::Role;
+
+/// Takes in a message.
+pub(super) fn message(turn: &mut Turn<'_>, message: Message) -> Answer {
+    if was_taken_in(turn, &message) {
+        return Answer::Ignored("already taken in");
+    }
+    let in_room = turn.before().rooms.contains_key(&message.channel_id);
+    let is_dm = message.guild_id.is_none();
+    if !message.addressed && !in_room && !is_dm {
+        return Answer::Ignored("not addressed to the team");
+    }
+    if is_dm && !turn.policy.dm {
+        return Answer::Ignored("direct messages are off");
+    }
+    if !is_dm && !in_room && !turn.policy.mentions {
+        return Answer::Ignored("mentions are off");
+    }
+    let actor = Actor::Person {
+        author: message.author.clone(),
+        guild_id: message.guild_id,
+    };
+    match authorize(turn.policy, &actor, Right::Ask) {
+        Ok(_) => {}
+        Err(Denied::MissingRight(_)) if message.addressed || is_dm => {
+            turn.mark_read(message.channel_id, message.message_id);
+            reply(turn, &message, "not_allowed", json!({}));
+            return Answer::Ignored("may not ask");
+        }
+        Err(
+            Denied::MissingRight(_)
+            | Denied::ForeignGuild
+            | Denied::UntrustedBot
+            | Denied::OwnVoice,
+        ) => return Answer::Ignored("may not ask"),
+    }
+    turn.mark_read(message.channel_id, message.message_id);
+    let saved = message
+        .attachments
+        .iter()
+        .filter(|file| file.saved.is_some())
+        .count();
+    if message.content.trim().is_empty() && saved == 0 {
+        let failed = message.attachments.len();
+        let key = if failed > 0 {
+            "attachments_failed"
+        } else {
+            "empty"
+        };
+        reply(turn, &message, key, json!({ "count": failed }));
+        return Answer::Ignored("nothing was said");
+    }
+    let limit = turn.policy.limits.message_chars;
+    if message.content.chars().count() > limit {
+        reply(turn, &message, "too_long", json!({ "limit": limit }));
+        return Answer::Ignored("too long");
+    }
+    if let Some(id) = continues(turn, &message) {
+        return followup(turn, &id, &message);
+    }
+    if let Some(id) = duplicate_of(turn, &message) {
+        return repeated(turn, &id, &message);
+    }
+    let mine = turn.before().requests.values().filter(|request| {
+        !request.status.is_terminal() && request.reply_route.author_id == Some(message.author.id)
+    });
+    let limit = turn.policy.limits.open_requests_per_person;
+    if mine.count() >= limit {
+        reply(turn, &message, "too_many", json!({ "limit": limit }));
+        return Answer::Ignored("too many open requests");
+    }
+    create(turn, &message);
+    Answer::Accepted
+}
+
+fn was_taken_in(turn: &Turn<'_>, message: &Message) -> bool {
+    turn.before()
+        .channels
+        .get(&message.channel_id)
+        .is_some_and(|mark| {
+            mark.recent.contains(&message.message_id)
+                || (mark.recent.len() > 8 && mark.recent.iter().all(|m| *m > message.message_id))
+        })
+}
+
+/// The open request that a message belongs to: the one whose room it was written in, or, in a direct
+/// message, the one that waits for an answer there.
+fn continues(turn: &Turn<'_>, message: &Message) -> Option<RequestId> {
+    let state = turn.before();
+    if let Some(request) = state.request_in_room(message.channel_id) {
+        return (!request.status.is_terminal()).then(|| request.request_id.clone());
+    }
+    if message.guild_id.is_some() {
+        return None;
+    }
+    let mut waiting = state.requests.values().filter(|request| {
+        request.status == RequestStatus::Blocked
+            && request.reply_route.is_dm
+            && request.reply_route.author_id == Some(message.author.id)
+            && request.fingerprint != print(message)
+    });
+    match (waiting.next(), waiting.next()) {
+        (Some(one), None) => Some(one.request_id.clone()),
+        (Some(_) | None, _) => None,
+    }
+}
+
+fn print(message: &Message) -> String {
+    fingerprint(
+        &message.author.id.to_string(),
+        &message.channel_id.to_string(),
+        "route",
+        &scope(message),
+    )
+}
+
+fn scope(message: &Message) -> String {
+    if message.content.trim().is_empty() {
+        // A message of files alone is about the files.
+        let names: Vec<_> = message
+            .attachments
+            .iter()
+            .map(|f| f.filename.as_str())
+            .collect();
+        return format!("{} file(s): {}", names.len(), names.join(", "));
+    }
+    message.content.trim().to_owned()
+}
+
+fn saved(message: &Message) -> Vec<String> {
+    message
+        .attachments
+        .iter()
+        .filter_map(|file| file.saved.clone())
+        .collect()
+}
+
+fn duplicate_of(turn: &Turn<'_>, message: &Message) -> Option<RequestId> {
+    let print = print(message);
+    let open = turn
+        .before()
+        .requests
+        .values()
+        .find(|request| !request.status.is_terminal() && request.fingerprint == print);
+    open.map(|request| request.request_id.clone())
+}
+
+/// The same words again while the request is open.
+fn repeated(turn: &mut Turn<'_>, id: &RequestId, message: &Message) -> Answer {
+    let Some(request) = turn.request(id) else {
+        return Answer::Ignored("gone");
+    };
+    let new_files = saved(message)
+        .iter()
+        .any(|file| !request.artifacts.contains(file));
+    if request.status == RequestStatus::Blocked {
+        if new_files {
+            add_followup(turn, id, message);
+            turn.record(
+                id,
+                "resumed",
+                &message.author.name,
+                "more input",
+                Value::Null,
+            );
+            reply(
+                turn,
+                message,
+                "augmented",
+                json!({ "request_id": id.as_str() }),
+            );
+            resume(turn, id, "planning_resume");
+        } else {
+            if let Some(request) = turn.edit(id) {
+                request.reply_route = route(message);
+            }
+            turn.record(
+                id,
+                "retried",
+                &message.author.name,
+                "asked again",
+                Value::Null,
+            );
+            reply(
+                turn,
+                message,
+                "retried",
+                json!({ "request_id": id.as_str() }),
+            );
+            retry(turn, id);
+        }
+        return Answer::Accepted;
+    }
+    let values = json!({
+        "request_id": id.as_str(),
+        "status": request.status,
+        "role": request.current_role.map_or("", Role::as_str),
+    });
+    turn.record(
+        id,
+        "reused",
+        &message.author.name,
+        "asked again",
+        Value::Null,
+    );
+    reply(turn, message, "reused", values);
+    Answer::Accepted
+}
+
+/// Words in the room of an open request: an answer where it waits for one, else something for the
+/// next run to read.
+fn followup(turn: &mut Turn<'_>, id: &RequestId, message: &Message) -> Answer {
+    add_followup(turn, id, message);
+    let blocked = turn
+        .request(id)
+        .is_some_and(|r| r.status == RequestStatus::Blocked);
+    if blocked {
+        turn.record(id, "resumed", &message.author.name, "answered", Value::Null);
+        reply(
+            turn,
+            message,
+            "resumed",
+            json!({ "request_id": id.as_str() }),
+        );
+        resume(turn, id, "planning_resume");
+    } else {
+        turn.record(
+            id,
+            "followup",
+            &message.author.name,
+            &say::title(&message.content),
+            Value::Null,
+        );
+        let target = Target::Channel(message.channel_id);
+        let act = Act::React {
+            message_id: message.message_id,
+            emoji: "👀".to_owned(),
+        };
+        let mut outgoing = say::outgoing(turn, target, Voice::Team, Priority::Progress, act);
+        outgoing.request_id = Some(id.clone());
+        turn.send(outgoing);
+    }
+    Answer::Accepted
+}
+
+fn add_followup(turn: &mut Turn<'_>, id: &RequestId, message: &Message) {
+    let now = turn.now;
+    let Some(request) = turn.edit(id) else { return };
+    let artifacts = saved(message);
+    for file in &artifacts {
+        if !request.artifacts.contains(file) {
+            request.artifacts.push(file.clone());
+        }
+    }
+    request.params.followups.push(Followup {
+        message_id: Some(message.message_id),
+        author_name: message.author.name.clone(),
+        body: message.content.clone(),
+        artifacts,
+        at: now,
+    });
+}
+
+/// A blocked request goes on with new input: with the planner where a workflow has begun.
+pub(super) fn resume(turn: &mut Turn<'_>, id: &RequestId, source: &str) {
+    let Some(request) = turn.edit(id) else { return };
+    request.spent.step_failures = 0;
+    request.spent.turns = 0;
+    request.spent.rebases = 0;
+    request.routing_context = json!({ "selection_source": source });
+    match request.params.workflow.clone() {
+        Some(state) => handoff::follow(turn, id, workflow::resume(&state)),
+        None => handoff::delegate(
+            turn,
+            id,
+            Role::Orchestrator,
+            None,
+            "More input arrived.",
+            None,
+        ),
+    }
+}
+
+/// A blocked request tries the same thing again.
+pub(super) fn retry(turn: &mut Turn<'_>, id: &RequestId) {
+    let Some(request) = turn.edit(id) else { return };
+    request.spent.step_failures = 0;
+    request.spent.turns = 0;
+    request.spent.rebases = 0;
+    request.routing_context = json!({ "selection_source": "blocked_retry" });
+    let code = request
+        .blocked
+        .as_ref()
+        .map(|blocked| blocked.code.clone())
+        .unwrap_or_default();
+    let workflow = request.params.workflow.clone();
+    match workflow {
+        Some(state) if state.is_terminal() || super::closeout::is_about_the_commit(&code) => {
+            super::closeout::again(turn, id);
+        }
+        // A spent budget is not given back by trying the same step again: the planner reconsiders.
+        Some(state) if code.ends_with("_limit") || code == "checks_failing" => {
+            handoff::follow(turn, id, workflow::resume(&state));
+        }
+        Some(_) | None => handoff::delegate_current(turn, id, "Try again."),
+    }
+}
+
+fn route(message: &Message) -> ReplyRoute {
+    ReplyRoute {
+        author_id: Some(message.author.id),
+        author_name: message.author.name.clone(),
+        channel_id: Some(message.channel_id),
+        guild_id: message.guild_id,
+        is_dm: message.guild_id.is_none(),
+        message_id: Some(message.message_id),
+    }
+}
+
+fn create(turn: &mut Turn<'_>, message: &Message) {
+    let id = turn.ids.request(&turn.now.kst_date());
+    let language = Language::of(&message.content).unwrap_or(turn.policy.language);
+    // A message in the room of an ended request goes on in that room.
+    let old_room = turn.before().rooms.get(&message.channel_id).cloned();
+    let mut params = Params {
+        user_requested_role: message.role,
+        ..Params::default()
+    };
+    if let Some(old) = &old_room {
+        params
+            .other
+            .insert("follows_request_id".to_owned(), json!(old.as_str()));
+    }
+    let now = turn.now;
+    let scope = scope(message);
+    let request = Request {
+        request_id: id.clone(),
+        scope: scope.clone(),
+        body: message.content.clone(),
+        artifacts: saved(message),
+        params,
+        source_message_created_at: Some(message.created_at),
+        created_at: now,
+        updated_at: now,
+        fingerprint: print(message),
+        reply_route: route(message),
+        language,
+        room: Some(Room {
+            thread_id: old_room.is_some().then_some(message.channel_id),
+            card_id: None,
+            card_digest: String::new(),
+        }),
+        ..Request::default()
+    };
+    let ahead = turn
+        .before()
+        .requests
+        .values()
+        .filter(|r| !r.status.is_terminal())
+        .count();
+    turn.create(request);
+    turn.record(
+        &id,
+        "created",
+        &message.author.name,
+        &say::title(&scope),
+        Value::Null,
+    );
+    let (key, values) = if ahead == 0 {
+        ("receipt", json!({ "request_id": id.as_str() }))
+    } else {
+        (
+            "receipt.queued",
+            json!({ "request_id": id.as_str(), "ahead": ahead }),
+        )
+    };
+    reply_about(turn, message, key, values, Some(&id));
+    if message.guild_id.is_some() && old_room.is_none() {
+        open_room(turn, &id, message, &scope);
+    }
+    let failed = message
+        .attachments
+        .iter()
+        .filter(|file| file.saved.is_none())
+        .count();
+    if failed > 0 {
+        reply_about(
+            turn,
+            message,
+            "attachments_failed",
+            json!({ "count": failed }),
+            Some(&id),
+        );
+    }
+    handoff::delegate(turn, &id, Role::Orchestrator, None, &scope, None);
+}
+
+fn open_room(turn: &mut Turn<'_>, id: &RequestId, message: &Message, scope: &str) {
+    let act = Act::OpenRoom {
+        channel_id: message.channel_id,
+        message_id: message.message_id,
+        name: say::cut(&say::title(scope), 90),
+    };
+    let target = Target::Room(id.clone());
+    let mut outgoing = say::outgoing(turn, target, Voice::Team, Priority::Progress, act);
+    outgoing.request_id = Some(id.clone());
+    turn.send(outgoing);
+}
+
+/// A request of the operator, from the command line: answered in the report channel.
+pub(super) fn ask(
+    turn: &mut Turn<'_>,
+    text: &str,
+    channel_id: Option<ChannelId>,
+    author: &str,
+    language: Language,
+) -> RequestId {
+    let id = turn.ids.request(&turn.now.kst_date());
+    let now = turn.now;
+    let request = Request {
+        request_id: id.clone(),
+        scope: text.trim().to_owned(),
+        body: text.to_owned(),
+        created_at: now,
+        updated_at: now,
+        fingerprint: fingerprint(author, "cli", "route", text),
+        reply_route: ReplyRoute {
+            author_name: author.to_owned(),
+            channel_id,
+            ..ReplyRoute::default()
+        },
+        language: Language::of(text).unwrap_or(language),
+        ..Request::default()
+    };
+    turn.create(request);
+    turn.record(&id, "created", author, &say::title(text), Value::Null);
+    handoff::delegate(turn, &id, Role::Orchestrator, None, text, None);
+    id
+}
+
+fn reply(turn: &mut Turn<'_>, message: &Message, key: &str, values: Value) {
+    reply_about(turn, message, key, values, None);
+}
+
+fn reply_about(
+    turn: &mut Turn<'_>,
+    message: &Message,
+    key: &str,
+    values: Value,
+    request: Option<&RequestId>,
+) {
+    let language = Language::of(&message.content).unwrap_or(turn.policy.language);
+    let act = Act::Post {
+        content: say::content(key, language, values),
+        reply_to: Some(message.message_id),
+        mention: None,
+        buttons: Vec::new(),
+        gate_id: None,
+        files: Vec::new(),
+    };
+    let target = Target::Channel(message.channel_id);
+    let mut outgoing = say::outgoing(turn, target, Voice::Team, Priority::Final, act);
+    outgoing.request_id = request.cloned();
+    turn.send(outgoing);
+}
+
+/// An edited message: where its words are not read yet, they are replaced.
+pub(super) fn edited(turn: &mut Turn<'_>, message: Message) -> Answer {
+    let Some((id, is_first)) = origin(turn, message.message_id) else {
+        return Answer::Ignored("nothing waits on that message");
+    };
+    let started = turn
+        .request(&id)
+        .is_some_and(|r| r.spent.turns > 0 || r.active_run.is_some());
+    if is_first && started {
+        // What the roles already read cannot be unread; the new wording joins as a follow-up.
+        add_followup(turn, &id, &message);
+    } else if let Some(request) = turn.edit(&id) {
+        if is_first {
+            request.scope = scope(&message);
+            request.body = message.content.clone();
+            request.fingerprint = print(&message);
+        } else if let Some(followup) = request
+            .params
+            .followups
+            .iter_mut()
+            .find(|followup| followup.message_id == Some(message.message_id))
+        {
+            followup.body = message.content.clone();
+        }
+    }
+    turn.record(
+        &id,
+        "edited",
+        &message.author.name,
+        &say::title(&message.content),
+        Value::Null,
+    );
+    Answer::Accepted
+}
+
+/// A deleted message: words not read yet are withdrawn; a request that nobody began is cancelled.
+pub(super) fn deleted(
+    turn: &mut Turn<'_>,
+    _channel_id: ChannelId,
+    message_id: MessageId,
+) -> Answer {
+    let Some((id, is_first)) = origin(turn, message_id) else {
+        return Answer::Ignored("nothing waits on that message");
+    };
+    if !is_first {
+        if let Some(request) = turn.edit(&id) {
+            request
+                .params
+                .followups
+                .retain(|followup| followup.message_id != Some(message_id));
+        }
+        turn.record(
+            &id,
+            "withdrawn",
+            "person",
+            "a message was deleted",
+            Value::Null,
+        );
+        return Answer::Accepted;
+    }
+    let started = turn
+        .request(&id)
+        .is_some_and(|r| r.spent.turns > 0 || r.active_run.is_some());
+    if started {
+        return Answer::Ignored("work has begun");
+    }
+    if let Some(request) = turn.edit(&id) {
+        request.reply_route.message_id = None;
+    }
+    let by = turn
+        .request(&id)
+        .map(|r| r.reply_route.author_name.clone())
+        .unwrap_or_default();
+    let values = json!({ "request_id": id.as_str(), "by": by });
+    handoff::end(
+        turn,
+        &id,
+        RequestStatus::Cancelled,
+        "final.cancelled",
+        values,
+    );
+    Answer::Accepted
+}
+
+/// The open request that a message began or belongs to, and whether it began it.
+fn origin(turn: &Turn<'_>, message_id: MessageId) -> Option<(RequestId, bool)> {
+    turn.before()
+        .requests
+        .values()
+        .filter(|request| !request.status.is_terminal())
+        .find_map(|request| {
+            if request.reply_route.message_id == Some(message_id) {
+                return Some((request.request_id.clone(), true));
+            }
+            request
+                .params
+                .followups
+                .iter()
+                .any(|followup| followup.message_id == Some(message_id))
+                .then(|| (request.request_id.clone(), false))
+        })
+}

@@ -1,0 +1,555 @@
+//! Reports in the orchestrator's inbox, and envelopes that something is wrong with.
+
+use serde_json::{Value, json};
+
+use super::decide::{Answer, Wake};
+use super::turn::Turn;
+use super::workflow::{DocumentRule, StepReport};
+use super::{actions, contract, handoff, intake, say, workflow};
+use crate::domain::change::Change;
+use crate::domain::envelope::{Envelope, EnvelopeKind, MAX_ENVELOPE_ATTEMPTS, Place};
+use crate::domain::ids::{EnvelopeId, RequestId};
+use crate::domain::outgoing::{Priority, Voice};
+use crate::domain::request::{Language, RequestStatus};
+use crate::domain::result::{ResultStatus, RoleResult};
+use crate::domain::role::Role;
+use crate::domain::run::{FailKind, RunOutcome, RunReport, Usage};
+use crate::domain::workflow::{Step, Word as _, WorkflowState};
+
+/// Applies a report.
+pub(super) fn ready(turn: &mut Turn<'_>, relay_id: &EnvelopeId) -> Answer {
+    let Some(envelope) = turn.before().envelopes.get(relay_id).cloned() else {
+        return Answer::Ignored("the envelope is gone");
+    };
+    match envelope.kind {
+        EnvelopeKind::Report => {}
+        EnvelopeKind::Forward => return forward(turn, &envelope),
+        EnvelopeKind::Delegate => return Answer::Ignored("not a report"),
+    }
+    let id = envelope.envelope.request_id.clone();
+    if let Some(reason) = stale(turn, &envelope) {
+        turn.put_away(&envelope, Place::Archive, reason);
+        return Answer::Ignored(reason);
+    }
+    let Some(report) = envelope
+        .report
+        .as_deref()
+        .cloned()
+        .or_else(|| rebuilt(&envelope))
+    else {
+        turn.put_away(&envelope, Place::Dead, "the report has no result");
+        return Answer::Ignored("the report has no result");
+    };
+    turn.put_away(&envelope, Place::Archive, "applied");
+    apply(turn, &id, report);
+    Answer::Accepted
+}
+
+/// Why a report means nothing any more (`spec/teams.md` R08, R09).
+fn stale(turn: &Turn<'_>, envelope: &Envelope) -> Option<&'static str> {
+    let Some(request) = turn.request(&envelope.envelope.request_id) else {
+        return Some("the request is gone");
+    };
+    if request.status.is_terminal() {
+        return Some("the request has ended");
+    }
+    if request.status != RequestStatus::Delegated
+        || request.current_role != Some(envelope.sender_role)
+        || request.active_run.is_some()
+    {
+        return Some("the request is not with the sender");
+    }
+    None
+}
+
+/// The report of an envelope that another program dropped: the result stands in its parameters or
+/// as JSON in its body (`spec/teams.md` R11).
+fn rebuilt(envelope: &Envelope) -> Option<RunReport> {
+    let body = &envelope.envelope;
+    let value = match body.params.get("result") {
+        Some(value) => value.clone(),
+        None => Value::Object(contract::extract_json_object(&body.body).ok()?),
+    };
+    let result = contract::normalize(&value, envelope.sender_role, body.request_id.as_str());
+    let run_id = crate::domain::ids::RunId::parse(envelope.relay_id.as_str()).ok()?;
+    Some(RunReport {
+        run_id,
+        request_id: body.request_id.clone(),
+        role: envelope.sender_role,
+        step: envelope.step,
+        generation: 0,
+        outcome: RunOutcome::Result(Box::new(result)),
+        changed_paths: Vec::new(),
+        documents_present: Vec::new(),
+        usage: Usage::default(),
+        session_id: None,
+        duration_ms: 0,
+        repairs: 0,
+        dropped_bytes: 0,
+        agent: "dropped".to_owned(),
+    })
+}
+
+fn apply(turn: &mut Turn<'_>, id: &RequestId, report: RunReport) {
+    match report.outcome.clone() {
+        RunOutcome::Failed { kind, message } => failed_attempt(turn, id, &report, kind, &message),
+        RunOutcome::Result(result) => {
+            if let Some(request) = turn.edit(id) {
+                request.spent.step_failures = 0;
+                request.result = Some((*result).clone());
+                if !request.visited_roles.contains(&report.role) {
+                    request.visited_roles.push(report.role);
+                }
+            }
+            turn.record(
+                id,
+                "role_report",
+                report.role.as_str(),
+                &say::cut(&result.summary, 300),
+                json!({ "result": result, "step": report.step, "agent": report.agent,
+                        "changed_paths": report.changed_paths, "repairs": report.repairs }),
+            );
+            match report.step {
+                None => orchestrator_result(turn, id, &result),
+                Some(step) => step_result(turn, id, step, &report, &result),
+            }
+        }
+    }
+}
+
+/// What the orchestrator made of a new request: answered, an action asked for, or handed on.
+fn orchestrator_result(turn: &mut Turn<'_>, id: &RequestId, result: &RoleResult) {
+    if let Some(action) = result.proposals.control_action() {
+        actions::control(turn, id, action, result);
+        return;
+    }
+    if result.status == ResultStatus::Blocked {
+        block_with(turn, id, result);
+        return;
+    }
+    if result.is_negative() {
+        let detail = first_of(&[&result.error, &result.summary]);
+        let values = json!({ "request_id": id.as_str(), "reason": "", "detail": detail });
+        handoff::end(turn, id, RequestStatus::Failed, "final.failed", values);
+        return;
+    }
+    if result.proposals.handled_completely() {
+        resume_waiting(turn, id, result);
+        answered(turn, id, &result.summary);
+        return;
+    }
+    let state = WorkflowState {
+        review_cycle_limit: turn.policy.limits.review_cycles,
+        ..WorkflowState::initial(Step::ResearchInitial)
+    };
+    if let Some(request) = turn.edit(id) {
+        request.params.workflow = Some(state);
+        request.routing_context = json!({ "selection_source": "agent_first_intake" });
+    }
+    room_report(
+        turn,
+        id,
+        Role::Orchestrator,
+        "intake",
+        result,
+        Some(Role::Research),
+    );
+    handoff::delegate(
+        turn,
+        id,
+        Role::Research,
+        Some(Step::ResearchInitial),
+        &result.summary,
+        None,
+    );
+}
+
+/// The work ended without a change to the project.
+pub(super) fn answered(turn: &mut Turn<'_>, id: &RequestId, summary: &str) {
+    let Some(request) = turn.request(id) else {
+        return;
+    };
+    let agent = request
+        .params
+        .other
+        .get("agent")
+        .and_then(Value::as_str)
+        .unwrap_or_default();
+    let values = json!({
+        "request_id": id.as_str(),
+        "summary": say::cut(summary, 6_000),
+        "seconds": turn.now.seconds_since(request.created_at),
+        "agent": agent,
+        "rehearsal": agent.contains("rehearsal"),
+    });
+    handoff::end(turn, id, RequestStatus::Completed, "final.answered", values);
+}
+
+fn step_result(
+    turn: &mut Turn<'_>,
+    id: &RequestId,
+    step: Step,
+    report: &RunReport,
+    result: &RoleResult,
+) {
+    let Some(request) = turn.request(id) else {
+        return;
+    };
+    let Some(state) = request.params.workflow.clone() else {
+        return;
+    };
+    let in_sprint = request.sprint_id.is_some();
+    let mut facts = StepReport::from_result(result);
+    facts.documents_present = report.documents_present.iter().cloned().collect();
+    facts.document_rule = if in_sprint {
+        DocumentRule::Sprint
+    } else {
+        DocumentRule::NotAsked
+    };
+    facts.wants_execution = true;
+    let decision = workflow::decide(&state, &facts);
+    let next = match &decision {
+        workflow::WorkflowDecision::Next { role, .. } => Some(*role),
+        workflow::WorkflowDecision::Closeout { .. } => Some(Role::VersionController),
+        workflow::WorkflowDecision::Blocked { .. } => None,
+    };
+    room_report(turn, id, report.role, step.as_str(), result, next);
+    handoff::follow(turn, id, decision);
+    if let Some(request) = turn.request(id)
+        && request.status == RequestStatus::Blocked
+    {
+        // The workflow knows that the role is stuck; what would help it stands in the result.
+        let inputs = required_inputs(result);
+        if let Some(blocked) = turn.edit(id).and_then(|request| request.blocked.as_mut()) {
+            blocked.required_inputs = inputs;
+        }
+    }
+}
+
+/// The persona's word in the room when its step is done.
+fn room_report(
+    turn: &mut Turn<'_>,
+    id: &RequestId,
+    role: Role,
+    step: &str,
+    result: &RoleResult,
+    next: Option<Role>,
+) {
+    let values = json!({
+        "role": role,
+        "step": step,
+        "status": result.status.as_str(),
+        "summary": say::cut(&result.summary, 3_000),
+        "next_role": next.map_or("", Role::as_str),
+    });
+    say::in_room(
+        turn,
+        id,
+        Voice::Role(role),
+        Priority::Progress,
+        "room.report",
+        values,
+    );
+}
+
+fn required_inputs(result: &RoleResult) -> Vec<String> {
+    let list = result
+        .proposals
+        .get("required_inputs")
+        .and_then(Value::as_array);
+    list.into_iter()
+        .flatten()
+        .filter_map(Value::as_str)
+        .map(|s| say::cut(s, 300))
+        .collect()
+}
+
+fn first_of(texts: &[&str]) -> String {
+    texts
+        .iter()
+        .map(|text| text.trim())
+        .find(|text| !text.is_empty())
+        .map(|text| say::cut(text, 1_500))
+        .unwrap_or_default()
+}
+
+fn block_with(turn: &mut Turn<'_>, id: &RequestId, result: &RoleResult) {
+    let detail = first_of(&[&result.error, &result.summary]);
+    handoff::block(turn, id, "role_blocked", &detail, required_inputs(result));
+}
+
+/// A run without a result: another attempt where that can help, else a person.
+fn failed_attempt(
+    turn: &mut Turn<'_>,
+    id: &RequestId,
+    report: &RunReport,
+    kind: FailKind,
+    message: &str,
+) {
+    let limit = turn.policy.limits.step_attempts;
+    let Some(request) = turn.edit(id) else { return };
+    request.spent.step_failures += 1;
+    let attempt = request.spent.step_failures;
+    turn.record(
+        id,
+        "attempt_failed",
+        report.role.as_str(),
+        &say::cut(message, 300),
+        json!({ "kind": kind, "attempt": attempt }),
+    );
+    let retry = kind.is_retryable() && attempt < limit;
+    let wait = if retry {
+        backoff_seconds(kind, attempt)
+    } else {
+        0
+    };
+    let values = json!({
+        "role": report.role,
+        "step": handoff::step_word(report.step),
+        "kind": kind.as_str(),
+        "message": say::cut(message, 600),
+        "attempt": attempt,
+        "limit": limit,
+        "retry_seconds": wait,
+    });
+    say::in_room(
+        turn,
+        id,
+        Voice::Team,
+        Priority::Error,
+        "room.failed_attempt",
+        values,
+    );
+    if retry {
+        let at = (wait > 0).then(|| turn.now.plus_seconds(wait));
+        let why = format!("The last attempt failed: {message}");
+        handoff::delegate(turn, id, report.role, report.step, &why, at);
+        return;
+    }
+    let code = match kind {
+        FailKind::Auth => "agent_auth",
+        FailKind::Quota | FailKind::Budget => "agent_quota",
+        FailKind::Refusal | FailKind::BadRequest => "agent_refused",
+        FailKind::NeedsRealAgent => "needs_real_agent",
+        FailKind::RateLimit
+        | FailKind::Overloaded
+        | FailKind::Context
+        | FailKind::MaxTurns
+        | FailKind::Transport
+        | FailKind::Stuck
+        | FailKind::WallTimeout
+        | FailKind::OutputCap
+        | FailKind::Cancelled
+        | FailKind::NoTerminal
+        | FailKind::Crash
+        | FailKind::Contract
+        | FailKind::WroteFiles
+        | FailKind::Other => "step_failed",
+    };
+    handoff::block(turn, id, code, message, Vec::new());
+}
+
+/// How long to wait before the next attempt: longer where the cause is the provider's load.
+fn backoff_seconds(kind: FailKind, attempt: u32) -> u64 {
+    let base = match kind {
+        FailKind::RateLimit | FailKind::Overloaded | FailKind::Transport => 30,
+        FailKind::Auth
+        | FailKind::Quota
+        | FailKind::Context
+        | FailKind::BadRequest
+        | FailKind::Refusal
+        | FailKind::MaxTurns
+        | FailKind::Budget
+        | FailKind::Stuck
+        | FailKind::WallTimeout
+        | FailKind::OutputCap
+        | FailKind::Cancelled
+        | FailKind::NoTerminal
+        | FailKind::Crash
+        | FailKind::Contract
+        | FailKind::WroteFiles
+        | FailKind::NeedsRealAgent
+        | FailKind::Other => return 0,
+    };
+    base * (1 << attempt.min(6).saturating_sub(1))
+}
+
+/// A document was reported as ready: requests that wait for it go on (`spec/teams.md` 5.9, W33).
+fn resume_waiting(turn: &mut Turn<'_>, id: &RequestId, result: &RoleResult) {
+    let Some(found) = result.proposals.verification_result() else {
+        return;
+    };
+    if !found.ready_for_planning || found.location.is_empty() {
+        return;
+    }
+    let Some(asked) = turn.request(id) else {
+        return;
+    };
+    let route = asked.reply_route.clone();
+    let waiting = |request: &crate::domain::request::Request| {
+        request.status == RequestStatus::Blocked && request.request_id != *id
+    };
+    let state = turn.before();
+    let mut ids: Vec<RequestId> = found
+        .related_request_ids
+        .iter()
+        .filter_map(|text| RequestId::parse(text).ok())
+        .filter(|id| state.requests.get(id).is_some_and(waiting))
+        .collect();
+    if ids.is_empty() {
+        let same: Vec<_> = state
+            .requests
+            .values()
+            .filter(|request| waiting(request))
+            .filter(|request| {
+                request.reply_route.author_id == route.author_id
+                    && request.reply_route.channel_id == route.channel_id
+            })
+            .filter(|request| {
+                request.blocked.as_ref().is_some_and(|blocked| {
+                    blocked.detail.contains(&found.location)
+                        || blocked
+                            .required_inputs
+                            .iter()
+                            .any(|i| i.contains(&found.location))
+                })
+            })
+            .map(|request| request.request_id.clone())
+            .collect();
+        if same.len() == 1 {
+            ids = same;
+        }
+    }
+    for other in ids {
+        if let Some(request) = turn.edit(&other) {
+            request
+                .params
+                .other
+                .insert("verified_source_artifact".to_owned(), json!(found.location));
+            if !request.artifacts.contains(&found.location) {
+                request.artifacts.push(found.location.clone());
+            }
+        }
+        turn.record(
+            &other,
+            "resumed",
+            "orchestrator",
+            &found.location,
+            Value::Null,
+        );
+        intake::resume(turn, &other, "planning_resume");
+    }
+}
+
+/// Words of a person that another program dropped into the orchestrator's inbox.
+fn forward(turn: &mut Turn<'_>, envelope: &Envelope) -> Answer {
+    turn.put_away(envelope, Place::Archive, "taken in");
+    let words = [
+        envelope.envelope.body.as_str(),
+        envelope.envelope.scope.as_str(),
+    ];
+    let text = first_of(&words);
+    if text.is_empty() {
+        return Answer::Ignored("nothing was said");
+    }
+    let author = envelope
+        .envelope
+        .params
+        .get("author")
+        .and_then(Value::as_str);
+    let author = author.unwrap_or("operator").to_owned();
+    let language = Language::of(&text).unwrap_or(turn.policy.language);
+    intake::ask(turn, &text, None, &author, language);
+    Answer::Accepted
+}
+
+/// Somebody could not handle an envelope. After enough attempts it is dead, and the next one is free.
+pub(super) fn failed(turn: &mut Turn<'_>, relay_id: &EnvelopeId, reason: &str) -> Answer {
+    let Some(mut envelope) = turn.before().envelopes.get(relay_id).cloned() else {
+        return Answer::Ignored("the envelope is gone");
+    };
+    let runs: Vec<_> = turn
+        .before()
+        .runs
+        .values()
+        .filter(|run| run.envelope_id == *relay_id)
+        .map(|run| run.run_id.clone())
+        .collect();
+    for run in runs {
+        turn.change(Change::RunGone(run));
+    }
+    envelope.attempts += 1;
+    if envelope.attempts < MAX_ENVELOPE_ATTEMPTS {
+        let wait = u64::from(envelope.attempts) * 2;
+        envelope.not_before = Some(turn.now.plus_seconds(wait));
+        envelope.reason = Some(reason.to_owned());
+        turn.wake(Wake::Role(envelope.target_role));
+        turn.change(Change::Envelope(Box::new(envelope)));
+        return Answer::Accepted;
+    }
+    turn.put_away(&envelope, Place::Dead, reason);
+    let id = envelope.envelope.request_id.clone();
+    if let Some(request) = turn.edit(&id) {
+        request.active_run = None;
+        if !request.status.is_terminal() {
+            handoff::block(turn, &id, "step_failed", reason, Vec::new());
+        }
+    }
+    Answer::Accepted
+}
+
+/// An envelope that another program put into an inbox. It is checked like any words from outside.
+pub(super) fn dropped(turn: &mut Turn<'_>, envelope: Envelope) -> Answer {
+    let known = turn.request(&envelope.envelope.request_id).is_some();
+    let allowed = match envelope.kind {
+        EnvelopeKind::Forward => envelope.target_role == Role::Orchestrator,
+        EnvelopeKind::Report => known && envelope.target_role == Role::Orchestrator,
+        // Work is handed out by the orchestrator alone.
+        EnvelopeKind::Delegate => false,
+    };
+    if !allowed || envelope.sender_role != envelope.envelope.from {
+        turn.put_away(&envelope, Place::Dead, "nobody may drop this here");
+        return Answer::Ignored("nobody may drop this here");
+    }
+    turn.wake(Wake::Reports);
+    turn.change(Change::Envelope(Box::new(Envelope {
+        place: Place::Inbox,
+        ..envelope
+    })));
+    Answer::Accepted
+}
+
+/// A dead letter came back: it gets its attempts again, and its request goes on if it waited for it.
+pub(super) fn replayed(turn: &mut Turn<'_>, envelope: Envelope) -> Answer {
+    let id = envelope.envelope.request_id.clone();
+    let role = envelope.target_role;
+    let fresh = Envelope {
+        place: Place::Inbox,
+        attempts: 0,
+        not_before: None,
+        reason: None,
+        ..envelope
+    };
+    if fresh.kind == EnvelopeKind::Delegate
+        && let Some(request) = turn.edit(&id)
+        && request.status == RequestStatus::Blocked
+    {
+        request.status = RequestStatus::Delegated;
+        request.current_role = Some(role);
+        request.blocked = None;
+    }
+    turn.record(
+        &id,
+        "replayed",
+        "operator",
+        fresh.relay_id.as_str(),
+        Value::Null,
+    );
+    turn.wake(if fresh.kind == EnvelopeKind::Delegate {
+        Wake::Role(role)
+    } else {
+        Wake::Reports
+    });
+    turn.change(Change::Envelope(Box::new(fresh)));
+    Answer::Accepted
+}

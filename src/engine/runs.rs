@@ -1,0 +1,139 @@
+//! Agent runs: that one may begin, and what came of it.
+
+use serde_json::json;
+
+use super::decide::{Answer, Wake};
+use super::handoff;
+use super::turn::Turn;
+use crate::domain::change::{Change, Session};
+use crate::domain::envelope::{Envelope, EnvelopeBody, EnvelopeKind, Place};
+use crate::domain::request::RequestStatus;
+use crate::domain::role::Role;
+use crate::domain::run::{Run, RunReport};
+use crate::domain::state::session_key;
+
+/// A worker is about to start an agent for an envelope. Refused where the envelope or its request is
+/// gone, and where the request has used up its runs.
+pub(super) fn starting(turn: &mut Turn<'_>, run: Run) -> Answer {
+    let Some(envelope) = turn.before().envelopes.get(&run.envelope_id).cloned() else {
+        return Answer::Ignored("the envelope is gone");
+    };
+    let limit = turn.policy.limits.turns;
+    let Some(request) = turn.request(&run.request_id) else {
+        turn.put_away(&envelope, Place::Archive, "the request is gone");
+        return Answer::Ignored("the request is gone");
+    };
+    if request.status != RequestStatus::Delegated || request.current_role != Some(run.role) {
+        turn.put_away(&envelope, Place::Archive, "the request has moved on");
+        return Answer::Ignored("the request has moved on");
+    }
+    let again = turn.before().runs.contains_key(&run.run_id);
+    if !again && request.spent.turns >= limit {
+        turn.put_away(&envelope, Place::Archive, "no runs left");
+        let detail = format!("{limit} runs");
+        handoff::block(turn, &run.request_id, "turns_limit", &detail, Vec::new());
+        return Answer::Ignored("no runs left");
+    }
+    if let Some(request) = turn.edit(&run.request_id) {
+        request.active_run = Some(run.run_id.clone());
+        if !again {
+            request.spent.turns += 1;
+        }
+    }
+    let attempts = if again {
+        envelope.attempts
+    } else {
+        envelope.attempts + 1
+    };
+    turn.change(Change::Envelope(Box::new(Envelope {
+        attempts,
+        ..envelope
+    })));
+    turn.change(Change::Run(run));
+    Answer::Accepted
+}
+
+/// An agent is done: its envelope is finished and its report goes to the orchestrator.
+pub(super) fn finished(turn: &mut Turn<'_>, report: RunReport) -> Answer {
+    let Some(run) = turn.before().runs.get(&report.run_id).cloned() else {
+        return Answer::Ignored("the run is gone");
+    };
+    if run.generation != report.generation {
+        return Answer::Ignored("a result of an older generation");
+    }
+    turn.change(Change::RunGone(run.run_id.clone()));
+    if let Some(envelope) = turn.before().envelopes.get(&run.envelope_id) {
+        turn.put_away(envelope, Place::Archive, "done");
+    }
+    let open = turn
+        .request(&run.request_id)
+        .is_some_and(|request| request.active_run.as_ref() == Some(&run.run_id));
+    if !open {
+        return Answer::Ignored("the request has moved on");
+    }
+    let usage = report.usage;
+    let label = report.agent.clone();
+    let mut scope = String::new();
+    if let Some(request) = turn.edit(&run.request_id) {
+        request.active_run = None;
+        request.usage = request.usage.plus(usage);
+        request
+            .params
+            .other
+            .insert("agent".to_owned(), json!(label));
+        scope = request.scope.clone();
+    }
+    remember_session(turn, &report);
+    let body = EnvelopeBody {
+        request_id: run.request_id.clone(),
+        intent: "report".to_owned(),
+        urgency: "normal".to_owned(),
+        scope,
+        artifacts: Vec::new(),
+        params: [("_teams_kind".to_owned(), json!("report"))]
+            .into_iter()
+            .collect(),
+        body: String::new(),
+        from: run.role,
+        to: Role::Orchestrator,
+    };
+    let envelope = Envelope {
+        relay_id: turn.ids.envelope(),
+        transport: "internal".to_owned(),
+        created_at: turn.now,
+        sender_role: run.role,
+        target_role: Role::Orchestrator,
+        kind: EnvelopeKind::Report,
+        envelope: body,
+        place: Place::Inbox,
+        attempts: 0,
+        not_before: None,
+        step: run.step,
+        report: Some(Box::new(report)),
+        reason: None,
+    };
+    turn.change(Change::Envelope(Box::new(envelope)));
+    turn.wake(Wake::Reports);
+    Answer::Accepted
+}
+
+fn remember_session(turn: &mut Turn<'_>, report: &RunReport) {
+    let Some(session_id) = report.session_id.clone() else {
+        return;
+    };
+    let key = session_key(report.role, &report.request_id);
+    let created_at = turn
+        .before()
+        .sessions
+        .get(&key)
+        .map_or(turn.now, |old| old.created_at);
+    let session = Session {
+        role: report.role,
+        request_id: report.request_id.clone(),
+        session_id,
+        model: String::new(),
+        created_at,
+        last_used_at: turn.now,
+    };
+    turn.change(Change::Session(session));
+}

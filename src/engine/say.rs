@@ -1,0 +1,299 @@
+//! What the team says: keys and values for the catalog, and where each message goes.
+
+use serde_json::{Map, Value, json};
+
+use super::turn::Turn;
+use crate::domain::evidence::{Candidate, Evidence};
+use crate::domain::ids::RequestId;
+use crate::domain::outgoing::{
+    Act, Button, ButtonAct, Content, NamedChannel, Outgoing, OutgoingState, Priority, Target, Voice,
+};
+use crate::domain::request::{Language, Request, RequestStatus};
+use crate::domain::role::Role;
+use crate::domain::workflow::Word as _;
+
+/// A catalog key with its values, in a language.
+pub(super) fn content(key: &str, language: Language, values: Value) -> Content {
+    let values = match values {
+        Value::Object(map) => map,
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_) => {
+            Map::new()
+        }
+    };
+    Content {
+        key: key.to_owned(),
+        values,
+        language,
+    }
+}
+
+/// An outgoing with the usual fields.
+pub(super) fn outgoing(
+    turn: &mut Turn<'_>,
+    target: Target,
+    voice: Voice,
+    priority: Priority,
+    act: Act,
+) -> Outgoing {
+    Outgoing {
+        outgoing_id: turn.ids.outgoing(),
+        target,
+        voice,
+        priority,
+        act,
+        request_id: None,
+        slot: None,
+        state: OutgoingState::Queued,
+        attempts: 0,
+        not_before: None,
+        created_at: turn.now,
+    }
+}
+
+/// A plain message act.
+pub(super) fn post(content: Content) -> Act {
+    Act::Post {
+        content,
+        reply_to: None,
+        mention: None,
+        buttons: Vec::new(),
+        gate_id: None,
+        files: Vec::new(),
+    }
+}
+
+/// Something in the room of a request.
+pub(super) fn in_room(
+    turn: &mut Turn<'_>,
+    id: &RequestId,
+    voice: Voice,
+    priority: Priority,
+    key: &str,
+    values: Value,
+) {
+    let Some(language) = turn.request(id).map(|request| request.language) else {
+        return;
+    };
+    let act = post(content(key, language, values));
+    let mut outgoing = outgoing(turn, Target::Room(id.clone()), voice, priority, act);
+    outgoing.request_id = Some(id.clone());
+    turn.send(outgoing);
+}
+
+/// The outcome, as an answer to the message that asked, notifying who asked.
+pub(super) fn answer(
+    turn: &mut Turn<'_>,
+    id: &RequestId,
+    priority: Priority,
+    key: &str,
+    values: Value,
+    buttons: Vec<Button>,
+) {
+    let Some(request) = turn.request(id) else {
+        return;
+    };
+    let route = request.reply_route.clone();
+    let content = content(key, request.language, values);
+    let target = match (route.channel_id, route.author_id) {
+        (Some(channel), _) => Target::Channel(channel),
+        (None, Some(author)) => Target::Dm(author),
+        (None, None) => Target::Named(NamedChannel::Report),
+    };
+    let act = Act::Post {
+        content,
+        reply_to: route.message_id,
+        mention: route.author_id,
+        buttons,
+        gate_id: None,
+        files: Vec::new(),
+    };
+    let mut outgoing = outgoing(turn, target, Voice::Team, priority, act);
+    outgoing.request_id = Some(id.clone());
+    turn.send(outgoing);
+}
+
+/// One readable line about a hand-off, for operators.
+pub(super) fn relay_line(turn: &mut Turn<'_>, id: &RequestId, values: Value) {
+    let language = turn.policy.language;
+    let act = post(content("relay.summary", language, values));
+    let target = Target::Named(NamedChannel::Relay);
+    let mut outgoing = outgoing(turn, target, Voice::Team, Priority::Progress, act);
+    outgoing.request_id = Some(id.clone());
+    turn.send(outgoing);
+}
+
+/// The checks of some evidence, for templates.
+pub(super) fn checks(evidence: Option<&Evidence>) -> Value {
+    let checks = evidence
+        .map(|evidence| evidence.checks.as_slice())
+        .unwrap_or_default();
+    checks
+        .iter()
+        .map(|check| {
+            json!({
+                "name": check.name,
+                "passed": check.verdict == crate::domain::evidence::CheckVerdict::Passed,
+                "seconds": seconds(check.duration_ms),
+                "tests": check.tests_passed.map_or_else(String::new, |n| n.to_string()),
+            })
+        })
+        .collect()
+}
+
+/// The paths of a candidate, for templates.
+pub(super) fn files(candidate: Option<&Candidate>) -> Value {
+    let paths = candidate
+        .map(|candidate| candidate.paths.as_slice())
+        .unwrap_or_default();
+    paths
+        .iter()
+        .map(|changed| Value::String(changed.path.clone()))
+        .collect()
+}
+
+/// Milliseconds as seconds with one digit.
+pub(super) fn seconds(millis: u64) -> String {
+    format!("{}.{}", millis / 1_000, millis % 1_000 / 100)
+}
+
+/// The first characters of a commit id.
+pub(super) fn short(commit: &str) -> String {
+    commit.chars().take(10).collect()
+}
+
+/// A text cut to so many characters, with an ellipsis where it was cut.
+pub(super) fn cut(text: &str, most: usize) -> String {
+    let text = text.trim();
+    if text.chars().count() <= most {
+        return text.to_owned();
+    }
+    let mut short: String = text.chars().take(most.saturating_sub(1)).collect();
+    short.push('…');
+    short
+}
+
+/// The first line of a text, for titles.
+pub(super) fn title(text: &str) -> String {
+    cut(
+        text.lines()
+            .map(str::trim)
+            .find(|line| !line.is_empty())
+            .unwrap_or_default(),
+        80,
+    )
+}
+
+/// The word of a card for where a request stands.
+fn card_status(turn: &Turn<'_>, request: &Request) -> &'static str {
+    match request.status {
+        RequestStatus::Queued => "queued",
+        RequestStatus::Delegated => {
+            if request.gate_id.is_some() {
+                "waiting"
+            } else if request.current_role == Some(Role::VersionController) {
+                "checking"
+            } else if request.active_run.is_none()
+                && request
+                    .current_role
+                    .is_some_and(|role| !turn.policy.serves.contains(&role))
+            {
+                "queued"
+            } else {
+                "working"
+            }
+        }
+        RequestStatus::Blocked => "blocked",
+        RequestStatus::Uncommitted => "waiting",
+        RequestStatus::Committed => "done",
+        RequestStatus::Completed => {
+            if request.candidate.is_some() {
+                "done"
+            } else {
+                "answered"
+            }
+        }
+        RequestStatus::Failed => "failed",
+        RequestStatus::Cancelled => "cancelled",
+    }
+}
+
+/// Queues an edit of the status card when what it would say has changed.
+pub(super) fn refresh_card(turn: &mut Turn<'_>, id: &RequestId) {
+    let Some(request) = turn.request(id).cloned() else {
+        return;
+    };
+    let Some(room) = request.room.as_ref() else {
+        return;
+    };
+    let step = request
+        .params
+        .workflow
+        .as_ref()
+        .map_or("intake", |state| state.step.as_str());
+    let owner = request.current_role.map_or("", Role::as_str);
+    let evidence = request.evidence.as_ref().filter(|evidence| {
+        request
+            .candidate
+            .as_ref()
+            .is_some_and(|candidate| candidate.commit == evidence.commit)
+    });
+    let commit = request.commit_sha.as_deref().map(short).unwrap_or_default();
+    let status = card_status(turn, &request);
+    let values = json!({
+        "request_id": id.as_str(),
+        "title": title(&request.scope),
+        "status": status,
+        "owner": owner,
+        "step": if request.status.is_terminal() { "" } else { step },
+        "next": request.next_role.map_or("", Role::as_str),
+        "files": files(request.candidate.as_ref()),
+        "checks": checks(evidence),
+        "commit": commit,
+        "turns": request.spent.turns,
+        "tokens": request.usage.input_tokens + request.usage.output_tokens,
+        "cost": if request.usage.cost_usd > 0.0 { format!("{:.2}", request.usage.cost_usd) } else { String::new() },
+        "agent": request.params.other.get("agent").and_then(Value::as_str).unwrap_or_default(),
+        "rehearsal": request.params.other.get("agent").and_then(Value::as_str).is_some_and(|agent| agent.contains("rehearsal")),
+        "blocked": request.blocked.as_ref().map_or("", |blocked| blocked.code.as_str()),
+    });
+    let digest = digest(&values);
+    if room.card_digest == digest {
+        return;
+    }
+    let mut buttons = Vec::new();
+    let button = |act| Button {
+        act,
+        subject: id.to_string(),
+        version: 0,
+    };
+    if request.status == RequestStatus::Blocked {
+        buttons.push(button(ButtonAct::Retry));
+    }
+    if !request.status.is_terminal() {
+        buttons.push(button(ButtonAct::Cancel));
+    }
+    let act = Act::Card {
+        content: content("card", request.language, values),
+        buttons,
+    };
+    let target = Target::Room(id.clone());
+    let mut card = outgoing(turn, target, Voice::Team, Priority::Progress, act);
+    card.request_id = Some(id.clone());
+    card.slot = Some(format!("card:{id}"));
+    turn.send(card);
+    if let Some(request) = turn.edit(id)
+        && let Some(room) = request.room.as_mut()
+    {
+        room.card_digest = digest;
+    }
+}
+
+fn digest(values: &Value) -> String {
+    use sha1::{Digest, Sha1};
+    let bytes = Sha1::digest(values.to_string());
+    bytes
+        .iter()
+        .take(8)
+        .map(|byte| format!("{byte:02x}"))
+        .collect()
+}

@@ -1,0 +1,5 @@
+//! The engine as a whole: scenes that name what people see, and random histories.
+
+mod histories;
+mod scenes;
+mod world;

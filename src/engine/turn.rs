@@ -1,0 +1,318 @@
+//! One decision in the making: the open records, and over them what this decision has changed so far.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+
+use super::decide::{Answer, Decision, Wake};
+use super::say;
+use crate::domain::change::{Change, ChannelMark};
+use crate::domain::effect::{Effect, EffectKind, EffectState};
+use crate::domain::envelope::{Envelope, Place};
+use crate::domain::ids::{ChannelId, IdSupply, MessageId, RequestId};
+use crate::domain::outgoing::{Outgoing, OutgoingState};
+use crate::domain::policy::Policy;
+use crate::domain::request::{Request, RequestEvent};
+use crate::domain::state::State;
+use crate::domain::time::Timestamp;
+
+/// How many message ids of a channel are remembered for those that arrive doubled.
+const RECENT_MESSAGES: usize = 32;
+
+/// A decision in the making.
+pub(super) struct Turn<'a> {
+    /// The records as they are, with the changes of this turn already applied where they are read
+    /// through the methods here.
+    state: &'a State,
+    /// The rules of this workspace.
+    pub(super) policy: &'a Policy,
+    /// The time.
+    pub(super) now: Timestamp,
+    /// Fresh ids.
+    pub(super) ids: IdSupply,
+    requests: BTreeMap<RequestId, Request>,
+    changes: Vec<Change>,
+    wakes: Vec<Wake>,
+}
+
+impl<'a> Turn<'a> {
+    pub(super) fn new(
+        state: &'a State,
+        policy: &'a Policy,
+        now: Timestamp,
+        ids: IdSupply,
+    ) -> Turn<'a> {
+        Turn {
+            state,
+            policy,
+            now,
+            ids,
+            requests: BTreeMap::new(),
+            changes: Vec::new(),
+            wakes: Vec::new(),
+        }
+    }
+
+    /// The records as they were before this turn.
+    pub(super) fn before(&self) -> &'a State {
+        self.state
+    }
+
+    /// The request as it is now.
+    pub(super) fn request(&self, id: &RequestId) -> Option<&Request> {
+        self.requests
+            .get(id)
+            .or_else(|| self.state.requests.get(id))
+    }
+
+    /// The request for changing; what is changed becomes part of the decision.
+    pub(super) fn edit(&mut self, id: &RequestId) -> Option<&mut Request> {
+        if !self.requests.contains_key(id) {
+            let request = self.state.requests.get(id)?.clone();
+            self.requests.insert(id.clone(), request);
+        }
+        let now = self.now;
+        let request = self.requests.get_mut(id)?;
+        request.updated_at = now;
+        Some(request)
+    }
+
+    /// A new request.
+    pub(super) fn create(&mut self, request: Request) {
+        self.requests.insert(request.request_id.clone(), request);
+    }
+
+    /// Adds a change.
+    pub(super) fn change(&mut self, change: Change) {
+        self.changes.push(change);
+    }
+
+    /// Adds something that may begin afterwards.
+    pub(super) fn wake(&mut self, wake: Wake) {
+        self.wakes.push(wake);
+    }
+
+    /// Adds a line to a request's history.
+    pub(super) fn record(
+        &mut self,
+        id: &RequestId,
+        kind: &str,
+        actor: &str,
+        summary: &str,
+        payload: Value,
+    ) {
+        let event = RequestEvent {
+            timestamp: self.now,
+            kind: kind.to_owned(),
+            actor: actor.to_owned(),
+            summary: summary.to_owned(),
+            payload,
+        };
+        self.change(Change::Event(id.clone(), event));
+    }
+
+    /// Notes that a channel was read up to a message.
+    pub(super) fn mark_read(&mut self, channel_id: ChannelId, message_id: MessageId) {
+        let old = self.state.channels.get(&channel_id);
+        let mut recent = old.map(|mark| mark.recent.clone()).unwrap_or_default();
+        recent.push(message_id);
+        if recent.len() > RECENT_MESSAGES {
+            recent.remove(0);
+        }
+        let watermark = old.map_or(message_id, |mark| mark.watermark.max(message_id));
+        self.change(Change::Channel(ChannelMark {
+            channel_id,
+            watermark,
+            recent,
+        }));
+    }
+
+    /// Puts an envelope away.
+    pub(super) fn put_away(&mut self, envelope: &Envelope, place: Place, reason: &str) {
+        let mut envelope = envelope.clone();
+        envelope.place = place;
+        envelope.reason = Some(reason.to_owned());
+        self.change(Change::Envelope(Box::new(envelope)));
+    }
+
+    /// Plans an effect.
+    pub(super) fn plan(&mut self, kind: EffectKind) {
+        let effect = Effect {
+            effect_id: self.ids.effect(),
+            kind,
+            state: EffectState::Planned,
+            attempts: 0,
+            planned_at: self.now,
+        };
+        self.wake(Wake::Effect(effect.effect_id.clone()));
+        self.change(Change::Effect(effect));
+    }
+
+    /// Puts something into the outbox. What it supersedes leaves it, unless it is being sent.
+    pub(super) fn send(&mut self, outgoing: Outgoing) {
+        if let Some(slot) = outgoing.slot.clone() {
+            let old: Vec<_> = self
+                .outbox()
+                .filter(|old| old.slot.as_ref() == Some(&slot))
+                .filter(|old| old.state == OutgoingState::Queued)
+                .map(|old| old.outgoing_id.clone())
+                .collect();
+            for id in old {
+                self.change(Change::OutgoingGone(id));
+            }
+        }
+        self.wake(Wake::Outbox);
+        self.change(Change::Outgoing(Box::new(outgoing)));
+    }
+
+    /// The outbox as it is now, in no particular order.
+    fn outbox(&self) -> impl Iterator<Item = &Outgoing> {
+        let mut now: BTreeMap<_, _> = self
+            .state
+            .outgoing
+            .iter()
+            .map(|(id, outgoing)| (id, outgoing))
+            .collect();
+        for change in &self.changes {
+            if let Change::Outgoing(outgoing) = change {
+                now.insert(&outgoing.outgoing_id, &**outgoing);
+            } else if let Change::OutgoingGone(id) = change {
+                now.remove(id);
+            }
+        }
+        now.into_values()
+    }
+
+    /// Closes the turn: changed requests are written, their cards brought up to date, and ended ones
+    /// that nothing refers to any more leave memory.
+    pub(super) fn finish(mut self, answer: Answer) -> Decision {
+        let touched: Vec<RequestId> = self.requests.keys().cloned().collect();
+        for id in &touched {
+            say::refresh_card(&mut self, id);
+        }
+        let requests = std::mem::take(&mut self.requests);
+        let mut state_changes: Vec<Change> = requests
+            .values()
+            .map(|request| Change::Request(Box::new(request.clone())))
+            .collect();
+        let mut ended: Vec<RequestId> = requests
+            .values()
+            .filter(|request| request.status.is_terminal())
+            .map(|request| request.request_id.clone())
+            .collect();
+        for change in &self.changes {
+            // Whatever was about an ended request may have been the last thing that held it.
+            if let Some(id) = self.about(change)
+                && self
+                    .state
+                    .requests
+                    .get(&id)
+                    .is_some_and(|r| r.status.is_terminal())
+                && !requests.contains_key(&id)
+            {
+                ended.push(id);
+            }
+        }
+        ended.sort();
+        ended.dedup();
+        state_changes.append(&mut self.changes);
+        self.changes = state_changes;
+        for id in ended {
+            if !self.is_held(&id) {
+                self.changes.push(Change::RetireRequest(id));
+            }
+        }
+        self.wakes.sort();
+        self.wakes.dedup();
+        Decision {
+            changes: self.changes,
+            effects: self.wakes,
+            answer,
+        }
+    }
+
+    fn about(&self, change: &Change) -> Option<RequestId> {
+        match change {
+            Change::OutgoingGone(id) => self
+                .state
+                .outgoing
+                .get(id)
+                .and_then(|outgoing| outgoing.request_id.clone()),
+            Change::EffectGone(id) => self
+                .state
+                .effects
+                .get(id)
+                .map(|effect| effect.kind.request_id().clone()),
+            Change::Envelope(envelope) => Some(envelope.envelope.request_id.clone()),
+            Change::Operation(operation) => Some(operation.request_id.clone()),
+            Change::RunGone(id) => self.state.runs.get(id).map(|run| run.request_id.clone()),
+            Change::Request(_)
+            | Change::RetireRequest(_)
+            | Change::Event(..)
+            | Change::Run(_)
+            | Change::Effect(_)
+            | Change::Outgoing(_)
+            | Change::Gate(_)
+            | Change::Session(_)
+            | Change::Channel(_)
+            | Change::Append { .. } => None,
+        }
+    }
+
+    /// Whether anything open still refers to the request, after the changes of this turn.
+    fn is_held(&self, id: &RequestId) -> bool {
+        let mut held: BTreeMap<String, bool> = BTreeMap::new();
+        let mut set = |key: String, is: bool| {
+            held.insert(key, is);
+        };
+        for (key, outgoing) in &self.state.outgoing {
+            set(key.to_string(), outgoing.request_id.as_ref() == Some(id));
+        }
+        for (key, effect) in &self.state.effects {
+            set(key.to_string(), effect.kind.request_id() == id);
+        }
+        for (key, envelope) in &self.state.envelopes {
+            set(key.to_string(), envelope.envelope.request_id == *id);
+        }
+        for (key, run) in &self.state.runs {
+            set(key.to_string(), run.request_id == *id);
+        }
+        for (key, operation) in &self.state.operations {
+            set(key.to_string(), operation.request_id == *id);
+        }
+        for change in &self.changes {
+            match change {
+                Change::Outgoing(outgoing) => {
+                    set(
+                        outgoing.outgoing_id.to_string(),
+                        outgoing.request_id.as_ref() == Some(id),
+                    );
+                }
+                Change::OutgoingGone(key) => set(key.to_string(), false),
+                Change::Effect(effect) => {
+                    set(effect.effect_id.to_string(), effect.kind.request_id() == id);
+                }
+                Change::EffectGone(key) => set(key.to_string(), false),
+                Change::Envelope(envelope) => set(
+                    envelope.relay_id.to_string(),
+                    envelope.place == Place::Inbox && envelope.envelope.request_id == *id,
+                ),
+                Change::Run(run) => set(run.run_id.to_string(), run.request_id == *id),
+                Change::RunGone(key) => set(key.to_string(), false),
+                Change::Operation(operation) => set(
+                    operation.operation_id.to_string(),
+                    operation.status == crate::domain::operation::OperationStatus::Running
+                        && operation.request_id == *id,
+                ),
+                Change::Request(_)
+                | Change::RetireRequest(_)
+                | Change::Event(..)
+                | Change::Gate(_)
+                | Change::Session(_)
+                | Change::Channel(_)
+                | Change::Append { .. } => {}
+            }
+        }
+        held.values().any(|is| *is)
+    }
+}

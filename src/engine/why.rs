@@ -1,0 +1,105 @@
+//! Why something does not move, and who or what it waits for, in one line.
+
+use serde_json::{Value, json};
+
+use super::say;
+use crate::domain::ids::RequestId;
+use crate::domain::outgoing::Content;
+use crate::domain::policy::Policy;
+use crate::domain::request::{Request, RequestStatus};
+use crate::domain::role::Role;
+use crate::domain::state::State;
+use crate::domain::time::Timestamp;
+
+/// The line for a request. `request` is the record, open or ended.
+#[must_use]
+pub fn why(state: &State, policy: &Policy, request: &Request, now: Timestamp) -> Content {
+    let (key, values) = reason(state, policy, request, now);
+    say::content(key, policy.language, values)
+}
+
+fn reason(
+    state: &State,
+    policy: &Policy,
+    request: &Request,
+    now: Timestamp,
+) -> (&'static str, Value) {
+    let id = &request.request_id;
+    let plain = json!({ "request_id": id.as_str(), "status": request.status });
+    match request.status {
+        RequestStatus::Completed
+        | RequestStatus::Committed
+        | RequestStatus::Failed
+        | RequestStatus::Cancelled => {
+            let waiting = state
+                .outgoing
+                .values()
+                .any(|o| o.request_id.as_ref() == Some(id));
+            (
+                if waiting {
+                    "why.ended_unsent"
+                } else {
+                    "why.ended"
+                },
+                plain,
+            )
+        }
+        RequestStatus::Blocked => {
+            let blocked = request.blocked.as_ref();
+            let values = json!({
+                "request_id": id.as_str(),
+                "code": blocked.map_or("", |blocked| blocked.code.as_str()),
+                "detail": blocked.map(|b| say::title(&b.detail)).unwrap_or_default(),
+                "who": request.reply_route.author_name,
+            });
+            ("why.blocked", values)
+        }
+        RequestStatus::Queued | RequestStatus::Delegated | RequestStatus::Uncommitted => {
+            moving(state, policy, id, now).unwrap_or(("why.nothing", plain))
+        }
+    }
+}
+
+fn moving(
+    state: &State,
+    policy: &Policy,
+    id: &RequestId,
+    now: Timestamp,
+) -> Option<(&'static str, Value)> {
+    if let Some(run) = state.runs.values().find(|run| run.request_id == *id) {
+        let values = json!({
+            "request_id": id.as_str(),
+            "role": run.role,
+            "step": super::handoff::step_word(run.step),
+            "seconds": now.seconds_since(run.started_at),
+        });
+        return Some(("why.running", values));
+    }
+    if let Some(effect) = state
+        .effects
+        .values()
+        .find(|effect| effect.kind.request_id() == id)
+    {
+        let values = json!({ "request_id": id.as_str(), "effect": effect.kind.name() });
+        return Some(("why.effect", values));
+    }
+    if let Some(gate) = state.gates.values().find(|gate| gate.request_id == *id) {
+        let values = json!({ "request_id": id.as_str(), "commit": say::short(&gate.commit) });
+        return Some(("why.gate", values));
+    }
+    let envelope = state
+        .envelopes
+        .values()
+        .find(|e| e.envelope.request_id == *id)?;
+    let role = envelope.target_role;
+    let at = envelope.not_before.filter(|at| *at > now);
+    let (key, at) = match at {
+        Some(at) => ("why.retry_at", at.to_string()),
+        None if !policy.serves.contains(&role) && role != Role::Orchestrator => {
+            ("why.not_served", String::new())
+        }
+        None => ("why.queued", String::new()),
+    };
+    let values = json!({ "request_id": id.as_str(), "role": role, "at": at });
+    Some((key, values))
+}

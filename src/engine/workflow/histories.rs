@@ -1,0 +1,273 @@
+//! Random histories: whatever roles report, the workflow ends, within its budgets, and says who is
+//! next.
+
+use std::cell::RefCell;
+use std::collections::BTreeSet;
+
+use proptest::collection::vec;
+use proptest::prelude::*;
+use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
+
+use super::*;
+use crate::domain::result::{
+    EvidenceResult, EvidenceRow, QaDecision, QaValidation, ResultStatus, RoleResult,
+};
+use crate::domain::workflow::{Transition, Word};
+
+/// What one report is made of; the role is whoever is at work.
+#[derive(Debug, Clone)]
+struct Move {
+    status: ResultStatus,
+    outcome: Option<Outcome>,
+    target: Option<Step>,
+    category: Option<ReopenCategory>,
+    decision: Option<QaDecision>,
+    evidence: Option<EvidenceResult>,
+    documents: bool,
+    note: bool,
+    foreign: bool,
+    resume: bool,
+}
+
+fn some<T: Copy + std::fmt::Debug + 'static>(
+    all: &'static [T],
+) -> impl Strategy<Value = Option<T>> {
+    proptest::option::of(proptest::sample::select(all))
+}
+
+fn moves() -> impl Strategy<Value = Move> {
+    let status = proptest::sample::select(
+        &[
+            ResultStatus::Completed,
+            ResultStatus::Completed,
+            ResultStatus::Completed,
+            ResultStatus::Blocked,
+            ResultStatus::Failed,
+        ][..],
+    );
+    (
+        status,
+        some(Outcome::ALL),
+        some(&Step::ALL),
+        some(ReopenCategory::ALL),
+        some(&[
+            QaDecision::Pass,
+            QaDecision::Pass,
+            QaDecision::Fail,
+            QaDecision::Blocked,
+        ]),
+        some(&[
+            EvidenceResult::Pass,
+            EvidenceResult::Pass,
+            EvidenceResult::Fail,
+        ]),
+        (
+            any::<bool>(),
+            any::<bool>(),
+            proptest::bool::weighted(0.05),
+            any::<bool>(),
+        ),
+    )
+        .prop_map(
+            |(status, outcome, target, category, decision, evidence, flags)| Move {
+                status,
+                outcome,
+                target,
+                category,
+                decision,
+                evidence,
+                documents: flags.0,
+                note: flags.1,
+                foreign: flags.2,
+                resume: flags.3,
+            },
+        )
+}
+
+fn report(role: Role, step: Move) -> StepReport {
+    let mut report = StepReport::from_result(&RoleResult::new(role, "r"));
+    report.status = step.status;
+    report.transition = Transition {
+        outcome: step.outcome,
+        target_phase: step.target.map(Step::phase),
+        target_step: step.target,
+        reopen_category: step.category,
+        ..Transition::default()
+    };
+    report.qa_validation = step.decision.map(|decision| QaValidation {
+        decision: Some(decision),
+        evidence: step
+            .evidence
+            .map(|result| EvidenceRow {
+                criterion: "c".to_owned(),
+                result: Some(result),
+            })
+            .into_iter()
+            .collect(),
+    });
+    report.planning_record = step.note;
+    let document = "shared_workspace/current_sprint.md".to_owned();
+    report.artifacts = vec![document.clone()];
+    report.documents_present = step.documents.then_some(document).into_iter().collect();
+    report
+}
+
+/// Whether everything that QA said passes.
+fn passes(report: &StepReport) -> bool {
+    let verdict = report.qa_validation.as_ref();
+    !report.is_negative()
+        && !matches!(
+            report.transition.outcome,
+            Some(Outcome::Reopen | Outcome::Block)
+        )
+        && verdict.is_some_and(|verdict| {
+            verdict.decision == Some(QaDecision::Pass)
+                && !verdict.evidence.is_empty()
+                && verdict
+                    .evidence
+                    .iter()
+                    .all(|row| row.result == Some(EvidenceResult::Pass))
+        })
+}
+
+fn within_budgets(state: &WorkflowState) -> bool {
+    let budgets = state.budgets;
+    [
+        budgets.planner_contract,
+        budgets.reopen,
+        budgets.qa_reopen,
+        budgets.checks,
+        budgets.turns,
+    ]
+    .iter()
+    .all(|allowance| allowance.used <= allowance.limit)
+        && state.planning_pass_count <= state.planning_pass_limit
+}
+
+type Seen = BTreeSet<(Step, Option<Outcome>, &'static str)>;
+
+/// Plays a history until it is over; gives the decisions.
+fn play(start: Step, history: &[Move], seen: &RefCell<Seen>) -> Vec<WorkflowDecision> {
+    let mut state = WorkflowState::initial(start);
+    let mut decisions = Vec::new();
+    for step in history {
+        let owner = state.step.owner();
+        let role = if step.foreign {
+            Role::Orchestrator
+        } else {
+            owner
+        };
+        let report = report(role, step.clone());
+        seen.borrow_mut()
+            .insert((state.step, step.outcome, step.status.as_str()));
+        let decision = decide(&state, &report);
+        assert!(within_budgets(decision.state()), "{decision:?}");
+        match &decision {
+            WorkflowDecision::Next {
+                state: next,
+                role,
+                step,
+                ..
+            } => {
+                assert!(!next.is_terminal(), "{next:?}");
+                assert_eq!(
+                    (next.step, next.phase_owner, step.owner()),
+                    (*step, *role, *role)
+                );
+                assert_eq!(next.phase, step.phase());
+                assert_eq!(next.budgets.turns.used, state.budgets.turns.used + 1);
+            }
+            WorkflowDecision::Closeout { state: closed } => {
+                assert_eq!(closed.step, Step::Closeout);
+                let proven = state.step == Step::QaValidation && passes(&report);
+                let planned = close_in_planning(&state, &report) && !report.is_negative();
+                assert!(proven || planned, "{state:?} {report:?}");
+            }
+            WorkflowDecision::Blocked { state: stopped, .. } => {
+                assert_eq!(stopped.phase_status, PhaseStatus::Blocked);
+                assert_eq!(stopped.step, state.step);
+            }
+        }
+        decisions.push(decision.clone());
+        state = match decision {
+            WorkflowDecision::Next { state, .. } => state,
+            // The checks of the runtime fail now and then; a person answers a block.
+            WorkflowDecision::Closeout { state } if step.resume => match checks_failed(&state) {
+                WorkflowDecision::Next { state, .. } => state,
+                WorkflowDecision::Blocked { .. } | WorkflowDecision::Closeout { .. } => break,
+            },
+            WorkflowDecision::Blocked { state, .. } if step.resume => {
+                resume(&state).state().clone()
+            }
+            WorkflowDecision::Closeout { .. } | WorkflowDecision::Blocked { .. } => break,
+        };
+    }
+    decisions
+}
+
+/// The same cases in every run, so that what was visited does not depend on luck.
+fn runner(cases: u32) -> TestRunner {
+    let config = Config {
+        cases,
+        failure_persistence: None,
+        ..Config::default()
+    };
+    TestRunner::new_with_rng(config, TestRng::deterministic_rng(RngAlgorithm::ChaCha))
+}
+
+#[test]
+fn random_histories_end_within_budgets() {
+    let seen = RefCell::new(Seen::new());
+    // Any step that a role works; the older shared advisory is never entered.
+    let start = proptest::sample::select(
+        Step::ALL
+            .into_iter()
+            .filter(|step| !matches!(step, Step::PlannerAdvisory | Step::Closeout))
+            .collect::<Vec<_>>(),
+    );
+    let mut runner = runner(3000);
+    runner
+        .run(&(start, vec(moves(), 1..70)), |(start, history)| {
+            let once = play(start, &history, &seen);
+            let twice = play(start, &history, &seen);
+            prop_assert_eq!(once, twice, "the same history decides the same");
+            Ok(())
+        })
+        .unwrap();
+    let seen = seen.into_inner();
+    for step in Step::ALL {
+        // The older shared advisory is never entered, and at the closeout nobody reports.
+        if matches!(step, Step::PlannerAdvisory | Step::Closeout) {
+            continue;
+        }
+        let outcomes = Outcome::ALL.iter().copied().map(Some).chain([None]);
+        for outcome in outcomes {
+            for status in ["completed", "blocked", "failed"] {
+                assert!(
+                    seen.contains(&(step, outcome, status)),
+                    "{step} {outcome:?} {status}"
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn a_history_without_people_is_shorter_than_its_turn_budget() {
+    let strategy = vec(moves(), 120);
+    let mut runner = runner(500);
+    runner
+        .run(&strategy, |history| {
+            let alone: Vec<Move> = history
+                .into_iter()
+                .map(|step| Move {
+                    resume: false,
+                    ..step
+                })
+                .collect();
+            let decisions = play(Step::ResearchInitial, &alone, &RefCell::new(Seen::new()));
+            prop_assert!(decisions.len() <= 49, "{}", decisions.len());
+            Ok(())
+        })
+        .unwrap();
+}

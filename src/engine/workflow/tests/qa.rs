@@ -1,0 +1,151 @@
+//! What QA's report leads to.
+
+use super::*;
+
+#[test]
+fn w18_to_w20_qa_sends_back() {
+    for (category, step) in [
+        (ReopenCategory::Verification, Step::DeveloperRevision),
+        (ReopenCategory::Implementation, Step::DeveloperRevision),
+        (ReopenCategory::Ux, Step::DesignerAdvisory),
+        (ReopenCategory::Architecture, Step::ArchitectReview),
+        (ReopenCategory::Scope, Step::PlannerFinalize),
+    ] {
+        let report = reopening(Step::QaValidation, Some(category));
+        let decision = decide(&at(Step::QaValidation), &report);
+        assert_eq!(next(&decision), step, "{category}");
+        assert_eq!(decision.state().reopen_source_role, Some(Role::Qa));
+        assert_eq!(decision.state().budgets.qa_reopen.used, 1);
+    }
+}
+
+#[test]
+fn w21_qa_finds_the_specification_at_fault() {
+    let mut report = report(Step::QaValidation, None);
+    report.status = ResultStatus::Blocked;
+    report.text = "the screen does not match spec.md".to_owned();
+    let decision = decide(&at(Step::QaValidation), &report);
+    assert_eq!(next(&decision), Step::PlannerFinalize);
+    assert_eq!(
+        decision.state().reopen_category,
+        Some(ReopenCategory::Scope)
+    );
+    // A category that QA chose stands.
+    report.transition.reopen_category = Some(ReopenCategory::Implementation);
+    report.transition.outcome = Some(Outcome::Reopen);
+    assert_eq!(
+        next(&decide(&at(Step::QaValidation), &report)),
+        Step::DeveloperRevision
+    );
+}
+
+#[test]
+fn w22_a_pass_is_a_pass_whatever_it_mentions() {
+    let mut report = qa_passes();
+    report.text = "current_sprint is out of sync".to_owned();
+    let decision = decide(&at(Step::QaValidation), &report);
+    assert!(
+        matches!(decision, WorkflowDecision::Closeout { .. }),
+        "{decision:?}"
+    );
+}
+
+#[test]
+fn w23_a_failed_report_about_async_code_is_not_a_pass() {
+    let mut report = reopening(Step::QaValidation, Some(ReopenCategory::Implementation));
+    report.status = ResultStatus::Failed;
+    report.text = "the async handler crashes; todo_backlog is out of sync".to_owned();
+    assert_eq!(
+        next(&decide(&at(Step::QaValidation), &report)),
+        Step::DeveloperRevision
+    );
+}
+
+#[test]
+fn qa_passes_only_when_everything_agrees_13a_3() {
+    let qa = at(Step::QaValidation);
+    let cases: [(QaDecision, &[EvidenceResult], Option<Outcome>, ResultStatus); 6] = [
+        (
+            QaDecision::Fail,
+            &[EvidenceResult::Pass],
+            Some(Outcome::Complete),
+            ResultStatus::Completed,
+        ),
+        (
+            QaDecision::Blocked,
+            &[EvidenceResult::Pass],
+            Some(Outcome::Advance),
+            ResultStatus::Completed,
+        ),
+        (
+            QaDecision::Pass,
+            &[EvidenceResult::Fail],
+            Some(Outcome::Complete),
+            ResultStatus::Completed,
+        ),
+        (
+            QaDecision::Pass,
+            &[EvidenceResult::NotChecked],
+            None,
+            ResultStatus::Completed,
+        ),
+        (
+            QaDecision::Pass,
+            &[EvidenceResult::Pass],
+            None,
+            ResultStatus::Failed,
+        ),
+        (
+            QaDecision::Pass,
+            &[EvidenceResult::Pass],
+            Some(Outcome::Reopen),
+            ResultStatus::Completed,
+        ),
+    ];
+    for (decision, evidence, outcome, status) in cases {
+        let mut report = report(Step::QaValidation, outcome);
+        report.qa_validation = Some(verdict(decision, evidence));
+        report.status = status;
+        let decided = decide(&qa, &report);
+        assert_eq!(
+            next(&decided),
+            Step::DeveloperRevision,
+            "{decision:?} {evidence:?} {status:?}"
+        );
+        assert_eq!(
+            decided.state().reopen_category,
+            Some(ReopenCategory::Verification)
+        );
+    }
+    // QA that cannot decide waits for a person, QA without a verdict is asked again.
+    let mut report = report(Step::QaValidation, None);
+    report.qa_validation = Some(verdict(QaDecision::Blocked, &[EvidenceResult::Pass]));
+    report.status = ResultStatus::Blocked;
+    assert_eq!(stopped(&decide(&qa, &report)), BlockReason::RoleBlocked);
+    let mut silent = qa_passes();
+    silent.qa_validation = None;
+    assert_eq!(next(&decide(&qa, &silent)), Step::QaValidation);
+    let mut empty = qa_passes();
+    empty.qa_validation = Some(verdict(QaDecision::Pass, &[]));
+    assert_eq!(next(&decide(&qa, &empty)), Step::QaValidation);
+}
+
+#[test]
+fn the_qa_loop_is_bounded_13a_18() {
+    let mut state = at(Step::QaValidation);
+    let mut rounds = 0;
+    loop {
+        let back = reopening(Step::QaValidation, Some(ReopenCategory::Implementation));
+        let decision = decide(&state, &back);
+        if !matches!(decision, WorkflowDecision::Next { .. }) {
+            assert_eq!(stopped(&decision), BlockReason::QaBudget);
+            break;
+        }
+        state = decision.state().clone();
+        rounds += 1;
+        let revised = report(Step::DeveloperRevision, Some(Outcome::Advance));
+        state = decide(&state, &revised).state().clone();
+        assert_eq!(state.step, Step::QaValidation);
+    }
+    assert_eq!(rounds, 3);
+}

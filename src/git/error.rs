@@ -1,0 +1,137 @@
+//! What can go wrong with a repository, in words that say what to do.
+
+use std::path::PathBuf;
+
+use crate::platform::files::FileError;
+
+/// Why a git operation could not be done. None of these has half-done anything: the operation can be
+/// repeated when the cause is gone.
+#[derive(Debug, thiserror::Error)]
+pub enum GitError {
+    /// No repository at the configured path.
+    #[error("{} is not a git repository; run `git init` there or correct project.path", path.display())]
+    NotARepository {
+        /// The configured path.
+        path: PathBuf,
+    },
+    /// A repository without working files.
+    #[error("{} is a bare repository; project.path must name one with working files", path.display())]
+    Bare {
+        /// The configured path.
+        path: PathBuf,
+    },
+    /// The configured branch does not exist, others do.
+    #[error("the repository has no branch {branch}; create it or correct project.branch")]
+    MissingBranch {
+        /// The configured branch.
+        branch: String,
+    },
+    /// The configured branch is checked out but has no commit yet.
+    #[error("branch {branch} has no commit yet; make a first commit")]
+    UnbornBranch {
+        /// The configured branch.
+        branch: String,
+    },
+    /// No branch was configured and none is checked out.
+    #[error("{} is on no branch (detached HEAD); check one out or set project.branch", path.display())]
+    Detached {
+        /// The configured path.
+        path: PathBuf,
+    },
+    /// The project contains other repositories by reference.
+    #[error("submodules are not supported yet (found {}); the team cannot work here", paths.join(", "))]
+    Submodules {
+        /// Where they are.
+        paths: Vec<String>,
+    },
+    /// A repository was made inside the worktree.
+    #[error("{} is a git repository inside the worktree; remove its .git folder", path.display())]
+    NestedRepository {
+        /// Relative to the project's root.
+        path: PathBuf,
+    },
+    /// A changed path that must never be committed.
+    #[error("{path:?} may not be committed: {reason}")]
+    ForbiddenPath {
+        /// Relative to the project's root.
+        path: String,
+        /// The rule that it breaks.
+        reason: &'static str,
+    },
+    /// The request's id cannot be part of a branch name.
+    #[error("{name} is no branch name; the request's id has characters that git refuses")]
+    BranchName {
+        /// The name that was tried.
+        name: String,
+    },
+    /// Another branch occupies the team's name space.
+    #[error("a branch named `teams` is in the way of teams/<request>; rename it")]
+    NameTaken,
+    /// Another git process works on the same index.
+    #[error("{} exists: another git command is running; try again when it has ended", path.display())]
+    IndexLocked {
+        /// The lock file.
+        path: PathBuf,
+    },
+    /// Another git process moves the same ref.
+    #[error("{} exists: another git command is running; try again when it has ended", path.display())]
+    RefLocked {
+        /// The lock file.
+        path: PathBuf,
+    },
+    /// A branch that only points to another name.
+    #[error("{name} is a symbolic ref; name the branch that it points to")]
+    SymbolicRef {
+        /// The full name.
+        name: String,
+    },
+    /// A person is in the middle of a merge, rebase or the like on the branch.
+    #[error("a merge or rebase is in progress in {}; finish it or abort it", path.display())]
+    OperationInProgress {
+        /// The checkout.
+        path: PathBuf,
+    },
+    /// A text that is no commit or tree id.
+    #[error("{text:?} is not an object id of 40 hexadecimal digits")]
+    BadId {
+        /// What was given.
+        text: String,
+    },
+    /// The plan and what git computed from it differ.
+    #[error("the planned commit {planned} came out as {actual}; plan it again")]
+    PlanMismatch {
+        /// What the plan says.
+        planned: String,
+        /// What the data says.
+        actual: String,
+    },
+    /// The worktree's own note cannot be read.
+    #[error("the note {} of a worktree cannot be read: {reason}", path.display())]
+    BadNote {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// Files kept changing while they were put back.
+    #[error("{} keeps changing while it is reset; end what writes there", path.display())]
+    Unsteady {
+        /// The worktree.
+        path: PathBuf,
+    },
+    /// Blocking work that did not come to its end.
+    #[error("git work was interrupted: {reason}")]
+    Interrupted {
+        /// Why.
+        reason: String,
+    },
+    /// The supervisor of a check.
+    #[error(transparent)]
+    Supervise(#[from] crate::platform::supervise::SuperviseError),
+    /// A file operation.
+    #[error(transparent)]
+    File(#[from] FileError),
+    /// What libgit2 says.
+    #[error("git: {}", .0.message())]
+    Git(#[from] git2::Error),
+}

@@ -1,0 +1,57 @@
+//! The lock that the git program itself honours.
+//!
+//! While `index.lock` exists no `git commit` or `git add` can run in that checkout. It is a second name of a
+//! file of ours, so that after a crash the same file at both names says "this lock is mine", and a person's
+//! own lock is never taken for it. An advisory lock on that file keeps two teams apart.
+
+use std::fs::File;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+
+use super::{GitError, Result};
+use crate::platform::files;
+
+/// Held until it is dropped; left standing by a crash, and then taken over by the next [`IndexLock::take`].
+#[derive(Debug)]
+pub(super) struct IndexLock {
+    lock: PathBuf,
+    own: PathBuf,
+    _held: File,
+}
+
+impl IndexLock {
+    /// Takes the lock of the checkout whose git folder is `git_dir`.
+    pub(super) fn take(git_dir: &Path) -> Result<Self> {
+        let own = git_dir.join("teams.lock");
+        let lock = git_dir.join("index.lock");
+        let taken = || GitError::IndexLocked { path: lock.clone() };
+        let held = files::open_append(&own)?;
+        if held.try_lock().is_err() {
+            return Err(taken());
+        }
+        if let Err(error) = files::hard_link(&own, &lock) {
+            if error.source.kind() != std::io::ErrorKind::AlreadyExists {
+                return Err(error.into());
+            }
+            let (ours, theirs) = (files::metadata(&own)?, files::symlink_metadata(&lock)?);
+            if (ours.dev(), ours.ino()) != (theirs.dev(), theirs.ino()) {
+                return Err(taken());
+            }
+        }
+        Ok(Self {
+            lock,
+            own,
+            _held: held,
+        })
+    }
+}
+
+impl Drop for IndexLock {
+    fn drop(&mut self) {
+        for path in [&self.lock, &self.own] {
+            if let Err(error) = files::remove_file(path) {
+                tracing::warn!(%error, "a lock of ours stays behind; the next merge removes it");
+            }
+        }
+    }
+}

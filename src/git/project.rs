@@ -1,0 +1,234 @@
+//! The project: a repository and the branch that the team's work goes to.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+
+use git2::{ConfigLevel, ErrorCode, ObjectType, Oid, Repository, TreeWalkMode, TreeWalkResult};
+use serde::{Deserialize, Serialize};
+
+use super::{GitError, Result, content};
+use crate::platform::files;
+
+macro_rules! object_id {
+    ($(#[$doc:meta])* $name:ident) => {
+        $(#[$doc])*
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+        #[serde(try_from = "String", into = "String")]
+        pub struct $name(pub(super) Oid);
+
+        impl FromStr for $name {
+            type Err = GitError;
+            fn from_str(text: &str) -> Result<Self> {
+                let bad = || GitError::BadId { text: text.to_owned() };
+                if text.len() != 40 {
+                    return Err(bad());
+                }
+                Oid::from_str(text).map(Self).map_err(|_| bad())
+            }
+        }
+
+        impl TryFrom<String> for $name {
+            type Error = GitError;
+            fn try_from(text: String) -> Result<Self> {
+                text.parse()
+            }
+        }
+
+        impl From<$name> for String {
+            fn from(id: $name) -> String {
+                id.to_string()
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                write!(f, "{}", self.0)
+            }
+        }
+    };
+}
+
+object_id! {
+    /// A commit's full id. Texts from records are parsed into it, so that no name or range gets through.
+    CommitId
+}
+object_id! {
+    /// The id of a tree: the content of all files that git would track, and nothing else.
+    TreeId
+}
+
+/// A repository and its branch. Cheap to clone and to send: it holds paths and opens what it needs.
+#[derive(Debug, Clone)]
+pub struct Project {
+    path: PathBuf,
+    branch: String,
+    common: PathBuf,
+}
+
+impl Project {
+    /// Checks that the team can work in the repository at `path` on `branch`; an empty `branch` means the
+    /// one that is checked out there.
+    ///
+    /// # Errors
+    /// [`GitError::NotARepository`], [`GitError::Bare`], [`GitError::MissingBranch`],
+    /// [`GitError::UnbornBranch`], [`GitError::Detached`], [`GitError::Submodules`].
+    pub fn open(path: &Path, branch: &str) -> Result<Self> {
+        let repository = Repository::open(path).map_err(|error| {
+            if error.code() == ErrorCode::NotFound {
+                GitError::NotARepository {
+                    path: path.to_owned(),
+                }
+            } else {
+                GitError::Git(error)
+            }
+        })?;
+        if repository.is_bare() {
+            return Err(GitError::Bare {
+                path: path.to_owned(),
+            });
+        }
+        let checked_out = checked_out_branch(&repository)?;
+        let branch = match (branch, &checked_out) {
+            ("", Some(current)) => current.clone(),
+            ("", None) => {
+                return Err(GitError::Detached {
+                    path: path.to_owned(),
+                });
+            }
+            (named, _) => named.to_owned(),
+        };
+        let path = files::canonicalize(repository.workdir().unwrap_or(path))?;
+        let project = Self {
+            path,
+            branch,
+            common: files::canonicalize(repository.commondir())?,
+        };
+        match project.branch_tip(&repository)? {
+            Some(tip) => project.refuse_submodules(&repository, tip)?,
+            None if checked_out.as_deref() == Some(project.branch.as_str()) => {
+                return Err(GitError::UnbornBranch {
+                    branch: project.branch,
+                });
+            }
+            None => {
+                return Err(GitError::MissingBranch {
+                    branch: project.branch,
+                });
+            }
+        }
+        Ok(project)
+    }
+
+    /// Where the project's own working files are.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The branch that the team's work goes to.
+    #[must_use]
+    pub fn branch(&self) -> &str {
+        &self.branch
+    }
+
+    /// The commit at the tip of the branch.
+    ///
+    /// # Errors
+    /// [`GitError::MissingBranch`] where the branch was deleted since.
+    pub fn head(&self) -> Result<CommitId> {
+        let repository = self.repository()?;
+        self.branch_tip(&repository)?
+            .map(CommitId)
+            .ok_or_else(|| GitError::MissingBranch {
+                branch: self.branch.clone(),
+            })
+    }
+
+    /// Writes the files of an exact commit into `dir`, which is made anew: plain files without any link
+    /// to the repository, for reviewers and checks.
+    pub fn checkout(&self, commit: CommitId, dir: &Path) -> Result<()> {
+        files::remove_dir_all_forced(dir)?;
+        files::create_dir_all(dir)?;
+        let view = content::view(self, dir)?;
+        let tree = view.find_commit(commit.0)?.tree()?;
+        content::write_all(&view, &tree, dir)
+    }
+
+    /// The full name of the branch's ref.
+    pub(super) fn branch_ref(&self) -> String {
+        format!("refs/heads/{}", self.branch)
+    }
+
+    /// The repository's shared folder (`.git`).
+    pub(super) fn common_dir(&self) -> &Path {
+        &self.common
+    }
+
+    /// A folder of ours beside the objects: staging on the same file system, never part of a commit.
+    pub(super) fn private_dir(&self) -> Result<PathBuf> {
+        let dir = self.common.join("teams");
+        files::create_dir_all(&dir)?;
+        Ok(dir)
+    }
+
+    /// Opens the repository so that every object and ref it writes is synced before the call returns.
+    ///
+    /// libgit2 reads `core.fsyncObjectFiles`; the key stands in a file of ours, because the git program
+    /// warns about it when it finds it in the repository's own configuration.
+    pub(super) fn repository(&self) -> Result<Repository> {
+        let repository = Repository::open(&self.path)?;
+        let settings = self.private_dir()?.join("sync.config");
+        if !files::exists(&settings) {
+            files::write_durable(&settings, "[core]\n\tfsyncObjectFiles = true\n")?;
+        }
+        repository
+            .config()?
+            .add_file(&settings, ConfigLevel::App, true)?;
+        Ok(repository)
+    }
+
+    /// The commit of the branch, where it exists.
+    pub(super) fn branch_tip(&self, repository: &Repository) -> Result<Option<Oid>> {
+        tip(repository, &self.branch_ref())
+    }
+
+    fn refuse_submodules(&self, repository: &Repository, tip: Oid) -> Result<()> {
+        let mut paths = Vec::new();
+        repository
+            .find_commit(tip)?
+            .tree()?
+            .walk(TreeWalkMode::PreOrder, |folder, entry| {
+                if entry.kind() == Some(ObjectType::Commit) {
+                    paths.push(format!(
+                        "{folder}{}",
+                        String::from_utf8_lossy(entry.name_bytes())
+                    ));
+                }
+                TreeWalkResult::Ok
+            })?;
+        if paths.is_empty() {
+            Ok(())
+        } else {
+            Err(GitError::Submodules { paths })
+        }
+    }
+}
+
+/// The commit that a ref names; none where the ref does not exist.
+pub(super) fn tip(repository: &Repository, name: &str) -> Result<Option<Oid>> {
+    match repository.find_reference(name) {
+        Ok(reference) => Ok(Some(reference.peel_to_commit()?.id())),
+        Err(error) if error.code() == ErrorCode::NotFound => Ok(None),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// The branch that `HEAD` names, born or not; none where it is detached.
+pub(super) fn checked_out_branch(repository: &Repository) -> Result<Option<String>> {
+    let head = repository.find_reference("HEAD")?;
+    let target = head.symbolic_target().ok().flatten();
+    Ok(target
+        .and_then(|target| target.strip_prefix("refs/heads/"))
+        .map(str::to_owned))
+}

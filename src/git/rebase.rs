@@ -1,0 +1,108 @@
+//! Putting a candidate onto the branch's new head.
+
+use git2::{Index, Oid, Repository};
+
+use super::commit::move_team_branch;
+use super::{CommitId, Result, Worktree, content, diff};
+use crate::domain::evidence::Candidate;
+use crate::domain::time::Timestamp;
+
+/// What came of a rebase.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Rebased {
+    /// The same change as a commit on the new base; its checks must run again.
+    Moved(Candidate),
+    /// The new base already has all of it. The worktree stands at the new base.
+    NothingLeft,
+    /// Both sides changed the same lines or the same file's existence; nothing was touched.
+    Conflict {
+        /// In these paths.
+        paths: Vec<String>,
+    },
+}
+
+/// Puts the candidate onto `new_base` by a three-way merge of trees; conflicts are never resolved here.
+/// Message, author and dates stay, so the result's id is determined by the arguments and repeating this
+/// after a crash gives the same commit. Content of the worktree that is neither the old nor the new
+/// candidate's is kept under `refs/teams/lost/<request>-rebase`.
+pub fn rebase(
+    worktree: &mut Worktree,
+    candidate: &Candidate,
+    new_base: CommitId,
+) -> Result<Rebased> {
+    let (old_base, old): (CommitId, CommitId) =
+        (candidate.base.parse()?, candidate.commit.parse()?);
+    let repository = worktree.project().repository()?;
+    let commit = repository.find_commit(old.0)?;
+    let base_tree = repository.find_commit(old_base.0)?.tree()?;
+    let onto = repository.find_commit(new_base.0)?;
+    let onto_tree = onto.tree()?;
+    let mut merged = repository.merge_trees(&base_tree, &onto_tree, &commit.tree()?, None)?;
+    if merged.has_conflicts() {
+        return Ok(Rebased::Conflict {
+            paths: conflicts(&merged)?,
+        });
+    }
+    let tree = repository.find_tree(merged.write_tree_to(&repository)?)?;
+    let nothing_left = tree.id() == onto_tree.id();
+    let moved = if nothing_left {
+        onto.id()
+    } else {
+        let message = String::from_utf8_lossy(commit.message_bytes());
+        repository.commit(
+            None,
+            &commit.author(),
+            &commit.committer(),
+            &message,
+            &tree,
+            &[&onto],
+        )?
+    };
+    move_team_branch(worktree, &repository, moved, Some(old))?;
+    let at = Timestamp::from_millis(commit.time().seconds().saturating_mul(1000));
+    bring_files(worktree, &repository, commit.tree_id(), tree.id(), at)?;
+    worktree.rebase_onto(new_base)?;
+    if nothing_left {
+        return Ok(Rebased::NothingLeft);
+    }
+    let (added_lines, removed_lines) = diff::line_counts(&repository, &onto_tree, &tree)?;
+    Ok(Rebased::Moved(Candidate {
+        commit: moved.to_string(),
+        base: new_base.to_string(),
+        paths: content::changes(&repository, &onto_tree, &tree)?,
+        subject: candidate.subject.clone(),
+        added_lines,
+        removed_lines,
+    }))
+}
+
+fn bring_files(
+    worktree: &Worktree,
+    repository: &Repository,
+    old: Oid,
+    new: Oid,
+    at: Timestamp,
+) -> Result<()> {
+    let now = worktree.tree_id()?.0;
+    if now != old && now != new {
+        worktree.keep_as(&format!("{}-rebase", worktree.request()), at)?;
+    }
+    if now != new {
+        worktree.reset_to(super::TreeId(new))?;
+        crate::platform::files::sync_filesystem(&worktree.path())?;
+    }
+    worktree.refresh_index(repository, new)
+}
+
+fn conflicts(merged: &Index) -> Result<Vec<String>> {
+    let mut paths = Vec::new();
+    for conflict in merged.conflicts()? {
+        let conflict = conflict?;
+        let side = conflict.our.or(conflict.their).or(conflict.ancestor);
+        let side = side.ok_or_else(|| git2::Error::from_str("a conflict without a path"))?;
+        paths.push(String::from_utf8_lossy(&side.path).into_owned());
+    }
+    paths.sort();
+    paths.dedup();
+    Ok(paths)
+}

@@ -1,0 +1,324 @@
+//! Moving a checked-out branch's files and index from one commit to another without touching anything that
+//! a person has changed.
+//!
+//! Every path that differs is either still at the old content, already at the new one (after a crash), or
+//! somebody's. Files are staged and synced beside the objects and then renamed into place, so a crash leaves
+//! whole files only.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+
+use git2::{Delta, DiffOptions, Index, IndexEntry, IndexTime, Repository, Tree};
+
+use super::{GitError, Project, Result, content};
+use crate::domain::evidence::{ChangeKind, ChangedPath};
+use crate::platform::files;
+
+/// The working files of a branch and how far they are on the way to the new commit.
+pub(super) struct Move<'p> {
+    project: &'p Project,
+    git_dir: PathBuf,
+    root: PathBuf,
+    view: Repository,
+    old: git2::Oid,
+    new: git2::Oid,
+    changes: Vec<ChangedPath>,
+}
+
+/// What stands in the way, and what is still at the old content.
+#[derive(Debug, Default)]
+pub(super) struct Survey {
+    /// Paths that hold something of a person's.
+    pub(super) edited: BTreeSet<String>,
+    old: BTreeSet<String>,
+    staged: BTreeSet<String>,
+}
+
+impl<'p> Move<'p> {
+    /// A move of the checkout at `root` (git folder `git_dir`) between two trees.
+    pub(super) fn new(
+        project: &'p Project,
+        git_dir: PathBuf,
+        root: PathBuf,
+        old: &Tree<'_>,
+        new: &Tree<'_>,
+    ) -> Result<Self> {
+        let view = content::view(project, &root)?;
+        let changes = content::changes(&view, &view.find_tree(old.id())?, new)?;
+        Ok(Self {
+            project,
+            git_dir,
+            root,
+            old: old.id(),
+            new: new.id(),
+            view,
+            changes,
+        })
+    }
+
+    /// Looks at every path that differs, in the working files and in the index.
+    pub(super) fn survey(&self) -> Result<Survey> {
+        let mut survey = Survey::default();
+        if self.changes.is_empty() {
+            return Ok(survey);
+        }
+        let from_old = self.differing(self.old)?;
+        let from_new = self.differing(self.new)?;
+        for changed in &self.changes {
+            let path = changed.path.as_str();
+            if !from_new.contains_key(path) {
+                continue;
+            }
+            if !from_old.contains_key(path) {
+                survey.old.insert(path.to_owned());
+            } else {
+                survey.edited.insert(path.to_owned());
+            }
+        }
+        let written: BTreeSet<&str> = self.written().map(|changed| &*changed.path).collect();
+        for (found, on_disk) in &from_new {
+            if *on_disk && !self.is_changed(found) && folders(found).any(|at| written.contains(at))
+            {
+                survey.edited.insert(found.clone());
+            }
+        }
+        for path in written {
+            self.look_at_folders(path, &mut survey);
+        }
+        self.look_at_index(&mut survey)?;
+        Ok(survey)
+    }
+
+    /// Writes the new content aside and syncs it.
+    pub(super) fn stage(&self) -> Result<()> {
+        let stage = self.stage_dir()?;
+        files::remove_dir_all(&stage)?;
+        files::create_dir_all(&stage)?;
+        let write: Vec<&Path> = self
+            .written()
+            .map(|changed| Path::new(&changed.path))
+            .collect();
+        content::write_some(&self.view, &self.view.find_tree(self.new)?, &stage, &write)?;
+        Ok(files::sync_filesystem(&stage)?)
+    }
+
+    /// Moves what is still old to the new content, then the index, and makes both durable.
+    pub(super) fn finish(&self, survey: &Survey) -> Result<()> {
+        let stage = self.stage_dir()?;
+        for changed in &self.changes {
+            if changed.kind == ChangeKind::Deleted && survey.old.contains(&changed.path) {
+                content::remove(&self.root, Path::new(&changed.path))?;
+            }
+        }
+        for changed in self.written() {
+            if survey.old.contains(&changed.path) {
+                let target = self.root.join(&changed.path);
+                if let Some(folder) = target.parent() {
+                    files::create_dir_all(folder)?;
+                }
+                files::remove_dir_if_empty(&target)?;
+                place(&stage.join(&changed.path), &target)?;
+            }
+        }
+        files::sync_filesystem(&self.root)?;
+        self.move_index(survey)?;
+        Ok(files::remove_dir_all(&stage)?)
+    }
+
+    /// Removes what [`Move::stage`] wrote.
+    pub(super) fn unstage(&self) -> Result<()> {
+        Ok(files::remove_dir_all(&self.stage_dir()?)?)
+    }
+
+    fn stage_dir(&self) -> Result<PathBuf> {
+        Ok(self
+            .project
+            .private_dir()?
+            .join(format!("stage-{}", self.new)))
+    }
+
+    fn written(&self) -> impl Iterator<Item = &ChangedPath> {
+        self.changes
+            .iter()
+            .filter(|changed| changed.kind != ChangeKind::Deleted)
+    }
+
+    fn is_changed(&self, path: &str) -> bool {
+        self.changes
+            .binary_search_by(|changed| changed.path.as_str().cmp(path))
+            .is_ok()
+    }
+
+    /// The paths at or below ours whose working content is not the tree's, and whether something is there.
+    fn differing(&self, tree: git2::Oid) -> Result<BTreeMap<String, bool>> {
+        let mut options = DiffOptions::new();
+        options
+            .disable_pathspec_match(true)
+            .include_typechange(true)
+            .include_untracked(true)
+            .recurse_untracked_dirs(true)
+            .include_ignored(true)
+            .recurse_ignored_dirs(true);
+        for changed in &self.changes {
+            options.pathspec(changed.path.as_str());
+        }
+        let tree = self.view.find_tree(tree)?;
+        content::know_attributes(&self.view, &tree)?;
+        let diff = self
+            .view
+            .diff_tree_to_workdir(Some(&tree), Some(&mut options))?;
+        let mut found = BTreeMap::new();
+        for delta in diff.deltas() {
+            let gone = delta.status() == Delta::Deleted;
+            let file = if gone {
+                delta.old_file()
+            } else {
+                delta.new_file()
+            };
+            let path = String::from_utf8_lossy(file.path_bytes().unwrap_or_default());
+            found.insert(path.trim_end_matches('/').to_owned(), !gone);
+        }
+        Ok(found)
+    }
+
+    /// A file or link where a folder is needed is somebody's, unless it is ours to delete.
+    fn look_at_folders(&self, path: &str, survey: &mut Survey) {
+        for folder in folders(path) {
+            let Ok(found) = files::symlink_metadata(&self.root.join(folder)) else {
+                continue;
+            };
+            if !found.is_dir() && !survey.old.contains(folder) {
+                survey.edited.insert(folder.to_owned());
+            }
+        }
+    }
+
+    fn look_at_index(&self, survey: &mut Survey) -> Result<()> {
+        let index = Index::open(&self.git_dir.join("index"))?;
+        let (old, new) = (
+            self.view.find_tree(self.old)?,
+            self.view.find_tree(self.new)?,
+        );
+        for changed in &self.changes {
+            let path = Path::new(&changed.path);
+            let staged = index.get_path(path, 0).map(|entry| (entry.id, entry.mode));
+            let unmerged = (1..=3).any(|stage| index.get_path(path, stage).is_some());
+            let ours = [&old, &new].into_iter().any(|tree| {
+                let entry = tree.get_path(path).ok();
+                // A folder at that path is no index entry.
+                let entry = entry.filter(|entry| entry.kind() == Some(git2::ObjectType::Blob));
+                entry.map(|entry| (entry.id(), u32::try_from(entry.filemode()).unwrap_or(0)))
+                    == staged
+            });
+            if unmerged || !ours {
+                survey.staged.insert(changed.path.clone());
+            }
+        }
+        let written: BTreeSet<&str> = self.written().map(|changed| &*changed.path).collect();
+        for entry in index.iter() {
+            let path = String::from_utf8_lossy(&entry.path);
+            if !self.is_changed(&path) && folders(&path).any(|at| written.contains(at)) {
+                survey.staged.insert(path.into_owned());
+            }
+        }
+        survey.edited.extend(survey.staged.iter().cloned());
+        Ok(())
+    }
+
+    /// Replaces the index by a copy in which our paths are at the new content. The caller holds its lock.
+    fn move_index(&self, survey: &Survey) -> Result<()> {
+        let (current, next) = (self.git_dir.join("index"), self.git_dir.join("index.teams"));
+        // A crash while libgit2 wrote the copy leaves its lock; the real index's lock is ours by now.
+        files::remove_file(&self.git_dir.join("index.teams.lock"))?;
+        files::copy(&current, &next)?;
+        let mut index = Index::open(&next)?;
+        let new = self.view.find_tree(self.new)?;
+        for changed in &self.changes {
+            if survey.staged.contains(&changed.path) {
+                continue;
+            }
+            let path = Path::new(&changed.path);
+            match changed.kind {
+                ChangeKind::Deleted => {
+                    if index.get_path(path, 0).is_some() {
+                        index.remove(path, 0)?;
+                    }
+                }
+                ChangeKind::Added | ChangeKind::Modified => {
+                    let entry = new.get_path(path)?;
+                    let is_ours = !survey.edited.contains(&changed.path);
+                    let on_disk = is_ours.then(|| self.root.join(path));
+                    index.add(&index_entry(&changed.path, &entry, on_disk.as_deref()))?;
+                }
+            }
+        }
+        index.write()?;
+        drop(index);
+        files::sync_file(&next)?;
+        files::rename(&next, &current)?;
+        Ok(files::sync_dir(&self.git_dir)?)
+    }
+}
+
+/// The folders that a path lies in.
+fn folders(path: &str) -> impl Iterator<Item = &str> {
+    path.match_indices('/').map(|(at, _)| &path[..at])
+}
+
+/// An index entry; with the file's times and sizes where it holds that content, so that git need not read it.
+fn index_entry(path: &str, entry: &git2::TreeEntry<'_>, on_disk: Option<&Path>) -> IndexEntry {
+    use std::os::unix::fs::MetadataExt as _;
+    // Git keeps the low 32 bits of each of these.
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "the index format cuts them"
+    )]
+    let low = |value: i64| value as u32;
+    let found = on_disk.and_then(|path| files::symlink_metadata(path).ok());
+    let time = |seconds: i64, nanos: i64| {
+        IndexTime::new(
+            i32::try_from(seconds).unwrap_or(0),
+            u32::try_from(nanos).unwrap_or(0),
+        )
+    };
+    let stat = |pick: fn(&std::fs::Metadata) -> u64| {
+        found
+            .as_ref()
+            .map_or(0, |found| low(pick(found).cast_signed()))
+    };
+    IndexEntry {
+        ctime: found
+            .as_ref()
+            .map_or(IndexTime::new(0, 0), |f| time(f.ctime(), f.ctime_nsec())),
+        mtime: found
+            .as_ref()
+            .map_or(IndexTime::new(0, 0), |f| time(f.mtime(), f.mtime_nsec())),
+        dev: stat(|f| f.dev()),
+        ino: stat(|f| f.ino()),
+        mode: u32::try_from(entry.filemode()).unwrap_or(0o100_644),
+        uid: stat(|f| f.uid().into()),
+        gid: stat(|f| f.gid().into()),
+        file_size: stat(|f| f.size()),
+        id: entry.id(),
+        flags: 0,
+        flags_extended: 0,
+        path: path.as_bytes().to_vec(),
+    }
+}
+
+/// Renames a staged file into place; across file systems by a copy beside the target.
+fn place(staged: &Path, target: &Path) -> Result<()> {
+    match files::rename(staged, target) {
+        Err(error) if error.source.kind() == std::io::ErrorKind::CrossesDevices => {
+            let mut name = std::ffi::OsString::from(".");
+            name.push(target.file_name().unwrap_or_default());
+            name.push(".teams-new");
+            let beside = target.with_file_name(name);
+            files::remove_any(&beside)?;
+            files::copy_any(staged, &beside)?;
+            Ok(files::rename(&beside, target)?)
+        }
+        result => result.map_err(GitError::File),
+    }
+}

@@ -1,0 +1,95 @@
+//! What became of a run whose team is gone.
+
+use std::path::{Path, PathBuf};
+
+use rustix::fs::FlockOperation;
+use rustix::process::{Pid, Signal, kill_process};
+use serde::{Deserialize, Serialize};
+
+use super::{Exit, LOCK_FILE, Result, STARTED_FILE, SuperviseError, lost, read_exit, read_json};
+use crate::platform::files::{self, FileError};
+use crate::platform::tasks;
+
+/// The process that the supervisor looks after: the content of `started.json`.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+pub(super) struct Started {
+    pub(super) child_pid: i32,
+}
+
+/// What stands in a run folder.
+#[derive(Debug)]
+pub enum Adopted {
+    /// Its supervisor still works.
+    Running(Adoption),
+    /// It is over.
+    Finished(Exit),
+    /// It never began, or its supervisor was killed: there is no outcome.
+    Never,
+}
+
+/// A run of an earlier team that still goes on.
+#[derive(Debug)]
+pub struct Adoption {
+    run_dir: PathBuf,
+}
+
+/// Looks at a run folder of an earlier team.
+pub fn adopt(run_dir: &Path) -> Result<Adopted> {
+    let path = run_dir.join(LOCK_FILE);
+    if !files::exists(&path) {
+        return Ok(Adopted::Never);
+    }
+    let lock = files::open_append(&path)?;
+    // The outcome is written before the lock is given up, so it is read after the lock was tried.
+    let free = rustix::fs::flock(&lock, FlockOperation::NonBlockingLockExclusive).is_ok();
+    Ok(match read_exit(run_dir)? {
+        Some(exit) if free => Adopted::Finished(exit),
+        None if free => Adopted::Never,
+        Some(_) | None => Adopted::Running(Adoption {
+            run_dir: run_dir.to_owned(),
+        }),
+    })
+}
+
+impl Adoption {
+    /// Waits until the supervisor gave up its lock, and takes its outcome.
+    pub async fn wait(&self) -> Result<Exit> {
+        let path = self.run_dir.join(LOCK_FILE);
+        let lock = files::open_append(&path)?;
+        let locked = tasks::blocking(move || {
+            rustix::fs::flock(&lock, FlockOperation::LockExclusive).map_err(std::io::Error::from)
+        });
+        match locked.await {
+            Ok(Ok(())) => read_exit(&self.run_dir)?.ok_or_else(|| lost(&self.run_dir)),
+            Ok(Err(source)) => Err(SuperviseError::File(FileError {
+                action: "lock",
+                path,
+                source,
+            })),
+            Err(error) => Err(SuperviseError::Follow(std::io::Error::other(error))),
+        }
+    }
+
+    /// Asks the program to stop (SIGINT). The control pipe went with the earlier team.
+    pub fn interrupt(&self) -> Result<()> {
+        self.signal(Signal::INT)
+    }
+
+    /// Kills the program; its supervisor then ends everything that came from it.
+    pub fn kill(&self) -> Result<()> {
+        self.signal(Signal::KILL)
+    }
+
+    fn signal(&self, signal: Signal) -> Result<()> {
+        let started: Option<Started> = read_json(&self.run_dir.join(STARTED_FILE))?;
+        // The number stays the program's own while its supervisor has not reaped it; a run that
+        // ended in between has its outcome on disk and is left alone.
+        if read_exit(&self.run_dir)?.is_none()
+            && let Some(pid) = started.and_then(|started| Pid::from_raw(started.child_pid))
+        {
+            // An error means that it is gone, which is what was asked for.
+            let _ = kill_process(pid, signal);
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,372 @@
+//! Child processes that leave nothing behind and whose output outlives us.
+//!
+//! A supervised program runs under a process of its own: our binary as `teams __supervise <run folder>`.
+//! That supervisor adopts every orphan of the program (child subreaper), so that a descendant which
+//! left its session or ignores signals is found and ended as well; process groups alone do not reach
+//! it. Its control pipe is its stdin. It spools all output into the run folder and writes how it
+//! ended there, durably, so that a team which was killed meanwhile can pick up the outcome.
+//!
+//! Files of a run folder: `spec.json` (what to run), `lock` (locked for the supervisor's life; holds
+//! its own complaints), `started.json`, `stdout.spool`, `stderr.spool`, `exit.json`.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::time::Duration;
+
+use chrono::{DateTime, Utc};
+use rustix::fs::FlockOperation;
+use serde::{Deserialize, Serialize};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::process::{Child, ChildStdin, ChildStdout};
+
+use crate::platform::files::{self, FileError};
+use crate::platform::spawn;
+
+mod adopt;
+mod spool;
+mod supervisor;
+mod tree;
+
+pub use adopt::{Adopted, Adoption, adopt};
+pub use spool::SpoolReader;
+pub use supervisor::main;
+
+pub(crate) const SPEC_FILE: &str = "spec.json";
+pub(crate) const LOCK_FILE: &str = "lock";
+pub(crate) const STARTED_FILE: &str = "started.json";
+pub(crate) const EXIT_FILE: &str = "exit.json";
+/// The program's stdout within the run folder.
+pub const STDOUT_SPOOL: &str = "stdout.spool";
+/// The program's stderr within the run folder.
+pub const STDERR_SPOOL: &str = "stderr.spool";
+
+/// What to do with a program when the team that started it is gone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum OnEof {
+    /// Let it end by itself; the next team adopts the outcome.
+    Finish,
+    /// End it.
+    Kill,
+}
+
+/// What to do with a program that writes more to stdout than allowed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum OnCap {
+    /// End it.
+    Kill,
+    /// Keep the beginning and the end, and say how much is missing between.
+    Drop,
+}
+
+/// What to run and within which limits.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Spec {
+    /// The program; an absolute path, or a name that the `PATH` in `env` finds.
+    pub program: PathBuf,
+    /// Its arguments.
+    pub args: Vec<String>,
+    /// Its whole environment; nothing is inherited.
+    pub env: BTreeMap<String, String>,
+    /// Its working folder.
+    pub cwd: PathBuf,
+    /// The file that it reads as stdin; nothing where absent.
+    pub stdin: Option<PathBuf>,
+    /// Niceness, 0–19.
+    pub nice: u8,
+    /// Milliseconds of wall time before it is interrupted.
+    pub wall_ms: Option<u64>,
+    /// Milliseconds without a byte on stdout and without processor time in its whole process tree
+    /// before it is interrupted.
+    pub idle_ms: Option<u64>,
+    /// Milliseconds between an interrupt and the kill.
+    pub grace_ms: u64,
+    /// Bytes kept of one line of stdout; the rest of the line is dropped.
+    pub max_line_bytes: u64,
+    /// Bytes kept of stdout.
+    pub max_stdout_bytes: u64,
+    /// Bytes kept of stderr; beyond them the middle is dropped.
+    pub max_stderr_bytes: u64,
+    /// What happens beyond `max_stdout_bytes`.
+    pub on_cap: OnCap,
+    /// What happens when the control pipe closes.
+    pub on_eof: OnEof,
+}
+
+impl Spec {
+    /// A program without arguments, environment or time limits; it is ended together with us, and
+    /// output is capped at 4 MiB a line and 64 MiB in all (`spec/agents.md` 5.7).
+    #[must_use]
+    pub fn new(program: impl Into<PathBuf>, cwd: impl Into<PathBuf>) -> Spec {
+        Spec {
+            program: program.into(),
+            args: Vec::new(),
+            env: BTreeMap::new(),
+            cwd: cwd.into(),
+            stdin: None,
+            nice: 10,
+            wall_ms: None,
+            idle_ms: None,
+            grace_ms: 4000,
+            max_line_bytes: 4 << 20,
+            max_stdout_bytes: 64 << 20,
+            max_stderr_bytes: 1 << 20,
+            on_cap: OnCap::Kill,
+            on_eof: OnEof::Kill,
+        }
+    }
+}
+
+/// Why a supervised program is over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum EndedBy {
+    /// It ended by itself.
+    Exit,
+    /// The wall-clock limit.
+    Wall,
+    /// The idle limit.
+    Idle,
+    /// It wrote too much.
+    OutputCap,
+    /// We asked for it.
+    Cancelled,
+    /// The team was gone and the policy says kill.
+    ParentGone,
+    /// It could not be started.
+    NotStarted,
+}
+
+/// How a supervised program ended: the content of `exit.json`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Exit {
+    /// Why it is over.
+    pub ended_by: EndedBy,
+    /// Its exit code, if it exited.
+    pub code: Option<i32>,
+    /// The signal that ended it, if one did.
+    pub signal: Option<i32>,
+    /// When it was started.
+    pub started_at: DateTime<Utc>,
+    /// When nothing of it was left.
+    pub ended_at: DateTime<Utc>,
+    /// Bytes of stdout that were dropped.
+    pub dropped_stdout: u64,
+    /// Bytes of stderr that were dropped.
+    pub dropped_stderr: u64,
+    /// Descendants that were still there after the program itself was over, and were killed.
+    pub swept: u32,
+    /// Why it could not be started.
+    pub error: Option<String>,
+}
+
+impl Exit {
+    /// Whether it ended by itself with exit code 0.
+    #[must_use]
+    pub fn success(&self) -> bool {
+        self.ended_by == EndedBy::Exit && self.code == Some(0)
+    }
+}
+
+/// A supervised program that could not be started or followed.
+#[derive(Debug, thiserror::Error)]
+pub enum SuperviseError {
+    /// A file of the run folder.
+    #[error(transparent)]
+    File(#[from] FileError),
+    /// A file of the run folder that does not parse.
+    #[error("cannot read {}: {source}", path.display())]
+    Parse {
+        /// The file.
+        path: PathBuf,
+        /// The reason.
+        #[source]
+        source: serde_json::Error,
+    },
+    /// The run folder is in use.
+    #[error("the run folder {} is locked by another supervisor; adopt it instead", .0.display())]
+    Locked(PathBuf),
+    /// The run folder holds the outcome of an earlier run.
+    #[error("the run in {} is over; a new one needs a new folder", .0.display())]
+    Over(PathBuf),
+    /// The supervisor could not be started.
+    #[error("cannot start the supervisor: {0}")]
+    Spawn(#[source] std::io::Error),
+    /// The control pipe or the wait failed.
+    #[error("cannot follow the supervisor: {0}")]
+    Follow(#[source] std::io::Error),
+    /// The supervisor ended without saying how its program did.
+    #[error("the supervisor of {} ended without an outcome: {log}", path.display())]
+    Lost {
+        /// The run folder.
+        path: PathBuf,
+        /// What it wrote last.
+        log: String,
+    },
+}
+
+type Result<T> = std::result::Result<T, SuperviseError>;
+
+/// A running supervised program. Dropping it closes the control pipe: the program then ends or goes
+/// on as [`Spec::on_eof`] says.
+#[derive(Debug)]
+pub struct Supervised {
+    run_dir: PathBuf,
+    child: Child,
+    control: Option<ChildStdin>,
+    pokes: ChildStdout,
+    spool: SpoolReader,
+    supervisor_gone: bool,
+}
+
+impl Supervised {
+    /// Writes `spec.json` into a fresh run folder and starts the supervisor there. The folder's lock
+    /// is held from before the supervisor exists, so that there is no moment in which an observer
+    /// could take a starting run for one that never began.
+    pub fn start(spec: &Spec, run_dir: &Path) -> Result<Supervised> {
+        files::create_dir_all(run_dir)?;
+        let lock = files::open_append(&run_dir.join(LOCK_FILE))?;
+        if rustix::fs::flock(&lock, FlockOperation::NonBlockingLockExclusive).is_err() {
+            return Err(SuperviseError::Locked(run_dir.to_owned()));
+        }
+        if files::exists(&run_dir.join(EXIT_FILE)) {
+            return Err(SuperviseError::Over(run_dir.to_owned()));
+        }
+        let path = run_dir.join(SPEC_FILE);
+        let text = serde_json::to_vec_pretty(spec).map_err(|source| SuperviseError::Parse {
+            path: path.clone(),
+            source,
+        })?;
+        files::write_private(&path, text)?;
+        files::write_private(&run_dir.join(STDOUT_SPOOL), "")?;
+        files::write_private(&run_dir.join(STDERR_SPOOL), "")?;
+        let (child, control, pokes) =
+            start_supervisor(run_dir, lock).map_err(SuperviseError::Spawn)?;
+        Ok(Supervised {
+            run_dir: run_dir.to_owned(),
+            child,
+            control: Some(control),
+            pokes,
+            spool: SpoolReader::new(run_dir.join(STDOUT_SPOOL)),
+            supervisor_gone: false,
+        })
+    }
+
+    /// Asks the program to stop (SIGINT); after the grace time it is killed.
+    pub async fn interrupt(&mut self) {
+        self.command(b"i").await;
+    }
+
+    /// Kills the program and everything that came from it.
+    pub async fn kill(&mut self) {
+        self.command(b"k").await;
+    }
+
+    async fn command(&mut self, byte: &[u8]) {
+        if let Some(control) = &mut self.control
+            && control.write_all(byte).await.is_err()
+        {
+            // The supervisor is already ending; `wait` tells how.
+            self.control = None;
+        }
+    }
+
+    /// The next piece of stdout; `None` when the program is over and all of it was read. Safe to
+    /// cancel: nothing is lost.
+    pub async fn read(&mut self) -> Result<Option<Vec<u8>>> {
+        let mut pokes = [0_u8; 512];
+        loop {
+            let piece = self.spool.read()?;
+            if !piece.is_empty() {
+                return Ok(Some(piece));
+            }
+            if self.supervisor_gone {
+                return Ok(None);
+            }
+            let read = self.pokes.read(&mut pokes).await;
+            self.supervisor_gone = read.map_err(SuperviseError::Follow)? == 0;
+        }
+    }
+
+    /// Waits until nothing of the program is left.
+    pub async fn wait(&mut self) -> Result<Exit> {
+        // tokio's `wait` would close a stdin that it still owns; ours was taken at the start.
+        self.child.wait().await.map_err(SuperviseError::Follow)?;
+        self.supervisor_gone = true;
+        read_exit(&self.run_dir)?.ok_or_else(|| lost(&self.run_dir))
+    }
+
+    /// The last bytes of stderr as text, at most `max` of them.
+    pub fn stderr_tail(&self, max: usize) -> String {
+        stderr_tail(&self.run_dir, max)
+    }
+}
+
+/// The last bytes of a run's stderr as text, at most `max` of them; empty where there is none.
+#[must_use]
+pub fn stderr_tail(run_dir: &Path, max: usize) -> String {
+    let bytes = files::read(&run_dir.join(STDERR_SPOOL)).unwrap_or_default();
+    let from = bytes.len().saturating_sub(max);
+    String::from_utf8_lossy(&bytes[from..]).into_owned()
+}
+
+/// Runs a program to its end and gives its outcome; its output is in the spools of the run folder.
+/// Where the future is dropped, the program ends or goes on as [`Spec::on_eof`] says.
+pub async fn run(spec: &Spec, run_dir: &Path) -> Result<Exit> {
+    Supervised::start(spec, run_dir)?.wait().await
+}
+
+#[expect(
+    clippy::disallowed_methods,
+    reason = "this is the room that owns processes"
+)]
+fn start_supervisor(
+    run_dir: &Path,
+    lock: std::fs::File,
+) -> std::io::Result<(Child, ChildStdin, ChildStdout)> {
+    let mut child = tokio::process::Command::new(spawn::own_binary()?)
+        .arg(spawn::SUPERVISE)
+        .arg(run_dir)
+        // The environment of a process can be read through /proc by whatever has our user id, the
+        // program under supervision included; so none of ours goes along.
+        .env_clear()
+        // A terminal's Ctrl-C reaches our group; what becomes of the program is our decision.
+        .process_group(0)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        // A lock belongs to the open file, so this hands it over without a gap.
+        .stderr(Stdio::from(lock))
+        .spawn()?;
+    match (child.stdin.take(), child.stdout.take()) {
+        (Some(control), Some(pokes)) => Ok((child, control, pokes)),
+        (None, Some(_) | None) | (Some(_), None) => Err(std::io::ErrorKind::BrokenPipe.into()),
+    }
+}
+
+fn read_json<T: serde::de::DeserializeOwned>(path: &Path) -> Result<Option<T>> {
+    files::read_text_if_present(path)?
+        .map(|text| serde_json::from_str(&text))
+        .transpose()
+        .map_err(|source| SuperviseError::Parse {
+            path: path.to_owned(),
+            source,
+        })
+}
+
+fn read_exit(run_dir: &Path) -> Result<Option<Exit>> {
+    read_json(&run_dir.join(EXIT_FILE))
+}
+
+fn lost(run_dir: &Path) -> SuperviseError {
+    let log = files::read(&run_dir.join(LOCK_FILE)).unwrap_or_default();
+    SuperviseError::Lost {
+        path: run_dir.to_owned(),
+        log: String::from_utf8_lossy(&log).trim().to_owned(),
+    }
+}
+
+fn millis(ms: u64) -> Duration {
+    Duration::from_millis(ms)
+}

@@ -1,0 +1,396 @@
+//! The supervisor process itself: threads and channels, no async, nothing of the team's state.
+
+use std::ffi::OsString;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitCode, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rustix::fs::FlockOperation;
+use rustix::process::{
+    Pid, Signal, WaitOptions, WaitStatus, getpid, kill_process_group, nice, set_child_subreaper,
+};
+
+use super::adopt::Started;
+use super::spool::{Room, SpoolWriter};
+use super::{
+    EXIT_FILE, EndedBy, Exit, OnCap, OnEof, SPEC_FILE, STARTED_FILE, STDERR_SPOOL, STDOUT_SPOOL,
+    Spec, millis, read_json, tree,
+};
+use crate::platform::{clock, files};
+
+/// How long the sweep goes on before what is left is reported as unkillable.
+const SWEEP_LIMIT: Duration = Duration::from_secs(20);
+/// How long the end of output is waited for once no process of ours can hold the pipe.
+const DRAIN_LIMIT: Duration = Duration::from_secs(5);
+/// Milliseconds of an idle period for each processor tick (10 ms) that a waiting program may use:
+/// timers of a hanging agent tick as well.
+const MS_PER_IDLE_TICK: u128 = 10_000;
+
+/// What reaches the main thread.
+enum Signals {
+    Control(u8),
+    ControlClosed,
+    Full,
+    Reaped(WaitStatus),
+}
+
+/// The hidden subcommand: `args` is what follows `__supervise`, the run folder.
+pub fn main(args: &[OsString]) -> ExitCode {
+    let Some(run_dir) = args.first().map(PathBuf::from) else {
+        return complain("usage: teams __supervise <run folder>");
+    };
+    // Our stderr is the lock file, locked by whoever started us; locking it again is then granted.
+    let stderr = io::stderr();
+    if rustix::fs::flock(&stderr, FlockOperation::NonBlockingLockExclusive).is_err() {
+        return complain("stderr has to be the lock file of the run folder");
+    }
+    match supervise(&run_dir) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => complain(&error),
+    }
+}
+
+#[expect(
+    clippy::print_stderr,
+    reason = "stderr of this process is the log in the run folder"
+)]
+fn complain(text: &str) -> ExitCode {
+    eprintln!("{text}");
+    ExitCode::FAILURE
+}
+
+fn supervise(run_dir: &Path) -> Result<(), String> {
+    let spec: Spec = read_json(&run_dir.join(SPEC_FILE))
+        .map_err(|error| error.to_string())?
+        .ok_or("the run folder has no spec.json")?;
+    if files::exists(&run_dir.join(EXIT_FILE)) {
+        return Err("this run is already over".to_owned());
+    }
+    set_child_subreaper(Some(getpid())).map_err(|error| error.to_string())?;
+    // Best effort: a refused niceness is no reason not to run.
+    let _ = nice(i32::from(spec.nice.min(19)));
+    // A reader that does not keep up must never stop the program; the spool is the truth.
+    rustix::io::ioctl_fionbio(io::stdout(), true).map_err(|error| error.to_string())?;
+
+    let started_at = clock::now();
+    let exit = match start(&spec) {
+        Err(error) => Exit {
+            ended_by: EndedBy::NotStarted,
+            code: None,
+            signal: None,
+            started_at,
+            ended_at: clock::now(),
+            dropped_stdout: 0,
+            dropped_stderr: 0,
+            swept: 0,
+            error: Some(format!("cannot start {}: {error}", spec.program.display())),
+        },
+        Ok(child) => {
+            let started = Started {
+                child_pid: i32::try_from(child.id()).map_err(|error| error.to_string())?,
+            };
+            let text = serde_json::to_vec(&started).map_err(|error| error.to_string())?;
+            files::write_atomic(&run_dir.join(STARTED_FILE), text)
+                .map_err(|error| error.to_string())?;
+            Watch::new(&spec, run_dir, child, started.child_pid)?.into_outcome(started_at)?
+        }
+    };
+    let text = serde_json::to_vec_pretty(&exit).map_err(|error| error.to_string())?;
+    files::write_durable(&run_dir.join(EXIT_FILE), text).map_err(|error| error.to_string())
+}
+
+#[expect(
+    clippy::disallowed_methods,
+    reason = "this is the room that owns processes"
+)]
+fn start(spec: &Spec) -> io::Result<Child> {
+    use std::os::unix::process::CommandExt as _;
+    let stdin = match &spec.stdin {
+        Some(path) => Stdio::from(files::open(path).map_err(io::Error::other)?),
+        None => Stdio::null(),
+    };
+    Command::new(&spec.program)
+        .args(&spec.args)
+        .env_clear()
+        .envs(&spec.env)
+        .current_dir(&spec.cwd)
+        .process_group(0)
+        .stdin(stdin)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+}
+
+/// The watch over one program.
+struct Watch<'a> {
+    spec: &'a Spec,
+    group: Option<Pid>,
+    signals: Receiver<Signals>,
+    began: Instant,
+    /// Milliseconds after `began` at which stdout last said something.
+    last_output: Arc<AtomicU64>,
+    /// Set when output was already looked at: the instant and the processor time from then on.
+    idle_since: Instant,
+    idle_ticks: u64,
+    spools: [Receiver<io::Result<u64>>; 2],
+    ended_by: Option<EndedBy>,
+    kill_at: Option<Instant>,
+    status: Option<WaitStatus>,
+}
+
+impl<'a> Watch<'a> {
+    fn new(spec: &'a Spec, run_dir: &Path, mut child: Child, pid: i32) -> Result<Self, String> {
+        let (sender, signals) = channel();
+        let began = Instant::now();
+        let last_output = Arc::new(AtomicU64::new(0));
+        let writer = |name: &str, on_cap, max_line, max_total| {
+            files::open_append(&run_dir.join(name))
+                .map(|file| SpoolWriter::new(file, on_cap, max_line, max_total))
+                .map_err(|error| error.to_string())
+        };
+        let out = writer(
+            STDOUT_SPOOL,
+            spec.on_cap,
+            spec.max_line_bytes,
+            spec.max_stdout_bytes,
+        )?;
+        let err = writer(STDERR_SPOOL, OnCap::Drop, u64::MAX, spec.max_stderr_bytes)?;
+        let full = sender.clone();
+        let last = Arc::clone(&last_output);
+        let on_output = move |room| {
+            let now = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
+            last.store(now, Ordering::Release);
+            // A full pipe means that the reader was told already and has not looked yet.
+            let _ = rustix::io::write(io::stdout(), b".");
+            if room == Room::Full {
+                // The main thread is gone only when the process ends.
+                let _ = full.send(Signals::Full);
+            }
+        };
+        let stdout = child.stdout.take().ok_or("no stdout")?;
+        let stderr = child.stderr.take().ok_or("no stderr")?;
+        let spools = [
+            follow(stdout, out, on_output),
+            follow(stderr, err, |_room| {}),
+        ];
+        let control = sender.clone();
+        thread::spawn(move || listen(&control));
+        thread::spawn(move || reap(pid, &sender));
+        Ok(Watch {
+            spec,
+            group: Pid::from_raw(pid),
+            signals,
+            began,
+            last_output,
+            idle_since: began,
+            idle_ticks: 0,
+            spools,
+            ended_by: None,
+            kill_at: None,
+            status: None,
+        })
+    }
+
+    fn into_outcome(mut self, started_at: chrono::DateTime<chrono::Utc>) -> Result<Exit, String> {
+        self.until_over();
+        let swept = self.sweep()?;
+        let [out, err] = &self.spools;
+        let dropped = |spool: &Receiver<io::Result<u64>>| match spool.recv_timeout(DRAIN_LIMIT) {
+            Ok(result) => result.map_err(|error| format!("cannot write the spool: {error}")),
+            Err(_) => Err("the output pipe is held open by a stranger".to_owned()),
+        };
+        Ok(Exit {
+            ended_by: self.ended_by.unwrap_or(EndedBy::Exit),
+            code: self.status.and_then(WaitStatus::exit_status),
+            signal: self.status.and_then(WaitStatus::terminating_signal),
+            started_at,
+            ended_at: clock::now(),
+            dropped_stdout: dropped(out)?,
+            dropped_stderr: dropped(err)?,
+            swept,
+            error: None,
+        })
+    }
+
+    /// Returns when the program ended by itself or has to be killed.
+    fn until_over(&mut self) {
+        loop {
+            let now = Instant::now();
+            if self.kill_at.is_some_and(|at| at <= now) {
+                return;
+            }
+            let next = self.check_limits(now);
+            let signal = match next {
+                Some(at) => self.signals.recv_timeout(at.saturating_duration_since(now)),
+                None => self.signals.recv().map_err(RecvTimeoutError::from),
+            };
+            match signal {
+                Ok(Signals::Control(b'i')) => self.begin_end(EndedBy::Cancelled),
+                Ok(Signals::Control(b'k')) => {
+                    self.ended_by.get_or_insert(EndedBy::Cancelled);
+                    return;
+                }
+                Ok(Signals::Control(_)) | Err(RecvTimeoutError::Timeout) => {}
+                Ok(Signals::ControlClosed) => match self.spec.on_eof {
+                    OnEof::Finish => {}
+                    OnEof::Kill => {
+                        self.ended_by.get_or_insert(EndedBy::ParentGone);
+                        return;
+                    }
+                },
+                Ok(Signals::Full) => {
+                    self.ended_by.get_or_insert(EndedBy::OutputCap);
+                    return;
+                }
+                Ok(Signals::Reaped(status)) => {
+                    self.status = Some(status);
+                    return;
+                }
+                Err(RecvTimeoutError::Disconnected) => return,
+            }
+        }
+    }
+
+    /// Begins the end where a limit is over; gives the instant to look again.
+    fn check_limits(&mut self, now: Instant) -> Option<Instant> {
+        if self.kill_at.is_none() {
+            let wall = self.spec.wall_ms.map(|ms| self.began + millis(ms));
+            if wall.is_some_and(|at| at <= now) {
+                self.begin_end(EndedBy::Wall);
+            } else {
+                let idle = self
+                    .spec
+                    .idle_ms
+                    .map(|ms| self.idle_deadline(now, millis(ms)));
+                match idle {
+                    Some(at) if at <= now => self.begin_end(EndedBy::Idle),
+                    Some(at) => return Some(wall.map_or(at, |wall| wall.min(at))),
+                    None => return wall,
+                }
+            }
+        }
+        self.kill_at
+    }
+
+    /// When the program counts as idle; not in the future only where it does now.
+    fn idle_deadline(&mut self, now: Instant, limit: Duration) -> Instant {
+        let output = self.began + millis(self.last_output.load(Ordering::Acquire));
+        self.idle_since = self.idle_since.max(output);
+        if self.idle_since + limit <= now {
+            // Silent for the whole period: it still works if its tree used the processor.
+            let ticks = tree::ticks();
+            let spent = u128::from(ticks.saturating_sub(self.idle_ticks));
+            if spent > (limit.as_millis() / MS_PER_IDLE_TICK).max(1) {
+                self.idle_ticks = ticks;
+                self.idle_since = now;
+            }
+        }
+        self.idle_since + limit
+    }
+
+    fn begin_end(&mut self, why: EndedBy) {
+        self.ended_by.get_or_insert(why);
+        self.kill_at
+            .get_or_insert(Instant::now() + millis(self.spec.grace_ms));
+        self.signal_group(Signal::INT);
+    }
+
+    fn signal_group(&self, signal: Signal) {
+        // Not after the reaping: the number could belong to somebody else by then.
+        if let (Some(group), None) = (self.group, self.status) {
+            let _ = kill_process_group(group, signal);
+        }
+    }
+
+    /// Kills what is left, again and again until nothing is: a process may fork between the look
+    /// and the kill. Gives the number of processes seen at first beside the program itself.
+    fn sweep(&mut self) -> Result<u32, String> {
+        let deadline = Instant::now() + SWEEP_LIMIT;
+        let running = usize::from(self.status.is_none());
+        self.signal_group(Signal::KILL);
+        let mut first = None;
+        loop {
+            let living = tree::kill_all();
+            first.get_or_insert(living.saturating_sub(running));
+            if living == 0 && self.status.is_some() {
+                break;
+            }
+            if Instant::now() > deadline {
+                return Err(format!("{living} processes cannot be killed"));
+            }
+            match self.signals.recv_timeout(millis(2)) {
+                Ok(Signals::Reaped(status)) => self.status = Some(status),
+                Ok(Signals::Control(_) | Signals::ControlClosed | Signals::Full) => {}
+                Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => {
+                    thread::sleep(millis(1));
+                }
+            }
+        }
+        Ok(first
+            .and_then(|count| u32::try_from(count).ok())
+            .unwrap_or(0))
+    }
+}
+
+/// Copies a stream into its spool on a thread of its own; the result comes at its end.
+fn follow(
+    mut stream: impl Read + Send + 'static,
+    mut spool: SpoolWriter,
+    mut on_output: impl FnMut(Room) + Send + 'static,
+) -> Receiver<io::Result<u64>> {
+    let (done, result) = channel();
+    thread::spawn(move || {
+        let mut buffer = vec![0_u8; 64 << 10];
+        let outcome = loop {
+            match stream.read(&mut buffer) {
+                Ok(0) => break spool.finish(),
+                Ok(read) => match spool.push(&buffer[..read]) {
+                    Ok(room) => on_output(room),
+                    Err(error) => {
+                        on_output(Room::Full);
+                        break Err(error);
+                    }
+                },
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => break Err(error),
+            }
+        };
+        let _ = done.send(outcome);
+    });
+    result
+}
+
+/// Hands on the bytes of the control pipe.
+fn listen(signals: &Sender<Signals>) {
+    let mut byte = [0_u8; 1];
+    loop {
+        match io::stdin().read(&mut byte) {
+            Ok(1..) => {
+                let _ = signals.send(Signals::Control(byte[0]));
+            }
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Ok(0) | Err(_) => {
+                let _ = signals.send(Signals::ControlClosed);
+                return;
+            }
+        }
+    }
+}
+
+/// Reaps the program and whatever orphans come to us, until there are no more.
+fn reap(program: i32, signals: &Sender<Signals>) {
+    loop {
+        match rustix::process::wait(WaitOptions::empty()) {
+            Ok(Some((pid, status))) if pid.as_raw_nonzero().get() == program => {
+                let _ = signals.send(Signals::Reaped(status));
+            }
+            Ok(_) | Err(rustix::io::Errno::INTR) => {}
+            Err(_) => return,
+        }
+    }
+}

@@ -1,0 +1,29 @@
+//! The engine's result contract in the form in which the agents' room takes it.
+
+use serde_json::Value;
+
+use crate::agents::ContractFns;
+use crate::domain::result::RoleResult;
+use crate::domain::role::Role;
+use crate::domain::workflow::Step;
+use crate::engine::contract;
+
+/// The contract of `spec/teams.md` 8.
+pub(super) const CONTRACT: ContractFns = ContractFns {
+    extract,
+    check,
+    schema: contract::schema,
+};
+
+fn extract(text: &str) -> Option<Value> {
+    contract::extract_json_object(text).ok().map(Value::Object)
+}
+
+fn check(value: &Value, role: Role, step: Option<Step>) -> Result<RoleResult, Vec<String>> {
+    let issues = contract::validate(value, role, step);
+    if issues.is_empty() {
+        Ok(contract::normalize(value, role, ""))
+    } else {
+        Err(issues.iter().map(ToString::to_string).collect())
+    }
+}

@@ -1,0 +1,371 @@
+//! The effect executor: commit, checks, merge, rebase, actions, release. Each is planned by a decision,
+//! durably started with what a restart needs to know, done so that doing it again gives the same, and
+//! finished by the decision that uses its outcome.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+use super::HubError;
+use super::team::{Team, now};
+use crate::domain::config::Check;
+use crate::domain::effect::{Effect, EffectKind, EffectOutcome, EffectState};
+use crate::domain::event::Event;
+use crate::domain::evidence::Candidate;
+use crate::domain::ids::{EffectId, OperationId, RequestId};
+use crate::domain::request::Request;
+use crate::engine::Answer;
+use crate::git::{
+    self, CheckSpec, CommitId, CommitRules, GitError, MergeOutcome, MessageParts, PlannedCommit,
+    PlannedMerge, Rebased, Worktree,
+};
+use crate::platform::plug::{self, Point};
+use crate::platform::redact::redact;
+use crate::platform::supervise::{self, Spec, SuperviseError};
+use crate::platform::{files, tasks};
+
+/// Bytes of an action's log that people are shown.
+const LOG_TAIL: usize = 3_000;
+
+/// Why an effect could not be done; told to people, so it is redacted there.
+#[derive(Debug, thiserror::Error)]
+enum Trouble {
+    #[error(transparent)]
+    Git(#[from] GitError),
+    #[error(transparent)]
+    File(#[from] files::FileError),
+    #[error(transparent)]
+    Supervise(#[from] SuperviseError),
+    #[error("the plan of an earlier start cannot be read: {0}")]
+    Plan(#[from] serde_json::Error),
+    #[error("the request has no commit to go on from")]
+    NoCandidate,
+    #[error("the request is gone")]
+    Gone,
+    #[error("the work was cut off: {0}")]
+    Cut(#[from] tokio::task::JoinError),
+    #[error(transparent)]
+    Hub(#[from] HubError),
+    /// The engine does not want it any more.
+    #[error("it is not wanted any more")]
+    Unwanted,
+}
+
+/// Does what is planned until the team closes.
+pub(super) async fn execute(team: Arc<Team>) {
+    let under_way: Arc<Mutex<BTreeSet<EffectId>>> = Arc::default();
+    loop {
+        let next = team.hub.read(|state| {
+            let taken = under_way.lock().unwrap_or_else(PoisonError::into_inner);
+            state
+                .effects
+                .values()
+                .find(|effect| !taken.contains(&effect.effect_id))
+                .cloned()
+        });
+        let Some(effect) = next else {
+            tokio::select! {
+                () = team.closing.cancelled() => return,
+                () = team.signals.effects.notified() => {}
+            }
+            continue;
+        };
+        let id = effect.effect_id.clone();
+        under_way
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .insert(id.clone());
+        let (team, under_way) = (Arc::clone(&team), Arc::clone(&under_way));
+        tasks::spawn("effect", async move {
+            let outcome = match perform(&team, &effect).await {
+                Ok(outcome) => Some(outcome),
+                Err(Trouble::Unwanted | Trouble::Hub(_)) => None,
+                Err(trouble) => {
+                    tracing::warn!(effect = effect.kind.name(), %trouble, "an effect failed");
+                    Some(EffectOutcome::Failed {
+                        message: redact(&trouble.to_string()).into_owned(),
+                    })
+                }
+            };
+            if let Some(outcome) = outcome {
+                plug::point(Point::AfterEffect);
+                let effect_id = effect.effect_id.clone();
+                let done = Event::EffectFinished {
+                    effect_id,
+                    outcome: Box::new(outcome),
+                };
+                // A closed hub means that the next start finishes it.
+                let _ = team.hub.submit(done).await;
+            }
+            under_way
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .remove(&id);
+            team.signals.effects.notify_one();
+        });
+    }
+}
+
+async fn perform(team: &Arc<Team>, effect: &Effect) -> Result<EffectOutcome, Trouble> {
+    match &effect.kind {
+        EffectKind::Commit { request_id, title } => commit(team, effect, request_id, title).await,
+        EffectKind::Checks { request_id, commit } => {
+            begin(team, effect, &Value::Null).await?;
+            checks(team, request_id, commit).await
+        }
+        EffectKind::Merge { request_id, .. } => merge(team, effect, request_id).await,
+        EffectKind::Rebase { request_id, .. } => {
+            begin(team, effect, &Value::Null).await?;
+            rebase(team, request_id).await
+        }
+        EffectKind::Action { operation_id, .. } => {
+            begin(team, effect, &Value::Null).await?;
+            action(team, effect, operation_id).await
+        }
+        EffectKind::Release { request_id } => {
+            begin(team, effect, &Value::Null).await?;
+            release(team, request_id).await
+        }
+    }
+}
+
+/// Makes it durable that the world is about to be touched, and how.
+async fn begin(team: &Team, effect: &Effect, plan: &impl Serialize) -> Result<(), Trouble> {
+    let pre_state = serde_json::to_value(plan)?;
+    let started = Event::EffectStarting {
+        effect_id: effect.effect_id.clone(),
+        pre_state,
+    };
+    match team.hub.submit(started).await? {
+        Answer::Accepted => Ok(()),
+        Answer::Ignored(_) | Answer::Say(_) => Err(Trouble::Unwanted),
+    }
+}
+
+/// The plan of an earlier start, where one got that far.
+fn begun<T: DeserializeOwned>(effect: &Effect) -> Result<Option<T>, Trouble> {
+    match &effect.state {
+        EffectState::Planned => Ok(None),
+        EffectState::Started { pre_state, .. } if pre_state.is_null() => Ok(None),
+        EffectState::Started { pre_state, .. } => {
+            Ok(Some(serde_json::from_value(pre_state.clone())?))
+        }
+    }
+}
+
+fn request(team: &Team, id: &RequestId) -> Result<Request, Trouble> {
+    team.hub
+        .read(|state| state.requests.get(id).cloned())
+        .ok_or(Trouble::Gone)
+}
+
+async fn worktree(team: &Arc<Team>, id: &RequestId) -> Result<Worktree, Trouble> {
+    let (project, id, root) = (team.project.clone(), id.clone(), team.worktrees());
+    Ok(tasks::blocking(move || project.worktree(&id, &root)).await??)
+}
+
+async fn commit(
+    team: &Arc<Team>,
+    effect: &Effect,
+    id: &RequestId,
+    title: &str,
+) -> Result<EffectOutcome, Trouble> {
+    let _one = team.git.lock().await;
+    let worktree = worktree(team, id).await?;
+    let plan: PlannedCommit = match begun(effect)? {
+        Some(plan) => plan,
+        None => {
+            let request = request(team, id)?;
+            let parts = MessageParts {
+                sprint: request.sprint_id,
+                todo: request.todo_id,
+                backlog: request.backlog_id,
+                request: Some(id.clone()),
+                title: title.to_owned(),
+                ..MessageParts::default()
+            };
+            let rules = CommitRules {
+                forbidden: workspace_inside(team),
+                ..CommitRules::default()
+            };
+            let tree = worktree.clone();
+            let planned =
+                tasks::blocking(move || git::plan_commit(&tree, &parts, &rules, now())).await??;
+            let Some(plan) = planned else {
+                begin(team, effect, &Value::Null).await?;
+                return Ok(EffectOutcome::NothingChanged);
+            };
+            begin(team, effect, &plan).await?;
+            plan
+        }
+    };
+    let candidate = tasks::blocking(move || git::apply_commit(&worktree, &plan)).await??;
+    Ok(EffectOutcome::Committed(candidate))
+}
+
+/// The workspace where it lies inside the project: nothing of it is ever committed.
+fn workspace_inside(team: &Team) -> Vec<std::path::PathBuf> {
+    let root = files::canonicalize(team.root());
+    let inside = root.ok().and_then(|root| {
+        root.strip_prefix(team.project.path())
+            .map(Path::to_owned)
+            .ok()
+    });
+    inside
+        .filter(|path| !path.as_os_str().is_empty())
+        .into_iter()
+        .collect()
+}
+
+async fn checks(team: &Arc<Team>, id: &RequestId, commit: &str) -> Result<EffectOutcome, Trouble> {
+    let commit: CommitId = commit.parse()?;
+    let specs: Vec<CheckSpec> = team
+        .workspace
+        .runtime
+        .checks
+        .iter()
+        .map(check_spec)
+        .collect();
+    let scratch = team.workspace.state_dir().join("checks").join(id.as_str());
+    files::create_dir_all(&scratch)?;
+    let evidence = git::checks::run(&team.project, commit, &specs, &scratch).await?;
+    Ok(EffectOutcome::Checked(evidence))
+}
+
+/// A configured check as the git room runs it.
+#[must_use]
+pub fn check_spec(check: &Check) -> CheckSpec {
+    CheckSpec {
+        name: check.name.clone(),
+        command: check.command.as_slice().to_vec(),
+        timeout: Duration::from_secs(check.timeout_seconds.get()),
+        output_limit: check.output_limit_kb.get() * 1_024,
+        env: BTreeMap::new(),
+    }
+}
+
+async fn merge(
+    team: &Arc<Team>,
+    effect: &Effect,
+    id: &RequestId,
+) -> Result<EffectOutcome, Trouble> {
+    let _one = team.git.lock().await;
+    let project = team.project.clone();
+    let plan: PlannedMerge = match begun(effect)? {
+        Some(plan) => plan,
+        None => {
+            let candidate = candidate(team, id)?;
+            let planning = project.clone();
+            let plan = tasks::blocking(move || git::plan_merge(&planning, &candidate)).await??;
+            begin(team, effect, &plan).await?;
+            plan
+        }
+    };
+    let commit = plan.new.to_string();
+    let outcome = tasks::blocking(move || git::apply_merge(&project, &plan)).await??;
+    Ok(match outcome {
+        MergeOutcome::Merged { .. } => EffectOutcome::Merged { commit },
+        MergeOutcome::BranchMoved { head } => EffectOutcome::BranchMoved {
+            head: head.to_string(),
+        },
+        MergeOutcome::PersonEdits { paths } => EffectOutcome::PersonEdits { paths },
+    })
+}
+
+fn candidate(team: &Team, id: &RequestId) -> Result<Candidate, Trouble> {
+    request(team, id)?.candidate.ok_or(Trouble::NoCandidate)
+}
+
+async fn rebase(team: &Arc<Team>, id: &RequestId) -> Result<EffectOutcome, Trouble> {
+    let _one = team.git.lock().await;
+    let candidate = candidate(team, id)?;
+    let mut worktree = worktree(team, id).await?;
+    let project = team.project.clone();
+    let rebased = tasks::blocking(move || {
+        let head = project.head()?;
+        git::rebase::rebase(&mut worktree, &candidate, head)
+    })
+    .await??;
+    Ok(match rebased {
+        Rebased::Moved(candidate) => EffectOutcome::Rebased(candidate),
+        Rebased::NothingLeft => EffectOutcome::NothingChanged,
+        Rebased::Conflict { paths } => EffectOutcome::Conflict { paths },
+    })
+}
+
+/// Runs a registered action under the supervisor, in the workspace, with its output in its log.
+async fn action(
+    team: &Arc<Team>,
+    effect: &Effect,
+    id: &OperationId,
+) -> Result<EffectOutcome, Trouble> {
+    let operation = team
+        .hub
+        .read(|state| state.operations.get(id).cloned())
+        .ok_or(Trouble::Unwanted)?;
+    // An action is not repeatable by nature: one that an earlier start began is not begun again.
+    if effect.attempts > 0 {
+        let message = "the team was restarted while it ran; whether it finished is not known";
+        return Ok(EffectOutcome::Failed {
+            message: message.to_owned(),
+        });
+    }
+    let log = team.root().join(&operation.log_file);
+    if let Some(folder) = log.parent() {
+        files::create_dir_all(folder)?;
+    }
+    let dir = team
+        .workspace
+        .state_dir()
+        .join("operations")
+        .join(format!("{id}.run"));
+    let Some((program, args)) = operation.command.split_first() else {
+        return Ok(EffectOutcome::Failed {
+            message: "the command is empty".to_owned(),
+        });
+    };
+    let mut spec = Spec::new(program, team.root());
+    spec.args = args.to_vec();
+    for name in ["PATH", "HOME", "LANG"] {
+        if let Some(value) = team.workspace.environment.get(name) {
+            spec.env.insert(name.to_owned(), value);
+        }
+    }
+    let hour = 60 * 60 * 1_000;
+    spec.wall_ms = operation.foreground.then_some(hour);
+    let exit = supervise::run(&spec, &dir).await?;
+    let mut text = files::read(&dir.join(supervise::STDOUT_SPOOL)).unwrap_or_default();
+    text.extend(files::read(&dir.join(supervise::STDERR_SPOOL)).unwrap_or_default());
+    let text = String::from_utf8_lossy(&text);
+    let text = redact(&text);
+    files::write(&log, text.as_bytes())?;
+    files::remove_dir_all(&dir)?;
+    let from = text.len().saturating_sub(LOG_TAIL);
+    let from = (from..text.len())
+        .find(|at| text.is_char_boundary(*at))
+        .unwrap_or(text.len());
+    Ok(EffectOutcome::ActionEnded {
+        exit_code: exit.code,
+        log_tail: text[from..].to_owned(),
+    })
+}
+
+/// Gives back what an ended request held: its worktree and scratch folders.
+async fn release(team: &Arc<Team>, id: &RequestId) -> Result<EffectOutcome, Trouble> {
+    let _one = team.git.lock().await;
+    let (project, root) = (team.project.clone(), team.worktrees());
+    let request = id.clone();
+    let scratch = team.workspace.state_dir().join("checks").join(id.as_str());
+    tasks::blocking(move || -> Result<(), Trouble> {
+        project.release(&request, &root)?;
+        files::remove_dir_all(&scratch)?;
+        Ok(())
+    })
+    .await??;
+    Ok(EffectOutcome::Released)
+}

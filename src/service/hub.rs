@@ -1,0 +1,194 @@
+//! The hub owns the open records. Whatever happens comes here as an event, is decided by the engine,
+//! made durable in one append, and only then answered and acted upon.
+
+use std::sync::{Arc, PoisonError, RwLock};
+
+use futures_util::StreamExt as _;
+use futures_util::stream::FuturesOrdered;
+use tokio::sync::{mpsc, oneshot};
+
+use super::team::Signals;
+use crate::domain::change::Change;
+use crate::domain::event::Event;
+use crate::domain::ids::{IdSupply, UserId};
+use crate::domain::policy::Policy;
+use crate::domain::state::State;
+use crate::domain::time::Timestamp;
+use crate::engine::{Answer, Decision, Input, Wake, decide};
+use crate::platform::{clock, ids, tasks};
+use crate::store::{Store, StoreError};
+use crate::workspace;
+
+/// Events that may wait for the hub before whoever brings more has to wait.
+const QUEUE: usize = 256;
+/// Decisions whose append is under way.
+const IN_FLIGHT: usize = 256;
+
+/// Why an event was not taken in.
+#[derive(Debug, Clone, thiserror::Error)]
+pub enum HubError {
+    /// The disk is full; nothing was lost, nothing new is taken in.
+    #[error("the disk is full: new work is refused until there is space")]
+    NoSpace,
+    /// The team is stopping.
+    #[error("the team is stopping")]
+    Closed,
+}
+
+struct Job {
+    event: Event,
+    reply: oneshot::Sender<Result<Answer, HubError>>,
+}
+
+/// The way to the hub. Cheap to clone.
+#[derive(Clone)]
+pub(super) struct Hub {
+    jobs: mpsc::Sender<Job>,
+    state: Arc<RwLock<State>>,
+    policy: Arc<RwLock<Policy>>,
+}
+
+impl Hub {
+    /// Starts the hub on an opened store. The receiver gets the one error that ends it.
+    pub(super) fn start(
+        store: Arc<Store>,
+        state: State,
+        policy: Policy,
+        signals: Arc<Signals>,
+    ) -> (Hub, oneshot::Receiver<StoreError>) {
+        let (jobs, queue) = mpsc::channel(QUEUE);
+        let hub = Hub {
+            jobs,
+            state: Arc::new(RwLock::new(state)),
+            policy: Arc::new(RwLock::new(policy)),
+        };
+        let (failed, failure) = oneshot::channel();
+        let work = Work {
+            store,
+            state: Arc::clone(&hub.state),
+            policy: Arc::clone(&hub.policy),
+            signals,
+        };
+        tasks::spawn("hub", async move {
+            if let Err(error) = work.run(queue).await {
+                // Nobody listens any more only where the team is going down anyway.
+                let _ = failed.send(error);
+            }
+        });
+        (hub, failure)
+    }
+
+    /// Brings an event; the answer comes when what it decided is durable.
+    pub(super) async fn submit(&self, event: Event) -> Result<Answer, HubError> {
+        let (reply, answer) = oneshot::channel();
+        self.jobs
+            .send(Job { event, reply })
+            .await
+            .map_err(|_| HubError::Closed)?;
+        answer.await.map_err(|_| HubError::Closed)?
+    }
+
+    /// Looks at the open records. They may be ahead of the disk, so what follows from a look has to
+    /// go through [`Hub::submit`] before it leaves the process.
+    pub(super) fn read<T>(&self, look: impl FnOnce(&State) -> T) -> T {
+        look(&self.state.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Looks at the policy.
+    pub(super) fn policy<T>(&self, look: impl FnOnce(&Policy) -> T) -> T {
+        look(&self.policy.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Learns which bot users are our own.
+    pub(super) fn know_ourselves(&self, own: impl IntoIterator<Item = UserId>) {
+        let mut policy = self.policy.write().unwrap_or_else(PoisonError::into_inner);
+        policy.own_ids.extend(own);
+    }
+}
+
+struct Work {
+    store: Arc<Store>,
+    state: Arc<RwLock<State>>,
+    policy: Arc<RwLock<Policy>>,
+    signals: Arc<Signals>,
+}
+
+/// A decision whose append is under way.
+struct Pending {
+    result: Result<(), StoreError>,
+    wakes: Vec<Wake>,
+    reply: oneshot::Sender<Result<Answer, HubError>>,
+    answer: Answer,
+}
+
+impl Work {
+    async fn run(self, mut queue: mpsc::Receiver<Job>) -> Result<(), StoreError> {
+        let mut in_flight = FuturesOrdered::new();
+        loop {
+            tokio::select! {
+                biased;
+                Some(pending) = in_flight.next(), if !in_flight.is_empty() => {
+                    let Pending { result, wakes, reply, answer }: Pending = pending;
+                    match result {
+                        Ok(()) => {
+                            self.signals.raise(wakes);
+                            // The submitter may have gone; the decision stands all the same.
+                            let _ = reply.send(Ok(answer));
+                        }
+                        Err(StoreError::NoSpace { .. }) => {
+                            tracing::error!("the disk is full; new work is refused");
+                            let _ = reply.send(Err(HubError::NoSpace));
+                            while let Some(next) = in_flight.next().await {
+                                let _ = next.reply.send(Err(HubError::NoSpace));
+                            }
+                            let state = self.store.reload().await?;
+                            *self.state.write().unwrap_or_else(PoisonError::into_inner) = state;
+                        }
+                        Err(error) => return Err(error),
+                    }
+                }
+                job = queue.recv(), if in_flight.len() < IN_FLIGHT => {
+                    let Some(Job { event, reply }) = job else { break };
+                    let Decision { changes, effects, answer } = self.decide(event);
+                    let appended = (!changes.is_empty()).then(|| self.store.append(changes));
+                    in_flight.push_back(async move {
+                        let result = match appended {
+                            Some(appended) => appended.await.map(|_| ()),
+                            None => Ok(()),
+                        };
+                        Pending { result, wakes: effects, reply, answer }
+                    });
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Decides and lets memory run ahead.
+    fn decide(&self, event: Event) -> Decision {
+        let input = Input {
+            event,
+            now: Timestamp::new(clock::now()),
+            ids: IdSupply::new(ids::uuid_v7()),
+        };
+        let mut state = self.state.write().unwrap_or_else(PoisonError::into_inner);
+        let policy = self.policy.read().unwrap_or_else(PoisonError::into_inner);
+        let mut decision = decide(&state, &policy, input);
+        for change in &decision.changes {
+            state.apply(change);
+        }
+        match workspace::documents::documents_for(&decision.changes, &state) {
+            Ok(documents) => decision.changes.extend(documents),
+            // A template that an operator broke must not stop the team.
+            Err(error) => tracing::warn!(%error, "a document was not written"),
+        }
+        drop(state);
+        metrics::counter!("teams_decisions_total").increment(1);
+        for change in &decision.changes {
+            if let Change::Event(id, event) = change {
+                tracing::info!(request = %id, kind = %event.kind, actor = %event.actor, "{}", event.summary);
+            }
+        }
+        decision
+    }
+}

@@ -1,0 +1,112 @@
+//! Facts from Discord on their way to the engine.
+
+use std::sync::Arc;
+
+use tokio::sync::mpsc;
+
+use super::hub::Hub;
+use super::team::Team;
+use crate::discord::Inbound;
+use crate::domain::event::Event;
+use crate::engine::Answer;
+use crate::platform::tasks;
+
+/// Takes facts in until the team closes.
+pub(super) async fn listen(team: Arc<Team>, mut facts: mpsc::Receiver<Inbound>) {
+    loop {
+        let fact = tokio::select! {
+            () = team.closing.cancelled() => return,
+            fact = facts.recv() => fact,
+        };
+        let Some(fact) = fact else { return };
+        take(&team, fact).await;
+    }
+}
+
+async fn take(team: &Arc<Team>, fact: Inbound) {
+    let event = match fact {
+        Inbound::Connected { fresh, identity } => {
+            tracing::info!(fresh, "connected to Discord");
+            team.hub.know_ourselves(identity.own_ids());
+            if fresh {
+                let link = team.link.clone();
+                let marks: std::collections::BTreeMap<_, _> = team.hub.read(|state| {
+                    state
+                        .channels
+                        .values()
+                        .map(|mark| (mark.channel_id, mark.watermark))
+                        .collect()
+                });
+                link.catch_up(&marks);
+            }
+            return;
+        }
+        Inbound::Disconnected { reason } => {
+            tracing::info!(%reason, "Discord is away; trying again");
+            return;
+        }
+        Inbound::Degraded { reason } => {
+            tracing::warn!(%reason, "Discord works with less");
+            return;
+        }
+        Inbound::Fatal { role, reason } => {
+            let who = role.map_or("the team's bot", crate::domain::role::Role::as_str);
+            tracing::error!(%who, %reason, "Discord will not be tried again until a restart");
+            return;
+        }
+        Inbound::Live => {
+            tracing::debug!("nothing missed is left to read");
+            return;
+        }
+        Inbound::Message(message) => Event::Message(message),
+        Inbound::Edited(message) => Event::MessageEdited(message),
+        Inbound::Deleted {
+            channel_id,
+            message_id,
+        } => Event::MessageDeleted {
+            channel_id,
+            message_id,
+        },
+        Inbound::CaughtUp {
+            channel_id,
+            message_id,
+        } => {
+            let news = team.hub.read(|state| {
+                state
+                    .channels
+                    .get(&channel_id)
+                    .is_some_and(|mark| mark.watermark < message_id)
+            });
+            if !news {
+                return;
+            }
+            Event::Seen {
+                channel_id,
+                message_id,
+            }
+        }
+        Inbound::Command {
+            actor,
+            command,
+            reply,
+        } => {
+            let hub = team.hub.clone();
+            tasks::spawn("command", async move {
+                let answer = hub.submit(Event::Command { actor, command }).await;
+                if let Ok(Answer::Say(content)) = answer {
+                    reply.say(&content).await;
+                }
+            });
+            return;
+        }
+    };
+    tell(&team.hub, event).await;
+}
+
+async fn tell(hub: &Hub, event: Event) {
+    match hub.submit(event).await {
+        Ok(Answer::Ignored(why)) => tracing::debug!(why, "ignored"),
+        Ok(Answer::Accepted | Answer::Say(_)) => {}
+        Err(error) => tracing::warn!(%error, "a message was not taken in; it is read again later"),
+    }
+}

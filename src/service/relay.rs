@@ -1,0 +1,96 @@
+//! The orchestrator's inbox, and what other programs put into the queue's folders.
+
+use std::sync::Arc;
+
+use super::HubError;
+use super::team::{Team, now, until};
+use crate::domain::event::Event;
+use crate::platform::tasks;
+use crate::relay;
+use crate::relay::watch::{self, Found, WatchError, Watcher};
+use crate::store::StoreError;
+
+/// Applies reports one after the other, in the order of the queue.
+pub(super) async fn apply_reports(team: Arc<Team>) {
+    loop {
+        let (next, due) = team.hub.read(|state| {
+            (
+                relay::next_report(state, now()),
+                relay::next_due(state, now()),
+            )
+        });
+        match next {
+            Some(relay_id) => {
+                if team
+                    .hub
+                    .submit(Event::ReportReady { relay_id })
+                    .await
+                    .is_err()
+                {
+                    return;
+                }
+            }
+            None => tokio::select! {
+                () = team.closing.cancelled() => return,
+                () = team.signals.reports.notified() => {}
+                () = until(due) => {}
+            },
+        }
+    }
+}
+
+/// Why a look into the inboxes failed.
+#[derive(Debug, thiserror::Error)]
+enum Trouble {
+    #[error(transparent)]
+    Watch(#[from] WatchError),
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    #[error(transparent)]
+    Hub(#[from] HubError),
+    #[error("the look was cut off: {0}")]
+    Cut(#[from] tokio::task::JoinError),
+}
+
+/// Takes in what other programs drop and what operators move back from the dead letters.
+pub(super) async fn watch(team: Arc<Team>) {
+    let watcher = match Watcher::new(team.root()) {
+        Ok(watcher) => Some(watcher),
+        Err(error) => {
+            tracing::warn!(%error, "the inboxes are not watched");
+            None
+        }
+    };
+    loop {
+        if let Err(trouble) = look(&team).await {
+            tracing::warn!(%trouble, "the inboxes could not be looked through");
+        }
+        let Some(watcher) = &watcher else { return };
+        tokio::select! {
+            () = team.closing.cancelled() => return,
+            () = watcher.changed() => {}
+        }
+    }
+}
+
+async fn look(team: &Arc<Team>) -> Result<(), Trouble> {
+    let snapshot = team.hub.read(Clone::clone);
+    let root = team.root().to_owned();
+    let unknown = tasks::blocking(move || watch::candidates(&root, &snapshot)).await??;
+    if unknown.is_empty() {
+        return Ok(());
+    }
+    team.store.settled().await?;
+    let snapshot = team.hub.read(Clone::clone);
+    let root = team.root().to_owned();
+    let found = tasks::blocking(move || watch::examine(&root, &snapshot, &unknown)).await??;
+    for found in found {
+        let event = match found {
+            Found::Dropped(envelope) => Event::EnvelopeDropped(envelope),
+            Found::Replayed(envelope) => Event::EnvelopeReplayed(envelope),
+            Found::Bad { .. } => continue,
+        };
+        team.hub.submit(event).await?;
+    }
+    Ok(())
+}

@@ -1,0 +1,258 @@
+//! A team from start to stop.
+
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use tokio::signal::unix::{SignalKind, signal};
+use tokio_util::sync::CancellationToken;
+
+use super::hub::Hub;
+use super::team::{Signals, Team};
+use super::{control, delivery, effects, inbound, relay, workers};
+use crate::agents::Driver;
+use crate::assets::catalog::Catalog;
+use crate::discord::{Link, LinkConfig, LinkError, VoiceMode};
+use crate::domain::config::Voice;
+use crate::domain::event::Event;
+use crate::domain::role::Role;
+use crate::git::{GitError, Project};
+use crate::platform::disk::RealDisk;
+use crate::platform::files;
+use crate::platform::plug;
+use crate::platform::redact;
+use crate::platform::tasks;
+use crate::store::{Opened, Store, StoreError};
+use crate::workspace::{self, ConfigError, Workspace};
+
+/// How long a stop waits for workers.
+const LET_GO: std::time::Duration = std::time::Duration::from_secs(3);
+/// Where Discord is.
+const DISCORD: &str = "https://discord.com";
+
+/// Where the running team writes down which roles it serves, for `teams why`.
+pub const SERVES_FILE: &str = ".teams_runtime/serves.json";
+
+/// What to run.
+#[derive(Debug, Clone)]
+pub struct RunOptions {
+    /// The workspace.
+    pub root: PathBuf,
+    /// Serve only this role; all of them where absent.
+    pub only: Option<Role>,
+    /// Also post whole relay envelopes to the relay channel.
+    pub relay_debug: bool,
+    /// Stop when standard input ends.
+    pub parent_pipe: bool,
+}
+
+/// Why a team stops with an error.
+#[derive(Debug, thiserror::Error)]
+pub enum RunError {
+    /// The configuration.
+    #[error(transparent)]
+    Config(#[from] ConfigError),
+    /// The store.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// The project.
+    #[error(transparent)]
+    Git(#[from] GitError),
+    /// Discord.
+    #[error(transparent)]
+    Link(#[from] LinkError),
+    /// The words.
+    #[error(transparent)]
+    Catalog(#[from] crate::assets::catalog::CatalogError),
+    /// A file.
+    #[error(transparent)]
+    File(#[from] files::FileError),
+    /// Signals, threads.
+    #[error("the system refused: {0}")]
+    System(#[from] std::io::Error),
+    /// A work was cut off.
+    #[error("a part of the team broke off: {0}")]
+    Cut(#[from] tokio::task::JoinError),
+}
+
+/// Runs a team until it is told to stop.
+pub async fn run(options: RunOptions) -> Result<(), RunError> {
+    let workspace = workspace::load(&options.root)?;
+    workspace.refuse_placeholders()?;
+    if let Some(problem) = &workspace.routing_problem {
+        tracing::warn!(%problem, "policy.yaml is not in force; the built-in policy is");
+    }
+    let serves = served(options.only);
+    let project = Project::open(
+        &workspace.project_root(),
+        workspace.branch().unwrap_or_default(),
+    )?;
+    let mut policy = workspace.policy(serves.clone(), options.relay_debug)?;
+    policy.branch = project.branch().to_owned();
+    let channels = workspace.channels()?;
+    let config = link_config(&workspace)?;
+    let catalog = Catalog::builtin()?;
+    let root = options.root.clone();
+    let opened = tasks::blocking(move || Store::open(&root, Arc::new(RealDisk))).await??;
+    let Opened {
+        store,
+        state,
+        report,
+    } = opened;
+    tell(&report);
+    let store = Arc::new(store);
+    let signals = Arc::new(Signals::new());
+    let (hub, mut failure) = Hub::start(Arc::clone(&store), state, policy, Arc::clone(&signals));
+    let (link, facts) = Link::start(config, catalog.clone())?;
+    let team = Arc::new(Team {
+        hub,
+        store: Arc::clone(&store),
+        signals,
+        workspace,
+        project,
+        channels,
+        driver: Driver::default(),
+        link,
+        catalog,
+        serves: serves.clone(),
+        slots: Team::slots(),
+        git: tokio::sync::Mutex::new(()),
+        closing: CancellationToken::new(),
+    });
+    files::write_atomic(
+        &options.root.join(SERVES_FILE),
+        serde_json::to_vec(&serves).unwrap_or_default(),
+    )?;
+    start_workers(&team, facts);
+    let started = Event::Started {
+        announce: true,
+        serves: serves.into_iter().collect(),
+    };
+    // A hub that closed already has put its reason into `failure`.
+    let _ = team.hub.submit(started).await;
+    tracing::info!(workspace = %options.root.display(), "the team is up");
+    let ended = wait(&mut failure, options.parent_pipe).await;
+    team.closing.cancel();
+    team.link.close();
+    drop(team);
+    // The hub ends when the last worker has let go; an agent under way keeps its worker, and is
+    // adopted by the next start.
+    let _ = tokio::time::timeout(LET_GO, failure).await;
+    if let Err(error) = plug::write_counts() {
+        tracing::warn!(%error, "the counts of kill points were not written");
+    }
+    ended?;
+    close(store).await
+}
+
+fn served(only: Option<Role>) -> BTreeSet<Role> {
+    match only {
+        Some(role) => [role].into(),
+        None => Role::ALL.into(),
+    }
+}
+
+fn link_config(workspace: &Workspace) -> Result<LinkConfig, RunError> {
+    let tokens = workspace.tokens()?;
+    redact::register(secrecy::ExposeSecret::expose_secret(&tokens.main));
+    for token in tokens.roles.values() {
+        redact::register(secrecy::ExposeSecret::expose_secret(token));
+    }
+    let discord = &workspace.discord;
+    let voice = match discord.voice() {
+        Voice::Personas => VoiceMode::Personas { token: tokens.main },
+        Voice::Bots => VoiceMode::Bots {
+            tokens: tokens.roles,
+        },
+    };
+    let names = discord
+        .agents
+        .iter()
+        .filter_map(|(role, identity)| identity.name.clone().map(|name| (*role, name)))
+        .collect();
+    Ok(LinkConfig {
+        voice,
+        base_url: discord
+            .base_url
+            .clone()
+            .unwrap_or_else(|| DISCORD.to_owned()),
+        gateway_url: discord.gateway_url.clone(),
+        names,
+        language: workspace.runtime.language,
+        workspace: workspace.root.clone(),
+        attachments: PathBuf::from("shared_workspace/attachments"),
+    })
+}
+
+/// Says what opening the store found.
+fn tell(report: &crate::store::OpenReport) {
+    tracing::info!(
+        seq = report.seq,
+        replayed = report.replayed,
+        "the store is open"
+    );
+    for bad in &report.set_aside {
+        tracing::warn!(path = %bad.path, now = %bad.now, reason = %bad.reason, "a record does not parse and was set aside");
+    }
+    for path in &report.overridden {
+        tracing::warn!(%path, "an edit from outside was overridden by the journal after a crash");
+    }
+    for path in &report.missing {
+        tracing::warn!(%path, "an open record is gone");
+    }
+}
+
+fn start_workers(team: &Arc<Team>, facts: tokio::sync::mpsc::Receiver<crate::discord::Inbound>) {
+    for role in &team.serves {
+        tasks::spawn("role", workers::serve(Arc::clone(team), *role));
+    }
+    if team.serves.contains(&Role::Orchestrator) {
+        tasks::spawn("reports", relay::apply_reports(Arc::clone(team)));
+    }
+    tasks::spawn("effects", effects::execute(Arc::clone(team)));
+    tasks::spawn("outbox", delivery::send(Arc::clone(team)));
+    tasks::spawn("inbound", inbound::listen(Arc::clone(team), facts));
+    tasks::spawn("drops", relay::watch(Arc::clone(team)));
+    let socket = Arc::clone(team);
+    tasks::spawn("control", async move {
+        if let Err(error) = control::listen(socket).await {
+            tracing::warn!(%error, "the control socket is closed; the command line cannot reach the team");
+        }
+    });
+}
+
+/// Until somebody says stop, or the store fails.
+async fn wait(
+    failure: &mut tokio::sync::oneshot::Receiver<StoreError>,
+    parent_pipe: bool,
+) -> Result<(), RunError> {
+    let mut interrupt = signal(SignalKind::interrupt())?;
+    let mut terminate = signal(SignalKind::terminate())?;
+    tokio::select! {
+        _ = interrupt.recv() => {}
+        _ = terminate.recv() => {}
+        () = parent_gone(), if parent_pipe => {}
+        Ok(error) = failure => return Err(error.into()),
+    }
+    tracing::info!("stopping");
+    Ok(())
+}
+
+/// Returns when standard input ends.
+async fn parent_gone() {
+    use tokio::io::AsyncReadExt as _;
+    let mut input = tokio::io::stdin();
+    let mut scrap = [0; 64];
+    // An error says as well that nobody is there.
+    while input.read(&mut scrap).await.is_ok_and(|bytes| bytes > 0) {}
+}
+
+/// A last checkpoint, once every worker has let go.
+async fn close(store: Arc<Store>) -> Result<(), RunError> {
+    match Arc::try_unwrap(store) {
+        Ok(store) => tasks::blocking(move || store.close()).await??,
+        // Something still runs; then the stop is like a crash, and the next start replays.
+        Err(_) => tracing::warn!("stopped without a last checkpoint"),
+    }
+    Ok(())
+}

@@ -1,0 +1,243 @@
+//! What a role is told about its step, gathered from the records.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use super::team::Team;
+use crate::agents::codex::{CodexConfig, Sandbox as CodexSandbox};
+use crate::agents::rehearsal::RehearsalConfig;
+use crate::agents::{Access, Agent, Limits, RunSpec, Said, Task, Upstream};
+use crate::assets::{AssetError, RoleSpec, Sandbox};
+use crate::domain::config::{self, AgentKind};
+use crate::domain::envelope::Envelope;
+use crate::domain::incoming::Attachment;
+use crate::domain::request::{Request, RequestEvent};
+use crate::domain::result::RoleResult;
+use crate::domain::role::Role;
+use crate::domain::run::Run;
+use crate::domain::state::session_key;
+use crate::git::{self, GitError, Worktree};
+use crate::platform::files::{self, FileError};
+use crate::store::{self, StoreError};
+use crate::workspace::ConfigError;
+use crate::workspace::documents;
+
+/// Lines of a diff that go into a prompt.
+const DIFF_LINES: usize = 400;
+/// Bytes of a role's own history that go into a prompt.
+const HISTORY_BYTES: usize = 4_000;
+
+/// Why a task could not be put together.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum TaskError {
+    #[error("the request is gone")]
+    Gone,
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    #[error(transparent)]
+    Config(#[from] ConfigError),
+    #[error(transparent)]
+    Asset(#[from] AssetError),
+    #[error(transparent)]
+    File(#[from] FileError),
+    #[error(transparent)]
+    Git(#[from] GitError),
+}
+
+/// The run of an envelope. Blocks: it reads records and git.
+pub(super) fn spec(
+    team: &Team,
+    envelope: &Envelope,
+    worktree: &Worktree,
+    run: &Run,
+    run_dir: PathBuf,
+) -> Result<RunSpec, TaskError> {
+    let (request, session) = team.hub.read(|state| {
+        let key = session_key(run.role, &run.request_id);
+        (
+            state.requests.get(&run.request_id).cloned(),
+            state.sessions.get(&key).cloned(),
+        )
+    });
+    let request = request.ok_or(TaskError::Gone)?;
+    let role = team.workspace.role(run.role)?;
+    let folder = team.root().join(crate::assets::role_folder(run.role));
+    let session_dir = folder.join("sessions").join(request.request_id.as_str());
+    snapshot(team, &request, run.role)?;
+    let limits = limits(team);
+    Ok(RunSpec {
+        run_id: run.run_id.clone(),
+        run_dir,
+        session_dir,
+        worktree: worktree.path(),
+        access: match role.sandbox {
+            Sandbox::ReadOnly => Access::ReadOnly,
+            Sandbox::WorktreeWrite => Access::Worktree,
+        },
+        agent: agent(team, run.role, &role),
+        task: task(team, envelope, &request, run, &role)?,
+        resume: session.map(|session| session.session_id),
+        limits,
+        templates: BTreeMap::new(),
+    })
+}
+
+fn limits(team: &Team) -> Limits {
+    let set = &team.workspace.runtime.limits;
+    let mut limits = Limits::default();
+    if let Some(seconds) = set.wall_seconds {
+        limits.wall_ms = seconds.get() * 1_000;
+    }
+    if let Some(seconds) = set.idle_seconds {
+        limits.idle_ms = seconds.get() * 1_000;
+    }
+    limits
+}
+
+fn agent(team: &Team, role: Role, spec: &RoleSpec) -> Agent {
+    let agents = &team.workspace.runtime.agents;
+    match agents.of(role) {
+        AgentKind::Codex => Agent::Codex(CodexConfig {
+            binary: agents.codex.binary.clone(),
+            model: spec.model.clone(),
+            reasoning: spec.reasoning.as_str().to_owned(),
+            model_url: agents.codex.model_url.clone(),
+            sandbox: match agents.codex.sandbox {
+                config::CodexSandbox::Auto => CodexSandbox::Auto,
+                config::CodexSandbox::Off => CodexSandbox::Off,
+            },
+            ..CodexConfig::default()
+        }),
+        AgentKind::Rehearsal => {
+            let script = agents.rehearsal.script.clone();
+            Agent::Rehearsal(RehearsalConfig {
+                script: script.map(|path| {
+                    if path.is_absolute() {
+                        path
+                    } else {
+                        team.root().join(path)
+                    }
+                }),
+            })
+        }
+    }
+}
+
+fn task(
+    team: &Team,
+    envelope: &Envelope,
+    request: &Request,
+    run: &Run,
+    role: &RoleSpec,
+) -> Result<Task, TaskError> {
+    let said = |author: &str, text: &str| Said {
+        author: author.to_owned(),
+        text: text.to_owned(),
+    };
+    let events = store::read_events(team.root(), &request.request_id)?;
+    let mut again = Vec::new();
+    if !envelope.envelope.body.trim().is_empty() && run.step.is_some() {
+        again.push(envelope.envelope.body.clone());
+    }
+    let evidence = request.evidence.clone();
+    Ok(Task {
+        role: run.role,
+        step: run.step,
+        request_id: request.request_id.to_string(),
+        attempt: request.spent.step_failures + 1,
+        charter: role.charter.clone(),
+        language: request.language.as_str().to_owned(),
+        request: said(&request.reply_route.author_name, &request.body),
+        attachments: request
+            .artifacts
+            .iter()
+            .map(|path| attachment(team, path))
+            .collect(),
+        followups: request
+            .params
+            .followups
+            .iter()
+            .map(|followup| said(&followup.author_name, &followup.body))
+            .collect(),
+        again,
+        upstream: upstream(&events, run.role),
+        evidence,
+        diff: diff(team, request)?,
+        documents: Vec::new(),
+        history: history(team, run.role)?,
+    })
+}
+
+fn attachment(team: &Team, path: &str) -> Attachment {
+    let full = team.root().join(path);
+    let size = files::metadata(&full).map(|meta| meta.len()).unwrap_or(0);
+    let filename = full
+        .file_name()
+        .map(|name| name.to_string_lossy().into_owned());
+    Attachment {
+        filename: filename.unwrap_or_default(),
+        size,
+        saved: Some(path.to_owned()),
+    }
+}
+
+/// The latest result of each other role on this request, oldest first.
+fn upstream(events: &[RequestEvent], own: Role) -> Vec<Upstream> {
+    let mut latest: Vec<Upstream> = Vec::new();
+    for event in events.iter().filter(|event| event.kind == "role_report") {
+        let Some(found) = event.payload.get("result").cloned() else {
+            continue;
+        };
+        let Ok(result) = serde_json::from_value::<RoleResult>(found) else {
+            continue;
+        };
+        latest.retain(|other| other.role != result.role);
+        if result.role != own {
+            latest.push(Upstream {
+                role: result.role,
+                step: event
+                    .payload
+                    .get("step")
+                    .and_then(|step| serde_json::from_value(step.clone()).ok()),
+                status: result.status.as_str().to_owned(),
+                summary: result.summary,
+                proposals: serde_json::Value::Object(result.proposals.0),
+                artifacts: result.artifacts,
+            });
+        }
+    }
+    latest
+}
+
+fn diff(team: &Team, request: &Request) -> Result<String, TaskError> {
+    match &request.candidate {
+        Some(candidate) => Ok(git::diff_excerpt(&team.project, candidate, DIFF_LINES)?),
+        None => Ok(String::new()),
+    }
+}
+
+/// The end of the role's own history file.
+fn history(team: &Team, role: Role) -> Result<String, TaskError> {
+    let path = team
+        .root()
+        .join(crate::assets::role_folder(role))
+        .join("history.md");
+    let text = files::read_text_if_present(&path)?.unwrap_or_default();
+    let from = text.len().saturating_sub(HISTORY_BYTES);
+    let from = (from..text.len())
+        .find(|at| text.is_char_boundary(*at))
+        .unwrap_or(text.len());
+    Ok(text[from..].to_owned())
+}
+
+/// The request as the role finds it in its sources folder.
+fn snapshot(team: &Team, request: &Request, role: Role) -> Result<(), TaskError> {
+    let path = team
+        .root()
+        .join(documents::request_snapshot_path(role, &request.request_id));
+    if let Some(folder) = path.parent() {
+        files::create_dir_all(folder)?;
+    }
+    files::write_atomic(&path, documents::request_snapshot(request)?)?;
+    Ok(())
+}

@@ -1,0 +1,142 @@
+//! What the workers share.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tokio::sync::{Notify, Semaphore};
+use tokio_util::sync::CancellationToken;
+
+use super::hub::Hub;
+use crate::agents::Driver;
+use crate::assets::catalog::Catalog;
+use crate::discord::Link;
+use crate::domain::config::Channels;
+use crate::domain::ids::RunId;
+use crate::domain::role::Role;
+use crate::domain::time::Timestamp;
+use crate::engine::Wake;
+use crate::git::Project;
+use crate::platform::clock;
+use crate::store::Store;
+use crate::workspace::Workspace;
+
+/// Agents that may work at the same time.
+const PARALLEL_RUNS: usize = 2;
+
+/// Bells that wake workers. A worker looks at the records when its bell rings, and once at the start;
+/// a bell says nothing by itself.
+#[derive(Debug, Default)]
+pub(super) struct Signals {
+    roles: BTreeMap<Role, Notify>,
+    pub(super) reports: Notify,
+    pub(super) effects: Notify,
+    pub(super) outbox: Notify,
+    stops: Mutex<BTreeMap<RunId, CancellationToken>>,
+}
+
+impl Signals {
+    pub(super) fn new() -> Signals {
+        Signals {
+            roles: Role::ALL
+                .into_iter()
+                .map(|role| (role, Notify::new()))
+                .collect(),
+            ..Signals::default()
+        }
+    }
+
+    /// Rings for what a decision made possible.
+    pub(super) fn raise(&self, wakes: Vec<Wake>) {
+        for wake in wakes {
+            match wake {
+                Wake::Role(role) => self.ring(role),
+                Wake::Reports => self.reports.notify_one(),
+                Wake::Effect(_) => self.effects.notify_one(),
+                Wake::Outbox => self.outbox.notify_one(),
+                Wake::StopRun(run) => {
+                    if let Some(token) = self.stops().get(&run) {
+                        token.cancel();
+                    }
+                }
+            }
+        }
+    }
+
+    pub(super) fn ring(&self, role: Role) {
+        if let Some(bell) = self.roles.get(&role) {
+            bell.notify_one();
+        }
+    }
+
+    /// Waits for the role's bell.
+    pub(super) async fn role(&self, role: Role) {
+        match self.roles.get(&role) {
+            Some(bell) => bell.notified().await,
+            None => std::future::pending().await,
+        }
+    }
+
+    /// The token that ends a run.
+    pub(super) fn stop_of(&self, run: &RunId) -> CancellationToken {
+        self.stops().entry(run.clone()).or_default().clone()
+    }
+
+    pub(super) fn forget(&self, run: &RunId) {
+        self.stops().remove(run);
+    }
+
+    fn stops(&self) -> MutexGuard<'_, BTreeMap<RunId, CancellationToken>> {
+        self.stops.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Everything that workers need.
+pub(super) struct Team {
+    pub(super) hub: Hub,
+    pub(super) store: Arc<Store>,
+    pub(super) signals: Arc<Signals>,
+    pub(super) workspace: Workspace,
+    pub(super) project: Project,
+    pub(super) channels: Channels,
+    pub(super) driver: Driver,
+    pub(super) link: Link,
+    pub(super) catalog: Catalog,
+    pub(super) serves: BTreeSet<Role>,
+    pub(super) slots: Arc<Semaphore>,
+    /// Git calls that move refs or worktrees, one at a time.
+    pub(super) git: tokio::sync::Mutex<()>,
+    /// Ends every worker.
+    pub(super) closing: CancellationToken,
+}
+
+impl Team {
+    pub(super) fn slots() -> Arc<Semaphore> {
+        Arc::new(Semaphore::new(PARALLEL_RUNS))
+    }
+
+    pub(super) fn root(&self) -> &Path {
+        &self.workspace.root
+    }
+
+    /// Where requests have their worktrees.
+    pub(super) fn worktrees(&self) -> PathBuf {
+        self.workspace.state_dir().join("worktrees")
+    }
+}
+
+/// The present instant as the records write it.
+pub(super) fn now() -> Timestamp {
+    Timestamp::new(clock::now())
+}
+
+/// Waits until `due`, or for ever where there is nothing to wait for.
+pub(super) async fn until(due: Option<Timestamp>) {
+    match due {
+        Some(due) => {
+            let millis = u64::try_from(due.millis() - now().millis()).unwrap_or(0);
+            tokio::time::sleep(std::time::Duration::from_millis(millis + 1)).await;
+        }
+        None => std::future::pending().await,
+    }
+}

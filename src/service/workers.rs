@@ -1,0 +1,311 @@
+//! Role workers: each takes the next envelope of its inbox, lets an agent work it, and reports.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use super::contract::CONTRACT;
+use super::task;
+use super::team::{Team, now, until};
+use crate::agents::{AgentOutcome, RunSpec, Watch};
+use crate::domain::envelope::Envelope;
+use crate::domain::event::Event;
+use crate::domain::evidence::ChangedPath;
+use crate::domain::ids::{RequestId, RunId};
+use crate::domain::role::Role;
+use crate::domain::run::{FailKind, Run, RunOutcome, RunReport};
+use crate::engine::Answer;
+use crate::git::{GitError, TreeId, Worktree};
+use crate::platform::plug::{self, Point};
+use crate::platform::{ids, tasks};
+use crate::relay;
+
+type Busy = Arc<Mutex<BTreeSet<(Role, RequestId)>>>;
+
+/// Serves one role until the team closes.
+pub(super) async fn serve(team: Arc<Team>, role: Role) {
+    let busy = Busy::default();
+    loop {
+        let (next, due) = team.hub.read(|state| {
+            let taken = busy.lock().unwrap_or_else(PoisonError::into_inner);
+            let next = relay::ready(state, role, now(), &taken);
+            (
+                next.and_then(|id| state.envelopes.get(&id).cloned()),
+                relay::next_due(state, now()),
+            )
+        });
+        let Some(envelope) = next else {
+            tokio::select! {
+                () = team.closing.cancelled() => return,
+                () = team.signals.role(role) => {}
+                () = until(due) => {}
+            }
+            continue;
+        };
+        let key = (role, envelope.envelope.request_id.clone());
+        busy.lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .insert(key.clone());
+        let (team, busy) = (Arc::clone(&team), Arc::clone(&busy));
+        tasks::spawn("run", async move {
+            // The semaphore is never closed.
+            let _slot = team.slots.clone().acquire_owned().await;
+            if let Err(trouble) = work(&team, role, &envelope).await {
+                tracing::warn!(%role, envelope = %envelope.relay_id, %trouble, "an envelope could not be worked");
+                let relay_id = envelope.relay_id.clone();
+                let failed = Event::EnvelopeFailed {
+                    relay_id,
+                    reason: trouble.to_string(),
+                };
+                // Without a hub there is nobody to tell; the envelope stays where it is.
+                let _ = team.hub.submit(failed).await;
+            }
+            busy.lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .remove(&key);
+            team.signals.ring(role);
+        });
+    }
+}
+
+/// Why an envelope could not be worked at all. What an agent does wrong is an outcome instead.
+#[derive(Debug, thiserror::Error)]
+enum Trouble {
+    #[error(transparent)]
+    Git(#[from] GitError),
+    #[error(transparent)]
+    Task(#[from] task::TaskError),
+    #[error(transparent)]
+    Agent(#[from] crate::agents::RunError),
+    #[error(transparent)]
+    Hub(#[from] super::HubError),
+    #[error("the work was cut off: {0}")]
+    Cut(#[from] tokio::task::JoinError),
+    #[error("no id could be made: {0}")]
+    Id(#[from] crate::domain::ids::IdError),
+}
+
+async fn work(team: &Arc<Team>, role: Role, envelope: &Envelope) -> Result<(), Trouble> {
+    let request_id = envelope.envelope.request_id.clone();
+    let worktree = open_worktree(team, &request_id).await?;
+    let earlier = team.hub.read(|state| {
+        state
+            .runs
+            .values()
+            .find(|run| run.envelope_id == envelope.relay_id)
+            .cloned()
+    });
+    let (run, adopted) = match earlier {
+        Some(run) => recover(team, &worktree, run).await?,
+        None => (fresh(envelope, &worktree).await?, None),
+    };
+    let outcome = match adopted {
+        Some(outcome) => outcome,
+        None => {
+            if team.hub.submit(Event::RunStarting(run.clone())).await? != Answer::Accepted {
+                return Ok(());
+            }
+            start(team, role, envelope, &worktree, &run).await?
+        }
+    };
+    report(team, &worktree, &run, outcome).await
+}
+
+async fn open_worktree(team: &Arc<Team>, id: &RequestId) -> Result<Worktree, Trouble> {
+    let _one = team.git.lock().await;
+    let (project, id, root) = (team.project.clone(), id.clone(), team.worktrees());
+    Ok(tasks::blocking(move || project.worktree(&id, &root)).await??)
+}
+
+/// A run that nobody has begun.
+async fn fresh(envelope: &Envelope, worktree: &Worktree) -> Result<Run, Trouble> {
+    let tree = worktree.clone();
+    let tree = tasks::blocking(move || tree.tree_id()).await??;
+    Ok(Run {
+        run_id: RunId::parse(&ids::uuid_v7().to_string())?,
+        request_id: envelope.envelope.request_id.clone(),
+        role: envelope.target_role,
+        step: envelope.step,
+        envelope_id: envelope.relay_id.clone(),
+        attempt: envelope.attempts + 1,
+        generation: 1,
+        started_at: now(),
+        pre_tree: Some(tree.to_string()),
+    })
+}
+
+/// A run that an earlier process began: its agent's finished output is adopted; else what it left in
+/// the worktree is kept aside and the same run begins again, one generation later.
+async fn recover(
+    team: &Arc<Team>,
+    worktree: &Worktree,
+    run: Run,
+) -> Result<(Run, Option<AgentOutcome>), Trouble> {
+    let watch = Watch {
+        cancel: team.signals.stop_of(&run.run_id),
+        events: None,
+    };
+    let found = team
+        .driver
+        .adopt(&run_dir(team, &run), &CONTRACT, &watch)
+        .await?;
+    if let Some(outcome) = found {
+        tracing::info!(run = %run.run_id, "the run of an earlier start was adopted");
+        return Ok((run, Some(outcome)));
+    }
+    keep_aside(worktree, &run).await?;
+    let generation = run.generation + 1;
+    Ok((
+        Run {
+            generation,
+            started_at: now(),
+            ..run
+        },
+        None,
+    ))
+}
+
+/// Keeps what a run without a result left behind under `refs/teams/lost/<run>`, and puts the worktree
+/// back to how it was before.
+async fn keep_aside(worktree: &Worktree, run: &Run) -> Result<(), Trouble> {
+    let Some(before) = run
+        .pre_tree
+        .as_ref()
+        .and_then(|tree| tree.parse::<TreeId>().ok())
+    else {
+        return Ok(());
+    };
+    let (worktree, run_id, at) = (worktree.clone(), run.run_id.clone(), now());
+    tasks::blocking(move || -> Result<(), GitError> {
+        if worktree.tree_id()? != before {
+            worktree.snapshot_lost(&run_id, at)?;
+            worktree.reset_to(before)?;
+        }
+        Ok(())
+    })
+    .await??;
+    Ok(())
+}
+
+fn run_dir(team: &Team, run: &Run) -> PathBuf {
+    let runs = team.workspace.state_dir().join("runs");
+    runs.join(format!("{}.{}", run.run_id, run.generation))
+}
+
+async fn start(
+    team: &Arc<Team>,
+    role: Role,
+    envelope: &Envelope,
+    worktree: &Worktree,
+    run: &Run,
+) -> Result<AgentOutcome, Trouble> {
+    let dir = run_dir(team, run);
+    let spec: RunSpec = {
+        let (team, envelope, worktree) = (Arc::clone(team), envelope.clone(), worktree.clone());
+        let run = run.clone();
+        tasks::blocking(move || task::spec(&team, &envelope, &worktree, &run, dir)).await??
+    };
+    show_typing(team, envelope).await;
+    let cancel = team.signals.stop_of(&run.run_id);
+    let watch = Watch {
+        cancel,
+        events: None,
+    };
+    tracing::info!(%role, request = %run.request_id, run = %run.run_id, "an agent begins");
+    Ok(team.driver.run(&spec, &CONTRACT, &watch).await)
+}
+
+async fn show_typing(team: &Team, envelope: &Envelope) {
+    let id = &envelope.envelope.request_id;
+    let channel = team.hub.read(|state| {
+        let request = state.requests.get(id)?;
+        request
+            .room
+            .as_ref()
+            .and_then(|room| room.thread_id)
+            .or(request.reply_route.channel_id)
+    });
+    if let Some(channel) = channel {
+        team.link.typing(channel).await;
+    }
+}
+
+/// Takes the facts of a finished run from git and hands them in.
+async fn report(
+    team: &Arc<Team>,
+    worktree: &Worktree,
+    run: &Run,
+    outcome: AgentOutcome,
+) -> Result<(), Trouble> {
+    let mut outcome = outcome;
+    let changed = changed(worktree, run).await?;
+    let may_write = team
+        .workspace
+        .role(run.role)
+        .is_ok_and(|spec| spec.sandbox == crate::assets::Sandbox::WorktreeWrite);
+    if !may_write && !changed.is_empty() {
+        let paths: Vec<_> = changed
+            .iter()
+            .take(5)
+            .map(|path| path.path.as_str())
+            .collect();
+        outcome.outcome = RunOutcome::Failed {
+            kind: FailKind::WroteFiles,
+            message: format!("{} may not write, and wrote {}", run.role, paths.join(", ")),
+        };
+    }
+    if let RunOutcome::Failed { .. } = &outcome.outcome {
+        keep_aside(worktree, run).await?;
+    }
+    let documents_present = match &outcome.outcome {
+        RunOutcome::Result(result) => present(team.root(), &result.artifacts),
+        RunOutcome::Failed { .. } => Vec::new(),
+    };
+    if let RunOutcome::Result(result) = &mut outcome.outcome {
+        result.request_id = run.request_id.to_string();
+    }
+    plug::point(Point::AfterEffect);
+    let report = RunReport {
+        run_id: run.run_id.clone(),
+        request_id: run.request_id.clone(),
+        role: run.role,
+        step: run.step,
+        generation: run.generation,
+        outcome: outcome.outcome,
+        changed_paths: changed,
+        documents_present,
+        usage: outcome.usage,
+        session_id: outcome.session_id,
+        duration_ms: u64::try_from(now().millis() - run.started_at.millis()).unwrap_or(0),
+        repairs: outcome.repairs,
+        dropped_bytes: outcome.dropped_bytes,
+        agent: outcome.agent,
+    };
+    team.signals.forget(&run.run_id);
+    team.hub
+        .submit(Event::RunFinished(Box::new(report)))
+        .await?;
+    Ok(())
+}
+
+async fn changed(worktree: &Worktree, run: &Run) -> Result<Vec<ChangedPath>, Trouble> {
+    let Some(before) = run
+        .pre_tree
+        .as_ref()
+        .and_then(|tree| tree.parse::<TreeId>().ok())
+    else {
+        return Ok(Vec::new());
+    };
+    let worktree = worktree.clone();
+    Ok(tasks::blocking(move || worktree.changed_since(before)).await??)
+}
+
+/// The listed files that exist in the workspace, as results name them.
+fn present(root: &Path, artifacts: &[String]) -> Vec<String> {
+    artifacts
+        .iter()
+        .map(|name| crate::engine::parse::normalize_artifact_hint(name))
+        .filter(|name| !name.contains("..") && !name.starts_with('/'))
+        .filter(|name| crate::platform::files::exists(&root.join(name)))
+        .collect()
+}

@@ -1,0 +1,117 @@
+//! The checkpoint: an index of what is open, so that opening reads no finished record.
+
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+
+use super::error::StoreError;
+use super::layout::{self, Kind};
+use super::views::{Views, replace_synced};
+use crate::domain::change::ChannelMark;
+use crate::domain::ids::{ChannelId, RequestId};
+use crate::platform::disk::Disk;
+
+/// The record of an open thing.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(super) struct Open {
+    pub(super) kind: Kind,
+    pub(super) path: String,
+    /// CRC-32 of the file as the runtime wrote it, to tell an edit from outside.
+    pub(super) digest: u32,
+}
+
+/// What the checkpoint knows.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub(super) struct Index {
+    /// The last entry whose effect on the files is durable.
+    pub(super) seq: u64,
+    pub(super) ended_requests: u64,
+    pub(super) open: Vec<Open>,
+    pub(super) channels: Vec<ChannelMark>,
+    pub(super) rooms: Vec<(ChannelId, RequestId)>,
+}
+
+const HEADER: &str = "teams-checkpoint 1 ";
+
+impl Index {
+    /// The index of the views' present state, which is that after entry `seq`.
+    pub(super) fn of(views: &Views, seq: u64) -> Self {
+        let digest = |path: &str| views.digests.get(path).copied().unwrap_or(0);
+        Self {
+            seq,
+            ended_requests: views.state.ended_requests,
+            open: layout::open_records(&views.state)
+                .into_iter()
+                .map(|(kind, path)| Open {
+                    kind,
+                    digest: digest(&path),
+                    path,
+                })
+                .collect(),
+            channels: views.state.channels.values().cloned().collect(),
+            rooms: (views.state.rooms.iter())
+                .map(|(channel, request)| (*channel, request.clone()))
+                .collect(),
+        }
+    }
+
+    /// Reads the index; `None` where the workspace has none yet.
+    pub(super) fn read(disk: &dyn Disk, root: &Path) -> Result<Option<Self>, StoreError> {
+        let path = root.join(layout::INDEX);
+        let bytes = match disk.read(&path) {
+            Ok(bytes) => bytes,
+            Err(error) if error.is_missing() => return Ok(None),
+            Err(error) => return Err(error.into()),
+        };
+        let bad = |reason: &str| StoreError::CorruptIndex {
+            path: path.clone(),
+            reason: reason.to_owned(),
+        };
+        let text = std::str::from_utf8(&bytes).map_err(|_| bad("it is not UTF-8"))?;
+        let (header, body) = text.split_once('\n').ok_or_else(|| bad("it is cut"))?;
+        let digest = header
+            .strip_prefix(HEADER)
+            .ok_or_else(|| bad("its first line is not ours"))?;
+        if digest != format!("{:08x}", crc32fast::hash(body.as_bytes())) {
+            return Err(bad("its checksum does not match"));
+        }
+        serde_json::from_str(body)
+            .map(Some)
+            .map_err(|error| bad(&error.to_string()))
+    }
+
+    /// Replaces the index durably (`spec/rust.md` C8: write aside, sync, rename, sync the folder).
+    pub(super) fn write(&self, disk: &dyn Disk, root: &Path) -> Result<(), StoreError> {
+        let path = root.join(layout::INDEX);
+        let body = serde_json::to_string(self)?;
+        let text = format!("{HEADER}{:08x}\n{body}", crc32fast::hash(body.as_bytes()));
+        replace_synced(disk, &path, text.as_bytes())?;
+        disk.sync_dir(&root.join(layout::RUNTIME))?;
+        Ok(())
+    }
+}
+
+/// Makes the views durable, writes the index for entry `seq` and removes the journal up to there.
+pub(super) fn checkpoint(
+    disk: &dyn Disk,
+    root: &Path,
+    views: &mut Views,
+    seq: u64,
+) -> Result<(), StoreError> {
+    views.materialise()?;
+    let marks: Vec<&ChannelMark> = views.state.channels.values().collect();
+    let channels = root.join(layout::CHANNELS);
+    replace_synced(disk, &channels, &layout::pretty(&marks)?)?;
+    views.sync()?;
+    let index = Index::of(views, seq);
+    let open: std::collections::BTreeSet<&str> =
+        index.open.iter().map(|open| open.path.as_str()).collect();
+    views.digests.retain(|path, _| open.contains(path.as_str()));
+    index.write(disk, root)?;
+    for name in disk.list(&root.join(layout::JOURNAL))? {
+        if super::load::first_seq(&name).is_some_and(|first| first <= seq) {
+            disk.remove(&root.join(layout::JOURNAL).join(name))?;
+        }
+    }
+    Ok(())
+}

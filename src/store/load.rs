@@ -1,0 +1,346 @@
+//! Reading a workspace without changing it: the checkpoint's index, the records that it names, the tail.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use super::entry::{Entry, scan};
+use super::error::StoreError;
+use super::index::Index;
+use super::layout::{self, Kind};
+use super::views::Views;
+use crate::domain::change::{Change, ChannelMark};
+use crate::domain::ids::RequestId;
+use crate::domain::request::Request;
+use crate::domain::state::State;
+use crate::platform::disk::Disk;
+
+/// A record that could not be read and that the tail does not cover.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Unreadable {
+    pub(super) path: String,
+    pub(super) reason: String,
+}
+
+/// A workspace as it was found.
+pub(super) struct Loaded {
+    /// The state after the tail, and the files that the tail changes.
+    pub(super) views: Views,
+    /// The last entry; 0 before the first.
+    pub(super) seq: u64,
+    /// Entries since the checkpoint.
+    pub(super) tail: usize,
+    /// Whether there was a checkpoint.
+    pub(super) indexed: bool,
+    pub(super) unreadable: Vec<Unreadable>,
+    /// Open records whose files are gone.
+    pub(super) missing: Vec<String>,
+    /// Records and documents whose edits the tail overrides.
+    pub(super) overridden: Vec<String>,
+    /// Records that were edited from outside, which counts.
+    pub(super) edited: Vec<String>,
+    /// The last frame was torn and is left out.
+    pub(super) torn: bool,
+}
+
+/// The entries since the checkpoint.
+pub(super) struct Tail {
+    pub(super) entries: Vec<(u64, Entry)>,
+    pub(super) torn: bool,
+}
+
+/// The sequence in the name of a segment.
+pub(super) fn first_seq(name: &str) -> Option<u64> {
+    name.strip_suffix(".log")?.parse().ok()
+}
+
+/// Reads the entries behind `after`.
+pub(super) fn read_tail(
+    disk: &dyn Disk,
+    root: &Path,
+    after: Option<u64>,
+) -> Result<Tail, StoreError> {
+    let folder = root.join(layout::JOURNAL);
+    let mut segments: Vec<(u64, PathBuf)> = disk
+        .list(&folder)?
+        .iter()
+        .filter_map(|name| Some((first_seq(name)?, folder.join(name))))
+        .collect();
+    segments.sort();
+    let mut tail = Tail {
+        entries: Vec::new(),
+        torn: false,
+    };
+    let mut last = after;
+    for (position, (first, path)) in segments.iter().enumerate() {
+        let next = segments.get(position + 1).map(|(first, _)| *first);
+        let seen = after.unwrap_or(0);
+        if next.is_some_and(|next| next <= seen + 1) {
+            // A leftover from before the checkpoint.
+            continue;
+        }
+        let bytes = disk.read(path)?;
+        let corrupt = |offset: usize, reason: String| StoreError::Corrupt {
+            path: path.clone(),
+            offset,
+            reason,
+        };
+        let found = scan(&bytes)
+            .map_err(|offset| corrupt(offset, "a bad entry has good ones after it".to_owned()))?;
+        if found.torn && next.is_some() {
+            return Err(corrupt(
+                found.end,
+                "a bad entry in a segment that is not the last".to_owned(),
+            ));
+        }
+        tail.torn |= found.torn;
+        let mut expected = *first;
+        for frame in &found.frames {
+            if frame.first_seq != expected {
+                return Err(corrupt(0, format!("entry {expected} is missing")));
+            }
+            for line in frame.lines.split(|byte| *byte == b'\n') {
+                if line.is_empty() {
+                    continue;
+                }
+                if expected > seen {
+                    if last.is_some_and(|last| expected != last + 1) {
+                        let missing = last.unwrap_or(0) + 1;
+                        return Err(corrupt(0, format!("entry {missing} is missing")));
+                    }
+                    let entry = serde_json::from_slice(line)
+                        .map_err(|error| corrupt(0, format!("entry {expected}: {error}")))?;
+                    tail.entries.push((expected, entry));
+                    last = Some(expected);
+                }
+                expected += 1;
+            }
+        }
+    }
+    Ok(tail)
+}
+
+/// Reads the whole workspace.
+pub(super) fn load(disk: &Arc<dyn Disk>, root: &Path) -> Result<Loaded, StoreError> {
+    let index = Index::read(&**disk, root)?;
+    let tail = read_tail(&**disk, root, index.as_ref().map(|index| index.seq))?;
+    let covered: BTreeSet<String> = (tail.entries.iter())
+        .flat_map(|(_, entry)| &entry.changes)
+        .filter_map(layout::path_of)
+        .collect();
+    let mut loaded = Loaded {
+        views: Views::new(
+            disk.clone(),
+            root.to_owned(),
+            State::default(),
+            BTreeMap::new(),
+        ),
+        seq: index.as_ref().map_or(0, |index| index.seq),
+        tail: tail.entries.len(),
+        indexed: index.is_some(),
+        unreadable: Vec::new(),
+        missing: Vec::new(),
+        overridden: Vec::new(),
+        edited: Vec::new(),
+        torn: tail.torn,
+    };
+    match index {
+        Some(index) => loaded.base(&**disk, root, index, &covered)?,
+        None => super::import::base(&**disk, root, &covered, &mut loaded)?,
+    }
+    loaded.replay(&**disk, root, tail)?;
+    Ok(loaded)
+}
+
+impl Loaded {
+    /// Reads the records that the checkpoint names.
+    fn base(
+        &mut self,
+        disk: &dyn Disk,
+        root: &Path,
+        index: Index,
+        covered: &BTreeSet<String>,
+    ) -> Result<(), StoreError> {
+        for open in index.open {
+            self.views.digests.insert(open.path.clone(), open.digest);
+            if covered.contains(&open.path) {
+                // The file may be torn, and the tail says what it is. A request still has to be known
+                // to be open, for the count of ended ones.
+                if let Some(id) = placeholder(open.kind, &open.path) {
+                    self.views.state.requests.insert(
+                        id.clone(),
+                        Request {
+                            request_id: id,
+                            ..Request::default()
+                        },
+                    );
+                }
+                continue;
+            }
+            let bytes = match disk.read(&root.join(&open.path)) {
+                Ok(bytes) => bytes,
+                Err(error) if error.is_missing() => {
+                    self.missing.push(open.path);
+                    continue;
+                }
+                Err(error) => return Err(error.into()),
+            };
+            match layout::parse(open.kind, &open.path, &bytes) {
+                Ok(change) => {
+                    if crc32fast::hash(&bytes) != open.digest {
+                        self.edited.push(open.path.clone());
+                        self.views
+                            .digests
+                            .insert(open.path, crc32fast::hash(&bytes));
+                    }
+                    self.views.state.apply(&change);
+                }
+                Err(reason) => self.unreadable.push(Unreadable {
+                    path: open.path,
+                    reason,
+                }),
+            }
+        }
+        let state = &mut self.views.state;
+        state.rooms = index.rooms.into_iter().collect();
+        state.ended_requests = index.ended_requests;
+        state.channels = (index.channels.into_iter())
+            .map(|mark| (mark.channel_id, mark))
+            .collect();
+        if self.tail == 0 {
+            self.channels(disk, root)?;
+        }
+        Ok(())
+    }
+
+    /// The marks are in the index as well; their file counts after a clean stop, where it reads.
+    fn channels(&mut self, disk: &dyn Disk, root: &Path) -> Result<(), StoreError> {
+        let bytes = match disk.read(&root.join(layout::CHANNELS)) {
+            Ok(bytes) => bytes,
+            Err(error) if error.is_missing() => return Ok(()),
+            Err(error) => return Err(error.into()),
+        };
+        match serde_json::from_slice::<Vec<ChannelMark>>(&bytes) {
+            Ok(marks) => {
+                let marks: BTreeMap<_, _> = (marks.into_iter())
+                    .map(|mark| (mark.channel_id, mark))
+                    .collect();
+                if marks != self.views.state.channels {
+                    self.edited.push(layout::CHANNELS.to_owned());
+                    self.views.state.channels = marks;
+                }
+            }
+            Err(error) => self.unreadable.push(Unreadable {
+                path: layout::CHANNELS.to_owned(),
+                reason: error.to_string(),
+            }),
+        }
+        Ok(())
+    }
+
+    fn replay(&mut self, disk: &dyn Disk, root: &Path, tail: Tail) -> Result<(), StoreError> {
+        // Every text that the runtime itself gave a file since the checkpoint, and the one before.
+        let mut ours: BTreeMap<String, Vec<u32>> = BTreeMap::new();
+        for (path, digest) in &self.views.digests {
+            ours.entry(path.clone()).or_default().push(*digest);
+        }
+        let indexed: BTreeSet<String> = ours.keys().cloned().collect();
+        for (seq, entry) in &tail.entries {
+            self.views.apply(*seq, entry)?;
+            for path in entry.changes.iter().filter_map(layout::path_of) {
+                if let Some(digest) = self.views.digests.get(&path) {
+                    ours.entry(path).or_default().push(*digest);
+                }
+            }
+            self.seq = *seq;
+        }
+        for path in self.views.records() {
+            let Ok(bytes) = disk.read(&root.join(&path)) else {
+                continue;
+            };
+            let digest = crc32fast::hash(&bytes);
+            let Some(ours) = ours.get(&path) else {
+                continue;
+            };
+            // A record that had ended before the checkpoint and is open again may still be as it was then,
+            // which nobody remembers.
+            let judged = indexed.contains(&path) || !layout::outlives_its_end(&path);
+            // A file that does not parse was being written when the machine stopped: no edit.
+            let is_edit = judged
+                && !ours.contains(&digest)
+                && serde_json::from_slice::<serde_json::Value>(&bytes).is_ok();
+            if is_edit {
+                self.overridden.push(path);
+            }
+        }
+        for (path, base, text) in self.views.appended() {
+            self.resume(disk, root, &path, base, text)?;
+        }
+        Ok(())
+    }
+
+    /// Finds out how much of the tail's text an append-only file has already.
+    fn resume(
+        &mut self,
+        disk: &dyn Disk,
+        root: &Path,
+        path: &str,
+        base: u64,
+        text: Vec<u8>,
+    ) -> Result<(), StoreError> {
+        let content = match disk.read(&root.join(path)) {
+            Ok(content) => content,
+            Err(error) if error.is_missing() => Vec::new(),
+            Err(error) => return Err(error.into()),
+        };
+        let base = usize::try_from(base).unwrap_or(usize::MAX);
+        let Some(there) = content.get(base..) else {
+            // Somebody made it shorter than it was at the checkpoint; what is left stays.
+            self.overridden.push(path.to_owned());
+            self.views.resume(path, content.len() as u64, text);
+            return Ok(());
+        };
+        if text.starts_with(there) {
+            let rest = text[there.len()..].to_vec();
+            self.views.resume(path, content.len() as u64, rest);
+        } else {
+            let written_by_hand = std::str::from_utf8(there).is_ok_and(|text| !text.contains('\0'))
+                && !there.is_empty();
+            if written_by_hand {
+                self.overridden.push(path.to_owned());
+            }
+            self.views.resume(path, base as u64, text);
+        }
+        Ok(())
+    }
+}
+
+fn placeholder(kind: Kind, path: &str) -> Option<RequestId> {
+    let name = path.rsplit('/').next()?.strip_suffix(".json")?;
+    (kind == Kind::Request).then(|| RequestId::parse(name).ok())?
+}
+
+/// The last image of a request in the tail, if it has one.
+pub(super) fn last_image(tail: &Tail, id: &RequestId) -> Option<Request> {
+    (tail.entries.iter())
+        .flat_map(|(_, entry)| &entry.changes)
+        .rev()
+        .find_map(|change| match change {
+            Change::Request(request) if request.request_id == *id => Some((**request).clone()),
+            Change::Request(_)
+            | Change::RetireRequest(_)
+            | Change::Event(..)
+            | Change::Envelope(_)
+            | Change::Run(_)
+            | Change::RunGone(_)
+            | Change::Effect(_)
+            | Change::EffectGone(_)
+            | Change::Outgoing(_)
+            | Change::OutgoingGone(_)
+            | Change::Gate(_)
+            | Change::Operation(_)
+            | Change::Session(_)
+            | Change::Channel(_)
+            | Change::Append { .. } => None,
+        })
+}

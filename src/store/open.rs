@@ -1,0 +1,147 @@
+//! Opening: take the locks, read the checkpoint and the tail, bring the files up to date, start afresh.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use super::error::StoreError;
+use super::index::checkpoint;
+use super::journal::Journal;
+use super::layout::{self, LOCK, RUNTIME};
+use super::load::{self, Loaded};
+use super::views::Views;
+use crate::domain::envelope::Place;
+use crate::domain::role::Role;
+use crate::platform::disk::{Disk, Held};
+
+/// What opening found, for the log and for `teams doctor`. Paths are relative to the workspace.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct OpenReport {
+    /// The last durable entry; 0 in a new workspace.
+    pub seq: u64,
+    /// Entries that were replayed: 0 after a clean stop.
+    pub replayed: usize,
+    /// The workspace had no checkpoint: it is new, or of the older runtime.
+    pub imported: bool,
+    /// The last entry was only written in part; nobody had been told that it was saved.
+    pub torn: bool,
+    /// Records that do not parse: where they were, where they were put, why.
+    pub set_aside: Vec<SetAside>,
+    /// Open records whose files are gone.
+    pub missing: Vec<String>,
+    /// Edits from outside that count.
+    pub edited: Vec<String>,
+    /// Edits from outside that were lost, because the journal is newer than the files after a crash.
+    pub overridden: Vec<String>,
+}
+
+/// A record that does not parse and was moved out of the way.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SetAside {
+    /// Where it was.
+    pub path: String,
+    /// Where it is now.
+    pub now: String,
+    /// Why it does not parse.
+    pub reason: String,
+}
+
+/// The locks of the workspace, held as long as this lives.
+pub(super) struct Locks(#[expect(dead_code, reason = "held, not used")] Vec<Box<dyn Held>>);
+
+/// Takes the workspace's lock and those of the older runtime's services (`spec/teams.md` 1.4), so that
+/// neither a second team nor an older one works on the same files.
+pub(super) fn take_locks(disk: &dyn Disk, root: &Path) -> Result<Locks, StoreError> {
+    disk.create_dir(&root.join(RUNTIME))?;
+    let mut paths = vec![root.join(LOCK)];
+    for role in Role::ALL {
+        let folder = root.join(RUNTIME).join("agents").join(role.as_str());
+        disk.create_dir(&folder)?;
+        paths.push(folder.join("service.lock"));
+    }
+    let mut held = Vec::with_capacity(paths.len());
+    for path in paths {
+        match disk.lock(&path)? {
+            Some(lock) => held.push(lock),
+            None => return Err(StoreError::Locked { path }),
+        }
+    }
+    Ok(Locks(held))
+}
+
+/// Replays the tail into the files and begins an empty one.
+pub(super) fn recover(
+    disk: &Arc<dyn Disk>,
+    root: &Path,
+) -> Result<(Journal, Views, OpenReport), StoreError> {
+    disk.create_dir(&root.join(layout::JOURNAL))?;
+    for folder in folders() {
+        disk.create_dir(&root.join(folder))?;
+    }
+    let mut loaded = load::load(disk, root)?;
+    let mut report = OpenReport {
+        seq: loaded.seq,
+        replayed: loaded.tail,
+        imported: !loaded.indexed,
+        torn: loaded.torn,
+        missing: std::mem::take(&mut loaded.missing),
+        edited: std::mem::take(&mut loaded.edited),
+        overridden: std::mem::take(&mut loaded.overridden),
+        set_aside: Vec::new(),
+    };
+    set_aside(&**disk, root, &loaded, &mut report)?;
+    let Loaded { mut views, seq, .. } = loaded;
+    // After a crash nothing that was written since the checkpoint is sure to be on the disk, the journal
+    // included: everything is written again to new files, and the old tail is not added to.
+    let fresh = report.replayed == 0 && !report.imported && !report.torn;
+    if !fresh || !report.set_aside.is_empty() || !report.missing.is_empty() {
+        checkpoint(&**disk, root, &mut views, seq)?;
+        disk.sync_dir(&root.join(layout::JOURNAL))?;
+    }
+    let journal = Journal::new(disk.clone(), root.to_owned(), seq + 1);
+    Ok((journal, views, report))
+}
+
+/// The folders that watchers and operators expect to be there.
+fn folders() -> Vec<String> {
+    let mut folders: Vec<String> = [Place::Inbox, Place::Archive, Place::Dead]
+        .into_iter()
+        .flat_map(|place| Role::ALL.map(|role| layout::relay_folder(place, role)))
+        .collect();
+    folders.push(format!("{}/tmp", layout::RELAY));
+    folders.push(format!("{RUNTIME}/requests"));
+    folders
+}
+
+fn set_aside(
+    disk: &dyn Disk,
+    root: &Path,
+    loaded: &Loaded,
+    report: &mut OpenReport,
+) -> Result<(), StoreError> {
+    for bad in &loaded.unreadable {
+        let now = free_name(disk, root, &bad.path)?;
+        let from = root.join(&bad.path);
+        disk.rename(&from, &root.join(&now))?;
+        if let Some(folder) = from.parent() {
+            disk.sync_dir(folder)?;
+        }
+        report.set_aside.push(SetAside {
+            path: bad.path.clone(),
+            now,
+            reason: bad.reason.clone(),
+        });
+    }
+    Ok(())
+}
+
+fn free_name(disk: &dyn Disk, root: &Path, path: &str) -> Result<String, StoreError> {
+    let mut number = 1;
+    loop {
+        let name = format!("{path}.bad-{number}");
+        let full: PathBuf = root.join(&name);
+        if disk.len(&full)?.is_none() {
+            return Ok(name);
+        }
+        number += 1;
+    }
+}

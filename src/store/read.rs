@@ -1,0 +1,182 @@
+//! Reading without owning: the journal is replayed in memory and nothing is changed.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use super::error::StoreError;
+use super::index::Index;
+use super::layout::{self, RUNTIME};
+use super::load::{self, Tail};
+use crate::domain::change::Change;
+use crate::domain::envelope::{Envelope, Place};
+use crate::domain::ids::{EnvelopeId, OperationId, RequestId};
+use crate::domain::operation::Operation;
+use crate::domain::request::{Request, RequestEvent};
+use crate::domain::role::Role;
+use crate::domain::state::State;
+use crate::platform::disk::{Disk, RealDisk};
+use crate::platform::files;
+
+/// How often reading begins anew where a running team made a checkpoint meanwhile.
+const ATTEMPTS: usize = 5;
+
+/// The state of a workspace, read without a lock. Changes nothing.
+pub fn read_only(root: &Path) -> Result<State, StoreError> {
+    read_only_from(&(Arc::new(RealDisk) as Arc<dyn Disk>), root)
+}
+
+pub(super) fn read_only_from(disk: &Arc<dyn Disk>, root: &Path) -> Result<State, StoreError> {
+    steadily(&**disk, root, || {
+        load::load(disk, root).map(|loaded| loaded.views.state)
+    })
+}
+
+/// Repeats a reading during which the checkpoint changed.
+fn steadily<T>(
+    disk: &dyn Disk,
+    root: &Path,
+    read: impl Fn() -> Result<T, StoreError>,
+) -> Result<T, StoreError> {
+    let seq = || Index::read(disk, root).map(|index| index.map(|index| index.seq));
+    let mut before = seq()?;
+    for _ in 1..ATTEMPTS {
+        let outcome = read();
+        let after = seq()?;
+        if before == after {
+            return outcome;
+        }
+        before = after;
+    }
+    read()
+}
+
+fn tail(root: &Path) -> Result<Tail, StoreError> {
+    let index = Index::read(&RealDisk, root)?;
+    load::read_tail(&RealDisk, root, index.map(|index| index.seq))
+}
+
+fn present(path: &Path) -> Result<Option<Vec<u8>>, StoreError> {
+    match RealDisk.read(path) {
+        Ok(bytes) => Ok(Some(bytes)),
+        Err(error) if error.is_missing() => Ok(None),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// One request, open or ended; `None` where there is none.
+///
+/// # Errors
+/// [`StoreError::Encode`] where its file does not parse.
+pub fn read_request(root: &Path, id: &RequestId) -> Result<Option<Request>, StoreError> {
+    steadily(&RealDisk, root, || {
+        if let Some(request) = load::last_image(&tail(root)?, id) {
+            return Ok(Some(request));
+        }
+        match present(&root.join(layout::request(id)))? {
+            Some(bytes) => Ok(Some(serde_json::from_slice(&bytes)?)),
+            None => Ok(None),
+        }
+    })
+}
+
+/// The history of a request, oldest first. Lines that do not parse are left out.
+pub fn read_events(root: &Path, id: &RequestId) -> Result<Vec<RequestEvent>, StoreError> {
+    steadily(&RealDisk, root, || {
+        let path = layout::events(id);
+        let mut content = present(&root.join(&path))?.unwrap_or_default();
+        let mut events = Vec::new();
+        for (_, entry) in &tail(root)?.entries {
+            if let Some(base) = entry.base.get(&path) {
+                content.truncate(usize::try_from(*base).unwrap_or(usize::MAX));
+            }
+            for change in &entry.changes {
+                if let Change::Event(request, event) = change {
+                    if request == id {
+                        events.push(event.clone());
+                    }
+                }
+            }
+        }
+        let mut all: Vec<RequestEvent> = content
+            .split(|byte| *byte == b'\n')
+            .filter_map(|line| serde_json::from_slice(line).ok())
+            .collect();
+        all.append(&mut events);
+        Ok(all)
+    })
+}
+
+/// The dead letters, oldest first. Files that are no envelope (`…-invalid.json`) are left out.
+pub fn dead_envelopes(root: &Path) -> Result<Vec<Envelope>, StoreError> {
+    let mut dead = Vec::new();
+    for role in Role::ALL {
+        let folder = root.join(layout::relay_folder(Place::Dead, role));
+        for name in RealDisk.list(&folder)? {
+            if name.starts_with('.') || !name.ends_with(".json") {
+                continue;
+            }
+            let envelope = present(&folder.join(name))?
+                .and_then(|bytes| serde_json::from_slice::<Envelope>(&bytes).ok());
+            dead.extend(envelope);
+        }
+    }
+    dead.sort_by(|a, b| (a.created_at, &a.relay_id).cmp(&(b.created_at, &b.relay_id)));
+    Ok(dead)
+}
+
+/// Whether an envelope with this id was consumed by this role before.
+pub fn was_consumed(root: &Path, role: Role, id: &EnvelopeId) -> Result<bool, StoreError> {
+    let archive = root.join(layout::relay_folder(Place::Archive, role));
+    let name = format!("{id}.json");
+    // Older workspaces have no folder a day.
+    if RealDisk.len(&archive.join(&name))?.is_some() {
+        return Ok(true);
+    }
+    for day in RealDisk.list(&archive)? {
+        if RealDisk.len(&archive.join(day).join(&name))?.is_some() {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+/// One operation; `None` where there is none.
+pub fn operation(root: &Path, id: &OperationId) -> Result<Option<Operation>, StoreError> {
+    Ok(operations(root)?
+        .into_iter()
+        .find(|operation| operation.operation_id == *id))
+}
+
+/// The operations, oldest first.
+pub fn operations(root: &Path) -> Result<Vec<Operation>, StoreError> {
+    steadily(&RealDisk, root, || {
+        let folder = root.join(format!("{RUNTIME}/operations"));
+        let mut found = std::collections::BTreeMap::new();
+        for name in RealDisk.list(&folder)? {
+            if name.starts_with('.') || !name.ends_with(".json") {
+                continue;
+            }
+            let record = present(&folder.join(name))?
+                .and_then(|bytes| serde_json::from_slice::<Operation>(&bytes).ok());
+            if let Some(record) = record {
+                found.insert(record.operation_id.clone(), record);
+            }
+        }
+        for (_, entry) in tail(root)?.entries {
+            for change in entry.changes {
+                if let Change::Operation(record) = change {
+                    found.insert(record.operation_id.clone(), record);
+                }
+            }
+        }
+        let mut all: Vec<Operation> = found.into_values().collect();
+        all.sort_by_key(|operation| operation.created_at);
+        Ok(all)
+    })
+}
+
+/// Whether a process owns the workspace just now.
+#[must_use]
+pub fn is_owned(root: &Path) -> bool {
+    files::is_locked(&root.join(super::layout::LOCK))
+}

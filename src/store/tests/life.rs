@@ -1,0 +1,343 @@
+//! The store with its threads, on a real folder where that is possible.
+
+use super::*;
+use crate::platform::disk::RealDisk;
+use crate::platform::files;
+use crate::platform::sim_disk::Fault;
+use crate::store::work::Pace;
+use crate::store::{Opened, Store, read_events, read_only, read_request};
+
+fn open(root: &Path) -> Opened {
+    Store::open(root, Arc::new(RealDisk)).unwrap()
+}
+
+fn open_sim(disk: &SimDisk) -> Result<Opened, StoreError> {
+    Store::open(Path::new("/w"), Arc::new(disk.clone()))
+}
+
+fn put_all(store: &Store, script: Vec<Vec<Vec<Change>>>) {
+    for append in script.into_iter().flatten() {
+        store.append(append).wait().unwrap();
+    }
+}
+
+/// The state at the end of the script.
+fn final_state() -> State {
+    prefixes(&script()).pop().unwrap()
+}
+
+#[test]
+fn a_clean_stop_leaves_an_empty_tail() {
+    let root = tempfile::tempdir().unwrap();
+    let opened = open(root.path());
+    assert!(opened.report.imported);
+    put_all(&opened.store, script());
+    opened.store.close().unwrap();
+    let journal = root.path().join(layout::JOURNAL);
+    assert_eq!(files::list(&journal).unwrap(), [] as [PathBuf; 0]);
+    let again = open(root.path());
+    assert_eq!(again.report.replayed, 0);
+    assert!(!again.report.imported);
+    assert_eq!(again.state, final_state());
+}
+
+#[test]
+fn without_a_clean_stop_the_tail_is_replayed() {
+    let root = tempfile::tempdir().unwrap();
+    let opened = open(root.path());
+    put_all(&opened.store, script());
+    drop(opened.store);
+    assert_eq!(read_only(root.path()).unwrap(), final_state());
+    let again = open(root.path());
+    assert_eq!(again.report.replayed, script().iter().flatten().count());
+    assert_eq!(again.report.overridden, [] as [String; 0]);
+    assert_eq!(again.state, final_state());
+    for (path, expected) in histories(&script(), 100) {
+        assert_eq!(
+            history_on(&RealDisk, root.path(), &path),
+            expected,
+            "{path}"
+        );
+    }
+}
+
+#[test]
+fn reading_changes_nothing_and_needs_no_lock() {
+    let root = tempfile::tempdir().unwrap();
+    let opened = open(root.path());
+    put_all(&opened.store, script());
+    assert_eq!(read_only(root.path()).unwrap(), final_state());
+    let ended = read_request(root.path(), &request_id(1)).unwrap().unwrap();
+    assert_eq!(ended.status, RequestStatus::Committed);
+    assert!(read_request(root.path(), &request_id(9)).unwrap().is_none());
+    let events = read_events(root.path(), &request_id(1)).unwrap();
+    let words: Vec<&str> = events.iter().map(|event| event.summary.as_str()).collect();
+    assert_eq!(words, ["a", "b", "c"]);
+    drop(opened.store);
+
+    let listing = |folder: &Path| {
+        let mut all = Vec::new();
+        let mut open = vec![folder.to_owned()];
+        while let Some(next) = open.pop() {
+            for path in files::list(&next).unwrap() {
+                let metadata = files::metadata(&path).unwrap();
+                if metadata.is_dir() {
+                    open.push(path);
+                } else {
+                    all.push((path.clone(), files::read(&path).unwrap()));
+                }
+            }
+        }
+        all
+    };
+    let before = listing(root.path());
+    assert_eq!(read_only(root.path()).unwrap(), final_state());
+    assert_eq!(listing(root.path()), before);
+}
+
+#[test]
+fn one_process_owns_the_workspace() {
+    let root = tempfile::tempdir().unwrap();
+    let first = open(root.path());
+    let refused = Store::open(root.path(), Arc::new(RealDisk)).err().unwrap();
+    assert!(matches!(refused, StoreError::Locked { .. }), "{refused}");
+    first.store.close().unwrap();
+    open(root.path()).store.close().unwrap();
+
+    let older = root.path().join(".teams_runtime/agents/qa/service.lock");
+    let held = RealDisk.lock(&older).unwrap().unwrap();
+    let refused = Store::open(root.path(), Arc::new(RealDisk)).err().unwrap();
+    assert!(refused.to_string().contains("service.lock"), "{refused}");
+    drop(held);
+    open(root.path());
+}
+
+#[test]
+fn a_full_disk_refuses_and_goes_on_when_there_is_space() {
+    for appends_before in [0, 2] {
+        let disk = SimDisk::new();
+        let opened = open_sim(&disk).unwrap();
+        let store = opened.store;
+        let mut expected = State::default();
+        for append in script().into_iter().flatten().take(appends_before) {
+            for change in &append {
+                expected.apply(change);
+            }
+            store.append(append).wait().unwrap();
+        }
+        disk.set_full(true);
+        let lost = request(7, RequestStatus::Queued, "lost");
+        let refused = store.append(vec![lost.clone()]).wait().unwrap_err();
+        assert!(matches!(refused, StoreError::NoSpace), "{refused}");
+        disk.set_full(false);
+        // It may build on what was lost.
+        let refused = store.append(vec![lost]).wait().unwrap_err();
+        assert!(matches!(refused, StoreError::NoSpace), "{refused}");
+        let state = futures_util::FutureExt::now_or_never(store.reload());
+        // The answer comes from another thread; what it says is looked at through a runtime.
+        drop(state);
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .build()
+            .unwrap();
+        assert_eq!(runtime.block_on(store.reload()).unwrap(), expected);
+        let kept = request(8, RequestStatus::Queued, "kept");
+        expected.apply(&kept);
+        store.append(vec![kept]).wait().unwrap();
+        drop(store);
+        for seed in 0..8 {
+            let again = open_sim(&disk.after_crash(seed)).unwrap();
+            assert_eq!(again.state, expected, "seed {seed}");
+        }
+    }
+}
+
+#[test]
+fn a_failed_sync_stops_the_store_until_a_restart() {
+    let disk = SimDisk::new();
+    let opened = open_sim(&disk).unwrap();
+    let store = opened.store;
+    let mut state = State::default();
+    let first = request(1, RequestStatus::Queued, "kept");
+    state.apply(&first);
+    store.append(vec![first]).wait().unwrap();
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .build()
+        .unwrap();
+    runtime.block_on(store.settled()).unwrap();
+    // An append to an open segment is a write and a sync.
+    disk.fail_at(disk.operations() + 2, Fault::Eio);
+    let second = request(2, RequestStatus::Queued, "unknown");
+    for _ in 0..2 {
+        let failed = store.append(vec![second.clone()]).wait().unwrap_err();
+        assert!(matches!(failed, StoreError::Poisoned { .. }), "{failed}");
+    }
+    assert!(matches!(store.close(), Err(StoreError::Poisoned { .. })));
+    for seed in 0..8 {
+        assert_eq!(open_sim(&disk.after_crash(seed)).unwrap().state, state);
+    }
+}
+
+#[test]
+fn an_edit_counts_after_a_clean_stop_and_not_after_a_crash() {
+    let root = tempfile::tempdir().unwrap();
+    let record = layout::request(&request_id(1));
+    let path = root.path().join(&record);
+    let edit = |from: &str, to: &str| {
+        let text = files::read_text(&path).unwrap();
+        assert!(text.contains(from));
+        files::write(&path, text.replace(from, to)).unwrap();
+    };
+    let body = |state: &State| state.requests[&request_id(1)].body.clone();
+
+    let opened = open(root.path());
+    let first = request(1, RequestStatus::Queued, "as written");
+    opened.store.append(vec![first]).wait().unwrap();
+    opened.store.close().unwrap();
+    edit("as written", "as edited");
+    let opened = open(root.path());
+    assert_eq!(body(&opened.state), "as edited");
+    assert_eq!(opened.report.edited, [record.clone()]);
+
+    let second = request(1, RequestStatus::Queued, "as journaled");
+    opened.store.append(vec![second]).wait().unwrap();
+    drop(opened.store);
+    edit("as journaled", "as edited again");
+    let opened = open(root.path());
+    assert_eq!(body(&opened.state), "as journaled");
+    assert_eq!(opened.report.overridden, [record]);
+    assert!(files::read_text(&path).unwrap().contains("as journaled"));
+}
+
+#[test]
+fn a_record_that_does_not_parse_is_set_aside_unless_the_tail_has_it() {
+    let root = tempfile::tempdir().unwrap();
+    let opened = open(root.path());
+    let store = &opened.store;
+    for number in [1, 2] {
+        let change = request(number, RequestStatus::Queued, "b");
+        store.append(vec![change]).wait().unwrap();
+    }
+    opened.store.close().unwrap();
+    let opened = open(root.path());
+    let newer = request(2, RequestStatus::Queued, "newer");
+    opened.store.append(vec![newer]).wait().unwrap();
+    drop(opened.store);
+    for number in [1, 2] {
+        let path = root.path().join(layout::request(&request_id(number)));
+        files::write(&path, "{ half").unwrap();
+    }
+    let opened = open(root.path());
+    assert_eq!(opened.state.requests.len(), 1);
+    assert_eq!(opened.state.requests[&request_id(2)].body, "newer");
+    let [aside] = &opened.report.set_aside[..] else {
+        panic!("{:?}", opened.report);
+    };
+    assert_eq!(aside.path, layout::request(&request_id(1)));
+    let text = files::read_text(&root.path().join(&aside.now)).unwrap();
+    assert_eq!(text, "{ half");
+    drop(opened.store);
+    assert_eq!(open(root.path()).report.set_aside, []);
+}
+
+#[test]
+fn an_edit_of_an_append_only_document_after_a_crash_is_named() {
+    let root = tempfile::tempdir().unwrap();
+    let opened = open(root.path());
+    opened.store.append(vec![document("one")]).wait().unwrap();
+    opened.store.close().unwrap();
+    let path = root.path().join(DOCUMENT);
+    files::append(&path, "by hand\n").unwrap();
+    let opened = open(root.path());
+    opened.store.append(vec![document("two")]).wait().unwrap();
+    drop(opened.store);
+    assert_eq!(files::read_text(&path).unwrap(), "one\nby hand\ntwo\n");
+    files::write(&path, "one\nby hand\nrewritten\n").unwrap();
+    let opened = open(root.path());
+    assert_eq!(files::read_text(&path).unwrap(), "one\nby hand\ntwo\n");
+    assert_eq!(opened.report.overridden, [DOCUMENT]);
+}
+
+#[test]
+fn a_document_path_stays_in_the_workspace() {
+    let root = tempfile::tempdir().unwrap();
+    let opened = open(root.path());
+    for file in [
+        "../x",
+        "/etc/x",
+        "",
+        "a/../../x",
+        ".teams_runtime/lock",
+        "a\0b",
+    ] {
+        let change = Change::Append {
+            file: file.to_owned(),
+            text: "x\n".to_owned(),
+        };
+        let refused = opened.store.append(vec![change]).wait().unwrap_err();
+        assert!(matches!(refused, StoreError::BadPath { .. }), "{file:?}");
+    }
+}
+
+#[test]
+fn checkpoints_while_running_keep_the_order() {
+    let root = tempfile::tempdir().unwrap();
+    let pace = Pace {
+        entries: 16,
+        bytes: u64::MAX,
+    };
+    let opened = Store::open_with(root.path(), Arc::new(RealDisk), pace).unwrap();
+    let mut expected = State::default();
+    let mut waiting = Vec::new();
+    for number in 0..500 {
+        let changes = vec![
+            request(number % 7, RequestStatus::Delegated, &format!("{number}")),
+            event(number % 7, &format!("{number}")),
+        ];
+        for change in &changes {
+            expected.apply(change);
+        }
+        waiting.push(opened.store.append(changes));
+    }
+    for (appended, seq) in waiting.into_iter().zip(1..) {
+        assert_eq!(appended.wait().unwrap(), seq);
+    }
+    drop(opened.store);
+    let again = open(root.path());
+    assert!(again.report.replayed < 500, "{:?}", again.report);
+    assert_eq!(again.state, expected);
+    for number in 0..7 {
+        let words: Vec<u64> = read_events(root.path(), &request_id(number))
+            .unwrap()
+            .iter()
+            .map(|event| event.summary.parse().unwrap())
+            .collect();
+        let all: Vec<u64> = (0..500).filter(|n| n % 7 == number).collect();
+        assert_eq!(words, all, "request {number}");
+    }
+}
+
+#[test]
+fn an_older_workspace_opens() {
+    let root = tempfile::tempdir().unwrap();
+    let folder = root.path().join(".teams_runtime/requests");
+    files::create_dir_all(&folder).unwrap();
+    let older = |number: u64, status: &str| {
+        format!(
+            r#"{{"request_id": "{}", "status": "{status}", "intent": "route", "scope": "s",
+               "current_role": "", "sprint_id": "", "events": [], "relay_send_status": "sent"}}"#,
+            request_id(number)
+        )
+    };
+    for (number, status) in [(1, "delegated"), (2, "completed")] {
+        let path = root.path().join(layout::request(&request_id(number)));
+        files::write(&path, older(number, status)).unwrap();
+    }
+    let opened = open(root.path());
+    assert!(opened.report.imported);
+    assert_eq!(opened.state.requests.len(), 1);
+    assert_eq!(opened.state.ended_requests, 1);
+    opened.store.close().unwrap();
+    let again = open(root.path());
+    assert!(!again.report.imported);
+    assert_eq!(again.state.requests.len(), 1);
+}

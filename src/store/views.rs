@@ -1,0 +1,221 @@
+//! The record files as a view of the journal: brought up to date after each commit, synced at checkpoints.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use super::entry::Entry;
+use super::error::StoreError;
+use super::layout::{self, Target};
+use crate::domain::state::State;
+use crate::platform::disk::Disk;
+use crate::platform::files::Result as FileResult;
+
+/// What became of a file since the last checkpoint.
+enum View {
+    /// It is this; `None` once the bytes are in the file.
+    File(Option<Vec<u8>>),
+    /// It is gone.
+    Gone,
+    /// Up to `good` it is in the file, the rest is still to be added.
+    Appended { good: u64, pending: Vec<u8> },
+}
+
+/// The state and the files that follow from it.
+pub(super) struct Views {
+    disk: Arc<dyn Disk>,
+    root: PathBuf,
+    /// The state after the last entry that was applied.
+    pub(super) state: State,
+    touched: BTreeMap<String, View>,
+    dirty: BTreeSet<String>,
+    /// Folders that are known to exist.
+    folders: BTreeSet<PathBuf>,
+    /// Digests of the files of open records, as they were written.
+    pub(super) digests: BTreeMap<String, u32>,
+}
+
+impl Views {
+    pub(super) fn new(
+        disk: Arc<dyn Disk>,
+        root: PathBuf,
+        state: State,
+        digests: BTreeMap<String, u32>,
+    ) -> Self {
+        Self {
+            disk,
+            root,
+            state,
+            touched: BTreeMap::new(),
+            dirty: BTreeSet::new(),
+            folders: BTreeSet::new(),
+            digests,
+        }
+    }
+
+    /// Applies one entry to the state and notes what it means for the files.
+    pub(super) fn apply(&mut self, seq: u64, entry: &Entry) -> Result<(), StoreError> {
+        for change in &entry.changes {
+            for target in layout::targets(seq, change, &self.state)? {
+                match target {
+                    Target::File(path, bytes) => {
+                        self.digests.insert(path.clone(), crc32fast::hash(&bytes));
+                        self.dirty.insert(path.clone());
+                        self.touched.insert(path, View::File(Some(bytes)));
+                    }
+                    Target::Gone(path) => {
+                        self.digests.remove(&path);
+                        self.dirty.insert(path.clone());
+                        self.touched.insert(path, View::Gone);
+                    }
+                    Target::Append(path, text) => {
+                        self.dirty.insert(path.clone());
+                        let base = entry.base.get(&path).copied().unwrap_or(0);
+                        let view = self.touched.entry(path).or_insert(View::Appended {
+                            good: base,
+                            pending: Vec::new(),
+                        });
+                        if let View::Appended { pending, .. } = view {
+                            pending.extend_from_slice(&text);
+                        }
+                    }
+                }
+            }
+            self.state.apply(change);
+        }
+        Ok(())
+    }
+
+    /// Replaces what replay assumed about an append-only file by what was found in it.
+    pub(super) fn resume(&mut self, path: &str, good_now: u64, rest: Vec<u8>) {
+        self.touched.insert(
+            path.to_owned(),
+            View::Appended {
+                good: good_now,
+                pending: rest,
+            },
+        );
+    }
+
+    /// The append-only files that grew, with the length before and what they grew by.
+    pub(super) fn appended(&self) -> Vec<(String, u64, Vec<u8>)> {
+        self.touched
+            .iter()
+            .filter_map(|(path, view)| match view {
+                View::Appended { good, pending } => Some((path.clone(), *good, pending.clone())),
+                View::File(_) | View::Gone => None,
+            })
+            .collect()
+    }
+
+    /// The paths of records that were set or removed.
+    pub(super) fn records(&self) -> Vec<String> {
+        self.touched
+            .iter()
+            .filter(|(_, view)| !matches!(view, View::Appended { .. }))
+            .map(|(path, _)| path.clone())
+            .collect()
+    }
+
+    /// Writes what is dirty. What fails stays dirty; the first error is returned after the others were
+    /// tried. No sync.
+    pub(super) fn materialise(&mut self) -> FileResult<()> {
+        let mut outcome = Ok(());
+        // New names first, removals last: an envelope on its way is in two places rather than in none.
+        let (gone, kept): (Vec<String>, Vec<String>) = std::mem::take(&mut self.dirty)
+            .into_iter()
+            .partition(|path| matches!(self.touched.get(path), Some(View::Gone)));
+        for path in kept.into_iter().chain(gone) {
+            if let Err(error) = self.write(&path) {
+                self.dirty.insert(path);
+                if outcome.is_ok() {
+                    outcome = Err(error);
+                }
+            }
+        }
+        outcome
+    }
+
+    fn write(&mut self, path: &str) -> FileResult<()> {
+        let full = self.root.join(path);
+        match self.touched.get_mut(path) {
+            Some(View::File(bytes)) => {
+                if let Some(content) = bytes {
+                    make_folder(&*self.disk, &mut self.folders, &full)?;
+                    replace(&*self.disk, &full, content)?;
+                    *bytes = None;
+                }
+            }
+            Some(View::Gone) => self.disk.remove(&full)?,
+            Some(View::Appended { good, pending }) => {
+                if pending.is_empty() {
+                    return Ok(());
+                }
+                make_folder(&*self.disk, &mut self.folders, &full)?;
+                if self.disk.len(&full)?.is_some_and(|length| length > *good) {
+                    // Half of an earlier attempt.
+                    self.disk.truncate(&full, *good)?;
+                }
+                self.disk.append(&full, pending)?;
+                *good += pending.len() as u64;
+                pending.clear();
+            }
+            None => {}
+        }
+        Ok(())
+    }
+
+    /// Makes every touched file durable and forgets about them; all must be materialised.
+    pub(super) fn sync(&mut self) -> FileResult<()> {
+        let mut files = Vec::new();
+        let mut folders = BTreeSet::new();
+        for (path, view) in &self.touched {
+            let full = self.root.join(path);
+            if let Some(folder) = full.parent() {
+                folders.insert(folder.to_owned());
+                // A folder may be new itself.
+                folders.extend(folder.parent().map(Path::to_owned));
+            }
+            match view {
+                View::File(_) | View::Appended { .. } => files.push(full),
+                View::Gone => {}
+            }
+        }
+        let folders: Vec<PathBuf> = folders.into_iter().collect();
+        self.disk.sync_many(&self.root, &files, &folders)?;
+        self.touched.clear();
+        self.folders.clear();
+        Ok(())
+    }
+}
+
+fn make_folder(disk: &dyn Disk, known: &mut BTreeSet<PathBuf>, file: &Path) -> FileResult<()> {
+    if let Some(folder) = file.parent() {
+        if !known.contains(folder) {
+            disk.create_dir(folder)?;
+            known.insert(folder.to_owned());
+        }
+    }
+    Ok(())
+}
+
+/// Replaces a file so that a reader sees the old or the new text; no sync.
+pub(super) fn replace(disk: &dyn Disk, path: &Path, bytes: &[u8]) -> FileResult<()> {
+    let temp = temp(path);
+    disk.write(&temp, bytes)?;
+    disk.rename(&temp, path)
+}
+
+/// The same with the bytes synced before they get their name; the name is for the caller to sync.
+pub(super) fn replace_synced(disk: &dyn Disk, path: &Path, bytes: &[u8]) -> FileResult<()> {
+    let temp = temp(path);
+    disk.write(&temp, bytes)?;
+    disk.sync(&temp)?;
+    disk.rename(&temp, path)
+}
+
+/// The scratch name beside a file; readers skip names that begin with a dot.
+fn temp(path: &Path) -> PathBuf {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    path.with_file_name(format!(".{name}.tmp"))
+}

@@ -1,0 +1,347 @@
+//! The two threads of the store: one makes appends durable, one brings the files up to date behind it.
+
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, Sender, SyncSender, TryRecvError, channel, sync_channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
+
+use tokio::sync::oneshot;
+
+use super::entry::Entry;
+use super::error::StoreError;
+use super::index::checkpoint;
+use super::journal::{Failure, Journal, Pending};
+use super::views::Views;
+use crate::domain::state::State;
+use crate::platform::disk::{Disk, is_full};
+use crate::platform::files::FileError;
+use crate::platform::tasks;
+
+type Answer<T> = oneshot::Sender<T>;
+
+/// What the owner asks of the writer, in the order of its calls.
+pub(super) enum Order {
+    Append(Pending, Answer<Result<u64, StoreError>>),
+    Settle(Answer<()>),
+    Reload(Answer<Box<State>>),
+    Close(Answer<Result<(), StoreError>>),
+}
+
+/// What the writer hands on, in the order of the journal.
+enum Note {
+    Durable(u64, Vec<Entry>),
+    Checkpoint(u64),
+    Settle(Answer<()>),
+    Reload(Answer<Box<State>>),
+    Close(u64, Answer<Result<(), StoreError>>),
+}
+
+/// How much may be written between checkpoints: what a start after a crash replays at most, give or take
+/// what comes in while the checkpoint is being made.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Pace {
+    pub(crate) entries: u64,
+    pub(crate) bytes: u64,
+}
+
+impl Default for Pace {
+    fn default() -> Self {
+        Self {
+            entries: 4_096,
+            bytes: 16 * 1024 * 1024,
+        }
+    }
+}
+
+/// The most that one group takes, in bytes of JSON.
+const GROUP_BYTES: usize = 4 * 1024 * 1024;
+/// Groups that the files may lie behind the journal.
+const BEHIND: usize = 256;
+
+/// The first failure, after which nothing is appended any more.
+#[derive(Clone, Default)]
+pub(super) struct SharedFailure(Arc<Mutex<Option<Arc<FileError>>>>);
+
+impl SharedFailure {
+    pub(super) fn get(&self) -> Option<StoreError> {
+        let failure = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        failure.clone().map(|cause| StoreError::Poisoned { cause })
+    }
+
+    fn set(&self, cause: Arc<FileError>) {
+        let mut failure = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if failure.is_none() {
+            tracing::error!(%cause, "the store stops: what is durable is found out at the next start");
+            *failure = Some(cause);
+        }
+    }
+}
+
+/// Starts both threads.
+pub(super) fn start(
+    journal: Journal,
+    views: Views,
+    disk: Arc<dyn Disk>,
+    root: &Path,
+    pace: Pace,
+    failure: &SharedFailure,
+) -> Result<(Sender<Order>, Vec<JoinHandle<()>>), StoreError> {
+    let (orders, inbox) = channel();
+    let (notes, viewed) = sync_channel(BEHIND);
+    let idle = Arc::new(AtomicBool::new(true));
+    let writer = Writer {
+        journal,
+        notes,
+        pace,
+        failure: failure.clone(),
+        refusing: false,
+        checkpoint_done: idle.clone(),
+    };
+    let viewer = Viewer {
+        views,
+        disk,
+        root: root.to_owned(),
+        failure: failure.clone(),
+        checkpoint_done: idle,
+    };
+    let spawn = |outcome: std::io::Result<JoinHandle<()>>| {
+        outcome.map_err(|source| {
+            StoreError::File(Arc::new(FileError {
+                action: "start a thread for",
+                path: root.to_owned(),
+                source,
+            }))
+        })
+    };
+    let threads = vec![
+        spawn(tasks::thread("store-journal", move || writer.run(&inbox)))?,
+        spawn(tasks::thread("store-files", move || viewer.run(&viewed)))?,
+    ];
+    Ok((orders, threads))
+}
+
+struct Writer {
+    journal: Journal,
+    notes: SyncSender<Note>,
+    pace: Pace,
+    failure: SharedFailure,
+    /// The disk was full: appends may build on one that was not saved.
+    refusing: bool,
+    checkpoint_done: Arc<AtomicBool>,
+}
+
+impl Writer {
+    fn run(mut self, orders: &Receiver<Order>) {
+        let mut group = Group::default();
+        while let Ok(first) = orders.recv() {
+            let mut next = Some(first);
+            // Everything that is queued goes into one write; other orders keep their place in the row.
+            while let Some(order) = next.take() {
+                let interrupting = match order {
+                    Order::Append(pending, answer) => {
+                        group.push(pending, answer);
+                        None
+                    }
+                    other @ (Order::Settle(_) | Order::Reload(_) | Order::Close(_)) => Some(other),
+                };
+                if interrupting.is_some() || group.bytes >= GROUP_BYTES {
+                    self.commit(&mut group);
+                }
+                if let Some(order) = interrupting {
+                    if !self.handle(order) {
+                        return;
+                    }
+                }
+                next = match orders.try_recv() {
+                    Ok(order) => Some(order),
+                    Err(TryRecvError::Empty | TryRecvError::Disconnected) => None,
+                };
+            }
+            self.commit(&mut group);
+        }
+    }
+
+    fn commit(&mut self, group: &mut Group) {
+        if group.pending.is_empty() {
+            return;
+        }
+        let Group {
+            pending, answers, ..
+        } = std::mem::take(group);
+        let refusal = match self.failure.get() {
+            Some(failure) => Some(failure),
+            None if self.refusing => Some(StoreError::NoSpace),
+            None => None,
+        };
+        if let Some(refusal) = refusal {
+            refuse(answers, &refusal);
+            return;
+        }
+        match self.journal.commit(&pending) {
+            Ok((first, bases)) => {
+                for (seq, answer) in (first..).zip(answers) {
+                    // Nobody waits for some of them.
+                    let _ = answer.send(Ok(seq));
+                }
+                let entries = pending
+                    .into_iter()
+                    .zip(bases)
+                    .map(|(pending, base)| Entry {
+                        base,
+                        changes: pending.changes,
+                    })
+                    .collect();
+                self.note(Note::Durable(first, entries));
+                let due = self.journal.entries >= self.pace.entries
+                    || self.journal.bytes >= self.pace.bytes;
+                if due && self.checkpoint_done.swap(false, Ordering::SeqCst) {
+                    self.journal.rotate();
+                    self.note(Note::Checkpoint(self.journal.next_seq() - 1));
+                }
+            }
+            Err(failure) => {
+                match &failure {
+                    Failure::Full => self.refusing = true,
+                    Failure::Broken(cause) => self.failure.set(cause.clone()),
+                }
+                refuse(answers, &StoreError::from(failure));
+            }
+        }
+    }
+
+    /// Whether to go on.
+    fn handle(&mut self, order: Order) -> bool {
+        match order {
+            // Handled before.
+            Order::Append(..) => true,
+            Order::Settle(answer) => {
+                self.note(Note::Settle(answer));
+                true
+            }
+            Order::Reload(answer) => {
+                self.refusing = false;
+                self.note(Note::Reload(answer));
+                true
+            }
+            Order::Close(answer) => {
+                self.note(Note::Close(self.journal.next_seq() - 1, answer));
+                false
+            }
+        }
+    }
+
+    fn note(&self, note: Note) {
+        // The other thread outlives this one unless it panicked, and then nobody gets an answer.
+        let _ = self.notes.send(note);
+    }
+}
+
+#[derive(Default)]
+struct Group {
+    pending: Vec<Pending>,
+    answers: Vec<Answer<Result<u64, StoreError>>>,
+    bytes: usize,
+}
+
+impl Group {
+    fn push(&mut self, pending: Pending, answer: Answer<Result<u64, StoreError>>) {
+        self.bytes += pending.json.len();
+        self.pending.push(pending);
+        self.answers.push(answer);
+    }
+}
+
+fn refuse(answers: Vec<Answer<Result<u64, StoreError>>>, refusal: &StoreError) {
+    for answer in answers {
+        let _ = answer.send(Err(refusal.clone()));
+    }
+}
+
+struct Viewer {
+    views: Views,
+    disk: Arc<dyn Disk>,
+    root: PathBuf,
+    failure: SharedFailure,
+    checkpoint_done: Arc<AtomicBool>,
+}
+
+impl Viewer {
+    fn run(mut self, notes: &Receiver<Note>) {
+        while let Ok(first) = notes.recv() {
+            let mut next = Some(first);
+            // A file that changes several times in what is queued is written once.
+            while let Some(note) = next.take() {
+                if !self.handle(note) {
+                    return;
+                }
+                next = notes.try_recv().ok();
+            }
+            self.materialise();
+        }
+        self.materialise();
+    }
+
+    /// Whether to go on.
+    fn handle(&mut self, note: Note) -> bool {
+        match note {
+            Note::Durable(first, entries) => {
+                for (seq, entry) in (first..).zip(&entries) {
+                    if let Err(error) = self.views.apply(seq, entry) {
+                        // It had a JSON form when it was queued.
+                        tracing::error!(%error, seq, "a durable entry has no files");
+                    }
+                }
+                true
+            }
+            Note::Checkpoint(seq) => {
+                if self.failure.get().is_none() {
+                    if let Err(error) = self.checkpoint(seq) {
+                        tracing::warn!(%error, "no checkpoint; the journal stays");
+                    }
+                }
+                self.checkpoint_done.store(true, Ordering::SeqCst);
+                true
+            }
+            Note::Settle(answer) => {
+                self.materialise();
+                let _ = answer.send(());
+                true
+            }
+            Note::Reload(answer) => {
+                let _ = answer.send(Box::new(self.views.state.clone()));
+                true
+            }
+            Note::Close(seq, answer) => {
+                let outcome = match self.failure.get() {
+                    Some(failure) => Err(failure),
+                    None => self.checkpoint(seq),
+                };
+                let _ = answer.send(outcome);
+                false
+            }
+        }
+    }
+
+    fn materialise(&mut self) {
+        if let Err(error) = self.views.materialise() {
+            self.failed(error);
+        }
+    }
+
+    fn checkpoint(&mut self, seq: u64) -> Result<(), StoreError> {
+        checkpoint(&*self.disk, &self.root, &mut self.views, seq).inspect_err(|error| {
+            if let StoreError::File(cause) = error {
+                self.failure.set(cause.clone());
+            }
+        })
+    }
+
+    fn failed(&self, error: FileError) {
+        if is_full(&error) {
+            tracing::warn!(%error, "a record file lies behind the journal until there is space");
+        } else {
+            self.failure.set(Arc::new(error));
+        }
+    }
+}

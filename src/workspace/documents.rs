@@ -1,0 +1,372 @@
+//! The documents that people and agents read in a workspace (`spec/teams.md` 3.4), from records.
+//! Pure: texts out of values; whoever calls decides when they are written.
+//!
+//! What roles and people wrote is untrusted: it is put on one line, so that it cannot forge an entry.
+
+use serde::Serialize;
+
+use crate::assets::{self, AssetError};
+use crate::domain::change::Change;
+use crate::domain::ids::RequestId;
+use crate::domain::request::{Request, RequestEvent};
+use crate::domain::result::RoleResult;
+use crate::domain::role::Role;
+use crate::domain::state::State;
+use crate::domain::workflow::Word as _;
+
+/// The event that stands for an applied result.
+const ROLE_REPORT: &str = "role_report";
+/// Characters of one line of an entry.
+const LINE_CHARS: usize = 600;
+
+/// The entries that a decision adds to the append-only documents: for each role result, the role's
+/// history and journal and the shared documents that the role writes to. The state is only asked for
+/// requests that the decision did not change.
+pub fn documents_for(changes: &[Change], state: &State) -> Result<Vec<Change>, AssetError> {
+    let mut out = Vec::new();
+    for change in changes {
+        let Change::Event(id, event) = change else {
+            continue;
+        };
+        if event.kind != ROLE_REPORT {
+            continue;
+        }
+        let Some(role) = Role::parse(&event.actor) else {
+            continue;
+        };
+        let request = changed_request(changes, id).or_else(|| state.requests.get(id));
+        let result = request
+            .and_then(|request| request.result.as_ref())
+            .filter(|result| result.role == role);
+        let entry = Entry::new(role, id, event, request, result);
+        entry.append_all(result, &mut out)?;
+    }
+    Ok(out)
+}
+
+fn changed_request<'a>(changes: &'a [Change], id: &RequestId) -> Option<&'a Request> {
+    changes.iter().rev().find_map(|change| match change {
+        Change::Request(request) if request.request_id == *id => Some(&**request),
+        Change::Request(_)
+        | Change::RetireRequest(_)
+        | Change::Event(..)
+        | Change::Envelope(_)
+        | Change::Run(_)
+        | Change::RunGone(_)
+        | Change::Effect(_)
+        | Change::EffectGone(_)
+        | Change::Outgoing(_)
+        | Change::OutgoingGone(_)
+        | Change::Gate(_)
+        | Change::Operation(_)
+        | Change::Session(_)
+        | Change::Channel(_)
+        | Change::Append { .. } => None,
+    })
+}
+
+/// What the entry templates may show.
+#[derive(Serialize)]
+struct Entry {
+    role: Role,
+    at: String,
+    kind: String,
+    request_id: String,
+    scope: String,
+    status: String,
+    summary: String,
+    insights: Vec<String>,
+    proposals: Vec<String>,
+    artifacts: Vec<String>,
+}
+
+impl Entry {
+    fn new(
+        role: Role,
+        id: &RequestId,
+        event: &RequestEvent,
+        request: Option<&Request>,
+        result: Option<&RoleResult>,
+    ) -> Entry {
+        let lines = |texts: &[String]| -> Vec<String> {
+            let texts = texts.iter().map(|text| one_line(text));
+            texts.filter(|text| !text.is_empty()).collect()
+        };
+        let summary = result
+            .map(|result| one_line(&result.summary))
+            .filter(|summary| !summary.is_empty())
+            .unwrap_or_else(|| one_line(&event.summary));
+        Entry {
+            role,
+            at: event.timestamp.to_string(),
+            kind: event.kind.clone(),
+            request_id: id.to_string(),
+            scope: request.map_or_else(String::new, |request| one_line(&request.scope)),
+            status: result
+                .map_or("no result", |result| result.status.as_str())
+                .to_owned(),
+            summary,
+            insights: result.map_or_else(Vec::new, |result| lines(&result.insights)),
+            proposals: result.map_or_else(Vec::new, proposal_names),
+            artifacts: result.map_or_else(Vec::new, |result| lines(&result.artifacts)),
+        }
+    }
+
+    fn append_all(
+        &self,
+        result: Option<&RoleResult>,
+        out: &mut Vec<Change>,
+    ) -> Result<(), AssetError> {
+        let folder = assets::role_folder(self.role);
+        let folder = folder.display();
+        out.push(self.append(format!("{folder}/history.md"), "history")?);
+        if !self.insights.is_empty() || !self.proposals.is_empty() {
+            out.push(self.append(format!("{folder}/journal.md"), "journal")?);
+        }
+        if result.is_none() {
+            return Ok(());
+        }
+        match self.role {
+            Role::Planner => out.push(self.append_shared("planning.md")?),
+            Role::Architect => out.push(self.append_shared("decision_log.md")?),
+            Role::Orchestrator
+            | Role::Research
+            | Role::Designer
+            | Role::Developer
+            | Role::Qa
+            | Role::Parser
+            | Role::Sourcer
+            | Role::VersionController => {}
+        }
+        out.push(self.append_shared("shared_history.md")?);
+        Ok(())
+    }
+
+    fn append_shared(&self, name: &str) -> Result<Change, AssetError> {
+        self.append(format!("shared_workspace/{name}"), "shared")
+    }
+
+    fn append(&self, file: String, template: &str) -> Result<Change, AssetError> {
+        let mut text = document(template, self)?;
+        if !text.ends_with('\n') {
+            text.push('\n');
+        }
+        Ok(Change::Append { file, text })
+    }
+}
+
+/// The names of what a result proposes.
+fn proposal_names(result: &RoleResult) -> Vec<String> {
+    match serde_json::to_value(&result.proposals) {
+        Ok(serde_json::Value::Object(map)) => map
+            .into_iter()
+            .filter(|(_, value)| match value {
+                serde_json::Value::Null => false,
+                serde_json::Value::Array(items) => !items.is_empty(),
+                serde_json::Value::Object(fields) => !fields.is_empty(),
+                serde_json::Value::String(text) => !text.is_empty(),
+                serde_json::Value::Bool(_) | serde_json::Value::Number(_) => true,
+            })
+            .map(|(name, _)| one_line(&name))
+            .collect(),
+        Ok(_) | Err(_) => Vec::new(),
+    }
+}
+
+/// `<role>/todo.md`: what is open for a role, from all open requests.
+pub fn role_todo(role: Role, state: &State) -> Result<String, AssetError> {
+    #[derive(Serialize)]
+    struct Item {
+        request_id: String,
+        status: &'static str,
+        step: String,
+        scope: String,
+        waits_for: String,
+    }
+    let items: Vec<Item> = state
+        .requests
+        .values()
+        .filter(|request| !request.status.is_terminal() && request.current_role == Some(role))
+        .map(|request| Item {
+            request_id: request.request_id.to_string(),
+            status: request.status.as_str(),
+            step: request
+                .params
+                .workflow
+                .as_ref()
+                .map_or_else(String::new, |workflow| workflow.step.as_str().to_owned()),
+            scope: one_line(&request.scope),
+            waits_for: request
+                .blocked
+                .as_ref()
+                .map_or_else(String::new, |blocked| {
+                    one_line(&blocked.required_inputs.join("; "))
+                }),
+        })
+        .collect();
+    document("todo", serde_json::json!({ "role": role, "items": items }))
+}
+
+/// The path of the snapshot that a role is given of a request, relative to the workspace.
+#[must_use]
+pub fn request_snapshot_path(role: Role, id: &RequestId) -> String {
+    let folder = assets::role_folder(role);
+    format!("{}/sources/{id}.request.md", folder.display())
+}
+
+/// The text of that snapshot.
+pub fn request_snapshot(request: &Request) -> Result<String, AssetError> {
+    let followups: Vec<serde_json::Value> = request
+        .params
+        .followups
+        .iter()
+        .map(|followup| {
+            serde_json::json!({
+                "at": followup.at,
+                "author": one_line(&followup.author_name),
+                "body": followup.body,
+            })
+        })
+        .collect();
+    let result = request.result.as_ref().map(|result| {
+        serde_json::json!({
+            "role": result.role,
+            "status": result.status.as_str(),
+            "summary": one_line(&result.summary),
+        })
+    });
+    let author = one_line(&request.reply_route.author_name);
+    let artifacts: Vec<String> = request
+        .artifacts
+        .iter()
+        .map(|hint| one_line(hint))
+        .collect();
+    document(
+        "request",
+        serde_json::json!({
+            "request_id": request.request_id,
+            "status": request.status.as_str(),
+            "author": if author.is_empty() { "unknown".to_owned() } else { author },
+            "created_at": request.created_at,
+            "current_role": request.current_role.map_or("nobody", Role::as_str),
+            "scope": one_line(&request.scope),
+            "body": request.body,
+            "followups": followups,
+            "artifacts": artifacts,
+            "result": result,
+        }),
+    )
+}
+
+fn document(name: &str, context: impl Serialize) -> Result<String, AssetError> {
+    let name = format!("documents/{name}.md");
+    assets::render(&name, &assets::scaffold_text(&name)?, context)
+}
+
+/// On one line, without control characters, cut at [`LINE_CHARS`].
+fn one_line(text: &str) -> String {
+    let flat = text
+        .split(|c: char| c.is_whitespace() || c.is_control())
+        .filter(|word| !word.is_empty())
+        .collect::<Vec<_>>()
+        .join(" ");
+    if flat.chars().count() <= LINE_CHARS {
+        return flat;
+    }
+    let mut cut: String = flat.chars().take(LINE_CHARS - 1).collect();
+    cut.push('…');
+    cut
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::request::RequestStatus;
+    use crate::domain::time::Timestamp;
+
+    fn request(role: Role) -> Request {
+        let mut result = RoleResult::new(role, "20260324-00000001");
+        result.summary = "It is planned.\n\n## forged".to_owned();
+        result.insights = vec!["keep it small".to_owned(), " \n".to_owned()];
+        result.artifacts = vec!["shared_workspace/plan.md".to_owned()];
+        Request {
+            request_id: RequestId::parse("20260324-00000001").unwrap(),
+            status: RequestStatus::Delegated,
+            scope: "add --shout".to_owned(),
+            body: "please add --shout".to_owned(),
+            current_role: Some(role),
+            result: Some(result),
+            created_at: Timestamp::parse("2026-03-24T09:00:00").unwrap(),
+            ..Request::default()
+        }
+    }
+
+    fn report(role: Role) -> Vec<Change> {
+        let request = request(role);
+        let event = RequestEvent {
+            timestamp: request.created_at,
+            kind: ROLE_REPORT.to_owned(),
+            actor: role.as_str().to_owned(),
+            summary: String::new(),
+            payload: serde_json::Value::Null,
+        };
+        let id = request.request_id.clone();
+        vec![Change::Request(Box::new(request)), Change::Event(id, event)]
+    }
+
+    #[test]
+    fn a_result_goes_to_the_documents_of_its_role() {
+        for (role, files) in [
+            (
+                Role::Planner,
+                "planner/history.md planner/journal.md shared_workspace/planning.md shared_workspace/shared_history.md",
+            ),
+            (
+                Role::Architect,
+                "architect/history.md architect/journal.md shared_workspace/decision_log.md shared_workspace/shared_history.md",
+            ),
+            (
+                Role::Sourcer,
+                "internal/sourcer/history.md internal/sourcer/journal.md shared_workspace/shared_history.md",
+            ),
+        ] {
+            let appended = documents_for(&report(role), &State::default()).unwrap();
+            let names: Vec<_> = appended
+                .iter()
+                .filter_map(|change| {
+                    if let Change::Append { file, .. } = change {
+                        Some(file.as_str())
+                    } else {
+                        None
+                    }
+                })
+                .collect();
+            assert_eq!(names.join(" "), files);
+        }
+        let created = [report(Role::Qa).remove(0)];
+        assert!(
+            documents_for(&created, &State::default())
+                .unwrap()
+                .is_empty()
+        );
+    }
+
+    #[test]
+    fn documents_as_they_read() {
+        let mut state = State::default();
+        state.apply(&Change::Request(Box::new(request(Role::Planner))));
+        let mut all = String::new();
+        for change in documents_for(&report(Role::Planner), &state).unwrap() {
+            if let Change::Append { file, text } = change {
+                all.push_str(&format!("--- {file}\n{text}"));
+            }
+        }
+        let snapshot = request_snapshot(&request(Role::Planner)).unwrap();
+        all.push_str(&format!("--- request\n{snapshot}"));
+        for role in [Role::Planner, Role::Qa] {
+            all.push_str(&format!("--- todo\n{}", role_todo(role, &state).unwrap()));
+        }
+        insta::assert_snapshot!("documents", all);
+        assert!(!all.contains("\n## forged"));
+    }
+}

@@ -1,0 +1,252 @@
+//! Writing a workspace (`spec/teams.md` 3.1 and 3.3): fresh, refreshed, reset.
+//!
+//! Both configuration files are written last, so that a folder that has them is complete; a run that
+//! was cut off is finished by the next one. Nothing that a person edited is destroyed.
+
+mod history;
+mod plan;
+mod written;
+
+use std::path::{Path, PathBuf};
+
+use super::error::ConfigError;
+use super::{DISCORD_FILE, RUNTIME_FILE, is_workspace};
+use crate::assets::AssetError;
+use crate::domain::config::AgentKind;
+use crate::domain::ids::UserId;
+use crate::domain::request::Language;
+use crate::domain::role::Role;
+use crate::platform::files::{self, FileError};
+use plan::{Planned, plan};
+use written::Written;
+
+/// What is to be done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Mode {
+    /// Fresh where there is no workspace, else a refresh.
+    #[default]
+    Auto,
+    /// Only bring newer texts of prompts and skills.
+    Refresh,
+    /// Begin again; sprint history, Discord configuration and commit policy stay.
+    Reset,
+}
+
+/// What goes into the files.
+#[derive(Debug, Clone, Default)]
+pub struct Options {
+    /// What is to be done.
+    pub mode: Mode,
+    /// Who may do everything.
+    pub owner: Option<UserId>,
+    /// The agent of all roles; `rehearsal` where not given, because it needs nothing.
+    pub agent: Option<AgentKind>,
+    /// The language where a person's own is unknown.
+    pub language: Language,
+    /// Instead of the scaffold's `team_runtime.yaml`.
+    pub runtime_yaml: Option<String>,
+    /// Instead of the scaffold's `discord_agents_config.yaml`.
+    pub discord_yaml: Option<String>,
+}
+
+/// What was done.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Report {
+    /// Whether all files were written, or only newer prompt texts.
+    pub refreshed: bool,
+    /// How many files were written.
+    pub written: usize,
+    /// Edited files that stayed, with the newer text put beside them.
+    pub beside: Vec<(PathBuf, PathBuf)>,
+    /// Files that were put aside by a reset.
+    pub aside: Vec<PathBuf>,
+}
+
+/// Why a workspace could not be written.
+#[derive(Debug, thiserror::Error)]
+pub enum InitError {
+    /// A file could not be read or written.
+    #[error(transparent)]
+    File(#[from] FileError),
+    /// A built-in file is missing or wrong.
+    #[error(transparent)]
+    Asset(#[from] AssetError),
+    /// The record of what was written is wrong.
+    #[error(transparent)]
+    Config(#[from] ConfigError),
+    /// A refresh or reset of something that is no workspace.
+    #[error("{} is not a workspace", .0.display())]
+    NotAWorkspace(PathBuf),
+    /// The folder has a file that the scaffold would overwrite.
+    #[error("{} is there already and is not ours", .0.display())]
+    Conflict(PathBuf),
+}
+
+impl InitError {
+    /// What a person can do about it.
+    #[must_use]
+    pub fn hint(&self) -> Option<String> {
+        match self {
+            InitError::NotAWorkspace(_) => {
+                Some("`teams init` without options makes one".to_owned())
+            }
+            InitError::Conflict(_) => {
+                Some("move it away, or name another folder with `--workspace-root`".to_owned())
+            }
+            InitError::Config(error) => error.hint(),
+            InitError::File(_) | InitError::Asset(_) => None,
+        }
+    }
+}
+
+/// Writes the workspace at `root`. Must not run while a team serves it; the caller holds the lock.
+pub fn init(root: &Path, options: &Options) -> Result<Report, InitError> {
+    let either = [RUNTIME_FILE, DISCORD_FILE]
+        .iter()
+        .any(|file| files::exists(&root.join(file)));
+    match options.mode {
+        Mode::Refresh if !either => Err(InitError::NotAWorkspace(root.to_owned())),
+        Mode::Refresh => refresh(root, options),
+        Mode::Auto if is_workspace(root) => refresh(root, options),
+        Mode::Auto => fresh(root, options),
+        // Without this a mistyped folder would lose its `logs` and `internal`.
+        Mode::Reset if !either => Err(InitError::NotAWorkspace(root.to_owned())),
+        Mode::Reset => reset(root, options),
+    }
+}
+
+/// Writes what is missing; what is there must be ours, except for the configuration, which is kept.
+fn fresh(root: &Path, options: &Options) -> Result<Report, InitError> {
+    let plan = plan(options)?;
+    let mut record = Written::read(root)?;
+    let mut missing = Vec::new();
+    for file in &plan {
+        let path = root.join(&file.path);
+        match files::read_text_if_present(&path)? {
+            None => missing.push(file),
+            Some(text)
+                if text == file.text || file.is_config() || record.wrote(&file.path, &text) => {}
+            Some(_) if file.path == Path::new("COMMIT_POLICY.md") => {}
+            Some(_) => return Err(InitError::Conflict(path)),
+        }
+    }
+    files::create_dir_all(&root.join(".teams_runtime"))?;
+    if super::project_default(root) != root {
+        // The workspace lies inside its project: one file hides all of it from git.
+        let ignore = root.join(".gitignore");
+        if !files::exists(&ignore) {
+            files::write_durable(&ignore, "*\n")?;
+        }
+    }
+    for file in &plan {
+        record.note(&file.path, &file.text);
+    }
+    record.save(root)?;
+    for file in &missing {
+        write(root, file)?;
+    }
+    Ok(Report {
+        refreshed: false,
+        written: missing.len(),
+        beside: Vec::new(),
+        aside: Vec::new(),
+    })
+}
+
+/// Brings newer prompt texts. An edited one stays, and the newer text is put beside it.
+fn refresh(root: &Path, options: &Options) -> Result<Report, InitError> {
+    let mut record = Written::read(root)?;
+    let mut report = Report {
+        refreshed: true,
+        written: 0,
+        beside: Vec::new(),
+        aside: Vec::new(),
+    };
+    for file in plan(options)?.iter().filter(|file| file.is_prompt) {
+        let path = root.join(&file.path);
+        match files::read_text_if_present(&path)? {
+            Some(text) if text == file.text => {}
+            Some(text) if !record.wrote(&file.path, &text) => {
+                let beside = beside(&path);
+                if files::read_text_if_present(&beside)?.as_deref() != Some(&file.text) {
+                    files::write_durable(&beside, &file.text)?;
+                }
+                report.beside.push((path, beside));
+                continue;
+            }
+            Some(_) | None => {
+                write(root, file)?;
+                report.written += 1;
+            }
+        }
+        record.note(&file.path, &file.text);
+    }
+    record.save(root)?;
+    Ok(report)
+}
+
+/// Begins again. `team_runtime.yaml` is put aside rather than lost.
+fn reset(root: &Path, options: &Options) -> Result<Report, InitError> {
+    let mut aside = Vec::new();
+    let runtime = root.join(RUNTIME_FILE);
+    if files::exists(&runtime) {
+        let old = root.join(format!("{RUNTIME_FILE}.old"));
+        // A copy first: until the folder is a workspace again, a second reset must find it to be one.
+        files::copy(&runtime, &old)?;
+        aside.push(old);
+    }
+    let kept = history::take(root)?;
+    for name in [
+        "README.md",
+        "communication_protocol.md",
+        "file_contracts.md",
+    ] {
+        files::remove_file(&root.join(name))?;
+    }
+    let roles = Role::PUBLIC.map(Role::as_str);
+    for name in [
+        ".agents",
+        "internal",
+        "logs",
+        "shared_workspace",
+        ".teams_runtime",
+    ]
+    .into_iter()
+    .chain(roles)
+    {
+        files::remove_dir_all(&root.join(name))?;
+    }
+    // Last, and only where the Discord file still marks the folder as ours: otherwise it is replaced.
+    let fresh_runtime = plan(options)?
+        .into_iter()
+        .find(|file| file.path == Path::new(RUNTIME_FILE));
+    let mut report = fresh(root, options)?;
+    if let Some(file) = fresh_runtime {
+        write(root, &file)?;
+        report.written += usize::from(!aside.is_empty());
+    }
+    history::put_back(root, &kept)?;
+    report.aside = aside;
+    Ok(report)
+}
+
+fn write(root: &Path, file: &Planned) -> Result<(), InitError> {
+    let path = root.join(&file.path);
+    if let Some(folder) = path.parent() {
+        files::create_dir_all(folder)?;
+    }
+    files::write_durable(&path, &file.text)?;
+    if path.extension().is_some_and(|extension| extension == "sh") {
+        files::set_mode(&path, 0o755)?;
+    }
+    Ok(())
+}
+
+fn beside(path: &Path) -> PathBuf {
+    let mut name = path.file_name().unwrap_or_default().to_owned();
+    name.push(".new");
+    path.with_file_name(name)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,152 @@
+//! Sprint history over a reset: its files stay, and its index is made again from the old index and
+//! from the files (`spec/teams.md` 3.3).
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use crate::platform::files::{self, FileError};
+
+const COLUMNS: [&str; 7] = [
+    "sprint_id",
+    "status",
+    "milestone_title",
+    "started_at",
+    "ended_at",
+    "todo_count",
+    "commit_sha",
+];
+
+/// Where the history waits while a reset is under way. A cut-off reset leaves it there, and the next
+/// one takes it up.
+fn waiting(root: &Path) -> PathBuf {
+    root.join(".sprint_history.kept")
+}
+
+fn place(root: &Path) -> PathBuf {
+    root.join("shared_workspace/sprint_history")
+}
+
+/// Moves the history out of the way.
+pub(super) fn take(root: &Path) -> Result<PathBuf, FileError> {
+    let (from, to) = (place(root), waiting(root));
+    if files::exists(&from) && !files::exists(&to) {
+        files::rename(&from, &to)?;
+        files::sync_dir(root)?;
+    }
+    Ok(to)
+}
+
+/// Moves it back and writes the index.
+pub(super) fn put_back(root: &Path, kept: &Path) -> Result<(), FileError> {
+    let to = place(root);
+    let mut rows = BTreeMap::new();
+    if let Some(text) = files::read_text_if_present(&kept.join("index.md"))? {
+        for row in text.lines().filter_map(row_of_index) {
+            rows.insert(row[0].clone(), row);
+        }
+    }
+    for path in files::list(kept)? {
+        let Some(name) = path.file_name() else {
+            continue;
+        };
+        if name == "index.md" {
+            continue;
+        }
+        if path.extension().is_some_and(|extension| extension == "md") {
+            let id = path.file_stem().unwrap_or_default().to_string_lossy();
+            let row = row_of_history(&id, &files::read_text(&path)?);
+            rows.entry(row[0].clone()).or_insert(row);
+        }
+        files::rename(&path, &to.join(name))?;
+    }
+    files::write_durable(&to.join("index.md"), index(rows.into_values().collect()))?;
+    files::remove_dir_all(kept)
+}
+
+/// A row of the table: seven cells, or the six of older files without a milestone.
+fn row_of_index(line: &str) -> Option<[String; 7]> {
+    let cells: Vec<&str> = line
+        .trim()
+        .strip_prefix('|')?
+        .strip_suffix('|')?
+        .split('|')
+        .map(str::trim)
+        .collect();
+    if cells[0] == COLUMNS[0] || cells[0].is_empty() || cells[0].starts_with("--") {
+        return None;
+    }
+    let text = |at: usize| cells[at].to_owned();
+    match cells.len() {
+        7 => Some(std::array::from_fn(text)),
+        6 => {
+            let row = [
+                text(0),
+                text(1),
+                String::new(),
+                text(2),
+                text(3),
+                text(4),
+                text(5),
+            ];
+            Some(row)
+        }
+        _ => None,
+    }
+}
+
+/// What a history file says about itself in its first bullets.
+fn row_of_history(id: &str, text: &str) -> [String; 7] {
+    let mut row: [String; 7] = std::array::from_fn(|_| String::new());
+    for line in text.lines() {
+        let Some((name, value)) = line
+            .strip_prefix("- ")
+            .and_then(|line| line.split_once(':'))
+        else {
+            continue;
+        };
+        if let Some(at) = COLUMNS.iter().position(|column| *column == name.trim())
+            && row[at].is_empty()
+        {
+            row[at] = value.trim().trim_matches('`').replace('|', "/");
+        }
+    }
+    if row[0].is_empty() {
+        row[0] = id.to_owned();
+    }
+    if row[5].is_empty() {
+        row[5] = text
+            .lines()
+            .filter(|line| line.starts_with("### "))
+            .count()
+            .to_string();
+    }
+    row
+}
+
+/// The table, newest first; an empty milestone reads N/A.
+fn index(mut rows: Vec<[String; 7]>) -> String {
+    rows.sort_by(|a, b| b[3].cmp(&a[3]));
+    let mut text = format!("# Sprint history\n\n| {} |\n|", COLUMNS.join(" | "));
+    text.push_str(&"---|".repeat(COLUMNS.len()));
+    text.push('\n');
+    for mut row in rows {
+        if row[2].is_empty() {
+            "N/A".clone_into(&mut row[2]);
+        }
+        text.push_str(&format!("| {} |\n", row.join(" | ")));
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_row_without_a_milestone_is_read_as_the_older_table_c09() {
+        let row = row_of_index("| s1 | completed | 2026 | 2026 | 3 | abc |").unwrap();
+        assert_eq!(row, ["s1", "completed", "", "2026", "2026", "3", "abc"]);
+        assert!(row_of_index("|---|---|---|---|---|---|---|").is_none());
+        assert!(index(vec![row]).contains("| s1 | completed | N/A | 2026 | 2026 | 3 | abc |"));
+    }
+}

@@ -1,0 +1,116 @@
+//! Every file of a workspace with its text.
+
+use std::path::{Path, PathBuf};
+
+use serde_json::json;
+
+use super::super::{DISCORD_FILE, RUNTIME_FILE};
+use super::Options;
+use crate::assets::{self, AssetError, Capability, Lookup, RoleSpec};
+use crate::domain::config::AgentKind;
+use crate::domain::role::Role;
+
+/// One file.
+pub(super) struct Planned {
+    /// Relative to the workspace.
+    pub(super) path: PathBuf,
+    /// Its text.
+    pub(super) text: String,
+    /// Whether a refresh brings newer texts of it.
+    pub(super) is_prompt: bool,
+}
+
+impl Planned {
+    fn new(path: impl Into<PathBuf>, text: String) -> Planned {
+        let path = path.into();
+        let is_prompt = path.components().any(|part| part.as_os_str() == ".agents")
+            || path.ends_with("AGENTS.md")
+            || path.ends_with("GEMINI.md");
+        Planned {
+            path,
+            text,
+            is_prompt,
+        }
+    }
+
+    /// Whether it is one of the two configuration files.
+    pub(super) fn is_config(&self) -> bool {
+        self.path == Path::new(RUNTIME_FILE) || self.path == Path::new(DISCORD_FILE)
+    }
+}
+
+/// All files, in the order in which they are written: the configuration last.
+pub(super) fn plan(options: &Options) -> Result<Vec<Planned>, AssetError> {
+    let mut files = Vec::new();
+    for name in assets::scaffold_files() {
+        if let Some(path) = name.strip_prefix("workspace/") {
+            files.push(Planned::new(path, static_text(&name, path, options)?));
+        }
+    }
+    for role in Role::ALL {
+        let spec = Lookup::builtin().role(role)?;
+        let folder = assets::role_folder(role);
+        for name in ["AGENTS.md", "GEMINI.md"] {
+            files.push(Planned::new(folder.join(name), spec.charter.clone()));
+        }
+        for name in ["todo.md", "history.md", "journal.md", "sources/README.md"] {
+            let source = format!("role/{name}");
+            let text = assets::scaffold_text(&source)?;
+            let text = assets::render(&source, &text, json!({ "role": role }))?;
+            files.push(Planned::new(folder.join(name), text));
+        }
+        let manifest = manifest(&spec);
+        files.push(Planned::new(
+            folder.join("workspace_manifest.json"),
+            manifest,
+        ));
+    }
+    files.sort_by_key(|file| file.is_config());
+    Ok(files)
+}
+
+fn static_text(name: &str, path: &str, options: &Options) -> Result<String, AssetError> {
+    let text = assets::scaffold_text(name)?;
+    match path {
+        RUNTIME_FILE => match &options.runtime_yaml {
+            Some(text) => Ok(text.clone()),
+            None => {
+                let owner = options.owner.map(|owner| owner.to_string());
+                let agent = options.agent.unwrap_or(AgentKind::Rehearsal);
+                // Values go in as JSON, which is YAML.
+                let context = json!({
+                    "owner": json!(owner).to_string(),
+                    "agent": agent.as_str(),
+                    "language": options.language.as_str(),
+                });
+                assets::render(name, &text, context)
+            }
+        },
+        DISCORD_FILE => Ok(options.discord_yaml.clone().unwrap_or(text)),
+        _ => Ok(text),
+    }
+}
+
+/// `workspace_manifest.json` (`spec/teams.md` 3.1): for people and tools; nothing is enforced by it.
+fn manifest(spec: &RoleSpec) -> String {
+    let folder = assets::role_folder(spec.role);
+    let at = |name: &str| folder.join(name).display().to_string();
+    let manifest = json!({
+        "agent": spec.role,
+        "description": spec.description,
+        "permissions": {
+            "write_private": true,
+            "write_shared_planning": spec.can(Capability::WritePlanning),
+            "write_shared_decisions": spec.can(Capability::RecordDecisions),
+            "write_shared_history": true,
+        },
+        "artifacts": {
+            "charter": at("AGENTS.md"),
+            "todo": at("todo.md"),
+            "history": at("history.md"),
+            "journal": at("journal.md"),
+            "sources": at("sources"),
+        },
+    });
+    format!("{manifest:#}\n")
+}

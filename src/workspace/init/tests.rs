@@ -1,0 +1,174 @@
+//! Tests of writing a workspace; the rows are those of `spec/teams.md` 14.1.
+
+use std::path::Path;
+
+use super::*;
+use crate::platform::files;
+
+fn run(root: &Path, mode: Mode) -> Result<Report, InitError> {
+    init(
+        root,
+        &Options {
+            mode,
+            ..Options::default()
+        },
+    )
+}
+
+fn text(root: &Path, name: &str) -> String {
+    files::read_text(&root.join(name)).unwrap()
+}
+
+fn count(folder: &Path) -> usize {
+    files::list(folder)
+        .unwrap()
+        .iter()
+        .map(|path| if path.is_dir() { count(path) } else { 1 })
+        .sum()
+}
+
+#[test]
+fn into_an_empty_folder_c06() {
+    let folder = tempfile::tempdir().unwrap();
+    let report = run(folder.path(), Mode::Auto).unwrap();
+    assert_eq!((report.refreshed, report.written), (false, 101));
+    // The record of what was written is the one file beyond the scaffold.
+    assert_eq!(count(folder.path()), 102);
+    assert!(!files::exists(&folder.path().join("docs")));
+    let report = run(folder.path(), Mode::Auto).unwrap();
+    assert_eq!((report.refreshed, report.written), (true, 0));
+}
+
+#[test]
+fn a_refresh_keeps_an_edit_and_puts_the_newer_text_beside_it_c07() {
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path();
+    run(root, Mode::Auto).unwrap();
+    let builtin = text(root, "planner/AGENTS.md");
+    files::write(&root.join("planner/AGENTS.md"), "Mine.\n").unwrap();
+    files::write(&root.join("team_runtime.yaml"), "sprint: {id: mine}\n").unwrap();
+    files::write(&root.join("planner/history.md"), "ours\n").unwrap();
+    files::remove_file(&root.join("qa/AGENTS.md")).unwrap();
+    // As an older version would have written it, unedited since.
+    files::write(&root.join("designer/AGENTS.md"), "old\n").unwrap();
+    let mut record = Written::read(root).unwrap();
+    record.note(Path::new("designer/AGENTS.md"), "old\n");
+    record.save(root).unwrap();
+
+    let report = run(root, Mode::Refresh).unwrap();
+    assert_eq!(report.written, 2);
+    assert_eq!(report.beside.len(), 1);
+    assert_eq!(text(root, "planner/AGENTS.md"), "Mine.\n");
+    assert_eq!(text(root, "planner/AGENTS.md.new"), builtin);
+    assert!(text(root, "designer/AGENTS.md").starts_with("You are the designer"));
+    assert_eq!(text(root, "team_runtime.yaml"), "sprint: {id: mine}\n");
+    assert_eq!(text(root, "planner/history.md"), "ours\n");
+}
+
+#[test]
+fn a_workspace_of_the_older_runtime_keeps_every_text() {
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path();
+    run(root, Mode::Auto).unwrap();
+    files::remove_dir_all(&root.join(".teams_runtime")).unwrap();
+    files::write(&root.join("qa/AGENTS.md"), "as it was\n").unwrap();
+    run(root, Mode::Auto).unwrap();
+    assert_eq!(text(root, "qa/AGENTS.md"), "as it was\n");
+}
+
+#[test]
+fn a_reset_keeps_history_discord_and_policy_c08() {
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path();
+    run(root, Mode::Auto).unwrap();
+    let history = root.join("shared_workspace/sprint_history");
+    files::write(
+        &history.join("old.md"),
+        "# Sprint History\n\n- sprint_id: old\n- status: completed\n### a\n### b\n",
+    )
+    .unwrap();
+    files::write(
+        &history.join("index.md"),
+        "| older | completed | 2025-01-01 | x | 4 | abc |\n",
+    )
+    .unwrap();
+    files::create_dir_all(&root.join(".teams_runtime/requests")).unwrap();
+    files::write(&root.join(".teams_runtime/requests/r.json"), "{}").unwrap();
+    files::write(&root.join("discord_agents_config.yaml"), "token_env: T\n").unwrap();
+    files::write(&root.join("COMMIT_POLICY.md"), "ours\n").unwrap();
+    files::write(&root.join("team_runtime.yaml"), "sprint: {id: mine}\n").unwrap();
+    let report = run(root, Mode::Reset).unwrap();
+    assert!(!report.refreshed);
+    assert!(!files::exists(&root.join(".teams_runtime/requests")));
+    assert!(text(root, "shared_workspace/sprint_history/old.md").contains("### a"));
+    let index = text(root, "shared_workspace/sprint_history/index.md");
+    assert!(
+        index.contains("| old | completed | N/A |  |  | 2 |  |"),
+        "{index}"
+    );
+    assert!(
+        index.contains("| older | completed | N/A | 2025-01-01 | x | 4 | abc |"),
+        "{index}"
+    );
+    assert_eq!(text(root, "discord_agents_config.yaml"), "token_env: T\n");
+    assert_eq!(text(root, "COMMIT_POLICY.md"), "ours\n");
+    assert!(text(root, "team_runtime.yaml").contains("id: main"));
+    assert_eq!(text(root, "team_runtime.yaml.old"), "sprint: {id: mine}\n");
+}
+
+#[test]
+fn a_folder_that_is_not_ours_is_not_touched() {
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path();
+    files::write(&root.join("README.md"), "somebody's\n").unwrap();
+    assert!(matches!(run(root, Mode::Auto), Err(InitError::Conflict(_))));
+    for mode in [Mode::Refresh, Mode::Reset] {
+        assert!(matches!(run(root, mode), Err(InitError::NotAWorkspace(_))));
+    }
+    assert_eq!(count(root), 1);
+}
+
+#[test]
+fn a_run_that_was_cut_off_anywhere_is_finished_by_the_next() {
+    let whole = tempfile::tempdir().unwrap();
+    run(whole.path(), Mode::Auto).unwrap();
+    let plan = plan(&Options::default()).unwrap();
+    for cut in [0, 1, 50, 99, 100] {
+        let folder = tempfile::tempdir().unwrap();
+        for file in &plan[..cut] {
+            write(folder.path(), file).unwrap();
+        }
+        run(folder.path(), Mode::Auto).unwrap();
+        assert_eq!(count(folder.path()), count(whole.path()), "{cut}");
+    }
+}
+
+#[test]
+fn a_workspace_inside_a_project_is_hidden_from_git() {
+    let folder = tempfile::tempdir().unwrap();
+    let inside = folder.path().join("teams_generated");
+    run(&inside, Mode::Auto).unwrap();
+    assert_eq!(text(&inside, ".gitignore"), "*\n");
+}
+
+#[test]
+fn the_demos_templates_make_files_that_load() {
+    use crate::assets::{render, scaffold_text};
+    let values = serde_json::json!({
+        "project": "\"/d/project\"", "owner": "\"1\"", "agent": "rehearsal", "model_url": "null",
+        "script": "null", "language": "ko", "guild_id": "\"2\"", "relay_channel_id": "\"3\"",
+        "startup_channel_id": "\"3\"", "base_url": "\"http://127.0.0.1:1\"",
+        "gateway_url": "\"ws://127.0.0.1:1\"",
+    });
+    let folder = tempfile::tempdir().unwrap();
+    let made = |name: &str| Some(render(name, &scaffold_text(name).unwrap(), &values).unwrap());
+    let options = Options {
+        runtime_yaml: made("demo/team_runtime.yaml"),
+        discord_yaml: made("demo/discord_agents_config.yaml"),
+        ..Options::default()
+    };
+    init(folder.path(), &options).unwrap();
+    let workspace = crate::workspace::load(folder.path()).unwrap();
+    assert_eq!(workspace.runtime.checks.len(), 1);
+    assert_eq!(workspace.project_root(), Path::new("/d/project"));
+}

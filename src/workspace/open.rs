@@ -1,0 +1,239 @@
+//! Reading a workspace.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+
+use serde::de::DeserializeOwned;
+
+use super::environment::{Environment, Tokens};
+use super::error::{ConfigError, MAX_CONFIG_BYTES};
+use super::{DISCORD_FILE, POLICY_FILE, RUNTIME_FILE, policy_file, resolve};
+use crate::assets::{Lookup, RoleSpec};
+use crate::domain::config::{Channels, DiscordConfig, Lifecycle, Problem, RuntimeConfig};
+use crate::domain::policy::{ActionPolicy, Holders, Limits, Policy, Right};
+use crate::domain::role::Role;
+use crate::domain::routing::RoutingPolicy;
+use crate::platform::files;
+
+/// A workspace whose files have been read and found right.
+#[derive(Debug)]
+pub struct Workspace {
+    /// Its folder, absolute.
+    pub root: PathBuf,
+    /// `team_runtime.yaml`.
+    pub runtime: RuntimeConfig,
+    /// `discord_agents_config.yaml`.
+    pub discord: DiscordConfig,
+    /// The routing policy in force.
+    pub routing: RoutingPolicy,
+    /// Why `policy.yaml` is not in force, where it is there and wrong.
+    pub routing_problem: Option<ConfigError>,
+    /// Variables of the process and the nearest `.env`.
+    pub environment: Environment,
+}
+
+/// Reads and checks both files, the routing policy and the nearest `.env`. Ids that the scaffold
+/// wrote are let through here and refused by [`Workspace::refuse_placeholders`].
+pub fn load(root: &Path) -> Result<Workspace, ConfigError> {
+    for file in [RUNTIME_FILE, DISCORD_FILE] {
+        if !files::exists(&root.join(file)) {
+            return Err(ConfigError::NotAWorkspace {
+                root: root.to_owned(),
+                file,
+            });
+        }
+    }
+    let runtime = read(&root.join(RUNTIME_FILE), RuntimeConfig::check)?;
+    let discord = read(&root.join(DISCORD_FILE), DiscordConfig::check)?;
+    let (routing, routing_problem) = policy_file::read(&root.join(POLICY_FILE));
+    Ok(Workspace {
+        root: root.to_owned(),
+        runtime,
+        discord,
+        routing,
+        routing_problem,
+        environment: Environment::read(root)?,
+    })
+}
+
+/// One configuration file: size, syntax, types, then what only shows beside other values.
+pub(super) fn read<T: DeserializeOwned>(
+    path: &Path,
+    check: fn(&T) -> Result<(), Problem>,
+) -> Result<T, ConfigError> {
+    let bytes = files::metadata(path)?.len();
+    if bytes > MAX_CONFIG_BYTES as u64 {
+        return Err(ConfigError::TooLarge {
+            path: path.to_owned(),
+            bytes: usize::try_from(bytes).unwrap_or(usize::MAX),
+        });
+    }
+    let text = files::read_text(path)?;
+    parse(path, &text, check)
+}
+
+/// The same for a text that has been read already.
+pub(super) fn parse<T: DeserializeOwned>(
+    path: &Path,
+    text: &str,
+    check: fn(&T) -> Result<(), Problem>,
+) -> Result<T, ConfigError> {
+    let value: T = from_yaml(path, text)?;
+    check(&value).map_err(|problem| ConfigError::problem_in(path, text, problem))?;
+    Ok(value)
+}
+
+/// A YAML text as a type; the error names the key.
+pub(super) fn from_yaml<T: DeserializeOwned>(path: &Path, text: &str) -> Result<T, ConfigError> {
+    serde_path_to_error::deserialize(serde_yaml::Deserializer::from_str(text))
+        .map_err(|error| ConfigError::yaml(path, text, &error))
+}
+
+impl Workspace {
+    /// The repository that the team works on.
+    #[must_use]
+    pub fn project_root(&self) -> PathBuf {
+        match &self.runtime.project.path {
+            Some(path) => resolve::resolve(Some(path), &self.root),
+            None => resolve::project_default(&self.root),
+        }
+    }
+
+    /// The branch that finished work goes to, where one is configured.
+    #[must_use]
+    pub fn branch(&self) -> Option<&str> {
+        self.runtime
+            .project
+            .branch
+            .as_ref()
+            .map(|name| name.as_str())
+    }
+
+    /// The team's own folder of state.
+    #[must_use]
+    pub fn state_dir(&self) -> PathBuf {
+        self.root.join(".teams_runtime")
+    }
+
+    /// Roles, prompts and documents, with this workspace's overrides.
+    #[must_use]
+    pub fn lookup(&self) -> Lookup {
+        Lookup::of_workspace(&self.root)
+    }
+
+    /// A role with this workspace's charter, model and reasoning.
+    pub fn role(&self, role: Role) -> Result<RoleSpec, ConfigError> {
+        let mut spec = self.lookup().role(role)?;
+        if let Some(set) = self.runtime.role_defaults.get(&role) {
+            if let Some(model) = &set.model {
+                spec.model.clone_from(model);
+            }
+            if let Some(reasoning) = set.reasoning {
+                spec.reasoning = reasoning;
+            }
+        }
+        Ok(spec)
+    }
+
+    /// The channels, with the values of variables.
+    pub fn channels(&self) -> Result<Channels, ConfigError> {
+        self.discord
+            .channels(|name| self.environment.get(name))
+            .map_err(|problem| self.in_discord_file(problem))
+    }
+
+    /// The bots' tokens; the error names the variable that is missing.
+    pub fn tokens(&self) -> Result<Tokens, ConfigError> {
+        self.environment.tokens(&self.discord)
+    }
+
+    /// Refuses the example ids of the scaffold, unless `TEAMS_RUNTIME_ALLOW_PLACEHOLDER_IDS` is set
+    /// (`spec/teams.md` C16).
+    pub fn refuse_placeholders(&self) -> Result<(), ConfigError> {
+        let allowed = self
+            .environment
+            .get("TEAMS_RUNTIME_ALLOW_PLACEHOLDER_IDS")
+            .is_some_and(|value| !matches!(value.to_lowercase().as_str(), "0" | "false" | "no"));
+        if allowed {
+            return Ok(());
+        }
+        self.discord
+            .refuse_placeholders()
+            .map_err(|problem| self.in_discord_file(problem))
+    }
+
+    /// The agents in use, for people.
+    fn agent_names(&self) -> String {
+        let kinds: BTreeSet<_> = Role::PUBLIC
+            .into_iter()
+            .map(|role| self.runtime.agents.of(role).as_str())
+            .collect();
+        kinds.into_iter().collect::<Vec<_>>().join(", ")
+    }
+
+    fn in_discord_file(&self, problem: Problem) -> ConfigError {
+        let path = self.root.join(DISCORD_FILE);
+        let text = files::read_text(&path).unwrap_or_default();
+        ConfigError::problem_in(&path, &text, problem)
+    }
+
+    /// What the engine may decide. The caller adds what only it knows: the ids of the bots that
+    /// logged in, and the checked-out branch where [`Workspace::branch`] is `None`.
+    pub fn policy(&self, serves: BTreeSet<Role>, relay_debug: bool) -> Result<Policy, ConfigError> {
+        let runtime = &self.runtime;
+        let mut guilds = runtime.allowed_guild_ids.clone();
+        if guilds.is_empty() {
+            guilds.extend(self.discord.guild_id);
+        }
+        let mut administer = runtime.people.administer.clone();
+        administer.users.extend(runtime.people.owner);
+        let rights: BTreeMap<Right, Holders> = BTreeMap::from([
+            (Right::Ask, runtime.people.ask.clone()),
+            (Right::Approve, runtime.people.approve.clone()),
+            (Right::Administer, administer),
+        ]);
+        let actions = runtime
+            .actions
+            .iter()
+            .map(|(name, action)| {
+                let policy = ActionPolicy {
+                    command: action.command.as_slice().to_vec(),
+                    foreground: action.lifecycle == Lifecycle::Foreground,
+                    domain: action.domain.clone(),
+                    allowed_params: action.allowed_params.clone(),
+                };
+                (name.clone(), policy)
+            })
+            .collect();
+        let limits = runtime.limits.apply(Limits {
+            review_cycles: self
+                .routing
+                .workflow_contract
+                .implementation_review_cycle_limit,
+            ..Limits::default()
+        });
+        Ok(Policy {
+            guilds,
+            dm: runtime.ingress.dm,
+            mentions: runtime.ingress.mentions,
+            rights,
+            trusted_bots: self.discord.trusted_bot_ids.clone(),
+            own_ids: self.discord.own_ids(),
+            relay_channel: Some(self.channels()?.relay),
+            actions,
+            has_checks: !runtime.checks.is_empty(),
+            project: self
+                .project_root()
+                .file_name()
+                .map(|name| name.to_string_lossy().into_owned())
+                .unwrap_or_default(),
+            agent: self.agent_names(),
+            branch: self.branch().unwrap_or("main").to_owned(),
+            serves,
+            relay_debug,
+            language: runtime.language,
+            limits,
+            routing: self.routing.clone(),
+        })
+    }
+}

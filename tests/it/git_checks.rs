@@ -1,0 +1,170 @@
+//! Checks at a commit, run by the real supervisor.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use teams::domain::evidence::{CheckVerdict, Evidence};
+use teams::git::checks::{CheckSpec, run};
+
+use crate::git_repo::{Repo, put, set_mode};
+
+fn check(name: &str, command: &[&str]) -> CheckSpec {
+    CheckSpec {
+        name: name.into(),
+        command: command.iter().map(|&word| word.to_owned()).collect(),
+        timeout: Duration::from_secs(60),
+        output_limit: 1 << 20,
+        env: BTreeMap::new(),
+    }
+}
+
+fn shell(name: &str, script: &str) -> CheckSpec {
+    check(name, &["sh", "-c", script])
+}
+
+async fn checked(repo: &Repo, specs: &[CheckSpec]) -> Evidence {
+    teams::platform::spawn::set_own_binary(env!("CARGO_BIN_EXE_teams").into());
+    let worktree = repo.worktree();
+    put(
+        &worktree.path().join("ok.sh"),
+        "#!/bin/sh\ncat src/app.py\n",
+    );
+    set_mode(&worktree.path().join("ok.sh"), 0o755);
+    let candidate = repo.commit(&worktree);
+    // What is not in the commit must not be there.
+    put(&worktree.path().join("uncommitted"), "x\n");
+    let commit = candidate.commit.parse().unwrap();
+    let evidence = run(&repo.project(), commit, specs, &repo.root.join("scratch"))
+        .await
+        .unwrap();
+    assert_eq!(evidence.commit, candidate.commit);
+    evidence
+}
+
+#[tokio::test]
+async fn every_check_runs_in_order_at_the_exact_commit_and_failures_do_not_stop_the_rest() {
+    // Inside the project, so that looking for a repository upwards would find the real one.
+    let repo = Repo::with_workspace_inside();
+    let specs = [
+        check("program of the project", &["./ok.sh"]),
+        shell("red", "echo out; echo 'err \x1b[31mred' >&2; exit 3"),
+        shell(
+            "clean",
+            "test ! -e uncommitted && test ! -e .git && ! git rev-parse",
+        ),
+        shell(
+            "scrubbed",
+            "env; test -z \"$CARGO_MANIFEST_DIR\" && cd \"$HOME\" && touch x && cd \"$TMPDIR\" && ! read line",
+        ),
+        check("missing", &["no-such-program-anywhere"]),
+        check("empty", &[]),
+        shell(
+            "zero",
+            "echo 'test result: ok. 0 passed; 0 failed; 0 ignored'",
+        ),
+        shell("counted", "echo '2 passed, 0 failed'"),
+        shell("contradicts", "echo '=== 1 failed, 2 passed in 0.1s ==='"),
+        check("no shell", &["echo", "$(touch /tmp/never)", ";", "false"]),
+    ];
+    let evidence = checked(&repo, &specs).await;
+    let found: Vec<(&str, CheckVerdict)> = evidence
+        .checks
+        .iter()
+        .map(|run| (run.name.as_str(), run.verdict))
+        .collect();
+    assert_eq!(
+        found,
+        [
+            ("program of the project", CheckVerdict::Passed),
+            ("red", CheckVerdict::Failed),
+            ("clean", CheckVerdict::Passed),
+            ("scrubbed", CheckVerdict::Passed),
+            ("missing", CheckVerdict::NotStarted),
+            ("empty", CheckVerdict::NotStarted),
+            ("zero", CheckVerdict::Failed),
+            ("counted", CheckVerdict::Passed),
+            ("contradicts", CheckVerdict::Failed),
+            ("no shell", CheckVerdict::Passed),
+        ],
+        "{:#?}",
+        evidence.checks
+    );
+    assert!(!evidence.is_green());
+    assert_eq!(evidence.first_failure().unwrap().name, "red");
+    let red = &evidence.checks[1];
+    assert_eq!(red.exit_code, Some(3));
+    assert!(
+        red.log_tail.contains("out") && red.log_tail.contains("err red"),
+        "{:?}",
+        red.log_tail
+    );
+    assert_eq!(evidence.checks[0].log_tail, "print(1)");
+    assert_eq!(evidence.checks[7].tests_passed, Some(2));
+    assert_eq!(evidence.checks[9].log_tail, "$(touch /tmp/never) ; false");
+    // The log stays and is the one that the digest names; everything else is gone.
+    let scratch = repo.root.join("scratch");
+    let log = std::fs::read(scratch.join("2-red.log")).unwrap();
+    use sha2::Digest as _;
+    let digest: String = sha2::Sha256::digest(&log)
+        .iter()
+        .map(|byte| format!("{byte:02x}"))
+        .collect();
+    assert_eq!(digest, red.log_digest);
+    let left: Vec<_> = std::fs::read_dir(&scratch).unwrap().collect();
+    assert_eq!(left.len(), specs.len());
+}
+
+#[tokio::test]
+async fn a_check_at_its_limit_ends_with_all_that_came_from_it() {
+    let repo = Repo::new();
+    let mark = repo.root.join("pid");
+    let script = format!(
+        "setsid sh -c 'trap \"\" INT TERM HUP; echo $$ > {}; while :; do sleep 1; done' & wait",
+        mark.display()
+    );
+    std::fs::create_dir_all(&repo.root).unwrap();
+    let mut spec = shell("hangs", &script);
+    spec.timeout = Duration::from_secs(2);
+    let evidence = checked(&repo, &[spec, shell("after", "true")]).await;
+    assert_eq!(evidence.checks[0].verdict, CheckVerdict::TimedOut);
+    assert_eq!(evidence.checks[1].verdict, CheckVerdict::Passed);
+    let pid = std::fs::read_to_string(&mark).unwrap();
+    assert!(!std::path::Path::new("/proc").join(pid.trim()).exists());
+}
+
+#[tokio::test]
+async fn a_flood_is_cut_and_said_so() {
+    let repo = Repo::new();
+    let mut spec = shell("flood", "yes flood | head -c 5000000; echo the end");
+    spec.output_limit = 100_000;
+    let evidence = checked(&repo, &[spec]).await;
+    let run = &evidence.checks[0];
+    assert_eq!(run.verdict, CheckVerdict::Passed);
+    assert!(run.log_tail.len() <= 4096);
+    assert!(
+        run.log_tail.contains("the end") && run.log_tail.contains("bytes of output were dropped"),
+        "{}",
+        run.log_tail
+    );
+    let log = std::fs::metadata(repo.root.join("scratch/1-flood.log")).unwrap();
+    assert!(log.len() < 170_000, "{}", log.len());
+}
+
+#[tokio::test]
+async fn checks_that_were_cut_off_are_over_before_the_next_begin() {
+    let repo = Repo::new();
+    std::fs::create_dir_all(&repo.root).unwrap();
+    let fifo = repo.root.join("fifo");
+    let made = std::process::Command::new("mkfifo").arg(&fifo).status();
+    assert!(made.unwrap().success());
+    let script = format!("trap '' INT TERM; echo $$ > {}; sleep 1000", fifo.display());
+    let begun = tokio::task::spawn_blocking(move || std::fs::read_to_string(fifo).unwrap());
+    let cut_off = [shell("long", &script)];
+    let pid = tokio::select! {
+        _ = checked(&repo, &cut_off) => panic!("ended by itself"),
+        pid = begun => pid.unwrap(),
+    };
+    let evidence = checked(&repo, &[shell("next", "true")]).await;
+    assert!(evidence.is_green());
+    assert!(!std::path::Path::new("/proc").join(pid.trim()).exists());
+}

@@ -1,0 +1,452 @@
+//! Real repositories: the merge to the branch beside a person's own work, its repair, and the rebase.
+
+use teams::domain::evidence::Candidate;
+use teams::git::merge::{MergeOutcome, PlannedMerge, apply_merge, plan_merge};
+use teams::git::rebase::{Rebased, rebase};
+use teams::git::{GitError, Worktree, diff};
+
+use crate::git_repo::{Repo, git_in, put, request, set_mode};
+
+const CLEAN: MergeOutcome = MergeOutcome::Merged { kept: Vec::new() };
+
+/// A candidate that changes, adds, deletes, renames, and turns a file into a folder.
+fn candidate(repo: &Repo) -> (Worktree, Candidate) {
+    let worktree = repo.worktree();
+    let tree = worktree.path();
+    put(&tree.join("src/app.py"), "print(2)\n");
+    std::fs::rename(tree.join("src/old.py"), tree.join("src/new -> 이름.py")).unwrap();
+    std::fs::remove_file(tree.join("README.md")).unwrap();
+    put(&tree.join("README.md/part.md"), "folder now\n");
+    put(&tree.join("run.sh"), "#!/bin/sh\n");
+    set_mode(&tree.join("run.sh"), 0o755);
+    std::os::unix::fs::symlink("src/app.py", tree.join("link")).unwrap();
+    let candidate = repo.commit(&worktree);
+    (worktree, candidate)
+}
+
+fn plan(repo: &Repo, candidate: &Candidate) -> PlannedMerge {
+    plan_merge(&repo.project(), candidate).unwrap()
+}
+
+fn edits(repo: &Repo, plan: &PlannedMerge) -> Vec<String> {
+    let before = repo.git(&["rev-parse", "main"]);
+    let status = repo.git(&["status", "--porcelain"]);
+    let MergeOutcome::PersonEdits { paths } = apply_merge(&repo.project(), plan).unwrap() else {
+        panic!("not stopped");
+    };
+    assert_eq!(repo.git(&["rev-parse", "main"]), before);
+    assert_eq!(repo.git(&["status", "--porcelain"]), status);
+    assert!(!repo.path.join(".git/index.lock").exists());
+    paths
+}
+
+#[test]
+fn a_clean_checkout_moves_with_its_branch() {
+    let repo = Repo::new();
+    let (_worktree, candidate) = candidate(&repo);
+    let plan = plan(&repo, &candidate);
+    let stored: PlannedMerge =
+        serde_json::from_str(&serde_json::to_string(&plan).unwrap()).unwrap();
+    for _ in 0..2 {
+        assert_eq!(apply_merge(&repo.project(), &stored).unwrap(), CLEAN);
+        assert_eq!(repo.git(&["rev-parse", "main"]), candidate.commit);
+        assert_eq!(repo.git(&["status", "--porcelain", "-uall"]), "");
+        assert_eq!(repo.git(&["diff-index", "HEAD"]), "");
+    }
+    assert_eq!(repo.read("README.md/part.md"), "folder now\n");
+    assert_eq!(
+        repo.git(&["reflog", "-1", "--format=%H", "main"]),
+        candidate.commit
+    );
+    assert_eq!(
+        std::fs::read_dir(repo.path.join(".git/teams"))
+            .unwrap()
+            .count(),
+        2
+    );
+    // A branch that nobody has checked out moves alone.
+    repo.git(&["checkout", "-q", "-b", "elsewhere"]);
+    repo.git(&["update-ref", "refs/heads/main", &candidate.base]);
+    assert_eq!(apply_merge(&repo.project(), &plan).unwrap(), CLEAN);
+    assert_eq!(repo.git(&["rev-parse", "main"]), candidate.commit);
+}
+
+#[test]
+fn unrelated_edits_and_staged_files_stay_as_they_are() {
+    let repo = Repo::new();
+    repo.write("tracked.txt", "1\n");
+    repo.git(&["add", "-A"]);
+    repo.git(&["commit", "-qm", "second"]);
+    // Dirty before the request begins, edited further afterwards; the team also works on its neighbours.
+    repo.write("tracked.txt", "2\n");
+    repo.write("staged.txt", "staged\n");
+    repo.git(&["add", "staged.txt"]);
+    repo.write("staged.txt", "staged, then edited\n");
+    repo.write("untracked.txt", "mine\n");
+    let (_worktree, candidate) = candidate(&repo);
+    assert!(
+        candidate
+            .paths
+            .iter()
+            .all(|changed| !changed.path.ends_with("ed.txt"))
+    );
+    repo.write("tracked.txt", "3\n");
+    let before = repo.git(&["status", "--porcelain", "-uall"]);
+    assert_eq!(
+        apply_merge(&repo.project(), &plan(&repo, &candidate)).unwrap(),
+        CLEAN
+    );
+    assert_eq!(repo.git(&["status", "--porcelain", "-uall"]), before);
+    assert_eq!(repo.git(&["show", ":staged.txt"]), "staged");
+    assert_eq!(repo.read("tracked.txt"), "3\n");
+    assert!(
+        repo.git(&["ls-tree", "-r", "--name-only", "main"])
+            .lines()
+            .all(|path| path != "staged.txt")
+    );
+}
+
+#[test]
+fn a_file_dirty_before_the_request_is_still_the_teams_to_change_in_its_worktree() {
+    let repo = Repo::new();
+    repo.write("src/app.py", "print('mine')\n");
+    let (_worktree, candidate) = candidate(&repo);
+    assert!(
+        candidate
+            .paths
+            .iter()
+            .any(|changed| changed.path == "src/app.py")
+    );
+    let plan = plan(&repo, &candidate);
+    assert_eq!(edits(&repo, &plan), ["src/app.py"]);
+    assert_eq!(repo.read("src/app.py"), "print('mine')\n");
+    // The person puts the edit aside, and the same plan goes through.
+    repo.git(&["checkout", "-q", "src/app.py"]);
+    assert_eq!(apply_merge(&repo.project(), &plan).unwrap(), CLEAN);
+}
+
+#[test]
+fn whatever_a_person_has_in_the_way_stops_the_merge_untouched() {
+    let repo = Repo::new();
+    let (_worktree, candidate) = candidate(&repo);
+    let plan = plan(&repo, &candidate);
+    let project = repo.path.clone();
+    let restore = || {
+        repo.git(&["reset", "-q", "--hard"]);
+        repo.git(&["clean", "-qfdx"]);
+    };
+    repo.write("src/app.py", "print('staged')\n");
+    repo.git(&["add", "src/app.py"]);
+    repo.write("src/app.py", "print(1)\n");
+    assert_eq!(edits(&repo, &plan), ["src/app.py"]);
+    restore();
+    repo.write("run.sh", "my own\n");
+    assert_eq!(edits(&repo, &plan), ["run.sh"]);
+    restore();
+    repo.write(".git/info/exclude", "/run.sh\n");
+    repo.write("run.sh", "my own, ignored\n");
+    assert_eq!(edits(&repo, &plan), ["run.sh"]);
+    restore();
+    repo.write("link/inside.txt", "my own\n");
+    assert_eq!(edits(&repo, &plan), ["link/inside.txt"]);
+    restore();
+    std::fs::remove_dir_all(project.join("src")).unwrap();
+    std::os::unix::fs::symlink(&repo.root, project.join("src")).unwrap();
+    let paths = edits(&repo, &plan);
+    assert!(paths.contains(&"src".to_owned()), "{paths:?}");
+    restore();
+    set_mode(&project.join("src/app.py"), 0o755);
+    assert_eq!(edits(&repo, &plan), ["src/app.py"]);
+    restore();
+    std::fs::remove_file(project.join("src/app.py")).unwrap();
+    assert_eq!(edits(&repo, &plan), ["src/app.py"]);
+    restore();
+    // An identical edit is no obstacle.
+    repo.write("src/app.py", "print(2)\n");
+    assert_eq!(apply_merge(&repo.project(), &plan).unwrap(), CLEAN);
+    assert_eq!(repo.git(&["status", "--porcelain"]), "");
+}
+
+#[test]
+fn a_folder_becomes_a_file_only_where_nothing_else_is_in_it() {
+    let repo = Repo::new();
+    let worktree = repo.worktree();
+    std::fs::remove_dir_all(worktree.path().join("src")).unwrap();
+    put(&worktree.path().join("src"), "a file now\n");
+    let plan = plan(&repo, &repo.commit(&worktree));
+    repo.write("src/mine.txt", "mine\n");
+    assert_eq!(edits(&repo, &plan), ["src/mine.txt"]);
+    repo.git(&["add", "src/mine.txt"]);
+    std::fs::remove_file(repo.path.join("src/mine.txt")).unwrap();
+    assert_eq!(edits(&repo, &plan), ["src/mine.txt"]);
+    repo.git(&["reset", "-q"]);
+    assert_eq!(apply_merge(&repo.project(), &plan).unwrap(), CLEAN);
+    assert_eq!(repo.read("src"), "a file now\n");
+    assert_eq!(repo.git(&["status", "--porcelain"]), "");
+}
+
+#[test]
+fn a_persons_folder_where_we_only_delete_is_in_nobodys_way() {
+    let repo = Repo::new();
+    let (_worktree, candidate) = candidate(&repo);
+    std::fs::remove_file(repo.path.join("src/old.py")).unwrap();
+    repo.write("src/old.py/x", "mine\n");
+    assert_eq!(
+        apply_merge(&repo.project(), &plan(&repo, &candidate)).unwrap(),
+        CLEAN
+    );
+    assert_eq!(repo.read("src/old.py/x"), "mine\n");
+    assert_eq!(
+        repo.git(&["status", "--porcelain", "-uall"]),
+        "?? src/old.py/x"
+    );
+}
+
+#[test]
+fn a_running_git_command_and_an_open_merge_are_waited_for() {
+    let repo = Repo::new();
+    let (_worktree, candidate) = candidate(&repo);
+    let plan = plan(&repo, &candidate);
+    let lock = repo.path.join(".git/index.lock");
+    std::fs::write(&lock, "").unwrap();
+    let error = apply_merge(&repo.project(), &plan).unwrap_err();
+    assert!(matches!(error, GitError::IndexLocked { .. }), "{error}");
+    assert!(lock.exists());
+    std::fs::remove_file(&lock).unwrap();
+    let ref_lock = repo.path.join(".git/refs/heads/main.lock");
+    std::fs::write(&ref_lock, "").unwrap();
+    let error = apply_merge(&repo.project(), &plan).unwrap_err();
+    assert!(matches!(error, GitError::RefLocked { .. }), "{error}");
+    assert_eq!(repo.git(&["status", "--porcelain"]), "");
+    std::fs::remove_file(&ref_lock).unwrap();
+    std::fs::write(
+        repo.path.join(".git/MERGE_HEAD"),
+        format!("{}\n", candidate.base),
+    )
+    .unwrap();
+    let error = apply_merge(&repo.project(), &plan).unwrap_err();
+    assert!(
+        matches!(error, GitError::OperationInProgress { .. }),
+        "{error}"
+    );
+    std::fs::remove_file(repo.path.join(".git/MERGE_HEAD")).unwrap();
+    assert_eq!(apply_merge(&repo.project(), &plan).unwrap(), CLEAN);
+}
+
+#[test]
+fn a_crash_at_any_step_is_repaired_by_repeating() {
+    // Each state is what a kill leaves: the lock, the moved ref, some files, all files, the index beside.
+    for step in 0..6 {
+        let repo = Repo::new();
+        repo.write("staged.txt", "staged\n");
+        repo.git(&["add", "staged.txt"]);
+        let (worktree, candidate) = candidate(&repo);
+        let plan = plan(&repo, &candidate);
+        let git_dir = repo.path.join(".git");
+        std::fs::write(git_dir.join("teams.lock"), "").unwrap();
+        if step >= 1 {
+            std::fs::hard_link(git_dir.join("teams.lock"), git_dir.join("index.lock")).unwrap();
+            put(&git_dir.join("teams/stage-half/run.sh"), "half\n");
+        }
+        if step == 1 {
+            let own = git_dir.join("teams/refs~heads~main");
+            put(&own, "half");
+            std::fs::hard_link(&own, git_dir.join("refs/heads/main.lock")).unwrap();
+        }
+        if step >= 2 {
+            repo.git(&["update-ref", "refs/heads/main", &candidate.commit]);
+        }
+        if step >= 3 {
+            std::fs::remove_file(repo.path.join("README.md")).unwrap();
+            std::fs::remove_file(repo.path.join("src/old.py")).unwrap();
+        }
+        if step >= 4 {
+            repo.write("src/app.py", "print(2)\n");
+            std::os::unix::fs::symlink("src/app.py", repo.path.join("link")).unwrap();
+        }
+        if step >= 5 {
+            std::fs::write(git_dir.join("index.teams"), "torn").unwrap();
+        }
+        assert_eq!(
+            apply_merge(&repo.project(), &plan).unwrap(),
+            CLEAN,
+            "step {step}"
+        );
+        assert_eq!(repo.git(&["rev-parse", "main"]), candidate.commit);
+        assert_eq!(
+            repo.git(&["status", "--porcelain", "-uall"]),
+            "A  staged.txt",
+            "step {step}"
+        );
+        assert!(!git_dir.join("index.lock").exists() && !git_dir.join("index.teams").exists());
+        assert_eq!(worktree.base().to_string(), candidate.base);
+    }
+}
+
+#[test]
+fn an_edit_made_between_crash_and_repair_is_left_alone_and_named() {
+    let repo = Repo::new();
+    let (_worktree, candidate) = candidate(&repo);
+    let plan = plan(&repo, &candidate);
+    repo.git(&["update-ref", "refs/heads/main", &candidate.commit]);
+    repo.write("src/app.py", "print('mine')\n");
+    let outcome = apply_merge(&repo.project(), &plan).unwrap();
+    assert_eq!(
+        outcome,
+        MergeOutcome::Merged {
+            kept: vec!["src/app.py".into()]
+        }
+    );
+    assert_eq!(repo.git(&["status", "--porcelain"]), " M src/app.py");
+    assert_eq!(repo.read("src/app.py"), "print('mine')\n");
+}
+
+#[test]
+fn a_moved_branch_is_reported_and_one_that_has_the_commit_is_merged() {
+    let repo = Repo::new();
+    let (_worktree, candidate) = candidate(&repo);
+    let plan = plan(&repo, &candidate);
+    repo.write("other.txt", "x\n");
+    repo.git(&["add", "other.txt"]);
+    repo.git(&["commit", "-qm", "a person's"]);
+    let head = repo.project().head().unwrap();
+    assert_eq!(
+        apply_merge(&repo.project(), &plan).unwrap(),
+        MergeOutcome::BranchMoved { head }
+    );
+    repo.git(&["reset", "-q", "--hard", &candidate.base]);
+    repo.git(&["merge", "-q", "--ff-only", &candidate.commit]);
+    repo.write("other.txt", "x\n");
+    repo.git(&["add", "other.txt"]);
+    repo.git(&["commit", "-qm", "on top"]);
+    assert_eq!(apply_merge(&repo.project(), &plan).unwrap(), CLEAN);
+}
+
+#[test]
+fn a_branch_checked_out_in_a_linked_worktree_moves_there() {
+    let repo = Repo::new();
+    repo.git(&["checkout", "-q", "-b", "mine"]);
+    let linked = repo.root.join("linked");
+    repo.git(&["worktree", "add", "-q", linked.to_str().unwrap(), "main"]);
+    let (_worktree, candidate) = candidate(&repo);
+    assert_eq!(
+        apply_merge(&repo.project(), &plan(&repo, &candidate)).unwrap(),
+        CLEAN
+    );
+    assert_eq!(git_in(&linked, &["status", "--porcelain"]), "");
+    assert_eq!(git_in(&linked, &["rev-parse", "HEAD"]), candidate.commit);
+    assert_eq!(repo.read("src/app.py"), "print(1)\n");
+}
+
+#[test]
+fn a_rebase_carries_the_change_over_and_the_same_way_twice() {
+    let repo = Repo::new();
+    let (mut worktree, candidate) = candidate(&repo);
+    repo.write("other.txt", "x\n");
+    repo.git(&["add", "other.txt"]);
+    repo.git(&["commit", "-qm", "a person's"]);
+    let head = repo.project().head().unwrap();
+    put(
+        &worktree.path().join("late.txt"),
+        "written after the commit\n",
+    );
+    let Rebased::Moved(moved) = rebase(&mut worktree, &candidate, head).unwrap() else {
+        panic!("not moved");
+    };
+    assert_eq!(
+        rebase(&mut worktree, &candidate, head).unwrap(),
+        Rebased::Moved(moved.clone())
+    );
+    assert_eq!(moved.base, head.to_string());
+    assert_eq!(
+        (&moved.paths, &moved.subject),
+        (&candidate.paths, &candidate.subject)
+    );
+    assert_eq!(repo.worktree().base(), head);
+    assert_eq!(git_in(&worktree.path(), &["status", "--porcelain"]), "");
+    let kept = format!("refs/teams/lost/{}-rebase:late.txt", request());
+    assert_eq!(repo.git(&["show", &kept]), "written after the commit");
+    assert_eq!(
+        apply_merge(&repo.project(), &plan(&repo, &moved)).unwrap(),
+        CLEAN
+    );
+    assert_eq!(repo.git(&["status", "--porcelain"]), "");
+    repo.git(&["fsck", "--strict"]);
+}
+
+#[test]
+fn a_conflict_names_its_paths_and_touches_nothing() {
+    let repo = Repo::new();
+    let (mut worktree, candidate) = candidate(&repo);
+    repo.write("src/app.py", "print('theirs')\n");
+    repo.git(&["commit", "-qam", "a person's"]);
+    let head = repo.project().head().unwrap();
+    assert_eq!(
+        rebase(&mut worktree, &candidate, head).unwrap(),
+        Rebased::Conflict {
+            paths: vec!["src/app.py".into()]
+        }
+    );
+    assert_eq!(worktree.base().to_string(), candidate.base);
+    assert_eq!(
+        repo.git(&["rev-parse", &format!("teams/{}", request())]),
+        candidate.commit
+    );
+    // The person has done the very same already.
+    repo.git(&["reset", "-q", "--hard", &candidate.base]);
+    repo.git(&["merge", "-q", "--squash", &candidate.commit]);
+    repo.git(&["commit", "-qm", "took it over"]);
+    let head = repo.project().head().unwrap();
+    assert_eq!(
+        rebase(&mut worktree, &candidate, head).unwrap(),
+        Rebased::NothingLeft
+    );
+    assert_eq!(worktree.base(), head);
+}
+
+#[test]
+fn line_endings_follow_the_projects_attributes_everywhere() {
+    let repo = Repo::new();
+    repo.write("kept.txt", "crlf in the repository\r\n");
+    repo.git(&["add", "-A"]);
+    repo.git(&["commit", "-qm", "before there were attributes"]);
+    repo.write(".gitattributes", "* text=auto\n*.bat text eol=crlf\n");
+    repo.write("run.bat", "one\r\n");
+    repo.git(&["add", ".gitattributes", "run.bat"]);
+    repo.git(&["commit", "-qm", "attributes"]);
+    let worktree = repo.worktree();
+    let bat = worktree.path().join("run.bat");
+    assert_eq!(std::fs::read_to_string(&bat).unwrap(), "one\r\n");
+    let start = worktree.tree_id().unwrap();
+    assert_eq!(worktree.changed_since(start).unwrap(), []);
+    put(&bat, "one\r\ntwo\r\n");
+    put(
+        &worktree.path().join("kept.txt"),
+        "crlf in the repository\r\nstill\r\n",
+    );
+    let candidate = repo.commit(&worktree);
+    assert_eq!(candidate.paths.len(), 2);
+    assert_eq!((candidate.added_lines, candidate.removed_lines), (2, 0));
+    let plan = plan(&repo, &candidate);
+    assert_eq!(apply_merge(&repo.project(), &plan).unwrap(), CLEAN);
+    assert_eq!(repo.read("run.bat"), "one\r\ntwo\r\n");
+    assert_eq!(repo.git(&["status", "--porcelain"]), "");
+    worktree.reset_to(start).unwrap();
+    assert_eq!(std::fs::read_to_string(&bat).unwrap(), "one\r\n");
+}
+
+#[test]
+fn an_excerpt_is_cut_and_says_so() {
+    let repo = Repo::new();
+    let worktree = repo.worktree();
+    let many: String = (0..50).map(|n| format!("line {n} \u{1b}[31m\n")).collect();
+    put(&worktree.path().join("src/app.py"), &many);
+    let candidate = repo.commit(&worktree);
+    let text = diff::diff_excerpt(&repo.project(), &candidate, 10).unwrap();
+    assert_eq!(text.lines().count(), 11, "{text}");
+    assert!(
+        text.contains("-print(1)") && text.contains("+line 0 \u{fffd}[31m"),
+        "{text}"
+    );
+    assert!(text.ends_with("more lines]\n"), "{text}");
+}

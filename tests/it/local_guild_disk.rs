@@ -1,0 +1,167 @@
+//! What the local guild keeps: over a kill, over a clean end, and for one server at a time.
+
+use std::io::{BufRead as _, BufReader};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+
+use serde_json::{Value, json};
+use teams::local_guild::{Config, GuildError, GuildInfo, serve};
+
+use crate::support::gateway::{self, Connection};
+use crate::support::guild::{Caller, answer, text};
+
+/// The real binary, so that it can be killed.
+struct Process {
+    child: Child,
+    info: GuildInfo,
+}
+
+impl Process {
+    fn start(dir: &Path) -> Process {
+        let mut child = Command::new(env!("CARGO_BIN_EXE_teams"))
+            .args(["local-guild", "--json", "--parent-pipe", "--dir"])
+            .arg(dir)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut line = String::new();
+        BufReader::new(child.stdout.take().unwrap())
+            .read_line(&mut line)
+            .unwrap();
+        Process {
+            child,
+            info: serde_json::from_str(&line).unwrap(),
+        }
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+#[tokio::test]
+async fn what_was_answered_outlives_kill_and_a_torn_line() {
+    let dir = tempfile::tempdir().unwrap();
+    let first = Process::start(dir.path());
+    let bot = Caller::bot(&first.info, "teams");
+    let channel = format!("/channels/{}", first.info.channels["general"]);
+    let send = format!("{channel}/messages");
+    let body = json!({"content": "kept", "nonce": "n-1", "enforce_nonce": true});
+    let kept = bot.ok("POST", &send, body.clone()).await;
+    bot.ok(
+        "POST",
+        &format!("{send}/{}/threads", text(&kept["id"])),
+        json!({"name": "room"}),
+    )
+    .await;
+    let hook = bot
+        .ok(
+            "POST",
+            &format!("{channel}/webhooks"),
+            json!({"name": "voices"}),
+        )
+        .await;
+    let part = reqwest::multipart::Part::bytes(b"bytes".as_slice()).file_name("a.txt");
+    let form = reqwest::multipart::Form::new().part("files[0]", part);
+    let (_, filed) = answer(
+        bot.request("POST", &send)
+            .multipart(form)
+            .send()
+            .await
+            .unwrap(),
+    )
+    .await;
+    let before = first.info.clone();
+    drop(first);
+
+    let log = dir.path().join("guild.jsonl");
+    let mut bytes = std::fs::read(&log).unwrap();
+    bytes.extend_from_slice(b"[{\"c\":\"message\",\"v\":{\"id\":\"1");
+    std::fs::write(&log, bytes).unwrap();
+
+    let second = Process::start(dir.path());
+    assert_eq!(second.info.guild_id, before.guild_id);
+    assert_eq!(second.info.channels, before.channels);
+    assert_eq!(second.info.bots["qa"].token, before.bots["qa"].token);
+    let bot = Caller::bot(&second.info, "teams");
+    assert_eq!(bot.ok("POST", &send, body).await["id"], kept["id"]);
+    let thread = bot
+        .ok(
+            "GET",
+            &format!("/channels/{}", text(&kept["id"])),
+            Value::Null,
+        )
+        .await;
+    assert_eq!(thread["name"], "room");
+    let hook = format!(
+        "/webhooks/{}/{}?wait=true",
+        text(&hook["id"]),
+        text(&hook["token"])
+    );
+    let later = bot
+        .ok("POST", &hook, json!({"content": "still here"}))
+        .await;
+    let number = |value: &Value| text(value).parse::<u64>().unwrap();
+    assert!(number(&later["id"]) > number(&filed["id"]));
+    let found = bot
+        .ok(
+            "GET",
+            &format!("{send}/{}", text(&filed["id"])),
+            Value::Null,
+        )
+        .await;
+    let file = reqwest::get(text(&found["attachments"][0]["url"]))
+        .await
+        .unwrap();
+    assert_eq!(file.bytes().await.unwrap(), b"bytes".as_slice());
+    // A second server on the folder is refused.
+    let busy = serve(Config {
+        port: 0,
+        dir: Some(dir.path().to_owned()),
+    })
+    .await;
+    assert!(matches!(busy, Err(GuildError::Busy { .. })));
+}
+
+#[tokio::test]
+async fn a_clean_end_frees_the_folder_at_once() {
+    let dir = tempfile::tempdir().unwrap();
+    let config = || Config {
+        port: 0,
+        dir: Some(dir.path().to_owned()),
+    };
+    let first = serve(config()).await.unwrap();
+    let owner = Caller::person(&first.info, "owner");
+    owner
+        .ok(
+            "POST",
+            "/_local/say",
+            json!({"channel": "general", "content": "kept"}),
+        )
+        .await;
+    // An open gateway connection and an open feed must not hold the end up.
+    let mut gateway = Connection::open(&first.info, "teams", gateway::ALL).await;
+    gateway.until("GUILD_CREATE").await;
+    let feed = owner.request("GET", "/_local/events").send().await.unwrap();
+    assert_eq!(feed.status(), 200);
+    first.shutdown().await;
+    let second = serve(config()).await.unwrap();
+    let owner = Caller::person(&second.info, "owner");
+    let messages = owner
+        .ok("GET", "/_local/messages?channel=general", Value::Null)
+        .await;
+    assert_eq!(messages[0]["content"], "kept");
+    second.shutdown().await;
+}
+
+#[test]
+fn it_ends_with_the_process_that_started_it() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut process = Process::start(dir.path());
+    drop(process.child.stdin.take());
+    assert!(process.child.wait().unwrap().success());
+}
