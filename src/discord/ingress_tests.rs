@@ -1,3 +1,5 @@
+//! What people write becomes facts: tables.
+
 use serde_json::{Value, json};
 
 use super::*;

@@ -1,3 +1,5 @@
+//! Every text in both languages, with and without its optional values.
+
 use std::collections::BTreeMap;
 
 use serde_json::{Map, Value, json};
