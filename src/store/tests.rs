@@ -247,7 +247,7 @@ impl Inline {
     }
 
     fn checkpoint(&mut self) -> Result<(), StoreError> {
-        self.journal.rotate();
+        self.journal.rotate(true);
         let seq = self.journal.next_seq() - 1;
         checkpoint(&*self.disk, &self.root, &mut self.views, seq)
     }
