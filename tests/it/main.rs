@@ -6,3 +6,4 @@
     clippy::panic,
     clippy::disallowed_methods
 )]
+mod store_kill;
