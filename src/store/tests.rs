@@ -212,6 +212,7 @@ struct Inline {
     journal: Journal,
     views: Views,
     report: OpenReport,
+    good: bool,
 }
 
 impl Inline {
@@ -227,6 +228,7 @@ impl Inline {
             journal,
             views,
             report,
+            good: true,
         })
     }
 
@@ -247,8 +249,10 @@ impl Inline {
     }
 
     fn checkpoint(&mut self) -> Result<(), StoreError> {
-        self.journal.rotate(true);
+        self.journal.rotate(self.good);
         let seq = self.journal.next_seq() - 1;
-        checkpoint(&*self.disk, &self.root, &mut self.views, seq)
+        let outcome = checkpoint(&*self.disk, &self.root, &mut self.views, seq);
+        self.good = outcome.is_ok();
+        outcome
     }
 }
