@@ -193,7 +193,7 @@ fn an_edit_counts_after_a_clean_stop_and_not_after_a_crash() {
     edit("as written", "as edited");
     let opened = open(root.path());
     assert_eq!(body(&opened.state), "as edited");
-    assert_eq!(opened.report.edited, [record.clone()]);
+    assert_eq!(opened.report.edited, std::slice::from_ref(&record));
 
     let second = request(1, RequestStatus::Queued, "as journaled");
     opened.store.append(vec![second]).wait().unwrap();
