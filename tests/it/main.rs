@@ -19,6 +19,7 @@ mod local_guild_disk;
 mod local_guild_gateway;
 mod page;
 mod serenity_client;
+mod store_kill;
 mod supervise;
 mod support;
 mod tidy;
