@@ -1,41 +1,34 @@
 //! From gateway signals to facts, in order: what was missed before what is new, each message once.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::sync::{Arc, PoisonError, RwLock};
-use std::time::Duration;
 
 use serde::Deserialize;
 use serde_json::Value;
-use serenity::model::application::Interaction;
 use serenity::model::channel::Message as Payload;
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::mpsc;
 
 use crate::assets::catalog::Catalog;
 use crate::discord::attachments::Shelf;
 use crate::discord::commands;
 use crate::discord::delivery::Delivery;
 use crate::discord::endpoints::{SeenServerRole, message_id};
-use crate::discord::error::RestError;
 use crate::discord::gateway::Signal;
 use crate::discord::identity::Identity;
-use crate::discord::ingress::{self, Commanded, Origin};
-use crate::discord::link::{Inbound, InteractionReply};
+use crate::discord::ingress::{self, Origin};
+use crate::discord::link::Inbound;
 use crate::discord::rest::Rest;
-use crate::domain::ids::{ChannelId, GuildId, MessageId, ServerRoleId, UserId};
-use crate::domain::outgoing::Content;
+use crate::domain::ids::{ChannelId, GuildId, MessageId, UserId};
 use crate::domain::role::Role;
 use crate::platform::tasks;
 
+mod catch_up;
+mod interaction;
+
+pub(crate) use catch_up::Ask;
+
 /// Message ids remembered for finding doubles; a resume repeats at most what one session held.
 const REMEMBERED: usize = 4_096;
-const LONGEST_PAUSE: Duration = Duration::from_secs(30);
-
-/// A wish to be told what was missed.
-#[derive(Debug)]
-pub(crate) struct Ask {
-    pub(crate) watermarks: BTreeMap<ChannelId, MessageId>,
-    pub(crate) done: oneshot::Sender<()>,
-}
 
 /// Whose signal it is; `None` is the bot that listens for the team.
 type From = Option<Role>;
@@ -392,162 +385,6 @@ impl Intake {
             Err(error) => {
                 tracing::warn!(%error, %message, "an edited message was not read");
                 None
-            }
-        }
-    }
-
-    async fn interaction(
-        &self,
-        from: From,
-        data: Value,
-        acknowledged: tokio::task::JoinHandle<Result<(), RestError>>,
-    ) -> Result<(), Gone> {
-        let Ok(interaction) = serde_json::from_value::<Interaction>(data) else {
-            unreadable("INTERACTION_CREATE");
-            return Ok(());
-        };
-        let (commanded, application, token) = match &interaction {
-            Interaction::Component(it) => (ingress::press(it), it.application_id, &it.token),
-            Interaction::Command(it) => (ingress::slash(it), it.application_id, &it.token),
-            Interaction::Ping(_) | Interaction::Autocomplete(_) | Interaction::Modal(_) | _ => {
-                return Ok(());
-            }
-        };
-        match acknowledged.await {
-            Ok(Ok(())) => {}
-            Ok(Err(error)) => tracing::warn!(%error, "a command was not acknowledged"),
-            Err(error) => tracing::warn!(%error, "a command was not acknowledged"),
-        }
-        let Some(Commanded {
-            actor,
-            language,
-            command,
-        }) = commanded
-        else {
-            return Ok(());
-        };
-        let reply = InteractionReply {
-            rest: self.rest(from).clone(),
-            catalog: self.catalog.clone(),
-            application: application.get(),
-            token: token.clone(),
-            language,
-        };
-        match command {
-            Ok(command) => {
-                self.tell(Inbound::Command {
-                    actor,
-                    command,
-                    reply,
-                })
-                .await
-            }
-            Err(typed) => {
-                let values = [("request_id".to_owned(), Value::String(typed))];
-                let content = Content {
-                    key: "unknown_request".to_owned(),
-                    values: values.into_iter().collect(),
-                    language,
-                };
-                tasks::spawn("discord-answer", async move { reply.say(&content).await });
-                Ok(())
-            }
-        }
-    }
-
-    /// Tells what was missed, then what waited.
-    async fn catch_up(&mut self, ask: Ask) -> Result<(), Gone> {
-        for (channel, after) in ask.watermarks {
-            self.catch_up_channel(channel, after).await?;
-        }
-        while let Some(held) = self.held.take() {
-            for event in held {
-                self.event(event).await?;
-            }
-        }
-        // Nobody waiting for the answer is fine.
-        let _ = ask.done.send(());
-        Ok(())
-    }
-
-    async fn catch_up_channel(&mut self, channel: ChannelId, after: MessageId) -> Result<(), Gone> {
-        let guild_id = match self
-            .patiently(channel, |rest| async move { rest.channel(channel).await })
-            .await?
-        {
-            Some(seen) => seen.guild_id,
-            None => return Ok(()),
-        };
-        let mut roles: BTreeMap<UserId, Vec<ServerRoleId>> = BTreeMap::new();
-        let mut after = after;
-        loop {
-            let page = self
-                .patiently(channel, |rest| async move {
-                    rest.messages_after(channel, after).await
-                })
-                .await?
-                .unwrap_or_default();
-            let Some(newest) = page.last().map(message_id) else {
-                return Ok(());
-            };
-            for data in &page {
-                let author = data
-                    .pointer("/author/id")
-                    .and_then(Value::as_str)
-                    .and_then(|id| id.parse().ok());
-                let own = author.is_none_or(|id| self.us(|us| us.bots.contains_key(&id)));
-                let mut origin = Origin {
-                    guild_id,
-                    server_roles: Vec::new(),
-                };
-                if let (Some(guild), Some(user), false) = (guild_id, author, own) {
-                    if let std::collections::btree_map::Entry::Vacant(slot) = roles.entry(user) {
-                        // Somebody who left has no roles; that is also the answer to trouble: rights
-                        // that cannot be shown are not given.
-                        let found = self.rest(None).member_roles(guild, user).await;
-                        slot.insert(found.unwrap_or_default());
-                    }
-                    origin.server_roles = roles.get(&user).cloned().unwrap_or_default();
-                }
-                self.created(None, data, &origin).await?;
-            }
-            if newest <= after.0 {
-                return Ok(());
-            }
-            after = MessageId(newest);
-            self.tell(Inbound::CaughtUp {
-                channel_id: channel,
-                message_id: after,
-            })
-            .await?;
-        }
-    }
-
-    /// Repeats a read until it works or cannot work; `None` where the channel is not ours to read.
-    async fn patiently<T, Fut>(
-        &self,
-        channel: ChannelId,
-        read: impl Fn(Rest) -> Fut,
-    ) -> Result<Option<T>, Gone>
-    where
-        Fut: Future<Output = Result<T, RestError>>,
-    {
-        let mut pause = Duration::from_secs(1);
-        loop {
-            match read(self.rest(None).clone()).await {
-                Ok(value) => return Ok(Some(value)),
-                Err(error) if error.is_retryable() => {
-                    tracing::warn!(%error, %channel, "catching up waits");
-                    tokio::select! {
-                        () = tokio::time::sleep(error.retry_after().unwrap_or(pause)) => {}
-                        () = self.inbound.closed() => return Err(Gone),
-                    }
-                    pause = (pause * 2).min(LONGEST_PAUSE);
-                }
-                Err(error) => {
-                    tracing::warn!(%error, %channel, "channel left out of catching up");
-                    return Ok(None);
-                }
             }
         }
     }

@@ -5,7 +5,7 @@ use std::future::Future;
 use std::path::PathBuf;
 use std::sync::{Arc, PoisonError, RwLock};
 
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use crate::assets::catalog::Catalog;
@@ -99,6 +99,8 @@ pub enum Inbound {
         /// Which.
         message_id: MessageId,
     },
+    /// What was missed has been told; from here on facts are new.
+    Live,
     /// Everything in the channel up to here was told, whether it meant something or not.
     CaughtUp {
         /// The channel.
@@ -246,18 +248,15 @@ impl Link {
         Ok((link, facts))
     }
 
-    /// Tells every message after these, oldest first, then what waited meanwhile. To be called after
-    /// every [`Inbound::Connected`] with `fresh`, also with an empty map. Returns when all was told or
-    /// the link is closed.
-    pub async fn catch_up(&self, watermarks: &BTreeMap<ChannelId, MessageId>) {
-        let (done, finished) = oneshot::channel();
+    /// Asks for every message after these, oldest first, then for what waited meanwhile, then
+    /// [`Inbound::Live`]. To be called after every [`Inbound::Connected`] with `fresh`, also with an empty
+    /// map. Does not wait: the facts come through the receiver.
+    pub fn catch_up(&self, watermarks: &BTreeMap<ChannelId, MessageId>) {
         let ask = Ask {
             watermarks: watermarks.clone(),
-            done,
         };
-        if self.asks.send(ask).is_ok() {
-            // An error means that the intake is gone, and then nothing will come any more.
-            let _ = finished.await;
+        if self.asks.send(ask).is_err() {
+            tracing::debug!("nothing to catch up with: the link is closed");
         }
     }
 

@@ -51,11 +51,17 @@ impl Pool {
             .connect_timeout(CONNECT_TIMEOUT)
             .timeout(CALL_TIMEOUT)
             .user_agent(concat!(
-                "DiscordBot (https://github.com/teams, ",
+                "DiscordBot (https://localhost/teams, ",
                 env!("CARGO_PKG_VERSION"),
                 ")"
-            ))
-            .no_proxy()
+            ));
+        // A proxy of the environment is for the world outside, not for a server on this machine.
+        let http = if is_loopback(base_url) {
+            http.no_proxy()
+        } else {
+            http
+        };
+        let http = http
             .build()
             .map_err(|error| RestError::Network(error.to_string()))?;
         Ok(Pool {
@@ -295,6 +301,13 @@ impl Rest {
             .increment(1);
         Err(error)
     }
+}
+
+fn is_loopback(base_url: &str) -> bool {
+    reqwest::Url::parse(base_url)
+        .ok()
+        .and_then(|url| url.host_str().map(str::to_owned))
+        .is_some_and(|host| host == "localhost" || host == "[::1]" || host.starts_with("127."))
 }
 
 fn counts_as_invalid(status: StatusCode, error: &RestError) -> bool {

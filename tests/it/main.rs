@@ -10,6 +10,8 @@
 mod codex;
 mod conformance;
 mod discord;
+mod discord_delivery;
+mod discord_intake;
 mod git;
 mod git_checks;
 mod git_merge;

@@ -2,6 +2,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value, json};
 
+use super::filters::{duration, fence};
 use super::*;
 
 type Samples = BTreeMap<String, Map<String, Value>>;
@@ -22,7 +23,10 @@ fn content(key: &str, values: &Map<String, Value>, language: Language) -> Conten
 fn is_word(key: &str) -> bool {
     matches!(
         key.split_once('.'),
-        Some(("role" | "step" | "agent" | "decision" | "blocked", _))
+        Some((
+            "role" | "step" | "agent" | "decision" | "kind" | "blocked",
+            _
+        ))
     ) || (key.starts_with("status.") && key != "status.report")
 }
 

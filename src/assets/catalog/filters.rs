@@ -1,0 +1,184 @@
+//! What templates can do with values: cut, list, put into code blocks, say in words.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use minijinja::value::Value as Jinja;
+use minijinja::{Environment, Error, ErrorKind};
+
+use crate::domain::request::Language;
+
+/// Kinds of words: the filter `role` says `role.planner` for `planner`.
+pub(super) const WORDS: [&str; 6] = ["role", "step", "status", "agent", "decision", "kind"];
+
+/// Makes the filters known.
+pub(super) fn add(
+    templates: &mut Environment<'static>,
+    language: Language,
+    words: BTreeMap<String, String>,
+) {
+    templates.add_filter("cut", |text: String, limit: usize| shorten(&text, limit));
+    templates.add_filter("tail", tail);
+    templates.add_filter("fence", fence);
+    templates.add_filter("line", |text: String| {
+        text.split_whitespace().collect::<Vec<_>>().join(" ")
+    });
+    templates.add_filter("short", |text: String| {
+        text.chars().take(10).collect::<String>()
+    });
+    templates.add_filter("duration", move |seconds: f64| duration(seconds, language));
+    templates.add_filter("color", color);
+    templates.add_filter("clock", |time: String| {
+        // Minutes are enough, and the zone is the team's own.
+        time.chars().take(16).collect::<String>().replace('T', " ")
+    });
+    templates.add_filter(
+        "items",
+        move |list: Jinja, most: usize, inline: Option<bool>| items(&list, most, inline, language),
+    );
+    let words = Arc::new(words);
+    for kind in WORDS {
+        let words = Arc::clone(&words);
+        // A word that the catalog does not know is shown as it is.
+        templates.add_filter(kind, move |name: String| {
+            let word = words.get(&format!("{kind}.{name}"));
+            word.cloned().unwrap_or(name)
+        });
+    }
+}
+
+/// Without empty lines at the ends and more than one between, as optional parts leave them behind.
+/// Code blocks are left as they are.
+pub(super) fn tidy(text: &str) -> String {
+    let mut lines: Vec<&str> = Vec::new();
+    let mut in_code = false;
+    for line in text.trim().lines() {
+        let fence = line.trim_start().starts_with("```");
+        let blank = line.trim().is_empty();
+        let before = lines.last().is_some_and(|last| last.trim().is_empty());
+        if in_code || !(blank && before) {
+            lines.push(if in_code { line } else { line.trim_end() });
+        }
+        in_code ^= fence;
+    }
+    lines.join("\n")
+}
+
+pub(super) fn shorten(text: &str, limit: usize) -> String {
+    if text.chars().count() <= limit {
+        return text.to_owned();
+    }
+    let short: String = text.chars().take(limit.saturating_sub(1)).collect();
+    format!("{}…", short.trim_end())
+}
+
+/// The last `limit` characters, from the beginning of a line where there is one.
+fn tail(text: String, limit: usize) -> String {
+    let count = text.chars().count();
+    if count <= limit {
+        return text;
+    }
+    let end: String = text.chars().skip(count - limit.saturating_sub(1)).collect();
+    match end.split_once('\n') {
+        Some((_, rest)) if !rest.trim().is_empty() => format!("…\n{rest}"),
+        Some(_) | None => format!("…{end}"),
+    }
+}
+
+/// The edge of a card, by status.
+fn color(status: String) -> &'static str {
+    match status.as_str() {
+        "working" | "delegated" => "4a7ebb",
+        "checking" => "7a6bb5",
+        "waiting" | "uncommitted" => "c9a227",
+        "blocked" => "d9822b",
+        "done" | "answered" | "completed" | "committed" => "3d8b5f",
+        "failed" => "b5423a",
+        _ => "8a8f98",
+    }
+}
+
+/// A list for people: lines, or words with commas where `inline`; names as code unless `inline` is
+/// false. What is beyond `most` is counted. A value that is no list is shown as it is.
+fn items(
+    list: &Jinja,
+    most: usize,
+    inline: Option<bool>,
+    language: Language,
+) -> Result<String, Error> {
+    if list.kind() != minijinja::value::ValueKind::Seq {
+        return Ok(list.to_string());
+    }
+    let all: Vec<Jinja> = list.try_iter()?.collect();
+    let mut shown = Vec::new();
+    for item in all.iter().take(most) {
+        shown.push(match (item.kind(), inline) {
+            (minijinja::value::ValueKind::Map, _) => check(item, language)?,
+            (_, Some(false)) => shorten(&item.to_string(), 300),
+            (_, Some(true) | None) => format!("`{}`", shorten(&item.to_string(), 200)),
+        });
+    }
+    if all.len() > most {
+        let rest = all.len() - most;
+        shown.push(match language {
+            Language::En => format!("and {rest} more"),
+            Language::Ko => format!("외 {rest}개"),
+        });
+    }
+    Ok(match inline {
+        Some(true) => shown.join(", "),
+        Some(false) | None => shown
+            .iter()
+            .map(|line| format!("- {line}"))
+            .collect::<Vec<_>>()
+            .join("\n"),
+    })
+}
+
+/// One check: `{name, seconds, tests}`.
+fn check(item: &Jinja, language: Language) -> Result<String, Error> {
+    let mut text = format!("`{}`", item.get_attr("name")?);
+    let tests = item.get_attr("tests")?;
+    if tests.is_true() {
+        text.push_str(&match language {
+            Language::En => format!(": {tests} tests"),
+            Language::Ko => format!(": 테스트 {tests}개"),
+        });
+    }
+    if let Ok(seconds) = f64::try_from(item.get_attr("seconds")?) {
+        text.push_str(&format!(", {}", duration(seconds, language)));
+    }
+    Ok(text)
+}
+
+/// A code block that its content cannot end.
+pub(super) fn fence(text: String, kind: Option<String>) -> Result<String, Error> {
+    let kind = kind.unwrap_or_default();
+    if kind.chars().any(|c| !c.is_ascii_alphanumeric()) {
+        let message = "a code block's kind is a word such as `diff`";
+        return Err(Error::new(ErrorKind::InvalidOperation, message));
+    }
+    let body = text.trim_end().replace("```", "`\u{200b}`\u{200b}`");
+    Ok(format!("```{kind}\n{body}\n```"))
+}
+
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "rounded seconds of a piece of work; a cast of anything else saturates"
+)]
+pub(super) fn duration(seconds: f64, language: Language) -> String {
+    let seconds = seconds.max(0.0).round() as u64;
+    let (hours, minutes, rest) = (seconds / 3_600, seconds / 60 % 60, seconds % 60);
+    let (h, m, s) = match language {
+        Language::En => (" h", " min", " s"),
+        Language::Ko => ("시간", "분", "초"),
+    };
+    match (hours, minutes) {
+        (0, 0) => format!("{rest}{s}"),
+        (0, _) if rest == 0 => format!("{minutes}{m}"),
+        (0, _) => format!("{minutes}{m} {rest}{s}"),
+        (_, 0) => format!("{hours}{h}"),
+        (_, _) => format!("{hours}{h} {minutes}{m}"),
+    }
+}

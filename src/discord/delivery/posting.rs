@@ -1,0 +1,231 @@
+//! Posting: through which mouth, and each part once.
+
+use std::future::Future;
+
+use serde_json::{Value, json};
+
+use super::{ACCOUNTED, Delivery, NONCE_TRUST_SECONDS, Place, Trouble, lock};
+use crate::discord::compose::{Parts, nonce};
+use crate::discord::endpoints::SeenChannel;
+use crate::discord::error::RestError;
+use crate::discord::history::{History, Marker};
+use crate::discord::personas::{Hook, hook_is_gone};
+use crate::discord::rest::Upload;
+use crate::discord::speakers::Speaker;
+use crate::domain::ids::{ChannelId, MessageId};
+use crate::domain::outgoing::{Outgoing, OutgoingOutcome, OutgoingState, Voice};
+use crate::domain::time::Timestamp;
+use crate::platform::clock;
+
+/// Who posts and how it is recognised afterwards.
+pub(super) enum Mouth<'a> {
+    Bot(&'a Speaker),
+    Hook {
+        speaker: &'a Speaker,
+        hook: Hook,
+        name: &'a str,
+        parent: ChannelId,
+        thread: Option<ChannelId>,
+    },
+}
+
+impl Delivery {
+    /// What kind of channel it is; asked once for each.
+    pub(super) async fn channel(&self, place: &Place) -> Result<SeenChannel, RestError> {
+        if let Some(parent_id) = place.parent {
+            return Ok(SeenChannel {
+                id: place.channel,
+                kind: 11,
+                parent_id: Some(parent_id),
+                guild_id: None,
+            });
+        }
+        if let Some(known) = lock(&self.channels).get(&place.channel) {
+            return Ok(known.clone());
+        }
+        let seen = self.speakers.team.rest.channel(place.channel).await?;
+        lock(&self.channels).insert(place.channel, seen.clone());
+        Ok(seen)
+    }
+
+    pub(super) async fn mouth<'a>(
+        &'a self,
+        voice: Voice,
+        place: &Place,
+        channel: &SeenChannel,
+    ) -> Result<Mouth<'a>, RestError> {
+        let team = &self.speakers.team;
+        let role = match voice {
+            Voice::Team => return Ok(Mouth::Bot(team)),
+            Voice::Role(role) => role,
+        };
+        // A direct message belongs to the bot that was written to.
+        if channel.is_dm() {
+            return Ok(Mouth::Bot(team));
+        }
+        if let Some(speaker) = self.speakers.of(role) {
+            return Ok(Mouth::Bot(speaker));
+        }
+        if !self.speakers.personas {
+            return Ok(Mouth::Bot(team));
+        }
+        let thread = channel.is_thread().then_some(place.channel);
+        let parent = match thread {
+            Some(_) => channel.parent_id.unwrap_or(place.channel),
+            None => place.channel,
+        };
+        let hook = self.personas.hook(team, parent, role).await?;
+        Ok(match hook {
+            Some(hook) => Mouth::Hook {
+                speaker: team,
+                hook,
+                name: self.personas.name(role),
+                parent,
+                thread,
+            },
+            None => Mouth::Bot(team),
+        })
+    }
+
+    /// Sends the parts that are not there yet.
+    pub(super) async fn send<F, Fut>(
+        &self,
+        outgoing: &Outgoing,
+        place: &Place,
+        mouth: &Mouth<'_>,
+        parts: &Parts,
+        files: &[Upload],
+        mut progress: F,
+    ) -> Result<OutgoingOutcome, Trouble>
+    where
+        F: FnMut(u32) -> Fut + Send,
+        Fut: Future<Output = ()> + Send,
+    {
+        if parts.is_empty() && files.is_empty() {
+            return Err(Trouble::Unsayable("there is nothing to say".to_owned()));
+        }
+        let done = match outgoing.state {
+            OutgoingState::Queued => 0,
+            OutgoingState::Sending { parts_done, .. } => parts_done as usize,
+        };
+        let mut history = match self.may_exist(outgoing, mouth) {
+            false => History::default(),
+            true => {
+                let rest = &self.speakers.team.rest;
+                let mut history = History::read(rest, place.channel, outgoing.created_at).await?;
+                history.leave_out(&lock(&self.delivered));
+                history
+            }
+        };
+        let mut message_ids = Vec::new();
+        for at in done..parts.texts.len() {
+            let last = at + 1 == parts.texts.len();
+            let nonce = nonce(&outgoing.outgoing_id, at);
+            let marker = Marker {
+                nonce: &nonce,
+                text: parts.texts.get(at).map(String::as_str).unwrap_or_default(),
+                embed: parts.embed.as_ref().filter(|_| last),
+            };
+            let found = if history.is_empty() {
+                None
+            } else {
+                match mouth {
+                    Mouth::Bot(speaker) => history.by_user(speaker.me().await?, &marker),
+                    Mouth::Hook {
+                        speaker,
+                        hook,
+                        name,
+                        ..
+                    } => {
+                        let application = speaker.application().await?;
+                        history.by_webhook(hook.id, application, name, &marker)
+                    }
+                }
+            };
+            let uploads = if last { files.to_vec() } else { Vec::new() };
+            let id = match found {
+                Some(id) => id,
+                None => {
+                    let body = parts.body(at);
+                    self.speak(mouth, place.channel, body, &nonce, uploads)
+                        .await?
+                }
+            };
+            self.account_for(id);
+            message_ids.push(id);
+            progress(u32::try_from(at + 1).unwrap_or(u32::MAX)).await;
+        }
+        Ok(OutgoingOutcome::Posted {
+            channel_id: place.channel,
+            message_ids,
+        })
+    }
+
+    fn account_for(&self, id: MessageId) {
+        let mut delivered = lock(&self.delivered);
+        delivered.insert(id);
+        // Ids grow with time, so the lowest is the oldest.
+        if delivered.len() > ACCOUNTED {
+            delivered.pop_first();
+        }
+    }
+
+    async fn speak(
+        &self,
+        mouth: &Mouth<'_>,
+        channel: ChannelId,
+        mut body: serde_json::Map<String, Value>,
+        nonce: &str,
+        files: Vec<Upload>,
+    ) -> Result<MessageId, RestError> {
+        match mouth {
+            Mouth::Bot(speaker) => {
+                body.insert("nonce".to_owned(), json!(nonce));
+                body.insert("enforce_nonce".to_owned(), json!(true));
+                let body = Value::Object(body);
+                speaker.rest.create_message(channel, body, files).await
+            }
+            Mouth::Hook {
+                speaker,
+                hook,
+                name,
+                parent,
+                thread,
+            } => {
+                body.insert("username".to_owned(), json!(name));
+                let body = Value::Object(body);
+                let sent = speaker
+                    .rest
+                    .execute_webhook(hook.id, &hook.token, *thread, body, files)
+                    .await;
+                match sent {
+                    Err(error) if hook_is_gone(&error) => {
+                        self.personas.forget(*parent).await;
+                        let again = "the persona's webhook was removed; it is made again";
+                        Err(RestError::Network(again.to_owned()))
+                    }
+                    sent => sent,
+                }
+            }
+        }
+    }
+
+    /// Whether an earlier try may have come through in a way that its nonce does not cover.
+    fn may_exist(&self, outgoing: &Outgoing, mouth: &Mouth<'_>) -> bool {
+        let again = outgoing.attempts > 0 || lock(&self.tried).contains(&outgoing.outgoing_id);
+        let first = match outgoing.state {
+            OutgoingState::Sending { since, .. } if !again => Some(since),
+            OutgoingState::Sending { .. } | OutgoingState::Queued if again => {
+                Some(outgoing.created_at)
+            }
+            OutgoingState::Sending { .. } | OutgoingState::Queued => None,
+        };
+        match mouth {
+            Mouth::Bot(_) => {
+                let now = Timestamp::new(clock::now());
+                first.is_some_and(|first| now.seconds_since(first) > NONCE_TRUST_SECONDS)
+            }
+            Mouth::Hook { .. } => again || first.is_some_and(|first| first < self.started_at),
+        }
+    }
+}
