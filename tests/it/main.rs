@@ -7,4 +7,6 @@
     clippy::disallowed_methods
 )]
 
+mod codex;
 mod supervise;
+mod support;

@@ -1,0 +1,245 @@
+//! The real Codex CLI through the driver, against a scripted model on loopback.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use teams::agents::codex::{CodexConfig, Sandbox};
+use teams::agents::{Access, Agent, AgentOutcome, Driver, Limits, RunSpec, Said, Task, Watch};
+use teams::domain::ids::RunId;
+use teams::domain::role::Role;
+use teams::domain::run::{FailKind, RunOutcome};
+use teams::domain::workflow::Step;
+use teams::platform::spawn::set_own_binary;
+
+use crate::support::CONTRACT;
+use crate::support::model_server::ModelServer;
+
+/// A generous bound: reached only by a failure.
+const PATIENCE: Duration = Duration::from_secs(180);
+
+/// Where the tests look for the program when nobody says: `TEAMS_CODEX`, then `PATH`.
+fn codex() -> Option<PathBuf> {
+    match CodexConfig::default().program() {
+        Ok(path) => Some(path),
+        Err(error) => {
+            assert!(std::env::var_os("TEAMS_NO_SKIP").is_none(), "{error}");
+            eprintln!("skipped: codex not installed");
+            None
+        }
+    }
+}
+
+struct Place {
+    folder: tempfile::TempDir,
+    server: ModelServer,
+}
+
+impl Place {
+    async fn new(steps: Value) -> Place {
+        set_own_binary(env!("CARGO_BIN_EXE_teams").into());
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::create_dir(folder.path().join("tree")).unwrap();
+        std::fs::write(folder.path().join("tree/hello.txt"), "hello\n").unwrap();
+        Place {
+            folder,
+            server: ModelServer::start(steps).await,
+        }
+    }
+
+    fn spec(&self, binary: PathBuf, run: &str) -> RunSpec {
+        let root = self.folder.path();
+        RunSpec {
+            run_id: RunId::parse(run).unwrap(),
+            run_dir: root.join("runs").join(run),
+            session_dir: root.join("session"),
+            worktree: root.join("tree"),
+            access: Access::Worktree,
+            agent: Agent::Codex(CodexConfig {
+                binary: Some(binary),
+                model_url: Some(self.server.url.clone()),
+                // What the tests run is scripted, and containers often have no user namespaces.
+                sandbox: Sandbox::Off,
+                retries: 1,
+                ..CodexConfig::default()
+            }),
+            task: Task {
+                role: Role::Developer,
+                step: Some(Step::DeveloperBuild),
+                request_id: "20260101-00000001".to_owned(),
+                attempt: 1,
+                charter: "You say \"quoted\" things.\nOn two lines.".to_owned(),
+                language: "en".to_owned(),
+                request: Said {
+                    author: "Mina".to_owned(),
+                    text: "say good day".to_owned(),
+                },
+                attachments: Vec::new(),
+                followups: Vec::new(),
+                again: Vec::new(),
+                upstream: Vec::new(),
+                evidence: None,
+                diff: String::new(),
+                documents: Vec::new(),
+                history: String::new(),
+            },
+            resume: None,
+            limits: Limits::default(),
+            templates: Default::default(),
+        }
+    }
+
+    async fn run(&self, spec: &RunSpec) -> AgentOutcome {
+        let driver = Driver::default();
+        let watch = Watch::default();
+        let run = driver.run(spec, &CONTRACT, &watch);
+        let outcome = tokio::time::timeout(PATIENCE, run)
+            .await
+            .expect("nothing happened");
+        if let Some(folder) = std::env::var_os("TEAMS_CAPTURE").map(PathBuf::from) {
+            // How the recordings in tests/data/codex were made.
+            let name = format!("{}.jsonl", spec.run_id.as_str());
+            std::fs::copy(spec.run_dir.join("turn-0/stdout.spool"), folder.join(name)).unwrap();
+        }
+        outcome
+    }
+}
+
+fn result() -> Value {
+    json!({"status": "completed", "summary": "did it", "proposals": {"workflow_transition": {}}})
+}
+
+fn failure(outcome: &AgentOutcome) -> FailKind {
+    match &outcome.outcome {
+        RunOutcome::Failed { kind, .. } => *kind,
+        RunOutcome::Result(result) => panic!("a result: {result:?}"),
+    }
+}
+
+#[tokio::test]
+async fn it_edits_a_file_and_its_second_run_counts_only_its_own_tokens() {
+    let Some(binary) = codex() else { return };
+    let patch =
+        "*** Begin Patch\n*** Update File: hello.txt\n@@\n-hello\n+good day\n*** End Patch\n";
+    let usage = json!({"in": 1000, "cached": 400, "out": 20});
+    let place = Place::new(json!([
+        {"custom": "apply_patch", "input": patch, "usage": usage},
+        {"tool": "exec_command", "args": {"cmd": "env; cat hello.txt"}, "usage": usage},
+        {"say": result(), "usage": usage},
+    ]))
+    .await;
+    let spec = place.spec(binary.clone(), "edit");
+    let outcome = place.run(&spec).await;
+    let RunOutcome::Result(done) = &outcome.outcome else {
+        panic!("{outcome:?}");
+    };
+    assert_eq!(
+        (done.summary.as_str(), done.request_id.as_str()),
+        ("did it", "20260101-00000001")
+    );
+    assert_eq!(outcome.agent, "codex 0.169.0");
+    assert_eq!(
+        (outcome.usage.input_tokens, outcome.usage.cached_tokens),
+        (3000, 1200)
+    );
+    let text = std::fs::read_to_string(spec.worktree.join("hello.txt")).unwrap();
+    assert_eq!(text, "good day\n");
+
+    let requests = place.server.requests();
+    assert_eq!(requests.len(), 3);
+    let first = requests[0].body.to_string();
+    assert!(first.contains("say good day") && first.contains("On two lines."));
+    assert_eq!(requests[0].body["text"]["format"]["type"], "json_schema");
+    assert!(!requests.iter().any(|request| request.authorized));
+    let seen = requests[2].body["input"].to_string();
+    assert!(seen.contains("good day"), "{seen}");
+    assert!(!seen.contains("CARGO"), "the environment leaks: {seen}");
+
+    let mut again = place.spec(binary, "edit-again");
+    again.resume = outcome.session_id.clone();
+    let second = place.run(&again).await;
+    assert!(
+        matches!(second.outcome, RunOutcome::Result(_)),
+        "{second:?}"
+    );
+    assert_eq!(second.session_id, outcome.session_id);
+    assert_eq!(second.usage.input_tokens, 1000);
+}
+
+#[tokio::test]
+async fn a_wrong_answer_is_repaired_in_the_same_conversation() {
+    let Some(binary) = codex() else { return };
+    let place = Place::new(json!([
+        {"say": "It is done, trust me."},
+        {"say": {"status": "completed", "summary": "no transition"}},
+        {"say": result()},
+    ]))
+    .await;
+    let outcome = place.run(&place.spec(binary, "repair")).await;
+    let RunOutcome::Result(done) = &outcome.outcome else {
+        panic!("{outcome:?}");
+    };
+    assert_eq!(outcome.repairs, 2);
+    assert!(done.contract_repair_attempted);
+    let requests = place.server.requests();
+    assert_eq!(requests.len(), 3);
+    let last = requests[2].body["input"].to_string();
+    assert!(last.contains("trust me") && last.contains("missing_workflow_transition"));
+}
+
+#[tokio::test]
+async fn failures_of_the_model_have_their_kinds() {
+    let Some(binary) = codex() else { return };
+    let error = |kind: &str, message: &str| json!({"error": {"type": kind, "message": message, "code": kind}});
+    let table = [
+        (
+            "error-500",
+            json!([{"status": 500, "body": error("server_error", "oops")}]),
+            FailKind::Overloaded,
+        ),
+        (
+            "quota",
+            json!([{"status": 429, "body": error("insufficient_quota", "no credit")}]),
+            FailKind::Quota,
+        ),
+        (
+            "cut",
+            json!([{"say": "half", "cut": true}]),
+            FailKind::Transport,
+        ),
+        (
+            "unauthorized",
+            json!([{"status": 401, "body": error("invalid_api_key", "who are you")}]),
+            FailKind::Auth,
+        ),
+        (
+            "bad-request",
+            json!([{"status": 400, "body": error("invalid_request_error", "no")}]),
+            FailKind::BadRequest,
+        ),
+        (
+            "overloaded",
+            json!([{"failed": {"code": "server_is_overloaded", "message": "busy"}}]),
+            FailKind::Overloaded,
+        ),
+        (
+            "context",
+            json!([{"failed": {"code": "context_length_exceeded", "message": "too long"}}]),
+            FailKind::Context,
+        ),
+    ];
+    for (name, steps, kind) in table {
+        let place = Place::new(steps).await;
+        let outcome = place.run(&place.spec(binary.clone(), name)).await;
+        assert_eq!(failure(&outcome), kind, "{name}: {outcome:?}");
+    }
+}
+
+#[tokio::test]
+async fn prose_for_ever_is_a_broken_contract() {
+    let Some(binary) = codex() else { return };
+    let place = Place::new(json!([{"say": "I am done."}])).await;
+    let outcome = place.run(&place.spec(binary, "prose")).await;
+    assert_eq!(failure(&outcome), FailKind::Contract);
+    assert_eq!((outcome.repairs, place.server.requests().len()), (2, 3));
+}
