@@ -23,6 +23,7 @@ use crate::agents::turn::{Failure, Turn};
 use crate::domain::result::{ContractStatus, RoleResult};
 use crate::domain::run::{FailKind, RunOutcome, Usage};
 use crate::platform::files;
+use crate::platform::ids;
 use crate::platform::redact::redact;
 use crate::platform::spawn;
 use crate::platform::supervise::{
@@ -40,6 +41,7 @@ const SPEC: &str = "spec.json";
 const PROMPT: &str = "prompt.md";
 const RESULT: &str = "result.json";
 const SCHEMA: &str = "schema.json";
+const BASELINE: &str = "baseline.json";
 
 /// How somebody outside follows a run and ends it.
 #[derive(Debug, Clone, Default)]
@@ -152,6 +154,7 @@ impl Driver {
         watch: &Watch,
     ) -> Result<(Ended, Vec<String>), RunError> {
         files::create_dir_all(&spec.run_dir)?;
+        files::set_mode(&spec.run_dir, 0o700)?;
         let schema = (contract.schema)(spec.task.role, spec.task.step);
         let prompt = prompt::assemble(
             &spec.task,
@@ -162,6 +165,10 @@ impl Driver {
         )?;
         write_json(&spec.run_dir, SCHEMA, &schema)?;
         files::write_private(&spec.run_dir.join(PROMPT), &prompt.text)?;
+        // What the conversation had used before is noted with the run, so that settling it a second
+        // time, after a kill, counts the same.
+        let baseline = spec.resume.as_deref().map(|id| seen_usage(spec, id));
+        write_json(&spec.run_dir, BASELINE, &baseline.unwrap_or_default())?;
         write_json(&spec.run_dir, SPEC, spec)?;
         let input = match &spec.agent {
             Agent::Codex(_) => prompt.text,
@@ -184,10 +191,10 @@ impl Driver {
     ) -> AgentOutcome {
         let mut progress = Progress {
             session: spec.resume.clone(),
-            baseline: spec
-                .resume
-                .as_deref()
-                .map_or_else(Usage::default, |id| seen_usage(spec, id)),
+            baseline: read_json(&spec.run_dir, BASELINE)
+                .ok()
+                .flatten()
+                .unwrap_or_default(),
             usage_total: None,
             repairs: ended.number,
             dropped: 0,
@@ -354,7 +361,7 @@ impl Failure {
 
 /// Asks a program for its version: `codex-cli 0.169.0` becomes `codex 0.169.0`.
 async fn probe(spec: &RunSpec, program: &Path) -> Option<String> {
-    let folder = spec.run_dir.join("probe");
+    let folder = spec.run_dir.join(format!("probe-{}", ids::random_hex(8)));
     let mut probe = Spec::new(program, "/");
     probe.args = vec!["--version".to_owned()];
     probe.env = environment(spec).ok()?;
@@ -427,6 +434,7 @@ fn environment(spec: &RunSpec) -> Result<BTreeMap<String, String>, RunError> {
     let temp = spec.session_dir.join("tmp");
     files::create_dir_all(&home)?;
     files::create_dir_all(&temp)?;
+    files::set_mode(&spec.session_dir, 0o700)?;
     let text = |path: &Path| path.to_string_lossy().into_owned();
     Ok([
         (

@@ -17,3 +17,6 @@ pub use contract::ContractFns;
 pub use driver::{Driver, Watch};
 pub use prompt::{Document, PromptError, Said, Task, Upstream};
 pub use run::{Access, Agent, AgentOutcome, Limits, RunError, RunSpec};
+
+#[cfg(test)]
+mod tests;
