@@ -317,7 +317,7 @@ fn shorten(text: &str, keep: usize, cut: Cut) -> String {
     match cut {
         Cut::Never => text.to_owned(),
         Cut::KeepBeginning => {
-            format!("{}\n[… cut …]", &text[..text.floor_char_boundary(keep)])
+            format!("{}\n[… cut …]", beginning(text, keep))
         }
         Cut::KeepEnd => {
             // The heading stays, so that what follows is known for what it is.
@@ -325,12 +325,24 @@ fn shorten(text: &str, keep: usize, cut: Cut) -> String {
             let from = rest
                 .len()
                 .saturating_sub(keep.saturating_sub(heading.len()));
-            format!(
-                "{heading}\n[… cut …]\n{}",
-                &rest[rest.ceil_char_boundary(from)..]
-            )
+            format!("{heading}\n[… cut …]\n{}", end(rest, from))
         }
     }
+}
+
+/// The text up to a byte, whole characters only.
+fn beginning(text: &str, bytes: usize) -> &str {
+    (0..=bytes)
+        .rev()
+        .find_map(|at| text.get(..at))
+        .unwrap_or_default()
+}
+
+/// The text from a byte on, whole characters only.
+fn end(text: &str, from: usize) -> &str {
+    (from..=text.len())
+        .find_map(|at| text.get(at..))
+        .unwrap_or_default()
 }
 
 #[cfg(test)]

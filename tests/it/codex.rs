@@ -21,6 +21,7 @@ use crate::support::model_server::ModelServer;
 const PATIENCE: Duration = Duration::from_secs(180);
 
 /// Where the tests look for the program when nobody says: `TEAMS_CODEX`, then `PATH`.
+#[expect(clippy::print_stderr, reason = "a skipped test has to say so")]
 fn codex() -> Option<PathBuf> {
     match CodexConfig::default().program() {
         Ok(path) => Some(path),

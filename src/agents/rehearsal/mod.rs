@@ -16,6 +16,7 @@ use crate::agents::run::{Access, RunError, RunSpec};
 use crate::domain::run::FailKind;
 
 mod answer;
+mod chat;
 mod edits;
 mod main;
 mod script;

@@ -1,6 +1,6 @@
 //! What several tests share.
 
-pub mod model_server;
+pub(crate) mod model_server;
 
 use serde_json::{Value, json};
 use teams::agents::ContractFns;
@@ -9,7 +9,7 @@ use teams::domain::role::Role;
 use teams::domain::workflow::Step;
 
 /// A small contract: enough to judge an answer, not the engine's rules.
-pub const CONTRACT: ContractFns = ContractFns {
+pub(crate) const CONTRACT: ContractFns = ContractFns {
     extract,
     check,
     schema,
