@@ -250,7 +250,24 @@ fn environment() -> Environment<'static> {
         serde_json::to_string(&value).unwrap_or_default()
     });
     environment.add_filter("quoted", |text: String| quoted(&text));
+    environment.add_filter("name", |text: String| name(&text));
     environment
+}
+
+/// A name that somebody chose, as one short line without markup: it stands among our own words.
+fn name(text: &str) -> String {
+    let plain: String = text
+        .chars()
+        .map(|char| {
+            if char.is_control() || "`#*<>[]".contains(char) {
+                ' '
+            } else {
+                char
+            }
+        })
+        .take(80)
+        .collect();
+    plain.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 /// A fenced block that its own content cannot close.

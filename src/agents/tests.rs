@@ -3,7 +3,7 @@
 use chrono::DateTime;
 
 use super::codec::{CodecKind, Event};
-use super::codex::{self, CodexCodec, CodexConfig, Sandbox};
+use super::codex::{self, CodexCodec, CodexSettings, Sandbox};
 use super::run::Access;
 use super::turn::Turn;
 use crate::domain::run::{FailKind, Usage};
@@ -137,9 +137,9 @@ fn what_the_agent_quotes_holds_no_secret() {
 #[test]
 fn the_sandbox_follows_the_access_and_only_the_operator_turns_it_off() {
     let mode = |sandbox, access: &Access| {
-        let config = CodexConfig {
+        let config = CodexSettings {
             sandbox,
-            ..CodexConfig::default()
+            ..CodexSettings::default()
         };
         let turn = codex::Turn {
             worktree: "/tree".as_ref(),

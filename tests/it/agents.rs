@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use teams::agents::rehearsal::RehearsalConfig;
+use teams::agents::rehearsal::RehearsalSettings;
 use teams::agents::{
     Access, Agent, AgentOutcome, Document, Driver, Event, Limits, RunSpec, Said, Task, Upstream,
     Watch,
@@ -66,7 +66,7 @@ impl Place {
             } else {
                 Access::Documents(root.join("shared"))
             },
-            agent: Agent::Rehearsal(RehearsalConfig {
+            agent: Agent::Rehearsal(RehearsalSettings {
                 script: Some(path).filter(|_| !script.is_empty()),
             }),
             task: Task {
@@ -351,7 +351,7 @@ async fn a_run_that_never_began_has_no_outcome() {
 async fn an_agent_that_is_not_installed_is_named() {
     let place = Place::new();
     let mut spec = place.spec(Some(Step::DeveloperBuild), "do task 1", "");
-    spec.agent = Agent::Codex(teams::agents::codex::CodexConfig {
+    spec.agent = Agent::Codex(teams::agents::codex::CodexSettings {
         binary: Some(PathBuf::from("/no/such/codex")),
         ..Default::default()
     });

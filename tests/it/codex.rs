@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use teams::agents::codex::{CodexConfig, Sandbox};
+use teams::agents::codex::{CodexSettings, Sandbox};
 use teams::agents::{
     Access, Agent, AgentOutcome, Driver, Event, Limits, RunSpec, Said, Task, Watch,
 };
@@ -23,7 +23,7 @@ const PATIENCE: Duration = Duration::from_secs(180);
 /// Where the tests look for the program when nobody says: `TEAMS_CODEX`, then `PATH`.
 #[expect(clippy::print_stderr, reason = "a skipped test has to say so")]
 fn codex() -> Option<PathBuf> {
-    match CodexConfig::default().program() {
+    match CodexSettings::default().program() {
         Ok(path) => Some(path),
         Err(error) => {
             assert!(std::env::var_os("TEAMS_NO_SKIP").is_none(), "{error}");
@@ -58,13 +58,13 @@ impl Place {
             session_dir: root.join("session"),
             worktree: root.join("tree"),
             access: Access::Worktree,
-            agent: Agent::Codex(CodexConfig {
+            agent: Agent::Codex(CodexSettings {
                 binary: Some(binary),
                 model_url: Some(self.server.url.clone()),
                 // What the tests run is scripted, and containers often have no user namespaces.
                 sandbox: Sandbox::Off,
                 retries: 1,
-                ..CodexConfig::default()
+                ..CodexSettings::default()
             }),
             task: Task {
                 role: Role::Developer,
