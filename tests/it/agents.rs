@@ -129,6 +129,8 @@ async fn a_request_goes_through_every_role() {
 
     let mut spec = place.spec(Some(Step::PlannerDraft), text, "");
     let plan_path = place.folder.path().join("shared/plan.md");
+    std::fs::create_dir(plan_path.parent().unwrap()).unwrap();
+    std::fs::write(&plan_path, "written by others\n").unwrap();
     spec.task.documents.push(Document {
         name: "shared/plan.md".to_owned(),
         path: plan_path.clone(),

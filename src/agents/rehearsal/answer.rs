@@ -288,15 +288,7 @@ fn plan(task: &Task, step: Step, job: &Job, root: &Path, wrote: &mut dyn FnMut(&
         },
     );
     for document in task.documents.iter().filter(|one| one.writable) {
-        if let Some(folder) = document.path.parent()
-            && let Err(error) = files::create_dir_all(folder)
-        {
-            return Draft::new(task, error.to_string())
-                .status("failed", error.to_string())
-                .moves("", None, None, "")
-                .done();
-        }
-        if let Err(error) = files::write_atomic(&document.path, &text) {
+        if let Err(error) = write_plan(&document.path, &text) {
             return Draft::new(task, error.to_string())
                 .status("failed", error.to_string())
                 .moves("", None, None, "")
@@ -321,6 +313,20 @@ fn plan(task: &Task, step: Step, job: &Job, root: &Path, wrote: &mut dyn FnMut(&
             "the plan stands",
         )
         .done()
+}
+
+/// Puts the plan into a document. What others wrote there stays, and a second time changes nothing.
+fn write_plan(path: &Path, text: &str) -> files::Result<()> {
+    if let Some(folder) = path.parent() {
+        files::create_dir_all(folder)?;
+    }
+    match files::read_text_if_present(path)? {
+        Some(before) if before.contains(text) => Ok(()),
+        Some(before) if !before.trim().is_empty() => {
+            files::write_atomic(path, format!("{}\n\n{text}", before.trim_end()))
+        }
+        Some(_) | None => files::write_atomic(path, text),
+    }
 }
 
 fn guidance(task: &Task, job: &Job) -> Answer {

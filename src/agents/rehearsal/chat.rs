@@ -16,6 +16,7 @@ pub(super) fn intake(task: &Task, job: &Job, root: &Path) -> Answer {
             .done()
     };
     let text = words(task).to_lowercase();
+    let begins = |words: &[&str]| words.iter().any(|word| text.trim().starts_with(word));
     let has = |words: &[&str]| words.iter().any(|word| text.contains(word));
     match job {
         Job::Task(_) | Job::Literal(_) => {
@@ -72,14 +73,11 @@ pub(super) fn intake(task: &Task, job: &Job, root: &Path) -> Answer {
                 "what are you",
                 "who are you",
                 "what can you do",
-                "help",
-                "hello",
                 "누구",
                 "뭐 할 수",
                 "무엇을 할 수",
                 "도움말",
-                "안녕",
-            ]) =>
+            ]) || begins(&["help", "hello", "hi ", "안녕"]) =>
         {
             handled(introduction(task, root), "complete")
         }
