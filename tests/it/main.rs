@@ -7,6 +7,7 @@
     clippy::disallowed_methods
 )]
 
+mod agents;
 mod codex;
 mod conformance;
 mod discord;
