@@ -10,7 +10,6 @@
 mod agents;
 mod codex;
 mod conformance;
-mod discord;
 mod discord_delivery;
 mod discord_intake;
 mod git;
