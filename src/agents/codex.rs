@@ -29,7 +29,7 @@ pub enum Sandbox {
 /// Settings of Codex CLI.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct CodexConfig {
+pub struct CodexSettings {
     /// The program: a path or a name; `codex` by default, `TEAMS_CODEX` before it.
     pub binary: Option<PathBuf>,
     /// The model's slug. Always passed: resuming with another one costs an extra model call.
@@ -46,9 +46,9 @@ pub struct CodexConfig {
     pub retries: u8,
 }
 
-impl Default for CodexConfig {
-    fn default() -> CodexConfig {
-        CodexConfig {
+impl Default for CodexSettings {
+    fn default() -> CodexSettings {
+        CodexSettings {
             binary: None,
             model: "gpt-5.5".to_owned(),
             reasoning: "medium".to_owned(),
@@ -60,7 +60,7 @@ impl Default for CodexConfig {
     }
 }
 
-impl CodexConfig {
+impl CodexSettings {
     /// Finds the program: the setting, then `TEAMS_CODEX`, then `codex` in `PATH`.
     pub fn program(&self) -> Result<PathBuf, RunError> {
         let variable = std::env::var_os(BINARY_VARIABLE).filter(|value| !value.is_empty());
@@ -99,7 +99,7 @@ pub(super) struct Turn<'a> {
 
 /// The arguments; the prompt comes on stdin. Options stand before `resume`, which takes none of
 /// them, and everything is said again on a resume because nothing is remembered.
-pub(super) fn arguments(config: &CodexConfig, turn: &Turn<'_>) -> Vec<String> {
+pub(super) fn arguments(config: &CodexSettings, turn: &Turn<'_>) -> Vec<String> {
     let mut args: Vec<String> = Vec::new();
     let mut add = |words: &[&str]| args.extend(words.iter().map(|word| (*word).to_owned()));
     let (mode, folder) = match (config.sandbox, turn.access) {

@@ -7,13 +7,16 @@ use crate::domain::result::RoleResult;
 use crate::domain::role::Role;
 use crate::domain::workflow::Step;
 
+/// Reads an object as a result of the role and step; else the codes of what is wrong with it.
+pub type Check = fn(&Value, Role, Option<Step>) -> Result<RoleResult, Vec<String>>;
+
 /// The three functions of the contract (`spec/teams.md` 8.1 and 8.2).
 #[derive(Debug, Clone, Copy)]
 pub struct ContractFns {
     /// Finds the JSON object in an agent's last message.
     pub extract: fn(&str) -> Option<Value>,
-    /// Reads the object as a result of the role and step; else the codes of what is wrong with it.
-    pub check: fn(&Value, Role, Option<Step>) -> Result<RoleResult, Vec<String>>,
+    /// Judges the object.
+    pub check: Check,
     /// The JSON schema that the object has to follow.
     pub schema: fn(Role, Option<Step>) -> Value,
 }

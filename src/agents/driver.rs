@@ -8,31 +8,31 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
-use serde::Serialize;
-use serde::de::DeserializeOwned;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use crate::agents::codec::Event;
-use crate::agents::codex;
 use crate::agents::contract::ContractFns;
 use crate::agents::prompt;
 use crate::agents::rehearsal;
-use crate::agents::run::{Access, Agent, AgentOutcome, RunError, RunSpec};
+use crate::agents::run::{Agent, AgentOutcome, RunError, RunSpec};
 use crate::agents::turn::{Failure, Turn};
 use crate::domain::result::{ContractStatus, RoleResult};
 use crate::domain::run::{FailKind, RunOutcome, Usage};
 use crate::platform::files;
 use crate::platform::redact::redact;
-use crate::platform::spawn;
 use crate::platform::supervise::{
-    self, Adopted, Adoption, Exit, OnEof, STDOUT_SPOOL, Spec, SpoolReader, Supervised,
+    self, Adopted, Adoption, Exit, STDOUT_SPOOL, SpoolReader, Supervised,
 };
+
+mod keep;
+mod launch;
+
+use keep::{minus, read_json, remember_usage, seen_usage, write_json};
+use launch::{launch, probe};
 
 /// Repair turns at most (DESIGN.md "Agents, in short").
 const REPAIRS: u32 = 2;
-/// Wall time of a repair turn, which runs no tools, in milliseconds.
-const REPAIR_WALL_MS: u64 = 10 * 60 * 1000;
 /// Bytes of stderr that a failure may quote.
 const STDERR_TAIL: usize = 8 << 10;
 
@@ -40,6 +40,7 @@ const SPEC: &str = "spec.json";
 const PROMPT: &str = "prompt.md";
 const RESULT: &str = "result.json";
 const SCHEMA: &str = "schema.json";
+const BASELINE: &str = "baseline.json";
 
 /// How somebody outside follows a run and ends it.
 #[derive(Debug, Clone, Default)]
@@ -152,6 +153,7 @@ impl Driver {
         watch: &Watch,
     ) -> Result<(Ended, Vec<String>), RunError> {
         files::create_dir_all(&spec.run_dir)?;
+        files::set_mode(&spec.run_dir, 0o700)?;
         let schema = (contract.schema)(spec.task.role, spec.task.step);
         let prompt = prompt::assemble(
             &spec.task,
@@ -162,6 +164,10 @@ impl Driver {
         )?;
         write_json(&spec.run_dir, SCHEMA, &schema)?;
         files::write_private(&spec.run_dir.join(PROMPT), &prompt.text)?;
+        // What the conversation had used before is noted with the run, so that settling it a second
+        // time, after a kill, counts the same.
+        let baseline = spec.resume.as_deref().map(|id| seen_usage(spec, id));
+        write_json(&spec.run_dir, BASELINE, &baseline.unwrap_or_default())?;
         write_json(&spec.run_dir, SPEC, spec)?;
         let input = match &spec.agent {
             Agent::Codex(_) => prompt.text,
@@ -184,10 +190,10 @@ impl Driver {
     ) -> AgentOutcome {
         let mut progress = Progress {
             session: spec.resume.clone(),
-            baseline: spec
-                .resume
-                .as_deref()
-                .map_or_else(Usage::default, |id| seen_usage(spec, id)),
+            baseline: read_json(&spec.run_dir, BASELINE)
+                .ok()
+                .flatten()
+                .unwrap_or_default(),
             usage_total: None,
             repairs: ended.number,
             dropped: 0,
@@ -352,97 +358,6 @@ impl Failure {
     }
 }
 
-/// Asks a program for its version: `codex-cli 0.169.0` becomes `codex 0.169.0`.
-async fn probe(spec: &RunSpec, program: &Path) -> Option<String> {
-    let folder = spec.run_dir.join("probe");
-    let mut probe = Spec::new(program, "/");
-    probe.args = vec!["--version".to_owned()];
-    probe.env = environment(spec).ok()?;
-    probe.wall_ms = Some(60_000);
-    let exit = supervise::run(&probe, &folder).await.ok()?;
-    let text = files::read_text(&folder.join(STDOUT_SPOOL)).ok()?;
-    let version = text.split_whitespace().last().filter(|_| exit.success())?;
-    Some(format!("codex {version}"))
-}
-
-/// How the agent's process is started for a turn.
-fn launch(
-    spec: &RunSpec,
-    number: u32,
-    resume: Option<&str>,
-    stdin: PathBuf,
-) -> Result<Spec, RunError> {
-    let mut env = environment(spec)?;
-    let (program, args) = match &spec.agent {
-        Agent::Codex(config) => {
-            let home = config.home(&spec.session_dir);
-            files::create_dir_all(&home)?;
-            env.insert("CODEX_HOME".to_owned(), home.to_string_lossy().into_owned());
-            let schema = spec.run_dir.join(SCHEMA);
-            let args = codex::arguments(
-                config,
-                &codex::Turn {
-                    worktree: &spec.worktree,
-                    // A repair has nothing to write.
-                    access: if number == 0 {
-                        &spec.access
-                    } else {
-                        &Access::ReadOnly
-                    },
-                    schema: &schema,
-                    charter: &spec.task.charter,
-                    resume,
-                },
-            );
-            (config.program()?, args)
-        }
-        Agent::Rehearsal(_) => (
-            spawn::own_binary().map_err(RunError::OwnBinary)?,
-            vec![spawn::REHEARSE.to_owned()],
-        ),
-    };
-    let wall = spec.limits.wall_ms;
-    let mut launch = Spec::new(program, &spec.worktree);
-    launch.args = args;
-    launch.env = env;
-    launch.stdin = Some(stdin);
-    launch.wall_ms = Some(if number == 0 {
-        wall
-    } else {
-        wall.min(REPAIR_WALL_MS)
-    });
-    launch.idle_ms = Some(spec.limits.idle_ms);
-    launch.grace_ms = spec.limits.grace_ms;
-    launch.max_line_bytes = spec.limits.line_bytes;
-    launch.max_stdout_bytes = spec.limits.output_bytes;
-    // A run whose team was killed may end and be adopted.
-    launch.on_eof = OnEof::Finish;
-    Ok(launch)
-}
-
-/// The agent's whole environment. It hands all of it to the commands that it runs, so nothing
-/// secret is in it; home and temporary folder are the session's own (`spec/agents.md` 5.6).
-fn environment(spec: &RunSpec) -> Result<BTreeMap<String, String>, RunError> {
-    let home = spec.session_dir.join("home");
-    let temp = spec.session_dir.join("tmp");
-    files::create_dir_all(&home)?;
-    files::create_dir_all(&temp)?;
-    let text = |path: &Path| path.to_string_lossy().into_owned();
-    Ok([
-        (
-            "PATH",
-            std::env::var("PATH").unwrap_or_else(|_| "/usr/bin:/bin".to_owned()),
-        ),
-        ("LANG", "C.UTF-8".to_owned()),
-        ("TERM", "dumb".to_owned()),
-        ("HOME", text(&home)),
-        ("TMPDIR", text(&temp)),
-    ]
-    .into_iter()
-    .map(|(name, value)| (name.to_owned(), value))
-    .collect())
-}
-
 async fn wait_for(adoption: &Adoption, watch: &Watch) -> Result<Exit, RunError> {
     tokio::select! {
         exit = adoption.wait() => return Ok(exit?),
@@ -504,51 +419,5 @@ fn turn_dir(spec: &RunSpec, number: u32) -> PathBuf {
 fn keep(spec: &RunSpec, outcome: &AgentOutcome) {
     if let Err(error) = write_json(&spec.run_dir, RESULT, outcome) {
         tracing::warn!(run = spec.run_id.as_str(), %error, "cannot keep the result");
-    }
-}
-
-fn write_json<T: Serialize>(folder: &Path, what: &'static str, value: &T) -> Result<(), RunError> {
-    let text =
-        serde_json::to_vec_pretty(value).map_err(|source| RunError::Json { what, source })?;
-    let path = folder.join(what);
-    files::write_durable(&path, text)?;
-    files::set_mode(&path, 0o600)?;
-    Ok(())
-}
-
-fn read_json<T: DeserializeOwned>(
-    folder: &Path,
-    what: &'static str,
-) -> Result<Option<T>, RunError> {
-    files::read_text_if_present(&folder.join(what))?
-        .map(|text| serde_json::from_str(&text))
-        .transpose()
-        .map_err(|source| RunError::Json { what, source })
-}
-
-/// Where the totals of a conversation are kept: agents count over its whole life.
-fn usage_file(spec: &RunSpec) -> PathBuf {
-    spec.session_dir.join("usage.json")
-}
-
-fn seen_usage(spec: &RunSpec, session: &str) -> Usage {
-    let text = files::read_text(&usage_file(spec)).unwrap_or_default();
-    let totals: BTreeMap<String, Usage> = serde_json::from_str(&text).unwrap_or_default();
-    totals.get(session).copied().unwrap_or_default()
-}
-
-fn remember_usage(spec: &RunSpec, session: &str, total: Usage) {
-    let text = serde_json::to_vec(&BTreeMap::from([(session, total)])).unwrap_or_default();
-    if let Err(error) = files::write_durable(&usage_file(spec), text) {
-        tracing::warn!(%error, "cannot keep the token count; the next run will count too much");
-    }
-}
-
-fn minus(total: Usage, earlier: Usage) -> Usage {
-    Usage {
-        input_tokens: total.input_tokens.saturating_sub(earlier.input_tokens),
-        cached_tokens: total.cached_tokens.saturating_sub(earlier.cached_tokens),
-        output_tokens: total.output_tokens.saturating_sub(earlier.output_tokens),
-        cost_usd: (total.cost_usd - earlier.cost_usd).max(0.0),
     }
 }

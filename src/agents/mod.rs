@@ -13,7 +13,10 @@ mod run;
 mod turn;
 
 pub use codec::{Codec, CodecKind, Event};
-pub use contract::ContractFns;
+pub use contract::{Check, ContractFns};
 pub use driver::{Driver, Watch};
 pub use prompt::{Document, PromptError, Said, Task, Upstream};
 pub use run::{Access, Agent, AgentOutcome, Limits, RunError, RunSpec};
+
+#[cfg(test)]
+mod tests;

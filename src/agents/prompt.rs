@@ -250,7 +250,24 @@ fn environment() -> Environment<'static> {
         serde_json::to_string(&value).unwrap_or_default()
     });
     environment.add_filter("quoted", |text: String| quoted(&text));
+    environment.add_filter("name", |text: String| name(&text));
     environment
+}
+
+/// A name that somebody chose, as one short line without markup: it stands among our own words.
+fn name(text: &str) -> String {
+    let plain: String = text
+        .chars()
+        .map(|char| {
+            if char.is_control() || "`#*<>[]".contains(char) {
+                ' '
+            } else {
+                char
+            }
+        })
+        .take(80)
+        .collect();
+    plain.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 /// A fenced block that its own content cannot close.
@@ -317,7 +334,7 @@ fn shorten(text: &str, keep: usize, cut: Cut) -> String {
     match cut {
         Cut::Never => text.to_owned(),
         Cut::KeepBeginning => {
-            format!("{}\n[… cut …]", &text[..text.floor_char_boundary(keep)])
+            format!("{}\n[… cut …]", beginning(text, keep))
         }
         Cut::KeepEnd => {
             // The heading stays, so that what follows is known for what it is.
@@ -325,12 +342,24 @@ fn shorten(text: &str, keep: usize, cut: Cut) -> String {
             let from = rest
                 .len()
                 .saturating_sub(keep.saturating_sub(heading.len()));
-            format!(
-                "{heading}\n[… cut …]\n{}",
-                &rest[rest.ceil_char_boundary(from)..]
-            )
+            format!("{heading}\n[… cut …]\n{}", end(rest, from))
         }
     }
+}
+
+/// The text up to a byte, whole characters only.
+fn beginning(text: &str, bytes: usize) -> &str {
+    (0..=bytes)
+        .rev()
+        .find_map(|at| text.get(..at))
+        .unwrap_or_default()
+}
+
+/// The text from a byte on, whole characters only.
+fn end(text: &str, from: usize) -> &str {
+    (from..=text.len())
+        .find_map(|at| text.get(at..))
+        .unwrap_or_default()
 }
 
 #[cfg(test)]

@@ -6,9 +6,9 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 
 use crate::agents::codec::CodecKind;
-use crate::agents::codex::{CodexCodec, CodexConfig};
+use crate::agents::codex::{CodexCodec, CodexSettings};
 use crate::agents::prompt::{PromptError, Task};
-use crate::agents::rehearsal::{RehearsalCodec, RehearsalConfig};
+use crate::agents::rehearsal::{RehearsalCodec, RehearsalSettings};
 use crate::domain::ids::RunId;
 use crate::domain::run::{RunOutcome, Usage};
 use crate::platform::files::FileError;
@@ -19,9 +19,9 @@ use crate::platform::supervise::SuperviseError;
 #[serde(rename_all = "snake_case")]
 pub enum Agent {
     /// Codex CLI.
-    Codex(CodexConfig),
+    Codex(CodexSettings),
     /// Our own agent without a model.
-    Rehearsal(RehearsalConfig),
+    Rehearsal(RehearsalSettings),
 }
 
 impl Agent {

@@ -73,6 +73,12 @@ impl SeenChannel {
         matches!(self.kind, 1 | 3)
     }
 
+    /// Whether people write there outside of threads.
+    #[must_use]
+    pub const fn is_text(&self) -> bool {
+        matches!(self.kind, 0 | 5)
+    }
+
     /// Whether it is a thread.
     #[must_use]
     pub const fn is_thread(&self) -> bool {

@@ -17,7 +17,7 @@ use crate::discord::identity::Identity;
 use crate::discord::intake::{Ask, Intake};
 use crate::discord::rest::{Pool, Rest};
 use crate::discord::speakers::{Speakers, VoiceMode};
-use crate::domain::ids::{ChannelId, MessageId, UserId};
+use crate::domain::ids::{ChannelId, GuildId, MessageId, UserId};
 use crate::domain::incoming::{Actor, Command, Message};
 use crate::domain::outgoing::{Content, Outgoing, OutgoingOutcome};
 use crate::domain::request::Language;
@@ -257,6 +257,18 @@ impl Link {
         };
         if self.asks.send(ask).is_err() {
             tracing::debug!("nothing to catch up with: the link is closed");
+        }
+    }
+
+    /// The text channels of a server. Empty where Discord does not answer: then only channels that are
+    /// known are caught up with.
+    pub async fn text_channels(&self, guild: GuildId) -> Vec<ChannelId> {
+        match self.delivery.speakers.team.rest.channels(guild).await {
+            Ok(found) => found.iter().filter(|it| it.is_text()).map(|it| it.id).collect(),
+            Err(error) => {
+                tracing::warn!(%error, "the server's channels are not known");
+                Vec::new()
+            }
         }
     }
 

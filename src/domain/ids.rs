@@ -187,6 +187,16 @@ snowflake! {
     ServerRoleId;
 }
 
+impl MessageId {
+    /// The smallest id of a message written at `at`: Discord counts milliseconds since 2015 above the
+    /// lowest 22 bits.
+    #[must_use]
+    pub fn at(at: crate::domain::time::Timestamp) -> MessageId {
+        const EPOCH_MS: i64 = 1_420_070_400_000;
+        MessageId(u64::try_from(at.millis() - EPOCH_MS).unwrap_or(0) << 22)
+    }
+}
+
 /// Fresh identifiers for one decision, derived from one random seed, so that a decision can be
 /// repeated exactly.
 #[derive(Debug, Clone)]

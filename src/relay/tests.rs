@@ -312,7 +312,7 @@ fn conforms<T: Transport>(mut transport: T, restart: impl Fn(T) -> T) {
         transport.deliver(envelope).unwrap();
     }
     assert!(transport.receive(Role::Qa).unwrap().is_none());
-    let mut receive = |transport: &mut T| transport.receive(Role::Developer).unwrap();
+    let receive = |transport: &mut T| transport.receive(Role::Developer).unwrap();
     assert_eq!(receive(&mut transport), Some(first.clone()), "oldest first");
     assert_eq!(receive(&mut transport), Some(second.clone()));
     transport.ack(Role::Developer, &first.relay_id).unwrap();

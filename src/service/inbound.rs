@@ -1,5 +1,6 @@
 //! Facts from Discord on their way to the engine.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use tokio::sync::mpsc;
@@ -8,6 +9,7 @@ use super::hub::Hub;
 use super::team::Team;
 use crate::discord::Inbound;
 use crate::domain::event::Event;
+use crate::domain::ids::{ChannelId, MessageId};
 use crate::engine::Answer;
 use crate::platform::tasks;
 
@@ -29,16 +31,12 @@ async fn take(team: &Arc<Team>, fact: Inbound) {
             tracing::info!(fresh, "connected to Discord");
             team.hub.know_ourselves(identity.own_ids());
             if fresh {
-                let link = team.link.clone();
-                let marks: std::collections::BTreeMap<_, _> = team.hub.read(|state| {
-                    state
-                        .channels
-                        .values()
-                        .map(|mark| (mark.channel_id, mark.watermark))
-                        .collect()
-                });
-                link.catch_up(&marks);
+                catch_up(team).await;
             }
+            return;
+        }
+        Inbound::Live => {
+            tracing::debug!("caught up with Discord");
             return;
         }
         Inbound::Disconnected { reason } => {
@@ -52,10 +50,6 @@ async fn take(team: &Arc<Team>, fact: Inbound) {
         Inbound::Fatal { role, reason } => {
             let who = role.map_or("the team's bot", crate::domain::role::Role::as_str);
             tracing::error!(%who, %reason, "Discord will not be tried again until a restart");
-            return;
-        }
-        Inbound::Live => {
-            tracing::debug!("nothing missed is left to read");
             return;
         }
         Inbound::Message(message) => Event::Message(message),
@@ -101,6 +95,20 @@ async fn take(team: &Arc<Team>, fact: Inbound) {
         }
     };
     tell(&team.hub, event).await;
+}
+
+/// Asks for what was written while nobody listened: in the channels that were read before from where
+/// that ended, in the others from when the workspace was made.
+async fn catch_up(team: &Arc<Team>) {
+    let mut marks: BTreeMap<ChannelId, MessageId> = team.hub.read(|state| {
+        state.channels.values().map(|mark| (mark.channel_id, mark.watermark)).collect()
+    });
+    if let Some(guild) = team.workspace.discord.guild_id {
+        for channel in team.link.text_channels(guild).await {
+            marks.entry(channel).or_insert(team.born);
+        }
+    }
+    team.link.catch_up(&marks);
 }
 
 async fn tell(hub: &Hub, event: Event) {

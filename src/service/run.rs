@@ -1,7 +1,7 @@
 //! A team from start to stop.
 
 use std::collections::BTreeSet;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use tokio::signal::unix::{SignalKind, signal};
@@ -15,8 +15,11 @@ use crate::assets::catalog::Catalog;
 use crate::discord::{Link, LinkConfig, LinkError, VoiceMode};
 use crate::domain::config::Voice;
 use crate::domain::event::Event;
+use crate::domain::ids::MessageId;
 use crate::domain::role::Role;
+use crate::domain::time::Timestamp;
 use crate::git::{GitError, Project};
+use crate::platform::clock;
 use crate::platform::disk::RealDisk;
 use crate::platform::files;
 use crate::platform::plug;
@@ -92,6 +95,7 @@ pub async fn run(options: RunOptions) -> Result<(), RunError> {
     let channels = workspace.channels()?;
     let config = link_config(&workspace)?;
     let catalog = Catalog::builtin()?;
+    let born = born(&options.root)?;
     let root = options.root.clone();
     let opened = tasks::blocking(move || Store::open(&root, Arc::new(RealDisk))).await??;
     let Opened {
@@ -114,6 +118,7 @@ pub async fn run(options: RunOptions) -> Result<(), RunError> {
         driver: Driver::default(),
         link,
         catalog,
+        born,
         serves: serves.clone(),
         slots: Team::slots(),
         git: tokio::sync::Mutex::new(()),
@@ -143,6 +148,21 @@ pub async fn run(options: RunOptions) -> Result<(), RunError> {
     }
     ended?;
     close(store).await
+}
+
+/// When the workspace was made, as a message id: what was written before is not for this team.
+fn born(root: &Path) -> Result<MessageId, RunError> {
+    let path = root.join(workspace::BORN_FILE);
+    let now = Timestamp::new(clock::now());
+    let at = match files::read_text_if_present(&path)? {
+        Some(text) => Timestamp::parse(&text).unwrap_or(now),
+        None => {
+            // A workspace of before this file was kept: from now on.
+            files::write_durable(&path, now.to_string())?;
+            now
+        }
+    };
+    Ok(MessageId::at(at))
 }
 
 fn served(only: Option<Role>) -> BTreeSet<Role> {

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use super::team::Team;
-use crate::agents::codex::{CodexConfig, Sandbox as CodexSandbox};
-use crate::agents::rehearsal::RehearsalConfig;
+use crate::agents::codex::{CodexSettings, Sandbox as CodexSandbox};
+use crate::agents::rehearsal::RehearsalSettings;
 use crate::agents::{Access, Agent, Limits, RunSpec, Said, Task, Upstream};
 use crate::assets::{AssetError, RoleSpec, Sandbox};
 use crate::domain::config::{self, AgentKind};
@@ -97,7 +97,7 @@ fn limits(team: &Team) -> Limits {
 fn agent(team: &Team, role: Role, spec: &RoleSpec) -> Agent {
     let agents = &team.workspace.runtime.agents;
     match agents.of(role) {
-        AgentKind::Codex => Agent::Codex(CodexConfig {
+        AgentKind::Codex => Agent::Codex(CodexSettings {
             binary: agents.codex.binary.clone(),
             model: spec.model.clone(),
             reasoning: spec.reasoning.as_str().to_owned(),
@@ -106,11 +106,11 @@ fn agent(team: &Team, role: Role, spec: &RoleSpec) -> Agent {
                 config::CodexSandbox::Auto => CodexSandbox::Auto,
                 config::CodexSandbox::Off => CodexSandbox::Off,
             },
-            ..CodexConfig::default()
+            ..CodexSettings::default()
         }),
         AgentKind::Rehearsal => {
             let script = agents.rehearsal.script.clone();
-            Agent::Rehearsal(RehearsalConfig {
+            Agent::Rehearsal(RehearsalSettings {
                 script: script.map(|path| {
                     if path.is_absolute() {
                         path

@@ -12,7 +12,7 @@ use crate::agents::Driver;
 use crate::assets::catalog::Catalog;
 use crate::discord::Link;
 use crate::domain::config::Channels;
-use crate::domain::ids::RunId;
+use crate::domain::ids::{MessageId, RunId};
 use crate::domain::role::Role;
 use crate::domain::time::Timestamp;
 use crate::engine::Wake;
@@ -102,6 +102,8 @@ pub(super) struct Team {
     pub(super) driver: Driver,
     pub(super) link: Link,
     pub(super) catalog: Catalog,
+    /// The first message id that could be meant for this team: of the moment its workspace was made.
+    pub(super) born: MessageId,
     pub(super) serves: BTreeSet<Role>,
     pub(super) slots: Arc<Semaphore>,
     /// Git calls that move refs or worktrees, one at a time.

@@ -203,13 +203,17 @@ impl Journal {
         Ok(())
     }
 
-    /// Ends the segment: what follows belongs to the span of the next checkpoint. Only to be called
-    /// when the checkpoint before is complete, because lengths older than it are read from the disk.
-    pub(super) fn rotate(&mut self) {
+    /// Ends the segment: what follows belongs to the span of the next checkpoint. `complete` says that
+    /// the checkpoint before succeeded: lengths that are older than it can be read from the disk, because
+    /// the files do not lie behind.
+    pub(super) fn rotate(&mut self, complete: bool) {
         self.segment = None;
         self.touched.clear();
-        self.lengths.swap(0, 1);
-        self.lengths[0].clear();
+        let [recent, older] = &mut self.lengths;
+        if complete {
+            older.clear();
+        }
+        older.append(recent);
         self.entries = 0;
         self.bytes = 0;
     }

@@ -178,10 +178,10 @@ impl Drop for Store {
 
 fn prepare(changes: Vec<Change>) -> Result<Pending, StoreError> {
     for change in &changes {
-        if let Change::Append { file, .. } = change {
-            if !layout::is_document(file) {
-                return Err(StoreError::BadPath { file: file.clone() });
-            }
+        if let Change::Append { file, .. } = change
+            && !layout::is_document(file)
+        {
+            return Err(StoreError::BadPath { file: file.clone() });
         }
     }
     let json = serde_json::to_vec(&changes)?;

@@ -83,17 +83,27 @@ pub fn read_request(root: &Path, id: &RequestId) -> Result<Option<Request>, Stor
 pub fn read_events(root: &Path, id: &RequestId) -> Result<Vec<RequestEvent>, StoreError> {
     steadily(&RealDisk, root, || {
         let path = layout::events(id);
-        let mut content = present(&root.join(&path))?.unwrap_or_default();
+        let mut lines = present(&root.join(&path))?;
+        if lines.is_none() {
+            // A finished request of the older runtime has its history inside.
+            let record = present(&root.join(layout::request(id)))?.unwrap_or_default();
+            let events = super::import::embedded_events(&record);
+            let events: Vec<String> = events.iter().map(ToString::to_string).collect();
+            lines = Some(events.join("\n").into_bytes());
+        }
+        let mut content = lines.unwrap_or_default();
+        let mut cut = false;
         let mut events = Vec::new();
         for (_, entry) in &tail(root)?.entries {
-            if let Some(base) = entry.base.get(&path) {
+            if let Some(base) = entry.base.get(&path).filter(|_| !cut) {
+                cut = true;
                 content.truncate(usize::try_from(*base).unwrap_or(usize::MAX));
             }
             for change in &entry.changes {
-                if let Change::Event(request, event) = change {
-                    if request == id {
-                        events.push(event.clone());
-                    }
+                if let Change::Event(request, event) = change
+                    && request == id
+                {
+                    events.push(event.clone());
                 }
             }
         }

@@ -177,16 +177,12 @@ fn prefixes(script: &[Vec<Vec<Change>>]) -> Vec<State> {
 fn histories(script: &[Vec<Vec<Change>>], appends: usize) -> BTreeMap<String, Vec<String>> {
     let mut files: BTreeMap<String, Vec<String>> = BTreeMap::new();
     for change in script.iter().flatten().take(appends).flatten() {
-        match change {
-            Change::Event(id, event) => files
-                .entry(layout::events(id))
-                .or_default()
-                .push(event.summary.clone()),
-            Change::Append { file, text } => files
-                .entry(file.clone())
-                .or_default()
-                .push(text.trim_end().to_owned()),
-            _ => {}
+        if let Change::Event(id, event) = change {
+            let lines = files.entry(layout::events(id)).or_default();
+            lines.push(event.summary.clone());
+        } else if let Change::Append { file, text } = change {
+            let lines = files.entry(file.clone()).or_default();
+            lines.push(text.trim_end().to_owned());
         }
     }
     files
@@ -212,6 +208,7 @@ struct Inline {
     journal: Journal,
     views: Views,
     report: OpenReport,
+    good: bool,
 }
 
 impl Inline {
@@ -227,6 +224,7 @@ impl Inline {
             journal,
             views,
             report,
+            good: true,
         })
     }
 
@@ -247,8 +245,10 @@ impl Inline {
     }
 
     fn checkpoint(&mut self) -> Result<(), StoreError> {
-        self.journal.rotate();
+        self.journal.rotate(self.good);
         let seq = self.journal.next_seq() - 1;
-        checkpoint(&*self.disk, &self.root, &mut self.views, seq)
+        let outcome = checkpoint(&*self.disk, &self.root, &mut self.views, seq);
+        self.good = outcome.is_ok();
+        outcome
     }
 }

@@ -88,6 +88,7 @@ impl Views {
 
     /// Replaces what replay assumed about an append-only file by what was found in it.
     pub(super) fn resume(&mut self, path: &str, good_now: u64, rest: Vec<u8>) {
+        self.dirty.insert(path.to_owned());
         self.touched.insert(
             path.to_owned(),
             View::Appended {
@@ -190,11 +191,11 @@ impl Views {
 }
 
 fn make_folder(disk: &dyn Disk, known: &mut BTreeSet<PathBuf>, file: &Path) -> FileResult<()> {
-    if let Some(folder) = file.parent() {
-        if !known.contains(folder) {
-            disk.create_dir(folder)?;
-            known.insert(folder.to_owned());
-        }
+    if let Some(folder) = file.parent()
+        && !known.contains(folder)
+    {
+        disk.create_dir(folder)?;
+        known.insert(folder.to_owned());
     }
     Ok(())
 }

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{Receiver, Sender, SyncSender, TryRecvError, channel, sync_channel};
+use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 
@@ -90,6 +90,7 @@ pub(super) fn start(
     let (orders, inbox) = channel();
     let (notes, viewed) = sync_channel(BEHIND);
     let idle = Arc::new(AtomicBool::new(true));
+    let good = Arc::new(AtomicBool::new(true));
     let writer = Writer {
         journal,
         notes,
@@ -97,6 +98,7 @@ pub(super) fn start(
         failure: failure.clone(),
         refusing: false,
         checkpoint_done: idle.clone(),
+        checkpoint_good: good.clone(),
     };
     let viewer = Viewer {
         views,
@@ -104,6 +106,7 @@ pub(super) fn start(
         root: root.to_owned(),
         failure: failure.clone(),
         checkpoint_done: idle,
+        checkpoint_good: good,
     };
     let spawn = |outcome: std::io::Result<JoinHandle<()>>| {
         outcome.map_err(|source| {
@@ -128,7 +131,10 @@ struct Writer {
     failure: SharedFailure,
     /// The disk was full: appends may build on one that was not saved.
     refusing: bool,
+    /// No checkpoint is under way.
     checkpoint_done: Arc<AtomicBool>,
+    /// The last one succeeded.
+    checkpoint_good: Arc<AtomicBool>,
 }
 
 impl Writer {
@@ -148,15 +154,12 @@ impl Writer {
                 if interrupting.is_some() || group.bytes >= GROUP_BYTES {
                     self.commit(&mut group);
                 }
-                if let Some(order) = interrupting {
-                    if !self.handle(order) {
-                        return;
-                    }
+                if let Some(order) = interrupting
+                    && !self.handle(order)
+                {
+                    return;
                 }
-                next = match orders.try_recv() {
-                    Ok(order) => Some(order),
-                    Err(TryRecvError::Empty | TryRecvError::Disconnected) => None,
-                };
+                next = orders.try_recv().ok();
             }
             self.commit(&mut group);
         }
@@ -196,7 +199,8 @@ impl Writer {
                 let due = self.journal.entries >= self.pace.entries
                     || self.journal.bytes >= self.pace.bytes;
                 if due && self.checkpoint_done.swap(false, Ordering::SeqCst) {
-                    self.journal.rotate();
+                    self.journal
+                        .rotate(self.checkpoint_good.load(Ordering::SeqCst));
                     self.note(Note::Checkpoint(self.journal.next_seq() - 1));
                 }
             }
@@ -263,7 +267,10 @@ struct Viewer {
     disk: Arc<dyn Disk>,
     root: PathBuf,
     failure: SharedFailure,
+    /// No checkpoint is under way.
     checkpoint_done: Arc<AtomicBool>,
+    /// The last one succeeded.
+    checkpoint_good: Arc<AtomicBool>,
 }
 
 impl Viewer {
@@ -295,10 +302,10 @@ impl Viewer {
                 true
             }
             Note::Checkpoint(seq) => {
-                if self.failure.get().is_none() {
-                    if let Err(error) = self.checkpoint(seq) {
-                        tracing::warn!(%error, "no checkpoint; the journal stays");
-                    }
+                if self.failure.get().is_none()
+                    && let Err(error) = self.checkpoint(seq)
+                {
+                    tracing::warn!(%error, "no checkpoint; the journal stays");
                 }
                 self.checkpoint_done.store(true, Ordering::SeqCst);
                 true
@@ -330,11 +337,13 @@ impl Viewer {
     }
 
     fn checkpoint(&mut self, seq: u64) -> Result<(), StoreError> {
-        checkpoint(&*self.disk, &self.root, &mut self.views, seq).inspect_err(|error| {
-            if let StoreError::File(cause) = error {
-                self.failure.set(cause.clone());
-            }
-        })
+        let outcome = checkpoint(&*self.disk, &self.root, &mut self.views, seq);
+        self.checkpoint_good
+            .store(outcome.is_ok(), Ordering::SeqCst);
+        if let Err(StoreError::File(cause)) = &outcome {
+            self.failure.set(cause.clone());
+        }
+        outcome
     }
 
     fn failed(&self, error: FileError) {

@@ -15,6 +15,8 @@ use crate::assets::AssetError;
 use crate::domain::config::AgentKind;
 use crate::domain::ids::UserId;
 use crate::domain::request::Language;
+use crate::domain::time::Timestamp;
+use crate::platform::clock;
 use crate::domain::role::Role;
 use crate::platform::files::{self, FileError};
 use plan::{Planned, plan};
@@ -131,6 +133,10 @@ fn fresh(root: &Path, options: &Options) -> Result<Report, InitError> {
         }
     }
     files::create_dir_all(&root.join(".teams_runtime"))?;
+    let born = root.join(super::BORN_FILE);
+    if !files::exists(&born) {
+        files::write_durable(&born, Timestamp::new(clock::now()).to_string())?;
+    }
     if super::project_default(root) != root {
         // The workspace lies inside its project: one file hides all of it from git.
         let ignore = root.join(".gitignore");

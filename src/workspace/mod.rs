@@ -20,6 +20,8 @@ pub use resolve::{is_workspace, project_default, resolve};
 pub const RUNTIME_FILE: &str = "team_runtime.yaml";
 /// Configuration of the team's presence in Discord.
 pub const DISCORD_FILE: &str = "discord_agents_config.yaml";
+/// When the workspace was made; earlier messages are not for its team.
+pub const BORN_FILE: &str = ".teams_runtime/born";
 /// Overrides of governed routing (`spec/teams.md` 7.6).
 pub const POLICY_FILE: &str = "orchestrator/.agents/skills/agent_utilization/policy.yaml";
 

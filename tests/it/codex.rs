@@ -4,8 +4,10 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use teams::agents::codex::{CodexConfig, Sandbox};
-use teams::agents::{Access, Agent, AgentOutcome, Driver, Limits, RunSpec, Said, Task, Watch};
+use teams::agents::codex::{CodexSettings, Sandbox};
+use teams::agents::{
+    Access, Agent, AgentOutcome, Driver, Event, Limits, RunSpec, Said, Task, Watch,
+};
 use teams::domain::ids::RunId;
 use teams::domain::role::Role;
 use teams::domain::run::{FailKind, RunOutcome};
@@ -19,8 +21,9 @@ use crate::support::model_server::ModelServer;
 const PATIENCE: Duration = Duration::from_secs(180);
 
 /// Where the tests look for the program when nobody says: `TEAMS_CODEX`, then `PATH`.
+#[expect(clippy::print_stderr, reason = "a skipped test has to say so")]
 fn codex() -> Option<PathBuf> {
-    match CodexConfig::default().program() {
+    match CodexSettings::default().program() {
         Ok(path) => Some(path),
         Err(error) => {
             assert!(std::env::var_os("TEAMS_NO_SKIP").is_none(), "{error}");
@@ -55,13 +58,13 @@ impl Place {
             session_dir: root.join("session"),
             worktree: root.join("tree"),
             access: Access::Worktree,
-            agent: Agent::Codex(CodexConfig {
+            agent: Agent::Codex(CodexSettings {
                 binary: Some(binary),
                 model_url: Some(self.server.url.clone()),
                 // What the tests run is scripted, and containers often have no user namespaces.
                 sandbox: Sandbox::Off,
                 retries: 1,
-                ..CodexConfig::default()
+                ..CodexSettings::default()
             }),
             task: Task {
                 role: Role::Developer,
@@ -242,4 +245,51 @@ async fn prose_for_ever_is_a_broken_contract() {
     let outcome = place.run(&place.spec(binary, "prose")).await;
     assert_eq!(failure(&outcome), FailKind::Contract);
     assert_eq!((outcome.repairs, place.server.requests().len()), (2, 3));
+}
+
+#[tokio::test]
+async fn a_cancelled_run_ends_with_its_commands() {
+    let Some(binary) = codex() else { return };
+    let command = json!({"cmd": "echo up; sleep 1000", "yield_time_ms": 600_000});
+    let place = Place::new(json!([{"tool": "exec_command", "args": command}])).await;
+    let mut spec = place.spec(binary, "cancel");
+    spec.limits.grace_ms = 10_000;
+    let (events, mut seen) = tokio::sync::mpsc::channel(64);
+    let watch = Watch {
+        events: Some(events),
+        ..Watch::default()
+    };
+    let driver = Driver::default();
+    let run = driver.run(&spec, &CONTRACT, &watch);
+    let cancel = async {
+        while !matches!(seen.recv().await, Some(Event::ToolStart { .. })) {}
+        watch.cancel.cancel();
+    };
+    let (outcome, ()) = tokio::time::timeout(PATIENCE, async { tokio::join!(run, cancel) })
+        .await
+        .expect("nothing happened");
+    assert_eq!(failure(&outcome), FailKind::Cancelled);
+}
+
+#[tokio::test]
+async fn a_role_that_may_not_write_cannot() {
+    let Some(binary) = codex() else { return };
+    let steps = json!([
+        {"tool": "exec_command", "args": {"cmd": "echo x > made.txt; echo y >> hello.txt; echo tried"}},
+        {"say": result()},
+    ]);
+    let place = Place::new(steps).await;
+    let mut spec = place.spec(binary, "read-only");
+    spec.access = Access::ReadOnly;
+    if let Agent::Codex(config) = &mut spec.agent {
+        config.sandbox = Sandbox::Auto;
+    }
+    let outcome = place.run(&spec).await;
+    assert!(
+        matches!(outcome.outcome, RunOutcome::Result(_)),
+        "{outcome:?}"
+    );
+    assert!(!spec.worktree.join("made.txt").exists());
+    let text = std::fs::read_to_string(spec.worktree.join("hello.txt")).unwrap();
+    assert_eq!(text, "hello\n");
 }

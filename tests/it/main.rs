@@ -7,6 +7,7 @@
     clippy::disallowed_methods
 )]
 
+mod agents;
 mod codex;
 mod conformance;
 mod discord_delivery;
@@ -20,6 +21,7 @@ mod local_guild_disk;
 mod local_guild_gateway;
 mod page;
 mod serenity_client;
+mod store_kill;
 mod supervise;
 mod support;
 mod tidy;

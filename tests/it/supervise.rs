@@ -74,7 +74,7 @@ const STUBBORN: &str = "
 #[tokio::test]
 async fn output_code_and_both_streams_are_kept() {
     let folder = tempfile::tempdir().unwrap();
-    let (mut spec, run_dir) = shell(folder.path(), "cat; echo warn >&2; exit 3");
+    let (mut spec, run_dir) = shell(folder.path(), "cat; nice; echo warn >&2; exit 3");
     let input = folder.path().join("input");
     std::fs::write(&input, "hello\n").unwrap();
     spec.stdin = Some(input);
@@ -85,7 +85,9 @@ async fn output_code_and_both_streams_are_kept() {
     }
     let exit = in_time(supervised.wait()).await.unwrap();
     assert_eq!((exit.ended_by, exit.code), (EndedBy::Exit, Some(3)));
-    assert_eq!(String::from_utf8(seen).unwrap(), "hello\n");
+    let seen = String::from_utf8(seen).unwrap();
+    let niceness = seen.strip_prefix("hello\n").unwrap();
+    assert!(niceness.trim().parse::<i32>().unwrap() >= 10);
     assert_eq!(stderr_tail(&run_dir, 100), "warn\n");
 }
 

@@ -4,9 +4,9 @@ use std::path::Path;
 
 use serde_json::{Map, Value, json};
 
-use super::Brief;
 use super::script::Act;
-use super::tasks::{self, Item, Job};
+use super::tasks::{self, Job};
+use super::{Brief, chat};
 use crate::agents::prompt::Task;
 use crate::domain::evidence::CheckVerdict;
 use crate::domain::role::Role;
@@ -23,7 +23,7 @@ pub(super) enum Answer {
 }
 
 /// A result in the making.
-struct Draft<'a> {
+pub(super) struct Draft<'a> {
     task: &'a Task,
     status: &'static str,
     summary: String,
@@ -33,7 +33,7 @@ struct Draft<'a> {
 }
 
 impl<'a> Draft<'a> {
-    fn new(task: &'a Task, summary: String) -> Draft<'a> {
+    pub(super) fn new(task: &'a Task, summary: String) -> Draft<'a> {
         Draft {
             task,
             status: "completed",
@@ -44,19 +44,25 @@ impl<'a> Draft<'a> {
         }
     }
 
-    fn with(mut self, key: &str, value: Value) -> Self {
+    pub(super) fn with(mut self, key: &str, value: Value) -> Self {
         self.proposals.insert(key.to_owned(), value);
         self
     }
 
-    fn status(mut self, status: &'static str, error: String) -> Self {
+    pub(super) fn status(mut self, status: &'static str, error: String) -> Self {
         self.status = status;
         self.error = error;
         self
     }
 
     /// The transition; every key of `spec/teams.md` 7.2 is always there.
-    fn moves(self, outcome: &str, to: Option<Step>, category: Option<&str>, reason: &str) -> Self {
+    pub(super) fn moves(
+        self,
+        outcome: &str,
+        to: Option<Step>,
+        category: Option<&str>,
+        reason: &str,
+    ) -> Self {
         let open: Vec<&str> = if category.is_some() {
             vec![reason]
         } else {
@@ -76,7 +82,7 @@ impl<'a> Draft<'a> {
         )
     }
 
-    fn done(self) -> Answer {
+    pub(super) fn done(self) -> Answer {
         Answer::Result(json!({
             "request_id": self.task.request_id,
             "role": self.task.role.as_str(),
@@ -117,7 +123,7 @@ pub(super) fn answer(
     let job = tasks::job(&words(task), root, chosen(task));
     let Some(step) = task.step else {
         return match task.role {
-            Role::Orchestrator => intake(task, &job, root),
+            Role::Orchestrator => chat::intake(task, &job, root),
             Role::Research
             | Role::Planner
             | Role::Designer
@@ -157,7 +163,7 @@ pub(super) fn answer(
     }
 }
 
-fn say(task: &Task, en: impl Into<String>, ko: impl Into<String>) -> String {
+pub(super) fn say(task: &Task, en: impl Into<String>, ko: impl Into<String>) -> String {
     if task.language == "ko" {
         ko.into()
     } else {
@@ -166,7 +172,7 @@ fn say(task: &Task, en: impl Into<String>, ko: impl Into<String>) -> String {
 }
 
 /// Everything that the person said, oldest first.
-fn words(task: &Task) -> String {
+pub(super) fn words(task: &Task) -> String {
     let said = std::iter::once(&task.request).chain(&task.followups);
     said.map(|said| said.text.as_str())
         .collect::<Vec<_>>()
@@ -192,7 +198,7 @@ fn nothing_to_add(task: &Task) -> Draft<'_> {
     )
 }
 
-fn needs_real_agent(task: &Task) -> Answer {
+pub(super) fn needs_real_agent(task: &Task) -> Answer {
     Answer::NeedsRealAgent(say(
         task,
         "This needs a real agent: the rehearsal agent only does tasks of TASKS.md and literal edits (in FILE replace \"a\" with \"b\").",
@@ -246,151 +252,6 @@ fn send_back(task: &Task, why: &str) -> Answer {
         .done()
 }
 
-fn intake(task: &Task, job: &Job, root: &Path) -> Answer {
-    let handled = |summary: String, mode: &str| {
-        Draft::new(task, summary)
-            .with("request_handling", json!({"mode": mode}))
-            .done()
-    };
-    let text = words(task).to_lowercase();
-    let has = |words: &[&str]| words.iter().any(|word| text.contains(word));
-    match job {
-        Job::Task(_) | Job::Literal(_) => {
-            let title = job.title();
-            handled(
-                say(
-                    task,
-                    format!("Understood: {title}."),
-                    format!("확인했습니다: {title}."),
-                ),
-                "route",
-            )
-        }
-        Job::NoSuchTask => {
-            let open = open_tasks(task, root);
-            handled(
-                say(
-                    task,
-                    format!("There is no such task. {open}"),
-                    format!("그런 작업이 없습니다. {open}"),
-                ),
-                "complete",
-            )
-        }
-        Job::Unknown
-            if has(&[
-                "what tasks",
-                "which tasks",
-                "tasks are",
-                "tasks remain",
-                "open tasks",
-                "남은 작업",
-                "할 일",
-                "어떤 작업",
-                "작업 목록",
-            ]) =>
-        {
-            handled(open_tasks(task, root), "complete")
-        }
-        Job::Unknown
-            if has(&[
-                "what files",
-                "which files",
-                "list the files",
-                "어떤 파일",
-                "파일 목록",
-                "무슨 파일",
-            ]) =>
-        {
-            handled(listing(task, root), "complete")
-        }
-        Job::Unknown
-            if has(&[
-                "what are you",
-                "who are you",
-                "what can you do",
-                "help",
-                "hello",
-                "누구",
-                "뭐 할 수",
-                "무엇을 할 수",
-                "도움말",
-                "안녕",
-            ]) =>
-        {
-            handled(introduction(task, root), "complete")
-        }
-        Job::Unknown if text.trim_end().ends_with('?') => needs_real_agent(task),
-        // Planning may be another agent's: it is for the planner to say that it cannot.
-        Job::Unknown => handled(
-            say(task, "Handed on to the team.", "팀에 전달했습니다."),
-            "route",
-        ),
-    }
-}
-
-fn introduction(task: &Task, root: &Path) -> String {
-    let open = open_tasks(task, root);
-    say(
-        task,
-        format!(
-            "I am the rehearsal agent: no model, only rules. I do tasks of TASKS.md (\"do task 1\", \"next task\") and literal edits (in FILE replace \"a\" with \"b\"). {open}"
-        ),
-        format!(
-            "저는 리허설 에이전트입니다. 모델 없이 규칙만으로 TASKS.md의 작업(\"1번 작업 해줘\", \"다음 작업\")과 글자 그대로의 수정을 합니다. {open}"
-        ),
-    )
-}
-
-fn open_tasks(task: &Task, root: &Path) -> String {
-    let items = tasks::list(root);
-    let open: Vec<&Item> = items.iter().filter(|item| !item.is_done(root)).collect();
-    if items.is_empty() {
-        return say(
-            task,
-            "The project has no task list.",
-            "프로젝트에 작업 목록이 없습니다.",
-        );
-    }
-    if open.is_empty() {
-        return say(task, "All tasks are done.", "모든 작업이 끝났습니다.");
-    }
-    let names: Vec<String> = open
-        .iter()
-        .map(|item| format!("{}. {}", item.number, item.title))
-        .collect();
-    let names = names.join("; ");
-    say(
-        task,
-        format!("Open tasks: {names}."),
-        format!("남은 작업: {names}."),
-    )
-}
-
-fn listing(task: &Task, root: &Path) -> String {
-    let entries = files::list(root).unwrap_or_default();
-    let names: Vec<String> = entries
-        .iter()
-        .filter_map(|path| {
-            let name = path.file_name()?.to_str()?;
-            (name != ".git").then(|| {
-                if path.is_dir() {
-                    format!("{name}/")
-                } else {
-                    name.to_owned()
-                }
-            })
-        })
-        .take(50)
-        .collect();
-    let names = names.join(", ");
-    say(
-        task,
-        format!("The project has: {names}."),
-        format!("프로젝트의 파일: {names}."),
-    )
-}
-
 fn plan(task: &Task, step: Step, job: &Job, root: &Path, wrote: &mut dyn FnMut(&Path)) -> Answer {
     match job {
         Job::Unknown | Job::NoSuchTask => return needs_real_agent(task),
@@ -427,15 +288,7 @@ fn plan(task: &Task, step: Step, job: &Job, root: &Path, wrote: &mut dyn FnMut(&
         },
     );
     for document in task.documents.iter().filter(|one| one.writable) {
-        if let Some(folder) = document.path.parent()
-            && let Err(error) = files::create_dir_all(folder)
-        {
-            return Draft::new(task, error.to_string())
-                .status("failed", error.to_string())
-                .moves("", None, None, "")
-                .done();
-        }
-        if let Err(error) = files::write_atomic(&document.path, &text) {
+        if let Err(error) = write_plan(&document.path, &text) {
             return Draft::new(task, error.to_string())
                 .status("failed", error.to_string())
                 .moves("", None, None, "")
@@ -460,6 +313,20 @@ fn plan(task: &Task, step: Step, job: &Job, root: &Path, wrote: &mut dyn FnMut(&
             "the plan stands",
         )
         .done()
+}
+
+/// Puts the plan into a document. What others wrote there stays, and a second time changes nothing.
+fn write_plan(path: &Path, text: &str) -> files::Result<()> {
+    if let Some(folder) = path.parent() {
+        files::create_dir_all(folder)?;
+    }
+    match files::read_text_if_present(path)? {
+        Some(before) if before.contains(text) => Ok(()),
+        Some(before) if !before.trim().is_empty() => {
+            files::write_atomic(path, format!("{}\n\n{text}", before.trim_end()))
+        }
+        Some(_) | None => files::write_atomic(path, text),
+    }
 }
 
 fn guidance(task: &Task, job: &Job) -> Answer {

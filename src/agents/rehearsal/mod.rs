@@ -16,6 +16,7 @@ use crate::agents::run::{Access, RunError, RunSpec};
 use crate::domain::run::FailKind;
 
 mod answer;
+mod chat;
 mod edits;
 mod main;
 mod script;
@@ -29,7 +30,7 @@ pub const LABEL: &str = "rehearsal";
 /// Settings of the rehearsal agent.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct RehearsalConfig {
+pub struct RehearsalSettings {
     /// A YAML file that tells it to fail, absolute. Written for tests and for trying things out.
     pub script: Option<PathBuf>,
 }
@@ -48,7 +49,7 @@ struct Brief {
 /// Its input for a turn; `issues` are those of the last answer in a repair turn.
 pub(super) fn brief(
     spec: &RunSpec,
-    config: &RehearsalConfig,
+    config: &RehearsalSettings,
     issues: &[String],
 ) -> Result<String, RunError> {
     let session = spec.resume.clone();

@@ -90,18 +90,33 @@ fn supervise(run_dir: &Path) -> Result<(), String> {
             swept: 0,
             error: Some(format!("cannot start {}: {error}", spec.program.display())),
         },
-        Ok(child) => {
-            let started = Started {
-                child_pid: i32::try_from(child.id()).map_err(|error| error.to_string())?,
-            };
-            let text = serde_json::to_vec(&started).map_err(|error| error.to_string())?;
-            files::write_atomic(&run_dir.join(STARTED_FILE), text)
-                .map_err(|error| error.to_string())?;
-            Watch::new(&spec, run_dir, child, started.child_pid)?.into_outcome(started_at)?
-        }
+        Ok(child) => match watch(&spec, run_dir, child, started_at) {
+            Ok(exit) => exit,
+            Err(error) => {
+                // Whatever went wrong with our files, nothing goes on unwatched.
+                while tree::kill_all() > 0 {
+                    thread::sleep(millis(1));
+                }
+                return Err(error);
+            }
+        },
     };
     let text = serde_json::to_vec_pretty(&exit).map_err(|error| error.to_string())?;
     files::write_durable(&run_dir.join(EXIT_FILE), text).map_err(|error| error.to_string())
+}
+
+fn watch(
+    spec: &Spec,
+    run_dir: &Path,
+    child: Child,
+    started_at: chrono::DateTime<chrono::Utc>,
+) -> Result<Exit, String> {
+    let started = Started {
+        child_pid: i32::try_from(child.id()).map_err(|error| error.to_string())?,
+    };
+    let text = serde_json::to_vec(&started).map_err(|error| error.to_string())?;
+    files::write_atomic(&run_dir.join(STARTED_FILE), text).map_err(|error| error.to_string())?;
+    Watch::new(spec, run_dir, child, started.child_pid)?.into_outcome(started_at)
 }
 
 #[expect(

@@ -3,7 +3,7 @@
 pub(crate) mod chromium;
 pub(crate) mod gateway;
 pub(crate) mod guild;
-pub mod model_server;
+pub(crate) mod model_server;
 pub(crate) mod team;
 
 use serde_json::{Value, json};
@@ -13,7 +13,7 @@ use teams::domain::role::Role;
 use teams::domain::workflow::Step;
 
 /// A small contract: enough to judge an answer, not the engine's rules.
-pub const CONTRACT: ContractFns = ContractFns {
+pub(crate) const CONTRACT: ContractFns = ContractFns {
     extract,
     check,
     schema,

@@ -15,10 +15,10 @@ use serde_json::{Value, json};
 
 /// One recorded request.
 #[derive(Debug, Clone)]
-pub struct Request {
+pub(crate) struct Request {
     /// Whether it carried any key.
-    pub authorized: bool,
-    pub body: Value,
+    pub(crate) authorized: bool,
+    pub(crate) body: Value,
 }
 
 #[derive(Debug)]
@@ -29,9 +29,9 @@ struct Script {
 
 /// The running server; it ends with its value.
 #[derive(Debug)]
-pub struct ModelServer {
+pub(crate) struct ModelServer {
     /// What an agent's `model_url` is set to.
-    pub url: String,
+    pub(crate) url: String,
     script: Arc<Script>,
     task: tokio::task::JoinHandle<()>,
 }
@@ -47,7 +47,7 @@ impl ModelServer {
     /// object that is sent as text), `tool` with `args`, `custom` tool with `input`; and, instead:
     /// `status` with `body`, `cut` (the stream ends early), `failed` with `code` and `message`.
     /// `usage` is `{in, cached, out}`.
-    pub async fn start(steps: Value) -> ModelServer {
+    pub(crate) async fn start(steps: Value) -> ModelServer {
         let script = Arc::new(Script {
             steps: steps.as_array().cloned().unwrap(),
             requests: Mutex::new(Vec::new()),
@@ -63,7 +63,7 @@ impl ModelServer {
     }
 
     /// The requests so far.
-    pub fn requests(&self) -> Vec<Request> {
+    pub(crate) fn requests(&self) -> Vec<Request> {
         self.script.requests.lock().unwrap().clone()
     }
 }

@@ -1,0 +1,62 @@
+//! What a run and its session keep on disk.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use super::RunError;
+use crate::agents::run::RunSpec;
+use crate::domain::run::Usage;
+use crate::platform::files;
+
+pub(super) fn write_json<T: Serialize>(
+    folder: &Path,
+    what: &'static str,
+    value: &T,
+) -> Result<(), RunError> {
+    let text =
+        serde_json::to_vec_pretty(value).map_err(|source| RunError::Json { what, source })?;
+    let path = folder.join(what);
+    files::write_durable(&path, text)?;
+    files::set_mode(&path, 0o600)?;
+    Ok(())
+}
+
+pub(super) fn read_json<T: DeserializeOwned>(
+    folder: &Path,
+    what: &'static str,
+) -> Result<Option<T>, RunError> {
+    files::read_text_if_present(&folder.join(what))?
+        .map(|text| serde_json::from_str(&text))
+        .transpose()
+        .map_err(|source| RunError::Json { what, source })
+}
+
+/// Where the totals of a conversation are kept: agents count over its whole life.
+pub(super) fn usage_file(spec: &RunSpec) -> PathBuf {
+    spec.session_dir.join("usage.json")
+}
+
+pub(super) fn seen_usage(spec: &RunSpec, session: &str) -> Usage {
+    let text = files::read_text(&usage_file(spec)).unwrap_or_default();
+    let totals: BTreeMap<String, Usage> = serde_json::from_str(&text).unwrap_or_default();
+    totals.get(session).copied().unwrap_or_default()
+}
+
+pub(super) fn remember_usage(spec: &RunSpec, session: &str, total: Usage) {
+    let text = serde_json::to_vec(&BTreeMap::from([(session, total)])).unwrap_or_default();
+    if let Err(error) = files::write_durable(&usage_file(spec), text) {
+        tracing::warn!(%error, "cannot keep the token count; the next run will count too much");
+    }
+}
+
+pub(super) fn minus(total: Usage, earlier: Usage) -> Usage {
+    Usage {
+        input_tokens: total.input_tokens.saturating_sub(earlier.input_tokens),
+        cached_tokens: total.cached_tokens.saturating_sub(earlier.cached_tokens),
+        output_tokens: total.output_tokens.saturating_sub(earlier.output_tokens),
+        cost_usd: (total.cost_usd - earlier.cost_usd).max(0.0),
+    }
+}

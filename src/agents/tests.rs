@@ -1,0 +1,174 @@
+//! Recorded streams of the real agents, replayed through the codecs.
+
+use chrono::DateTime;
+
+use super::codec::{CodecKind, Event};
+use super::codex::{self, CodexCodec, CodexSettings, Sandbox};
+use super::run::Access;
+use super::turn::Turn;
+use crate::domain::run::{FailKind, Usage};
+use crate::platform::files;
+use crate::platform::supervise::{EndedBy, Exit};
+
+fn exit(ended_by: EndedBy, code: Option<i32>, signal: Option<i32>) -> Exit {
+    Exit {
+        ended_by,
+        code,
+        signal,
+        started_at: DateTime::UNIX_EPOCH,
+        ended_at: DateTime::UNIX_EPOCH,
+        dropped_stdout: 0,
+        dropped_stderr: 0,
+        swept: 0,
+        error: None,
+    }
+}
+
+fn turn() -> Turn {
+    Turn::new(CodecKind::Codex(CodexCodec::default()))
+}
+
+fn replay(name: &str) -> (Turn, Vec<Event>) {
+    let path = format!(
+        "{}/tests/data/codex/{name}.jsonl",
+        env!("CARGO_MANIFEST_DIR")
+    );
+    let bytes = files::read(path.as_ref()).unwrap();
+    let mut turn = turn();
+    // In pieces that break lines and characters.
+    let mut events: Vec<Event> = bytes.chunks(7).flat_map(|piece| turn.feed(piece)).collect();
+    events.extend(turn.finish());
+    (turn, events)
+}
+
+#[test]
+fn a_recorded_success_is_read_whole() {
+    let (turn, events) = replay("edit");
+    assert!(turn.session.is_some());
+    let usage = Usage {
+        input_tokens: 3000,
+        cached_tokens: 1200,
+        output_tokens: 60,
+        cost_usd: 0.0,
+    };
+    assert_eq!(turn.usage_total, Some(usage));
+    assert!(events.contains(&Event::Files(vec!["/run/tree/hello.txt".to_owned()])));
+    let starts = events
+        .iter()
+        .filter(|event| matches!(event, Event::ToolStart { .. }));
+    let ends = events
+        .iter()
+        .filter(|event| matches!(event, Event::ToolEnd { ok: true, .. }));
+    assert_eq!((starts.count(), ends.count()), (2, 2));
+    let answer = turn
+        .conclude(&exit(EndedBy::Exit, Some(0), None), "")
+        .unwrap();
+    assert!(answer.is_some_and(|text| text.contains("did it")));
+}
+
+#[test]
+fn recorded_failures_have_their_kinds() {
+    let table = [
+        ("error-500", FailKind::Overloaded),
+        ("overloaded", FailKind::Overloaded),
+        ("quota", FailKind::Quota),
+        ("cut", FailKind::Transport),
+        ("unauthorized", FailKind::Auth),
+        ("bad-request", FailKind::BadRequest),
+        ("context", FailKind::Context),
+    ];
+    for (name, kind) in table {
+        let (turn, _) = replay(name);
+        let failure = turn
+            .conclude(&exit(EndedBy::Exit, Some(1), None), "")
+            .unwrap_err();
+        assert_eq!(failure.kind, kind, "{name}");
+    }
+}
+
+#[test]
+fn only_a_terminal_event_is_success() {
+    let said = br#"{"type":"item.completed","item":{"type":"agent_message","text":"{}"}}"#;
+    let done = b"\n{\"type\":\"turn.completed\"}\n";
+    let noise = b"\nwarning: x\n[1]\n{\"type\":\"turn.completed";
+    let table = [
+        (EndedBy::Exit, Some(0), None, FailKind::NoTerminal),
+        (EndedBy::Exit, None, Some(9), FailKind::Crash),
+        (EndedBy::Wall, None, Some(2), FailKind::WallTimeout),
+        (EndedBy::Idle, None, Some(2), FailKind::Stuck),
+        (EndedBy::OutputCap, None, Some(9), FailKind::OutputCap),
+        (EndedBy::Cancelled, None, Some(2), FailKind::Cancelled),
+        (EndedBy::ParentGone, None, Some(9), FailKind::Cancelled),
+        (EndedBy::NotStarted, None, None, FailKind::Crash),
+    ];
+    for (ended_by, code, signal, kind) in table {
+        let mut turn = turn();
+        turn.feed(said);
+        turn.feed(noise);
+        turn.finish();
+        let failure = turn
+            .conclude(&exit(ended_by, code, signal), "")
+            .unwrap_err();
+        assert_eq!(failure.kind, kind);
+    }
+    // A complete turn whose process had to be ended is complete; a cancelled one is cancelled.
+    for (ended_by, complete) in [(EndedBy::Wall, true), (EndedBy::Cancelled, false)] {
+        let mut turn = turn();
+        turn.feed(said);
+        turn.feed(done);
+        assert_eq!(
+            turn.conclude(&exit(ended_by, None, Some(2)), "").is_ok(),
+            complete
+        );
+    }
+}
+
+#[test]
+fn what_the_agent_quotes_holds_no_secret() {
+    let key = format!("sk-{}", "a1".repeat(20));
+    let stderr = format!("401 for key {key}");
+    let failure = turn()
+        .conclude(&exit(EndedBy::Exit, Some(1), None), &stderr)
+        .unwrap_err();
+    assert_eq!(failure.kind, FailKind::Auth);
+    assert!(!failure.message.contains(&key));
+}
+
+#[test]
+fn the_sandbox_follows_the_access_and_only_the_operator_turns_it_off() {
+    let mode = |sandbox, access: &Access| {
+        let config = CodexSettings {
+            sandbox,
+            ..CodexSettings::default()
+        };
+        let turn = codex::Turn {
+            worktree: "/tree".as_ref(),
+            access,
+            schema: "/schema.json".as_ref(),
+            charter: "x",
+            resume: Some("ID"),
+        };
+        let args = codex::arguments(&config, &turn);
+        let after = |flag: &str| args[args.iter().position(|arg| arg == flag).unwrap() + 1].clone();
+        assert_eq!(args[args.len() - 3..], ["resume", "ID", "-"]);
+        (after("-s"), after("-C"))
+    };
+    let pair = |mode: &str, folder: &str| (mode.to_owned(), folder.to_owned());
+    assert_eq!(
+        mode(Sandbox::Auto, &Access::ReadOnly),
+        pair("read-only", "/tree")
+    );
+    assert_eq!(
+        mode(Sandbox::Auto, &Access::Worktree),
+        pair("workspace-write", "/tree")
+    );
+    let documents = Access::Documents("/docs".into());
+    assert_eq!(
+        mode(Sandbox::Auto, &documents),
+        pair("workspace-write", "/docs")
+    );
+    assert_eq!(
+        mode(Sandbox::Off, &Access::ReadOnly),
+        pair("danger-full-access", "/tree")
+    );
+}
