@@ -31,10 +31,7 @@ use tokio::sync::Notify;
 const BODY: usize = 1_400;
 
 fn main() {
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(2)
-        .build()
-        .unwrap();
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).build().unwrap();
     let place = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
     runtime.block_on(one_at_a_time(place.path()));
     runtime.block_on(in_flight(place.path()));
@@ -113,10 +110,7 @@ fn put(envelope: &Envelope) -> Change {
 
 fn archived(envelope: &Envelope) -> Change {
     let place = Place::Archive;
-    Change::Envelope(Box::new(Envelope {
-        place,
-        ..envelope.clone()
-    }))
+    Change::Envelope(Box::new(Envelope { place, ..envelope.clone() }))
 }
 
 /// The four appends of a hand-off: enqueue, claim, finish with a report, report consumed.
@@ -137,11 +131,7 @@ struct Bare(File, Vec<u8>);
 
 impl Bare {
     fn new(path: &Path) -> Self {
-        let file = OpenOptions::new()
-            .append(true)
-            .create(true)
-            .open(path)
-            .unwrap();
+        let file = OpenOptions::new().append(true).create(true).open(path).unwrap();
         let mut letters = Letters::new();
         let bytes: usize = hand_off(&mut letters)
             .iter()
@@ -187,17 +177,8 @@ async fn one_at_a_time(place: &Path) {
         others.push(start.elapsed() / 4);
     }
     let (ours, others) = (median(ours), median(others));
-    line(
-        "hand-off, one at a time: an append / bare append+fdatasync",
-        ours,
-        others,
-        "<= 2",
-    );
-    println!(
-        "  enqueue acknowledged after {:.1?}, whole hand-off {:.1?}",
-        median(alone),
-        ours * 4
-    );
+    line("hand-off, one at a time: an append / bare append+fdatasync", ours, others, "<= 2");
+    println!("  enqueue acknowledged after {:.1?}, whole hand-off {:.1?}", median(alone), ours * 4);
 }
 
 async fn in_flight(place: &Path) {
@@ -253,10 +234,7 @@ fn fill(root: &Path, finished: usize) {
     for number in 0..finished {
         let request = request(number, RequestStatus::Completed);
         let id = request.request_id.clone();
-        let changes = vec![
-            Change::Request(Box::new(request)),
-            Change::RetireRequest(id),
-        ];
+        let changes = vec![Change::Request(Box::new(request)), Change::RetireRequest(id)];
         last = Some(opened.store.append(changes));
     }
     for number in 0..20 {
@@ -316,35 +294,12 @@ fn many_against_few(place: &Path) {
     fill(&few, 100);
     let start = Instant::now();
     fill(&many, 100_000);
-    println!(
-        "(made 100,000 finished requests in {:.1?})",
-        start.elapsed()
-    );
+    println!("(made 100,000 finished requests in {:.1?})", start.elapsed());
     let (few, many) = (costs(&few, 100), costs(&many, 100_000));
-    line(
-        "request save, 100,000 / 100 finished",
-        many.save,
-        few.save,
-        "<= 1.2",
-    );
-    line(
-        "duplicate check, 100,000 / 100 finished",
-        many.duplicate,
-        few.duplicate,
-        "<= 1.2",
-    );
-    line(
-        "status (read-only open), 100,000 / 100 finished",
-        many.status,
-        few.status,
-        "<= 1.2",
-    );
-    line(
-        "one finished or open request, 100,000 / 100",
-        many.one,
-        few.one,
-        "<= 1.2",
-    );
+    line("request save, 100,000 / 100 finished", many.save, few.save, "<= 1.2");
+    line("duplicate check, 100,000 / 100 finished", many.duplicate, few.duplicate, "<= 1.2");
+    line("status (read-only open), 100,000 / 100 finished", many.status, few.status, "<= 1.2");
+    line("one finished or open request, 100,000 / 100", many.one, few.one, "<= 1.2");
     println!(
         "{:<58} {:>10.1?}   (goal <= 300 ms)",
         "opening with 100,000 finished requests", many.open

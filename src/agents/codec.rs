@@ -83,11 +83,7 @@ impl Codec for CodecKind {
 
 /// A string field, blank where it is absent.
 pub(crate) fn text(value: &Value, key: &str) -> String {
-    value
-        .get(key)
-        .and_then(Value::as_str)
-        .unwrap_or_default()
-        .to_owned()
+    value.get(key).and_then(Value::as_str).unwrap_or_default().to_owned()
 }
 
 /// A whole-number field, 0 where it is absent.

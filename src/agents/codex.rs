@@ -82,9 +82,7 @@ impl CodexSettings {
 
     /// The folder that Codex keeps its state in.
     pub(super) fn home(&self, session_dir: &Path) -> PathBuf {
-        self.login_home
-            .clone()
-            .unwrap_or_else(|| session_dir.join("codex"))
+        self.login_home.clone().unwrap_or_else(|| session_dir.join("codex"))
     }
 }
 
@@ -113,20 +111,8 @@ pub(super) fn arguments(config: &CodexSettings, turn: &Turn<'_>) -> Vec<String> 
         // worktree.
         (Sandbox::Auto, Access::Documents(folder)) => ("workspace-write", folder.as_path()),
     };
-    add(&[
-        "exec",
-        "--json",
-        "--skip-git-repo-check",
-        "--ignore-user-config",
-    ]);
-    add(&[
-        "-C",
-        &folder.to_string_lossy(),
-        "-s",
-        mode,
-        "-m",
-        &config.model,
-    ]);
+    add(&["exec", "--json", "--skip-git-repo-check", "--ignore-user-config"]);
+    add(&["-C", &folder.to_string_lossy(), "-s", mode, "-m", &config.model]);
     add(&["--output-schema", &turn.schema.to_string_lossy()]);
     // None of these talks to the network at start, nor waits for it for ever.
     for feature in ["plugins", "apps", "unbounded_connection_retries"] {
@@ -186,14 +172,8 @@ const PATTERNS: [(FailKind, &str); 9] = [
         FailKind::Auth,
         r"(?i)\b401\b|unauthorized|not logged in|missing environment variable|invalid api key",
     ),
-    (
-        FailKind::Context,
-        r"(?i)context window|context_length_exceeded",
-    ),
-    (
-        FailKind::RateLimit,
-        r"(?i)\b429\b|rate.?limit|too many requests",
-    ),
+    (FailKind::Context, r"(?i)context window|context_length_exceeded"),
+    (FailKind::RateLimit, r"(?i)\b429\b|rate.?limit|too many requests"),
     (
         FailKind::Overloaded,
         r"(?i)at capacity|overloaded|high demand|\b5(?:00|02|03|29)\b|internal server error",
@@ -203,10 +183,7 @@ const PATTERNS: [(FailKind, &str); 9] = [
         r"(?i)stream disconnected|connection|network|error sending request|idle timeout|timed out",
     ),
     (FailKind::Refusal, r"(?i)refus|content.?policy|safety"),
-    (
-        FailKind::MaxTurns,
-        r"(?i)max_output_tokens|incomplete response|maximum number of turns",
-    ),
+    (FailKind::MaxTurns, r"(?i)max_output_tokens|incomplete response|maximum number of turns"),
     (
         FailKind::BadRequest,
         r"(?i)\b400\b|invalid_request|bad request|unexpected argument|error parsing|no rollout found",
@@ -214,10 +191,7 @@ const PATTERNS: [(FailKind, &str); 9] = [
 ];
 
 fn classify(message: &str) -> Option<FailKind> {
-    FAILURES
-        .iter()
-        .find(|(_, pattern)| pattern.is_match(message))
-        .map(|(kind, _)| *kind)
+    FAILURES.iter().find(|(_, pattern)| pattern.is_match(message)).map(|(kind, _)| *kind)
 }
 
 /// Reads `codex exec --json`.
@@ -264,8 +238,7 @@ impl Codec for CodexCodec {
 
     fn without_terminal(&self, stderr_tail: &str) -> FailKind {
         let last = self.last_error.as_deref().and_then(classify);
-        last.or_else(|| classify(stderr_tail))
-            .unwrap_or(FailKind::NoTerminal)
+        last.or_else(|| classify(stderr_tail)).unwrap_or(FailKind::NoTerminal)
     }
 }
 
@@ -277,27 +250,18 @@ fn started(item: &Value) -> Vec<Event> {
         "file_change" => "edit".to_owned(),
         _ => return Vec::new(),
     };
-    vec![Event::ToolStart {
-        id: text(item, "id"),
-        name,
-    }]
+    vec![Event::ToolStart { id: text(item, "id"), name }]
 }
 
 fn completed(item: &Value) -> Vec<Event> {
-    let end = || Event::ToolEnd {
-        id: text(item, "id"),
-        ok: text(item, "status") == "completed",
-    };
+    let end = || Event::ToolEnd { id: text(item, "id"), ok: text(item, "status") == "completed" };
     match text(item, "type").as_str() {
         "agent_message" => vec![Event::Text(text(item, "text"))],
         "reasoning" => vec![Event::Thought(text(item, "text"))],
         "command_execution" | "mcp_tool_call" | "web_search" => vec![end()],
         "file_change" => {
             let changes = item.get("changes").and_then(Value::as_array);
-            let paths = changes
-                .into_iter()
-                .flatten()
-                .map(|change| text(change, "path"));
+            let paths = changes.into_iter().flatten().map(|change| text(change, "path"));
             vec![Event::Files(paths.collect()), end()]
         }
         "error" => vec![Event::Warning(text(item, "message"))],

@@ -116,9 +116,7 @@ impl Driver {
         let Some(spec) = read_json::<RunSpec>(run_dir, SPEC)? else {
             return Ok(None);
         };
-        let begun = (0..=REPAIRS)
-            .rev()
-            .find(|n| files::exists(&turn_dir(&spec, *n)));
+        let begun = (0..=REPAIRS).rev().find(|n| files::exists(&turn_dir(&spec, *n)));
         let Some(number) = begun else {
             return Ok(None);
         };
@@ -173,9 +171,7 @@ impl Driver {
             Agent::Codex(_) => prompt.text,
             Agent::Rehearsal(config) => rehearsal::brief(spec, config, &[])?,
         };
-        let ended = self
-            .turn(spec, 0, spec.resume.as_deref(), &input, watch)
-            .await?;
+        let ended = self.turn(spec, 0, spec.resume.as_deref(), &input, watch).await?;
         Ok((ended, prompt.cut))
     }
 
@@ -190,10 +186,7 @@ impl Driver {
     ) -> AgentOutcome {
         let mut progress = Progress {
             session: spec.resume.clone(),
-            baseline: read_json(&spec.run_dir, BASELINE)
-                .ok()
-                .flatten()
-                .unwrap_or_default(),
+            baseline: read_json(&spec.run_dir, BASELINE).ok().flatten().unwrap_or_default(),
             usage_total: None,
             repairs: ended.number,
             dropped: 0,
@@ -212,10 +205,7 @@ impl Driver {
                     }
                 }
             }
-            match self
-                .repair(spec, contract, watch, number + 1, &progress)
-                .await
-            {
+            match self.repair(spec, contract, watch, number + 1, &progress).await {
                 Ok(next) => ended = next,
                 Err(error) => break failed(&error, label.clone()).outcome,
             }
@@ -277,8 +267,7 @@ impl Driver {
             Agent::Codex(_) => prompt::repair(&progress.issues, &schema, &spec.templates)?,
             Agent::Rehearsal(config) => rehearsal::brief(spec, config, &progress.issues)?,
         };
-        self.turn(spec, number, progress.session.as_deref(), &input, watch)
-            .await
+        self.turn(spec, number, progress.session.as_deref(), &input, watch).await
     }
 
     /// One turn of the agent, followed to its end.
@@ -332,9 +321,7 @@ impl Driver {
                 if let Some(version) = known {
                     return version;
                 }
-                let version = probe(spec, &program)
-                    .await
-                    .unwrap_or_else(|| "codex".to_owned());
+                let version = probe(spec, &program).await.unwrap_or_else(|| "codex".to_owned());
                 let mut versions = self.versions.lock().unwrap_or_else(PoisonError::into_inner);
                 versions.insert(program, version.clone());
                 version
@@ -351,10 +338,7 @@ enum Judged {
 
 impl Failure {
     fn into_outcome(self) -> RunOutcome {
-        RunOutcome::Failed {
-            kind: self.kind,
-            message: self.message,
-        }
+        RunOutcome::Failed { kind: self.kind, message: self.message }
     }
 }
 
@@ -364,10 +348,7 @@ async fn wait_for(adoption: &Adoption, watch: &Watch) -> Result<Exit, RunError> 
         () = watch.cancel.cancelled() => {}
     }
     adoption.interrupt()?;
-    Ok(Exit {
-        ended_by: supervise::EndedBy::Cancelled,
-        ..adoption.wait().await?
-    })
+    Ok(Exit { ended_by: supervise::EndedBy::Cancelled, ..adoption.wait().await? })
 }
 
 /// The result as the records keep it.

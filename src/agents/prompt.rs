@@ -178,16 +178,11 @@ pub fn assemble(
     };
     let render = |name: &str| {
         let source = overrides.get(name).map(String::as_str);
-        let source = source
-            .or_else(|| templates::built_in(name))
-            .unwrap_or_default();
+        let source = source.or_else(|| templates::built_in(name)).unwrap_or_default();
         environment
             .render_str(source, &values)
             .map(|text| text.trim().to_owned())
-            .map_err(|source| PromptError::Template {
-                name: name.to_owned(),
-                source,
-            })
+            .map_err(|source| PromptError::Template { name: name.to_owned(), source })
     };
     let mut sections = Vec::new();
     for (name, cut) in SECTIONS {
@@ -219,19 +214,11 @@ pub fn repair(
 ) -> Result<String, PromptError> {
     let name = "repair.md";
     let source = overrides.get(name).map(String::as_str);
-    let source = source
-        .or_else(|| templates::built_in(name))
-        .unwrap_or_default();
+    let source = source.or_else(|| templates::built_in(name)).unwrap_or_default();
     let schema = serde_json::to_string_pretty(schema).unwrap_or_default();
     environment()
-        .render_str(
-            source,
-            context! { issues => Serde(issues), schema => schema },
-        )
-        .map_err(|source| PromptError::Template {
-            name: name.to_owned(),
-            source,
-        })
+        .render_str(source, context! { issues => Serde(issues), schema => schema })
+        .map_err(|source| PromptError::Template { name: name.to_owned(), source })
 }
 
 fn environment() -> Environment<'static> {
@@ -239,11 +226,7 @@ fn environment() -> Environment<'static> {
     // A misspelt name in a workspace's template is an error, not a hole.
     environment.set_undefined_behavior(UndefinedBehavior::Strict);
     // Tags stand on lines of their own and leave no trace of them.
-    if let Ok(syntax) = SyntaxConfig::builder()
-        .trim_blocks(true)
-        .lstrip_blocks(true)
-        .build()
-    {
+    if let Ok(syntax) = SyntaxConfig::builder().trim_blocks(true).lstrip_blocks(true).build() {
         environment.set_syntax(syntax);
     }
     environment.add_filter("json", |value: minijinja::Value| {
@@ -258,13 +241,7 @@ fn environment() -> Environment<'static> {
 fn name(text: &str) -> String {
     let plain: String = text
         .chars()
-        .map(|char| {
-            if char.is_control() || "`#*<>[]".contains(char) {
-                ' '
-            } else {
-                char
-            }
-        })
+        .map(|char| if char.is_control() || "`#*<>[]".contains(char) { ' ' } else { char })
         .take(80)
         .collect();
     plain.split_whitespace().collect::<Vec<_>>().join(" ")
@@ -292,11 +269,7 @@ fn fit(
     /// Less of a section than this is of no use.
     const LEAST: usize = 400;
     let size = |sections: &[(&str, Cut, String)]| {
-        sections
-            .iter()
-            .map(|(_, _, text)| text.len())
-            .sum::<usize>()
-            + SPARE
+        sections.iter().map(|(_, _, text)| text.len()).sum::<usize>() + SPARE
     };
     let needed: usize = sections
         .iter()
@@ -304,10 +277,7 @@ fn fit(
         .map(|(_, _, text)| text.len())
         .sum();
     if needed + SPARE > budget {
-        return Err(PromptError::TooLong {
-            needed: needed + SPARE,
-            budget,
-        });
+        return Err(PromptError::TooLong { needed: needed + SPARE, budget });
     }
     let mut names = Vec::new();
     for index in (0..sections.len()).rev() {
@@ -320,11 +290,7 @@ fn fit(
             continue;
         }
         let keep = text.len().saturating_sub(over);
-        *text = if keep < LEAST {
-            String::new()
-        } else {
-            shorten(text, keep - 40, *cut)
-        };
+        *text = if keep < LEAST { String::new() } else { shorten(text, keep - 40, *cut) };
         names.push((*name).to_owned());
     }
     Ok(names)
@@ -339,9 +305,7 @@ fn shorten(text: &str, keep: usize, cut: Cut) -> String {
         Cut::KeepEnd => {
             // The heading stays, so that what follows is known for what it is.
             let (heading, rest) = text.split_once('\n').unwrap_or(("", text));
-            let from = rest
-                .len()
-                .saturating_sub(keep.saturating_sub(heading.len()));
+            let from = rest.len().saturating_sub(keep.saturating_sub(heading.len()));
             format!("{heading}\n[… cut …]\n{}", end(rest, from))
         }
     }
@@ -349,17 +313,12 @@ fn shorten(text: &str, keep: usize, cut: Cut) -> String {
 
 /// The text up to a byte, whole characters only.
 fn beginning(text: &str, bytes: usize) -> &str {
-    (0..=bytes)
-        .rev()
-        .find_map(|at| text.get(..at))
-        .unwrap_or_default()
+    (0..=bytes).rev().find_map(|at| text.get(..at)).unwrap_or_default()
 }
 
 /// The text from a byte on, whole characters only.
 fn end(text: &str, from: usize) -> &str {
-    (from..=text.len())
-        .find_map(|at| text.get(at..))
-        .unwrap_or_default()
+    (from..=text.len()).find_map(|at| text.get(at..)).unwrap_or_default()
 }
 
 #[cfg(test)]

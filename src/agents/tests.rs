@@ -29,10 +29,7 @@ fn turn() -> Turn {
 }
 
 fn replay(name: &str) -> (Turn, Vec<Event>) {
-    let path = format!(
-        "{}/tests/data/codex/{name}.jsonl",
-        env!("CARGO_MANIFEST_DIR")
-    );
+    let path = format!("{}/tests/data/codex/{name}.jsonl", env!("CARGO_MANIFEST_DIR"));
     let bytes = files::read(path.as_ref()).unwrap();
     let mut turn = turn();
     // In pieces that break lines and characters.
@@ -45,24 +42,13 @@ fn replay(name: &str) -> (Turn, Vec<Event>) {
 fn a_recorded_success_is_read_whole() {
     let (turn, events) = replay("edit");
     assert!(turn.session.is_some());
-    let usage = Usage {
-        input_tokens: 3000,
-        cached_tokens: 1200,
-        output_tokens: 60,
-        cost_usd: 0.0,
-    };
+    let usage = Usage { input_tokens: 3000, cached_tokens: 1200, output_tokens: 60, cost_usd: 0.0 };
     assert_eq!(turn.usage_total, Some(usage));
     assert!(events.contains(&Event::Files(vec!["/run/tree/hello.txt".to_owned()])));
-    let starts = events
-        .iter()
-        .filter(|event| matches!(event, Event::ToolStart { .. }));
-    let ends = events
-        .iter()
-        .filter(|event| matches!(event, Event::ToolEnd { ok: true, .. }));
+    let starts = events.iter().filter(|event| matches!(event, Event::ToolStart { .. }));
+    let ends = events.iter().filter(|event| matches!(event, Event::ToolEnd { ok: true, .. }));
     assert_eq!((starts.count(), ends.count()), (2, 2));
-    let answer = turn
-        .conclude(&exit(EndedBy::Exit, Some(0), None), "")
-        .unwrap();
+    let answer = turn.conclude(&exit(EndedBy::Exit, Some(0), None), "").unwrap();
     assert!(answer.is_some_and(|text| text.contains("did it")));
 }
 
@@ -79,9 +65,7 @@ fn recorded_failures_have_their_kinds() {
     ];
     for (name, kind) in table {
         let (turn, _) = replay(name);
-        let failure = turn
-            .conclude(&exit(EndedBy::Exit, Some(1), None), "")
-            .unwrap_err();
+        let failure = turn.conclude(&exit(EndedBy::Exit, Some(1), None), "").unwrap_err();
         assert_eq!(failure.kind, kind, "{name}");
     }
 }
@@ -106,9 +90,7 @@ fn only_a_terminal_event_is_success() {
         turn.feed(said);
         turn.feed(noise);
         turn.finish();
-        let failure = turn
-            .conclude(&exit(ended_by, code, signal), "")
-            .unwrap_err();
+        let failure = turn.conclude(&exit(ended_by, code, signal), "").unwrap_err();
         assert_eq!(failure.kind, kind);
     }
     // A complete turn whose process had to be ended is complete; a cancelled one is cancelled.
@@ -116,10 +98,7 @@ fn only_a_terminal_event_is_success() {
         let mut turn = turn();
         turn.feed(said);
         turn.feed(done);
-        assert_eq!(
-            turn.conclude(&exit(ended_by, None, Some(2)), "").is_ok(),
-            complete
-        );
+        assert_eq!(turn.conclude(&exit(ended_by, None, Some(2)), "").is_ok(), complete);
     }
 }
 
@@ -127,9 +106,7 @@ fn only_a_terminal_event_is_success() {
 fn what_the_agent_quotes_holds_no_secret() {
     let key = format!("sk-{}", "a1".repeat(20));
     let stderr = format!("401 for key {key}");
-    let failure = turn()
-        .conclude(&exit(EndedBy::Exit, Some(1), None), &stderr)
-        .unwrap_err();
+    let failure = turn().conclude(&exit(EndedBy::Exit, Some(1), None), &stderr).unwrap_err();
     assert_eq!(failure.kind, FailKind::Auth);
     assert!(!failure.message.contains(&key));
 }
@@ -137,10 +114,7 @@ fn what_the_agent_quotes_holds_no_secret() {
 #[test]
 fn the_sandbox_follows_the_access_and_only_the_operator_turns_it_off() {
     let mode = |sandbox, access: &Access| {
-        let config = CodexSettings {
-            sandbox,
-            ..CodexSettings::default()
-        };
+        let config = CodexSettings { sandbox, ..CodexSettings::default() };
         let turn = codex::Turn {
             worktree: "/tree".as_ref(),
             access,
@@ -154,21 +128,9 @@ fn the_sandbox_follows_the_access_and_only_the_operator_turns_it_off() {
         (after("-s"), after("-C"))
     };
     let pair = |mode: &str, folder: &str| (mode.to_owned(), folder.to_owned());
-    assert_eq!(
-        mode(Sandbox::Auto, &Access::ReadOnly),
-        pair("read-only", "/tree")
-    );
-    assert_eq!(
-        mode(Sandbox::Auto, &Access::Worktree),
-        pair("workspace-write", "/tree")
-    );
+    assert_eq!(mode(Sandbox::Auto, &Access::ReadOnly), pair("read-only", "/tree"));
+    assert_eq!(mode(Sandbox::Auto, &Access::Worktree), pair("workspace-write", "/tree"));
     let documents = Access::Documents("/docs".into());
-    assert_eq!(
-        mode(Sandbox::Auto, &documents),
-        pair("workspace-write", "/docs")
-    );
-    assert_eq!(
-        mode(Sandbox::Off, &Access::ReadOnly),
-        pair("danger-full-access", "/tree")
-    );
+    assert_eq!(mode(Sandbox::Auto, &documents), pair("workspace-write", "/docs"));
+    assert_eq!(mode(Sandbox::Off, &Access::ReadOnly), pair("danger-full-access", "/tree"));
 }

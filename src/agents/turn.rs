@@ -90,10 +90,8 @@ impl Turn {
             Event::UsageTotal(usage) => self.usage_total = Some(*usage),
             Event::Done => self.terminal = Some(Terminal::Done),
             Event::Failed { kind, message } => {
-                self.terminal = Some(Terminal::Failed(Failure {
-                    kind: *kind,
-                    message: short(message),
-                }));
+                self.terminal =
+                    Some(Terminal::Failed(Failure { kind: *kind, message: short(message) }));
             }
             Event::Thought(_)
             | Event::ToolStart { .. }
@@ -135,19 +133,17 @@ impl Turn {
             (EndedBy::OutputCap, _) => {
                 fail(FailKind::OutputCap, "it wrote more than allowed".to_owned())
             }
-            (EndedBy::ParentGone, _) => fail(
-                FailKind::Cancelled,
-                "it was ended together with the team".to_owned(),
-            ),
+            (EndedBy::ParentGone, _) => {
+                fail(FailKind::Cancelled, "it was ended together with the team".to_owned())
+            }
             (EndedBy::NotStarted, _) => fail(
                 FailKind::Crash,
                 short(exit.error.as_deref().unwrap_or("it could not be started")),
             ),
             (EndedBy::Exit, None) => match exit.signal {
-                Some(signal) => fail(
-                    FailKind::Crash,
-                    format!("it died by signal {signal}: {}", last_words()),
-                ),
+                Some(signal) => {
+                    fail(FailKind::Crash, format!("it died by signal {signal}: {}", last_words()))
+                }
                 None => fail(
                     self.codec.without_terminal(stderr_tail),
                     format!(

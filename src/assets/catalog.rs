@@ -198,7 +198,9 @@ impl Catalog {
         }
         let why = self.entry(&reason, texts)?.text;
         let mut whole = content.clone();
-        whole.key = "blocked".to_owned();
+        if whole.key != WHY_BLOCKED {
+            whole.key = "blocked".to_owned();
+        }
         whole.values.insert("why".to_owned(), why.into());
         self.entry(&whole, texts)
     }
@@ -212,10 +214,7 @@ impl Catalog {
         };
         let values = Jinja::from(minijinja::value::Serde(&content.values));
         let fill = |name: String| -> Result<String, CatalogError> {
-            let filled = texts
-                .templates
-                .get_template(&name)
-                .and_then(|t| t.render(&values));
+            let filled = texts.templates.get_template(&name).and_then(|t| t.render(&values));
             match filled {
                 Ok(text) => Ok(tidy(&text)),
                 Err(error) => Err(CatalogError::Unfilled {
@@ -226,10 +225,7 @@ impl Catalog {
         };
         let key = &content.key;
         match entry {
-            Entry::Text(_) => Ok(Rendered {
-                text: fill(key.clone())?,
-                embed: None,
-            }),
+            Entry::Text(_) => Ok(Rendered { text: fill(key.clone())?, embed: None }),
             Entry::Card(card) => {
                 let mut fields = Vec::new();
                 for (at, field) in card.fields.iter().enumerate() {
@@ -250,10 +246,7 @@ impl Catalog {
                     fields,
                     footer: fill(format!("{key}#footer"))?,
                 };
-                Ok(Rendered {
-                    text: String::new(),
-                    embed: Some(within_limits(embed)),
-                })
+                Ok(Rendered { text: String::new(), embed: Some(within_limits(embed)) })
             }
         }
     }
@@ -268,8 +261,14 @@ impl Catalog {
     }
 }
 
+/// The line of `teams why` about a blocked request; it quotes the reason's text as well.
+const WHY_BLOCKED: &str = "why.blocked";
+
 /// The reason of a blocked request, from the key `blocked.<code>` or the value `code`.
 fn blocked_code(content: &Content) -> Option<&str> {
+    if content.key == WHY_BLOCKED {
+        return content.values.get("code")?.as_str();
+    }
     match content.key.strip_prefix("blocked") {
         Some("") => Some(content.values.get("code")?.as_str()?),
         Some(rest) => rest.strip_prefix('.'),
@@ -320,14 +319,11 @@ fn within_limits(mut embed: Embed) -> Embed {
     embed.title = shorten(&embed.title, TITLE_LIMIT);
     embed.description = shorten(&embed.description, DESCRIPTION_LIMIT);
     embed.footer = shorten(&embed.footer, FOOTER_LIMIT);
-    embed
-        .fields
-        .retain(|field| !field.name.trim().is_empty() && !field.value.trim().is_empty());
+    embed.fields.retain(|field| !field.name.trim().is_empty() && !field.value.trim().is_empty());
     embed.fields.truncate(FIELD_LIMIT);
     let count = |text: &str| text.chars().count();
-    let mut left = EMBED_LIMIT
-        .saturating_sub(count(&embed.title))
-        .saturating_sub(count(&embed.footer));
+    let mut left =
+        EMBED_LIMIT.saturating_sub(count(&embed.title)).saturating_sub(count(&embed.footer));
     // The description gives way to the fields: they hold the state.
     let mut fields = Vec::new();
     for mut field in std::mem::take(&mut embed.fields) {
@@ -341,11 +337,7 @@ fn within_limits(mut embed: Embed) -> Embed {
         fields.push(field);
     }
     embed.fields = fields;
-    embed.description = if left == 0 {
-        String::new()
-    } else {
-        shorten(&embed.description, left)
-    };
+    embed.description = if left == 0 { String::new() } else { shorten(&embed.description, left) };
     embed
 }
 

@@ -115,10 +115,7 @@ impl Lookup {
     /// A workspace over the built-in assets.
     #[must_use]
     pub fn of_workspace(root: &Path) -> Lookup {
-        Lookup {
-            layers: vec![root.to_owned()],
-            workspace: Some(root.to_owned()),
-        }
+        Lookup { layers: vec![root.to_owned()], workspace: Some(root.to_owned()) }
     }
 
     /// The same with a room's folder (`roles/` and `prompts/` in it) in front.
@@ -130,13 +127,8 @@ impl Lookup {
 
     /// The text of an asset. `name` is relative to its family's folder.
     pub fn text(&self, kind: AssetKind, name: &str) -> Result<String, AssetError> {
-        let unknown = || AssetError::Unknown {
-            kind: kind.word(),
-            name: name.to_owned(),
-        };
-        let plain = Path::new(name)
-            .components()
-            .all(|part| matches!(part, Component::Normal(_)));
+        let unknown = || AssetError::Unknown { kind: kind.word(), name: name.to_owned() };
+        let plain = Path::new(name).components().all(|part| matches!(part, Component::Normal(_)));
         if name.is_empty() || !plain {
             return Err(unknown());
         }
@@ -160,10 +152,8 @@ impl Lookup {
     /// a blank one is as none.
     pub fn role(&self, role: Role) -> Result<RoleSpec, AssetError> {
         let name = format!("{role}.yaml");
-        let malformed = |message: String| AssetError::Malformed {
-            origin: format!("roles/{name}"),
-            message,
-        };
+        let malformed =
+            |message: String| AssetError::Malformed { origin: format!("roles/{name}"), message };
         let text = self.text(AssetKind::Role, &name)?;
         let mut spec: RoleSpec =
             serde_yaml::from_str(&text).map_err(|error| malformed(error.to_string()))?;
@@ -202,10 +192,8 @@ pub fn scaffold_files() -> Vec<String> {
 
 /// A file of the scaffold.
 pub fn scaffold_text(name: &str) -> Result<String, AssetError> {
-    let file = Scaffold::get(name).ok_or_else(|| AssetError::Unknown {
-        kind: "scaffold file",
-        name: name.to_owned(),
-    })?;
+    let file = Scaffold::get(name)
+        .ok_or_else(|| AssetError::Unknown { kind: "scaffold file", name: name.to_owned() })?;
     as_text(name, file)
 }
 

@@ -16,13 +16,8 @@ pub fn render(name: &str, source: &str, context: impl Serialize) -> Result<Strin
     };
     let mut environment = Environment::new();
     environment.set_undefined_behavior(UndefinedBehavior::Strict);
-    let syntax = SyntaxConfig::builder()
-        .keep_trailing_newline(true)
-        .build()
-        .map_err(failed)?;
+    let syntax = SyntaxConfig::builder().keep_trailing_newline(true).build().map_err(failed)?;
     environment.set_syntax(syntax);
     environment.set_auto_escape_callback(|_| AutoEscape::None);
-    environment
-        .render_named_str(name, source, Value::from(Serde(&context)))
-        .map_err(failed)
+    environment.render_named_str(name, source, Value::from(Serde(&context))).map_err(failed)
 }

@@ -24,22 +24,12 @@ fn the_room_comes_first_then_the_workspace_then_the_built_in() {
     assert_eq!(lookup.text(AssetKind::Role, "qa.yaml").unwrap(), builtin);
     for (place, words) in [(&root, "of the workspace"), (&room, "of the room")] {
         files::create_dir_all(&place.join("roles")).unwrap();
-        files::write(
-            &place.join("roles/qa.yaml"),
-            builtin.replace("You are QA.", words),
-        )
-        .unwrap();
+        files::write(&place.join("roles/qa.yaml"), builtin.replace("You are QA.", words)).unwrap();
         assert!(lookup.role(Role::Qa).unwrap().charter.starts_with(words));
     }
     files::create_dir_all(&root.join("qa")).unwrap();
     files::write(&root.join("qa/AGENTS.md"), " \n").unwrap();
-    assert!(
-        lookup
-            .role(Role::Qa)
-            .unwrap()
-            .charter
-            .starts_with("of the room")
-    );
+    assert!(lookup.role(Role::Qa).unwrap().charter.starts_with("of the room"));
     files::write(&root.join("qa/AGENTS.md"), "Mine.\n").unwrap();
     assert_eq!(lookup.role(Role::Qa).unwrap().charter, "Mine.\n");
 }

@@ -26,45 +26,26 @@ pub(super) struct About {
 pub(super) fn ask(global: &Global, args: &Ask) -> Result<(), Failure> {
     let text = args.words.join(" ");
     let language = Language::of(&text).unwrap_or_default();
-    call(
-        global,
-        Command::Ask {
-            text,
-            channel_id: None,
-            language,
-        },
-    )
+    call(global, Command::Ask { text, channel_id: None, language })
 }
 
 /// Withdraws.
 pub(super) fn cancel(global: &Global, args: &About) -> Result<(), Failure> {
-    call(
-        global,
-        Command::Cancel {
-            request_id: args.request.clone(),
-        },
-    )
+    call(global, Command::Cancel { request_id: args.request.clone() })
 }
 
 /// Tries again.
 pub(super) fn retry(global: &Global, args: &About) -> Result<(), Failure> {
-    call(
-        global,
-        Command::Retry {
-            request_id: args.request.clone(),
-        },
-    )
+    call(global, Command::Retry { request_id: args.request.clone() })
 }
 
 fn call(global: &Global, command: Command) -> Result<(), Failure> {
     let root = global.workspace()?;
-    let words = super::runtime()?
-        .block_on(service::call(&root, command))
-        .map_err(|error| {
-            let hint = matches!(error, service::ControlError::NotRunning(_))
-                .then(|| "start it with `teams run`".to_owned());
-            Failure::new(error.to_string()).hint(hint)
-        })?;
+    let words = super::runtime()?.block_on(service::call(&root, command)).map_err(|error| {
+        let hint = matches!(error, service::ControlError::NotRunning(_))
+            .then(|| "start it with `teams run`".to_owned());
+        Failure::new(error.to_string()).hint(hint)
+    })?;
     say(words);
     Ok(())
 }

@@ -34,36 +34,21 @@ pub(super) enum RoleCommand {
 fn public_role(word: &str) -> Result<Role, String> {
     Role::parse(word)
         .filter(|role| role.is_public())
-        .ok_or_else(|| {
-            format!(
-                "expected one of {}",
-                Role::PUBLIC.map(Role::as_str).join(", ")
-            )
-        })
+        .ok_or_else(|| format!("expected one of {}", Role::PUBLIC.map(Role::as_str).join(", ")))
 }
 
 fn reasoning(word: &str) -> Result<Reasoning, String> {
-    [
-        Reasoning::Minimal,
-        Reasoning::Low,
-        Reasoning::Medium,
-        Reasoning::High,
-        Reasoning::Xhigh,
-    ]
-    .into_iter()
-    .find(|reasoning| reasoning.as_str() == word)
-    .ok_or_else(|| "expected minimal, low, medium, high or xhigh".to_owned())
+    [Reasoning::Minimal, Reasoning::Low, Reasoning::Medium, Reasoning::High, Reasoning::Xhigh]
+        .into_iter()
+        .find(|reasoning| reasoning.as_str() == word)
+        .ok_or_else(|| "expected minimal, low, medium, high or xhigh".to_owned())
 }
 
 /// Runs it.
 pub(super) fn run(global: &Global, command: &Command) -> Result<(), Failure> {
     let root = global.workspace()?;
     match command {
-        Command::Role(RoleCommand::Set {
-            agent,
-            model,
-            reasoning,
-        }) => {
+        Command::Role(RoleCommand::Set { agent, model, reasoning }) => {
             edit::set_role_defaults(&root, *agent, model.as_deref(), *reasoning)?;
             let mut changed = Vec::new();
             if let Some(model) = model {

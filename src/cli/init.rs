@@ -59,27 +59,16 @@ pub(super) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
     let report = init::init(&root, &options)?;
     let place = root.display();
     if report.refreshed {
-        say(format_args!(
-            "Refreshed {} workspace prompt files at {place}",
-            report.written
-        ));
+        say(format_args!("Refreshed {} workspace prompt files at {place}", report.written));
     } else {
-        say(format_args!(
-            "Scaffolded {} workspace files at {place}",
-            report.written
-        ));
+        say(format_args!("Scaffolded {} workspace files at {place}", report.written));
     }
     for (kept, beside) in &report.beside {
         let (kept, beside) = (kept.display(), beside.display());
-        say(format_args!(
-            "  {kept} has your edits and stays; the newer text is {beside}"
-        ));
+        say(format_args!("  {kept} has your edits and stays; the newer text is {beside}"));
     }
     for aside in &report.aside {
-        say(format_args!(
-            "  the former configuration is {}",
-            aside.display()
-        ));
+        say(format_args!("  the former configuration is {}", aside.display()));
     }
     if !report.refreshed {
         say(

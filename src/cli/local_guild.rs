@@ -26,10 +26,8 @@ pub struct LocalGuildArgs {
 
 /// Serves until a signal, or until the parent is gone.
 pub fn run(args: LocalGuildArgs) -> ExitCode {
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(2)
-        .enable_all()
-        .build();
+    let runtime =
+        tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
     let result = match runtime {
         Ok(runtime) => {
             let result = runtime.block_on(serve(args));
@@ -50,13 +48,8 @@ pub fn run(args: LocalGuildArgs) -> ExitCode {
 }
 
 async fn serve(args: LocalGuildArgs) -> Result<(), String> {
-    let config = Config {
-        port: args.port,
-        dir: args.dir,
-    };
-    let running = local_guild::serve(config)
-        .await
-        .map_err(|error| error.to_string())?;
+    let config = Config { port: args.port, dir: args.dir };
+    let running = local_guild::serve(config).await.map_err(|error| error.to_string())?;
     announce(&running.info, args.json).map_err(|error| format!("cannot write: {error}"))?;
     wait_for_end(args.parent_pipe).await?;
     running.shutdown().await;

@@ -78,10 +78,7 @@ impl Global {
     pub fn workspace(&self) -> Result<PathBuf, Failure> {
         let cwd = std::env::current_dir()
             .map_err(|error| Failure::new(format!("cannot find the current folder: {error}")))?;
-        Ok(crate::workspace::resolve(
-            self.workspace_root.as_deref(),
-            &cwd,
-        ))
+        Ok(crate::workspace::resolve(self.workspace_root.as_deref(), &cwd))
     }
 }
 
@@ -111,11 +108,7 @@ pub fn main_with(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
             // Nothing can be told to somebody who closed the pipe.
             let _ = error.print();
             let usage = error.use_stderr();
-            return if usage {
-                ExitCode::from(2)
-            } else {
-                ExitCode::SUCCESS
-            };
+            return if usage { ExitCode::from(2) } else { ExitCode::SUCCESS };
         }
     };
     let outcome = match cli.command {

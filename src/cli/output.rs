@@ -31,21 +31,13 @@ impl Failure {
     /// A failure with exit code 1.
     #[must_use]
     pub fn new(message: impl Into<String>) -> Failure {
-        Failure {
-            message: message.into(),
-            detail: None,
-            hint: None,
-            code: 1,
-        }
+        Failure { message: message.into(), detail: None, hint: None, code: 1 }
     }
 
     /// Wrong usage: exit code 2.
     #[must_use]
     pub fn usage(message: impl Into<String>) -> Failure {
-        Failure {
-            code: 2,
-            ..Failure::new(message)
-        }
+        Failure { code: 2, ..Failure::new(message) }
     }
 
     /// The same with what to do about it.
@@ -88,9 +80,7 @@ impl Failure {
 
 impl From<ConfigError> for Failure {
     fn from(error: ConfigError) -> Failure {
-        Failure::new(error.to_string())
-            .detail(error.snippet())
-            .hint(error.hint())
+        Failure::new(error.to_string()).detail(error.snippet()).hint(error.hint())
     }
 }
 

@@ -62,21 +62,11 @@ fn service_runs(root: &std::path::Path) -> bool {
 }
 
 fn overview(workspace: &Workspace, state: &State) -> Result<(), Failure> {
-    let running = if service_runs(&workspace.root) {
-        "running"
-    } else {
-        "stopped"
-    };
+    let running = if service_runs(&workspace.root) { "running" } else { "stopped" };
     let policy = workspace.policy(crate::domain::role::Role::ALL.into(), false)?;
-    say(format_args!(
-        "team: {running}   project: {}   agents: {}",
-        policy.project, policy.agent
-    ));
-    let open: Vec<_> = state
-        .requests
-        .values()
-        .filter(|request| !request.status.is_terminal())
-        .collect();
+    say(format_args!("team: {running}   project: {}   agents: {}", policy.project, policy.agent));
+    let open: Vec<_> =
+        state.requests.values().filter(|request| !request.status.is_terminal()).collect();
     say(format_args!(
         "requests: {} open, {} ended   waiting for Discord: {}",
         open.len(),
@@ -88,14 +78,7 @@ fn overview(workspace: &Workspace, state: &State) -> Result<(), Failure> {
     for request in open {
         let why = why::why(state, &policy, request, now);
         let line = catalog.render(&why).map(|rendered| rendered.text);
-        let title: String = request
-            .scope
-            .lines()
-            .next()
-            .unwrap_or("")
-            .chars()
-            .take(60)
-            .collect();
+        let title: String = request.scope.lines().next().unwrap_or("").chars().take(60).collect();
         say(format_args!("  {}  {title}", request.request_id));
         say(format_args!("    {}", line.unwrap_or(why.key)));
     }

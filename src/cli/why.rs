@@ -27,18 +27,14 @@ pub(super) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
         None => store::read_request(&root, &args.request)?,
     };
     let Some(request) = request else {
-        return Err(
-            Failure::new(format!("there is no request {}", args.request))
-                .hint(Some("`teams status` lists the open ones".to_owned())),
-        );
+        return Err(Failure::new(format!("there is no request {}", args.request))
+            .hint(Some("`teams status` lists the open ones".to_owned())));
     };
     let served = served(&root);
     let policy = workspace.policy(served, false)?;
     let content = why::why(&state, &policy, &request, Timestamp::new(clock::now()));
     let rendered = Catalog::builtin()?.render(&content);
-    say(rendered
-        .map(|rendered| rendered.text)
-        .unwrap_or(content.key));
+    say(rendered.map(|rendered| rendered.text).unwrap_or(content.key));
     if !store::is_owned(&root) && !request.status.is_terminal() {
         say("The team is not running; `teams run` starts it.");
     }

@@ -43,9 +43,7 @@ impl Shelf {
     pub async fn fill(&self, http: &reqwest::Client, heard: &mut Heard) {
         let fetches = heard.files.iter().enumerate().map(|(at, file)| {
             let attachment = heard.message.attachments.get(at);
-            let name = attachment
-                .map(|it| it.filename.as_str())
-                .unwrap_or_default();
+            let name = attachment.map(|it| it.filename.as_str()).unwrap_or_default();
             let size = attachment.map_or(0, |it| it.size);
             let name = format!("{}_{}", file.id, safe_name(name));
             async move {
@@ -85,9 +83,7 @@ impl Shelf {
             files::create_dir_all(&folder)?;
             files::write_durable(&path, bytes)
         });
-        written
-            .await
-            .map_err(|error| NotKept::Fetch(error.to_string()))??;
+        written.await.map_err(|error| NotKept::Fetch(error.to_string()))??;
         Ok(self.folder.join(name).to_string_lossy().into_owned())
     }
 }
@@ -117,13 +113,7 @@ async fn fetch(http: &reqwest::Client, url: &str) -> Result<Vec<u8>, NotKept> {
 pub fn safe_name(name: &str) -> String {
     let flat: String = name
         .chars()
-        .map(|c| {
-            if c.is_alphanumeric() || matches!(c, '-' | '_' | '.') {
-                c
-            } else {
-                '_'
-            }
-        })
+        .map(|c| if c.is_alphanumeric() || matches!(c, '-' | '_' | '.') { c } else { '_' })
         .collect();
     let flat = flat.trim_matches(['.', '_']);
     let (stem, extension) = match flat.rsplit_once('.') {
@@ -131,11 +121,7 @@ pub fn safe_name(name: &str) -> String {
         Some(_) | None => (flat, None),
     };
     let stem: String = stem.chars().take(NAME_LIMIT).collect();
-    let stem = if stem.is_empty() {
-        "file".to_owned()
-    } else {
-        stem
-    };
+    let stem = if stem.is_empty() { "file".to_owned() } else { stem };
     match extension {
         Some(extension) if !extension.is_empty() => format!("{stem}.{extension}"),
         Some(_) | None => stem,

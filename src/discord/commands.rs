@@ -23,11 +23,8 @@ fn command(name: &str, en: &str, ko: &str, option: &Value) -> Value {
 /// The commands of the team.
 #[must_use]
 pub fn definitions() -> Vec<Value> {
-    let request = option(
-        "request",
-        "The id, such as 20260324-1a2b3c4d",
-        "요청 번호 (예: 20260324-1a2b3c4d)",
-    );
+    let request =
+        option("request", "The id, such as 20260324-1a2b3c4d", "요청 번호 (예: 20260324-1a2b3c4d)");
     vec![
         command(
             "ask",
@@ -36,12 +33,7 @@ pub fn definitions() -> Vec<Value> {
             &option("text", "What should be done", "무엇을 할까요"),
         ),
         command("cancel", "Withdraw a request", "요청 취소", &request),
-        command(
-            "retry",
-            "Try a blocked request again",
-            "막힌 요청 다시 시도",
-            &request,
-        ),
+        command("retry", "Try a blocked request again", "막힌 요청 다시 시도", &request),
     ]
 }
 

@@ -142,10 +142,7 @@ pub(crate) fn components(buttons: &[Button], catalog: &Catalog, language: Langua
             json!({"type": 2, "style": style, "label": label, "custom_id": button.custom_id()})
         })
         .collect();
-    buttons
-        .chunks(ROW)
-        .map(|row| json!({"type": 1, "components": row}))
-        .collect()
+    buttons.chunks(ROW).map(|row| json!({"type": 1, "components": row})).collect()
 }
 
 #[cfg(test)]
@@ -153,10 +150,7 @@ mod tests {
     use super::*;
 
     fn words(text: &str) -> Rendered {
-        Rendered {
-            text: text.to_owned(),
-            embed: None,
-        }
+        Rendered { text: text.to_owned(), embed: None }
     }
 
     #[test]

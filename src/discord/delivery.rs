@@ -151,11 +151,7 @@ impl Delivery {
     /// The place of a direct message to a person; the error is the outcome to note.
     pub async fn dm_place(&self, user: UserId, attempts: u32) -> Result<Place, OutgoingOutcome> {
         match self.speakers.team.rest.dm_channel(user).await {
-            Ok(channel) => Ok(Place {
-                channel,
-                card: None,
-                parent: None,
-            }),
+            Ok(channel) => Ok(Place { channel, card: None, parent: None }),
             Err(error) => {
                 let now = Timestamp::new(clock::now());
                 Err(after_trouble(&Trouble::Rest(error), attempts, now))
@@ -174,32 +170,18 @@ impl Delivery {
         Fut: Future<Output = ()> + Send,
     {
         match &outgoing.act {
-            Act::Post {
-                content,
-                reply_to,
-                mention,
-                buttons,
-                gate_id: _,
-                files,
-            } => {
+            Act::Post { content, reply_to, mention, buttons, gate_id: _, files } => {
                 let read = outbound_files::read(&self.workspace, files).await;
-                let post = Post {
-                    content,
-                    buttons,
-                    reply_to: *reply_to,
-                    mention: *mention,
-                    files: read,
-                };
+                let post =
+                    Post { content, buttons, reply_to: *reply_to, mention: *mention, files: read };
                 self.post(outgoing, place, post, progress).await
             }
             Act::Card { content, buttons } => {
                 self.card(outgoing, place, content, buttons, progress).await
             }
-            Act::OpenRoom {
-                channel_id,
-                message_id,
-                name,
-            } => self.open_room(*channel_id, *message_id, name).await,
+            Act::OpenRoom { channel_id, message_id, name } => {
+                self.open_room(*channel_id, *message_id, name).await
+            }
             Act::React { message_id, emoji } => {
                 let rest = &self.speakers.team.rest;
                 match rest.react(place.channel, *message_id, emoji).await {
@@ -210,18 +192,14 @@ impl Delivery {
                 }
             }
             Act::Envelope { relay_id, json } => {
-                let rendered = Rendered {
-                    text: format!("`{relay_id}`"),
-                    embed: None,
-                };
+                let rendered = Rendered { text: format!("`{relay_id}`"), embed: None };
                 let parts = Parts::new(&rendered, None, None);
                 let files = vec![Upload {
                     filename: format!("{relay_id}.json"),
                     bytes: json.clone().into_bytes(),
                 }];
                 let mouth = Mouth::Bot(&self.speakers.team);
-                self.send(outgoing, place, &mouth, &parts, &files, progress)
-                    .await
+                self.send(outgoing, place, &mouth, &parts, &files, progress).await
             }
         }
     }
@@ -234,33 +212,20 @@ impl Delivery {
     ) -> Result<OutgoingOutcome, Trouble> {
         let flat = name.split_whitespace().collect::<Vec<_>>().join(" ");
         let name: String = flat.chars().take(100).collect();
-        let name = if name.is_empty() {
-            "request"
-        } else {
-            name.as_str()
-        };
-        let opened = self
-            .speakers
-            .team
-            .rest
-            .open_thread(channel, message, name)
-            .await;
+        let name = if name.is_empty() { "request" } else { name.as_str() };
+        let opened = self.speakers.team.rest.open_thread(channel, message, name).await;
         match opened {
             Ok(thread_id) => Ok(OutgoingOutcome::RoomOpened { thread_id }),
             // A thread on a message has the message's id (`spec/discord.md` 5, row "threads").
             Err(error) if error.code() == Some(code::THREAD_EXISTS) => {
-                Ok(OutgoingOutcome::RoomOpened {
-                    thread_id: ChannelId(message.0),
-                })
+                Ok(OutgoingOutcome::RoomOpened { thread_id: ChannelId(message.0) })
             }
             Err(error) => Err(error.into()),
         }
     }
 
     fn render(&self, content: &Content) -> Result<Rendered, Trouble> {
-        self.catalog
-            .render(content)
-            .map_err(|error| Trouble::Unsayable(error.to_string()))
+        self.catalog.render(content).map_err(|error| Trouble::Unsayable(error.to_string()))
     }
 
     async fn card<F, Fut>(
@@ -280,11 +245,7 @@ impl Delivery {
         let team = &self.speakers.team;
         let mut old = None;
         if let Some(card) = place.card {
-            match team
-                .rest
-                .edit_message(place.channel, card, parts.edit())
-                .await
-            {
+            match team.rest.edit_message(place.channel, card, parts.edit()).await {
                 Ok(()) => {
                     return Ok(OutgoingOutcome::Posted {
                         channel_id: place.channel,
@@ -297,9 +258,7 @@ impl Delivery {
             }
         }
         let mouth = Mouth::Bot(team);
-        let outcome = self
-            .send(outgoing, place, &mouth, &parts, &[], progress)
-            .await?;
+        let outcome = self.send(outgoing, place, &mouth, &parts, &[], progress).await?;
         if let Some(card) = old
             && let Err(error) = team.rest.delete_message(place.channel, card).await
         {
@@ -330,15 +289,12 @@ impl Delivery {
         };
         // Webhook messages cannot be answers; then the words carry the mention.
         let reply_to = post.reply_to.filter(|_| matches!(mouth, Mouth::Bot(_)));
-        let mentioned = post
-            .mention
-            .filter(|_| reply_to.is_none() && !channel.is_dm());
+        let mentioned = post.mention.filter(|_| reply_to.is_none() && !channel.is_dm());
         let mut parts = Parts::new(&rendered, header, mentioned);
         parts.components = components(post.buttons, &self.catalog, post.content.language);
         parts.reply_to = reply_to;
         parts.mention = post.mention;
-        self.send(outgoing, place, &mouth, &parts, &post.files, progress)
-            .await
+        self.send(outgoing, place, &mouth, &parts, &post.files, progress).await
     }
 }
 
@@ -346,9 +302,7 @@ impl Delivery {
 fn after_trouble(trouble: &Trouble, tries: u32, now: Timestamp) -> OutgoingOutcome {
     let error = match trouble {
         Trouble::Unsayable(reason) => {
-            return OutgoingOutcome::Refused {
-                reason: reason.clone(),
-            };
+            return OutgoingOutcome::Refused { reason: reason.clone() };
         }
         Trouble::Rest(error) => error,
     };
@@ -361,13 +315,8 @@ fn after_trouble(trouble: &Trouble, tries: u32, now: Timestamp) -> OutgoingOutco
         // A new token comes with a restart; until then nothing is thrown away.
         RestError::Unauthorized => LONGEST_WAIT,
         RestError::Gone { .. } | RestError::Refused { .. } => {
-            return OutgoingOutcome::Refused {
-                reason: error.to_string(),
-            };
+            return OutgoingOutcome::Refused { reason: error.to_string() };
         }
     };
-    OutgoingOutcome::Later {
-        at: now.plus_seconds(seconds),
-        reason: error.to_string(),
-    }
+    OutgoingOutcome::Later { at: now.plus_seconds(seconds), reason: error.to_string() }
 }

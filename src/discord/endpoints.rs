@@ -142,10 +142,7 @@ impl Rest {
 
     /// Who we are.
     pub async fn me(&self) -> Result<SeenUser, RestError> {
-        read(
-            "users/@me",
-            self.call(Call::new(Method::GET, "/users/@me")).await?,
-        )
+        read("users/@me", self.call(Call::new(Method::GET, "/users/@me")).await?)
     }
 
     /// Which application we are.
@@ -274,9 +271,7 @@ impl Rest {
     /// The direct-message channel with a person; made where there is none.
     pub async fn dm_channel(&self, user: UserId) -> Result<ChannelId, RestError> {
         let body = json!({"recipient_id": user.to_string()});
-        let call = Call::new(Method::POST, "/users/@me/channels")
-            .json(body)
-            .repeatable();
+        let call = Call::new(Method::POST, "/users/@me/channels").json(body).repeatable();
         Ok(read::<SeenThread>("dm channel", self.call(call).await?)?.id)
     }
 
@@ -316,10 +311,7 @@ impl Rest {
             Some(avatar) => json!({"name": name, "avatar": avatar}),
             None => json!({"name": name}),
         };
-        read(
-            "webhook",
-            self.call(Call::new(Method::POST, path).json(body)).await?,
-        )
+        read("webhook", self.call(Call::new(Method::POST, path).json(body)).await?)
     }
 
     /// Speaks through a webhook, in `thread` where given.
@@ -343,8 +335,7 @@ impl Rest {
     pub async fn defer(&self, interaction: u64, token: &str) -> Result<(), RestError> {
         let path = format!("/interactions/{interaction}/{token}/callback");
         let body = json!({"type": 5, "data": {"flags": 64}});
-        self.call(Call::new(Method::POST, path).json(body).bare().urgent())
-            .await?;
+        self.call(Call::new(Method::POST, path).json(body).bare().urgent()).await?;
         Ok(())
     }
 
@@ -357,8 +348,7 @@ impl Rest {
     ) -> Result<(), RestError> {
         let path = format!("/webhooks/{application}/{token}/messages/@original");
         let body = json!({"content": content, "allowed_mentions": {"parse": []}});
-        self.call(Call::new(Method::PATCH, path).json(body).bare())
-            .await?;
+        self.call(Call::new(Method::PATCH, path).json(body).bare()).await?;
         Ok(())
     }
 
@@ -380,8 +370,7 @@ impl Rest {
         commands: &[Value],
     ) -> Result<(), RestError> {
         let path = format!("/applications/{application}/guilds/{guild}/commands");
-        self.call(Call::new(Method::PUT, path).json(json!(commands)))
-            .await?;
+        self.call(Call::new(Method::PUT, path).json(json!(commands))).await?;
         Ok(())
     }
 }
@@ -394,11 +383,7 @@ struct SeenThread {
 /// The id in a raw message; 0 where there is none.
 #[must_use]
 pub fn message_id(message: &Value) -> u64 {
-    message
-        .get("id")
-        .and_then(Value::as_str)
-        .and_then(|id| id.parse().ok())
-        .unwrap_or(0)
+    message.get("id").and_then(Value::as_str).and_then(|id| id.parse().ok()).unwrap_or(0)
 }
 
 fn percent(text: &str) -> String {

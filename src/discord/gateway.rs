@@ -32,12 +32,7 @@ const SESSIONS_KEPT: u32 = 50;
 #[derive(Debug)]
 pub(crate) enum Signal {
     /// Events flow. `fresh` means that earlier ones may have been missed.
-    Up {
-        fresh: bool,
-        user: UserId,
-        application: u64,
-        guilds: Vec<GuildId>,
-    },
+    Up { fresh: bool, user: UserId, application: u64, guilds: Vec<GuildId> },
     /// Events flow again and none was missed.
     Resumed,
     /// The connection is gone; another is being made.
@@ -49,10 +44,7 @@ pub(crate) enum Signal {
     /// An event.
     Dispatch { kind: String, data: Value },
     /// An interaction; its acknowledgement is on its way already.
-    Interaction {
-        data: Value,
-        acknowledged: JoinHandle<Result<(), RestError>>,
-    },
+    Interaction { data: Value, acknowledged: JoinHandle<Result<(), RestError>> },
 }
 
 /// One bot's connection.
@@ -164,11 +156,7 @@ impl Gateway {
                 }
                 Err(end) => end,
             };
-            failures = if began.elapsed() >= GOOD {
-                0
-            } else {
-                failures + 1
-            };
+            failures = if began.elapsed() >= GOOD { 0 } else { failures + 1 };
             let signal = match end {
                 End::Again(reason) => Signal::Down { reason },
                 End::Anew(reason) => {
@@ -323,14 +311,10 @@ async fn follow(shard: &mut Shard, rest: &Rest, signals: &mpsc::Sender<Signal>) 
                 greeted = true;
                 Signal::Resumed
             }
-            "INTERACTION_CREATE" => Signal::Interaction {
-                acknowledged: acknowledge(rest, &frame.d),
-                data: frame.d,
-            },
-            _ => Signal::Dispatch {
-                kind,
-                data: frame.d,
-            },
+            "INTERACTION_CREATE" => {
+                Signal::Interaction { acknowledged: acknowledge(rest, &frame.d), data: frame.d }
+            }
+            _ => Signal::Dispatch { kind, data: frame.d },
         };
         match signals.try_send(signal) {
             Ok(()) => {}
@@ -346,9 +330,7 @@ fn acknowledge(rest: &Rest, data: &Value) -> JoinHandle<Result<(), RestError>> {
     let id = text("id").parse().unwrap_or(0);
     let token = text("token").to_owned();
     let rest = rest.clone();
-    tasks::spawn("discord-acknowledge", async move {
-        rest.defer(id, &token).await
-    })
+    tasks::spawn("discord-acknowledge", async move { rest.defer(id, &token).await })
 }
 
 fn with_source(error: &dyn std::error::Error) -> String {
@@ -388,10 +370,7 @@ mod tests {
 
     #[test]
     fn only_socket_addresses_are_tried() {
-        assert_eq!(
-            checked("ws://127.0.0.1:1/"),
-            Ok("ws://127.0.0.1:1".to_owned())
-        );
+        assert_eq!(checked("ws://127.0.0.1:1/"), Ok("ws://127.0.0.1:1".to_owned()));
         for bad in ["", "http://x", "ws://", "gateway.discord.gg"] {
             assert!(checked(bad).is_err(), "{bad}");
         }

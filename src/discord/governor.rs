@@ -40,12 +40,7 @@ struct Pace {
 impl Pace {
     fn new(capacity: u32, per_second: u32, now: u64) -> Pace {
         let capacity = u64::from(capacity) * 1_000;
-        Pace {
-            milli: capacity,
-            capacity,
-            per_second: u64::from(per_second),
-            at: now,
-        }
+        Pace { milli: capacity, capacity, per_second: u64::from(per_second), at: now }
     }
 
     fn refill(&mut self, now: u64) {
@@ -202,10 +197,7 @@ impl Governor {
             self.names.insert(route.key.clone(), bucket.clone());
         }
         if let (Some(remaining), Some(after)) = (headers.remaining, headers.reset_after_ms) {
-            let budget = Budget {
-                remaining,
-                resets_at: now + after,
-            };
+            let budget = Budget { remaining, resets_at: now + after };
             self.budgets.insert(self.key(route), budget);
         }
         if self.budgets.len() + self.channels.len() > ROUTES_KEPT {
@@ -223,10 +215,7 @@ impl Governor {
         match scope {
             LimitScope::Global => self.global_until = self.global_until.max(until),
             LimitScope::User | LimitScope::Shared => {
-                let budget = Budget {
-                    remaining: 0,
-                    resets_at: until,
-                };
+                let budget = Budget { remaining: 0, resets_at: until };
                 self.budgets.insert(self.key(route), budget);
             }
         }
@@ -248,11 +237,7 @@ impl InvalidCalls {
     }
 
     fn forget(&mut self, now: u64) {
-        while self
-            .at
-            .front()
-            .is_some_and(|at| at + INVALID_WINDOW_MS <= now)
-        {
+        while self.at.front().is_some_and(|at| at + INVALID_WINDOW_MS <= now) {
             self.at.pop_front();
         }
     }
@@ -278,30 +263,15 @@ mod tests {
     #[test]
     fn minor_ids_and_secrets_do_not_make_routes() {
         let table = [
-            (
-                "PATCH",
-                "/channels/1/messages/2",
-                "PATCH channels/*/messages/*",
-                "1",
-            ),
+            ("PATCH", "/channels/1/messages/2", "PATCH channels/*/messages/*", "1"),
             (
                 "PUT",
                 "/channels/1/messages/2/reactions/%E2%9C%85/@me",
                 "PUT channels/*/messages/*/reactions/*/@me",
                 "1",
             ),
-            (
-                "POST",
-                "/webhooks/5/secret?wait=true",
-                "POST webhooks/*/*",
-                "5/secret",
-            ),
-            (
-                "POST",
-                "/interactions/5/secret/callback",
-                "POST interactions/*/*/callback",
-                "",
-            ),
+            ("POST", "/webhooks/5/secret?wait=true", "POST webhooks/*/*", "5/secret"),
+            ("POST", "/interactions/5/secret/callback", "POST interactions/*/*/callback", ""),
             ("GET", "/guilds/9/roles", "GET guilds/*/roles", "9"),
             ("GET", "/users/@me", "GET users/@me", ""),
         ];
@@ -340,10 +310,7 @@ mod tests {
         assert_eq!(governor.admit(&post(), 0), Err(1_000));
         assert_eq!(governor.admit(&post(), 1_000), Ok(()));
         assert_eq!(governor.admit(&post(), 1_001), Err(2_000));
-        assert_eq!(
-            governor.admit(&Route::of("POST", "/channels/8/messages"), 1_001),
-            Ok(())
-        );
+        assert_eq!(governor.admit(&Route::of("POST", "/channels/8/messages"), 1_001), Ok(()));
     }
 
     #[test]
@@ -369,11 +336,7 @@ mod tests {
     fn no_more_than_forty_calls_start_in_one_instant() {
         let mut governor = Governor::new(0);
         let admitted = (0..100)
-            .filter(|n| {
-                governor
-                    .admit(&Route::of("GET", &format!("/channels/{n}")), 0)
-                    .is_ok()
-            })
+            .filter(|n| governor.admit(&Route::of("GET", &format!("/channels/{n}")), 0).is_ok())
             .count();
         assert_eq!(admitted, 40);
         assert_eq!(governor.admit(&Route::of("GET", "/channels/1"), 0), Err(25));

@@ -54,10 +54,7 @@ impl History {
             after = MessageId(newest.max(after.0));
             let full = page.len() >= 100;
             // What does not parse is not ours.
-            messages.extend(
-                page.into_iter()
-                    .filter_map(|it| serde_json::from_value(it).ok()),
-            );
+            messages.extend(page.into_iter().filter_map(|it| serde_json::from_value(it).ok()));
             if !full {
                 break;
             }
@@ -125,17 +122,11 @@ mod tests {
     use serde_json::json;
 
     fn history(list: Value) -> History {
-        History {
-            messages: serde_json::from_value(list).unwrap(),
-        }
+        History { messages: serde_json::from_value(list).unwrap() }
     }
 
     fn marker(text: &'static str) -> Marker<'static> {
-        Marker {
-            nonce: "n1",
-            text,
-            embed: None,
-        }
+        Marker { nonce: "n1", text, embed: None }
     }
 
     #[test]
@@ -146,14 +137,8 @@ mod tests {
             {"id": "3", "content": "hi ", "author": {"id": "7"}},
             {"id": "4", "content": "changed", "author": {"id": "7"}, "nonce": "n1"},
         ]));
-        assert_eq!(
-            history.by_user(UserId(7), &marker("hi")),
-            Some(MessageId(3))
-        );
-        assert_eq!(
-            history.by_user(UserId(7), &marker("hi")),
-            Some(MessageId(4))
-        );
+        assert_eq!(history.by_user(UserId(7), &marker("hi")), Some(MessageId(3)));
+        assert_eq!(history.by_user(UserId(7), &marker("hi")), Some(MessageId(4)));
         assert_eq!(history.by_user(UserId(7), &marker("hi")), None);
     }
 
@@ -164,14 +149,8 @@ mod tests {
             {"id": "2", "content": "x", "author": {"id": "5", "username": "QA"}, "webhook_id": "5", "application_id": "91"},
             {"id": "3", "content": "x", "author": {"id": "6", "username": "Planner"}, "webhook_id": "6", "application_id": "91"},
         ]));
-        assert_eq!(
-            history.by_webhook(UserId(9), 91, "Planner", &marker("x")),
-            Some(MessageId(3))
-        );
-        assert_eq!(
-            history.by_webhook(UserId(9), 91, "QA", &marker("x")),
-            Some(MessageId(2))
-        );
+        assert_eq!(history.by_webhook(UserId(9), 91, "Planner", &marker("x")), Some(MessageId(3)));
+        assert_eq!(history.by_webhook(UserId(9), 91, "QA", &marker("x")), Some(MessageId(2)));
         assert_eq!(history.by_webhook(UserId(9), 91, "QA", &marker("x")), None);
     }
 

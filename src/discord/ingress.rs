@@ -57,23 +57,13 @@ pub fn message(payload: &Payload, origin: &Origin, us: &Identity) -> Result<Hear
     if us.bots.contains_key(&author_id) || our_webhook {
         return Err(NotForUs::Own);
     }
-    if !matches!(
-        payload.kind,
-        MessageType::Regular | MessageType::InlineReply
-    ) {
+    if !matches!(payload.kind, MessageType::Regular | MessageType::InlineReply) {
         return Err(NotForUs::System);
     }
-    let guild_id = payload
-        .guild_id
-        .map(|id| GuildId(id.get()))
-        .or(origin.guild_id);
+    let guild_id = payload.guild_id.map(|id| GuildId(id.get())).or(origin.guild_id);
     let member = payload.member.as_deref();
     let server_roles = match member {
-        Some(member) => member
-            .roles
-            .iter()
-            .map(|id| ServerRoleId(id.get()))
-            .collect(),
+        Some(member) => member.roles.iter().map(|id| ServerRoleId(id.get())).collect(),
         None => origin.server_roles.clone(),
     };
     let name = member
@@ -93,10 +83,7 @@ pub fn message(payload: &Payload, origin: &Origin, us: &Identity) -> Result<Hear
     let files = payload
         .attachments
         .iter()
-        .map(|file| Remote {
-            id: file.id.get(),
-            url: file.url.clone(),
-        })
+        .map(|file| Remote { id: file.id.get(), url: file.url.clone() })
         .collect();
     Ok(Heard {
         message: Message {
@@ -129,9 +116,7 @@ fn by_our_webhook(payload: &Payload, us: &Identity) -> bool {
 }
 
 fn shown_name(user: &User) -> String {
-    user.global_name
-        .clone()
-        .unwrap_or_else(|| user.name.clone())
+    user.global_name.clone().unwrap_or_else(|| user.name.clone())
 }
 
 /// `Some` where the message answers one of ours, with the role that spoke if one did.
@@ -198,32 +183,21 @@ impl Mentions {
             .iter()
             .any(|token| payload.content.contains(token) || replied.as_ref() != Some(token));
         found.sort_by_key(|(at, _)| *at);
-        Mentions {
-            any,
-            role: found.iter().find_map(|(_, role)| *role),
-            tokens,
-        }
+        Mentions { any, role: found.iter().find_map(|(_, role)| *role), tokens }
     }
 
     /// The text without the addressing mentions at its edges, otherwise verbatim (`spec/teams.md` 14.3,
     /// row I20): an indented block below a mention keeps its indentation.
     fn strip<'a>(&self, text: &'a str) -> &'a str {
         let mut rest = text;
-        while let Some(after) = self
-            .tokens
-            .iter()
-            .find_map(|token| rest.trim_start().strip_prefix(token.as_str()))
+        while let Some(after) =
+            self.tokens.iter().find_map(|token| rest.trim_start().strip_prefix(token.as_str()))
         {
             let after = after.trim_start_matches([' ', '\t']);
-            rest = after
-                .strip_prefix("\r\n")
-                .or_else(|| after.strip_prefix('\n'))
-                .unwrap_or(after);
+            rest = after.strip_prefix("\r\n").or_else(|| after.strip_prefix('\n')).unwrap_or(after);
         }
-        while let Some(before) = self
-            .tokens
-            .iter()
-            .find_map(|token| rest.trim_end().strip_suffix(token.as_str()))
+        while let Some(before) =
+            self.tokens.iter().find_map(|token| rest.trim_end().strip_suffix(token.as_str()))
         {
             rest = before.trim_end();
         }
@@ -243,11 +217,7 @@ pub struct Commanded {
 }
 
 fn language(locale: &str) -> Language {
-    if locale.starts_with("ko") {
-        Language::Ko
-    } else {
-        Language::En
-    }
+    if locale.starts_with("ko") { Language::Ko } else { Language::En }
 }
 
 fn actor(
@@ -256,22 +226,11 @@ fn actor(
     guild: Option<serenity::model::id::GuildId>,
 ) -> Actor {
     let server_roles = member.map_or_else(Vec::new, |member| {
-        member
-            .roles
-            .iter()
-            .map(|id| ServerRoleId(id.get()))
-            .collect()
+        member.roles.iter().map(|id| ServerRoleId(id.get())).collect()
     });
-    let name = member
-        .and_then(|member| member.nick.clone())
-        .unwrap_or_else(|| shown_name(user));
+    let name = member.and_then(|member| member.nick.clone()).unwrap_or_else(|| shown_name(user));
     Actor::Person {
-        author: Author {
-            id: UserId(user.id.get()),
-            name,
-            is_bot: user.bot,
-            server_roles,
-        },
+        author: Author { id: UserId(user.id.get()), name, is_bot: user.bot, server_roles },
         guild_id: guild.map(|id| GuildId(id.get())),
     }
 }
@@ -304,9 +263,7 @@ pub fn slash(payload: &CommandInteraction) -> Option<Commanded> {
     };
     let request = |make: fn(RequestId) -> Command| {
         let text = option("request").unwrap_or_default();
-        RequestId::parse(text)
-            .map(make)
-            .map_err(|_| text.chars().take(60).collect())
+        RequestId::parse(text).map(make).map_err(|_| text.chars().take(60).collect())
     };
     let shown = language(&payload.locale);
     let command = match payload.data.name.as_str() {

@@ -38,9 +38,7 @@ fn payload(content: &str, more: Value) -> Payload {
 
 fn heard(content: &str, more: Value) -> Message {
     let payload = payload(content, more);
-    message(&payload, &Origin::default(), &us())
-        .unwrap()
-        .message
+    message(&payload, &Origin::default(), &us()).unwrap().message
 }
 
 fn mentions(ids: &[u64]) -> Value {
@@ -81,14 +79,8 @@ fn who_is_addressed() {
     assert_eq!(planner.role, Some(Role::Planner));
     let mut both = mentions(&[DEVELOPER]);
     both["mention_roles"] = json!(["950"]);
-    assert_eq!(
-        heard("<@&950> and <@902>", both.clone()).role,
-        Some(Role::Planner)
-    );
-    assert_eq!(
-        heard("<@902> and <@&950>", both).role,
-        Some(Role::Developer)
-    );
+    assert_eq!(heard("<@&950> and <@902>", both.clone()).role, Some(Role::Planner));
+    assert_eq!(heard("<@902> and <@&950>", both).role, Some(Role::Developer));
     let foreign = heard("<@&951> x", json!({"mention_roles": ["951"]}));
     assert!(!foreign.addressed);
     // Content is withheld, the mention is not.
@@ -100,17 +92,11 @@ fn an_answer_addresses_who_spoke() {
     let reply = |author: Value, more: Value| {
         let mut original = serde_json::to_value(payload("said", more)).unwrap();
         original["author"] = author;
-        heard(
-            "thanks",
-            json!({"type": 19, "referenced_message": original}),
-        )
+        heard("thanks", json!({"type": 19, "referenced_message": original}))
     };
     let bot = reply(user(US, true), json!({}));
     assert!(bot.addressed && bot.role.is_none());
-    assert_eq!(
-        reply(user(DEVELOPER, true), json!({})).role,
-        Some(Role::Developer)
-    );
+    assert_eq!(reply(user(DEVELOPER, true), json!({})).role, Some(Role::Developer));
     let mut persona = user(55, true);
     persona["username"] = json!("Planner");
     let hook = json!({"webhook_id": "55", "application_id": "901"});
@@ -129,20 +115,8 @@ fn ours_and_discords_own_are_not_told_and_bots_are_marked() {
     for kind in [6, 7, 18, 21] {
         assert_eq!(read(json!({"type": kind})), Err(NotForUs::System));
     }
-    assert!(
-        read(json!({"author": user(8, true)}))
-            .unwrap()
-            .message
-            .author
-            .is_bot
-    );
-    assert!(
-        read(json!({"webhook_id": "55"}))
-            .unwrap()
-            .message
-            .author
-            .is_bot
-    );
+    assert!(read(json!({"author": user(8, true)})).unwrap().message.author.is_bot);
+    assert!(read(json!({"webhook_id": "55"})).unwrap().message.author.is_bot);
 }
 
 #[test]
@@ -152,10 +126,7 @@ fn a_direct_message_is_addressed_and_rest_answers_are_completed() {
     let direct: Payload = serde_json::from_value(direct).unwrap();
     let heard = message(&direct, &Origin::default(), &us()).unwrap().message;
     assert!(heard.addressed && heard.guild_id.is_none());
-    let origin = Origin {
-        guild_id: Some(GuildId(20)),
-        server_roles: vec![ServerRoleId(5)],
-    };
+    let origin = Origin { guild_id: Some(GuildId(20)), server_roles: vec![ServerRoleId(5)] };
     let heard = message(&direct, &origin, &us()).unwrap().message;
     assert!(!heard.addressed);
     assert_eq!(heard.author.server_roles, [ServerRoleId(5)]);

@@ -116,12 +116,7 @@ impl Intake {
     }
 
     fn change(&self, change: impl FnOnce(&mut Identity)) {
-        change(
-            &mut self
-                .identity
-                .write()
-                .unwrap_or_else(PoisonError::into_inner),
-        );
+        change(&mut self.identity.write().unwrap_or_else(PoisonError::into_inner));
     }
 
     fn rest(&self, from: From) -> &Rest {
@@ -138,19 +133,12 @@ impl Intake {
 
     async fn signal(&mut self, from: From, signal: Signal) -> Result<(), Gone> {
         match signal {
-            Signal::Up {
-                fresh,
-                user,
-                application,
-                guilds,
-            } => self.up(from, fresh, user, application, guilds).await,
+            Signal::Up { fresh, user, application, guilds } => {
+                self.up(from, fresh, user, application, guilds).await
+            }
             Signal::Resumed if from.is_none() => {
                 let identity = self.us(Clone::clone);
-                self.tell(Inbound::Connected {
-                    fresh: false,
-                    identity,
-                })
-                .await
+                self.tell(Inbound::Connected { fresh: false, identity }).await
             }
             Signal::Resumed => Ok(()),
             Signal::Down { reason } => {
@@ -260,11 +248,7 @@ impl Intake {
             Held::Created(from, data) => self.created(from, &data, &Origin::default()).await,
             Held::Edited(from, data) => self.edited(from, data).await,
             Held::Deleted(channel_id, message_id) => {
-                self.tell(Inbound::Deleted {
-                    channel_id,
-                    message_id,
-                })
-                .await
+                self.tell(Inbound::Deleted { channel_id, message_id }).await
             }
         }
     }
@@ -309,13 +293,7 @@ impl Intake {
             Some(role) => mentioned(role) || payload.guild_id.is_none(),
             None => {
                 let blank = payload.content.is_empty() && payload.attachments.is_empty();
-                !(blank
-                    && self
-                        .delivery
-                        .speakers
-                        .roles
-                        .keys()
-                        .any(|role| mentioned(*role)))
+                !(blank && self.delivery.speakers.roles.keys().any(|role| mentioned(*role)))
             }
         }
     }

@@ -23,9 +23,7 @@ pub fn superseded<'a, L: Ord>(
         let (OutgoingState::Queued, Some(slot)) = (item.state, item.slot.as_deref()) else {
             continue;
         };
-        let newest = newest
-            .entry((lane(item), slot))
-            .or_insert(&item.outgoing_id);
+        let newest = newest.entry((lane(item), slot)).or_insert(&item.outgoing_id);
         if item.outgoing_id > **newest {
             old.insert((*newest).clone());
             *newest = &item.outgoing_id;
@@ -81,10 +79,7 @@ mod tests {
             target: Target::Channel(ChannelId(channel)),
             voice: Voice::Team,
             priority,
-            act: Act::React {
-                message_id: MessageId(1),
-                emoji: "x".to_owned(),
-            },
+            act: Act::React { message_id: MessageId(1), emoji: "x".to_owned() },
             request_id: None,
             slot: slot.map(str::to_owned),
             state: OutgoingState::Queued,
@@ -95,10 +90,7 @@ mod tests {
     }
 
     fn pick(items: &[Outgoing], busy: &[u64]) -> Option<String> {
-        let busy = busy
-            .iter()
-            .map(|id| Target::Channel(ChannelId(*id)))
-            .collect();
+        let busy = busy.iter().map(|id| Target::Channel(ChannelId(*id))).collect();
         let now = Timestamp::from_millis(1_000);
         next(items, now, |item| item.target.clone(), &busy).map(String::from)
     }
@@ -113,11 +105,7 @@ mod tests {
         ];
         assert_eq!(pick(&items, &[]).as_deref(), Some("d"));
         assert_eq!(pick(&items, &[3]).as_deref(), Some("c"));
-        assert_eq!(
-            pick(&items, &[3, 2]).as_deref(),
-            Some("a"),
-            "b waits behind a"
-        );
+        assert_eq!(pick(&items, &[3, 2]).as_deref(), Some("a"), "b waits behind a");
         assert_eq!(pick(&items, &[1, 2, 3]), None);
     }
 
@@ -133,10 +121,7 @@ mod tests {
         let old = superseded(&items, |item| item.target.clone());
         assert_eq!(old.into_iter().map(String::from).collect::<Vec<_>>(), ["a"]);
         // What is being sent is not taken back.
-        items[0].state = OutgoingState::Sending {
-            since: Timestamp::from_millis(0),
-            parts_done: 0,
-        };
+        items[0].state = OutgoingState::Sending { since: Timestamp::from_millis(0), parts_done: 0 };
         assert_eq!(pick(&items, &[2]).as_deref(), Some("a"));
     }
 

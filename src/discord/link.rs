@@ -172,9 +172,7 @@ impl Link {
         let mut identity = Identity::default();
         for role in Role::ALL {
             let key = format!("role.{role}");
-            let name = names
-                .entry(role)
-                .or_insert_with(|| catalog.label(&key, config.language));
+            let name = names.entry(role).or_insert_with(|| catalog.label(&key, config.language));
             identity.persona_names.insert(name.to_lowercase(), role);
             for language in [Language::En, Language::Ko] {
                 let name = catalog.label(&key, language).to_lowercase();
@@ -184,15 +182,10 @@ impl Link {
         let (signals, heard) = mpsc::channel(SIGNALS);
         let closing = CancellationToken::new();
         let listener = (None, speakers.team.rest.clone());
-        let others = speakers
-            .roles
-            .iter()
-            .map(|(role, speaker)| (Some(*role), speaker.rest.clone()));
+        let others =
+            speakers.roles.iter().map(|(role, speaker)| (Some(*role), speaker.rest.clone()));
         for (role, rest) in std::iter::once(listener).chain(others) {
-            let gateway = Gateway {
-                rest,
-                url: config.gateway_url.clone(),
-            };
+            let gateway = Gateway { rest, url: config.gateway_url.clone() };
             let (own, mut inner) = mpsc::channel(SIGNALS);
             let signals = signals.clone();
             let closed = closing.clone();
@@ -213,22 +206,15 @@ impl Link {
         }
         let team_role = speakers.team.role;
         let identity = Arc::new(RwLock::new(identity));
-        let delivery = Arc::new(Delivery::new(
-            speakers,
-            &names,
-            catalog.clone(),
-            config.workspace.clone(),
-        ));
+        let delivery =
+            Arc::new(Delivery::new(speakers, &names, catalog.clone(), config.workspace.clone()));
         let (asks, asked) = mpsc::unbounded_channel();
         let (inbound, facts) = mpsc::channel(INBOUND);
         let intake = Intake::new(
             Arc::clone(&delivery),
             Arc::clone(&identity),
             catalog,
-            Shelf {
-                root: config.workspace,
-                folder: config.attachments,
-            },
+            Shelf { root: config.workspace, folder: config.attachments },
             team_role,
             inbound,
         );
@@ -239,12 +225,7 @@ impl Link {
                 () = closed.cancelled() => {}
             }
         });
-        let link = Link {
-            delivery,
-            identity,
-            asks,
-            closing,
-        };
+        let link = Link { delivery, identity, asks, closing };
         Ok((link, facts))
     }
 
@@ -252,9 +233,7 @@ impl Link {
     /// [`Inbound::Live`]. To be called after every [`Inbound::Connected`] with `fresh`, also with an empty
     /// map. Does not wait: the facts come through the receiver.
     pub fn catch_up(&self, watermarks: &BTreeMap<ChannelId, MessageId>) {
-        let ask = Ask {
-            watermarks: watermarks.clone(),
-        };
+        let ask = Ask { watermarks: watermarks.clone() };
         if self.asks.send(ask).is_err() {
             tracing::debug!("nothing to catch up with: the link is closed");
         }

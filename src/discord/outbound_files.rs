@@ -58,10 +58,9 @@ fn one(workspace: &Path, path: &str) -> Result<Upload, String> {
         return Err("larger than 8 MiB".to_owned());
     }
     let bytes = files::read(&full).map_err(|error| error.to_string())?;
-    let filename = relative.file_name().map_or_else(
-        || "file".to_owned(),
-        |name| name.to_string_lossy().into_owned(),
-    );
+    let filename = relative
+        .file_name()
+        .map_or_else(|| "file".to_owned(), |name| name.to_string_lossy().into_owned());
     Ok(Upload { filename, bytes })
 }
 
@@ -79,16 +78,9 @@ mod tests {
         files::write(&root.join(".env"), "s").unwrap();
         std::os::unix::fs::symlink(&outside, root.join("link")).unwrap();
         assert_eq!(one(&root, "docs/plan.md").unwrap().filename, "plan.md");
-        for bad in [
-            "",
-            "../secret",
-            "docs/../../secret",
-            "link",
-            ".env",
-            "docs",
-            "/etc/passwd",
-            "gone",
-        ] {
+        for bad in
+            ["", "../secret", "docs/../../secret", "link", ".env", "docs", "/etc/passwd", "gone"]
+        {
             assert!(one(&root, bad).is_err(), "{bad}");
         }
     }

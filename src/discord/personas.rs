@@ -56,10 +56,7 @@ const SHARED: &str = "Team";
 impl Personas {
     pub(crate) fn new(names: &BTreeMap<Role, String>) -> Personas {
         Personas {
-            names: names
-                .iter()
-                .map(|(role, name)| (*role, allowed_name(name)))
-                .collect(),
+            names: names.iter().map(|(role, name)| (*role, allowed_name(name))).collect(),
             parents: Mutex::default(),
         }
     }
@@ -70,11 +67,7 @@ impl Personas {
     }
 
     fn hook_name(&self, role: Role) -> &str {
-        if role.is_public() {
-            self.name(role)
-        } else {
-            SHARED
-        }
+        if role.is_public() { self.name(role) } else { SHARED }
     }
 
     /// The webhook of a role in a parent channel, found or made. `None` where the channel refuses
@@ -88,10 +81,7 @@ impl Personas {
         // Held over the calls: two messages must not make the same webhook twice.
         let mut parents = self.parents.lock().await;
         let known = parents.entry(parent).or_default();
-        if known
-            .refused_until
-            .is_some_and(|until| until > Instant::now())
-        {
+        if known.refused_until.is_some_and(|until| until > Instant::now()) {
             return Ok(None);
         }
         let name = self.hook_name(role);

@@ -56,14 +56,8 @@ impl Pool {
                 ")"
             ));
         // A proxy of the environment is for the world outside, not for a server on this machine.
-        let http = if is_loopback(base_url) {
-            http.no_proxy()
-        } else {
-            http
-        };
-        let http = http
-            .build()
-            .map_err(|error| RestError::Network(error.to_string()))?;
+        let http = if is_loopback(base_url) { http.no_proxy() } else { http };
+        let http = http.build().map_err(|error| RestError::Network(error.to_string()))?;
         Ok(Pool {
             http,
             base_url: base_url.trim_end_matches('/').into(),
@@ -170,11 +164,7 @@ impl Rest {
     #[must_use]
     pub fn new(pool: Pool, token: SecretString) -> Rest {
         let now = pool.now();
-        Rest {
-            pool,
-            token: Arc::new(token),
-            governor: Arc::new(Mutex::new(Governor::new(now))),
-        }
+        Rest { pool, token: Arc::new(token), governor: Arc::new(Mutex::new(Governor::new(now))) }
     }
 
     /// The shared part.
@@ -191,11 +181,7 @@ impl Rest {
     /// Makes a call and returns its JSON answer; an empty answer is `null`.
     pub(crate) async fn call(&self, call: Call) -> Result<Value, RestError> {
         let route = Route::of(call.method.as_str(), &call.path);
-        let patience = if call.urgent {
-            INTERACTION_TIMEOUT
-        } else {
-            PATIENCE
-        };
+        let patience = if call.urgent { INTERACTION_TIMEOUT } else { PATIENCE };
         let mut tries = 0;
         loop {
             self.place(&route, patience).await?;
@@ -238,10 +224,7 @@ impl Rest {
             let Err(free_at) = asked else { return Ok(()) };
             let wait = Duration::from_millis(free_at.saturating_sub(now).max(1));
             if Duration::from_millis(now - began) + wait > patience {
-                return Err(RestError::Limited {
-                    retry_after: wait,
-                    scope: LimitScope::User,
-                });
+                return Err(RestError::Limited { retry_after: wait, scope: LimitScope::User });
             }
             tokio::time::sleep(wait).await;
         }
@@ -313,13 +296,9 @@ fn is_loopback(base_url: &str) -> bool {
 fn counts_as_invalid(status: StatusCode, error: &RestError) -> bool {
     match status {
         StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => true,
-        StatusCode::TOO_MANY_REQUESTS => !matches!(
-            error,
-            RestError::Limited {
-                scope: LimitScope::Shared,
-                ..
-            }
-        ),
+        StatusCode::TOO_MANY_REQUESTS => {
+            !matches!(error, RestError::Limited { scope: LimitScope::Shared, .. })
+        }
         _ => false,
     }
 }
@@ -393,19 +372,10 @@ fn failure(status: StatusCode, headers: &HeaderMap, body: &Value) -> RestError {
                 Some(Ok(text)) => LimitScope::read(text),
                 Some(Err(_)) | None => LimitScope::User,
             };
-            RestError::Limited {
-                retry_after: Duration::from_millis(millis(seconds)),
-                scope,
-            }
+            RestError::Limited { retry_after: Duration::from_millis(millis(seconds)), scope }
         }
-        500.. => RestError::Server {
-            status: status.as_u16(),
-        },
-        _ => RestError::Refused {
-            status: status.as_u16(),
-            code,
-            message,
-        },
+        500.. => RestError::Server { status: status.as_u16() },
+        _ => RestError::Refused { status: status.as_u16(), code, message },
     }
 }
 
@@ -452,12 +422,7 @@ mod tests {
                 3_000,
                 LimitScope::Shared,
             ),
-            (
-                headers(&[("retry-after", "soon")]),
-                Value::Null,
-                5_000,
-                LimitScope::User,
-            ),
+            (headers(&[("retry-after", "soon")]), Value::Null, 5_000, LimitScope::User),
             (
                 headers(&[]),
                 serde_json::json!({"retry_after": 1e300}),
@@ -466,10 +431,7 @@ mod tests {
             ),
         ];
         for (headers, body, wait, scope) in table {
-            let expected = RestError::Limited {
-                retry_after: Duration::from_millis(wait),
-                scope,
-            };
+            let expected = RestError::Limited { retry_after: Duration::from_millis(wait), scope };
             assert_eq!(failure(status, &headers, &body), expected);
         }
     }
@@ -486,10 +448,7 @@ mod tests {
             ("x-ratelimit-reset-after", "1.5"),
             ("x-ratelimit-bucket", "b"),
         ]));
-        assert_eq!(
-            (read.remaining, read.reset_after_ms),
-            (Some(4), Some(1_500))
-        );
+        assert_eq!((read.remaining, read.reset_after_ms), (Some(4), Some(1_500)));
     }
 
     #[test]

@@ -38,12 +38,7 @@ pub(crate) struct Speaker {
 
 impl Speaker {
     fn new(rest: Rest, role: Option<Role>) -> Speaker {
-        Speaker {
-            rest,
-            role,
-            me: OnceCell::new(),
-            application: OnceCell::new(),
-        }
+        Speaker { rest, role, me: OnceCell::new(), application: OnceCell::new() }
     }
 
     /// Our user id, asked for once.

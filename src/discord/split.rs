@@ -93,20 +93,12 @@ fn cut(text: &str, room: usize) -> Vec<String> {
                 continue;
             }
             let head = &rest[..fitting(rest, space.max(1))];
-            let at = if open.is_some() {
-                head.len()
-            } else {
-                word_end(head)
-            };
+            let at = if open.is_some() { head.len() } else { word_end(head) };
             if !part.is_empty() {
                 part.push('\n');
             }
             part.push_str(&rest[..at]);
-            rest = if open.is_some() {
-                &rest[at..]
-            } else {
-                rest[at..].trim_start()
-            };
+            rest = if open.is_some() { &rest[at..] } else { rest[at..].trim_start() };
             flush(&mut parts, &mut part, open.as_deref());
         }
         if let Some(opening) = fence(line) {

@@ -99,17 +99,12 @@ impl Evidence {
     #[must_use]
     pub fn is_green(&self) -> bool {
         !self.checks.is_empty()
-            && self
-                .checks
-                .iter()
-                .all(|check| check.verdict == CheckVerdict::Passed)
+            && self.checks.iter().all(|check| check.verdict == CheckVerdict::Passed)
     }
 
     /// The first check that did not pass.
     #[must_use]
     pub fn first_failure(&self) -> Option<&CheckRun> {
-        self.checks
-            .iter()
-            .find(|check| check.verdict != CheckVerdict::Passed)
+        self.checks.iter().find(|check| check.verdict != CheckVerdict::Passed)
     }
 }

@@ -31,9 +31,8 @@ fn check(text: &str) -> Result<(), IdError> {
     if text.len() > MAX_ID_LEN {
         return Err(IdError::TooLong);
     }
-    if let Some(bad) = text
-        .chars()
-        .find(|c| !(c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.' | ':')))
+    if let Some(bad) =
+        text.chars().find(|c| !(c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.' | ':')))
     {
         return Err(IdError::Character(bad));
     }
@@ -208,9 +207,7 @@ impl IdSupply {
     /// A supply seeded with one uuid v7: its ids sort after those of earlier seeds.
     #[must_use]
     pub fn new(seed: uuid::Uuid) -> Self {
-        Self {
-            next: seed.as_u128(),
-        }
+        Self { next: seed.as_u128() }
     }
 
     fn uuid(&mut self) -> uuid::Uuid {
@@ -222,11 +219,7 @@ impl IdSupply {
     fn hex8(&mut self) -> String {
         use sha1::{Digest, Sha1};
         let digest = Sha1::digest(self.uuid().as_bytes());
-        digest
-            .iter()
-            .take(4)
-            .map(|byte| format!("{byte:02x}"))
-            .collect()
+        digest.iter().take(4).map(|byte| format!("{byte:02x}")).collect()
     }
 
     /// A new request id; `date` is the Korean date as `YYYYMMDD`.
@@ -236,11 +229,8 @@ impl IdSupply {
 
     /// A new operation id (`spec/teams.md` 4.1).
     pub fn operation(&mut self, request: &RequestId, action: &str) -> OperationId {
-        let safe: String = action
-            .chars()
-            .filter(|c| c.is_ascii_alphanumeric() || *c == '_')
-            .take(40)
-            .collect();
+        let safe: String =
+            action.chars().filter(|c| c.is_ascii_alphanumeric() || *c == '_').take(40).collect();
         OperationId(format!("{request}-{safe}-{}", &self.hex8()[..6]))
     }
 
@@ -276,9 +266,7 @@ mod tests {
 
     #[test]
     fn ids_that_could_leave_their_folder_do_not_parse() {
-        for bad in [
-            "", "..", "a/b", "../evil", ".hidden", "a..b", "a\nb", "a b", "é", "a\0",
-        ] {
+        for bad in ["", "..", "a/b", "../evil", ".hidden", "a..b", "a\nb", "a b", "é", "a\0"] {
             assert!(RequestId::parse(bad).is_err(), "{bad:?}");
         }
         assert!(SprintId::parse("260324-Sprint-09:00").is_ok());

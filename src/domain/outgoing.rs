@@ -286,14 +286,8 @@ mod tests {
         };
         assert_eq!(Button::parse(&button.custom_id()), Some(button.clone()));
         assert!(button.custom_id().len() <= 100);
-        for foreign in [
-            "",
-            "t:",
-            "t:approve:x",
-            "x:approve:y:1",
-            "t:explode:y:1",
-            "t:approve:y:z",
-        ] {
+        for foreign in ["", "t:", "t:approve:x", "x:approve:y:1", "t:explode:y:1", "t:approve:y:z"]
+        {
             assert_eq!(Button::parse(foreign), None, "{foreign}");
         }
     }

@@ -336,17 +336,8 @@ pub struct RequestEvent {
 #[must_use]
 pub fn fingerprint(author: &str, channel: &str, intent: &str, scope: &str) -> String {
     use sha1::{Digest, Sha1};
-    let flat = |text: &str| {
-        text.to_lowercase()
-            .split_whitespace()
-            .collect::<Vec<_>>()
-            .join(" ")
-    };
-    let digest = Sha1::digest(format!(
-        "{author}|{channel}|{}|{}",
-        flat(intent),
-        flat(scope)
-    ));
+    let flat = |text: &str| text.to_lowercase().split_whitespace().collect::<Vec<_>>().join(" ");
+    let digest = Sha1::digest(format!("{author}|{channel}|{}|{}", flat(intent), flat(scope)));
     digest.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 

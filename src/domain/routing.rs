@@ -152,9 +152,7 @@ pub struct WorkflowPolicy {
 
 impl Default for WorkflowPolicy {
     fn default() -> WorkflowPolicy {
-        WorkflowPolicy {
-            implementation_review_cycle_limit: 3,
-        }
+        WorkflowPolicy { implementation_review_cycle_limit: 3 }
     }
 }
 

@@ -61,8 +61,7 @@ impl State {
                 if let Some(thread) = request.room.as_ref().and_then(|room| room.thread_id) {
                     self.remember_room(thread, &request.request_id);
                 }
-                self.requests
-                    .insert(request.request_id.clone(), (**request).clone());
+                self.requests.insert(request.request_id.clone(), (**request).clone());
             }
             Change::RetireRequest(id) => {
                 if self.requests.remove(id).is_some() {
@@ -73,8 +72,7 @@ impl State {
             Change::Event(..) | Change::Append { .. } => {}
             Change::Envelope(envelope) => match envelope.place {
                 Place::Inbox => {
-                    self.envelopes
-                        .insert(envelope.relay_id.clone(), (**envelope).clone());
+                    self.envelopes.insert(envelope.relay_id.clone(), (**envelope).clone());
                 }
                 Place::Archive | Place::Dead => {
                     self.envelopes.remove(&envelope.relay_id);
@@ -87,15 +85,13 @@ impl State {
                 self.runs.remove(id);
             }
             Change::Effect(effect) => {
-                self.effects
-                    .insert(effect.effect_id.clone(), effect.clone());
+                self.effects.insert(effect.effect_id.clone(), effect.clone());
             }
             Change::EffectGone(id) => {
                 self.effects.remove(id);
             }
             Change::Outgoing(outgoing) => {
-                self.outgoing
-                    .insert(outgoing.outgoing_id.clone(), (**outgoing).clone());
+                self.outgoing.insert(outgoing.outgoing_id.clone(), (**outgoing).clone());
             }
             Change::OutgoingGone(id) => {
                 self.outgoing.remove(id);
@@ -110,8 +106,7 @@ impl State {
             },
             Change::Operation(operation) => match operation.status {
                 OperationStatus::Running => {
-                    self.operations
-                        .insert(operation.operation_id.clone(), operation.clone());
+                    self.operations.insert(operation.operation_id.clone(), operation.clone());
                 }
                 OperationStatus::Completed | OperationStatus::Failed => {
                     self.operations.remove(&operation.operation_id);
@@ -130,20 +125,15 @@ impl State {
     /// The request whose room the channel is.
     #[must_use]
     pub fn request_in_room(&self, channel: ChannelId) -> Option<&Request> {
-        self.rooms
-            .get(&channel)
-            .and_then(|id| self.requests.get(id))
+        self.rooms.get(&channel).and_then(|id| self.requests.get(id))
     }
 
     fn remember_room(&mut self, thread: ChannelId, request: &RequestId) {
         self.rooms.insert(thread, request.clone());
         while self.rooms.len() > ROOMS_KEPT {
             // Thread ids grow with time: the smallest whose request has ended is the oldest.
-            let oldest = self
-                .rooms
-                .iter()
-                .find(|(_, id)| !self.requests.contains_key(*id))
-                .map(|(k, _)| *k);
+            let oldest =
+                self.rooms.iter().find(|(_, id)| !self.requests.contains_key(*id)).map(|(k, _)| *k);
             match oldest {
                 Some(key) => self.rooms.remove(&key),
                 None => break,

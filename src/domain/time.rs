@@ -65,11 +65,7 @@ impl Timestamp {
         if let Ok(instant) = DateTime::parse_from_rfc3339(text) {
             return Ok(Self(instant.with_timezone(&Utc)));
         }
-        for format in [
-            "%Y-%m-%dT%H:%M:%S%.f",
-            "%Y-%m-%d %H:%M:%S%.f",
-            "%Y-%m-%dT%H:%M",
-        ] {
+        for format in ["%Y-%m-%dT%H:%M:%S%.f", "%Y-%m-%d %H:%M:%S%.f", "%Y-%m-%dT%H:%M"] {
             if let Ok(naive) = NaiveDateTime::parse_from_str(text, format) {
                 if let Some(instant) = kst().from_local_datetime(&naive).single() {
                     return Ok(Self(instant.with_timezone(&Utc)));
@@ -100,13 +96,7 @@ impl From<Timestamp> for String {
 
 impl std::fmt::Display for Timestamp {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(
-            f,
-            "{}",
-            self.0
-                .with_timezone(&kst())
-                .format("%Y-%m-%dT%H:%M:%S%.6f%:z")
-        )
+        write!(f, "{}", self.0.with_timezone(&kst()).format("%Y-%m-%dT%H:%M:%S%.6f%:z"))
     }
 }
 

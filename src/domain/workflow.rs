@@ -366,10 +366,7 @@ impl Transition {
     /// Whether the role named a way to go on rather than leaving it open.
     #[must_use]
     pub fn continues(&self) -> bool {
-        matches!(
-            self.outcome,
-            Some(Outcome::Advance | Outcome::Continue | Outcome::Reopen)
-        )
+        matches!(self.outcome, Some(Outcome::Advance | Outcome::Continue | Outcome::Reopen))
     }
 }
 

@@ -24,20 +24,11 @@ pub(super) fn control(
 ) {
     match action {
         ControlAction::CancelRequest { request_id } => cancel(turn, id, &request_id),
-        ControlAction::ExecuteAction {
-            action_name,
-            params,
-        } => {
+        ControlAction::ExecuteAction { action_name, params } => {
             execute(turn, id, &action_name, &params);
         }
         ControlAction::SprintLifecycle { .. } => {
-            handoff::end(
-                turn,
-                id,
-                RequestStatus::Completed,
-                "sprint.not_yet",
-                json!({}),
-            );
+            handoff::end(turn, id, RequestStatus::Completed, "sprint.not_yet", json!({}));
         }
         ControlAction::Unknown { kind } => {
             let _ = result;
@@ -50,9 +41,7 @@ pub(super) fn control(
 /// Cancels another request for whoever asked, who must own it or administer (I25, I26).
 fn cancel(turn: &mut Turn<'_>, id: &RequestId, target: &str) {
     let values = json!({ "request_id": say::cut(target, 60) });
-    let found = RequestId::parse(target)
-        .ok()
-        .and_then(|target| turn.request(&target).cloned());
+    let found = RequestId::parse(target).ok().and_then(|target| turn.request(&target).cloned());
     let Some(found) = found else {
         handoff::end(turn, id, RequestStatus::Failed, "cancel.unknown", values);
         return;
@@ -62,15 +51,9 @@ fn cancel(turn: &mut Turn<'_>, id: &RequestId, target: &str) {
     };
     let own = found.reply_route.author_id == asker.author_id && asker.author_id.is_some();
     let administers = asker.author_id.is_none()
-        || turn
-            .policy
-            .rights
-            .get(&crate::domain::policy::Right::Administer)
-            .is_some_and(|holders| {
-                asker
-                    .author_id
-                    .is_some_and(|author| holders.users.contains(&author))
-            });
+        || turn.policy.rights.get(&crate::domain::policy::Right::Administer).is_some_and(
+            |holders| asker.author_id.is_some_and(|author| holders.users.contains(&author)),
+        );
     if !own && !administers {
         handoff::end(turn, id, RequestStatus::Failed, "cancel.not_yours", values);
         return;
@@ -79,13 +62,7 @@ fn cancel(turn: &mut Turn<'_>, id: &RequestId, target: &str) {
     let status = match key {
         "cancel.done" => RequestStatus::Cancelled,
         "cancel.uncommitted" => {
-            handoff::block(
-                turn,
-                id,
-                "commit_failed",
-                found.request_id.as_str(),
-                Vec::new(),
-            );
+            handoff::block(turn, id, "commit_failed", found.request_id.as_str(), Vec::new());
             return;
         }
         _ => RequestStatus::Failed,
@@ -124,17 +101,8 @@ fn execute(turn: &mut Turn<'_>, id: &RequestId, name: &str, params: &BTreeMap<St
         log_file: format!("logs/operations/{operation_id}.log"),
     };
     turn.change(Change::Operation(operation));
-    turn.record(
-        id,
-        "action_execute",
-        "orchestrator",
-        name,
-        json!({ "params": params }),
-    );
-    turn.plan(EffectKind::Action {
-        request_id: id.clone(),
-        operation_id: operation_id.clone(),
-    });
+    turn.record(id, "action_execute", "orchestrator", name, json!({ "params": params }));
+    turn.plan(EffectKind::Action { request_id: id.clone(), operation_id: operation_id.clone() });
     if action.foreground {
         if let Some(request) = turn.edit(id) {
             request.current_role = Some(Role::VersionController);
@@ -155,10 +123,7 @@ fn fill(
     if let Some(extra) = params.keys().find(|key| !allowed.contains(*key)) {
         return Err(format!("{extra} is not a parameter of it"));
     }
-    if params
-        .values()
-        .any(|value| value.chars().any(char::is_control))
-    {
+    if params.values().any(|value| value.chars().any(char::is_control)) {
         return Err("a parameter has control characters".to_owned());
     }
     let mut filled = Vec::with_capacity(command.len());
@@ -192,45 +157,21 @@ mod tests {
 
     fn check(command: &[&str], params: &[(&str, &str)], expect: Result<&[&str], &str>) {
         let command: Vec<_> = command.iter().map(|word| (*word).to_owned()).collect();
-        let params = params
-            .iter()
-            .map(|(k, v)| ((*k).to_owned(), (*v).to_owned()))
-            .collect();
+        let params = params.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect();
         let allowed = ["target".to_owned()].into_iter().collect();
         let expect = expect
-            .map(|words| {
-                words
-                    .iter()
-                    .map(|word| (*word).to_owned())
-                    .collect::<Vec<_>>()
-            })
+            .map(|words| words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>())
             .map_err(str::to_owned);
         assert_eq!(fill(&command, &allowed, &params), expect);
     }
 
     #[test]
     fn parameters_fill_words_and_nothing_else() {
-        check(
-            &["make", "{target}"],
-            &[("target", "a b; rm")],
-            Ok(&["make", "a b; rm"]),
-        );
-        check(
-            &["make", "-C{target}"],
-            &[("target", "-x")],
-            Ok(&["make", "-C-x"]),
-        );
-        check(
-            &["make", "{target}"],
-            &[("target", "-x")],
-            Err("target may not begin with a dash"),
-        );
+        check(&["make", "{target}"], &[("target", "a b; rm")], Ok(&["make", "a b; rm"]));
+        check(&["make", "-C{target}"], &[("target", "-x")], Ok(&["make", "-C-x"]));
+        check(&["make", "{target}"], &[("target", "-x")], Err("target may not begin with a dash"));
         check(&["make", "{target}"], &[], Err("target is missing"));
-        check(
-            &["make"],
-            &[("other", "x")],
-            Err("other is not a parameter of it"),
-        );
+        check(&["make"], &[("other", "x")], Err("other is not a parameter of it"));
         check(
             &["make", "{target}"],
             &[("target", "a\nb")],

@@ -38,11 +38,7 @@ pub fn authorize_on(policy: &Policy, actor: &Actor, request: &Request) -> Result
         Actor::Operator => false,
         Actor::Person { author, .. } => request.reply_route.author_id == Some(author.id),
     };
-    authorize(
-        policy,
-        actor,
-        if own { Right::Ask } else { Right::Administer },
-    )
+    authorize(policy, actor, if own { Right::Ask } else { Right::Administer })
 }
 
 fn person(
@@ -63,21 +59,9 @@ fn person(
     if author.is_bot && !policy.trusted_bots.contains(&author.id) {
         return Err(Denied::UntrustedBot);
     }
-    let holds = policy
-        .rights
-        .iter()
-        .filter(|(held, _)| **held >= right)
-        .any(|(_, holders)| {
-            holders.users.contains(&author.id)
-                || (guild.is_some()
-                    && author
-                        .server_roles
-                        .iter()
-                        .any(|r| holders.roles.contains(r)))
-        });
-    if holds {
-        Ok(Granted(()))
-    } else {
-        Err(Denied::MissingRight(right))
-    }
+    let holds = policy.rights.iter().filter(|(held, _)| **held >= right).any(|(_, holders)| {
+        holders.users.contains(&author.id)
+            || (guild.is_some() && author.server_roles.iter().any(|r| holders.roles.contains(r)))
+    });
+    if holds { Ok(Granted(())) } else { Err(Denied::MissingRight(right)) }
 }

@@ -22,10 +22,7 @@ pub(super) fn commit_then(turn: &mut Turn<'_>, id: &RequestId, role: Role) {
     request.current_role = Some(Role::VersionController);
     request.next_role = Some(role);
     let title = say::title(&request.scope);
-    turn.plan(EffectKind::Commit {
-        request_id: id.clone(),
-        title,
-    });
+    turn.plan(EffectKind::Commit { request_id: id.clone(), title });
 }
 
 /// The worktree is this commit now.
@@ -86,10 +83,7 @@ fn check(turn: &mut Turn<'_>, id: &RequestId) {
         return;
     };
     request.current_role = Some(Role::VersionController);
-    turn.plan(EffectKind::Checks {
-        request_id: id.clone(),
-        commit,
-    });
+    turn.plan(EffectKind::Checks { request_id: id.clone(), commit });
 }
 
 /// The workflow is through: prove, then commit to the branch, or ask, or answer.
@@ -101,11 +95,7 @@ pub(super) fn begin(turn: &mut Turn<'_>, id: &RequestId) {
     request.current_role = Some(Role::VersionController);
     request.next_role = None;
     let Some(candidate) = request.candidate.clone() else {
-        let summary = request
-            .result
-            .as_ref()
-            .map(|r| r.summary.clone())
-            .unwrap_or_default();
+        let summary = request.result.as_ref().map(|r| r.summary.clone()).unwrap_or_default();
         reports::answered(turn, id, &summary);
         return;
     };
@@ -126,10 +116,7 @@ pub(super) fn merge(turn: &mut Turn<'_>, id: &RequestId) {
     };
     request.status = RequestStatus::Delegated;
     request.current_role = Some(Role::VersionController);
-    turn.plan(EffectKind::Merge {
-        request_id: id.clone(),
-        commit,
-    });
+    turn.plan(EffectKind::Merge { request_id: id.clone(), commit });
 }
 
 /// Whether the branch may be moving for this request just now.
@@ -154,9 +141,7 @@ pub(super) fn is_about_the_commit(code: &str) -> bool {
 
 /// A person says: try the commit again.
 pub(super) fn again(turn: &mut Turn<'_>, id: &RequestId) {
-    let step = turn
-        .request(id)
-        .and_then(|r| r.params.workflow.as_ref().map(|state| state.step));
+    let step = turn.request(id).and_then(|r| r.params.workflow.as_ref().map(|state| state.step));
     match step {
         Some(step @ (Step::ArchitectReview | Step::QaValidation)) => {
             commit_then(turn, id, step.owner());
@@ -180,13 +165,7 @@ pub(super) fn again(turn: &mut Turn<'_>, id: &RequestId) {
 /// The checks ran.
 pub(super) fn checked(turn: &mut Turn<'_>, id: &RequestId, evidence: Evidence) {
     let green = evidence.is_green();
-    turn.record(
-        id,
-        "checks",
-        "runtime",
-        if green { "passed" } else { "failed" },
-        json!(evidence),
-    );
+    turn.record(id, "checks", "runtime", if green { "passed" } else { "failed" }, json!(evidence));
     let Some(request) = turn.edit(id) else { return };
     let current = request.candidate.as_ref().map(|c| c.commit.clone());
     request.evidence = Some(evidence.clone());
@@ -203,14 +182,7 @@ pub(super) fn checked(turn: &mut Turn<'_>, id: &RequestId, evidence: Evidence) {
             "commit": say::short(&evidence.commit),
             "checks": say::checks(Some(&evidence)),
         });
-        say::in_room(
-            turn,
-            id,
-            Voice::Team,
-            Priority::Progress,
-            "room.checks_passed",
-            values,
-        );
+        say::in_room(turn, id, Voice::Team, Priority::Progress, "room.checks_passed", values);
         match state.step {
             Step::Closeout => merge(turn, id),
             Step::QaValidation
@@ -239,12 +211,8 @@ pub(super) fn checked(turn: &mut Turn<'_>, id: &RequestId, evidence: Evidence) {
     let budget = state.budgets.checks;
     let exit = failure.exit_code.map_or_else(
         || {
-            if failure.verdict == CheckVerdict::TimedOut {
-                "time limit"
-            } else {
-                "signal"
-            }
-            .to_owned()
+            if failure.verdict == CheckVerdict::TimedOut { "time limit" } else { "signal" }
+                .to_owned()
         },
         |code| code.to_string(),
     );
@@ -256,26 +224,11 @@ pub(super) fn checked(turn: &mut Turn<'_>, id: &RequestId, evidence: Evidence) {
         "attempt": budget.used + 1,
         "limit": budget.limit,
     });
-    say::in_room(
-        turn,
-        id,
-        Voice::Team,
-        Priority::Error,
-        "room.checks_failed",
-        values,
-    );
+    say::in_room(turn, id, Voice::Team, Priority::Error, "room.checks_failed", values);
     let mut decision = workflow::checks_failed(&state);
-    if let WorkflowDecision::Blocked {
-        reason: BlockReason::ChecksBudget,
-        text,
-        ..
-    } = &mut decision
+    if let WorkflowDecision::Blocked { reason: BlockReason::ChecksBudget, text, .. } = &mut decision
     {
-        *text = format!(
-            "{} ({exit})\n{}",
-            failure.name,
-            say::cut(&failure.log_tail, 800)
-        );
+        *text = format!("{} ({exit})\n{}", failure.name, say::cut(&failure.log_tail, 800));
     }
     handoff::follow(turn, id, decision);
 }
@@ -286,22 +239,10 @@ pub(super) fn merged(turn: &mut Turn<'_>, id: &RequestId, commit: String) {
     let branch = turn.policy.branch.clone();
     let Some(request) = turn.edit(id) else { return };
     request.commit_sha = Some(commit.clone());
-    let delivered = request
-        .params
-        .other
-        .get("delivered")
-        .and_then(Value::as_str);
-    let fallback = request
-        .result
-        .as_ref()
-        .map(|result| result.summary.as_str());
+    let delivered = request.params.other.get("delivered").and_then(Value::as_str);
+    let fallback = request.result.as_ref().map(|result| result.summary.as_str());
     let summary = delivered.or(fallback).unwrap_or_default();
-    let agent = request
-        .params
-        .other
-        .get("agent")
-        .and_then(Value::as_str)
-        .unwrap_or_default();
+    let agent = request.params.other.get("agent").and_then(Value::as_str).unwrap_or_default();
     let values = json!({
         "request_id": id.as_str(),
         "summary": say::cut(summary, 1_200),
@@ -315,13 +256,7 @@ pub(super) fn merged(turn: &mut Turn<'_>, id: &RequestId, commit: String) {
         "rehearsal": agent.contains("rehearsal"),
     });
     turn.record(id, "committed", "runtime", &commit, Value::Null);
-    handoff::end(
-        turn,
-        id,
-        RequestStatus::Committed,
-        "final.committed",
-        values,
-    );
+    handoff::end(turn, id, RequestStatus::Committed, "final.committed", values);
 }
 
 /// The branch moved on meanwhile: follow it, within the budget, and prove again.
@@ -337,18 +272,8 @@ pub(super) fn branch_moved(turn: &mut Turn<'_>, id: &RequestId, head: &str) {
         return;
     };
     let values = json!({ "head": say::short(head) });
-    say::in_room(
-        turn,
-        id,
-        Voice::Team,
-        Priority::Progress,
-        "room.rebased",
-        values,
-    );
-    turn.plan(EffectKind::Rebase {
-        request_id: id.clone(),
-        commit,
-    });
+    say::in_room(turn, id, Voice::Team, Priority::Progress, "room.rebased", values);
+    turn.plan(EffectKind::Rebase { request_id: id.clone(), commit });
 }
 
 /// The candidate stands on the branch's new head: other content, so it is proven or asked anew.

@@ -17,11 +17,7 @@ use crate::domain::request::{Language, Request, RequestStatus};
 pub(super) fn command(turn: &mut Turn<'_>, actor: &Actor, command: Command) -> Answer {
     match command {
         Command::Press { button, .. } => press(turn, actor, &button),
-        Command::Ask {
-            text,
-            channel_id,
-            language,
-        } => {
+        Command::Ask { text, channel_id, language } => {
             if authorize(turn.policy, actor, Right::Ask).is_err() {
                 return Answer::Say(plain(language, "not_allowed", json!({})));
             }
@@ -40,11 +36,7 @@ pub(super) fn command(turn: &mut Turn<'_>, actor: &Actor, command: Command) -> A
                 request.reply_route.guild_id = *guild_id;
                 request.reply_route.is_dm = guild_id.is_none();
             }
-            Answer::Say(plain(
-                language,
-                "receipt",
-                json!({ "request_id": id.as_str() }),
-            ))
+            Answer::Say(plain(language, "receipt", json!({ "request_id": id.as_str() })))
         }
         Command::Cancel { request_id } => cancel(turn, actor, &request_id),
         Command::Retry { request_id } => retry(turn, actor, &request_id),
@@ -114,23 +106,14 @@ pub(super) fn cancel_checked(
     let id = &request.request_id;
     if request.status == RequestStatus::Uncommitted {
         let paths = say::files(request.candidate.as_ref());
-        return (
-            "cancel.uncommitted",
-            json!({ "request_id": id.as_str(), "paths": paths }),
-        );
+        return ("cancel.uncommitted", json!({ "request_id": id.as_str(), "paths": paths }));
     }
     if request.status.is_terminal() || super::closeout::is_merging(turn, id) {
         let values = json!({ "request_id": id.as_str(), "status": request.status });
         return ("cancel.ended", values);
     }
     let values = json!({ "request_id": id.as_str(), "by": by });
-    handoff::end(
-        turn,
-        id,
-        RequestStatus::Cancelled,
-        "final.cancelled",
-        values,
-    );
+    handoff::end(turn, id, RequestStatus::Cancelled, "final.cancelled", values);
     ("cancel.done", json!({ "request_id": id.as_str() }))
 }
 
@@ -151,13 +134,7 @@ fn retry(turn: &mut Turn<'_>, actor: &Actor, id: &RequestId) -> Answer {
         });
         return Answer::Say(plain(request.language, "reused", values));
     }
-    turn.record(
-        id,
-        "retried",
-        &name(actor),
-        "asked to try again",
-        Value::Null,
-    );
+    turn.record(id, "retried", &name(actor), "asked to try again", Value::Null);
     intake::retry(turn, id);
     Answer::Say(plain(request.language, "retried", values))
 }

@@ -71,14 +71,10 @@ pub fn decide(state: &State, policy: &Policy, input: Input) -> Decision {
         Event::Started { announce, serves } => recovery::started(&mut turn, announce, &serves),
         Event::Message(message) => intake::message(&mut turn, message),
         Event::MessageEdited(message) => intake::edited(&mut turn, message),
-        Event::MessageDeleted {
-            channel_id,
-            message_id,
-        } => intake::deleted(&mut turn, channel_id, message_id),
-        Event::Seen {
-            channel_id,
-            message_id,
-        } => {
+        Event::MessageDeleted { channel_id, message_id } => {
+            intake::deleted(&mut turn, channel_id, message_id)
+        }
+        Event::Seen { channel_id, message_id } => {
             turn.mark_read(channel_id, message_id);
             Answer::Accepted
         }
@@ -91,21 +87,18 @@ pub fn decide(state: &State, policy: &Policy, input: Input) -> Decision {
         }
         Event::EnvelopeDropped(envelope) => reports::dropped(&mut turn, *envelope),
         Event::EnvelopeReplayed(envelope) => reports::replayed(&mut turn, *envelope),
-        Event::EffectStarting {
-            effect_id,
-            pre_state,
-        } => effects::starting(&mut turn, &effect_id, pre_state),
+        Event::EffectStarting { effect_id, pre_state } => {
+            effects::starting(&mut turn, &effect_id, pre_state)
+        }
         Event::EffectFinished { effect_id, outcome } => {
             effects::finished(&mut turn, &effect_id, *outcome)
         }
-        Event::OutgoingStarting {
-            outgoing_id,
-            parts_done,
-        } => outbox::starting(&mut turn, &outgoing_id, parts_done),
-        Event::OutgoingFinished {
-            outgoing_id,
-            outcome,
-        } => outbox::finished(&mut turn, &outgoing_id, outcome),
+        Event::OutgoingStarting { outgoing_id, parts_done } => {
+            outbox::starting(&mut turn, &outgoing_id, parts_done)
+        }
+        Event::OutgoingFinished { outgoing_id, outcome } => {
+            outbox::finished(&mut turn, &outgoing_id, outcome)
+        }
     };
     turn.finish(answer)
 }

@@ -17,22 +17,13 @@ pub(super) fn starting(turn: &mut Turn<'_>, id: &EffectId, pre_state: Value) -> 
         return Answer::Ignored("the effect is gone");
     };
     let request_id = effect.kind.request_id().clone();
-    let ended = turn
-        .request(&request_id)
-        .is_none_or(|request| request.status.is_terminal());
+    let ended = turn.request(&request_id).is_none_or(|request| request.status.is_terminal());
     if ended && !outlives(&effect.kind) {
         turn.change(Change::EffectGone(id.clone()));
         return Answer::Ignored("the request has ended");
     }
-    let state = EffectState::Started {
-        at: turn.now,
-        pre_state,
-    };
-    turn.change(Change::Effect(Effect {
-        state,
-        attempts: effect.attempts + 1,
-        ..effect
-    }));
+    let state = EffectState::Started { at: turn.now, pre_state };
+    turn.change(Change::Effect(Effect { state, attempts: effect.attempts + 1, ..effect }));
     Answer::Accepted
 }
 
@@ -66,9 +57,7 @@ pub(super) fn finished(turn: &mut Turn<'_>, id: &EffectId, outcome: EffectOutcom
         action_ended(turn, &request_id, &operation_id, &outcome);
         return Answer::Accepted;
     }
-    let ended = turn
-        .request(&request_id)
-        .is_none_or(|request| request.status.is_terminal());
+    let ended = turn.request(&request_id).is_none_or(|request| request.status.is_terminal());
     if ended {
         return Answer::Accepted;
     }
@@ -80,22 +69,10 @@ pub(super) fn finished(turn: &mut Turn<'_>, id: &EffectId, outcome: EffectOutcom
         EffectOutcome::BranchMoved { head } => closeout::branch_moved(turn, &request_id, &head),
         EffectOutcome::Rebased(candidate) => closeout::rebased(turn, &request_id, candidate),
         EffectOutcome::Conflict { paths } => {
-            handoff::block(
-                turn,
-                &request_id,
-                "rebase_conflict",
-                &paths.join("\n"),
-                Vec::new(),
-            );
+            handoff::block(turn, &request_id, "rebase_conflict", &paths.join("\n"), Vec::new());
         }
         EffectOutcome::PersonEdits { paths } => {
-            handoff::block(
-                turn,
-                &request_id,
-                "person_edits",
-                &paths.join("\n"),
-                Vec::new(),
-            );
+            handoff::block(turn, &request_id, "person_edits", &paths.join("\n"), Vec::new());
         }
         EffectOutcome::Failed { message } => {
             let code = match effect.kind {
@@ -120,10 +97,7 @@ fn action_ended(
     outcome: &EffectOutcome,
 ) {
     let (returncode, tail) = match outcome {
-        EffectOutcome::ActionEnded {
-            exit_code,
-            log_tail,
-        } => (*exit_code, log_tail.clone()),
+        EffectOutcome::ActionEnded { exit_code, log_tail } => (*exit_code, log_tail.clone()),
         EffectOutcome::Failed { message } => (None, message.clone()),
         EffectOutcome::Committed(_)
         | EffectOutcome::NothingChanged
@@ -139,20 +113,11 @@ fn action_ended(
         return;
     };
     let ok = returncode == Some(0);
-    let status = if ok {
-        OperationStatus::Completed
-    } else {
-        OperationStatus::Failed
-    };
+    let status = if ok { OperationStatus::Completed } else { OperationStatus::Failed };
     let now = turn.now;
     let action = operation.action.clone();
     let foreground = operation.foreground;
-    turn.change(Change::Operation(Operation {
-        status,
-        returncode,
-        updated_at: now,
-        ..operation
-    }));
+    turn.change(Change::Operation(Operation { status, returncode, updated_at: now, ..operation }));
     let values = json!({
         "action": action,
         "exit_code": returncode.map_or_else(String::new, |code| code.to_string()),

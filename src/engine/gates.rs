@@ -45,11 +45,7 @@ pub(super) fn open(turn: &mut Turn<'_>, id: &RequestId, candidate: &Candidate) {
     });
     turn.change(Change::Gate(gate));
     turn.record(id, "gate_opened", "runtime", gate_id.as_str(), Value::Null);
-    let button = |act| Button {
-        act,
-        subject: gate_id.to_string(),
-        version: 1,
-    };
+    let button = |act| Button { act, subject: gate_id.to_string(), version: 1 };
     let act = Act::Post {
         content: say::content("gate.commit_without_checks", language, values),
         reply_to: None,
@@ -83,10 +79,7 @@ pub(super) fn decide(
     let id = gate.request_id.clone();
     let same = turn.request(&id).is_some_and(|request| {
         request.gate_id.as_ref() == Some(gate_id)
-            && request
-                .candidate
-                .as_ref()
-                .is_some_and(|c| c.commit == gate.commit)
+            && request.candidate.as_ref().is_some_and(|c| c.commit == gate.commit)
     });
     if gate.version != version || !same {
         return say_key("gate.stale");
@@ -97,33 +90,16 @@ pub(super) fn decide(
         Actor::Operator => UserId(0),
     };
     let at = turn.now;
-    let state = if yes {
-        GateState::Approved { by, at }
-    } else {
-        GateState::Rejected { by, at }
-    };
+    let state = if yes { GateState::Approved { by, at } } else { GateState::Rejected { by, at } };
     turn.change(Change::Gate(Gate { state, ..gate }));
     let name = commands::name(actor);
     let word = if yes { "approved" } else { "rejected" };
-    turn.record(
-        &id,
-        "gate_decided",
-        &name,
-        word,
-        json!({ "gate_id": gate_id.as_str() }),
-    );
+    turn.record(&id, "gate_decided", &name, word, json!({ "gate_id": gate_id.as_str() }));
     if let Some(request) = turn.edit(&id) {
         request.gate_id = None;
     }
     let values = json!({ "decision": word, "by": name });
-    say::in_room(
-        turn,
-        &id,
-        Voice::Team,
-        Priority::Progress,
-        "gate.decided",
-        values.clone(),
-    );
+    say::in_room(turn, &id, Voice::Team, Priority::Progress, "gate.decided", values.clone());
     if yes {
         closeout::merge(turn, &id);
     } else {
@@ -137,16 +113,8 @@ fn stay_on_side_branch(turn: &mut Turn<'_>, id: &RequestId) {
     let Some(request) = turn.request(id) else {
         return;
     };
-    let summary = request
-        .result
-        .as_ref()
-        .map(|r| say::cut(&r.summary, 1_200))
-        .unwrap_or_default();
-    let commit = request
-        .candidate
-        .as_ref()
-        .map(|c| say::short(&c.commit))
-        .unwrap_or_default();
+    let summary = request.result.as_ref().map(|r| say::cut(&r.summary, 1_200)).unwrap_or_default();
+    let commit = request.candidate.as_ref().map(|c| say::short(&c.commit)).unwrap_or_default();
     let values = json!({
         "request_id": id.as_str(),
         "summary": summary,
@@ -155,11 +123,5 @@ fn stay_on_side_branch(turn: &mut Turn<'_>, id: &RequestId) {
         "files": say::files(request.candidate.as_ref()),
         "reason": "rejected",
     });
-    handoff::end(
-        turn,
-        id,
-        RequestStatus::Completed,
-        "final.on_side_branch",
-        values,
-    );
+    handoff::end(turn, id, RequestStatus::Completed, "final.on_side_branch", values);
 }

@@ -91,7 +91,7 @@ pub(super) fn delegate(
         report: None,
         reason: None,
     };
-    post_relay(turn, &envelope, why);
+    post_relay(turn, &envelope, if why.is_empty() { &envelope.envelope.scope } else { why });
     turn.wake(Wake::Role(role));
     turn.record(
         id,
@@ -117,10 +117,7 @@ pub(super) fn post_relay(turn: &mut Turn<'_>, envelope: &Envelope, summary: &str
     say::relay_line(turn, id, values);
     if turn.policy.relay_debug {
         let json = serde_json::to_string_pretty(envelope).unwrap_or_default();
-        let act = Act::Envelope {
-            relay_id: envelope.relay_id.clone(),
-            json,
-        };
+        let act = Act::Envelope { relay_id: envelope.relay_id.clone(), json };
         let target = Target::Named(NamedChannel::Relay);
         let mut outgoing = say::outgoing(turn, target, Voice::Team, Priority::Progress, act);
         outgoing.request_id = Some(id.clone());
@@ -135,9 +132,7 @@ pub(super) fn follow(turn: &mut Turn<'_>, id: &RequestId, decision: WorkflowDeci
         request.params.workflow = Some(state);
     }
     match decision {
-        WorkflowDecision::Next {
-            role, step, notes, ..
-        } => {
+        WorkflowDecision::Next { role, step, notes, .. } => {
             let why = notes.iter().map(note).collect::<Vec<_>>().join(" ");
             begin_step(turn, id, role, step, &why);
         }
@@ -171,12 +166,7 @@ pub(super) fn delegate_current(turn: &mut Turn<'_>, id: &RequestId, why: &str) {
     let Some(request) = turn.request(id) else {
         return;
     };
-    match request
-        .params
-        .workflow
-        .as_ref()
-        .map(|state: &WorkflowState| state.step)
-    {
+    match request.params.workflow.as_ref().map(|state: &WorkflowState| state.step) {
         Some(step) => delegate(turn, id, step.owner(), Some(step), why, None),
         None => delegate(turn, id, Role::Orchestrator, None, why, None),
     }
@@ -204,16 +194,10 @@ fn note(note: &Note) -> String {
             "The report has to list at least one planning document that exists.".to_owned()
         }
         Note::DocumentsMissing(names) => {
-            format!(
-                "These documents are missing from the report: {}.",
-                names.join(", ")
-            )
+            format!("These documents are missing from the report: {}.", names.join(", "))
         }
         Note::PlannerDocumentsDropped(names) => {
-            format!(
-                "Planning documents were left out of the artifacts: {}.",
-                names.join(", ")
-            )
+            format!("Planning documents were left out of the artifacts: {}.", names.join(", "))
         }
         Note::Contradiction => {
             "The last verdict contradicted itself and counts as negative.".to_owned()
@@ -254,11 +238,7 @@ pub(super) fn block(
         "required_inputs": required_inputs,
         "who": who,
     });
-    let button = |act| Button {
-        act,
-        subject: id.to_string(),
-        version: 0,
-    };
+    let button = |act| Button { act, subject: id.to_string(), version: 0 };
     let buttons = vec![button(ButtonAct::Retry), button(ButtonAct::Cancel)];
     say::answer(turn, id, Priority::Error, "blocked", values, buttons);
 }
@@ -286,17 +266,9 @@ pub(super) fn end(
         turn.wake(Wake::StopRun(run));
     }
     let before = turn.before();
-    for envelope in before
-        .envelopes
-        .values()
-        .filter(|e| e.envelope.request_id == *id)
-    {
+    for envelope in before.envelopes.values().filter(|e| e.envelope.request_id == *id) {
         // The envelope of a run under way is put away when the run ends.
-        if !before
-            .runs
-            .values()
-            .any(|run| run.envelope_id == envelope.relay_id)
-        {
+        if !before.runs.values().any(|run| run.envelope_id == envelope.relay_id) {
             turn.put_away(envelope, Place::Archive, status.as_str());
         }
     }
@@ -307,9 +279,7 @@ pub(super) fn end(
         }));
     }
     if worked {
-        turn.plan(EffectKind::Release {
-            request_id: id.clone(),
-        });
+        turn.plan(EffectKind::Release { request_id: id.clone() });
     }
     say::answer(turn, id, Priority::Final, key, values, Vec::new());
 }

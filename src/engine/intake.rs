@@ -32,10 +32,7 @@ pub(super) fn message(turn: &mut Turn<'_>, message: Message) -> Answer {
     if !is_dm && !in_room && !turn.policy.mentions {
         return Answer::Ignored("mentions are off");
     }
-    let actor = Actor::Person {
-        author: message.author.clone(),
-        guild_id: message.guild_id,
-    };
+    let actor = Actor::Person { author: message.author.clone(), guild_id: message.guild_id };
     match authorize(turn.policy, &actor, Right::Ask) {
         Ok(_) => {}
         Err(Denied::MissingRight(_)) if message.addressed || is_dm => {
@@ -51,18 +48,10 @@ pub(super) fn message(turn: &mut Turn<'_>, message: Message) -> Answer {
         ) => return Answer::Ignored("may not ask"),
     }
     turn.mark_read(message.channel_id, message.message_id);
-    let saved = message
-        .attachments
-        .iter()
-        .filter(|file| file.saved.is_some())
-        .count();
+    let saved = message.attachments.iter().filter(|file| file.saved.is_some()).count();
     if message.content.trim().is_empty() && saved == 0 {
         let failed = message.attachments.len();
-        let key = if failed > 0 {
-            "attachments_failed"
-        } else {
-            "empty"
-        };
+        let key = if failed > 0 { "attachments_failed" } else { "empty" };
         reply(turn, &message, key, json!({ "count": failed }));
         return Answer::Ignored("nothing was said");
     }
@@ -90,13 +79,10 @@ pub(super) fn message(turn: &mut Turn<'_>, message: Message) -> Answer {
 }
 
 fn was_taken_in(turn: &Turn<'_>, message: &Message) -> bool {
-    turn.before()
-        .channels
-        .get(&message.channel_id)
-        .is_some_and(|mark| {
-            mark.recent.contains(&message.message_id)
-                || (mark.recent.len() > 8 && mark.recent.iter().all(|m| *m > message.message_id))
-        })
+    turn.before().channels.get(&message.channel_id).is_some_and(|mark| {
+        mark.recent.contains(&message.message_id)
+            || (mark.recent.len() > 8 && mark.recent.iter().all(|m| *m > message.message_id))
+    })
 }
 
 /// The open request that a message belongs to: the one whose room it was written in, or, in a direct
@@ -133,22 +119,14 @@ fn print(message: &Message) -> String {
 fn scope(message: &Message) -> String {
     if message.content.trim().is_empty() {
         // A message of files alone is about the files.
-        let names: Vec<_> = message
-            .attachments
-            .iter()
-            .map(|f| f.filename.as_str())
-            .collect();
+        let names: Vec<_> = message.attachments.iter().map(|f| f.filename.as_str()).collect();
         return format!("{} file(s): {}", names.len(), names.join(", "));
     }
     message.content.trim().to_owned()
 }
 
 fn saved(message: &Message) -> Vec<String> {
-    message
-        .attachments
-        .iter()
-        .filter_map(|file| file.saved.clone())
-        .collect()
+    message.attachments.iter().filter_map(|file| file.saved.clone()).collect()
 }
 
 fn duplicate_of(turn: &Turn<'_>, message: &Message) -> Option<RequestId> {
@@ -166,43 +144,19 @@ fn repeated(turn: &mut Turn<'_>, id: &RequestId, message: &Message) -> Answer {
     let Some(request) = turn.request(id) else {
         return Answer::Ignored("gone");
     };
-    let new_files = saved(message)
-        .iter()
-        .any(|file| !request.artifacts.contains(file));
+    let new_files = saved(message).iter().any(|file| !request.artifacts.contains(file));
     if request.status == RequestStatus::Blocked {
         if new_files {
             add_followup(turn, id, message);
-            turn.record(
-                id,
-                "resumed",
-                &message.author.name,
-                "more input",
-                Value::Null,
-            );
-            reply(
-                turn,
-                message,
-                "augmented",
-                json!({ "request_id": id.as_str() }),
-            );
+            turn.record(id, "resumed", &message.author.name, "more input", Value::Null);
+            reply(turn, message, "augmented", json!({ "request_id": id.as_str() }));
             resume(turn, id, "planning_resume");
         } else {
             if let Some(request) = turn.edit(id) {
                 request.reply_route = route(message);
             }
-            turn.record(
-                id,
-                "retried",
-                &message.author.name,
-                "asked again",
-                Value::Null,
-            );
-            reply(
-                turn,
-                message,
-                "retried",
-                json!({ "request_id": id.as_str() }),
-            );
+            turn.record(id, "retried", &message.author.name, "asked again", Value::Null);
+            reply(turn, message, "retried", json!({ "request_id": id.as_str() }));
             retry(turn, id);
         }
         return Answer::Accepted;
@@ -212,13 +166,7 @@ fn repeated(turn: &mut Turn<'_>, id: &RequestId, message: &Message) -> Answer {
         "status": request.status,
         "role": request.current_role.map_or("", Role::as_str),
     });
-    turn.record(
-        id,
-        "reused",
-        &message.author.name,
-        "asked again",
-        Value::Null,
-    );
+    turn.record(id, "reused", &message.author.name, "asked again", Value::Null);
     reply(turn, message, "reused", values);
     Answer::Accepted
 }
@@ -227,17 +175,10 @@ fn repeated(turn: &mut Turn<'_>, id: &RequestId, message: &Message) -> Answer {
 /// next run to read.
 fn followup(turn: &mut Turn<'_>, id: &RequestId, message: &Message) -> Answer {
     add_followup(turn, id, message);
-    let blocked = turn
-        .request(id)
-        .is_some_and(|r| r.status == RequestStatus::Blocked);
+    let blocked = turn.request(id).is_some_and(|r| r.status == RequestStatus::Blocked);
     if blocked {
         turn.record(id, "resumed", &message.author.name, "answered", Value::Null);
-        reply(
-            turn,
-            message,
-            "resumed",
-            json!({ "request_id": id.as_str() }),
-        );
+        reply(turn, message, "resumed", json!({ "request_id": id.as_str() }));
         resume(turn, id, "planning_resume");
     } else {
         turn.record(
@@ -248,10 +189,7 @@ fn followup(turn: &mut Turn<'_>, id: &RequestId, message: &Message) -> Answer {
             Value::Null,
         );
         let target = Target::Channel(message.channel_id);
-        let act = Act::React {
-            message_id: message.message_id,
-            emoji: "👀".to_owned(),
-        };
+        let act = Act::React { message_id: message.message_id, emoji: "👀".to_owned() };
         let mut outgoing = say::outgoing(turn, target, Voice::Team, Priority::Progress, act);
         outgoing.request_id = Some(id.clone());
         turn.send(outgoing);
@@ -286,14 +224,7 @@ pub(super) fn resume(turn: &mut Turn<'_>, id: &RequestId, source: &str) {
     request.routing_context = json!({ "selection_source": source });
     match request.params.workflow.clone() {
         Some(state) => handoff::follow(turn, id, workflow::resume(&state)),
-        None => handoff::delegate(
-            turn,
-            id,
-            Role::Orchestrator,
-            None,
-            "More input arrived.",
-            None,
-        ),
+        None => handoff::delegate(turn, id, Role::Orchestrator, None, "More input arrived.", None),
     }
 }
 
@@ -304,11 +235,7 @@ pub(super) fn retry(turn: &mut Turn<'_>, id: &RequestId) {
     request.spent.turns = 0;
     request.spent.rebases = 0;
     request.routing_context = json!({ "selection_source": "blocked_retry" });
-    let code = request
-        .blocked
-        .as_ref()
-        .map(|blocked| blocked.code.clone())
-        .unwrap_or_default();
+    let code = request.blocked.as_ref().map(|blocked| blocked.code.clone()).unwrap_or_default();
     let workflow = request.params.workflow.clone();
     match workflow {
         Some(state) if state.is_terminal() || super::closeout::is_about_the_commit(&code) => {
@@ -338,14 +265,9 @@ fn create(turn: &mut Turn<'_>, message: &Message) {
     let language = Language::of(&message.content).unwrap_or(turn.policy.language);
     // A message in the room of an ended request goes on in that room.
     let old_room = turn.before().rooms.get(&message.channel_id).cloned();
-    let mut params = Params {
-        user_requested_role: message.role,
-        ..Params::default()
-    };
+    let mut params = Params { user_requested_role: message.role, ..Params::default() };
     if let Some(old) = &old_room {
-        params
-            .other
-            .insert("follows_request_id".to_owned(), json!(old.as_str()));
+        params.other.insert("follows_request_id".to_owned(), json!(old.as_str()));
     }
     let now = turn.now;
     let scope = scope(message);
@@ -368,45 +290,21 @@ fn create(turn: &mut Turn<'_>, message: &Message) {
         }),
         ..Request::default()
     };
-    let ahead = turn
-        .before()
-        .requests
-        .values()
-        .filter(|r| !r.status.is_terminal())
-        .count();
+    let ahead = turn.before().requests.values().filter(|r| !r.status.is_terminal()).count();
     turn.create(request);
-    turn.record(
-        &id,
-        "created",
-        &message.author.name,
-        &say::title(&scope),
-        Value::Null,
-    );
+    turn.record(&id, "created", &message.author.name, &say::title(&scope), Value::Null);
     let (key, values) = if ahead == 0 {
         ("receipt", json!({ "request_id": id.as_str() }))
     } else {
-        (
-            "receipt.queued",
-            json!({ "request_id": id.as_str(), "ahead": ahead }),
-        )
+        ("receipt.queued", json!({ "request_id": id.as_str(), "ahead": ahead }))
     };
     reply_about(turn, message, key, values, Some(&id));
     if message.guild_id.is_some() && old_room.is_none() {
         open_room(turn, &id, message, &scope);
     }
-    let failed = message
-        .attachments
-        .iter()
-        .filter(|file| file.saved.is_none())
-        .count();
+    let failed = message.attachments.iter().filter(|file| file.saved.is_none()).count();
     if failed > 0 {
-        reply_about(
-            turn,
-            message,
-            "attachments_failed",
-            json!({ "count": failed }),
-            Some(&id),
-        );
+        reply_about(turn, message, "attachments_failed", json!({ "count": failed }), Some(&id));
     }
     handoff::delegate(turn, &id, Role::Orchestrator, None, &scope, None);
 }
@@ -485,9 +383,7 @@ pub(super) fn edited(turn: &mut Turn<'_>, message: Message) -> Answer {
     let Some((id, is_first)) = origin(turn, message.message_id) else {
         return Answer::Ignored("nothing waits on that message");
     };
-    let started = turn
-        .request(&id)
-        .is_some_and(|r| r.spent.turns > 0 || r.active_run.is_some());
+    let started = turn.request(&id).is_some_and(|r| r.spent.turns > 0 || r.active_run.is_some());
     if is_first && started {
         // What the roles already read cannot be unread; the new wording joins as a follow-up.
         add_followup(turn, &id, &message);
@@ -505,13 +401,7 @@ pub(super) fn edited(turn: &mut Turn<'_>, message: Message) -> Answer {
             followup.body = message.content.clone();
         }
     }
-    turn.record(
-        &id,
-        "edited",
-        &message.author.name,
-        &say::title(&message.content),
-        Value::Null,
-    );
+    turn.record(&id, "edited", &message.author.name, &say::title(&message.content), Value::Null);
     Answer::Accepted
 }
 
@@ -526,51 +416,28 @@ pub(super) fn deleted(
     };
     if !is_first {
         if let Some(request) = turn.edit(&id) {
-            request
-                .params
-                .followups
-                .retain(|followup| followup.message_id != Some(message_id));
+            request.params.followups.retain(|followup| followup.message_id != Some(message_id));
         }
-        turn.record(
-            &id,
-            "withdrawn",
-            "person",
-            "a message was deleted",
-            Value::Null,
-        );
+        turn.record(&id, "withdrawn", "person", "a message was deleted", Value::Null);
         return Answer::Accepted;
     }
-    let started = turn
-        .request(&id)
-        .is_some_and(|r| r.spent.turns > 0 || r.active_run.is_some());
+    let started = turn.request(&id).is_some_and(|r| r.spent.turns > 0 || r.active_run.is_some());
     if started {
         return Answer::Ignored("work has begun");
     }
     if let Some(request) = turn.edit(&id) {
         request.reply_route.message_id = None;
     }
-    let by = turn
-        .request(&id)
-        .map(|r| r.reply_route.author_name.clone())
-        .unwrap_or_default();
+    let by = turn.request(&id).map(|r| r.reply_route.author_name.clone()).unwrap_or_default();
     let values = json!({ "request_id": id.as_str(), "by": by });
-    handoff::end(
-        turn,
-        &id,
-        RequestStatus::Cancelled,
-        "final.cancelled",
-        values,
-    );
+    handoff::end(turn, &id, RequestStatus::Cancelled, "final.cancelled", values);
     Answer::Accepted
 }
 
 /// The open request that a message began or belongs to, and whether it began it.
 fn origin(turn: &Turn<'_>, message_id: MessageId) -> Option<(RequestId, bool)> {
-    turn.before()
-        .requests
-        .values()
-        .filter(|request| !request.status.is_terminal())
-        .find_map(|request| {
+    turn.before().requests.values().filter(|request| !request.status.is_terminal()).find_map(
+        |request| {
             if request.reply_route.message_id == Some(message_id) {
                 return Some((request.request_id.clone(), true));
             }
@@ -580,5 +447,6 @@ fn origin(turn: &Turn<'_>, message_id: MessageId) -> Option<(RequestId, bool)> {
                 .iter()
                 .any(|followup| followup.message_id == Some(message_id))
                 .then(|| (request.request_id.clone(), false))
-        })
+        },
+    )
 }

@@ -19,11 +19,7 @@ pub(super) fn starting(turn: &mut Turn<'_>, id: &OutgoingId, parts_done: u32) ->
         OutgoingState::Sending { since, .. } => (since, old.attempts),
     };
     let state = OutgoingState::Sending { since, parts_done };
-    turn.change(Change::Outgoing(Box::new(Outgoing {
-        state,
-        attempts,
-        ..old
-    })));
+    turn.change(Change::Outgoing(Box::new(Outgoing { state, attempts, ..old })));
     Answer::Accepted
 }
 
@@ -42,47 +38,26 @@ pub(super) fn finished(turn: &mut Turn<'_>, id: &OutgoingId, outcome: OutgoingOu
         }
         OutgoingOutcome::Refused { reason } => {
             if let Some(request) = &old.request_id {
-                turn.record(
-                    request,
-                    "message_refused",
-                    "discord",
-                    &reason,
-                    json!(old.act),
-                );
+                turn.record(request, "message_refused", "discord", &reason, json!(old.act));
             }
         }
         OutgoingOutcome::RoomOpened { thread_id } => {
-            let room = old
-                .request_id
-                .as_ref()
-                .and_then(|request| turn.edit(request));
+            let room = old.request_id.as_ref().and_then(|request| turn.edit(request));
             if let Some(room) = room.and_then(|request| request.room.as_mut()) {
                 room.thread_id = Some(thread_id);
             }
         }
-        OutgoingOutcome::Posted {
-            channel_id,
-            message_ids,
-        } => match &old.act {
+        OutgoingOutcome::Posted { channel_id, message_ids } => match &old.act {
             Act::Card { .. } => {
-                let room = old
-                    .request_id
-                    .as_ref()
-                    .and_then(|request| turn.edit(request));
+                let room = old.request_id.as_ref().and_then(|request| turn.edit(request));
                 if let Some(room) = room.and_then(|request| request.room.as_mut()) {
                     room.card_id = message_ids.first().copied();
                 }
             }
-            Act::Post {
-                gate_id: Some(gate_id),
-                ..
-            } => {
+            Act::Post { gate_id: Some(gate_id), .. } => {
                 let card = message_ids.last().map(|message| (channel_id, *message));
                 if let Some(gate) = turn.before().gates.get(gate_id) {
-                    turn.change(Change::Gate(Gate {
-                        card,
-                        ..gate.clone()
-                    }));
+                    turn.change(Change::Gate(Gate { card, ..gate.clone() }));
                 }
             }
             Act::Post { gate_id: None, .. }

@@ -26,17 +26,9 @@ pub(super) fn started(turn: &mut Turn<'_>, announce: bool, serves: &[Role]) -> A
         handoff::delegate_current(turn, &id, "The team was restarted.");
     }
     if announce {
-        let open = turn
-            .before()
-            .requests
-            .values()
-            .filter(|request| !request.status.is_terminal())
-            .count();
-        let roles: Vec<_> = serves
-            .iter()
-            .filter(|role| role.is_public())
-            .copied()
-            .collect();
+        let open =
+            turn.before().requests.values().filter(|request| !request.status.is_terminal()).count();
+        let roles: Vec<_> = serves.iter().filter(|role| role.is_public()).copied().collect();
         let values = json!({
             "project": turn.policy.project,
             "branch": turn.policy.branch,
@@ -59,29 +51,18 @@ pub(super) fn started(turn: &mut Turn<'_>, announce: bool, serves: &[Role]) -> A
 fn orphans(turn: &Turn<'_>) -> Vec<RequestId> {
     let state = turn.before();
     let moved = |id: &RequestId| {
-        state
-            .envelopes
-            .values()
-            .any(|envelope| envelope.envelope.request_id == *id)
+        state.envelopes.values().any(|envelope| envelope.envelope.request_id == *id)
             || state.runs.values().any(|run| run.request_id == *id)
-            || state
-                .effects
-                .values()
-                .any(|effect| effect.kind.request_id() == id)
-            || state
-                .operations
-                .values()
-                .any(|operation| operation.request_id == *id)
+            || state.effects.values().any(|effect| effect.kind.request_id() == id)
+            || state.operations.values().any(|operation| operation.request_id == *id)
             || state.gates.values().any(|gate| gate.request_id == *id)
     };
     state
         .requests
         .values()
         .filter(|request| {
-            matches!(
-                request.status,
-                RequestStatus::Delegated | RequestStatus::Queued
-            ) && !moved(&request.request_id)
+            matches!(request.status, RequestStatus::Delegated | RequestStatus::Queued)
+                && !moved(&request.request_id)
         })
         .map(|request| request.request_id.clone())
         .collect()

@@ -31,12 +31,7 @@ pub(super) fn ready(turn: &mut Turn<'_>, relay_id: &EnvelopeId) -> Answer {
         turn.put_away(&envelope, Place::Archive, reason);
         return Answer::Ignored(reason);
     }
-    let Some(report) = envelope
-        .report
-        .as_deref()
-        .cloned()
-        .or_else(|| rebuilt(&envelope))
-    else {
+    let Some(report) = envelope.report.as_deref().cloned().or_else(|| rebuilt(&envelope)) else {
         turn.put_away(&envelope, Place::Dead, "the report has no result");
         return Answer::Ignored("the report has no result");
     };
@@ -146,22 +141,8 @@ fn orchestrator_result(turn: &mut Turn<'_>, id: &RequestId, result: &RoleResult)
         request.params.workflow = Some(state);
         request.routing_context = json!({ "selection_source": "agent_first_intake" });
     }
-    room_report(
-        turn,
-        id,
-        Role::Orchestrator,
-        "intake",
-        result,
-        Some(Role::Research),
-    );
-    handoff::delegate(
-        turn,
-        id,
-        Role::Research,
-        Some(Step::ResearchInitial),
-        &result.summary,
-        None,
-    );
+    room_report(turn, id, Role::Orchestrator, "intake", result, Some(Role::Research));
+    handoff::delegate(turn, id, Role::Research, Some(Step::ResearchInitial), &result.summary, None);
 }
 
 /// The work ended without a change to the project.
@@ -169,12 +150,7 @@ pub(super) fn answered(turn: &mut Turn<'_>, id: &RequestId, summary: &str) {
     let Some(request) = turn.request(id) else {
         return;
     };
-    let agent = request
-        .params
-        .other
-        .get("agent")
-        .and_then(Value::as_str)
-        .unwrap_or_default();
+    let agent = request.params.other.get("agent").and_then(Value::as_str).unwrap_or_default();
     let values = json!({
         "request_id": id.as_str(),
         "summary": say::cut(summary, 6_000),
@@ -201,11 +177,7 @@ fn step_result(
     let in_sprint = request.sprint_id.is_some();
     let mut facts = StepReport::from_result(result);
     facts.documents_present = report.documents_present.iter().cloned().collect();
-    facts.document_rule = if in_sprint {
-        DocumentRule::Sprint
-    } else {
-        DocumentRule::NotAsked
-    };
+    facts.document_rule = if in_sprint { DocumentRule::Sprint } else { DocumentRule::NotAsked };
     facts.wants_execution = true;
     let decision = workflow::decide(&state, &facts);
     let next = match &decision {
@@ -213,6 +185,13 @@ fn step_result(
         workflow::WorkflowDecision::Closeout { .. } => Some(Role::VersionController),
         workflow::WorkflowDecision::Blocked { .. } => None,
     };
+    if report.role == Role::Developer
+        && !result.is_negative()
+        && let Some(request) = turn.edit(id)
+    {
+        // What was built is what the final answer tells, not what was checked last.
+        request.params.other.insert("delivered".to_owned(), json!(result.summary));
+    }
     room_report(turn, id, report.role, step.as_str(), result, next);
     handoff::follow(turn, id, decision);
     if let Some(request) = turn.request(id)
@@ -242,26 +221,12 @@ fn room_report(
         "summary": say::cut(&result.summary, 3_000),
         "next_role": next.map_or("", Role::as_str),
     });
-    say::in_room(
-        turn,
-        id,
-        Voice::Role(role),
-        Priority::Progress,
-        "room.report",
-        values,
-    );
+    say::in_room(turn, id, Voice::Role(role), Priority::Progress, "room.report", values);
 }
 
 fn required_inputs(result: &RoleResult) -> Vec<String> {
-    let list = result
-        .proposals
-        .get("required_inputs")
-        .and_then(Value::as_array);
-    list.into_iter()
-        .flatten()
-        .filter_map(Value::as_str)
-        .map(|s| say::cut(s, 300))
-        .collect()
+    let list = result.proposals.get("required_inputs").and_then(Value::as_array);
+    list.into_iter().flatten().filter_map(Value::as_str).map(|s| say::cut(s, 300)).collect()
 }
 
 fn first_of(texts: &[&str]) -> String {
@@ -298,11 +263,7 @@ fn failed_attempt(
         json!({ "kind": kind, "attempt": attempt }),
     );
     let retry = kind.is_retryable() && attempt < limit;
-    let wait = if retry {
-        backoff_seconds(kind, attempt)
-    } else {
-        0
-    };
+    let wait = if retry { backoff_seconds(kind, attempt) } else { 0 };
     let values = json!({
         "role": report.role,
         "step": handoff::step_word(report.step),
@@ -312,14 +273,7 @@ fn failed_attempt(
         "limit": limit,
         "retry_seconds": wait,
     });
-    say::in_room(
-        turn,
-        id,
-        Voice::Team,
-        Priority::Error,
-        "room.failed_attempt",
-        values,
-    );
+    say::in_room(turn, id, Voice::Team, Priority::Error, "room.failed_attempt", values);
     if retry {
         let at = (wait > 0).then(|| turn.now.plus_seconds(wait));
         let why = format!("The last attempt failed: {message}");
@@ -408,10 +362,7 @@ fn resume_waiting(turn: &mut Turn<'_>, id: &RequestId, result: &RoleResult) {
             .filter(|request| {
                 request.blocked.as_ref().is_some_and(|blocked| {
                     blocked.detail.contains(&found.location)
-                        || blocked
-                            .required_inputs
-                            .iter()
-                            .any(|i| i.contains(&found.location))
+                        || blocked.required_inputs.iter().any(|i| i.contains(&found.location))
                 })
             })
             .map(|request| request.request_id.clone())
@@ -430,13 +381,7 @@ fn resume_waiting(turn: &mut Turn<'_>, id: &RequestId, result: &RoleResult) {
                 request.artifacts.push(found.location.clone());
             }
         }
-        turn.record(
-            &other,
-            "resumed",
-            "orchestrator",
-            &found.location,
-            Value::Null,
-        );
+        turn.record(&other, "resumed", "orchestrator", &found.location, Value::Null);
         intake::resume(turn, &other, "planning_resume");
     }
 }
@@ -444,19 +389,12 @@ fn resume_waiting(turn: &mut Turn<'_>, id: &RequestId, result: &RoleResult) {
 /// Words of a person that another program dropped into the orchestrator's inbox.
 fn forward(turn: &mut Turn<'_>, envelope: &Envelope) -> Answer {
     turn.put_away(envelope, Place::Archive, "taken in");
-    let words = [
-        envelope.envelope.body.as_str(),
-        envelope.envelope.scope.as_str(),
-    ];
+    let words = [envelope.envelope.body.as_str(), envelope.envelope.scope.as_str()];
     let text = first_of(&words);
     if text.is_empty() {
         return Answer::Ignored("nothing was said");
     }
-    let author = envelope
-        .envelope
-        .params
-        .get("author")
-        .and_then(Value::as_str);
+    let author = envelope.envelope.params.get("author").and_then(Value::as_str);
     let author = author.unwrap_or("operator").to_owned();
     let language = Language::of(&text).unwrap_or(turn.policy.language);
     intake::ask(turn, &text, None, &author, language);
@@ -512,10 +450,7 @@ pub(super) fn dropped(turn: &mut Turn<'_>, envelope: Envelope) -> Answer {
         return Answer::Ignored("nobody may drop this here");
     }
     turn.wake(Wake::Reports);
-    turn.change(Change::Envelope(Box::new(Envelope {
-        place: Place::Inbox,
-        ..envelope
-    })));
+    turn.change(Change::Envelope(Box::new(Envelope { place: Place::Inbox, ..envelope })));
     Answer::Accepted
 }
 
@@ -523,13 +458,8 @@ pub(super) fn dropped(turn: &mut Turn<'_>, envelope: Envelope) -> Answer {
 pub(super) fn replayed(turn: &mut Turn<'_>, envelope: Envelope) -> Answer {
     let id = envelope.envelope.request_id.clone();
     let role = envelope.target_role;
-    let fresh = Envelope {
-        place: Place::Inbox,
-        attempts: 0,
-        not_before: None,
-        reason: None,
-        ..envelope
-    };
+    let fresh =
+        Envelope { place: Place::Inbox, attempts: 0, not_before: None, reason: None, ..envelope };
     if fresh.kind == EnvelopeKind::Delegate
         && let Some(request) = turn.edit(&id)
         && request.status == RequestStatus::Blocked
@@ -538,18 +468,8 @@ pub(super) fn replayed(turn: &mut Turn<'_>, envelope: Envelope) -> Answer {
         request.current_role = Some(role);
         request.blocked = None;
     }
-    turn.record(
-        &id,
-        "replayed",
-        "operator",
-        fresh.relay_id.as_str(),
-        Value::Null,
-    );
-    turn.wake(if fresh.kind == EnvelopeKind::Delegate {
-        Wake::Role(role)
-    } else {
-        Wake::Reports
-    });
+    turn.record(&id, "replayed", "operator", fresh.relay_id.as_str(), Value::Null);
+    turn.wake(if fresh.kind == EnvelopeKind::Delegate { Wake::Role(role) } else { Wake::Reports });
     turn.change(Change::Envelope(Box::new(fresh)));
     Answer::Accepted
 }

@@ -40,15 +40,8 @@ pub(super) fn starting(turn: &mut Turn<'_>, run: Run) -> Answer {
             request.spent.turns += 1;
         }
     }
-    let attempts = if again {
-        envelope.attempts
-    } else {
-        envelope.attempts + 1
-    };
-    turn.change(Change::Envelope(Box::new(Envelope {
-        attempts,
-        ..envelope
-    })));
+    let attempts = if again { envelope.attempts } else { envelope.attempts + 1 };
+    turn.change(Change::Envelope(Box::new(Envelope { attempts, ..envelope })));
     turn.change(Change::Run(run));
     Answer::Accepted
 }
@@ -77,10 +70,7 @@ pub(super) fn finished(turn: &mut Turn<'_>, report: RunReport) -> Answer {
     if let Some(request) = turn.edit(&run.request_id) {
         request.active_run = None;
         request.usage = request.usage.plus(usage);
-        request
-            .params
-            .other
-            .insert("agent".to_owned(), json!(label));
+        request.params.other.insert("agent".to_owned(), json!(label));
         scope = request.scope.clone();
     }
     remember_session(turn, &report);
@@ -90,9 +80,7 @@ pub(super) fn finished(turn: &mut Turn<'_>, report: RunReport) -> Answer {
         urgency: "normal".to_owned(),
         scope,
         artifacts: Vec::new(),
-        params: [("_teams_kind".to_owned(), json!("report"))]
-            .into_iter()
-            .collect(),
+        params: [("_teams_kind".to_owned(), json!("report"))].into_iter().collect(),
         body: String::new(),
         from: run.role,
         to: Role::Orchestrator,
@@ -122,11 +110,7 @@ fn remember_session(turn: &mut Turn<'_>, report: &RunReport) {
         return;
     };
     let key = session_key(report.role, &report.request_id);
-    let created_at = turn
-        .before()
-        .sessions
-        .get(&key)
-        .map_or(turn.now, |old| old.created_at);
+    let created_at = turn.before().sessions.get(&key).map_or(turn.now, |old| old.created_at);
     let session = Session {
         role: report.role,
         request_id: report.request_id.clone(),

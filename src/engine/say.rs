@@ -20,11 +20,7 @@ pub(super) fn content(key: &str, language: Language, values: Value) -> Content {
             Map::new()
         }
     };
-    Content {
-        key: key.to_owned(),
-        values,
-        language,
-    }
+    Content { key: key.to_owned(), values, language }
 }
 
 /// An outgoing with the usual fields.
@@ -124,9 +120,7 @@ pub(super) fn relay_line(turn: &mut Turn<'_>, id: &RequestId, values: Value) {
 
 /// The checks of some evidence, for templates.
 pub(super) fn checks(evidence: Option<&Evidence>) -> Value {
-    let checks = evidence
-        .map(|evidence| evidence.checks.as_slice())
-        .unwrap_or_default();
+    let checks = evidence.map(|evidence| evidence.checks.as_slice()).unwrap_or_default();
     checks
         .iter()
         .map(|check| {
@@ -142,13 +136,8 @@ pub(super) fn checks(evidence: Option<&Evidence>) -> Value {
 
 /// The paths of a candidate, for templates.
 pub(super) fn files(candidate: Option<&Candidate>) -> Value {
-    let paths = candidate
-        .map(|candidate| candidate.paths.as_slice())
-        .unwrap_or_default();
-    paths
-        .iter()
-        .map(|changed| Value::String(changed.path.clone()))
-        .collect()
+    let paths = candidate.map(|candidate| candidate.paths.as_slice()).unwrap_or_default();
+    paths.iter().map(|changed| Value::String(changed.path.clone())).collect()
 }
 
 /// Milliseconds as seconds with one digit.
@@ -174,13 +163,7 @@ pub(super) fn cut(text: &str, most: usize) -> String {
 
 /// The first line of a text, for titles.
 pub(super) fn title(text: &str) -> String {
-    cut(
-        text.lines()
-            .map(str::trim)
-            .find(|line| !line.is_empty())
-            .unwrap_or_default(),
-        80,
-    )
+    cut(text.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default(), 80)
 }
 
 /// The word of a card for where a request stands.
@@ -193,9 +176,7 @@ fn card_status(turn: &Turn<'_>, request: &Request) -> &'static str {
             } else if request.current_role == Some(Role::VersionController) {
                 "checking"
             } else if request.active_run.is_none()
-                && request
-                    .current_role
-                    .is_some_and(|role| !turn.policy.serves.contains(&role))
+                && request.current_role.is_some_and(|role| !turn.policy.serves.contains(&role))
             {
                 "queued"
             } else {
@@ -225,17 +206,10 @@ pub(super) fn refresh_card(turn: &mut Turn<'_>, id: &RequestId) {
     let Some(room) = request.room.as_ref() else {
         return;
     };
-    let step = request
-        .params
-        .workflow
-        .as_ref()
-        .map_or("intake", |state| state.step.as_str());
+    let step = request.params.workflow.as_ref().map_or("intake", |state| state.step.as_str());
     let owner = request.current_role.map_or("", Role::as_str);
     let evidence = request.evidence.as_ref().filter(|evidence| {
-        request
-            .candidate
-            .as_ref()
-            .is_some_and(|candidate| candidate.commit == evidence.commit)
+        request.candidate.as_ref().is_some_and(|candidate| candidate.commit == evidence.commit)
     });
     let commit = request.commit_sha.as_deref().map(short).unwrap_or_default();
     let status = card_status(turn, &request);
@@ -254,28 +228,20 @@ pub(super) fn refresh_card(turn: &mut Turn<'_>, id: &RequestId) {
         "cost": if request.usage.cost_usd > 0.0 { format!("{:.2}", request.usage.cost_usd) } else { String::new() },
         "agent": request.params.other.get("agent").and_then(Value::as_str).unwrap_or_default(),
         "rehearsal": request.params.other.get("agent").and_then(Value::as_str).is_some_and(|agent| agent.contains("rehearsal")),
-        "blocked": request.blocked.as_ref().map_or("", |blocked| blocked.code.as_str()),
     });
     let digest = digest(&values);
     if room.card_digest == digest {
         return;
     }
     let mut buttons = Vec::new();
-    let button = |act| Button {
-        act,
-        subject: id.to_string(),
-        version: 0,
-    };
+    let button = |act| Button { act, subject: id.to_string(), version: 0 };
     if request.status == RequestStatus::Blocked {
         buttons.push(button(ButtonAct::Retry));
     }
     if !request.status.is_terminal() {
         buttons.push(button(ButtonAct::Cancel));
     }
-    let act = Act::Card {
-        content: content("card", request.language, values),
-        buttons,
-    };
+    let act = Act::Card { content: content("card", request.language, values), buttons };
     let target = Target::Room(id.clone());
     let mut card = outgoing(turn, target, Voice::Team, Priority::Progress, act);
     card.request_id = Some(id.clone());
@@ -291,9 +257,5 @@ pub(super) fn refresh_card(turn: &mut Turn<'_>, id: &RequestId) {
 fn digest(values: &Value) -> String {
     use sha1::{Digest, Sha1};
     let bytes = Sha1::digest(values.to_string());
-    bytes
-        .iter()
-        .take(8)
-        .map(|byte| format!("{byte:02x}"))
-        .collect()
+    bytes.iter().take(8).map(|byte| format!("{byte:02x}")).collect()
 }

@@ -60,9 +60,7 @@ impl<'a> Turn<'a> {
 
     /// The request as it is now.
     pub(super) fn request(&self, id: &RequestId) -> Option<&Request> {
-        self.requests
-            .get(id)
-            .or_else(|| self.state.requests.get(id))
+        self.requests.get(id).or_else(|| self.state.requests.get(id))
     }
 
     /// The request for changing; what is changed becomes part of the decision.
@@ -120,11 +118,7 @@ impl<'a> Turn<'a> {
             recent.remove(0);
         }
         let watermark = old.map_or(message_id, |mark| mark.watermark.max(message_id));
-        self.change(Change::Channel(ChannelMark {
-            channel_id,
-            watermark,
-            recent,
-        }));
+        self.change(Change::Channel(ChannelMark { channel_id, watermark, recent }));
     }
 
     /// Puts an envelope away.
@@ -167,12 +161,8 @@ impl<'a> Turn<'a> {
 
     /// The outbox as it is now, in no particular order.
     fn outbox(&self) -> impl Iterator<Item = &Outgoing> {
-        let mut now: BTreeMap<_, _> = self
-            .state
-            .outgoing
-            .iter()
-            .map(|(id, outgoing)| (id, outgoing))
-            .collect();
+        let mut now: BTreeMap<_, _> =
+            self.state.outgoing.iter().map(|(id, outgoing)| (id, outgoing)).collect();
         for change in &self.changes {
             if let Change::Outgoing(outgoing) = change {
                 now.insert(&outgoing.outgoing_id, &**outgoing);
@@ -191,10 +181,8 @@ impl<'a> Turn<'a> {
             say::refresh_card(&mut self, id);
         }
         let requests = std::mem::take(&mut self.requests);
-        let mut state_changes: Vec<Change> = requests
-            .values()
-            .map(|request| Change::Request(Box::new(request.clone())))
-            .collect();
+        let mut state_changes: Vec<Change> =
+            requests.values().map(|request| Change::Request(Box::new(request.clone()))).collect();
         let mut ended: Vec<RequestId> = requests
             .values()
             .filter(|request| request.status.is_terminal())
@@ -203,11 +191,7 @@ impl<'a> Turn<'a> {
         for change in &self.changes {
             // Whatever was about an ended request may have been the last thing that held it.
             if let Some(id) = self.about(change)
-                && self
-                    .state
-                    .requests
-                    .get(&id)
-                    .is_some_and(|r| r.status.is_terminal())
+                && self.state.requests.get(&id).is_some_and(|r| r.status.is_terminal())
                 && !requests.contains_key(&id)
             {
                 ended.push(id);
@@ -224,25 +208,17 @@ impl<'a> Turn<'a> {
         }
         self.wakes.sort();
         self.wakes.dedup();
-        Decision {
-            changes: self.changes,
-            effects: self.wakes,
-            answer,
-        }
+        Decision { changes: self.changes, effects: self.wakes, answer }
     }
 
     fn about(&self, change: &Change) -> Option<RequestId> {
         match change {
-            Change::OutgoingGone(id) => self
-                .state
-                .outgoing
-                .get(id)
-                .and_then(|outgoing| outgoing.request_id.clone()),
-            Change::EffectGone(id) => self
-                .state
-                .effects
-                .get(id)
-                .map(|effect| effect.kind.request_id().clone()),
+            Change::OutgoingGone(id) => {
+                self.state.outgoing.get(id).and_then(|outgoing| outgoing.request_id.clone())
+            }
+            Change::EffectGone(id) => {
+                self.state.effects.get(id).map(|effect| effect.kind.request_id().clone())
+            }
             Change::Envelope(envelope) => Some(envelope.envelope.request_id.clone()),
             Change::Operation(operation) => Some(operation.request_id.clone()),
             Change::RunGone(id) => self.state.runs.get(id).map(|run| run.request_id.clone()),
@@ -283,10 +259,7 @@ impl<'a> Turn<'a> {
         for change in &self.changes {
             match change {
                 Change::Outgoing(outgoing) => {
-                    set(
-                        outgoing.outgoing_id.to_string(),
-                        outgoing.request_id.as_ref() == Some(id),
-                    );
+                    set(outgoing.outgoing_id.to_string(), outgoing.request_id.as_ref() == Some(id));
                 }
                 Change::OutgoingGone(key) => set(key.to_string(), false),
                 Change::Effect(effect) => {

@@ -31,18 +31,8 @@ fn reason(
         | RequestStatus::Committed
         | RequestStatus::Failed
         | RequestStatus::Cancelled => {
-            let waiting = state
-                .outgoing
-                .values()
-                .any(|o| o.request_id.as_ref() == Some(id));
-            (
-                if waiting {
-                    "why.ended_unsent"
-                } else {
-                    "why.ended"
-                },
-                plain,
-            )
+            let waiting = state.outgoing.values().any(|o| o.request_id.as_ref() == Some(id));
+            (if waiting { "why.ended_unsent" } else { "why.ended" }, plain)
         }
         RequestStatus::Blocked => {
             let blocked = request.blocked.as_ref();
@@ -75,11 +65,7 @@ fn moving(
         });
         return Some(("why.running", values));
     }
-    if let Some(effect) = state
-        .effects
-        .values()
-        .find(|effect| effect.kind.request_id() == id)
-    {
+    if let Some(effect) = state.effects.values().find(|effect| effect.kind.request_id() == id) {
         let values = json!({ "request_id": id.as_str(), "effect": effect.kind.name() });
         return Some(("why.effect", values));
     }
@@ -87,10 +73,7 @@ fn moving(
         let values = json!({ "request_id": id.as_str(), "commit": say::short(&gate.commit) });
         return Some(("why.gate", values));
     }
-    let envelope = state
-        .envelopes
-        .values()
-        .find(|e| e.envelope.request_id == *id)?;
+    let envelope = state.envelopes.values().find(|e| e.envelope.request_id == *id)?;
     let role = envelope.target_role;
     let at = envelope.not_before.filter(|at| *at > now);
     let (key, at) = match at {

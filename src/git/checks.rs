@@ -53,11 +53,7 @@ pub async fn run(
         checks.push(one(spec, number + 1, &place).await?);
     }
     off_thread(move || place.clear()).await?;
-    Ok(Evidence {
-        commit: commit.to_string(),
-        checks,
-        at: Timestamp::new(clock::now()),
-    })
+    Ok(Evidence { commit: commit.to_string(), checks, at: Timestamp::new(clock::now()) })
 }
 
 async fn one(check: &CheckSpec, number: usize, place: &Place) -> Result<CheckRun> {
@@ -79,9 +75,7 @@ async fn one(check: &CheckSpec, number: usize, place: &Place) -> Result<CheckRun
             error: Some("the command is empty".to_owned()),
         },
     };
-    let log = place
-        .root
-        .join(format!("{number}-{}.log", file_name(&check.name)));
+    let log = place.root.join(format!("{number}-{}.log", file_name(&check.name)));
     let output = {
         let exit = exit.clone();
         off_thread(move || Output::collect(&run_dir, &log, &exit)).await?
@@ -128,9 +122,7 @@ struct Place {
 
 impl Place {
     fn new(root: &Path) -> Self {
-        Self {
-            root: root.to_owned(),
-        }
+        Self { root: root.to_owned() }
     }
 
     fn prepare(&self, project: &Project, commit: CommitId) -> Result<()> {
@@ -152,11 +144,8 @@ impl Place {
 
     fn spec(&self, check: &CheckSpec, program: &str, args: &[String]) -> Spec {
         let tree = self.root.join("tree");
-        let program = if program.contains('/') {
-            tree.join(program)
-        } else {
-            PathBuf::from(program)
-        };
+        let program =
+            if program.contains('/') { tree.join(program) } else { PathBuf::from(program) };
         let text = |name: &str| self.root.join(name).to_string_lossy().into_owned();
         let mut env = BTreeMap::from([
             (
@@ -198,11 +187,7 @@ impl Output {
     fn collect(run_dir: &Path, log: &Path, exit: &Exit) -> Result<Self> {
         let spool = |name: &str| -> Result<String> {
             let path = run_dir.join(name);
-            let bytes = if files::exists(&path) {
-                files::read(&path)?
-            } else {
-                Vec::new()
-            };
+            let bytes = if files::exists(&path) { files::read(&path)? } else { Vec::new() };
             Ok(redact::redact(&String::from_utf8_lossy(&bytes)).into_owned())
         };
         let stdout = spool(supervise::STDOUT_SPOOL)?;
@@ -217,10 +202,8 @@ impl Output {
         }
         let text = format!("{stdout}\n[stderr]\n{stderr}\n{notes}");
         files::write(log, &text)?;
-        let digest = Sha256::digest(text.as_bytes())
-            .iter()
-            .map(|byte| format!("{byte:02x}"))
-            .collect();
+        let digest =
+            Sha256::digest(text.as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect();
         let tail = tail(&[&printable(&stdout), &printable(&stderr), &notes]);
         Ok(Self { digest, tail, text })
     }
@@ -231,18 +214,11 @@ impl Output {
 fn tail(parts: &[&str]) -> String {
     let parts: Vec<&str> = parts.iter().map(|part| part.trim_end()).collect();
     let share = TAIL_BYTES / parts.len().max(1);
-    let spare: usize = parts
-        .iter()
-        .map(|part| share.saturating_sub(part.len() + 1))
-        .sum();
+    let spare: usize = parts.iter().map(|part| share.saturating_sub(part.len() + 1)).sum();
     let mut text = String::new();
     let mut spare = spare;
     for part in parts {
-        let room = if part.len() < share {
-            share
-        } else {
-            share + std::mem::take(&mut spare)
-        };
+        let room = if part.len() < share { share } else { share + std::mem::take(&mut spare) };
         let end = last(part, room.saturating_sub(1));
         if !end.is_empty() {
             text.push_str(end);
@@ -271,24 +247,16 @@ fn last(text: &str, bytes: usize) -> &str {
 }
 
 fn file_name(name: &str) -> String {
-    let safe: String = name
-        .chars()
-        .map(|c| if c.is_ascii_alphanumeric() { c } else { '-' })
-        .take(40)
-        .collect();
-    if safe.is_empty() {
-        "check".to_owned()
-    } else {
-        safe
-    }
+    let safe: String =
+        name.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).take(40).collect();
+    if safe.is_empty() { "check".to_owned() } else { safe }
 }
 
 /// Ends checks that a killed team left behind in the same folder.
 async fn end_earlier(scratch: &Path) -> Result<()> {
     for run_dir in files::list(scratch)? {
-        let is_run = run_dir
-            .file_name()
-            .is_some_and(|name| name.to_string_lossy().starts_with("run-"));
+        let is_run =
+            run_dir.file_name().is_some_and(|name| name.to_string_lossy().starts_with("run-"));
         if !is_run {
             continue;
         }
@@ -310,9 +278,7 @@ async fn off_thread<T: Send + 'static>(
 ) -> Result<T> {
     tasks::blocking(work)
         .await
-        .map_err(|error| GitError::Interrupted {
-            reason: error.to_string(),
-        })?
+        .map_err(|error| GitError::Interrupted { reason: error.to_string() })?
 }
 
 #[cfg(test)]
@@ -323,17 +289,9 @@ mod tests {
     fn a_tail_shows_the_end_of_each_part_within_its_limit() {
         assert_eq!(tail(&["out\n", "", "note\n"]), "out\nnote");
         let (long, short) = ("가나다 ".repeat(2000), "error: here");
-        for parts in [
-            [&long, short, "n"],
-            [short, &long, "n"],
-            [&long, &long, "n"],
-        ] {
+        for parts in [[&long, short, "n"], [short, &long, "n"], [&long, &long, "n"]] {
             let text = tail(&parts);
-            assert!(
-                text.len() <= TAIL_BYTES && text.len() > TAIL_BYTES - 32,
-                "{}",
-                text.len()
-            );
+            assert!(text.len() <= TAIL_BYTES && text.len() > TAIL_BYTES - 32, "{}", text.len());
             assert!(text.ends_with("\nn"));
         }
         assert!(tail(&[&long, short, ""]).ends_with(short));

@@ -133,10 +133,7 @@ pub fn plan_commit(
             plan.message = message;
             commit
         }
-        None => CommitId(Oid::hash_object(
-            ObjectType::Commit,
-            &commit_bytes(&repository, &plan)?,
-        )?),
+        None => CommitId(Oid::hash_object(ObjectType::Commit, &commit_bytes(&repository, &plan)?)?),
     };
     Ok(Some(plan))
 }
@@ -183,14 +180,7 @@ pub(super) fn move_team_branch(
     let (project, branch) = (worktree.project(), worktree.branch_ref()?);
     let mut before = expected.map(|expected| expected.0);
     loop {
-        match refs::set(
-            project,
-            repository,
-            &branch,
-            before,
-            commit,
-            "teams: commit",
-        )? {
+        match refs::set(project, repository, &branch, before, commit, "teams: commit")? {
             Update::Done => return Ok(()),
             Update::Elsewhere(found) => {
                 if let Some(found) = found {
@@ -215,12 +205,7 @@ fn same_content(
     let same = commit.tree_id() == plan.tree.0
         && commit.parent_count() == 1
         && commit.parent_id(0)? == plan.base.0;
-    Ok(same.then(|| {
-        (
-            id,
-            String::from_utf8_lossy(commit.message_bytes()).into_owned(),
-        )
-    }))
+    Ok(same.then(|| (id, String::from_utf8_lossy(commit.message_bytes()).into_owned())))
 }
 
 fn commit_bytes(repository: &Repository, plan: &PlannedCommit) -> Result<Vec<u8>> {
@@ -232,12 +217,7 @@ fn commit_bytes(repository: &Repository, plan: &PlannedCommit) -> Result<Vec<u8>
 }
 
 fn refuse_forbidden(path: &str, rules: &CommitRules) -> Result<()> {
-    let refused = |reason| {
-        Err(GitError::ForbiddenPath {
-            path: path.to_owned(),
-            reason,
-        })
-    };
+    let refused = |reason| Err(GitError::ForbiddenPath { path: path.to_owned(), reason });
     if path.is_empty() || path.starts_with('/') || path.contains('\0') {
         return refused("it is not relative to the project");
     }
@@ -249,11 +229,7 @@ fn refuse_forbidden(path: &str, rules: &CommitRules) -> Result<()> {
             return refused("it belongs to git itself");
         }
     }
-    if rules
-        .forbidden
-        .iter()
-        .any(|folder| std::path::Path::new(path).starts_with(folder))
-    {
+    if rules.forbidden.iter().any(|folder| std::path::Path::new(path).starts_with(folder)) {
         return refused("it is inside the team's workspace");
     }
     Ok(())
@@ -265,10 +241,8 @@ mod tests {
 
     #[test]
     fn paths_outside_the_project_and_inside_git_or_the_workspace_are_refused() {
-        let rules = CommitRules {
-            forbidden: vec![PathBuf::from("team ws")],
-            ..CommitRules::default()
-        };
+        let rules =
+            CommitRules { forbidden: vec![PathBuf::from("team ws")], ..CommitRules::default() };
         for bad in [
             "",
             "/etc/passwd",

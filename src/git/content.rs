@@ -30,10 +30,7 @@ pub(super) fn write_tree(view: &Repository, base: &Tree<'_>) -> Result<Oid> {
     let mut index = view.index()?;
     index.clear()?;
     index.read_tree(base)?;
-    let refused = index
-        .add_all(["*"], IndexAddOption::DEFAULT, None)
-        .err()
-        .map(GitError::Git);
+    let refused = index.add_all(["*"], IndexAddOption::DEFAULT, None).err().map(GitError::Git);
     if let Some(path) = nested_repository(view, &index)? {
         return Err(GitError::NestedRepository { path });
     }
@@ -106,11 +103,7 @@ pub(super) fn know_attributes(view: &Repository, tree: &Tree<'_>) -> Result<()> 
 fn checkout(dir: &Path) -> CheckoutBuilder<'static> {
     let mut options = CheckoutBuilder::new();
     // The view's index lives in memory and cannot be re-read, hence no refresh.
-    options
-        .target_dir(dir)
-        .force()
-        .update_index(false)
-        .refresh(false);
+    options.target_dir(dir).force().update_index(false).refresh(false);
     options
 }
 

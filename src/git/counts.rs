@@ -77,10 +77,7 @@ pub(super) fn read(output: &str) -> Option<Counts> {
             add(found);
         }
     }
-    for found in [unittest(&plain), node(&plain), go(&plain)]
-        .into_iter()
-        .flatten()
-    {
+    for found in [unittest(&plain), node(&plain), go(&plain)].into_iter().flatten() {
         add(found);
     }
     sum
@@ -99,9 +96,8 @@ impl Form {
         let groups = self.line.as_ref()?.captures(line)?;
         let number = |name: &str| groups.name(name)?.as_str().parse::<u64>().ok();
         let failed = number("failed").unwrap_or(0);
-        let passed = number("passed")
-            .or_else(|| Some(number("total")?.saturating_sub(failed)))
-            .unwrap_or(0);
+        let passed =
+            number("passed").or_else(|| Some(number("total")?.saturating_sub(failed))).unwrap_or(0);
         Some(Counts { passed, failed })
     }
 }
@@ -158,30 +154,18 @@ fn unittest(output: &str) -> Option<Counts> {
 fn node(output: &str) -> Option<Counts> {
     let last = |word: &str| {
         output.lines().rev().find_map(|line| {
-            let rest = line
-                .strip_prefix("# ")
-                .or_else(|| line.strip_prefix("ℹ "))?;
-            rest.strip_prefix(word)?
-                .strip_prefix(' ')?
-                .parse::<u64>()
-                .ok()
+            let rest = line.strip_prefix("# ").or_else(|| line.strip_prefix("ℹ "))?;
+            rest.strip_prefix(word)?.strip_prefix(' ')?.parse::<u64>().ok()
         })
     };
     last("tests")?;
-    Some(Counts {
-        passed: last("pass")?,
-        failed: last("fail")?,
-    })
+    Some(Counts { passed: last("pass")?, failed: last("fail")? })
 }
 
 /// go test: with `-v` a line a test, else a line a package.
 fn go(output: &str) -> Option<Counts> {
-    let lines_with = |start: &str| {
-        output
-            .lines()
-            .filter(|line| line.trim_start().starts_with(start))
-            .count()
-    };
+    let lines_with =
+        |start: &str| output.lines().filter(|line| line.trim_start().starts_with(start)).count();
     let packages = |start: &str| {
         output
             .lines()
@@ -206,10 +190,7 @@ fn go(output: &str) -> Option<Counts> {
     } else {
         (ok.saturating_sub(nothing_run), failed.max(failing))
     };
-    Some(Counts {
-        passed: passed as u64,
-        failed: failed as u64,
-    })
+    Some(Counts { passed: passed as u64, failed: failed as u64 })
 }
 
 #[cfg(test)]
@@ -233,41 +214,23 @@ mod tests {
                 "test result: ok. 0 passed; 0 failed; 0 ignored; 0 measured; 0 filtered out",
                 Some((0, 0)),
             ),
-            (
-                "     Summary [   0.1s] 4 tests run: 3 passed, 1 failed, 0 skipped",
-                Some((3, 1)),
-            ),
-            (
-                "==== 1 failed, 2 passed, 1 warning in 0.12s ====",
-                Some((2, 1)),
-            ),
+            ("     Summary [   0.1s] 4 tests run: 3 passed, 1 failed, 0 skipped", Some((3, 1))),
+            ("==== 1 failed, 2 passed, 1 warning in 0.12s ====", Some((2, 1))),
             ("3 passed in 0.01s", Some((3, 0))),
             ("===== 2 skipped in 0.01s =====", Some((0, 0))),
             ("===== no tests ran in 0.01s =====", Some((0, 0))),
             ("Ran 5 tests in 0.001s\n\nOK", Some((5, 0))),
-            (
-                "Ran 5 tests in 0.001s\n\nFAILED (failures=1, errors=2)",
-                Some((2, 3)),
-            ),
+            ("Ran 5 tests in 0.001s\n\nFAILED (failures=1, errors=2)", Some((2, 3))),
             ("Ran 0 tests in 0.000s\n\nNO TESTS RAN", Some((0, 0))),
-            (
-                "ok  \texample.com/a\t0.01s\nok  \texample.com/b\t0.02s",
-                Some((2, 0)),
-            ),
-            (
-                "--- FAIL: TestA (0.00s)\nFAIL\nFAIL\texample.com/a\t0.01s",
-                Some((0, 1)),
-            ),
+            ("ok  \texample.com/a\t0.01s\nok  \texample.com/b\t0.02s", Some((2, 0))),
+            ("--- FAIL: TestA (0.00s)\nFAIL\nFAIL\texample.com/a\t0.01s", Some((0, 1))),
             (
                 "--- PASS: TestA (0.00s)\n--- PASS: TestB (0.00s)\nPASS\nok  \texample.com/a\t0.01s",
                 Some((2, 0)),
             ),
             ("?   \texample.com/a\t[no test files]", Some((0, 0))),
             ("ok  \texample.com/a\t0.01s [no tests to run]", Some((0, 0))),
-            (
-                "# tests 4\n# suites 0\n# pass 3\n# fail 1\n# cancelled 0",
-                Some((3, 1)),
-            ),
+            ("# tests 4\n# suites 0\n# pass 3\n# fail 1\n# cancelled 0", Some((3, 1))),
             ("ℹ tests 0\nℹ pass 0\nℹ fail 0", Some((0, 0))),
             ("100% tests passed, 0 tests failed out of 7", Some((7, 0))),
             ("No tests were found!!!", Some((0, 0))),

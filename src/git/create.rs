@@ -10,10 +10,7 @@ use super::{CommitId, Result};
 /// earlier try off, it is finished; a repository that has a commit is left as it is.
 pub fn create(path: &Path, branch: &str, message: &str) -> Result<CommitId> {
     let mut options = RepositoryInitOptions::new();
-    options
-        .initial_head(branch)
-        .no_reinit(false)
-        .external_template(false);
+    options.initial_head(branch).no_reinit(false).external_template(false);
     let repository = Repository::init_opts(path, &options)?;
     if let Ok(head) = repository.head().and_then(|head| head.peel_to_commit()) {
         return Ok(CommitId(head.id()));
@@ -30,12 +27,8 @@ pub fn create(path: &Path, branch: &str, message: &str) -> Result<CommitId> {
 /// The commits of a branch, newest first, by first parents.
 pub fn first_parents(path: &Path, branch: &str) -> Result<Vec<CommitId>> {
     let repository = Repository::open(path)?;
-    let mut next = Some(
-        repository
-            .find_branch(branch, git2::BranchType::Local)?
-            .get()
-            .peel_to_commit()?,
-    );
+    let mut next =
+        Some(repository.find_branch(branch, git2::BranchType::Local)?.get().peel_to_commit()?);
     let mut commits = Vec::new();
     while let Some(commit) = next {
         commits.push(CommitId(commit.id()));

@@ -45,11 +45,7 @@ pub fn diff_excerpt(project: &Project, candidate: &Candidate, max_lines: usize) 
 }
 
 fn printable(c: char) -> char {
-    if c.is_control() && c != '\t' {
-        '\u{fffd}'
-    } else {
-        c
-    }
+    if c.is_control() && c != '\t' { '\u{fffd}' } else { c }
 }
 
 /// Lines added and removed between two trees.

@@ -38,11 +38,7 @@ impl IndexLock {
                 return Err(taken());
             }
         }
-        Ok(Self {
-            lock,
-            own,
-            _held: held,
-        })
+        Ok(Self { lock, own, _held: held })
     }
 }
 

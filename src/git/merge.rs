@@ -67,11 +67,7 @@ pub fn plan_merge(project: &Project, candidate: &Candidate) -> Result<PlannedMer
             actual: parent.to_string(),
         });
     }
-    Ok(PlannedMerge {
-        branch: project.branch_ref(),
-        old,
-        new,
-    })
+    Ok(PlannedMerge { branch: project.branch_ref(), old, new })
 }
 
 /// Does the planned merge, or finishes it after a crash: the ref first, by compare-and-set, then files and
@@ -95,9 +91,7 @@ pub fn apply_merge(project: &Project, plan: &PlannedMerge) -> Result<MergeOutcom
         });
     }
     if at == plan.old && checkout.state != RepositoryState::Clean {
-        return Err(GitError::OperationInProgress {
-            path: checkout.root,
-        });
+        return Err(GitError::OperationInProgress { path: checkout.root });
     }
     let old = repository.find_commit(plan.old.0)?.tree()?;
     let new = repository.find_commit(plan.new.0)?.tree()?;
@@ -108,9 +102,7 @@ pub fn apply_merge(project: &Project, plan: &PlannedMerge) -> Result<MergeOutcom
     if at == plan.old {
         if !survey.edited.is_empty() {
             change.unstage()?;
-            return Ok(MergeOutcome::PersonEdits {
-                paths: survey.edited.into_iter().collect(),
-            });
+            return Ok(MergeOutcome::PersonEdits { paths: survey.edited.into_iter().collect() });
         }
         if let Some(head) = move_ref(project, &repository, plan)? {
             change.unstage()?;
@@ -119,9 +111,7 @@ pub fn apply_merge(project: &Project, plan: &PlannedMerge) -> Result<MergeOutcom
         refs::append_log(&head_log, Some(plan.old.0), plan.new.0, REASON)?;
     }
     change.finish(&survey)?;
-    Ok(MergeOutcome::Merged {
-        kept: survey.edited.into_iter().collect(),
-    })
+    Ok(MergeOutcome::Merged { kept: survey.edited.into_iter().collect() })
 }
 
 /// Moves the ref from old to new; says where it is where it is at neither and does not contain new.
@@ -137,18 +127,14 @@ fn move_ref(
             let contained = repository.graph_descendant_of(head, new)?;
             Ok((!contained).then_some(CommitId(head)))
         }
-        Update::Elsewhere(None) => Err(GitError::MissingBranch {
-            branch: plan.branch.clone(),
-        }),
+        Update::Elsewhere(None) => Err(GitError::MissingBranch { branch: plan.branch.clone() }),
     }
 }
 
 fn current(repository: &Repository, plan: &PlannedMerge) -> Result<CommitId> {
     super::project::tip(repository, &plan.branch)?
         .map(CommitId)
-        .ok_or_else(|| GitError::MissingBranch {
-            branch: plan.branch.clone(),
-        })
+        .ok_or_else(|| GitError::MissingBranch { branch: plan.branch.clone() })
 }
 
 /// Where the branch is checked out: in the project's folder, its main folder, or a worktree of a person's.

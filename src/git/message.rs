@@ -74,11 +74,7 @@ pub fn message(parts: &MessageParts, paths: &[ChangedPath]) -> String {
 fn behaviour(parts: &MessageParts) -> String {
     let functional = one_line(&parts.functional_title);
     let candidates = [
-        if is_meta(&functional) {
-            String::new()
-        } else {
-            functional
-        },
+        if is_meta(&functional) { String::new() } else { functional },
         one_line(&parts.title),
         one_line(&parts.summary),
     ];
@@ -96,23 +92,16 @@ fn behaviour(parts: &MessageParts) -> String {
 }
 
 fn one_line(text: &str) -> String {
-    let spaced: String = text
-        .chars()
-        .map(|c| if c.is_control() { ' ' } else { c })
-        .collect();
+    let spaced: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
     spaced.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 fn is_meta(text: &str) -> bool {
     let lower = text.to_lowercase();
-    let words: Vec<&str> = lower
-        .split(|c: char| !c.is_alphanumeric())
-        .filter(|word| !word.is_empty())
-        .collect();
+    let words: Vec<&str> =
+        lower.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()).collect();
     META_STEMS.iter().any(|stem| lower.contains(stem))
-        || META_KOREAN_PHRASES
-            .iter()
-            .any(|phrase| lower.contains(phrase))
+        || META_KOREAN_PHRASES.iter().any(|phrase| lower.contains(phrase))
         || META_WORDS.iter().any(|meta| {
             let meta: Vec<&str> = meta.split(' ').collect();
             words.windows(meta.len()).any(|run| run == meta)
@@ -121,10 +110,8 @@ fn is_meta(text: &str) -> bool {
 
 /// The file that names the change best: code before other files before tests before Markdown, then by path.
 fn main_file(paths: &[ChangedPath]) -> &str {
-    let best = paths
-        .iter()
-        .map(|changed| changed.path.as_str())
-        .min_by_key(|path| (class(path), *path));
+    let best =
+        paths.iter().map(|changed| changed.path.as_str()).min_by_key(|path| (class(path), *path));
     best.map_or("project", base_name)
 }
 
@@ -177,10 +164,7 @@ mod tests {
     fn paths(names: &[&str]) -> Vec<ChangedPath> {
         names
             .iter()
-            .map(|path| ChangedPath {
-                path: (*path).to_owned(),
-                kind: ChangeKind::Modified,
-            })
+            .map(|path| ChangedPath { path: (*path).to_owned(), kind: ChangeKind::Modified })
             .collect()
     }
 
@@ -193,10 +177,7 @@ mod tests {
             ..MessageParts::default()
         };
         assert_eq!(
-            subject(
-                &g01,
-                &paths(&["docs/a.md", "workflows/orchestration.py", "tests/test_x.py"])
-            ),
+            subject(&g01, &paths(&["docs/a.md", "workflows/orchestration.py", "tests/test_x.py"])),
             "[260324-Sprint-09:00] todo-164900-abc123 orchestration.py: record commit paths"
         );
         let g02 = MessageParts {
@@ -209,10 +190,8 @@ mod tests {
             subject(&g02, &paths(&["README.md", "a/AGENTS.md"])),
             "backlog-1 README.md: say how to install"
         );
-        let g03 = MessageParts {
-            sprint: Some(SprintId::parse("S").unwrap()),
-            ..MessageParts::default()
-        };
+        let g03 =
+            MessageParts { sprint: Some(SprintId::parse("S").unwrap()), ..MessageParts::default() };
         assert_eq!(
             subject(&g03, &paths(&["tests/test_a.py", "team_runtime.yaml"])),
             "[S] task team_runtime.yaml: complete task changes"
@@ -221,19 +200,12 @@ mod tests {
 
     #[test]
     fn meta_words_match_as_words_and_korean_ones_as_stems() {
-        for meta in [
-            "Prompt for planner",
-            "add a regression test",
-            "회귀 테스트 추가",
-            "라우팅을 개선",
-        ] {
+        for meta in
+            ["Prompt for planner", "add a regression test", "회귀 테스트 추가", "라우팅을 개선"]
+        {
             assert!(is_meta(meta), "{meta}");
         }
-        for plain in [
-            "respond promptly",
-            "regression in test order",
-            "로그인 추가",
-        ] {
+        for plain in ["respond promptly", "regression in test order", "로그인 추가"] {
             assert!(!is_meta(plain), "{plain}");
         }
     }

@@ -76,45 +76,31 @@ impl Project {
     pub fn open(path: &Path, branch: &str) -> Result<Self> {
         let repository = Repository::open(path).map_err(|error| {
             if error.code() == ErrorCode::NotFound {
-                GitError::NotARepository {
-                    path: path.to_owned(),
-                }
+                GitError::NotARepository { path: path.to_owned() }
             } else {
                 GitError::Git(error)
             }
         })?;
         if repository.is_bare() {
-            return Err(GitError::Bare {
-                path: path.to_owned(),
-            });
+            return Err(GitError::Bare { path: path.to_owned() });
         }
         let checked_out = checked_out_branch(&repository)?;
         let branch = match (branch, &checked_out) {
             ("", Some(current)) => current.clone(),
             ("", None) => {
-                return Err(GitError::Detached {
-                    path: path.to_owned(),
-                });
+                return Err(GitError::Detached { path: path.to_owned() });
             }
             (named, _) => named.to_owned(),
         };
         let path = files::canonicalize(repository.workdir().unwrap_or(path))?;
-        let project = Self {
-            path,
-            branch,
-            common: files::canonicalize(repository.commondir())?,
-        };
+        let project = Self { path, branch, common: files::canonicalize(repository.commondir())? };
         match project.branch_tip(&repository)? {
             Some(tip) => project.refuse_submodules(&repository, tip)?,
             None if checked_out.as_deref() == Some(project.branch.as_str()) => {
-                return Err(GitError::UnbornBranch {
-                    branch: project.branch,
-                });
+                return Err(GitError::UnbornBranch { branch: project.branch });
             }
             None => {
-                return Err(GitError::MissingBranch {
-                    branch: project.branch,
-                });
+                return Err(GitError::MissingBranch { branch: project.branch });
             }
         }
         Ok(project)
@@ -140,9 +126,7 @@ impl Project {
         let repository = self.repository()?;
         self.branch_tip(&repository)?
             .map(CommitId)
-            .ok_or_else(|| GitError::MissingBranch {
-                branch: self.branch.clone(),
-            })
+            .ok_or_else(|| GitError::MissingBranch { branch: self.branch.clone() })
     }
 
     /// Writes the files of an exact commit into `dir`, which is made anew: plain files without any link
@@ -182,9 +166,7 @@ impl Project {
         if !files::exists(&settings) {
             files::write_durable(&settings, "[core]\n\tfsyncObjectFiles = true\n")?;
         }
-        repository
-            .config()?
-            .add_file(&settings, ConfigLevel::App, true)?;
+        repository.config()?.add_file(&settings, ConfigLevel::App, true)?;
         Ok(repository)
     }
 
@@ -195,23 +177,13 @@ impl Project {
 
     fn refuse_submodules(&self, repository: &Repository, tip: Oid) -> Result<()> {
         let mut paths = Vec::new();
-        repository
-            .find_commit(tip)?
-            .tree()?
-            .walk(TreeWalkMode::PreOrder, |folder, entry| {
-                if entry.kind() == Some(ObjectType::Commit) {
-                    paths.push(format!(
-                        "{folder}{}",
-                        String::from_utf8_lossy(entry.name_bytes())
-                    ));
-                }
-                TreeWalkResult::Ok
-            })?;
-        if paths.is_empty() {
-            Ok(())
-        } else {
-            Err(GitError::Submodules { paths })
-        }
+        repository.find_commit(tip)?.tree()?.walk(TreeWalkMode::PreOrder, |folder, entry| {
+            if entry.kind() == Some(ObjectType::Commit) {
+                paths.push(format!("{folder}{}", String::from_utf8_lossy(entry.name_bytes())));
+            }
+            TreeWalkResult::Ok
+        })?;
+        if paths.is_empty() { Ok(()) } else { Err(GitError::Submodules { paths }) }
     }
 }
 
@@ -228,7 +200,5 @@ pub(super) fn tip(repository: &Repository, name: &str) -> Result<Option<Oid>> {
 pub(super) fn checked_out_branch(repository: &Repository) -> Result<Option<String>> {
     let head = repository.find_reference("HEAD")?;
     let target = head.symbolic_target().ok().flatten();
-    Ok(target
-        .and_then(|target| target.strip_prefix("refs/heads/"))
-        .map(str::to_owned))
+    Ok(target.and_then(|target| target.strip_prefix("refs/heads/")).map(str::to_owned))
 }

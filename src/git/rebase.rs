@@ -39,9 +39,7 @@ pub fn rebase(
     let onto_tree = onto.tree()?;
     let mut merged = repository.merge_trees(&base_tree, &onto_tree, &commit.tree()?, None)?;
     if merged.has_conflicts() {
-        return Ok(Rebased::Conflict {
-            paths: conflicts(&merged)?,
-        });
+        return Ok(Rebased::Conflict { paths: conflicts(&merged)? });
     }
     let tree = repository.find_tree(merged.write_tree_to(&repository)?)?;
     let nothing_left = tree.id() == onto_tree.id();
@@ -49,14 +47,7 @@ pub fn rebase(
         onto.id()
     } else {
         let message = String::from_utf8_lossy(commit.message_bytes());
-        repository.commit(
-            None,
-            &commit.author(),
-            &commit.committer(),
-            &message,
-            &tree,
-            &[&onto],
-        )?
+        repository.commit(None, &commit.author(), &commit.committer(), &message, &tree, &[&onto])?
     };
     move_team_branch(worktree, &repository, moved, Some(old))?;
     let at = Timestamp::from_millis(commit.time().seconds().saturating_mul(1000));

@@ -52,8 +52,7 @@ pub(super) fn set(
 pub(super) fn delete(project: &Project, repository: &Repository, name: &str) -> Result<()> {
     let packed = files::read_text_if_present(&project.common_dir().join("packed-refs"))?;
     let is_packed = packed.is_some_and(|text| {
-        text.lines()
-            .any(|line| line.split_once(' ').is_some_and(|(_, found)| found == name))
+        text.lines().any(|line| line.split_once(' ').is_some_and(|(_, found)| found == name))
     });
     let lock = RefLock::take(project, name, "")?;
     if is_packed {
@@ -64,9 +63,7 @@ pub(super) fn delete(project: &Project, repository: &Repository, name: &str) -> 
         files::remove_file(&lock.path)?;
         lock.sync()?;
     }
-    Ok(files::remove_file(
-        &project.common_dir().join("logs").join(name),
-    )?)
+    Ok(files::remove_file(&project.common_dir().join("logs").join(name))?)
 }
 
 /// Adds a line to a reflog that exists; where there is none, none is wanted.
@@ -84,9 +81,7 @@ fn target(repository: &Repository, name: &str) -> Result<Option<Oid>> {
     match repository.find_reference(name) {
         Ok(found) => match found.target() {
             Some(target) => Ok(Some(target)),
-            None => Err(GitError::SymbolicRef {
-                name: name.to_owned(),
-            }),
+            None => Err(GitError::SymbolicRef { name: name.to_owned() }),
         },
         Err(error) if error.code() == ErrorCode::NotFound => Ok(None),
         Err(error) => Err(error.into()),
@@ -142,12 +137,7 @@ impl RefLock {
             }
             return Err(error.into());
         }
-        Ok(Self {
-            path,
-            lock,
-            own,
-            _guard: guard,
-        })
+        Ok(Self { path, lock, own, _guard: guard })
     }
 
     /// Makes the ref's name durable, and its folder's.

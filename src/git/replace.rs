@@ -45,15 +45,7 @@ impl<'p> Move<'p> {
     ) -> Result<Self> {
         let view = content::view(project, &root)?;
         let changes = content::changes(&view, &view.find_tree(old.id())?, new)?;
-        Ok(Self {
-            project,
-            git_dir,
-            root,
-            old: old.id(),
-            new: new.id(),
-            view,
-            changes,
-        })
+        Ok(Self { project, git_dir, root, old: old.id(), new: new.id(), view, changes })
     }
 
     /// Looks at every path that differs, in the working files and in the index.
@@ -94,10 +86,7 @@ impl<'p> Move<'p> {
         let stage = self.stage_dir()?;
         files::remove_dir_all(&stage)?;
         files::create_dir_all(&stage)?;
-        let write: Vec<&Path> = self
-            .written()
-            .map(|changed| Path::new(&changed.path))
-            .collect();
+        let write: Vec<&Path> = self.written().map(|changed| Path::new(&changed.path)).collect();
         content::write_some(&self.view, &self.view.find_tree(self.new)?, &stage, &write)?;
         Ok(files::sync_filesystem(&stage)?)
     }
@@ -131,22 +120,15 @@ impl<'p> Move<'p> {
     }
 
     fn stage_dir(&self) -> Result<PathBuf> {
-        Ok(self
-            .project
-            .private_dir()?
-            .join(format!("stage-{}", self.new)))
+        Ok(self.project.private_dir()?.join(format!("stage-{}", self.new)))
     }
 
     fn written(&self) -> impl Iterator<Item = &ChangedPath> {
-        self.changes
-            .iter()
-            .filter(|changed| changed.kind != ChangeKind::Deleted)
+        self.changes.iter().filter(|changed| changed.kind != ChangeKind::Deleted)
     }
 
     fn is_changed(&self, path: &str) -> bool {
-        self.changes
-            .binary_search_by(|changed| changed.path.as_str().cmp(path))
-            .is_ok()
+        self.changes.binary_search_by(|changed| changed.path.as_str().cmp(path)).is_ok()
     }
 
     /// The paths at or below ours whose working content is not the tree's, and whether something is there.
@@ -164,17 +146,11 @@ impl<'p> Move<'p> {
         }
         let tree = self.view.find_tree(tree)?;
         content::know_attributes(&self.view, &tree)?;
-        let diff = self
-            .view
-            .diff_tree_to_workdir(Some(&tree), Some(&mut options))?;
+        let diff = self.view.diff_tree_to_workdir(Some(&tree), Some(&mut options))?;
         let mut found = BTreeMap::new();
         for delta in diff.deltas() {
             let gone = delta.status() == Delta::Deleted;
-            let file = if gone {
-                delta.old_file()
-            } else {
-                delta.new_file()
-            };
+            let file = if gone { delta.old_file() } else { delta.new_file() };
             let path = String::from_utf8_lossy(file.path_bytes().unwrap_or_default());
             found.insert(path.trim_end_matches('/').to_owned(), !gone);
         }
@@ -195,10 +171,7 @@ impl<'p> Move<'p> {
 
     fn look_at_index(&self, survey: &mut Survey) -> Result<()> {
         let index = Index::open(&self.git_dir.join("index"))?;
-        let (old, new) = (
-            self.view.find_tree(self.old)?,
-            self.view.find_tree(self.new)?,
-        );
+        let (old, new) = (self.view.find_tree(self.old)?, self.view.find_tree(self.new)?);
         for changed in &self.changes {
             let path = Path::new(&changed.path);
             let staged = index.get_path(path, 0).map(|entry| (entry.id, entry.mode));
@@ -277,23 +250,14 @@ fn index_entry(path: &str, entry: &git2::TreeEntry<'_>, on_disk: Option<&Path>) 
     let low = |value: i64| value as u32;
     let found = on_disk.and_then(|path| files::symlink_metadata(path).ok());
     let time = |seconds: i64, nanos: i64| {
-        IndexTime::new(
-            i32::try_from(seconds).unwrap_or(0),
-            u32::try_from(nanos).unwrap_or(0),
-        )
+        IndexTime::new(i32::try_from(seconds).unwrap_or(0), u32::try_from(nanos).unwrap_or(0))
     };
     let stat = |pick: fn(&std::fs::Metadata) -> u64| {
-        found
-            .as_ref()
-            .map_or(0, |found| low(pick(found).cast_signed()))
+        found.as_ref().map_or(0, |found| low(pick(found).cast_signed()))
     };
     IndexEntry {
-        ctime: found
-            .as_ref()
-            .map_or(IndexTime::new(0, 0), |f| time(f.ctime(), f.ctime_nsec())),
-        mtime: found
-            .as_ref()
-            .map_or(IndexTime::new(0, 0), |f| time(f.mtime(), f.mtime_nsec())),
+        ctime: found.as_ref().map_or(IndexTime::new(0, 0), |f| time(f.ctime(), f.ctime_nsec())),
+        mtime: found.as_ref().map_or(IndexTime::new(0, 0), |f| time(f.mtime(), f.mtime_nsec())),
         dev: stat(|f| f.dev()),
         ino: stat(|f| f.ino()),
         mode: u32::try_from(entry.filemode()).unwrap_or(0o100_644),

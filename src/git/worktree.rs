@@ -44,11 +44,8 @@ impl Project {
         let noted = files::read_text_if_present(&note)?;
         let base = match noted.filter(|_| files::exists(&dir.join("tree"))) {
             Some(text) => {
-                let note: Note =
-                    serde_json::from_str(&text).map_err(|error| GitError::BadNote {
-                        path: note,
-                        reason: error.to_string(),
-                    })?;
+                let note: Note = serde_json::from_str(&text)
+                    .map_err(|error| GitError::BadNote { path: note, reason: error.to_string() })?;
                 note.base
             }
             None => {
@@ -65,12 +62,7 @@ impl Project {
             }
         };
         let dir = files::canonicalize(&dir)?;
-        let worktree = Worktree {
-            project: self.clone(),
-            request: request.clone(),
-            dir,
-            base,
-        };
+        let worktree = Worktree { project: self.clone(), request: request.clone(), dir, base };
         worktree.link()?;
         if !files::exists(&worktree.note()) {
             files::sync_filesystem(&worktree.dir)?;
@@ -240,10 +232,7 @@ impl Worktree {
         files::remove_dir_all_forced(&admin)?;
         files::create_dir_all(&admin)?;
         files::write(&admin.join("commondir"), "../..\n")?;
-        files::write(
-            &admin.join("HEAD"),
-            format!("ref: {}\n", self.branch_ref()?),
-        )?;
+        files::write(&admin.join("HEAD"), format!("ref: {}\n", self.branch_ref()?))?;
         files::write(&admin.join("gitdir"), format!("{}\n", link.display()))?;
         let repository = self.project.repository()?;
         let branch = tip(&repository, &self.branch_ref()?)?.unwrap_or(self.base.0);
@@ -256,10 +245,7 @@ impl Worktree {
 }
 
 fn admin_dir(project: &Project, request: &RequestId) -> PathBuf {
-    project
-        .common_dir()
-        .join("worktrees")
-        .join(format!("teams-{request}"))
+    project.common_dir().join("worktrees").join(format!("teams-{request}"))
 }
 
 /// `refs/heads/teams/<request>`, where git allows the id in a name.

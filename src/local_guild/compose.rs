@@ -59,9 +59,7 @@ pub(crate) struct Allowed {
 
 impl Allowed {
     fn permits(&self, class: &str, list: Option<&Vec<Id>>, id: Id) -> bool {
-        self.parse
-            .as_ref()
-            .is_some_and(|parse| parse.iter().any(|it| it == class))
+        self.parse.as_ref().is_some_and(|parse| parse.iter().any(|it| it == class))
             || list.is_some_and(|list| list.contains(&id))
     }
 }
@@ -79,10 +77,7 @@ impl Composed {
     pub(crate) fn new(guild: &Guild, payload: &Payload) -> Result<Composed, Refusal> {
         let mut body: Body = payload.read()?;
         let content = body.content.take().map(text_of).transpose()?;
-        if content
-            .as_ref()
-            .is_some_and(|text| text.chars().count() > CONTENT)
-        {
+        if content.as_ref().is_some_and(|text| text.chars().count() > CONTENT) {
             return Err(Refusal::too_long("content", CONTENT));
         }
         if let Some(embeds) = &mut body.embeds {
@@ -107,16 +102,11 @@ impl Composed {
         let described = body.attachments.as_deref().unwrap_or_default();
         let mut files = Vec::new();
         for upload in &payload.files {
-            let entry = described
-                .iter()
-                .find(|entry| number_of(entry) == Some(upload.number as u64));
+            let entry =
+                described.iter().find(|entry| number_of(entry) == Some(upload.number as u64));
             files.push(store(guild, upload, entry)?);
         }
-        Ok(Composed {
-            body,
-            content,
-            files,
-        })
+        Ok(Composed { body, content, files })
     }
 
     /// Adds a file that was stored before.
@@ -126,9 +116,7 @@ impl Composed {
 
     /// Whether there is anything to show.
     fn is_empty(&self) -> bool {
-        self.content
-            .as_ref()
-            .is_none_or(|text| text.trim().is_empty())
+        self.content.as_ref().is_none_or(|text| text.trim().is_empty())
             && self.body.embeds.as_ref().is_none_or(Vec::is_empty)
             && self.body.components.as_ref().is_none_or(Vec::is_empty)
             && self.body.sticker_ids.as_ref().is_none_or(Vec::is_empty)
@@ -146,11 +134,7 @@ impl Composed {
             return Err(Refusal::EmptyMessage);
         }
         let reference = self.reference(draft.state, channel.id)?;
-        let kind = if reference.is_some() {
-            MessageKind::Reply
-        } else {
-            MessageKind::Default
-        };
+        let kind = if reference.is_some() { MessageKind::Reply } else { MessageKind::Default };
         let mut message = Message::blank(draft.id(), channel.id, author, kind);
         message.content = self.content.clone().unwrap_or_default();
         message.embeds = self.body.embeds.clone().unwrap_or_default();
@@ -179,9 +163,7 @@ impl Composed {
         if let Some(kept) = &self.body.attachments {
             let keeps = |file: &Attachment| {
                 kept.iter().any(|entry| {
-                    entry
-                        .get("id")
-                        .and_then(|id| serde_json::from_value::<Id>(id.clone()).ok())
+                    entry.get("id").and_then(|id| serde_json::from_value::<Id>(id.clone()).ok())
                         == Some(file.id)
                 })
             };
@@ -206,18 +188,11 @@ impl Composed {
         let at = answered.channel_id.unwrap_or(channel);
         let exists = state.message(at, answered.message_id).is_ok();
         if exists {
-            Ok(Some(Reference {
-                channel: at,
-                message: Some(answered.message_id),
-            }))
+            Ok(Some(Reference { channel: at, message: Some(answered.message_id) }))
         } else if answered.fail_if_not_exists == Some(false) {
             Ok(None)
         } else {
-            Err(Refusal::invalid(
-                "message_reference",
-                "REPLIES_UNKNOWN_MESSAGE",
-                "Unknown message",
-            ))
+            Err(Refusal::invalid("message_reference", "REPLIES_UNKNOWN_MESSAGE", "Unknown message"))
         }
     }
 
@@ -236,22 +211,15 @@ impl Composed {
                 && allowed.is_none_or(|it| it.permits("roles", it.roles.as_ref(), *id))
         });
         let everyone = |it: &Allowed| {
-            it.parse
-                .as_ref()
-                .is_some_and(|parse| parse.iter().any(|it| it == "everyone"))
+            it.parse.as_ref().is_some_and(|parse| parse.iter().any(|it| it == "everyone"))
         };
         message.mention_everyone = found.everyone && allowed.is_none_or(everyone);
         // A reply is meant for the author of what it answers, unless the sender says otherwise.
         let told = allowed.is_none_or(|it| it.replied_user == Some(true));
-        if let Some(Reference {
-            channel,
-            message: Some(id),
-        }) = message.reference
+        if let Some(Reference { channel, message: Some(id) }) = message.reference
             && told
-            && let Ok(Message {
-                author: Author::User { id: author },
-                ..
-            }) = state.message(channel, id)
+            && let Ok(Message { author: Author::User { id: author }, .. }) =
+                state.message(channel, id)
             && *author != message.author.id()
             && !message.mentions.contains(author)
         {
@@ -266,11 +234,9 @@ fn text_of(value: Value) -> Result<String, Refusal> {
         Value::String(text) => Ok(text.trim_matches(['\0', ' ', '\n', '\r', '\t']).to_owned()),
         Value::Null => Ok(String::new()),
         Value::Number(number) => Ok(number.to_string()),
-        Value::Bool(_) | Value::Array(_) | Value::Object(_) => Err(Refusal::invalid(
-            "content",
-            "BASE_TYPE_BAD",
-            "Text is expected.",
-        )),
+        Value::Bool(_) | Value::Array(_) | Value::Object(_) => {
+            Err(Refusal::invalid("content", "BASE_TYPE_BAD", "Text is expected."))
+        }
     }
 }
 

@@ -93,11 +93,7 @@ pub(crate) enum Refusal {
     #[error("A thread has already been created for this message")]
     ThreadExists,
     #[error("Invalid Form Body")]
-    Invalid {
-        field: String,
-        code: &'static str,
-        text: String,
-    },
+    Invalid { field: String, code: &'static str, text: String },
     #[error("The request body contains invalid JSON.")]
     BadJson,
     #[error("the guild cannot write to its disk; it accepts nothing more until it is restarted")]
@@ -111,11 +107,7 @@ impl Refusal {
         code: &'static str,
         text: impl Into<String>,
     ) -> Refusal {
-        Refusal::Invalid {
-            field: field.into(),
-            code,
-            text: text.into(),
-        }
+        Refusal::Invalid { field: field.into(), code, text: text.into() }
     }
 
     /// A field that is longer than allowed, counted in characters.
@@ -184,9 +176,7 @@ mod tests {
     async fn an_invalid_field_is_named_by_its_path() {
         let response = Refusal::too_long("embeds.0.title", 256).into_response();
         assert_eq!(response.status(), 400);
-        let bytes = axum::body::to_bytes(response.into_body(), 10_000)
-            .await
-            .unwrap();
+        let bytes = axum::body::to_bytes(response.into_body(), 10_000).await.unwrap();
         let body: Value = serde_json::from_slice(&bytes).unwrap();
         assert_eq!(body["code"], 50035);
         assert_eq!(

@@ -140,11 +140,7 @@ impl Event {
         let frame = match self {
             Event::ChannelCreate(id) | Event::ChannelUpdate(id) => {
                 let created = matches!(self, Event::ChannelCreate(_));
-                let name = if created {
-                    "CHANNEL_CREATE"
-                } else {
-                    "CHANNEL_UPDATE"
-                };
+                let name = if created { "CHANNEL_CREATE" } else { "CHANNEL_UPDATE" };
                 let channel = state.channels.get(id)?;
                 // Bots hear of a direct conversation by its first message only.
                 let audience = match channel.recipients() {
@@ -152,13 +148,7 @@ impl Event {
                     None => Audience::All,
                 };
                 let (data, intents) = (render.channel(channel), intent::GUILDS);
-                Frame {
-                    name,
-                    data,
-                    audience,
-                    intents,
-                    readers: None,
-                }
+                Frame { name, data, audience, intents, readers: None }
             }
             Event::ChannelDelete(data) => everyone("CHANNEL_DELETE", data.clone(), intent::GUILDS),
             Event::ThreadCreate(id) => {
@@ -174,11 +164,7 @@ impl Event {
                 let data = json!({"id": id, "guild_id": guild, "parent_id": parent, "type": 11});
                 everyone("THREAD_DELETE", data, intent::GUILDS)
             }
-            Event::ThreadMembers {
-                thread,
-                added,
-                removed,
-            } => {
+            Event::ThreadMembers { thread, added, removed } => {
                 let members = state.channels.get(thread)?.thread()?.members.len();
                 let added: Vec<Value> = added
                     .iter()
@@ -205,11 +191,7 @@ impl Event {
                     (false, _) => scope(*channel, intent::GUILD_MESSAGES, direct),
                 };
                 Frame {
-                    name: if created {
-                        "MESSAGE_CREATE"
-                    } else {
-                        "MESSAGE_UPDATE"
-                    },
+                    name: if created { "MESSAGE_CREATE" } else { "MESSAGE_UPDATE" },
                     data: render.message_event(message),
                     audience,
                     intents,
@@ -221,25 +203,13 @@ impl Event {
                     scope(*channel, intent::GUILD_MESSAGES, intent::DIRECT_MESSAGES);
                 let mut data = json!({"id": id, "channel_id": channel});
                 add_guild(&mut data, guild_of(*channel));
-                Frame {
-                    name: "MESSAGE_DELETE",
-                    data,
-                    audience,
-                    intents,
-                    readers: None,
-                }
+                Frame { name: "MESSAGE_DELETE", data, audience, intents, readers: None }
             }
             Event::MessageDeleteBulk { channel, ids } => {
                 let data = json!({"ids": ids, "channel_id": channel, "guild_id": guild});
                 everyone("MESSAGE_DELETE_BULK", data, intent::GUILD_MESSAGES)
             }
-            Event::Reaction {
-                channel,
-                message,
-                user,
-                emoji,
-                added,
-            } => {
+            Event::Reaction { channel, message, user, emoji, added } => {
                 let (audience, intents) =
                     scope(*channel, intent::GUILD_REACTIONS, intent::DIRECT_REACTIONS);
                 let mut data = json!({
@@ -254,18 +224,8 @@ impl Event {
                     let member = state.users.get(user).map(|user| render.member(user, true));
                     data["member"] = json!(member);
                 }
-                let name = if *added {
-                    "MESSAGE_REACTION_ADD"
-                } else {
-                    "MESSAGE_REACTION_REMOVE"
-                };
-                Frame {
-                    name,
-                    data,
-                    audience,
-                    intents,
-                    readers: None,
-                }
+                let name = if *added { "MESSAGE_REACTION_ADD" } else { "MESSAGE_REACTION_REMOVE" };
+                Frame { name, data, audience, intents, readers: None }
             }
             Event::Typing { channel, user, at } => {
                 let (audience, intents) =
@@ -278,31 +238,15 @@ impl Event {
                     let member = state.users.get(user).map(|user| render.member(user, true));
                     data["member"] = json!(member);
                 }
-                Frame {
-                    name: "TYPING_START",
-                    data,
-                    audience,
-                    intents,
-                    readers: None,
-                }
+                Frame { name: "TYPING_START", data, audience, intents, readers: None }
             }
             Event::Pins { channel } => {
                 let (audience, intents) = scope(*channel, intent::GUILDS, intent::DIRECT_MESSAGES);
-                let last = state
-                    .channels
-                    .get(channel)?
-                    .pins
-                    .first()
-                    .map(|pin| payload::time(pin.at));
+                let last =
+                    state.channels.get(channel)?.pins.first().map(|pin| payload::time(pin.at));
                 let mut data = json!({"channel_id": channel, "last_pin_timestamp": last});
                 add_guild(&mut data, guild_of(*channel));
-                Frame {
-                    name: "CHANNEL_PINS_UPDATE",
-                    data,
-                    audience,
-                    intents,
-                    readers: None,
-                }
+                Frame { name: "CHANNEL_PINS_UPDATE", data, audience, intents, readers: None }
             }
             Event::Webhooks { channel } => {
                 let data = json!({"guild_id": guild, "channel_id": channel});

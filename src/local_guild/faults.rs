@@ -158,10 +158,7 @@ impl Faults {
         let set = |target: &mut bool, wish: Option<bool>| *target = wish.unwrap_or(*target);
         set(&mut settings.mute_acks, order.mute_acks);
         set(&mut settings.down, order.down);
-        set(
-            &mut settings.deny_message_content,
-            order.deny_message_content,
-        );
+        set(&mut settings.deny_message_content, order.deny_message_content);
         settings.duplicate_events = order.duplicate_events.unwrap_or(settings.duplicate_events);
         settings.lose_events = order.lose_events.unwrap_or(settings.lose_events);
         let down = order.down == Some(true);
@@ -219,10 +216,7 @@ impl Faults {
     fn meet(&self, method: &str, path: &str) -> Option<RestFault> {
         let mut settings = self.lock();
         let position = settings.rest.iter().position(|fault| {
-            fault
-                .method
-                .as_deref()
-                .is_none_or(|wanted| wanted.eq_ignore_ascii_case(method))
+            fault.method.as_deref().is_none_or(|wanted| wanted.eq_ignore_ascii_case(method))
                 && path.contains(&fault.path_contains)
         })?;
         let fault = settings.rest.get_mut(position)?;
@@ -267,10 +261,7 @@ fn refused(fault: &RestFault) -> Response {
     put("x-ratelimit-limit", "5");
     put("x-ratelimit-remaining", "0");
     put("x-ratelimit-bucket", "local-fault");
-    put(
-        "x-ratelimit-scope",
-        if fault.global { "global" } else { "user" },
-    );
+    put("x-ratelimit-scope", if fault.global { "global" } else { "user" });
     if fault.global {
         put("x-ratelimit-global", "true");
     }

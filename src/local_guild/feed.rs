@@ -44,10 +44,9 @@ pub(crate) async fn state(
             .values()
             .filter(reachable)
             .filter(|it| match &it.kind {
-                ChannelKind::Dm { recipients } => recipients
-                    .iter()
-                    .filter_map(|id| state.users.get(id))
-                    .any(|it| it.bot),
+                ChannelKind::Dm { recipients } => {
+                    recipients.iter().filter_map(|id| state.users.get(id)).any(|it| it.bot)
+                }
                 ChannelKind::Text { .. } | ChannelKind::Thread(_) => true,
             })
             .map(|it| render.channel(it))
@@ -71,28 +70,15 @@ pub(crate) async fn events(
     let me = guild.read(|state| caller.person(state, asked.text("user")))?;
     let epoch = guild.sessions.epoch.clone();
     // A browser that reconnects names the last event it saw, which is further than its address says.
-    let last = headers
-        .get("last-event-id")
-        .and_then(|value| value.to_str().ok());
+    let last = headers.get("last-event-id").and_then(|value| value.to_str().ok());
     let position = |text: &str| {
         let (run, number) = text.split_once('.')?;
         (run == epoch).then(|| number.parse::<u64>().ok())?
     };
     let from = last.or(asked.text("after")).and_then(position);
-    let followed = stream::unfold(
-        Follow {
-            guild,
-            me,
-            from,
-            epoch,
-            ended: false,
-        },
-        next,
-    );
-    Ok(
-        Stream::new(stream::StreamExt::flat_map(followed, stream::iter))
-            .keep_alive(KeepAlive::default()),
-    )
+    let followed = stream::unfold(Follow { guild, me, from, epoch, ended: false }, next);
+    Ok(Stream::new(stream::StreamExt::flat_map(followed, stream::iter))
+        .keep_alive(KeepAlive::default()))
 }
 
 struct Follow {
@@ -122,14 +108,10 @@ async fn next(mut follow: Follow) -> Option<(Vec<Result<Sse, Infallible>>, Follo
         };
         if let Some((number, _)) = found.last() {
             follow.from = Some(*number);
-            let mine = found
-                .iter()
-                .filter(|(_, text)| meant_for(follow.me, &guild, text));
+            let mine = found.iter().filter(|(_, text)| meant_for(follow.me, &guild, text));
             let events = mine
                 .map(|(number, text)| {
-                    Ok(Sse::default()
-                        .id(format!("{}.{number}", follow.epoch))
-                        .data(&**text))
+                    Ok(Sse::default().id(format!("{}.{number}", follow.epoch)).data(&**text))
                 })
                 .collect();
             return Some((events, follow));
@@ -155,10 +137,8 @@ fn meant_for(me: Id, guild: &Guild, text: &str) -> bool {
         Some(_) | None => &event["d"]["channel_id"],
     };
     let channel = serde_json::from_value::<Id>(place.clone());
-    guild.read(
-        |state| match channel.ok().and_then(|id| state.channels.get(&id)) {
-            Some(found) => found.recipients().is_none_or(|ids| ids.contains(&me)),
-            None => true,
-        },
-    )
+    guild.read(|state| match channel.ok().and_then(|id| state.channels.get(&id)) {
+        Some(found) => found.recipients().is_none_or(|ids| ids.contains(&me)),
+        None => true,
+    })
 }

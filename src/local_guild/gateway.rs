@@ -48,8 +48,7 @@ impl Out {
     }
 
     async fn send_op(&mut self, op: u8, data: Value) -> Result<(), End> {
-        self.send(&json!({"op": op, "d": data, "s": null, "t": null}).to_string())
-            .await
+        self.send(&json!({"op": op, "d": data, "s": null, "t": null}).to_string()).await
     }
 }
 
@@ -60,10 +59,7 @@ fn deflate(zlib: &mut Compress, mut input: &[u8]) -> Vec<u8> {
         out.reserve(256 + input.len() / 2);
         let before = zlib.total_in();
         // The only error is misuse of `Finish`, which never occurs here.
-        if zlib
-            .compress_vec(input, &mut out, FlushCompress::Sync)
-            .is_err()
-        {
+        if zlib.compress_vec(input, &mut out, FlushCompress::Sync).is_err() {
             return out;
         }
         let taken = usize::try_from(zlib.total_in() - before).unwrap_or(0);
@@ -86,10 +82,7 @@ pub(crate) async fn serve(guild: Arc<Guild>, socket: WebSocket, zlib: bool) {
     match end {
         End::Close(code, reason) => {
             tracing::debug!(code, reason, "closed a gateway connection");
-            let frame = CloseFrame {
-                code,
-                reason: Utf8Bytes::from_static(reason),
-            };
+            let frame = CloseFrame { code, reason: Utf8Bytes::from_static(reason) };
             // The client may be gone already.
             let _ = out.socket.send(Ws::Close(Some(frame))).await;
         }
@@ -110,11 +103,7 @@ async fn run(
     held: &mut Option<Arc<Session>>,
 ) -> Result<(), End> {
     let mut trouble = guild.faults.gateway();
-    out.send_op(
-        10,
-        json!({"heartbeat_interval": HEARTBEAT_MS, "_trace": ["local"]}),
-    )
-    .await?;
+    out.send_op(10, json!({"heartbeat_interval": HEARTBEAT_MS, "_trace": ["local"]})).await?;
     let patience = Duration::from_millis(HEARTBEAT_MS * 3 / 2);
     let mut deadline = Instant::now() + patience;
     // Before a session exists there is nothing to follow; the receiver stays quiet.
@@ -227,10 +216,7 @@ fn meant<E>(
     (bot.is_none() || bot == here).then_some(trouble)
 }
 
-type Followed = (
-    tokio::sync::watch::Receiver<u64>,
-    tokio::sync::watch::Receiver<u64>,
-);
+type Followed = (tokio::sync::watch::Receiver<u64>, tokio::sync::watch::Receiver<u64>);
 
 /// Takes a session over from whichever connection had it, and follows its events.
 fn attach(session: &Session) -> Followed {
@@ -244,12 +230,7 @@ fn bot(guild: &Guild, data: &Value) -> Result<Id, End> {
     let token = data["token"].as_str().unwrap_or_default();
     let token = token.strip_prefix("Bot ").unwrap_or(token);
     guild
-        .read(|state| {
-            state
-                .user_by_token(token)
-                .filter(|user| user.bot)
-                .map(|user| user.id)
-        })
+        .read(|state| state.user_by_token(token).filter(|user| user.bot).map(|user| user.id))
         .ok_or(End::Close(4004, "Authentication failed."))
 }
 
@@ -259,9 +240,7 @@ fn identify(guild: &Guild, data: &Value) -> Result<Arc<Session>, End> {
     if !data["shard"].is_null() && !matches!(shard, (Some(id), Some(count)) if id < count) {
         return Err(End::Close(4010, "Invalid shard."));
     }
-    let intents = data["intents"]
-        .as_u64()
-        .filter(|bits| bits & !intent::KNOWN == 0);
+    let intents = data["intents"].as_u64().filter(|bits| bits & !intent::KNOWN == 0);
     let intents = intents.ok_or(End::Close(4013, "Invalid intent(s)."))?;
     if intents & intent::MESSAGE_CONTENT != 0 && guild.faults.deny_message_content() {
         return Err(End::Close(4014, "Disallowed intent(s)."));
@@ -291,9 +270,7 @@ fn identify(guild: &Guild, data: &Value) -> Result<Arc<Session>, End> {
 }
 
 fn push(session: &Session, name: &str, data: &Value) {
-    session
-        .ring
-        .push(|number| json!({"op": 0, "s": number, "t": name, "d": data}).to_string());
+    session.ring.push(|number| json!({"op": 0, "s": number, "t": name, "d": data}).to_string());
 }
 
 /// The session to go on with and the number to go on from; `None` asks for a new session.
@@ -386,15 +363,11 @@ mod tests {
         let mut zlib = Compress::new(Compression::fast(), true);
         let mut reader = Decompress::new(true);
         for length in [0, 1, 100, 5_000, 100_000] {
-            let text: Vec<u8> = (0..length)
-                .map(|i: u32| (i % 997 * 31 % 251) as u8)
-                .collect();
+            let text: Vec<u8> = (0..length).map(|i: u32| (i % 997 * 31 % 251) as u8).collect();
             let packed = deflate(&mut zlib, &text);
             assert!(packed.ends_with(&[0, 0, 0xff, 0xff]));
             let mut back = Vec::with_capacity(200_000);
-            reader
-                .decompress_vec(&packed, &mut back, FlushDecompress::Sync)
-                .unwrap();
+            reader.decompress_vec(&packed, &mut back, FlushDecompress::Sync).unwrap();
             assert_eq!(back, text);
         }
     }

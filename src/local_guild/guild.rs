@@ -97,11 +97,7 @@ impl Guild {
     /// Renders something from the state, as one viewer sees it.
     pub(crate) fn render<T>(&self, viewer: Option<Id>, make: impl FnOnce(Render<'_>) -> T) -> T {
         let inner = self.lock();
-        make(Render {
-            state: &inner.state,
-            base: &self.base,
-            viewer,
-        })
+        make(Render { state: &inner.state, base: &self.base, viewer })
     }
 
     /// Changes the state: all of what `make` collects becomes durable, then takes force, then is
@@ -113,17 +109,10 @@ impl Guild {
     ) -> Result<T, Refusal> {
         let mut guard = self.lock();
         let Inner { state, ids, log } = &mut *guard;
-        let mut draft = Draft {
-            state,
-            now: clock::now(),
-            ids,
-            changes: Vec::new(),
-            events: Vec::new(),
-        };
+        let mut draft =
+            Draft { state, now: clock::now(), ids, changes: Vec::new(), events: Vec::new() };
         let made = make(&mut draft)?;
-        let Draft {
-            changes, events, ..
-        } = draft;
+        let Draft { changes, events, .. } = draft;
         if !changes.is_empty() {
             log.append(&changes).map_err(|error| {
                 tracing::error!(%error, "the guild stops accepting changes");
@@ -134,11 +123,7 @@ impl Guild {
             state.apply(change, ids);
         }
         for event in events {
-            let render = Render {
-                state,
-                base: &self.base,
-                viewer: None,
-            };
+            let render = Render { state, base: &self.base, viewer: None };
             if let Some(frame) = event.render(render) {
                 self.faults.publish(&self.sessions, &frame);
             }
@@ -154,11 +139,7 @@ impl Guild {
     /// The state and the feed's newest number, taken at one instant.
     pub(crate) fn with_feed<T>(&self, make: impl FnOnce(Render<'_>, u64) -> T) -> T {
         let inner = self.lock();
-        let render = Render {
-            state: &inner.state,
-            base: &self.base,
-            viewer: None,
-        };
+        let render = Render { state: &inner.state, base: &self.base, viewer: None };
         make(render, self.sessions.feed.last())
     }
 }

@@ -24,10 +24,7 @@ impl Id {
     /// When the identifier was made, to the millisecond.
     pub(crate) fn time(self) -> DateTime<Utc> {
         let ms = (self.0 >> SEQUENCE_BITS) + EPOCH_MS;
-        i64::try_from(ms)
-            .ok()
-            .and_then(DateTime::from_timestamp_millis)
-            .unwrap_or_default()
+        i64::try_from(ms).ok().and_then(DateTime::from_timestamp_millis).unwrap_or_default()
     }
 
     /// The lowest identifier that could have been made at that instant; a bound for searches.
@@ -84,11 +81,7 @@ impl<'de> Deserialize<'de> for Id {
 
             // Every client library sends some identifiers as numbers.
             fn visit_u64<E: serde::de::Error>(self, number: u64) -> Result<Id, E> {
-                if number == 0 {
-                    Err(E::custom(BadId))
-                } else {
-                    Ok(Id(number))
-                }
+                if number == 0 { Err(E::custom(BadId)) } else { Ok(Id(number)) }
             }
         }
         deserializer.deserialize_any(Visitor)

@@ -7,11 +7,7 @@ use super::error::Refusal;
 /// Embeds within Discord's limits, with the defaults that clients rely on.
 pub(crate) fn check_embeds(embeds: &mut [Value]) -> Result<(), Refusal> {
     if embeds.len() > 10 {
-        return Err(Refusal::invalid(
-            "embeds",
-            "BASE_TYPE_MAX_LENGTH",
-            "Must be 10 or fewer.",
-        ));
+        return Err(Refusal::invalid("embeds", "BASE_TYPE_MAX_LENGTH", "Must be 10 or fewer."));
     }
     let mut total = 0;
     for (at, embed) in embeds.iter_mut().enumerate() {
@@ -51,16 +47,11 @@ pub(crate) fn check_embeds(embeds: &mut [Value]) -> Result<(), Refusal> {
                 field["inline"] = json!(false);
             }
         }
-        for (path, limit) in [
-            ("/title", 256),
-            ("/description", 4096),
-            ("/footer/text", 2048),
-            ("/author/name", 256),
-        ] {
-            let length = embed
-                .pointer(path)
-                .and_then(Value::as_str)
-                .map_or(0, |it| it.chars().count());
+        for (path, limit) in
+            [("/title", 256), ("/description", 4096), ("/footer/text", 2048), ("/author/name", 256)]
+        {
+            let length =
+                embed.pointer(path).and_then(Value::as_str).map_or(0, |it| it.chars().count());
             if length > limit {
                 return Err(Refusal::too_long(
                     format!("embeds.{at}{}", path.replace('/', ".")),
@@ -99,9 +90,7 @@ pub(crate) fn check_components(rows: &mut [Value]) -> Result<(), Refusal> {
                 "Value of field \"type\" must be 1.",
             ));
         }
-        let Some(inner) = row["components"]
-            .as_array()
-            .filter(|it| (1..=5).contains(&it.len()))
+        let Some(inner) = row["components"].as_array().filter(|it| (1..=5).contains(&it.len()))
         else {
             return Err(Refusal::invalid(
                 format!("components.{at}.components"),
@@ -111,10 +100,7 @@ pub(crate) fn check_components(rows: &mut [Value]) -> Result<(), Refusal> {
         };
         for (place, component) in inner.iter().enumerate() {
             let path = |name: &str| format!("components.{at}.components.{place}.{name}");
-            if component["label"]
-                .as_str()
-                .is_some_and(|it| it.chars().count() > 80)
-            {
+            if component["label"].as_str().is_some_and(|it| it.chars().count() > 80) {
                 return Err(Refusal::too_long(path("label"), 80));
             }
             match (component["type"].as_u64(), component["style"].as_u64()) {
@@ -187,10 +173,8 @@ fn number_components(rows: &mut [Value]) {
 pub(crate) fn strip_nulls(value: &mut Value) {
     match value {
         Value::Object(object) => {
-            let kept: Map<String, Value> = std::mem::take(object)
-                .into_iter()
-                .filter(|(_, value)| !value.is_null())
-                .collect();
+            let kept: Map<String, Value> =
+                std::mem::take(object).into_iter().filter(|(_, value)| !value.is_null()).collect();
             *object = kept;
             object.values_mut().for_each(strip_nulls);
         }
@@ -216,9 +200,6 @@ mod tests {
         assert!(check_components(&mut twice).is_err());
         let mut once = vec![json!({"type": 1, "components": [button]})];
         check_components(&mut once).unwrap();
-        assert_eq!(
-            (&once[0]["id"], &once[0]["components"][0]["id"]),
-            (&json!(1), &json!(2))
-        );
+        assert_eq!((&once[0]["id"], &once[0]["components"][0]["id"]), (&json!(1), &json!(2)));
     }
 }

@@ -73,12 +73,7 @@ impl FromRequestParts<Arc<Guild>> for Caller {
     async fn from_request_parts(parts: &mut Parts, guild: &Arc<Guild>) -> Result<Caller, Refusal> {
         if let Some(token) = header(&parts.headers, "authorization") {
             return guild
-                .read(|state| {
-                    state
-                        .user_by_token(token)
-                        .filter(|it| !it.bot)
-                        .map(|it| it.id)
-                })
+                .read(|state| state.user_by_token(token).filter(|it| !it.bot).map(|it| it.id))
                 .map(|id| Caller(Some(id)))
                 .ok_or(Refusal::Unauthorized);
         }
@@ -123,19 +118,10 @@ impl Caller {
 fn channel(world: &World, named: &str) -> Result<Id, Refusal> {
     let by_name = |name: &str| {
         let name = name.trim_start_matches('#');
-        world
-            .channels
-            .values()
-            .find(|it| it.name == name && it.thread().is_none())
-            .map(|it| it.id)
+        world.channels.values().find(|it| it.name == name && it.thread().is_none()).map(|it| it.id)
     };
-    let by_id = named
-        .parse()
-        .ok()
-        .filter(|id| world.channels.contains_key(id));
-    by_id
-        .or_else(|| by_name(named))
-        .ok_or(Refusal::UnknownChannel)
+    let by_id = named.parse().ok().filter(|id| world.channels.contains_key(id));
+    by_id.or_else(|| by_name(named)).ok_or(Refusal::UnknownChannel)
 }
 
 /// The fields that most local requests share.
@@ -179,10 +165,7 @@ async fn say(
     if let Some(reply) = payload.get("reply_to").filter(|it| !it.is_null()) {
         body["message_reference"] = json!({"message_id": reply});
     }
-    let inner = Payload {
-        json: body,
-        files: payload.files.clone(),
-    };
+    let inner = Payload { json: body, files: payload.files.clone() };
     let mut composed = Composed::new(&guild, &inner)?;
     let ids: Vec<Id> = match payload.get("attachments") {
         None | Some(Value::Null) => Vec::new(),
@@ -209,20 +192,8 @@ async fn edit(
     let (user, channel, message) = place(&guild, &caller, &payload)?;
     let message = needed(message)?;
     let body = json!({"content": payload.text("content").unwrap_or_default()});
-    let composed = Composed::new(
-        &guild,
-        &Payload {
-            json: body,
-            files: Vec::new(),
-        },
-    )?;
-    messages::edit_if(
-        &guild,
-        channel,
-        message,
-        &composed,
-        messages::by_author(user),
-    )?;
+    let composed = Composed::new(&guild, &Payload { json: body, files: Vec::new() })?;
+    messages::edit_if(&guild, channel, message, &composed, messages::by_author(user))?;
     messages::rendered(&guild, Some(user), channel, message)
 }
 
@@ -241,10 +212,7 @@ async fn delete(
             messages::by_author(user)(found)?;
         }
         messages::remove(draft, channel, message)?;
-        draft.tell(Event::MessageDelete {
-            channel,
-            id: message,
-        });
+        draft.tell(Event::MessageDelete { channel, id: message });
         Ok(StatusCode::NO_CONTENT)
     })
 }
@@ -318,10 +286,7 @@ async fn slash(
             .find(|it| {
                 it.body.get("name").and_then(Value::as_str) == Some(name.as_str())
                     && bot.is_none_or(|bot| {
-                        state
-                            .users
-                            .get(&it.application)
-                            .is_some_and(|user| user.name == bot)
+                        state.users.get(&it.application).is_some_and(|user| user.name == bot)
                     })
             })
             .ok_or(Refusal::UnknownCommand)?;
@@ -356,15 +321,8 @@ async fn modal(
     let sent: Filled = payload.read()?;
     let (user, from) = guild.read(|state| {
         let user = caller.person(state, sent.user.as_deref())?;
-        let from = state
-            .interactions
-            .get(&sent.interaction)
-            .ok_or(Refusal::UnknownInteraction)?;
-        if from.user == user {
-            Ok((user, from.clone()))
-        } else {
-            Err(Refusal::MissingAccess)
-        }
+        let from = state.interactions.get(&sent.interaction).ok_or(Refusal::UnknownInteraction)?;
+        if from.user == user { Ok((user, from.clone())) } else { Err(Refusal::MissingAccess) }
     })?;
     let rows: Vec<Value> = sent
         .values
@@ -375,10 +333,7 @@ async fn modal(
         })
         .collect();
     let data = json!({"custom_id": sent.custom_id, "components": rows});
-    let kind = InteractionKind::Modal {
-        data,
-        message: from.kind.message(),
-    };
+    let kind = InteractionKind::Modal { data, message: from.kind.message() };
     let id = interactions::start(&guild, user, from.channel, from.application, kind)?;
     Ok(Json(json!({"interaction": id})))
 }
@@ -390,9 +345,7 @@ async fn thread(
 ) -> Result<Json<Value>, Refusal> {
     let (user, parent, message) = place(&guild, &caller, &payload)?;
     let id = threads::start(&guild, user, parent, message, &payload)?;
-    guild.render(None, |render| {
-        Ok(Json(render.channel(render.state.channel(id)?)))
-    })
+    guild.render(None, |render| Ok(Json(render.channel(render.state.channel(id)?))))
 }
 
 async fn dm(
@@ -411,9 +364,7 @@ async fn dm(
         Ok::<_, Refusal>((user, bot.id))
     })?;
     let id = channels::direct_between(&guild, user, bot)?;
-    guild.render(Some(user), |render| {
-        Ok(Json(render.channel(render.state.channel(id)?)))
-    })
+    guild.render(Some(user), |render| Ok(Json(render.channel(render.state.channel(id)?))))
 }
 
 async fn upload(
@@ -431,11 +382,7 @@ async fn upload(
     };
     let file = store(&guild, &upload, None)?;
     let shown = json!({"id": file.id, "filename": file.filename, "size": file.size});
-    guild
-        .uploads
-        .lock()
-        .unwrap_or_else(PoisonError::into_inner)
-        .insert(file.id, file);
+    guild.uploads.lock().unwrap_or_else(PoisonError::into_inner).insert(file.id, file);
     Ok(Json(shown))
 }
 
@@ -446,10 +393,7 @@ async fn history(
 ) -> Result<Json<Vec<Value>>, Refusal> {
     let (user, channel) = guild.read(|state| {
         let user = caller.person(state, asked.text("user"))?;
-        Ok::<_, Refusal>((
-            user,
-            channel(state, asked.text("channel").unwrap_or_default())?,
-        ))
+        Ok::<_, Refusal>((user, channel(state, asked.text("channel").unwrap_or_default())?))
     })?;
     messages::page(&guild, user, channel, &asked).map(Json)
 }
@@ -462,10 +406,7 @@ async fn faults(
     let order: Order = payload.read()?;
     let bot = order.bot.as_deref().map(|name| {
         guild.read(|state| {
-            let found = state
-                .users
-                .values()
-                .find(|user| user.bot && user.name == name);
+            let found = state.users.values().find(|user| user.bot && user.name == name);
             found.map(|user| user.id).ok_or(Refusal::UnknownUser)
         })
     });

@@ -37,21 +37,12 @@ impl Log {
     ) -> Result<(Log, State), GuildError> {
         let mut state = State::default();
         let Some(dir) = dir else {
-            return Ok((
-                Log {
-                    file: None,
-                    lock: None,
-                    broken: false,
-                },
-                state,
-            ));
+            return Ok((Log { file: None, lock: None, broken: false }, state));
         };
         files::create_dir_all(dir)?;
         let lock = files::open_append(&dir.join("guild.lock"))?;
         if lock.try_lock().is_err() {
-            return Err(GuildError::Busy {
-                dir: dir.to_owned(),
-            });
+            return Err(GuildError::Busy { dir: dir.to_owned() });
         }
         let path = dir.join("guild.jsonl");
         let text = match files::read(&path) {
@@ -62,10 +53,7 @@ impl Log {
         let (lines, good) = replay(&text, &mut state, ids)?;
         let mut file = files::open_append(&path)?;
         if good < text.len() {
-            tracing::warn!(
-                bytes = text.len() - good,
-                "cut a torn line off the guild's log"
-            );
+            tracing::warn!(bytes = text.len() - good, "cut a torn line off the guild's log");
             file.set_len(good as u64).map_err(GuildError::Log)?;
             file.sync_data().map_err(GuildError::Log)?;
         }
@@ -79,14 +67,7 @@ impl Log {
             file = files::open_append(&path)?;
         }
         files::sync_dir(dir)?;
-        Ok((
-            Log {
-                file: Some(file),
-                lock: Some(lock),
-                broken: false,
-            },
-            state,
-        ))
+        Ok((Log { file: Some(file), lock: Some(lock), broken: false }, state))
     }
 
     /// Ends the log: nothing is accepted any more, and another server may open the folder.
@@ -134,10 +115,7 @@ fn replay(
             Ok(changes) => changes,
             Err(_) if end == text.len() => break,
             Err(error) => {
-                return Err(GuildError::Damaged {
-                    line: lines + 1,
-                    reason: error.to_string(),
-                });
+                return Err(GuildError::Damaged { line: lines + 1, reason: error.to_string() });
             }
         };
         for change in changes {
@@ -163,10 +141,7 @@ impl Blobs {
         if let Some(dir) = &dir {
             files::create_dir_all(dir)?;
         }
-        Ok(Blobs {
-            dir,
-            memory: Mutex::default(),
-        })
+        Ok(Blobs { dir, memory: Mutex::default() })
     }
 
     /// Keeps bytes, durable on return. Keys are ids and digests of our own making.
@@ -246,10 +221,7 @@ mod tests {
         let mut whole = written(dir.path(), &["one", "two"]);
         whole[0] = b'x';
         files::write(&dir.path().join("guild.jsonl"), &whole).unwrap();
-        assert!(matches!(
-            names(dir.path()),
-            Err(GuildError::Damaged { line: 1, .. })
-        ));
+        assert!(matches!(names(dir.path()), Err(GuildError::Damaged { line: 1, .. })));
     }
 
     #[test]

@@ -83,13 +83,8 @@ impl Running {
 ///
 /// When the port is taken, or the folder is damaged, in use or not writable.
 pub async fn serve(config: Config) -> Result<Running, GuildError> {
-    let listen = |source| GuildError::Listen {
-        port: config.port,
-        source,
-    };
-    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, config.port))
-        .await
-        .map_err(listen)?;
+    let listen = |source| GuildError::Listen { port: config.port, source };
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, config.port)).await.map_err(listen)?;
     let port = listener.local_addr().map_err(listen)?.port();
     let guild = Arc::new(Guild::open(config.dir.as_deref(), port)?);
     let refused = |error: error::Refusal| GuildError::Log(std::io::Error::other(error));
@@ -115,11 +110,7 @@ pub async fn serve(config: Config) -> Result<Running, GuildError> {
             () = patience => tracing::warn!("a client kept its request open at the end"),
         }
     });
-    Ok(Running {
-        info,
-        guild,
-        server,
-    })
+    Ok(Running { info, guild, server })
 }
 
 fn router(guild: &Arc<Guild>) -> Router {

@@ -36,10 +36,7 @@ pub(crate) struct Role {
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub(crate) enum ChannelKind {
     /// A text channel of the guild.
-    Text {
-        topic: Option<String>,
-        position: u32,
-    },
+    Text { topic: Option<String>, position: u32 },
     /// A direct conversation.
     Dm { recipients: Vec<Id> },
     /// A thread under a text channel.
@@ -111,12 +108,7 @@ pub(crate) enum Author {
     /// A person or bot.
     User { id: Id },
     /// A webhook, under the name it chose for this message.
-    Webhook {
-        id: Id,
-        name: String,
-        avatar: Option<String>,
-        application: Option<Id>,
-    },
+    Webhook { id: Id, name: String, avatar: Option<String>, application: Option<Id> },
 }
 
 impl Author {

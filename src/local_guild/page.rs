@@ -26,21 +26,9 @@ const JAVASCRIPT: &str = "text/javascript; charset=utf-8";
 
 /// The page's files by path.
 const FILES: [(&str, &str, &str); 14] = [
-    (
-        "index.html",
-        "text/html; charset=utf-8",
-        include_str!("page/index.html"),
-    ),
-    (
-        "style.css",
-        "text/css; charset=utf-8",
-        include_str!("page/style.css"),
-    ),
-    (
-        "message.css",
-        "text/css; charset=utf-8",
-        include_str!("page/message.css"),
-    ),
+    ("index.html", "text/html; charset=utf-8", include_str!("page/index.html")),
+    ("style.css", "text/css; charset=utf-8", include_str!("page/style.css")),
+    ("message.css", "text/css; charset=utf-8", include_str!("page/message.css")),
     ("icon.svg", "image/svg+xml", include_str!("page/icon.svg")),
     ("app.js", JAVASCRIPT, include_str!("page/app.js")),
     ("api.js", JAVASCRIPT, include_str!("page/api.js")),
@@ -63,10 +51,7 @@ pub(crate) fn routes() -> Router<Arc<Guild>> {
         .route("/attachments/{channel}/{id}/{name}", get(attachment))
         .route("/avatars/{id}/{file}", get(avatar));
     for (path, kind, text) in FILES {
-        router = router.route(
-            &format!("/{path}"),
-            get(move || async move { file(kind, text) }),
-        );
+        router = router.route(&format!("/{path}"), get(move || async move { file(kind, text) }));
     }
     router
 }
@@ -105,9 +90,7 @@ async fn attachment(
     At((channel, id, _name)): At<(Id, Id, String)>,
 ) -> Result<Response, Refusal> {
     let found = guild.read(|state| {
-        let files = state
-            .messages_in(channel)
-            .flat_map(|message| &message.attachments);
+        let files = state.messages_in(channel).flat_map(|message| &message.attachments);
         files.into_iter().find(|file| file.id == id).cloned()
     });
     let found = found.ok_or(Refusal::NotFound)?;
@@ -117,14 +100,8 @@ async fn attachment(
     let kind = HeaderValue::from_str(&found.content_type);
     let fallback = HeaderValue::from_static("application/octet-stream");
     headers.insert(header::CONTENT_TYPE, kind.unwrap_or(fallback));
-    headers.insert(
-        header::X_CONTENT_TYPE_OPTIONS,
-        HeaderValue::from_static("nosniff"),
-    );
-    headers.insert(
-        header::CONTENT_SECURITY_POLICY,
-        HeaderValue::from_static("sandbox"),
-    );
+    headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+    headers.insert(header::CONTENT_SECURITY_POLICY, HeaderValue::from_static("sandbox"));
     if !SHOWN.contains(&found.content_type.as_str()) {
         let value = format!("attachment; filename=\"{}\"", found.filename);
         if let Ok(value) = HeaderValue::from_str(&value) {

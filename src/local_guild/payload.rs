@@ -135,11 +135,7 @@ impl Render<'_> {
 
     /// A channel, thread or direct conversation.
     pub(crate) fn channel(&self, channel: &Channel) -> Value {
-        let last = self
-            .state
-            .messages_in(channel.id)
-            .next_back()
-            .map(|message| message.id);
+        let last = self.state.messages_in(channel.id).next_back().map(|message| message.id);
         let guild = self.state.guild.as_ref().map(|meta| meta.id);
         let mut value = match &channel.kind {
             ChannelKind::Text { topic, position } => json!({
@@ -187,10 +183,7 @@ impl Render<'_> {
     }
 
     pub(crate) fn attachment(&self, channel: Id, file: &Attachment) -> Value {
-        let url = format!(
-            "{}/attachments/{channel}/{}/{}",
-            self.base, file.id, file.filename
-        );
+        let url = format!("{}/attachments/{channel}/{}/{}", self.base, file.id, file.filename);
         let mut value = json!({
             "id": file.id, "filename": file.filename, "size": file.size, "url": url,
             "proxy_url": url, "content_type": file.content_type,
@@ -225,21 +218,16 @@ impl Render<'_> {
 
     fn plain_message(&self, message: &Message) -> Value {
         let users = |ids: &[Id]| -> Vec<Value> {
-            ids.iter()
-                .filter_map(|id| self.state.users.get(id))
-                .map(user)
-                .collect()
+            ids.iter().filter_map(|id| self.state.users.get(id)).map(user).collect()
         };
-        let files = message
-            .attachments
-            .iter()
-            .map(|file| self.attachment(message.channel, file));
+        let files = message.attachments.iter().map(|file| self.attachment(message.channel, file));
         let channel = self.state.channels.get(&message.channel);
         let pinned = channel.is_some_and(|it| it.pins.iter().any(|pin| pin.message == message.id));
-        let thread = self.state.channels.get(&message.id).filter(|it| {
-            it.thread()
-                .is_some_and(|thread| thread.parent == message.channel)
-        });
+        let thread = self
+            .state
+            .channels
+            .get(&message.id)
+            .filter(|it| it.thread().is_some_and(|thread| thread.parent == message.channel));
         let flags = message.flags | if thread.is_some() { HAS_THREAD } else { 0 };
         let mut value = json!({
             "id": message.id, "channel_id": message.channel, "author": self.author(&message.author),
@@ -267,10 +255,7 @@ impl Render<'_> {
         if let Some(thread) = thread {
             value["thread"] = self.channel(thread);
         }
-        if let Some(from) = message
-            .interaction
-            .and_then(|id| self.state.interactions.get(&id))
-        {
+        if let Some(from) = message.interaction.and_then(|id| self.state.interactions.get(&id)) {
             value["interaction_metadata"] = json!({
                 "id": from.id, "type": from.kind.number(),
                 "user": self.state.users.get(&from.user).map(user),
@@ -291,9 +276,7 @@ impl Render<'_> {
                     "global_name": null, "public_flags": 0, "flags": 0, "primary_guild": null,
                 }),
             },
-            Author::Webhook {
-                id, name, avatar, ..
-            } => json!({
+            Author::Webhook { id, name, avatar, .. } => json!({
                 "id": id, "username": name, "discriminator": "0000", "avatar": avatar, "bot": true,
                 "global_name": null, "public_flags": 0, "flags": 0, "primary_guild": null,
             }),
@@ -358,10 +341,7 @@ impl Render<'_> {
         }
         match &interaction.kind {
             InteractionKind::Component { message, .. }
-            | InteractionKind::Modal {
-                message: Some(message),
-                ..
-            } => {
+            | InteractionKind::Modal { message: Some(message), .. } => {
                 let found = self.state.message(interaction.channel, *message).ok();
                 value["message"] = json!(found.map(|message| self.message(message)));
             }
@@ -397,21 +377,11 @@ impl Render<'_> {
     pub(crate) fn guild_create(&self) -> Value {
         let mut value = self.guild();
         let state = self.state;
-        let members: Vec<Value> = state
-            .users
-            .values()
-            .map(|it| self.member(it, true))
-            .collect();
+        let members: Vec<Value> = state.users.values().map(|it| self.member(it, true)).collect();
         let text = |it: &&Channel| matches!(it.kind, ChannelKind::Text { .. });
-        let channels: Vec<Value> = state
-            .channels
-            .values()
-            .filter(text)
-            .map(|it| self.channel(it))
-            .collect();
-        let active = state
-            .threads(None)
-            .filter(|it| it.thread().is_some_and(|it| !it.archived));
+        let channels: Vec<Value> =
+            state.channels.values().filter(text).map(|it| self.channel(it)).collect();
+        let active = state.threads(None).filter(|it| it.thread().is_some_and(|it| !it.archived));
         let threads: Vec<Value> = active.map(|it| self.channel(it)).collect();
         value["joined_at"] = json!(state.guild.as_ref().map(|meta| time(meta.id.time())));
         value["large"] = json!(false);

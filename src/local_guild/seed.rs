@@ -76,11 +76,7 @@ pub(crate) fn fill(guild: &Guild) -> Result<(), Refusal> {
     guild.change(|draft| {
         let id = draft.id();
         let owner = draft.id();
-        draft.put(Change::Guild(Meta {
-            id,
-            name: "teams".to_owned(),
-            owner,
-        }));
+        draft.put(Change::Guild(Meta { id, name: "teams".to_owned(), owner }));
         // The role of everyone has the guild's id.
         draft.put(Change::Role(Role {
             id,
@@ -91,11 +87,9 @@ pub(crate) fn fill(guild: &Guild) -> Result<(), Refusal> {
         }));
         let guest = draft.id();
         let app = draft.id();
-        for (id, name, display) in [
-            (owner, "owner", "Owner"),
-            (guest, "guest", "Guest"),
-            (app, APP, "Teams"),
-        ] {
+        for (id, name, display) in
+            [(owner, "owner", "Owner"), (guest, "guest", "Guest"), (app, APP, "Teams")]
+        {
             draft.put(Change::User(User {
                 id,
                 name: name.to_owned(),
@@ -146,10 +140,7 @@ pub(crate) fn info(guild: &Guild) -> Result<GuildInfo, Refusal> {
             let chosen = state.users.values().filter(move |user| user.bot == bots);
             chosen
                 .map(|user| {
-                    let account = Account {
-                        id: user.id.to_string(),
-                        token: user.token.clone(),
-                    };
+                    let account = Account { id: user.id.to_string(), token: user.token.clone() };
                     (user.name.clone(), account)
                 })
                 .collect()
@@ -163,9 +154,7 @@ pub(crate) fn info(guild: &Guild) -> Result<GuildInfo, Refusal> {
             gateway_url: guild.gateway.clone(),
             page_url: format!("{}/", guild.base),
             guild_id: state.meta()?.id.to_string(),
-            channels: texts
-                .map(|it| (it.name.clone(), it.id.to_string()))
-                .collect(),
+            channels: texts.map(|it| (it.name.clone(), it.id.to_string())).collect(),
             bots: accounts(true),
             users: accounts(false),
         })

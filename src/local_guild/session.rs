@@ -35,10 +35,7 @@ pub(crate) struct Missed;
 
 impl Ring {
     fn new() -> Ring {
-        Ring {
-            kept: Mutex::default(),
-            head: watch::Sender::new(0),
-        }
+        Ring { kept: Mutex::default(), head: watch::Sender::new(0) }
     }
 
     /// Adds the event that `make` builds around its number.
@@ -133,11 +130,7 @@ pub(crate) struct Sessions {
 
 impl Sessions {
     pub(crate) fn new() -> Sessions {
-        Sessions {
-            all: Mutex::default(),
-            feed: Ring::new(),
-            epoch: ids::random_hex(12),
-        }
+        Sessions { all: Mutex::default(), feed: Ring::new(), epoch: ids::random_hex(12) }
     }
 
     /// Opens a session for a bot.
@@ -160,9 +153,7 @@ impl Sessions {
     /// The session of that id, if it belongs to the bot.
     pub(crate) fn find(&self, id: &str, user: Id) -> Option<Arc<Session>> {
         let all = self.all.lock().unwrap_or_else(PoisonError::into_inner);
-        all.iter()
-            .find(|session| session.id == id && session.user == user)
-            .cloned()
+        all.iter().find(|session| session.id == id && session.user == user).cloned()
     }
 
     /// Forgets a session.

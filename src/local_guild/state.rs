@@ -78,10 +78,7 @@ impl State {
                 for file in &message.attachments {
                     ids.saw(file.id);
                 }
-                self.messages
-                    .entry(message.channel)
-                    .or_default()
-                    .insert(message.id, *message);
+                self.messages.entry(message.channel).or_default().insert(message.id, *message);
             }
             Change::MessageGone { channel, id } => {
                 if let Some(messages) = self.messages.get_mut(&channel) {
@@ -154,10 +151,7 @@ impl State {
 
     /// The messages of a channel, oldest first.
     pub(crate) fn messages_in(&self, channel: Id) -> impl DoubleEndedIterator<Item = &Message> {
-        self.messages
-            .get(&channel)
-            .into_iter()
-            .flat_map(BTreeMap::values)
+        self.messages.get(&channel).into_iter().flat_map(BTreeMap::values)
     }
 
     pub(crate) fn webhook(&self, id: Id) -> Result<&Webhook, Refusal> {
@@ -172,19 +166,13 @@ impl State {
     /// Refuses any guild id but the one that exists.
     pub(crate) fn check_guild(&self, id: Id) -> Result<&Meta, Refusal> {
         let meta = self.meta()?;
-        if meta.id == id {
-            Ok(meta)
-        } else {
-            Err(Refusal::UnknownGuild)
-        }
+        if meta.id == id { Ok(meta) } else { Err(Refusal::UnknownGuild) }
     }
 
     /// The threads under a channel, or all.
     pub(crate) fn threads(&self, parent: Option<Id>) -> impl Iterator<Item = &Channel> {
         self.channels.values().filter(move |channel| {
-            channel
-                .thread()
-                .is_some_and(|thread| parent.is_none_or(|id| thread.parent == id))
+            channel.thread().is_some_and(|thread| parent.is_none_or(|id| thread.parent == id))
         })
     }
 }

@@ -26,13 +26,10 @@ pub(crate) fn store(
         return Err(Refusal::TooLarge);
     }
     let id = guild.change(|draft| Ok(draft.id()))?;
-    guild
-        .blobs
-        .put(&id.to_string(), upload.bytes.clone())
-        .map_err(|error| {
-            tracing::error!(%error, "a file could not be kept");
-            Refusal::Storage
-        })?;
+    guild.blobs.put(&id.to_string(), upload.bytes.clone()).map_err(|error| {
+        tracing::error!(%error, "a file could not be kept");
+        Refusal::Storage
+    })?;
     let renamed = entry.and_then(|entry| entry["filename"].as_str());
     let filename = plain_name(renamed.unwrap_or(&upload.filename));
     let content_type = match upload.content_type.as_deref() {
@@ -42,9 +39,7 @@ pub(crate) fn store(
     Ok(Attachment {
         id,
         content_type,
-        description: entry
-            .and_then(|it| it["description"].as_str())
-            .map(str::to_owned),
+        description: entry.and_then(|it| it["description"].as_str()).map(str::to_owned),
         size: upload.bytes.len() as u64,
         pixels: png_size(&upload.bytes),
         filename,
@@ -56,28 +51,15 @@ fn plain_name(name: &str) -> String {
     let name = name.rsplit(['/', '\\']).next().unwrap_or_default();
     let plain: String = name
         .chars()
-        .map(|c| {
-            if c.is_ascii_alphanumeric() || "._-".contains(c) {
-                c
-            } else {
-                '_'
-            }
-        })
+        .map(|c| if c.is_ascii_alphanumeric() || "._-".contains(c) { c } else { '_' })
         .take(100)
         .collect();
     let plain = plain.trim_start_matches('.');
-    if plain.is_empty() {
-        "file".to_owned()
-    } else {
-        plain.to_owned()
-    }
+    if plain.is_empty() { "file".to_owned() } else { plain.to_owned() }
 }
 
 fn guess_type(name: &str) -> &'static str {
-    let extension = Path::new(name)
-        .extension()
-        .and_then(|it| it.to_str())
-        .unwrap_or_default();
+    let extension = Path::new(name).extension().and_then(|it| it.to_str()).unwrap_or_default();
     match extension.to_ascii_lowercase().as_str() {
         "png" => "image/png",
         "jpg" | "jpeg" => "image/jpeg",
@@ -96,13 +78,7 @@ fn png_size(bytes: &[u8]) -> Option<(u32, u32)> {
     if !header.starts_with(b"\x89PNG\r\n\x1a\n") {
         return None;
     }
-    let number = |at: usize| {
-        header
-            .get(at..at + 4)?
-            .try_into()
-            .ok()
-            .map(u32::from_be_bytes)
-    };
+    let number = |at: usize| header.get(at..at + 4)?.try_into().ok().map(u32::from_be_bytes);
     Some((number(16)?, number(20)?))
 }
 

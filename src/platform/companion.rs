@@ -1,9 +1,6 @@
 //! A second process of our own binary that lives no longer than we do.
 
-#![expect(
-    clippy::disallowed_methods,
-    reason = "this is the room that owns processes"
-)]
+#![expect(clippy::disallowed_methods, reason = "this is the room that owns processes")]
 
 use std::collections::BTreeMap;
 use std::io;
@@ -46,15 +43,8 @@ impl Companion {
             .process_group(0)
             .spawn()?;
         let input = child.stdin.take();
-        let output = child
-            .stdout
-            .take()
-            .ok_or_else(|| io::Error::other("no standard output"))?;
-        Ok(Companion {
-            child,
-            input,
-            output: BufReader::new(output).lines(),
-        })
+        let output = child.stdout.take().ok_or_else(|| io::Error::other("no standard output"))?;
+        Ok(Companion { child, input, output: BufReader::new(output).lines() })
     }
 
     /// The next line of its standard output; `None` when that is closed.

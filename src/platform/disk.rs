@@ -1,10 +1,7 @@
 //! What the store asks of a disk, so that the same store runs on the real one and on one that loses
 //! whatever was not synced ([`SimDisk`](crate::platform::sim_disk::SimDisk)).
 
-#![expect(
-    clippy::disallowed_methods,
-    reason = "this is the room that owns files"
-)]
+#![expect(clippy::disallowed_methods, reason = "this is the room that owns files")]
 
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Write as _};
@@ -109,10 +106,7 @@ impl DiskFile for RealFile {
 impl Disk for RealDisk {
     fn create(&self, path: &Path) -> Result<Box<dyn DiskFile>> {
         let file = at("create", path, File::create(path))?;
-        Ok(Box::new(RealFile {
-            path: path.to_owned(),
-            file,
-        }))
+        Ok(Box::new(RealFile { path: path.to_owned(), file }))
     }
 
     fn read(&self, path: &Path) -> Result<Vec<u8>> {
@@ -195,11 +189,7 @@ impl Disk for RealDisk {
 
     fn lock(&self, path: &Path) -> Result<Option<Box<dyn Held>>> {
         // Not truncated: the older runtime's lock files are only locked, never written by us.
-        let opened = OpenOptions::new()
-            .write(true)
-            .create(true)
-            .truncate(false)
-            .open(path);
+        let opened = OpenOptions::new().write(true).create(true).truncate(false).open(path);
         let file = at("open", path, opened)?;
         match file.try_lock() {
             Ok(()) => Ok(Some(Box::new(file))),
@@ -212,8 +202,5 @@ impl Disk for RealDisk {
 /// Whether an error means that the disk, or the quota on it, is full.
 #[must_use]
 pub fn is_full(error: &FileError) -> bool {
-    matches!(
-        error.source.kind(),
-        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded
-    )
+    matches!(error.source.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded)
 }

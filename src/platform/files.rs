@@ -1,9 +1,6 @@
 //! Files: thin wrappers that put the path into every error, and the durable write.
 
-#![expect(
-    clippy::disallowed_methods,
-    reason = "this is the room that owns files"
-)]
+#![expect(clippy::disallowed_methods, reason = "this is the room that owns files")]
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write as _};
@@ -34,11 +31,7 @@ impl FileError {
 pub type Result<T> = std::result::Result<T, FileError>;
 
 pub(crate) fn at<T>(action: &'static str, path: &Path, result: io::Result<T>) -> Result<T> {
-    result.map_err(|source| FileError {
-        action,
-        path: path.to_owned(),
-        source,
-    })
+    result.map_err(|source| FileError { action, path: path.to_owned(), source })
 }
 
 /// Reads a whole file.
@@ -56,11 +49,7 @@ pub fn read_text_if_present(path: &Path) -> Result<Option<String>> {
     match fs::read_to_string(path) {
         Ok(text) => Ok(Some(text)),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-        Err(source) => Err(FileError {
-            action: "read",
-            path: path.to_owned(),
-            source,
-        }),
+        Err(source) => Err(FileError { action: "read", path: path.to_owned(), source }),
     }
 }
 
@@ -96,11 +85,7 @@ pub fn list(path: &Path) -> Result<Vec<PathBuf>> {
         Ok(entries) => entries,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
         Err(source) => {
-            return Err(FileError {
-                action: "list",
-                path: path.to_owned(),
-                source,
-            });
+            return Err(FileError { action: "list", path: path.to_owned(), source });
         }
     };
     let mut found = Vec::new();
@@ -119,12 +104,7 @@ pub fn write(path: &Path, bytes: impl AsRef<[u8]>) -> Result<()> {
 /// Writes a file that only its owner can read (mode 0600).
 pub fn write_private(path: &Path, bytes: impl AsRef<[u8]>) -> Result<()> {
     use std::os::unix::fs::OpenOptionsExt as _;
-    let opened = OpenOptions::new()
-        .write(true)
-        .create(true)
-        .truncate(true)
-        .mode(0o600)
-        .open(path);
+    let opened = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(path);
     let mut file = at("write", path, opened)?;
     at("write", path, file.write_all(bytes.as_ref()))
 }
@@ -150,21 +130,13 @@ pub fn write_durable(path: &Path, bytes: impl AsRef<[u8]>) -> Result<()> {
 
 /// Appends to a file, creating it; no sync.
 pub fn append(path: &Path, bytes: impl AsRef<[u8]>) -> Result<()> {
-    let mut file = at(
-        "append to",
-        path,
-        OpenOptions::new().append(true).create(true).open(path),
-    )?;
+    let mut file = at("append to", path, OpenOptions::new().append(true).create(true).open(path))?;
     at("append to", path, file.write_all(bytes.as_ref()))
 }
 
 /// Opens a file for appending, creating it.
 pub fn open_append(path: &Path) -> Result<File> {
-    at(
-        "open",
-        path,
-        OpenOptions::new().append(true).create(true).open(path),
-    )
+    at("open", path, OpenOptions::new().append(true).create(true).open(path))
 }
 
 /// Opens a file for reading.
@@ -174,11 +146,7 @@ pub fn open(path: &Path) -> Result<File> {
 
 /// Creates a file that must not exist yet.
 pub fn create_new(path: &Path) -> Result<File> {
-    at(
-        "create",
-        path,
-        OpenOptions::new().write(true).create_new(true).open(path),
-    )
+    at("create", path, OpenOptions::new().write(true).create_new(true).open(path))
 }
 
 /// Renames a file or folder, replacing a file at the target.
@@ -281,11 +249,7 @@ pub fn hard_link(existing: &Path, new: &Path) -> Result<()> {
 /// many files whose number is not known beforehand.
 pub fn sync_filesystem(path: &Path) -> Result<()> {
     let folder = at("open", path, File::open(path))?;
-    at(
-        "sync",
-        path,
-        rustix::fs::syncfs(&folder).map_err(io::Error::from),
-    )
+    at("sync", path, rustix::fs::syncfs(&folder).map_err(io::Error::from))
 }
 
 /// Makes the names in a folder durable.
@@ -297,11 +261,7 @@ pub fn sync_dir(path: &Path) -> Result<()> {
 /// Sets the permission bits of a file.
 pub fn set_mode(path: &Path, mode: u32) -> Result<()> {
     use std::os::unix::fs::PermissionsExt as _;
-    at(
-        "change the mode of",
-        path,
-        fs::set_permissions(path, fs::Permissions::from_mode(mode)),
-    )
+    at("change the mode of", path, fs::set_permissions(path, fs::Permissions::from_mode(mode)))
 }
 
 fn temp_beside(path: &Path) -> PathBuf {

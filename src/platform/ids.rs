@@ -4,20 +4,14 @@ use uuid::Uuid;
 
 /// A time-ordered uuid: names made from it sort by arrival within one process.
 #[must_use]
-#[expect(
-    clippy::disallowed_methods,
-    reason = "this is the room that owns identifiers"
-)]
+#[expect(clippy::disallowed_methods, reason = "this is the room that owns identifiers")]
 pub fn uuid_v7() -> Uuid {
     Uuid::now_v7()
 }
 
 /// `digits` random lowercase hexadecimal characters, at most 32.
 #[must_use]
-#[expect(
-    clippy::disallowed_methods,
-    reason = "this is the room that owns identifiers"
-)]
+#[expect(clippy::disallowed_methods, reason = "this is the room that owns identifiers")]
 pub fn random_hex(digits: usize) -> String {
     let mut text = Uuid::new_v4().simple().to_string();
     text.truncate(digits);
@@ -33,9 +27,5 @@ pub fn secret() -> String {
     for _ in 0..3 {
         hasher.update(random_hex(32));
     }
-    hasher
-        .finalize()
-        .iter()
-        .map(|byte| format!("{byte:02x}"))
-        .collect()
+    hasher.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
 }

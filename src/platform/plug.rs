@@ -57,10 +57,7 @@ struct Order {
 fn parse(text: &str) -> Result<Order, PlugError> {
     let refused = || PlugError(text.to_owned());
     let (word, number) = text.split_once(':').ok_or_else(refused)?;
-    let point = Point::ALL
-        .into_iter()
-        .find(|point| point.as_str() == word)
-        .ok_or_else(refused)?;
+    let point = Point::ALL.into_iter().find(|point| point.as_str() == word).ok_or_else(refused)?;
     match number.parse() {
         Ok(at) if at > 0 => Ok(Order { point, at }),
         Ok(_) | Err(_) => Err(refused()),
@@ -77,9 +74,7 @@ static PLUG: OnceLock<Option<Plug>> = OnceLock::new();
 
 fn plug() -> Option<&'static Plug> {
     PLUG.get_or_init(|| {
-        let order = std::env::var(PLUG_VARIABLE)
-            .ok()
-            .and_then(|text| parse(&text).ok());
+        let order = std::env::var(PLUG_VARIABLE).ok().and_then(|text| parse(&text).ok());
         let counts_to = std::env::var_os(COUNT_VARIABLE).map(PathBuf::from);
         (order.is_some() || counts_to.is_some()).then(|| Plug {
             order,
@@ -128,13 +123,7 @@ mod tests {
 
     #[test]
     fn an_order_names_a_point_and_a_count() {
-        assert_eq!(
-            parse("after_sync:12"),
-            Ok(Order {
-                point: Point::AfterSync,
-                at: 12
-            })
-        );
+        assert_eq!(parse("after_sync:12"), Ok(Order { point: Point::AfterSync, at: 12 }));
         for bad in ["", "after_sync", "after_sync:0", "after_sync:x", "never:1"] {
             assert!(parse(bad).is_err(), "{bad}");
         }

@@ -22,9 +22,7 @@ pub fn register(secret: &str) {
         return;
     }
     // A poisoned lock still holds a whole list: pushes cannot be half done.
-    let mut known = KNOWN
-        .write()
-        .unwrap_or_else(std::sync::PoisonError::into_inner);
+    let mut known = KNOWN.write().unwrap_or_else(std::sync::PoisonError::into_inner);
     if !known.iter().any(|value| value == secret) {
         known.push(secret.to_owned());
         // Longest first, so that a secret that contains another is masked whole.
@@ -52,21 +50,15 @@ const SHAPES: [&str; 10] = [
 ];
 
 /// The compiled shapes. A pattern that does not compile is caught by a test of this file.
-static PATTERNS: LazyLock<Vec<Regex>> = LazyLock::new(|| {
-    SHAPES
-        .iter()
-        .filter_map(|shape| Regex::new(shape).ok())
-        .collect()
-});
+static PATTERNS: LazyLock<Vec<Regex>> =
+    LazyLock::new(|| SHAPES.iter().filter_map(|shape| Regex::new(shape).ok()).collect());
 
 /// The text with every secret masked.
 #[must_use]
 pub fn redact(text: &str) -> Cow<'_, str> {
     let mut clean = Cow::Borrowed(text);
     {
-        let known = KNOWN
-            .read()
-            .unwrap_or_else(std::sync::PoisonError::into_inner);
+        let known = KNOWN.read().unwrap_or_else(std::sync::PoisonError::into_inner);
         for secret in known.iter() {
             if clean.contains(secret.as_str()) {
                 clean = Cow::Owned(clean.replace(secret.as_str(), MASK));
@@ -117,15 +109,9 @@ mod tests {
                 format!("Authorization: Bearer {}", "q".repeat(24)),
                 format!("Authorization: Bearer {MASK}"),
             ),
+            ("https://user:hunter2@host/x".to_owned(), format!("https://user:{MASK}@host/x")),
             (
-                "https://user:hunter2@host/x".to_owned(),
-                format!("https://user:{MASK}@host/x"),
-            ),
-            (
-                format!(
-                    "-----BEGIN {k}-----\nabc\n-----END {k}-----\nrest",
-                    k = "EC PRIVATE KEY"
-                ),
+                format!("-----BEGIN {k}-----\nabc\n-----END {k}-----\nrest", k = "EC PRIVATE KEY"),
                 format!("{MASK}\nrest"),
             ),
         ];

@@ -108,11 +108,7 @@ impl Inode {
 }
 
 fn fail(action: &'static str, path: &Path, source: io::Error) -> FileError {
-    FileError {
-        action,
-        path: path.to_owned(),
-        source,
-    }
+    FileError { action, path: path.to_owned(), source }
 }
 
 fn missing(action: &'static str, path: &Path) -> FileError {
@@ -142,10 +138,7 @@ impl Sim {
     }
 
     fn inode(&self, action: &'static str, path: &Path) -> Result<usize> {
-        self.names
-            .get(path)
-            .copied()
-            .ok_or_else(|| missing(action, path))
+        self.names.get(path).copied().ok_or_else(|| missing(action, path))
     }
 
     fn link(&mut self, path: &Path) -> usize {
@@ -164,11 +157,7 @@ impl Sim {
         let whole = self.count("write", path, true)?;
         let kept = if whole { bytes.len() } else { bytes.len() / 2 };
         self.inodes[inode].change(ByteChange::Write(offset, bytes[..kept].to_vec()));
-        if whole {
-            Ok(())
-        } else {
-            Err(fail("write", path, io::ErrorKind::StorageFull.into()))
-        }
+        if whole { Ok(()) } else { Err(fail("write", path, io::ErrorKind::StorageFull.into())) }
     }
 
     fn sync(&mut self, path: &Path, inode: usize) -> Result<()> {
@@ -262,11 +251,7 @@ impl SimDisk {
                     _ => change.apply(&mut bytes),
                 }
             }
-            Inode {
-                durable: bytes.clone(),
-                bytes,
-                pending: Vec::new(),
-            }
+            Inode { durable: bytes.clone(), bytes, pending: Vec::new() }
         });
         SimDisk(Arc::new(Mutex::new(Sim {
             inodes: inodes.collect(),
@@ -340,11 +325,7 @@ impl Disk for SimDisk {
             }
             None => sim.link(path),
         };
-        Ok(Box::new(SimFile {
-            disk: self.clone(),
-            path: path.to_owned(),
-            inode,
-        }))
+        Ok(Box::new(SimFile { disk: self.clone(), path: path.to_owned(), inode }))
     }
 
     fn read(&self, path: &Path) -> Result<Vec<u8>> {
@@ -354,10 +335,7 @@ impl Disk for SimDisk {
 
     fn len(&self, path: &Path) -> Result<Option<u64>> {
         let sim = self.sim();
-        Ok(sim
-            .names
-            .get(path)
-            .map(|inode| sim.inodes[*inode].bytes.len() as u64))
+        Ok(sim.names.get(path).map(|inode| sim.inodes[*inode].bytes.len() as u64))
     }
 
     fn list(&self, path: &Path) -> Result<Vec<String>> {
@@ -401,9 +379,8 @@ impl Disk for SimDisk {
         let mut sim = self.sim();
         sim.count("sync", path, false)?;
         let pending = std::mem::take(&mut sim.pending_names);
-        let (here, elsewhere): (Vec<_>, Vec<_>) = pending
-            .into_iter()
-            .partition(|change| change.in_folder(path));
+        let (here, elsewhere): (Vec<_>, Vec<_>) =
+            pending.into_iter().partition(|change| change.in_folder(path));
         for change in here {
             change.apply(&mut sim.durable_names);
         }
@@ -421,12 +398,7 @@ impl Disk for SimDisk {
 
     fn truncate(&self, path: &Path, len: u64) -> Result<()> {
         let inode = self.sim().inode("cut", path)?;
-        SimFile {
-            disk: self.clone(),
-            path: path.to_owned(),
-            inode,
-        }
-        .truncate(len)
+        SimFile { disk: self.clone(), path: path.to_owned(), inode }.truncate(len)
     }
 
     fn remove(&self, path: &Path) -> Result<()> {

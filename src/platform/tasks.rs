@@ -6,10 +6,7 @@ use tokio::task::JoinHandle;
 use tracing::Instrument;
 
 /// Starts a named task on the current runtime.
-#[expect(
-    clippy::disallowed_methods,
-    reason = "this is the room that owns tasks"
-)]
+#[expect(clippy::disallowed_methods, reason = "this is the room that owns tasks")]
 pub fn spawn<F>(name: &'static str, future: F) -> JoinHandle<F::Output>
 where
     F: Future + Send + 'static,
@@ -19,10 +16,7 @@ where
 }
 
 /// Runs blocking work off the async threads.
-#[expect(
-    clippy::disallowed_methods,
-    reason = "this is the room that owns tasks"
-)]
+#[expect(clippy::disallowed_methods, reason = "this is the room that owns tasks")]
 pub fn blocking<F, T>(work: F) -> JoinHandle<T>
 where
     F: FnOnce() -> T + Send + 'static,
@@ -36,7 +30,5 @@ pub fn thread<F>(name: &'static str, work: F) -> std::io::Result<std::thread::Jo
 where
     F: FnOnce() + Send + 'static,
 {
-    std::thread::Builder::new()
-        .name(name.to_owned())
-        .spawn(work)
+    std::thread::Builder::new().name(name.to_owned()).spawn(work)
 }

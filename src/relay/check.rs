@@ -44,10 +44,7 @@ pub(super) fn read(bytes: &[u8], inbox: Role) -> Result<Envelope, BadEnvelope> {
     let envelope: Envelope = serde_json::from_slice(bytes)
         .map_err(|error| BadEnvelope::Unparsable(error.to_string()))?;
     if envelope.target_role != inbox {
-        return Err(BadEnvelope::WrongInbox {
-            target: envelope.target_role,
-            inbox,
-        });
+        return Err(BadEnvelope::WrongInbox { target: envelope.target_role, inbox });
     }
     for (outer, inner) in [
         (envelope.sender_role, envelope.envelope.from),

@@ -33,11 +33,7 @@ impl FileTransport {
                 disk.create_dir(&root.join(relay_folder(place, role)))?;
             }
         }
-        Ok(Self {
-            disk,
-            root: root.to_owned(),
-            received: BTreeSet::new(),
-        })
+        Ok(Self { disk, root: root.to_owned(), received: BTreeSet::new() })
     }
 
     fn folder(&self, place: Place, role: Role) -> PathBuf {
@@ -102,11 +98,7 @@ impl Transport for FileTransport {
             };
             let arrival = |envelope: &Envelope| (envelope.created_at, envelope.relay_id.clone());
             let known = self.received.contains(&envelope.relay_id);
-            if !known
-                && oldest
-                    .as_ref()
-                    .is_none_or(|old| arrival(&envelope) < arrival(old))
-            {
+            if !known && oldest.as_ref().is_none_or(|old| arrival(&envelope) < arrival(old)) {
                 oldest = Some(envelope);
             }
         }

@@ -28,10 +28,7 @@ impl MemoryTransport {
     /// The next life: what was received and not acknowledged is received again.
     #[must_use]
     pub fn restarted(self) -> Self {
-        Self {
-            received: BTreeSet::new(),
-            ..self
-        }
+        Self { received: BTreeSet::new(), ..self }
     }
 }
 
@@ -40,8 +37,7 @@ impl Transport for MemoryTransport {
         let (role, id) = (envelope.target_role, envelope.relay_id.clone());
         let waits = self.waiting.keys().any(|key| key.0 == role && key.2 == id);
         if !waits && !self.acknowledged.contains(&(role, id.clone())) {
-            self.waiting
-                .insert((role, envelope.created_at, id), envelope.clone());
+            self.waiting.insert((role, envelope.created_at, id), envelope.clone());
         }
         Ok(())
     }
@@ -60,8 +56,7 @@ impl Transport for MemoryTransport {
 
     fn ack(&mut self, role: Role, id: &EnvelopeId) -> Result<(), TransportError> {
         let before = self.waiting.len();
-        self.waiting
-            .retain(|key, _| !(key.0 == role && key.2 == *id));
+        self.waiting.retain(|key, _| !(key.0 == role && key.2 == *id));
         if self.waiting.len() < before {
             self.acknowledged.insert((role, id.clone()));
         }

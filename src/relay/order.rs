@@ -59,10 +59,5 @@ pub fn next_report(state: &State, now: Timestamp) -> Option<EnvelopeId> {
 /// When the next envelope that waits becomes ready; none where nothing waits for a time to come.
 #[must_use]
 pub fn next_due(state: &State, now: Timestamp) -> Option<Timestamp> {
-    state
-        .envelopes
-        .values()
-        .filter_map(|envelope| envelope.not_before)
-        .filter(|at| *at > now)
-        .min()
+    state.envelopes.values().filter_map(|envelope| envelope.not_before).filter(|at| *at > now).min()
 }

@@ -75,12 +75,7 @@ fn state_of(envelopes: &[Envelope]) -> State {
 fn the_oldest_ready_one_of_a_free_request_comes_first() {
     let mut waiting = delegate(1, "a");
     waiting.not_before = Some(at(1_000));
-    let state = state_of(&[
-        waiting,
-        delegate(2, "b"),
-        delegate(3, "b"),
-        delegate(4, "c"),
-    ]);
+    let state = state_of(&[waiting, delegate(2, "b"), delegate(3, "b"), delegate(4, "c")]);
     let free = BTreeSet::new();
     let next = |now, busy: &BTreeSet<_>| ready(&state, Role::Developer, at(now), busy);
     assert_eq!(next(10, &free), Some(id(2)));
@@ -215,18 +210,10 @@ async fn a_dead_letter_is_replayed_by_moving_it_back() {
     assert_eq!(scan(root.path(), &state), []);
     let name = format!("{}.json", id(1));
     let grave = root.path().join(relay_folder(Place::Dead, Role::Developer));
-    files::rename(
-        &grave.join(&name),
-        &inbox(root.path(), Role::Developer).join(&name),
-    )
-    .unwrap();
+    files::rename(&grave.join(&name), &inbox(root.path(), Role::Developer).join(&name)).unwrap();
     let found = scan(root.path(), &state);
     assert_eq!(found, [Found::Replayed(Box::new(delegate(1, "a")))]);
-    opened
-        .store
-        .append(vec![change(&delegate(1, "a"))])
-        .await
-        .unwrap();
+    opened.store.append(vec![change(&delegate(1, "a"))]).await.unwrap();
     opened.store.close().unwrap();
     assert_eq!(dead_envelopes(root.path()).unwrap(), []);
 }
@@ -263,10 +250,7 @@ fn a_thousand_envelopes_keep_their_order_over_restarts() {
     let mut opened = Store::open(root.path(), Arc::new(RealDisk)).unwrap();
     let sent: Vec<_> = (0..1_000)
         .map(|number| {
-            opened.store.append(vec![change(&delegate(
-                number,
-                &format!("r{}", number % 10),
-            ))])
+            opened.store.append(vec![change(&delegate(number, &format!("r{}", number % 10)))])
         })
         .collect();
     for appended in sent {
@@ -297,10 +281,7 @@ fn a_thousand_envelopes_keep_their_order_over_restarts() {
         |place| files::list(&root.path().join(relay_folder(place, Role::Developer))).unwrap();
     assert_eq!(left(Place::Inbox).len(), 0);
     assert_eq!(left(Place::Dead).len(), 0);
-    let kept: usize = left(Place::Archive)
-        .iter()
-        .map(|day| files::list(day).unwrap().len())
-        .sum();
+    let kept: usize = left(Place::Archive).iter().map(|day| files::list(day).unwrap().len()).sum();
     assert_eq!(kept, 1_000);
 }
 
@@ -319,18 +300,10 @@ fn conforms<T: Transport>(mut transport: T, restart: impl Fn(T) -> T) {
     transport.ack(Role::Developer, &first.relay_id).unwrap();
     transport.ack(Role::Developer, &id(99)).unwrap();
     transport.deliver(&first).unwrap();
-    assert_eq!(
-        receive(&mut transport),
-        Some(third.clone()),
-        "acknowledged is done"
-    );
+    assert_eq!(receive(&mut transport), Some(third.clone()), "acknowledged is done");
     assert_eq!(receive(&mut transport), None);
     let mut transport = restart(transport);
-    assert_eq!(
-        receive(&mut transport),
-        Some(second.clone()),
-        "not acknowledged"
-    );
+    assert_eq!(receive(&mut transport), Some(second.clone()), "not acknowledged");
     assert_eq!(receive(&mut transport), Some(third.clone()));
     transport.ack(Role::Developer, &third.relay_id).unwrap();
     transport.ack(Role::Developer, &second.relay_id).unwrap();
@@ -374,10 +347,7 @@ fn a_delivered_file_survives_a_crash_at_any_operation() {
             while let Some(letter) = transport.receive(Role::Developer).unwrap() {
                 found.push(letter);
             }
-            assert!(
-                found.starts_with(&delivered),
-                "operation {operation}, seed {seed}"
-            );
+            assert!(found.starts_with(&delivered), "operation {operation}, seed {seed}");
         }
         if delivered.len() == letters.len() {
             break;

@@ -72,10 +72,7 @@ impl Watcher {
             let folder = root.join(relay_folder(Place::Inbox, role));
             system.watch(&folder, RecursiveMode::NonRecursive)?;
         }
-        Ok(Self {
-            due,
-            _system: system,
-        })
+        Ok(Self { due, _system: system })
     }
 
     /// Waits until a scan is due. Several hints are one; none is lost between two calls.
@@ -97,13 +94,8 @@ fn matters(event: &notify::Event) -> bool {
 }
 
 fn is_letter(path: &Path) -> bool {
-    let hidden = path
-        .file_name()
-        .is_none_or(|name| name.as_encoded_bytes().starts_with(b"."));
-    !hidden
-        && path
-            .extension()
-            .is_some_and(|extension| extension == "json")
+    let hidden = path.file_name().is_none_or(|name| name.as_encoded_bytes().starts_with(b"."));
+    !hidden && path.extension().is_some_and(|extension| extension == "json")
 }
 
 /// Files in the inboxes that the state does not know, with the inbox that they lie in.
@@ -161,13 +153,7 @@ pub fn examine(
 
 /// What the runtime says about an envelope does not come from outside.
 fn fresh(envelope: Envelope) -> Envelope {
-    Envelope {
-        place: Place::Inbox,
-        attempts: 0,
-        not_before: None,
-        reason: None,
-        ..envelope
-    }
+    Envelope { place: Place::Inbox, attempts: 0, not_before: None, reason: None, ..envelope }
 }
 
 /// `None` where the file is gone by now.

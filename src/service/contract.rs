@@ -9,11 +9,7 @@ use crate::domain::workflow::Step;
 use crate::engine::contract;
 
 /// The contract of `spec/teams.md` 8.
-pub(super) const CONTRACT: ContractFns = ContractFns {
-    extract,
-    check,
-    schema: contract::schema,
-};
+pub(super) const CONTRACT: ContractFns = ContractFns { extract, check, schema: contract::schema };
 
 fn extract(text: &str) -> Option<Value> {
     contract::extract_json_object(text).ok().map(Value::Object)

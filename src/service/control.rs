@@ -83,19 +83,11 @@ pub(super) async fn listen(team: Arc<Team>) -> Result<(), ControlError> {
 async fn serve(team: &Team, secret: &str, mut stream: UnixStream) -> Result<(), ControlError> {
     let (read, mut write) = stream.split();
     let mut line = String::new();
-    BufReader::new(read.take(MAX_CALL))
-        .read_line(&mut line)
-        .await?;
+    BufReader::new(read.take(MAX_CALL)).read_line(&mut line).await?;
     let reply = match serde_json::from_str::<Call>(&line) {
         Ok(call) if same(&call.secret, secret) => answer(team, call.command).await,
-        Ok(_) => Reply {
-            ok: false,
-            text: "the secret is not that of this start".to_owned(),
-        },
-        Err(error) => Reply {
-            ok: false,
-            text: format!("not a call: {error}"),
-        },
+        Ok(_) => Reply { ok: false, text: "the secret is not that of this start".to_owned() },
+        Err(error) => Reply { ok: false, text: format!("not a call: {error}") },
     };
     let mut text = serde_json::to_string(&reply)?;
     text.push('\n');
@@ -110,30 +102,15 @@ fn same(given: &str, secret: &str) -> bool {
 }
 
 async fn answer(team: &Team, command: Command) -> Reply {
-    let event = Event::Command {
-        actor: Actor::Operator,
-        command,
-    };
+    let event = Event::Command { actor: Actor::Operator, command };
     match team.hub.submit(event).await {
         Ok(Answer::Say(content)) => {
             let text = team.catalog.render(&content).map(|rendered| rendered.text);
-            Reply {
-                ok: true,
-                text: text.unwrap_or(content.key),
-            }
+            Reply { ok: true, text: text.unwrap_or(content.key) }
         }
-        Ok(Answer::Accepted) => Reply {
-            ok: true,
-            text: "done".to_owned(),
-        },
-        Ok(Answer::Ignored(why)) => Reply {
-            ok: false,
-            text: why.to_owned(),
-        },
-        Err(error) => Reply {
-            ok: false,
-            text: error.to_string(),
-        },
+        Ok(Answer::Accepted) => Reply { ok: true, text: "done".to_owned() },
+        Ok(Answer::Ignored(why)) => Reply { ok: false, text: why.to_owned() },
+        Err(error) => Reply { ok: false, text: error.to_string() },
     }
 }
 
@@ -149,9 +126,5 @@ pub async fn call(root: &Path, command: Command) -> Result<String, ControlError>
     let mut text = String::new();
     BufReader::new(stream).read_line(&mut text).await?;
     let reply: Reply = serde_json::from_str(&text)?;
-    if reply.ok {
-        Ok(reply.text)
-    } else {
-        Err(ControlError::Refused(reply.text))
-    }
+    if reply.ok { Ok(reply.text) } else { Err(ControlError::Refused(reply.text)) }
 }

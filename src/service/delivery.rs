@@ -28,11 +28,7 @@ pub(super) async fn send(team: Arc<Team>) {
             }
             let lane = |outgoing: &Outgoing| outgoing.target.clone();
             let next = lanes::next(state.outgoing.values(), now(), lane, &taken);
-            let due = state
-                .outgoing
-                .values()
-                .filter_map(|outgoing| outgoing.not_before)
-                .min();
+            let due = state.outgoing.values().filter_map(|outgoing| outgoing.not_before).min();
             (next.and_then(|id| state.outgoing.get(&id).cloned()), due)
         });
         let Some(outgoing) = next else {
@@ -45,15 +41,11 @@ pub(super) async fn send(team: Arc<Team>) {
             continue;
         };
         let lane = outgoing.target.clone();
-        busy.lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .insert(lane.clone());
+        busy.lock().unwrap_or_else(PoisonError::into_inner).insert(lane.clone());
         let (team, busy) = (Arc::clone(&team), Arc::clone(&busy));
         tasks::spawn("send", async move {
             one(&team, &outgoing).await;
-            busy.lock()
-                .unwrap_or_else(PoisonError::into_inner)
-                .remove(&lane);
+            busy.lock().unwrap_or_else(PoisonError::into_inner).remove(&lane);
             team.signals.outbox.notify_one();
         });
     }
@@ -61,10 +53,7 @@ pub(super) async fn send(team: Arc<Team>) {
 
 async fn one(team: &Arc<Team>, outgoing: &Outgoing) {
     let id = outgoing.outgoing_id.clone();
-    let starting = |parts_done| Event::OutgoingStarting {
-        outgoing_id: id.clone(),
-        parts_done,
-    };
+    let starting = |parts_done| Event::OutgoingStarting { outgoing_id: id.clone(), parts_done };
     match team.hub.submit(starting(0)).await {
         Ok(Answer::Accepted) => {}
         // Superseded meanwhile, or the team is stopping: the next start sends it.
@@ -88,10 +77,7 @@ async fn one(team: &Arc<Team>, outgoing: &Outgoing) {
     if let OutgoingOutcome::Refused { reason } = &outcome {
         tracing::warn!(%reason, "Discord refused a message");
     }
-    let finished = Event::OutgoingFinished {
-        outgoing_id: outgoing.outgoing_id.clone(),
-        outcome,
-    };
+    let finished = Event::OutgoingFinished { outgoing_id: outgoing.outgoing_id.clone(), outcome };
     let _ = team.hub.submit(finished).await;
 }
 
@@ -100,22 +86,15 @@ async fn place(team: &Team, outgoing: &Outgoing) -> Result<Place, OutgoingOutcom
         return team.link.dm_place(*user, outgoing.attempts).await;
     }
     let report = team.channels.report;
-    Ok(team
-        .hub
-        .read(|state| resolve(team, state, outgoing))
-        .unwrap_or(Place {
-            channel: report,
-            card: None,
-            parent: None,
-        }))
+    Ok(team.hub.read(|state| resolve(team, state, outgoing)).unwrap_or(Place {
+        channel: report,
+        card: None,
+        parent: None,
+    }))
 }
 
 fn resolve(team: &Team, state: &State, outgoing: &Outgoing) -> Option<Place> {
-    let plain = |channel| Place {
-        channel,
-        card: None,
-        parent: None,
-    };
+    let plain = |channel| Place { channel, card: None, parent: None };
     match &outgoing.target {
         Target::Channel(channel) => Some(plain(*channel)),
         Target::Named(NamedChannel::Relay) => Some(plain(team.channels.relay)),

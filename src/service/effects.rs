@@ -62,11 +62,7 @@ pub(super) async fn execute(team: Arc<Team>) {
     loop {
         let next = team.hub.read(|state| {
             let taken = under_way.lock().unwrap_or_else(PoisonError::into_inner);
-            state
-                .effects
-                .values()
-                .find(|effect| !taken.contains(&effect.effect_id))
-                .cloned()
+            state.effects.values().find(|effect| !taken.contains(&effect.effect_id)).cloned()
         });
         let Some(effect) = next else {
             tokio::select! {
@@ -76,10 +72,7 @@ pub(super) async fn execute(team: Arc<Team>) {
             continue;
         };
         let id = effect.effect_id.clone();
-        under_way
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .insert(id.clone());
+        under_way.lock().unwrap_or_else(PoisonError::into_inner).insert(id.clone());
         let (team, under_way) = (Arc::clone(&team), Arc::clone(&under_way));
         tasks::spawn("effect", async move {
             let outcome = match perform(&team, &effect).await {
@@ -95,17 +88,11 @@ pub(super) async fn execute(team: Arc<Team>) {
             if let Some(outcome) = outcome {
                 plug::point(Point::AfterEffect);
                 let effect_id = effect.effect_id.clone();
-                let done = Event::EffectFinished {
-                    effect_id,
-                    outcome: Box::new(outcome),
-                };
+                let done = Event::EffectFinished { effect_id, outcome: Box::new(outcome) };
                 // A closed hub means that the next start finishes it.
                 let _ = team.hub.submit(done).await;
             }
-            under_way
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner)
-                .remove(&id);
+            under_way.lock().unwrap_or_else(PoisonError::into_inner).remove(&id);
             team.signals.effects.notify_one();
         });
     }
@@ -137,10 +124,7 @@ async fn perform(team: &Arc<Team>, effect: &Effect) -> Result<EffectOutcome, Tro
 /// Makes it durable that the world is about to be touched, and how.
 async fn begin(team: &Team, effect: &Effect, plan: &impl Serialize) -> Result<(), Trouble> {
     let pre_state = serde_json::to_value(plan)?;
-    let started = Event::EffectStarting {
-        effect_id: effect.effect_id.clone(),
-        pre_state,
-    };
+    let started = Event::EffectStarting { effect_id: effect.effect_id.clone(), pre_state };
     match team.hub.submit(started).await? {
         Answer::Accepted => Ok(()),
         Answer::Ignored(_) | Answer::Say(_) => Err(Trouble::Unwanted),
@@ -159,9 +143,7 @@ fn begun<T: DeserializeOwned>(effect: &Effect) -> Result<Option<T>, Trouble> {
 }
 
 fn request(team: &Team, id: &RequestId) -> Result<Request, Trouble> {
-    team.hub
-        .read(|state| state.requests.get(id).cloned())
-        .ok_or(Trouble::Gone)
+    team.hub.read(|state| state.requests.get(id).cloned()).ok_or(Trouble::Gone)
 }
 
 async fn worktree(team: &Arc<Team>, id: &RequestId) -> Result<Worktree, Trouble> {
@@ -189,10 +171,7 @@ async fn commit(
                 title: title.to_owned(),
                 ..MessageParts::default()
             };
-            let rules = CommitRules {
-                forbidden: workspace_inside(team),
-                ..CommitRules::default()
-            };
+            let rules = CommitRules { forbidden: workspace_inside(team), ..CommitRules::default() };
             let tree = worktree.clone();
             let planned =
                 tasks::blocking(move || git::plan_commit(&tree, &parts, &rules, now())).await??;
@@ -211,26 +190,14 @@ async fn commit(
 /// The workspace where it lies inside the project: nothing of it is ever committed.
 fn workspace_inside(team: &Team) -> Vec<std::path::PathBuf> {
     let root = files::canonicalize(team.root());
-    let inside = root.ok().and_then(|root| {
-        root.strip_prefix(team.project.path())
-            .map(Path::to_owned)
-            .ok()
-    });
-    inside
-        .filter(|path| !path.as_os_str().is_empty())
-        .into_iter()
-        .collect()
+    let inside =
+        root.ok().and_then(|root| root.strip_prefix(team.project.path()).map(Path::to_owned).ok());
+    inside.filter(|path| !path.as_os_str().is_empty()).into_iter().collect()
 }
 
 async fn checks(team: &Arc<Team>, id: &RequestId, commit: &str) -> Result<EffectOutcome, Trouble> {
     let commit: CommitId = commit.parse()?;
-    let specs: Vec<CheckSpec> = team
-        .workspace
-        .runtime
-        .checks
-        .iter()
-        .map(check_spec)
-        .collect();
+    let specs: Vec<CheckSpec> = team.workspace.runtime.checks.iter().map(check_spec).collect();
     let scratch = team.workspace.state_dir().join("checks").join(id.as_str());
     files::create_dir_all(&scratch)?;
     let evidence = git::checks::run(&team.project, commit, &specs, &scratch).await?;
@@ -270,9 +237,7 @@ async fn merge(
     let outcome = tasks::blocking(move || git::apply_merge(&project, &plan)).await??;
     Ok(match outcome {
         MergeOutcome::Merged { .. } => EffectOutcome::Merged { commit },
-        MergeOutcome::BranchMoved { head } => EffectOutcome::BranchMoved {
-            head: head.to_string(),
-        },
+        MergeOutcome::BranchMoved { head } => EffectOutcome::BranchMoved { head: head.to_string() },
         MergeOutcome::PersonEdits { paths } => EffectOutcome::PersonEdits { paths },
     })
 }
@@ -304,30 +269,20 @@ async fn action(
     effect: &Effect,
     id: &OperationId,
 ) -> Result<EffectOutcome, Trouble> {
-    let operation = team
-        .hub
-        .read(|state| state.operations.get(id).cloned())
-        .ok_or(Trouble::Unwanted)?;
+    let operation =
+        team.hub.read(|state| state.operations.get(id).cloned()).ok_or(Trouble::Unwanted)?;
     // An action is not repeatable by nature: one that an earlier start began is not begun again.
     if effect.attempts > 0 {
         let message = "the team was restarted while it ran; whether it finished is not known";
-        return Ok(EffectOutcome::Failed {
-            message: message.to_owned(),
-        });
+        return Ok(EffectOutcome::Failed { message: message.to_owned() });
     }
     let log = team.root().join(&operation.log_file);
     if let Some(folder) = log.parent() {
         files::create_dir_all(folder)?;
     }
-    let dir = team
-        .workspace
-        .state_dir()
-        .join("operations")
-        .join(format!("{id}.run"));
+    let dir = team.workspace.state_dir().join("operations").join(format!("{id}.run"));
     let Some((program, args)) = operation.command.split_first() else {
-        return Ok(EffectOutcome::Failed {
-            message: "the command is empty".to_owned(),
-        });
+        return Ok(EffectOutcome::Failed { message: "the command is empty".to_owned() });
     };
     let mut spec = Spec::new(program, team.root());
     spec.args = args.to_vec();
@@ -346,13 +301,8 @@ async fn action(
     files::write(&log, text.as_bytes())?;
     files::remove_dir_all(&dir)?;
     let from = text.len().saturating_sub(LOG_TAIL);
-    let from = (from..text.len())
-        .find(|at| text.is_char_boundary(*at))
-        .unwrap_or(text.len());
-    Ok(EffectOutcome::ActionEnded {
-        exit_code: exit.code,
-        log_tail: text[from..].to_owned(),
-    })
+    let from = (from..text.len()).find(|at| text.is_char_boundary(*at)).unwrap_or(text.len());
+    Ok(EffectOutcome::ActionEnded { exit_code: exit.code, log_tail: text[from..].to_owned() })
 }
 
 /// Gives back what an ended request held: its worktree and scratch folders.

@@ -63,12 +63,8 @@ impl Hub {
             policy: Arc::new(RwLock::new(policy)),
         };
         let (failed, failure) = oneshot::channel();
-        let work = Work {
-            store,
-            state: Arc::clone(&hub.state),
-            policy: Arc::clone(&hub.policy),
-            signals,
-        };
+        let work =
+            Work { store, state: Arc::clone(&hub.state), policy: Arc::clone(&hub.policy), signals };
         tasks::spawn("hub", async move {
             if let Err(error) = work.run(queue).await {
                 // Nobody listens any more only where the team is going down anyway.
@@ -81,10 +77,7 @@ impl Hub {
     /// Brings an event; the answer comes when what it decided is durable.
     pub(super) async fn submit(&self, event: Event) -> Result<Answer, HubError> {
         let (reply, answer) = oneshot::channel();
-        self.jobs
-            .send(Job { event, reply })
-            .await
-            .map_err(|_| HubError::Closed)?;
+        self.jobs.send(Job { event, reply }).await.map_err(|_| HubError::Closed)?;
         answer.await.map_err(|_| HubError::Closed)?
     }
 
@@ -166,11 +159,8 @@ impl Work {
 
     /// Decides and lets memory run ahead.
     fn decide(&self, event: Event) -> Decision {
-        let input = Input {
-            event,
-            now: Timestamp::new(clock::now()),
-            ids: IdSupply::new(ids::uuid_v7()),
-        };
+        let input =
+            Input { event, now: Timestamp::new(clock::now()), ids: IdSupply::new(ids::uuid_v7()) };
         let mut state = self.state.write().unwrap_or_else(PoisonError::into_inner);
         let policy = self.policy.read().unwrap_or_else(PoisonError::into_inner);
         let mut decision = decide(&state, &policy, input);

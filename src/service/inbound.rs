@@ -54,36 +54,19 @@ async fn take(team: &Arc<Team>, fact: Inbound) {
         }
         Inbound::Message(message) => Event::Message(message),
         Inbound::Edited(message) => Event::MessageEdited(message),
-        Inbound::Deleted {
-            channel_id,
-            message_id,
-        } => Event::MessageDeleted {
-            channel_id,
-            message_id,
-        },
-        Inbound::CaughtUp {
-            channel_id,
-            message_id,
-        } => {
+        Inbound::Deleted { channel_id, message_id } => {
+            Event::MessageDeleted { channel_id, message_id }
+        }
+        Inbound::CaughtUp { channel_id, message_id } => {
             let news = team.hub.read(|state| {
-                state
-                    .channels
-                    .get(&channel_id)
-                    .is_some_and(|mark| mark.watermark < message_id)
+                state.channels.get(&channel_id).is_some_and(|mark| mark.watermark < message_id)
             });
             if !news {
                 return;
             }
-            Event::Seen {
-                channel_id,
-                message_id,
-            }
+            Event::Seen { channel_id, message_id }
         }
-        Inbound::Command {
-            actor,
-            command,
-            reply,
-        } => {
+        Inbound::Command { actor, command, reply } => {
             let hub = team.hub.clone();
             tasks::spawn("command", async move {
                 let answer = hub.submit(Event::Command { actor, command }).await;

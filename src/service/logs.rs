@@ -22,10 +22,7 @@ pub fn init(root: &Path, quiet: bool) -> Result<(), FileError> {
     if files::exists(&path) && files::metadata(&path)?.len() > ROTATE_AT {
         files::rename(&path, &folder.join("teams.1.log"))?;
     }
-    let sink = Sink {
-        file: Arc::new(Mutex::new(files::open_append(&path)?)),
-        quiet,
-    };
+    let sink = Sink { file: Arc::new(Mutex::new(files::open_append(&path)?)), quiet };
     let level = std::env::var("TEAMS_RUNTIME_LOG_LEVEL").unwrap_or_else(|_| "info".to_owned());
     let filter = EnvFilter::try_new(format!("warn,teams={level}"))
         .unwrap_or_else(|_| EnvFilter::new("warn,teams=info"));
@@ -50,10 +47,7 @@ impl Write for Sink {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let text = String::from_utf8_lossy(bytes);
         let text = redact(&text);
-        self.file
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .write_all(text.as_bytes())?;
+        self.file.lock().unwrap_or_else(PoisonError::into_inner).write_all(text.as_bytes())?;
         if !self.quiet {
             io::stderr().write_all(text.as_bytes())?;
         }

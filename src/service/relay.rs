@@ -13,20 +13,12 @@ use crate::store::StoreError;
 /// Applies reports one after the other, in the order of the queue.
 pub(super) async fn apply_reports(team: Arc<Team>) {
     loop {
-        let (next, due) = team.hub.read(|state| {
-            (
-                relay::next_report(state, now()),
-                relay::next_due(state, now()),
-            )
-        });
+        let (next, due) = team
+            .hub
+            .read(|state| (relay::next_report(state, now()), relay::next_due(state, now())));
         match next {
             Some(relay_id) => {
-                if team
-                    .hub
-                    .submit(Event::ReportReady { relay_id })
-                    .await
-                    .is_err()
-                {
+                if team.hub.submit(Event::ReportReady { relay_id }).await.is_err() {
                     return;
                 }
             }

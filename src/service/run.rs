@@ -86,10 +86,7 @@ pub async fn run(options: RunOptions) -> Result<(), RunError> {
         tracing::warn!(%problem, "policy.yaml is not in force; the built-in policy is");
     }
     let serves = served(options.only);
-    let project = Project::open(
-        &workspace.project_root(),
-        workspace.branch().unwrap_or_default(),
-    )?;
+    let project = Project::open(&workspace.project_root(), workspace.branch().unwrap_or_default())?;
     let mut policy = workspace.policy(serves.clone(), options.relay_debug)?;
     policy.branch = project.branch().to_owned();
     let channels = workspace.channels()?;
@@ -98,11 +95,7 @@ pub async fn run(options: RunOptions) -> Result<(), RunError> {
     let born = born(&options.root)?;
     let root = options.root.clone();
     let opened = tasks::blocking(move || Store::open(&root, Arc::new(RealDisk))).await??;
-    let Opened {
-        store,
-        state,
-        report,
-    } = opened;
+    let Opened { store, state, report } = opened;
     tell(&report);
     let store = Arc::new(store);
     let signals = Arc::new(Signals::new());
@@ -129,10 +122,7 @@ pub async fn run(options: RunOptions) -> Result<(), RunError> {
         serde_json::to_vec(&serves).unwrap_or_default(),
     )?;
     start_workers(&team, facts);
-    let started = Event::Started {
-        announce: true,
-        serves: serves.into_iter().collect(),
-    };
+    let started = Event::Started { announce: true, serves: serves.into_iter().collect() };
     // A hub that closed already has put its reason into `failure`.
     let _ = team.hub.submit(started).await;
     tracing::info!(workspace = %options.root.display(), "the team is up");
@@ -181,9 +171,7 @@ fn link_config(workspace: &Workspace) -> Result<LinkConfig, RunError> {
     let discord = &workspace.discord;
     let voice = match discord.voice() {
         Voice::Personas => VoiceMode::Personas { token: tokens.main },
-        Voice::Bots => VoiceMode::Bots {
-            tokens: tokens.roles,
-        },
+        Voice::Bots => VoiceMode::Bots { tokens: tokens.roles },
     };
     let names = discord
         .agents
@@ -192,10 +180,7 @@ fn link_config(workspace: &Workspace) -> Result<LinkConfig, RunError> {
         .collect();
     Ok(LinkConfig {
         voice,
-        base_url: discord
-            .base_url
-            .clone()
-            .unwrap_or_else(|| DISCORD.to_owned()),
+        base_url: discord.base_url.clone().unwrap_or_else(|| DISCORD.to_owned()),
         gateway_url: discord.gateway_url.clone(),
         names,
         language: workspace.runtime.language,
@@ -206,11 +191,7 @@ fn link_config(workspace: &Workspace) -> Result<LinkConfig, RunError> {
 
 /// Says what opening the store found.
 fn tell(report: &crate::store::OpenReport) {
-    tracing::info!(
-        seq = report.seq,
-        replayed = report.replayed,
-        "the store is open"
-    );
+    tracing::info!(seq = report.seq, replayed = report.replayed, "the store is open");
     for bad in &report.set_aside {
         tracing::warn!(path = %bad.path, now = %bad.now, reason = %bad.reason, "a record does not parse and was set aside");
     }

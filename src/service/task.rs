@@ -54,10 +54,7 @@ pub(super) fn spec(
 ) -> Result<RunSpec, TaskError> {
     let (request, session) = team.hub.read(|state| {
         let key = session_key(run.role, &run.request_id);
-        (
-            state.requests.get(&run.request_id).cloned(),
-            state.sessions.get(&key).cloned(),
-        )
+        (state.requests.get(&run.request_id).cloned(), state.sessions.get(&key).cloned())
     });
     let request = request.ok_or(TaskError::Gone)?;
     let role = team.workspace.role(run.role)?;
@@ -111,13 +108,11 @@ fn agent(team: &Team, role: Role, spec: &RoleSpec) -> Agent {
         AgentKind::Rehearsal => {
             let script = agents.rehearsal.script.clone();
             Agent::Rehearsal(RehearsalSettings {
-                script: script.map(|path| {
-                    if path.is_absolute() {
-                        path
-                    } else {
-                        team.root().join(path)
-                    }
-                }),
+                script: script.map(
+                    |path| {
+                        if path.is_absolute() { path } else { team.root().join(path) }
+                    },
+                ),
             })
         }
     }
@@ -130,10 +125,7 @@ fn task(
     run: &Run,
     role: &RoleSpec,
 ) -> Result<Task, TaskError> {
-    let said = |author: &str, text: &str| Said {
-        author: author.to_owned(),
-        text: text.to_owned(),
-    };
+    let said = |author: &str, text: &str| Said { author: author.to_owned(), text: text.to_owned() };
     let events = store::read_events(team.root(), &request.request_id)?;
     let mut again = Vec::new();
     if !envelope.envelope.body.trim().is_empty() && run.step.is_some() {
@@ -148,11 +140,7 @@ fn task(
         charter: role.charter.clone(),
         language: request.language.as_str().to_owned(),
         request: said(&request.reply_route.author_name, &request.body),
-        attachments: request
-            .artifacts
-            .iter()
-            .map(|path| attachment(team, path))
-            .collect(),
+        attachments: request.artifacts.iter().map(|path| attachment(team, path)).collect(),
         followups: request
             .params
             .followups
@@ -171,14 +159,8 @@ fn task(
 fn attachment(team: &Team, path: &str) -> Attachment {
     let full = team.root().join(path);
     let size = files::metadata(&full).map(|meta| meta.len()).unwrap_or(0);
-    let filename = full
-        .file_name()
-        .map(|name| name.to_string_lossy().into_owned());
-    Attachment {
-        filename: filename.unwrap_or_default(),
-        size,
-        saved: Some(path.to_owned()),
-    }
+    let filename = full.file_name().map(|name| name.to_string_lossy().into_owned());
+    Attachment { filename: filename.unwrap_or_default(), size, saved: Some(path.to_owned()) }
 }
 
 /// The latest result of each other role on this request, oldest first.
@@ -218,23 +200,16 @@ fn diff(team: &Team, request: &Request) -> Result<String, TaskError> {
 
 /// The end of the role's own history file.
 fn history(team: &Team, role: Role) -> Result<String, TaskError> {
-    let path = team
-        .root()
-        .join(crate::assets::role_folder(role))
-        .join("history.md");
+    let path = team.root().join(crate::assets::role_folder(role)).join("history.md");
     let text = files::read_text_if_present(&path)?.unwrap_or_default();
     let from = text.len().saturating_sub(HISTORY_BYTES);
-    let from = (from..text.len())
-        .find(|at| text.is_char_boundary(*at))
-        .unwrap_or(text.len());
+    let from = (from..text.len()).find(|at| text.is_char_boundary(*at)).unwrap_or(text.len());
     Ok(text[from..].to_owned())
 }
 
 /// The request as the role finds it in its sources folder.
 fn snapshot(team: &Team, request: &Request, role: Role) -> Result<(), TaskError> {
-    let path = team
-        .root()
-        .join(documents::request_snapshot_path(role, &request.request_id));
+    let path = team.root().join(documents::request_snapshot_path(role, &request.request_id));
     if let Some(folder) = path.parent() {
         files::create_dir_all(folder)?;
     }

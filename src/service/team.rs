@@ -38,10 +38,7 @@ pub(super) struct Signals {
 impl Signals {
     pub(super) fn new() -> Signals {
         Signals {
-            roles: Role::ALL
-                .into_iter()
-                .map(|role| (role, Notify::new()))
-                .collect(),
+            roles: Role::ALL.into_iter().map(|role| (role, Notify::new())).collect(),
             ..Signals::default()
         }
     }

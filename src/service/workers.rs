@@ -29,10 +29,7 @@ pub(super) async fn serve(team: Arc<Team>, role: Role) {
         let (next, due) = team.hub.read(|state| {
             let taken = busy.lock().unwrap_or_else(PoisonError::into_inner);
             let next = relay::ready(state, role, now(), &taken);
-            (
-                next.and_then(|id| state.envelopes.get(&id).cloned()),
-                relay::next_due(state, now()),
-            )
+            (next.and_then(|id| state.envelopes.get(&id).cloned()), relay::next_due(state, now()))
         });
         let Some(envelope) = next else {
             tokio::select! {
@@ -43,9 +40,7 @@ pub(super) async fn serve(team: Arc<Team>, role: Role) {
             continue;
         };
         let key = (role, envelope.envelope.request_id.clone());
-        busy.lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .insert(key.clone());
+        busy.lock().unwrap_or_else(PoisonError::into_inner).insert(key.clone());
         let (team, busy) = (Arc::clone(&team), Arc::clone(&busy));
         tasks::spawn("run", async move {
             // The semaphore is never closed.
@@ -53,16 +48,11 @@ pub(super) async fn serve(team: Arc<Team>, role: Role) {
             if let Err(trouble) = work(&team, role, &envelope).await {
                 tracing::warn!(%role, envelope = %envelope.relay_id, %trouble, "an envelope could not be worked");
                 let relay_id = envelope.relay_id.clone();
-                let failed = Event::EnvelopeFailed {
-                    relay_id,
-                    reason: trouble.to_string(),
-                };
+                let failed = Event::EnvelopeFailed { relay_id, reason: trouble.to_string() };
                 // Without a hub there is nobody to tell; the envelope stays where it is.
                 let _ = team.hub.submit(failed).await;
             }
-            busy.lock()
-                .unwrap_or_else(PoisonError::into_inner)
-                .remove(&key);
+            busy.lock().unwrap_or_else(PoisonError::into_inner).remove(&key);
             team.signals.ring(role);
         });
     }
@@ -89,11 +79,7 @@ async fn work(team: &Arc<Team>, role: Role, envelope: &Envelope) -> Result<(), T
     let request_id = envelope.envelope.request_id.clone();
     let worktree = open_worktree(team, &request_id).await?;
     let earlier = team.hub.read(|state| {
-        state
-            .runs
-            .values()
-            .find(|run| run.envelope_id == envelope.relay_id)
-            .cloned()
+        state.runs.values().find(|run| run.envelope_id == envelope.relay_id).cloned()
     });
     let (run, adopted) = match earlier {
         Some(run) => recover(team, &worktree, run).await?,
@@ -141,38 +127,21 @@ async fn recover(
     worktree: &Worktree,
     run: Run,
 ) -> Result<(Run, Option<AgentOutcome>), Trouble> {
-    let watch = Watch {
-        cancel: team.signals.stop_of(&run.run_id),
-        events: None,
-    };
-    let found = team
-        .driver
-        .adopt(&run_dir(team, &run), &CONTRACT, &watch)
-        .await?;
+    let watch = Watch { cancel: team.signals.stop_of(&run.run_id), events: None };
+    let found = team.driver.adopt(&run_dir(team, &run), &CONTRACT, &watch).await?;
     if let Some(outcome) = found {
         tracing::info!(run = %run.run_id, "the run of an earlier start was adopted");
         return Ok((run, Some(outcome)));
     }
     keep_aside(worktree, &run).await?;
     let generation = run.generation + 1;
-    Ok((
-        Run {
-            generation,
-            started_at: now(),
-            ..run
-        },
-        None,
-    ))
+    Ok((Run { generation, started_at: now(), ..run }, None))
 }
 
 /// Keeps what a run without a result left behind under `refs/teams/lost/<run>`, and puts the worktree
 /// back to how it was before.
 async fn keep_aside(worktree: &Worktree, run: &Run) -> Result<(), Trouble> {
-    let Some(before) = run
-        .pre_tree
-        .as_ref()
-        .and_then(|tree| tree.parse::<TreeId>().ok())
-    else {
+    let Some(before) = run.pre_tree.as_ref().and_then(|tree| tree.parse::<TreeId>().ok()) else {
         return Ok(());
     };
     let (worktree, run_id, at) = (worktree.clone(), run.run_id.clone(), now());
@@ -207,10 +176,7 @@ async fn start(
     };
     show_typing(team, envelope).await;
     let cancel = team.signals.stop_of(&run.run_id);
-    let watch = Watch {
-        cancel,
-        events: None,
-    };
+    let watch = Watch { cancel, events: None };
     tracing::info!(%role, request = %run.request_id, run = %run.run_id, "an agent begins");
     Ok(team.driver.run(&spec, &CONTRACT, &watch).await)
 }
@@ -219,11 +185,7 @@ async fn show_typing(team: &Team, envelope: &Envelope) {
     let id = &envelope.envelope.request_id;
     let channel = team.hub.read(|state| {
         let request = state.requests.get(id)?;
-        request
-            .room
-            .as_ref()
-            .and_then(|room| room.thread_id)
-            .or(request.reply_route.channel_id)
+        request.room.as_ref().and_then(|room| room.thread_id).or(request.reply_route.channel_id)
     });
     if let Some(channel) = channel {
         team.link.typing(channel).await;
@@ -244,11 +206,7 @@ async fn report(
         .role(run.role)
         .is_ok_and(|spec| spec.sandbox == crate::assets::Sandbox::WorktreeWrite);
     if !may_write && !changed.is_empty() {
-        let paths: Vec<_> = changed
-            .iter()
-            .take(5)
-            .map(|path| path.path.as_str())
-            .collect();
+        let paths: Vec<_> = changed.iter().take(5).map(|path| path.path.as_str()).collect();
         outcome.outcome = RunOutcome::Failed {
             kind: FailKind::WroteFiles,
             message: format!("{} may not write, and wrote {}", run.role, paths.join(", ")),
@@ -282,18 +240,12 @@ async fn report(
         agent: outcome.agent,
     };
     team.signals.forget(&run.run_id);
-    team.hub
-        .submit(Event::RunFinished(Box::new(report)))
-        .await?;
+    team.hub.submit(Event::RunFinished(Box::new(report))).await?;
     Ok(())
 }
 
 async fn changed(worktree: &Worktree, run: &Run) -> Result<Vec<ChangedPath>, Trouble> {
-    let Some(before) = run
-        .pre_tree
-        .as_ref()
-        .and_then(|tree| tree.parse::<TreeId>().ok())
-    else {
+    let Some(before) = run.pre_tree.as_ref().and_then(|tree| tree.parse::<TreeId>().ok()) else {
         return Ok(Vec::new());
     };
     let worktree = worktree.clone();

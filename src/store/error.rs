@@ -71,18 +71,12 @@ pub enum StoreError {
 
 impl From<FileError> for StoreError {
     fn from(error: FileError) -> Self {
-        if is_full(&error) {
-            StoreError::NoSpace
-        } else {
-            StoreError::File(Arc::new(error))
-        }
+        if is_full(&error) { StoreError::NoSpace } else { StoreError::File(Arc::new(error)) }
     }
 }
 
 impl From<serde_json::Error> for StoreError {
     fn from(error: serde_json::Error) -> Self {
-        StoreError::Encode {
-            reason: error.to_string(),
-        }
+        StoreError::Encode { reason: error.to_string() }
     }
 }

@@ -42,11 +42,7 @@ impl Index {
             ended_requests: views.state.ended_requests,
             open: layout::open_records(&views.state)
                 .into_iter()
-                .map(|(kind, path)| Open {
-                    kind,
-                    digest: digest(&path),
-                    path,
-                })
+                .map(|(kind, path)| Open { kind, digest: digest(&path), path })
                 .collect(),
             channels: views.state.channels.values().cloned().collect(),
             rooms: (views.state.rooms.iter())
@@ -69,15 +65,12 @@ impl Index {
         };
         let text = std::str::from_utf8(&bytes).map_err(|_| bad("it is not UTF-8"))?;
         let (header, body) = text.split_once('\n').ok_or_else(|| bad("it is cut"))?;
-        let digest = header
-            .strip_prefix(HEADER)
-            .ok_or_else(|| bad("its first line is not ours"))?;
+        let digest =
+            header.strip_prefix(HEADER).ok_or_else(|| bad("its first line is not ours"))?;
         if digest != format!("{:08x}", crc32fast::hash(body.as_bytes())) {
             return Err(bad("its checksum does not match"));
         }
-        serde_json::from_str(body)
-            .map(Some)
-            .map_err(|error| bad(&error.to_string()))
+        serde_json::from_str(body).map(Some).map_err(|error| bad(&error.to_string()))
     }
 
     /// Replaces the index durably (`spec/rust.md` C8: write aside, sync, rename, sync the folder).

@@ -164,12 +164,7 @@ impl Journal {
                 Err(error) if is_full(&error) => return Err(Failure::Full),
                 Err(error) => return Err(error.into()),
             };
-            self.segment = Some(Segment {
-                file,
-                end: 0,
-                filled: 0,
-                named: false,
-            });
+            self.segment = Some(Segment { file, end: 0, filled: 0, named: false });
         }
         let Some(segment) = &mut self.segment else {
             return Ok(());

@@ -58,10 +58,7 @@ pub(super) fn events(id: &RequestId) -> String {
 }
 
 fn session(session: &Session) -> String {
-    format!(
-        "{RUNTIME}/role_sessions/{}.{}.json",
-        session.role, session.request_id
-    )
+    format!("{RUNTIME}/role_sessions/{}.{}.json", session.role, session.request_id)
 }
 
 /// The path of an envelope in one of its places. The archive has a folder a day, by the day on which
@@ -115,15 +112,9 @@ pub(super) fn path_of(change: &Change) -> Option<String> {
 
 /// Whether the file of a record stays when what it is about has ended.
 pub(super) fn outlives_its_end(path: &str) -> bool {
-    [
-        "/requests/",
-        "/gates/",
-        "/operations/",
-        "/archive/",
-        "/dead/",
-    ]
-    .iter()
-    .any(|folder| path.contains(folder))
+    ["/requests/", "/gates/", "/operations/", "/archive/", "/dead/"]
+        .iter()
+        .any(|folder| path.contains(folder))
 }
 
 #[derive(Serialize)]
@@ -248,20 +239,13 @@ pub(super) fn open_records(state: &State) -> Vec<(Kind, String)> {
         (state.operations.values())
             .filter_map(|record| of(Kind::Operation, Change::Operation(record.clone()))),
     );
-    records.extend(
-        state
-            .sessions
-            .values()
-            .map(|record| (Kind::Session, session(record))),
-    );
+    records.extend(state.sessions.values().map(|record| (Kind::Session, session(record))));
     records
 }
 
 /// Whether a path of [`Change::Append`] stays inside the workspace and outside of the records.
 pub(super) fn is_document(file: &str) -> bool {
     use std::path::{Component, Path};
-    let inside = Path::new(file)
-        .components()
-        .all(|part| matches!(part, Component::Normal(_)));
+    let inside = Path::new(file).components().all(|part| matches!(part, Component::Normal(_)));
     inside && !file.is_empty() && !file.starts_with(RUNTIME) && !file.contains('\0')
 }

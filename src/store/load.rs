@@ -67,10 +67,7 @@ pub(super) fn read_tail(
         .filter_map(|name| Some((first_seq(name)?, folder.join(name))))
         .collect();
     segments.sort();
-    let mut tail = Tail {
-        entries: Vec::new(),
-        torn: false,
-    };
+    let mut tail = Tail { entries: Vec::new(), torn: false };
     let mut last = after;
     for (position, (first, path)) in segments.iter().enumerate() {
         let next = segments.get(position + 1).map(|(first, _)| *first);
@@ -129,12 +126,7 @@ pub(super) fn load(disk: &Arc<dyn Disk>, root: &Path) -> Result<Loaded, StoreErr
         .filter_map(layout::path_of)
         .collect();
     let mut loaded = Loaded {
-        views: Views::new(
-            disk.clone(),
-            root.to_owned(),
-            State::default(),
-            BTreeMap::new(),
-        ),
+        views: Views::new(disk.clone(), root.to_owned(), State::default(), BTreeMap::new()),
         seq: index.as_ref().map_or(0, |index| index.seq),
         tail: tail.entries.len(),
         indexed: index.is_some(),
@@ -167,13 +159,10 @@ impl Loaded {
                 // The file may be torn, and the tail says what it is. A request still has to be known
                 // to be open, for the count of ended ones.
                 if let Some(id) = placeholder(open.kind, &open.path) {
-                    self.views.state.requests.insert(
-                        id.clone(),
-                        Request {
-                            request_id: id,
-                            ..Request::default()
-                        },
-                    );
+                    self.views
+                        .state
+                        .requests
+                        .insert(id.clone(), Request { request_id: id, ..Request::default() });
                 }
                 continue;
             }
@@ -189,24 +178,17 @@ impl Loaded {
                 Ok(change) => {
                     if crc32fast::hash(&bytes) != open.digest {
                         self.edited.push(open.path.clone());
-                        self.views
-                            .digests
-                            .insert(open.path, crc32fast::hash(&bytes));
+                        self.views.digests.insert(open.path, crc32fast::hash(&bytes));
                     }
                     self.views.state.apply(&change);
                 }
-                Err(reason) => self.unreadable.push(Unreadable {
-                    path: open.path,
-                    reason,
-                }),
+                Err(reason) => self.unreadable.push(Unreadable { path: open.path, reason }),
             }
         }
         let state = &mut self.views.state;
         state.rooms = index.rooms.into_iter().collect();
         state.ended_requests = index.ended_requests;
-        state.channels = (index.channels.into_iter())
-            .map(|mark| (mark.channel_id, mark))
-            .collect();
+        state.channels = (index.channels.into_iter()).map(|mark| (mark.channel_id, mark)).collect();
         if self.tail == 0 {
             self.channels(disk, root)?;
         }
@@ -222,18 +204,16 @@ impl Loaded {
         };
         match serde_json::from_slice::<Vec<ChannelMark>>(&bytes) {
             Ok(marks) => {
-                let marks: BTreeMap<_, _> = (marks.into_iter())
-                    .map(|mark| (mark.channel_id, mark))
-                    .collect();
+                let marks: BTreeMap<_, _> =
+                    (marks.into_iter()).map(|mark| (mark.channel_id, mark)).collect();
                 if marks != self.views.state.channels {
                     self.edited.push(layout::CHANNELS.to_owned());
                     self.views.state.channels = marks;
                 }
             }
-            Err(error) => self.unreadable.push(Unreadable {
-                path: layout::CHANNELS.to_owned(),
-                reason: error.to_string(),
-            }),
+            Err(error) => self
+                .unreadable
+                .push(Unreadable { path: layout::CHANNELS.to_owned(), reason: error.to_string() }),
         }
         Ok(())
     }
@@ -322,10 +302,8 @@ fn placeholder(kind: Kind, path: &str) -> Option<RequestId> {
 
 /// The last image of a request in the tail, if it has one.
 pub(super) fn last_image(tail: &Tail, id: &RequestId) -> Option<Request> {
-    (tail.entries.iter())
-        .flat_map(|(_, entry)| &entry.changes)
-        .rev()
-        .find_map(|change| match change {
+    (tail.entries.iter()).flat_map(|(_, entry)| &entry.changes).rev().find_map(
+        |change| match change {
             Change::Request(request) if request.request_id == *id => Some((**request).clone()),
             Change::Request(_)
             | Change::RetireRequest(_)
@@ -342,5 +320,6 @@ pub(super) fn last_image(tail: &Tail, id: &RequestId) -> Option<Request> {
             | Change::Session(_)
             | Change::Channel(_)
             | Change::Append { .. } => None,
-        })
+        },
+    )
 }

@@ -83,18 +83,9 @@ impl Store {
         let state = views.state.clone();
         let failure = work::SharedFailure::default();
         let (orders, threads) = work::start(journal, views, disk, root, pace, &failure)?;
-        let store = Store {
-            root: root.to_owned(),
-            orders: Some(orders),
-            threads,
-            failure,
-            _locks: locks,
-        };
-        Ok(Opened {
-            store,
-            state,
-            report,
-        })
+        let store =
+            Store { root: root.to_owned(), orders: Some(orders), threads, failure, _locks: locks };
+        Ok(Opened { store, state, report })
     }
 
     /// The workspace.
@@ -134,10 +125,7 @@ impl Store {
         let sent = self.order(Order::Reload(answer));
         async move {
             sent?;
-            receiver
-                .await
-                .map(|state| *state)
-                .map_err(|_| StoreError::Closed)
+            receiver.await.map(|state| *state).map_err(|_| StoreError::Closed)
         }
     }
 
@@ -194,10 +182,7 @@ pub struct Appended(Inner);
 
 enum Inner {
     Ready(Option<Result<u64, StoreError>>),
-    Waiting(
-        oneshot::Receiver<Result<u64, StoreError>>,
-        work::SharedFailure,
-    ),
+    Waiting(oneshot::Receiver<Result<u64, StoreError>>, work::SharedFailure),
 }
 
 impl Appended {

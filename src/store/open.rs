@@ -125,11 +125,7 @@ fn set_aside(
         if let Some(folder) = from.parent() {
             disk.sync_dir(folder)?;
         }
-        report.set_aside.push(SetAside {
-            path: bad.path.clone(),
-            now,
-            reason: bad.reason.clone(),
-        });
+        report.set_aside.push(SetAside { path: bad.path.clone(), now, reason: bad.reason.clone() });
     }
     Ok(())
 }

@@ -26,9 +26,7 @@ pub fn read_only(root: &Path) -> Result<State, StoreError> {
 }
 
 pub(super) fn read_only_from(disk: &Arc<dyn Disk>, root: &Path) -> Result<State, StoreError> {
-    steadily(&**disk, root, || {
-        load::load(disk, root).map(|loaded| loaded.views.state)
-    })
+    steadily(&**disk, root, || load::load(disk, root).map(|loaded| loaded.views.state))
 }
 
 /// Repeats a reading during which the checkpoint changed.
@@ -152,9 +150,7 @@ pub fn was_consumed(root: &Path, role: Role, id: &EnvelopeId) -> Result<bool, St
 
 /// One operation; `None` where there is none.
 pub fn operation(root: &Path, id: &OperationId) -> Result<Option<Operation>, StoreError> {
-    Ok(operations(root)?
-        .into_iter()
-        .find(|operation| operation.operation_id == *id))
+    Ok(operations(root)?.into_iter().find(|operation| operation.operation_id == *id))
 }
 
 /// The operations, oldest first.

@@ -130,10 +130,7 @@ fn session(number: u64) -> Change {
 const DOCUMENT: &str = "shared_workspace/decision_log.md";
 
 fn document(text: &str) -> Change {
-    Change::Append {
-        file: DOCUMENT.to_owned(),
-        text: format!("{text}\n"),
-    }
+    Change::Append { file: DOCUMENT.to_owned(), text: format!("{text}\n") }
 }
 
 /// The life of two requests, as groups of appends.
@@ -148,10 +145,7 @@ fn script() -> Vec<Vec<Vec<Change>>> {
         vec![vec![request(2, open, "second"), envelope(2, Place::Inbox)]],
         vec![
             vec![Change::RunGone(run_id(1)), envelope(1, Place::Archive)],
-            vec![
-                request(1, RequestStatus::Committed, "first, done"),
-                event(1, "c"),
-            ],
+            vec![request(1, RequestStatus::Committed, "first, done"), event(1, "c")],
             vec![document("two"), mark(1, 11), mark(2, 4)],
         ],
         vec![vec![Change::RetireRequest(request_id(1))]],
@@ -218,27 +212,15 @@ impl Inline {
         let (mut journal, views, report) = recover(&disk, &root)?;
         // Small, so that the script meets the end of the zeros often and copies of the disk are cheap.
         journal.growth = 2_000;
-        Ok(Self {
-            disk,
-            root,
-            journal,
-            views,
-            report,
-            good: true,
-        })
+        Ok(Self { disk, root, journal, views, report, good: true })
     }
 
     fn append(&mut self, group: &[Vec<Change>]) -> Result<(), StoreError> {
-        let pending: Vec<Pending> = group
-            .iter()
-            .map(|changes| prepare(changes.clone()).unwrap())
-            .collect();
+        let pending: Vec<Pending> =
+            group.iter().map(|changes| prepare(changes.clone()).unwrap()).collect();
         let (first, bases) = self.journal.commit(&pending)?;
         for (seq, (pending, base)) in (first..).zip(pending.into_iter().zip(bases)) {
-            let entry = super::entry::Entry {
-                base,
-                changes: pending.changes,
-            };
+            let entry = super::entry::Entry { base, changes: pending.changes };
             self.views.apply(seq, &entry)?;
         }
         Ok(())

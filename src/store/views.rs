@@ -71,10 +71,10 @@ impl Views {
                     Target::Append(path, text) => {
                         self.dirty.insert(path.clone());
                         let base = entry.base.get(&path).copied().unwrap_or(0);
-                        let view = self.touched.entry(path).or_insert(View::Appended {
-                            good: base,
-                            pending: Vec::new(),
-                        });
+                        let view = self
+                            .touched
+                            .entry(path)
+                            .or_insert(View::Appended { good: base, pending: Vec::new() });
                         if let View::Appended { pending, .. } = view {
                             pending.extend_from_slice(&text);
                         }
@@ -89,13 +89,7 @@ impl Views {
     /// Replaces what replay assumed about an append-only file by what was found in it.
     pub(super) fn resume(&mut self, path: &str, good_now: u64, rest: Vec<u8>) {
         self.dirty.insert(path.to_owned());
-        self.touched.insert(
-            path.to_owned(),
-            View::Appended {
-                good: good_now,
-                pending: rest,
-            },
-        );
+        self.touched.insert(path.to_owned(), View::Appended { good: good_now, pending: rest });
     }
 
     /// The append-only files that grew, with the length before and what they grew by.

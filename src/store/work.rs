@@ -47,10 +47,7 @@ pub(crate) struct Pace {
 
 impl Default for Pace {
     fn default() -> Self {
-        Self {
-            entries: 4_096,
-            bytes: 16 * 1024 * 1024,
-        }
+        Self { entries: 4_096, bytes: 16 * 1024 * 1024 }
     }
 }
 
@@ -169,9 +166,7 @@ impl Writer {
         if group.pending.is_empty() {
             return;
         }
-        let Group {
-            pending, answers, ..
-        } = std::mem::take(group);
+        let Group { pending, answers, .. } = std::mem::take(group);
         let refusal = match self.failure.get() {
             Some(failure) => Some(failure),
             None if self.refusing => Some(StoreError::NoSpace),
@@ -190,17 +185,13 @@ impl Writer {
                 let entries = pending
                     .into_iter()
                     .zip(bases)
-                    .map(|(pending, base)| Entry {
-                        base,
-                        changes: pending.changes,
-                    })
+                    .map(|(pending, base)| Entry { base, changes: pending.changes })
                     .collect();
                 self.note(Note::Durable(first, entries));
                 let due = self.journal.entries >= self.pace.entries
                     || self.journal.bytes >= self.pace.bytes;
                 if due && self.checkpoint_done.swap(false, Ordering::SeqCst) {
-                    self.journal
-                        .rotate(self.checkpoint_good.load(Ordering::SeqCst));
+                    self.journal.rotate(self.checkpoint_good.load(Ordering::SeqCst));
                     self.note(Note::Checkpoint(self.journal.next_seq() - 1));
                 }
             }
@@ -338,8 +329,7 @@ impl Viewer {
 
     fn checkpoint(&mut self, seq: u64) -> Result<(), StoreError> {
         let outcome = checkpoint(&*self.disk, &self.root, &mut self.views, seq);
-        self.checkpoint_good
-            .store(outcome.is_ok(), Ordering::SeqCst);
+        self.checkpoint_good.store(outcome.is_ok(), Ordering::SeqCst);
         if let Err(StoreError::File(cause)) = &outcome {
             self.failure.set(cause.clone());
         }

@@ -102,9 +102,7 @@ impl Entry {
             kind: event.kind.clone(),
             request_id: id.to_string(),
             scope: request.map_or_else(String::new, |request| one_line(&request.scope)),
-            status: result
-                .map_or("no result", |result| result.status.as_str())
-                .to_owned(),
+            status: result.map_or("no result", |result| result.status.as_str()).to_owned(),
             summary,
             insights: result.map_or_else(Vec::new, |result| lines(&result.insights)),
             proposals: result.map_or_else(Vec::new, proposal_names),
@@ -199,9 +197,7 @@ pub fn role_todo(role: Role, state: &State) -> Result<String, AssetError> {
             waits_for: request
                 .blocked
                 .as_ref()
-                .map_or_else(String::new, |blocked| {
-                    one_line(&blocked.required_inputs.join("; "))
-                }),
+                .map_or_else(String::new, |blocked| one_line(&blocked.required_inputs.join("; "))),
         })
         .collect();
     document("todo", serde_json::json!({ "role": role, "items": items }))
@@ -236,11 +232,7 @@ pub fn request_snapshot(request: &Request) -> Result<String, AssetError> {
         })
     });
     let author = one_line(&request.reply_route.author_name);
-    let artifacts: Vec<String> = request
-        .artifacts
-        .iter()
-        .map(|hint| one_line(hint))
-        .collect();
+    let artifacts: Vec<String> = request.artifacts.iter().map(|hint| one_line(hint)).collect();
     document(
         "request",
         serde_json::json!({
@@ -344,11 +336,7 @@ mod tests {
             assert_eq!(names.join(" "), files);
         }
         let created = [report(Role::Qa).remove(0)];
-        assert!(
-            documents_for(&created, &State::default())
-                .unwrap()
-                .is_empty()
-        );
+        assert!(documents_for(&created, &State::default()).unwrap().is_empty());
     }
 
     #[test]

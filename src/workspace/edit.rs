@@ -54,17 +54,12 @@ pub fn set_role_defaults(
     let path = root.join(RUNTIME_FILE);
     read(&path, RuntimeConfig::check)?;
     let mut text = files::read_text(&path)?;
-    let values = [
-        ("model", model),
-        ("reasoning", reasoning.map(Reasoning::as_str)),
-    ];
+    let values = [("model", model), ("reasoning", reasoning.map(Reasoning::as_str))];
     for (name, value) in values {
         if let Some(value) = value {
             let key = ["role_defaults", role.as_str(), name];
-            text = set_scalar(&text, &key, value).ok_or_else(|| EditError::Unsafe {
-                key: key.join("."),
-                path: path.clone(),
-            })?;
+            text = set_scalar(&text, &key, value)
+                .ok_or_else(|| EditError::Unsafe { key: key.join("."), path: path.clone() })?;
         }
     }
     parse(&path, &text, RuntimeConfig::check)?;
@@ -86,15 +81,9 @@ pub fn set_scalar(text: &str, key: &[&str], value: &str) -> Option<String> {
 /// The value as YAML: bare where that is a string for certain, else quoted.
 fn scalar(value: &str) -> String {
     let bare = value.starts_with(|c: char| c.is_ascii_alphabetic())
-        && value
-            .chars()
-            .all(|c| c.is_ascii_alphanumeric() || "-_./".contains(c))
+        && value.chars().all(|c| c.is_ascii_alphanumeric() || "-_./".contains(c))
         && matches!(serde_yaml::from_str(value), Ok(Value::String(same)) if same == value);
-    if bare {
-        value.to_owned()
-    } else {
-        serde_json::Value::String(value.to_owned()).to_string()
-    }
+    if bare { value.to_owned() } else { serde_json::Value::String(value.to_owned()).to_string() }
 }
 
 fn put(root: &mut Value, key: &[&str], value: Value) -> Option<()> {

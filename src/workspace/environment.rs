@@ -43,10 +43,7 @@ impl Environment {
         for folder in root.ancestors() {
             let path = folder.join(".env");
             if let Some(text) = files::read_text_if_present(&path)? {
-                return Ok(Environment {
-                    file: parse(&text),
-                    path: Some(path),
-                });
+                return Ok(Environment { file: parse(&text), path: Some(path) });
             }
         }
         Ok(Environment::default())
@@ -55,10 +52,7 @@ impl Environment {
     /// For tests and the demo: only these values, over those of the process.
     #[must_use]
     pub fn of(values: impl IntoIterator<Item = (String, String)>) -> Environment {
-        Environment {
-            file: values.into_iter().collect(),
-            path: None,
-        }
+        Environment { file: values.into_iter().collect(), path: None }
     }
 
     /// The value of a variable; an empty one counts as not set.
@@ -75,21 +69,15 @@ impl Environment {
     pub fn tokens(&self, config: &DiscordConfig) -> Result<Tokens, ConfigError> {
         let names = config.token_names().map_err(ConfigError::problem)?;
         let read = |name: &EnvName, whose: &str| {
-            self.get(name.as_str())
-                .map(SecretString::from)
-                .ok_or_else(|| ConfigError::TokenMissing {
-                    name: name.to_string(),
-                    whose: whose.to_owned(),
-                })
+            self.get(name.as_str()).map(SecretString::from).ok_or_else(|| {
+                ConfigError::TokenMissing { name: name.to_string(), whose: whose.to_owned() }
+            })
         };
         let mut roles = BTreeMap::new();
         for (role, name) in &names.roles {
             roles.insert(*role, read(name, role.as_str())?);
         }
-        Ok(Tokens {
-            main: read(&names.main, "the team's bot")?,
-            roles,
-        })
+        Ok(Tokens { main: read(&names.main, "the team's bot")?, roles })
     }
 }
 

@@ -103,9 +103,9 @@ impl ConfigError {
                 Some("`teams init` makes one, `--workspace-root` names another".to_owned())
             }
             ConfigError::Invalid(invalid) => invalid.hint.clone(),
-            ConfigError::TokenMissing { name, .. } => Some(format!(
-                "export {name}=… or write it into a `.env` beside the workspace"
-            )),
+            ConfigError::TokenMissing { name, .. } => {
+                Some(format!("export {name}=… or write it into a `.env` beside the workspace"))
+            }
             ConfigError::File(_) | ConfigError::TooLarge { .. } | ConfigError::Asset(_) => None,
         }
     }
@@ -163,10 +163,8 @@ impl Invalid {
         let said = error.inner().to_string();
         let said = LOCATION.replace(&said, "");
         let yamls_path = KEY.find(&said).map_or("", |found| found.as_str());
-        let yamls_path: Vec<&str> = yamls_path
-            .split(['.', '[', ']', ':', ' '])
-            .filter(|word| !word.is_empty())
-            .collect();
+        let yamls_path: Vec<&str> =
+            yamls_path.split(['.', '[', ']', ':', ' ']).filter(|word| !word.is_empty()).collect();
         let message = KEY.replace(&said, "").into_owned();
         let wrong = UNKNOWN.captures(&message).map(|found| found[2].to_owned());
         // A key that is a word of ours is unknown to the one path, and known to the other unless it
@@ -179,10 +177,9 @@ impl Invalid {
                 Segment::Seq { index } => Some(index.to_string()),
                 Segment::Map { key } => Some(key.clone()),
                 Segment::Enum { .. } => None,
-                Segment::Unknown => yamls_path
-                    .get(depth)
-                    .map(|word| (*word).to_owned())
-                    .or_else(|| wrong.clone()),
+                Segment::Unknown => {
+                    yamls_path.get(depth).map(|word| (*word).to_owned()).or_else(|| wrong.clone())
+                }
             })
             .collect();
         // A word that should not be there is shown itself, not what it stands before.
@@ -202,9 +199,7 @@ impl Invalid {
             (Some(span), Some(word)) => Some(key_before(text, &span, &word)),
             (found, _) => found,
         };
-        let span = span
-            .or_else(|| parsers.map(|at| word_at(text, at)))
-            .unwrap_or(0..0);
+        let span = span.or_else(|| parsers.map(|at| word_at(text, at))).unwrap_or(0..0);
         let mut invalid = Invalid {
             path: path.to_owned(),
             line: 0,
@@ -234,12 +229,9 @@ impl Invalid {
             return None;
         }
         let path = self.path.display().to_string();
-        let annotation = AnnotationKind::Primary
-            .span(self.span.clone())
-            .label(self.message.as_str());
-        let source = Snippet::source(self.text.as_str())
-            .path(path.as_str())
-            .annotation(annotation);
+        let annotation =
+            AnnotationKind::Primary.span(self.span.clone()).label(self.message.as_str());
+        let source = Snippet::source(self.text.as_str()).path(path.as_str()).annotation(annotation);
         let title = if self.key.is_empty() {
             "this is wrong".to_owned()
         } else {
@@ -321,8 +313,6 @@ fn word_at(text: &str, at: usize) -> Range<usize> {
         at -= 1;
     }
     let rest = &text[at..];
-    let end = rest
-        .find(|c: char| c.is_whitespace() || c == ',')
-        .unwrap_or(rest.len());
+    let end = rest.find(|c: char| c.is_whitespace() || c == ',').unwrap_or(rest.len());
     at..at + end
 }

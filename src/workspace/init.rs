@@ -15,9 +15,9 @@ use crate::assets::AssetError;
 use crate::domain::config::AgentKind;
 use crate::domain::ids::UserId;
 use crate::domain::request::Language;
+use crate::domain::role::Role;
 use crate::domain::time::Timestamp;
 use crate::platform::clock;
-use crate::domain::role::Role;
 use crate::platform::files::{self, FileError};
 use plan::{Planned, plan};
 use written::Written;
@@ -103,9 +103,7 @@ impl InitError {
 
 /// Writes the workspace at `root`. Must not run while a team serves it; the caller holds the lock.
 pub fn init(root: &Path, options: &Options) -> Result<Report, InitError> {
-    let either = [RUNTIME_FILE, DISCORD_FILE]
-        .iter()
-        .any(|file| files::exists(&root.join(file)));
+    let either = [RUNTIME_FILE, DISCORD_FILE].iter().any(|file| files::exists(&root.join(file)));
     match options.mode {
         Mode::Refresh if !either => Err(InitError::NotAWorkspace(root.to_owned())),
         Mode::Refresh => refresh(root, options),
@@ -151,23 +149,13 @@ fn fresh(root: &Path, options: &Options) -> Result<Report, InitError> {
     for file in &missing {
         write(root, file)?;
     }
-    Ok(Report {
-        refreshed: false,
-        written: missing.len(),
-        beside: Vec::new(),
-        aside: Vec::new(),
-    })
+    Ok(Report { refreshed: false, written: missing.len(), beside: Vec::new(), aside: Vec::new() })
 }
 
 /// Brings newer prompt texts. An edited one stays, and the newer text is put beside it.
 fn refresh(root: &Path, options: &Options) -> Result<Report, InitError> {
     let mut record = Written::read(root)?;
-    let mut report = Report {
-        refreshed: true,
-        written: 0,
-        beside: Vec::new(),
-        aside: Vec::new(),
-    };
+    let mut report = Report { refreshed: true, written: 0, beside: Vec::new(), aside: Vec::new() };
     for file in plan(options)?.iter().filter(|file| file.is_prompt) {
         let path = root.join(&file.path);
         match files::read_text_if_present(&path)? {
@@ -202,30 +190,19 @@ fn reset(root: &Path, options: &Options) -> Result<Report, InitError> {
         aside.push(old);
     }
     let kept = history::take(root)?;
-    for name in [
-        "README.md",
-        "communication_protocol.md",
-        "file_contracts.md",
-    ] {
+    for name in ["README.md", "communication_protocol.md", "file_contracts.md"] {
         files::remove_file(&root.join(name))?;
     }
     let roles = Role::PUBLIC.map(Role::as_str);
-    for name in [
-        ".agents",
-        "internal",
-        "logs",
-        "shared_workspace",
-        ".teams_runtime",
-    ]
-    .into_iter()
-    .chain(roles)
+    for name in [".agents", "internal", "logs", "shared_workspace", ".teams_runtime"]
+        .into_iter()
+        .chain(roles)
     {
         files::remove_dir_all(&root.join(name))?;
     }
     // Last, and only where the Discord file still marks the folder as ours: otherwise it is replaced.
-    let fresh_runtime = plan(options)?
-        .into_iter()
-        .find(|file| file.path == Path::new(RUNTIME_FILE));
+    let fresh_runtime =
+        plan(options)?.into_iter().find(|file| file.path == Path::new(RUNTIME_FILE));
     let mut report = fresh(root, options)?;
     if let Some(file) = fresh_runtime {
         write(root, &file)?;

@@ -53,12 +53,7 @@ pub(super) fn lines(text: &str) -> Vec<Line<'_>> {
         if value.ends_with(['|', '>']) || value.ends_with("|-") || value.ends_with(">-") {
             scalar = Some(if dash.is_some() { indent } else { outer });
         }
-        found.push(Line {
-            start: here + indent,
-            indent,
-            text: value,
-            dash,
-        });
+        found.push(Line { start: here + indent, indent, text: value, dash });
     }
     found
 }

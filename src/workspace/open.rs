@@ -37,10 +37,7 @@ pub struct Workspace {
 pub fn load(root: &Path) -> Result<Workspace, ConfigError> {
     for file in [RUNTIME_FILE, DISCORD_FILE] {
         if !files::exists(&root.join(file)) {
-            return Err(ConfigError::NotAWorkspace {
-                root: root.to_owned(),
-                file,
-            });
+            return Err(ConfigError::NotAWorkspace { root: root.to_owned(), file });
         }
     }
     let runtime = read(&root.join(RUNTIME_FILE), RuntimeConfig::check)?;
@@ -102,11 +99,7 @@ impl Workspace {
     /// The branch that finished work goes to, where one is configured.
     #[must_use]
     pub fn branch(&self) -> Option<&str> {
-        self.runtime
-            .project
-            .branch
-            .as_ref()
-            .map(|name| name.as_str())
+        self.runtime.project.branch.as_ref().map(|name| name.as_str())
     }
 
     /// The team's own folder of state.
@@ -157,17 +150,13 @@ impl Workspace {
         if allowed {
             return Ok(());
         }
-        self.discord
-            .refuse_placeholders()
-            .map_err(|problem| self.in_discord_file(problem))
+        self.discord.refuse_placeholders().map_err(|problem| self.in_discord_file(problem))
     }
 
     /// The agents in use, for people.
     fn agent_names(&self) -> String {
-        let kinds: BTreeSet<_> = Role::PUBLIC
-            .into_iter()
-            .map(|role| self.runtime.agents.of(role).as_str())
-            .collect();
+        let kinds: BTreeSet<_> =
+            Role::PUBLIC.into_iter().map(|role| self.runtime.agents.of(role).as_str()).collect();
         kinds.into_iter().collect::<Vec<_>>().join(", ")
     }
 
@@ -206,10 +195,7 @@ impl Workspace {
             })
             .collect();
         let limits = runtime.limits.apply(Limits {
-            review_cycles: self
-                .routing
-                .workflow_contract
-                .implementation_review_cycle_limit,
+            review_cycles: self.routing.workflow_contract.implementation_review_cycle_limit,
             ..Limits::default()
         });
         Ok(Policy {

@@ -17,10 +17,7 @@ pub(super) fn read(path: &Path) -> (RoutingPolicy, Option<ConfigError>) {
         Err(error) => return (builtin, Some(error.into())),
     };
     if text.len() > MAX_CONFIG_BYTES {
-        let error = ConfigError::TooLarge {
-            path: path.to_owned(),
-            bytes: text.len(),
-        };
+        let error = ConfigError::TooLarge { path: path.to_owned(), bytes: text.len() };
         return (builtin, Some(error));
     }
     if serde_yaml::from_str::<serde_yaml::Value>(&text).is_ok_and(|value| value.is_null()) {

@@ -22,11 +22,8 @@ pub fn resolve(explicit: Option<&Path>, cwd: &Path) -> PathBuf {
     if let Some(path) = explicit {
         return plain(&cwd.join(expand_home(path)));
     }
-    let candidates = [
-        cwd.to_owned(),
-        cwd.join(INSIDE_PROJECT),
-        cwd.join("workspace").join(INSIDE_PROJECT),
-    ];
+    let candidates =
+        [cwd.to_owned(), cwd.join(INSIDE_PROJECT), cwd.join("workspace").join(INSIDE_PROJECT)];
     candidates
         .into_iter()
         .find(|folder| is_workspace(folder))

@@ -25,11 +25,7 @@ fn discord(text: &str) -> Result<DiscordConfig, ConfigError> {
 fn shown(error: &ConfigError) -> String {
     let hint = error.hint().map(|hint| format!("\nhint: {hint}"));
     let snippet = error.snippet().map(|snippet| format!("\n{snippet}"));
-    format!(
-        "{error}{}{}",
-        hint.unwrap_or_default(),
-        snippet.unwrap_or_default()
-    )
+    format!("{error}{}{}", hint.unwrap_or_default(), snippet.unwrap_or_default())
 }
 
 fn runtime_error(rest: &str) -> ConfigError {
@@ -60,36 +56,16 @@ fn an_error_shows_place_key_expectation_and_nearest_word() {
 fn what_does_not_load_c11_c12_c13() {
     for (row, text, said) in [
         ("C11", "approval: {x: 1}", "people.approve"),
-        (
-            "C11",
-            "actions: {t: {command: [a], approval_required: false}}",
-            "people.approve",
-        ),
+        ("C11", "actions: {t: {command: [a], approval_required: false}}", "people.approve"),
         ("C12", "research_defaults: x", "expected a mapping"),
-        (
-            "C12",
-            "research_defaults: {completion_timeout: 0}",
-            "above 0",
-        ),
+        ("C12", "research_defaults: {completion_timeout: 0}", "above 0"),
         ("C12", "research_defaults: {files: x}", "sequence"),
         ("2.2", "actions: {t: {command: []}}", "program"),
-        (
-            "2.2",
-            "actions: {t: {command: [a], lifecycle: later}}",
-            "foreground",
-        ),
+        ("2.2", "actions: {t: {command: [a], lifecycle: later}}", "foreground"),
         ("2.2", "people: {owner: me}", "Discord id"),
         ("2.2", "people: {ask: {user: []}}", "did you mean `users`"),
-        (
-            "2.2",
-            "agents: {roles: {developer: codx}}",
-            "did you mean `codex`",
-        ),
-        (
-            "2.2",
-            "checks: [{name: a, command: [x]}, {name: a, command: [y]}]",
-            "already",
-        ),
+        ("2.2", "agents: {roles: {developer: codx}}", "did you mean `codex`"),
+        ("2.2", "checks: [{name: a, command: [x]}, {name: a, command: [y]}]", "already"),
         ("2.2", "project: {branch: a b}", "branch"),
         ("2.2", "limits: {turns: 0}", "above 0"),
     ] {
@@ -105,10 +81,7 @@ fn what_does_not_load_c11_c12_c13() {
         ("timezone: Mars/Base", "Asia/Seoul"),
     ] {
         let shown = shown(&runtime(&format!("sprint:\n  id: a\n  {text}\n")).unwrap_err());
-        assert!(
-            shown.contains(said) && shown.contains(":3:"),
-            "C13 {text}: {shown}"
-        );
+        assert!(shown.contains(said) && shown.contains(":3:"), "C13 {text}: {shown}");
     }
 }
 
@@ -126,10 +99,7 @@ fn an_absent_interval_is_180_and_the_older_words_load() {
          actions: {t: {command: [make], lifecycle: managed, domain: ci, allowed_params: [x]}}\n",
     );
     let config = config.unwrap_or_else(|error| panic!("{}", shown(&error)));
-    assert_eq!(
-        config.role_defaults[&Role::Developer].reasoning,
-        Some(Reasoning::Xhigh)
-    );
+    assert_eq!(config.role_defaults[&Role::Developer].reasoning, Some(Reasoning::Xhigh));
     assert_eq!(config.allowed_guild_ids.len(), 2);
 }
 
@@ -137,9 +107,7 @@ fn seven_bots(without: Role) -> String {
     let mut text = "relay_channel_id: \"900000000000000001\"\nagents:\n".to_owned();
     for (at, role) in Role::PUBLIC.into_iter().enumerate() {
         if role != without {
-            text.push_str(&format!(
-                "  {role}: {{token_env: T{at}, bot_id: \"90{at}\"}}\n"
-            ));
+            text.push_str(&format!("  {role}: {{token_env: T{at}, bot_id: \"90{at}\"}}\n"));
         }
     }
     text
@@ -169,17 +137,9 @@ fn discord_files_that_do_not_load_c14() {
 #[test]
 fn channels_fall_back_c15() {
     let config = discord("token_env: T\nrelay_channel_env: RELAY\n").unwrap();
-    let channels = config
-        .channels(|name| (name == "RELAY").then(|| "7".to_owned()))
-        .unwrap();
+    let channels = config.channels(|name| (name == "RELAY").then(|| "7".to_owned())).unwrap();
     assert_eq!((channels.startup.0, channels.report.0), (7, 7));
-    assert!(
-        config
-            .channels(|_| None)
-            .unwrap_err()
-            .message
-            .contains("RELAY is not set")
-    );
+    assert!(config.channels(|_| None).unwrap_err().message.contains("RELAY is not set"));
     let config = discord("token_env: T\nrelay_channel_id: 1\nstartup_channel_id: 2\n").unwrap();
     assert_eq!(config.channels(|_| None).unwrap().report.0, 2);
 }
@@ -189,41 +149,20 @@ fn what_init_wrote_loads_and_may_not_run_c16() {
     let folder = tempfile::tempdir().unwrap();
     let root = folder.path().join("teams_generated");
     let owner = Some(UserId(42));
-    init(
-        &root,
-        &Options {
-            owner,
-            ..Options::default()
-        },
-    )
-    .unwrap();
+    init(&root, &Options { owner, ..Options::default() }).unwrap();
     let workspace = load(&root).unwrap_or_else(|error| panic!("{}", shown(&error)));
     assert_eq!(workspace.project_root(), folder.path());
     assert!(workspace.routing_problem.is_none());
     let policy = workspace.policy(BTreeSet::from([Role::Qa]), false).unwrap();
-    assert!(
-        policy.rights[&Right::Administer]
-            .users
-            .contains(&UserId(42))
-    );
+    assert!(policy.rights[&Right::Administer].users.contains(&UserId(42)));
     assert!(policy.rights[&Right::Ask].users.is_empty());
     let error = workspace.refuse_placeholders().unwrap_err();
     assert!(shown(&error).contains("`guild_id`"), "{}", shown(&error));
-    let allowed = [(
-        "TEAMS_RUNTIME_ALLOW_PLACEHOLDER_IDS".to_owned(),
-        "1".to_owned(),
-    )];
-    let workspace = Workspace {
-        environment: Environment::of(allowed),
-        ..workspace
-    };
+    let allowed = [("TEAMS_RUNTIME_ALLOW_PLACEHOLDER_IDS".to_owned(), "1".to_owned())];
+    let workspace = Workspace { environment: Environment::of(allowed), ..workspace };
     workspace.refuse_placeholders().unwrap();
     let missing = workspace.tokens().unwrap_err();
-    assert!(
-        missing
-            .to_string()
-            .contains("TEAMS_DISCORD_TOKEN is not set")
-    );
+    assert!(missing.to_string().contains("TEAMS_DISCORD_TOKEN is not set"));
     for role in Role::ALL {
         workspace.role(role).unwrap();
     }
@@ -238,15 +177,9 @@ fn a_bad_policy_file_is_named_and_the_built_in_one_kept() {
     let workspace = load(folder.path()).unwrap();
     assert_eq!(workspace.routing.weights.owned_intent, 60);
     let said = workspace.routing_problem.unwrap().to_string();
-    assert!(
-        said.contains("policy.yaml:1:") && said.contains("weights.owned_intent"),
-        "{said}"
-    );
-    files::write(
-        &path,
-        "weights: {owned_intent: 5}\npublic_roles: {qa: {routing_priority: 9}}\n",
-    )
-    .unwrap();
+    assert!(said.contains("policy.yaml:1:") && said.contains("weights.owned_intent"), "{said}");
+    files::write(&path, "weights: {owned_intent: 5}\npublic_roles: {qa: {routing_priority: 9}}\n")
+        .unwrap();
     let routing = load(folder.path()).unwrap().routing;
     assert_eq!(routing.weights.owned_intent, 5);
     assert_eq!(routing.roles[&Role::Qa].routing_priority, 9);
@@ -258,17 +191,9 @@ fn a_file_that_is_too_large_is_not_parsed() {
     let folder = tempfile::tempdir().unwrap();
     init(folder.path(), &Options::default()).unwrap();
     files::write(&folder.path().join(RUNTIME_FILE), "[".repeat(1 << 21)).unwrap();
-    assert!(matches!(
-        load(folder.path()),
-        Err(ConfigError::TooLarge { .. })
-    ));
+    assert!(matches!(load(folder.path()), Err(ConfigError::TooLarge { .. })));
     files::remove_file(&folder.path().join(RUNTIME_FILE)).unwrap();
-    assert!(
-        load(folder.path())
-            .unwrap_err()
-            .to_string()
-            .contains("is not a workspace")
-    );
+    assert!(load(folder.path()).unwrap_err().to_string().contains("is not a workspace"));
 }
 
 #[test]
@@ -276,33 +201,19 @@ fn the_folder_that_is_meant_c01_to_c05() {
     let folder = tempfile::tempdir().unwrap();
     let cwd = folder.path().canonicalize().unwrap();
     assert_eq!(resolve(None, &cwd), cwd.join("teams_generated"), "C04");
-    for (row, place) in [
-        ("C03", "workspace/teams_generated"),
-        ("C02", "teams_generated"),
-        ("C01", ""),
-    ] {
+    for (row, place) in
+        [("C03", "workspace/teams_generated"), ("C02", "teams_generated"), ("C01", "")]
+    {
         let at = cwd.join(place);
         files::create_dir_all(&at).unwrap();
         for file in [RUNTIME_FILE, DISCORD_FILE] {
             files::write(&at.join(file), "").unwrap();
         }
-        assert_eq!(
-            resolve(None, &cwd),
-            if place.is_empty() { cwd.clone() } else { at },
-            "{row}"
-        );
+        assert_eq!(resolve(None, &cwd), if place.is_empty() { cwd.clone() } else { at }, "{row}");
     }
     assert_eq!(resolve(Some(Path::new("/x/../y")), &cwd), Path::new("/y"));
-    assert_eq!(
-        project_default(Path::new("/x/teams_generated")),
-        Path::new("/x"),
-        "C05"
-    );
-    assert_eq!(
-        project_default(Path::new("/x/ws")),
-        Path::new("/x/ws"),
-        "C05"
-    );
+    assert_eq!(project_default(Path::new("/x/teams_generated")), Path::new("/x"), "C05");
+    assert_eq!(project_default(Path::new("/x/ws")), Path::new("/x/ws"), "C05");
 }
 
 #[test]
@@ -314,10 +225,7 @@ fn setting_a_value_keeps_comments_c17_c18() {
     set_role_defaults(folder.path(), Role::Planner, Some("m1"), None).unwrap();
     let after = files::read_text(&path).unwrap();
     let from = "planner: {model: gpt-5.5, reasoning: high}";
-    assert_eq!(
-        after,
-        before.replace(from, "planner: {model: m1, reasoning: high}")
-    );
+    assert_eq!(after, before.replace(from, "planner: {model: m1, reasoning: high}"));
     let nothing = set_role_defaults(folder.path(), Role::Planner, None, None);
     assert!(matches!(nothing, Err(EditError::Nothing)));
     assert_eq!(files::read_text(&path).unwrap(), after);
@@ -327,15 +235,9 @@ fn setting_a_value_keeps_comments_c17_c18() {
 fn setting_a_value_in_every_form_of_a_file() {
     let key = ["role_defaults", "qa", "model"];
     for (from, to) in [
-        (
-            "a: 1 # c\n",
-            "a: 1 # c\nrole_defaults:\n  qa:\n    model: m\n",
-        ),
+        ("a: 1 # c\n", "a: 1 # c\nrole_defaults:\n  qa:\n    model: m\n"),
         ("role_defaults: {}\n", "role_defaults: {qa: {model: m}}\n"),
-        (
-            "role_defaults: {qa: {}} # c\n",
-            "role_defaults: {qa: {model: m}} # c\n",
-        ),
+        ("role_defaults: {qa: {}} # c\n", "role_defaults: {qa: {model: m}} # c\n"),
         (
             "role_defaults: {qa: {reasoning: low}}\n",
             "role_defaults: {qa: {reasoning: low, model: m}}\n",
@@ -348,21 +250,12 @@ fn setting_a_value_in_every_form_of_a_file() {
             "role_defaults:\n  planner: {model: x}\nb: 2\n",
             "role_defaults:\n  planner: {model: x}\n  qa:\n    model: m\nb: 2\n",
         ),
-        (
-            "role_defaults:\nb: 2\n",
-            "role_defaults:\n  qa:\n    model: m\nb: 2\n",
-        ),
+        ("role_defaults:\nb: 2\n", "role_defaults:\n  qa:\n    model: m\nb: 2\n"),
     ] {
         assert_eq!(set_scalar(from, &key, "m").as_deref(), Some(to), "{from}");
     }
-    assert_eq!(
-        set_scalar("a: x\n", &["a"], "no: {").as_deref(),
-        Some("a: \"no: {\"\n")
-    );
+    assert_eq!(set_scalar("a: x\n", &["a"], "no: {").as_deref(), Some("a: \"no: {\"\n"));
     assert_eq!(set_scalar("a: [1,\n  2]\n", &["a", "b"], "m"), None);
     assert_eq!(set_scalar("a: &x {b: 1}\nc: *x\n", &["c", "b"], "m"), None);
-    assert_eq!(
-        value_at("a:\n  - b: 1\n  - b: 2 # c\n    c: 3\n", "a.1.c"),
-        Some("3")
-    );
+    assert_eq!(value_at("a:\n  - b: 1\n  - b: 2 # c\n    c: 3\n", "a.1.c"), Some("3"));
 }

@@ -25,9 +25,7 @@ const PATIENCE: Duration = Duration::from_secs(120);
 const TASKS: &str = "# Tasks\n\n## 1. Say goodbye\n\nIn `greet.sh` replace:\n\n```sh\necho hello\n```\n\nwith:\n\n```sh\necho hello\necho goodbye\n```\n\n## 2. Explain it\n\nCreate `DOC.md`:\n\n```\nIt greets.\n```\n";
 
 async fn in_time<F: Future>(future: F) -> F::Output {
-    tokio::time::timeout(PATIENCE, future)
-        .await
-        .expect("nothing happened")
+    tokio::time::timeout(PATIENCE, future).await.expect("nothing happened")
 }
 
 struct Place {
@@ -76,10 +74,7 @@ impl Place {
                 attempt: 1,
                 charter: "You work.".to_owned(),
                 language: "en".to_owned(),
-                request: Said {
-                    author: "Mina".to_owned(),
-                    text: text.to_owned(),
-                },
+                request: Said { author: "Mina".to_owned(), text: text.to_owned() },
                 attachments: Vec::new(),
                 followups: Vec::new(),
                 again: Vec::new(),
@@ -140,11 +135,7 @@ async fn a_request_goes_through_every_role() {
     let planned = run(&spec).await;
     let plan = result(&planned).clone();
     assert_eq!(plan.artifacts, ["shared/plan.md"]);
-    assert!(
-        std::fs::read_to_string(plan_path)
-            .unwrap()
-            .contains("task 1: Say goodbye")
-    );
+    assert!(std::fs::read_to_string(plan_path).unwrap().contains("task 1: Say goodbye"));
     let upstream = Upstream {
         role: Role::Planner,
         step: Some(Step::PlannerDraft),
@@ -164,10 +155,7 @@ async fn a_request_goes_through_every_role() {
     spec.task.upstream.push(upstream.clone());
     spec.task.diff = "+echo goodbye".to_owned();
     let reviewed = run(&spec).await;
-    assert_eq!(
-        result(&reviewed).proposals.transition().target_step,
-        Some(Step::QaValidation)
-    );
+    assert_eq!(result(&reviewed).proposals.transition().target_step, Some(Step::QaValidation));
 
     for (verdict, outcome) in [("failed", Outcome::Reopen), ("passed", Outcome::Advance)] {
         let mut spec = place.spec(Some(Step::QaValidation), text, "");
@@ -175,10 +163,7 @@ async fn a_request_goes_through_every_role() {
         spec.task.upstream.push(upstream.clone());
         spec.task.evidence = Some(serde_json::from_value(evidence(verdict)).unwrap());
         let judged = run(&spec).await;
-        assert_eq!(
-            result(&judged).proposals.transition().outcome,
-            Some(outcome)
-        );
+        assert_eq!(result(&judged).proposals.transition().outcome, Some(outcome));
         let rows = result(&judged).proposals.qa_validation().unwrap().evidence;
         assert_eq!(rows.len(), 2);
     }
@@ -242,11 +227,7 @@ async fn every_failure_has_its_kind() {
         spec.limits.idle_ms = 3000;
         spec.limits.grace_ms = 100;
         let outcome = run(&spec).await;
-        assert_eq!(
-            (failure(&outcome), outcome.repairs),
-            (kind, repairs),
-            "{act}"
-        );
+        assert_eq!((failure(&outcome), outcome.repairs), (kind, repairs), "{act}");
         assert_eq!(outcome.dropped_bytes > 0, act == "flood", "{act}");
     }
 }
@@ -281,17 +262,11 @@ async fn a_cancelled_run_ends() {
     let spec = Place::new();
     let spec = spec.spec(Some(Step::DeveloperBuild), "do task 1", "- {do: hang}");
     let (events, mut seen) = tokio::sync::mpsc::channel(16);
-    let watch = Watch {
-        events: Some(events),
-        ..Watch::default()
-    };
+    let watch = Watch { events: Some(events), ..Watch::default() };
     let driver = Driver::default();
     let cancel = watch.cancel.clone();
     let (outcome, ()) = tokio::join!(in_time(driver.run(&spec, &CONTRACT, &watch)), async {
-        assert!(matches!(
-            in_time(seen.recv()).await,
-            Some(Event::Session(_))
-        ));
+        assert!(matches!(in_time(seen.recv()).await, Some(Event::Session(_))));
         cancel.cancel();
     });
     assert_eq!(failure(&outcome), FailKind::Cancelled);
@@ -300,10 +275,7 @@ async fn a_cancelled_run_ends() {
 /// Starts a run, and drops it as soon as the agent has said something: what a killed team does.
 async fn abandoned(spec: &RunSpec) {
     let (events, mut seen) = tokio::sync::mpsc::channel(16);
-    let watch = Watch {
-        events: Some(events),
-        ..Watch::default()
-    };
+    let watch = Watch { events: Some(events), ..Watch::default() };
     let driver = Driver::default();
     tokio::select! {
         // On a machine that is too busy to kill it in time there is still its outcome to be adopted.
@@ -315,29 +287,21 @@ async fn abandoned(spec: &RunSpec) {
 async fn adopt(run_dir: &Path) -> Option<AgentOutcome> {
     let driver = Driver::default();
     let watch = Watch::default();
-    in_time(driver.adopt(run_dir, &CONTRACT, &watch))
-        .await
-        .unwrap()
+    in_time(driver.adopt(run_dir, &CONTRACT, &watch)).await.unwrap()
 }
 
 #[tokio::test]
 async fn a_run_of_an_earlier_team_is_adopted_once_it_is_over() {
     for (script, repairs) in [
         ("- {do: sleep, ms: 300}", 0),
-        (
-            "- {do: sleep, ms: 300, times: 1}\n- {do: prose, times: 1}",
-            0,
-        ),
+        ("- {do: sleep, ms: 300, times: 1}\n- {do: prose, times: 1}", 0),
         ("- {do: prose, times: 1}", 1),
     ] {
         let place = Place::new();
         let spec = place.spec(Some(Step::DeveloperBuild), "do task 2", script);
         abandoned(&spec).await;
         let outcome = adopt(&spec.run_dir).await.expect("an outcome");
-        assert_eq!(
-            (result(&outcome).status, outcome.repairs),
-            (ResultStatus::Completed, repairs)
-        );
+        assert_eq!((result(&outcome).status, outcome.repairs), (ResultStatus::Completed, repairs));
         assert_eq!(place.file("DOC.md"), "It greets.\n");
         assert_eq!(adopt(&spec.run_dir).await, Some(outcome));
     }

@@ -44,10 +44,7 @@ impl Place {
         let folder = tempfile::tempdir().unwrap();
         std::fs::create_dir(folder.path().join("tree")).unwrap();
         std::fs::write(folder.path().join("tree/hello.txt"), "hello\n").unwrap();
-        Place {
-            folder,
-            server: ModelServer::start(steps).await,
-        }
+        Place { folder, server: ModelServer::start(steps).await }
     }
 
     fn spec(&self, binary: PathBuf, run: &str) -> RunSpec {
@@ -73,10 +70,7 @@ impl Place {
                 attempt: 1,
                 charter: "You say \"quoted\" things.\nOn two lines.".to_owned(),
                 language: "en".to_owned(),
-                request: Said {
-                    author: "Mina".to_owned(),
-                    text: "say good day".to_owned(),
-                },
+                request: Said { author: "Mina".to_owned(), text: "say good day".to_owned() },
                 attachments: Vec::new(),
                 followups: Vec::new(),
                 again: Vec::new(),
@@ -96,9 +90,7 @@ impl Place {
         let driver = Driver::default();
         let watch = Watch::default();
         let run = driver.run(spec, &CONTRACT, &watch);
-        let outcome = tokio::time::timeout(PATIENCE, run)
-            .await
-            .expect("nothing happened");
+        let outcome = tokio::time::timeout(PATIENCE, run).await.expect("nothing happened");
         if let Some(folder) = std::env::var_os("TEAMS_CAPTURE").map(PathBuf::from) {
             // How the recordings in tests/data/codex were made.
             let name = format!("{}.jsonl", spec.run_id.as_str());
@@ -136,15 +128,9 @@ async fn it_edits_a_file_and_its_second_run_counts_only_its_own_tokens() {
     let RunOutcome::Result(done) = &outcome.outcome else {
         panic!("{outcome:?}");
     };
-    assert_eq!(
-        (done.summary.as_str(), done.request_id.as_str()),
-        ("did it", "20260101-00000001")
-    );
+    assert_eq!((done.summary.as_str(), done.request_id.as_str()), ("did it", "20260101-00000001"));
     assert_eq!(outcome.agent, "codex 0.169.0");
-    assert_eq!(
-        (outcome.usage.input_tokens, outcome.usage.cached_tokens),
-        (3000, 1200)
-    );
+    assert_eq!((outcome.usage.input_tokens, outcome.usage.cached_tokens), (3000, 1200));
     let text = std::fs::read_to_string(spec.worktree.join("hello.txt")).unwrap();
     assert_eq!(text, "good day\n");
 
@@ -161,10 +147,7 @@ async fn it_edits_a_file_and_its_second_run_counts_only_its_own_tokens() {
     let mut again = place.spec(binary, "edit-again");
     again.resume = outcome.session_id.clone();
     let second = place.run(&again).await;
-    assert!(
-        matches!(second.outcome, RunOutcome::Result(_)),
-        "{second:?}"
-    );
+    assert!(matches!(second.outcome, RunOutcome::Result(_)), "{second:?}");
     assert_eq!(second.session_id, outcome.session_id);
     assert_eq!(second.usage.input_tokens, 1000);
 }
@@ -205,11 +188,7 @@ async fn failures_of_the_model_have_their_kinds() {
             json!([{"status": 429, "body": error("insufficient_quota", "no credit")}]),
             FailKind::Quota,
         ),
-        (
-            "cut",
-            json!([{"say": "half", "cut": true}]),
-            FailKind::Transport,
-        ),
+        ("cut", json!([{"say": "half", "cut": true}]), FailKind::Transport),
         (
             "unauthorized",
             json!([{"status": 401, "body": error("invalid_api_key", "who are you")}]),
@@ -255,10 +234,7 @@ async fn a_cancelled_run_ends_with_its_commands() {
     let mut spec = place.spec(binary, "cancel");
     spec.limits.grace_ms = 10_000;
     let (events, mut seen) = tokio::sync::mpsc::channel(64);
-    let watch = Watch {
-        events: Some(events),
-        ..Watch::default()
-    };
+    let watch = Watch { events: Some(events), ..Watch::default() };
     let driver = Driver::default();
     let run = driver.run(&spec, &CONTRACT, &watch);
     let cancel = async {
@@ -285,10 +261,7 @@ async fn a_role_that_may_not_write_cannot() {
         config.sandbox = Sandbox::Auto;
     }
     let outcome = place.run(&spec).await;
-    assert!(
-        matches!(outcome.outcome, RunOutcome::Result(_)),
-        "{outcome:?}"
-    );
+    assert!(matches!(outcome.outcome, RunOutcome::Result(_)), "{outcome:?}");
     assert!(!spec.worktree.join("made.txt").exists());
     let text = std::fs::read_to_string(spec.worktree.join("hello.txt")).unwrap();
     assert_eq!(text, "hello\n");

@@ -44,9 +44,7 @@ pub(crate) fn whole(value: &Value) -> Value {
 
 /// Some fields of an object.
 pub(crate) fn fields(value: &Value, keys: &[&str]) -> Value {
-    keys.iter()
-        .map(|key| ((*key).to_owned(), value[*key].clone()))
-        .collect()
+    keys.iter().map(|key| ((*key).to_owned(), value[*key].clone())).collect()
 }
 
 /// A string argument; blank where it is none.
@@ -105,30 +103,18 @@ fn judge(subject: &Subject, line: &str, tally: &mut Tally) {
 fn folders() -> Vec<PathBuf> {
     let own = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/conformance");
     let further = std::env::var_os("TEAMS_CONFORMANCE").map(PathBuf::from);
-    std::iter::once(own)
-        .chain(further)
-        .filter(|folder| folder.is_dir())
-        .collect()
+    std::iter::once(own).chain(further).filter(|folder| folder.is_dir()).collect()
 }
 
 #[test]
-#[expect(
-    clippy::print_stdout,
-    clippy::print_stderr,
-    reason = "the counts are its report"
-)]
+#[expect(clippy::print_stdout, clippy::print_stderr, reason = "the counts are its report")]
 fn conformance() {
     let folders = folders();
     if folders.is_empty() {
         eprintln!("skipped: no folder of conformance cases");
         return;
     }
-    let subjects = [
-        workflow::SUBJECTS,
-        routing::SUBJECTS,
-        contract::SUBJECTS,
-        parsing::SUBJECTS,
-    ];
+    let subjects = [workflow::SUBJECTS, routing::SUBJECTS, contract::SUBJECTS, parsing::SUBJECTS];
     let mut failures = Vec::new();
     for subject in subjects.into_iter().flatten() {
         let mut tally = Tally::default();
@@ -150,11 +136,7 @@ fn conformance() {
                 failures.push(format!("{}: rule {} never fired", subject.name, rule.row));
             }
         }
-        assert!(
-            tally.agreed + ruled + tally.failures.len() > 0,
-            "no cases of {}",
-            subject.name
-        );
+        assert!(tally.agreed + ruled + tally.failures.len() > 0, "no cases of {}", subject.name);
         failures.append(&mut tally.failures);
     }
     assert!(

@@ -17,11 +17,7 @@ async fn what_the_team_says_is_there_once() {
     let (general, place) = (scene.channel("general"), scene.place("general"));
 
     // The same outgoing again, as after a crash: the nonce answers.
-    let receipt = post(
-        Voice::Team,
-        "receipt",
-        json!({"request_id": "20260324-1a2b3c4d"}),
-    );
+    let receipt = post(Voice::Team, "receipt", json!({"request_id": "20260324-1a2b3c4d"}));
     let first = scene.posted(&receipt, &place).await;
     assert_eq!(scene.posted(&receipt, &place).await, first);
     assert_eq!(scene.history(general).await.len(), 1);
@@ -67,10 +63,7 @@ async fn what_the_team_says_is_there_once() {
     assert_eq!(seen, [1, 2, 3]);
     // Going on after a crash between parts sends only the rest.
     let mut rest = long.clone();
-    rest.state = OutgoingState::Sending {
-        since: now(),
-        parts_done: 2,
-    };
+    rest.state = OutgoingState::Sending { since: now(), parts_done: 2 };
     assert_eq!(scene.posted(&rest, &place).await, message_ids[2..]);
     assert_eq!(scene.history(general).await.len(), 4);
 }
@@ -96,38 +89,20 @@ async fn personas_speak_in_rooms_and_are_not_doubled() {
     assert_eq!(thread_id, ChannelId(asked.0));
     assert_eq!(scene.deliver(&open, &scene.place("general")).await, opened);
 
-    let room = Place {
-        channel: thread_id,
-        card: None,
-        parent: Some(general),
-    };
+    let room = Place { channel: thread_id, card: None, parent: Some(general) };
     let words = post(Voice::Role(Role::Planner), "room.report", report("A plan."));
     scene.posted(&words, &room).await;
     // The same without knowing the parent, and another role.
-    let unknown = Place {
-        parent: None,
-        ..room.clone()
-    };
+    let unknown = Place { parent: None, ..room.clone() };
     let words = post(Voice::Role(Role::Qa), "room.report", report("Looks right."));
     scene.posted(&words, &unknown).await;
     let said = scene.history(thread_id).await;
-    let names: Vec<&str> = said
-        .iter()
-        .map(|it| it["author"]["username"].as_str().unwrap())
-        .collect();
+    let names: Vec<&str> =
+        said.iter().map(|it| it["author"]["username"].as_str().unwrap()).collect();
     assert!(names.ends_with(&["Planner", "QA"]), "{names:?}");
     assert!(said.last().unwrap()["webhook_id"].is_string());
     let hooks = format!("/channels/{general}/webhooks");
-    assert_eq!(
-        scene
-            .bot
-            .ok("GET", &hooks, Value::Null)
-            .await
-            .as_array()
-            .unwrap()
-            .len(),
-        2
-    );
+    assert_eq!(scene.bot.ok("GET", &hooks, Value::Null).await.as_array().unwrap().len(), 2);
 
     // The answer is lost on the way; the next try finds the message in the channel.
     let count = said.len();
@@ -147,20 +122,8 @@ async fn personas_speak_in_rooms_and_are_not_doubled() {
     let other = second_link(&scene);
     let words = post(Voice::Role(Role::Planner), "room.report", report("Again."));
     let outcome = other.deliver(&words, &room, |_| async {}).await;
-    assert!(
-        matches!(outcome, OutgoingOutcome::Posted { .. }),
-        "{outcome:?}"
-    );
-    assert_eq!(
-        scene
-            .bot
-            .ok("GET", &hooks, Value::Null)
-            .await
-            .as_array()
-            .unwrap()
-            .len(),
-        2
-    );
+    assert!(matches!(outcome, OutgoingOutcome::Posted { .. }), "{outcome:?}");
+    assert_eq!(scene.bot.ok("GET", &hooks, Value::Null).await.as_array().unwrap().len(), 2);
     other.close();
 
     // Somebody removes a webhook: made again at the next try.
@@ -169,11 +132,7 @@ async fn personas_speak_in_rooms_and_are_not_doubled() {
         let path = format!("/webhooks/{}", hook["id"].as_str().unwrap());
         scene.bot.ok("DELETE", &path, Value::Null).await;
     }
-    let mut words = post(
-        Voice::Role(Role::Planner),
-        "room.report",
-        report("Still here."),
-    );
+    let mut words = post(Voice::Role(Role::Planner), "room.report", report("Still here."));
     let lost = scene.deliver(&words, &room).await;
     assert!(matches!(lost, OutgoingOutcome::Later { .. }), "{lost:?}");
     words.attempts = 1;
@@ -182,11 +141,7 @@ async fn personas_speak_in_rooms_and_are_not_doubled() {
     // In a direct message the bot itself speaks for the role.
     let owner: UserId = scene.running.info.users["owner"].id.parse().unwrap();
     let dm = scene.link.dm_place(owner, 0).await.unwrap();
-    let words = post(
-        Voice::Role(Role::Planner),
-        "room.report",
-        report("For you."),
-    );
+    let words = post(Voice::Role(Role::Planner), "room.report", report("For you."));
     scene.posted(&words, &dm).await;
     let said = scene.history(dm.channel).await;
     let text = said[0]["content"].as_str().unwrap();
@@ -198,13 +153,9 @@ async fn a_card_is_edited_in_place_and_comes_back_when_removed() {
     let mut scene = Scene::connected().await;
     let general = scene.channel("general");
     let mut place = scene.place("general");
-    let made = scene
-        .posted(&outgoing(Voice::Team, card("working")), &place)
-        .await;
+    let made = scene.posted(&outgoing(Voice::Team, card("working")), &place).await;
     place.card = Some(made[0]);
-    let edited = scene
-        .posted(&outgoing(Voice::Team, card("done")), &place)
-        .await;
+    let edited = scene.posted(&outgoing(Voice::Team, card("done")), &place).await;
     assert_eq!(edited, made);
     let said = scene.history(general).await;
     assert_eq!(said.len(), 1);
@@ -215,48 +166,22 @@ async fn a_card_is_edited_in_place_and_comes_back_when_removed() {
     // A press of its button comes in as a command and is answered to the person alone.
     let body = json!({"channel": "general", "message": made[0].to_string(), "custom_id": "t:cancel:20260324-1a2b3c4d:1"});
     scene.owner.ok("POST", "/_local/click", body).await;
-    let pressed = scene
-        .until(|it| matches!(it, Inbound::Command { .. }))
-        .await;
-    let Inbound::Command { command, reply, .. } = pressed else {
-        unreachable!()
-    };
-    let Command::Press {
-        button, message_id, ..
-    } = command
-    else {
+    let pressed = scene.until(|it| matches!(it, Inbound::Command { .. })).await;
+    let Inbound::Command { command, reply, .. } = pressed else { unreachable!() };
+    let Command::Press { button, message_id, .. } = command else {
         panic!("{command:?}");
     };
     assert_eq!((button.act, message_id), (ButtonAct::Cancel, made[0]));
-    reply
-        .say(&content(
-            "cancel.done",
-            json!({"request_id": "20260324-1a2b3c4d"}),
-        ))
-        .await;
+    reply.say(&content("cancel.done", json!({"request_id": "20260324-1a2b3c4d"}))).await;
 
     let path = format!("/channels/{general}/messages/{}", made[0]);
     scene.bot.ok("DELETE", &path, Value::Null).await;
-    let again = scene
-        .posted(&outgoing(Voice::Team, card("failed")), &place)
-        .await;
+    let again = scene.posted(&outgoing(Voice::Team, card("failed")), &place).await;
     assert_ne!(again, made);
 
-    let react = outgoing(
-        Voice::Team,
-        Act::React {
-            message_id: again[0],
-            emoji: "👀".to_owned(),
-        },
-    );
+    let react = outgoing(Voice::Team, Act::React { message_id: again[0], emoji: "👀".to_owned() });
     assert_eq!(scene.deliver(&react, &place).await, OutgoingOutcome::Done);
-    let gone = outgoing(
-        Voice::Team,
-        Act::React {
-            message_id: made[0],
-            emoji: "👀".to_owned(),
-        },
-    );
+    let gone = outgoing(Voice::Team, Act::React { message_id: made[0], emoji: "👀".to_owned() });
     assert_eq!(scene.deliver(&gone, &place).await, OutgoingOutcome::Done);
 }
 
@@ -265,15 +190,9 @@ async fn a_dead_discord_means_later_and_is_reached_again() {
     let mut scene = Scene::connected().await;
     let place = scene.place("general");
     scene.faults(json!({"down": true})).await;
-    let lost = scene
-        .until(|it| matches!(it, Inbound::Disconnected { .. }))
-        .await;
+    let lost = scene.until(|it| matches!(it, Inbound::Disconnected { .. })).await;
     assert!(matches!(lost, Inbound::Disconnected { .. }));
-    let mut receipt = post(
-        Voice::Team,
-        "receipt",
-        json!({"request_id": "20260324-1a2b3c4d"}),
-    );
+    let mut receipt = post(Voice::Team, "receipt", json!({"request_id": "20260324-1a2b3c4d"}));
     let outcome = scene.deliver(&receipt, &place).await;
     let OutgoingOutcome::Later { at, .. } = outcome else {
         panic!("{outcome:?}");
@@ -283,9 +202,7 @@ async fn a_dead_discord_means_later_and_is_reached_again() {
     let dm = scene.link.dm_place(owner, 0).await;
     assert!(matches!(dm, Err(OutgoingOutcome::Later { .. })), "{dm:?}");
     scene.faults(json!({"down": false})).await;
-    scene
-        .until(|it| matches!(it, Inbound::Connected { .. }))
-        .await;
+    scene.until(|it| matches!(it, Inbound::Connected { .. })).await;
     receipt.attempts = 1;
     scene.posted(&receipt, &place).await;
     assert_eq!(scene.history(place.channel).await.len(), 1);
@@ -294,26 +211,10 @@ async fn a_dead_discord_means_later_and_is_reached_again() {
     let fault =
         json!({"path_contains": "/messages", "method": "POST", "status": 429, "retry_after": 0.05});
     scene.faults(json!({"rest": [fault]})).await;
-    scene
-        .posted(&post(Voice::Team, "followup_taken", json!({})), &place)
-        .await;
-    let nowhere = Place {
-        channel: ChannelId(12_345),
-        card: None,
-        parent: None,
-    };
-    let refused = scene
-        .deliver(&post(Voice::Team, "followup_taken", json!({})), &nowhere)
-        .await;
-    assert!(
-        matches!(refused, OutgoingOutcome::Refused { .. }),
-        "{refused:?}"
-    );
-    let unsayable = scene
-        .deliver(&post(Voice::Team, "no.such", json!({})), &place)
-        .await;
-    assert!(
-        matches!(unsayable, OutgoingOutcome::Refused { .. }),
-        "{unsayable:?}"
-    );
+    scene.posted(&post(Voice::Team, "followup_taken", json!({})), &place).await;
+    let nowhere = Place { channel: ChannelId(12_345), card: None, parent: None };
+    let refused = scene.deliver(&post(Voice::Team, "followup_taken", json!({})), &nowhere).await;
+    assert!(matches!(refused, OutgoingOutcome::Refused { .. }), "{refused:?}");
+    let unsayable = scene.deliver(&post(Voice::Team, "no.such", json!({})), &place).await;
+    assert!(matches!(unsayable, OutgoingOutcome::Refused { .. }), "{unsayable:?}");
 }

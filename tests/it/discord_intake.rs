@@ -20,12 +20,7 @@ async fn what_people_write_is_heard_once_and_verbatim() {
     let us = scene.running.info.bots["teams"].id.clone();
     let general = scene.channel("general");
 
-    let id = scene
-        .say(
-            "general",
-            &format!("<@{us}>\n    indented\n  code <@{us}> here"),
-        )
-        .await;
+    let id = scene.say("general", &format!("<@{us}>\n    indented\n  code <@{us}> here")).await;
     let heard = scene.message().await;
     assert_eq!(heard.message_id, id);
     assert_eq!(heard.channel_id, general);
@@ -38,28 +33,16 @@ async fn what_people_write_is_heard_once_and_verbatim() {
 
     let roles = scene
         .bot
-        .ok(
-            "GET",
-            &format!("/guilds/{}/roles", scene.running.info.guild_id),
-            Value::Null,
-        )
+        .ok("GET", &format!("/guilds/{}/roles", scene.running.info.guild_id), Value::Null)
         .await;
     let role = |name: &str| {
         let found = roles.as_array().unwrap().iter();
         let mut found = found.filter(|it| it["name"].as_str().unwrap().to_lowercase() == name);
         found.next().unwrap()["id"].as_str().unwrap().to_owned()
     };
-    scene
-        .say(
-            "general",
-            &format!("<@&{}> draw it <@{us}>", role("designer")),
-        )
-        .await;
+    scene.say("general", &format!("<@&{}> draw it <@{us}>", role("designer"))).await;
     let heard = scene.message().await;
-    assert_eq!(
-        (heard.content.as_str(), heard.role),
-        ("draw it", Some(Role::Designer))
-    );
+    assert_eq!((heard.content.as_str(), heard.role), ("draw it", Some(Role::Designer)));
     assert!(heard.addressed);
 
     // In an answer to what a persona said, that persona is addressed.
@@ -69,16 +52,10 @@ async fn what_people_write_is_heard_once_and_verbatim() {
         json!({"channel": "general", "content": "and then?", "reply_to": said[0].to_string()});
     scene.owner.ok("POST", "/_local/say", body).await;
     let heard = scene.message().await;
-    assert_eq!(
-        (heard.content.as_str(), heard.role),
-        ("and then?", Some(Role::Planner))
-    );
+    assert_eq!((heard.content.as_str(), heard.role), ("and then?", Some(Role::Planner)));
     assert!(heard.addressed);
 
-    let dm = scene
-        .owner
-        .ok("POST", "/_local/dm", json!({"bot": "teams"}))
-        .await;
+    let dm = scene.owner.ok("POST", "/_local/dm", json!({"bot": "teams"})).await;
     scene.say(dm["id"].as_str().unwrap(), "psst").await;
     let heard = scene.message().await;
     assert!(heard.guild_id.is_none() && heard.addressed);
@@ -99,9 +76,7 @@ async fn what_people_write_is_heard_once_and_verbatim() {
     );
     let body = json!({"channel": "general", "message": id.to_string()});
     scene.owner.call("POST", "/_local/delete", body).await;
-    let gone = scene
-        .until(|it| matches!(it, Inbound::Deleted { .. }))
-        .await;
+    let gone = scene.until(|it| matches!(it, Inbound::Deleted { .. })).await;
     assert!(matches!(gone, Inbound::Deleted { message_id, .. } if message_id == id));
 }
 
@@ -109,20 +84,10 @@ async fn what_people_write_is_heard_once_and_verbatim() {
 async fn slash_commands_are_registered_once_and_heard() {
     let mut scene = Scene::connected().await;
     let application = scene.running.info.bots["teams"].id.clone();
-    let path = format!(
-        "/applications/{application}/guilds/{}/commands",
-        scene.running.info.guild_id
-    );
+    let path =
+        format!("/applications/{application}/guilds/{}/commands", scene.running.info.guild_id);
     let end = tokio::time::Instant::now() + PATIENCE;
-    while scene
-        .bot
-        .ok("GET", &path, Value::Null)
-        .await
-        .as_array()
-        .unwrap()
-        .len()
-        < 3
-    {
+    while scene.bot.ok("GET", &path, Value::Null).await.as_array().unwrap().len() < 3 {
         assert!(tokio::time::Instant::now() < end, "never registered");
         tokio::task::yield_now().await;
     }
@@ -131,12 +96,8 @@ async fn slash_commands_are_registered_once_and_heard() {
         "options": [{"type": 3, "name": "text", "value": "인사말을 바꿔 주세요"}],
     });
     scene.owner.ok("POST", "/_local/slash", ask).await;
-    let heard = scene
-        .until(|it| matches!(it, Inbound::Command { .. }))
-        .await;
-    let Inbound::Command { command, .. } = heard else {
-        unreachable!()
-    };
+    let heard = scene.until(|it| matches!(it, Inbound::Command { .. })).await;
+    let Inbound::Command { command, .. } = heard else { unreachable!() };
     let general = scene.channel("general");
     assert_eq!(
         command,
@@ -154,16 +115,8 @@ async fn slash_commands_are_registered_once_and_heard() {
         });
         scene.owner.ok("POST", "/_local/slash", body).await;
     }
-    let heard = scene
-        .until(|it| matches!(it, Inbound::Command { .. }))
-        .await;
-    assert!(matches!(
-        heard,
-        Inbound::Command {
-            command: Command::Retry { .. },
-            ..
-        }
-    ));
+    let heard = scene.until(|it| matches!(it, Inbound::Command { .. })).await;
+    assert!(matches!(heard, Inbound::Command { command: Command::Retry { .. }, .. }));
 }
 
 #[tokio::test]
@@ -182,10 +135,7 @@ async fn files_come_in_and_go_out() {
     let heard = scene.message().await;
     assert_eq!(heard.attachments.len(), 1);
     let saved = heard.attachments[0].saved.clone().unwrap();
-    assert!(
-        saved.starts_with("shared_workspace/attachments/"),
-        "{saved}"
-    );
+    assert!(saved.starts_with("shared_workspace/attachments/"), "{saved}");
     let path = scene.folder.path().join(&saved);
     assert_eq!(files::read_text(&path).unwrap(), "hello file");
 
@@ -195,24 +145,16 @@ async fn files_come_in_and_go_out() {
     }
     scene.posted(&words, &scene.place("general")).await;
     let said = scene.history(scene.channel("general")).await;
-    let attached = said.last().unwrap()["attachments"]
-        .as_array()
-        .unwrap()
-        .clone();
+    let attached = said.last().unwrap()["attachments"].as_array().unwrap().clone();
     assert_eq!(attached.len(), 1);
-    let bytes = reqwest::get(attached[0]["url"].as_str().unwrap())
-        .await
-        .unwrap();
+    let bytes = reqwest::get(attached[0]["url"].as_str().unwrap()).await.unwrap();
     assert_eq!(bytes.text().await.unwrap(), "hello file");
 
     // A file that cannot be fetched leaves its message without it.
     scene
         .faults(json!({"rest": [{"path_contains": "/attachments/", "status": 500, "times": 9}]}))
         .await;
-    let upload = scene
-        .owner
-        .request("POST", "/_local/upload?filename=a.txt")
-        .body("x");
+    let upload = scene.owner.request("POST", "/_local/upload?filename=a.txt").body("x");
     let file: Value = upload.send().await.unwrap().json().await.unwrap();
     let body = json!({"channel": "general", "content": "look", "attachments": [file["id"]]});
     scene.owner.ok("POST", "/_local/say", body).await;
@@ -236,18 +178,12 @@ async fn what_was_missed_is_told_before_what_is_new() {
     let us = scene.running.info.bots["teams"].id.clone();
     scene.say("general", &format!("<@{us}> lost one")).await;
     scene.say("general", "lost two").await;
-    scene
-        .faults(json!({"gateway": {"invalid_session": {"resumable": false}}}))
-        .await;
-    let back = scene
-        .until(|it| matches!(it, Inbound::Connected { fresh: true, .. }))
-        .await;
+    scene.faults(json!({"gateway": {"invalid_session": {"resumable": false}}})).await;
+    let back = scene.until(|it| matches!(it, Inbound::Connected { fresh: true, .. })).await;
     assert!(matches!(back, Inbound::Connected { .. }));
     scene.say("general", "new").await;
     let unknown = (ChannelId(12_345), MessageId(1));
-    scene
-        .link
-        .catch_up(&BTreeMap::from([(general, first), unknown]));
+    scene.link.catch_up(&BTreeMap::from([(general, first), unknown]));
     let mut told = Vec::new();
     while told.len() < 3 {
         let message = scene.message().await;
@@ -255,10 +191,7 @@ async fn what_was_missed_is_told_before_what_is_new() {
         told.push((message.content, message.addressed));
     }
     let expected = [("lost one", true), ("lost two", false), ("new", false)];
-    assert_eq!(
-        told,
-        expected.map(|(text, addressed)| (text.to_owned(), addressed))
-    );
+    assert_eq!(told, expected.map(|(text, addressed)| (text.to_owned(), addressed)));
     scene.until(|it| matches!(it, Inbound::Live)).await;
 }
 
@@ -266,18 +199,10 @@ async fn what_was_missed_is_told_before_what_is_new() {
 async fn without_the_content_intent_the_team_goes_on_and_says_so() {
     let running = fresh().await;
     let owner = Caller::person(&running.info, "owner");
-    owner
-        .ok(
-            "POST",
-            "/_local/faults",
-            json!({"deny_message_content": true}),
-        )
-        .await;
+    owner.ok("POST", "/_local/faults", json!({"deny_message_content": true})).await;
     let voice = personas(&running);
     let mut scene = Scene::with(running, voice, "teams").await;
-    let told = scene
-        .until(|it| matches!(it, Inbound::Degraded { .. }))
-        .await;
+    let told = scene.until(|it| matches!(it, Inbound::Degraded { .. })).await;
     assert!(matches!(told, Inbound::Degraded { reason } if reason.contains("4014")));
     scene.begin().await;
     let us = scene.running.info.bots["teams"].id.clone();
@@ -288,9 +213,7 @@ async fn without_the_content_intent_the_team_goes_on_and_says_so() {
 #[tokio::test]
 async fn a_refused_token_ends_with_a_reason() {
     let running = fresh().await;
-    let voice = VoiceMode::Personas {
-        token: "no.such.token".to_owned().into(),
-    };
+    let voice = VoiceMode::Personas { token: "no.such.token".to_owned().into() };
     let mut scene = Scene::with(running, voice, "teams").await;
     let end = scene.until(|it| matches!(it, Inbound::Fatal { .. })).await;
     assert!(matches!(end, Inbound::Fatal { role: None, reason } if reason.contains("token")));
@@ -311,30 +234,17 @@ async fn with_a_bot_a_role_each_speaks_and_listens_for_itself() {
         tokio::task::yield_now().await;
     }
     let developer = scene.running.info.bots["developer"].id.clone();
-    scene
-        .say("general", &format!("<@{developer}> build it"))
-        .await;
+    scene.say("general", &format!("<@{developer}> build it")).await;
     scene.say("general", "end").await;
     let heard = scene.message().await;
-    assert_eq!(
-        (heard.content.as_str(), heard.role),
-        ("build it", Some(Role::Developer))
-    );
+    assert_eq!((heard.content.as_str(), heard.role), ("build it", Some(Role::Developer)));
     assert_eq!(scene.message().await.content, "end");
 
     let place = scene.place("general");
-    let words = post(
-        Voice::Role(Role::Developer),
-        "room.report",
-        report("Built."),
-    );
+    let words = post(Voice::Role(Role::Developer), "room.report", report("Built."));
     scene.posted(&words, &place).await;
     assert_eq!(scene.posted(&words, &place).await.len(), 1);
-    let internal = post(
-        Voice::Role(Role::VersionController),
-        "room.report",
-        report("Merged."),
-    );
+    let internal = post(Voice::Role(Role::VersionController), "room.report", report("Merged."));
     scene.posted(&internal, &place).await;
     let said = scene.history(place.channel).await;
     assert_eq!(said.len(), 4);

@@ -22,22 +22,13 @@ fn names(worktree: &Worktree) -> Vec<(String, ChangeKind)> {
 fn what_the_team_cannot_work_in_is_refused_by_name() {
     let temp = tempfile::tempdir().unwrap();
     let open = |path: &Path, branch: &str| Project::open(path, branch).unwrap_err();
-    assert!(matches!(
-        open(temp.path(), "main"),
-        GitError::NotARepository { .. }
-    ));
+    assert!(matches!(open(temp.path(), "main"), GitError::NotARepository { .. }));
 
     let empty = temp.path().join("empty");
     std::fs::create_dir(&empty).unwrap();
     git_in(&empty, &["init", "-q", "-b", "main"]);
-    assert!(matches!(
-        open(&empty, "main"),
-        GitError::UnbornBranch { .. }
-    ));
-    assert!(matches!(
-        open(&empty, "other"),
-        GitError::MissingBranch { .. }
-    ));
+    assert!(matches!(open(&empty, "main"), GitError::UnbornBranch { .. }));
+    assert!(matches!(open(&empty, "other"), GitError::MissingBranch { .. }));
 
     let bare = temp.path().join("bare");
     std::fs::create_dir(&bare).unwrap();
@@ -45,26 +36,15 @@ fn what_the_team_cannot_work_in_is_refused_by_name() {
     assert!(matches!(open(&bare, "main"), GitError::Bare { .. }));
 
     let repo = Repo::new();
-    assert!(matches!(
-        open(&repo.path, "nope"),
-        GitError::MissingBranch { .. }
-    ));
+    assert!(matches!(open(&repo.path, "nope"), GitError::MissingBranch { .. }));
     assert_eq!(Project::open(&repo.path, "").unwrap().branch(), "main");
     repo.git(&["checkout", "-q", "--detach"]);
     assert!(matches!(open(&repo.path, ""), GitError::Detached { .. }));
-    assert_eq!(
-        repo.project().head().unwrap().to_string(),
-        repo.git(&["rev-parse", "main"])
-    );
+    assert_eq!(repo.project().head().unwrap().to_string(), repo.git(&["rev-parse", "main"]));
 
     let head = repo.git(&["rev-parse", "main"]);
     repo.git(&["checkout", "-q", "main"]);
-    repo.git(&[
-        "update-index",
-        "--add",
-        "--cacheinfo",
-        &format!("160000,{head},vendor/lib"),
-    ]);
+    repo.git(&["update-index", "--add", "--cacheinfo", &format!("160000,{head},vendor/lib")]);
     repo.git(&["commit", "-qm", "submodule"]);
     let error = open(&repo.path, "main");
     assert!(error.to_string().contains("vendor/lib"), "{error}");
@@ -76,39 +56,27 @@ fn a_worktree_is_made_once_and_repaired_after_a_crash() {
     let worktree = repo.worktree();
     let tree = worktree.path();
     assert_eq!(git_in(&tree, &["status", "--porcelain"]), "");
-    assert_eq!(
-        git_in(&tree, &["branch", "--show-current"]),
-        format!("teams/{}", request())
-    );
+    assert_eq!(git_in(&tree, &["branch", "--show-current"]), format!("teams/{}", request()));
     assert_eq!(repo.git(&["status", "--porcelain"]), "");
     put(&tree.join("src/app.py"), "print(2)\n");
     // Reopening keeps the work, also when git's own side of it is gone or was tampered with.
     repo.write("README.md", "moved on\n");
     repo.git(&["commit", "-qam", "second"]);
     assert_eq!(repo.worktree().base(), worktree.base());
-    let admin = repo
-        .path
-        .join(format!(".git/worktrees/teams-{}", request()));
+    let admin = repo.path.join(format!(".git/worktrees/teams-{}", request()));
     std::fs::remove_dir_all(&admin).unwrap();
     repo.worktree();
     assert_eq!(git_in(&tree, &["status", "--porcelain"]), " M src/app.py");
     std::fs::remove_file(tree.join(".git")).unwrap();
     git_in(&tree, &["init", "-q"]);
-    assert_eq!(
-        names(&repo.worktree()),
-        [("src/app.py".to_owned(), ChangeKind::Modified)]
-    );
+    assert_eq!(names(&repo.worktree()), [("src/app.py".to_owned(), ChangeKind::Modified)]);
     assert_eq!(git_in(&tree, &["status", "--porcelain"]), " M src/app.py");
     // Torn by a power failure: the next commit writes it anew.
     std::fs::write(admin.join("index"), "torn").unwrap();
     std::fs::write(admin.join("index.lock"), "").unwrap();
     repo.commit(&worktree);
     assert_eq!(git_in(&tree, &["status", "--porcelain"]), "");
-    repo.git(&[
-        "update-ref",
-        &format!("refs/heads/teams/{}", request()),
-        "main",
-    ]);
+    repo.git(&["update-ref", &format!("refs/heads/teams/{}", request()), "main"]);
     // Cut off before the note: made anew, at the branch's present head.
     std::fs::remove_file(repo.root.join(request().as_str()).join("worktree.json")).unwrap();
     let again = repo.worktree();
@@ -130,10 +98,7 @@ fn release_keeps_a_branch_only_for_its_commits() {
     put(&worktree.path().join("new.txt"), "x\n");
     let candidate = repo.commit(&worktree);
     repo.project().release(&request(), &repo.root).unwrap();
-    assert_eq!(
-        repo.git(&["rev-parse", &format!("teams/{}", request())]),
-        candidate.commit
-    );
+    assert_eq!(repo.git(&["rev-parse", &format!("teams/{}", request())]), candidate.commit);
     // Taken up again, the work is still there, on what it grew from.
     repo.write("README.md", "moved on\n");
     repo.git(&["commit", "-qam", "second"]);
@@ -159,14 +124,9 @@ fn ownership_is_by_content_whatever_the_names_and_kinds() {
     set_mode(&tree.join("src/app.py"), 0o755);
     // Same bytes and a newer time stamp are no change.
     put(&tree.join("README.md"), "hello\n");
-    let plan = plan_commit(&worktree, &parts(), &CommitRules::default(), at(1))
-        .unwrap()
-        .unwrap();
-    let found: Vec<(&str, ChangeKind)> = plan
-        .paths
-        .iter()
-        .map(|changed| (changed.path.as_str(), changed.kind))
-        .collect();
+    let plan = plan_commit(&worktree, &parts(), &CommitRules::default(), at(1)).unwrap().unwrap();
+    let found: Vec<(&str, ChangeKind)> =
+        plan.paths.iter().map(|changed| (changed.path.as_str(), changed.kind)).collect();
     assert_eq!(
         found,
         [
@@ -180,31 +140,14 @@ fn ownership_is_by_content_whatever_the_names_and_kinds() {
         ]
     );
     let candidate = apply_commit(&worktree, &plan).unwrap();
-    let listing = repo.git(&[
-        "-c",
-        "core.quotePath=false",
-        "ls-tree",
-        "-r",
-        &candidate.commit,
-    ]);
-    assert!(
-        listing.contains("120000 blob") && listing.contains("\tlink"),
-        "{listing}"
-    );
-    assert!(
-        listing.contains("100755 blob") && listing.contains("한글 이름.py"),
-        "{listing}"
-    );
+    let listing = repo.git(&["-c", "core.quotePath=false", "ls-tree", "-r", &candidate.commit]);
+    assert!(listing.contains("120000 blob") && listing.contains("\tlink"), "{listing}");
+    assert!(listing.contains("100755 blob") && listing.contains("한글 이름.py"), "{listing}");
     assert_eq!(git_in(&tree, &["status", "--porcelain"]), "");
     let clean = repo.root.join("review");
-    repo.project()
-        .checkout(candidate.commit.parse().unwrap(), &clean)
-        .unwrap();
+    repo.project().checkout(candidate.commit.parse().unwrap(), &clean).unwrap();
     assert!(!clean.join(".git").exists() && !clean.join("noise.log").exists());
-    assert_eq!(
-        std::fs::read_link(clean.join("link")).unwrap(),
-        Path::new("/nowhere")
-    );
+    assert_eq!(std::fs::read_link(clean.join("link")).unwrap(), Path::new("/nowhere"));
 }
 
 #[test]
@@ -213,61 +156,35 @@ fn a_commit_is_known_before_it_is_made_and_made_once() {
     let worktree = repo.worktree();
     put(&worktree.path().join("src/app.py"), "print(2)\nprint(3)\n");
     let rules = CommitRules::default();
-    let plan = plan_commit(&worktree, &parts(), &rules, at(1))
-        .unwrap()
-        .unwrap();
+    let plan = plan_commit(&worktree, &parts(), &rules, at(1)).unwrap().unwrap();
     let branch = format!("teams/{}", request());
-    assert_eq!(
-        repo.git(&["rev-parse", &branch]),
-        worktree.base().to_string()
-    );
-    assert_eq!(
-        reconcile_commit(&worktree, &plan).unwrap(),
-        Reconciled::NotDone
-    );
+    assert_eq!(repo.git(&["rev-parse", &branch]), worktree.base().to_string());
+    assert_eq!(reconcile_commit(&worktree, &plan).unwrap(), Reconciled::NotDone);
     let stored = serde_json::to_string(&plan).unwrap();
     let plan = serde_json::from_str(&stored).unwrap();
     let candidate = apply_commit(&worktree, &plan).unwrap();
     assert_eq!(apply_commit(&worktree, &plan).unwrap(), candidate);
-    assert_eq!(
-        reconcile_commit(&worktree, &plan).unwrap(),
-        Reconciled::Done(candidate.clone())
-    );
+    assert_eq!(reconcile_commit(&worktree, &plan).unwrap(), Reconciled::Done(candidate.clone()));
     assert_eq!(repo.git(&["rev-parse", &branch]), plan.commit.to_string());
     assert_eq!((candidate.added_lines, candidate.removed_lines), (2, 1));
     assert_eq!(candidate.subject, "20260324-0a1b2c3d app.py: say hello");
     assert_eq!(
-        repo.git(&[
-            "log",
-            "-1",
-            "--format=%an <%ae> %aI%n%(trailers:key=Request)",
-            &branch
-        ])
-        .trim(),
+        repo.git(&["log", "-1", "--format=%an <%ae> %aI%n%(trailers:key=Request)", &branch]).trim(),
         "teams <teams@localhost> 2026-03-24T06:06:41+09:00\nRequest: 20260324-0a1b2c3d"
     );
     repo.git(&["fsck", "--strict"]);
     // Nothing new: the same commit again. Something new: still one commit on the base.
-    let same = plan_commit(&worktree, &parts(), &rules, at(9))
-        .unwrap()
-        .unwrap();
+    let same = plan_commit(&worktree, &parts(), &rules, at(9)).unwrap().unwrap();
     assert_eq!(same.commit, plan.commit);
     assert_eq!(apply_commit(&worktree, &same).unwrap(), candidate);
     put(&worktree.path().join("two.txt"), "2\n");
     let second = repo.commit(&worktree);
-    assert_eq!(
-        repo.git(&["rev-list", "--count", &format!("main..{branch}")]),
-        "1"
-    );
+    assert_eq!(repo.git(&["rev-list", "--count", &format!("main..{branch}")]), "1");
     assert_eq!(second.paths.len(), 2);
     // Back to the base: nothing to commit.
     std::fs::remove_file(worktree.path().join("two.txt")).unwrap();
     put(&worktree.path().join("src/app.py"), "print(1)\n");
-    assert!(
-        plan_commit(&worktree, &parts(), &rules, at(9))
-            .unwrap()
-            .is_none()
-    );
+    assert!(plan_commit(&worktree, &parts(), &rules, at(9)).unwrap().is_none());
 }
 
 #[test]
@@ -275,21 +192,13 @@ fn a_commit_of_somebody_else_on_the_team_branch_is_kept() {
     let repo = Repo::new();
     let worktree = repo.worktree();
     put(&worktree.path().join("new.txt"), "x\n");
-    let plan = plan_commit(&worktree, &parts(), &CommitRules::default(), at(1))
-        .unwrap()
-        .unwrap();
+    let plan = plan_commit(&worktree, &parts(), &CommitRules::default(), at(1)).unwrap().unwrap();
     git_in(&worktree.path(), &["add", "-A"]);
     git_in(&worktree.path(), &["commit", "-qm", "by hand"]);
     let by_hand = git_in(&worktree.path(), &["rev-parse", "HEAD"]);
     let candidate = apply_commit(&worktree, &plan).unwrap();
-    assert_eq!(
-        repo.git(&["rev-parse", &format!("teams/{}", request())]),
-        candidate.commit
-    );
-    assert_eq!(
-        repo.git(&["rev-parse", &format!("refs/teams/lost/{by_hand}")]),
-        by_hand
-    );
+    assert_eq!(repo.git(&["rev-parse", &format!("teams/{}", request())]), candidate.commit);
+    assert_eq!(repo.git(&["rev-parse", &format!("refs/teams/lost/{by_hand}")]), by_hand);
 }
 
 #[test]
@@ -297,10 +206,7 @@ fn the_workspace_and_nested_repositories_are_never_committed() {
     let repo = Repo::new();
     let worktree = repo.worktree();
     put(&worktree.path().join("ws/state.json"), "{}\n");
-    let rules = CommitRules {
-        forbidden: vec![PathBuf::from("ws")],
-        ..CommitRules::default()
-    };
+    let rules = CommitRules { forbidden: vec![PathBuf::from("ws")], ..CommitRules::default() };
     let error = plan_commit(&worktree, &parts(), &rules, at(1)).unwrap_err();
     assert!(error.to_string().contains("ws/state.json"), "{error}");
     std::fs::remove_dir_all(worktree.path().join("ws")).unwrap();
@@ -354,12 +260,7 @@ fn reset_is_exact_and_lost_work_is_kept() {
     std::fs::remove_dir_all(tree.join("src")).unwrap();
     put(&tree.join("src"), "a file where a folder was\n");
     let changed = worktree.changed_since(start).unwrap();
-    assert!(
-        changed
-            .iter()
-            .any(|c| c.path == "src" && c.kind == ChangeKind::Added),
-        "{changed:?}"
-    );
+    assert!(changed.iter().any(|c| c.path == "src" && c.kind == ChangeKind::Added), "{changed:?}");
     let run = RunId::parse("run-1").unwrap();
     let lost = worktree.snapshot_lost(&run, at(2)).unwrap();
     assert_eq!(worktree.snapshot_lost(&run, at(3)).unwrap(), lost);
@@ -367,14 +268,8 @@ fn reset_is_exact_and_lost_work_is_kept() {
     assert_eq!(worktree.tree_id().unwrap(), start);
     assert_eq!(git_in(&tree, &["status", "--porcelain"]), "");
     assert!(!tree.join("deep").exists() && !tree.join("a.secret").exists());
-    assert_eq!(
-        std::fs::read_to_string(tree.join("build/cache")).unwrap(),
-        "kept\n"
-    );
-    assert_eq!(
-        repo.git(&["show", "refs/teams/lost/run-1:deep/er/new.txt"]),
-        "x"
-    );
+    assert_eq!(std::fs::read_to_string(tree.join("build/cache")).unwrap(), "kept\n");
+    assert_eq!(repo.git(&["show", "refs/teams/lost/run-1:deep/er/new.txt"]), "x");
 }
 
 #[test]
@@ -387,15 +282,11 @@ fn odd_files_of_an_agent_neither_count_nor_block_the_reset() {
     let made = std::process::Command::new("mkfifo").arg(&fifo).status();
     assert!(made.unwrap().success());
     assert_eq!(worktree.tree_id().unwrap(), start);
-    let odd = worktree
-        .path()
-        .join(std::ffi::OsStr::from_bytes(b"odd\xff"));
+    let odd = worktree.path().join(std::ffi::OsStr::from_bytes(b"odd\xff"));
     std::fs::write(&odd, "x").unwrap();
     let error = plan_commit(&worktree, &parts(), &CommitRules::default(), at(1)).unwrap_err();
     assert!(error.to_string().contains("not UTF-8"), "{error}");
-    worktree
-        .snapshot_lost(&RunId::parse("run-2").unwrap(), at(1))
-        .unwrap();
+    worktree.snapshot_lost(&RunId::parse("run-2").unwrap(), at(1)).unwrap();
     worktree.reset_to(start).unwrap();
     assert!(!odd.exists());
 }
@@ -404,31 +295,18 @@ fn odd_files_of_an_agent_neither_count_nor_block_the_reset() {
 fn no_program_of_the_project_is_run() {
     let repo = Repo::new();
     let trap = repo.path.join("trap.sh");
-    put(
-        &trap,
-        "#!/bin/sh\ntouch \"$(dirname \"$0\")/SPRUNG\"\ncat\n",
-    );
+    put(&trap, "#!/bin/sh\ntouch \"$(dirname \"$0\")/SPRUNG\"\ncat\n");
     set_mode(&trap, 0o755);
     let trap = trap.display().to_string();
-    for hook in [
-        "pre-commit",
-        "post-commit",
-        "post-checkout",
-        "reference-transaction",
-        "post-index-change",
-    ] {
+    for hook in
+        ["pre-commit", "post-commit", "post-checkout", "reference-transaction", "post-index-change"]
+    {
         let path = repo.path.join(".git/hooks").join(hook);
         std::fs::copy(&trap, &path).unwrap();
     }
     repo.write(".gitattributes", "* filter=evil diff=evil merge=evil\n");
     repo.git(&["-c", "core.hooksPath=/dev/null", "add", "-A"]);
-    repo.git(&[
-        "-c",
-        "core.hooksPath=/dev/null",
-        "commit",
-        "-qm",
-        "attributes",
-    ]);
+    repo.git(&["-c", "core.hooksPath=/dev/null", "commit", "-qm", "attributes"]);
     for (key, value) in [
         ("core.fsmonitor", trap.as_str()),
         ("core.hooksPath", ".git/hooks"),
@@ -445,9 +323,7 @@ fn no_program_of_the_project_is_run() {
         let (section, name) = key.rsplit_once('.').unwrap();
         let header = section
             .split_once('.')
-            .map_or(format!("[{section}]"), |(one, two)| {
-                format!("[{one} \"{two}\"]")
-            });
+            .map_or(format!("[{section}]"), |(one, two)| format!("[{one} \"{two}\"]"));
         let text = std::fs::read_to_string(&config).unwrap();
         std::fs::write(&config, format!("{text}{header}\n\t{name} = {value}\n")).unwrap();
     }
@@ -456,9 +332,7 @@ fn no_program_of_the_project_is_run() {
     put(&worktree.path().join("src/app.py"), "print(5)\n");
     let candidate = repo.commit(&worktree);
     let project = repo.project();
-    project
-        .checkout(candidate.commit.parse().unwrap(), &repo.root.join("x"))
-        .unwrap();
+    project.checkout(candidate.commit.parse().unwrap(), &repo.root.join("x")).unwrap();
     teams::git::diff::diff_excerpt(&project, &candidate, 100).unwrap();
     let base = worktree.base();
     teams::git::rebase::rebase(&mut worktree, &candidate, base).unwrap();

@@ -25,18 +25,13 @@ fn shell(name: &str, script: &str) -> CheckSpec {
 async fn checked(repo: &Repo, specs: &[CheckSpec]) -> Evidence {
     teams::platform::spawn::set_own_binary(env!("CARGO_BIN_EXE_teams").into());
     let worktree = repo.worktree();
-    put(
-        &worktree.path().join("ok.sh"),
-        "#!/bin/sh\ncat src/app.py\n",
-    );
+    put(&worktree.path().join("ok.sh"), "#!/bin/sh\ncat src/app.py\n");
     set_mode(&worktree.path().join("ok.sh"), 0o755);
     let candidate = repo.commit(&worktree);
     // What is not in the commit must not be there.
     put(&worktree.path().join("uncommitted"), "x\n");
     let commit = candidate.commit.parse().unwrap();
-    let evidence = run(&repo.project(), commit, specs, &repo.root.join("scratch"))
-        .await
-        .unwrap();
+    let evidence = run(&repo.project(), commit, specs, &repo.root.join("scratch")).await.unwrap();
     assert_eq!(evidence.commit, candidate.commit);
     evidence
 }
@@ -48,30 +43,21 @@ async fn every_check_runs_in_order_at_the_exact_commit_and_failures_do_not_stop_
     let specs = [
         check("program of the project", &["./ok.sh"]),
         shell("red", "echo out; echo 'err \x1b[31mred' >&2; exit 3"),
-        shell(
-            "clean",
-            "test ! -e uncommitted && test ! -e .git && ! git rev-parse",
-        ),
+        shell("clean", "test ! -e uncommitted && test ! -e .git && ! git rev-parse"),
         shell(
             "scrubbed",
             "env; test -z \"$CARGO_MANIFEST_DIR\" && cd \"$HOME\" && touch x && cd \"$TMPDIR\" && ! read line",
         ),
         check("missing", &["no-such-program-anywhere"]),
         check("empty", &[]),
-        shell(
-            "zero",
-            "echo 'test result: ok. 0 passed; 0 failed; 0 ignored'",
-        ),
+        shell("zero", "echo 'test result: ok. 0 passed; 0 failed; 0 ignored'"),
         shell("counted", "echo '2 passed, 0 failed'"),
         shell("contradicts", "echo '=== 1 failed, 2 passed in 0.1s ==='"),
         check("no shell", &["echo", "$(touch /tmp/never)", ";", "false"]),
     ];
     let evidence = checked(&repo, &specs).await;
-    let found: Vec<(&str, CheckVerdict)> = evidence
-        .checks
-        .iter()
-        .map(|run| (run.name.as_str(), run.verdict))
-        .collect();
+    let found: Vec<(&str, CheckVerdict)> =
+        evidence.checks.iter().map(|run| (run.name.as_str(), run.verdict)).collect();
     assert_eq!(
         found,
         [
@@ -93,11 +79,7 @@ async fn every_check_runs_in_order_at_the_exact_commit_and_failures_do_not_stop_
     assert_eq!(evidence.first_failure().unwrap().name, "red");
     let red = &evidence.checks[1];
     assert_eq!(red.exit_code, Some(3));
-    assert!(
-        red.log_tail.contains("out") && red.log_tail.contains("err red"),
-        "{:?}",
-        red.log_tail
-    );
+    assert!(red.log_tail.contains("out") && red.log_tail.contains("err red"), "{:?}", red.log_tail);
     assert_eq!(evidence.checks[0].log_tail, "print(1)");
     assert_eq!(evidence.checks[7].tests_passed, Some(2));
     assert_eq!(evidence.checks[9].log_tail, "$(touch /tmp/never) ; false");
@@ -105,10 +87,8 @@ async fn every_check_runs_in_order_at_the_exact_commit_and_failures_do_not_stop_
     let scratch = repo.root.join("scratch");
     let log = std::fs::read(scratch.join("2-red.log")).unwrap();
     use sha2::Digest as _;
-    let digest: String = sha2::Sha256::digest(&log)
-        .iter()
-        .map(|byte| format!("{byte:02x}"))
-        .collect();
+    let digest: String =
+        sha2::Sha256::digest(&log).iter().map(|byte| format!("{byte:02x}")).collect();
     assert_eq!(digest, red.log_digest);
     let left: Vec<_> = std::fs::read_dir(&scratch).unwrap().collect();
     assert_eq!(left.len(), specs.len());

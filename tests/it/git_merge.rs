@@ -54,16 +54,8 @@ fn a_clean_checkout_moves_with_its_branch() {
         assert_eq!(repo.git(&["diff-index", "HEAD"]), "");
     }
     assert_eq!(repo.read("README.md/part.md"), "folder now\n");
-    assert_eq!(
-        repo.git(&["reflog", "-1", "--format=%H", "main"]),
-        candidate.commit
-    );
-    assert_eq!(
-        std::fs::read_dir(repo.path.join(".git/teams"))
-            .unwrap()
-            .count(),
-        2
-    );
+    assert_eq!(repo.git(&["reflog", "-1", "--format=%H", "main"]), candidate.commit);
+    assert_eq!(std::fs::read_dir(repo.path.join(".git/teams")).unwrap().count(), 2);
     // A branch that nobody has checked out moves alone.
     repo.git(&["checkout", "-q", "-b", "elsewhere"]);
     repo.git(&["update-ref", "refs/heads/main", &candidate.base]);
@@ -84,18 +76,10 @@ fn unrelated_edits_and_staged_files_stay_as_they_are() {
     repo.write("staged.txt", "staged, then edited\n");
     repo.write("untracked.txt", "mine\n");
     let (_worktree, candidate) = candidate(&repo);
-    assert!(
-        candidate
-            .paths
-            .iter()
-            .all(|changed| !changed.path.ends_with("ed.txt"))
-    );
+    assert!(candidate.paths.iter().all(|changed| !changed.path.ends_with("ed.txt")));
     repo.write("tracked.txt", "3\n");
     let before = repo.git(&["status", "--porcelain", "-uall"]);
-    assert_eq!(
-        apply_merge(&repo.project(), &plan(&repo, &candidate)).unwrap(),
-        CLEAN
-    );
+    assert_eq!(apply_merge(&repo.project(), &plan(&repo, &candidate)).unwrap(), CLEAN);
     assert_eq!(repo.git(&["status", "--porcelain", "-uall"]), before);
     assert_eq!(repo.git(&["show", ":staged.txt"]), "staged");
     assert_eq!(repo.read("tracked.txt"), "3\n");
@@ -111,12 +95,7 @@ fn a_file_dirty_before_the_request_is_still_the_teams_to_change_in_its_worktree(
     let repo = Repo::new();
     repo.write("src/app.py", "print('mine')\n");
     let (_worktree, candidate) = candidate(&repo);
-    assert!(
-        candidate
-            .paths
-            .iter()
-            .any(|changed| changed.path == "src/app.py")
-    );
+    assert!(candidate.paths.iter().any(|changed| changed.path == "src/app.py"));
     let plan = plan(&repo, &candidate);
     assert_eq!(edits(&repo, &plan), ["src/app.py"]);
     assert_eq!(repo.read("src/app.py"), "print('mine')\n");
@@ -191,15 +170,9 @@ fn a_persons_folder_where_we_only_delete_is_in_nobodys_way() {
     let (_worktree, candidate) = candidate(&repo);
     std::fs::remove_file(repo.path.join("src/old.py")).unwrap();
     repo.write("src/old.py/x", "mine\n");
-    assert_eq!(
-        apply_merge(&repo.project(), &plan(&repo, &candidate)).unwrap(),
-        CLEAN
-    );
+    assert_eq!(apply_merge(&repo.project(), &plan(&repo, &candidate)).unwrap(), CLEAN);
     assert_eq!(repo.read("src/old.py/x"), "mine\n");
-    assert_eq!(
-        repo.git(&["status", "--porcelain", "-uall"]),
-        "?? src/old.py/x"
-    );
+    assert_eq!(repo.git(&["status", "--porcelain", "-uall"]), "?? src/old.py/x");
 }
 
 #[test]
@@ -219,16 +192,9 @@ fn a_running_git_command_and_an_open_merge_are_waited_for() {
     assert!(matches!(error, GitError::RefLocked { .. }), "{error}");
     assert_eq!(repo.git(&["status", "--porcelain"]), "");
     std::fs::remove_file(&ref_lock).unwrap();
-    std::fs::write(
-        repo.path.join(".git/MERGE_HEAD"),
-        format!("{}\n", candidate.base),
-    )
-    .unwrap();
+    std::fs::write(repo.path.join(".git/MERGE_HEAD"), format!("{}\n", candidate.base)).unwrap();
     let error = apply_merge(&repo.project(), &plan).unwrap_err();
-    assert!(
-        matches!(error, GitError::OperationInProgress { .. }),
-        "{error}"
-    );
+    assert!(matches!(error, GitError::OperationInProgress { .. }), "{error}");
     std::fs::remove_file(repo.path.join(".git/MERGE_HEAD")).unwrap();
     assert_eq!(apply_merge(&repo.project(), &plan).unwrap(), CLEAN);
 }
@@ -267,17 +233,9 @@ fn a_crash_at_any_step_is_repaired_by_repeating() {
         if step >= 5 {
             std::fs::write(git_dir.join("index.teams"), "torn").unwrap();
         }
-        assert_eq!(
-            apply_merge(&repo.project(), &plan).unwrap(),
-            CLEAN,
-            "step {step}"
-        );
+        assert_eq!(apply_merge(&repo.project(), &plan).unwrap(), CLEAN, "step {step}");
         assert_eq!(repo.git(&["rev-parse", "main"]), candidate.commit);
-        assert_eq!(
-            repo.git(&["status", "--porcelain", "-uall"]),
-            "A  staged.txt",
-            "step {step}"
-        );
+        assert_eq!(repo.git(&["status", "--porcelain", "-uall"]), "A  staged.txt", "step {step}");
         assert!(!git_dir.join("index.lock").exists() && !git_dir.join("index.teams").exists());
         assert_eq!(worktree.base().to_string(), candidate.base);
     }
@@ -291,12 +249,7 @@ fn an_edit_made_between_crash_and_repair_is_left_alone_and_named() {
     repo.git(&["update-ref", "refs/heads/main", &candidate.commit]);
     repo.write("src/app.py", "print('mine')\n");
     let outcome = apply_merge(&repo.project(), &plan).unwrap();
-    assert_eq!(
-        outcome,
-        MergeOutcome::Merged {
-            kept: vec!["src/app.py".into()]
-        }
-    );
+    assert_eq!(outcome, MergeOutcome::Merged { kept: vec!["src/app.py".into()] });
     assert_eq!(repo.git(&["status", "--porcelain"]), " M src/app.py");
     assert_eq!(repo.read("src/app.py"), "print('mine')\n");
 }
@@ -310,10 +263,7 @@ fn a_moved_branch_is_reported_and_one_that_has_the_commit_is_merged() {
     repo.git(&["add", "other.txt"]);
     repo.git(&["commit", "-qm", "a person's"]);
     let head = repo.project().head().unwrap();
-    assert_eq!(
-        apply_merge(&repo.project(), &plan).unwrap(),
-        MergeOutcome::BranchMoved { head }
-    );
+    assert_eq!(apply_merge(&repo.project(), &plan).unwrap(), MergeOutcome::BranchMoved { head });
     repo.git(&["reset", "-q", "--hard", &candidate.base]);
     repo.git(&["merge", "-q", "--ff-only", &candidate.commit]);
     repo.write("other.txt", "x\n");
@@ -329,10 +279,7 @@ fn a_branch_checked_out_in_a_linked_worktree_moves_there() {
     let linked = repo.root.join("linked");
     repo.git(&["worktree", "add", "-q", linked.to_str().unwrap(), "main"]);
     let (_worktree, candidate) = candidate(&repo);
-    assert_eq!(
-        apply_merge(&repo.project(), &plan(&repo, &candidate)).unwrap(),
-        CLEAN
-    );
+    assert_eq!(apply_merge(&repo.project(), &plan(&repo, &candidate)).unwrap(), CLEAN);
     assert_eq!(git_in(&linked, &["status", "--porcelain"]), "");
     assert_eq!(git_in(&linked, &["rev-parse", "HEAD"]), candidate.commit);
     assert_eq!(repo.read("src/app.py"), "print(1)\n");
@@ -346,30 +293,18 @@ fn a_rebase_carries_the_change_over_and_the_same_way_twice() {
     repo.git(&["add", "other.txt"]);
     repo.git(&["commit", "-qm", "a person's"]);
     let head = repo.project().head().unwrap();
-    put(
-        &worktree.path().join("late.txt"),
-        "written after the commit\n",
-    );
+    put(&worktree.path().join("late.txt"), "written after the commit\n");
     let Rebased::Moved(moved) = rebase(&mut worktree, &candidate, head).unwrap() else {
         panic!("not moved");
     };
-    assert_eq!(
-        rebase(&mut worktree, &candidate, head).unwrap(),
-        Rebased::Moved(moved.clone())
-    );
+    assert_eq!(rebase(&mut worktree, &candidate, head).unwrap(), Rebased::Moved(moved.clone()));
     assert_eq!(moved.base, head.to_string());
-    assert_eq!(
-        (&moved.paths, &moved.subject),
-        (&candidate.paths, &candidate.subject)
-    );
+    assert_eq!((&moved.paths, &moved.subject), (&candidate.paths, &candidate.subject));
     assert_eq!(repo.worktree().base(), head);
     assert_eq!(git_in(&worktree.path(), &["status", "--porcelain"]), "");
     let kept = format!("refs/teams/lost/{}-rebase:late.txt", request());
     assert_eq!(repo.git(&["show", &kept]), "written after the commit");
-    assert_eq!(
-        apply_merge(&repo.project(), &plan(&repo, &moved)).unwrap(),
-        CLEAN
-    );
+    assert_eq!(apply_merge(&repo.project(), &plan(&repo, &moved)).unwrap(), CLEAN);
     assert_eq!(repo.git(&["status", "--porcelain"]), "");
     repo.git(&["fsck", "--strict"]);
 }
@@ -383,24 +318,16 @@ fn a_conflict_names_its_paths_and_touches_nothing() {
     let head = repo.project().head().unwrap();
     assert_eq!(
         rebase(&mut worktree, &candidate, head).unwrap(),
-        Rebased::Conflict {
-            paths: vec!["src/app.py".into()]
-        }
+        Rebased::Conflict { paths: vec!["src/app.py".into()] }
     );
     assert_eq!(worktree.base().to_string(), candidate.base);
-    assert_eq!(
-        repo.git(&["rev-parse", &format!("teams/{}", request())]),
-        candidate.commit
-    );
+    assert_eq!(repo.git(&["rev-parse", &format!("teams/{}", request())]), candidate.commit);
     // The person has done the very same already.
     repo.git(&["reset", "-q", "--hard", &candidate.base]);
     repo.git(&["merge", "-q", "--squash", &candidate.commit]);
     repo.git(&["commit", "-qm", "took it over"]);
     let head = repo.project().head().unwrap();
-    assert_eq!(
-        rebase(&mut worktree, &candidate, head).unwrap(),
-        Rebased::NothingLeft
-    );
+    assert_eq!(rebase(&mut worktree, &candidate, head).unwrap(), Rebased::NothingLeft);
     assert_eq!(worktree.base(), head);
 }
 
@@ -420,10 +347,7 @@ fn line_endings_follow_the_projects_attributes_everywhere() {
     let start = worktree.tree_id().unwrap();
     assert_eq!(worktree.changed_since(start).unwrap(), []);
     put(&bat, "one\r\ntwo\r\n");
-    put(
-        &worktree.path().join("kept.txt"),
-        "crlf in the repository\r\nstill\r\n",
-    );
+    put(&worktree.path().join("kept.txt"), "crlf in the repository\r\nstill\r\n");
     let candidate = repo.commit(&worktree);
     assert_eq!(candidate.paths.len(), 2);
     assert_eq!((candidate.added_lines, candidate.removed_lines), (2, 0));
@@ -444,9 +368,6 @@ fn an_excerpt_is_cut_and_says_so() {
     let candidate = repo.commit(&worktree);
     let text = diff::diff_excerpt(&repo.project(), &candidate, 10).unwrap();
     assert_eq!(text.lines().count(), 11, "{text}");
-    assert!(
-        text.contains("-print(1)") && text.contains("+line 0 \u{fffd}[31m"),
-        "{text}"
-    );
+    assert!(text.contains("-print(1)") && text.contains("+line 0 \u{fffd}[31m"), "{text}");
     assert!(text.ends_with("more lines]\n"), "{text}");
 }

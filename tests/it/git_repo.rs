@@ -22,11 +22,7 @@ impl Repo {
         let temp = tempfile::tempdir().unwrap();
         let path = temp.path().join("project");
         std::fs::create_dir_all(&path).unwrap();
-        let repo = Self {
-            root: temp.path().join("work"),
-            path,
-            _temp: temp,
-        };
+        let repo = Self { root: temp.path().join("work"), path, _temp: temp };
         repo.git(&["init", "-q", "-b", "main"]);
         repo.write("README.md", "hello\n");
         repo.write("src/app.py", "print(1)\n");
@@ -79,15 +75,8 @@ pub(crate) fn git_in(dir: &Path, args: &[&str]) -> String {
         .current_dir(dir)
         .output()
         .unwrap();
-    assert!(
-        output.status.success(),
-        "git {args:?}: {}",
-        String::from_utf8_lossy(&output.stderr)
-    );
-    String::from_utf8(output.stdout)
-        .unwrap()
-        .trim_end()
-        .to_owned()
+    assert!(output.status.success(), "git {args:?}: {}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).unwrap().trim_end().to_owned()
 }
 
 pub(crate) fn put(path: &Path, text: &str) {
@@ -104,11 +93,7 @@ pub(crate) fn at(second: i64) -> Timestamp {
 }
 
 pub(crate) fn parts() -> MessageParts {
-    MessageParts {
-        request: Some(request()),
-        title: "say hello".into(),
-        ..MessageParts::default()
-    }
+    MessageParts { request: Some(request()), title: "say hello".into(), ..MessageParts::default() }
 }
 
 pub(crate) fn set_mode(path: &Path, mode: u32) {

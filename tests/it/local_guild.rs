@@ -14,14 +14,7 @@ async fn a_nonce_is_honoured_and_limits_are_discords() {
     let first = bot.ok("POST", &send, body.clone()).await;
     let second = bot.ok("POST", &send, body).await;
     assert_eq!(first["id"], second["id"]);
-    assert_eq!(
-        bot.ok("GET", &send, Value::Null)
-            .await
-            .as_array()
-            .unwrap()
-            .len(),
-        1
-    );
+    assert_eq!(bot.ok("GET", &send, Value::Null).await.as_array().unwrap().len(), 1);
 
     for (body, code) in [
         (json!({"content": ""}), 50006),
@@ -31,15 +24,9 @@ async fn a_nonce_is_honoured_and_limits_are_discords() {
         (json!({"content": 1, "embeds": 5}), 50035),
     ] {
         let (status, refused) = bot.call("POST", &send, body).await;
-        assert_eq!(
-            (status, refused["code"].as_u64()),
-            (400, Some(code)),
-            "{refused}"
-        );
+        assert_eq!((status, refused["code"].as_u64()), (400, Some(code)), "{refused}");
     }
-    let fits = bot
-        .ok("POST", &send, json!({"content": "가".repeat(2000)}))
-        .await;
+    let fits = bot.ok("POST", &send, json!({"content": "가".repeat(2000)})).await;
     assert_eq!(text(&fits["content"]).chars().count(), 2000);
     for (path, expected) in [
         ("/channels/123/messages".to_owned(), (404, 10003)),
@@ -49,11 +36,7 @@ async fn a_nonce_is_honoured_and_limits_are_discords() {
         ("/guilds/123".to_owned(), (404, 10004)),
     ] {
         let (status, refused) = bot.call("GET", &path, Value::Null).await;
-        assert_eq!(
-            (status, refused["code"].as_u64().unwrap()),
-            expected,
-            "{path}"
-        );
+        assert_eq!((status, refused["code"].as_u64().unwrap()), expected, "{path}");
     }
     running.shutdown().await;
 }
@@ -63,13 +46,7 @@ async fn threads_webhooks_edits_and_backfill_work_as_on_the_platform() {
     let running = fresh().await;
     let bot = Caller::bot(&running.info, "teams");
     let channel = format!("/channels/{}", running.info.channels["general"]);
-    let start = bot
-        .ok(
-            "POST",
-            &format!("{channel}/messages"),
-            json!({"content": "start"}),
-        )
-        .await;
+    let start = bot.ok("POST", &format!("{channel}/messages"), json!({"content": "start"})).await;
     let id = text(&start["id"]);
     let threads = format!("{channel}/messages/{id}/threads");
     let (status, thread) = bot.call("POST", &threads, json!({"name": "room"})).await;
@@ -77,13 +54,7 @@ async fn threads_webhooks_edits_and_backfill_work_as_on_the_platform() {
     let (status, refused) = bot.call("POST", &threads, json!({"name": "room"})).await;
     assert_eq!((status, refused["code"].as_u64()), (400, Some(160_004)));
 
-    let hook = bot
-        .ok(
-            "POST",
-            &format!("{channel}/webhooks"),
-            json!({"name": "voices"}),
-        )
-        .await;
+    let hook = bot.ok("POST", &format!("{channel}/webhooks"), json!({"name": "voices"})).await;
     let hook_path = format!("/webhooks/{}/{}", text(&hook["id"]), text(&hook["token"]));
     let spoken = bot
         .ok(
@@ -95,22 +66,12 @@ async fn threads_webhooks_edits_and_backfill_work_as_on_the_platform() {
     assert_eq!(spoken["author"]["username"], "Planner");
     assert_eq!(spoken["webhook_id"], hook["id"]);
     assert_eq!(spoken["channel_id"].as_str(), Some(id));
-    let (status, _) = bot
-        .call("POST", &hook_path, json!({"content": "quietly"}))
-        .await;
+    let (status, _) = bot.call("POST", &hook_path, json!({"content": "quietly"})).await;
     assert_eq!(status, 204);
-    let (status, refused) = bot
-        .call(
-            "POST",
-            &hook_path,
-            json!({"content": "x", "username": "My Discord"}),
-        )
-        .await;
+    let (status, refused) =
+        bot.call("POST", &hook_path, json!({"content": "x", "username": "My Discord"})).await;
     assert_eq!((status, refused["code"].as_u64()), (400, Some(50035)));
-    let at = format!(
-        "{hook_path}/messages/{}?thread_id={id}",
-        text(&spoken["id"])
-    );
+    let at = format!("{hook_path}/messages/{}?thread_id={id}", text(&spoken["id"]));
     let changed = bot.ok("PATCH", &at, json!({"content": "plan 2"})).await;
     assert_eq!(changed["content"], "plan 2");
     assert!(changed["edited_timestamp"].is_string());
@@ -119,45 +80,20 @@ async fn threads_webhooks_edits_and_backfill_work_as_on_the_platform() {
     // What was written after a message is found by asking for it.
     let owner = Caller::person(&running.info, "owner");
     for word in ["one", "two"] {
-        owner
-            .ok(
-                "POST",
-                "/_local/say",
-                json!({"channel": id, "content": word}),
-            )
-            .await;
+        owner.ok("POST", "/_local/say", json!({"channel": id, "content": word})).await;
     }
-    let missed = bot
-        .ok(
-            "GET",
-            &format!("/channels/{id}/messages?after={id}&limit=100"),
-            Value::Null,
-        )
-        .await;
-    let contents: Vec<&str> = missed
-        .as_array()
-        .unwrap()
-        .iter()
-        .map(|it| text(&it["content"]))
-        .collect();
+    let missed =
+        bot.ok("GET", &format!("/channels/{id}/messages?after={id}&limit=100"), Value::Null).await;
+    let contents: Vec<&str> =
+        missed.as_array().unwrap().iter().map(|it| text(&it["content"])).collect();
     assert_eq!(contents, ["two", "one"]);
 
     // Somebody else's message cannot be edited; an archived thread wakes when written to.
     let theirs = format!("/channels/{id}/messages/{}", text(&missed[0]["id"]));
     let (status, refused) = bot.call("PATCH", &theirs, json!({"content": "mine"})).await;
     assert_eq!((status, refused["code"].as_u64()), (403, Some(50005)));
-    bot.ok(
-        "PATCH",
-        &format!("/channels/{id}"),
-        json!({"archived": true}),
-    )
-    .await;
-    bot.ok(
-        "POST",
-        &format!("/channels/{id}/messages"),
-        json!({"content": "awake"}),
-    )
-    .await;
+    bot.ok("PATCH", &format!("/channels/{id}"), json!({"archived": true})).await;
+    bot.ok("POST", &format!("/channels/{id}/messages"), json!({"content": "awake"})).await;
     let woken = bot.ok("GET", &format!("/channels/{id}"), Value::Null).await;
     assert_eq!(woken["thread_metadata"]["archived"], false);
     running.shutdown().await;
@@ -174,27 +110,15 @@ async fn files_come_back_as_they_were_sent_and_never_as_pages() {
     let form = reqwest::multipart::Form::new()
         .part("files[0]", part(b"<script>1</script>", "../a.html"))
         .text("payload_json", json!({"content": "", "attachments": [{"id": 0, "filename": "a.html", "description": null}]}).to_string());
-    let (status, sent) = answer(
-        bot.request("POST", &send)
-            .multipart(form)
-            .send()
-            .await
-            .unwrap(),
-    )
-    .await;
+    let (status, sent) =
+        answer(bot.request("POST", &send).multipart(form).send().await.unwrap()).await;
     assert_eq!(status, 200, "{sent}");
     let file = &sent["attachments"][0];
     assert_eq!(file["filename"], "a.html");
     let response = reqwest::get(text(&file["url"])).await.unwrap();
-    assert_eq!(
-        response.headers()["content-disposition"],
-        "attachment; filename=\"a.html\""
-    );
+    assert_eq!(response.headers()["content-disposition"], "attachment; filename=\"a.html\"");
     assert_eq!(response.headers()["x-content-type-options"], "nosniff");
-    assert_eq!(
-        response.bytes().await.unwrap(),
-        b"<script>1</script>".as_slice()
-    );
+    assert_eq!(response.bytes().await.unwrap(), b"<script>1</script>".as_slice());
     running.shutdown().await;
 }
 
@@ -205,9 +129,7 @@ async fn a_button_is_clicked_once_and_answered_once() {
     let owner = Caller::person(&running.info, "owner");
     let send = format!("/channels/{}/messages", running.info.channels["general"]);
     let row = json!([{"type": 1, "components": [{"type": 2, "style": 1, "label": "Go", "custom_id": "go"}]}]);
-    let card = bot
-        .ok("POST", &send, json!({"content": "card", "components": row}))
-        .await;
+    let card = bot.ok("POST", &send, json!({"content": "card", "components": row})).await;
     let click = json!({"channel": "general", "message": card["id"], "custom_id": "go"});
     let wrong = json!({"channel": "general", "message": card["id"], "custom_id": "other"});
     assert_eq!(owner.call("POST", "/_local/click", wrong).await.0, 400);
@@ -223,33 +145,18 @@ async fn a_button_is_clicked_once_and_answered_once() {
         text(&interaction["id"]),
         text(&interaction["token"])
     );
-    let (status, made) = bot
-        .call(
-            "POST",
-            &format!("{path}?with_response=true"),
-            json!({"type": 5}),
-        )
-        .await;
+    let (status, made) =
+        bot.call("POST", &format!("{path}?with_response=true"), json!({"type": 5})).await;
     assert_eq!(status, 200, "{made}");
     let (status, refused) = bot.call("POST", &path, json!({"type": 6})).await;
     assert_eq!((status, refused["code"].as_u64()), (400, Some(40060)));
-    let hook = format!(
-        "/webhooks/{}/{}",
-        running.info.bots["teams"].id,
-        text(&interaction["token"])
-    );
-    let shown = bot
-        .ok(
-            "PATCH",
-            &format!("{hook}/messages/%40original"),
-            json!({"content": "done"}),
-        )
-        .await;
+    let hook =
+        format!("/webhooks/{}/{}", running.info.bots["teams"].id, text(&interaction["token"]));
+    let shown =
+        bot.ok("PATCH", &format!("{hook}/messages/%40original"), json!({"content": "done"})).await;
     assert_eq!(shown["id"], made["resource"]["message"]["id"]);
     assert_eq!(shown["content"], "done");
-    let more = bot
-        .ok("POST", &hook, json!({"content": "and more", "flags": 64}))
-        .await;
+    let more = bot.ok("POST", &hook, json!({"content": "and more", "flags": 64})).await;
     assert_ne!(more["id"], shown["id"]);
     running.shutdown().await;
 }
@@ -261,17 +168,13 @@ async fn an_application_that_is_late_is_refused_and_the_person_is_told() {
     let owner = Caller::person(&running.info, "owner");
     let body = json!([{"name": "plan", "description": "Make a plan"}]);
     let app = &running.info.bots["teams"].id;
-    bot.ok("PUT", &format!("/applications/{app}/commands"), body)
-        .await;
+    bot.ok("PUT", &format!("/applications/{app}/commands"), body).await;
     let mut gateway = Connection::open(&running.info, "teams", gateway::ALL).await;
     gateway.until("GUILD_CREATE").await;
     let state = owner.ok("GET", "/_local/state", Value::Null).await;
     let after = format!("{}.{}", text(&state["epoch"]), state["feed"]);
-    let mut feed = owner
-        .request("GET", &format!("/_local/events?after={after}"))
-        .send()
-        .await
-        .unwrap();
+    let mut feed =
+        owner.request("GET", &format!("/_local/events?after={after}")).send().await.unwrap();
     let slash = json!({"channel": "general", "command": "plan"});
     let started = owner.ok("POST", "/_local/slash", slash).await;
     let interaction = gateway.until("INTERACTION_CREATE").await;
@@ -299,40 +202,21 @@ async fn strangers_are_turned_away() {
     let body = json!({"user": "owner", "channel": "general", "content": "x"});
     let bare = http.post(&say).json(&body).send().await.unwrap();
     assert_eq!(bare.status(), 401);
-    let foreign = http
-        .post(&say)
-        .header("origin", "http://evil.example")
-        .json(&body)
-        .send()
-        .await
-        .unwrap();
+    let foreign =
+        http.post(&say).header("origin", "http://evil.example").json(&body).send().await.unwrap();
     assert_eq!(foreign.status(), 403);
-    let rebound = http
-        .post(&say)
-        .header("host", "evil.example")
-        .json(&body)
-        .send()
-        .await
-        .unwrap();
+    let rebound = http.post(&say).header("host", "evil.example").json(&body).send().await.unwrap();
     assert_eq!(rebound.status(), 403);
-    let page = http
-        .post(&say)
-        .header("origin", &running.info.base_url)
-        .json(&body)
-        .send()
-        .await
-        .unwrap();
+    let page =
+        http.post(&say).header("origin", &running.info.base_url).json(&body).send().await.unwrap();
     assert_eq!(page.status(), 200);
     // A guest cannot speak as the owner, and a bot's token is not a person's.
     let guest = Caller::person(&running.info, "guest");
     assert_eq!(guest.call("POST", "/_local/say", body.clone()).await.0, 403);
     let bot = Caller::bot(&running.info, "teams");
     assert_eq!(bot.call("POST", "/_local/say", body).await.0, 401);
-    let nobody = http
-        .get(format!("{}/api/v10/users/@me", running.info.base_url))
-        .send()
-        .await
-        .unwrap();
+    let nobody =
+        http.get(format!("{}/api/v10/users/@me", running.info.base_url)).send().await.unwrap();
     assert_eq!(nobody.status(), 401);
     running.shutdown().await;
 }

@@ -26,13 +26,8 @@ impl Process {
             .spawn()
             .unwrap();
         let mut line = String::new();
-        BufReader::new(child.stdout.take().unwrap())
-            .read_line(&mut line)
-            .unwrap();
-        Process {
-            child,
-            info: serde_json::from_str(&line).unwrap(),
-        }
+        BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        Process { child, info: serde_json::from_str(&line).unwrap() }
     }
 }
 
@@ -52,29 +47,11 @@ async fn what_was_answered_outlives_kill_and_a_torn_line() {
     let send = format!("{channel}/messages");
     let body = json!({"content": "kept", "nonce": "n-1", "enforce_nonce": true});
     let kept = bot.ok("POST", &send, body.clone()).await;
-    bot.ok(
-        "POST",
-        &format!("{send}/{}/threads", text(&kept["id"])),
-        json!({"name": "room"}),
-    )
-    .await;
-    let hook = bot
-        .ok(
-            "POST",
-            &format!("{channel}/webhooks"),
-            json!({"name": "voices"}),
-        )
-        .await;
+    bot.ok("POST", &format!("{send}/{}/threads", text(&kept["id"])), json!({"name": "room"})).await;
+    let hook = bot.ok("POST", &format!("{channel}/webhooks"), json!({"name": "voices"})).await;
     let part = reqwest::multipart::Part::bytes(b"bytes".as_slice()).file_name("a.txt");
     let form = reqwest::multipart::Form::new().part("files[0]", part);
-    let (_, filed) = answer(
-        bot.request("POST", &send)
-            .multipart(form)
-            .send()
-            .await
-            .unwrap(),
-    )
-    .await;
+    let (_, filed) = answer(bot.request("POST", &send).multipart(form).send().await.unwrap()).await;
     let before = first.info.clone();
     drop(first);
 
@@ -89,60 +66,27 @@ async fn what_was_answered_outlives_kill_and_a_torn_line() {
     assert_eq!(second.info.bots["qa"].token, before.bots["qa"].token);
     let bot = Caller::bot(&second.info, "teams");
     assert_eq!(bot.ok("POST", &send, body).await["id"], kept["id"]);
-    let thread = bot
-        .ok(
-            "GET",
-            &format!("/channels/{}", text(&kept["id"])),
-            Value::Null,
-        )
-        .await;
+    let thread = bot.ok("GET", &format!("/channels/{}", text(&kept["id"])), Value::Null).await;
     assert_eq!(thread["name"], "room");
-    let hook = format!(
-        "/webhooks/{}/{}?wait=true",
-        text(&hook["id"]),
-        text(&hook["token"])
-    );
-    let later = bot
-        .ok("POST", &hook, json!({"content": "still here"}))
-        .await;
+    let hook = format!("/webhooks/{}/{}?wait=true", text(&hook["id"]), text(&hook["token"]));
+    let later = bot.ok("POST", &hook, json!({"content": "still here"})).await;
     let number = |value: &Value| text(value).parse::<u64>().unwrap();
     assert!(number(&later["id"]) > number(&filed["id"]));
-    let found = bot
-        .ok(
-            "GET",
-            &format!("{send}/{}", text(&filed["id"])),
-            Value::Null,
-        )
-        .await;
-    let file = reqwest::get(text(&found["attachments"][0]["url"]))
-        .await
-        .unwrap();
+    let found = bot.ok("GET", &format!("{send}/{}", text(&filed["id"])), Value::Null).await;
+    let file = reqwest::get(text(&found["attachments"][0]["url"])).await.unwrap();
     assert_eq!(file.bytes().await.unwrap(), b"bytes".as_slice());
     // A second server on the folder is refused.
-    let busy = serve(Config {
-        port: 0,
-        dir: Some(dir.path().to_owned()),
-    })
-    .await;
+    let busy = serve(Config { port: 0, dir: Some(dir.path().to_owned()) }).await;
     assert!(matches!(busy, Err(GuildError::Busy { .. })));
 }
 
 #[tokio::test]
 async fn a_clean_end_frees_the_folder_at_once() {
     let dir = tempfile::tempdir().unwrap();
-    let config = || Config {
-        port: 0,
-        dir: Some(dir.path().to_owned()),
-    };
+    let config = || Config { port: 0, dir: Some(dir.path().to_owned()) };
     let first = serve(config()).await.unwrap();
     let owner = Caller::person(&first.info, "owner");
-    owner
-        .ok(
-            "POST",
-            "/_local/say",
-            json!({"channel": "general", "content": "kept"}),
-        )
-        .await;
+    owner.ok("POST", "/_local/say", json!({"channel": "general", "content": "kept"})).await;
     // An open gateway connection and an open feed must not hold the end up.
     let mut gateway = Connection::open(&first.info, "teams", gateway::ALL).await;
     gateway.until("GUILD_CREATE").await;
@@ -151,9 +95,7 @@ async fn a_clean_end_frees_the_folder_at_once() {
     first.shutdown().await;
     let second = serve(config()).await.unwrap();
     let owner = Caller::person(&second.info, "owner");
-    let messages = owner
-        .ok("GET", "/_local/messages?channel=general", Value::Null)
-        .await;
+    let messages = owner.ok("GET", "/_local/messages?channel=general", Value::Null).await;
     assert_eq!(messages[0]["content"], "kept");
     second.shutdown().await;
 }

@@ -40,9 +40,7 @@ async fn play(info: &GuildInfo) -> Scene {
         )
         .await;
     let thread = format!("{send}/{}/threads", receipt["id"].as_str().unwrap());
-    let room = bot
-        .ok("POST", &thread, json!({"name": "slugify keeps digits"}))
-        .await;
+    let room = bot.ok("POST", &thread, json!({"name": "slugify keeps digits"})).await;
     let room = room["id"].as_str().unwrap().to_owned();
     let card = bot
         .ok(
@@ -64,13 +62,8 @@ async fn play(info: &GuildInfo) -> Scene {
                 {"type": 2, "style": 4, "label": "Cancel request", "custom_id": "x:7:1"}]}]}),
         )
         .await;
-    let hook = bot
-        .ok(
-            "POST",
-            &format!("/channels/{general}/webhooks"),
-            json!({"name": "personas"}),
-        )
-        .await;
+    let hook =
+        bot.ok("POST", &format!("/channels/{general}/webhooks"), json!({"name": "personas"})).await;
     let speak = format!(
         "/webhooks/{}/{}?wait=true&thread_id={room}",
         hook["id"].as_str().unwrap(),
@@ -91,8 +84,7 @@ async fn play(info: &GuildInfo) -> Scene {
             "Ran the checks at `3f9c2ab`:\n- `cargo test` 24 passed\n- `cargo clippy` no warnings\n\nAll acceptance criteria hold. ✓",
         ),
     ] {
-        bot.ok("POST", &speak, json!({"username": name, "content": text}))
-            .await;
+        bot.ok("POST", &speak, json!({"username": name, "content": text})).await;
     }
     let last = bot
         .ok(
@@ -128,26 +120,14 @@ async fn play(info: &GuildInfo) -> Scene {
         "message_reference": {"message_id": asked["id"]}}),
     )
     .await;
-    Scene {
-        room,
-        card: card["id"].as_str().unwrap().to_owned(),
-    }
+    Scene { room, card: card["id"].as_str().unwrap().to_owned() }
 }
 
 async fn role(info: &GuildInfo, name: &str) -> String {
     let roles = Caller::bot(info, "teams")
-        .ok(
-            "GET",
-            &format!("/guilds/{}/roles", info.guild_id),
-            Value::Null,
-        )
+        .ok("GET", &format!("/guilds/{}/roles", info.guild_id), Value::Null)
         .await;
-    let found = roles
-        .as_array()
-        .unwrap()
-        .iter()
-        .find(|it| it["name"] == name)
-        .unwrap();
+    let found = roles.as_array().unwrap().iter().find(|it| it["name"] == name).unwrap();
     found["id"].as_str().unwrap().to_owned()
 }
 
@@ -166,51 +146,28 @@ async fn a_person_writes_addresses_a_role_and_sees_the_room_the_personas_and_the
     composer.send_keys("hello @pla").await.unwrap();
     browser.wait("[data-testid=choice-planner]").await;
     browser.picture("desktop-suggestions-light.png").await;
-    composer
-        .send_keys(&char::from(Key::Tab).to_string())
-        .await
-        .unwrap();
+    composer.send_keys(&char::from(Key::Tab).to_string()).await.unwrap();
     composer.send_keys("are you <b>there</b>?").await.unwrap();
-    composer
-        .send_keys(&char::from(Key::Enter).to_string())
-        .await
-        .unwrap();
-    let mine = browser
-        .wait("[data-testid=message][data-author=Owner]")
-        .await;
+    composer.send_keys(&char::from(Key::Enter).to_string()).await.unwrap();
+    let mine = browser.wait("[data-testid=message][data-author=Owner]").await;
     let text = mine.text().await.unwrap();
     assert!(text.contains("@planner are you <b>there</b>?"), "{text}");
     let bot = Caller::bot(info, "teams");
     let list = format!("/channels/{}/messages", info.channels["general"]);
     let newest = bot.ok("GET", &format!("{list}?limit=1"), Value::Null).await;
-    assert_eq!(
-        newest[0]["mention_roles"][0],
-        role(info, "planner").await.as_str()
-    );
+    assert_eq!(newest[0]["mention_roles"][0], role(info, "planner").await.as_str());
 
     // Typing, a room, personas, a card.
-    bot.ok(
-        "POST",
-        &format!("/channels/{}/typing", info.channels["general"]),
-        Value::Null,
-    )
-    .await;
+    bot.ok("POST", &format!("/channels/{}/typing", info.channels["general"]), Value::Null).await;
     browser
         .until("document.querySelector('[data-testid=typing]').textContent.includes('Teams')")
         .await;
     let scene = play(info).await;
     let Scene { room, card } = &scene;
     browser.picture("desktop-channel-light.png").await;
-    browser
-        .wait(&format!("[data-testid=thread-{room}]"))
-        .await
-        .click()
-        .await
-        .unwrap();
+    browser.wait(&format!("[data-testid=thread-{room}]")).await.click().await.unwrap();
     for name in ["Planner", "Developer", "QA", "Teams", "Owner"] {
-        browser
-            .wait(&format!("[data-testid=message][data-author={name}]"))
-            .await;
+        browser.wait(&format!("[data-testid=message][data-author={name}]")).await;
     }
     browser.picture("desktop-room-light.png").await;
 
@@ -229,42 +186,19 @@ async fn a_person_writes_addresses_a_role_and_sees_the_room_the_personas_and_the
             "document.querySelector('[data-id=\"{card}\"]').innerText.includes('is done')"
         ))
         .await;
-    assert_eq!(
-        browser.run("return window.kept.isConnected").await,
-        json!(true)
-    );
+    assert_eq!(browser.run("return window.kept.isConnected").await, json!(true));
 
     // A click reaches the application, which answers only the person who clicked.
-    browser
-        .wait("[data-testid=\"button-a:7:1\"]")
-        .await
-        .click()
-        .await
-        .unwrap();
-    browser
-        .until("document.querySelector('[data-testid=\"button-a:7:1\"]').disabled")
-        .await;
+    browser.wait("[data-testid=\"button-a:7:1\"]").await.click().await.unwrap();
+    browser.until("document.querySelector('[data-testid=\"button-a:7:1\"]').disabled").await;
 
-    browser
-        .wait("[data-testid=theme]")
-        .await
-        .click()
-        .await
-        .unwrap();
-    browser
-        .until("document.documentElement.dataset.theme === 'dark'")
-        .await;
+    browser.wait("[data-testid=theme]").await.click().await.unwrap();
+    browser.until("document.documentElement.dataset.theme === 'dark'").await;
     browser.run("document.getElementById('jump').click()").await;
     browser.picture("desktop-room-dark.png").await;
-    browser
-        .run(&format!("location.hash = '{}'", info.channels["general"]))
-        .await;
-    browser
-        .until("document.getElementById('title').textContent === 'general'")
-        .await;
-    browser
-        .until("document.querySelectorAll('[data-testid=message]').length > 3")
-        .await;
+    browser.run(&format!("location.hash = '{}'", info.channels["general"])).await;
+    browser.until("document.getElementById('title').textContent === 'general'").await;
+    browser.until("document.querySelectorAll('[data-testid=message]').length > 3").await;
     browser.picture("desktop-channel-dark.png").await;
     browser.close().await;
     running.shutdown().await;
@@ -276,12 +210,7 @@ async fn files_replies_edits_unread_marks_and_a_restart_are_handled_in_place() {
         return;
     };
     let dir = tempfile::tempdir().unwrap();
-    let running = serve(Config {
-        port: 0,
-        dir: Some(dir.path().to_owned()),
-    })
-    .await
-    .unwrap();
+    let running = serve(Config { port: 0, dir: Some(dir.path().to_owned()) }).await.unwrap();
     let info = running.info.clone();
     let bot = Caller::bot(&info, "teams");
     let general = &info.channels["general"];
@@ -297,39 +226,21 @@ async fn files_replies_edits_unread_marks_and_a_restart_are_handled_in_place() {
     picker.send_keys(file.to_str().unwrap()).await.unwrap();
     let composer = browser.wait("[data-testid=composer]").await;
     composer.send_keys("with notes").await.unwrap();
-    browser
-        .wait("[data-testid=send]")
-        .await
-        .click()
-        .await
-        .unwrap();
+    browser.wait("[data-testid=send]").await.click().await.unwrap();
     browser.wait("[data-author=Owner] .file").await;
 
     // A reply, then an edit of it by the arrow key.
     browser.run("document.querySelector('[data-author=Teams] .toolbar button[aria-label=Reply]').click()").await;
     composer.send_keys("anser").await.unwrap();
-    composer
-        .send_keys(&char::from(Key::Enter).to_string())
-        .await
-        .unwrap();
+    composer.send_keys(&char::from(Key::Enter).to_string()).await.unwrap();
     browser.wait("[data-author=Owner] .reference").await;
-    composer
-        .send_keys(&char::from(Key::Up).to_string())
-        .await
-        .unwrap();
-    browser
-        .until("document.getElementById('composer').value === 'anser'")
-        .await;
+    composer.send_keys(&char::from(Key::Up).to_string()).await.unwrap();
+    browser.until("document.getElementById('composer').value === 'anser'").await;
     composer.clear().await.unwrap();
     composer.send_keys("answer").await.unwrap();
-    composer
-        .send_keys(&char::from(Key::Enter).to_string())
-        .await
-        .unwrap();
+    composer.send_keys(&char::from(Key::Enter).to_string()).await.unwrap();
     browser.wait("[data-author=Owner] .edited").await;
-    browser
-        .run("document.querySelector('[data-author=Owner] .toolbar button').focus()")
-        .await;
+    browser.run("document.querySelector('[data-author=Owner] .toolbar button').focus()").await;
     browser.picture("desktop-files-light.png").await;
     let newest = bot.ok("GET", &format!("{send}?limit=1"), Value::Null).await;
     assert_eq!(newest[0]["content"], "answer");
@@ -337,71 +248,31 @@ async fn files_replies_edits_unread_marks_and_a_restart_are_handled_in_place() {
 
     // Elsewhere something happens: the channel is marked until it is opened.
     let relay = format!("/channels/{}/messages", info.channels["relay"]);
-    bot.ok(
-        "POST",
-        &relay,
-        json!({"content": format!("<@{}> look", info.users["owner"].id)}),
-    )
-    .await;
-    browser
-        .wait("[data-testid=channel-relay].unread .badge")
-        .await;
-    browser
-        .wait("[data-testid=channel-relay]")
-        .await
-        .click()
-        .await
-        .unwrap();
-    browser
-        .wait("[data-testid=channel-relay]:not(.unread)")
-        .await;
+    bot.ok("POST", &relay, json!({"content": format!("<@{}> look", info.users["owner"].id)})).await;
+    browser.wait("[data-testid=channel-relay].unread .badge").await;
+    browser.wait("[data-testid=channel-relay]").await.click().await.unwrap();
+    browser.wait("[data-testid=channel-relay]:not(.unread)").await;
     browser.wait(".message.mentioned").await;
     browser.picture("desktop-mention-light.png").await;
 
     // A private conversation is seen by its two sides only.
-    browser
-        .wait("[data-testid=dm-planner]")
-        .await
-        .click()
-        .await
-        .unwrap();
-    browser
-        .until("document.getElementById('title').textContent === 'Planner'")
-        .await;
-    browser
-        .wait("[data-testid=composer]")
-        .await
-        .send_keys("psst\u{e007}")
-        .await
-        .unwrap();
+    browser.wait("[data-testid=dm-planner]").await.click().await.unwrap();
+    browser.until("document.getElementById('title').textContent === 'Planner'").await;
+    browser.wait("[data-testid=composer]").await.send_keys("psst\u{e007}").await.unwrap();
     browser.wait("[data-author=Owner]").await;
     browser.run("const s = document.getElementById('me-select'); s.value = [...s.options].find((o) => o.text === 'Guest').value; s.onchange()").await;
-    browser
-        .until("document.querySelector('a[data-testid=dm-planner]') === null")
-        .await;
+    browser.until("document.querySelector('a[data-testid=dm-planner]') === null").await;
 
     // The guild is restarted: the page comes back by itself and shows what is new.
     let port = info.base_url.rsplit(':').next().unwrap().parse().unwrap();
     running.shutdown().await;
-    browser
-        .until("!document.getElementById('offline').hidden")
-        .await;
-    let running = serve(Config {
-        port,
-        dir: Some(dir.path().to_owned()),
-    })
-    .await
-    .unwrap();
+    browser.until("!document.getElementById('offline').hidden").await;
+    let running = serve(Config { port, dir: Some(dir.path().to_owned()) }).await.unwrap();
     let bot = Caller::bot(&running.info, "teams");
-    bot.ok("POST", &send, json!({"content": "back again"}))
-        .await;
+    bot.ok("POST", &send, json!({"content": "back again"})).await;
     browser.run(&format!("location.hash = '{general}'")).await;
-    browser
-        .until("document.getElementById('log').innerText.includes('back again')")
-        .await;
-    browser
-        .until("document.getElementById('offline').hidden")
-        .await;
+    browser.until("document.getElementById('log').innerText.includes('back again')").await;
+    browser.until("document.getElementById('offline').hidden").await;
     browser.close().await;
     running.shutdown().await;
 }
@@ -413,48 +284,23 @@ async fn on_a_phone_channels_are_in_a_drawer_and_nothing_overflows() {
     };
     let running = fresh().await;
     let scene = play(&running.info).await;
-    browser
-        .client
-        .goto(&format!("{}#{}", running.info.page_url, scene.room))
-        .await
-        .unwrap();
+    browser.client.goto(&format!("{}#{}", running.info.page_url, scene.room)).await.unwrap();
     browser.wait("[data-author=QA]").await;
     assert_eq!(
-        browser
-            .run("return document.documentElement.scrollWidth <= innerWidth")
-            .await,
+        browser.run("return document.documentElement.scrollWidth <= innerWidth").await,
         json!(true)
     );
     browser.picture("phone-room-light.png").await;
-    browser
-        .client
-        .find(Locator::Id("menu"))
-        .await
-        .unwrap()
-        .click()
-        .await
-        .unwrap();
+    browser.client.find(Locator::Id("menu")).await.unwrap().click().await.unwrap();
     let channel = browser.wait("[data-testid=channel-general]").await;
-    browser
-        .until("document.getElementById('sidebar').getBoundingClientRect().left === 0")
-        .await;
+    browser.until("document.getElementById('sidebar').getBoundingClientRect().left === 0").await;
     browser.picture("phone-drawer-light.png").await;
     channel.click().await.unwrap();
-    browser
-        .until("!document.body.classList.contains('drawer')")
-        .await;
-    browser
-        .until("document.getElementById('title').textContent === 'general'")
-        .await;
-    browser
-        .run("document.getElementById('theme').click()")
-        .await;
-    browser
-        .until("document.querySelectorAll('[data-testid=message]').length > 3")
-        .await;
-    browser
-        .until("document.getElementById('sidebar').getBoundingClientRect().right <= 0")
-        .await;
+    browser.until("!document.body.classList.contains('drawer')").await;
+    browser.until("document.getElementById('title').textContent === 'general'").await;
+    browser.run("document.getElementById('theme').click()").await;
+    browser.until("document.querySelectorAll('[data-testid=message]').length > 3").await;
+    browser.until("document.getElementById('sidebar').getBoundingClientRect().right <= 0").await;
     browser.picture("phone-channel-dark.png").await;
     browser.close().await;
     running.shutdown().await;

@@ -38,14 +38,9 @@ impl Handler {
 
     async fn click(&self, context: &Context, click: ComponentInteraction) {
         let text = format!("{} pressed {}", click.user.name, click.data.custom_id);
-        let message = CreateInteractionResponseMessage::new()
-            .content(text)
-            .components(Vec::new());
+        let message = CreateInteractionResponseMessage::new().content(text).components(Vec::new());
         let response = CreateInteractionResponse::UpdateMessage(message);
-        click
-            .create_response(&context.http, response)
-            .await
-            .unwrap();
+        click.create_response(&context.http, response).await.unwrap();
         self.saw(Seen::Clicked(click.data.custom_id));
     }
 }
@@ -57,10 +52,7 @@ impl EventHandler for Handler {
     }
 
     async fn guild_create(&self, _: Context, guild: Guild, _: Option<bool>) {
-        self.saw(Seen::Guild {
-            channels: guild.channels.len(),
-            roles: guild.roles.len(),
-        });
+        self.saw(Seen::Guild { channels: guild.channels.len(), roles: guild.roles.len() });
     }
 
     async fn thread_create(&self, _: Context, thread: GuildChannel) {
@@ -71,18 +63,12 @@ impl EventHandler for Handler {
         if message.author.bot {
             return;
         }
-        let button = CreateButton::new("ok")
-            .label("OK")
-            .style(ButtonStyle::Success);
+        let button = CreateButton::new("ok").label("OK").style(ButtonStyle::Success);
         let reply = CreateMessage::new()
             .content(format!("heard: {}", message.content))
             .reference_message(&message)
             .components(vec![CreateActionRow::Buttons(vec![button])]);
-        let sent = message
-            .channel_id
-            .send_message(&context.http, reply)
-            .await
-            .unwrap();
+        let sent = message.channel_id.send_message(&context.http, reply).await.unwrap();
         sent.react(&context.http, '👀').await.unwrap();
         if message.guild_id.is_none() {
             self.saw(Seen::Answered);
@@ -103,10 +89,7 @@ impl EventHandler for Handler {
             Interaction::Command(command) => {
                 let message = CreateInteractionResponseMessage::new().content("all is well");
                 let response = CreateInteractionResponse::Message(message);
-                command
-                    .create_response(&context.http, response)
-                    .await
-                    .unwrap();
+                command.create_response(&context.http, response).await.unwrap();
                 self.saw(Seen::Command(command.data.name));
             }
             other @ (Interaction::Ping(_)
@@ -134,9 +117,7 @@ impl serenity::all::RawEventHandler for Raw {
 async fn next(seen: &mut mpsc::UnboundedReceiver<Seen>, wanted: impl Fn(&Seen) -> bool) -> Seen {
     loop {
         let next = tokio::time::timeout(Duration::from_secs(30), seen.recv()).await;
-        let next = next
-            .expect("the client goes on")
-            .expect("the client is there");
+        let next = next.expect("the client goes on").expect("the client is there");
         if let Seen::Unknown(what) = &next {
             panic!("serenity could not read {what}");
         }
@@ -173,25 +154,10 @@ async fn an_unmodified_client_logs_in_reads_answers_and_is_clicked() {
     };
     assert_eq!(name, "teams");
     let guild = next(&mut seen, |it| matches!(it, Seen::Guild { .. })).await;
-    assert!(
-        matches!(
-            guild,
-            Seen::Guild {
-                channels: 4,
-                roles: 8
-            }
-        ),
-        "{guild:?}"
-    );
+    assert!(matches!(guild, Seen::Guild { channels: 4, roles: 8 }), "{guild:?}");
 
     let owner = Caller::person(info, "owner");
-    owner
-        .ok(
-            "POST",
-            "/_local/say",
-            json!({"channel": "general", "content": "hello"}),
-        )
-        .await;
+    owner.ok("POST", "/_local/say", json!({"channel": "general", "content": "hello"})).await;
     // The room's event and the answer to the call that made it come in either order.
     let (mut answered, mut room) = (false, false);
     while !(answered && room) {
@@ -214,26 +180,14 @@ async fn an_unmodified_client_logs_in_reads_answers_and_is_clicked() {
 
     let click = json!({"channel": "general", "message": reply["id"], "custom_id": "ok"});
     owner.ok("POST", "/_local/click", click).await;
-    next(
-        &mut seen,
-        |it| matches!(it, Seen::Clicked(id) if id == "ok"),
-    )
-    .await;
+    next(&mut seen, |it| matches!(it, Seen::Clicked(id) if id == "ok")).await;
     let messages = owner.ok("GET", &list, Value::Null).await;
     assert_eq!(messages[0]["content"], "owner pressed ok");
     assert_eq!(messages[0]["components"], json!([]));
 
     // A direct conversation, with a button in it.
-    let dm = owner
-        .ok("POST", "/_local/dm", json!({"bot": "teams"}))
-        .await;
-    owner
-        .ok(
-            "POST",
-            "/_local/say",
-            json!({"channel": dm["id"], "content": "psst"}),
-        )
-        .await;
+    let dm = owner.ok("POST", "/_local/dm", json!({"bot": "teams"})).await;
+    owner.ok("POST", "/_local/say", json!({"channel": dm["id"], "content": "psst"})).await;
     next(&mut seen, |it| matches!(it, Seen::Answered)).await;
     let private = format!("/_local/messages?channel={}", dm["id"].as_str().unwrap());
     let private = owner.ok("GET", &private, Value::Null).await;
@@ -244,18 +198,8 @@ async fn an_unmodified_client_logs_in_reads_answers_and_is_clicked() {
     let guild = serenity::all::GuildId::new(info.guild_id.parse().unwrap());
     let command = CreateCommand::new("status").description("How things stand");
     guild.set_commands(&http, vec![command]).await.unwrap();
-    owner
-        .ok(
-            "POST",
-            "/_local/slash",
-            json!({"channel": "general", "command": "status"}),
-        )
-        .await;
-    next(
-        &mut seen,
-        |it| matches!(it, Seen::Command(name) if name == "status"),
-    )
-    .await;
+    owner.ok("POST", "/_local/slash", json!({"channel": "general", "command": "status"})).await;
+    next(&mut seen, |it| matches!(it, Seen::Command(name) if name == "status")).await;
 
     // Calls whose answers serenity reads strictly.
     http.get_current_application_info().await.unwrap();

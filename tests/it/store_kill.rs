@@ -55,10 +55,7 @@ fn a_killed_store_keeps_what_it_acknowledged() {
     let counts = whole.path().join("counts");
     assert!(live(whole.path(), COUNT_VARIABLE, counts.to_str().unwrap()).success());
     let counts = std::fs::read_to_string(counts).unwrap();
-    assert!(
-        counts.contains(&format!("before_append {APPENDS}")),
-        "{counts}"
-    );
+    assert!(counts.contains(&format!("before_append {APPENDS}")), "{counts}");
 
     for point in [Point::BeforeAppend, Point::AfterSync] {
         for number in 1..=APPENDS {
@@ -74,10 +71,7 @@ fn a_killed_store_keeps_what_it_acknowledged() {
                 Point::AfterSync | Point::AfterEffect => acknowledged + 1,
             };
             assert_eq!(found, expected, "{order}");
-            assert!(
-                live(root.path(), COUNT_VARIABLE, "/dev/null").success(),
-                "{order}"
-            );
+            assert!(live(root.path(), COUNT_VARIABLE, "/dev/null").success(), "{order}");
             assert_eq!(read_only(root.path()).unwrap().requests.len(), APPENDS);
         }
     }

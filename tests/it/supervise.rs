@@ -14,9 +14,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 const MARK: &str = "TEAMS_TEST_MARK";
 
 async fn in_time<F: Future>(future: F) -> F::Output {
-    tokio::time::timeout(PATIENCE, future)
-        .await
-        .expect("nothing happened")
+    tokio::time::timeout(PATIENCE, future).await.expect("nothing happened")
 }
 
 /// A shell script in a folder of its own, marked so that its processes can be told from others.
@@ -40,10 +38,8 @@ fn marked(folder: &Path) -> Vec<String> {
         .unwrap()
         .filter_map(|entry| entry.ok().map(|entry| entry.path()))
         .filter(|path| {
-            std::fs::read(path.join("environ")).is_ok_and(|env| {
-                env.split(|byte| *byte == 0)
-                    .any(|pair| pair == mark.as_bytes())
-            })
+            std::fs::read(path.join("environ"))
+                .is_ok_and(|env| env.split(|byte| *byte == 0).any(|pair| pair == mark.as_bytes()))
         })
         .map(|path| path.display().to_string())
         .collect()
@@ -119,12 +115,7 @@ async fn what_outlives_the_program_is_swept() {
     let (mut spec, run_dir) = shell(folder.path(), script);
     // The orphan says that it is up before the program may end.
     let fifo = folder.path().join("go");
-    rustix::fs::mkfifoat(
-        rustix::fs::CWD,
-        &fifo,
-        rustix::fs::Mode::from_raw_mode(0o600),
-    )
-    .unwrap();
+    rustix::fs::mkfifoat(rustix::fs::CWD, &fifo, rustix::fs::Mode::from_raw_mode(0o600)).unwrap();
     spec.args[1] = script.replace("read x", "read x <go");
     let mut supervised = Supervised::start(&spec, &run_dir).unwrap();
     line(&mut supervised, "up").await;
@@ -140,17 +131,9 @@ async fn what_outlives_the_program_is_swept() {
 async fn limits_end_the_program() {
     type Change = fn(&mut Spec);
     let table: [(&str, Change, EndedBy); 3] = [
-        (
-            "trap '' INT; while :; do sleep 9; done",
-            |spec| spec.wall_ms = Some(50),
-            EndedBy::Wall,
-        ),
+        ("trap '' INT; while :; do sleep 9; done", |spec| spec.wall_ms = Some(50), EndedBy::Wall),
         ("sleep 1000", |spec| spec.idle_ms = Some(50), EndedBy::Idle),
-        (
-            "yes",
-            |spec| spec.max_stdout_bytes = 10_000,
-            EndedBy::OutputCap,
-        ),
+        ("yes", |spec| spec.max_stdout_bytes = 10_000, EndedBy::OutputCap),
     ];
     for (script, change, ended_by) in table {
         let folder = tempfile::tempdir().unwrap();
@@ -204,10 +187,7 @@ async fn a_run_folder_has_one_supervisor_and_one_life() {
     let (spec, run_dir) = shell(folder.path(), "echo up; sleep 1000");
     assert!(matches!(adopt(&run_dir).unwrap(), Adopted::Never));
     let mut supervised = Supervised::start(&spec, &run_dir).unwrap();
-    assert!(matches!(
-        Supervised::start(&spec, &run_dir),
-        Err(SuperviseError::Locked(_))
-    ));
+    assert!(matches!(Supervised::start(&spec, &run_dir), Err(SuperviseError::Locked(_))));
     line(&mut supervised, "up").await;
     let Adopted::Running(adoption) = adopt(&run_dir).unwrap() else {
         panic!("it runs");
@@ -217,10 +197,7 @@ async fn a_run_folder_has_one_supervisor_and_one_life() {
     assert_eq!(exit.signal, Some(9));
     in_time(supervised.wait()).await.unwrap();
     assert!(matches!(adopt(&run_dir).unwrap(), Adopted::Finished(same) if same == exit));
-    assert!(matches!(
-        Supervised::start(&spec, &run_dir),
-        Err(SuperviseError::Over(_))
-    ));
+    assert!(matches!(Supervised::start(&spec, &run_dir), Err(SuperviseError::Over(_))));
 }
 
 /// Not a test of its own: the parent that the next test kills. It is this binary once more.
@@ -242,20 +219,10 @@ async fn parent_to_be_killed() {
 
 async fn killed_parent(folder: &Path, finish: bool) {
     let fifo = folder.join("go");
-    rustix::fs::mkfifoat(
-        rustix::fs::CWD,
-        &fifo,
-        rustix::fs::Mode::from_raw_mode(0o600),
-    )
-    .unwrap();
+    rustix::fs::mkfifoat(rustix::fs::CWD, &fifo, rustix::fs::Mode::from_raw_mode(0o600)).unwrap();
     // The parent reports through a fifo, so that nothing has to be polled.
     let ready = folder.join("ready");
-    rustix::fs::mkfifoat(
-        rustix::fs::CWD,
-        &ready,
-        rustix::fs::Mode::from_raw_mode(0o600),
-    )
-    .unwrap();
+    rustix::fs::mkfifoat(rustix::fs::CWD, &ready, rustix::fs::Mode::from_raw_mode(0o600)).unwrap();
     let mut command = tokio::process::Command::new(std::env::current_exe().unwrap());
     command
         .args(["--exact", "supervise::parent_to_be_killed"])

@@ -85,10 +85,8 @@ const IMPURE: &[&[&str]] = &[
 ];
 
 /// Hash maps iterate in another order each time, so the same history would decide differently.
-const UNORDERED: &[&[&str]] = &[
-    &["std", "collections", "HashMap"],
-    &["std", "collections", "HashSet"],
-];
+const UNORDERED: &[&[&str]] =
+    &[&["std", "collections", "HashMap"], &["std", "collections", "HashSet"]];
 
 /// What only `platform` may name.
 const PLATFORM_ONLY: &[&[&str]] = &[
@@ -139,10 +137,8 @@ fn sources() -> Vec<Source> {
     assert!(files.len() > 40, "the sources were not found");
     let read = |path: PathBuf| {
         let below = path.strip_prefix(&root).unwrap();
-        let parts: Vec<String> = below
-            .iter()
-            .map(|part| part.to_string_lossy().into_owned())
-            .collect();
+        let parts: Vec<String> =
+            below.iter().map(|part| part.to_string_lossy().into_owned()).collect();
         let is_test = parts
             .iter()
             .any(|part| part == "tests" || part == "tests.rs" || part.ends_with("_tests.rs"));
@@ -213,11 +209,7 @@ impl Names {
                         self.paths.push((line, std::mem::take(&mut path)));
                     }
                     // `$crate` is the crate that uses the macro, not a room.
-                    path = if dollar {
-                        Vec::new()
-                    } else {
-                        vec![ident.to_string()]
-                    };
+                    path = if dollar { Vec::new() } else { vec![ident.to_string()] };
                     line = ident.span().start().line;
                     colons = 0;
                     dollar = false;
@@ -243,9 +235,7 @@ impl Names {
 fn is_test_only(attributes: &[syn::Attribute]) -> bool {
     attributes.iter().any(|attribute| {
         attribute.path().is_ident("cfg")
-            && attribute
-                .parse_args::<syn::Path>()
-                .is_ok_and(|path| path.is_ident("test"))
+            && attribute.parse_args::<syn::Path>().is_ok_and(|path| path.is_ident("test"))
     })
 }
 
@@ -327,10 +317,7 @@ fn check(mut rule: impl FnMut(&Source, &str, &Names, &mut Vec<String>)) -> Vec<S
 fn rooms_use_only_what_they_may() {
     let found = check(|source, room, names, found| {
         let Some((_, allowed)) = ARROWS.iter().find(|(name, _)| *name == room) else {
-            found.push(format!(
-                "{}: no arrows are drawn for this room",
-                source.path
-            ));
+            found.push(format!("{}: no arrows are drawn for this room", source.path));
             return;
         };
         for (line, path) in &names.paths {
@@ -352,11 +339,7 @@ fn engine_and_domain_are_pure() {
             return;
         }
         for (line, path) in &names.paths {
-            if IMPURE
-                .iter()
-                .chain(UNORDERED)
-                .any(|prefix| starts_with(path, prefix))
-            {
+            if IMPURE.iter().chain(UNORDERED).any(|prefix| starts_with(path, prefix)) {
                 found.push(format!("{}:{line}: {}", source.path, path.join("::")));
             }
         }
@@ -392,10 +375,7 @@ fn nobody_prints_past_the_command_line_or_silences_a_lint() {
             found.push(format!("{}:{line}: prints", source.path));
         }
         for line in &names.allows {
-            found.push(format!(
-                "{}:{line}: `allow`; write `expect` with a reason",
-                source.path
-            ));
+            found.push(format!("{}:{line}: `allow`; write `expect` with a reason", source.path));
         }
     });
     fail_on("output goes through `cli::say` or tracing", found);
@@ -404,21 +384,15 @@ fn nobody_prints_past_the_command_line_or_silences_a_lint() {
 #[test]
 fn a_file_can_be_read_in_one_sitting_and_says_what_it_is_for() {
     let mut found = Vec::new();
-    let tests = rust_files(&root().join("tests"))
-        .into_iter()
-        .map(|path| Source {
-            path: path.strip_prefix(root()).unwrap().display().to_string(),
-            room: None,
-            text: fs::read_to_string(&path).unwrap(),
-            is_test: true,
-        });
+    let tests = rust_files(&root().join("tests")).into_iter().map(|path| Source {
+        path: path.strip_prefix(root()).unwrap().display().to_string(),
+        room: None,
+        text: fs::read_to_string(&path).unwrap(),
+        is_test: true,
+    });
     for source in sources().into_iter().chain(tests) {
         // Tests at the bottom of a file are read by themselves.
-        let code = source
-            .text
-            .split("\n#[cfg(test)]\nmod tests {")
-            .next()
-            .unwrap();
+        let code = source.text.split("\n#[cfg(test)]\nmod tests {").next().unwrap();
         let counts = [(source.text.as_str(), TEST_FILE_LINES), (code, FILE_LINES)];
         for (text, limit) in counts.into_iter().take(if source.is_test { 1 } else { 2 }) {
             let lines = text.lines().count();
@@ -442,11 +416,7 @@ fn no_test_file_is_forgotten() {
         .items
         .into_iter()
         .filter_map(|item| {
-            if let syn::Item::Mod(item) = item {
-                Some(item.ident.to_string())
-            } else {
-                None
-            }
+            if let syn::Item::Mod(item) = item { Some(item.ident.to_string()) } else { None }
         })
         .collect();
     let mut found = Vec::new();
@@ -456,9 +426,7 @@ fn no_test_file_is_forgotten() {
         let is_module = path.is_dir() && path.join("mod.rs").exists()
             || path.extension().is_some_and(|extension| extension == "rs");
         if is_module && name != "main" && !registered.contains(&name) {
-            found.push(format!(
-                "tests/it/{name}: add `mod {name};` to tests/it/main.rs"
-            ));
+            found.push(format!("tests/it/{name}: add `mod {name};` to tests/it/main.rs"));
         }
     }
     fail_on("every test file runs", found);
@@ -472,21 +440,13 @@ fn the_rules_catch_what_they_are_for() {
          fn g() { format!(\"{}\", crate::relay::y(1)); println!(); }\n\
          #[cfg(test)] mod tests { use crate::cli::Z; }\n",
     );
-    let has = |path: &str| {
-        names
-            .paths
-            .iter()
-            .any(|(_, words)| words.join("::") == path)
-    };
+    let has = |path: &str| names.paths.iter().any(|(_, words)| words.join("::") == path);
     assert!(has("std::fs") && has("std::collections::HashMap"));
     assert!(has("crate::store::x") && has("crate::relay::y") && !has("crate::cli::Z"));
     assert_eq!(
         (names.asyncs.as_slice(), names.prints.as_slice()),
         ([2].as_slice(), [3].as_slice())
     );
-    let line = names
-        .paths
-        .iter()
-        .find(|(_, words)| words.join("::") == "crate::relay::y");
+    let line = names.paths.iter().find(|(_, words)| words.join("::") == "crate::relay::y");
     assert_eq!(line.unwrap().0, 3);
 }

@@ -44,11 +44,7 @@ pub(super) fn launch(
                 &codex::Turn {
                     worktree: &spec.worktree,
                     // A repair has nothing to write.
-                    access: if number == 0 {
-                        &spec.access
-                    } else {
-                        &Access::ReadOnly
-                    },
+                    access: if number == 0 { &spec.access } else { &Access::ReadOnly },
                     schema: &schema,
                     charter: &spec.task.charter,
                     resume,
@@ -56,21 +52,16 @@ pub(super) fn launch(
             );
             (config.program()?, args)
         }
-        Agent::Rehearsal(_) => (
-            spawn::own_binary().map_err(RunError::OwnBinary)?,
-            vec![spawn::REHEARSE.to_owned()],
-        ),
+        Agent::Rehearsal(_) => {
+            (spawn::own_binary().map_err(RunError::OwnBinary)?, vec![spawn::REHEARSE.to_owned()])
+        }
     };
     let wall = spec.limits.wall_ms;
     let mut launch = Spec::new(program, &spec.worktree);
     launch.args = args;
     launch.env = env;
     launch.stdin = Some(stdin);
-    launch.wall_ms = Some(if number == 0 {
-        wall
-    } else {
-        wall.min(REPAIR_WALL_MS)
-    });
+    launch.wall_ms = Some(if number == 0 { wall } else { wall.min(REPAIR_WALL_MS) });
     launch.idle_ms = Some(spec.limits.idle_ms);
     launch.grace_ms = spec.limits.grace_ms;
     launch.max_line_bytes = spec.limits.line_bytes;
@@ -90,10 +81,7 @@ pub(super) fn environment(spec: &RunSpec) -> Result<BTreeMap<String, String>, Ru
     files::set_mode(&spec.session_dir, 0o700)?;
     let text = |path: &Path| path.to_string_lossy().into_owned();
     Ok([
-        (
-            "PATH",
-            std::env::var("PATH").unwrap_or_else(|_| "/usr/bin:/bin".to_owned()),
-        ),
+        ("PATH", std::env::var("PATH").unwrap_or_else(|_| "/usr/bin:/bin".to_owned())),
         ("LANG", "C.UTF-8".to_owned()),
         ("TERM", "dumb".to_owned()),
         ("HOME", text(&home)),

@@ -42,10 +42,7 @@ embedded!(
 
 /// The built-in text of a template.
 pub(super) fn built_in(name: &str) -> Option<&'static str> {
-    TEMPLATES
-        .iter()
-        .find(|(known, _)| *known == name)
-        .map(|(_, text)| *text)
+    TEMPLATES.iter().find(|(known, _)| *known == name).map(|(_, text)| *text)
 }
 
 /// The template with the rules of a step.

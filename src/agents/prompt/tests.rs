@@ -126,10 +126,7 @@ fn the_last_goes_first_and_the_request_never() {
         "diff".to_owned()
     ]));
     long.request.text = "x".repeat(whole);
-    assert!(matches!(
-        make(&long, whole),
-        Err(PromptError::TooLong { .. })
-    ));
+    assert!(matches!(make(&long, whole), Err(PromptError::TooLong { .. })));
 }
 
 #[test]
@@ -139,12 +136,7 @@ fn a_template_of_the_workspace_replaces_the_built_in_one_and_is_checked() {
         let overrides = BTreeMap::from([("steps/developer_build.md".to_owned(), text.to_owned())]);
         assemble(&task(), "/w", &schema, 100_000, &overrides)
     };
-    assert!(
-        with("OURS {{ task.role }}")
-            .unwrap()
-            .text
-            .contains("OURS developer")
-    );
+    assert!(with("OURS {{ task.role }}").unwrap().text.contains("OURS developer"));
     let error = with("{{ task.rolle }}").unwrap_err();
     assert!(error.to_string().contains("steps/developer_build.md"));
 }

@@ -63,11 +63,7 @@ impl<'a> Draft<'a> {
         category: Option<&str>,
         reason: &str,
     ) -> Self {
-        let open: Vec<&str> = if category.is_some() {
-            vec![reason]
-        } else {
-            Vec::new()
-        };
+        let open: Vec<&str> = if category.is_some() { vec![reason] } else { Vec::new() };
         self.with(
             "workflow_transition",
             json!({
@@ -140,12 +136,7 @@ pub(super) fn answer(
     match step {
         Step::ResearchInitial => nothing_to_add(task)
             .with("research_report", Value::Null)
-            .moves(
-                "advance",
-                Some(Step::PlannerDraft),
-                None,
-                "nothing from outside is needed",
-            )
+            .moves("advance", Some(Step::PlannerDraft), None, "nothing from outside is needed")
             .done(),
         Step::PlannerDraft | Step::PlannerFinalize => plan(task, step, &job, root, wrote),
         Step::PlannerAdvisory | Step::DesignerAdvisory | Step::ArchitectAdvisory => {
@@ -157,26 +148,18 @@ pub(super) fn answer(
         Step::DeveloperBuild | Step::DeveloperRevision => build(task, &job, root, wrote),
         Step::ArchitectReview => review(task, &job, root),
         Step::QaValidation => validate(task, &job, root),
-        Step::Closeout => nothing_to_add(task)
-            .moves("complete", None, None, "done")
-            .done(),
+        Step::Closeout => nothing_to_add(task).moves("complete", None, None, "done").done(),
     }
 }
 
 pub(super) fn say(task: &Task, en: impl Into<String>, ko: impl Into<String>) -> String {
-    if task.language == "ko" {
-        ko.into()
-    } else {
-        en.into()
-    }
+    if task.language == "ko" { ko.into() } else { en.into() }
 }
 
 /// Everything that the person said, oldest first.
 pub(super) fn words(task: &Task) -> String {
     let said = std::iter::once(&task.request).chain(&task.followups);
-    said.map(|said| said.text.as_str())
-        .collect::<Vec<_>>()
-        .join("\n")
+    said.map(|said| said.text.as_str()).collect::<Vec<_>>().join("\n")
 }
 
 /// The task that the planner settled on: "the next one" is another one once it is done.
@@ -188,14 +171,7 @@ fn chosen(task: &Task) -> Option<u32> {
 }
 
 fn nothing_to_add(task: &Task) -> Draft<'_> {
-    Draft::new(
-        task,
-        say(
-            task,
-            "Rehearsed: nothing to add.",
-            "리허설: 덧붙일 것이 없습니다.",
-        ),
-    )
+    Draft::new(task, say(task, "Rehearsed: nothing to add.", "리허설: 덧붙일 것이 없습니다."))
 }
 
 pub(super) fn needs_real_agent(task: &Task) -> Answer {
@@ -214,10 +190,7 @@ fn scripted_failure(task: &Task) -> Answer {
             .moves("reopen", None, Some("verification"), why)
             .done();
     }
-    draft
-        .status("failed", why.to_owned())
-        .moves("", None, None, why)
-        .done()
+    draft.status("failed", why.to_owned()).moves("", None, None, why).done()
 }
 
 fn blocked(task: &Task, why: &str) -> Answer {
@@ -225,12 +198,7 @@ fn blocked(task: &Task, why: &str) -> Answer {
         .status("blocked", why.to_owned())
         .with("required_inputs", json!([why]));
     let draft = if task.step == Some(Step::QaValidation) {
-        verdict(
-            draft,
-            "blocked",
-            &[row("the request", why, "not_checked")],
-            why,
-        )
+        verdict(draft, "blocked", &[row("the request", why, "not_checked")], why)
     } else {
         draft
     };
@@ -242,14 +210,9 @@ fn send_back(task: &Task, why: &str) -> Answer {
     let draft = if task.step == Some(Step::QaValidation) {
         verdict(draft, "fail", &[row("the request", why, "fail")], why)
     } else {
-        draft.with(
-            "code_review",
-            json!([{"file": "", "problem": why, "wanted": "look again"}]),
-        )
+        draft.with("code_review", json!([{"file": "", "problem": why, "wanted": "look again"}]))
     };
-    draft
-        .moves("reopen", None, Some("implementation"), why)
-        .done()
+    draft.moves("reopen", None, Some("implementation"), why).done()
 }
 
 fn plan(task: &Task, step: Step, job: &Job, root: &Path, wrote: &mut dyn FnMut(&Path)) -> Answer {
@@ -259,10 +222,7 @@ fn plan(task: &Task, step: Step, job: &Job, root: &Path, wrote: &mut dyn FnMut(&
     }
     let title = job.title();
     let edits = job.edits();
-    let lines: Vec<String> = edits
-        .iter()
-        .map(|edit| format!("- {}", edit.describe()))
-        .collect();
+    let lines: Vec<String> = edits.iter().map(|edit| format!("- {}", edit.describe())).collect();
     let text = format!(
         "# {title}\n\nRequest {id}, planned by the rehearsal agent.\n\n## Acceptance criteria\n\n{criteria}\n- the project's checks pass\n\n## Changes\n\n{criteria}\n",
         id = task.request_id,
@@ -280,11 +240,7 @@ fn plan(task: &Task, step: Step, job: &Job, root: &Path, wrote: &mut dyn FnMut(&
                 format!("할 일이 없습니다: 이미 끝난 작업입니다 ({title})."),
             )
         } else {
-            say(
-                task,
-                format!("Planned {title}."),
-                format!("계획했습니다: {title}."),
-            )
+            say(task, format!("Planned {title}."), format!("계획했습니다: {title}."))
         },
     );
     for document in task.documents.iter().filter(|one| one.writable) {
@@ -306,12 +262,7 @@ fn plan(task: &Task, step: Step, job: &Job, root: &Path, wrote: &mut dyn FnMut(&
     }
     draft
         .with("todo_brief", json!(title))
-        .moves(
-            "advance",
-            Some(Step::ArchitectGuidance),
-            None,
-            "the plan stands",
-        )
+        .moves("advance", Some(Step::ArchitectGuidance), None, "the plan stands")
         .done()
 }
 
@@ -330,30 +281,17 @@ fn write_plan(path: &Path, text: &str) -> files::Result<()> {
 }
 
 fn guidance(task: &Task, job: &Job) -> Answer {
-    let changes: Vec<String> = job
-        .edits()
-        .iter()
-        .map(super::edits::Edit::describe)
-        .collect();
+    let changes: Vec<String> = job.edits().iter().map(super::edits::Edit::describe).collect();
     if changes.is_empty() {
         return needs_real_agent(task);
     }
     let changes = changes.join(", ");
     Draft::new(
         task,
-        say(
-            task,
-            format!("Build it so: {changes}."),
-            format!("구현 방법: {changes}."),
-        ),
+        say(task, format!("Build it so: {changes}."), format!("구현 방법: {changes}.")),
     )
     .with("implementation_guidance", json!(changes))
-    .moves(
-        "advance",
-        Some(Step::DeveloperBuild),
-        None,
-        "nothing stands in the way",
-    )
+    .moves("advance", Some(Step::DeveloperBuild), None, "nothing stands in the way")
     .done()
 }
 
@@ -372,16 +310,9 @@ fn build(task: &Task, job: &Job, root: &Path, wrote: &mut dyn FnMut(&Path)) -> A
     let paths = paths.join(", ");
     Draft::new(
         task,
-        say(
-            task,
-            format!("Did {title}, in {paths}."),
-            format!("완료: {title} ({paths})."),
-        ),
+        say(task, format!("Did {title}, in {paths}."), format!("완료: {title} ({paths}).")),
     )
-    .with(
-        "implementation_report",
-        json!(format!("literal edits in {paths}")),
-    )
+    .with("implementation_report", json!(format!("literal edits in {paths}")))
     .moves("advance", Some(Step::ArchitectReview), None, "built")
     .done()
 }
@@ -416,11 +347,7 @@ fn verdict<'a>(draft: Draft<'a>, decision: &str, rows: &[Value], finding: &str) 
         let matching = rows.iter().filter(|row| row["result"] == result);
         matching.map(|row| row["criterion"].clone()).collect()
     };
-    let findings: Vec<&str> = if decision == "pass" {
-        Vec::new()
-    } else {
-        vec![finding]
-    };
+    let findings: Vec<&str> = if decision == "pass" { Vec::new() } else { vec![finding] };
     draft.with(
         "qa_validation",
         json!({
@@ -452,21 +379,15 @@ fn validate(task: &Task, job: &Job, root: &Path) -> Answer {
         rows.push(row(&format!("check {}", check.name), seen, result));
     }
     if rows.is_empty() {
-        return blocked(
-            task,
-            "there is neither a literal change nor a check to judge by",
-        );
+        return blocked(task, "there is neither a literal change nor a check to judge by");
     }
     let failed = rows.iter().find(|row| row["result"] == "fail");
     let failed = failed.map(|row| row["criterion"].as_str().unwrap_or_default().to_owned());
     match failed {
         Some(criterion) => {
             let why = format!("not met: {criterion}");
-            let summary = say(
-                task,
-                format!("Not met: {criterion}."),
-                format!("충족되지 않음: {criterion}."),
-            );
+            let summary =
+                say(task, format!("Not met: {criterion}."), format!("충족되지 않음: {criterion}."));
             verdict(Draft::new(task, summary), "fail", &rows, &why)
                 .moves("reopen", None, Some("implementation"), &why)
                 .done()
@@ -474,12 +395,7 @@ fn validate(task: &Task, job: &Job, root: &Path) -> Answer {
         None => {
             let summary = say(task, "Every criterion is met.", "모든 기준을 충족했습니다.");
             verdict(Draft::new(task, summary), "pass", &rows, "")
-                .moves(
-                    "advance",
-                    Some(Step::Closeout),
-                    None,
-                    "every criterion is met",
-                )
+                .moves("advance", Some(Step::Closeout), None, "every criterion is met")
                 .done()
         }
     }

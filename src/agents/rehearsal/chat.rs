@@ -11,9 +11,7 @@ use crate::platform::files;
 
 pub(super) fn intake(task: &Task, job: &Job, root: &Path) -> Answer {
     let handled = |summary: String, mode: &str| {
-        Draft::new(task, summary)
-            .with("request_handling", json!({"mode": mode}))
-            .done()
+        Draft::new(task, summary).with("request_handling", json!({"mode": mode})).done()
     };
     let text = words(task).to_lowercase();
     let begins = |words: &[&str]| words.iter().any(|word| text.trim().starts_with(word));
@@ -22,11 +20,7 @@ pub(super) fn intake(task: &Task, job: &Job, root: &Path) -> Answer {
         Job::Task(_) | Job::Literal(_) => {
             let title = job.title();
             handled(
-                say(
-                    task,
-                    format!("Understood: {title}."),
-                    format!("확인했습니다: {title}."),
-                ),
+                say(task, format!("Understood: {title}."), format!("확인했습니다: {title}.")),
                 "route",
             )
         }
@@ -83,10 +77,7 @@ pub(super) fn intake(task: &Task, job: &Job, root: &Path) -> Answer {
         }
         Job::Unknown if text.trim_end().ends_with('?') => needs_real_agent(task),
         // Planning may be another agent's: it is for the planner to say that it cannot.
-        Job::Unknown => handled(
-            say(task, "Handed on to the team.", "팀에 전달했습니다."),
-            "route",
-        ),
+        Job::Unknown => handled(say(task, "Handed on to the team.", "팀에 전달했습니다."), "route"),
     }
 }
 
@@ -107,47 +98,29 @@ fn open_tasks(task: &Task, root: &Path) -> String {
     let items = tasks::list(root);
     let open: Vec<&Item> = items.iter().filter(|item| !item.is_done(root)).collect();
     if items.is_empty() {
-        return say(
-            task,
-            "The project has no task list.",
-            "프로젝트에 작업 목록이 없습니다.",
-        );
+        return say(task, "The project has no task list.", "프로젝트에 작업 목록이 없습니다.");
     }
     if open.is_empty() {
         return say(task, "All tasks are done.", "모든 작업이 끝났습니다.");
     }
-    let names: Vec<String> = open
-        .iter()
-        .map(|item| format!("{}. {}", item.number, item.title))
-        .collect();
+    let names: Vec<String> =
+        open.iter().map(|item| format!("{}. {}", item.number, item.title)).collect();
     let names = names.join("; ");
-    say(
-        task,
-        format!("Open tasks: {names}."),
-        format!("남은 작업: {names}."),
-    )
+    say(task, format!("Open tasks: {names}."), format!("남은 작업: {names}."))
 }
 
 fn listing(task: &Task, root: &Path) -> String {
     let entries = files::list(root).unwrap_or_default();
-    let names: Vec<String> = entries
-        .iter()
-        .filter_map(|path| {
-            let name = path.file_name()?.to_str()?;
-            (name != ".git").then(|| {
-                if path.is_dir() {
-                    format!("{name}/")
-                } else {
-                    name.to_owned()
-                }
+    let names: Vec<String> =
+        entries
+            .iter()
+            .filter_map(|path| {
+                let name = path.file_name()?.to_str()?;
+                (name != ".git")
+                    .then(|| if path.is_dir() { format!("{name}/") } else { name.to_owned() })
             })
-        })
-        .take(50)
-        .collect();
+            .take(50)
+            .collect();
     let names = names.join(", ");
-    say(
-        task,
-        format!("The project has: {names}."),
-        format!("프로젝트의 파일: {names}."),
-    )
+    say(task, format!("The project has: {names}."), format!("프로젝트의 파일: {names}."))
 }

@@ -70,14 +70,10 @@ impl Edit {
                 content.replace(old, new)
             }
             (Change::Replace { .. }, Some(_) | None) => {
-                return Err(EditError::NotFound {
-                    path: self.path.clone(),
-                });
+                return Err(EditError::NotFound { path: self.path.clone() });
             }
             (Change::Create { .. }, Some(_)) => {
-                return Err(EditError::Exists {
-                    path: self.path.clone(),
-                });
+                return Err(EditError::Exists { path: self.path.clone() });
             }
             (Change::Create { text } | Change::Append { text }, None) => lines(text),
             (Change::Append { text }, Some(content)) if content.is_empty() => lines(text),
@@ -102,11 +98,7 @@ impl Edit {
 
 /// The text, ended by one newline.
 fn lines(text: &str) -> String {
-    if text.ends_with('\n') {
-        text.to_owned()
-    } else {
-        format!("{text}\n")
-    }
+    if text.ends_with('\n') { text.to_owned() } else { format!("{text}\n") }
 }
 
 /// The path within the worktree; links that lead out of it are refused as well.
@@ -123,9 +115,7 @@ fn inside(root: &Path, relative: &str) -> Result<PathBuf, EditError> {
     }
     let full = root.join(path);
     let root = files::canonicalize(root)?;
-    let existing = full
-        .ancestors()
-        .find(|part| files::symlink_metadata(part).is_ok());
+    let existing = full.ancestors().find(|part| files::symlink_metadata(part).is_ok());
     let real = existing.and_then(|part| files::canonicalize(part).ok());
     match real {
         Some(real) if real.starts_with(&root) => Ok(full),
@@ -258,12 +248,8 @@ pub(super) fn read(text: &str) -> Vec<Edit> {
     let mut edits = Vec::new();
     for (index, part) in all.iter().enumerate() {
         let Part::Line(line) = part else { continue };
-        let file = |found: &Captures<'_>| {
-            found
-                .name("file")
-                .map_or("", |part| part.as_str())
-                .to_owned()
-        };
+        let file =
+            |found: &Captures<'_>| found.name("file").map_or("", |part| part.as_str()).to_owned();
         let block = |ahead: usize| match all.get(index + ahead) {
             Some(Part::Block(text)) => Some(text.clone()),
             Some(Part::Line(_)) | None => None,
@@ -285,21 +271,10 @@ pub(super) fn read(text: &str) -> Vec<Edit> {
             Some((file(&found), Change::Replace { old, new }))
                 .filter(|_| !quoted(&found, "a").is_empty())
         } else if let Some(found) = first(&forms.create_line, line) {
-            Some((
-                file(&found),
-                Change::Create {
-                    text: quoted(&found, "a"),
-                },
-            ))
+            Some((file(&found), Change::Create { text: quoted(&found, "a") }))
         } else {
-            first(&forms.append_line, line).map(|found| {
-                (
-                    file(&found),
-                    Change::Append {
-                        text: quoted(&found, "a"),
-                    },
-                )
-            })
+            first(&forms.append_line, line)
+                .map(|found| (file(&found), Change::Append { text: quoted(&found, "a") }))
         };
         edits.extend(edit.map(|(path, change)| Edit { path, change }));
     }
@@ -311,17 +286,11 @@ mod tests {
     use super::*;
 
     fn edit(path: &str, change: Change) -> Edit {
-        Edit {
-            path: path.to_owned(),
-            change,
-        }
+        Edit { path: path.to_owned(), change }
     }
 
     fn replace(old: &str, new: &str) -> Change {
-        Change::Replace {
-            old: old.to_owned(),
-            new: new.to_owned(),
-        }
+        Change::Replace { old: old.to_owned(), new: new.to_owned() }
     }
 
     #[test]
@@ -332,50 +301,24 @@ mod tests {
                 r#"Please in src/a.sh replace "hello" with "good day""#,
                 edit("src/a.sh", replace("hello", "good day")),
             ),
-            (
-                "replace `x` with `y` in `notes.txt`.",
-                edit("notes.txt", replace("x", "y")),
-            ),
-            (
-                "greet.sh에서 \"hello\"를 \"hi\"로 바꿔줘",
-                edit("greet.sh", replace("hello", "hi")),
-            ),
+            ("replace `x` with `y` in `notes.txt`.", edit("notes.txt", replace("x", "y"))),
+            ("greet.sh에서 \"hello\"를 \"hi\"로 바꿔줘", edit("greet.sh", replace("hello", "hi"))),
             ("In `a b`? no", edit("", replace("", ""))),
             (
                 "Create `n.txt` with:\n```\none\ntwo\n```\n",
-                edit(
-                    "n.txt",
-                    Change::Create {
-                        text: text("one\ntwo\n"),
-                    },
-                ),
+                edit("n.txt", Change::Create { text: text("one\ntwo\n") }),
             ),
             (
                 "append to `n.txt`:\n\n````md\n```\nx\n```\n````",
-                edit(
-                    "n.txt",
-                    Change::Append {
-                        text: text("```\nx\n```\n"),
-                    },
-                ),
+                edit("n.txt", Change::Append { text: text("```\nx\n```\n") }),
             ),
             (
                 "n.txt에 추가해줘:\n```\nend\n```",
-                edit(
-                    "n.txt",
-                    Change::Append {
-                        text: text("end\n"),
-                    },
-                ),
+                edit("n.txt", Change::Append { text: text("end\n") }),
             ),
             (
                 "n.txt 파일을 만들어줘:\n```\nend\n```",
-                edit(
-                    "n.txt",
-                    Change::Create {
-                        text: text("end\n"),
-                    },
-                ),
+                edit("n.txt", Change::Create { text: text("end\n") }),
             ),
             (
                 "In `a.sh` replace:\n```sh\nold\n```\nwith:\n```sh\nnew\n```",
@@ -401,18 +344,8 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let root = folder.path();
         let edits = [
-            edit(
-                "d/n.txt",
-                Change::Create {
-                    text: "one".to_owned(),
-                },
-            ),
-            edit(
-                "d/n.txt",
-                Change::Append {
-                    text: "two".to_owned(),
-                },
-            ),
+            edit("d/n.txt", Change::Create { text: "one".to_owned() }),
+            edit("d/n.txt", Change::Append { text: "two".to_owned() }),
             edit("d/n.txt", replace("one", "one and a half")),
         ];
         for edit in &edits {
@@ -436,25 +369,9 @@ mod tests {
         files::create_dir_all(&root).unwrap();
         std::os::unix::fs::symlink(folder.path(), root.join("link")).unwrap();
         std::os::unix::fs::symlink("/nowhere/at/all", root.join("dangling")).unwrap();
-        for path in [
-            "../x",
-            "/tmp/x",
-            "a/../../x",
-            ".git/config",
-            "link/x",
-            "dangling",
-            "",
-        ] {
-            let create = edit(
-                path,
-                Change::Create {
-                    text: "x".to_owned(),
-                },
-            );
-            assert!(
-                matches!(create.apply(&root), Err(EditError::Outside(_))),
-                "{path}"
-            );
+        for path in ["../x", "/tmp/x", "a/../../x", ".git/config", "link/x", "dangling", ""] {
+            let create = edit(path, Change::Create { text: "x".to_owned() });
+            assert!(matches!(create.apply(&root), Err(EditError::Outside(_))), "{path}");
         }
     }
 }

@@ -27,21 +27,13 @@ pub fn main(_args: &[OsString]) -> ExitCode {
 
 fn play() -> Result<(), String> {
     let mut text = String::new();
-    io::stdin()
-        .read_to_string(&mut text)
-        .map_err(|error| error.to_string())?;
+    io::stdin().read_to_string(&mut text).map_err(|error| error.to_string())?;
     let brief: Brief =
         serde_json::from_str(&text).map_err(|error| format!("the brief: {error}"))?;
     let root = std::env::current_dir().map_err(|error| error.to_string())?;
-    let home = std::env::var_os("HOME")
-        .map(PathBuf::from)
-        .ok_or("HOME is not set")?;
-    print(&Line::Session {
-        id: brief.session.clone(),
-    })?;
-    print(&Line::Text {
-        text: format!("{LABEL}: {} at work", brief.task.role),
-    })?;
+    let home = std::env::var_os("HOME").map(PathBuf::from).ok_or("HOME is not set")?;
+    print(&Line::Session { id: brief.session.clone() })?;
+    print(&Line::Text { text: format!("{LABEL}: {} at work", brief.task.role) })?;
     let played = match &brief.script {
         Some(path) => script::next(path, &brief.task, &home)?,
         None => None,
@@ -63,9 +55,7 @@ fn play() -> Result<(), String> {
     }
     let outcome = answer(&brief, &root, act, &mut |path| {
         // The files are written whether anybody hears of it or not.
-        let _ = print(&Line::Wrote {
-            path: path.to_string_lossy().into_owned(),
-        });
+        let _ = print(&Line::Wrote { path: path.to_string_lossy().into_owned() });
     });
     match (act, outcome) {
         (Some(Act::Crash), _) => {
@@ -74,12 +64,10 @@ fn play() -> Result<(), String> {
         (Some(Act::Prose), _) => print(&Line::Result {
             text: "All done, everything works and all tests pass!".to_owned(),
         }),
-        (Some(Act::WrongContract), _) => print(&Line::Result {
-            text: r#"{"state": "finished"}"#.to_owned(),
-        }),
-        (_, Answer::Result(value)) => print(&Line::Result {
-            text: value.to_string(),
-        }),
+        (Some(Act::WrongContract), _) => {
+            print(&Line::Result { text: r#"{"state": "finished"}"#.to_owned() })
+        }
+        (_, Answer::Result(value)) => print(&Line::Result { text: value.to_string() }),
         (_, Answer::NeedsRealAgent(message)) => print(&Line::NeedsRealAgent { message }),
     }
 }
@@ -88,9 +76,7 @@ fn print(line: &Line) -> Result<(), String> {
     let mut text = serde_json::to_vec(line).map_err(|error| error.to_string())?;
     text.push(b'\n');
     let mut out = io::stdout().lock();
-    out.write_all(&text)
-        .and_then(|()| out.flush())
-        .map_err(|error| error.to_string())
+    out.write_all(&text).and_then(|()| out.flush()).map_err(|error| error.to_string())
 }
 
 /// Until somebody ends it, or the reader is gone.
@@ -107,11 +93,7 @@ fn rubbish() -> Result<(), String> {
 
 /// A role that may not write does, and one that may does so beside its worktree.
 fn write_outside(brief: &Brief, root: &Path) -> Result<(), String> {
-    let folder = if brief.read_only {
-        Some(root)
-    } else {
-        root.parent()
-    };
+    let folder = if brief.read_only { Some(root) } else { root.parent() };
     let path = folder.unwrap_or(root).join("rehearsal-outside.txt");
     files::write(&path, "written where it may not\n").map_err(|error| error.to_string())
 }

@@ -63,10 +63,7 @@ pub(super) fn brief(
         issues: issues.to_vec(),
         script: config.script.clone(),
     };
-    serde_json::to_string(&brief).map_err(|source| RunError::Json {
-        what: "the brief",
-        source,
-    })
+    serde_json::to_string(&brief).map_err(|source| RunError::Json { what: "the brief", source })
 }
 
 /// What it says, one JSON object a line.

@@ -74,14 +74,9 @@ pub(super) fn next(script: &Path, task: &Task, home: &Path) -> Result<Option<(Ac
         entry.role.is_none_or(|role| role == task.role)
             && entry.step.is_none_or(|step| Some(step) == task.step)
             && entry.attempt.is_none_or(|attempt| attempt == task.attempt)
-            && entry
-                .times
-                .is_none_or(|times| played.get(&index).copied().unwrap_or(0) < times)
+            && entry.times.is_none_or(|times| played.get(&index).copied().unwrap_or(0) < times)
     };
-    let found = entries
-        .iter()
-        .enumerate()
-        .find(|(index, entry)| fits(*index, entry));
+    let found = entries.iter().enumerate().find(|(index, entry)| fits(*index, entry));
     let Some((index, entry)) = found else {
         return Ok(None);
     };

@@ -97,11 +97,7 @@ fn parse(text: &str) -> Vec<Item> {
     }
     sections
         .into_iter()
-        .map(|(number, title, body)| Item {
-            number,
-            title,
-            edits: edits::read(&body),
-        })
+        .map(|(number, title, body)| Item { number, title, edits: edits::read(&body) })
         .filter(|item| !item.edits.is_empty())
         .collect()
 }
@@ -122,21 +118,15 @@ pub(super) fn job(text: &str, root: &Path, chosen: Option<u32>) -> Job {
     }
     let items = list(root);
     let by_number = |number: u32| items.iter().find(|item| item.number == number).cloned();
-    let named = NUMBERED
-        .as_ref()
-        .and_then(|pattern| pattern.captures(text))
-        .and_then(|found| {
-            let digits = found.iter().skip(1).flatten().next()?;
-            digits.as_str().parse().ok()
-        });
+    let named = NUMBERED.as_ref().and_then(|pattern| pattern.captures(text)).and_then(|found| {
+        let digits = found.iter().skip(1).flatten().next()?;
+        digits.as_str().parse().ok()
+    });
     if let Some(number) = named {
         return by_number(number).map_or(Job::NoSuchTask, Job::Task);
     }
     let lower = text.to_lowercase();
-    if let Some(item) = items
-        .iter()
-        .find(|item| lower.contains(&item.title.to_lowercase()))
-    {
+    if let Some(item) = items.iter().find(|item| lower.contains(&item.title.to_lowercase())) {
         return Job::Task(item.clone());
     }
     if NEXT.as_ref().is_some_and(|next| next.is_match(text)) {
@@ -166,12 +156,7 @@ mod tests {
             Job::Literal(_) | Job::NoSuchTask | Job::Unknown => None,
         };
         assert_eq!(list(root).len(), 2);
-        for text in [
-            "do task 2",
-            "Task #2 please",
-            "2번 작업 해줘",
-            "explain it, please",
-        ] {
+        for text in ["do task 2", "Task #2 please", "2번 작업 해줘", "explain it, please"] {
             assert_eq!(number(text, None), Some(2), "{text}");
         }
         assert_eq!(number("do the next task", None), Some(1));

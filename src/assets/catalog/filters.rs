@@ -20,22 +20,18 @@ pub(super) fn add(
     templates.add_filter("cut", |text: String, limit: usize| shorten(&text, limit));
     templates.add_filter("tail", tail);
     templates.add_filter("fence", fence);
-    templates.add_filter("line", |text: String| {
-        text.split_whitespace().collect::<Vec<_>>().join(" ")
-    });
-    templates.add_filter("short", |text: String| {
-        text.chars().take(10).collect::<String>()
-    });
+    templates
+        .add_filter("line", |text: String| text.split_whitespace().collect::<Vec<_>>().join(" "));
+    templates.add_filter("short", |text: String| text.chars().take(10).collect::<String>());
     templates.add_filter("duration", move |seconds: f64| duration(seconds, language));
     templates.add_filter("color", color);
     templates.add_filter("clock", |time: String| {
         // Minutes are enough, and the zone is the team's own.
         time.chars().take(16).collect::<String>().replace('T', " ")
     });
-    templates.add_filter(
-        "items",
-        move |list: Jinja, most: usize, inline: Option<bool>| items(&list, most, inline, language),
-    );
+    templates.add_filter("items", move |list: Jinja, most: usize, inline: Option<bool>| {
+        items(&list, most, inline, language)
+    });
     let words = Arc::new(words);
     for kind in WORDS {
         let words = Arc::clone(&words);
@@ -127,11 +123,9 @@ fn items(
     }
     Ok(match inline {
         Some(true) => shown.join(", "),
-        Some(false) | None => shown
-            .iter()
-            .map(|line| format!("- {line}"))
-            .collect::<Vec<_>>()
-            .join("\n"),
+        Some(false) | None => {
+            shown.iter().map(|line| format!("- {line}")).collect::<Vec<_>>().join("\n")
+        }
     })
 }
 

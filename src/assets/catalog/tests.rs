@@ -14,21 +14,14 @@ fn samples() -> Samples {
 }
 
 fn content(key: &str, values: &Map<String, Value>, language: Language) -> Content {
-    Content {
-        key: key.to_owned(),
-        values: values.clone(),
-        language,
-    }
+    Content { key: key.to_owned(), values: values.clone(), language }
 }
 
 /// Keys that are words inside other texts or parts of `blocked`.
 fn is_word(key: &str) -> bool {
     matches!(
         key.split_once('.'),
-        Some((
-            "role" | "step" | "agent" | "decision" | "kind" | "blocked",
-            _
-        ))
+        Some(("role" | "step" | "agent" | "decision" | "kind" | "blocked", _))
     ) || (key.starts_with("status.") && key != "status.report")
 }
 
@@ -102,18 +95,12 @@ fn words_cover_every_role_step_and_reason() {
 fn a_reason_is_found_by_value_and_by_key() {
     let catalog = Catalog::builtin().unwrap();
     let values = samples().remove("blocked").unwrap();
-    let by_value = catalog
-        .render(&content("blocked", &values, Language::En))
-        .unwrap();
-    let by_key = catalog
-        .render(&content("blocked.role_blocked", &values, Language::En))
-        .unwrap();
+    let by_value = catalog.render(&content("blocked", &values, Language::En)).unwrap();
+    let by_key = catalog.render(&content("blocked.role_blocked", &values, Language::En)).unwrap();
     assert_eq!(by_value, by_key);
     let mut values = values;
     values.insert("code".to_owned(), json!("something_new"));
-    let other = catalog
-        .render(&content("blocked", &values, Language::En))
-        .unwrap();
+    let other = catalog.render(&content("blocked", &values, Language::En)).unwrap();
     assert!(other.text.contains("cannot go on by itself"));
 }
 
@@ -131,49 +118,26 @@ fn a_missing_value_and_an_unknown_key_are_errors() {
 fn a_card_stays_within_discords_limits() {
     let catalog = Catalog::builtin().unwrap();
     let mut values = samples().remove("card").unwrap();
-    let paths: Vec<String> = (0..200)
-        .map(|n| format!("src/{}{n}.rs", "x".repeat(200)))
-        .collect();
+    let paths: Vec<String> = (0..200).map(|n| format!("src/{}{n}.rs", "x".repeat(200))).collect();
     values.insert("files".to_owned(), json!(paths));
     values.insert("title".to_owned(), json!("t".repeat(1_000)));
     values.insert("next".to_owned(), json!("가".repeat(9_000)));
-    let said = catalog
-        .render(&content("card", &values, Language::Ko))
-        .unwrap();
+    let said = catalog.render(&content("card", &values, Language::Ko)).unwrap();
     let card = said.embed.unwrap();
     let count = |text: &str| text.chars().count();
-    let fields: usize = card
-        .fields
-        .iter()
-        .map(|it| count(&it.name) + count(&it.value))
-        .sum();
+    let fields: usize = card.fields.iter().map(|it| count(&it.name) + count(&it.value)).sum();
     let total = count(&card.title) + count(&card.description) + count(&card.footer) + fields;
     assert!(total <= EMBED_LIMIT, "{total}");
-    assert!(
-        card.fields
-            .iter()
-            .all(|it| count(&it.value) <= FIELD_VALUE_LIMIT)
-    );
+    assert!(card.fields.iter().all(|it| count(&it.value) <= FIELD_VALUE_LIMIT));
     assert!(count(&card.title) <= 256);
 
     let wild = Embed {
         description: "d".repeat(9_000),
-        fields: vec![
-            Field {
-                name: "n".repeat(300),
-                value: "v".repeat(2_000),
-                inline: false,
-            };
-            40
-        ],
+        fields: vec![Field { name: "n".repeat(300), value: "v".repeat(2_000), inline: false }; 40],
         ..Embed::default()
     };
     let card = within_limits(wild);
-    let fields: usize = card
-        .fields
-        .iter()
-        .map(|it| count(&it.name) + count(&it.value))
-        .sum();
+    let fields: usize = card.fields.iter().map(|it| count(&it.name) + count(&it.value)).sum();
     assert!(fields + count(&card.description) <= EMBED_LIMIT);
 }
 

@@ -28,9 +28,7 @@ impl Home {
     /// Makes the folder and its project where they are not there yet.
     pub(super) fn make(dir: &Path) -> Result<Home, Failure> {
         files::create_dir_all(dir)?;
-        let home = Home {
-            dir: files::canonicalize(dir)?,
-        };
+        let home = Home { dir: files::canonicalize(dir)? };
         home.make_project()?;
         Ok(home)
     }
@@ -107,11 +105,7 @@ impl Home {
         agent: AgentKind,
         model_url: Option<&str>,
     ) -> Result<String, Failure> {
-        let owner = guild
-            .users
-            .get("owner")
-            .map(|account| account.id.clone())
-            .unwrap_or_default();
+        let owner = guild.users.get("owner").map(|account| account.id.clone()).unwrap_or_default();
         let quoted = |text: &str| serde_json::to_string(text).unwrap_or_default();
         let language = system_language();
         let values = json!({
@@ -147,14 +141,8 @@ fn template(name: &str, values: &serde_json::Value) -> Result<String, Failure> {
 
 /// The language of this machine's person.
 fn system_language() -> Language {
-    let set = ["LC_ALL", "LC_MESSAGES", "LANG"]
-        .iter()
-        .find_map(|name| std::env::var(name).ok());
-    if set.is_some_and(|value| value.starts_with("ko")) {
-        Language::Ko
-    } else {
-        Language::En
-    }
+    let set = ["LC_ALL", "LC_MESSAGES", "LANG"].iter().find_map(|name| std::env::var(name).ok());
+    if set.is_some_and(|value| value.starts_with("ko")) { Language::Ko } else { Language::En }
 }
 
 pub(super) fn broken(error: impl std::fmt::Display) -> Failure {

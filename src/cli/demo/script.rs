@@ -54,72 +54,40 @@ struct Person<'a> {
 
 impl<'a> Person<'a> {
     fn new(guild: &'a GuildInfo) -> Result<Person<'a>, Failure> {
-        let token = guild
-            .users
-            .get("owner")
-            .map(|account| account.token.clone());
+        let token = guild.users.get("owner").map(|account| account.token.clone());
         let token = token.ok_or_else(|| Failure::new("the guild has no owner"))?;
-        Ok(Person {
-            http: reqwest::Client::new(),
-            guild,
-            token,
-        })
+        Ok(Person { http: reqwest::Client::new(), guild, token })
     }
 
     async fn get(&self, path: &str) -> Result<Value, Failure> {
         let url = format!("{}/_local/{path}", self.guild.base_url);
         let call = self.http.get(url).header("Authorization", &self.token);
-        let answer = call
-            .send()
-            .await
-            .and_then(reqwest::Response::error_for_status);
+        let answer = call.send().await.and_then(reqwest::Response::error_for_status);
         answer.map_err(broken)?.json().await.map_err(broken)
     }
 
     /// Writes the words unless they stand there already. The message's id, and whether they did.
     async fn ask(&self) -> Result<(String, bool), Failure> {
-        let bot = self
-            .guild
-            .bots
-            .get("teams")
-            .map(|bot| bot.id.clone())
-            .unwrap_or_default();
+        let bot = self.guild.bots.get("teams").map(|bot| bot.id.clone()).unwrap_or_default();
         let words = format!("<@{bot}> {WORDS}");
         let old = self.get("messages?channel=general&limit=100").await?;
-        let mine = old
-            .as_array()
-            .into_iter()
-            .flatten()
-            .find(|message| message["content"] == words);
+        let mine = old.as_array().into_iter().flatten().find(|message| message["content"] == words);
         if let Some(id) = mine.and_then(|message| message["id"].as_str()) {
             return Ok((id.to_owned(), true));
         }
         let url = format!("{}/_local/say", self.guild.base_url);
         let body = json!({ "user": "owner", "channel": "general", "content": words });
-        let call = self
-            .http
-            .post(url)
-            .header("Authorization", &self.token)
-            .json(&body);
-        let answer = call
-            .send()
-            .await
-            .and_then(reqwest::Response::error_for_status);
+        let call = self.http.post(url).header("Authorization", &self.token).json(&body);
+        let answer = call.send().await.and_then(reqwest::Response::error_for_status);
         let said: Value = answer.map_err(broken)?.json().await.map_err(broken)?;
-        let id = said["id"]
-            .as_str()
-            .ok_or_else(|| Failure::new("the message has no id"))?;
+        let id = said["id"].as_str().ok_or_else(|| Failure::new("the message has no id"))?;
         Ok((id.to_owned(), false))
     }
 
     /// Tells what is posted until the request has ended and everything about it was said.
     async fn watch(&self, home: &Home, message: &str, team: &mut Team) -> Result<(), Failure> {
         let state = self.get("state").await?;
-        let after = format!(
-            "{}.{}",
-            state["epoch"].as_str().unwrap_or_default(),
-            state["feed"]
-        );
+        let after = format!("{}.{}", state["epoch"].as_str().unwrap_or_default(), state["feed"]);
         let url = format!("{}/_local/events?after={after}", self.guild.base_url);
         let call = self.http.get(url).header("Authorization", &self.token);
         let mut stream = call.send().await.map_err(broken)?.bytes_stream();
@@ -168,10 +136,7 @@ fn show(line: &str) {
         .flatten()
         .find(|words| !words.is_empty())
         .unwrap_or_default();
-    let first = words
-        .lines()
-        .find(|line| !line.trim().is_empty())
-        .unwrap_or_default();
+    let first = words.lines().find(|line| !line.trim().is_empty()).unwrap_or_default();
     let first: String = first.chars().take(140).collect();
     say(format_args!("{author}: {first}"));
 }
@@ -183,10 +148,7 @@ fn ended(home: &Home, message: &str) -> Result<Option<Request>, Failure> {
         return Ok(None);
     }
     let asked = |request: &Request| {
-        request
-            .reply_route
-            .message_id
-            .is_some_and(|id| id.to_string() == message)
+        request.reply_route.message_id.is_some_and(|id| id.to_string() == message)
     };
     // A team that opens or stops moves files under a reader; the next look is complete.
     let Ok(state) = store::read_only(&root) else {
@@ -197,13 +159,9 @@ fn ended(home: &Home, message: &str) -> Result<Option<Request>, Failure> {
         if open.status == RequestStatus::Blocked {
             let why = open.blocked.as_ref();
             let code = why.map(|blocked| blocked.code.as_str()).unwrap_or_default();
-            let detail = why
-                .map(|blocked| blocked.detail.as_str())
-                .unwrap_or_default();
-            return Err(
-                Failure::new(format!("the request waits for a person: {code}"))
-                    .detail(Some(detail.to_owned())),
-            );
+            let detail = why.map(|blocked| blocked.detail.as_str()).unwrap_or_default();
+            return Err(Failure::new(format!("the request waits for a person: {code}"))
+                .detail(Some(detail.to_owned())));
         }
         return Ok(None);
     }
@@ -233,10 +191,7 @@ async fn prove(home: &Home, message: &str) -> Result<(), Failure> {
         )));
     };
     if request.commit_sha.as_deref() != Some(head.to_string().as_str()) {
-        return Err(Failure::new(format!(
-            "the record names {:?}, not {head}",
-            request.commit_sha
-        )));
+        return Err(Failure::new(format!("the record names {:?}, not {head}", request.commit_sha)));
     }
     let before = checks(home, *base).await?;
     let after = checks(home, *head).await?;
@@ -250,23 +205,15 @@ async fn prove(home: &Home, message: &str) -> Result<(), Failure> {
     if before.is_green() || !after.is_green() {
         return Err(Failure::new("the checks do not prove the commit"));
     }
-    say(format_args!(
-        "Done: one commit on {BRANCH}, and the checks are green at it."
-    ));
+    say(format_args!("Done: one commit on {BRANCH}, and the checks are green at it."));
     Ok(())
 }
 
 async fn checks(home: &Home, commit: CommitId) -> Result<Evidence, Failure> {
     let workspace = workspace::load(&home.workspace())?;
-    let specs: Vec<CheckSpec> = workspace
-        .runtime
-        .checks
-        .iter()
-        .map(crate::service::check_spec)
-        .collect();
+    let specs: Vec<CheckSpec> =
+        workspace.runtime.checks.iter().map(crate::service::check_spec).collect();
     let project = Project::open(&home.project(), BRANCH).map_err(broken)?;
     files::create_dir_all(&home.scratch())?;
-    git::checks::run(&project, commit, &specs, &home.scratch())
-        .await
-        .map_err(broken)
+    git::checks::run(&project, commit, &specs, &home.scratch()).await.map_err(broken)
 }

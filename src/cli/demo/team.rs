@@ -34,24 +34,14 @@ impl Team {
             "--workspace-root".to_owned(),
             home.workspace().to_string_lossy().into_owned(),
         ];
-        let token = guild
-            .bots
-            .get("teams")
-            .map(|bot| bot.token.clone())
-            .unwrap_or_default();
+        let token = guild.bots.get("teams").map(|bot| bot.token.clone()).unwrap_or_default();
         let env = BTreeMap::from([("TEAMS_DEMO_TOKEN".to_owned(), token)]);
         let mut first = env.clone();
         if let Some(number) = pull_plug {
             first.insert(plug::PLUG_VARIABLE.to_owned(), format!("after_sync:{number}"));
         }
         let process = Companion::start(&args, &first).map_err(broken)?;
-        Ok(Team {
-            process,
-            args,
-            env,
-            plug_pulled: pull_plug.is_none(),
-            restarts: 0,
-        })
+        Ok(Team { process, args, env, plug_pulled: pull_plug.is_none(), restarts: 0 })
     }
 
     /// Waits for the team to end, and starts it again. An error where that does not help.
@@ -64,14 +54,11 @@ impl Team {
             }
             Ended::Signal(signal) if self.restarts < MAX_RESTARTS => {
                 self.restarts += 1;
-                say(format_args!(
-                    "The team was ended by signal {signal}. Starting it again."
-                ));
+                say(format_args!("The team was ended by signal {signal}. Starting it again."));
             }
             Ended::Code(_) | Ended::Signal(_) => {
-                return Err(Failure::new("the team stopped").hint(Some(
-                    "its log is logs/teams.log in the demo's workspace".to_owned(),
-                )));
+                return Err(Failure::new("the team stopped")
+                    .hint(Some("its log is logs/teams.log in the demo's workspace".to_owned())));
             }
         }
         self.process = Companion::start(&self.args, &self.env).map_err(broken)?;

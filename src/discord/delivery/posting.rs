@@ -76,13 +76,9 @@ impl Delivery {
         };
         let hook = self.personas.hook(team, parent, role).await?;
         Ok(match hook {
-            Some(hook) => Mouth::Hook {
-                speaker: team,
-                hook,
-                name: self.personas.name(role),
-                parent,
-                thread,
-            },
+            Some(hook) => {
+                Mouth::Hook { speaker: team, hook, name: self.personas.name(role), parent, thread }
+            }
             None => Mouth::Bot(team),
         })
     }
@@ -131,12 +127,7 @@ impl Delivery {
             } else {
                 match mouth {
                     Mouth::Bot(speaker) => history.by_user(speaker.me().await?, &marker),
-                    Mouth::Hook {
-                        speaker,
-                        hook,
-                        name,
-                        ..
-                    } => {
+                    Mouth::Hook { speaker, hook, name, .. } => {
                         let application = speaker.application().await?;
                         history.by_webhook(hook.id, application, name, &marker)
                     }
@@ -147,18 +138,14 @@ impl Delivery {
                 Some(id) => id,
                 None => {
                     let body = parts.body(at);
-                    self.speak(mouth, place.channel, body, &nonce, uploads)
-                        .await?
+                    self.speak(mouth, place.channel, body, &nonce, uploads).await?
                 }
             };
             self.account_for(id);
             message_ids.push(id);
             progress(u32::try_from(at + 1).unwrap_or(u32::MAX)).await;
         }
-        Ok(OutgoingOutcome::Posted {
-            channel_id: place.channel,
-            message_ids,
-        })
+        Ok(OutgoingOutcome::Posted { channel_id: place.channel, message_ids })
     }
 
     fn account_for(&self, id: MessageId) {
@@ -185,19 +172,11 @@ impl Delivery {
                 let body = Value::Object(body);
                 speaker.rest.create_message(channel, body, files).await
             }
-            Mouth::Hook {
-                speaker,
-                hook,
-                name,
-                parent,
-                thread,
-            } => {
+            Mouth::Hook { speaker, hook, name, parent, thread } => {
                 body.insert("username".to_owned(), json!(name));
                 let body = Value::Object(body);
-                let sent = speaker
-                    .rest
-                    .execute_webhook(hook.id, &hook.token, *thread, body, files)
-                    .await;
+                let sent =
+                    speaker.rest.execute_webhook(hook.id, &hook.token, *thread, body, files).await;
                 match sent {
                     Err(error) if hook_is_gone(&error) => {
                         self.personas.forget(*parent).await;

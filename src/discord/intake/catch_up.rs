@@ -36,20 +36,17 @@ impl Intake {
     }
 
     async fn catch_up_channel(&mut self, channel: ChannelId, after: MessageId) -> Result<(), Gone> {
-        let guild_id = match self
-            .patiently(channel, |rest| async move { rest.channel(channel).await })
-            .await?
-        {
-            Some(seen) => seen.guild_id,
-            None => return Ok(()),
-        };
+        let guild_id =
+            match self.patiently(channel, |rest| async move { rest.channel(channel).await }).await?
+            {
+                Some(seen) => seen.guild_id,
+                None => return Ok(()),
+            };
         let mut roles: BTreeMap<UserId, Vec<ServerRoleId>> = BTreeMap::new();
         let mut after = after;
         loop {
             let page = self
-                .patiently(channel, |rest| async move {
-                    rest.messages_after(channel, after).await
-                })
+                .patiently(channel, |rest| async move { rest.messages_after(channel, after).await })
                 .await?
                 .unwrap_or_default();
             let Some(newest) = page.last().map(message_id) else {
@@ -61,10 +58,7 @@ impl Intake {
                     .and_then(Value::as_str)
                     .and_then(|id| id.parse().ok());
                 let own = author.is_none_or(|id| self.us(|us| us.bots.contains_key(&id)));
-                let mut origin = Origin {
-                    guild_id,
-                    server_roles: Vec::new(),
-                };
+                let mut origin = Origin { guild_id, server_roles: Vec::new() };
                 if let (Some(guild), Some(user), false) = (guild_id, author, own) {
                     if let std::collections::btree_map::Entry::Vacant(slot) = roles.entry(user) {
                         // Somebody who left has no roles; that is also the answer to trouble: rights
@@ -80,11 +74,7 @@ impl Intake {
                 return Ok(());
             }
             after = MessageId(newest);
-            self.tell(Inbound::CaughtUp {
-                channel_id: channel,
-                message_id: after,
-            })
-            .await?;
+            self.tell(Inbound::CaughtUp { channel_id: channel, message_id: after }).await?;
         }
     }
 

@@ -47,14 +47,7 @@ impl Intake {
             return Ok(());
         };
         match command {
-            Ok(command) => {
-                self.tell(Inbound::Command {
-                    actor,
-                    command,
-                    reply,
-                })
-                .await
-            }
+            Ok(command) => self.tell(Inbound::Command { actor, command, reply }).await,
             Err(typed) => {
                 answer(reply, "unknown_request", &[("request_id", typed)]);
                 Ok(())

@@ -101,11 +101,7 @@ impl DiscordConfig {
     /// How the team speaks.
     #[must_use]
     pub fn voice(&self) -> Voice {
-        self.voice.unwrap_or(if self.agents.is_empty() {
-            Voice::Personas
-        } else {
-            Voice::Bots
-        })
+        self.voice.unwrap_or(if self.agents.is_empty() { Voice::Personas } else { Voice::Bots })
     }
 
     /// What is wrong only beside other values.
@@ -172,36 +168,18 @@ impl DiscordConfig {
                 None => Err(Problem::at(key, format!("the variable {name} is not set"))
                     .hint(format!("export {name}=<channel id>"))),
                 Some(text) => text.trim().parse().map(Some).map_err(|error| {
-                    Problem::at(
-                        key,
-                        format!("the variable {name} holds no channel id: {error}"),
-                    )
+                    Problem::at(key, format!("the variable {name} holds no channel id: {error}"))
                 }),
             }
         };
-        let relay = pick(
-            "relay_channel_env",
-            self.relay_channel_id,
-            &self.relay_channel_env,
-        )?
-        .ok_or_else(|| Problem::at("relay_channel_id", "is missing"))?;
-        let startup = pick(
-            "startup_channel_env",
-            self.startup_channel_id,
-            &self.startup_channel_env,
-        )?
-        .unwrap_or(relay);
-        let report = pick(
-            "report_channel_env",
-            self.report_channel_id,
-            &self.report_channel_env,
-        )?
-        .unwrap_or(startup);
-        Ok(Channels {
-            relay,
-            startup,
-            report,
-        })
+        let relay = pick("relay_channel_env", self.relay_channel_id, &self.relay_channel_env)?
+            .ok_or_else(|| Problem::at("relay_channel_id", "is missing"))?;
+        let startup =
+            pick("startup_channel_env", self.startup_channel_id, &self.startup_channel_env)?
+                .unwrap_or(relay);
+        let report = pick("report_channel_env", self.report_channel_id, &self.report_channel_env)?
+            .unwrap_or(startup);
+        Ok(Channels { relay, startup, report })
     }
 
     /// The user ids of the team's own bots, as far as the file names them.

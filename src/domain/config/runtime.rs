@@ -186,10 +186,7 @@ pub struct Ingress {
 
 impl Default for Ingress {
     fn default() -> Self {
-        Self {
-            dm: true,
-            mentions: true,
-        }
+        Self { dm: true, mentions: true }
     }
 }
 
@@ -279,11 +276,7 @@ pub struct Action {
     #[serde(default)]
     pub allowed_params: BTreeSet<String>,
     /// Gone: its presence is an error.
-    #[serde(
-        default,
-        skip_serializing,
-        deserialize_with = "approval_required_is_gone"
-    )]
+    #[serde(default, skip_serializing, deserialize_with = "approval_required_is_gone")]
     pub approval_required: (),
 }
 

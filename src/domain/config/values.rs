@@ -209,10 +209,7 @@ impl Argv {
 impl TryFrom<Vec<String>> for Argv {
     type Error = String;
     fn try_from(words: Vec<String>) -> Result<Self, String> {
-        if words
-            .first()
-            .is_none_or(|program| program.trim().is_empty())
-        {
+        if words.first().is_none_or(|program| program.trim().is_empty()) {
             return Err("expected a list with a program, such as [\"make\", \"test\"]".to_owned());
         }
         if words.iter().any(|word| word.contains('\0')) {

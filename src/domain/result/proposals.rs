@@ -121,8 +121,7 @@ impl Proposals {
     /// Whether a part is there at all: not null and not a blank text.
     #[must_use]
     pub fn is_given(&self, key: &str) -> bool {
-        self.get(key)
-            .is_some_and(|value| value.as_str().is_none_or(|text| !text.trim().is_empty()))
+        self.get(key).is_some_and(|value| value.as_str().is_none_or(|text| !text.trim().is_empty()))
     }
 
     /// Whether a part is there and says something: not null, blank, empty or false.
@@ -137,17 +136,13 @@ impl Proposals {
     /// The workflow transition; blank where there is none.
     #[must_use]
     pub fn transition(&self) -> Transition {
-        self.get("workflow_transition")
-            .map(Transition::normalize)
-            .unwrap_or_default()
+        self.get("workflow_transition").map(Transition::normalize).unwrap_or_default()
     }
 
     /// QA's verdict, if one was given.
     #[must_use]
     pub fn qa_validation(&self) -> Option<QaValidation> {
-        let value = self
-            .get("qa_validation")
-            .filter(|value| value.is_object())?;
+        let value = self.get("qa_validation").filter(|value| value.is_object())?;
         let word = |value: Option<&Value>| lenient::text(value).trim().to_lowercase();
         let decision = match word(value.get("decision")).as_str() {
             "pass" => Some(QaDecision::Pass),
@@ -175,9 +170,7 @@ impl Proposals {
     /// Whether the orchestrator answered the request itself.
     #[must_use]
     pub fn handled_completely(&self) -> bool {
-        let mode = self
-            .get("request_handling")
-            .and_then(|value| value.get("mode"));
+        let mode = self.get("request_handling").and_then(|value| value.get("mode"));
         lenient::text(mode).trim().eq_ignore_ascii_case("complete")
     }
 
@@ -195,19 +188,12 @@ impl Proposals {
                     "restart" => SprintCommand::Restart,
                     "status" => SprintCommand::Status,
                     other => {
-                        return Some(ControlAction::Unknown {
-                            kind: format!("{kind} {other}"),
-                        });
+                        return Some(ControlAction::Unknown { kind: format!("{kind} {other}") });
                     }
                 };
-                ControlAction::SprintLifecycle {
-                    command,
-                    fields: fields.clone(),
-                }
+                ControlAction::SprintLifecycle { command, fields: fields.clone() }
             }
-            "cancel_request" => ControlAction::CancelRequest {
-                request_id: word("request_id"),
-            },
+            "cancel_request" => ControlAction::CancelRequest { request_id: word("request_id") },
             "execute_action" => ControlAction::ExecuteAction {
                 action_name: word("action_name"),
                 params: action_params(fields.get("params")),
@@ -219,9 +205,7 @@ impl Proposals {
     /// A document reported as ready, if one was.
     #[must_use]
     pub fn verification_result(&self) -> Option<VerificationResult> {
-        let value = self
-            .get("verification_result")
-            .filter(|value| value.is_object())?;
+        let value = self.get("verification_result").filter(|value| value.is_object())?;
         Some(VerificationResult {
             ready_for_planning: lenient::truthy(value.get("ready_for_planning")),
             location: lenient::text(value.get("location")).trim().to_owned(),
@@ -248,18 +232,12 @@ impl Proposals {
 /// Parameters as an object, or as the list of name and value pairs that a strict schema needs.
 fn action_params(value: Option<&Value>) -> BTreeMap<String, String> {
     match value {
-        Some(Value::Object(fields)) => fields
-            .iter()
-            .map(|(key, value)| (key.clone(), lenient::scalar(Some(value))))
-            .collect(),
+        Some(Value::Object(fields)) => {
+            fields.iter().map(|(key, value)| (key.clone(), lenient::scalar(Some(value)))).collect()
+        }
         Some(Value::Array(pairs)) => pairs
             .iter()
-            .map(|pair| {
-                (
-                    lenient::text(pair.get("name")),
-                    lenient::scalar(pair.get("value")),
-                )
-            })
+            .map(|pair| (lenient::text(pair.get("name")), lenient::scalar(pair.get("value"))))
             .filter(|(name, _)| !name.is_empty())
             .collect(),
         Some(Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_)) | None => {

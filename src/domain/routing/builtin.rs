@@ -20,10 +20,7 @@ pub(super) fn capabilities() -> BTreeMap<Role, Capability> {
 
 /// Terms separated by bars.
 fn terms(list: &str) -> Vec<String> {
-    list.split('|')
-        .map(|term| term.trim().to_owned())
-        .filter(|term| !term.is_empty())
-        .collect()
+    list.split('|').map(|term| term.trim().to_owned()).filter(|term| !term.is_empty()).collect()
 }
 
 fn orchestrator() -> Capability {
@@ -41,11 +38,7 @@ fn orchestrator() -> Capability {
         behavior_traits: terms("governing | boundary-aware | state-first"),
         behavior_trait_signals: Vec::new(),
         phase_fit: vec![Phase::Planning, Phase::Resume, Phase::Closeout],
-        request_state_fit: vec![
-            State::PlanningOnly,
-            State::CloseoutReady,
-            State::BlockedResume,
-        ],
+        request_state_fit: vec![State::PlanningOnly, State::CloseoutReady, State::BlockedResume],
         allowed_next_roles: vec![
             Role::Research,
             Role::Planner,
@@ -80,11 +73,7 @@ fn research() -> Capability {
         behavior_traits: Vec::new(),
         behavior_trait_signals: terms("evidence | sources | validate | compare | research"),
         phase_fit: vec![Phase::Planning, Phase::Resume],
-        request_state_fit: vec![
-            State::PlanningOnly,
-            State::BlockedResume,
-            State::ExecutionOpened,
-        ],
+        request_state_fit: vec![State::PlanningOnly, State::BlockedResume, State::ExecutionOpened],
         allowed_next_roles: vec![Role::Planner],
         routing_priority: 5,
         should_not_handle: terms("repo-only implementation | direct code edits | commit execution"),
@@ -111,11 +100,7 @@ fn planner() -> Capability {
         behavior_traits: terms("structured | document-first | scope-shaping"),
         behavior_trait_signals: terms("organize | decompose | prioritize | 정리"),
         phase_fit: vec![Phase::Planning, Phase::Resume],
-        request_state_fit: vec![
-            State::PlanningOnly,
-            State::BlockedResume,
-            State::ExecutionOpened,
-        ],
+        request_state_fit: vec![State::PlanningOnly, State::BlockedResume, State::ExecutionOpened],
         allowed_next_roles: vec![Role::Designer, Role::Architect, Role::Developer, Role::Qa],
         routing_priority: 0,
         should_not_handle: terms("direct code implementation | commit execution"),
@@ -221,11 +206,7 @@ fn qa() -> Capability {
         behavior_traits: terms("skeptical | evidence-driven | release-focused"),
         behavior_trait_signals: terms("evidence | regression | verify | 검증"),
         phase_fit: vec![Phase::Validation, Phase::Closeout, Phase::Implementation],
-        request_state_fit: vec![
-            State::QaPending,
-            State::CloseoutReady,
-            State::ExecutionOpened,
-        ],
+        request_state_fit: vec![State::QaPending, State::CloseoutReady, State::ExecutionOpened],
         allowed_next_roles: vec![Role::Planner],
         routing_priority: 0,
         should_not_handle: terms("feature planning | commit execution"),

@@ -133,10 +133,7 @@ impl WorkflowState {
     #[must_use]
     pub fn is_terminal(&self) -> bool {
         self.step == Step::Closeout
-            || matches!(
-                self.phase_status,
-                PhaseStatus::Blocked | PhaseStatus::Completed
-            )
+            || matches!(self.phase_status, PhaseStatus::Blocked | PhaseStatus::Completed)
     }
 
     /// Reads what a record holds, whoever wrote it: unknown words become the defaults, limits that

@@ -30,9 +30,7 @@ pub fn normalize(value: &Value, role: Role, request_id: &str) -> RoleResult {
     }
     result.insights = read_list(fields, "insights", &mut result);
     let before = result.insights.len();
-    result
-        .insights
-        .retain(|insight| insight.to_lowercase() != INSIGHT_PLACEHOLDER);
+    result.insights.retain(|insight| insight.to_lowercase() != INSIGHT_PLACEHOLDER);
     if result.insights.len() != before {
         note(&mut result, "placeholder insights are dropped");
     }
@@ -119,14 +117,8 @@ fn read_proposals(fields: &Map<String, Value>, result: &mut RoleResult) {
 
 fn read_list(fields: &Map<String, Value>, key: &str, result: &mut RoleResult) -> Vec<String> {
     let value = fields.get(key);
-    if matches!(
-        value,
-        Some(Value::Bool(_) | Value::Number(_) | Value::Object(_))
-    ) {
-        note(
-            result,
-            &format!("{key} is not a list of texts and is dropped"),
-        );
+    if matches!(value, Some(Value::Bool(_) | Value::Number(_) | Value::Object(_))) {
+        note(result, &format!("{key} is not a list of texts and is dropped"));
     }
     lenient::list(value)
 }

@@ -302,10 +302,7 @@ fn generate<P: JsonSchema>() -> Value {
         settings.inline_subschemas = true;
         settings.meta_schema = None;
     });
-    settings
-        .into_generator()
-        .into_root_schema_for::<Answer<P>>()
-        .to_value()
+    settings.into_generator().into_root_schema_for::<Answer<P>>().to_value()
 }
 
 /// Makes a schema strict: all properties required, no others, enums as one list, no annotations

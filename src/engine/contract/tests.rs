@@ -12,10 +12,7 @@ fn status(word: &str) -> ResultStatus {
 }
 
 fn codes(raw: &Value, role: Role, step: Option<Step>) -> Vec<String> {
-    validate(raw, role, step)
-        .iter()
-        .map(ToString::to_string)
-        .collect()
+    validate(raw, role, step).iter().map(ToString::to_string).collect()
 }
 
 #[test]
@@ -40,32 +37,20 @@ fn k02_fields_of_the_wrong_kind() {
 fn k03_role_and_request_are_those_of_the_run() {
     let raw = json!({"role": "qa", "request_id": "another"});
     let result = normalize(&raw, Role::Developer, "r-1");
-    assert_eq!(
-        (result.role, result.request_id.as_str()),
-        (Role::Developer, "r-1")
-    );
+    assert_eq!((result.role, result.request_id.as_str()), (Role::Developer, "r-1"));
 }
 
 #[test]
 fn k04_a_copied_status_line_is_an_issue() {
     let raw = json!({"status": "completed|blocked|failed"});
-    assert_eq!(
-        codes(&raw, Role::Developer, None),
-        ["copied_prompt_status_enum_literal"]
-    );
-    assert_eq!(
-        normalize(&raw, Role::Developer, "r").status,
-        ResultStatus::Failed
-    );
+    assert_eq!(codes(&raw, Role::Developer, None), ["copied_prompt_status_enum_literal"]);
+    assert_eq!(normalize(&raw, Role::Developer, "r").status, ResultStatus::Failed);
 }
 
 #[test]
 fn k05_a_workflow_request_needs_a_transition() {
     let step = Some(Step::DeveloperBuild);
-    assert_eq!(
-        codes(&json!({}), Role::Developer, step),
-        ["missing_workflow_transition"]
-    );
+    assert_eq!(codes(&json!({}), Role::Developer, step), ["missing_workflow_transition"]);
     assert_eq!(codes(&json!({}), Role::Developer, None), [""; 0]);
     assert_eq!(codes(&json!({}), Role::Research, step), [""; 0]);
 }
@@ -83,10 +68,7 @@ fn k06_a_verdict_needs_evidence() {
         },
     }});
     let step = Some(Step::QaValidation);
-    assert_eq!(
-        codes(&raw, Role::Qa, step),
-        ["empty_qa_validation_evidence_matrix"]
-    );
+    assert_eq!(codes(&raw, Role::Qa, step), ["empty_qa_validation_evidence_matrix"]);
 }
 
 #[test]
@@ -95,18 +77,12 @@ fn k08_an_object_after_a_malformed_fence_is_found() {
     let object = extract_json_object(text).unwrap();
     assert_eq!(Value::Object(object), json!({"status": "completed"}));
     assert_eq!(extract_json_object("  "), Err(ExtractError::Empty));
-    assert_eq!(
-        extract_json_object("it is done"),
-        Err(ExtractError::NoObject)
-    );
+    assert_eq!(extract_json_object("it is done"), Err(ExtractError::NoObject));
 }
 
 #[test]
 fn r12_approvals_block() {
-    for raw in [
-        json!({"status": "awaiting_approval"}),
-        json!({"approval_needed": true}),
-    ] {
+    for raw in [json!({"status": "awaiting_approval"}), json!({"approval_needed": true})] {
         let result = normalize(&raw, Role::Developer, "r");
         assert_eq!(result.status, ResultStatus::Blocked);
         assert!(result.error.contains("approvals"), "{}", result.error);
@@ -123,10 +99,7 @@ fn what_is_written_is_read_again() {
     assert_eq!(result.extra["commit_sha"], json!("abc"));
     let again = serde_json::from_value(json!(result)).unwrap();
     assert_eq!(result, again);
-    assert_eq!(
-        result.proposals.transition().outcome,
-        Some(Outcome::Advance)
-    );
+    assert_eq!(result.proposals.transition().outcome, Some(Outcome::Advance));
 }
 
 /// Every object of a strict schema requires all of its properties and allows no others.
@@ -167,18 +140,9 @@ fn schemas_are_strict_and_ask_for_what_the_step_needs() {
     assert_eq!(decision["enum"], json!(["pass", "fail", "blocked"]));
     assert!(qa.get("workflow_transition").is_some());
     let text = qa.to_string();
-    assert!(
-        !text.contains("spec/") && !text.contains("planner_advisory"),
-        "{text}"
-    );
+    assert!(!text.contains("spec/") && !text.contains("planner_advisory"), "{text}");
     let alone = schema(Role::Developer, None);
-    assert!(
-        alone
-            .pointer(proposals)
-            .unwrap()
-            .get("workflow_transition")
-            .is_none()
-    );
+    assert!(alone.pointer(proposals).unwrap().get("workflow_transition").is_none());
 }
 
 #[test]
@@ -209,13 +173,9 @@ fn an_answer_with_nulls_meets_the_contract() {
 #[test]
 fn control_actions_are_read_by_name() {
     let action = |value: Value| {
-        normalize(
-            &json!({"proposals": {"control_action": value}}),
-            Role::Orchestrator,
-            "r",
-        )
-        .proposals
-        .control_action()
+        normalize(&json!({"proposals": {"control_action": value}}), Role::Orchestrator, "r")
+            .proposals
+            .control_action()
     };
     let expected = Some(ControlAction::ExecuteAction {
         action_name: "echo".to_owned(),
@@ -227,15 +187,10 @@ fn control_actions_are_read_by_name() {
         expected
     );
     let pairs = json!([{"name": "value", "value": "1"}]);
-    assert_eq!(
-        action(json!({"kind": kind, "action_name": "echo", "params": pairs})),
-        expected
-    );
+    assert_eq!(action(json!({"kind": kind, "action_name": "echo", "params": pairs})), expected);
     assert_eq!(
         action(json!({"kind": "teleport"})),
-        Some(ControlAction::Unknown {
-            kind: "teleport".to_owned()
-        }),
+        Some(ControlAction::Unknown { kind: "teleport".to_owned() }),
         "I28"
     );
     assert_eq!(action(Value::Null), None);

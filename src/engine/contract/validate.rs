@@ -123,10 +123,7 @@ pub fn validate(raw: &Value, role: Role, step: Option<Step>) -> Vec<ContractIssu
         issues.push(ContractIssue::CopiedPlaceholderSummary);
     }
     let insights = lenient::list(fields.get("insights"));
-    if insights
-        .iter()
-        .any(|insight| insight.to_lowercase() == INSIGHT_PLACEHOLDER)
-    {
+    if insights.iter().any(|insight| insight.to_lowercase() == INSIGHT_PLACEHOLDER) {
         issues.push(ContractIssue::CopiedPlaceholderInsight);
     }
     let Some(step) = step.filter(|_| works_in_workflow(role)) else {
@@ -149,17 +146,11 @@ pub fn validate(raw: &Value, role: Role, step: Option<Step>) -> Vec<ContractIssu
 
 /// Whether the contract asks the role for a transition (`spec/teams.md` 7.2).
 fn works_in_workflow(role: Role) -> bool {
-    matches!(
-        role,
-        Role::Planner | Role::Designer | Role::Architect | Role::Developer | Role::Qa
-    )
+    matches!(role, Role::Planner | Role::Designer | Role::Architect | Role::Developer | Role::Qa)
 }
 
 fn missing(fields: &Map<String, Value>, keys: &[&'static str]) -> Vec<&'static str> {
-    keys.iter()
-        .copied()
-        .filter(|key| !fields.contains_key(*key))
-        .collect()
+    keys.iter().copied().filter(|key| !fields.contains_key(*key)).collect()
 }
 
 fn judge_transition(transition: &Map<String, Value>, issues: &mut Vec<ContractIssue>) {
@@ -167,23 +158,15 @@ fn judge_transition(transition: &Map<String, Value>, issues: &mut Vec<ContractIs
     if !keys.is_empty() {
         issues.push(ContractIssue::TransitionMissingKeys(keys));
     }
-    let outcome = lenient::text(transition.get("outcome"))
-        .trim()
-        .to_lowercase();
+    let outcome = lenient::text(transition.get("outcome")).trim().to_lowercase();
     if !outcome.is_empty() && Outcome::read(&outcome).is_none() {
         issues.push(ContractIssue::InvalidOutcome(outcome));
     }
-    if transition
-        .get("unresolved_items")
-        .is_some_and(|items| !items.is_array())
-    {
+    if transition.get("unresolved_items").is_some_and(|items| !items.is_array()) {
         issues.push(ContractIssue::InvalidUnresolvedItems);
     }
     let flag = |value: &Value| value.is_boolean() || matches!(value.as_i64(), Some(0 | 1));
-    if transition
-        .get("finalize_phase")
-        .is_some_and(|value| !flag(value))
-    {
+    if transition.get("finalize_phase").is_some_and(|value| !flag(value)) {
         issues.push(ContractIssue::InvalidFinalizePhase);
     }
 }

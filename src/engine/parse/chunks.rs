@@ -18,19 +18,10 @@ pub fn split_discord_chunks(content: &str, limit: usize) -> Vec<String> {
     let content = trim_blank_lines(content);
     let content = content.as_str();
     if discord_length(content) <= limit {
-        return if content.is_empty() {
-            Vec::new()
-        } else {
-            vec![content.to_owned()]
-        };
+        return if content.is_empty() { Vec::new() } else { vec![content.to_owned()] };
     }
-    let mut cutter = Cutter {
-        limit,
-        chunks: Vec::new(),
-        current: String::new(),
-        fence: None,
-        fresh: true,
-    };
+    let mut cutter =
+        Cutter { limit, chunks: Vec::new(), current: String::new(), fence: None, fresh: true };
     content.split('\n').for_each(|line| cutter.line(line));
     cutter.finish();
     cutter.chunks
@@ -92,9 +83,7 @@ impl Cutter {
         }
         let mut rest = line;
         while !self.fits(rest) {
-            let room = self
-                .limit
-                .saturating_sub(discord_length(&self.current) + CLOSING);
+            let room = self.limit.saturating_sub(discord_length(&self.current) + CLOSING);
             let (head, tail) = rest.split_at(cut_point(rest, room));
             let inside = self.fence.is_some();
             self.push(if inside { head } else { head.trim_end() });
@@ -130,11 +119,7 @@ impl Cutter {
     /// Ends the chunk; a paragraph that has just begun may move to the next one.
     fn cut(&mut self, at_paragraph: bool) {
         let carried = match self.last_paragraph().filter(|_| at_paragraph) {
-            Some(at) => self
-                .current
-                .split_off(at)
-                .trim_start_matches('\n')
-                .to_owned(),
+            Some(at) => self.current.split_off(at).trim_start_matches('\n').to_owned(),
             None => String::new(),
         };
         self.close();
@@ -148,10 +133,7 @@ impl Cutter {
     /// Where the last paragraph of the chunk begins, if both it and what stands before it are
     /// outside of blocks, and cutting there leaves at least half of the chunk.
     fn last_paragraph(&self) -> Option<usize> {
-        let at = self
-            .current
-            .rfind("\n\n")
-            .filter(|_| self.fence.is_none())?;
+        let at = self.current.rfind("\n\n").filter(|_| self.fence.is_none())?;
         let (head, tail) = self.current.split_at(at);
         let plain = !tail.contains(FENCE) && discord_length(head) >= self.limit / 2;
         plain.then_some(at)
@@ -193,19 +175,13 @@ fn fence_after(mut fence: Option<String>, line: &str) -> Option<String> {
 /// The fence that opens a block again: with its language, if what follows the fence is one.
 fn reopening(after: &str) -> String {
     let language = after.trim_end();
-    if is_language(language) {
-        format!("{FENCE}{language}")
-    } else {
-        FENCE.to_owned()
-    }
+    if is_language(language) { format!("{FENCE}{language}") } else { FENCE.to_owned() }
 }
 
 /// Whether a text can be the language of a block; no text can.
 fn is_language(text: &str) -> bool {
     text.len() <= 12
-        && text
-            .chars()
-            .all(|letter| letter.is_ascii_alphanumeric() || "+#-_.".contains(letter))
+        && text.chars().all(|letter| letter.is_ascii_alphanumeric() || "+#-_.".contains(letter))
 }
 
 /// The byte at which to cut a line that is too long: after the last blank that leaves at least half,
@@ -229,24 +205,16 @@ fn cut_point(line: &str, room: usize) -> usize {
     }
     let (head, tail) = line.split_at(end);
     // A fence and its language stay together, and so do the marks of a fence.
-    let fence = head
-        .rfind(FENCE)
-        .filter(|at| head.get(at + FENCE.len()..).is_some_and(is_language));
-    if let Some(run) = fence.map(|at| {
-        head.get(..at)
-            .unwrap_or_default()
-            .trim_end_matches('`')
-            .len()
-    }) && run > 0
+    let fence =
+        head.rfind(FENCE).filter(|at| head.get(at + FENCE.len()..).is_some_and(is_language));
+    if let Some(run) =
+        fence.map(|at| head.get(..at).unwrap_or_default().trim_end_matches('`').len())
+        && run > 0
     {
         end = run;
     } else if head.ends_with('`') && tail.starts_with('`') {
         let run = head.trim_end_matches('`').len();
-        end = if run > 0 {
-            run
-        } else {
-            end - end % FENCE.len()
-        };
+        end = if run > 0 { run } else { end - end % FENCE.len() };
     }
     end.max(line.chars().next().map_or(0, char::len_utf8))
 }

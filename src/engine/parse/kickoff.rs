@@ -6,9 +6,7 @@ use super::{is_sprint_start_text, lines};
 use crate::domain::lenient;
 
 const MILESTONE: [&str; 2] = ["milestone", "마일스톤"];
-const BRIEF: [&str; 7] = [
-    "brief", "details", "context", "notes", "설명", "배경", "메모",
-];
+const BRIEF: [&str; 7] = ["brief", "details", "context", "notes", "설명", "배경", "메모"];
 const REQUIREMENTS: [&str; 9] = [
     "requirements",
     "requirement",

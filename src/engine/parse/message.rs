@@ -28,17 +28,8 @@ pub struct ParsedMessage {
     pub body: String,
 }
 
-const KEYS: [&str; 9] = [
-    "request_id",
-    "from",
-    "to",
-    "intent",
-    "action",
-    "urgency",
-    "scope",
-    "artifacts",
-    "params",
-];
+const KEYS: [&str; 9] =
+    ["request_id", "from", "to", "intent", "action", "urgency", "scope", "artifacts", "params"];
 
 /// Reads an envelope. Header lines (`key: value`) stand before the first blank line and the first of
 /// a key counts, so that a body cannot change the header (`spec/teams.md` 13.A #11). The body is
@@ -54,12 +45,8 @@ pub fn parse_message_content(
     let text = strip_mentions(content, bots);
     let whole = trim_blank_lines(&text);
     let (header, body) = split_header(&whole);
-    let value = |key: &str| {
-        header
-            .iter()
-            .find(|(known, _)| *known == key)
-            .map(|(_, value)| value.as_str())
-    };
+    let value =
+        |key: &str| header.iter().find(|(known, _)| *known == key).map(|(_, value)| value.as_str());
     let filled = |key: &str| value(key).filter(|value| !value.is_empty());
     let target = match filled("to") {
         Some(name) => Role::parse(name).unwrap_or(Role::Orchestrator),
@@ -69,10 +56,7 @@ pub fn parse_message_content(
         request_id: filled("request_id").map(str::to_owned),
         sender: filled("from").unwrap_or(default_sender).to_owned(),
         target,
-        intent: filled("intent")
-            .or(filled("action"))
-            .unwrap_or("route")
-            .to_lowercase(),
+        intent: filled("intent").or(filled("action")).unwrap_or("route").to_lowercase(),
         urgency: filled("urgency").unwrap_or("normal").to_lowercase(),
         scope: String::new(),
         artifacts: filled("artifacts").map(artifacts).unwrap_or_default(),
@@ -81,11 +65,7 @@ pub fn parse_message_content(
     };
     let scope = filled("scope").map(str::to_owned);
     message.scope = scope.unwrap_or_else(|| {
-        let text = if message.body.trim().is_empty() {
-            &whole
-        } else {
-            &message.body
-        };
+        let text = if message.body.trim().is_empty() { &whole } else { &message.body };
         text.trim().to_owned()
     });
     if header.is_empty() {
@@ -141,23 +121,12 @@ fn header_line(line: &str) -> Option<(&'static str, String)> {
 /// Without blank lines before and after, and without blanks at the end.
 pub(super) fn trim_blank_lines(text: &str) -> String {
     let all = lines(text);
-    let first = all
-        .iter()
-        .position(|line| !line.trim().is_empty())
-        .unwrap_or(all.len());
-    all.get(first..)
-        .unwrap_or_default()
-        .join("\n")
-        .trim_end()
-        .to_owned()
+    let first = all.iter().position(|line| !line.trim().is_empty()).unwrap_or(all.len());
+    all.get(first..).unwrap_or_default().join("\n").trim_end().to_owned()
 }
 
 fn artifacts(list: &str) -> Vec<String> {
-    list.split(',')
-        .map(str::trim)
-        .filter(|path| !path.is_empty())
-        .map(str::to_owned)
-        .collect()
+    list.split(',').map(str::trim).filter(|path| !path.is_empty()).map(str::to_owned).collect()
 }
 
 fn params(text: &str) -> Map<String, Value> {
@@ -187,11 +156,7 @@ fn read_command(message: &mut ParsedMessage) {
 fn request_id_in(text: &str) -> Option<String> {
     let lower = text.to_ascii_lowercase();
     let at = lower.find("request_id")?;
-    let rest = text
-        .get(at + "request_id".len()..)?
-        .trim_start()
-        .strip_prefix(':')?
-        .trim_start();
+    let rest = text.get(at + "request_id".len()..)?.trim_start().strip_prefix(':')?.trim_start();
     let id: String = rest
         .chars()
         .take_while(|letter| letter.is_ascii_alphanumeric() || matches!(letter, '.' | '_' | '-'))

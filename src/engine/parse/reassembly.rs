@@ -28,17 +28,12 @@ pub fn part_header(text: &str) -> Option<PartHeader> {
     let (first, body) = text.split_once('\n')?;
     let open = first.rfind('[')?;
     let (prefix, number) = first.split_at_checked(open)?;
-    let only_mentions = prefix
-        .split_whitespace()
-        .all(|word| word.starts_with("<@") && word.ends_with('>'));
+    let only_mentions =
+        prefix.split_whitespace().all(|word| word.starts_with("<@") && word.ends_with('>'));
     if !only_mentions || prefix.chars().count() > PREFIX {
         return None;
     }
-    let (index, total) = number
-        .trim_end()
-        .strip_prefix('[')?
-        .strip_suffix(']')?
-        .split_once('/')?;
+    let (index, total) = number.trim_end().strip_prefix('[')?.strip_suffix(']')?.split_once('/')?;
     let (index, total) = (index.parse().ok()?, total.parse().ok()?);
     (total >= 2 && (1..=total).contains(&index)).then(|| PartHeader {
         prefix: prefix.trim().to_owned(),
@@ -58,7 +53,5 @@ pub fn strip_boundary_lines(text: &str) -> String {
     let all = lines(text);
     let first = usize::from(all.first().is_some_and(|line| is_boundary(line)));
     let last = usize::from(all.len() > first && all.last().is_some_and(|line| is_boundary(line)));
-    all.get(first..all.len() - last)
-        .unwrap_or_default()
-        .join("\n")
+    all.get(first..all.len() - last).unwrap_or_default().join("\n")
 }

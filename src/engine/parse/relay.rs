@@ -74,15 +74,9 @@ pub fn strip_mentions(content: &str, bots: &[(Role, String)]) -> String {
             while let Some(at) = text.find(&mention) {
                 let (before, after) = text.split_at(at);
                 let after = after.get(mention.len()..).unwrap_or_default();
-                let starts_line = before
-                    .rsplit('\n')
-                    .next()
-                    .is_some_and(|line| line.trim().is_empty());
-                let after = if starts_line {
-                    after.trim_start_matches([' ', '\t'])
-                } else {
-                    after
-                };
+                let starts_line =
+                    before.rsplit('\n').next().is_some_and(|line| line.trim().is_empty());
+                let after = if starts_line { after.trim_start_matches([' ', '\t']) } else { after };
                 text = format!("{before}{after}");
             }
         }

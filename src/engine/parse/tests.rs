@@ -7,18 +7,11 @@ use super::*;
 use crate::domain::role::Role;
 
 fn bots() -> Vec<(Role, String)> {
-    [
-        Role::Orchestrator,
-        Role::Planner,
-        Role::Designer,
-        Role::Architect,
-        Role::Developer,
-        Role::Qa,
-    ]
-    .into_iter()
-    .zip(100..)
-    .map(|(role, id)| (role, id.to_string()))
-    .collect()
+    [Role::Orchestrator, Role::Planner, Role::Designer, Role::Architect, Role::Developer, Role::Qa]
+        .into_iter()
+        .zip(100..)
+        .map(|(role, id)| (role, id.to_string()))
+        .collect()
 }
 
 fn relay(text: &str) -> ParsedMessage {
@@ -29,20 +22,14 @@ fn relay(text: &str) -> ParsedMessage {
 fn i01_a_relay_text() {
     let message = relay("<@104>\nintent: implement\nscope: x\n\nbody line");
     assert_eq!(message.target, Role::Developer);
-    assert_eq!(
-        (message.intent.as_str(), message.scope.as_str()),
-        ("implement", "x")
-    );
+    assert_eq!((message.intent.as_str(), message.scope.as_str()), ("implement", "x"));
     assert_eq!(message.body, "body line");
 }
 
 #[test]
 fn i02_status_in_words() {
     let message = relay("status sprint");
-    assert_eq!(
-        (message.intent.as_str(), message.scope.as_str()),
-        ("status", "sprint")
-    );
+    assert_eq!((message.intent.as_str(), message.scope.as_str()), ("status", "sprint"));
     let message = relay("status request_id: 20260324-aa");
     assert_eq!(message.request_id.as_deref(), Some("20260324-aa"));
     assert_eq!(relay("statuses are fine").intent, "route");
@@ -75,11 +62,7 @@ fn i13_i14_i15_sprint_words() {
     for text in ["start sprint", "please kickoff the sprint", "스프린트 시작"] {
         assert!(is_sprint_start_text(text), "{text}");
     }
-    for text in [
-        "sprint start now",
-        "what is sprint status",
-        "restart sprint",
-    ] {
+    for text in ["sprint start now", "what is sprint status", "restart sprint"] {
         assert!(!is_sprint_start_text(text), "{text}");
     }
     for text in ["finalize sprint", "스프린트 종료", "wrap up the sprint"] {
@@ -95,10 +78,7 @@ fn i16_i17_kickoff_sections() {
     );
     assert_eq!(kickoff.milestone, "relay");
     assert_eq!(kickoff.brief, "keep the first scope");
-    assert_eq!(
-        kickoff.requirements,
-        ["keep the context", "write the contract down"]
-    );
+    assert_eq!(kickoff.requirements, ["keep the context", "write the contract down"]);
     assert_eq!(parse_kickoff("milestone: now").milestone, "");
     assert_eq!(parse_kickoff("milestone: Today").milestone, "");
 }
@@ -108,13 +88,7 @@ fn i18_i19_parts_of_a_message() {
     let part = part_header("<@100> [2/3]\nB").unwrap();
     assert_eq!((part.index, part.total, part.body.as_str()), (2, 3, "B"));
     assert_eq!(part_header("[1/2]\nA").unwrap().body, "A");
-    for text in [
-        "Progress [1/3]\nfoo",
-        "[3/2]\nx",
-        "[1/1]\nx",
-        "[a/b]\nx",
-        "[1/2]",
-    ] {
+    for text in ["Progress [1/3]\nfoo", "[3/2]\nx", "[1/1]\nx", "[a/b]\nx", "[1/2]"] {
         assert_eq!(part_header(text), None, "{text}");
     }
 }
@@ -129,10 +103,7 @@ fn i20_indentation_survives() {
 #[test]
 fn dashed_frames_come_off() {
     let frame = "-".repeat(34);
-    assert_eq!(
-        strip_boundary_lines(&format!("{frame}\nhello\n---\n{frame}")),
-        "hello\n---"
-    );
+    assert_eq!(strip_boundary_lines(&format!("{frame}\nhello\n---\n{frame}")), "hello\n---");
     assert_eq!(strip_boundary_lines("plain"), "plain");
 }
 
@@ -145,10 +116,7 @@ fn r01_a_long_word_in_numbered_chunks() {
     assert_eq!(chunks.len(), 4);
     for (index, chunk) in chunks.iter().enumerate() {
         assert!(discord_length(chunk) <= 2000);
-        assert!(
-            chunk.starts_with(&format!("<@user> [{}/4]\n", index + 1)),
-            "{chunk}"
-        );
+        assert!(chunk.starts_with(&format!("<@user> [{}/4]\n", index + 1)), "{chunk}");
     }
     assert_eq!(number_chunks("<@user> ", "short", 2000), ["<@user> short"]);
 }
@@ -163,9 +131,7 @@ fn emoji_count_as_discord_counts_them() {
 
 #[test]
 fn a_cut_block_is_closed_and_opened_in_its_language() {
-    let code: String = (0..40)
-        .map(|line| format!("let x{line} = {line};\n"))
-        .collect();
+    let code: String = (0..40).map(|line| format!("let x{line} = {line};\n")).collect();
     let chunks = split_discord_chunks(&format!("Look:\n```rust\n{code}```\ndone"), 200);
     assert!(chunks.len() > 2);
     for chunk in &chunks {

@@ -7,15 +7,7 @@ use crate::domain::routing::RoutingPolicy;
 use crate::engine::parse::terms::Text;
 
 /// Words that ask for the planner (`spec/teams.md` 7.6, gates).
-const REENTRY: [&str; 7] = [
-    "planner",
-    "planning",
-    "backlog",
-    "기획",
-    "계획",
-    "구조화",
-    "재정리",
-];
+const REENTRY: [&str; 7] = ["planner", "planning", "backlog", "기획", "계획", "구조화", "재정리"];
 
 /// What is known about the request beside the report.
 #[derive(Debug, Clone, Copy)]
@@ -93,12 +85,7 @@ pub fn route_after_report(
     {
         return ReportRoute::Terminal(TerminalReason::BacklogProposed);
     }
-    let text = format!(
-        "{} {} {}",
-        facts.request_text,
-        result.summary,
-        result.proposals.text()
-    );
+    let text = format!("{} {} {}", facts.request_text, result.summary, result.proposals.text());
     let selection = select(
         policy,
         &RoutingFacts {
@@ -130,18 +117,11 @@ pub fn reentry_is_explicit(result: &RoleResult) -> bool {
         return true;
     }
     let reason = |key: &str| {
-        let part = result
-            .proposals
-            .get(key)
-            .and_then(|part| part.get("reason"));
+        let part = result.proposals.get(key).and_then(|part| part.get("reason"));
         crate::domain::lenient::text(part)
     };
-    let words = format!(
-        "{} {} {}",
-        result.summary,
-        reason("suggested_next_step"),
-        reason("routing")
-    );
+    let words =
+        format!("{} {} {}", result.summary, reason("suggested_next_step"), reason("routing"));
     let text = Text::new(&words);
     REENTRY.iter().any(|term| text.has(term))
 }

@@ -102,9 +102,8 @@ pub fn select(policy: &RoutingPolicy, facts: &RoutingFacts<'_>) -> RoutingSelect
         | SelectionSource::BlockedBacklogReview
         | SelectionSource::PlanningResume => selection.selected_role = Some(Role::Planner),
         SelectionSource::SprintInitial => {
-            let preferred = facts
-                .preferred
-                .filter(|role| role.is_public() && *role != Role::Orchestrator);
+            let preferred =
+                facts.preferred.filter(|role| role.is_public() && *role != Role::Orchestrator);
             selection.selected_role =
                 Some(preferred.unwrap_or(policy.policy_routes.sprint_initial_default));
         }
@@ -123,21 +122,11 @@ fn by_score(
     let (excluded, mut scored): (Vec<Candidate>, Vec<Candidate>) = candidates(policy, facts, class)
         .into_iter()
         .filter_map(|role| {
-            consider(
-                policy,
-                role,
-                facts.intent,
-                text,
-                selection.routing_phase,
-                class,
-            )
+            consider(policy, role, facts.intent, text, selection.routing_phase, class)
         })
         .partition(|candidate| candidate.excluded_by_boundary);
-    let priority = |role: Role| {
-        policy
-            .capability(role)
-            .map_or(0, |capability| capability.routing_priority)
-    };
+    let priority =
+        |role: Role| policy.capability(role).map_or(0, |capability| capability.routing_priority);
     scored.sort_by_key(|candidate| {
         std::cmp::Reverse((
             candidate.score_total,
@@ -146,9 +135,7 @@ fn by_score(
             candidate.role.as_str(),
         ))
     });
-    let best = scored
-        .first()
-        .filter(|best| passes(policy, facts, class, best));
+    let best = scored.first().filter(|best| passes(policy, facts, class, best));
     if let Some(best) = best {
         selection.selected_role = Some(best.role);
         selection.score_total = best.score_total;
@@ -195,9 +182,7 @@ fn passes(
     let asked = best.role != Role::Planner
         || facts.planner_reentry
         || facts.preferred.is_some()
-        || !policy
-            .policy_routes
-            .planner_reentry_requires_explicit_signal;
+        || !policy.policy_routes.planner_reentry_requires_explicit_signal;
     match facts.current {
         Role::Planner => evidence || facts.preferred.is_some(),
         Role::Qa => evidence && asked,
@@ -300,10 +285,7 @@ pub fn phase_for_role(role: Option<Role>) -> RoutingPhase {
 /// Whether a role carries work out rather than planning it.
 #[must_use]
 pub const fn executes(role: Role) -> bool {
-    matches!(
-        role,
-        Role::Designer | Role::Architect | Role::Developer | Role::Qa
-    )
+    matches!(role, Role::Designer | Role::Architect | Role::Developer | Role::Qa)
 }
 
 /// The executing role that intent and text point to most, if any.

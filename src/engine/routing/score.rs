@@ -102,9 +102,7 @@ pub fn score(
     if owned {
         candidate.matched_signals.push(format!("intent:{intent}"));
     }
-    candidate
-        .matched_signals
-        .extend(matches("routing", &capability.routing_signals, text));
+    candidate.matched_signals.extend(matches("routing", &capability.routing_signals, text));
     candidate.matched_strongest_domains = both(
         ("strength", &capability.strongest_for),
         ("strength_signal", &capability.strongest_domain_signals),
@@ -125,18 +123,13 @@ pub fn score(
     candidate.matched_preferred_skills.truncate(SKILLS);
     candidate.matched_behavior_traits.truncate(TRAITS);
     let points = |found: &[String], weight: u32| {
-        u32::try_from(found.len())
-            .unwrap_or(u32::MAX)
-            .saturating_mul(weight)
+        u32::try_from(found.len()).unwrap_or(u32::MAX).saturating_mul(weight)
     };
     let fits = |fit: bool, weight: u32| if fit { weight } else { 0 };
     candidate.breakdown = Breakdown {
         owned_intent: fits(owned, weights.owned_intent),
         routing_signals: points(&candidate.matched_signals, weights.routing_signal),
-        strongest_domains: points(
-            &candidate.matched_strongest_domains,
-            weights.strongest_domain,
-        ),
+        strongest_domains: points(&candidate.matched_strongest_domains, weights.strongest_domain),
         preferred_skills: points(&candidate.matched_preferred_skills, weights.preferred_skill),
         behavior_traits: points(&candidate.matched_behavior_traits, weights.behavior_trait),
         phase_fit: fits(capability.phase_fit.contains(&phase), weights.phase_fit),
@@ -181,10 +174,7 @@ pub fn consider(
 /// How much intent and words point to a role: 5 for the intent, 1 a signal, skill or trait, 2 a
 /// domain (`spec/teams.md` 7.6).
 pub(super) fn hint(capability: &Capability, intent: &str, text: &Text) -> u32 {
-    let owned = capability
-        .owned_intents
-        .iter()
-        .any(|owned| owned == intent.trim());
+    let owned = capability.owned_intents.iter().any(|owned| owned == intent.trim());
     let count = |terms: &[String]| terms.iter().filter(|term| text.has(term)).count();
     let words = count(&capability.routing_signals)
         + 2 * (count(&capability.strongest_for) + count(&capability.strongest_domain_signals))
@@ -192,9 +182,7 @@ pub(super) fn hint(capability: &Capability, intent: &str, text: &Text) -> u32 {
         + count(&capability.preferred_skill_signals)
         + count(&capability.behavior_traits)
         + count(&capability.behavior_trait_signals);
-    u32::try_from(words)
-        .unwrap_or(u32::MAX)
-        .saturating_add(if owned { 5 } else { 0 })
+    u32::try_from(words).unwrap_or(u32::MAX).saturating_add(if owned { 5 } else { 0 })
 }
 
 fn both(names: (&str, &[String]), signals: (&str, &[String]), text: &Text) -> Vec<String> {
@@ -204,9 +192,5 @@ fn both(names: (&str, &[String]), signals: (&str, &[String]), text: &Text) -> Ve
 }
 
 fn matches(kind: &str, terms: &[String], text: &Text) -> Vec<String> {
-    terms
-        .iter()
-        .filter(|term| text.has(term))
-        .map(|term| format!("{kind}:{term}"))
-        .collect()
+    terms.iter().filter(|term| text.has(term)).map(|term| format!("{kind}:{term}")).collect()
 }

@@ -18,11 +18,7 @@ fn facts<'a>(text: &'a str, visited: &'a [Role]) -> ReportFacts<'a> {
 }
 
 fn routed(facts: &ReportFacts<'_>, role: Role, result: serde_json::Value) -> ReportRoute {
-    route_after_report(
-        &RoutingPolicy::default(),
-        facts,
-        &normalize(&result, role, "r"),
-    )
+    route_after_report(&RoutingPolicy::default(), facts, &normalize(&result, role, "r"))
 }
 
 #[test]
@@ -33,44 +29,26 @@ fn w28_a_planner_without_evidence_ends_the_request() {
 
 #[test]
 fn w29_a_plan_to_implement_goes_to_the_developer() {
-    let route = routed(
-        &facts("implement the fix in code", &[]),
-        Role::Planner,
-        json!({}),
-    );
-    let ReportRoute::Next(role, Some(selection)) = route else {
-        panic!("{route:?}")
-    };
+    let route = routed(&facts("implement the fix in code", &[]), Role::Planner, json!({}));
+    let ReportRoute::Next(role, Some(selection)) = route else { panic!("{route:?}") };
     assert_eq!((role, selection.score_total), (Role::Developer, 96));
 }
 
 #[test]
 fn w30_a_boundary_term_excludes_the_best() {
     let text = "implement backlog persistence in code";
-    let route = routed(
-        &facts(text, &[]),
-        Role::Planner,
-        json!({"summary": "verify it"}),
-    );
-    let ReportRoute::Next(role, Some(selection)) = route else {
-        panic!("{route:?}")
-    };
+    let route = routed(&facts(text, &[]), Role::Planner, json!({"summary": "verify it"}));
+    let ReportRoute::Next(role, Some(selection)) = route else { panic!("{route:?}") };
     assert_ne!(role, Role::Developer);
     let developer = selection.candidate_summary.last().unwrap();
-    assert_eq!(
-        (developer.role, developer.excluded_by_boundary),
-        (Role::Developer, true)
-    );
+    assert_eq!((developer.role, developer.excluded_by_boundary), (Role::Developer, true));
 }
 
 #[test]
 fn w31_backlog_of_others_ends_the_request() {
     let result = json!({"proposals": {"backlog_item": {"title": "later"}}});
     let route = routed(&facts("x", &[]), Role::Developer, result);
-    assert_eq!(
-        route,
-        ReportRoute::Terminal(TerminalReason::BacklogProposed)
-    );
+    assert_eq!(route, ReportRoute::Terminal(TerminalReason::BacklogProposed));
 }
 
 #[test]
@@ -123,9 +101,7 @@ fn i22_a_resumed_request_goes_to_the_planner() {
 fn the_planner_is_not_drawn_by_the_intent_that_all_share_13a_16() {
     let result = json!({"summary": "bug fix; regression tests pass, verify it"});
     let route = routed(&facts("bug fix", &[]), Role::Developer, result);
-    let ReportRoute::Next(role, _) = route else {
-        panic!("{route:?}")
-    };
+    let ReportRoute::Next(role, _) = route else { panic!("{route:?}") };
     assert_eq!(role, Role::Qa);
 }
 
@@ -139,9 +115,6 @@ fn a_policy_file_changes_what_it_names() {
     .unwrap();
     assert!(!policy.policy_routes.sprint_force_qa);
     assert!(policy.policy_routes.verification_result_terminal);
-    assert_eq!(
-        (policy.weights.phase_fit, policy.weights.owned_intent),
-        (1, 60)
-    );
+    assert_eq!((policy.weights.phase_fit, policy.weights.owned_intent), (1, 60));
     assert_eq!(policy.roles.len(), 7);
 }

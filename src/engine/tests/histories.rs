@@ -35,19 +35,9 @@ impl Dice {
 }
 
 const OUTCOMES: [&str; 6] = ["", "continue", "advance", "reopen", "block", "complete"];
-const CATEGORIES: [&str; 6] = [
-    "",
-    "scope",
-    "ux",
-    "architecture",
-    "implementation",
-    "verification",
-];
-const STATUSES: [ResultStatus; 3] = [
-    ResultStatus::Completed,
-    ResultStatus::Blocked,
-    ResultStatus::Failed,
-];
+const CATEGORIES: [&str; 6] = ["", "scope", "ux", "architecture", "implementation", "verification"];
+const STATUSES: [ResultStatus; 3] =
+    [ResultStatus::Completed, ResultStatus::Blocked, ResultStatus::Failed];
 
 fn random_result(
     dice: &mut Dice,
@@ -92,20 +82,14 @@ fn random_result(
     {
         seen.insert((step, outcome, status));
     }
-    result.status = if ask {
-        ResultStatus::Completed
-    } else {
-        STATUSES[status]
-    };
+    result.status = if ask { ResultStatus::Completed } else { STATUSES[status] };
     result
 }
 
 fn random_effect(dice: &mut Dice, kind: &EffectKind, number: usize) -> EffectOutcome {
     let fresh = format!("c{number}");
     if dice.roll(12) == 0 {
-        return EffectOutcome::Failed {
-            message: "no luck".to_owned(),
-        };
+        return EffectOutcome::Failed { message: "no luck".to_owned() };
     }
     match kind {
         EffectKind::Commit { .. } if dice.roll(6) == 0 => EffectOutcome::NothingChanged,
@@ -120,24 +104,17 @@ fn random_effect(dice: &mut Dice, kind: &EffectKind, number: usize) -> EffectOut
             EffectOutcome::Checked(evidence(commit, verdict))
         }
         EffectKind::Merge { commit, .. } => match dice.roll(4) {
-            0 => EffectOutcome::BranchMoved {
-                head: "h".to_owned(),
-            },
-            1 => EffectOutcome::PersonEdits {
-                paths: vec!["a.py".to_owned()],
-            },
-            _ => EffectOutcome::Merged {
-                commit: commit.clone(),
-            },
+            0 => EffectOutcome::BranchMoved { head: "h".to_owned() },
+            1 => EffectOutcome::PersonEdits { paths: vec!["a.py".to_owned()] },
+            _ => EffectOutcome::Merged { commit: commit.clone() },
         },
-        EffectKind::Rebase { .. } if dice.roll(3) == 0 => EffectOutcome::Conflict {
-            paths: vec!["a.py".to_owned()],
-        },
+        EffectKind::Rebase { .. } if dice.roll(3) == 0 => {
+            EffectOutcome::Conflict { paths: vec!["a.py".to_owned()] }
+        }
         EffectKind::Rebase { .. } => EffectOutcome::Rebased(candidate(&fresh)),
-        EffectKind::Action { .. } => EffectOutcome::ActionEnded {
-            exit_code: Some(0),
-            log_tail: String::new(),
-        },
+        EffectKind::Action { .. } => {
+            EffectOutcome::ActionEnded { exit_code: Some(0), log_tail: String::new() }
+        }
         EffectKind::Release { .. } => EffectOutcome::Released,
     }
 }
@@ -145,10 +122,8 @@ fn random_effect(dice: &mut Dice, kind: &EffectKind, number: usize) -> EffectOut
 /// One history. Returns the steps that it took.
 fn history(seed: u64, seen: &mut BTreeSet<(Step, usize, usize)>) -> usize {
     let mut dice = Dice(seed);
-    let mut world = World::new(crate::domain::policy::Policy {
-        has_checks: dice.roll(4) > 0,
-        ..policy()
-    });
+    let mut world =
+        World::new(crate::domain::policy::Policy { has_checks: dice.roll(4) > 0, ..policy() });
     let id = world.message("do it");
     let mut steps = 0;
     let mut helped = 0;
@@ -170,9 +145,7 @@ fn history(seed: u64, seen: &mut BTreeSet<(Step, usize, usize)>) -> usize {
             continue;
         }
         if dice.roll(60) == 0 {
-            world.command(Command::Cancel {
-                request_id: id.clone(),
-            });
+            world.command(Command::Cancel { request_id: id.clone() });
             continue;
         }
         match dice.pick(&todo).clone() {
@@ -180,10 +153,7 @@ fn history(seed: u64, seen: &mut BTreeSet<(Step, usize, usize)>) -> usize {
                 let found = world.state.envelopes[&envelope].clone();
                 let outcome = match dice.roll(14) {
                     0 => crash(),
-                    1 => RunOutcome::Failed {
-                        kind: FailKind::Quota,
-                        message: "empty".to_owned(),
-                    },
+                    1 => RunOutcome::Failed { kind: FailKind::Quota, message: "empty".to_owned() },
                     _ => RunOutcome::Result(Box::new(random_result(
                         &mut dice,
                         found.target_role,
@@ -208,10 +178,7 @@ fn history(seed: u64, seen: &mut BTreeSet<(Step, usize, usize)>) -> usize {
     }
     world.deliver();
     if world.request(&id).status.is_terminal() {
-        assert!(
-            world.state.requests.is_empty(),
-            "seed {seed}: it stays in memory"
-        );
+        assert!(world.state.requests.is_empty(), "seed {seed}: it stays in memory");
         assert!(world.state.effects.is_empty() && world.state.gates.is_empty());
         let finals = world
             .said
@@ -242,18 +209,14 @@ fn help(world: &mut World, dice: &mut Dice, id: &RequestId, status: RequestStatu
         return;
     }
     assert_eq!(status, RequestStatus::Blocked);
-    world.command(Command::Retry {
-        request_id: id.clone(),
-    });
+    world.command(Command::Retry { request_id: id.clone() });
 }
 
 #[test]
 fn every_history_ends_or_waits_for_a_person() {
     let mut seen = BTreeSet::new();
-    let rounds: u64 = std::env::var("TEAMS_HISTORIES")
-        .ok()
-        .and_then(|n| n.parse().ok())
-        .unwrap_or(3_000);
+    let rounds: u64 =
+        std::env::var("TEAMS_HISTORIES").ok().and_then(|n| n.parse().ok()).unwrap_or(3_000);
     let mut steps = 0;
     for seed in 0..rounds {
         steps += history(seed, &mut seen);
@@ -273,8 +236,5 @@ fn every_history_ends_or_waits_for_a_person() {
             }
         }
     }
-    assert!(
-        missing.is_empty(),
-        "{rounds} histories, {steps} steps, never visited: {missing:?}"
-    );
+    assert!(missing.is_empty(), "{rounds} histories, {steps} steps, never visited: {missing:?}");
 }

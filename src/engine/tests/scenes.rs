@@ -31,14 +31,9 @@ fn work_until(world: &mut World, stop: impl Fn(Role, Option<Step>) -> bool) -> T
 }
 
 fn report(world: &mut World, todo: &Todo, outcome: RunOutcome) {
-    let Todo::Run(id) = todo else {
-        panic!("not a run")
-    };
+    let Todo::Run(id) = todo else { panic!("not a run") };
     world.run(id, outcome);
-    let Some(Todo::Report(id)) = world
-        .todo()
-        .into_iter()
-        .find(|t| matches!(t, Todo::Report(_)))
+    let Some(Todo::Report(id)) = world.todo().into_iter().find(|t| matches!(t, Todo::Report(_)))
     else {
         panic!("no report")
     };
@@ -53,17 +48,10 @@ fn a_message_becomes_a_commit_and_one_final_answer() {
     let request = world.request(&id);
     assert_eq!(request.status, RequestStatus::Committed);
     assert_eq!(request.commit_sha.as_deref(), Some("c1"));
-    let finals = world
-        .said
-        .iter()
-        .filter(|key| key.starts_with("final."))
-        .count();
+    let finals = world.said.iter().filter(|key| key.starts_with("final.")).count();
     assert_eq!((world.said[0].as_str(), finals), ("receipt", 1));
     world.deliver();
-    assert!(
-        world.state.requests.is_empty(),
-        "an ended request leaves memory"
-    );
+    assert!(world.state.requests.is_empty(), "an ended request leaves memory");
     assert!(world.state.envelopes.is_empty() && world.state.effects.is_empty());
 }
 
@@ -77,10 +65,7 @@ fn failing_checks_go_back_to_the_developer_and_then_to_a_person() {
             return None;
         };
         rounds += 1;
-        Some(EffectOutcome::Checked(evidence(
-            commit,
-            CheckVerdict::Failed,
-        )))
+        Some(EffectOutcome::Checked(evidence(commit, CheckVerdict::Failed)))
     });
     let request = world.request(&id);
     assert_eq!(request.status, RequestStatus::Blocked);
@@ -100,17 +85,8 @@ fn a_crashing_agent_is_tried_again_and_then_a_person_is_asked() {
     }
     let request = world.request(&id);
     assert_eq!(request.blocked.expect("why").code, "step_failed");
-    assert_eq!(
-        world
-            .said
-            .iter()
-            .filter(|key| *key == "room.failed_attempt")
-            .count(),
-        3
-    );
-    world.command(Command::Retry {
-        request_id: id.clone(),
-    });
+    assert_eq!(world.said.iter().filter(|key| *key == "room.failed_attempt").count(), 3);
+    world.command(Command::Retry { request_id: id.clone() });
     world.finish_well();
     assert_eq!(world.request(&id).status, RequestStatus::Committed);
     assert_eq!(world.dead_letters(), 0);
@@ -121,10 +97,7 @@ fn an_answered_question_makes_no_commit() {
     let mut world = World::new(policy());
     let id = world.message("which tasks are left?");
     let todo = work_until(&mut world, |role, _| role == Role::Orchestrator);
-    let answer = result(
-        Role::Orchestrator,
-        json!({ "request_handling": { "mode": "complete" } }),
-    );
+    let answer = result(Role::Orchestrator, json!({ "request_handling": { "mode": "complete" } }));
     report(&mut world, &todo, RunOutcome::Result(Box::new(answer)));
     assert_eq!(world.request(&id).status, RequestStatus::Completed);
     assert!(world.said.contains(&"final.answered".to_owned()));
@@ -143,60 +116,39 @@ fn work_that_changes_no_file_is_answered() {
 
 #[test]
 fn without_checks_a_person_decides_once_and_for_that_content() {
-    let mut world = World::new(Policy {
-        has_checks: false,
-        ..policy()
-    });
+    let mut world = World::new(Policy { has_checks: false, ..policy() });
     let id = world.message("do it");
     world.finish_well();
     let gate = world.state.gates.values().next().cloned().expect("a gate");
     assert_eq!(gate.commit, "c1");
     let press = |act, version| Command::Press {
-        button: Button {
-            act,
-            subject: gate.gate_id.to_string(),
-            version,
-        },
+        button: Button { act, subject: gate.gate_id.to_string(), version },
         message_id: MessageId(1),
         channel_id: GENERAL,
     };
-    let Answer::Say(stale) = world.command(press(ButtonAct::Approve, 7)) else {
-        panic!()
-    };
+    let Answer::Say(stale) = world.command(press(ButtonAct::Approve, 7)) else { panic!() };
     assert_eq!(stale.key, "gate.stale");
     world.command(press(ButtonAct::Approve, 1));
     world.finish_well();
     assert_eq!(world.request(&id).status, RequestStatus::Committed);
-    let Answer::Say(again) = world.command(press(ButtonAct::Reject, 1)) else {
-        panic!()
-    };
+    let Answer::Say(again) = world.command(press(ButtonAct::Reject, 1)) else { panic!() };
     assert_eq!(again.key, "gate.stale");
 }
 
 #[test]
 fn a_rejected_commit_stays_on_its_own_branch() {
-    let mut world = World::new(Policy {
-        has_checks: false,
-        ..policy()
-    });
+    let mut world = World::new(Policy { has_checks: false, ..policy() });
     let id = world.message("do it");
     world.finish_well();
     let gate = world.state.gates.keys().next().cloned().expect("a gate");
     world.command(Command::Press {
-        button: Button {
-            act: ButtonAct::Reject,
-            subject: gate.to_string(),
-            version: 1,
-        },
+        button: Button { act: ButtonAct::Reject, subject: gate.to_string(), version: 1 },
         message_id: MessageId(1),
         channel_id: GENERAL,
     });
     world.finish_well();
     let request = world.request(&id);
-    assert_eq!(
-        (request.status, request.commit_sha),
-        (RequestStatus::Completed, None)
-    );
+    assert_eq!((request.status, request.commit_sha), (RequestStatus::Completed, None));
     assert!(world.said.contains(&"final.on_side_branch".to_owned()));
 }
 
@@ -207,11 +159,7 @@ fn the_same_words_again_are_not_a_second_request() {
     assert_eq!(world.message("do  IT"), id);
     assert!(world.said.contains(&"reused".to_owned()));
     world.finish_well();
-    assert_ne!(
-        world.message("do it"),
-        id,
-        "an ended request does not swallow a new one (I24)"
-    );
+    assert_ne!(world.message("do it"), id, "an ended request does not swallow a new one (I24)");
 }
 
 #[test]
@@ -220,10 +168,7 @@ fn a_doubled_message_is_taken_in_once() {
     let words = world.words(GENERAL, 77, "do it");
     world.submit(Event::Message(words.clone()));
     let before = world.log.len();
-    assert_eq!(
-        world.submit(Event::Message(words)),
-        Answer::Ignored("already taken in")
-    );
+    assert_eq!(world.submit(Event::Message(words)), Answer::Ignored("already taken in"));
     assert_eq!(world.log.len(), before);
 }
 
@@ -233,21 +178,12 @@ fn words_in_the_room_of_a_blocked_request_resume_it() {
     let id = world.message("do it");
     world.deliver();
     let todo = work_until(&mut world, |role, _| role == Role::Planner);
-    let mut stuck = result(
-        Role::Planner,
-        json!({ "required_inputs": ["the deadline"] }),
-    );
+    let mut stuck = result(Role::Planner, json!({ "required_inputs": ["the deadline"] }));
     stuck.status = crate::domain::result::ResultStatus::Blocked;
     report(&mut world, &todo, RunOutcome::Result(Box::new(stuck)));
     let request = world.request(&id);
-    assert_eq!(
-        request.blocked.expect("why").required_inputs,
-        ["the deadline"]
-    );
-    let room = request
-        .room
-        .and_then(|room| room.thread_id)
-        .expect("a room");
+    assert_eq!(request.blocked.expect("why").required_inputs, ["the deadline"]);
+    let room = request.room.and_then(|room| room.thread_id).expect("a room");
     let mut words = world.words(room, 9_000_000_000_000, "next Friday");
     words.addressed = false;
     world.submit(Event::Message(words));
@@ -281,10 +217,8 @@ fn who_is_on_no_list_gets_a_refusal_and_no_request() {
 #[test]
 fn odd_messages_get_a_clear_word() {
     let mut world = World::new(policy());
-    for (number, text, key) in [
-        (1, "   ".to_owned(), "empty"),
-        (2, "x".repeat(16_001), "too_long"),
-    ] {
+    for (number, text, key) in [(1, "   ".to_owned(), "empty"), (2, "x".repeat(16_001), "too_long")]
+    {
         let words = world.words(GENERAL, number, &text);
         world.submit(Event::Message(words));
         assert_eq!(world.said.last().map(String::as_str), Some(key));
@@ -297,45 +231,33 @@ fn a_cancelled_request_leaves_nothing_behind() {
     let mut world = World::new(policy());
     let id = world.message("do it");
     work_until(&mut world, |role, _| role == Role::Developer);
-    world.command(Command::Cancel {
-        request_id: id.clone(),
-    });
+    world.command(Command::Cancel { request_id: id.clone() });
     assert_eq!(world.request(&id).status, RequestStatus::Cancelled);
     world.finish_well();
     world.deliver();
     assert!(world.state.requests.is_empty() && world.state.envelopes.is_empty());
-    let Answer::Say(unknown) = world.command(Command::Cancel { request_id: id }) else {
-        panic!()
-    };
+    let Answer::Say(unknown) = world.command(Command::Cancel { request_id: id }) else { panic!() };
     assert_eq!(unknown.key, "unknown_request");
 }
 
 /// Everything goes well but the first merge, which ends like this.
 fn finish_with_first_merge(world: &mut World, outcome: EffectOutcome) {
     let mut first = Some(outcome);
-    world.finish_with(|kind| {
-        if matches!(kind, EffectKind::Merge { .. }) {
-            first.take()
-        } else {
-            None
-        }
-    });
+    world.finish_with(
+        |kind| {
+            if matches!(kind, EffectKind::Merge { .. }) { first.take() } else { None }
+        },
+    );
 }
 
 #[test]
 fn a_moved_branch_is_followed_and_proven_again() {
     let mut world = World::new(policy());
     let id = world.message("do it");
-    let moved = EffectOutcome::BranchMoved {
-        head: "h1".to_owned(),
-    };
+    let moved = EffectOutcome::BranchMoved { head: "h1".to_owned() };
     finish_with_first_merge(&mut world, moved);
     assert_eq!(world.request(&id).commit_sha.as_deref(), Some("c2"));
-    let checks = world
-        .said
-        .iter()
-        .filter(|key| *key == "room.checks_passed")
-        .count();
+    let checks = world.said.iter().filter(|key| *key == "room.checks_passed").count();
     assert_eq!(checks, 2, "the rebased commit is another commit");
 }
 
@@ -343,17 +265,10 @@ fn a_moved_branch_is_followed_and_proven_again() {
 fn a_persons_edits_stop_the_merge_and_retry_goes_on() {
     let mut world = World::new(policy());
     let id = world.message("do it");
-    let edits = EffectOutcome::PersonEdits {
-        paths: vec!["a.py".to_owned()],
-    };
+    let edits = EffectOutcome::PersonEdits { paths: vec!["a.py".to_owned()] };
     finish_with_first_merge(&mut world, edits);
-    assert_eq!(
-        world.request(&id).blocked.expect("why").code,
-        "person_edits"
-    );
-    world.command(Command::Retry {
-        request_id: id.clone(),
-    });
+    assert_eq!(world.request(&id).blocked.expect("why").code, "person_edits");
+    world.command(Command::Retry { request_id: id.clone() });
     world.finish_well();
     assert_eq!(world.request(&id).status, RequestStatus::Committed);
 }
@@ -362,13 +277,8 @@ fn a_persons_edits_stop_the_merge_and_retry_goes_on() {
 fn ids_of_nowhere_are_answered() {
     let mut world = World::new(policy());
     let id = RequestId::parse("20260101-00000000").expect("an id");
-    let Answer::Say(content) = world.command(Command::Retry { request_id: id }) else {
-        panic!()
-    };
+    let Answer::Say(content) = world.command(Command::Retry { request_id: id }) else { panic!() };
     assert_eq!(content.key, "unknown_request");
-    let foreign = Event::MessageDeleted {
-        channel_id: ChannelId(1),
-        message_id: MessageId(1),
-    };
+    let foreign = Event::MessageDeleted { channel_id: ChannelId(1), message_id: MessageId(1) };
     assert!(matches!(world.submit(foreign), Answer::Ignored(_)));
 }

@@ -32,10 +32,7 @@ pub(super) const GUILD: GuildId = GuildId(1);
 pub(super) const GENERAL: ChannelId = ChannelId(10);
 
 pub(super) fn policy() -> Policy {
-    let owner = Holders {
-        users: [OWNER].into(),
-        roles: BTreeSet::new(),
-    };
+    let owner = Holders { users: [OWNER].into(), roles: BTreeSet::new() };
     Policy {
         guilds: [GUILD].into(),
         dm: true,
@@ -115,12 +112,8 @@ impl World {
     fn check(&self) {
         for request in self.state.requests.values() {
             let id = &request.request_id;
-            let envelopes = self
-                .state
-                .envelopes
-                .values()
-                .filter(|e| e.envelope.request_id == *id)
-                .count();
+            let envelopes =
+                self.state.envelopes.values().filter(|e| e.envelope.request_id == *id).count();
             let effects = self
                 .state
                 .effects
@@ -128,12 +121,7 @@ impl World {
                 .filter(|e| e.kind.request_id() == id)
                 .filter(|e| !matches!(e.kind, EffectKind::Release { .. }))
                 .count();
-            let gates = self
-                .state
-                .gates
-                .values()
-                .filter(|g| g.request_id == *id)
-                .count();
+            let gates = self.state.gates.values().filter(|g| g.request_id == *id).count();
             let movers = envelopes + effects + gates;
             match request.status {
                 RequestStatus::Delegated => assert_eq!(movers, 1, "{request:#?}"),
@@ -157,9 +145,7 @@ impl World {
         let number = self.next as u64;
         self.submit(Event::Message(self.words(GENERAL, number, text)));
         let newest = self.state.requests.values().max_by_key(|r| r.created_at);
-        newest
-            .map(|request| request.request_id.clone())
-            .expect("a request")
+        newest.map(|request| request.request_id.clone()).expect("a request")
     }
 
     pub(super) fn words(&self, channel: ChannelId, number: u64, text: &str) -> Message {
@@ -182,10 +168,7 @@ impl World {
     }
 
     pub(super) fn command(&mut self, command: Command) -> Answer {
-        self.submit(Event::Command {
-            actor: Actor::Operator,
-            command,
-        })
+        self.submit(Event::Command { actor: Actor::Operator, command })
     }
 
     pub(super) fn request(&self, id: &RequestId) -> Request {
@@ -213,15 +196,12 @@ impl World {
     pub(super) fn deliver(&mut self) {
         while let Some(outgoing) = self.state.outgoing.values().next().cloned() {
             let id = outgoing.outgoing_id.clone();
-            self.submit(Event::OutgoingStarting {
-                outgoing_id: id.clone(),
-                parts_done: 0,
-            });
+            self.submit(Event::OutgoingStarting { outgoing_id: id.clone(), parts_done: 0 });
             let number = self.next as u64;
             let outcome = match outgoing.act {
-                Act::OpenRoom { .. } => OutgoingOutcome::RoomOpened {
-                    thread_id: ChannelId(number),
-                },
+                Act::OpenRoom { .. } => {
+                    OutgoingOutcome::RoomOpened { thread_id: ChannelId(number) }
+                }
                 Act::Post { .. } | Act::Card { .. } | Act::Envelope { .. } => {
                     OutgoingOutcome::Posted {
                         channel_id: GENERAL,
@@ -230,10 +210,7 @@ impl World {
                 }
                 Act::React { .. } => OutgoingOutcome::Done,
             };
-            self.submit(Event::OutgoingFinished {
-                outgoing_id: id,
-                outcome,
-            });
+            self.submit(Event::OutgoingFinished { outgoing_id: id, outcome });
         }
     }
 
@@ -274,10 +251,7 @@ impl World {
     }
 
     pub(super) fn effect(&mut self, id: &EffectId, outcome: EffectOutcome) {
-        let started = Event::EffectStarting {
-            effect_id: id.clone(),
-            pre_state: Value::Null,
-        };
+        let started = Event::EffectStarting { effect_id: id.clone(), pre_state: Value::Null };
         if self.submit(started) == Answer::Accepted {
             let effect = &self.state.effects[id];
             assert!(matches!(effect.state, EffectState::Started { .. }));
@@ -297,9 +271,7 @@ impl World {
                 self.run(id, RunOutcome::Result(Box::new(result)));
             }
             Todo::Report(id) => {
-                self.submit(Event::ReportReady {
-                    relay_id: id.clone(),
-                });
+                self.submit(Event::ReportReady { relay_id: id.clone() });
             }
             Todo::Effect(id) => {
                 let outcome = good_effect(&self.state.effects[id].kind, "c1");
@@ -339,10 +311,7 @@ pub(super) fn candidate(commit: &str) -> Candidate {
     Candidate {
         commit: commit.to_owned(),
         base: "b0".to_owned(),
-        paths: vec![ChangedPath {
-            path: "a.py".to_owned(),
-            kind: ChangeKind::Modified,
-        }],
+        paths: vec![ChangedPath { path: "a.py".to_owned(), kind: ChangeKind::Modified }],
         subject: "subject".to_owned(),
         added_lines: 1,
         removed_lines: 0,
@@ -361,11 +330,7 @@ pub(super) fn evidence(commit: &str, verdict: CheckVerdict) -> Evidence {
         log_tail: "tail".to_owned(),
         duration_ms: 1_234,
     };
-    Evidence {
-        commit: commit.to_owned(),
-        checks: vec![check],
-        at: Timestamp::from_millis(0),
-    }
+    Evidence { commit: commit.to_owned(), checks: vec![check], at: Timestamp::from_millis(0) }
 }
 
 pub(super) fn good_effect(kind: &EffectKind, commit: &str) -> EffectOutcome {
@@ -374,14 +339,11 @@ pub(super) fn good_effect(kind: &EffectKind, commit: &str) -> EffectOutcome {
         EffectKind::Checks { commit, .. } => {
             EffectOutcome::Checked(evidence(commit, CheckVerdict::Passed))
         }
-        EffectKind::Merge { commit, .. } => EffectOutcome::Merged {
-            commit: commit.clone(),
-        },
+        EffectKind::Merge { commit, .. } => EffectOutcome::Merged { commit: commit.clone() },
         EffectKind::Rebase { .. } => EffectOutcome::Rebased(candidate("c2")),
-        EffectKind::Action { .. } => EffectOutcome::ActionEnded {
-            exit_code: Some(0),
-            log_tail: String::new(),
-        },
+        EffectKind::Action { .. } => {
+            EffectOutcome::ActionEnded { exit_code: Some(0), log_tail: String::new() }
+        }
         EffectKind::Release { .. } => EffectOutcome::Released,
     }
 }
@@ -401,11 +363,7 @@ pub(super) fn good(role: Role, step: Option<Step>) -> RoleResult {
         Some(Step::ArchitectReview | Step::DeveloperRevision) => "qa_validation",
         _ => "",
     };
-    let outcome = if step == Some(Step::QaValidation) {
-        "complete"
-    } else {
-        "advance"
-    };
+    let outcome = if step == Some(Step::QaValidation) { "complete" } else { "advance" };
     let row = json!({ "criterion": "c", "source": "s", "evidence": "e", "result": "pass" });
     result(
         role,
@@ -423,8 +381,5 @@ pub(super) fn good(role: Role, step: Option<Step>) -> RoleResult {
 }
 
 pub(super) fn crash() -> RunOutcome {
-    RunOutcome::Failed {
-        kind: FailKind::Crash,
-        message: "it died".to_owned(),
-    }
+    RunOutcome::Failed { kind: FailKind::Crash, message: "it died".to_owned() }
 }

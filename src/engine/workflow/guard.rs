@@ -27,11 +27,9 @@ pub(super) fn decide(state: &WorkflowState, report: &StepReport) -> WorkflowDeci
     }
     if report.role != worker(&state) {
         return match state.step {
-            Step::PlannerDraft | Step::PlannerFinalize => enter(
-                state,
-                Step::PlannerFinalize,
-                vec![Note::WrongReporter(report.role)],
-            ),
+            Step::PlannerDraft | Step::PlannerFinalize => {
+                enter(state, Step::PlannerFinalize, vec![Note::WrongReporter(report.role)])
+            }
             step @ (Step::ResearchInitial
             | Step::PlannerAdvisory
             | Step::DesignerAdvisory
@@ -61,11 +59,8 @@ pub(super) fn decide(state: &WorkflowState, report: &StepReport) -> WorkflowDeci
             if report.status == ResultStatus::Blocked && report.transition.continues() =>
         {
             notes.push(Note::RevisionInsteadOfBlock);
-            let transition = Transition {
-                target_phase: None,
-                target_step: None,
-                ..report.transition.clone()
-            };
+            let transition =
+                Transition { target_phase: None, target_step: None, ..report.transition.clone() };
             follow(state, report, transition, notes)
         }
         Step::PlannerDraft | Step::PlannerFinalize => planner(state, report, notes),
@@ -83,10 +78,7 @@ pub(super) fn decide(state: &WorkflowState, report: &StepReport) -> WorkflowDeci
 
 /// Who works the step: its owner, for the older shared advisory the phase's owner.
 fn worker(state: &WorkflowState) -> Role {
-    state
-        .step
-        .advisor(Some(state.phase_owner))
-        .unwrap_or(state.step.owner())
+    state.step.advisor(Some(state.phase_owner)).unwrap_or(state.step.owner())
 }
 
 /// A report that is not negative goes on; a negative one only as the reopening it asks for.
@@ -145,11 +137,7 @@ pub(super) fn missing_documents(state: &WorkflowState, report: &StepReport) -> O
     };
     let missing: Vec<String> = wanted
         .iter()
-        .filter(|name| {
-            !listed
-                .iter()
-                .any(|path| path.rsplit('/').next() == Some(**name))
-        })
+        .filter(|name| !listed.iter().any(|path| path.rsplit('/').next() == Some(**name)))
         .map(|name| (*name).to_owned())
         .collect();
     (listed.is_empty() || !missing.is_empty()).then_some(missing)
@@ -171,11 +159,8 @@ pub(super) fn foreign_documents(
 ) -> Option<Vec<String>> {
     let implements =
         state.phase == Phase::Implementation && matches!(role, Role::Architect | Role::Developer);
-    let found: Vec<String> = artifacts
-        .iter()
-        .filter(|path| implements && is_planner_document(path))
-        .cloned()
-        .collect();
+    let found: Vec<String> =
+        artifacts.iter().filter(|path| implements && is_planner_document(path)).cloned().collect();
     (!found.is_empty()).then_some(found)
 }
 
@@ -219,10 +204,7 @@ fn qa(mut state: WorkflowState, report: &StepReport, mut notes: Vec<Note>) -> Wo
     }
     if transition.outcome != Some(Outcome::Reopen) {
         let approves = decision == Some(QaDecision::Pass)
-            || matches!(
-                transition.outcome,
-                Some(Outcome::Advance | Outcome::Complete)
-            );
+            || matches!(transition.outcome, Some(Outcome::Advance | Outcome::Complete));
         if !approves && !evidence_fails && decision != Some(QaDecision::Fail) {
             return match decision {
                 Some(QaDecision::Blocked) => {
@@ -236,20 +218,16 @@ fn qa(mut state: WorkflowState, report: &StepReport, mut notes: Vec<Note>) -> Wo
         }
         transition.outcome = Some(Outcome::Reopen);
     }
-    transition
-        .reopen_category
-        .get_or_insert(ReopenCategory::Verification);
+    transition.reopen_category.get_or_insert(ReopenCategory::Verification);
     follow(state, report, transition, notes)
 }
 
 /// Whether QA's words point at the specification; terms match as words.
 fn cites_specification(report: &StepReport) -> bool {
-    [&report.text, &report.transition.reason]
-        .into_iter()
-        .any(|words| {
-            let words = terms::Text::new(words);
-            SPECIFICATION.iter().any(|term| words.has(term))
-        })
+    [&report.text, &report.transition.reason].into_iter().any(|words| {
+        let words = terms::Text::new(words);
+        SPECIFICATION.iter().any(|term| words.has(term))
+    })
 }
 
 /// Follows the table and charges the loop that is entered.

@@ -50,38 +50,22 @@ fn moves() -> impl Strategy<Value = Move> {
         some(Outcome::ALL),
         some(&Step::ALL),
         some(ReopenCategory::ALL),
-        some(&[
-            QaDecision::Pass,
-            QaDecision::Pass,
-            QaDecision::Fail,
-            QaDecision::Blocked,
-        ]),
-        some(&[
-            EvidenceResult::Pass,
-            EvidenceResult::Pass,
-            EvidenceResult::Fail,
-        ]),
-        (
-            any::<bool>(),
-            any::<bool>(),
-            proptest::bool::weighted(0.05),
-            any::<bool>(),
-        ),
+        some(&[QaDecision::Pass, QaDecision::Pass, QaDecision::Fail, QaDecision::Blocked]),
+        some(&[EvidenceResult::Pass, EvidenceResult::Pass, EvidenceResult::Fail]),
+        (any::<bool>(), any::<bool>(), proptest::bool::weighted(0.05), any::<bool>()),
     )
-        .prop_map(
-            |(status, outcome, target, category, decision, evidence, flags)| Move {
-                status,
-                outcome,
-                target,
-                category,
-                decision,
-                evidence,
-                documents: flags.0,
-                note: flags.1,
-                foreign: flags.2,
-                resume: flags.3,
-            },
-        )
+        .prop_map(|(status, outcome, target, category, decision, evidence, flags)| Move {
+            status,
+            outcome,
+            target,
+            category,
+            decision,
+            evidence,
+            documents: flags.0,
+            note: flags.1,
+            foreign: flags.2,
+            resume: flags.3,
+        })
 }
 
 fn report(role: Role, step: Move) -> StepReport {
@@ -98,10 +82,7 @@ fn report(role: Role, step: Move) -> StepReport {
         decision: Some(decision),
         evidence: step
             .evidence
-            .map(|result| EvidenceRow {
-                criterion: "c".to_owned(),
-                result: Some(result),
-            })
+            .map(|result| EvidenceRow { criterion: "c".to_owned(), result: Some(result) })
             .into_iter()
             .collect(),
     });
@@ -116,31 +97,19 @@ fn report(role: Role, step: Move) -> StepReport {
 fn passes(report: &StepReport) -> bool {
     let verdict = report.qa_validation.as_ref();
     !report.is_negative()
-        && !matches!(
-            report.transition.outcome,
-            Some(Outcome::Reopen | Outcome::Block)
-        )
+        && !matches!(report.transition.outcome, Some(Outcome::Reopen | Outcome::Block))
         && verdict.is_some_and(|verdict| {
             verdict.decision == Some(QaDecision::Pass)
                 && !verdict.evidence.is_empty()
-                && verdict
-                    .evidence
-                    .iter()
-                    .all(|row| row.result == Some(EvidenceResult::Pass))
+                && verdict.evidence.iter().all(|row| row.result == Some(EvidenceResult::Pass))
         })
 }
 
 fn within_budgets(state: &WorkflowState) -> bool {
     let budgets = state.budgets;
-    [
-        budgets.planner_contract,
-        budgets.reopen,
-        budgets.qa_reopen,
-        budgets.checks,
-        budgets.turns,
-    ]
-    .iter()
-    .all(|allowance| allowance.used <= allowance.limit)
+    [budgets.planner_contract, budgets.reopen, budgets.qa_reopen, budgets.checks, budgets.turns]
+        .iter()
+        .all(|allowance| allowance.used <= allowance.limit)
         && state.planning_pass_count <= state.planning_pass_limit
 }
 
@@ -152,28 +121,15 @@ fn play(start: Step, history: &[Move], seen: &RefCell<Seen>) -> Vec<WorkflowDeci
     let mut decisions = Vec::new();
     for step in history {
         let owner = state.step.owner();
-        let role = if step.foreign {
-            Role::Orchestrator
-        } else {
-            owner
-        };
+        let role = if step.foreign { Role::Orchestrator } else { owner };
         let report = report(role, step.clone());
-        seen.borrow_mut()
-            .insert((state.step, step.outcome, step.status.as_str()));
+        seen.borrow_mut().insert((state.step, step.outcome, step.status.as_str()));
         let decision = decide(&state, &report);
         assert!(within_budgets(decision.state()), "{decision:?}");
         match &decision {
-            WorkflowDecision::Next {
-                state: next,
-                role,
-                step,
-                ..
-            } => {
+            WorkflowDecision::Next { state: next, role, step, .. } => {
                 assert!(!next.is_terminal(), "{next:?}");
-                assert_eq!(
-                    (next.step, next.phase_owner, step.owner()),
-                    (*step, *role, *role)
-                );
+                assert_eq!((next.step, next.phase_owner, step.owner()), (*step, *role, *role));
                 assert_eq!(next.phase, step.phase());
                 assert_eq!(next.budgets.turns.used, state.budgets.turns.used + 1);
             }
@@ -207,11 +163,7 @@ fn play(start: Step, history: &[Move], seen: &RefCell<Seen>) -> Vec<WorkflowDeci
 
 /// The same cases in every run, so that what was visited does not depend on luck.
 fn runner(cases: u32) -> TestRunner {
-    let config = Config {
-        cases,
-        failure_persistence: None,
-        ..Config::default()
-    };
+    let config = Config { cases, failure_persistence: None, ..Config::default() };
     TestRunner::new_with_rng(config, TestRng::deterministic_rng(RngAlgorithm::ChaCha))
 }
 
@@ -243,10 +195,7 @@ fn random_histories_end_within_budgets() {
         let outcomes = Outcome::ALL.iter().copied().map(Some).chain([None]);
         for outcome in outcomes {
             for status in ["completed", "blocked", "failed"] {
-                assert!(
-                    seen.contains(&(step, outcome, status)),
-                    "{step} {outcome:?} {status}"
-                );
+                assert!(seen.contains(&(step, outcome, status)), "{step} {outcome:?} {status}");
             }
         }
     }
@@ -258,13 +207,8 @@ fn a_history_without_people_is_shorter_than_its_turn_budget() {
     let mut runner = runner(500);
     runner
         .run(&strategy, |history| {
-            let alone: Vec<Move> = history
-                .into_iter()
-                .map(|step| Move {
-                    resume: false,
-                    ..step
-                })
-                .collect();
+            let alone: Vec<Move> =
+                history.into_iter().map(|step| Move { resume: false, ..step }).collect();
             let decisions = play(Step::ResearchInitial, &alone, &RefCell::new(Seen::new()));
             prop_assert!(decisions.len() <= 49, "{}", decisions.len());
             Ok(())

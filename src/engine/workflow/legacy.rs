@@ -23,16 +23,10 @@ pub fn infer_legacy(record: &Value) -> Option<WorkflowState> {
         })
         .filter_map(|event| Role::of(event.get("actor")))
         .collect();
-    if reports
-        .iter()
-        .any(|role| matches!(role, Role::Developer | Role::Qa))
-    {
+    if reports.iter().any(|role| matches!(role, Role::Developer | Role::Qa)) {
         return None;
     }
-    let advice = reports
-        .iter()
-        .filter(|role| Step::advisory_of(**role).is_some())
-        .count();
+    let advice = reports.iter().filter(|role| Step::advisory_of(**role).is_some()).count();
     let advice = u32::try_from(advice).unwrap_or(u32::MAX);
     let current = Role::of(record.get("current_role"))?;
     let (step, passes) = match current {

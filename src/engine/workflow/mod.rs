@@ -201,23 +201,13 @@ fn enter(mut state: WorkflowState, step: Step, notes: Vec<Note>) -> WorkflowDeci
         return WorkflowDecision::Closeout { state };
     }
     let role = step.owner();
-    WorkflowDecision::Next {
-        state,
-        role,
-        step,
-        notes,
-    }
+    WorkflowDecision::Next { state, role, step, notes }
 }
 
 /// Stops where the state is.
 fn blocked(mut state: WorkflowState, reason: BlockReason, text: String) -> WorkflowDecision {
     state.phase_status = PhaseStatus::Blocked;
-    WorkflowDecision::Blocked {
-        state,
-        reason,
-        text,
-        waits_for: reason.waits_for(),
-    }
+    WorkflowDecision::Blocked { state, reason, text, waits_for: reason.waits_for() }
 }
 
 #[cfg(test)]

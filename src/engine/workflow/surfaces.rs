@@ -3,22 +3,12 @@
 use crate::engine::parse::normalize_artifact_hint;
 
 const SHARED: [&str; 3] = ["backlog.md", "completed_backlog.md", "current_sprint.md"];
-const SPRINT: [&str; 6] = [
-    "kickoff.md",
-    "milestone.md",
-    "plan.md",
-    "spec.md",
-    "todo_backlog.md",
-    "iteration_log.md",
-];
+const SPRINT: [&str; 6] =
+    ["kickoff.md", "milestone.md", "plan.md", "spec.md", "todo_backlog.md", "iteration_log.md"];
 
 /// The documents that a planner has to list after QA sent a sprint request back.
-pub(super) const AFTER_QA_REOPEN: [&str; 4] = [
-    "spec.md",
-    "todo_backlog.md",
-    "iteration_log.md",
-    "current_sprint.md",
-];
+pub(super) const AFTER_QA_REOPEN: [&str; 4] =
+    ["spec.md", "todo_backlog.md", "iteration_log.md", "current_sprint.md"];
 
 /// Whether a path is a document that the planner owns, whatever its case.
 #[must_use]
@@ -46,7 +36,5 @@ pub fn is_planning_surface(path: &str) -> bool {
 }
 
 fn spelled(path: &str) -> String {
-    normalize_artifact_hint(path)
-        .trim_end_matches('/')
-        .to_lowercase()
+    normalize_artifact_hint(path).trim_end_matches('/').to_lowercase()
 }

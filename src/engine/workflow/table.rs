@@ -75,9 +75,7 @@ fn planner(
     {
         return to(next, Step::PlannerFinalize);
     }
-    let advisory = transition
-        .target_step
-        .filter(|step| step.advisor(None).is_some());
+    let advisory = transition.target_step.filter(|step| step.advisor(None).is_some());
     if let Some(step) = advisory
         && transition.outcome != Some(Outcome::Complete)
     {
@@ -112,11 +110,8 @@ fn review(
     }
     if state.review_cycle_count >= state.review_cycle_limit {
         next.phase_status = PhaseStatus::Blocked;
-        next.reopen_category = Some(
-            transition
-                .reopen_category
-                .unwrap_or(ReopenCategory::Implementation),
-        );
+        next.reopen_category =
+            Some(transition.reopen_category.unwrap_or(ReopenCategory::Implementation));
         return Routed::Stop(next, BlockReason::ReviewBudget);
     }
     match transition.reopen_category {
@@ -164,11 +159,7 @@ pub fn reopen(
         Some(ReopenCategory::Architecture) => Step::ArchitectGuidance,
         Some(ReopenCategory::Implementation | ReopenCategory::Verification) => {
             let revises = matches!(state.step, Step::ArchitectReview | Step::DeveloperRevision);
-            if by_qa || revises {
-                Step::DeveloperRevision
-            } else {
-                Step::DeveloperBuild
-            }
+            if by_qa || revises { Step::DeveloperRevision } else { Step::DeveloperBuild }
         }
     };
     to(next, step)
@@ -178,25 +169,17 @@ pub fn reopen(
 #[must_use]
 pub fn close_in_planning(state: &WorkflowState, report: &StepReport) -> bool {
     let transition = &report.transition;
-    let goes_on = matches!(
-        transition.outcome,
-        Some(Outcome::Advance | Outcome::Continue)
-    );
+    let goes_on = matches!(transition.outcome, Some(Outcome::Advance | Outcome::Continue));
     if report.role != Role::Planner
         || !matches!(state.step, Step::PlannerDraft | Step::PlannerFinalize)
         || transition.outcome == Some(Outcome::Reopen)
-        || transition
-            .target_step
-            .is_some_and(|step| step.advisor(None).is_some())
+        || transition.target_step.is_some_and(|step| step.advisor(None).is_some())
         || (goes_on && transition.target_phase == Some(Phase::Implementation))
     {
         return false;
     }
-    let artifacts: Vec<&String> = report
-        .artifacts
-        .iter()
-        .filter(|path| !path.trim().is_empty())
-        .collect();
+    let artifacts: Vec<&String> =
+        report.artifacts.iter().filter(|path| !path.trim().is_empty()).collect();
     if !artifacts.iter().all(|path| is_planning_surface(path)) {
         return false;
     }

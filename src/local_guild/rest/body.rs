@@ -21,21 +21,11 @@ impl FromRequestParts<Arc<Guild>> for Bot {
     type Rejection = Refusal;
 
     async fn from_request_parts(parts: &mut Parts, guild: &Arc<Guild>) -> Result<Bot, Refusal> {
-        let header = parts
-            .headers
-            .get("authorization")
-            .and_then(|value| value.to_str().ok());
-        let token = header
-            .and_then(|value| value.strip_prefix("Bot "))
-            .map(str::trim);
+        let header = parts.headers.get("authorization").and_then(|value| value.to_str().ok());
+        let token = header.and_then(|value| value.strip_prefix("Bot ")).map(str::trim);
         let token = token.ok_or(Refusal::Unauthorized)?;
         guild
-            .read(|state| {
-                state
-                    .user_by_token(token)
-                    .filter(|user| user.bot)
-                    .map(|user| user.id)
-            })
+            .read(|state| state.user_by_token(token).filter(|user| user.bot).map(|user| user.id))
             .map(Bot)
             .ok_or(Refusal::Unauthorized)
     }
@@ -50,11 +40,7 @@ impl<T: DeserializeOwned + Send, S: Send + Sync> FromRequestParts<S> for At<T> {
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<At<T>, Refusal> {
         match Path::<T>::from_request_parts(parts, state).await {
             Ok(Path(value)) => Ok(At(value)),
-            Err(error) => Err(Refusal::invalid(
-                "path",
-                "NUMBER_TYPE_COERCE",
-                error.body_text(),
-            )),
+            Err(error) => Err(Refusal::invalid("path", "NUMBER_TYPE_COERCE", error.body_text())),
         }
     }
 }
@@ -68,8 +54,7 @@ impl Asked {
     }
 
     pub(crate) fn yes(&self, name: &str) -> bool {
-        self.text(name)
-            .is_some_and(|value| matches!(value, "true" | "1" | "True"))
+        self.text(name).is_some_and(|value| matches!(value, "true" | "1" | "True"))
     }
 
     pub(crate) fn id(&self, name: &str) -> Result<Option<Id>, Refusal> {
@@ -82,10 +67,7 @@ impl Asked {
 
     /// A count, kept within bounds.
     pub(crate) fn count(&self, name: &str, default: usize, most: usize) -> usize {
-        self.text(name)
-            .and_then(|text| text.parse().ok())
-            .unwrap_or(default)
-            .clamp(1, most)
+        self.text(name).and_then(|text| text.parse().ok()).unwrap_or(default).clamp(1, most)
     }
 }
 
@@ -95,11 +77,7 @@ impl<S: Send + Sync> FromRequestParts<S> for Asked {
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Asked, Refusal> {
         match Query::from_request_parts(parts, state).await {
             Ok(Query(map)) => Ok(Asked(map)),
-            Err(_) => Err(Refusal::invalid(
-                "query",
-                "BASE_TYPE_BAD",
-                "Not a query string.",
-            )),
+            Err(_) => Err(Refusal::invalid("query", "BASE_TYPE_BAD", "Not a query string.")),
         }
     }
 }
@@ -142,11 +120,7 @@ impl Payload {
     pub(crate) fn name(&self, field: &str, limit: usize) -> Result<String, Refusal> {
         let text = self.text(field).map(str::trim).unwrap_or_default();
         if text.is_empty() {
-            return Err(Refusal::invalid(
-                field,
-                "BASE_TYPE_REQUIRED",
-                "This field is required",
-            ));
+            return Err(Refusal::invalid(field, "BASE_TYPE_REQUIRED", "This field is required"));
         }
         if text.chars().count() > limit {
             return Err(Refusal::too_long(field, limit));
@@ -159,26 +133,17 @@ impl<S: Send + Sync + 'static> FromRequest<S> for Payload {
     type Rejection = Refusal;
 
     async fn from_request(request: Request, state: &S) -> Result<Payload, Refusal> {
-        let kind = request
-            .headers()
-            .get("content-type")
-            .and_then(|value| value.to_str().ok());
+        let kind = request.headers().get("content-type").and_then(|value| value.to_str().ok());
         if kind.is_some_and(|kind| kind.starts_with("multipart/form-data")) {
             let form = Multipart::from_request(request, state).await;
             return read_form(form.map_err(|_| Refusal::BadJson)?).await;
         }
         let bytes: Bytes = request.extract().await.map_err(|_| Refusal::TooLarge)?;
         if bytes.is_empty() {
-            return Ok(Payload {
-                json: Value::Object(Map::new()),
-                files: Vec::new(),
-            });
+            return Ok(Payload { json: Value::Object(Map::new()), files: Vec::new() });
         }
         let json = serde_json::from_slice(&bytes).map_err(|_| Refusal::BadJson)?;
-        Ok(Payload {
-            json,
-            files: Vec::new(),
-        })
+        Ok(Payload { json, files: Vec::new() })
     }
 }
 
@@ -194,18 +159,9 @@ async fn read_form(mut form: Multipart) -> Result<Payload, Refusal> {
             let sent: Value = serde_json::from_slice(&bytes).map_err(|_| Refusal::BadJson)?;
             json = sent;
         } else if let Some(filename) = filename {
-            let number = name
-                .strip_prefix("files[")
-                .and_then(|rest| rest.strip_suffix(']'));
-            let number = number
-                .and_then(|text| text.parse().ok())
-                .unwrap_or(files.len());
-            files.push(Upload {
-                number,
-                filename,
-                content_type,
-                bytes,
-            });
+            let number = name.strip_prefix("files[").and_then(|rest| rest.strip_suffix(']'));
+            let number = number.and_then(|text| text.parse().ok()).unwrap_or(files.len());
+            files.push(Upload { number, filename, content_type, bytes });
         } else if let Some(object) = json.as_object_mut() {
             let text = String::from_utf8_lossy(&bytes).into_owned();
             object.insert(name, Value::String(text));

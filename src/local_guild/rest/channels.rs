@@ -97,25 +97,16 @@ async fn remove(
             // Closing a direct conversation hides it from the bot's list; nothing is lost.
             ChannelKind::Dm { .. } => return Ok(()),
             ChannelKind::Text { .. } => {
-                let threads: Vec<Id> = draft
-                    .state
-                    .threads(Some(id))
-                    .map(|thread| thread.id)
-                    .collect();
+                let threads: Vec<Id> =
+                    draft.state.threads(Some(id)).map(|thread| thread.id).collect();
                 for thread in threads {
                     draft.put(Change::ChannelGone(thread));
-                    draft.tell(Event::ThreadDelete {
-                        id: thread,
-                        parent: id,
-                    });
+                    draft.tell(Event::ThreadDelete { id: thread, parent: id });
                 }
                 draft.tell(Event::ChannelDelete(rendered.0.clone()));
             }
             ChannelKind::Thread(thread) => {
-                draft.tell(Event::ThreadDelete {
-                    id,
-                    parent: thread.parent,
-                });
+                draft.tell(Event::ThreadDelete { id, parent: thread.parent });
             }
         }
         draft.put(Change::ChannelGone(id));
@@ -132,24 +123,13 @@ async fn list(
     guild.render(None, |render| {
         render.state.check_guild(id)?;
         let text = |it: &&Channel| matches!(it.kind, ChannelKind::Text { .. });
-        Ok(Json(
-            render
-                .state
-                .channels
-                .values()
-                .filter(text)
-                .map(|it| render.channel(it))
-                .collect(),
-        ))
+        Ok(Json(render.state.channels.values().filter(text).map(|it| render.channel(it)).collect()))
     })
 }
 
 /// A channel name as Discord makes it: lower case, hyphens for spaces.
 fn channel_name(text: &str) -> String {
-    text.to_lowercase()
-        .split_whitespace()
-        .collect::<Vec<_>>()
-        .join("-")
+    text.to_lowercase().split_whitespace().collect::<Vec<_>>().join("-")
 }
 
 async fn create(
@@ -166,9 +146,7 @@ async fn create(
     let made = guild.change(|draft| {
         draft.state.check_guild(id)?;
         let texts = draft.state.channels.values();
-        let position = texts
-            .filter(|it| matches!(it.kind, ChannelKind::Text { .. }))
-            .count();
+        let position = texts.filter(|it| matches!(it.kind, ChannelKind::Text { .. })).count();
         let channel = Channel {
             id: draft.id(),
             name,
@@ -200,9 +178,7 @@ pub(crate) fn direct_between(guild: &Guild, one: Id, other: Id) -> Result<Id, Re
             ));
         }
         let pair = |channel: &&Channel| {
-            channel
-                .recipients()
-                .is_some_and(|ids| ids.contains(&one) && ids.contains(&other))
+            channel.recipients().is_some_and(|ids| ids.contains(&one) && ids.contains(&other))
         };
         if let Some(found) = draft.state.channels.values().find(pair) {
             return Ok(found.id);
@@ -211,9 +187,7 @@ pub(crate) fn direct_between(guild: &Guild, one: Id, other: Id) -> Result<Id, Re
         draft.put(Change::Channel(Channel {
             id,
             name: String::new(),
-            kind: ChannelKind::Dm {
-                recipients: vec![one, other],
-            },
+            kind: ChannelKind::Dm { recipients: vec![one, other] },
             slowmode: 0,
             pins: Vec::new(),
         }));

@@ -21,14 +21,8 @@ use crate::local_guild::state::Change;
 /// The routes of this file.
 pub(super) fn routes() -> Router<Arc<Guild>> {
     Router::new()
-        .route(
-            "/applications/{app}/commands",
-            get(global_list).put(global_set).post(global_add),
-        )
-        .route(
-            "/applications/{app}/commands/{command}",
-            get(one).patch(change).delete(remove),
-        )
+        .route("/applications/{app}/commands", get(global_list).put(global_set).post(global_add))
+        .route("/applications/{app}/commands/{command}", get(one).patch(change).delete(remove))
         .route(
             "/applications/{app}/guilds/{guild}/commands",
             get(guild_list).put(guild_set).post(guild_add),
@@ -83,10 +77,7 @@ fn checked(sent: &Value) -> Result<Map<String, Value>, Refusal> {
             "Command name is invalid",
         ));
     }
-    let described = body
-        .get("description")
-        .and_then(Value::as_str)
-        .unwrap_or_default();
+    let described = body.get("description").and_then(Value::as_str).unwrap_or_default();
     if slash && !(1..=100).contains(&described.chars().count()) {
         return Err(Refusal::invalid(
             "description",
@@ -107,13 +98,7 @@ fn put(draft: &mut Draft<'_>, scope: Scope, body: Map<String, Value>) -> (Id, bo
     let known = same.map(|it| it.id);
     let id = known.unwrap_or_else(|| draft.id());
     let version = draft.id();
-    let command = Command {
-        id,
-        application: scope.app,
-        guild: scope.guild,
-        version,
-        body,
-    };
+    let command = Command { id, application: scope.app, guild: scope.guild, version, body };
     draft.put(Change::Command(command));
     (id, known.is_none())
 }
@@ -128,21 +113,12 @@ fn list(guild: &Guild, scope: Scope) -> Json<Vec<Value>> {
 fn set(guild: &Guild, scope: Scope, payload: &Payload) -> Result<Json<Vec<Value>>, Refusal> {
     let sent = payload.json.as_array().ok_or(Refusal::BadJson)?;
     if sent.len() > 100 {
-        return Err(Refusal::invalid(
-            "body",
-            "BASE_TYPE_MAX_LENGTH",
-            "Must be 100 or fewer.",
-        ));
+        return Err(Refusal::invalid("body", "BASE_TYPE_MAX_LENGTH", "Must be 100 or fewer."));
     }
     let bodies = sent.iter().map(checked).collect::<Result<Vec<_>, _>>()?;
     guild.change(|draft| {
-        let before: Vec<Id> = draft
-            .state
-            .commands
-            .values()
-            .filter(|it| scope.holds(it))
-            .map(|it| it.id)
-            .collect();
+        let before: Vec<Id> =
+            draft.state.commands.values().filter(|it| scope.holds(it)).map(|it| it.id).collect();
         let mut kept = Vec::new();
         for body in bodies {
             kept.push(put(draft, scope, body).0);
@@ -164,20 +140,14 @@ fn add(
 ) -> Result<(StatusCode, Json<Value>), Refusal> {
     let body = checked(&payload.json)?;
     let (id, new) = guild.change(|draft| Ok(put(draft, scope, body)))?;
-    let status = if new {
-        StatusCode::CREATED
-    } else {
-        StatusCode::OK
-    };
+    let status = if new { StatusCode::CREATED } else { StatusCode::OK };
     Ok((status, show(guild, scope, id)?))
 }
 
 fn show(guild: &Guild, scope: Scope, id: Id) -> Result<Json<Value>, Refusal> {
     guild.read(|state| {
         let found = state.commands.get(&id).filter(|it| scope.holds(it));
-        found
-            .map(|it| Json(payload::command(it)))
-            .ok_or(Refusal::UnknownCommand)
+        found.map(|it| Json(payload::command(it))).ok_or(Refusal::UnknownCommand)
     })
 }
 
@@ -295,12 +265,7 @@ async fn guild_change(
     At((app, of, id)): At<(Id, Id, Id)>,
     payload: Payload,
 ) -> Result<Json<Value>, Refusal> {
-    merge(
-        &guild,
-        Scope::new(&guild, bot, app, Some(of))?,
-        id,
-        &payload,
-    )
+    merge(&guild, Scope::new(&guild, bot, app, Some(of))?, id, &payload)
 }
 
 async fn guild_remove(

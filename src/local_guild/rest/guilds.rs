@@ -72,10 +72,7 @@ async fn application(
     Bot(bot): Bot,
 ) -> Result<Json<Value>, Refusal> {
     guild.read(|state| {
-        let owner = state
-            .meta()
-            .ok()
-            .and_then(|meta| state.users.get(&meta.owner));
+        let owner = state.meta().ok().and_then(|meta| state.users.get(&meta.owner));
         Ok(Json(payload::application(state.user(bot)?, owner)))
     })
 }
@@ -118,17 +115,8 @@ async fn members(
     let after = asked.id("after")?;
     guild.render(None, |render| {
         render.state.check_guild(id)?;
-        let users = render
-            .state
-            .users
-            .values()
-            .filter(|it| after.is_none_or(|id| it.id > id));
-        Ok(Json(
-            users
-                .take(limit)
-                .map(|it| render.member(it, true))
-                .collect(),
-        ))
+        let users = render.state.users.values().filter(|it| after.is_none_or(|id| it.id > id));
+        Ok(Json(users.take(limit).map(|it| render.member(it, true)).collect()))
     })
 }
 
@@ -142,17 +130,8 @@ async fn search(
     let query = asked.text("query").unwrap_or_default().to_lowercase();
     guild.render(None, |render| {
         render.state.check_guild(id)?;
-        let users = render
-            .state
-            .users
-            .values()
-            .filter(|it| it.name.starts_with(&query));
-        Ok(Json(
-            users
-                .take(limit)
-                .map(|it| render.member(it, true))
-                .collect(),
-        ))
+        let users = render.state.users.values().filter(|it| it.name.starts_with(&query));
+        Ok(Json(users.take(limit).map(|it| render.member(it, true)).collect()))
     })
 }
 
@@ -161,18 +140,11 @@ async fn member(
     Bot(bot): Bot,
     At((id, user)): At<(Id, String)>,
 ) -> Result<Json<Value>, Refusal> {
-    let user = if user == "@me" {
-        bot
-    } else {
-        user.parse().map_err(|_| Refusal::UnknownMember)?
-    };
+    let user =
+        if user == "@me" { bot } else { user.parse().map_err(|_| Refusal::UnknownMember)? };
     guild.render(None, |render| {
         render.state.check_guild(id)?;
-        let found = render
-            .state
-            .users
-            .get(&user)
-            .ok_or(Refusal::UnknownMember)?;
+        let found = render.state.users.get(&user).ok_or(Refusal::UnknownMember)?;
         Ok(Json(render.member(found, true)))
     })
 }

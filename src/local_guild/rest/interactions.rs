@@ -148,9 +148,7 @@ fn answer(
     composed: &Composed,
 ) -> Result<Message, Refusal> {
     let place = draft.state.channel(interaction.channel)?;
-    let author = Author::User {
-        id: interaction.application,
-    };
+    let author = Author::User { id: interaction.application };
     let mut message = composed.message(draft, place, author)?;
     message.nonce = None;
     adorn(&mut message, interaction);
@@ -163,10 +161,7 @@ fn adorn(message: &mut Message, interaction: &Interaction) {
     match &interaction.kind {
         InteractionKind::Command { .. } => message.kind = MessageKind::Command,
         InteractionKind::Component { message: from, .. }
-        | InteractionKind::Modal {
-            message: Some(from),
-            ..
-        } => {
+        | InteractionKind::Modal { message: Some(from), .. } => {
             message.kind = MessageKind::Reply;
             message.reference = Some(crate::local_guild::model::Reference {
                 channel: interaction.channel,
@@ -190,10 +185,7 @@ async fn callback(
     let number = payload.get("type").and_then(Value::as_u64);
     let kind = Kind::new(number)?;
     let data = payload.get("data").cloned().unwrap_or_else(|| json!({}));
-    let inner = Payload {
-        json: data.clone(),
-        files: payload.files,
-    };
+    let inner = Payload { json: data.clone(), files: payload.files };
     let composed = match kind {
         Kind::Message | Kind::Update => Some(Composed::new(&guild, &inner)?),
         Kind::DeferMessage | Kind::DeferUpdate | Kind::Suggestions | Kind::Dialog => None,
@@ -209,9 +201,7 @@ async fn callback(
                 interaction.original = Some(put(draft, place, message)?);
             }
             (Kind::DeferMessage, _) => {
-                let author = Author::User {
-                    id: interaction.application,
-                };
+                let author = Author::User { id: interaction.application };
                 let mut message =
                     Message::blank(draft.id(), place.id, author, MessageKind::Default);
                 message.flags = LOADING | (data["flags"].as_u64().unwrap_or(0) & EPHEMERAL);
@@ -230,10 +220,7 @@ async fn callback(
             }
             (Kind::Suggestions, _) => {}
             (Kind::Dialog, _) => {
-                draft.tell(Event::Dialog {
-                    interaction: id,
-                    data: data.clone(),
-                });
+                draft.tell(Event::Dialog { interaction: id, data: data.clone() });
             }
             (Kind::Message | Kind::Update, None) => return Err(Refusal::BadJson),
         }
@@ -325,11 +312,7 @@ pub(super) fn find_message(
         };
         let found = state.message(interaction.channel, id)?;
         let ours = Some(id) == interaction.original || found.interaction == Some(interaction.id);
-        if ours {
-            Ok((interaction.channel, id))
-        } else {
-            Err(Refusal::UnknownMessage)
-        }
+        if ours { Ok((interaction.channel, id)) } else { Err(Refusal::UnknownMessage) }
     })
 }
 
@@ -354,10 +337,7 @@ pub(super) fn settled(
         shown.flags &= !LOADING;
         draft.put(Change::Interaction(interaction));
         draft.put(Change::Message(Box::new(shown)));
-        draft.tell(Event::MessageUpdate {
-            channel,
-            id: message,
-        });
+        draft.tell(Event::MessageUpdate { channel, id: message });
         Ok(())
     })
 }

@@ -28,14 +28,8 @@ const NONCE_MINUTES: i64 = 5;
 pub(super) fn routes() -> Router<Arc<Guild>> {
     Router::new()
         .route("/channels/{channel}/messages", get(list).post(create))
-        .route(
-            "/channels/{channel}/messages/bulk-delete",
-            post(bulk_delete),
-        )
-        .route(
-            "/channels/{channel}/messages/{message}",
-            get(one).patch(edit).delete(delete),
-        )
+        .route("/channels/{channel}/messages/bulk-delete", post(bulk_delete))
+        .route("/channels/{channel}/messages/{message}", get(one).patch(edit).delete(delete))
         .route("/channels/{channel}/typing", post(typing))
 }
 
@@ -64,21 +58,14 @@ pub(crate) fn put(
                 if joins {
                     thread.members.insert(author);
                     let (thread, added) = (channel.id, vec![author]);
-                    draft.tell(Event::ThreadMembers {
-                        thread,
-                        added,
-                        removed: Vec::new(),
-                    });
+                    draft.tell(Event::ThreadMembers { thread, added, removed: Vec::new() });
                 }
             }
             draft.put(Change::Channel(after));
         }
     }
     draft.put(Change::Message(Box::new(message)));
-    draft.tell(Event::MessageCreate {
-        channel: channel.id,
-        id,
-    });
+    draft.tell(Event::MessageCreate { channel: channel.id, id });
     Ok(id)
 }
 
@@ -90,11 +77,7 @@ fn sent_before(
     author: Id,
     nonce: &Value,
 ) -> Option<Id> {
-    let text = |value: &Value| {
-        value
-            .as_str()
-            .map_or_else(|| value.to_string(), str::to_owned)
-    };
+    let text = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
     let wanted = text(nonce);
     let since = Id::at(now - Duration::minutes(NONCE_MINUTES));
     let messages = world.messages.get(&channel)?;
@@ -132,9 +115,7 @@ pub(crate) fn rendered(
     channel: Id,
     id: Id,
 ) -> Result<Json<Value>, Refusal> {
-    guild.render(viewer, |render| {
-        Ok(Json(render.message(render.state.message(channel, id)?)))
-    })
+    guild.render(viewer, |render| Ok(Json(render.message(render.state.message(channel, id)?))))
 }
 
 async fn create(
@@ -170,17 +151,10 @@ pub(crate) fn page(
         } else if let Some(after) = after {
             all().filter(|it| it.id > after).take(limit).collect()
         } else {
-            all()
-                .rev()
-                .filter(|it| before.is_none_or(|id| it.id < id))
-                .take(limit)
-                .collect()
+            all().rev().filter(|it| before.is_none_or(|id| it.id < id)).take(limit).collect()
         };
         found.sort_by_key(|message| std::cmp::Reverse(message.id));
-        Ok(found
-            .into_iter()
-            .map(|message| render.message(message))
-            .collect())
+        Ok(found.into_iter().map(|message| render.message(message)).collect())
     })
 }
 
@@ -270,10 +244,7 @@ async fn delete(
             return Err(Refusal::MissingPermissions);
         }
         remove(draft, channel, message)?;
-        draft.tell(Event::MessageDelete {
-            channel,
-            id: message,
-        });
+        draft.tell(Event::MessageDelete { channel, id: message });
         Ok(StatusCode::NO_CONTENT)
     })
 }
@@ -315,11 +286,7 @@ async fn bulk_delete(
 pub(crate) fn type_as(guild: &Guild, user: Id, channel: Id) -> Result<(), Refusal> {
     guild.change(|draft| {
         draft.state.channel_for(channel, user)?;
-        draft.tell(Event::Typing {
-            channel,
-            user,
-            at: draft.now,
-        });
+        draft.tell(Event::Typing { channel, user, at: draft.now });
         Ok(())
     })
 }

@@ -27,10 +27,7 @@ pub(super) fn routes() -> Router<Arc<Guild>> {
             "/channels/{channel}/messages/{message}/reactions/{emoji}",
             get(who).delete(clear_one),
         )
-        .route(
-            "/channels/{channel}/messages/{message}/reactions",
-            axum::routing::delete(clear),
-        )
+        .route("/channels/{channel}/messages/{message}/reactions", axum::routing::delete(clear))
         .route(
             "/channels/{channel}/messages/{message}/reactions/{emoji}/{user}",
             put(add).delete(take_back),
@@ -38,19 +35,12 @@ pub(super) fn routes() -> Router<Arc<Guild>> {
         .route("/channels/{channel}/pins", get(old_pins))
         .route("/channels/{channel}/messages/pins", get(pins))
         .route("/channels/{channel}/pins/{message}", put(pin).delete(unpin))
-        .route(
-            "/channels/{channel}/messages/pins/{message}",
-            put(pin).delete(unpin),
-        )
+        .route("/channels/{channel}/messages/pins/{message}", put(pin).delete(unpin))
 }
 
 /// `@me` or an id.
 fn person(text: &str, me: Id) -> Result<Id, Refusal> {
-    if text == "@me" {
-        Ok(me)
-    } else {
-        text.parse().map_err(|_| Refusal::UnknownUser)
-    }
+    if text == "@me" { Ok(me) } else { text.parse().map_err(|_| Refusal::UnknownUser) }
 }
 
 /// Adds or takes back a user's reaction. Doing it twice changes nothing and tells nobody.
@@ -70,36 +60,22 @@ pub(crate) fn react(
             return Err(Refusal::ThreadArchived);
         }
         let mut after = draft.state.message(channel, message)?.clone();
-        let at = after
-            .reactions
-            .iter()
-            .position(|reaction| reaction.emoji == emoji);
+        let at = after.reactions.iter().position(|reaction| reaction.emoji == emoji);
         let changed = match (at.and_then(|at| after.reactions.get_mut(at)), added) {
             (Some(reaction), true) => reaction.users.insert(user),
             (Some(reaction), false) => reaction.users.remove(&user),
             (None, true) => {
                 let users = BTreeSet::from([user]);
-                after.reactions.push(Reaction {
-                    emoji: emoji.to_owned(),
-                    users,
-                });
+                after.reactions.push(Reaction { emoji: emoji.to_owned(), users });
                 true
             }
             (None, false) => false,
         };
         if changed {
-            after
-                .reactions
-                .retain(|reaction| !reaction.users.is_empty());
+            after.reactions.retain(|reaction| !reaction.users.is_empty());
             draft.put(Change::Message(Box::new(after)));
             let emoji = emoji.to_owned();
-            draft.tell(Event::Reaction {
-                channel,
-                message,
-                user,
-                emoji,
-                added,
-            });
+            draft.tell(Event::Reaction { channel, message, user, emoji, added });
         }
         Ok(())
     })
@@ -122,13 +98,7 @@ async fn take_back(
     Bot(bot): Bot,
     At((channel, message, emoji, user)): At<(Id, Id, String, String)>,
 ) -> Done {
-    react(
-        &guild,
-        person(&user, bot)?,
-        (channel, message),
-        &emoji,
-        false,
-    )?;
+    react(&guild, person(&user, bot)?, (channel, message), &emoji, false)?;
     Ok(StatusCode::NO_CONTENT)
 }
 
@@ -171,17 +141,9 @@ async fn who(
     let limit = asked.count("limit", 25, 100);
     guild.read(|state| {
         let found = state.message(channel, message)?;
-        let users = found
-            .reactions
-            .iter()
-            .filter(|it| it.emoji == emoji)
-            .flat_map(|it| &it.users);
+        let users = found.reactions.iter().filter(|it| it.emoji == emoji).flat_map(|it| &it.users);
         Ok(Json(
-            users
-                .filter_map(|id| state.users.get(id))
-                .take(limit)
-                .map(payload::user)
-                .collect(),
+            users.filter_map(|id| state.users.get(id)).take(limit).map(payload::user).collect(),
         ))
     })
 }
@@ -208,10 +170,8 @@ async fn old_pins(
 ) -> Result<Json<Vec<Value>>, Refusal> {
     guild.render(Some(bot), |render| {
         let place = render.state.channel_for(channel, bot)?;
-        let found = place
-            .pins
-            .iter()
-            .filter_map(|pin| render.state.message(channel, pin.message).ok());
+        let found =
+            place.pins.iter().filter_map(|pin| render.state.message(channel, pin.message).ok());
         Ok(Json(found.map(|message| render.message(message)).collect()))
     })
 }
@@ -230,22 +190,13 @@ async fn pin(
         if place.pins.len() >= 50 {
             return Err(Refusal::TooManyPins);
         }
-        place.pins.insert(
-            0,
-            Pin {
-                message,
-                at: draft.now,
-            },
-        );
+        place.pins.insert(0, Pin { message, at: draft.now });
         draft.put(Change::Channel(place));
         draft.tell(Event::Pins { channel });
         // The platform says in the channel who pinned what.
         let author = Author::User { id: bot };
         let mut note = Message::blank(draft.id(), channel, author, MessageKind::PinAdded);
-        note.reference = Some(Reference {
-            channel,
-            message: Some(message),
-        });
+        note.reference = Some(Reference { channel, message: Some(message) });
         let id = note.id;
         draft.put(Change::Message(Box::new(note)));
         draft.tell(Event::MessageCreate { channel, id });

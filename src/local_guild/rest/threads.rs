@@ -23,22 +23,13 @@ use crate::local_guild::state::Change;
 /// The routes of this file.
 pub(super) fn routes() -> Router<Arc<Guild>> {
     Router::new()
-        .route(
-            "/channels/{channel}/messages/{message}/threads",
-            post(from_message),
-        )
+        .route("/channels/{channel}/messages/{message}/threads", post(from_message))
         .route("/channels/{channel}/threads", post(alone))
         .route("/channels/{channel}/thread-members", get(members))
-        .route(
-            "/channels/{channel}/thread-members/{user}",
-            put(join).delete(leave).get(member),
-        )
+        .route("/channels/{channel}/thread-members/{user}", put(join).delete(leave).get(member))
         .route("/guilds/{guild}/threads/active", get(active))
         .route("/channels/{channel}/threads/archived/public", get(archived))
-        .route(
-            "/channels/{channel}/threads/archived/private",
-            get(archived_private),
-        )
+        .route("/channels/{channel}/threads/archived/private", get(archived_private))
 }
 
 /// Starts a thread, from a message or on its own.
@@ -50,10 +41,7 @@ pub(crate) fn start(
     payload: &Payload,
 ) -> Result<Id, Refusal> {
     let name = payload.name("name", 100)?;
-    let minutes = payload
-        .get("auto_archive_duration")
-        .and_then(Value::as_u64)
-        .unwrap_or(1440);
+    let minutes = payload.get("auto_archive_duration").and_then(Value::as_u64).unwrap_or(1440);
     guild.change(|draft| {
         let place = draft.state.channel(parent)?;
         match place.kind {
@@ -97,22 +85,13 @@ pub(crate) fn start(
             let kind = MessageKind::ThreadCreated;
             let mut note = Message::blank(draft.id(), parent, author, kind);
             note.content = name;
-            note.reference = Some(Reference {
-                channel: id,
-                message: None,
-            });
+            note.reference = Some(Reference { channel: id, message: None });
             let note_id = note.id;
             draft.put(Change::Message(Box::new(note)));
-            draft.tell(Event::MessageCreate {
-                channel: parent,
-                id: note_id,
-            });
+            draft.tell(Event::MessageCreate { channel: parent, id: note_id });
         } else if let Some(message) = message {
             // The message now says that it has a thread.
-            draft.tell(Event::MessageUpdate {
-                channel: parent,
-                id: message,
-            });
+            draft.tell(Event::MessageUpdate { channel: parent, id: message });
         }
         Ok(id)
     })
@@ -120,10 +99,7 @@ pub(crate) fn start(
 
 fn created(guild: &Guild, id: Id) -> Result<(StatusCode, Json<Value>), Refusal> {
     guild.render(None, |render| {
-        Ok((
-            StatusCode::CREATED,
-            Json(render.channel(render.state.channel(id)?)),
-        ))
+        Ok((StatusCode::CREATED, Json(render.channel(render.state.channel(id)?))))
     })
 }
 
@@ -133,10 +109,7 @@ async fn from_message(
     At((channel, message)): At<(Id, Id)>,
     payload: Payload,
 ) -> Result<(StatusCode, Json<Value>), Refusal> {
-    created(
-        &guild,
-        start(&guild, bot, channel, Some(message), &payload)?,
-    )
+    created(&guild, start(&guild, bot, channel, Some(message), &payload)?)
 }
 
 async fn alone(
@@ -149,11 +122,7 @@ async fn alone(
 }
 
 fn person(text: &str, me: Id) -> Result<Id, Refusal> {
-    if text == "@me" {
-        Ok(me)
-    } else {
-        text.parse().map_err(|_| Refusal::UnknownUser)
-    }
+    if text == "@me" { Ok(me) } else { text.parse().map_err(|_| Refusal::UnknownUser) }
 }
 
 /// Takes someone into a thread or out of it.
@@ -165,23 +134,13 @@ fn set_member(guild: &Guild, channel: Id, user: Id, inside: bool) -> Done {
         if thread.archived {
             return Err(Refusal::ThreadArchived);
         }
-        let changed = if inside {
-            thread.members.insert(user)
-        } else {
-            thread.members.remove(&user)
-        };
+        let changed =
+            if inside { thread.members.insert(user) } else { thread.members.remove(&user) };
         if changed {
             draft.put(Change::Channel(place));
-            let (added, removed) = if inside {
-                (vec![user], Vec::new())
-            } else {
-                (Vec::new(), vec![user])
-            };
-            draft.tell(Event::ThreadMembers {
-                thread: channel,
-                added,
-                removed,
-            });
+            let (added, removed) =
+                if inside { (vec![user], Vec::new()) } else { (Vec::new(), vec![user]) };
+            draft.tell(Event::ThreadMembers { thread: channel, added, removed });
         }
         Ok(StatusCode::NO_CONTENT)
     })
@@ -210,11 +169,7 @@ async fn member(
 ) -> Result<Json<Value>, Refusal> {
     let user = person(&user, bot)?;
     guild.render(None, |render| {
-        let thread = render
-            .state
-            .channel(channel)?
-            .thread()
-            .ok_or(Refusal::WrongChannelType)?;
+        let thread = render.state.channel(channel)?.thread().ok_or(Refusal::WrongChannelType)?;
         if !thread.members.contains(&user) {
             return Err(Refusal::UnknownMember);
         }
@@ -228,18 +183,8 @@ async fn members(
     At(channel): At<Id>,
 ) -> Result<Json<Vec<Value>>, Refusal> {
     guild.render(None, |render| {
-        let thread = render
-            .state
-            .channel(channel)?
-            .thread()
-            .ok_or(Refusal::WrongChannelType)?;
-        Ok(Json(
-            thread
-                .members
-                .iter()
-                .map(|id| render.thread_member(channel, *id))
-                .collect(),
-        ))
+        let thread = render.state.channel(channel)?.thread().ok_or(Refusal::WrongChannelType)?;
+        Ok(Json(thread.members.iter().map(|id| render.thread_member(channel, *id)).collect()))
     })
 }
 
@@ -250,17 +195,11 @@ fn listed(
     wanted: impl Fn(&Thread) -> bool,
 ) -> Json<Value> {
     guild.render(None, |render| {
-        let mut threads: Vec<&Channel> = render
-            .state
-            .threads(parent)
-            .filter(|it| it.thread().is_some_and(&wanted))
-            .collect();
+        let mut threads: Vec<&Channel> =
+            render.state.threads(parent).filter(|it| it.thread().is_some_and(&wanted)).collect();
         threads.sort_by_key(|it| std::cmp::Reverse(it.id));
         let joined = |it: &&&Channel| it.thread().is_some_and(|it| it.members.contains(&bot));
-        let members = threads
-            .iter()
-            .filter(joined)
-            .map(|it| render.thread_member(it.id, bot));
+        let members = threads.iter().filter(joined).map(|it| render.thread_member(it.id, bot));
         Json(json!({
             "threads": threads.iter().map(|it| render.channel(it)).collect::<Vec<_>>(),
             "members": members.collect::<Vec<_>>(), "has_more": false,
@@ -284,9 +223,7 @@ async fn archived(
     _asked: Asked,
 ) -> Result<Json<Value>, Refusal> {
     guild.read(|state| state.channel(channel).map(|_| ()))?;
-    Ok(listed(&guild, bot, Some(channel), |thread| {
-        thread.archived && !thread.private
-    }))
+    Ok(listed(&guild, bot, Some(channel), |thread| thread.archived && !thread.private))
 }
 
 async fn archived_private(
@@ -295,7 +232,5 @@ async fn archived_private(
     At(channel): At<Id>,
 ) -> Result<Json<Value>, Refusal> {
     guild.read(|state| state.channel(channel).map(|_| ()))?;
-    Ok(listed(&guild, bot, Some(channel), |thread| {
-        thread.archived && thread.private
-    }))
+    Ok(listed(&guild, bot, Some(channel), |thread| thread.archived && thread.private))
 }

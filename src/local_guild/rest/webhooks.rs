@@ -35,16 +35,10 @@ pub(super) fn routes() -> Router<Arc<Guild>> {
     Router::new()
         .route("/channels/{channel}/webhooks", post(create).get(of_channel))
         .route("/guilds/{guild}/webhooks", get(of_guild))
-        .route(
-            "/webhooks/{webhook}",
-            get(one).patch(change).delete(drop_one),
-        )
+        .route("/webhooks/{webhook}", get(one).patch(change).delete(drop_one))
         .route(
             "/webhooks/{webhook}/{token}",
-            get(by_token)
-                .patch(change_by_token)
-                .delete(drop_by_token)
-                .post(execute),
+            get(by_token).patch(change_by_token).delete(drop_by_token).post(execute),
         )
         .route(
             "/webhooks/{webhook}/{token}/messages/{message}",
@@ -73,11 +67,7 @@ fn check_name(field: &str, name: &str) -> Result<(), Refusal> {
 }
 
 fn digest(bytes: &[u8]) -> String {
-    Sha256::digest(bytes)
-        .iter()
-        .take(16)
-        .map(|byte| format!("{byte:02x}"))
-        .collect()
+    Sha256::digest(bytes).iter().take(16).map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// Keeps an avatar sent as a data URI; returns the digest that names it.
@@ -90,25 +80,14 @@ fn keep_avatar(guild: &Guild, sent: Option<&Value>) -> Result<Option<String>, Re
     if !head.starts_with("data:image/") || !head.ends_with(";base64") {
         return Err(bad());
     }
-    let bytes = base64::engine::general_purpose::STANDARD
-        .decode(data)
-        .map_err(|_| bad())?;
+    let bytes = base64::engine::general_purpose::STANDARD.decode(data).map_err(|_| bad())?;
     let key = digest(&bytes);
-    guild
-        .blobs
-        .put(&key, Bytes::from(bytes))
-        .map_err(|_| Refusal::Storage)?;
+    guild.blobs.put(&key, Bytes::from(bytes)).map_err(|_| Refusal::Storage)?;
     Ok(Some(key))
 }
 
 fn show(guild: &Guild, id: Id, with_token: bool) -> Result<Json<Value>, Refusal> {
-    guild.read(|state| {
-        Ok(Json(payload::webhook(
-            state.webhook(id)?,
-            state,
-            with_token,
-        )))
-    })
+    guild.read(|state| Ok(Json(payload::webhook(state.webhook(id)?, state, with_token))))
 }
 
 async fn create(
@@ -127,12 +106,7 @@ async fn create(
                 return Err(Refusal::WrongChannelType);
             }
         }
-        let here = draft
-            .state
-            .webhooks
-            .values()
-            .filter(|it| it.channel == channel)
-            .count();
+        let here = draft.state.webhooks.values().filter(|it| it.channel == channel).count();
         if here >= MOST {
             return Err(Refusal::TooManyWebhooks);
         }
@@ -156,11 +130,7 @@ fn listed(guild: &Guild, bot: Id, wanted: impl Fn(&Webhook) -> bool) -> Json<Vec
     guild.read(|state| {
         let found = state.webhooks.values().filter(|it| wanted(it));
         // Other applications' tokens are not theirs to give.
-        Json(
-            found
-                .map(|it| payload::webhook(it, state, it.application == Some(bot)))
-                .collect(),
-        )
+        Json(found.map(|it| payload::webhook(it, state, it.application == Some(bot))).collect())
     })
 }
 
@@ -186,11 +156,7 @@ async fn of_guild(
 fn check_token(guild: &Guild, id: Id, token: &str) -> Result<Webhook, Refusal> {
     guild.read(|state| {
         let hook = state.webhook(id)?;
-        if hook.token == token {
-            Ok(hook.clone())
-        } else {
-            Err(Refusal::WebhookToken)
-        }
+        if hook.token == token { Ok(hook.clone()) } else { Err(Refusal::WebhookToken) }
     })
 }
 
@@ -199,9 +165,8 @@ fn update(guild: &Guild, id: Id, payload: &Payload) -> Result<Json<Value>, Refus
         check_name("name", name)?;
     }
     let avatar = keep_avatar(guild, payload.get("avatar"))?;
-    let channel: Option<Id> = payload
-        .get("channel_id")
-        .and_then(|id| serde_json::from_value(id.clone()).ok());
+    let channel: Option<Id> =
+        payload.get("channel_id").and_then(|id| serde_json::from_value(id.clone()).ok());
     guild.change(|draft| {
         let mut hook = draft.state.webhook(id)?.clone();
         if let Some(name) = payload.text("name") {
@@ -214,9 +179,7 @@ fn update(guild: &Guild, id: Id, payload: &Payload) -> Result<Json<Value>, Refus
             draft.state.channel(channel)?;
             hook.channel = channel;
         }
-        draft.tell(Event::Webhooks {
-            channel: hook.channel,
-        });
+        draft.tell(Event::Webhooks { channel: hook.channel });
         draft.put(Change::Webhook(hook));
         Ok(())
     })?;
@@ -345,11 +308,7 @@ fn find(
     let message: Id = message.parse().map_err(|_| Refusal::UnknownMessage)?;
     guild.read(|state| {
         let found = state.message(channel, message)?;
-        if found.author.id() == id {
-            Ok((channel, message))
-        } else {
-            Err(Refusal::UnknownMessage)
-        }
+        if found.author.id() == id { Ok((channel, message)) } else { Err(Refusal::UnknownMessage) }
     })
 }
 
@@ -383,10 +342,7 @@ async fn delete(
     let (channel, message) = find(&guild, id, &token, &message, &asked)?;
     guild.change(|draft| {
         remove(draft, channel, message)?;
-        draft.tell(Event::MessageDelete {
-            channel,
-            id: message,
-        });
+        draft.tell(Event::MessageDelete { channel, id: message });
         Ok(StatusCode::NO_CONTENT)
     })
 }

@@ -45,9 +45,7 @@ pub fn adopt(run_dir: &Path) -> Result<Adopted> {
     Ok(match read_exit(run_dir)? {
         Some(exit) if free => Adopted::Finished(exit),
         None if free => Adopted::Never,
-        Some(_) | None => Adopted::Running(Adoption {
-            run_dir: run_dir.to_owned(),
-        }),
+        Some(_) | None => Adopted::Running(Adoption { run_dir: run_dir.to_owned() }),
     })
 }
 
@@ -61,11 +59,9 @@ impl Adoption {
         });
         match locked.await {
             Ok(Ok(())) => read_exit(&self.run_dir)?.ok_or_else(|| lost(&self.run_dir)),
-            Ok(Err(source)) => Err(SuperviseError::File(FileError {
-                action: "lock",
-                path,
-                source,
-            })),
+            Ok(Err(source)) => {
+                Err(SuperviseError::File(FileError { action: "lock", path, source }))
+            }
             Err(error) => Err(SuperviseError::Follow(std::io::Error::other(error))),
         }
     }

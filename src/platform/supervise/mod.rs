@@ -235,10 +235,8 @@ impl Supervised {
             return Err(SuperviseError::Over(run_dir.to_owned()));
         }
         let path = run_dir.join(SPEC_FILE);
-        let text = serde_json::to_vec_pretty(spec).map_err(|source| SuperviseError::Parse {
-            path: path.clone(),
-            source,
-        })?;
+        let text = serde_json::to_vec_pretty(spec)
+            .map_err(|source| SuperviseError::Parse { path: path.clone(), source })?;
         files::write_private(&path, text)?;
         files::write_private(&run_dir.join(STDOUT_SPOOL), "")?;
         files::write_private(&run_dir.join(STDERR_SPOOL), "")?;
@@ -318,10 +316,7 @@ pub async fn run(spec: &Spec, run_dir: &Path) -> Result<Exit> {
     Supervised::start(spec, run_dir)?.wait().await
 }
 
-#[expect(
-    clippy::disallowed_methods,
-    reason = "this is the room that owns processes"
-)]
+#[expect(clippy::disallowed_methods, reason = "this is the room that owns processes")]
 fn start_supervisor(
     run_dir: &Path,
     lock: std::fs::File,
@@ -349,10 +344,7 @@ fn read_json<T: serde::de::DeserializeOwned>(path: &Path) -> Result<Option<T>> {
     files::read_text_if_present(path)?
         .map(|text| serde_json::from_str(&text))
         .transpose()
-        .map_err(|source| SuperviseError::Parse {
-            path: path.to_owned(),
-            source,
-        })
+        .map_err(|source| SuperviseError::Parse { path: path.to_owned(), source })
 }
 
 fn read_exit(run_dir: &Path) -> Result<Option<Exit>> {

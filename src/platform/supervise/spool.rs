@@ -25,11 +25,7 @@ impl SpoolReader {
     /// Reads the file from its beginning.
     #[must_use]
     pub fn new(path: PathBuf) -> SpoolReader {
-        SpoolReader {
-            path,
-            file: None,
-            offset: 0,
-        }
+        SpoolReader { path, file: None, offset: 0 }
     }
 
     /// What was written since the last call, at most 256 KiB; empty where there is nothing new yet.
@@ -42,11 +38,8 @@ impl SpoolReader {
         let read = file
             .seek(SeekFrom::Start(self.offset))
             .and_then(|_| file.take(PIECE).read_to_end(&mut piece));
-        let read = read.map_err(|source| FileError {
-            action: "read",
-            path: self.path.clone(),
-            source,
-        })?;
+        let read =
+            read.map_err(|source| FileError { action: "read", path: self.path.clone(), source })?;
         self.offset = self.offset.saturating_add(read as u64);
         Ok(piece)
     }
@@ -144,12 +137,8 @@ mod tests {
     fn spool(on_cap: OnCap, max_line: u64, max_total: u64, pieces: &[&str]) -> (Room, u64, String) {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("spool");
-        let mut writer = SpoolWriter::new(
-            files::open_append(&path).unwrap(),
-            on_cap,
-            max_line,
-            max_total,
-        );
+        let mut writer =
+            SpoolWriter::new(files::open_append(&path).unwrap(), on_cap, max_line, max_total);
         let mut room = Room::Left;
         for piece in pieces {
             room = writer.push(piece.as_bytes()).unwrap();
@@ -161,10 +150,7 @@ mod tests {
     #[test]
     fn a_long_line_is_cut_and_the_next_one_is_whole() {
         let (room, dropped, text) = spool(OnCap::Kill, 4, 100, &["abc", "def\nxy", "\n"]);
-        assert_eq!(
-            (room, dropped, text.as_str()),
-            (Room::Left, 2, "abcd\nxy\n")
-        );
+        assert_eq!((room, dropped, text.as_str()), (Room::Left, 2, "abcd\nxy\n"));
     }
 
     #[test]

@@ -55,10 +55,7 @@ pub fn main(args: &[OsString]) -> ExitCode {
     }
 }
 
-#[expect(
-    clippy::print_stderr,
-    reason = "stderr of this process is the log in the run folder"
-)]
+#[expect(clippy::print_stderr, reason = "stderr of this process is the log in the run folder")]
 fn complain(text: &str) -> ExitCode {
     eprintln!("{text}");
     ExitCode::FAILURE
@@ -111,18 +108,14 @@ fn watch(
     child: Child,
     started_at: chrono::DateTime<chrono::Utc>,
 ) -> Result<Exit, String> {
-    let started = Started {
-        child_pid: i32::try_from(child.id()).map_err(|error| error.to_string())?,
-    };
+    let started =
+        Started { child_pid: i32::try_from(child.id()).map_err(|error| error.to_string())? };
     let text = serde_json::to_vec(&started).map_err(|error| error.to_string())?;
     files::write_atomic(&run_dir.join(STARTED_FILE), text).map_err(|error| error.to_string())?;
     Watch::new(spec, run_dir, child, started.child_pid)?.into_outcome(started_at)
 }
 
-#[expect(
-    clippy::disallowed_methods,
-    reason = "this is the room that owns processes"
-)]
+#[expect(clippy::disallowed_methods, reason = "this is the room that owns processes")]
 fn start(spec: &Spec) -> io::Result<Child> {
     use std::os::unix::process::CommandExt as _;
     let stdin = match &spec.stdin {
@@ -168,12 +161,7 @@ impl<'a> Watch<'a> {
                 .map(|file| SpoolWriter::new(file, on_cap, max_line, max_total))
                 .map_err(|error| error.to_string())
         };
-        let out = writer(
-            STDOUT_SPOOL,
-            spec.on_cap,
-            spec.max_line_bytes,
-            spec.max_stdout_bytes,
-        )?;
+        let out = writer(STDOUT_SPOOL, spec.on_cap, spec.max_line_bytes, spec.max_stdout_bytes)?;
         let err = writer(STDERR_SPOOL, OnCap::Drop, u64::MAX, spec.max_stderr_bytes)?;
         let full = sender.clone();
         let last = Arc::clone(&last_output);
@@ -189,10 +177,7 @@ impl<'a> Watch<'a> {
         };
         let stdout = child.stdout.take().ok_or("no stdout")?;
         let stderr = child.stderr.take().ok_or("no stderr")?;
-        let spools = [
-            follow(stdout, out, on_output),
-            follow(stderr, err, |_room| {}),
-        ];
+        let spools = [follow(stdout, out, on_output), follow(stderr, err, |_room| {})];
         let control = sender.clone();
         thread::spawn(move || listen(&control));
         thread::spawn(move || reap(pid, &sender));
@@ -278,10 +263,7 @@ impl<'a> Watch<'a> {
             if wall.is_some_and(|at| at <= now) {
                 self.begin_end(EndedBy::Wall);
             } else {
-                let idle = self
-                    .spec
-                    .idle_ms
-                    .map(|ms| self.idle_deadline(now, millis(ms)));
+                let idle = self.spec.idle_ms.map(|ms| self.idle_deadline(now, millis(ms)));
                 match idle {
                     Some(at) if at <= now => self.begin_end(EndedBy::Idle),
                     Some(at) => return Some(wall.map_or(at, |wall| wall.min(at))),
@@ -310,8 +292,7 @@ impl<'a> Watch<'a> {
 
     fn begin_end(&mut self, why: EndedBy) {
         self.ended_by.get_or_insert(why);
-        self.kill_at
-            .get_or_insert(Instant::now() + millis(self.spec.grace_ms));
+        self.kill_at.get_or_insert(Instant::now() + millis(self.spec.grace_ms));
         self.signal_group(Signal::INT);
     }
 
@@ -346,9 +327,7 @@ impl<'a> Watch<'a> {
                 }
             }
         }
-        Ok(first
-            .and_then(|count| u32::try_from(count).ok())
-            .unwrap_or(0))
+        Ok(first.and_then(|count| u32::try_from(count).ok()).unwrap_or(0))
     }
 }
 

@@ -20,11 +20,7 @@ fn process(pid: i32) -> Option<Process> {
     // The name may hold blanks and brackets; what follows its last bracket does not.
     let (_, rest) = text.rsplit_once(')')?;
     let fields: Vec<&str> = rest.split_whitespace().collect();
-    let number = |index: usize| {
-        fields
-            .get(index)
-            .and_then(|field| field.parse::<u64>().ok())
-    };
+    let number = |index: usize| fields.get(index).and_then(|field| field.parse::<u64>().ok());
     Some(Process {
         parent: fields.get(1)?.parse().ok()?,
         dead: matches!(fields.first(), Some(&("Z" | "X"))),
@@ -36,12 +32,9 @@ fn process(pid: i32) -> Option<Process> {
 /// Orphans are among them, because the supervisor is their subreaper.
 pub(super) fn descendants() -> Vec<(i32, u64)> {
     let entries = files::list(std::path::Path::new("/proc")).unwrap_or_default();
-    let pids = entries
-        .iter()
-        .filter_map(|path| path.file_name()?.to_str()?.parse::<i32>().ok());
-    let all: BTreeMap<i32, Process> = pids
-        .filter_map(|pid| process(pid).map(|process| (pid, process)))
-        .collect();
+    let pids = entries.iter().filter_map(|path| path.file_name()?.to_str()?.parse::<i32>().ok());
+    let all: BTreeMap<i32, Process> =
+        pids.filter_map(|pid| process(pid).map(|process| (pid, process))).collect();
     let own = rustix::process::getpid().as_raw_nonzero().get();
     let is_below = |pid: i32| {
         let mut at = pid;

@@ -19,11 +19,7 @@ fn play(disk: &SimDisk, script: &[Vec<Vec<Change>>], checkpoint_every: usize) ->
         }
         acknowledged += group.len();
         // A full disk lets the files lie behind, and the next checkpoint catches up.
-        if store
-            .views
-            .materialise()
-            .is_err_and(|error| !is_full(&error))
-        {
+        if store.views.materialise().is_err_and(|error| !is_full(&error)) {
             break;
         }
         if (number + 1) % checkpoint_every == 0 {
@@ -52,10 +48,7 @@ fn verify(disk: &SimDisk, script: &[Vec<Vec<Change>>], acknowledged: usize, labe
     let store = Inline::open(disk).unwrap_or_else(|error| panic!("{label}: {error}"));
     let states = prefixes(script);
     let seq = usize::try_from(store.report.seq).unwrap();
-    assert!(
-        seq >= acknowledged,
-        "{label}: {seq} of {acknowledged} acknowledged"
-    );
+    assert!(seq >= acknowledged, "{label}: {seq} of {acknowledged} acknowledged");
     assert!(boundaries(script).contains(&seq), "{label}: half a group");
     assert_eq!(store.views.state, states[seq], "{label}");
     assert_eq!(store.report.set_aside, [], "{label}");
@@ -174,10 +167,7 @@ fn a_journal_cut_at_any_byte_opens_at_an_acknowledged_state() {
     let (disk, path, bytes, end) = one_segment();
     let script = script();
     let states = prefixes(&script);
-    let allowed: Vec<&State> = boundaries(&script)
-        .into_iter()
-        .map(|n| &states[n])
-        .collect();
+    let allowed: Vec<&State> = boundaries(&script).into_iter().map(|n| &states[n]).collect();
     for cut in 0..bytes.len() {
         let state = state_with(&disk, &path, &bytes[..cut]).unwrap();
         assert!(allowed.contains(&&state), "cut at {cut}");
@@ -229,10 +219,7 @@ fn an_index_with_any_byte_flipped_refuses_by_name() {
         let mut damaged = bytes.clone();
         damaged[place] ^= 0x01;
         let error = state_with(&disk, &path, &damaged).unwrap_err();
-        assert!(
-            matches!(error, StoreError::CorruptIndex { .. }),
-            "byte {place}: {error}"
-        );
+        assert!(matches!(error, StoreError::CorruptIndex { .. }), "byte {place}: {error}");
     }
 }
 

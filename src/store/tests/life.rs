@@ -53,11 +53,7 @@ fn without_a_clean_stop_the_tail_is_replayed() {
     assert_eq!(again.report.overridden, [] as [String; 0]);
     assert_eq!(again.state, final_state());
     for (path, expected) in histories(&script(), 100) {
-        assert_eq!(
-            history_on(&RealDisk, root.path(), &path),
-            expected,
-            "{path}"
-        );
+        assert_eq!(history_on(&RealDisk, root.path(), &path), expected, "{path}");
     }
 }
 
@@ -133,9 +129,7 @@ fn a_full_disk_refuses_and_goes_on_when_there_is_space() {
         // It may build on what was lost.
         let refused = store.append(vec![lost]).wait().unwrap_err();
         assert!(matches!(refused, StoreError::NoSpace), "{refused}");
-        let runtime = tokio::runtime::Builder::new_current_thread()
-            .build()
-            .unwrap();
+        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
         assert_eq!(runtime.block_on(store.reload()).unwrap(), expected);
         let kept = request(8, RequestStatus::Queued, "kept");
         expected.apply(&kept);
@@ -157,9 +151,7 @@ fn a_failed_sync_stops_the_store_until_a_restart() {
     let first = request(1, RequestStatus::Queued, "kept");
     state.apply(&first);
     store.append(vec![first]).wait().unwrap();
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .build()
-        .unwrap();
+    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
     runtime.block_on(store.settled()).unwrap();
     // An append to an open segment is a write and a sync.
     disk.fail_at(disk.operations() + 2, Fault::Eio);
@@ -258,18 +250,8 @@ fn an_edit_of_an_append_only_document_after_a_crash_is_named() {
 fn a_document_path_stays_in_the_workspace() {
     let root = tempfile::tempdir().unwrap();
     let opened = open(root.path());
-    for file in [
-        "../x",
-        "/etc/x",
-        "",
-        "a/../../x",
-        ".teams_runtime/lock",
-        "a\0b",
-    ] {
-        let change = Change::Append {
-            file: file.to_owned(),
-            text: "x\n".to_owned(),
-        };
+    for file in ["../x", "/etc/x", "", "a/../../x", ".teams_runtime/lock", "a\0b"] {
+        let change = Change::Append { file: file.to_owned(), text: "x\n".to_owned() };
         let refused = opened.store.append(vec![change]).wait().unwrap_err();
         assert!(matches!(refused, StoreError::BadPath { .. }), "{file:?}");
     }
@@ -278,10 +260,7 @@ fn a_document_path_stays_in_the_workspace() {
 #[test]
 fn checkpoints_while_running_keep_the_order() {
     let root = tempfile::tempdir().unwrap();
-    let pace = Pace {
-        entries: 16,
-        bytes: u64::MAX,
-    };
+    let pace = Pace { entries: 16, bytes: u64::MAX };
     let opened = Store::open_with(root.path(), Arc::new(RealDisk), pace).unwrap();
     let mut expected = State::default();
     let mut waiting = Vec::new();

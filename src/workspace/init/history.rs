@@ -65,13 +65,8 @@ pub(super) fn put_back(root: &Path, kept: &Path) -> Result<(), FileError> {
 
 /// A row of the table: seven cells, or the six of older files without a milestone.
 fn row_of_index(line: &str) -> Option<[String; 7]> {
-    let cells: Vec<&str> = line
-        .trim()
-        .strip_prefix('|')?
-        .strip_suffix('|')?
-        .split('|')
-        .map(str::trim)
-        .collect();
+    let cells: Vec<&str> =
+        line.trim().strip_prefix('|')?.strip_suffix('|')?.split('|').map(str::trim).collect();
     if cells[0] == COLUMNS[0] || cells[0].is_empty() || cells[0].starts_with("--") {
         return None;
     }
@@ -79,15 +74,7 @@ fn row_of_index(line: &str) -> Option<[String; 7]> {
     match cells.len() {
         7 => Some(std::array::from_fn(text)),
         6 => {
-            let row = [
-                text(0),
-                text(1),
-                String::new(),
-                text(2),
-                text(3),
-                text(4),
-                text(5),
-            ];
+            let row = [text(0), text(1), String::new(), text(2), text(3), text(4), text(5)];
             Some(row)
         }
         _ => None,
@@ -98,9 +85,7 @@ fn row_of_index(line: &str) -> Option<[String; 7]> {
 fn row_of_history(id: &str, text: &str) -> [String; 7] {
     let mut row: [String; 7] = std::array::from_fn(|_| String::new());
     for line in text.lines() {
-        let Some((name, value)) = line
-            .strip_prefix("- ")
-            .and_then(|line| line.split_once(':'))
+        let Some((name, value)) = line.strip_prefix("- ").and_then(|line| line.split_once(':'))
         else {
             continue;
         };
@@ -114,11 +99,7 @@ fn row_of_history(id: &str, text: &str) -> [String; 7] {
         row[0] = id.to_owned();
     }
     if row[5].is_empty() {
-        row[5] = text
-            .lines()
-            .filter(|line| line.starts_with("### "))
-            .count()
-            .to_string();
+        row[5] = text.lines().filter(|line| line.starts_with("### ")).count().to_string();
     }
     row
 }

@@ -26,11 +26,7 @@ impl Planned {
         let is_prompt = path.components().any(|part| part.as_os_str() == ".agents")
             || path.ends_with("AGENTS.md")
             || path.ends_with("GEMINI.md");
-        Planned {
-            path,
-            text,
-            is_prompt,
-        }
+        Planned { path, text, is_prompt }
     }
 
     /// Whether it is one of the two configuration files.
@@ -60,10 +56,7 @@ pub(super) fn plan(options: &Options) -> Result<Vec<Planned>, AssetError> {
             files.push(Planned::new(folder.join(name), text));
         }
         let manifest = manifest(&spec);
-        files.push(Planned::new(
-            folder.join("workspace_manifest.json"),
-            manifest,
-        ));
+        files.push(Planned::new(folder.join("workspace_manifest.json"), manifest));
     }
     files.sort_by_key(|file| file.is_config());
     Ok(files)

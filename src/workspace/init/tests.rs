@@ -6,13 +6,7 @@ use super::*;
 use crate::platform::files;
 
 fn run(root: &Path, mode: Mode) -> Result<Report, InitError> {
-    init(
-        root,
-        &Options {
-            mode,
-            ..Options::default()
-        },
-    )
+    init(root, &Options { mode, ..Options::default() })
 }
 
 fn text(root: &Path, name: &str) -> String {
@@ -87,11 +81,8 @@ fn a_reset_keeps_history_discord_and_policy_c08() {
         "# Sprint History\n\n- sprint_id: old\n- status: completed\n### a\n### b\n",
     )
     .unwrap();
-    files::write(
-        &history.join("index.md"),
-        "| older | completed | 2025-01-01 | x | 4 | abc |\n",
-    )
-    .unwrap();
+    files::write(&history.join("index.md"), "| older | completed | 2025-01-01 | x | 4 | abc |\n")
+        .unwrap();
     files::create_dir_all(&root.join(".teams_runtime/requests")).unwrap();
     files::write(&root.join(".teams_runtime/requests/r.json"), "{}").unwrap();
     files::write(&root.join("discord_agents_config.yaml"), "token_env: T\n").unwrap();
@@ -102,14 +93,8 @@ fn a_reset_keeps_history_discord_and_policy_c08() {
     assert!(!files::exists(&root.join(".teams_runtime/requests")));
     assert!(text(root, "shared_workspace/sprint_history/old.md").contains("### a"));
     let index = text(root, "shared_workspace/sprint_history/index.md");
-    assert!(
-        index.contains("| old | completed | N/A |  |  | 2 |  |"),
-        "{index}"
-    );
-    assert!(
-        index.contains("| older | completed | N/A | 2025-01-01 | x | 4 | abc |"),
-        "{index}"
-    );
+    assert!(index.contains("| old | completed | N/A |  |  | 2 |  |"), "{index}");
+    assert!(index.contains("| older | completed | N/A | 2025-01-01 | x | 4 | abc |"), "{index}");
     assert_eq!(text(root, "discord_agents_config.yaml"), "token_env: T\n");
     assert_eq!(text(root, "COMMIT_POLICY.md"), "ours\n");
     assert!(text(root, "team_runtime.yaml").contains("id: main"));

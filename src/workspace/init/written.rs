@@ -23,9 +23,7 @@ impl Written {
     /// that loses nothing.
     pub(super) fn read(root: &Path) -> Result<Written, FileError> {
         let text = files::read_text_if_present(&place(root))?;
-        Ok(text
-            .and_then(|text| serde_json::from_str(&text).ok())
-            .unwrap_or_default())
+        Ok(text.and_then(|text| serde_json::from_str(&text).ok()).unwrap_or_default())
     }
 
     /// Whether this text of the file is what was written.
@@ -57,8 +55,5 @@ fn key(path: &Path) -> String {
 }
 
 fn digest(text: &str) -> String {
-    Sha256::digest(text.as_bytes())
-        .iter()
-        .map(|byte| format!("{byte:02x}"))
-        .collect()
+    Sha256::digest(text.as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect()
 }

@@ -55,27 +55,12 @@ pub(crate) const SUBJECTS: &[Subject] = &[
 fn read(result: &Value) -> Value {
     let mut read = super::fields(
         result,
-        &[
-            "status",
-            "summary",
-            "insights",
-            "proposals",
-            "artifacts",
-            "next_role",
-        ],
+        &["status", "summary", "insights", "proposals", "artifacts", "next_role"],
     );
     read["has_error"] = json!(!text(result, "error").is_empty());
-    read["has_notes"] = json!(
-        result["validation_notes"]
-            .as_array()
-            .is_some_and(|notes| !notes.is_empty())
-    );
-    for key in [
-        "session_id",
-        "session_workspace",
-        "commit_sha",
-        "commit_status",
-    ] {
+    read["has_notes"] =
+        json!(result["validation_notes"].as_array().is_some_and(|notes| !notes.is_empty()));
+    for key in ["session_id", "session_workspace", "commit_sha", "commit_status"] {
         read[key] = result[key].clone();
     }
     read

@@ -65,17 +65,11 @@ pub(crate) const SUBJECTS: &[Subject] = &[
             instead: "nothing is no requirement, and a flag is spelled as JSON spells it",
             applies: |args| {
                 let entries = args["value"].as_array();
-                entries
-                    .into_iter()
-                    .flatten()
-                    .any(|entry| entry.is_null() || entry.is_boolean())
+                entries.into_iter().flatten().any(|entry| entry.is_null() || entry.is_boolean())
             },
             expected: |_, theirs| {
-                let entries = theirs
-                    .as_array()
-                    .unwrap()
-                    .iter()
-                    .map(|entry| entry.as_str().unwrap());
+                let entries =
+                    theirs.as_array().unwrap().iter().map(|entry| entry.as_str().unwrap());
                 let kept = entries.filter(|entry| *entry != "None");
                 json!(
                     kept.map(|entry| match entry {
@@ -140,11 +134,7 @@ pub(crate) const SUBJECTS: &[Subject] = &[
                 applies: |args| discord_length(text(args, "content")) > limit(args),
                 expected: |args, _| {
                     let chunks = split_discord_chunks(text(args, "content"), limit(args));
-                    assert!(
-                        chunks
-                            .iter()
-                            .all(|chunk| discord_length(chunk) <= limit(args))
-                    );
+                    assert!(chunks.iter().all(|chunk| discord_length(chunk) <= limit(args)));
                     assert!(chunks.iter().all(|chunk| is_balanced(chunk)), "{chunks:#?}");
                     assert_eq!(letters(&chunks.join("\n")), letters(text(args, "content")));
                     json!(chunks)
@@ -202,9 +192,7 @@ fn letters(text: &str) -> String {
     static FENCES: LazyLock<Regex> =
         LazyLock::new(|| Regex::new(r"```(python|py|json|rust)?").unwrap());
     let text = FENCES.replace_all(text, "");
-    text.chars()
-        .filter(|letter| !letter.is_whitespace() && *letter != '`')
-        .collect()
+    text.chars().filter(|letter| !letter.is_whitespace() && *letter != '`').collect()
 }
 
 const BREAKS: &str = r"\r\n|[\n\r\x0b\x0c\x1c-\x1e\x{85}\x{2028}\x{2029}]";
@@ -224,11 +212,7 @@ fn without_mentions(args: &Value) -> String {
             let line = before.rsplit('\n').next().unwrap();
             let blanks = content[range.end..].len()
                 - content[range.end..].trim_start_matches([' ', '\t']).len();
-            let end = if line.trim().is_empty() {
-                range.end + blanks
-            } else {
-                range.end
-            };
+            let end = if line.trim().is_empty() { range.end + blanks } else { range.end };
             at = range.start;
             content.replace_range(range.start..end, "");
         }
@@ -269,13 +253,8 @@ fn oracle(args: &Value) -> (Vec<(String, String)>, String, bool) {
 
 /// What the older runtime made of a text: no blank lines, single blanks.
 fn collapsed(text: &str) -> String {
-    let lines = text
-        .split('\n')
-        .map(|line| line.split_whitespace().collect::<Vec<_>>().join(" "));
-    lines
-        .filter(|line| !line.is_empty())
-        .collect::<Vec<_>>()
-        .join("\n")
+    let lines = text.split('\n').map(|line| line.split_whitespace().collect::<Vec<_>>().join(" "));
+    lines.filter(|line| !line.is_empty()).collect::<Vec<_>>().join("\n")
 }
 
 /// The recorded message with its texts as they were written.
@@ -284,16 +263,10 @@ fn as_written(args: &Value, theirs: &Value) -> Value {
     let (header, body, _) = oracle(args);
     let value = |wanted: &str| {
         let found = header.iter().find(|(key, _)| key == wanted);
-        found
-            .map(|(_, value)| value.clone())
-            .filter(|value| !value.is_empty())
+        found.map(|(_, value)| value.clone()).filter(|value| !value.is_empty())
     };
     let whole = without_mentions(args);
-    let fallback = if body.trim().is_empty() {
-        &whole
-    } else {
-        &body
-    };
+    let fallback = if body.trim().is_empty() { &whole } else { &body };
     // `status sprint` names its scope by itself.
     let command = header.is_empty() && matches!(text(theirs, "scope"), "sprint" | "backlog");
     if !command {
@@ -301,11 +274,7 @@ fn as_written(args: &Value, theirs: &Value) -> Value {
     }
     for key in ["intent", "urgency", "request_id"] {
         if let Some(value) = value(key) {
-            let value = if key == "request_id" {
-                value
-            } else {
-                value.to_lowercase()
-            };
+            let value = if key == "request_id" { value } else { value.to_lowercase() };
             expected[key] = json!(value);
         }
     }
@@ -321,35 +290,22 @@ fn by_header(args: &Value, mut expected: Value) -> Value {
     let (header, _, _) = oracle(args);
     let value = |wanted: &str| {
         let found = header.iter().find(|(key, _)| key == wanted);
-        found
-            .map(|(_, value)| value.clone())
-            .filter(|value| !value.is_empty())
+        found.map(|(_, value)| value.clone()).filter(|value| !value.is_empty())
     };
     expected["request_id"] = json!(value("request_id"));
     expected["sender"] = json!(value("from").unwrap_or("user".to_owned()));
-    let intent = value("intent")
-        .or(value("action"))
-        .unwrap_or("route".to_owned());
+    let intent = value("intent").or(value("action")).unwrap_or("route".to_owned());
     expected["intent"] = json!(intent.to_lowercase());
-    expected["urgency"] = json!(
-        value("urgency")
-            .unwrap_or("normal".to_owned())
-            .to_lowercase()
-    );
+    expected["urgency"] = json!(value("urgency").unwrap_or("normal".to_owned()).to_lowercase());
     let params = value("params").and_then(|text| serde_json::from_str::<Value>(&text).ok());
     expected["params"] = params.filter(Value::is_object).unwrap_or(json!({}));
     let artifacts = value("artifacts").unwrap_or_default();
-    let artifacts = artifacts
-        .split(',')
-        .map(str::trim)
-        .filter(|path| !path.is_empty());
+    let artifacts = artifacts.split(',').map(str::trim).filter(|path| !path.is_empty());
     expected["artifacts"] = json!(artifacts.collect::<Vec<_>>());
     let default = Role::parse(text(args, "default_target")).unwrap_or(Role::Orchestrator);
-    let mentioned = bots(args).into_iter().find(|(_, id)| {
-        Regex::new(&format!("<@!?{id}>"))
-            .unwrap()
-            .is_match(text(args, "content"))
-    });
+    let mentioned = bots(args)
+        .into_iter()
+        .find(|(_, id)| Regex::new(&format!("<@!?{id}>")).unwrap().is_match(text(args, "content")));
     let target = match value("to") {
         Some(name) => Role::parse(&name).unwrap_or(Role::Orchestrator),
         None => mentioned.map_or(default, |(role, _)| role),

@@ -18,12 +18,7 @@ pub(crate) const SUBJECTS: &[Subject] = &[
         theirs: whole,
         rules: &[],
     },
-    Subject {
-        name: "score_candidate_role",
-        ours: scored,
-        theirs: candidate,
-        rules: SCORE_RULES,
-    },
+    Subject { name: "score_candidate_role", ours: scored, theirs: candidate, rules: SCORE_RULES },
     Subject {
         name: "build_governed_routing_selection",
         ours: selected,
@@ -56,27 +51,23 @@ const SELECTION_RULES: &[Rule] = &[Rule {
 fn inside_words(roles: &[&str], text: &str) -> bool {
     let policy = RoutingPolicy::default();
     let lower = text.to_lowercase();
-    roles
-        .iter()
-        .filter_map(|role| policy.capability(Role::parse(role)?))
-        .any(|capability| {
-            [
-                &capability.routing_signals,
-                &capability.strongest_for,
-                &capability.strongest_domain_signals,
-                &capability.preferred_skills,
-                &capability.preferred_skill_signals,
-                &capability.behavior_traits,
-                &capability.behavior_trait_signals,
-                &capability.should_not_handle,
-            ]
-            .into_iter()
-            .flatten()
-            .any(|term| {
-                lower.contains(&term.to_lowercase())
-                    && !is_word_match(&format!("term:{term}"), text)
-            })
+    roles.iter().filter_map(|role| policy.capability(Role::parse(role)?)).any(|capability| {
+        [
+            &capability.routing_signals,
+            &capability.strongest_for,
+            &capability.strongest_domain_signals,
+            &capability.preferred_skills,
+            &capability.preferred_skill_signals,
+            &capability.behavior_traits,
+            &capability.behavior_trait_signals,
+            &capability.should_not_handle,
+        ]
+        .into_iter()
+        .flatten()
+        .any(|term| {
+            lower.contains(&term.to_lowercase()) && !is_word_match(&format!("term:{term}"), text)
         })
+    })
 }
 
 /// The recorded selection with its candidates scored by words, sorted again, and gated again.
@@ -101,9 +92,7 @@ fn reselected(args: &Value, theirs: &Value) -> Value {
     });
     let best = scored.first().filter(|best| {
         let parts = best["score_breakdown"].as_object().unwrap();
-        let evidence = parts
-            .iter()
-            .any(|(part, points)| !part.ends_with("_fit") && *points != 0);
+        let evidence = parts.iter().any(|(part, points)| !part.ends_with("_fit") && *points != 0);
         let explicit = args["planner_reentry_has_explicit_signal"] == json!(true);
         let asked = text(best, "role") != "planner" || explicit || !preferred.is_empty();
         match text(args, "current_role") {
@@ -129,9 +118,7 @@ fn reselected(args: &Value, theirs: &Value) -> Value {
 /// `route`; the score follows from what was found.
 fn as_words(theirs: &Value, text: &str) -> Value {
     let policy = RoutingPolicy::default();
-    let capability = policy
-        .capability(Role::parse(super::text(theirs, "role")).unwrap())
-        .unwrap();
+    let capability = policy.capability(Role::parse(super::text(theirs, "role")).unwrap()).unwrap();
     let intent = theirs["matched_signals"][0].as_str().unwrap_or_default();
     let owned = intent.starts_with("intent:") && intent != "intent:route";
     let mut expected = theirs.clone();
@@ -200,10 +187,7 @@ fn as_words(theirs: &Value, text: &str) -> Value {
 
 fn is_word_match(entry: &str, text: &str) -> bool {
     let (_, term) = entry.split_once(':').unwrap();
-    let first = term
-        .split(|letter: char| !letter.is_alphanumeric())
-        .next()
-        .unwrap();
+    let first = term.split(|letter: char| !letter.is_alphanumeric()).next().unwrap();
     if !text.to_lowercase().contains(&first.to_lowercase()) {
         return false;
     }
@@ -212,20 +196,12 @@ fn is_word_match(entry: &str, text: &str) -> bool {
         .split(|letter: char| !letter.is_alphanumeric())
         .filter(|word| !word.is_empty())
         .map(|word| {
-            format!(
-                "{}{}",
-                regex::escape(word),
-                if is_korean(word) { r"\p{Hangul}*" } else { "" }
-            )
+            format!("{}{}", regex::escape(word), if is_korean(word) { r"\p{Hangul}*" } else { "" })
         })
         .collect();
     let gap = r"[^\p{L}\p{N}]+";
     // Korean particles follow without a blank, so the script's change is an edge as well.
-    let other = if is_korean(term) {
-        r"[a-zA-Z0-9]"
-    } else {
-        r"\p{Hangul}"
-    };
+    let other = if is_korean(term) { r"[a-zA-Z0-9]" } else { r"\p{Hangul}" };
     let edge = format!(r"[^\p{{L}}\p{{N}}]|{other}");
     let pattern = format!(r"(?i)(^|{edge}){}($|{edge})", words.join(gap));
     Regex::new(&pattern).unwrap().is_match(text)
@@ -299,13 +275,7 @@ fn selected(args: &Value) -> Value {
 fn selection(ok: &Value) -> Value {
     let mut value = super::fields(
         ok,
-        &[
-            "selected_role",
-            "preferred_role",
-            "routing_phase",
-            "request_state_class",
-            "score_total",
-        ],
+        &["selected_role", "preferred_role", "routing_phase", "request_state_class", "score_total"],
     );
     let candidates = ok["candidate_summary"].as_array().into_iter().flatten();
     value["candidates"] = candidates.map(candidate).collect();

@@ -20,16 +20,10 @@ pub(crate) const SUBJECTS: &[Subject] = &[
         rules: &[Rule {
             row: "7.1",
             instead: "a count that is no number is the default instead of an exception",
-            applies: |args| {
-                args["raw"]
-                    .as_object()
-                    .is_some_and(|raw| raw.iter().any(no_number))
-            },
+            applies: |args| args["raw"].as_object().is_some_and(|raw| raw.iter().any(no_number)),
             expected: |args, _| {
                 let mut raw = args["raw"].clone();
-                raw.as_object_mut()
-                    .unwrap()
-                    .retain(|key, value| !no_number((key, value)));
+                raw.as_object_mut().unwrap().retain(|key, value| !no_number((key, value)));
                 plain(&WorkflowState::normalize(&raw))
             },
         }],
@@ -67,11 +61,7 @@ pub(crate) const SUBJECTS: &[Subject] = &[
         ours: |args| {
             let state = WorkflowState::normalize(&args["workflow_state"]);
             let category = ReopenCategory::of(args.get("category"));
-            routed(reopen(
-                &state,
-                Role::parse(text(args, "current_role")),
-                category,
-            ))
+            routed(reopen(&state, Role::parse(text(args, "current_role")), category))
         },
         theirs: decision,
         rules: &[],
@@ -92,12 +82,7 @@ pub(crate) const SUBJECTS: &[Subject] = &[
             let state = WorkflowState::normalize(&args["workflow_state"]);
             let transition = Transition::normalize(&args["transition"]);
             let close = args["should_close_in_planning"] == json!(true);
-            routed(route(
-                &state,
-                Role::parse(text(args, "current_role")),
-                &transition,
-                close,
-            ))
+            routed(route(&state, Role::parse(text(args, "current_role")), &transition, close))
         },
         theirs: decision,
         rules: TABLE_RULES,
@@ -130,27 +115,16 @@ pub(crate) const SUBJECTS: &[Subject] = &[
             instead: "events are counted under the name that the runtime writes",
             applies: |args| {
                 let events = args["request_record"]["events"].as_array();
-                events
-                    .into_iter()
-                    .flatten()
-                    .any(|event| event["type"] == json!("role_report"))
+                events.into_iter().flatten().any(|event| event["type"] == json!("role_report"))
             },
             expected: |args, theirs| {
                 let events = args["request_record"]["events"].as_array();
-                let actors: Vec<&str> = events
-                    .into_iter()
-                    .flatten()
-                    .map(|event| text(event, "actor"))
-                    .collect();
-                if actors
-                    .iter()
-                    .any(|actor| matches!(*actor, "developer" | "qa"))
-                {
+                let actors: Vec<&str> =
+                    events.into_iter().flatten().map(|event| text(event, "actor")).collect();
+                if actors.iter().any(|actor| matches!(*actor, "developer" | "qa")) {
                     return json!({});
                 }
-                let advice = actors
-                    .iter()
-                    .filter(|a| matches!(**a, "designer" | "architect"));
+                let advice = actors.iter().filter(|a| matches!(**a, "designer" | "architect"));
                 let mut expected = theirs.clone();
                 if expected["step"] == json!("planner_draft") {
                     expected["step"] = json!("planner_finalize");
@@ -246,11 +220,9 @@ const TABLE_RULES: &[Rule] = &[
                 None | Some(ReopenCategory::Implementation) => {
                     on(&state, Step::DeveloperRevision, category, None)
                 }
-                Some(_) => routed(reopen(
-                    &state,
-                    Role::parse(text(args, "current_role")),
-                    category,
-                )),
+                Some(_) => {
+                    routed(reopen(&state, Role::parse(text(args, "current_role")), category))
+                }
             }
         },
     },
@@ -264,10 +236,7 @@ const TABLE_RULES: &[Rule] = &[
         expected: |args, _| {
             let state = WorkflowState::normalize(&args["workflow_state"]);
             let category = ReopenCategory::of(args["transition"].get("reopen_category"));
-            stop(&review_limit(
-                &state,
-                category.or(Some(ReopenCategory::Implementation)),
-            ))
+            stop(&review_limit(&state, category.or(Some(ReopenCategory::Implementation))))
         },
     },
 ];
@@ -297,9 +266,7 @@ fn plain(state: &WorkflowState) -> Value {
 
 fn strings(value: &Value) -> Vec<String> {
     let entries = value.as_array().into_iter().flatten();
-    entries
-        .map(|entry| entry.as_str().unwrap_or_default().to_owned())
-        .collect()
+    entries.map(|entry| entry.as_str().unwrap_or_default().to_owned()).collect()
 }
 
 fn on(
@@ -353,30 +320,20 @@ fn guardrail(args: &Value) -> Value {
     let mut report = StepReport::from_result(&result);
     report.transition = Transition::normalize(&args["transition"]);
     report.document_rule = DocumentRule::Sprint;
-    report.documents_present = report
-        .artifacts
-        .iter()
-        .map(|path| normalize_artifact_hint(path))
-        .collect();
+    report.documents_present =
+        report.artifacts.iter().map(|path| normalize_artifact_hint(path)).collect();
     let notes = match decide(&state, &report) {
         WorkflowDecision::Next { notes, .. } => notes,
         WorkflowDecision::Closeout { .. } | WorkflowDecision::Blocked { .. } => Vec::new(),
     };
-    let effect = if notes
-        .iter()
-        .any(|note| matches!(note, Note::WrongReporter(_)))
-    {
+    let effect = if notes.iter().any(|note| matches!(note, Note::WrongReporter(_))) {
         result.artifacts = strings(&args["result"]["artifacts"]);
         "refused"
     } else {
         drop_foreign_documents(&state, &mut result);
         let back =
             |note: &Note| matches!(note, Note::DocumentsMissing(_) | Note::SpecificationAtFault);
-        if notes.iter().any(back) {
-            "to planner"
-        } else {
-            "none"
-        }
+        if notes.iter().any(back) { "to planner" } else { "none" }
     };
     json!({"artifacts": result.artifacts, "effect": effect})
 }

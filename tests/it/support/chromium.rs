@@ -26,10 +26,7 @@ impl Browser {
     pub(crate) async fn open(width: u32, height: u32) -> Option<Browser> {
         let (chromium, driver) = ("/usr/bin/chromium", "/usr/bin/chromedriver");
         if !Path::new(chromium).exists() || !Path::new(driver).exists() {
-            assert!(
-                std::env::var_os("TEAMS_NO_SKIP").is_none(),
-                "chromium is not installed"
-            );
+            assert!(std::env::var_os("TEAMS_NO_SKIP").is_none(), "chromium is not installed");
             #[expect(clippy::print_stdout, reason = "a skipped test has to say so")]
             {
                 println!("skipped: chromium not installed");
@@ -74,21 +71,12 @@ impl Browser {
             .connect(&format!("http://127.0.0.1:{port}"))
             .await
             .unwrap();
-        Some(Browser {
-            client,
-            driver,
-            _profile: profile,
-        })
+        Some(Browser { client, driver, _profile: profile })
     }
 
     /// Waits for an element of the given CSS selector.
     pub(crate) async fn wait(&self, css: &str) -> fantoccini::elements::Element {
-        let wait = self
-            .client
-            .wait()
-            .at_most(PATIENCE)
-            .for_element(Locator::Css(css))
-            .await;
+        let wait = self.client.wait().at_most(PATIENCE).for_element(Locator::Css(css)).await;
         match wait {
             Ok(found) => found,
             Err(error) => panic!("nothing matches {css}: {error}\n{}", self.log().await),

@@ -13,10 +13,7 @@ pub(crate) struct Connection(Shard);
 
 impl Connection {
     pub(crate) async fn open(info: &GuildInfo, bot: &str, intents: u64) -> Connection {
-        Connection(Shard::with_config(
-            ShardId::ONE,
-            config(info, bot, intents).build(),
-        ))
+        Connection(Shard::with_config(ShardId::ONE, config(info, bot, intents).build()))
     }
 
     pub(crate) async fn resume(
@@ -31,9 +28,7 @@ impl Connection {
 
     async fn next(&mut self) -> Message {
         let next = timeout(Duration::from_secs(30), self.0.next()).await;
-        next.expect("an event comes")
-            .expect("the connection goes on")
-            .expect("it is readable")
+        next.expect("an event comes").expect("the connection goes on").expect("it is readable")
     }
 
     /// The data of the next event, whatever its name.

@@ -27,11 +27,7 @@ impl Caller {
     }
 
     fn new(info: &GuildInfo, authorization: String) -> Caller {
-        Caller {
-            http: reqwest::Client::new(),
-            base: info.base_url.clone(),
-            authorization,
-        }
+        Caller { http: reqwest::Client::new(), base: info.base_url.clone(), authorization }
     }
 
     /// A request, not yet sent; paths without `/_local` lie under the API's base.
@@ -42,9 +38,7 @@ impl Caller {
             format!("{}/api/v10{path}", self.base)
         };
         let method = method.parse().unwrap();
-        self.http
-            .request(method, url)
-            .header("authorization", &self.authorization)
+        self.http.request(method, url).header("authorization", &self.authorization)
     }
 
     /// Sends JSON; returns the status and the JSON that came back.
@@ -59,10 +53,7 @@ impl Caller {
     /// Sends JSON; anything but success fails the test.
     pub(crate) async fn ok(&self, method: &str, path: &str, body: Value) -> Value {
         let (status, value) = self.call(method, path, body).await;
-        assert!(
-            (200..300).contains(&status),
-            "{method} {path}: {status} {value}"
-        );
+        assert!((200..300).contains(&status), "{method} {path}: {status} {value}");
         value
     }
 }
@@ -71,10 +62,7 @@ impl Caller {
 pub(crate) async fn answer(response: reqwest::Response) -> (u16, Value) {
     let status = response.status().as_u16();
     let bytes = response.bytes().await.unwrap();
-    (
-        status,
-        serde_json::from_slice(&bytes).unwrap_or(Value::Null),
-    )
+    (status, serde_json::from_slice(&bytes).unwrap_or(Value::Null))
 }
 
 /// The text of a JSON string.

@@ -13,18 +13,11 @@ use teams::domain::role::Role;
 use teams::domain::workflow::Step;
 
 /// A small contract: enough to judge an answer, not the engine's rules.
-pub(crate) const CONTRACT: ContractFns = ContractFns {
-    extract,
-    check,
-    schema,
-};
+pub(crate) const CONTRACT: ContractFns = ContractFns { extract, check, schema };
 
 fn extract(text: &str) -> Option<Value> {
     let from = text.find('{')?;
-    let value = serde_json::Deserializer::from_str(&text[from..])
-        .into_iter()
-        .next()?
-        .ok()?;
+    let value = serde_json::Deserializer::from_str(&text[from..]).into_iter().next()?.ok()?;
     Some(value)
 }
 

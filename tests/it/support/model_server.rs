@@ -76,10 +76,7 @@ async fn respond(State(script): State<Arc<Script>>, headers: HeaderMap, body: By
     let body: Value = serde_json::from_slice(&body).unwrap_or(Value::Null);
     let index = {
         let mut requests = script.requests.lock().unwrap();
-        requests.push(Request {
-            authorized: headers.contains_key(header::AUTHORIZATION),
-            body,
-        });
+        requests.push(Request { authorized: headers.contains_key(header::AUTHORIZATION), body });
         requests.len() - 1
     };
     let step = &script.steps[index.min(script.steps.len() - 1)];
@@ -119,10 +116,8 @@ fn play(step: &Value, index: usize) -> Vec<Value> {
             "call_id": format!("call_{index}"), "arguments": step["args"].to_string(), "status": "completed"}));
     }
     if let Some(name) = step["custom"].as_str() {
-        items.push(
-            json!({"id": format!("ct_{index}"), "type": "custom_tool_call", "name": name,
-            "call_id": format!("call_{index}"), "input": step["input"], "status": "completed"}),
-        );
+        items.push(json!({"id": format!("ct_{index}"), "type": "custom_tool_call", "name": name,
+            "call_id": format!("call_{index}"), "input": step["input"], "status": "completed"}));
     }
     for (place, item) in items.iter().enumerate() {
         events.push(

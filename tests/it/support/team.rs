@@ -35,9 +35,7 @@ pub(crate) struct Scene {
 }
 
 pub(crate) fn personas(running: &Running) -> VoiceMode {
-    VoiceMode::Personas {
-        token: running.info.bots["teams"].token.clone().into(),
-    }
+    VoiceMode::Personas { token: running.info.bots["teams"].token.clone().into() }
 }
 
 impl Scene {
@@ -55,14 +53,7 @@ impl Scene {
         let (link, inbound) = Link::start(config, Catalog::builtin().unwrap()).unwrap();
         let owner = Caller::person(&running.info, "owner");
         let bot = Caller::bot(&running.info, bot);
-        Scene {
-            running,
-            link,
-            inbound,
-            folder,
-            owner,
-            bot,
-        }
+        Scene { running, link, inbound, folder, owner, bot }
     }
 
     /// One bot for all, connected.
@@ -75,9 +66,7 @@ impl Scene {
     }
 
     pub(crate) async fn begin(&mut self) {
-        let connected = self
-            .until(|it| matches!(it, Inbound::Connected { .. }))
-            .await;
+        let connected = self.until(|it| matches!(it, Inbound::Connected { .. })).await;
         assert!(matches!(connected, Inbound::Connected { fresh: true, .. }));
         self.link.catch_up(&BTreeMap::new());
         self.until(|it| matches!(it, Inbound::Live)).await;
@@ -88,11 +77,7 @@ impl Scene {
     }
 
     pub(crate) fn place(&self, channel: &str) -> Place {
-        Place {
-            channel: self.channel(channel),
-            card: None,
-            parent: None,
-        }
+        Place { channel: self.channel(channel), card: None, parent: None }
     }
 
     pub(crate) async fn until(&mut self, wanted: impl Fn(&Inbound) -> bool) -> Inbound {
@@ -105,16 +90,12 @@ impl Scene {
                 }
             }
         };
-        tokio::time::timeout(PATIENCE, found)
-            .await
-            .expect("the fact never came")
+        tokio::time::timeout(PATIENCE, found).await.expect("the fact never came")
     }
 
     pub(crate) async fn message(&mut self) -> Message {
         let fact = self.until(|it| matches!(it, Inbound::Message(_))).await;
-        let Inbound::Message(message) = fact else {
-            unreachable!("{fact:?}")
-        };
+        let Inbound::Message(message) = fact else { unreachable!("{fact:?}") };
         message
     }
 
@@ -171,10 +152,7 @@ pub(crate) fn outgoing(voice: Voice, act: Act) -> Outgoing {
         act,
         request_id: None,
         slot: None,
-        state: OutgoingState::Sending {
-            since: now(),
-            parts_done: 0,
-        },
+        state: OutgoingState::Sending { since: now(), parts_done: 0 },
         attempts: 0,
         not_before: None,
         created_at: now(),

@@ -26,17 +26,11 @@ fn w21_qa_finds_the_specification_at_fault() {
     report.text = "the screen does not match spec.md".to_owned();
     let decision = decide(&at(Step::QaValidation), &report);
     assert_eq!(next(&decision), Step::PlannerFinalize);
-    assert_eq!(
-        decision.state().reopen_category,
-        Some(ReopenCategory::Scope)
-    );
+    assert_eq!(decision.state().reopen_category, Some(ReopenCategory::Scope));
     // A category that QA chose stands.
     report.transition.reopen_category = Some(ReopenCategory::Implementation);
     report.transition.outcome = Some(Outcome::Reopen);
-    assert_eq!(
-        next(&decide(&at(Step::QaValidation), &report)),
-        Step::DeveloperRevision
-    );
+    assert_eq!(next(&decide(&at(Step::QaValidation), &report)), Step::DeveloperRevision);
 }
 
 #[test]
@@ -44,10 +38,7 @@ fn w22_a_pass_is_a_pass_whatever_it_mentions() {
     let mut report = qa_passes();
     report.text = "current_sprint is out of sync".to_owned();
     let decision = decide(&at(Step::QaValidation), &report);
-    assert!(
-        matches!(decision, WorkflowDecision::Closeout { .. }),
-        "{decision:?}"
-    );
+    assert!(matches!(decision, WorkflowDecision::Closeout { .. }), "{decision:?}");
 }
 
 #[test]
@@ -55,10 +46,7 @@ fn w23_a_failed_report_about_async_code_is_not_a_pass() {
     let mut report = reopening(Step::QaValidation, Some(ReopenCategory::Implementation));
     report.status = ResultStatus::Failed;
     report.text = "the async handler crashes; todo_backlog is out of sync".to_owned();
-    assert_eq!(
-        next(&decide(&at(Step::QaValidation), &report)),
-        Step::DeveloperRevision
-    );
+    assert_eq!(next(&decide(&at(Step::QaValidation), &report)), Step::DeveloperRevision);
 }
 
 #[test]
@@ -83,39 +71,17 @@ fn qa_passes_only_when_everything_agrees_13a_3() {
             Some(Outcome::Complete),
             ResultStatus::Completed,
         ),
-        (
-            QaDecision::Pass,
-            &[EvidenceResult::NotChecked],
-            None,
-            ResultStatus::Completed,
-        ),
-        (
-            QaDecision::Pass,
-            &[EvidenceResult::Pass],
-            None,
-            ResultStatus::Failed,
-        ),
-        (
-            QaDecision::Pass,
-            &[EvidenceResult::Pass],
-            Some(Outcome::Reopen),
-            ResultStatus::Completed,
-        ),
+        (QaDecision::Pass, &[EvidenceResult::NotChecked], None, ResultStatus::Completed),
+        (QaDecision::Pass, &[EvidenceResult::Pass], None, ResultStatus::Failed),
+        (QaDecision::Pass, &[EvidenceResult::Pass], Some(Outcome::Reopen), ResultStatus::Completed),
     ];
     for (decision, evidence, outcome, status) in cases {
         let mut report = report(Step::QaValidation, outcome);
         report.qa_validation = Some(verdict(decision, evidence));
         report.status = status;
         let decided = decide(&qa, &report);
-        assert_eq!(
-            next(&decided),
-            Step::DeveloperRevision,
-            "{decision:?} {evidence:?} {status:?}"
-        );
-        assert_eq!(
-            decided.state().reopen_category,
-            Some(ReopenCategory::Verification)
-        );
+        assert_eq!(next(&decided), Step::DeveloperRevision, "{decision:?} {evidence:?} {status:?}");
+        assert_eq!(decided.state().reopen_category, Some(ReopenCategory::Verification));
     }
     // QA that cannot decide waits for a person, QA without a verdict is asked again.
     let mut report = report(Step::QaValidation, None);
