@@ -1,3 +1,5 @@
+//! What a prompt keeps, cuts and says.
+
 use super::*;
 
 fn task() -> Task {
