@@ -161,8 +161,7 @@ impl<'a> Turn<'a> {
 
     /// The outbox as it is now, in no particular order.
     fn outbox(&self) -> impl Iterator<Item = &Outgoing> {
-        let mut now: BTreeMap<_, _> =
-            self.state.outgoing.iter().map(|(id, outgoing)| (id, outgoing)).collect();
+        let mut now: BTreeMap<_, _> = self.state.outgoing.iter().collect();
         for change in &self.changes {
             if let Change::Outgoing(outgoing) = change {
                 now.insert(&outgoing.outgoing_id, &**outgoing);

@@ -172,9 +172,9 @@ impl World {
     }
 
     pub(super) fn request(&self, id: &RequestId) -> Request {
-        let last = self.log.iter().rev().find_map(|change| match change {
-            Change::Request(request) if request.request_id == *id => Some((**request).clone()),
-            _ => None,
+        let last = self.log.iter().rev().find_map(|change| {
+            let Change::Request(request) = change else { return None };
+            (request.request_id == *id).then(|| (**request).clone())
         });
         last.expect("a request")
     }
