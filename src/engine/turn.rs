@@ -17,7 +17,7 @@ use crate::domain::state::State;
 use crate::domain::time::Timestamp;
 
 /// How many message ids of a channel are remembered for those that arrive doubled.
-const RECENT_MESSAGES: usize = 32;
+const RECENT_MESSAGES: usize = 64;
 
 /// A decision in the making.
 pub(super) struct Turn<'a> {

@@ -137,7 +137,7 @@ impl World {
                 | RequestStatus::Failed
                 | RequestStatus::Cancelled => assert_eq!(gates, 0),
             }
-            assert!(request.spent.turns <= self.policy.limits.turns);
+            assert!(request.spent.counted_turns() <= self.policy.limits.turns);
         }
     }
 
