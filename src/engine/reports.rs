@@ -88,6 +88,7 @@ fn rebuilt(turn: &Turn<'_>, envelope: &Envelope) -> Option<RunReport> {
         repairs: 0,
         dropped_bytes: 0,
         agent: "dropped".to_owned(),
+        model: String::new(),
     })
 }
 
