@@ -24,4 +24,6 @@ mod serenity_client;
 mod store_kill;
 mod supervise;
 mod support;
+mod team_codex;
+mod team_page;
 mod tidy;

@@ -5,6 +5,7 @@ pub(crate) mod gateway;
 pub(crate) mod guild;
 pub(crate) mod model_server;
 pub(crate) mod team;
+pub(crate) mod whole;
 
 use serde_json::{Value, json};
 use teams::agents::ContractFns;
