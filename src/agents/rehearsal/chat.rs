@@ -111,16 +111,15 @@ fn open_tasks(task: &Task, root: &Path) -> String {
 
 fn listing(task: &Task, root: &Path) -> String {
     let entries = files::list(root).unwrap_or_default();
-    let names: Vec<String> =
-        entries
-            .iter()
-            .filter_map(|path| {
-                let name = path.file_name()?.to_str()?;
-                (name != ".git")
-                    .then(|| if path.is_dir() { format!("{name}/") } else { name.to_owned() })
-            })
-            .take(50)
-            .collect();
+    let names: Vec<String> = entries
+        .iter()
+        .filter_map(|path| {
+            let name = path.file_name()?.to_str()?;
+            (name != ".git")
+                .then(|| if path.is_dir() { format!("{name}/") } else { name.to_owned() })
+        })
+        .take(50)
+        .collect();
     let names = names.join(", ");
     say(task, format!("The project has: {names}."), format!("프로젝트의 파일: {names}."))
 }
