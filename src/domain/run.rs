@@ -208,4 +208,7 @@ pub struct RunReport {
     pub dropped_bytes: u64,
     /// The agent, for people: `codex 0.169.0`, `rehearsal`.
     pub agent: String,
+    /// The model that was asked for; a session goes on only with the model that it was begun with.
+    #[serde(default)]
+    pub model: String,
 }

@@ -82,6 +82,7 @@ fn rebuilt(envelope: &Envelope) -> Option<RunReport> {
         repairs: 0,
         dropped_bytes: 0,
         agent: "dropped".to_owned(),
+        model: String::new(),
     })
 }
 

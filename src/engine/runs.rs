@@ -115,7 +115,7 @@ fn remember_session(turn: &mut Turn<'_>, report: &RunReport) {
         role: report.role,
         request_id: report.request_id.clone(),
         session_id,
-        model: String::new(),
+        model: report.model.clone(),
         created_at,
         last_used_at: turn.now,
     };

@@ -174,6 +174,9 @@ impl Work {
         }
         drop(state);
         metrics::counter!("teams_decisions_total").increment(1);
+        if decision.changes.iter().any(|change| matches!(change, Change::Request(_))) {
+            self.signals.todos.notify_one();
+        }
         for change in &decision.changes {
             if let Change::Event(id, event) = change {
                 tracing::info!(request = %id, kind = %event.kind, actor = %event.actor, "{}", event.summary);

@@ -4,6 +4,7 @@
 mod contract;
 mod control;
 mod delivery;
+mod documents;
 mod effects;
 mod hub;
 mod inbound;

@@ -73,7 +73,9 @@ pub(super) fn spec(
         },
         agent: agent(team, run.role, &role),
         task: task(team, envelope, &request, run, &role)?,
-        resume: session.map(|session| session.session_id),
+        resume: session
+            .filter(|session| session.model == role.model)
+            .map(|session| session.session_id),
         limits,
         templates: BTreeMap::new(),
     })

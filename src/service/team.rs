@@ -32,6 +32,7 @@ pub(super) struct Signals {
     pub(super) reports: Notify,
     pub(super) effects: Notify,
     pub(super) outbox: Notify,
+    pub(super) todos: Notify,
     stops: Mutex<BTreeMap<RunId, CancellationToken>>,
 }
 

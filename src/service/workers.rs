@@ -238,6 +238,7 @@ async fn report(
         repairs: outcome.repairs,
         dropped_bytes: outcome.dropped_bytes,
         agent: outcome.agent,
+        model: team.workspace.role(run.role).map(|spec| spec.model).unwrap_or_default(),
     };
     team.signals.forget(&run.run_id);
     team.hub.submit(Event::RunFinished(Box::new(report))).await?;

@@ -20,6 +20,8 @@ use crate::workspace;
 const WORDS: &str = "do task 1";
 /// How long the request may take in all.
 const PATIENCE: Duration = Duration::from_secs(15 * 60);
+/// How long nothing may be heard before the records are looked at.
+const LOOK_AGAIN: Duration = Duration::from_millis(200);
 
 /// Plays it. `Ok` only with exactly one commit more and the checks, red before, green there.
 pub(super) async fn request(
@@ -99,26 +101,32 @@ impl<'a> Person<'a> {
                     let Some(chunk) = chunk else {
                         return Err(Failure::new("the local guild closed"));
                     };
-                    text.extend_from_slice(&chunk.map_err(broken)?);
-                    while let Some(end) = text.iter().position(|byte| *byte == b'\n') {
-                        let line: Vec<u8> = text.drain(..=end).collect();
-                        show(&String::from_utf8_lossy(&line));
-                    }
+                    show(&mut text, &chunk.map_err(broken)?);
                 }
                 ended = team.keep() => ended?,
                 // The record is closed a moment after the last message: look again.
-                () = tokio::time::sleep(Duration::from_millis(200)) => {}
+                () = tokio::time::sleep(LOOK_AGAIN) => {}
             }
+        }
+        // What was said last is still on its way here.
+        while let Ok(Some(Ok(chunk))) = tokio::time::timeout(LOOK_AGAIN, stream.next()).await {
+            show(&mut text, &chunk);
         }
         Ok(())
     }
 }
 
-/// One line of the stream: a message becomes a line on the terminal.
-fn show(line: &str) {
-    let Some(data) = line.strip_prefix("data:") else {
-        return;
-    };
+/// Takes in a piece of the stream; each message in it becomes a line on the terminal.
+fn show(text: &mut Vec<u8>, chunk: &[u8]) {
+    text.extend_from_slice(chunk);
+    while let Some(end) = text.iter().position(|byte| *byte == b'\n') {
+        let line: Vec<u8> = text.drain(..=end).collect();
+        show_line(&String::from_utf8_lossy(&line));
+    }
+}
+
+fn show_line(line: &str) {
+    let Some(data) = line.strip_prefix("data:") else { return };
     let Ok(event) = serde_json::from_str::<Value>(data.trim()) else {
         return;
     };

@@ -216,7 +216,7 @@ fn help(world: &mut World, dice: &mut Dice, id: &RequestId, status: RequestStatu
 fn every_history_ends_or_waits_for_a_person() {
     let mut seen = BTreeSet::new();
     let rounds: u64 =
-        std::env::var("TEAMS_HISTORIES").ok().and_then(|n| n.parse().ok()).unwrap_or(3_000);
+        std::env::var("TEAMS_HISTORIES").ok().and_then(|n| n.parse().ok()).unwrap_or(1_500);
     let mut steps = 0;
     for seed in 0..rounds {
         steps += history(seed, &mut seen);

@@ -246,6 +246,7 @@ impl World {
             repairs: 0,
             dropped_bytes: 0,
             agent: "rehearsal".to_owned(),
+            model: String::new(),
         };
         self.submit(Event::RunFinished(Box::new(report)));
     }
