@@ -25,5 +25,6 @@ mod store_kill;
 mod supervise;
 mod support;
 mod team_codex;
+mod team_commit;
 mod team_page;
 mod tidy;
