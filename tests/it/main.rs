@@ -24,4 +24,5 @@ mod serenity_client;
 mod store_kill;
 mod supervise;
 mod support;
+mod team_kill;
 mod tidy;

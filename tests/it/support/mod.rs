@@ -3,6 +3,7 @@
 pub(crate) mod chromium;
 pub(crate) mod gateway;
 pub(crate) mod guild;
+pub(crate) mod life;
 pub(crate) mod model_server;
 pub(crate) mod team;
 
