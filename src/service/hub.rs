@@ -16,7 +16,7 @@ use crate::domain::state::State;
 use crate::domain::time::Timestamp;
 use crate::engine::{Answer, Decision, Input, Wake, decide};
 use crate::platform::{clock, ids, tasks};
-use crate::store::{Store, StoreError};
+use crate::store::{Appended, Store, StoreError};
 use crate::workspace;
 
 /// Events that may wait for the hub before whoever brings more has to wait.
@@ -137,8 +137,7 @@ impl Work {
                 }
                 job = queue.recv(), if in_flight.len() < IN_FLIGHT => {
                     let Some(Job { event, reply }) = job else { break };
-                    let Decision { changes, effects, answer } = self.decide(event);
-                    let appended = (!changes.is_empty()).then(|| self.store.append(changes));
+                    let (appended, effects, answer) = self.decide(event);
                     in_flight.push_back(async move {
                         let result = match appended {
                             Some(appended) => appended.await.map(|_| ()),
@@ -152,31 +151,45 @@ impl Work {
         Ok(())
     }
 
-    /// Decides and lets memory run ahead.
-    fn decide(&self, event: Event) -> Decision {
+    /// Decides and lets memory run ahead. The append is in order before anybody can see the records
+    /// that it makes durable, so that whoever looks and then waits for the store to settle finds the
+    /// files as the records were.
+    fn decide(&self, event: Event) -> (Option<Appended>, Vec<Wake>, Answer) {
         let input =
             Input { event, now: Timestamp::new(clock::now()), ids: IdSupply::new(ids::uuid_v7()) };
         let mut state = self.state.write().unwrap_or_else(PoisonError::into_inner);
         let policy = self.policy.read().unwrap_or_else(PoisonError::into_inner);
-        let mut decision = decide(&state, &policy, input);
-        for change in &decision.changes {
+        let Decision { mut changes, effects, answer } = decide(&state, &policy, input);
+        for change in &changes {
             state.apply(change);
         }
-        match workspace::documents::documents_for(&decision.changes, &state) {
-            Ok(documents) => decision.changes.extend(documents),
+        match workspace::documents::documents_for(&changes, &state) {
+            Ok(documents) => changes.extend(documents),
             // A template that an operator broke must not stop the team.
             Err(error) => tracing::warn!(%error, "a document was not written"),
         }
+        let mut told = Vec::new();
+        let mut requests = false;
+        for change in &changes {
+            if let Change::Event(id, event) = change {
+                told.push((
+                    id.clone(),
+                    event.kind.clone(),
+                    event.actor.clone(),
+                    event.summary.clone(),
+                ));
+            }
+            requests |= matches!(change, Change::Request(_));
+        }
+        let appended = (!changes.is_empty()).then(|| self.store.append(changes));
         drop(state);
         metrics::counter!("teams_decisions_total").increment(1);
-        if decision.changes.iter().any(|change| matches!(change, Change::Request(_))) {
+        if requests {
             self.signals.todos.notify_one();
         }
-        for change in &decision.changes {
-            if let Change::Event(id, event) = change {
-                tracing::info!(request = %id, kind = %event.kind, actor = %event.actor, "{}", event.summary);
-            }
+        for (request, kind, actor, summary) in told {
+            tracing::info!(%request, %kind, %actor, "{summary}");
         }
-        decision
+        (appended, effects, answer)
     }
 }

@@ -72,8 +72,10 @@ async fn look(team: &Arc<Team>) -> Result<(), Trouble> {
     if unknown.is_empty() {
         return Ok(());
     }
-    team.store.settled().await?;
+    // First the records, then the files: an envelope that was consumed before this look has left the
+    // inbox by the time that the store has settled, and is not taken for one that came back.
     let snapshot = team.hub.read(Clone::clone);
+    team.store.settled().await?;
     let root = team.root().to_owned();
     let found = tasks::blocking(move || watch::examine(&root, &snapshot, &unknown)).await??;
     for found in found {

@@ -24,4 +24,8 @@ mod serenity_client;
 mod store_kill;
 mod supervise;
 mod support;
+mod team_codex;
+mod team_commit;
+mod team_kill;
+mod team_page;
 mod tidy;
