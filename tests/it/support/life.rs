@@ -254,7 +254,7 @@ impl Life {
             ) else {
                 continue;
             };
-            let process: AsyncFd<OwnedFd> = AsyncFd::register(process).unwrap();
+            let process: AsyncFd<OwnedFd> = AsyncFd::new(process).unwrap();
             let gone = timeout(PATIENCE, process.readable()).await;
             assert!(gone.is_ok(), "{name} is left");
         }
