@@ -254,6 +254,10 @@ impl Life {
             ) else {
                 continue;
             };
+            #[expect(
+                deprecated,
+                reason = "its successor is unsafe; a pidfd stays open as long as it is held"
+            )]
             let process: AsyncFd<OwnedFd> = AsyncFd::new(process).unwrap();
             let gone = timeout(PATIENCE, process.readable()).await;
             assert!(gone.is_ok(), "{name} is left");
