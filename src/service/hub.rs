@@ -16,7 +16,7 @@ use crate::domain::state::State;
 use crate::domain::time::Timestamp;
 use crate::engine::{Answer, Decision, Input, Wake, decide};
 use crate::platform::{clock, ids, tasks};
-use crate::store::{Store, StoreError};
+use crate::store::{Appended, Store, StoreError};
 use crate::workspace;
 
 /// Events that may wait for the hub before whoever brings more has to wait.
@@ -142,8 +142,7 @@ impl Work {
                 }
                 job = queue.recv(), if in_flight.len() < IN_FLIGHT => {
                     let Some(Job { event, reply }) = job else { break };
-                    let Decision { changes, effects, answer } = self.decide(event);
-                    let appended = (!changes.is_empty()).then(|| self.store.append(changes));
+                    let (effects, answer, appended) = self.decide(event);
                     in_flight.push_back(async move {
                         let result = match appended {
                             Some(appended) => appended.await.map(|_| ()),
@@ -157,8 +156,9 @@ impl Work {
         Ok(())
     }
 
-    /// Decides and lets memory run ahead.
-    fn decide(&self, event: Event) -> Decision {
+    /// Decides and lets memory run ahead of the disk, never of the order of the appends: whoever sees
+    /// a decision in memory and then waits for [`Store::settled`] finds it in the files.
+    fn decide(&self, event: Event) -> (Vec<Wake>, Answer, Option<Appended>) {
         let input =
             Input { event, now: Timestamp::new(clock::now()), ids: IdSupply::new(ids::uuid_v7()) };
         let mut state = self.state.write().unwrap_or_else(PoisonError::into_inner);
@@ -172,7 +172,6 @@ impl Work {
             // A template that an operator broke must not stop the team.
             Err(error) => tracing::warn!(%error, "a document was not written"),
         }
-        drop(state);
         metrics::counter!("teams_decisions_total").increment(1);
         if decision.changes.iter().any(|change| matches!(change, Change::Request(_))) {
             self.signals.todos.notify_one();
@@ -182,6 +181,9 @@ impl Work {
                 tracing::info!(request = %id, kind = %event.kind, actor = %event.actor, "{}", event.summary);
             }
         }
-        decision
+        let Decision { changes, effects, answer } = decision;
+        let appended = (!changes.is_empty()).then(|| self.store.append(changes));
+        drop(state);
+        (effects, answer, appended)
     }
 }
