@@ -106,13 +106,14 @@ impl Life {
     async fn live_on(&self, variables: &[Variable]) -> Went {
         let runtime = self.workspace().join(store::RUNTIME);
         let (news, mut heard) = mpsc::unbounded_channel();
-        let mut watcher = notify::recommended_watcher(move |event: notify::Result<notify::Event>| {
-            // The test may be over.
-            if event.is_ok_and(|event| !event.kind.is_access()) {
-                let _ = news.send(());
-            }
-        })
-        .unwrap();
+        let mut watcher =
+            notify::recommended_watcher(move |event: notify::Result<notify::Event>| {
+                // The test may be over.
+                if event.is_ok_and(|event| !event.kind.is_access()) {
+                    let _ = news.send(());
+                }
+            })
+            .unwrap();
         watcher.watch(&runtime, notify::RecursiveMode::Recursive).unwrap();
         let (mut team, pipe) = self.start(variables);
         loop {
@@ -253,7 +254,8 @@ impl Life {
             ) else {
                 continue;
             };
-            let process: AsyncFd<OwnedFd> = AsyncFd::register(process).unwrap();
+            #[expect(deprecated, reason = "the descriptor is ours alone and stays open")]
+            let process: AsyncFd<OwnedFd> = AsyncFd::new(process).unwrap();
             let gone = timeout(PATIENCE, process.readable()).await;
             assert!(gone.is_ok(), "{name} is left");
         }
