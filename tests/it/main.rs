@@ -24,5 +24,8 @@ mod serenity_client;
 mod store_kill;
 mod supervise;
 mod support;
+mod team_agents;
+mod team_checks;
 mod team_commit;
+mod team_review;
 mod tidy;
