@@ -14,6 +14,10 @@ use crate::platform::files::{self, FileError};
 struct Roles;
 
 #[derive(RustEmbed)]
+#[folder = "roles/avatars"]
+struct Avatars;
+
+#[derive(RustEmbed)]
 #[folder = "prompts"]
 struct Prompts;
 
@@ -89,12 +93,21 @@ impl AssetKind {
 
     fn names(self) -> Vec<String> {
         let mut names: Vec<String> = match self {
-            AssetKind::Role => Roles::iter().map(Cow::into_owned).collect(),
+            // The pictures below them are not for people to override.
+            AssetKind::Role => {
+                Roles::iter().map(Cow::into_owned).filter(|name| name.ends_with(".yaml")).collect()
+            }
             AssetKind::Prompt => Prompts::iter().map(Cow::into_owned).collect(),
         };
         names.sort();
         names
     }
+}
+
+/// The picture of a public role: a PNG of 128 × 128 pixels.
+#[must_use]
+pub fn avatar(role: Role) -> Option<Cow<'static, [u8]>> {
+    Avatars::get(&format!("{role}.png")).map(|file| file.data)
 }
 
 /// A chain of places to look in.

@@ -6,7 +6,9 @@ mod lookup;
 mod role;
 mod template;
 
-pub use lookup::{AssetError, AssetKind, Lookup, role_folder, scaffold_files, scaffold_text};
+pub use lookup::{
+    AssetError, AssetKind, Lookup, avatar, role_folder, scaffold_files, scaffold_text,
+};
 pub use role::{Capability, RoleSpec, Sandbox};
 pub use template::render;
 

@@ -9,7 +9,7 @@ use crate::platform::tasks;
 
 /// The arguments of `teams local-guild`.
 #[derive(Debug, clap::Args)]
-pub struct LocalGuildArgs {
+pub(super) struct LocalGuildArgs {
     /// The port on 127.0.0.1; 0 takes a free one.
     #[arg(long, default_value_t = 0)]
     port: u16,
@@ -25,7 +25,7 @@ pub struct LocalGuildArgs {
 }
 
 /// Serves until a signal, or until the parent is gone.
-pub fn run(args: LocalGuildArgs) -> ExitCode {
+pub(super) fn run(args: LocalGuildArgs) -> ExitCode {
     let runtime =
         tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
     let result = match runtime {

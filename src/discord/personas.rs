@@ -4,9 +4,11 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use base64::Engine as _;
 use tokio::sync::Mutex;
 use tokio::time::Instant;
 
+use crate::assets;
 use crate::discord::endpoints::Webhook;
 use crate::discord::error::{RestError, code};
 use crate::discord::speakers::Speaker;
@@ -85,7 +87,7 @@ impl Personas {
             return Ok(None);
         }
         let name = self.hook_name(role);
-        let found = Self::find_or_make(speaker, parent, name, known).await;
+        let found = Self::find_or_make(speaker, parent, name, role, known).await;
         match found {
             Ok(hook) => Ok(Some(hook)),
             Err(error) if refuses_webhooks(&error) => {
@@ -101,6 +103,7 @@ impl Personas {
         speaker: &Speaker,
         parent: ChannelId,
         name: &str,
+        role: Role,
         known: &mut Parent,
     ) -> Result<Hook, RestError> {
         if !known.asked {
@@ -124,7 +127,7 @@ impl Personas {
         if let Some(hook) = known.hooks.get(name) {
             return Ok(hook.clone());
         }
-        let made = speaker.rest.create_webhook(parent, name, None).await?;
+        let made = speaker.rest.create_webhook(parent, name, picture(role).as_deref()).await?;
         let Some(token) = made.token else {
             return Err(RestError::Unreadable("webhook without a token".to_owned()));
         };
@@ -137,6 +140,13 @@ impl Personas {
     pub(crate) async fn forget(&self, parent: ChannelId) {
         self.parents.lock().await.remove(&parent);
     }
+}
+
+/// The picture of a role as Discord takes it: a `data:` URI.
+fn picture(role: Role) -> Option<String> {
+    let bytes = assets::avatar(role)?;
+    let text = base64::engine::general_purpose::STANDARD.encode(bytes);
+    Some(format!("data:image/png;base64,{text}"))
 }
 
 /// Whether the error means that the bot may not use webhooks in the channel.
@@ -163,7 +173,22 @@ pub(crate) fn hook_is_gone(error: &RestError) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::allowed_name;
+    use super::{allowed_name, picture};
+    use crate::domain::role::Role;
+
+    #[test]
+    fn every_public_role_has_a_picture_of_its_own() {
+        let pictures: Vec<_> = Role::PUBLIC.into_iter().filter_map(picture).collect();
+        let different: std::collections::BTreeSet<_> = pictures.iter().collect();
+        assert_eq!((pictures.len(), different.len()), (7, 7));
+        // A webhook's picture may have 256 KiB; these go out with every new one.
+        assert!(
+            pictures
+                .iter()
+                .all(|one| one.starts_with("data:image/png;base64,iVBOR") && one.len() < 4096)
+        );
+        assert_eq!(picture(Role::Parser), None);
+    }
 
     #[test]
     fn names_are_such_that_discord_takes_them() {

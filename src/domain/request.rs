@@ -187,10 +187,25 @@ pub struct Followup {
 pub struct Spent {
     /// Agent runs started for this request.
     pub turns: u32,
+    /// How many of them a person has made up for by saying: go on.
+    pub forgiven_turns: u32,
     /// Failed attempts of the current step.
     pub step_failures: u32,
     /// Times that the branch moved under a finished request.
     pub rebases: u32,
+}
+
+impl Spent {
+    /// A person says go on: the budgets begin anew, and what was done stays counted.
+    pub fn renew(&mut self) {
+        *self = Spent { turns: self.turns, forgiven_turns: self.turns, ..Spent::default() };
+    }
+
+    /// Agent runs that count against the limit.
+    #[must_use]
+    pub const fn counted_turns(&self) -> u32 {
+        self.turns.saturating_sub(self.forgiven_turns)
+    }
 }
 
 /// One request.

@@ -66,10 +66,10 @@ impl Timestamp {
             return Ok(Self(instant.with_timezone(&Utc)));
         }
         for format in ["%Y-%m-%dT%H:%M:%S%.f", "%Y-%m-%d %H:%M:%S%.f", "%Y-%m-%dT%H:%M"] {
-            if let Ok(naive) = NaiveDateTime::parse_from_str(text, format) {
-                if let Some(instant) = kst().from_local_datetime(&naive).single() {
-                    return Ok(Self(instant.with_timezone(&Utc)));
-                }
+            if let Ok(naive) = NaiveDateTime::parse_from_str(text, format)
+                && let Some(instant) = kst().from_local_datetime(&naive).single()
+            {
+                return Ok(Self(instant.with_timezone(&Utc)));
             }
         }
         Err(TimeError(text.to_owned()))

@@ -49,6 +49,11 @@ fn cancel(turn: &mut Turn<'_>, id: &RequestId, target: &str) {
     let Some(asker) = turn.request(id).map(|request| request.reply_route.clone()) else {
         return;
     };
+    if found.request_id == *id {
+        let values = json!({ "request_id": id.as_str(), "by": asker.author_name });
+        handoff::end(turn, id, RequestStatus::Cancelled, "final.cancelled", values);
+        return;
+    }
     let own = found.reply_route.author_id == asker.author_id && asker.author_id.is_some();
     let administers = asker.author_id.is_none()
         || turn.policy.rights.get(&crate::domain::policy::Right::Administer).is_some_and(

@@ -7,11 +7,11 @@ use super::authorize::{authorize, authorize_on};
 use super::decide::Answer;
 use super::turn::Turn;
 use super::{gates, handoff, intake, say};
-use crate::domain::ids::{GateId, RequestId};
+use crate::domain::ids::{ChannelId, GateId, RequestId};
 use crate::domain::incoming::{Actor, Command};
 use crate::domain::outgoing::{Button, ButtonAct, Content};
 use crate::domain::policy::Right;
-use crate::domain::request::{Language, Request, RequestStatus};
+use crate::domain::request::{Language, ReplyRoute, Request, RequestStatus};
 
 /// Takes a command.
 pub(super) fn command(turn: &mut Turn<'_>, actor: &Actor, command: Command) -> Answer {
@@ -28,19 +28,35 @@ pub(super) fn command(turn: &mut Turn<'_>, actor: &Actor, command: Command) -> A
             if text.chars().count() > limit {
                 return Answer::Say(plain(language, "too_long", json!({ "limit": limit })));
             }
-            let id = intake::ask(turn, &text, channel_id, &name(actor), language);
-            if let Actor::Person { author, guild_id } = actor
-                && let Some(request) = turn.edit(&id)
-            {
-                request.reply_route.author_id = Some(author.id);
-                request.reply_route.guild_id = *guild_id;
-                request.reply_route.is_dm = guild_id.is_none();
-            }
-            Answer::Say(plain(language, "receipt", json!({ "request_id": id.as_str() })))
+            ask(turn, actor, &text, channel_id, language)
         }
         Command::Cancel { request_id } => cancel(turn, actor, &request_id),
         Command::Retry { request_id } => retry(turn, actor, &request_id),
     }
+}
+
+fn ask(
+    turn: &mut Turn<'_>,
+    actor: &Actor,
+    text: &str,
+    channel_id: Option<ChannelId>,
+    language: Language,
+) -> Answer {
+    let mut route = ReplyRoute { author_name: name(actor), channel_id, ..ReplyRoute::default() };
+    if let Actor::Person { author, guild_id } = actor {
+        route.author_id = Some(author.id);
+        route.guild_id = *guild_id;
+        route.is_dm = guild_id.is_none();
+    }
+    let open = intake::open_of(turn, &route, text);
+    if let Some(id) = open {
+        return retry(turn, actor, &id);
+    }
+    if let Some(limit) = intake::too_many(turn, route.author_id) {
+        return Answer::Say(plain(language, "too_many", json!({ "limit": limit })));
+    }
+    let id = intake::ask(turn, text, route, language);
+    Answer::Say(plain(language, "receipt", json!({ "request_id": id.as_str() })))
 }
 
 /// The name of who acts.

@@ -123,7 +123,8 @@ fn action_ended(
         "exit_code": returncode.map_or_else(String::new, |code| code.to_string()),
         "tail": say::cut(&tail, 1_500),
     });
-    if foreground {
+    let open = turn.request(request_id).is_some_and(|request| !request.status.is_terminal());
+    if foreground && open {
         let (status, key) = if ok {
             (RequestStatus::Completed, "action.done")
         } else {

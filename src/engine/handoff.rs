@@ -12,7 +12,7 @@ use crate::domain::envelope::{Envelope, EnvelopeBody, EnvelopeKind, Place};
 use crate::domain::gate::GateState;
 use crate::domain::ids::RequestId;
 use crate::domain::outgoing::{Act, Button, ButtonAct, NamedChannel, Priority, Target, Voice};
-use crate::domain::request::{Blocked, RequestStatus};
+use crate::domain::request::{Blocked, Request, RequestStatus};
 use crate::domain::role::Role;
 use crate::domain::time::Timestamp;
 use crate::domain::workflow::{Step, Word as _, WorkflowState};
@@ -168,7 +168,10 @@ pub(super) fn delegate_current(turn: &mut Turn<'_>, id: &RequestId, why: &str) {
     };
     match request.params.workflow.as_ref().map(|state: &WorkflowState| state.step) {
         Some(step) => delegate(turn, id, step.owner(), Some(step), why, None),
-        None => delegate(turn, id, Role::Orchestrator, None, why, None),
+        None => {
+            let has = request.current_role.filter(|role| *role != Role::VersionController);
+            delegate(turn, id, has.unwrap_or(Role::Orchestrator), None, why, None);
+        }
     }
 }
 
@@ -282,6 +285,11 @@ pub(super) fn end(
         turn.plan(EffectKind::Release { request_id: id.clone() });
     }
     say::answer(turn, id, Priority::Final, key, values, Vec::new());
+}
+
+/// The step that a request stands at; none without a workflow.
+pub(super) fn step_of(request: &Request) -> Option<Step> {
+    request.params.workflow.as_ref().map(|state| state.step)
 }
 
 /// A step's word for people and files; `intake` where there is no workflow yet.

@@ -7,7 +7,7 @@ use super::authorize::{Denied, authorize};
 use super::decide::Answer;
 use super::turn::Turn;
 use super::{handoff, say, workflow};
-use crate::domain::ids::{ChannelId, MessageId, RequestId};
+use crate::domain::ids::{ChannelId, MessageId, RequestId, UserId};
 use crate::domain::incoming::{Actor, Message};
 use crate::domain::outgoing::{Act, Priority, Target, Voice};
 use crate::domain::policy::Right;
@@ -66,11 +66,7 @@ pub(super) fn message(turn: &mut Turn<'_>, message: Message) -> Answer {
     if let Some(id) = duplicate_of(turn, &message) {
         return repeated(turn, &id, &message);
     }
-    let mine = turn.before().requests.values().filter(|request| {
-        !request.status.is_terminal() && request.reply_route.author_id == Some(message.author.id)
-    });
-    let limit = turn.policy.limits.open_requests_per_person;
-    if mine.count() >= limit {
+    if let Some(limit) = too_many(turn, Some(message.author.id)) {
         reply(turn, &message, "too_many", json!({ "limit": limit }));
         return Answer::Ignored("too many open requests");
     }
@@ -78,11 +74,21 @@ pub(super) fn message(turn: &mut Turn<'_>, message: Message) -> Answer {
     Answer::Accepted
 }
 
+/// By name, never by order: a message that was missed may be told after newer ones.
 fn was_taken_in(turn: &Turn<'_>, message: &Message) -> bool {
-    turn.before().channels.get(&message.channel_id).is_some_and(|mark| {
-        mark.recent.contains(&message.message_id)
-            || (mark.recent.len() > 8 && mark.recent.iter().all(|m| *m > message.message_id))
-    })
+    let mark = turn.before().channels.get(&message.channel_id);
+    mark.is_some_and(|mark| mark.recent.contains(&message.message_id))
+        || origin(turn, message.message_id).is_some()
+}
+
+/// The limit of open requests, for a person who has reached it. The operator has none.
+pub(super) fn too_many(turn: &Turn<'_>, author: Option<UserId>) -> Option<usize> {
+    let author = author?;
+    let mine = turn.before().requests.values().filter(|request| {
+        !request.status.is_terminal() && request.reply_route.author_id == Some(author)
+    });
+    let limit = turn.policy.limits.open_requests_per_person;
+    (mine.count() >= limit).then_some(limit)
 }
 
 /// The open request that a message belongs to: the one whose room it was written in, or, in a direct
@@ -130,7 +136,10 @@ fn saved(message: &Message) -> Vec<String> {
 }
 
 fn duplicate_of(turn: &Turn<'_>, message: &Message) -> Option<RequestId> {
-    let print = print(message);
+    open_with(turn, &print(message))
+}
+
+fn open_with(turn: &Turn<'_>, print: &str) -> Option<RequestId> {
     let open = turn
         .before()
         .requests
@@ -218,9 +227,7 @@ fn add_followup(turn: &mut Turn<'_>, id: &RequestId, message: &Message) {
 /// A blocked request goes on with new input: with the planner where a workflow has begun.
 pub(super) fn resume(turn: &mut Turn<'_>, id: &RequestId, source: &str) {
     let Some(request) = turn.edit(id) else { return };
-    request.spent.step_failures = 0;
-    request.spent.turns = 0;
-    request.spent.rebases = 0;
+    request.spent.renew();
     request.routing_context = json!({ "selection_source": source });
     match request.params.workflow.clone() {
         Some(state) => handoff::follow(turn, id, workflow::resume(&state)),
@@ -231,22 +238,22 @@ pub(super) fn resume(turn: &mut Turn<'_>, id: &RequestId, source: &str) {
 /// A blocked request tries the same thing again.
 pub(super) fn retry(turn: &mut Turn<'_>, id: &RequestId) {
     let Some(request) = turn.edit(id) else { return };
-    request.spent.step_failures = 0;
-    request.spent.turns = 0;
-    request.spent.rebases = 0;
+    request.spent.renew();
     request.routing_context = json!({ "selection_source": "blocked_retry" });
     let code = request.blocked.as_ref().map(|blocked| blocked.code.clone()).unwrap_or_default();
-    let workflow = request.params.workflow.clone();
-    match workflow {
-        Some(state) if state.is_terminal() || super::closeout::is_about_the_commit(&code) => {
-            super::closeout::again(turn, id);
-        }
+    let Some(state) = request.params.workflow.clone() else {
+        handoff::delegate_current(turn, id, "Try again.");
+        return;
+    };
+    let spent = code.ends_with("_limit") || code == "checks_failing";
+    if spent && !super::closeout::is_about_the_commit(&code) {
         // A spent budget is not given back by trying the same step again: the planner reconsiders.
-        Some(state) if code.ends_with("_limit") || code == "checks_failing" => {
-            handoff::follow(turn, id, workflow::resume(&state));
-        }
-        Some(_) | None => handoff::delegate_current(turn, id, "Try again."),
+        handoff::follow(turn, id, workflow::resume(&state));
+        return;
     }
+    // A workflow that stays stopped would refuse the report of the step that is tried again.
+    request.params.workflow = Some(workflow::again(&state));
+    super::closeout::again(turn, id);
 }
 
 fn route(message: &Message) -> ReplyRoute {
@@ -321,12 +328,23 @@ fn open_room(turn: &mut Turn<'_>, id: &RequestId, message: &Message, scope: &str
     turn.send(outgoing);
 }
 
-/// A request of the operator, from the command line: answered in the report channel.
+/// Who and where of a command, as fingerprints name it.
+fn command_print(route: &ReplyRoute, text: &str) -> String {
+    let author = route.author_id.map_or_else(|| route.author_name.clone(), |id| id.to_string());
+    let place = route.channel_id.map_or_else(|| "cli".to_owned(), |id| id.to_string());
+    fingerprint(&author, &place, "route", text.trim())
+}
+
+/// The open request that was commanded in the same words from the same place.
+pub(super) fn open_of(turn: &Turn<'_>, route: &ReplyRoute, text: &str) -> Option<RequestId> {
+    open_with(turn, &command_print(route, text))
+}
+
+/// A request from a command: the operator's are answered in the report channel.
 pub(super) fn ask(
     turn: &mut Turn<'_>,
     text: &str,
-    channel_id: Option<ChannelId>,
-    author: &str,
+    route: ReplyRoute,
     language: Language,
 ) -> RequestId {
     let id = turn.ids.request(&turn.now.kst_date());
@@ -337,17 +355,14 @@ pub(super) fn ask(
         body: text.to_owned(),
         created_at: now,
         updated_at: now,
-        fingerprint: fingerprint(author, "cli", "route", text),
-        reply_route: ReplyRoute {
-            author_name: author.to_owned(),
-            channel_id,
-            ..ReplyRoute::default()
-        },
+        fingerprint: command_print(&route, text),
+        reply_route: route,
         language: Language::of(text).unwrap_or(language),
         ..Request::default()
     };
+    let author = request.reply_route.author_name.clone();
     turn.create(request);
-    turn.record(&id, "created", author, &say::title(text), Value::Null);
+    turn.record(&id, "created", &author, &say::title(text), Value::Null);
     handoff::delegate(turn, &id, Role::Orchestrator, None, text, None);
     id
 }
@@ -380,26 +395,36 @@ fn reply_about(
 
 /// An edited message: where its words are not read yet, they are replaced.
 pub(super) fn edited(turn: &mut Turn<'_>, message: Message) -> Answer {
-    let Some((id, is_first)) = origin(turn, message.message_id) else {
+    let Some((id, _)) = origin(turn, message.message_id) else {
         return Answer::Ignored("nothing waits on that message");
     };
-    let started = turn.request(&id).is_some_and(|r| r.spent.turns > 0 || r.active_run.is_some());
-    if is_first && started {
+    let actor = Actor::Person { author: message.author.clone(), guild_id: message.guild_id };
+    if authorize(turn.policy, &actor, Right::Ask).is_err() {
+        return Answer::Ignored("may not ask");
+    }
+    if message.content.trim().is_empty() && saved(&message).is_empty() {
+        return Answer::Ignored("nothing was said");
+    }
+    let limit = turn.policy.limits.message_chars;
+    if message.content.chars().count() > limit {
+        reply(turn, &message, "too_long", json!({ "limit": limit }));
+        return Answer::Ignored("too long");
+    }
+    let same = Some(message.message_id);
+    let Some(request) = turn.edit(&id) else {
+        return Answer::Ignored("gone");
+    };
+    let began = request.spent.turns > 0 || request.active_run.is_some();
+    let words = request.params.followups.iter_mut().find(|followup| followup.message_id == same);
+    if let Some(followup) = words {
+        followup.body = message.content.clone();
+    } else if began {
         // What the roles already read cannot be unread; the new wording joins as a follow-up.
         add_followup(turn, &id, &message);
-    } else if let Some(request) = turn.edit(&id) {
-        if is_first {
-            request.scope = scope(&message);
-            request.body = message.content.clone();
-            request.fingerprint = print(&message);
-        } else if let Some(followup) = request
-            .params
-            .followups
-            .iter_mut()
-            .find(|followup| followup.message_id == Some(message.message_id))
-        {
-            followup.body = message.content.clone();
-        }
+    } else {
+        request.scope = scope(&message);
+        request.body = message.content.clone();
+        request.fingerprint = print(&message);
     }
     turn.record(&id, "edited", &message.author.name, &say::title(&message.content), Value::Null);
     Answer::Accepted

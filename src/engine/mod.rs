@@ -16,6 +16,7 @@ mod commands;
 mod decide;
 mod effects;
 mod gates;
+mod governed;
 mod handoff;
 mod intake;
 mod outbox;

@@ -3,22 +3,25 @@
 use serde_json::json;
 
 use super::decide::{Answer, Wake};
+use super::say;
 use super::turn::Turn;
 use crate::domain::change::Change;
 use crate::domain::gate::Gate;
 use crate::domain::ids::OutgoingId;
-use crate::domain::outgoing::{Act, Outgoing, OutgoingOutcome, OutgoingState};
+use crate::domain::outgoing::{
+    Act, NamedChannel, Outgoing, OutgoingOutcome, OutgoingState, Priority, Target,
+};
 
 /// Delivery is about to send, or has had a part confirmed.
 pub(super) fn starting(turn: &mut Turn<'_>, id: &OutgoingId, parts_done: u32) -> Answer {
     let Some(old) = turn.before().outgoing.get(id).cloned() else {
         return Answer::Ignored("it was superseded");
     };
-    let (since, attempts) = match old.state {
-        OutgoingState::Queued => (turn.now, old.attempts + 1),
-        OutgoingState::Sending { since, .. } => (since, old.attempts),
+    let (since, attempts, before) = match old.state {
+        OutgoingState::Queued => (turn.now, old.attempts + 1, 0),
+        OutgoingState::Sending { since, parts_done } => (since, old.attempts, parts_done),
     };
-    let state = OutgoingState::Sending { since, parts_done };
+    let state = OutgoingState::Sending { since, parts_done: parts_done.max(before) };
     turn.change(Change::Outgoing(Box::new(Outgoing { state, attempts, ..old })));
     Answer::Accepted
 }
@@ -40,6 +43,7 @@ pub(super) fn finished(turn: &mut Turn<'_>, id: &OutgoingId, outcome: OutgoingOu
             if let Some(request) = &old.request_id {
                 turn.record(request, "message_refused", "discord", &reason, json!(old.act));
             }
+            elsewhere(turn, &old);
         }
         OutgoingOutcome::RoomOpened { thread_id } => {
             let room = old.request_id.as_ref().and_then(|request| turn.edit(request));
@@ -70,4 +74,38 @@ pub(super) fn finished(turn: &mut Turn<'_>, id: &OutgoingId, outcome: OutgoingOu
     turn.change(Change::OutgoingGone(id.clone()));
     turn.wake(Wake::Outbox);
     Answer::Accepted
+}
+
+/// What a person has to see and Discord refuses where it belongs (a room that was deleted, a channel
+/// that was closed to the bot) is said one place further: where it was asked, then in the report
+/// channel. Words of a direct message are nobody else's.
+fn elsewhere(turn: &mut Turn<'_>, refused: &Outgoing) {
+    let act = match (&refused.act, refused.priority) {
+        (Act::Post { .. }, Priority::Final | Priority::Approval | Priority::Error) => {
+            refused.act.clone()
+        }
+        (
+            Act::Post { .. }
+            | Act::Card { .. }
+            | Act::OpenRoom { .. }
+            | Act::React { .. }
+            | Act::Envelope { .. },
+            _,
+        ) => return,
+    };
+    let Some(request) = refused.request_id.as_ref().and_then(|id| turn.request(id)) else {
+        return;
+    };
+    let route = &request.reply_route;
+    let has_room = request.room.as_ref().is_some_and(|room| room.thread_id.is_some());
+    let target = match (&refused.target, route.channel_id) {
+        (Target::Room(_), Some(channel)) if has_room => Target::Channel(channel),
+        (Target::Room(_) | Target::Channel(_), _) if !route.is_dm => {
+            Target::Named(NamedChannel::Report)
+        }
+        (Target::Room(_) | Target::Channel(_) | Target::Named(_) | Target::Dm(_), _) => return,
+    };
+    let mut again = say::outgoing(turn, target, refused.voice, refused.priority, act);
+    again.request_id.clone_from(&refused.request_id);
+    turn.send(again);
 }

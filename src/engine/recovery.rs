@@ -4,7 +4,7 @@ use serde_json::json;
 
 use super::decide::{Answer, Wake};
 use super::turn::Turn;
-use super::{handoff, say};
+use super::{closeout, say};
 use crate::domain::ids::RequestId;
 use crate::domain::outgoing::{NamedChannel, Priority, Target, Voice};
 use crate::domain::request::RequestStatus;
@@ -23,7 +23,7 @@ pub(super) fn started(turn: &mut Turn<'_>, announce: bool, serves: &[Role]) -> A
     }
     for id in orphans(turn) {
         turn.record(&id, "recovered", "runtime", "nobody had it", json!(null));
-        handoff::delegate_current(turn, &id, "The team was restarted.");
+        closeout::again(turn, &id);
     }
     if announce {
         let open =

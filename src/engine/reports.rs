@@ -5,12 +5,12 @@ use serde_json::{Value, json};
 use super::decide::{Answer, Wake};
 use super::turn::Turn;
 use super::workflow::{DocumentRule, StepReport};
-use super::{actions, contract, handoff, intake, say, workflow};
+use super::{actions, contract, governed, handoff, intake, routing, runs, say, workflow};
 use crate::domain::change::Change;
 use crate::domain::envelope::{Envelope, EnvelopeKind, MAX_ENVELOPE_ATTEMPTS, Place};
 use crate::domain::ids::{EnvelopeId, RequestId};
 use crate::domain::outgoing::{Priority, Voice};
-use crate::domain::request::{Language, RequestStatus};
+use crate::domain::request::{Language, ReplyRoute, RequestStatus};
 use crate::domain::result::{ResultStatus, RoleResult};
 use crate::domain::role::Role;
 use crate::domain::run::{FailKind, RunOutcome, RunReport, Usage};
@@ -31,7 +31,8 @@ pub(super) fn ready(turn: &mut Turn<'_>, relay_id: &EnvelopeId) -> Answer {
         turn.put_away(&envelope, Place::Archive, reason);
         return Answer::Ignored(reason);
     }
-    let Some(report) = envelope.report.as_deref().cloned().or_else(|| rebuilt(&envelope)) else {
+    let report = envelope.report.as_deref().cloned().or_else(|| rebuilt(turn, &envelope));
+    let Some(report) = report else {
         turn.put_away(&envelope, Place::Dead, "the report has no result");
         return Answer::Ignored("the report has no result");
     };
@@ -54,13 +55,18 @@ fn stale(turn: &Turn<'_>, envelope: &Envelope) -> Option<&'static str> {
     {
         return Some("the request is not with the sender");
     }
+    if envelope.step.is_some() && envelope.step != handoff::step_of(request) {
+        return Some("the request is at another step");
+    }
     None
 }
 
 /// The report of an envelope that another program dropped: the result stands in its parameters or
 /// as JSON in its body (`spec/teams.md` R11).
-fn rebuilt(envelope: &Envelope) -> Option<RunReport> {
+fn rebuilt(turn: &Turn<'_>, envelope: &Envelope) -> Option<RunReport> {
     let body = &envelope.envelope;
+    // The older runtime's reports do not name their step; the sender has the request, so it is this one.
+    let step = handoff::step_of(turn.request(&body.request_id)?);
     let value = match body.params.get("result") {
         Some(value) => value.clone(),
         None => Value::Object(contract::extract_json_object(&body.body).ok()?),
@@ -71,7 +77,7 @@ fn rebuilt(envelope: &Envelope) -> Option<RunReport> {
         run_id,
         request_id: body.request_id.clone(),
         role: envelope.sender_role,
-        step: envelope.step,
+        step,
         generation: 0,
         outcome: RunOutcome::Result(Box::new(result)),
         changed_paths: Vec::new(),
@@ -105,9 +111,10 @@ fn apply(turn: &mut Turn<'_>, id: &RequestId, report: RunReport) {
                 json!({ "result": result, "step": report.step, "agent": report.agent,
                         "changed_paths": report.changed_paths, "repairs": report.repairs }),
             );
-            match report.step {
-                None => orchestrator_result(turn, id, &result),
-                Some(step) => step_result(turn, id, step, &report, &result),
+            match (report.step, report.role) {
+                (Some(step), _) => step_result(turn, id, step, &report, &result),
+                (None, Role::Orchestrator) => orchestrator_result(turn, id, &result),
+                (None, _) => governed::result(turn, id, &result),
             }
         }
     }
@@ -119,21 +126,19 @@ fn orchestrator_result(turn: &mut Turn<'_>, id: &RequestId, result: &RoleResult)
         actions::control(turn, id, action, result);
         return;
     }
-    if result.status == ResultStatus::Blocked {
-        block_with(turn, id, result);
-        return;
-    }
-    if result.is_negative() {
-        let detail = first_of(&[&result.error, &result.summary]);
-        let values = json!({ "request_id": id.as_str(), "reason": "", "detail": detail });
-        handoff::end(turn, id, RequestStatus::Failed, "final.failed", values);
+    if stopped(turn, id, result) {
         return;
     }
     if result.proposals.handled_completely() {
-        resume_waiting(turn, id, result);
+        governed::resume_waiting(turn, id, result);
         answered(turn, id, &result.summary);
         return;
     }
+    start_workflow(turn, id, result);
+}
+
+/// Research begins the workflow.
+pub(super) fn start_workflow(turn: &mut Turn<'_>, id: &RequestId, result: &RoleResult) {
     let state = WorkflowState {
         review_cycle_limit: turn.policy.limits.review_cycles,
         ..WorkflowState::initial(Step::ResearchInitial)
@@ -144,6 +149,21 @@ fn orchestrator_result(turn: &mut Turn<'_>, id: &RequestId, result: &RoleResult)
     }
     room_report(turn, id, Role::Orchestrator, "intake", result, Some(Role::Research));
     handoff::delegate(turn, id, Role::Research, Some(Step::ResearchInitial), &result.summary, None);
+}
+
+/// Whether a negative result outside the workflow stopped the request: blocked or failed.
+pub(super) fn stopped(turn: &mut Turn<'_>, id: &RequestId, result: &RoleResult) -> bool {
+    if result.status == ResultStatus::Blocked {
+        block_with(turn, id, result);
+        return true;
+    }
+    if result.is_negative() {
+        let detail = first_of(&[&result.error, &result.summary]);
+        let values = json!({ "request_id": id.as_str(), "reason": "", "detail": detail });
+        handoff::end(turn, id, RequestStatus::Failed, "final.failed", values);
+        return true;
+    }
+    false
 }
 
 /// The work ended without a change to the project.
@@ -193,6 +213,13 @@ fn step_result(
         // What was built is what the final answer tells, not what was checked last.
         request.params.other.insert("delivered".to_owned(), json!(result.summary));
     }
+    if let (Some(role), Some(request)) = (next, turn.edit(id)) {
+        request.routing_context = json!({
+            "selected_role": role,
+            "selection_source": "workflow_contract",
+            "routing_phase": routing::phase_for_role(Some(role)),
+        });
+    }
     room_report(turn, id, report.role, step.as_str(), result, next);
     handoff::follow(turn, id, decision);
     if let Some(request) = turn.request(id)
@@ -207,7 +234,7 @@ fn step_result(
 }
 
 /// The persona's word in the room when its step is done.
-fn room_report(
+pub(super) fn room_report(
     turn: &mut Turn<'_>,
     id: &RequestId,
     role: Role,
@@ -329,64 +356,6 @@ fn backoff_seconds(kind: FailKind, attempt: u32) -> u64 {
     base * (1 << attempt.min(6).saturating_sub(1))
 }
 
-/// A document was reported as ready: requests that wait for it go on (`spec/teams.md` 5.9, W33).
-fn resume_waiting(turn: &mut Turn<'_>, id: &RequestId, result: &RoleResult) {
-    let Some(found) = result.proposals.verification_result() else {
-        return;
-    };
-    if !found.ready_for_planning || found.location.is_empty() {
-        return;
-    }
-    let Some(asked) = turn.request(id) else {
-        return;
-    };
-    let route = asked.reply_route.clone();
-    let waiting = |request: &crate::domain::request::Request| {
-        request.status == RequestStatus::Blocked && request.request_id != *id
-    };
-    let state = turn.before();
-    let mut ids: Vec<RequestId> = found
-        .related_request_ids
-        .iter()
-        .filter_map(|text| RequestId::parse(text).ok())
-        .filter(|id| state.requests.get(id).is_some_and(waiting))
-        .collect();
-    if ids.is_empty() {
-        let same: Vec<_> = state
-            .requests
-            .values()
-            .filter(|request| waiting(request))
-            .filter(|request| {
-                request.reply_route.author_id == route.author_id
-                    && request.reply_route.channel_id == route.channel_id
-            })
-            .filter(|request| {
-                request.blocked.as_ref().is_some_and(|blocked| {
-                    blocked.detail.contains(&found.location)
-                        || blocked.required_inputs.iter().any(|i| i.contains(&found.location))
-                })
-            })
-            .map(|request| request.request_id.clone())
-            .collect();
-        if same.len() == 1 {
-            ids = same;
-        }
-    }
-    for other in ids {
-        if let Some(request) = turn.edit(&other) {
-            request
-                .params
-                .other
-                .insert("verified_source_artifact".to_owned(), json!(found.location));
-            if !request.artifacts.contains(&found.location) {
-                request.artifacts.push(found.location.clone());
-            }
-        }
-        turn.record(&other, "resumed", "orchestrator", &found.location, Value::Null);
-        intake::resume(turn, &other, "planning_resume");
-    }
-}
-
 /// Words of a person that another program dropped into the orchestrator's inbox.
 fn forward(turn: &mut Turn<'_>, envelope: &Envelope) -> Answer {
     turn.put_away(envelope, Place::Archive, "taken in");
@@ -398,7 +367,10 @@ fn forward(turn: &mut Turn<'_>, envelope: &Envelope) -> Answer {
     let author = envelope.envelope.params.get("author").and_then(Value::as_str);
     let author = author.unwrap_or("operator").to_owned();
     let language = Language::of(&text).unwrap_or(turn.policy.language);
-    intake::ask(turn, &text, None, &author, language);
+    let route = ReplyRoute { author_name: author, ..ReplyRoute::default() };
+    if intake::open_of(turn, &route, &text).is_none() {
+        intake::ask(turn, &text, route, language);
+    }
     Answer::Accepted
 }
 
@@ -407,15 +379,8 @@ pub(super) fn failed(turn: &mut Turn<'_>, relay_id: &EnvelopeId, reason: &str) -
     let Some(mut envelope) = turn.before().envelopes.get(relay_id).cloned() else {
         return Answer::Ignored("the envelope is gone");
     };
-    let runs: Vec<_> = turn
-        .before()
-        .runs
-        .values()
-        .filter(|run| run.envelope_id == *relay_id)
-        .map(|run| run.run_id.clone())
-        .collect();
-    for run in runs {
-        turn.change(Change::RunGone(run));
+    for run in turn.before().runs.values().filter(|run| run.envelope_id == *relay_id) {
+        runs::gone(turn, run);
     }
     envelope.attempts += 1;
     if envelope.attempts < MAX_ENVELOPE_ATTEMPTS {
@@ -451,7 +416,9 @@ pub(super) fn dropped(turn: &mut Turn<'_>, envelope: Envelope) -> Answer {
         return Answer::Ignored("nobody may drop this here");
     }
     turn.wake(Wake::Reports);
-    turn.change(Change::Envelope(Box::new(Envelope { place: Place::Inbox, ..envelope })));
+    // What the runtime knows about a run of its own does not come from outside.
+    let envelope = Envelope { place: Place::Inbox, report: None, ..envelope };
+    turn.change(Change::Envelope(Box::new(envelope)));
     Answer::Accepted
 }
 
@@ -461,9 +428,14 @@ pub(super) fn replayed(turn: &mut Turn<'_>, envelope: Envelope) -> Answer {
     let role = envelope.target_role;
     let fresh =
         Envelope { place: Place::Inbox, attempts: 0, not_before: None, reason: None, ..envelope };
+    // Only for the step that the request still stands at; a run for another one would be refused and
+    // nobody would have the request.
+    let waits = turn.request(&id).is_some_and(|request| {
+        request.status == RequestStatus::Blocked && handoff::step_of(request) == fresh.step
+    });
     if fresh.kind == EnvelopeKind::Delegate
+        && waits
         && let Some(request) = turn.edit(&id)
-        && request.status == RequestStatus::Blocked
     {
         request.status = RequestStatus::Delegated;
         request.current_role = Some(role);

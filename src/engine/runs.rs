@@ -6,6 +6,7 @@ use super::decide::{Answer, Wake};
 use super::handoff;
 use super::turn::Turn;
 use crate::domain::change::{Change, Session};
+use crate::domain::effect::EffectKind;
 use crate::domain::envelope::{Envelope, EnvelopeBody, EnvelopeKind, Place};
 use crate::domain::request::RequestStatus;
 use crate::domain::role::Role;
@@ -20,19 +21,19 @@ pub(super) fn starting(turn: &mut Turn<'_>, run: Run) -> Answer {
     };
     let limit = turn.policy.limits.turns;
     let Some(request) = turn.request(&run.request_id) else {
-        turn.put_away(&envelope, Place::Archive, "the request is gone");
-        return Answer::Ignored("the request is gone");
+        return refuse(turn, &run, &envelope, "the request is gone");
     };
-    if request.status != RequestStatus::Delegated || request.current_role != Some(run.role) {
-        turn.put_away(&envelope, Place::Archive, "the request has moved on");
-        return Answer::Ignored("the request has moved on");
+    if request.status != RequestStatus::Delegated
+        || request.current_role != Some(run.role)
+        || handoff::step_of(request) != run.step
+    {
+        return refuse(turn, &run, &envelope, "the request has moved on");
     }
     let again = turn.before().runs.contains_key(&run.run_id);
-    if !again && request.spent.turns >= limit {
-        turn.put_away(&envelope, Place::Archive, "no runs left");
+    if !again && request.spent.counted_turns() >= limit {
         let detail = format!("{limit} runs");
         handoff::block(turn, &run.request_id, "turns_limit", &detail, Vec::new());
-        return Answer::Ignored("no runs left");
+        return refuse(turn, &run, &envelope, "no runs left");
     }
     if let Some(request) = turn.edit(&run.request_id) {
         request.active_run = Some(run.run_id.clone());
@@ -46,6 +47,28 @@ pub(super) fn starting(turn: &mut Turn<'_>, run: Run) -> Answer {
     Answer::Accepted
 }
 
+/// The run does not begin: neither its envelope nor what an earlier start noted of it stays behind.
+fn refuse(turn: &mut Turn<'_>, run: &Run, envelope: &Envelope, why: &'static str) -> Answer {
+    turn.put_away(envelope, Place::Archive, why);
+    gone(turn, run);
+    Answer::Ignored(why)
+}
+
+/// The run is over. A worktree is given back only when no agent works in it any more.
+pub(super) fn gone(turn: &mut Turn<'_>, run: &Run) {
+    let state = turn.before();
+    if !state.runs.contains_key(&run.run_id) {
+        return;
+    }
+    turn.change(Change::RunGone(run.run_id.clone()));
+    for effect in state.effects.values() {
+        if matches!(&effect.kind, EffectKind::Release { request_id } if *request_id == run.request_id)
+        {
+            turn.wake(Wake::Effect(effect.effect_id.clone()));
+        }
+    }
+}
+
 /// An agent is done: its envelope is finished and its report goes to the orchestrator.
 pub(super) fn finished(turn: &mut Turn<'_>, report: RunReport) -> Answer {
     let Some(run) = turn.before().runs.get(&report.run_id).cloned() else {
@@ -54,7 +77,7 @@ pub(super) fn finished(turn: &mut Turn<'_>, report: RunReport) -> Answer {
     if run.generation != report.generation {
         return Answer::Ignored("a result of an older generation");
     }
-    turn.change(Change::RunGone(run.run_id.clone()));
+    gone(turn, &run);
     if let Some(envelope) = turn.before().envelopes.get(&run.envelope_id) {
         turn.put_away(envelope, Place::Archive, "done");
     }

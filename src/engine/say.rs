@@ -127,7 +127,7 @@ pub(super) fn checks(evidence: Option<&Evidence>) -> Value {
             json!({
                 "name": check.name,
                 "passed": check.verdict == crate::domain::evidence::CheckVerdict::Passed,
-                "seconds": seconds(check.duration_ms),
+                "seconds": check.duration_ms / 1_000,
                 "tests": check.tests_passed.map_or_else(String::new, |n| n.to_string()),
             })
         })
@@ -138,11 +138,6 @@ pub(super) fn checks(evidence: Option<&Evidence>) -> Value {
 pub(super) fn files(candidate: Option<&Candidate>) -> Value {
     let paths = candidate.map(|candidate| candidate.paths.as_slice()).unwrap_or_default();
     paths.iter().map(|changed| Value::String(changed.path.clone())).collect()
-}
-
-/// Milliseconds as seconds with one digit.
-pub(super) fn seconds(millis: u64) -> String {
-    format!("{}.{}", millis / 1_000, millis % 1_000 / 100)
 }
 
 /// The first characters of a commit id.

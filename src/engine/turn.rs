@@ -17,7 +17,7 @@ use crate::domain::state::State;
 use crate::domain::time::Timestamp;
 
 /// How many message ids of a channel are remembered for those that arrive doubled.
-const RECENT_MESSAGES: usize = 32;
+const RECENT_MESSAGES: usize = 64;
 
 /// A decision in the making.
 pub(super) struct Turn<'a> {
@@ -161,8 +161,7 @@ impl<'a> Turn<'a> {
 
     /// The outbox as it is now, in no particular order.
     fn outbox(&self) -> impl Iterator<Item = &Outgoing> {
-        let mut now: BTreeMap<_, _> =
-            self.state.outgoing.iter().map(|(id, outgoing)| (id, outgoing)).collect();
+        let mut now: BTreeMap<_, _> = self.state.outgoing.iter().collect();
         for change in &self.changes {
             if let Change::Outgoing(outgoing) = change {
                 now.insert(&outgoing.outgoing_id, &**outgoing);

@@ -32,3 +32,22 @@ where
 {
     std::thread::Builder::new().name(name.to_owned()).spawn(work)
 }
+
+/// The same for a thread that gives way to the others of the process, by so many steps of niceness.
+pub fn nice_thread<F>(
+    name: &'static str,
+    nice: i32,
+    work: F,
+) -> std::io::Result<std::thread::JoinHandle<()>>
+where
+    F: FnOnce() + Send + 'static,
+{
+    thread(name, move || {
+        // On Linux niceness belongs to the thread. Refused, the work is done all the same.
+        let me = rustix::thread::gettid();
+        if let Err(error) = rustix::process::setpriority_process(Some(me), nice) {
+            tracing::debug!(%error, name, "a thread is not nicer than the others");
+        }
+        work();
+    })
+}

@@ -87,11 +87,6 @@ impl Hub {
         look(&self.state.read().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Looks at the policy.
-    pub(super) fn policy<T>(&self, look: impl FnOnce(&Policy) -> T) -> T {
-        look(&self.policy.read().unwrap_or_else(PoisonError::into_inner))
-    }
-
     /// Learns which bot users are our own.
     pub(super) fn know_ourselves(&self, own: impl IntoIterator<Item = UserId>) {
         let mut policy = self.policy.write().unwrap_or_else(PoisonError::into_inner);
@@ -128,7 +123,7 @@ impl Work {
                             // The submitter may have gone; the decision stands all the same.
                             let _ = reply.send(Ok(answer));
                         }
-                        Err(StoreError::NoSpace { .. }) => {
+                        Err(StoreError::NoSpace) => {
                             tracing::error!("the disk is full; new work is refused");
                             let _ = reply.send(Err(HubError::NoSpace));
                             while let Some(next) = in_flight.next().await {

@@ -1,7 +1,7 @@
 //! What a role is told about its step, gathered from the records.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use super::team::Team;
 use crate::agents::codex::{CodexSettings, Sandbox as CodexSandbox};
@@ -95,6 +95,8 @@ fn limits(team: &Team) -> Limits {
 
 fn agent(team: &Team, role: Role, spec: &RoleSpec) -> Agent {
     let agents = &team.workspace.runtime.agents;
+    // An absolute path stays as it is.
+    let in_workspace = |path: &Path| team.root().join(path);
     match agents.of(role) {
         AgentKind::Codex => Agent::Codex(CodexSettings {
             binary: agents.codex.binary.clone(),
@@ -105,18 +107,12 @@ fn agent(team: &Team, role: Role, spec: &RoleSpec) -> Agent {
                 config::CodexSandbox::Auto => CodexSandbox::Auto,
                 config::CodexSandbox::Off => CodexSandbox::Off,
             },
+            login_home: agents.codex.login_home.as_deref().map(in_workspace),
             ..CodexSettings::default()
         }),
-        AgentKind::Rehearsal => {
-            let script = agents.rehearsal.script.clone();
-            Agent::Rehearsal(RehearsalSettings {
-                script: script.map(
-                    |path| {
-                        if path.is_absolute() { path } else { team.root().join(path) }
-                    },
-                ),
-            })
-        }
+        AgentKind::Rehearsal => Agent::Rehearsal(RehearsalSettings {
+            script: agents.rehearsal.script.as_deref().map(in_workspace),
+        }),
     }
 }
 

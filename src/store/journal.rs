@@ -9,7 +9,7 @@ use super::error::StoreError;
 use super::layout;
 use crate::domain::change::Change;
 use crate::platform::disk::{Disk, DiskFile, is_full};
-use crate::platform::files::FileError;
+use crate::platform::files::{FileError, Result as FileResult};
 use crate::platform::plug::{self, Point};
 
 /// Segments grow by this many zero bytes at a time. Overwriting zeros that are already on disk changes no
@@ -45,6 +45,14 @@ struct Segment {
     filled: u64,
     /// Whether its name is durable.
     named: bool,
+}
+
+/// Adds zeros.
+fn fill(segment: &mut Segment, count: u64) -> FileResult<()> {
+    let zeros = vec![0; usize::try_from(count).unwrap_or(0)];
+    segment.file.write_at(segment.filled, &zeros)?;
+    segment.filled += zeros.len() as u64;
+    Ok(())
 }
 
 /// The open end of the journal.
@@ -171,9 +179,16 @@ impl Journal {
         };
         let end = segment.end + frame.len() as u64;
         if end > segment.filled {
-            let zeros = vec![0; usize::try_from(end - segment.filled + self.growth).unwrap_or(0)];
-            match segment.file.write_at(segment.filled, &zeros) {
-                Ok(()) => segment.filled += zeros.len() as u64,
+            let least = end - segment.filled + self.growth;
+            // A busy segment grows in larger steps: each changes the file's size, which the file system
+            // has to make durable in its own journal.
+            let more = least + segment.filled.min(self.growth * 7);
+            let outcome = match fill(segment, more) {
+                Err(error) if is_full(&error) && more > least => fill(segment, least),
+                outcome => outcome,
+            };
+            match outcome {
+                Ok(()) => {}
                 // Zeros behind the end mean nothing, however many of them there are.
                 Err(error) if is_full(&error) => return Err(Failure::Full),
                 Err(error) => return Err(error.into()),

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
+use std::time::Duration;
 
 use tokio::sync::oneshot;
 
@@ -47,7 +48,7 @@ pub(crate) struct Pace {
 
 impl Default for Pace {
     fn default() -> Self {
-        Self { entries: 4_096, bytes: 16 * 1024 * 1024 }
+        Self { entries: 16_384, bytes: 16 * 1024 * 1024 }
     }
 }
 
@@ -55,6 +56,11 @@ impl Default for Pace {
 const GROUP_BYTES: usize = 4 * 1024 * 1024;
 /// Groups that the files may lie behind the journal.
 const BEHIND: usize = 256;
+/// How long an append waits for others where the group before had several: those who were answered with
+/// it are about to come with their next ones, and a sync is dearer than this.
+const COMPANY: Duration = Duration::from_micros(60);
+/// The files give way to whoever waits for the journal, but not to agents, which are nicer still.
+const FILES_NICE: i32 = 5;
 
 /// The first failure, after which nothing is appended any more.
 #[derive(Clone, Default)]
@@ -116,7 +122,7 @@ pub(super) fn start(
     };
     let threads = vec![
         spawn(tasks::thread("store-journal", move || writer.run(&inbox)))?,
-        spawn(tasks::thread("store-files", move || viewer.run(&viewed)))?,
+        spawn(tasks::nice_thread("store-files", FILES_NICE, move || viewer.run(&viewed)))?,
     ];
     Ok((orders, threads))
 }
@@ -137,6 +143,8 @@ struct Writer {
 impl Writer {
     fn run(mut self, orders: &Receiver<Order>) {
         let mut group = Group::default();
+        // The size of the last group.
+        let mut company = 0;
         while let Ok(first) = orders.recv() {
             let mut next = Some(first);
             // Everything that is queued goes into one write; other orders keep their place in the row.
@@ -156,8 +164,15 @@ impl Writer {
                 {
                     return;
                 }
-                next = orders.try_recv().ok();
+                next = match orders.try_recv() {
+                    Ok(order) => Some(order),
+                    Err(_) if (1..company).contains(&group.pending.len()) => {
+                        orders.recv_timeout(COMPANY).ok()
+                    }
+                    Err(_) => None,
+                };
             }
+            company = group.pending.len();
             self.commit(&mut group);
         }
     }

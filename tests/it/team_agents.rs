@@ -93,3 +93,23 @@ async fn a_rehearsal_says_what_it_cannot_do() {
     assert_eq!(house.on_branch("greet.sh"), EDITED);
     house.close().await;
 }
+
+#[tokio::test]
+async fn a_role_that_stopped_tries_again_at_a_press() {
+    let script = "- {role: developer, times: 1, do: block}\n- {role: qa, times: 1, do: block}\n";
+    let house = House::open(Plan::script(script)).await;
+    let asked = house.ask(EDIT).await;
+    for role in ["developer", "qa"] {
+        let stopped = |request: &teams::domain::request::Request| {
+            request.status == RequestStatus::Blocked
+                && request.visited_roles.last().is_some_and(|last| last.as_str() == role)
+        };
+        let blocked = house.request(&asked, role, stopped).await;
+        assert_eq!(blocked.blocked.as_ref().unwrap().code, "role_blocked");
+        let (code, text, _) = house.teams(&["retry", blocked.request_id.as_str()]).await;
+        assert_eq!(code, 0, "{text}");
+    }
+    house.becomes(&asked, RequestStatus::Committed).await;
+    assert_eq!(house.on_branch("greet.sh"), EDITED);
+    house.close().await;
+}

@@ -16,7 +16,7 @@ async fn a_reviewer_sends_the_work_back_once() {
     assert_eq!(said("**Review**"), 2);
     assert_eq!(said("**Revision**"), 1);
     assert_eq!(said("**Validation**"), 1);
-    assert_eq!(request.params.workflow.unwrap().review_cycle_count, 1);
+    assert_eq!(request.params.workflow.unwrap().review_cycle_count, 2);
     assert_eq!(house.on_branch("greet.sh"), EDITED);
     house.close().await;
 }

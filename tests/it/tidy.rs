@@ -433,6 +433,23 @@ fn no_test_file_is_forgotten() {
 }
 
 #[test]
+fn the_architecture_names_tests_that_exist() {
+    let page = fs::read_to_string(root().join("docs/architecture.md")).unwrap();
+    let (_, table) = page.split_once("| invariant | backed by |").unwrap();
+    let all: Vec<String> = ["src", "tests"]
+        .iter()
+        .flat_map(|folder| rust_files(&root().join(folder)))
+        .map(|file| fs::read_to_string(file).unwrap())
+        .collect();
+    let rows = table.lines().filter_map(|row| row.trim_end_matches(" |").rsplit_once("| "));
+    let named = rows.flat_map(|(_, tests)| tests.split('`').skip(1).step_by(2));
+    let missing = named
+        .filter(|name| !all.iter().any(|text| text.contains(&format!("fn {name}("))))
+        .map(|name| format!("docs/architecture.md: there is no test {name}"));
+    fail_on("what is promised is tested", missing.collect());
+}
+
+#[test]
 fn the_rules_catch_what_they_are_for() {
     let names = Names::of(
         "use std::{fs, collections::{BTreeMap, HashMap as M}};\n\

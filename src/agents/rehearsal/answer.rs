@@ -176,6 +176,22 @@ fn chosen(task: &Task) -> Option<u32> {
     digits.parse().ok()
 }
 
+/// A list in words, in which what stands there twice is counted instead.
+fn counted(list: impl Iterator<Item = String>) -> String {
+    let mut seen: Vec<(String, usize)> = Vec::new();
+    for one in list {
+        match seen.iter_mut().find(|(known, _)| *known == one) {
+            Some((_, count)) => *count += 1,
+            None => seen.push((one, 1)),
+        }
+    }
+    let words = seen.into_iter().map(|(one, count)| match count {
+        1 => one,
+        _ => format!("{one} (×{count})"),
+    });
+    words.collect::<Vec<_>>().join(", ")
+}
+
 fn nothing_to_add(task: &Task) -> Draft<'_> {
     Draft::new(task, say(task, "Rehearsed: nothing to add.", "리허설: 덧붙일 것이 없습니다."))
 }
@@ -287,11 +303,10 @@ fn write_plan(path: &Path, text: &str) -> files::Result<()> {
 }
 
 fn guidance(task: &Task, job: &Job) -> Answer {
-    let changes: Vec<String> = job.edits().iter().map(super::edits::Edit::describe).collect();
-    if changes.is_empty() {
+    if job.edits().is_empty() {
         return needs_real_agent(task);
     }
-    let changes = changes.join(", ");
+    let changes = counted(job.edits().iter().map(super::edits::Edit::describe));
     Draft::new(
         task,
         say(task, format!("Build it so: {changes}."), format!("구현 방법: {changes}.")),
@@ -312,8 +327,7 @@ fn build(task: &Task, job: &Job, root: &Path, wrote: &mut dyn FnMut(&Path)) -> A
         wrote(Path::new(&edit.path));
     }
     let title = job.title();
-    let paths: Vec<&str> = job.edits().iter().map(|edit| edit.path.as_str()).collect();
-    let paths = paths.join(", ");
+    let paths = counted(job.edits().iter().map(|edit| edit.path.clone()));
     Draft::new(
         task,
         say(task, format!("Did {title}, in {paths}."), format!("완료: {title} ({paths}).")),

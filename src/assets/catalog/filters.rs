@@ -135,12 +135,14 @@ fn check(item: &Jinja, language: Language) -> Result<String, Error> {
     let tests = item.get_attr("tests")?;
     if tests.is_true() {
         text.push_str(&match language {
-            Language::En => format!(": {tests} tests"),
-            Language::Ko => format!(": 테스트 {tests}개"),
+            Language::En => format!(" {tests} passed"),
+            Language::Ko => format!(" {tests}개 통과"),
         });
     }
-    if let Ok(seconds) = f64::try_from(item.get_attr("seconds")?) {
-        text.push_str(&format!(", {}", duration(seconds, language)));
+    // Below a second the time tells nothing.
+    if let Some(seconds) = f64::try_from(item.get_attr("seconds")?).ok().filter(|time| *time >= 1.0)
+    {
+        text.push_str(&format!(" ({})", duration(seconds, language)));
     }
     Ok(text)
 }

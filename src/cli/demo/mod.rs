@@ -71,13 +71,17 @@ async fn play(args: &Args) -> Result<(), Failure> {
 /// Until the person says stop.
 async fn chat(team: &mut team::Team) -> Result<(), Failure> {
     say("Open the page and write to the team in #general, for example:");
+    say("  @Teams which tasks are left?");
     say("  @Teams do task 1");
-    say("Ctrl-C stops; the same command goes on where it was.");
+    say("Ctrl-C stops.");
     let stop = tokio::signal::ctrl_c();
     tokio::pin!(stop);
     loop {
         tokio::select! {
-            _ = &mut stop => return Ok(()),
+            _ = &mut stop => {
+                say("Stopping. Nothing is lost: the same command goes on here.");
+                return Ok(());
+            }
             ended = team.keep() => ended?,
         }
     }

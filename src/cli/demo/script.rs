@@ -43,6 +43,7 @@ pub(super) async fn request(
         tokio::time::timeout(PATIENCE, watched)
             .await
             .map_err(|_| Failure::new("the request did not end in time"))??;
+        person.last_answer(&message).await?;
     }
     prove(home, &message).await
 }
@@ -84,6 +85,21 @@ impl<'a> Person<'a> {
         let said: Value = answer.map_err(broken)?.json().await.map_err(broken)?;
         let id = said["id"].as_str().ok_or_else(|| Failure::new("the message has no id"))?;
         Ok((id.to_owned(), false))
+    }
+
+    /// Tells the newest answer to the message in full: what the person would read.
+    async fn last_answer(&self, message: &str) -> Result<(), Failure> {
+        let page = self.get("messages?channel=general&limit=100").await?;
+        let answers = page.as_array().into_iter().flatten();
+        let mut ours =
+            answers.filter(|answer| answer["message_reference"]["message_id"] == message);
+        let newest = ours.next().and_then(|answer| answer["content"].as_str());
+        say("");
+        for line in newest.unwrap_or_default().lines() {
+            say(format_args!("    {line}"));
+        }
+        say("");
+        Ok(())
     }
 
     /// Tells what is posted until the request has ended and everything about it was said.

@@ -50,6 +50,9 @@ pub struct CodexConfig {
     pub binary: Option<PathBuf>,
     /// Another model server than the CLI's own (`http://host:port/v1`).
     pub model_url: Option<String>,
+    /// The folder in which the operator ran `codex login` (as its `CODEX_HOME`); relative to the
+    /// workspace. Where absent, each session has a home of its own, without a login.
+    pub login_home: Option<PathBuf>,
     /// Its sandbox.
     pub sandbox: CodexSandbox,
 }

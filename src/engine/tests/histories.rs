@@ -228,10 +228,10 @@ fn every_history_ends_or_waits_for_a_person() {
         .collect();
     let mut missing = Vec::new();
     for step in reachable {
-        for outcome in 0..OUTCOMES.len() {
-            for status in 0..STATUSES.len() {
+        for (outcome, word) in OUTCOMES.into_iter().enumerate() {
+            for (status, name) in STATUSES.into_iter().enumerate() {
                 if !seen.contains(&(step, outcome, status)) {
-                    missing.push((step, OUTCOMES[outcome], STATUSES[status].as_str()));
+                    missing.push((step, word, name.as_str()));
                 }
             }
         }

@@ -1,5 +1,7 @@
 //! The engine as a whole: scenes that name what people see, and random histories.
 
+mod edges;
+mod governed;
 mod histories;
 mod scenes;
 mod world;

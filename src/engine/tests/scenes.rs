@@ -17,7 +17,7 @@ use crate::domain::workflow::Step;
 use crate::engine::Answer;
 
 /// Works the request until `stop` says so of a role's step, which stays undone.
-fn work_until(world: &mut World, stop: impl Fn(Role, Option<Step>) -> bool) -> Todo {
+pub(super) fn work_until(world: &mut World, stop: impl Fn(Role, Option<Step>) -> bool) -> Todo {
     loop {
         let todo = world.todo().first().cloned().expect("something to do");
         if let Todo::Run(id) = &todo {
@@ -30,7 +30,7 @@ fn work_until(world: &mut World, stop: impl Fn(Role, Option<Step>) -> bool) -> T
     }
 }
 
-fn report(world: &mut World, todo: &Todo, outcome: RunOutcome) {
+pub(super) fn report(world: &mut World, todo: &Todo, outcome: RunOutcome) {
     let Todo::Run(id) = todo else { panic!("not a run") };
     world.run(id, outcome);
     let Some(Todo::Report(id)) = world.todo().into_iter().find(|t| matches!(t, Todo::Report(_)))

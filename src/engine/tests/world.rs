@@ -137,7 +137,7 @@ impl World {
                 | RequestStatus::Failed
                 | RequestStatus::Cancelled => assert_eq!(gates, 0),
             }
-            assert!(request.spent.turns <= self.policy.limits.turns);
+            assert!(request.spent.counted_turns() <= self.policy.limits.turns);
         }
     }
 
@@ -172,9 +172,9 @@ impl World {
     }
 
     pub(super) fn request(&self, id: &RequestId) -> Request {
-        let last = self.log.iter().rev().find_map(|change| match change {
-            Change::Request(request) if request.request_id == *id => Some((**request).clone()),
-            _ => None,
+        let last = self.log.iter().rev().find_map(|change| {
+            let Change::Request(request) = change else { return None };
+            (request.request_id == *id).then(|| (**request).clone())
         });
         last.expect("a request")
     }

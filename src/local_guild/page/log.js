@@ -33,7 +33,9 @@ function separator(key, className, text) {
 function beginning(channel) {
   const known = made.get("start");
   if (known) return known;
-  const hint = channel.type === 0 || channel.type === 1 ? el("p", {}, word("hint")) : null;
+  // The other channels are for reading.
+  const hints = { 0: channel.position === 0 && "hint", 1: "hintDirect" };
+  const hint = hints[channel.type] ? el("p", {}, word(hints[channel.type])) : null;
   return { node: el("li", { class: "start" }, el("h3", {}, placeName(channel)), el("p", {}, word("start", placeName(channel))), hint), message: null };
 }
 

@@ -1,7 +1,8 @@
 //! A scripted model server on loopback that speaks the Responses API (`spec/agents.md` section 6).
 //!
-//! A scenario is a JSON array of steps; each request plays the next one, the last is repeated. Every
-//! request is recorded, so that a test can look at what the agent sent.
+//! A scenario is a JSON array of steps; each request plays the next one, the last is repeated. Or a
+//! function chooses the step by what was asked. Every request is recorded, so that a test can look at
+//! what the agent sent.
 
 use std::sync::{Arc, Mutex};
 
@@ -21,14 +22,15 @@ pub(crate) struct Request {
     pub(crate) body: Value,
 }
 
-#[derive(Debug)]
+/// Chooses the step for the body of a request and its number, from 0.
+type Choose = Box<dyn Fn(&Value, usize) -> Value + Send + Sync>;
+
 struct Script {
-    steps: Vec<Value>,
+    choose: Choose,
     requests: Mutex<Vec<Request>>,
 }
 
 /// The running server; it ends with its value.
-#[derive(Debug)]
 pub(crate) struct ModelServer {
     /// What an agent's `model_url` is set to.
     pub(crate) url: String,
@@ -48,10 +50,14 @@ impl ModelServer {
     /// `status` with `body`, `cut` (the stream ends early), `failed` with `code` and `message`.
     /// `usage` is `{in, cached, out}`.
     pub(crate) async fn start(steps: Value) -> ModelServer {
-        let script = Arc::new(Script {
-            steps: steps.as_array().cloned().unwrap(),
-            requests: Mutex::new(Vec::new()),
-        });
+        let steps = steps.as_array().cloned().unwrap();
+        ModelServer::choosing(Box::new(move |_, index| steps[index.min(steps.len() - 1)].clone()))
+            .await
+    }
+
+    /// Starts a server that plays the step that `choose` gives.
+    pub(crate) async fn choosing(choose: Choose) -> ModelServer {
+        let script = Arc::new(Script { choose, requests: Mutex::new(Vec::new()) });
         let app = Router::new()
             .route("/v1/responses", post(respond))
             .route("/v1/models", get(models))
@@ -74,17 +80,19 @@ async fn models() -> Response {
 
 async fn respond(State(script): State<Arc<Script>>, headers: HeaderMap, body: Bytes) -> Response {
     let body: Value = serde_json::from_slice(&body).unwrap_or(Value::Null);
-    let index = {
+    let authorized = headers.contains_key(header::AUTHORIZATION);
+    let (step, index) = {
         let mut requests = script.requests.lock().unwrap();
-        requests.push(Request { authorized: headers.contains_key(header::AUTHORIZATION), body });
-        requests.len() - 1
+        let index = requests.len();
+        let step = (script.choose)(&body, index);
+        requests.push(Request { authorized, body });
+        (step, index)
     };
-    let step = &script.steps[index.min(script.steps.len() - 1)];
     if let Some(status) = step["status"].as_u64() {
         let status = StatusCode::from_u16(u16::try_from(status).unwrap()).unwrap();
         return (status, axum::Json(step["body"].clone())).into_response();
     }
-    let events = play(step, index);
+    let events = play(&step, index);
     let mut text = String::new();
     for (number, mut event) in events.into_iter().enumerate() {
         event["sequence_number"] = json!(number);

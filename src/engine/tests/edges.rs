@@ -1,0 +1,371 @@
+//! What must not happen at the edges: words lost or said twice, work that nobody stops, rights that
+//! nobody has.
+
+use serde_json::json;
+
+use super::scenes::{report, work_until};
+use super::world::{GENERAL, OWNER, Todo, World, good, policy, result};
+use crate::domain::effect::EffectKind;
+use crate::domain::envelope::{Envelope, EnvelopeBody, EnvelopeKind, Place};
+use crate::domain::event::Event;
+use crate::domain::ids::{ChannelId, EnvelopeId, MessageId, RequestId, RunId, UserId};
+use crate::domain::incoming::{Actor, Author, Command};
+use crate::domain::outgoing::{Act, NamedChannel, Outgoing, OutgoingOutcome, Priority, Target};
+use crate::domain::policy::{ActionPolicy, Holders, Limits, Policy, Right};
+use crate::domain::request::{Language, RequestStatus};
+use crate::domain::role::Role;
+use crate::domain::run::{Run, RunOutcome, RunReport, Usage};
+use crate::domain::time::Timestamp;
+use crate::domain::workflow::Step;
+use crate::engine::{Answer, Input, Wake, decide};
+
+fn run_of(world: &World, todo: &Todo, run_id: &str) -> Run {
+    let Todo::Run(id) = todo else { panic!("not a run") };
+    let envelope = &world.state.envelopes[id];
+    Run {
+        run_id: RunId::parse(run_id).expect("an id"),
+        request_id: envelope.envelope.request_id.clone(),
+        role: envelope.target_role,
+        step: envelope.step,
+        envelope_id: id.clone(),
+        attempt: 1,
+        generation: 1,
+        started_at: Timestamp::from_millis(0),
+        pre_tree: None,
+    }
+}
+
+fn finished(run: &Run) -> RunReport {
+    RunReport {
+        run_id: run.run_id.clone(),
+        request_id: run.request_id.clone(),
+        role: run.role,
+        step: run.step,
+        generation: run.generation,
+        outcome: RunOutcome::Result(Box::new(good(run.role, run.step))),
+        changed_paths: Vec::new(),
+        documents_present: Vec::new(),
+        usage: Usage::default(),
+        session_id: None,
+        duration_ms: 1,
+        repairs: 0,
+        dropped_bytes: 0,
+        agent: "rehearsal".to_owned(),
+        model: String::new(),
+    }
+}
+
+#[test]
+fn a_message_that_was_missed_is_taken_in_after_newer_ones() {
+    let mut world = World::new(policy());
+    for number in 1_000..1_100 {
+        let words = world.words(GENERAL, number, &format!("question {number}"));
+        world.submit(Event::Message(words));
+    }
+    let mut missed = world.words(GENERAL, 500, "the one that was missed");
+    missed.author.id = UserId(101);
+    world
+        .policy
+        .rights
+        .insert(Right::Ask, Holders { users: [UserId(101)].into(), ..Holders::default() });
+    assert_eq!(world.submit(Event::Message(missed.clone())), Answer::Accepted);
+    assert_eq!(world.submit(Event::Message(missed)), Answer::Ignored("already taken in"));
+}
+
+#[test]
+fn going_on_after_a_block_keeps_count_of_the_work() {
+    let mut world = World::new(policy());
+    let id = world.message("do it");
+    let todo = work_until(&mut world, |role, _| role == Role::Planner);
+    let mut stuck = result(Role::Planner, json!({}));
+    stuck.status = crate::domain::result::ResultStatus::Blocked;
+    report(&mut world, &todo, RunOutcome::Result(Box::new(stuck)));
+    world.command(Command::Retry { request_id: id.clone() });
+    assert_eq!(world.request(&id).spent.turns, 3, "runs that were made stay counted");
+    // Nobody has begun anew yet, and still the worktree has to be given back.
+    world.command(Command::Cancel { request_id: id });
+    let release =
+        |effect: &crate::domain::effect::Effect| matches!(effect.kind, EffectKind::Release { .. });
+    assert!(world.state.effects.values().any(release));
+}
+
+#[test]
+fn deleting_the_first_words_of_resumed_work_does_not_cancel_it() {
+    let mut world = World::new(policy());
+    let words = world.words(GENERAL, 77, "do it");
+    world.submit(Event::Message(words));
+    let id = world.state.requests.keys().next().cloned().expect("a request");
+    let todo = work_until(&mut world, |role, _| role == Role::Planner);
+    let mut stuck = result(Role::Planner, json!({}));
+    stuck.status = crate::domain::result::ResultStatus::Blocked;
+    report(&mut world, &todo, RunOutcome::Result(Box::new(stuck)));
+    world.command(Command::Retry { request_id: id.clone() });
+    world.submit(Event::MessageDeleted { channel_id: GENERAL, message_id: MessageId(77) });
+    assert_eq!(world.request(&id).status, RequestStatus::Delegated);
+}
+
+#[test]
+fn an_edit_needs_the_right_to_ask_and_does_not_pile_up() {
+    let mut world = World::new(policy());
+    let words = world.words(GENERAL, 77, "do it");
+    world.submit(Event::Message(words.clone()));
+    let id = world.state.requests.keys().next().cloned().expect("a request");
+    work_until(&mut world, |role, _| role == Role::Research);
+    let mut edit = words;
+    for text in ["do it now", "do it at once"] {
+        edit.content = text.to_owned();
+        world.submit(Event::MessageEdited(edit.clone()));
+    }
+    let followups = world.request(&id).params.followups;
+    assert_eq!(followups.len(), 1, "{followups:?}");
+    assert_eq!(followups[0].body, "do it at once");
+    world.policy.rights.clear();
+    edit.content = "delete everything".to_owned();
+    assert_eq!(world.submit(Event::MessageEdited(edit)), Answer::Ignored("may not ask"));
+    assert_eq!(world.request(&id).params.followups[0].body, "do it at once");
+}
+
+#[test]
+fn a_run_of_a_withdrawn_request_leaves_nothing_behind_after_a_restart() {
+    let mut world = World::new(policy());
+    let id = world.message("do it");
+    let todo = work_until(&mut world, |role, _| role == Role::Developer);
+    let run = run_of(&world, &todo, "run-a");
+    world.submit(Event::RunStarting(run.clone()));
+    world.command(Command::Cancel { request_id: id });
+    // The process was killed meanwhile; the next one finds no output and would begin again.
+    let again = Run { generation: 2, ..run };
+    assert!(matches!(world.submit(Event::RunStarting(again)), Answer::Ignored(_)));
+    assert!(world.state.runs.is_empty(), "a run that never ends would hold the request for ever");
+    world.finish_well();
+    world.deliver();
+    assert!(world.state.requests.is_empty());
+}
+
+#[test]
+fn the_end_of_an_agent_wakes_the_release_that_waited_for_it() {
+    let mut world = World::new(policy());
+    let id = world.message("do it");
+    let todo = work_until(&mut world, |role, _| role == Role::Developer);
+    let run = run_of(&world, &todo, "run-a");
+    world.submit(Event::RunStarting(run.clone()));
+    world.command(Command::Cancel { request_id: id });
+    let release = world.state.effects.keys().next().cloned().expect("a release");
+    let input = Input {
+        event: Event::RunFinished(Box::new(finished(&run))),
+        now: Timestamp::from_millis(1),
+        ids: crate::domain::ids::IdSupply::new(uuid::Uuid::from_u128(7)),
+    };
+    let decision = decide(&world.state, &world.policy, input);
+    assert!(decision.effects.contains(&Wake::Effect(release)), "{:?}", decision.effects);
+}
+
+#[test]
+fn a_dead_letter_of_another_step_gives_nobody_the_request() {
+    let mut world = World::new(policy());
+    let id = world.message("do it");
+    let todo = work_until(&mut world, |role, _| role == Role::Research);
+    let Todo::Run(old) = todo else { panic!("not a run") };
+    let letter = world.state.envelopes[&old].clone();
+    let todo = work_until(&mut world, |role, _| role == Role::Planner);
+    let mut stuck = result(Role::Planner, json!({}));
+    stuck.status = crate::domain::result::ResultStatus::Blocked;
+    report(&mut world, &todo, RunOutcome::Result(Box::new(stuck)));
+    let back = Envelope { place: Place::Inbox, ..letter };
+    // A letter of a step that is over must not unblock: its run is refused, and nobody would move on.
+    let input = Input {
+        event: Event::EnvelopeReplayed(Box::new(back)),
+        now: Timestamp::from_millis(1),
+        ids: crate::domain::ids::IdSupply::new(uuid::Uuid::from_u128(7)),
+    };
+    for change in decide(&world.state, &world.policy, input).changes {
+        world.state.apply(&change);
+    }
+    assert_eq!(world.state.requests[&id].status, RequestStatus::Blocked);
+    let run = run_of(&world, &Todo::Run(old), "run-a");
+    assert!(matches!(world.submit(Event::RunStarting(run)), Answer::Ignored(_)));
+    assert!(world.state.envelopes.is_empty());
+}
+
+fn dropped(world: &World, request: &RequestId, from: Role, step: Option<Step>) -> Envelope {
+    let result = good(from, Some(Step::PlannerDraft));
+    let run = Run {
+        run_id: RunId::parse("forged").expect("an id"),
+        request_id: request.clone(),
+        role: from,
+        step: None,
+        envelope_id: EnvelopeId::parse("e").expect("an id"),
+        attempt: 1,
+        generation: 1,
+        started_at: Timestamp::from_millis(0),
+        pre_tree: None,
+    };
+    Envelope {
+        relay_id: EnvelopeId::parse("drop-1").expect("an id"),
+        transport: "internal".to_owned(),
+        created_at: world.state.requests[request].created_at,
+        sender_role: from,
+        target_role: Role::Orchestrator,
+        kind: EnvelopeKind::Report,
+        envelope: EnvelopeBody {
+            request_id: request.clone(),
+            intent: "report".to_owned(),
+            urgency: "normal".to_owned(),
+            scope: String::new(),
+            artifacts: Vec::new(),
+            params: [("result".to_owned(), json!(result))].into_iter().collect(),
+            body: String::new(),
+            from,
+            to: Role::Orchestrator,
+        },
+        place: Place::Inbox,
+        attempts: 0,
+        not_before: None,
+        step,
+        report: Some(Box::new(finished(&run))),
+        reason: None,
+    }
+}
+
+#[test]
+fn a_dropped_report_counts_for_the_step_at_hand_and_brings_no_facts() {
+    let mut world = World::new(policy());
+    let id = world.message("do it");
+    work_until(&mut world, |_, step| step == Some(Step::PlannerDraft));
+    let other = dropped(&world, &id, Role::Planner, Some(Step::PlannerFinalize));
+    let relay_id = other.relay_id.clone();
+    let decide_one = |world: &World, event: Event| {
+        let ids = crate::domain::ids::IdSupply::new(uuid::Uuid::from_u128(9));
+        decide(&world.state, &world.policy, Input { event, now: Timestamp::from_millis(1), ids })
+    };
+    for change in decide_one(&world, Event::EnvelopeDropped(Box::new(other))).changes {
+        world.state.apply(&change);
+    }
+    assert!(world.state.envelopes[&relay_id].report.is_none(), "a run report is ours alone");
+    let late = decide_one(&world, Event::ReportReady { relay_id: relay_id.clone() });
+    assert_eq!(late.answer, Answer::Ignored("the request is at another step"));
+    // Without a step it is about the step that the sender has.
+    let plain = dropped(&world, &id, Role::Planner, None);
+    for change in decide_one(&world, Event::EnvelopeDropped(Box::new(plain))).changes {
+        world.state.apply(&change);
+    }
+    for change in decide_one(&world, Event::ReportReady { relay_id }).changes {
+        world.state.apply(&change);
+    }
+    let state = world.state.requests[&id].params.workflow.clone().expect("a workflow");
+    assert_eq!(state.step, Step::ArchitectGuidance);
+}
+
+#[test]
+fn a_request_that_cancels_itself_says_so_once() {
+    let mut world = World::new(policy());
+    let id = world.message("forget it");
+    let todo = work_until(&mut world, |role, _| role == Role::Orchestrator);
+    let cancel = json!({ "control_action": { "kind": "cancel_request", "request_id": id } });
+    let cancel = result(Role::Orchestrator, cancel);
+    report(&mut world, &todo, RunOutcome::Result(Box::new(cancel)));
+    assert_eq!(world.request(&id).status, RequestStatus::Cancelled);
+    let last: Vec<_> = world.said.iter().filter(|key| !key.starts_with("re")).collect();
+    assert_eq!(last, ["final.cancelled"]);
+}
+
+#[test]
+fn an_action_that_ends_after_its_request_was_cancelled_says_nothing_more() {
+    let action = ActionPolicy {
+        command: vec!["make".to_owned()],
+        foreground: true,
+        domain: String::new(),
+        allowed_params: std::collections::BTreeSet::new(),
+    };
+    let mut world =
+        World::new(Policy { actions: [("build".to_owned(), action)].into(), ..policy() });
+    let id = world.message("build it");
+    let todo = work_until(&mut world, |role, _| role == Role::Orchestrator);
+    let execute = json!({ "control_action": { "kind": "execute_action", "action_name": "build" } });
+    let execute = result(Role::Orchestrator, execute);
+    report(&mut world, &todo, RunOutcome::Result(Box::new(execute)));
+    world.command(Command::Cancel { request_id: id.clone() });
+    world.finish_well();
+    assert_eq!(world.request(&id).status, RequestStatus::Cancelled);
+    assert!(!world.said.contains(&"action.done".to_owned()), "{:?}", world.said);
+}
+
+fn refuse(world: &mut World, outgoing: &Outgoing) {
+    let outgoing_id = outgoing.outgoing_id.clone();
+    let outcome = OutgoingOutcome::Refused { reason: "unknown channel".to_owned() };
+    world.submit(Event::OutgoingFinished { outgoing_id, outcome });
+}
+
+#[test]
+fn a_gate_card_that_its_room_refuses_is_posted_elsewhere() {
+    let mut world = World::new(Policy { has_checks: false, ..policy() });
+    world.message("do it");
+    world.deliver();
+    world.finish_well();
+    let is_card = |outgoing: &&Outgoing| matches!(outgoing.act, Act::Post { gate_id: Some(_), .. });
+    for target in [Target::Channel(GENERAL), Target::Named(NamedChannel::Report)] {
+        let card = world.state.outgoing.values().find(is_card).cloned().expect("a card");
+        refuse(&mut world, &card);
+        let again = world.state.outgoing.values().find(is_card).cloned().expect("a card again");
+        assert_eq!((again.target, again.priority), (target, Priority::Approval));
+    }
+    let card = world.state.outgoing.values().find(is_card).cloned().expect("a card");
+    refuse(&mut world, &card);
+    assert!(world.state.outgoing.values().find(is_card).is_none(), "nowhere is left");
+}
+
+#[test]
+fn parts_that_discord_has_are_not_forgotten_by_another_try() {
+    let mut world = World::new(policy());
+    world.message("do it");
+    let id = world.state.outgoing.keys().next().cloned().expect("a receipt");
+    for parts_done in [0, 2, 0] {
+        world.submit(Event::OutgoingStarting { outgoing_id: id.clone(), parts_done });
+    }
+    let state = &world.state.outgoing[&id].state;
+    assert!(
+        matches!(state, crate::domain::outgoing::OutgoingState::Sending { parts_done: 2, .. }),
+        "{state:?}"
+    );
+}
+
+#[test]
+fn a_slash_command_is_no_way_around_the_limits() {
+    let limits = Limits { open_requests_per_person: 1, ..Limits::default() };
+    let mut world = World::new(Policy { limits, ..policy() });
+    let author =
+        Author { id: OWNER, name: "owner".to_owned(), is_bot: false, server_roles: Vec::new() };
+    let mut ask = |text: &str| {
+        let actor = Actor::Person { author: author.clone(), guild_id: Some(super::world::GUILD) };
+        let command = Command::Ask {
+            text: text.to_owned(),
+            channel_id: Some(ChannelId(10)),
+            language: Language::En,
+        };
+        match world.submit(Event::Command { actor, command }) {
+            Answer::Say(content) => content.key,
+            other => panic!("{other:?}"),
+        }
+    };
+    assert_eq!(ask("do it"), "receipt");
+    assert_eq!(ask("do  IT"), "reused");
+    assert_eq!(ask("and that"), "too_many");
+}
+
+#[test]
+fn a_restart_proves_a_lost_closeout_instead_of_asking_an_agent() {
+    let mut world = World::new(policy());
+    let id = world.message("do it");
+    while !world.state.effects.values().any(|e| matches!(e.kind, EffectKind::Merge { .. })) {
+        let todo = world.todo().first().cloned().expect("something to do");
+        world.do_well(&todo);
+    }
+    // A record edited by hand: the effect is gone.
+    world.state.effects.clear();
+    world.submit(Event::Started { announce: false, serves: Vec::new() });
+    let kinds: Vec<_> = world.state.effects.values().map(|effect| effect.kind.name()).collect();
+    assert_eq!(kinds, ["merge"]);
+    assert!(world.state.envelopes.is_empty());
+    world.finish_well();
+    assert_eq!(world.request(&id).status, RequestStatus::Committed);
+}

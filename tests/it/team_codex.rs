@@ -1,0 +1,284 @@
+//! The whole team with the real Codex CLI at every step, against a scripted model on loopback: the
+//! model edits a file with the CLI's own tools, and what it changed becomes a verified commit.
+
+use std::path::PathBuf;
+use std::process::Stdio;
+
+use serde_json::{Value, json};
+use teams::agents::codex::CodexSettings;
+use teams::git::create;
+use tokio::process::Command;
+use tokio::time::timeout;
+
+use crate::support::model_server::{ModelServer, Request};
+use crate::support::whole::{PATIENCE, Whole, field, is_by, words};
+
+/// What a step costs; the card has to count it.
+const IN: u64 = 1_000;
+const OUT: u64 = 50;
+
+/// What must never reach a model or an agent's commands.
+const SECRETS: [(&str, &str); 4] = [
+    ("GITHUB_TOKEN", "ghp_0123456789abcdefghijklmnopqrstuvwxyzAB"),
+    ("OPENAI_API_KEY", "sk-proj-0123456789abcdefghijklmnop"),
+    ("AWS_SECRET_ACCESS_KEY", "wJalrXUtnFEMIK7MDENGbPxRfiCYEXAMPLEKEY1"),
+    ("SSH_AUTH_SOCK", "/nowhere/agent.1234567890"),
+];
+
+const PATCH: &str = "*** Begin Patch
+*** Update File: greet.sh
+@@
+-    -*) echo \"greet: unknown option $1\" >&2; exit 2 ;;
++    --shout) shout=yes; shift ;;
++    -*) echo \"greet: unknown option $1\" >&2; exit 2 ;;
+@@
+-printf '%s\\n' \"$line\"
++if [ \"$shout\" = yes ]; then
++  line=$(printf '%s' \"$line\" | tr '[:lower:]' '[:upper:]')
++fi
++printf '%s\\n' \"$line\"
+*** End Patch
+";
+
+#[expect(clippy::print_stderr, reason = "a skipped test has to say so")]
+fn codex() -> Option<PathBuf> {
+    match CodexSettings::default().program() {
+        Ok(path) => Some(path),
+        Err(error) => {
+            assert!(std::env::var_os("TEAMS_NO_SKIP").is_none(), "{error}");
+            eprintln!("skipped: codex not installed");
+            None
+        }
+    }
+}
+
+/// Whether this machine lets a process confine its children; many containers do not.
+async fn can_confine() -> bool {
+    let tried = Command::new("unshare")
+        .args(["-Ur", "true"])
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .status()
+        .await;
+    tried.is_ok_and(|status| status.success())
+}
+
+/// The step that a request is about: the last heading of its kind in the conversation.
+fn step(body: &Value) -> String {
+    let said = body["input"].to_string();
+    let heading = said.rsplit("# Your step: ").next().unwrap();
+    heading.split("\\n").next().unwrap().to_owned()
+}
+
+/// How often the model has called a tool since it was last spoken to.
+fn tools_used(body: &Value) -> usize {
+    let items = body["input"].as_array().unwrap();
+    let own = items.iter().rev().take_while(|item| item["role"] != "user");
+    own.filter(|item| item["type"].as_str().unwrap_or_default().ends_with("_output")).count()
+}
+
+fn moves(outcome: &str, phase: &str, step: &str) -> Value {
+    json!({"outcome": outcome, "target_phase": phase, "target_step": step, "reopen_category": null,
+        "reason": "it fits", "unresolved_items": [], "finalize_phase": false})
+}
+
+fn answer(summary: &str, proposals: Value) -> Value {
+    json!({"say": {"status": "completed", "summary": summary, "insights": [], "artifacts": [],
+        "error": "", "proposals": proposals}})
+}
+
+/// The model: every role's answer, by the step that the prompt names.
+fn model(body: &Value, _index: usize) -> Value {
+    let mut play = match step(body).as_str() {
+        "take in a message" => answer(
+            "Add the option --shout to greet.sh.",
+            json!({"request_handling": {"mode": "route"}, "control_action": null}),
+        ),
+        "facts from outside, before the plan" => answer(
+            "Nothing outside the project is needed.",
+            json!({"workflow_transition": moves("advance", "planning", "planner_draft"), "research_report": null}),
+        ),
+        "the plan" => answer(
+            "greet.sh learns --shout; the test for it is there.",
+            json!({"workflow_transition": moves("advance", "implementation", "architect_guidance"), "planning_note": null,
+                "root_cause_contract": null, "todo_brief": "--shout prints capital letters",
+                "backlog_items": [], "required_inputs": [], "suggested_next_step": null}),
+        ),
+        "tell the developer how" => {
+            // Prose first: the contract has to be asked for again.
+            let asked_again = body["input"].to_string().contains("could not be taken");
+            if asked_again {
+                answer(
+                    "Handle the option where the others are.",
+                    json!({"workflow_transition": moves("advance", "implementation", "developer_build"),
+                        "implementation_guidance": "In the loop over options of greet.sh.",
+                        "code_review": [], "suggested_next_step": null}),
+                )
+            } else {
+                json!({"say": "Put it beside the other options, it is easy."})
+            }
+        }
+        "build it" => match tools_used(body) {
+            0 => json!({"custom": "apply_patch", "input": PATCH}),
+            1 => json!({"tool": "exec_command", "args": {"cmd": LOOK_AROUND}}),
+            _ => answer(
+                "greet.sh --shout prints the greeting in capital letters.",
+                json!({"workflow_transition": moves("advance", "implementation", "architect_review"),
+                    "implementation_report": "One case and one filter.", "suggested_next_step": null}),
+            ),
+        },
+        "review the change" => answer(
+            "The change does what was asked, and no more.",
+            json!({"workflow_transition": moves("advance", "validation", "qa_validation"),
+                "implementation_guidance": null, "code_review": [], "suggested_next_step": null}),
+        ),
+        "decide whether it is what was asked for" => answer(
+            "The greeting comes in capital letters; the checks are green.",
+            json!({"workflow_transition": moves("advance", "closeout", "closeout"), "qa_validation": {
+                "methodology": "evidence_matrix", "decision": "pass",
+                "evidence_matrix": [{"criterion": "--shout prints capital letters", "source": "request",
+                    "evidence": "the check `tests` passed", "result": "pass"}],
+                "passed_checks": ["tests"], "findings": [], "residual_risks": [], "not_checked": []}}),
+        ),
+        other => panic!("nobody asked for this step: {other}"),
+    };
+    play["usage"] = json!({"in": IN, "cached": 0, "out": OUT});
+    play
+}
+
+/// What a curious command could find: its own environment and that of the agent above it.
+const LOOK_AROUND: &str = "sh test.sh; env; tr '\\0' '\\n' < /proc/$PPID/environ; true";
+
+/// Whether a value has exactly the shape that a strict schema asks for.
+fn conforms(value: &Value, schema: &Value) -> bool {
+    if let Some(any) = schema["anyOf"].as_array() {
+        return any.iter().any(|one| conforms(value, one));
+    }
+    if let Some(words) = schema["enum"].as_array() {
+        return words.contains(value);
+    }
+    let kind = match value {
+        Value::Null => "null",
+        Value::Bool(_) => "boolean",
+        Value::Number(_) => "integer",
+        Value::String(_) => "string",
+        Value::Array(_) => "array",
+        Value::Object(_) => "object",
+    };
+    let allowed = match &schema["type"] {
+        Value::Array(kinds) => kinds.iter().any(|one| one == kind),
+        one => one == kind,
+    };
+    allowed
+        && match value {
+            Value::Array(items) => items.iter().all(|item| conforms(item, &schema["items"])),
+            Value::Object(fields) => {
+                let names = schema["properties"].as_object().unwrap();
+                fields.len() == names.len()
+                    && names.iter().all(|(name, inner)| {
+                        fields.get(name).is_some_and(|field| conforms(field, inner))
+                    })
+            }
+            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => true,
+        }
+}
+
+/// No secret in what the model was told, no key on the way, and every answer by the schema of its
+/// request, except the one that is wrong on purpose.
+fn judge(requests: &[Request], secrets: &[String]) {
+    let mut prose = 0;
+    for request in requests {
+        assert!(!request.authorized);
+        let text = request.body.to_string();
+        for secret in secrets {
+            assert!(!text.contains(secret.as_str()), "{secret} reached the model");
+        }
+        let schema = &request.body["text"]["format"]["schema"];
+        assert_eq!(schema["type"], "object", "{}", request.body["text"]);
+        let said = &model(&request.body, 0)["say"];
+        if said.is_string() {
+            prose += 1;
+        } else if said.is_object() {
+            assert!(conforms(said, schema), "{said}\n{schema}");
+        }
+    }
+    assert_eq!(prose, 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_request_becomes_a_commit_through_the_real_cli() {
+    let Some(binary) = codex() else { return };
+    let server = ModelServer::choosing(Box::new(model)).await;
+    let agents = format!(
+        "  default: codex\n  codex: {{binary: {}, model_url: {}, sandbox: {}}}",
+        json!(binary),
+        json!(server.url),
+        if can_confine().await { "auto" } else { "\"off\"" },
+    );
+    let mut team = Whole::start(&agents, &SECRETS).await;
+    team.ask("let greet.sh --shout print capital letters").await;
+    let last = team.until(|said| words(said).contains("**Done.**")).await;
+    let card = team.until(|said| field(said, "Commit").len() > 5).await;
+
+    // The commit, and what proves it.
+    let commits = create::first_parents(&team.project(), "main").unwrap();
+    assert_eq!(commits.len(), 2);
+    let sha = commits[0].to_string();
+    assert!(words(&last).contains(&sha[..7]) && words(&last).contains("greet.sh"), "{last}");
+    assert!(words(&last).contains("Codex"), "{last}");
+    let request = &team.requests()[0];
+    assert_eq!(request["commit_sha"], json!(sha));
+    assert_eq!(request["evidence"]["commit"], json!(sha));
+    assert_eq!(request["evidence"]["checks"][0]["verdict"], "passed");
+
+    // The card counts what the model did: seven roles' turns, a repair and two tool calls.
+    let requests = server.requests();
+    assert_eq!(requests.len(), 10);
+    let tokens = (requests.len() as u64 * (IN + OUT)).to_string();
+    assert!(field(&card, "Spent").contains(&tokens), "{card}");
+    assert!(field(&card, "Agent").contains("Codex"), "{card}");
+    assert!(field(&card, "Checks").contains("tests"), "{card}");
+    let room = team.history(card["channel_id"].as_str().unwrap()).await;
+    for name in ["Research", "Planner", "Architect", "Developer", "QA"] {
+        assert!(room.iter().any(|said| is_by(said, name)), "{name} said nothing");
+    }
+
+    // The developer's command ran in the worktree, and saw no secret.
+    let seen = requests
+        .iter()
+        .flat_map(|request| request.body["input"].as_array().unwrap())
+        .find(|item| item["type"] == "function_call_output")
+        .unwrap()["output"]
+        .to_string();
+    assert!(seen.contains("ok") && seen.contains("PATH="), "{seen}");
+    let info = &team.running.info;
+    let tokens = info.bots.values().chain(info.users.values()).map(|one| one.token.clone());
+    let secrets = SECRETS.iter().map(|(_, value)| (*value).to_owned());
+    let all: Vec<String> = tokens.chain(secrets).collect();
+    judge(&requests, &all);
+    team.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_demo_plays_its_request_with_the_real_cli() {
+    let Some(binary) = codex() else { return };
+    if !can_confine().await {
+        return;
+    }
+    let server = ModelServer::choosing(Box::new(model)).await;
+    let folder = tempfile::tempdir().unwrap();
+    let demo = Command::new(env!("CARGO_BIN_EXE_teams"))
+        .args(["demo", "--agent", "codex", "--script", "request", "--model-url", &server.url])
+        .arg("--dir")
+        .arg(folder.path().join("demo"))
+        .env("TEAMS_CODEX", binary)
+        .stdin(Stdio::null())
+        .kill_on_drop(true)
+        .output();
+    let ended = timeout(PATIENCE, demo).await.expect("the demo does not end").unwrap();
+    let text = String::from_utf8_lossy(&ended.stdout);
+    let errors = String::from_utf8_lossy(&ended.stderr);
+    assert!(ended.status.success(), "{text}\n{errors}");
+    assert!(text.contains("checks before: red") && !text.contains("rehears"), "{text}");
+    assert_eq!(server.requests().len(), 10);
+}

@@ -1,0 +1,95 @@
+//! A person at the page with the whole team behind it: asks, watches the room, reads the answer.
+//!
+//! With `TEAMS_SCREENSHOTS` set to a folder, the pictures of the README come from here.
+
+use serde_json::json;
+use teams::git::create;
+
+use crate::support::chromium::Browser;
+use crate::support::whole::Whole;
+
+/// The text of the newest message of an author on show.
+fn last_of(author: &str) -> String {
+    format!(
+        "([...document.querySelectorAll('[data-testid=message][data-author={author}]')].at(-1)?.innerText ?? '')"
+    )
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_person_asks_on_the_page_and_reads_the_outcome_there() {
+    let Some(browser) = Browser::open(1280, 800).await else {
+        return;
+    };
+    let mut team = Whole::start("  default: rehearsal", &[]).await;
+    let page = team.running.info.page_url.clone();
+    browser.client.goto(&page).await.unwrap();
+    browser.wait("[data-testid=channel-general]").await;
+
+    // The mention is chosen from the suggestions, as a person does it.
+    let composer = browser.wait("[data-testid=composer]").await;
+    composer.send_keys("@tea").await.unwrap();
+    browser.wait("[data-testid=choice-teams]").await;
+    composer.send_keys("\u{e004}").await.unwrap();
+    composer.send_keys("do task 1\u{e007}").await.unwrap();
+    browser.wait("[data-testid=message][data-author=Owner] .mention").await;
+
+    // The receipt, and the room that hangs on the person's own message.
+    browser.until(&format!("{}.includes('Got it.')", last_of("Teams"))).await;
+    let room = browser.wait("[data-testid^=thread-] .channel-name").await;
+    assert_eq!(room.text().await.unwrap(), "do task 1");
+
+    // The answer where it was asked: commit, files, checks.
+    browser.until(&format!("{}.includes('Done.')", last_of("Teams"))).await;
+    let commits = create::first_parents(&team.project(), "main").unwrap();
+    assert_eq!(commits.len(), 2);
+    let short = commits[0].to_string()[..10].to_owned();
+    for part in
+        [short.as_str(), "all checks green", "greet.sh", "tests 4 passed", "no model was asked"]
+    {
+        browser.until(&format!("{}.includes('{part}')", last_of("Teams"))).await;
+    }
+    browser.picture("page-answer.png").await;
+
+    // The room: everybody spoke under their own name and picture, the card is in its last state.
+    browser.wait("[data-testid^=thread-]").await.click().await.unwrap();
+    browser
+        .until("document.querySelector('[data-testid=title]').textContent === 'do task 1'")
+        .await;
+    for name in ["Orchestrator", "Research", "Planner", "Architect", "Developer", "QA"] {
+        browser.wait(&format!("[data-testid=message][data-author={name}] .avatar img")).await;
+    }
+    browser
+        .until("[...document.querySelectorAll('.avatar img')].every((it) => it.complete && it.naturalWidth === 128)")
+        .await;
+    browser
+        .until(&format!("document.querySelector('.embed')?.innerText.includes('{short}')"))
+        .await;
+    let card = browser.run("return document.querySelector('.embed').innerText").await;
+    let card = card.as_str().unwrap();
+    for part in ["Done", "Rehearsal, no model", "tests 4 passed", "greet.sh", "7 turns"] {
+        assert!(card.contains(part), "{card}");
+    }
+    assert_eq!(
+        browser.run("return document.querySelector('.embed + * button, .embed button')").await,
+        json!(null)
+    );
+    browser.run("document.getElementById('scroll').scrollTop = 0").await;
+    browser.picture("page.png").await;
+    browser.run("document.getElementById('theme').click()").await;
+    browser.picture("page-dark.png").await;
+    browser.close().await;
+
+    // The same on a phone.
+    let Some(phone) = Browser::open(390, 844).await else {
+        return;
+    };
+    phone.client.goto(&page).await.unwrap();
+    phone.until(&format!("{}.includes('Done.')", last_of("Teams"))).await;
+    assert_eq!(
+        phone.run("return document.documentElement.scrollWidth <= innerWidth").await,
+        json!(true)
+    );
+    phone.picture("page-phone.png").await;
+    phone.close().await;
+    team.stop().await;
+}
