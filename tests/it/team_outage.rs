@@ -78,10 +78,11 @@ async fn an_unmodified_client_beside_sees_the_conversation() {
     let http = HttpBuilder::new(&token).proxy(&info.base_url).ratelimiter_disabled(true).build();
     let intents = GatewayIntents::non_privileged() | GatewayIntents::MESSAGE_CONTENT;
     let (tell, mut heard) = mpsc::unbounded_channel();
-    let mut client = serenity::ClientBuilder::new_with_http(http, intents)
+    let mut client = serenity::client::ClientBuilder::new_with_http(http, intents)
         .event_handler(Listener(tell))
         .await
         .unwrap();
+    *client.ws_url.lock().await = info.gateway_url.clone();
     let shards = client.shard_manager.clone();
     let beside = tokio::spawn(async move { client.start().await });
     let mut next = async |part: &str| {
