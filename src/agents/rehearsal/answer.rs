@@ -4,7 +4,7 @@ use std::path::Path;
 
 use serde_json::{Map, Value, json};
 
-use super::script::Act;
+use super::script::{Act, Played};
 use super::tasks::{self, Job};
 use super::{Brief, chat};
 use crate::agents::prompt::Task;
@@ -96,11 +96,17 @@ impl<'a> Draft<'a> {
 pub(super) fn answer(
     brief: &Brief,
     root: &Path,
-    act: Option<Act>,
+    played: Option<&Played>,
     wrote: &mut dyn FnMut(&Path),
 ) -> Answer {
     let task = &brief.task;
-    match act {
+    match played.map(|played| played.act) {
+        Some(Act::Control) => {
+            let control = played.map(|played| played.control.clone()).unwrap_or_default();
+            return Draft::new(task, "Rehearsed a control action.".to_owned())
+                .with("control_action", control)
+                .done();
+        }
         Some(Act::Fail) => return scripted_failure(task),
         Some(Act::Block) => return blocked(task, "the script says that a person has to decide"),
         Some(Act::Revise) => return send_back(task, "the script asks for a revision"),

@@ -194,6 +194,15 @@ pub fn resume(state: &WorkflowState) -> WorkflowDecision {
     enter(state, Step::PlannerFinalize, Vec::new())
 }
 
+/// The state as it was before it stopped: the same step, which is to be tried again.
+#[must_use]
+pub fn again(state: &WorkflowState) -> WorkflowState {
+    let mut state = state.clone();
+    let step = state.step;
+    table::place(&mut state, step);
+    state
+}
+
 /// Moves the state to `step` and hands it to the step's owner.
 fn enter(mut state: WorkflowState, step: Step, notes: Vec<Note>) -> WorkflowDecision {
     table::place(&mut state, step);
