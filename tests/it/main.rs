@@ -26,5 +26,6 @@ mod supervise;
 mod support;
 mod team_codex;
 mod team_commit;
+mod team_kill;
 mod team_page;
 mod tidy;

@@ -51,6 +51,7 @@ fn finished(run: &Run) -> RunReport {
         repairs: 0,
         dropped_bytes: 0,
         agent: "rehearsal".to_owned(),
+        model: String::new(),
     }
 }
 

@@ -4,6 +4,7 @@ pub(crate) mod chromium;
 pub(crate) mod gateway;
 pub(crate) mod guild;
 pub(crate) mod house;
+pub(crate) mod life;
 pub(crate) mod model_server;
 pub(crate) mod sound;
 pub(crate) mod team;
