@@ -20,8 +20,8 @@ use crate::domain::role::Role;
 use crate::domain::time::Timestamp;
 use crate::git::{GitError, Project};
 use crate::platform::clock;
-use crate::platform::disk::RealDisk;
 use crate::platform::files;
+use crate::platform::forgetful_disk;
 use crate::platform::plug;
 use crate::platform::redact;
 use crate::platform::tasks;
@@ -94,7 +94,7 @@ pub async fn run(options: RunOptions) -> Result<(), RunError> {
     let catalog = Catalog::builtin()?;
     let born = born(&options.root)?;
     let root = options.root.clone();
-    let opened = tasks::blocking(move || Store::open(&root, Arc::new(RealDisk))).await??;
+    let opened = tasks::blocking(move || Store::open(&root, forgetful_disk::disk())).await??;
     let Opened { store, state, report } = opened;
     tell(&report);
     let store = Arc::new(store);
