@@ -24,6 +24,7 @@ use crate::platform::files;
 use crate::platform::forgetful_disk;
 use crate::platform::plug;
 use crate::platform::redact;
+use crate::platform::spawn;
 use crate::platform::tasks;
 use crate::store::{Opened, Store, StoreError};
 use crate::workspace::{self, ConfigError, Workspace};
@@ -80,6 +81,7 @@ pub enum RunError {
 
 /// Runs a team until it is told to stop.
 pub async fn run(options: RunOptions) -> Result<(), RunError> {
+    spawn::hide_ourselves()?;
     let workspace = workspace::load(&options.root)?;
     workspace.refuse_placeholders()?;
     if let Some(problem) = &workspace.routing_problem {
