@@ -135,9 +135,12 @@ impl State {
             let oldest =
                 self.rooms.iter().find(|(_, id)| !self.requests.contains_key(*id)).map(|(k, _)| *k);
             match oldest {
-                Some(key) => self.rooms.remove(&key),
+                Some(key) => {
+                    self.rooms.remove(&key);
+                    self.channels.remove(&key);
+                }
                 None => break,
-            };
+            }
         }
     }
 }

@@ -20,19 +20,20 @@ type Busy = Arc<Mutex<BTreeSet<Target>>>;
 /// Sends until the team closes.
 pub(super) async fn send(team: Arc<Team>) {
     let busy = Busy::default();
-    loop {
+    while !team.closing.is_cancelled() {
         let (next, due) = team.hub.read(|state| {
             let taken = busy.lock().unwrap_or_else(PoisonError::into_inner);
             if taken.len() >= PARALLEL_LANES {
                 return (None, None);
             }
-            let lane = |outgoing: &Outgoing| outgoing.target.clone();
-            let next = lanes::next(state.outgoing.values(), now(), lane, &taken);
-            let due = state.outgoing.values().filter_map(|outgoing| outgoing.not_before).min();
-            (next.and_then(|id| state.outgoing.get(&id).cloned()), due)
+            let now = now();
+            let lane = |outgoing: &Outgoing| lane(state, outgoing);
+            let next = lanes::next(state.outgoing.values(), now, lane, &taken);
+            let next = next.and_then(|id| state.outgoing.get(&id).cloned());
+            let times = state.outgoing.values().filter_map(|outgoing| outgoing.not_before);
+            (next.map(|next| (lane(&next), next)), times.filter(|at| *at > now).min())
         });
-        let Some(outgoing) = next else {
-            let due = due.filter(|due| *due > now());
+        let Some((lane, outgoing)) = next else {
             tokio::select! {
                 () = team.closing.cancelled() => return,
                 () = team.signals.outbox.notified() => {}
@@ -40,7 +41,6 @@ pub(super) async fn send(team: Arc<Team>) {
             }
             continue;
         };
-        let lane = outgoing.target.clone();
         busy.lock().unwrap_or_else(PoisonError::into_inner).insert(lane.clone());
         let (team, busy) = (Arc::clone(&team), Arc::clone(&busy));
         tasks::spawn("send", async move {
@@ -51,10 +51,25 @@ pub(super) async fn send(team: Arc<Team>) {
     }
 }
 
+/// Where a message ends up, as far as that is known: what is written into one room or to one person
+/// keeps its order, whichever way it is addressed.
+fn lane(state: &State, outgoing: &Outgoing) -> Target {
+    let Target::Room(id) = &outgoing.target else {
+        return outgoing.target.clone();
+    };
+    let request = state.requests.get(id);
+    let thread = request.and_then(|request| request.room.as_ref()).and_then(|room| room.thread_id);
+    let here = request.map(|request| &request.reply_route).filter(|route| route.is_dm);
+    match thread.or(here.and_then(|route| route.channel_id)) {
+        Some(channel) => Target::Channel(channel),
+        None => outgoing.target.clone(),
+    }
+}
+
 async fn one(team: &Arc<Team>, outgoing: &Outgoing) {
     let id = outgoing.outgoing_id.clone();
     let starting = |parts_done| Event::OutgoingStarting { outgoing_id: id.clone(), parts_done };
-    match team.hub.submit(starting(0)).await {
+    match team.insist(starting(0)).await {
         Ok(Answer::Accepted) => {}
         // Superseded meanwhile, or the team is stopping: the next start sends it.
         Ok(Answer::Ignored(_) | Answer::Say(_)) | Err(_) => return,
@@ -78,7 +93,8 @@ async fn one(team: &Arc<Team>, outgoing: &Outgoing) {
         tracing::warn!(%reason, "Discord refused a message");
     }
     let finished = Event::OutgoingFinished { outgoing_id: outgoing.outgoing_id.clone(), outcome };
-    let _ = team.hub.submit(finished).await;
+    // A closed hub means that the next start looks whether it was sent.
+    let _ = team.insist(finished).await;
 }
 
 async fn place(team: &Team, outgoing: &Outgoing) -> Result<Place, OutgoingOutcome> {

@@ -12,6 +12,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use super::HubError;
+use super::task;
 use super::team::{Team, now};
 use crate::domain::config::Check;
 use crate::domain::effect::{Effect, EffectKind, EffectOutcome, EffectState};
@@ -19,6 +20,8 @@ use crate::domain::event::Event;
 use crate::domain::evidence::Candidate;
 use crate::domain::ids::{EffectId, OperationId, RequestId};
 use crate::domain::request::Request;
+use crate::domain::role::Role;
+use crate::domain::state::State;
 use crate::engine::Answer;
 use crate::git::{
     self, CheckSpec, CommitId, CommitRules, GitError, MergeOutcome, MessageParts, PlannedCommit,
@@ -34,7 +37,7 @@ const LOG_TAIL: usize = 3_000;
 
 /// Why an effect could not be done; told to people, so it is redacted there.
 #[derive(Debug, thiserror::Error)]
-enum Trouble {
+pub(super) enum Trouble {
     #[error(transparent)]
     Git(#[from] GitError),
     #[error(transparent)]
@@ -59,10 +62,11 @@ enum Trouble {
 /// Does what is planned until the team closes.
 pub(super) async fn execute(team: Arc<Team>) {
     let under_way: Arc<Mutex<BTreeSet<EffectId>>> = Arc::default();
-    loop {
+    while !team.closing.is_cancelled() {
         let next = team.hub.read(|state| {
             let taken = under_way.lock().unwrap_or_else(PoisonError::into_inner);
-            state.effects.values().find(|effect| !taken.contains(&effect.effect_id)).cloned()
+            let free = |effect: &&Effect| !taken.contains(&effect.effect_id);
+            state.effects.values().filter(free).find(|effect| may_begin(state, effect)).cloned()
         });
         let Some(effect) = next else {
             tokio::select! {
@@ -90,11 +94,37 @@ pub(super) async fn execute(team: Arc<Team>) {
                 let effect_id = effect.effect_id.clone();
                 let done = Event::EffectFinished { effect_id, outcome: Box::new(outcome) };
                 // A closed hub means that the next start finishes it.
-                let _ = team.hub.submit(done).await;
+                let _ = team.insist(done).await;
             }
             under_way.lock().unwrap_or_else(PoisonError::into_inner).remove(&id);
             team.signals.effects.notify_one();
         });
+    }
+}
+
+/// A worktree is given back last: after its agent has ended, and after whatever else the runtime does
+/// in it. The end of either rings the bell again.
+fn may_begin(state: &State, effect: &Effect) -> bool {
+    let uses = |other: &EffectKind| match other {
+        EffectKind::Commit { .. }
+        | EffectKind::Checks { .. }
+        | EffectKind::Merge { .. }
+        | EffectKind::Rebase { .. } => true,
+        EffectKind::Action { .. } | EffectKind::Release { .. } => false,
+    };
+    match &effect.kind {
+        EffectKind::Release { request_id } => {
+            !state.runs.values().any(|run| run.request_id == *request_id)
+                && !state
+                    .effects
+                    .values()
+                    .any(|other| uses(&other.kind) && other.kind.request_id() == request_id)
+        }
+        EffectKind::Commit { .. }
+        | EffectKind::Checks { .. }
+        | EffectKind::Merge { .. }
+        | EffectKind::Rebase { .. }
+        | EffectKind::Action { .. } => true,
     }
 }
 
@@ -125,7 +155,7 @@ async fn perform(team: &Arc<Team>, effect: &Effect) -> Result<EffectOutcome, Tro
 async fn begin(team: &Team, effect: &Effect, plan: &impl Serialize) -> Result<(), Trouble> {
     let pre_state = serde_json::to_value(plan)?;
     let started = Event::EffectStarting { effect_id: effect.effect_id.clone(), pre_state };
-    match team.hub.submit(started).await? {
+    match team.insist(started).await? {
         Answer::Accepted => Ok(()),
         Answer::Ignored(_) | Answer::Say(_) => Err(Trouble::Unwanted),
     }
@@ -305,15 +335,20 @@ async fn action(
     Ok(EffectOutcome::ActionEnded { exit_code: exit.code, log_tail: text[from..].to_owned() })
 }
 
-/// Gives back what an ended request held: its worktree and scratch folders.
-async fn release(team: &Arc<Team>, id: &RequestId) -> Result<EffectOutcome, Trouble> {
+/// Gives back what an ended request held: its worktree, its roles' conversations, the folders of its
+/// runs and checks. Repeating it is fine.
+pub(super) async fn release(team: &Arc<Team>, id: &RequestId) -> Result<EffectOutcome, Trouble> {
     let _one = team.git.lock().await;
-    let (project, root) = (team.project.clone(), team.worktrees());
-    let request = id.clone();
-    let scratch = team.workspace.state_dir().join("checks").join(id.as_str());
+    let (project, root, request) = (team.project.clone(), team.worktrees(), id.clone());
+    let state = team.workspace.state_dir();
+    let mut folders: Vec<_> =
+        Role::ALL.iter().map(|role| task::session_dir(team, *role, id)).collect();
+    folders.extend(["checks", "runs"].map(|folder| state.join(folder).join(id.as_str())));
     tasks::blocking(move || -> Result<(), Trouble> {
         project.release(&request, &root)?;
-        files::remove_dir_all(&scratch)?;
+        for folder in folders {
+            files::remove_dir_all_forced(&folder)?;
+        }
         Ok(())
     })
     .await??;

@@ -5,7 +5,6 @@ use std::sync::Arc;
 
 use tokio::sync::mpsc;
 
-use super::hub::Hub;
 use super::team::Team;
 use crate::discord::Inbound;
 use crate::domain::event::Event;
@@ -59,7 +58,7 @@ async fn take(team: &Arc<Team>, fact: Inbound) {
         }
         Inbound::CaughtUp { channel_id, message_id } => {
             let news = team.hub.read(|state| {
-                state.channels.get(&channel_id).is_some_and(|mark| mark.watermark < message_id)
+                state.channels.get(&channel_id).is_none_or(|mark| mark.watermark < message_id)
             });
             if !news {
                 return;
@@ -77,14 +76,19 @@ async fn take(team: &Arc<Team>, fact: Inbound) {
             return;
         }
     };
-    tell(&team.hub, event).await;
+    tell(team, event).await;
 }
 
 /// Asks for what was written while nobody listened: in the channels that were read before from where
 /// that ended, in the others from when the workspace was made.
 async fn catch_up(team: &Arc<Team>) {
     let mut marks: BTreeMap<ChannelId, MessageId> = team.hub.read(|state| {
-        state.channels.values().map(|mark| (mark.channel_id, mark.watermark)).collect()
+        let read = state.channels.values().map(|mark| (mark.channel_id, mark.watermark));
+        // A room in which nobody has written yet: a thread on a message has the message's id, so
+        // everything in it comes after that.
+        let open = state.rooms.iter().filter(|(_, id)| state.requests.contains_key(*id));
+        let rooms = open.map(|(room, _)| (*room, MessageId(room.0)));
+        rooms.chain(read).collect()
     });
     if let Some(guild) = team.workspace.discord.guild_id {
         for channel in team.link.text_channels(guild).await {
@@ -94,8 +98,8 @@ async fn catch_up(team: &Arc<Team>) {
     team.link.catch_up(&marks);
 }
 
-async fn tell(hub: &Hub, event: Event) {
-    match hub.submit(event).await {
+async fn tell(team: &Team, event: Event) {
+    match team.insist(event).await {
         Ok(Answer::Ignored(why)) => tracing::debug!(why, "ignored"),
         Ok(Answer::Accepted | Answer::Say(_)) => {}
         Err(error) => tracing::warn!(%error, "a message was not taken in; it is read again later"),

@@ -12,13 +12,13 @@ use crate::store::StoreError;
 
 /// Applies reports one after the other, in the order of the queue.
 pub(super) async fn apply_reports(team: Arc<Team>) {
-    loop {
+    while !team.closing.is_cancelled() {
         let (next, due) = team
             .hub
             .read(|state| (relay::next_report(state, now()), relay::next_due(state, now())));
         match next {
             Some(relay_id) => {
-                if team.hub.submit(Event::ReportReady { relay_id }).await.is_err() {
+                if team.insist(Event::ReportReady { relay_id }).await.is_err() {
                     return;
                 }
             }
@@ -84,7 +84,7 @@ async fn look(team: &Arc<Team>) -> Result<(), Trouble> {
             Found::Replayed(envelope) => Event::EnvelopeReplayed(envelope),
             Found::Bad { .. } => continue,
         };
-        team.hub.submit(event).await?;
+        team.insist(event).await?;
     }
     Ok(())
 }

@@ -10,6 +10,7 @@ use crate::agents::{Access, Agent, Limits, RunSpec, Said, Task, Upstream};
 use crate::assets::{AssetError, RoleSpec, Sandbox};
 use crate::domain::config::{self, AgentKind};
 use crate::domain::envelope::Envelope;
+use crate::domain::ids::RequestId;
 use crate::domain::incoming::Attachment;
 use crate::domain::request::{Request, RequestEvent};
 use crate::domain::result::RoleResult;
@@ -58,8 +59,7 @@ pub(super) fn spec(
     });
     let request = request.ok_or(TaskError::Gone)?;
     let role = team.workspace.role(run.role)?;
-    let folder = team.root().join(crate::assets::role_folder(run.role));
-    let session_dir = folder.join("sessions").join(request.request_id.as_str());
+    let session_dir = session_dir(team, run.role, &request.request_id);
     snapshot(team, &request, run.role)?;
     let limits = limits(team);
     Ok(RunSpec {
@@ -79,6 +79,12 @@ pub(super) fn spec(
         limits,
         templates: BTreeMap::new(),
     })
+}
+
+/// Where a role keeps its conversation about a request.
+pub(super) fn session_dir(team: &Team, role: Role, id: &RequestId) -> PathBuf {
+    let folder = team.root().join(crate::assets::role_folder(role));
+    folder.join("sessions").join(id.as_str())
 }
 
 fn limits(team: &Team) -> Limits {

@@ -7,20 +7,23 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::{Notify, Semaphore};
 use tokio_util::sync::CancellationToken;
 
-use super::hub::Hub;
+use super::hub::{Hub, HubError};
 use crate::agents::Driver;
 use crate::assets::catalog::Catalog;
 use crate::discord::Link;
 use crate::domain::config::Channels;
+use crate::domain::event::Event;
 use crate::domain::ids::{MessageId, RunId};
 use crate::domain::role::Role;
 use crate::domain::time::Timestamp;
-use crate::engine::Wake;
+use crate::engine::{Answer, Wake};
 use crate::git::Project;
 use crate::platform::clock;
 use crate::store::Store;
 use crate::workspace::Workspace;
 
+/// How long a full disk is left alone before the next try.
+const FOR_SPACE: std::time::Duration = std::time::Duration::from_secs(5);
 /// Agents that may work at the same time.
 const PARALLEL_RUNS: usize = 2;
 
@@ -117,6 +120,22 @@ impl Team {
 
     pub(super) fn root(&self) -> &Path {
         &self.workspace.root
+    }
+
+    /// Brings what has happened already and must not be lost: on a full disk it waits for space.
+    ///
+    /// # Errors
+    /// Only [`HubError::Closed`] while the team runs, and whatever came last once it stops.
+    pub(super) async fn insist(&self, event: Event) -> Result<Answer, HubError> {
+        loop {
+            match self.hub.submit(event.clone()).await {
+                Err(HubError::NoSpace) => tokio::select! {
+                    () = self.closing.cancelled() => return Err(HubError::NoSpace),
+                    () = tokio::time::sleep(FOR_SPACE) => {}
+                },
+                answer => return answer,
+            }
+        }
     }
 
     /// Where requests have their worktrees.

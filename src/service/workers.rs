@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::contract::CONTRACT;
+use super::effects;
 use super::task;
 use super::team::{Team, now, until};
 use crate::agents::{AgentOutcome, RunSpec, Watch};
@@ -25,7 +26,7 @@ type Busy = Arc<Mutex<BTreeSet<(Role, RequestId)>>>;
 /// Serves one role until the team closes.
 pub(super) async fn serve(team: Arc<Team>, role: Role) {
     let busy = Busy::default();
-    loop {
+    while !team.closing.is_cancelled() {
         let (next, due) = team.hub.read(|state| {
             let taken = busy.lock().unwrap_or_else(PoisonError::into_inner);
             let next = relay::ready(state, role, now(), &taken);
@@ -50,7 +51,7 @@ pub(super) async fn serve(team: Arc<Team>, role: Role) {
                 let relay_id = envelope.relay_id.clone();
                 let failed = Event::EnvelopeFailed { relay_id, reason: trouble.to_string() };
                 // Without a hub there is nobody to tell; the envelope stays where it is.
-                let _ = team.hub.submit(failed).await;
+                let _ = team.insist(failed).await;
             }
             busy.lock().unwrap_or_else(PoisonError::into_inner).remove(&key);
             team.signals.ring(role);
@@ -71,25 +72,40 @@ enum Trouble {
     Hub(#[from] super::HubError),
     #[error("the work was cut off: {0}")]
     Cut(#[from] tokio::task::JoinError),
+    #[error(transparent)]
+    Release(#[from] effects::Trouble),
     #[error("no id could be made: {0}")]
     Id(#[from] crate::domain::ids::IdError),
 }
 
 async fn work(team: &Arc<Team>, role: Role, envelope: &Envelope) -> Result<(), Trouble> {
     let request_id = envelope.envelope.request_id.clone();
-    let worktree = open_worktree(team, &request_id).await?;
-    let earlier = team.hub.read(|state| {
-        state.runs.values().find(|run| run.envelope_id == envelope.relay_id).cloned()
+    let (wanted, earlier) = team.hub.read(|state| {
+        let waits = state.envelopes.contains_key(&envelope.relay_id);
+        let open = state.requests.get(&request_id).is_some_and(|it| !it.status.is_terminal());
+        let earlier = state.runs.values().find(|run| run.envelope_id == envelope.relay_id);
+        (waits.then_some(open), earlier.cloned())
     });
+    match wanted {
+        // It was put away while it waited for a free place.
+        None => return Ok(()),
+        Some(false) => return let_go(team, envelope, earlier).await,
+        Some(true) => {}
+    }
+    let worktree = open_worktree(team, &request_id).await?;
     let (run, adopted) = match earlier {
         Some(run) => recover(team, &worktree, run).await?,
-        None => (fresh(envelope, &worktree).await?, None),
+        None => {
+            let tree = worktree.clone();
+            let tree = tasks::blocking(move || tree.tree_id()).await??;
+            (fresh(envelope, Some(tree))?, None)
+        }
     };
     let outcome = match adopted {
         Some(outcome) => outcome,
         None => {
-            if team.hub.submit(Event::RunStarting(run.clone())).await? != Answer::Accepted {
-                return Ok(());
+            if team.insist(Event::RunStarting(run.clone())).await? != Answer::Accepted {
+                return tidy(team, &request_id).await;
             }
             start(team, role, envelope, &worktree, &run).await?
         }
@@ -103,10 +119,42 @@ async fn open_worktree(team: &Arc<Team>, id: &RequestId) -> Result<Worktree, Tro
     Ok(tasks::blocking(move || project.worktree(&id, &root)).await??)
 }
 
+/// The request has ended, and its envelope is still here: an agent that an earlier start left behind is
+/// ended before anything of the request is given back, and the envelope put away.
+async fn let_go(
+    team: &Arc<Team>,
+    envelope: &Envelope,
+    earlier: Option<Run>,
+) -> Result<(), Trouble> {
+    let run = match earlier {
+        Some(run) => {
+            let cancel = team.signals.stop_of(&run.run_id);
+            cancel.cancel();
+            let watch = Watch { cancel, events: None };
+            // Whatever it did or said is not wanted any more.
+            let _ = team.driver.adopt(&run_dir(team, &run), &CONTRACT, &watch).await?;
+            team.signals.forget(&run.run_id);
+            run
+        }
+        None => fresh(envelope, None)?,
+    };
+    team.insist(Event::RunStarting(run)).await?;
+    Ok(())
+}
+
+/// The request ended while its worktree was being opened: nothing of it may come back.
+async fn tidy(team: &Arc<Team>, id: &RequestId) -> Result<(), Trouble> {
+    let open = team
+        .hub
+        .read(|state| state.requests.get(id).is_some_and(|request| !request.status.is_terminal()));
+    if !open {
+        effects::release(team, id).await?;
+    }
+    Ok(())
+}
+
 /// A run that nobody has begun.
-async fn fresh(envelope: &Envelope, worktree: &Worktree) -> Result<Run, Trouble> {
-    let tree = worktree.clone();
-    let tree = tasks::blocking(move || tree.tree_id()).await??;
+fn fresh(envelope: &Envelope, tree: Option<TreeId>) -> Result<Run, Trouble> {
     Ok(Run {
         run_id: RunId::parse(&ids::uuid_v7().to_string())?,
         request_id: envelope.envelope.request_id.clone(),
@@ -116,7 +164,7 @@ async fn fresh(envelope: &Envelope, worktree: &Worktree) -> Result<Run, Trouble>
         attempt: envelope.attempts + 1,
         generation: 1,
         started_at: now(),
-        pre_tree: Some(tree.to_string()),
+        pre_tree: tree.map(|tree| tree.to_string()),
     })
 }
 
@@ -158,7 +206,7 @@ async fn keep_aside(worktree: &Worktree, run: &Run) -> Result<(), Trouble> {
 
 fn run_dir(team: &Team, run: &Run) -> PathBuf {
     let runs = team.workspace.state_dir().join("runs");
-    runs.join(format!("{}.{}", run.run_id, run.generation))
+    runs.join(run.request_id.as_str()).join(format!("{}.{}", run.run_id, run.generation))
 }
 
 async fn start(
@@ -241,7 +289,7 @@ async fn report(
         model: team.workspace.role(run.role).map(|spec| spec.model).unwrap_or_default(),
     };
     team.signals.forget(&run.run_id);
-    team.hub.submit(Event::RunFinished(Box::new(report))).await?;
+    team.insist(Event::RunFinished(Box::new(report))).await?;
     Ok(())
 }
 
