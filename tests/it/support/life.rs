@@ -75,6 +75,13 @@ impl Life {
         self.folder.path().join("workspace")
     }
 
+    /// Puts a file into the orchestrator's inbox, as another program would.
+    pub(crate) fn drop_letter(&self, text: &str) {
+        let inbox = self.workspace().join(store::RELAY).join("inbox/orchestrator");
+        std::fs::create_dir_all(&inbox).unwrap();
+        std::fs::write(inbox.join("letter.json"), text).unwrap();
+    }
+
     fn project(&self) -> PathBuf {
         self.folder.path().join("project")
     }
