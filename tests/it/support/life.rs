@@ -327,7 +327,9 @@ fn words(message: &Value) -> String {
     let number = regex::Regex::new("[0-9a-f]{10,40}|[0-9]+([.,][0-9]+)*").unwrap();
     let text = format!("{author}: {} {}", text.join(" | "), emoji.join(" "));
     let text = regex::Regex::new("[0-9]{8}-[0-9a-f]{8}").unwrap().replace_all(&text, "<request>");
-    number.replace_all(&text, "#").replace('\n', " / ")
+    let text = number.replace_all(&text, "#").replace('\n', " / ");
+    // How long something took is only said from a second on.
+    text.replace("# min # s", "# s").replace(" (# s)", "")
 }
 
 fn entries(folder: &Path) -> Vec<PathBuf> {
