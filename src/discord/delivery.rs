@@ -113,7 +113,8 @@ impl Delivery {
     }
 
     /// Tries once to do what `outgoing` says. Never fails: trouble is an outcome. `progress` is awaited
-    /// with the number of parts that Discord has confirmed, before the next part is sent.
+    /// with the number of parts that Discord has confirmed, before the next part is sent; the last one is
+    /// told by the outcome.
     ///
     /// `outgoing.attempts` counts the tries before this one.
     pub async fn deliver<F, Fut>(

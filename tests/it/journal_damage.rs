@@ -131,13 +131,10 @@ async fn a_real_journal_reads_right_or_is_refused_by_name() {
             &other.path().join(".teams_runtime"),
         );
         let opened = Store::open(other.path(), Arc::new(RealDisk)).map(|opened| opened.state);
-        let opened = opened.map_err(|error| match error {
-            StoreError::Corrupt { path, offset, reason } => {
-                let inside = path.strip_prefix(other.path()).unwrap();
-                let path = recorded.life.workspace().join(inside);
-                StoreError::Corrupt { path, offset, reason }
-            }
-            other => other,
+        let opened = opened.map_err(|error| {
+            let StoreError::Corrupt { path, offset, reason } = error else { return error };
+            let inside = path.strip_prefix(other.path()).unwrap();
+            StoreError::Corrupt { path: recorded.life.workspace().join(inside), offset, reason }
         });
         recorded.check(at, opened);
     }
