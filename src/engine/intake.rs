@@ -297,7 +297,13 @@ fn create(turn: &mut Turn<'_>, message: &Message) {
         }),
         ..Request::default()
     };
-    let ahead = turn.before().requests.values().filter(|r| !r.status.is_terminal()).count();
+    // One that waits for a person holds nobody up.
+    let ahead = turn
+        .before()
+        .requests
+        .values()
+        .filter(|r| !r.status.is_terminal() && r.status != RequestStatus::Blocked)
+        .count();
     turn.create(request);
     turn.record(&id, "created", &message.author.name, &say::title(&scope), Value::Null);
     let (key, values) = if ahead == 0 {

@@ -17,6 +17,7 @@ mod git;
 mod git_checks;
 mod git_merge;
 mod git_repo;
+mod journal_damage;
 mod local_guild;
 mod local_guild_disk;
 mod local_guild_gateway;

@@ -1,5 +1,6 @@
 //! What the rehearsal agent does and answers in each role.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 
 use serde_json::{Map, Value, json};
@@ -327,10 +328,15 @@ fn build(task: &Task, job: &Job, root: &Path, wrote: &mut dyn FnMut(&Path)) -> A
         wrote(Path::new(&edit.path));
     }
     let title = job.title();
-    let paths = counted(job.edits().iter().map(|edit| edit.path.clone()));
+    let paths: BTreeSet<&str> = job.edits().iter().map(|edit| edit.path.as_str()).collect();
+    let paths = paths.into_iter().collect::<Vec<_>>().join(", ");
     Draft::new(
         task,
-        say(task, format!("Did {title}, in {paths}."), format!("완료: {title} ({paths}).")),
+        say(
+            task,
+            format!("Built: {title}. Changed: {paths}."),
+            format!("만들었습니다: {title}. 바꾼 파일: {paths}."),
+        ),
     )
     .with("implementation_report", json!(format!("literal edits in {paths}")))
     .moves("advance", Some(Step::ArchitectReview), None, "built")

@@ -186,7 +186,7 @@ pub fn checks_failed(state: &WorkflowState) -> WorkflowDecision {
 #[must_use]
 pub fn resume(state: &WorkflowState) -> WorkflowDecision {
     let mut state = state.clone();
-    state.budgets = crate::domain::workflow::Budgets::default();
+    state.budgets = state.budgets.renewed();
     state.planning_pass_count = 0;
     state.review_cycle_count = 0;
     state.reopen_source_role = None;

@@ -254,6 +254,7 @@ impl Life {
             ) else {
                 continue;
             };
+            #[expect(deprecated, reason = "the descriptor is ours alone and stays open")]
             let process: AsyncFd<OwnedFd> = AsyncFd::new(process).unwrap();
             let gone = timeout(PATIENCE, process.readable()).await;
             assert!(gone.is_ok(), "{name} is left");
