@@ -181,6 +181,10 @@ impl Delivery {
                 self.card(outgoing, place, content, buttons, progress).await
             }
             Act::OpenRoom { channel_id, message_id, name } => {
+                if self.channel(place).await?.is_thread() {
+                    // Threads do not nest: the request stays in the thread where it was asked.
+                    return Ok(OutgoingOutcome::Done);
+                }
                 self.open_room(*channel_id, *message_id, name).await
             }
             Act::React { message_id, emoji } => {

@@ -8,6 +8,7 @@
 )]
 
 mod agents;
+mod bad_input;
 mod codex;
 mod conformance;
 mod discord_delivery;

@@ -54,6 +54,21 @@ async fn discord_is_dead_for_the_whole_request_and_then_back() {
     house.close().await;
 }
 
+#[tokio::test]
+async fn an_answer_written_in_a_room_while_the_team_was_away_is_read() {
+    let mut house = House::open(Plan::script("- {role: developer, times: 1, do: block}\n")).await;
+    let asked = house.ask(EDIT).await;
+    house.becomes(&asked, RequestStatus::Blocked).await;
+    house.reads("general", "needs Owner").await;
+    house.quiet().await;
+    house.stop().await;
+    house.say(&asked, "go on").await;
+    house.start();
+    house.becomes(&asked, RequestStatus::Committed).await;
+    assert_eq!(house.on_branch("greet.sh"), EDITED);
+    house.close().await;
+}
+
 struct Listener(mpsc::UnboundedSender<String>);
 
 #[async_trait]

@@ -140,7 +140,10 @@ async fn a_poisoned_envelope_dies_and_comes_back_when_it_is_moved_back() {
     assert_eq!(blocked.blocked.as_ref().unwrap().code, "step_failed");
     let letter = house
         .until("it lies with the dead", async |house: &House| {
-            dead(house).into_iter().find(|it| it.extension().is_some_and(|end| end == "json"))
+            let inbox = house.root().join(".teams_runtime/internal_relay/inbox/orchestrator");
+            let moved = std::fs::read_dir(inbox).ok()?.next().is_none();
+            let letter = dead(house).into_iter().find(|it| it.to_str().unwrap().ends_with(".json"));
+            letter.filter(|_| moved)
         })
         .await;
     let text: Value = serde_json::from_slice(&std::fs::read(&letter).unwrap()).unwrap();
