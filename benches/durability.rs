@@ -11,6 +11,7 @@
 use std::fs::{File, OpenOptions};
 use std::io::Write as _;
 use std::path::Path;
+use std::process::Command;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -25,6 +26,7 @@ use teams::domain::state::State;
 use teams::domain::time::Timestamp;
 use teams::platform::disk::RealDisk;
 use teams::store::{Opened, Store, read_only, read_request};
+use teams::workspace::init::{self, Options};
 use tokio::sync::Notify;
 
 /// About the size of an envelope with its context.
@@ -207,7 +209,10 @@ async fn in_flight(place: &Path) {
     for lane in lanes {
         lane.await.unwrap();
     }
-    let ours = start.elapsed() / (ROUNDS * 4 * 64) as u32;
+    let all = start.elapsed();
+    store.settled().await.unwrap();
+    let shown = start.elapsed();
+    let ours = all / (ROUNDS * 4 * 64) as u32;
     let rate = |each: Duration| 1.0 / each.as_secs_f64();
     println!(
         "{:<58} {:>8.0}/s / {:>8.0}/s = {:>5.2}   (goal >= 0.5)",
@@ -215,6 +220,10 @@ async fn in_flight(place: &Path) {
         rate(ours),
         rate(other),
         rate(ours) / rate(other)
+    );
+    let hand_offs = ROUNDS * 64;
+    println!(
+        "  {hand_offs} hand-offs durable after {all:.1?}, shown by the files after {shown:.1?}"
     );
 }
 
@@ -229,6 +238,7 @@ fn request(number: usize, status: RequestStatus) -> Request {
 }
 
 fn fill(root: &Path, finished: usize) {
+    init::init(root, &Options::default()).unwrap();
     let opened = open(root);
     let mut last = None;
     for number in 0..finished {
@@ -250,6 +260,7 @@ struct Costs {
     save: Duration,
     duplicate: Duration,
     status: Duration,
+    command: Duration,
     one: Duration,
 }
 
@@ -258,14 +269,15 @@ fn costs(root: &Path, finished: usize) -> Costs {
     let opened = open(root);
     let open = start.elapsed();
     let wanted = request(finished + 7, RequestStatus::Delegated);
-    let times = |work: &mut dyn FnMut()| {
-        let times = (0..300).map(|_| {
+    let repeat = |times: usize, work: &mut dyn FnMut()| {
+        let times = (0..times).map(|_| {
             let start = Instant::now();
             work();
             start.elapsed()
         });
         median(times.collect())
     };
+    let times = |work: &mut dyn FnMut()| repeat(300, work);
     let find = |state: &State| {
         (state.requests.values())
             .filter(|request| request.fingerprint == wanted.fingerprint)
@@ -280,6 +292,13 @@ fn costs(root: &Path, finished: usize) -> Costs {
         duplicate: times(&mut || assert_eq!(std::hint::black_box(find(&opened.state)), 1)),
         status: times(&mut || {
             std::hint::black_box(read_only(root).unwrap());
+        }),
+        command: repeat(31, &mut || {
+            let mut status = Command::new(env!("CARGO_BIN_EXE_teams"));
+            let output = status.arg("status").arg("--workspace-root").arg(root).output().unwrap();
+            assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+            let said = String::from_utf8_lossy(&output.stdout);
+            assert!(said.contains(&format!("20 open, {finished} ended")), "{said}");
         }),
         one: times(&mut || {
             std::hint::black_box(read_request(root, &wanted.request_id).unwrap());
@@ -299,6 +318,7 @@ fn many_against_few(place: &Path) {
     line("request save, 100,000 / 100 finished", many.save, few.save, "<= 1.2");
     line("duplicate check, 100,000 / 100 finished", many.duplicate, few.duplicate, "<= 1.2");
     line("status (read-only open), 100,000 / 100 finished", many.status, few.status, "<= 1.2");
+    line("`teams status`, the whole command, 100,000 / 100", many.command, few.command, "<= 1.2");
     line("one finished or open request, 100,000 / 100", many.one, few.one, "<= 1.2");
     println!(
         "{:<58} {:>10.1?}   (goal <= 300 ms)",

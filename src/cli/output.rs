@@ -80,7 +80,12 @@ impl Failure {
 
 impl From<ConfigError> for Failure {
     fn from(error: ConfigError) -> Failure {
-        Failure::new(error.to_string()).detail(error.snippet()).hint(error.hint())
+        // The first line of the snippet would say "error" a second time.
+        let place = error.snippet();
+        let place = place.as_deref().and_then(|text| text.split_once('\n'));
+        Failure::new(error.to_string())
+            .detail(place.map(|(_, lines)| lines.to_owned()))
+            .hint(error.hint())
     }
 }
 

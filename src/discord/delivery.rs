@@ -113,7 +113,8 @@ impl Delivery {
     }
 
     /// Tries once to do what `outgoing` says. Never fails: trouble is an outcome. `progress` is awaited
-    /// with the number of parts that Discord has confirmed, before the next part is sent.
+    /// with the number of parts that Discord has confirmed, before the next part is sent; the last one is
+    /// told by the outcome.
     ///
     /// `outgoing.attempts` counts the tries before this one.
     pub async fn deliver<F, Fut>(
@@ -180,6 +181,10 @@ impl Delivery {
                 self.card(outgoing, place, content, buttons, progress).await
             }
             Act::OpenRoom { channel_id, message_id, name } => {
+                if self.channel(place).await?.is_thread() {
+                    // Threads do not nest: the request stays in the thread where it was asked.
+                    return Ok(OutgoingOutcome::Done);
+                }
                 self.open_room(*channel_id, *message_id, name).await
             }
             Act::React { message_id, emoji } => {

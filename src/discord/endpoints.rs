@@ -287,6 +287,17 @@ impl Rest {
         read("channels", self.call(call).await?)
     }
 
+    /// The threads of a server that are not archived.
+    pub async fn active_threads(&self, guild: GuildId) -> Result<Vec<SeenChannel>, RestError> {
+        #[derive(Deserialize)]
+        struct Active {
+            threads: Vec<SeenChannel>,
+        }
+        let call = Call::new(Method::GET, format!("/guilds/{guild}/threads/active"));
+        let active: Active = read("active threads", self.call(call).await?)?;
+        Ok(active.threads)
+    }
+
     /// The webhooks of a channel.
     pub async fn webhooks(&self, channel: ChannelId) -> Result<Vec<Webhook>, RestError> {
         let call = Call::new(Method::GET, format!("/channels/{channel}/webhooks"));

@@ -239,16 +239,21 @@ impl Link {
         }
     }
 
-    /// The text channels of a server. Empty where Discord does not answer: then only channels that are
-    /// known are caught up with.
+    /// Where people can write in a server: its text channels, and the threads that are open, our rooms
+    /// among them. What Discord does not tell is left out: then only channels that are known are
+    /// caught up with.
     pub async fn text_channels(&self, guild: GuildId) -> Vec<ChannelId> {
-        match self.delivery.speakers.team.rest.channels(guild).await {
-            Ok(found) => found.iter().filter(|it| it.is_text()).map(|it| it.id).collect(),
-            Err(error) => {
-                tracing::warn!(%error, "the server's channels are not known");
-                Vec::new()
-            }
+        let rest = &self.delivery.speakers.team.rest;
+        let mut found = Vec::new();
+        match rest.channels(guild).await {
+            Ok(channels) => found.extend(channels.iter().filter(|it| it.is_text()).map(|it| it.id)),
+            Err(error) => tracing::warn!(%error, "the server's channels are not known"),
         }
+        match rest.active_threads(guild).await {
+            Ok(threads) => found.extend(threads.iter().map(|it| it.id)),
+            Err(error) => tracing::warn!(%error, "the server's threads are not known"),
+        }
+        found
     }
 
     /// Tries once to do what `outgoing` says; see [`Delivery::deliver`].

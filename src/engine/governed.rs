@@ -71,10 +71,9 @@ fn finish(
         | TerminalReason::NobodyFits => {}
     }
     if visited.contains(&Role::Developer) {
-        let review_cycle_limit = turn.policy.limits.review_cycles;
+        let state = WorkflowState::initial(Step::Closeout).within(&turn.policy.limits);
         if let Some(request) = turn.edit(id) {
-            let state = WorkflowState::initial(Step::Closeout);
-            request.params.workflow = Some(WorkflowState { review_cycle_limit, ..state });
+            request.params.workflow = Some(state);
         }
         closeout::commit_then(turn, id, Role::VersionController);
     } else {

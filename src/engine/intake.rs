@@ -241,17 +241,19 @@ pub(super) fn retry(turn: &mut Turn<'_>, id: &RequestId) {
     request.spent.renew();
     request.routing_context = json!({ "selection_source": "blocked_retry" });
     let code = request.blocked.as_ref().map(|blocked| blocked.code.clone()).unwrap_or_default();
-    let workflow = request.params.workflow.clone();
-    match workflow {
-        Some(state) if state.is_terminal() || super::closeout::is_about_the_commit(&code) => {
-            super::closeout::again(turn, id);
-        }
+    let Some(state) = request.params.workflow.clone() else {
+        handoff::delegate_current(turn, id, "Try again.");
+        return;
+    };
+    let spent = code.ends_with("_limit") || code == "checks_failing";
+    if spent && !super::closeout::is_about_the_commit(&code) {
         // A spent budget is not given back by trying the same step again: the planner reconsiders.
-        Some(state) if code.ends_with("_limit") || code == "checks_failing" => {
-            handoff::follow(turn, id, workflow::resume(&state));
-        }
-        Some(_) | None => handoff::delegate_current(turn, id, "Try again."),
+        handoff::follow(turn, id, workflow::resume(&state));
+        return;
     }
+    // A workflow that stays stopped would refuse the report of the step that is tried again.
+    request.params.workflow = Some(workflow::again(&state));
+    super::closeout::again(turn, id);
 }
 
 fn route(message: &Message) -> ReplyRoute {
@@ -295,7 +297,13 @@ fn create(turn: &mut Turn<'_>, message: &Message) {
         }),
         ..Request::default()
     };
-    let ahead = turn.before().requests.values().filter(|r| !r.status.is_terminal()).count();
+    // One that waits for a person holds nobody up.
+    let ahead = turn
+        .before()
+        .requests
+        .values()
+        .filter(|r| !r.status.is_terminal() && r.status != RequestStatus::Blocked)
+        .count();
     turn.create(request);
     turn.record(&id, "created", &message.author.name, &say::title(&scope), Value::Null);
     let (key, values) = if ahead == 0 {

@@ -139,10 +139,7 @@ fn orchestrator_result(turn: &mut Turn<'_>, id: &RequestId, result: &RoleResult)
 
 /// Research begins the workflow.
 pub(super) fn start_workflow(turn: &mut Turn<'_>, id: &RequestId, result: &RoleResult) {
-    let state = WorkflowState {
-        review_cycle_limit: turn.policy.limits.review_cycles,
-        ..WorkflowState::initial(Step::ResearchInitial)
-    };
+    let state = WorkflowState::initial(Step::ResearchInitial).within(&turn.policy.limits);
     if let Some(request) = turn.edit(id) {
         request.params.workflow = Some(state);
         request.routing_context = json!({ "selection_source": "agent_first_intake" });

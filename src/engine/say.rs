@@ -202,7 +202,17 @@ pub(super) fn refresh_card(turn: &mut Turn<'_>, id: &RequestId) {
         return;
     };
     let step = request.params.workflow.as_ref().map_or("intake", |state| state.step.as_str());
-    let owner = request.current_role.map_or("", Role::as_str);
+    let owner = match request.status {
+        // It is a person's turn, whoever worked on it last.
+        RequestStatus::Blocked => request.reply_route.author_name.as_str(),
+        RequestStatus::Queued
+        | RequestStatus::Delegated
+        | RequestStatus::Uncommitted
+        | RequestStatus::Committed
+        | RequestStatus::Completed
+        | RequestStatus::Failed
+        | RequestStatus::Cancelled => request.current_role.map_or("", Role::as_str),
+    };
     let evidence = request.evidence.as_ref().filter(|evidence| {
         request.candidate.as_ref().is_some_and(|candidate| candidate.commit == evidence.commit)
     });

@@ -7,7 +7,6 @@ use crate::domain::ids::RequestId;
 use crate::domain::outgoing::Content;
 use crate::domain::policy::Policy;
 use crate::domain::request::{Request, RequestStatus};
-use crate::domain::role::Role;
 use crate::domain::state::State;
 use crate::domain::time::Timestamp;
 
@@ -78,9 +77,7 @@ fn moving(
     let at = envelope.not_before.filter(|at| *at > now);
     let (key, at) = match at {
         Some(at) => ("why.retry_at", at.to_string()),
-        None if !policy.serves.contains(&role) && role != Role::Orchestrator => {
-            ("why.not_served", String::new())
-        }
+        None if !policy.serves.contains(&role) => ("why.not_served", String::new()),
         None => ("why.queued", String::new()),
     };
     let values = json!({ "request_id": id.as_str(), "role": role, "at": at });

@@ -4,6 +4,8 @@ pub mod clock;
 pub mod companion;
 pub mod disk;
 pub mod files;
+#[doc(hidden)]
+pub mod forgetful_disk;
 pub mod ids;
 pub mod plug;
 pub mod redact;

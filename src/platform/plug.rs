@@ -72,6 +72,14 @@ struct Plug {
 
 static PLUG: OnceLock<Option<Plug>> = OnceLock::new();
 
+type Act = Box<dyn Fn() + Send + Sync>;
+static BEFORE_DEATH: OnceLock<Act> = OnceLock::new();
+
+/// Lets something be done right before this process kills itself; the first one counts.
+pub fn before_death(act: Act) {
+    let _ = BEFORE_DEATH.set(act);
+}
+
 fn plug() -> Option<&'static Plug> {
     PLUG.get_or_init(|| {
         let order = std::env::var(PLUG_VARIABLE).ok().and_then(|text| parse(&text).ok());
@@ -98,6 +106,9 @@ pub fn point(point: Point) {
     let Some(plug) = plug() else { return };
     let count = plug.counts[point as usize].fetch_add(1, Ordering::SeqCst) + 1;
     if plug.order == Some(Order { point, at: count }) {
+        if let Some(act) = BEFORE_DEATH.get() {
+            act();
+        }
         let _ =
             rustix::process::kill_process(rustix::process::getpid(), rustix::process::Signal::KILL);
     }

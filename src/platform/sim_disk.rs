@@ -205,6 +205,23 @@ impl SimDisk {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Puts a file there that is durable already.
+    pub fn place(&self, path: &Path, bytes: Vec<u8>) {
+        let mut sim = self.sim();
+        let inode = sim.inodes.len();
+        sim.inodes.push(Inode { durable: bytes.clone(), bytes, pending: Vec::new() });
+        sim.names.insert(path.to_owned(), inode);
+        sim.durable_names.insert(path.to_owned(), inode);
+    }
+
+    /// Every file with its bytes.
+    #[must_use]
+    pub fn contents(&self) -> BTreeMap<PathBuf, Vec<u8>> {
+        let sim = self.sim();
+        let bytes = |inode: &usize| sim.inodes[*inode].bytes.clone();
+        sim.names.iter().map(|(path, inode)| (path.clone(), bytes(inode))).collect()
+    }
+
     /// Operations so far that changed the disk.
     #[must_use]
     pub fn operations(&self) -> u64 {

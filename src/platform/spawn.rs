@@ -43,6 +43,13 @@ fn is_executable(path: &Path) -> bool {
     path.metadata().is_ok_and(|meta| meta.is_file() && meta.permissions().mode() & 0o111 != 0)
 }
 
+/// Keeps other processes of the same user from reading our environment and memory, where tokens are.
+/// Programs that we start are not affected. Root still can.
+pub fn hide_ourselves() -> std::io::Result<()> {
+    let behaviour = rustix::process::DumpableBehavior::NotDumpable;
+    Ok(rustix::process::set_dumpable_behavior(behaviour)?)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -120,7 +120,7 @@ fn inbox(root: &Path, role: Role) -> std::path::PathBuf {
 }
 
 fn scan(root: &Path, state: &State) -> Vec<Found> {
-    examine(root, state, &candidates(root, state).unwrap()).unwrap()
+    examine(root, state, &candidates(root, || state.clone()).unwrap()).unwrap()
 }
 
 fn json(envelope: &Envelope) -> String {
@@ -228,7 +228,7 @@ async fn our_own_consumed_envelopes_are_no_drops() {
         letter.place = Place::Archive;
         let consumed = opened.store.append(vec![change(&letter)]);
         // The state has forgotten it, its file may still be in the inbox.
-        let unknown = candidates(root.path(), &State::default()).unwrap();
+        let unknown = candidates(root.path(), State::default).unwrap();
         consumed.await.unwrap();
         opened.store.settled().await.unwrap();
         let found = examine(root.path(), &State::default(), &unknown).unwrap();

@@ -98,21 +98,26 @@ fn is_letter(path: &Path) -> bool {
     !hidden && path.extension().is_some_and(|extension| extension == "json")
 }
 
-/// Files in the inboxes that the state does not know, with the inbox that they lie in.
+/// Files in the inboxes that the state does not know, with the inbox that they lie in. The state is
+/// asked for after the look at the folders: one from before would not know what came in meanwhile.
 ///
 /// Some of them may be our own: consumed in the state, and not yet moved on the disk. So: take the
 /// candidates, wait for [`Store::settled`](crate::store::Store::settled), then [`examine`] them against
 /// the state of that moment.
-pub fn candidates(root: &Path, state: &State) -> Result<Vec<(Role, PathBuf)>, WatchError> {
-    let mut unknown = Vec::new();
+pub fn candidates(
+    root: &Path,
+    state: impl FnOnce() -> State,
+) -> Result<Vec<(Role, PathBuf)>, WatchError> {
+    let mut letters = Vec::new();
     for role in Role::ALL {
-        for path in files::list(&root.join(relay_folder(Place::Inbox, role)))? {
-            if is_letter(&path) && !is_known(&path, role, state) {
-                unknown.push((role, path));
-            }
-        }
+        let found = files::list(&root.join(relay_folder(Place::Inbox, role)))?;
+        letters.extend(found.into_iter().filter(|path| is_letter(path)).map(|path| (role, path)));
     }
-    Ok(unknown)
+    if !letters.is_empty() {
+        let state = state();
+        letters.retain(|(role, path)| !is_known(path, *role, &state));
+    }
+    Ok(letters)
 }
 
 fn is_known(path: &Path, role: Role, state: &State) -> bool {

@@ -128,7 +128,8 @@ fn resolve(team: &Team, state: &State, outgoing: &Outgoing) -> Option<Place> {
             Some(Place {
                 channel: thread.or(origin)?,
                 card: room.and_then(|room| room.card_id),
-                parent: thread.and(origin),
+                // Asked for in the room itself: then its parent is not known here, and Discord is asked.
+                parent: thread.and(origin.filter(|origin| Some(*origin) != thread)),
             })
         }
     }

@@ -66,9 +66,9 @@ pub(super) async fn watch(team: Arc<Team>) {
 }
 
 async fn look(team: &Arc<Team>) -> Result<(), Trouble> {
-    let snapshot = team.hub.read(Clone::clone);
-    let root = team.root().to_owned();
-    let unknown = tasks::blocking(move || watch::candidates(&root, &snapshot)).await??;
+    let (root, hub) = (team.root().to_owned(), team.hub.clone());
+    let look = move || watch::candidates(&root, || hub.read(Clone::clone));
+    let unknown = tasks::blocking(look).await??;
     if unknown.is_empty() {
         return Ok(());
     }

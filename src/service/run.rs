@@ -20,10 +20,11 @@ use crate::domain::role::Role;
 use crate::domain::time::Timestamp;
 use crate::git::{GitError, Project};
 use crate::platform::clock;
-use crate::platform::disk::RealDisk;
 use crate::platform::files;
+use crate::platform::forgetful_disk;
 use crate::platform::plug;
 use crate::platform::redact;
+use crate::platform::spawn;
 use crate::platform::tasks;
 use crate::store::{Opened, Store, StoreError};
 use crate::workspace::{self, ConfigError, Workspace};
@@ -80,6 +81,7 @@ pub enum RunError {
 
 /// Runs a team until it is told to stop.
 pub async fn run(options: RunOptions) -> Result<(), RunError> {
+    spawn::hide_ourselves()?;
     let workspace = workspace::load(&options.root)?;
     workspace.refuse_placeholders()?;
     if let Some(problem) = &workspace.routing_problem {
@@ -94,7 +96,7 @@ pub async fn run(options: RunOptions) -> Result<(), RunError> {
     let catalog = Catalog::builtin()?;
     let born = born(&options.root)?;
     let root = options.root.clone();
-    let opened = tasks::blocking(move || Store::open(&root, Arc::new(RealDisk))).await??;
+    let opened = tasks::blocking(move || Store::open(&root, forgetful_disk::disk())).await??;
     let Opened { store, state, report } = opened;
     tell(&report);
     let store = Arc::new(store);

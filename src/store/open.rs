@@ -8,7 +8,7 @@ use super::index::checkpoint;
 use super::journal::Journal;
 use super::layout::{self, LOCK, RUNTIME};
 use super::load::{self, Loaded};
-use super::views::Views;
+use super::views::{self, Views};
 use crate::domain::envelope::Place;
 use crate::domain::role::Role;
 use crate::platform::disk::{Disk, Held};
@@ -94,6 +94,10 @@ pub(super) fn recover(
     // included: everything is written again to new files, and the old tail is not added to.
     let fresh = report.replayed == 0 && !report.imported && !report.torn;
     if !fresh || !report.set_aside.is_empty() || !report.missing.is_empty() {
+        for path in views.records() {
+            // Where the crash came between writing aside and the rename, and the record is gone by now.
+            disk.remove(&views::temp(&root.join(path)))?;
+        }
         checkpoint(&**disk, root, &mut views, seq)?;
         disk.sync_dir(&root.join(layout::JOURNAL))?;
     }

@@ -210,7 +210,7 @@ pub(super) fn replace_synced(disk: &dyn Disk, path: &Path, bytes: &[u8]) -> File
 }
 
 /// The scratch name beside a file; readers skip names that begin with a dot.
-fn temp(path: &Path) -> PathBuf {
+pub(super) fn temp(path: &Path) -> PathBuf {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     path.with_file_name(format!(".{name}.tmp"))
 }

@@ -8,6 +8,7 @@
 )]
 
 mod agents;
+mod bad_input;
 mod codex;
 mod conformance;
 mod discord_delivery;
@@ -16,6 +17,7 @@ mod git;
 mod git_checks;
 mod git_merge;
 mod git_repo;
+mod journal_damage;
 mod local_guild;
 mod local_guild_disk;
 mod local_guild_gateway;
@@ -24,8 +26,15 @@ mod serenity_client;
 mod store_kill;
 mod supervise;
 mod support;
+mod team_agents;
+mod team_checks;
 mod team_codex;
 mod team_commit;
+mod team_control;
+mod team_intake;
 mod team_kill;
+mod team_outage;
 mod team_page;
+mod team_review;
+mod team_serving;
 mod tidy;

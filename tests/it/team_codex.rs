@@ -217,15 +217,25 @@ async fn a_request_becomes_a_commit_through_the_real_cli() {
     );
     let mut team = Whole::start(&agents, &SECRETS).await;
     team.ask("let greet.sh --shout print capital letters").await;
-    let last = team.until(|said| words(said).contains("**Done.**")).await;
-    let card = team.until(|said| field(said, "Commit").len() > 5).await;
+    // The answer and the last state of the card come in either order.
+    let (mut last, mut card) = (None, None);
+    team.until(|said| {
+        if words(said).contains("**Done.**") {
+            last = Some(said.clone());
+        } else if !field(said, "Commit").is_empty() {
+            card = Some(said.clone());
+        }
+        last.is_some() && card.is_some()
+    })
+    .await;
+    let (last, card) = (last.unwrap(), card.unwrap());
 
     // The commit, and what proves it.
     let commits = create::first_parents(&team.project(), "main").unwrap();
     assert_eq!(commits.len(), 2);
     let sha = commits[0].to_string();
     assert!(words(&last).contains(&sha[..7]) && words(&last).contains("greet.sh"), "{last}");
-    assert!(words(&last).contains("Codex"), "{last}");
+    assert!(words(&last).contains("Codex 0.169.0"), "{last}");
     let request = &team.requests()[0];
     assert_eq!(request["commit_sha"], json!(sha));
     assert_eq!(request["evidence"]["commit"], json!(sha));

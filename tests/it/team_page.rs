@@ -73,7 +73,9 @@ async fn a_person_asks_on_the_page_and_reads_the_outcome_there() {
         browser.run("return document.querySelector('.embed + * button, .embed button')").await,
         json!(null)
     );
-    browser.run("document.getElementById('scroll').scrollTop = 0").await;
+    browser
+        .run("document.getElementById('scroll').scrollTop = document.querySelector('[data-testid=message]').offsetTop - 16")
+        .await;
     browser.picture("page.png").await;
     browser.run("document.getElementById('theme').click()").await;
     browser.picture("page-dark.png").await;

@@ -1,10 +1,11 @@
 //! What the rehearsal agent does and answers in each role.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 
 use serde_json::{Map, Value, json};
 
-use super::script::Act;
+use super::script::{Act, Played};
 use super::tasks::{self, Job};
 use super::{Brief, chat};
 use crate::agents::prompt::Task;
@@ -96,11 +97,17 @@ impl<'a> Draft<'a> {
 pub(super) fn answer(
     brief: &Brief,
     root: &Path,
-    act: Option<Act>,
+    played: Option<&Played>,
     wrote: &mut dyn FnMut(&Path),
 ) -> Answer {
     let task = &brief.task;
-    match act {
+    match played.map(|played| played.act) {
+        Some(Act::Control) => {
+            let control = played.map(|played| played.control.clone()).unwrap_or_default();
+            return Draft::new(task, "Rehearsed a control action.".to_owned())
+                .with("control_action", control)
+                .done();
+        }
         Some(Act::Fail) => return scripted_failure(task),
         Some(Act::Block) => return blocked(task, "the script says that a person has to decide"),
         Some(Act::Revise) => return send_back(task, "the script asks for a revision"),
@@ -321,10 +328,15 @@ fn build(task: &Task, job: &Job, root: &Path, wrote: &mut dyn FnMut(&Path)) -> A
         wrote(Path::new(&edit.path));
     }
     let title = job.title();
-    let paths = counted(job.edits().iter().map(|edit| edit.path.clone()));
+    let paths: BTreeSet<&str> = job.edits().iter().map(|edit| edit.path.as_str()).collect();
+    let paths = paths.into_iter().collect::<Vec<_>>().join(", ");
     Draft::new(
         task,
-        say(task, format!("Did {title}, in {paths}."), format!("완료: {title} ({paths}).")),
+        say(
+            task,
+            format!("Built: {title}. Changed: {paths}."),
+            format!("만들었습니다: {title}. 바꾼 파일: {paths}."),
+        ),
     )
     .with("implementation_report", json!(format!("literal edits in {paths}")))
     .moves("advance", Some(Step::ArchitectReview), None, "built")

@@ -89,11 +89,19 @@ impl Edit {
     /// The edit in a few words.
     pub(super) fn describe(&self) -> String {
         match &self.change {
+            Change::Replace { old, new } if is_short(old) && is_short(new) => {
+                format!("replace `{old}` with `{new}` in {}", self.path)
+            }
             Change::Replace { .. } => format!("replace text in {}", self.path),
             Change::Create { .. } => format!("create {}", self.path),
             Change::Append { .. } => format!("append to {}", self.path),
         }
     }
+}
+
+/// Whether a text can be quoted within a sentence.
+fn is_short(text: &str) -> bool {
+    text.chars().count() <= 30 && !text.is_empty() && !text.contains(['\n', '`'])
 }
 
 /// The text, ended by one newline.

@@ -38,22 +38,30 @@ fn play() -> Result<(), String> {
         Some(path) => script::next(path, &brief.task, &home)?,
         None => None,
     };
-    let act = played.map(|(act, _)| act);
-    match played {
-        Some((Act::Hang, _)) => loop {
+    let act = played.as_ref().map(|played| played.act);
+    match act {
+        Some(Act::Hang) => loop {
             std::thread::park();
         },
-        Some((Act::Flood, _)) => flood(),
-        Some((Act::Rubbish, _)) => return rubbish(),
-        Some((Act::Sleep, ms)) => std::thread::sleep(Duration::from_millis(ms)),
-        Some((Act::WriteOutside, _)) => write_outside(&brief, &root)?,
-        Some((
-            Act::Crash | Act::Prose | Act::WrongContract | Act::Revise | Act::Fail | Act::Block,
-            _,
-        ))
+        Some(Act::Flood) => flood(),
+        Some(Act::Rubbish) => return rubbish(),
+        Some(Act::Sleep) => {
+            let ms = played.as_ref().map_or(0, |played| played.ms);
+            std::thread::sleep(Duration::from_millis(ms));
+        }
+        Some(Act::WriteOutside) => write_outside(&brief, &root)?,
+        Some(
+            Act::Crash
+            | Act::Prose
+            | Act::WrongContract
+            | Act::Revise
+            | Act::Fail
+            | Act::Block
+            | Act::Control,
+        )
         | None => {}
     }
-    let outcome = answer(&brief, &root, act, &mut |path| {
+    let outcome = answer(&brief, &root, played.as_ref(), &mut |path| {
         // The files are written whether anybody hears of it or not.
         let _ = print(&Line::Wrote { path: path.to_string_lossy().into_owned() });
     });

@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use crate::agents::prompt::Task;
 use crate::domain::role::Role;
@@ -39,6 +40,18 @@ pub(super) enum Act {
     Flood,
     /// Wait `ms`, then go on.
     Sleep,
+    /// Ask the runtime for `control`, as only the orchestrator may.
+    Control,
+}
+
+/// What to play now.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Played {
+    pub(super) act: Act,
+    /// For `sleep`.
+    pub(super) ms: u64,
+    /// For `control`: the proposal.
+    pub(super) control: Value,
 }
 
 /// One line of the script.
@@ -56,11 +69,14 @@ struct Entry {
     /// For `sleep`.
     #[serde(default)]
     ms: u64,
+    /// For `control`: a `control_action` (`spec/teams.md` 8.1).
+    #[serde(default)]
+    control: Value,
 }
 
-/// What to play now, with its milliseconds. How often each entry was played is kept in the private
+/// What to play now. How often each entry was played is kept in the private
 /// home, which lives as long as the session.
-pub(super) fn next(script: &Path, task: &Task, home: &Path) -> Result<Option<(Act, u64)>, String> {
+pub(super) fn next(script: &Path, task: &Task, home: &Path) -> Result<Option<Played>, String> {
     let text = files::read_text(script).map_err(|error| error.to_string())?;
     let entries: Vec<Entry> = serde_yaml::from_str(&text)
         .map_err(|error| format!("cannot read {}: {error}", script.display()))?;
@@ -83,5 +99,5 @@ pub(super) fn next(script: &Path, task: &Task, home: &Path) -> Result<Option<(Ac
     *played.entry(index).or_default() += 1;
     let text = serde_json::to_vec(&played).map_err(|error| error.to_string())?;
     files::write_durable(&path, text).map_err(|error| error.to_string())?;
-    Ok(Some((entry.act, entry.ms)))
+    Ok(Some(Played { act: entry.act, ms: entry.ms, control: entry.control.clone() }))
 }

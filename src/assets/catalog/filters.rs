@@ -37,8 +37,11 @@ pub(super) fn add(
         let words = Arc::clone(&words);
         // A word that the catalog does not know is shown as it is.
         templates.add_filter(kind, move |name: String| {
-            let word = words.get(&format!("{kind}.{name}"));
-            word.cloned().unwrap_or(name)
+            // An agent's name may have its version behind it.
+            let (first, rest) = name.split_at(name.find(' ').unwrap_or(name.len()));
+            words
+                .get(&format!("{kind}.{first}"))
+                .map_or(name.clone(), |word| format!("{word}{rest}"))
         });
     }
 }
@@ -129,11 +132,17 @@ fn items(
     })
 }
 
-/// One check: `{name, seconds, tests}`.
+/// One check: `{name, passed, seconds, tests}`.
 fn check(item: &Jinja, language: Language) -> Result<String, Error> {
     let mut text = format!("`{}`", item.get_attr("name")?);
-    let tests = item.get_attr("tests")?;
-    if tests.is_true() {
+    let (passed, tests) = (item.get_attr("passed")?, item.get_attr("tests")?);
+    if !passed.is_undefined() && !passed.is_true() {
+        // How many passed nevertheless would read as a success.
+        text.push_str(match language {
+            Language::En => " failed",
+            Language::Ko => " 실패",
+        });
+    } else if tests.is_true() {
         text.push_str(&match language {
             Language::En => format!(" {tests} passed"),
             Language::Ko => format!(" {tests}개 통과"),

@@ -146,7 +146,11 @@ impl Delivery {
             };
             self.account_for(id);
             message_ids.push(id);
-            progress(u32::try_from(at + 1).unwrap_or(u32::MAX)).await;
+            // The last part is not noted: the outcome follows, and with its id, which would be lost where
+            // a restart took the part for done.
+            if !last {
+                progress(u32::try_from(at + 1).unwrap_or(u32::MAX)).await;
+            }
         }
         Ok(OutgoingOutcome::Posted { channel_id: place.channel, message_ids })
     }

@@ -5,6 +5,7 @@ use serde_json::Value;
 
 use super::{Phase, PhaseStatus, ReopenCategory, Step, Word, blank};
 use crate::domain::lenient;
+use crate::domain::policy::Limits;
 use crate::domain::role::Role;
 
 /// The version of the workflow contract that this code writes.
@@ -108,7 +109,29 @@ pub struct WorkflowState {
     pub budgets: Budgets,
 }
 
+impl Budgets {
+    /// The same limits with nothing used.
+    #[must_use]
+    pub const fn renewed(self) -> Budgets {
+        Budgets {
+            planner_contract: Allowance::of(self.planner_contract.limit),
+            reopen: Allowance::of(self.reopen.limit),
+            qa_reopen: Allowance::of(self.qa_reopen.limit),
+            checks: Allowance::of(self.checks.limit),
+            turns: Allowance::of(self.turns.limit),
+        }
+    }
+}
+
 impl WorkflowState {
+    /// The state within the limits that the configuration sets.
+    #[must_use]
+    pub const fn within(mut self, limits: &Limits) -> WorkflowState {
+        self.review_cycle_limit = limits.review_cycles;
+        self.budgets.checks = Allowance::of(limits.check_failures);
+        self
+    }
+
     /// A request that begins at `step`.
     #[must_use]
     pub fn initial(step: Step) -> WorkflowState {

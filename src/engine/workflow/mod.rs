@@ -186,12 +186,21 @@ pub fn checks_failed(state: &WorkflowState) -> WorkflowDecision {
 #[must_use]
 pub fn resume(state: &WorkflowState) -> WorkflowDecision {
     let mut state = state.clone();
-    state.budgets = crate::domain::workflow::Budgets::default();
+    state.budgets = state.budgets.renewed();
     state.planning_pass_count = 0;
     state.review_cycle_count = 0;
     state.reopen_source_role = None;
     state.reopen_category = None;
     enter(state, Step::PlannerFinalize, Vec::new())
+}
+
+/// The state as it was before it stopped: the same step, which is to be tried again.
+#[must_use]
+pub fn again(state: &WorkflowState) -> WorkflowState {
+    let mut state = state.clone();
+    let step = state.step;
+    table::place(&mut state, step);
+    state
 }
 
 /// Moves the state to `step` and hands it to the step's owner.

@@ -168,6 +168,13 @@ impl House {
         self.folder.path().join(name)
     }
 
+    /// More people may do something; before the team starts.
+    pub(crate) fn allow(&mut self, people: &str) {
+        people.clone_into(&mut self.plan.people);
+        let text = runtime_yaml(&self.running.info, &self.project(), &self.plan);
+        std::fs::write(self.root().join("team_runtime.yaml"), text).unwrap();
+    }
+
     /// The next start has other arguments.
     pub(crate) fn arguments(&mut self, arguments: &[&str]) {
         self.plan.arguments = arguments.iter().map(|word| (*word).to_owned()).collect();

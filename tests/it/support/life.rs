@@ -75,6 +75,13 @@ impl Life {
         self.folder.path().join("workspace")
     }
 
+    /// Puts a file into the orchestrator's inbox, as another program would.
+    pub(crate) fn drop_letter(&self, text: &str) {
+        let inbox = self.workspace().join(store::RELAY).join("inbox/orchestrator");
+        std::fs::create_dir_all(&inbox).unwrap();
+        std::fs::write(inbox.join("letter.json"), text).unwrap();
+    }
+
     fn project(&self) -> PathBuf {
         self.folder.path().join("project")
     }
@@ -254,6 +261,7 @@ impl Life {
             ) else {
                 continue;
             };
+            #[expect(deprecated, reason = "the descriptor is ours alone and stays open")]
             let process: AsyncFd<OwnedFd> = AsyncFd::new(process).unwrap();
             let gone = timeout(PATIENCE, process.readable()).await;
             assert!(gone.is_ok(), "{name} is left");
@@ -319,7 +327,9 @@ fn words(message: &Value) -> String {
     let number = regex::Regex::new("[0-9a-f]{10,40}|[0-9]+([.,][0-9]+)*").unwrap();
     let text = format!("{author}: {} {}", text.join(" | "), emoji.join(" "));
     let text = regex::Regex::new("[0-9]{8}-[0-9a-f]{8}").unwrap().replace_all(&text, "<request>");
-    number.replace_all(&text, "#").replace('\n', " / ")
+    let text = number.replace_all(&text, "#").replace('\n', " / ");
+    // How long something took is only said from a second on.
+    text.replace("# min # s", "# s").replace(" (# s)", "")
 }
 
 fn entries(folder: &Path) -> Vec<PathBuf> {

@@ -68,7 +68,7 @@ impl Whole {
     }
 
     /// Waits for a message, new or edited.
-    pub(crate) async fn until(&mut self, wanted: impl Fn(&Value) -> bool) -> Value {
+    pub(crate) async fn until(&mut self, wanted: impl FnMut(&Value) -> bool) -> Value {
         let found = self.feed.until(wanted);
         match timeout(PATIENCE, found).await {
             Ok(message) => message,
@@ -166,7 +166,7 @@ impl Feed {
     }
 
     /// Waits for a message that was posted or edited.
-    pub(crate) async fn until(&mut self, wanted: impl Fn(&Value) -> bool) -> Value {
+    pub(crate) async fn until(&mut self, mut wanted: impl FnMut(&Value) -> bool) -> Value {
         loop {
             while let Some(end) = self.text.iter().position(|byte| *byte == b'\n') {
                 let line: Vec<u8> = self.text.drain(..=end).collect();

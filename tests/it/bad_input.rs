@@ -1,0 +1,82 @@
+//! What people get wrong is said with its place and the way out; nothing of it is a crash.
+
+use std::collections::BTreeMap;
+
+use crate::support::house::{House, Plan, teams};
+
+/// What `teams run` says about a workspace whose file was changed.
+async fn complaint(house: &House, file: &str, from: &str, to: &str) -> String {
+    let path = house.root().join(file);
+    let before = std::fs::read_to_string(&path).unwrap();
+    assert!(before.contains(from), "{from:?} is not in {before}");
+    std::fs::write(&path, before.replacen(from, to, 1)).unwrap();
+    let (code, stdout, stderr) = house.teams(&["run", "--quiet"]).await;
+    std::fs::write(&path, before).unwrap();
+    assert_eq!((code, stdout.as_str()), (1, ""), "{stderr}");
+    stderr.replace(house.root().to_str().unwrap(), "WORKSPACE")
+}
+
+#[tokio::test]
+async fn a_bad_configuration_is_shown_with_its_place_and_the_nearest_key() {
+    let house = House::built(Plan::default()).await;
+    let cases = [
+        ("unknown key", "team_runtime.yaml", "language: en", "langauge: en"),
+        ("unknown key below", "team_runtime.yaml", "timeout_seconds:", "timeout:"),
+        ("wrong word", "team_runtime.yaml", "language: en", "language: fr"),
+        ("wrong kind", "team_runtime.yaml", "[sh, test.sh]", "sh test.sh"),
+        ("out of range", "team_runtime.yaml", "timeout_seconds: 60", "timeout_seconds: 0"),
+        ("no agent", "team_runtime.yaml", "default: rehearsal", "default: rehersal"),
+        ("not YAML", "team_runtime.yaml", "language: en", "language: [en"),
+        ("gone key", "team_runtime.yaml", "language: en", "approval: {}\nlanguage: en"),
+        ("wrong voice", "discord_agents_config.yaml", "voice: personas", "voice: persona"),
+        ("no token name", "discord_agents_config.yaml", "token_env: TEAMS_TEST_TEAMS\n", ""),
+    ];
+    let mut all = String::new();
+    for (name, file, from, to) in cases {
+        let text = complaint(&house, file, from, to).await;
+        assert!(text.contains(file), "{name}: no file in {text}");
+        all.push_str(&format!("## {name}\n{text}\n"));
+    }
+    insta::assert_snapshot!(all);
+}
+
+#[tokio::test]
+async fn a_missing_token_names_its_variable() {
+    let house = House::built(Plan::default()).await;
+    let root = house.root();
+    let arguments = ["run", "--quiet", "--workspace-root", root.to_str().unwrap()];
+    let (code, _, error) = teams(&arguments, &BTreeMap::new()).await;
+    assert_eq!(code, 1);
+    assert!(error.contains("TEAMS_TEST_TEAMS"), "{error}");
+    let empty = BTreeMap::from([("TEAMS_TEST_TEAMS".to_owned(), String::new())]);
+    let (code, _, error) = teams(&arguments, &empty).await;
+    assert_eq!(code, 1);
+    assert!(error.contains("TEAMS_TEST_TEAMS"), "{error}");
+}
+
+#[tokio::test]
+async fn ids_that_are_paths_are_refused_at_the_command_line() {
+    let house = House::built(Plan::default()).await;
+    for id in ["../../etc/passwd", "a/b", "..", "a\u{7}b", "a\nb", "", "x;rm -rf /"] {
+        for command in ["why", "cancel", "retry"] {
+            let (code, stdout, error) = house.teams(&[command, id]).await;
+            assert_eq!((code, stdout.as_str()), (2, ""), "{command} {id:?}: {error}");
+            assert!(!error.contains('\u{7}'), "{error:?}");
+        }
+        let (code, _, error) = house.teams(&["status", "--request-id", id]).await;
+        assert_eq!(code, 2, "{id:?}: {error}");
+    }
+}
+
+#[tokio::test]
+async fn a_folder_that_is_no_workspace_is_named_and_left_alone() {
+    let folder = tempfile::tempdir().unwrap();
+    let nowhere = folder.path().join("nowhere");
+    for command in ["run", "status"] {
+        let arguments = [command, "--workspace-root", nowhere.to_str().unwrap()];
+        let (code, _, error) = teams(&arguments, &BTreeMap::new()).await;
+        assert_eq!(code, 1, "{error}");
+        assert!(error.contains("nowhere"), "{error}");
+    }
+    assert!(!nowhere.exists());
+}

@@ -1,0 +1,142 @@
+//! The command line and the team's own control: status, why, ask, cancel, retry, registered actions.
+
+use teams::domain::request::RequestStatus;
+
+use crate::support::house::{EDIT, EDITED, House, Plan, words};
+
+#[tokio::test]
+async fn an_operator_asks_looks_and_withdraws() {
+    let script = "- {role: developer, do: hang}\n";
+    let mut house = House::open(Plan::script(script)).await;
+    house.reads("startup", "The team is up").await;
+    let (code, text, error) = house.teams(&["ask", EDIT]).await;
+    assert_eq!(code, 0, "{error}");
+    let request = house
+        .until("the developer works", async |house: &House| {
+            let all = house.requests();
+            all.into_iter().find(|it| {
+                it.active_run.is_some()
+                    && it.current_role.is_some_and(|r| r.as_str() == "developer")
+            })
+        })
+        .await;
+    let id = request.request_id.as_str();
+    assert!(text.contains(id), "{text}");
+    let (_, status, _) = house.teams(&["status"]).await;
+    assert!(status.contains("team: running") && status.contains(id), "{status}");
+    let (_, json, _) = house.teams(&["status", "--json"]).await;
+    let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+    assert_eq!(json["running"], true);
+    assert_eq!(json["open_requests"].as_array().unwrap().len(), 1);
+    let (_, why, _) = house.teams(&["why", id]).await;
+    assert!(why.contains("Developer has worked on Building"), "{why}");
+    let (code, text, _) = house.teams(&["retry", id]).await;
+    assert_eq!(code, 0, "{text}");
+    assert!(text.contains("already being worked on"), "{text}");
+    let (code, text, _) = house.teams(&["cancel", id]).await;
+    assert_eq!(code, 0);
+    assert!(text.contains("withdrawn"), "{text}");
+    house.reads("report", "was withdrawn by operator").await;
+    house.quiet().await;
+    let (_, why, _) = house.teams(&["why", id]).await;
+    assert!(why.contains("has ended: Withdrawn"), "{why}");
+    let (code, _, error) = house.teams(&["why", "20200101-deadbeef"]).await;
+    assert_eq!(code, 1);
+    assert!(error.contains("there is no request"), "{error}");
+    assert!(house.commits().is_empty());
+    house.stop().await;
+    let (code, _, error) = house.teams(&["ask", "hello"]).await;
+    assert_eq!(code, 1);
+    assert!(error.contains("teams run"), "{error}");
+    house.start();
+    house.close().await;
+}
+
+#[tokio::test]
+async fn the_cancel_button_ends_the_work_under_way() {
+    let house = House::open(Plan::script("- {role: developer, do: hang}\n")).await;
+    let asked = house.ask(EDIT).await;
+    house
+        .request(&asked, "the developer works", |it| {
+            it.active_run.is_some() && it.current_role.is_some_and(|r| r.as_str() == "developer")
+        })
+        .await;
+    house.press(&house.guest, &asked, "Working", "Withdraw").await;
+    house
+        .until("the guest is told no", async |house: &House| {
+            let told = house.told("guest");
+            told.iter().any(|it| words(&it["d"]).contains("somebody else's")).then_some(())
+        })
+        .await;
+    house.press(&house.owner, &asked, "Working", "Withdraw").await;
+    house.becomes(&asked, RequestStatus::Cancelled).await;
+    house.reads("general", "was withdrawn by Owner").await;
+    house.close().await;
+}
+
+fn with_actions(control: &str) -> Plan {
+    let more = "actions:\n  greet:\n    command: [sh, -c, 'printf \"%s\" \"$1\" > greeted.txt; echo greeted', greet, '{name}']\n    allowed_params: [name]\n  broken: {command: [sh, -c, 'echo it broke; exit 4']}\n".to_owned();
+    let script = format!("- {{role: orchestrator, times: 1, do: control, control: {control}}}\n");
+    Plan { more, ..Plan::script(&script) }
+}
+
+#[tokio::test]
+async fn a_registered_action_runs_with_its_parameters_as_words() {
+    let control =
+        "{kind: execute_action, action_name: greet, params: {name: 'Mina; rm -rf $HOME'}}";
+    let house = House::open(with_actions(control)).await;
+    let asked = house.ask("greet Mina").await;
+    let request = house.becomes(&asked, RequestStatus::Completed).await;
+    house.reads("general", "`greet` is done").await;
+    let written = std::fs::read_to_string(house.root().join("greeted.txt")).unwrap();
+    assert_eq!(written, "Mina; rm -rf $HOME");
+    let operation = request.operation_id.unwrap();
+    let log = house.root().join(format!("logs/operations/{operation}.log"));
+    assert_eq!(std::fs::read_to_string(log).unwrap(), "greeted\n");
+    house.close().await;
+}
+
+/// A control action that comes to nothing, and the words for it.
+async fn is_refused(control: &str, word: &str) {
+    let house = House::open(with_actions(control)).await;
+    let asked = house.ask("do something to yourself").await;
+    house.becomes(&asked, RequestStatus::Failed).await;
+    house.reads("general", word).await;
+    assert!(!house.root().join("greeted.txt").exists());
+    house.close().await;
+}
+
+#[tokio::test]
+async fn an_action_that_fails() {
+    is_refused("{kind: execute_action, action_name: broken}", "exit code 4").await;
+}
+
+#[tokio::test]
+async fn an_action_that_nobody_registered() {
+    is_refused("{kind: execute_action, action_name: format_disk}", "There is no action").await;
+}
+
+#[tokio::test]
+async fn an_action_with_other_parameters_than_its_own() {
+    let control = "{kind: execute_action, action_name: greet, params: {path: /etc}}";
+    is_refused(control, "path is not a parameter of it").await;
+}
+
+#[tokio::test]
+async fn a_control_action_that_does_not_exist() {
+    is_refused("{kind: self_destruct}", "self_destruct").await;
+}
+
+#[tokio::test]
+async fn an_answer_in_the_room_resumes_a_blocked_request() {
+    let house = House::open(Plan::script("- {role: developer, times: 1, do: block}\n")).await;
+    let asked = house.ask(EDIT).await;
+    house.becomes(&asked, RequestStatus::Blocked).await;
+    house.reads("general", "needs Owner").await;
+    house.say(&asked, "go on as you think best").await;
+    let request = house.becomes(&asked, RequestStatus::Committed).await;
+    assert_eq!(request.params.followups[0].body, "go on as you think best");
+    assert_eq!(house.times(&request, "resumed"), 1);
+    assert_eq!(house.on_branch("greet.sh"), EDITED);
+    house.close().await;
+}
