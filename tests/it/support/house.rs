@@ -86,7 +86,6 @@ type End = Option<std::process::ExitStatus>;
 
 struct Team {
     input: Option<tokio::process::ChildStdin>,
-    pid: u32,
     ended: watch::Receiver<End>,
 }
 
@@ -206,7 +205,6 @@ impl House {
             .spawn()
             .unwrap();
         let input = child.stdin.take();
-        let pid = child.id().unwrap();
         let (tell, ended) = watch::channel(None);
         let signal = self.signal.clone();
         tokio::spawn(async move {
@@ -214,15 +212,7 @@ impl House {
             tell.send_replace(Some(status));
             signal.send_modify(|count| *count += 1);
         });
-        self.team = Some(Team { input, pid, ended });
-    }
-
-    /// Ends the team with SIGKILL.
-    pub(crate) async fn kill(&mut self) {
-        let mut team = self.team.take().unwrap();
-        let pid = rustix::process::Pid::from_raw(i32::try_from(team.pid).unwrap()).unwrap();
-        rustix::process::kill_process(pid, rustix::process::Signal::KILL).unwrap();
-        team.ended.wait_for(Option::is_some).await.unwrap();
+        self.team = Some(Team { input, ended });
     }
 
     /// Ends the team as its parent would, and looks that it ended well.
