@@ -165,9 +165,10 @@ fn conforms(value: &Value, schema: &Value) -> bool {
         Value::Array(_) => "array",
         Value::Object(_) => "object",
     };
-    let allowed = match &schema["type"] {
-        Value::Array(kinds) => kinds.iter().any(|one| one == kind),
-        one => one == kind,
+    let one = &schema["type"];
+    let allowed = match one.as_array() {
+        Some(kinds) => kinds.iter().any(|one| one == kind),
+        None => one == kind,
     };
     allowed
         && match value {

@@ -169,7 +169,7 @@ async fn a_second_kill_while_the_first_is_recovered_from_changes_nothing() {
         let soon = Kill {
             point: Point::ALL[(number as usize + 1) % Point::ALL.len()],
             at: 1 + number * 5 % 7,
-            forget: (number % 2 == 0).then_some(number),
+            forget: number.is_multiple_of(2).then_some(number),
         };
         vec![Kill { point, at, forget: None }, soon]
     });

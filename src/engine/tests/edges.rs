@@ -342,10 +342,9 @@ fn a_slash_command_is_no_way_around_the_limits() {
             channel_id: Some(ChannelId(10)),
             language: Language::En,
         };
-        match world.submit(Event::Command { actor, command }) {
-            Answer::Say(content) => content.key,
-            other => panic!("{other:?}"),
-        }
+        let answer = world.submit(Event::Command { actor, command });
+        let Answer::Say(content) = answer else { panic!("{answer:?}") };
+        content.key
     };
     assert_eq!(ask("do it"), "receipt");
     assert_eq!(ask("do  IT"), "reused");
