@@ -16,7 +16,7 @@ use crate::discord::endpoints::{SeenServerRole, message_id};
 use crate::discord::gateway::Signal;
 use crate::discord::identity::Identity;
 use crate::discord::ingress::{self, Origin};
-use crate::discord::link::Inbound;
+use crate::discord::link::{Inbound, WantsFiles};
 use crate::discord::rest::Rest;
 use crate::domain::ids::{ChannelId, GuildId, MessageId, UserId};
 use crate::domain::role::Role;
@@ -49,6 +49,7 @@ pub(crate) struct Intake {
     identity: Arc<RwLock<Identity>>,
     catalog: Catalog,
     shelf: Shelf,
+    wants_files: WantsFiles,
     team_role: Option<Role>,
     inbound: mpsc::Sender<Inbound>,
     /// Present while messages wait for [`Ask`].
@@ -73,6 +74,7 @@ impl Intake {
         identity: Arc<RwLock<Identity>>,
         catalog: Catalog,
         shelf: Shelf,
+        wants_files: WantsFiles,
         team_role: Option<Role>,
         inbound: mpsc::Sender<Inbound>,
     ) -> Intake {
@@ -81,6 +83,7 @@ impl Intake {
             identity,
             catalog,
             shelf,
+            wants_files,
             team_role,
             inbound,
             held: Some(Vec::new()),
@@ -267,7 +270,7 @@ impl Intake {
         let Ok(mut heard) = self.us(|us| ingress::message(&payload, origin, us)) else {
             return Ok(());
         };
-        if !heard.files.is_empty() {
+        if !heard.files.is_empty() && self.wants_files.of(&heard.message) {
             let http = self.rest(None).pool().http().clone();
             self.shelf.fill(&http, &mut heard).await;
         }

@@ -29,6 +29,27 @@ const INBOUND: usize = 256;
 /// Events that may wait for the intake; beyond, the session is given up and read again.
 const SIGNALS: usize = 1_024;
 
+/// Says of a message whether its files are wanted.
+#[derive(Clone)]
+pub struct WantsFiles(Arc<dyn Fn(&Message) -> bool + Send + Sync>);
+
+impl WantsFiles {
+    /// From a rule.
+    pub fn when(rule: impl Fn(&Message) -> bool + Send + Sync + 'static) -> WantsFiles {
+        WantsFiles(Arc::new(rule))
+    }
+
+    pub(crate) fn of(&self, message: &Message) -> bool {
+        (self.0)(message)
+    }
+}
+
+impl std::fmt::Debug for WantsFiles {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("WantsFiles")
+    }
+}
+
 /// How to reach Discord.
 #[derive(Debug)]
 pub struct LinkConfig {
@@ -47,6 +68,8 @@ pub struct LinkConfig {
     /// Where people's files are kept, relative to the workspace, such as
     /// `shared_workspace/attachments`.
     pub attachments: PathBuf,
+    /// Whose files are fetched at all: a stranger's file never reaches the disk.
+    pub wants_files: WantsFiles,
 }
 
 /// Why there is no link.
@@ -215,6 +238,7 @@ impl Link {
             Arc::clone(&identity),
             catalog,
             Shelf { root: config.workspace, folder: config.attachments },
+            config.wants_files,
             team_role,
             inbound,
         );

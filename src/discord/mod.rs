@@ -26,5 +26,5 @@ pub mod split;
 
 pub use delivery::{Delivery, Place};
 pub use identity::Identity;
-pub use link::{Inbound, InteractionReply, Link, LinkConfig, LinkError};
+pub use link::{Inbound, InteractionReply, Link, LinkConfig, LinkError, WantsFiles};
 pub use speakers::VoiceMode;

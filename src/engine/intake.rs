@@ -10,42 +10,26 @@ use super::{handoff, say, workflow};
 use crate::domain::ids::{ChannelId, MessageId, RequestId, UserId};
 use crate::domain::incoming::{Actor, Message};
 use crate::domain::outgoing::{Act, Priority, Target, Voice};
-use crate::domain::policy::Right;
+use crate::domain::policy::{Policy, Right};
 use crate::domain::request::{
     Followup, Language, Params, ReplyRoute, Request, RequestStatus, Room, fingerprint,
 };
 use crate::domain::role::Role;
+use crate::domain::state::State;
 
 /// Takes in a message.
 pub(super) fn message(turn: &mut Turn<'_>, message: Message) -> Answer {
     if was_taken_in(turn, &message) {
         return Answer::Ignored("already taken in");
     }
-    let in_room = turn.before().rooms.contains_key(&message.channel_id);
-    let is_dm = message.guild_id.is_none();
-    if !message.addressed && !in_room && !is_dm {
-        return Answer::Ignored("not addressed to the team");
-    }
-    if is_dm && !turn.policy.dm {
-        return Answer::Ignored("direct messages are off");
-    }
-    if !is_dm && !in_room && !turn.policy.mentions {
-        return Answer::Ignored("mentions are off");
-    }
-    let actor = Actor::Person { author: message.author.clone(), guild_id: message.guild_id };
-    match authorize(turn.policy, &actor, Right::Ask) {
-        Ok(_) => {}
-        Err(Denied::MissingRight(_)) if message.addressed || is_dm => {
+    match hears(turn.before(), turn.policy, &message) {
+        Ok(()) => {}
+        Err(Unheard::Refused) => {
             turn.mark_read(message.channel_id, message.message_id);
             reply(turn, &message, "not_allowed", json!({}));
             return Answer::Ignored("may not ask");
         }
-        Err(
-            Denied::MissingRight(_)
-            | Denied::ForeignGuild
-            | Denied::UntrustedBot
-            | Denied::OwnVoice,
-        ) => return Answer::Ignored("may not ask"),
+        Err(Unheard::Silent(why)) => return Answer::Ignored(why),
     }
     turn.mark_read(message.channel_id, message.message_id);
     let saved = message.attachments.iter().filter(|file| file.saved.is_some()).count();
@@ -72,6 +56,46 @@ pub(super) fn message(turn: &mut Turn<'_>, message: Message) -> Answer {
     }
     create(turn, &message);
     Answer::Accepted
+}
+
+/// Why a message is not for the team.
+enum Unheard {
+    /// Nobody is told.
+    Silent(&'static str),
+    /// Its author may not ask, and is told so.
+    Refused,
+}
+
+/// Whether the team listens to a message, by where and by whom it was written.
+fn hears(state: &State, policy: &Policy, message: &Message) -> Result<(), Unheard> {
+    let in_room = state.rooms.contains_key(&message.channel_id);
+    let is_dm = message.guild_id.is_none();
+    if !message.addressed && !in_room && !is_dm {
+        return Err(Unheard::Silent("not addressed to the team"));
+    }
+    if is_dm && !policy.dm {
+        return Err(Unheard::Silent("direct messages are off"));
+    }
+    if !is_dm && !in_room && !policy.mentions {
+        return Err(Unheard::Silent("mentions are off"));
+    }
+    let actor = Actor::Person { author: message.author.clone(), guild_id: message.guild_id };
+    match authorize(policy, &actor, Right::Ask) {
+        Ok(_) => Ok(()),
+        Err(Denied::MissingRight(_)) if message.addressed || is_dm => Err(Unheard::Refused),
+        Err(
+            Denied::MissingRight(_)
+            | Denied::ForeignGuild
+            | Denied::UntrustedBot
+            | Denied::OwnVoice,
+        ) => Err(Unheard::Silent("may not ask")),
+    }
+}
+
+/// Whether the team would take a message in: before that, nothing of it is fetched or kept.
+#[must_use]
+pub fn would_take_in(state: &State, policy: &Policy, message: &Message) -> bool {
+    hears(state, policy, message).is_ok()
 }
 
 /// By name, never by order: a message that was missed may be told after newer ones.

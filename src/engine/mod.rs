@@ -29,3 +29,4 @@ mod tests;
 mod turn;
 
 pub use decide::{Answer, Decision, Input, Wake, decide};
+pub use intake::would_take_in;

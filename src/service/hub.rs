@@ -11,10 +11,11 @@ use super::team::Signals;
 use crate::domain::change::Change;
 use crate::domain::event::Event;
 use crate::domain::ids::{IdSupply, UserId};
+use crate::domain::incoming::Message;
 use crate::domain::policy::Policy;
 use crate::domain::state::State;
 use crate::domain::time::Timestamp;
-use crate::engine::{Answer, Decision, Input, Wake, decide};
+use crate::engine::{self, Answer, Decision, Input, Wake, decide};
 use crate::platform::{clock, ids, tasks};
 use crate::store::{Appended, Store, StoreError};
 use crate::workspace;
@@ -85,6 +86,12 @@ impl Hub {
     /// go through [`Hub::submit`] before it leaves the process.
     pub(super) fn read<T>(&self, look: impl FnOnce(&State) -> T) -> T {
         look(&self.state.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Whether a message would be taken in, as things stand.
+    pub(super) fn would_take_in(&self, message: &Message) -> bool {
+        let policy = self.policy.read().unwrap_or_else(PoisonError::into_inner);
+        self.read(|state| engine::would_take_in(state, &policy, message))
     }
 
     /// Learns which bot users are our own.

@@ -12,7 +12,7 @@ use super::team::{Signals, Team};
 use super::{control, delivery, documents, effects, inbound, relay, workers};
 use crate::agents::Driver;
 use crate::assets::catalog::Catalog;
-use crate::discord::{Link, LinkConfig, LinkError, VoiceMode};
+use crate::discord::{Link, LinkConfig, LinkError, VoiceMode, WantsFiles};
 use crate::domain::config::Voice;
 use crate::domain::event::Event;
 use crate::domain::ids::MessageId;
@@ -92,7 +92,6 @@ pub async fn run(options: RunOptions) -> Result<(), RunError> {
     let mut policy = workspace.policy(serves.clone(), options.relay_debug)?;
     policy.branch = project.branch().to_owned();
     let channels = workspace.channels()?;
-    let config = link_config(&workspace)?;
     let catalog = Catalog::builtin()?;
     let born = born(&options.root)?;
     let root = options.root.clone();
@@ -102,6 +101,9 @@ pub async fn run(options: RunOptions) -> Result<(), RunError> {
     let store = Arc::new(store);
     let signals = Arc::new(Signals::new());
     let (hub, mut failure) = Hub::start(Arc::clone(&store), state, policy, Arc::clone(&signals));
+    let asked = hub.clone();
+    let wants_files = WantsFiles::when(move |message| asked.would_take_in(message));
+    let config = link_config(&workspace, wants_files)?;
     let (link, facts) = Link::start(config, catalog.clone())?;
     let team = Arc::new(Team {
         hub,
@@ -164,7 +166,7 @@ fn served(only: Option<Role>) -> BTreeSet<Role> {
     }
 }
 
-fn link_config(workspace: &Workspace) -> Result<LinkConfig, RunError> {
+fn link_config(workspace: &Workspace, wants_files: WantsFiles) -> Result<LinkConfig, RunError> {
     let tokens = workspace.tokens()?;
     redact::register(secrecy::ExposeSecret::expose_secret(&tokens.main));
     for token in tokens.roles.values() {
@@ -188,6 +190,7 @@ fn link_config(workspace: &Workspace) -> Result<LinkConfig, RunError> {
         language: workspace.runtime.language,
         workspace: workspace.root.clone(),
         attachments: PathBuf::from("shared_workspace/attachments"),
+        wants_files,
     })
 }
 

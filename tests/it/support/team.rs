@@ -49,6 +49,7 @@ impl Scene {
             language: Language::En,
             workspace: folder.path().to_owned(),
             attachments: PathBuf::from("shared_workspace/attachments"),
+            wants_files: teams::discord::WantsFiles::when(|_| true),
         };
         let (link, inbound) = Link::start(config, Catalog::builtin().unwrap()).unwrap();
         let owner = Caller::person(&running.info, "owner");
@@ -203,6 +204,7 @@ pub(crate) fn second_link(scene: &Scene) -> Link {
         language: Language::En,
         workspace: scene.folder.path().to_owned(),
         attachments: PathBuf::from("shared_workspace/attachments"),
+        wants_files: teams::discord::WantsFiles::when(|_| true),
     };
     Link::start(config, Catalog::builtin().unwrap()).unwrap().0
 }
