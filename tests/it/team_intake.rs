@@ -78,9 +78,13 @@ async fn a_mention_in_a_thread_of_somebody_is_answered_there() {
 #[tokio::test]
 async fn who_may_not_ask_is_told_so_and_nothing_else_happens() {
     let house = House::open(Plan::default()).await;
-    let body = json!({"channel": "general", "content": format!("{} {EDIT}", house.mention())});
+    let file = upload(&house.guest).await;
+    let content = format!("{} {EDIT}", house.mention());
+    let body = json!({"channel": "general", "content": content, "attachments": [file]});
     house.write(&house.guest, body).await;
     house.reads("general", "You may not ask").await;
+    let kept = house.root().join("shared_workspace/attachments");
+    assert!(!kept.exists() || kept.read_dir().unwrap().next().is_none(), "a stranger's file");
     // Not even a word where the team was not addressed, and none in the rooms of others.
     house.write(&house.guest, json!({"channel": "general", "content": "hello there"})).await;
     let asked = house.ask("what files are there?").await;
@@ -95,8 +99,7 @@ async fn who_may_not_ask_is_told_so_and_nothing_else_happens() {
 }
 
 #[tokio::test]
-async fn a_server_role_may_be_allowed_to_ask() {
-    // The local guild gives its people no roles, so the guest is named.
+async fn somebody_named_may_ask_and_no_more() {
     let mut house = House::built(Plan::default()).await;
     let guest = house.running.info.users["guest"].id.clone();
     house.allow(&format!("ask: {{users: [\"{guest}\"]}}"));
@@ -130,18 +133,23 @@ async fn empty_endless_and_hollow_messages_get_a_word_and_no_request() {
     house.close().await;
 }
 
-#[tokio::test]
-async fn a_file_comes_along() {
-    let house = House::open(Plan::default()).await;
-    let upload = house
-        .owner
+/// A file whose name would like to be elsewhere; its id.
+async fn upload(person: &crate::support::guild::Caller) -> String {
+    let upload = person
         .request("POST", "/_local/upload?filename=..%2Fnotes%20final.txt")
         .header("content-type", "text/plain")
         .body("the notes");
     let (status, file) = crate::support::guild::answer(upload.send().await.unwrap()).await;
     assert_eq!(status, 200, "{file}");
+    file["id"].as_str().unwrap().to_owned()
+}
+
+#[tokio::test]
+async fn a_file_comes_along() {
+    let house = House::open(Plan::default()).await;
+    let file = upload(&house.owner).await;
     let content = format!("{} {EDIT}", house.mention());
-    let body = json!({"channel": "general", "content": content, "attachments": [file["id"]]});
+    let body = json!({"channel": "general", "content": content, "attachments": [file]});
     let asked = house.write(&house.owner, body).await;
     let request = house.becomes(&asked, RequestStatus::Committed).await;
     let [path] = request.artifacts.as_slice() else { panic!("{:?}", request.artifacts) };
