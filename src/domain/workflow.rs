@@ -188,6 +188,24 @@ impl Step {
         }
     }
 
+    /// Whether the step judges a change, and so needs it as a commit first.
+    #[must_use]
+    pub const fn judges_a_commit(self) -> bool {
+        match self {
+            Step::ArchitectReview | Step::QaValidation => true,
+            Step::ResearchInitial
+            | Step::PlannerDraft
+            | Step::PlannerAdvisory
+            | Step::DesignerAdvisory
+            | Step::ArchitectAdvisory
+            | Step::PlannerFinalize
+            | Step::ArchitectGuidance
+            | Step::DeveloperBuild
+            | Step::DeveloperRevision
+            | Step::Closeout => false,
+        }
+    }
+
     /// The role that works the step.
     #[must_use]
     pub const fn owner(self) -> Role {

@@ -51,20 +51,13 @@ fn proceed(turn: &mut Turn<'_>, id: &RequestId) {
         return;
     };
     let unproven = request.candidate.is_some() && !is_proven(request);
-    match state.step {
-        Step::QaValidation if unproven && turn.policy.has_checks => check(turn, id),
-        Step::Closeout => begin(turn, id),
-        Step::QaValidation
-        | Step::ArchitectReview
-        | Step::ResearchInitial
-        | Step::PlannerDraft
-        | Step::PlannerAdvisory
-        | Step::DesignerAdvisory
-        | Step::ArchitectAdvisory
-        | Step::PlannerFinalize
-        | Step::ArchitectGuidance
-        | Step::DeveloperBuild
-        | Step::DeveloperRevision => handoff::delegate_current(turn, id, ""),
+    let step = state.step;
+    if step == Step::QaValidation && unproven && turn.policy.has_checks {
+        check(turn, id);
+    } else if step == Step::Closeout {
+        begin(turn, id);
+    } else {
+        handoff::delegate_current(turn, id, "");
     }
 }
 
@@ -143,22 +136,9 @@ pub(super) fn is_about_the_commit(code: &str) -> bool {
 pub(super) fn again(turn: &mut Turn<'_>, id: &RequestId) {
     let step = turn.request(id).and_then(|r| r.params.workflow.as_ref().map(|state| state.step));
     match step {
-        Some(step @ (Step::ArchitectReview | Step::QaValidation)) => {
-            commit_then(turn, id, step.owner());
-        }
-        Some(
-            Step::ResearchInitial
-            | Step::PlannerDraft
-            | Step::PlannerAdvisory
-            | Step::DesignerAdvisory
-            | Step::ArchitectAdvisory
-            | Step::PlannerFinalize
-            | Step::ArchitectGuidance
-            | Step::DeveloperBuild
-            | Step::DeveloperRevision,
-        )
-        | None => handoff::delegate_current(turn, id, "Try again."),
         Some(Step::Closeout) => begin(turn, id),
+        Some(step) if step.judges_a_commit() => commit_then(turn, id, step.owner()),
+        Some(_) | None => handoff::delegate_current(turn, id, "Try again."),
     }
 }
 
@@ -183,19 +163,10 @@ pub(super) fn checked(turn: &mut Turn<'_>, id: &RequestId, evidence: Evidence) {
             "checks": say::checks(Some(&evidence)),
         });
         say::in_room(turn, id, Voice::Team, Priority::Progress, "room.checks_passed", values);
-        match state.step {
-            Step::Closeout => merge(turn, id),
-            Step::QaValidation
-            | Step::ResearchInitial
-            | Step::PlannerDraft
-            | Step::PlannerAdvisory
-            | Step::DesignerAdvisory
-            | Step::ArchitectAdvisory
-            | Step::PlannerFinalize
-            | Step::ArchitectGuidance
-            | Step::DeveloperBuild
-            | Step::ArchitectReview
-            | Step::DeveloperRevision => handoff::delegate_current(turn, id, ""),
+        if state.step == Step::Closeout {
+            merge(turn, id);
+        } else {
+            handoff::delegate_current(turn, id, "");
         }
         return;
     }

@@ -146,18 +146,10 @@ pub(super) fn follow(turn: &mut Turn<'_>, id: &RequestId, decision: WorkflowDeci
 /// Begins a step. Reviewers and QA look at an exact commit, and QA at one that the runtime has
 /// checked, so before their steps the runtime commits the worktree to the request's own branch.
 fn begin_step(turn: &mut Turn<'_>, id: &RequestId, role: Role, step: Step, why: &str) {
-    match step {
-        Step::ArchitectReview | Step::QaValidation => super::closeout::commit_then(turn, id, role),
-        Step::ResearchInitial
-        | Step::PlannerDraft
-        | Step::PlannerAdvisory
-        | Step::DesignerAdvisory
-        | Step::ArchitectAdvisory
-        | Step::PlannerFinalize
-        | Step::ArchitectGuidance
-        | Step::DeveloperBuild
-        | Step::DeveloperRevision
-        | Step::Closeout => delegate(turn, id, role, Some(step), why, None),
+    if step.judges_a_commit() {
+        super::closeout::commit_then(turn, id, role);
+    } else {
+        delegate(turn, id, role, Some(step), why, None);
     }
 }
 

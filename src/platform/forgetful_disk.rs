@@ -1,9 +1,11 @@
-//! The machine's disk, rehearsing a power failure: when the plug is pulled ([`plug`]), the store's files
-//! are first put back to what was synced, and of the rest to what a seed lets come through.
+//! The machine's disk, rehearsing a power failure: when the plug is pulled ([`plug`]), it writes down
+//! which of the store's files were not synced, and of these which a seed lets come through.
 //!
 //! `kill -9` alone leaves the page cache, and with it whatever was written. With
-//! `TEAMS_FORGETFUL_DISK=<seed>` beside `TEAMS_PULL_PLUG` it is gone as after a power failure. Only the
-//! files that the store writes are forgotten; what stands there at the start counts as durable.
+//! `TEAMS_FORGETFUL_DISK=<seed>:<file>` beside `TEAMS_PULL_PLUG`, `<file>` says what a power failure would
+//! have left, and [`apply`] makes it so once the process is gone: a dying process must not see files come
+//! back. Only the files that the store writes are forgotten; what stands there at the start counts as
+//! durable.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -14,18 +16,41 @@ use crate::platform::files::{self, Result};
 use crate::platform::plug;
 use crate::platform::sim_disk::SimDisk;
 
-/// The variable with the seed.
+/// The variable with the seed and the file for what is left.
 pub const FORGET_VARIABLE: &str = "TEAMS_FORGETFUL_DISK";
 
 /// The disk of this process: the real one, forgetful where [`FORGET_VARIABLE`] says so.
 #[must_use]
 pub fn disk() -> Arc<dyn Disk> {
-    let seed = std::env::var(FORGET_VARIABLE).ok().and_then(|text| text.parse().ok());
-    let Some(seed) = seed else { return Arc::new(RealDisk) };
+    let order = std::env::var(FORGET_VARIABLE).ok();
+    let order = order.as_deref().and_then(|text| text.split_once(':'));
+    let Some((Ok(seed), file)) = order.map(|(seed, file)| (seed.parse(), PathBuf::from(file)))
+    else {
+        return Arc::new(RealDisk);
+    };
     let disk = ForgetfulDisk::default();
     let dying = disk.clone();
-    plug::before_death(Box::new(move || dying.forget(seed)));
+    plug::before_death(Box::new(move || {
+        let left = serde_json::to_vec(&dying.forget(seed)).unwrap_or_default();
+        // There is nobody to tell; whoever applies it finds nothing.
+        let _ = files::write(&file, left);
+    }));
     Arc::new(disk)
+}
+
+/// What a power failure leaves of one file: its bytes, or nothing.
+type Left = (PathBuf, Option<Vec<u8>>);
+
+/// Puts the files back to what was left, as a process that is gone by now has written it down.
+pub fn apply(file: &Path) -> Result<()> {
+    let left: Vec<Left> = serde_json::from_slice(&files::read(file)?).unwrap_or_default();
+    for (path, bytes) in left {
+        match bytes {
+            Some(bytes) => files::write(&path, bytes)?,
+            None => files::remove_file(&path)?,
+        }
+    }
+    files::remove_file(file)
 }
 
 /// The real disk with a model beside it that knows what is durable.
@@ -54,21 +79,16 @@ impl ForgetfulDisk {
         known
     }
 
-    /// Puts the files back to what a power failure leaves, and lets nobody write any more.
-    fn forget(&self, seed: u64) {
+    /// What a power failure leaves where that differs from what stands there; nobody writes any more.
+    fn forget(&self, seed: u64) -> Vec<Left> {
         let known = self.lock();
         let now = self.model.contents();
         let left = self.model.after_crash(seed).contents();
-        for path in now.keys().filter(|path| !left.contains_key(*path)) {
-            // There is nobody to tell; a file that stays is one that came through.
-            let _ = files::remove_file(path);
-        }
-        for (path, bytes) in &left {
-            if now.get(path) != Some(bytes) {
-                let _ = files::write(path, bytes);
-            }
-        }
         std::mem::forget(known);
+        let gone = now.keys().filter(|path| !left.contains_key(*path));
+        let gone: Vec<Left> = gone.map(|path| (path.clone(), None)).collect();
+        let other = left.into_iter().filter(|(path, bytes)| now.get(path) != Some(bytes));
+        gone.into_iter().chain(other.map(|(path, bytes)| (path, Some(bytes)))).collect()
     }
 }
 
@@ -186,7 +206,9 @@ mod tests {
             disk.sync(&path("synced")).unwrap();
             disk.sync_dir(folder.path()).unwrap();
             disk.write(&path("new"), b"new").unwrap();
-            disk.forget(seed);
+            let plan = path("plan");
+            files::write(&plan, serde_json::to_vec(&disk.forget(seed)).unwrap()).unwrap();
+            apply(&plan).unwrap();
             assert_eq!(files::read(&path("synced")).unwrap(), b"synced", "seed {seed}");
             kept.insert((files::read(&path("old")).unwrap(), files::exists(&path("new"))));
         }

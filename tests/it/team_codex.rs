@@ -237,6 +237,8 @@ async fn a_request_becomes_a_commit_through_the_real_cli() {
     let sha = commits[0].to_string();
     assert!(words(&last).contains(&sha[..7]) && words(&last).contains("greet.sh"), "{last}");
     assert!(words(&last).contains("Codex 0.169.0"), "{last}");
+    // The record files follow the journal; a clean stop brings them up to date.
+    team.stop().await;
     let request = &team.requests()[0];
     assert_eq!(request["commit_sha"], json!(sha));
     assert_eq!(request["evidence"]["commit"], json!(sha));
@@ -267,7 +269,6 @@ async fn a_request_becomes_a_commit_through_the_real_cli() {
     let secrets = SECRETS.iter().map(|(_, value)| (*value).to_owned());
     let all: Vec<String> = tokens.chain(secrets).collect();
     judge(&requests, &all);
-    team.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

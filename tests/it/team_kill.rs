@@ -3,10 +3,11 @@
 //! a spread of them.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 
 use futures_util::StreamExt as _;
 use futures_util::stream;
-use teams::platform::forgetful_disk::FORGET_VARIABLE;
+use teams::platform::forgetful_disk::{self, FORGET_VARIABLE};
 use teams::platform::plug::{COUNT_VARIABLE, PLUG_VARIABLE, Point};
 
 use super::support::life::{Life, Outcome, Variable, Went};
@@ -27,10 +28,23 @@ struct Kill {
 }
 
 impl Kill {
-    fn variables(self) -> Vec<Variable> {
+    fn variables(self, left: &Path) -> Vec<Variable> {
         let order = format!("{}:{}", self.point.as_str(), self.at);
-        let forget = self.forget.map(|seed| (FORGET_VARIABLE, seed.to_string()));
+        let left = |seed| (FORGET_VARIABLE, format!("{seed}:{}", left.display()));
+        let forget = self.forget.map(left);
         std::iter::once((PLUG_VARIABLE, order)).chain(forget).collect()
+    }
+}
+
+impl Kill {
+    /// Lets the team work until it is killed like this, and loses what a power failure loses.
+    async fn strikes(self, life: &Life) -> Went {
+        let left = life.folder.path().join("left");
+        let went = life.live(&self.variables(&left)).await;
+        if went == Went::Killed && self.forget.is_some() {
+            forgetful_disk::apply(&left).unwrap();
+        }
+        went
     }
 }
 
@@ -81,7 +95,7 @@ async fn visit(kills: Vec<Kill>) -> Visited {
     let life = Life::new().await;
     let mut killed = 0;
     for kill in kills {
-        match life.live(&kill.variables()).await {
+        match kill.strikes(&life).await {
             Went::Killed => killed += 1,
             // Appends are grouped as they come, so that a life can be a little shorter than another.
             Went::Done => return Visited { label, killed, outcome: life.outcome().await },
@@ -186,7 +200,7 @@ async fn a_team_that_is_killed_again_and_again_gets_there() {
         let life = Life::new().await;
         life.drop_letter("no envelope");
         let mut number = 0;
-        while life.live(&kill(number).variables()).await == Went::Killed {
+        while kill(number).strikes(&life).await == Went::Killed {
             number += 1;
             assert!(number < 100, "it never gets there");
         }
