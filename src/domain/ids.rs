@@ -116,6 +116,17 @@ text_id! {
 }
 
 impl RequestId {
+    /// Whether it has the form of the ids that are made for requests: `YYYYMMDD-<8 hex>`.
+    #[must_use]
+    pub fn looks_made(&self) -> bool {
+        self.0.split_once('-').is_some_and(|(date, tail)| {
+            date.len() == 8
+                && date.bytes().all(|byte| byte.is_ascii_digit())
+                && tail.len() == 8
+                && tail.bytes().all(|byte| byte.is_ascii_hexdigit())
+        })
+    }
+
     /// The value of a record that was read without its id; never written.
     pub(crate) fn unset() -> Self {
         Self("unset".to_owned())

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::authorize::{Denied, authorize};
 use super::decide::Answer;
 use super::turn::Turn;
-use super::{handoff, say, workflow};
+use super::{handoff, say, words, workflow};
 use crate::domain::ids::{ChannelId, MessageId, RequestId, UserId};
 use crate::domain::incoming::{Actor, Message};
 use crate::domain::outgoing::{Act, Priority, Target, Voice};
@@ -43,6 +43,11 @@ pub(super) fn message(turn: &mut Turn<'_>, message: Message) -> Answer {
     if message.content.chars().count() > limit {
         reply(turn, &message, "too_long", json!({ "limit": limit }));
         return Answer::Ignored("too long");
+    }
+    if let Some(word) = words::read(&message.content) {
+        let (key, values) = words::obey(turn, &message, word);
+        reply(turn, &message, key, values);
+        return Answer::Accepted;
     }
     if let Some(id) = continues(turn, &message) {
         return followup(turn, &id, &message);

@@ -27,6 +27,7 @@ mod say;
 #[cfg(test)]
 mod tests;
 mod turn;
+mod words;
 
 pub use decide::{Answer, Decision, Input, Wake, decide};
 pub use intake::would_take_in;

@@ -283,3 +283,21 @@ fn ids_of_nowhere_are_answered() {
     let foreign = Event::MessageDeleted { channel_id: ChannelId(1), message_id: MessageId(1) };
     assert!(matches!(world.submit(foreign), Answer::Ignored(_)));
 }
+
+#[test]
+fn status_and_cancel_in_words_cost_no_run() {
+    let mut world = World::new(policy());
+    let id = world.message("do it");
+    for (number, text, key) in [
+        (9_001, "status".to_owned(), "status.report"),
+        (9_002, format!("status {id}"), "status.report"),
+        (9_003, format!("cancel {id}"), "cancel.done"),
+        (9_004, "cancel 20200101-00000000".to_owned(), "unknown_request"),
+    ] {
+        let words = world.words(GENERAL, number, &text);
+        world.submit(Event::Message(words));
+        assert_eq!(world.said.last().map(String::as_str), Some(key), "{text}");
+    }
+    assert_eq!(world.request(&id).status, RequestStatus::Cancelled);
+    assert_eq!(world.request(&id).spent.turns, 0);
+}

@@ -1,0 +1,102 @@
+//! Words that are commands when a message is nothing but them: `status`, `status <request>` and
+//! `cancel <request>`. They cost no agent's turn (`spec/teams.md` 13.E #73).
+
+use serde_json::{Value, json};
+
+use super::authorize::authorize_on;
+use super::commands;
+use super::say;
+use super::turn::Turn;
+use crate::domain::ids::RequestId;
+use crate::domain::incoming::{Actor, Message};
+use crate::domain::request::Request;
+use crate::domain::role::Role;
+
+/// Open requests that one answer lists.
+const LISTED: usize = 10;
+
+/// A command in words.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Word {
+    /// What is open; all of it, or one request.
+    Status(Option<RequestId>),
+    /// Withdraw a request.
+    Cancel(RequestId),
+}
+
+/// Reads a message that is nothing but a command. Anything else is for the orchestrator.
+pub(super) fn read(text: &str) -> Option<Word> {
+    let mut words = text.split_whitespace();
+    let (verb, object) = (words.next()?.to_lowercase(), words.next());
+    if words.next().is_some() {
+        return None;
+    }
+    let object = object.map(|id| RequestId::parse(id.trim_matches('`'))).transpose().ok()?;
+    // A second word that names no request makes it a sentence: "status sprint", "cancel that".
+    let object =
+        object.map(|id| id.looks_made().then_some(id)).map_or(Some(None), |id| id.map(Some))?;
+    match (verb.as_str(), object) {
+        ("status" | "상태", object) => Some(Word::Status(object)),
+        ("cancel" | "취소", Some(id)) => Some(Word::Cancel(id)),
+        _ => None,
+    }
+}
+
+/// What is answered: a catalog key and its values.
+pub(super) fn obey(turn: &mut Turn<'_>, message: &Message, word: Word) -> (&'static str, Value) {
+    match word {
+        Word::Status(None) => {
+            let open: Vec<&Request> =
+                turn.before().requests.values().filter(|it| !it.status.is_terminal()).collect();
+            let lines: Vec<String> = open.iter().take(LISTED).map(|it| line(it)).collect();
+            ("status.report", json!({ "open": open.len(), "lines": lines }))
+        }
+        Word::Status(Some(id)) => match turn.request(&id) {
+            Some(found) if !found.status.is_terminal() => {
+                ("status.report", json!({ "open": 1, "lines": [line(found)] }))
+            }
+            Some(_) | None => unknown(&id),
+        },
+        Word::Cancel(id) => {
+            let Some(found) = turn.request(&id).cloned() else { return unknown(&id) };
+            let author = message.author.clone();
+            let name = author.name.clone();
+            let actor = Actor::Person { author, guild_id: message.guild_id };
+            if authorize_on(turn.policy, &actor, &found).is_err() {
+                return ("cancel.not_yours", json!({ "request_id": id.as_str() }));
+            }
+            commands::cancel_checked(turn, &found, &name)
+        }
+    }
+}
+
+fn unknown(id: &RequestId) -> (&'static str, Value) {
+    ("unknown_request", json!({ "request_id": id.as_str() }))
+}
+
+fn line(request: &Request) -> String {
+    let who = match &request.blocked {
+        Some(_) => request.reply_route.author_name.as_str(),
+        None => request.current_role.map_or("", Role::as_str),
+    };
+    format!("`{}` · {who} · {}", request.request_id, say::title(&request.scope))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_message_that_is_nothing_else_is_a_command() {
+        let id = RequestId::parse("20260324-1a2b3c4d").unwrap();
+        assert_eq!(read(" Status\n"), Some(Word::Status(None)));
+        assert_eq!(read("상태"), Some(Word::Status(None)));
+        assert_eq!(read("status `20260324-1a2b3c4d`"), Some(Word::Status(Some(id.clone()))));
+        assert_eq!(read("cancel 20260324-1a2b3c4d"), Some(Word::Cancel(id)));
+        for sentence in
+            ["status sprint", "cancel", "cancel that", "what is the status", "", "status of it"]
+        {
+            assert_eq!(read(sentence), None, "{sentence}");
+        }
+    }
+}
