@@ -10,7 +10,7 @@ use crate::domain::state::State;
 use crate::domain::time::Timestamp;
 
 use super::turn::Turn;
-use super::{commands, effects, intake, outbox, recovery, reports, runs};
+use super::{commands, effects, intake, outbox, recovery, reports, revise, runs};
 
 /// What the engine is told.
 #[derive(Debug, Clone)]
@@ -70,9 +70,9 @@ pub fn decide(state: &State, policy: &Policy, input: Input) -> Decision {
     let answer = match event {
         Event::Started { announce, serves } => recovery::started(&mut turn, announce, &serves),
         Event::Message(message) => intake::message(&mut turn, message),
-        Event::MessageEdited(message) => intake::edited(&mut turn, message),
+        Event::MessageEdited(message) => revise::edited(&mut turn, message),
         Event::MessageDeleted { channel_id, message_id } => {
-            intake::deleted(&mut turn, channel_id, message_id)
+            revise::deleted(&mut turn, channel_id, message_id)
         }
         Event::Seen { channel_id, message_id } => {
             turn.mark_read(channel_id, message_id);

@@ -7,7 +7,7 @@ use super::authorize::{Denied, authorize};
 use super::decide::Answer;
 use super::turn::Turn;
 use super::{handoff, say, words, workflow};
-use crate::domain::ids::{ChannelId, MessageId, RequestId, UserId};
+use crate::domain::ids::{MessageId, RequestId, UserId};
 use crate::domain::incoming::{Actor, Message};
 use crate::domain::outgoing::{Act, Priority, Target, Voice};
 use crate::domain::policy::{Policy, Right};
@@ -142,7 +142,7 @@ fn continues(turn: &Turn<'_>, message: &Message) -> Option<RequestId> {
     }
 }
 
-fn print(message: &Message) -> String {
+pub(super) fn print(message: &Message) -> String {
     fingerprint(
         &message.author.id.to_string(),
         &message.channel_id.to_string(),
@@ -151,7 +151,7 @@ fn print(message: &Message) -> String {
     )
 }
 
-fn scope(message: &Message) -> String {
+pub(super) fn scope(message: &Message) -> String {
     if message.content.trim().is_empty() {
         // A message of files alone is about the files.
         let names: Vec<_> = message.attachments.iter().map(|f| f.filename.as_str()).collect();
@@ -160,7 +160,7 @@ fn scope(message: &Message) -> String {
     message.content.trim().to_owned()
 }
 
-fn saved(message: &Message) -> Vec<String> {
+pub(super) fn saved(message: &Message) -> Vec<String> {
     message.attachments.iter().filter_map(|file| file.saved.clone()).collect()
 }
 
@@ -235,7 +235,7 @@ fn followup(turn: &mut Turn<'_>, id: &RequestId, message: &Message) -> Answer {
     Answer::Accepted
 }
 
-fn add_followup(turn: &mut Turn<'_>, id: &RequestId, message: &Message) {
+pub(super) fn add_followup(turn: &mut Turn<'_>, id: &RequestId, message: &Message) {
     let now = turn.now;
     let Some(request) = turn.edit(id) else { return };
     let artifacts = saved(message);
@@ -402,7 +402,7 @@ pub(super) fn ask(
     id
 }
 
-fn reply(turn: &mut Turn<'_>, message: &Message, key: &str, values: Value) {
+pub(super) fn reply(turn: &mut Turn<'_>, message: &Message, key: &str, values: Value) {
     reply_about(turn, message, key, values, None);
 }
 
@@ -428,74 +428,8 @@ fn reply_about(
     turn.send(outgoing);
 }
 
-/// An edited message: where its words are not read yet, they are replaced.
-pub(super) fn edited(turn: &mut Turn<'_>, message: Message) -> Answer {
-    let Some((id, _)) = origin(turn, message.message_id) else {
-        return Answer::Ignored("nothing waits on that message");
-    };
-    let actor = Actor::Person { author: message.author.clone(), guild_id: message.guild_id };
-    if authorize(turn.policy, &actor, Right::Ask).is_err() {
-        return Answer::Ignored("may not ask");
-    }
-    if message.content.trim().is_empty() && saved(&message).is_empty() {
-        return Answer::Ignored("nothing was said");
-    }
-    let limit = turn.policy.limits.message_chars;
-    if message.content.chars().count() > limit {
-        reply(turn, &message, "too_long", json!({ "limit": limit }));
-        return Answer::Ignored("too long");
-    }
-    let same = Some(message.message_id);
-    let Some(request) = turn.edit(&id) else {
-        return Answer::Ignored("gone");
-    };
-    let began = request.spent.turns > 0 || request.active_run.is_some();
-    let words = request.params.followups.iter_mut().find(|followup| followup.message_id == same);
-    if let Some(followup) = words {
-        followup.body = message.content.clone();
-    } else if began {
-        // What the roles already read cannot be unread; the new wording joins as a follow-up.
-        add_followup(turn, &id, &message);
-    } else {
-        request.scope = scope(&message);
-        request.body = message.content.clone();
-        request.fingerprint = print(&message);
-    }
-    turn.record(&id, "edited", &message.author.name, &say::title(&message.content), Value::Null);
-    Answer::Accepted
-}
-
-/// A deleted message: words not read yet are withdrawn; a request that nobody began is cancelled.
-pub(super) fn deleted(
-    turn: &mut Turn<'_>,
-    _channel_id: ChannelId,
-    message_id: MessageId,
-) -> Answer {
-    let Some((id, is_first)) = origin(turn, message_id) else {
-        return Answer::Ignored("nothing waits on that message");
-    };
-    if !is_first {
-        if let Some(request) = turn.edit(&id) {
-            request.params.followups.retain(|followup| followup.message_id != Some(message_id));
-        }
-        turn.record(&id, "withdrawn", "person", "a message was deleted", Value::Null);
-        return Answer::Accepted;
-    }
-    let started = turn.request(&id).is_some_and(|r| r.spent.turns > 0 || r.active_run.is_some());
-    if started {
-        return Answer::Ignored("work has begun");
-    }
-    if let Some(request) = turn.edit(&id) {
-        request.reply_route.message_id = None;
-    }
-    let by = turn.request(&id).map(|r| r.reply_route.author_name.clone()).unwrap_or_default();
-    let values = json!({ "request_id": id.as_str(), "by": by });
-    handoff::end(turn, &id, RequestStatus::Cancelled, "final.cancelled", values);
-    Answer::Accepted
-}
-
 /// The open request that a message began or belongs to, and whether it began it.
-fn origin(turn: &Turn<'_>, message_id: MessageId) -> Option<(RequestId, bool)> {
+pub(super) fn origin(turn: &Turn<'_>, message_id: MessageId) -> Option<(RequestId, bool)> {
     turn.before().requests.values().filter(|request| !request.status.is_terminal()).find_map(
         |request| {
             if request.reply_route.message_id == Some(message_id) {

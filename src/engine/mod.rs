@@ -22,6 +22,7 @@ mod intake;
 mod outbox;
 mod recovery;
 mod reports;
+mod revise;
 mod runs;
 mod say;
 #[cfg(test)]
