@@ -255,6 +255,14 @@ async fn files_replies_edits_unread_marks_and_a_restart_are_handled_in_place() {
     browser.wait(".message.mentioned").await;
     browser.picture("desktop-mention-light.png").await;
 
+    // An address that comes before its place: the page stays, and goes there when the place is made.
+    let sent = bot.ok("POST", &relay, json!({"content": "a room follows"})).await;
+    let place = sent["id"].as_str().unwrap();
+    browser.run(&format!("location.hash = '{place}'")).await;
+    browser.until("document.getElementById('title').textContent === 'relay'").await;
+    bot.ok("POST", &format!("{relay}/{place}/threads"), json!({"name": "the room"})).await;
+    browser.until("document.getElementById('title').textContent === 'the room'").await;
+
     // A private conversation is seen by its two sides only.
     browser.wait("[data-testid=dm-planner]").await.click().await.unwrap();
     browser.until("document.getElementById('title').textContent === 'Planner'").await;

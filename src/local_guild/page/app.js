@@ -61,10 +61,11 @@ function drawTyping() {
   if ($("typing").textContent !== text) $("typing").textContent = text;
 }
 
+/** Shows the place that the address names. One that is not known yet is shown when it comes. */
 function go() {
   const wanted = location.hash.slice(1);
   const first = [...world.channels.values()].filter((it) => it.type === 0).sort((a, b) => a.position - b.position)[0];
-  const channel = world.channels.get(wanted) ?? first;
+  const channel = world.channels.get(wanted) ?? world.channels.get(world.current) ?? first;
   if (!channel || channel.id === world.current) return;
   const from = world.current;
   world.current = channel.id;
@@ -105,8 +106,8 @@ listen((what, detail) => {
     case "channels":
       drawSidebar();
       drawHead();
-      // The place on show was removed.
-      if (world.current && !world.channels.has(world.current)) { world.current = null; go(); }
+      // The place on show was removed, or the one asked for has come.
+      if (world.current) go();
       break;
     case "typing": if (detail === world.current) drawTyping(); break;
     case "reply": startReply(detail); break;
