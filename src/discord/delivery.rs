@@ -171,7 +171,7 @@ impl Delivery {
         Fut: Future<Output = ()> + Send,
     {
         match &outgoing.act {
-            Act::Post { content, reply_to, mention, buttons, gate_id: _, files } => {
+            Act::Post { content, reply_to, mention, buttons, gate_id: _, files, room_of: _ } => {
                 let read = outbound_files::read(&self.workspace, files).await;
                 let post =
                     Post { content, buttons, reply_to: *reply_to, mention: *mention, files: read };

@@ -15,7 +15,7 @@ use crate::domain::role::Role;
 use crate::domain::time::Timestamp;
 
 /// A file to fetch before its message is told.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Remote {
     /// Discord's id of the file.
     pub id: u64,
@@ -24,7 +24,7 @@ pub struct Remote {
 }
 
 /// A message with the files that are still to be fetched; `files[n]` belongs to `attachments[n]`.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Heard {
     /// The message.
     pub message: Message,
@@ -206,7 +206,7 @@ impl Mentions {
 }
 
 /// What a person did with a button or a slash command.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Commanded {
     /// Who.
     pub actor: Actor,

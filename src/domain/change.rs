@@ -2,15 +2,18 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::domain::backlog::BacklogItem;
 use crate::domain::effect::Effect;
 use crate::domain::envelope::Envelope;
 use crate::domain::gate::Gate;
-use crate::domain::ids::{ChannelId, EffectId, MessageId, OutgoingId, RequestId, RunId};
+use crate::domain::ids::{ChannelId, EffectId, MessageId, OutgoingId, RequestId, RunId, SprintId};
 use crate::domain::operation::Operation;
 use crate::domain::outgoing::Outgoing;
 use crate::domain::request::{Request, RequestEvent};
 use crate::domain::role::Role;
 use crate::domain::run::Run;
+use crate::domain::schedule::Scheduler;
+use crate::domain::sprint::{Sprint, SprintEvent};
 use crate::domain::time::Timestamp;
 
 /// A role's continuing conversation with its agent, kept per (role, request).
@@ -74,6 +77,16 @@ pub enum Change {
     Session(Session),
     /// The channel was read up to here.
     Channel(ChannelMark),
+    /// The backlog item is now this. One that is no longer active leaves memory, its file stays.
+    Backlog(Box<BacklogItem>),
+    /// The sprint is now this.
+    Sprint(Box<Sprint>),
+    /// A newer sprint is the last one: the ended sprint leaves memory, its file stays.
+    RetireSprint(SprintId),
+    /// A line for the sprint's history.
+    SprintEvent(SprintId, SprintEvent),
+    /// The scheduler is now this.
+    Scheduler(Box<Scheduler>),
     /// Text for an append-only document.
     Append {
         /// Workspace-relative path.

@@ -7,7 +7,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::domain::evidence::{Candidate, Evidence};
-use crate::domain::ids::{EffectId, OperationId, RequestId};
+use crate::domain::finding::Finding;
+use crate::domain::ids::{EffectId, OperationId, RequestId, SprintId};
+use crate::domain::sprint::{CloseoutStatus, GitBaseline, SprintCommit};
 use crate::domain::time::Timestamp;
 
 /// What to do.
@@ -54,19 +56,57 @@ pub enum EffectKind {
         /// The request.
         request_id: RequestId,
     },
+    /// Note how the project stands before a sprint.
+    Baseline {
+        /// The sprint.
+        sprint_id: SprintId,
+    },
+    /// Look at what a sprint left in the project.
+    Inspect {
+        /// The sprint.
+        sprint_id: SprintId,
+    },
+    /// Copy what a sprint left uncommitted in the project into the worktree of its closeout request.
+    Collect {
+        /// The closeout request.
+        request_id: RequestId,
+        /// Paths in the project.
+        paths: Vec<String>,
+    },
+    /// Write the final report and the history of an ended sprint.
+    Archive {
+        /// The sprint.
+        sprint_id: SprintId,
+    },
+    /// Bring an ended sprint to the issue tracker.
+    Publish {
+        /// The sprint.
+        sprint_id: SprintId,
+    },
+    /// Look for findings that could become work.
+    Discover {
+        /// Up to where each source was read before.
+        watermarks: std::collections::BTreeMap<String, String>,
+    },
 }
 
 impl EffectKind {
-    /// The request that it serves.
+    /// The request that it serves; none for what is done for a sprint or for the team.
     #[must_use]
-    pub fn request_id(&self) -> &RequestId {
+    pub fn request_id(&self) -> Option<&RequestId> {
         match self {
             Self::Commit { request_id, .. }
             | Self::Checks { request_id, .. }
             | Self::Merge { request_id, .. }
             | Self::Rebase { request_id, .. }
             | Self::Action { request_id, .. }
-            | Self::Release { request_id } => request_id,
+            | Self::Collect { request_id, .. }
+            | Self::Release { request_id } => Some(request_id),
+            Self::Baseline { .. }
+            | Self::Inspect { .. }
+            | Self::Archive { .. }
+            | Self::Publish { .. }
+            | Self::Discover { .. } => None,
         }
     }
 
@@ -80,6 +120,12 @@ impl EffectKind {
             Self::Rebase { .. } => "rebase",
             Self::Action { .. } => "action",
             Self::Release { .. } => "release",
+            Self::Baseline { .. } => "baseline",
+            Self::Inspect { .. } => "inspect",
+            Self::Collect { .. } => "collect",
+            Self::Archive { .. } => "archive",
+            Self::Publish { .. } => "publish",
+            Self::Discover { .. } => "discover",
         }
     }
 }
@@ -112,6 +158,19 @@ pub struct Effect {
     pub attempts: u32,
     /// When it was decided.
     pub planned_at: Timestamp,
+}
+
+/// What a sprint left in the project (`spec/teams.md` 11.2).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Inspection {
+    /// How it stands.
+    pub status: CloseoutStatus,
+    /// Commits since the baseline, oldest first.
+    pub commits: Vec<SprintCommit>,
+    /// What differs from the branch, and did not so at the baseline.
+    pub uncommitted_paths: Vec<String>,
+    /// One line, where something is to be said.
+    pub message: String,
 }
 
 /// What came of an effect.
@@ -155,6 +214,29 @@ pub enum EffectOutcome {
     },
     /// The worktree is gone and no process is left.
     Released,
+    /// The project stands like this.
+    Baselined(GitBaseline),
+    /// A sprint left this.
+    Inspected(Inspection),
+    /// What was left is in the worktree.
+    Collected,
+    /// The report and the history of the sprint are written.
+    Archived {
+        /// Where the report lies, workspace-relative.
+        report_path: String,
+    },
+    /// The issue tracker has the sprint.
+    Published {
+        /// The address of its issue.
+        url: String,
+    },
+    /// This was found.
+    Discovered {
+        /// Everything new.
+        findings: Vec<Finding>,
+        /// Up to where each source was read.
+        watermarks: std::collections::BTreeMap<String, String>,
+    },
     /// It could not be done; one line, redacted.
     Failed {
         /// Why.

@@ -33,6 +33,8 @@ pub enum Event {
         /// Which.
         message_id: MessageId,
     },
+    /// An instant that the engine asked to be woken at has come (`engine::due`).
+    Tick,
     /// Messages up to here were looked at, whether they meant something or not.
     Seen {
         /// The channel.

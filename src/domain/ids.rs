@@ -245,6 +245,16 @@ impl IdSupply {
         OperationId(format!("{request}-{safe}-{}", &self.hex8()[..6]))
     }
 
+    /// A new backlog id; `date` is the Korean date as `YYYYMMDD`.
+    pub fn backlog(&mut self, date: &str) -> BacklogId {
+        BacklogId(format!("backlog-{date}-{}", self.hex8()))
+    }
+
+    /// A new todo id; `time` is the Korean time as `HHMMSS`.
+    pub fn todo(&mut self, time: &str) -> TodoId {
+        TodoId(format!("todo-{time}-{}", &self.hex8()[..6]))
+    }
+
     /// A new envelope id.
     pub fn envelope(&mut self) -> EnvelopeId {
         EnvelopeId(self.uuid().to_string())

@@ -1,11 +1,14 @@
 //! What people do, as facts: no text here was trusted or changed on the way.
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
+use crate::domain::backlog::BacklogSource;
 use crate::domain::ids::{ChannelId, GuildId, MessageId, RequestId, ServerRoleId, UserId};
 use crate::domain::outgoing::Button;
 use crate::domain::request::Language;
 use crate::domain::role::Role;
+use crate::domain::sprint::Kickoff;
 use crate::domain::time::Timestamp;
 
 /// Who did it.
@@ -70,10 +73,17 @@ pub enum Actor {
     },
     /// The operator at the machine: whoever can open the control socket with the secret of this start.
     Operator,
+    /// An agent, over the socket of its own run. It holds no right of a person.
+    Agent {
+        /// The role that it works as.
+        role: Role,
+        /// The request that it works on.
+        request_id: RequestId,
+    },
 }
 
 /// A command of a person, from a button, a slash command or the CLI.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "command")]
 pub enum Command {
     /// A button.
@@ -103,5 +113,25 @@ pub enum Command {
     Retry {
         /// Which.
         request_id: RequestId,
+    },
+    /// Begin a sprint.
+    SprintStart {
+        /// With what.
+        kickoff: Box<Kickoff>,
+    },
+    /// End the active sprint.
+    SprintStop {
+        /// Whether running todos are released instead of waited for.
+        now: bool,
+    },
+    /// Go on with the last sprint from where it stopped.
+    SprintRestart,
+    /// Add, change or drop backlog items (`spec/teams.md` 4.3: a list, `{backlog_items: […]}`,
+    /// `{backlog_item: …}` or one item).
+    BacklogMerge {
+        /// The items; keys that are absent stay as they are.
+        payload: Value,
+        /// Who found them, where an item does not say.
+        source: BacklogSource,
     },
 }

@@ -1,11 +1,13 @@
 //! The words of the house: types and their invariants. No I/O, clock, randomness or async.
 
+pub mod backlog;
 pub mod change;
 pub mod config;
 pub mod effect;
 pub mod envelope;
 pub mod event;
 pub mod evidence;
+pub mod finding;
 pub mod gate;
 pub mod ids;
 pub mod incoming;
@@ -18,6 +20,8 @@ pub mod result;
 pub mod role;
 pub mod routing;
 pub mod run;
+pub mod schedule;
+pub mod sprint;
 pub mod state;
 pub mod time;
 pub mod workflow;

@@ -162,6 +162,9 @@ pub enum Act {
         /// Workspace-relative files to attach.
         #[serde(default)]
         files: Vec<String>,
+        /// A request whose room hangs on this message once it is posted.
+        #[serde(default)]
+        room_of: Option<RequestId>,
     },
     /// Create the status card of a request, or edit it in place.
     Card {

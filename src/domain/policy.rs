@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
+use crate::domain::config::{CutoffTime, DiscoveryScope, SprintMode, StartMode, Zone};
 use crate::domain::ids::{ChannelId, GuildId, ServerRoleId, UserId};
 use crate::domain::request::Language;
 use crate::domain::role::Role;
@@ -77,6 +78,48 @@ impl Default for Limits {
     }
 }
 
+/// How sprints begin, run and end.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct SprintPolicy {
+    /// Minutes between slots.
+    pub interval_minutes: u32,
+    /// The zone of the slots.
+    pub zone: Zone,
+    /// What begins a sprint.
+    pub mode: SprintMode,
+    /// Whether the team begins sprints by itself.
+    pub start_mode: StartMode,
+    /// The end of the working day, in that zone; none where there is no end.
+    pub cutoff: Option<CutoffTime>,
+    /// Todos that are worked on at the same time.
+    pub wip_limit: u32,
+    /// Where findings are looked for.
+    pub discovery_scope: DiscoveryScope,
+    /// Actions that look for findings.
+    pub discovery_actions: Vec<String>,
+    /// Whether the research role may read the web.
+    pub research: bool,
+    /// Whether an ended sprint is brought to the issue tracker.
+    pub publish: bool,
+}
+
+impl Default for SprintPolicy {
+    fn default() -> Self {
+        Self {
+            interval_minutes: 180,
+            zone: Zone::default(),
+            mode: SprintMode::default(),
+            start_mode: StartMode::default(),
+            cutoff: None,
+            wip_limit: 1,
+            discovery_scope: DiscoveryScope::default(),
+            discovery_actions: Vec::new(),
+            research: false,
+            publish: false,
+        }
+    }
+}
+
 /// The engine's view of the configuration.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Policy {
@@ -114,4 +157,6 @@ pub struct Policy {
     pub limits: Limits,
     /// Governed routing (`spec/teams.md` 7.6).
     pub routing: RoutingPolicy,
+    /// Sprints (`spec/teams.md` 9).
+    pub sprint: SprintPolicy,
 }

@@ -11,6 +11,7 @@ use crate::domain::ids::{
 use crate::domain::result::RoleResult;
 use crate::domain::role::Role;
 use crate::domain::run::Usage;
+use crate::domain::sprint::{Duty, InitialStep};
 use crate::domain::time::Timestamp;
 use crate::domain::workflow::WorkflowState;
 
@@ -326,6 +327,22 @@ impl Default for Request {
             usage: Usage::default(),
             ended_at: None,
         }
+    }
+}
+
+impl Request {
+    /// What the request is for, where the sprint or the backlog made it and it does no todo.
+    #[must_use]
+    pub fn duty(&self) -> Option<Duty> {
+        let other = &self.params.other;
+        let word = other.get("duty").and_then(Value::as_str)?;
+        word.parse().ok()
+    }
+
+    /// The planning step that the request is for.
+    #[must_use]
+    pub fn planning_step(&self) -> Option<InitialStep> {
+        self.params.other.get("initial_phase_step").and_then(Value::as_str)?.parse().ok()
     }
 }
 

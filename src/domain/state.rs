@@ -1,24 +1,35 @@
 //! Everything that is open, in memory: what the engine decides on and what the store brings back.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
+use crate::domain::backlog::BacklogItem;
 use crate::domain::change::{Change, ChannelMark, Session};
 use crate::domain::effect::Effect;
 use crate::domain::envelope::{Envelope, Place};
 use crate::domain::gate::{Gate, GateState};
 use crate::domain::ids::{
-    ChannelId, EffectId, EnvelopeId, GateId, OperationId, OutgoingId, RequestId, RunId,
+    BacklogId, ChannelId, EffectId, EnvelopeId, GateId, OperationId, OutgoingId, RequestId, RunId,
+    SprintId,
 };
 use crate::domain::operation::{Operation, OperationStatus};
 use crate::domain::outgoing::Outgoing;
 use crate::domain::request::Request;
 use crate::domain::role::Role;
 use crate::domain::run::Run;
+use crate::domain::schedule::Scheduler;
+use crate::domain::sprint::Sprint;
 
 /// How many rooms of ended requests are remembered, so that a message there finds its request.
 pub const ROOMS_KEPT: usize = 1_000;
+
+/// How many items that left the backlog are remembered by their fingerprint, so that the same thing found
+/// again is known for what it is.
+pub const SETTLED_ITEMS_KEPT: usize = 2_000;
+
+/// How many ids of sprints are remembered, so that no two share one.
+pub const SPRINT_IDS_KEPT: usize = 200;
 
 /// The open records. Ended requests leave it; their files stay.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -45,6 +56,16 @@ pub struct State {
     pub rooms: BTreeMap<ChannelId, RequestId>,
     /// How many requests have ended, ever.
     pub ended_requests: u64,
+    /// Backlog items that may still become work.
+    pub backlog: BTreeMap<BacklogId, BacklogItem>,
+    /// Fingerprints of the most recent items that were done, dropped or carried on.
+    pub settled_items: BTreeMap<BacklogId, String>,
+    /// The active sprint and the last one that ended.
+    pub sprints: BTreeMap<SprintId, Sprint>,
+    /// The ids of the most recent sprints.
+    pub sprint_ids: BTreeSet<SprintId>,
+    /// When the next sprint begins, and what was last looked for.
+    pub scheduler: Scheduler,
 }
 
 /// The key of a session.
@@ -69,7 +90,7 @@ impl State {
                 }
                 self.sessions.retain(|_, session| session.request_id != *id);
             }
-            Change::Event(..) | Change::Append { .. } => {}
+            Change::Event(..) | Change::SprintEvent(..) | Change::Append { .. } => {}
             Change::Envelope(envelope) => match envelope.place {
                 Place::Inbox => {
                     self.envelopes.insert(envelope.relay_id.clone(), (**envelope).clone());
@@ -119,6 +140,31 @@ impl State {
             Change::Channel(mark) => {
                 self.channels.insert(mark.channel_id, mark.clone());
             }
+            Change::Backlog(item) => {
+                let id = item.backlog_id.clone();
+                if item.status.is_active() {
+                    self.settled_items.remove(&id);
+                    self.backlog.insert(id, (**item).clone());
+                } else {
+                    self.backlog.remove(&id);
+                    self.settled_items.insert(id, item.fingerprint.clone());
+                    if self.settled_items.len() > SETTLED_ITEMS_KEPT {
+                        // Ids begin with the date: the first is the oldest.
+                        self.settled_items.pop_first();
+                    }
+                }
+            }
+            Change::Sprint(sprint) => {
+                self.sprint_ids.insert(sprint.sprint_id.clone());
+                if self.sprint_ids.len() > SPRINT_IDS_KEPT {
+                    self.sprint_ids.pop_first();
+                }
+                self.sprints.insert(sprint.sprint_id.clone(), (**sprint).clone());
+            }
+            Change::RetireSprint(id) => {
+                self.sprints.remove(id);
+            }
+            Change::Scheduler(scheduler) => self.scheduler = (**scheduler).clone(),
         }
     }
 
@@ -126,6 +172,12 @@ impl State {
     #[must_use]
     pub fn request_in_room(&self, channel: ChannelId) -> Option<&Request> {
         self.rooms.get(&channel).and_then(|id| self.requests.get(id))
+    }
+
+    /// The sprint that holds the slot.
+    #[must_use]
+    pub fn active_sprint(&self) -> Option<&Sprint> {
+        self.scheduler.active_sprint_id.as_ref().and_then(|id| self.sprints.get(id))
     }
 
     fn remember_room(&mut self, thread: ChannelId, request: &RequestId) {

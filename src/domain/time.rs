@@ -46,6 +46,12 @@ impl Timestamp {
         self.0.with_timezone(&kst()).format("%Y%m%d").to_string()
     }
 
+    /// The Korean date and time by a `chrono` format, used in ids and names.
+    #[must_use]
+    pub fn kst(self, format: &str) -> String {
+        self.0.with_timezone(&kst()).format(format).to_string()
+    }
+
     /// This instant plus some seconds.
     #[must_use]
     pub fn plus_seconds(self, seconds: u64) -> Self {
@@ -80,6 +86,13 @@ impl Timestamp {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0:?} is not a time such as 2026-03-24T09:00:00+09:00")]
 pub struct TimeError(String);
+
+impl std::str::FromStr for Timestamp {
+    type Err = TimeError;
+    fn from_str(text: &str) -> Result<Self, TimeError> {
+        Self::parse(text)
+    }
+}
 
 impl TryFrom<String> for Timestamp {
     type Error = TimeError;

@@ -27,6 +27,8 @@ pub enum Denied {
 pub fn authorize(policy: &Policy, actor: &Actor, right: Right) -> Result<Granted, Denied> {
     match actor {
         Actor::Operator => Ok(Granted(())),
+        // What an agent may do is told by its role, never by a person's right.
+        Actor::Agent { .. } => Err(Denied::MissingRight(right)),
         Actor::Person { author, guild_id } => person(policy, author, *guild_id, right),
     }
 }
@@ -35,7 +37,7 @@ pub fn authorize(policy: &Policy, actor: &Actor, right: Right) -> Result<Granted
 /// with the right to administer.
 pub fn authorize_on(policy: &Policy, actor: &Actor, request: &Request) -> Result<Granted, Denied> {
     let own = match actor {
-        Actor::Operator => false,
+        Actor::Operator | Actor::Agent { .. } => false,
         Actor::Person { author, .. } => request.reply_route.author_id == Some(author.id),
     };
     authorize(policy, actor, if own { Right::Ask } else { Right::Administer })

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::authorize::{authorize, authorize_on};
 use super::decide::Answer;
 use super::turn::Turn;
-use super::{gates, handoff, intake, say};
+use super::{gates, handoff, intake, say, sprint};
 use crate::domain::ids::{ChannelId, GateId, RequestId};
 use crate::domain::incoming::{Actor, Command};
 use crate::domain::outgoing::{Button, ButtonAct, Content};
@@ -32,6 +32,12 @@ pub(super) fn command(turn: &mut Turn<'_>, actor: &Actor, command: Command) -> A
         }
         Command::Cancel { request_id } => cancel(turn, actor, &request_id),
         Command::Retry { request_id } => retry(turn, actor, &request_id),
+        Command::SprintStart { kickoff } => sprint::commands::start(turn, actor, *kickoff),
+        Command::SprintStop { now } => sprint::commands::stop(turn, actor, now),
+        Command::SprintRestart => sprint::commands::restart(turn, actor),
+        Command::BacklogMerge { payload, source } => {
+            sprint::commands::merge(turn, actor, &payload, source)
+        }
     }
 }
 
@@ -64,6 +70,7 @@ pub(super) fn name(actor: &Actor) -> String {
     match actor {
         Actor::Person { author, .. } => author.name.clone(),
         Actor::Operator => "operator".to_owned(),
+        Actor::Agent { role, .. } => role.to_string(),
     }
 }
 

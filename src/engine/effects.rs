@@ -4,20 +4,23 @@ use serde_json::{Value, json};
 
 use super::decide::Answer;
 use super::turn::Turn;
-use super::{closeout, handoff, say};
+use super::{closeout, handoff, say, sprint};
 use crate::domain::change::Change;
 use crate::domain::effect::{Effect, EffectKind, EffectOutcome, EffectState};
 use crate::domain::ids::{EffectId, OperationId, RequestId};
 use crate::domain::operation::{Operation, OperationStatus};
 use crate::domain::request::RequestStatus;
+use crate::domain::role::Role;
 
 /// The executor is about to touch the world.
 pub(super) fn starting(turn: &mut Turn<'_>, id: &EffectId, pre_state: Value) -> Answer {
     let Some(effect) = turn.before().effects.get(id).cloned() else {
         return Answer::Ignored("the effect is gone");
     };
-    let request_id = effect.kind.request_id().clone();
-    let ended = turn.request(&request_id).is_none_or(|request| request.status.is_terminal());
+    let ended = effect
+        .kind
+        .request_id()
+        .is_some_and(|id| turn.request(id).is_none_or(|request| request.status.is_terminal()));
     if ended && !outlives(&effect.kind) {
         turn.change(Change::EffectGone(id.clone()));
         return Answer::Ignored("the request has ended");
@@ -30,11 +33,18 @@ pub(super) fn starting(turn: &mut Turn<'_>, id: &EffectId, pre_state: Value) -> 
 /// Whether an effect is still wanted when its request has ended.
 fn outlives(kind: &EffectKind) -> bool {
     match kind {
-        EffectKind::Release { .. } | EffectKind::Action { .. } => true,
+        EffectKind::Release { .. }
+        | EffectKind::Action { .. }
+        | EffectKind::Baseline { .. }
+        | EffectKind::Inspect { .. }
+        | EffectKind::Archive { .. }
+        | EffectKind::Publish { .. }
+        | EffectKind::Discover { .. } => true,
         EffectKind::Commit { .. }
         | EffectKind::Checks { .. }
         | EffectKind::Merge { .. }
-        | EffectKind::Rebase { .. } => false,
+        | EffectKind::Rebase { .. }
+        | EffectKind::Collect { .. } => false,
     }
 }
 
@@ -44,13 +54,22 @@ pub(super) fn finished(turn: &mut Turn<'_>, id: &EffectId, outcome: EffectOutcom
         return Answer::Ignored("the effect is gone");
     };
     turn.change(Change::EffectGone(id.clone()));
-    let request_id = effect.kind.request_id().clone();
+    let Some(request_id) = effect.kind.request_id().cloned() else {
+        sprint::effect_finished(turn, &effect.kind, outcome);
+        return Answer::Accepted;
+    };
     let operation = match &effect.kind {
         EffectKind::Action { operation_id, .. } => Some(operation_id.clone()),
         EffectKind::Commit { .. }
         | EffectKind::Checks { .. }
         | EffectKind::Merge { .. }
         | EffectKind::Rebase { .. }
+        | EffectKind::Collect { .. }
+        | EffectKind::Baseline { .. }
+        | EffectKind::Inspect { .. }
+        | EffectKind::Archive { .. }
+        | EffectKind::Publish { .. }
+        | EffectKind::Discover { .. }
         | EffectKind::Release { .. } => None,
     };
     if let Some(operation_id) = operation {
@@ -81,11 +100,26 @@ pub(super) fn finished(turn: &mut Turn<'_>, id: &EffectId, outcome: EffectOutcom
                 | EffectKind::Merge { .. }
                 | EffectKind::Rebase { .. }
                 | EffectKind::Action { .. }
+                | EffectKind::Collect { .. }
+                | EffectKind::Baseline { .. }
+                | EffectKind::Inspect { .. }
+                | EffectKind::Archive { .. }
+                | EffectKind::Publish { .. }
+                | EffectKind::Discover { .. }
                 | EffectKind::Release { .. } => "commit_failed",
             };
             handoff::block(turn, &request_id, code, &message, Vec::new());
         }
-        EffectOutcome::Released | EffectOutcome::ActionEnded { .. } => {}
+        EffectOutcome::Collected => {
+            closeout::commit_then(turn, &request_id, Role::VersionController);
+        }
+        EffectOutcome::Released
+        | EffectOutcome::ActionEnded { .. }
+        | EffectOutcome::Baselined(_)
+        | EffectOutcome::Inspected(_)
+        | EffectOutcome::Archived { .. }
+        | EffectOutcome::Published { .. }
+        | EffectOutcome::Discovered { .. } => {}
     }
     Answer::Accepted
 }
@@ -107,6 +141,12 @@ fn action_ended(
         | EffectOutcome::Rebased(_)
         | EffectOutcome::Conflict { .. }
         | EffectOutcome::PersonEdits { .. }
+        | EffectOutcome::Collected
+        | EffectOutcome::Baselined(_)
+        | EffectOutcome::Inspected(_)
+        | EffectOutcome::Archived { .. }
+        | EffectOutcome::Published { .. }
+        | EffectOutcome::Discovered { .. }
         | EffectOutcome::Released => return,
     };
     let Some(operation) = turn.before().operations.get(operation_id).cloned() else {

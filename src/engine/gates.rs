@@ -53,6 +53,7 @@ pub(super) fn open(turn: &mut Turn<'_>, id: &RequestId, candidate: &Candidate) {
         buttons: vec![button(ButtonAct::Approve), button(ButtonAct::Reject)],
         gate_id: Some(gate_id.clone()),
         files: Vec::new(),
+        room_of: None,
     };
     let target = Target::Room(id.clone());
     let mut outgoing = say::outgoing(turn, target, Voice::Team, Priority::Approval, act);
@@ -88,6 +89,7 @@ pub(super) fn decide(
         Actor::Person { author, .. } => author.id,
         // The operator at the machine has no Discord identity.
         Actor::Operator => UserId(0),
+        Actor::Agent { .. } => return Answer::Ignored("no approval comes from an agent"),
     };
     let at = turn.now;
     let state = if yes { GateState::Approved { by, at } } else { GateState::Rejected { by, at } };

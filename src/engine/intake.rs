@@ -421,6 +421,7 @@ fn reply_about(
         buttons: Vec::new(),
         gate_id: None,
         files: Vec::new(),
+        room_of: None,
     };
     let target = Target::Channel(message.channel_id);
     let mut outgoing = say::outgoing(turn, target, Voice::Team, Priority::Final, act);

@@ -25,6 +25,7 @@ mod reports;
 mod revise;
 mod runs;
 mod say;
+pub mod sprint;
 #[cfg(test)]
 mod tests;
 mod turn;

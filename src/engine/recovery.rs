@@ -53,7 +53,7 @@ fn orphans(turn: &Turn<'_>) -> Vec<RequestId> {
     let moved = |id: &RequestId| {
         state.envelopes.values().any(|envelope| envelope.envelope.request_id == *id)
             || state.runs.values().any(|run| run.request_id == *id)
-            || state.effects.values().any(|effect| effect.kind.request_id() == id)
+            || state.effects.values().any(|effect| effect.kind.request_id() == Some(id))
             || state.operations.values().any(|operation| operation.request_id == *id)
             || state.gates.values().any(|gate| gate.request_id == *id)
     };

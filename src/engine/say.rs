@@ -55,6 +55,7 @@ pub(super) fn post(content: Content) -> Act {
         buttons: Vec::new(),
         gate_id: None,
         files: Vec::new(),
+        room_of: None,
     }
 }
 
@@ -102,6 +103,7 @@ pub(super) fn answer(
         buttons,
         gate_id: None,
         files: Vec::new(),
+        room_of: None,
     };
     let mut outgoing = outgoing(turn, target, Voice::Team, priority, act);
     outgoing.request_id = Some(id.clone());

@@ -216,7 +216,7 @@ impl<'a> Turn<'a> {
                 self.state.outgoing.get(id).and_then(|outgoing| outgoing.request_id.clone())
             }
             Change::EffectGone(id) => {
-                self.state.effects.get(id).map(|effect| effect.kind.request_id().clone())
+                self.state.effects.get(id).and_then(|effect| effect.kind.request_id().cloned())
             }
             Change::Envelope(envelope) => Some(envelope.envelope.request_id.clone()),
             Change::Operation(operation) => Some(operation.request_id.clone()),
@@ -230,6 +230,11 @@ impl<'a> Turn<'a> {
             | Change::Gate(_)
             | Change::Session(_)
             | Change::Channel(_)
+            | Change::Backlog(_)
+            | Change::Sprint(_)
+            | Change::RetireSprint(_)
+            | Change::SprintEvent(..)
+            | Change::Scheduler(_)
             | Change::Append { .. } => None,
         }
     }
@@ -244,7 +249,7 @@ impl<'a> Turn<'a> {
             set(key.to_string(), outgoing.request_id.as_ref() == Some(id));
         }
         for (key, effect) in &self.state.effects {
-            set(key.to_string(), effect.kind.request_id() == id);
+            set(key.to_string(), effect.kind.request_id() == Some(id));
         }
         for (key, envelope) in &self.state.envelopes {
             set(key.to_string(), envelope.envelope.request_id == *id);
@@ -262,7 +267,7 @@ impl<'a> Turn<'a> {
                 }
                 Change::OutgoingGone(key) => set(key.to_string(), false),
                 Change::Effect(effect) => {
-                    set(effect.effect_id.to_string(), effect.kind.request_id() == id);
+                    set(effect.effect_id.to_string(), effect.kind.request_id() == Some(id));
                 }
                 Change::EffectGone(key) => set(key.to_string(), false),
                 Change::Envelope(envelope) => set(
@@ -282,6 +287,11 @@ impl<'a> Turn<'a> {
                 | Change::Gate(_)
                 | Change::Session(_)
                 | Change::Channel(_)
+                | Change::Backlog(_)
+                | Change::Sprint(_)
+                | Change::RetireSprint(_)
+                | Change::SprintEvent(..)
+                | Change::Scheduler(_)
                 | Change::Append { .. } => {}
             }
         }

@@ -64,7 +64,8 @@ fn moving(
         });
         return Some(("why.running", values));
     }
-    if let Some(effect) = state.effects.values().find(|effect| effect.kind.request_id() == id) {
+    if let Some(effect) = state.effects.values().find(|effect| effect.kind.request_id() == Some(id))
+    {
         let values = json!({ "request_id": id.as_str(), "effect": effect.kind.name() });
         return Some(("why.effect", values));
     }

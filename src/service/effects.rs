@@ -12,6 +12,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use super::HubError;
+use super::sprint_effects;
 use super::task;
 use super::team::{Team, now};
 use crate::domain::config::Check;
@@ -109,8 +110,15 @@ fn may_begin(state: &State, effect: &Effect) -> bool {
         EffectKind::Commit { .. }
         | EffectKind::Checks { .. }
         | EffectKind::Merge { .. }
+        | EffectKind::Collect { .. }
         | EffectKind::Rebase { .. } => true,
-        EffectKind::Action { .. } | EffectKind::Release { .. } => false,
+        EffectKind::Action { .. }
+        | EffectKind::Release { .. }
+        | EffectKind::Baseline { .. }
+        | EffectKind::Inspect { .. }
+        | EffectKind::Archive { .. }
+        | EffectKind::Publish { .. }
+        | EffectKind::Discover { .. } => false,
     };
     match &effect.kind {
         EffectKind::Release { request_id } => {
@@ -118,12 +126,18 @@ fn may_begin(state: &State, effect: &Effect) -> bool {
                 && !state
                     .effects
                     .values()
-                    .any(|other| uses(&other.kind) && other.kind.request_id() == request_id)
+                    .any(|other| uses(&other.kind) && other.kind.request_id() == Some(request_id))
         }
         EffectKind::Commit { .. }
         | EffectKind::Checks { .. }
         | EffectKind::Merge { .. }
         | EffectKind::Rebase { .. }
+        | EffectKind::Collect { .. }
+        | EffectKind::Baseline { .. }
+        | EffectKind::Inspect { .. }
+        | EffectKind::Archive { .. }
+        | EffectKind::Publish { .. }
+        | EffectKind::Discover { .. }
         | EffectKind::Action { .. } => true,
     }
 }
@@ -147,6 +161,21 @@ async fn perform(team: &Arc<Team>, effect: &Effect) -> Result<EffectOutcome, Tro
         EffectKind::Release { request_id } => {
             begin(team, effect, &Value::Null).await?;
             release(team, request_id).await
+        }
+        EffectKind::Baseline { sprint_id }
+        | EffectKind::Inspect { sprint_id }
+        | EffectKind::Archive { sprint_id }
+        | EffectKind::Publish { sprint_id } => {
+            begin(team, effect, &Value::Null).await?;
+            sprint_effects::perform(team, &effect.kind, sprint_id).await
+        }
+        EffectKind::Collect { request_id, paths } => {
+            begin(team, effect, &Value::Null).await?;
+            sprint_effects::collect(team, request_id, paths).await
+        }
+        EffectKind::Discover { watermarks } => {
+            begin(team, effect, &Value::Null).await?;
+            sprint_effects::discover(team, watermarks).await
         }
     }
 }

@@ -11,6 +11,7 @@ mod inbound;
 pub mod logs;
 mod relay;
 mod run;
+mod sprint_effects;
 mod task;
 mod team;
 mod workers;

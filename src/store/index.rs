@@ -8,7 +8,7 @@ use super::error::StoreError;
 use super::layout::{self, Kind};
 use super::views::{Views, replace_synced};
 use crate::domain::change::ChannelMark;
-use crate::domain::ids::{ChannelId, RequestId};
+use crate::domain::ids::{BacklogId, ChannelId, RequestId, SprintId};
 use crate::platform::disk::Disk;
 
 /// The record of an open thing.
@@ -29,6 +29,10 @@ pub(super) struct Index {
     pub(super) open: Vec<Open>,
     pub(super) channels: Vec<ChannelMark>,
     pub(super) rooms: Vec<(ChannelId, RequestId)>,
+    #[serde(default)]
+    pub(super) settled_items: Vec<(BacklogId, String)>,
+    #[serde(default)]
+    pub(super) sprint_ids: Vec<SprintId>,
 }
 
 const HEADER: &str = "teams-checkpoint 1 ";
@@ -48,6 +52,10 @@ impl Index {
             rooms: (views.state.rooms.iter())
                 .map(|(channel, request)| (*channel, request.clone()))
                 .collect(),
+            settled_items: (views.state.settled_items.iter())
+                .map(|(id, print)| (id.clone(), print.clone()))
+                .collect(),
+            sprint_ids: views.state.sprint_ids.iter().cloned().collect(),
         }
     }
 

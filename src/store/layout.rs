@@ -5,9 +5,10 @@ use serde::de::DeserializeOwned;
 
 use crate::domain::change::{Change, Session};
 use crate::domain::envelope::{Envelope, Place};
-use crate::domain::ids::RequestId;
+use crate::domain::ids::{RequestId, SprintId};
 use crate::domain::request::Request;
 use crate::domain::role::Role;
+use crate::domain::schedule::Scheduler;
 use crate::domain::state::State;
 
 /// The folder of the runtime inside the workspace.
@@ -45,6 +46,22 @@ pub(super) enum Kind {
     Gate,
     Operation,
     Session,
+    Backlog,
+    Sprint,
+    Scheduler,
+}
+
+/// The scheduler's record.
+pub(super) const SCHEDULER: &str = ".teams_runtime/sprint_scheduler.json";
+
+/// The path of a sprint's record.
+pub(super) fn sprint(id: &SprintId) -> String {
+    format!("{RUNTIME}/sprints/{id}.json")
+}
+
+/// The path of a sprint's history.
+pub(super) fn sprint_events(id: &SprintId) -> String {
+    format!("{RUNTIME}/sprints/{id}.events.jsonl")
 }
 
 /// The path of a request's record.
@@ -103,7 +120,12 @@ pub(super) fn path_of(change: &Change) -> Option<String> {
             Some(format!("{RUNTIME}/operations/{}.json", record.operation_id))
         }
         Change::Session(record) => Some(session(record)),
+        Change::Backlog(record) => Some(format!("{RUNTIME}/backlog/{}.json", record.backlog_id)),
+        Change::Sprint(record) => Some(sprint(&record.sprint_id)),
+        Change::Scheduler(_) => Some(SCHEDULER.to_owned()),
         Change::RetireRequest(_)
+        | Change::RetireSprint(_)
+        | Change::SprintEvent(..)
         | Change::Event(..)
         | Change::Channel(_)
         | Change::Append { .. } => None,
@@ -112,16 +134,23 @@ pub(super) fn path_of(change: &Change) -> Option<String> {
 
 /// Whether the file of a record stays when what it is about has ended.
 pub(super) fn outlives_its_end(path: &str) -> bool {
-    ["/requests/", "/gates/", "/operations/", "/archive/", "/dead/"]
+    ["/requests/", "/gates/", "/operations/", "/archive/", "/dead/", "/backlog/", "/sprints/"]
         .iter()
         .any(|folder| path.contains(folder))
 }
 
 #[derive(Serialize)]
-struct EventLine<'a> {
+struct EventLine<'a, E> {
     seq: u64,
     #[serde(flatten)]
-    event: &'a crate::domain::request::RequestEvent,
+    event: &'a E,
+}
+
+/// One line of an append-only history.
+fn line<E: Serialize>(seq: u64, event: &E) -> serde_json::Result<Vec<u8>> {
+    let mut line = serde_json::to_vec(&EventLine { seq, event })?;
+    line.push(b'\n');
+    Ok(line)
 }
 
 /// What a change does to the files. `before` is the state that it is applied to.
@@ -142,10 +171,15 @@ pub(super) fn targets(
             .map(|record| Target::Gone(session(record)))
             .collect(),
         Change::Event(id, event) => {
-            let mut line = serde_json::to_vec(&EventLine { seq, event })?;
-            line.push(b'\n');
-            vec![Target::Append(events(id), line)]
+            vec![Target::Append(events(id), line(seq, event)?)]
         }
+        Change::SprintEvent(id, event) => {
+            vec![Target::Append(sprint_events(id), line(seq, event)?)]
+        }
+        Change::Backlog(record) => one(set(pretty(record)?)),
+        Change::Sprint(record) => one(set(pretty(record)?)),
+        Change::Scheduler(record) => one(set(pretty(record)?)),
+        Change::RetireSprint(_) => Vec::new(),
         Change::Envelope(record) => {
             let mut targets: Vec<Target> = one(set(pretty(record)?));
             for place in [Place::Inbox, Place::Archive, Place::Dead] {
@@ -176,6 +210,7 @@ pub(super) fn targets(
 pub(super) fn appended_file(change: &Change) -> Option<String> {
     match change {
         Change::Event(id, _) => Some(events(id)),
+        Change::SprintEvent(id, _) => Some(sprint_events(id)),
         Change::Append { file, .. } => Some(file.clone()),
         Change::Request(_)
         | Change::RetireRequest(_)
@@ -189,7 +224,11 @@ pub(super) fn appended_file(change: &Change) -> Option<String> {
         | Change::Gate(_)
         | Change::Operation(_)
         | Change::Session(_)
-        | Change::Channel(_) => None,
+        | Change::Channel(_)
+        | Change::Backlog(_)
+        | Change::Sprint(_)
+        | Change::RetireSprint(_)
+        | Change::Scheduler(_) => None,
     }
 }
 
@@ -207,6 +246,9 @@ pub(super) fn parse(kind: Kind, path: &str, bytes: &[u8]) -> Result<Change, Stri
         Kind::Gate => Change::Gate(read(bytes)?),
         Kind::Operation => Change::Operation(read(bytes)?),
         Kind::Session => Change::Session(read(bytes)?),
+        Kind::Backlog => Change::Backlog(read(bytes)?),
+        Kind::Sprint => Change::Sprint(read(bytes)?),
+        Kind::Scheduler => Change::Scheduler(read(bytes)?),
     };
     // An id or place that was edited would make the record another one.
     if path_of(&change).as_deref() == Some(path) {
@@ -240,6 +282,13 @@ pub(super) fn open_records(state: &State) -> Vec<(Kind, String)> {
             .filter_map(|record| of(Kind::Operation, Change::Operation(record.clone()))),
     );
     records.extend(state.sessions.values().map(|record| (Kind::Session, session(record))));
+    records.extend(
+        (state.backlog.keys()).map(|id| (Kind::Backlog, format!("{RUNTIME}/backlog/{id}.json"))),
+    );
+    records.extend(state.sprints.keys().map(|id| (Kind::Sprint, sprint(id))));
+    if state.scheduler != Scheduler::default() {
+        records.push((Kind::Scheduler, SCHEDULER.to_owned()));
+    }
     records
 }
 

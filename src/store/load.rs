@@ -187,6 +187,8 @@ impl Loaded {
         }
         let state = &mut self.views.state;
         state.rooms = index.rooms.into_iter().collect();
+        state.settled_items = index.settled_items.into_iter().collect();
+        state.sprint_ids = index.sprint_ids.into_iter().collect();
         state.ended_requests = index.ended_requests;
         state.channels = (index.channels.into_iter()).map(|mark| (mark.channel_id, mark)).collect();
         if self.tail == 0 {
@@ -319,6 +321,11 @@ pub(super) fn last_image(tail: &Tail, id: &RequestId) -> Option<Request> {
             | Change::Operation(_)
             | Change::Session(_)
             | Change::Channel(_)
+            | Change::Backlog(_)
+            | Change::Sprint(_)
+            | Change::RetireSprint(_)
+            | Change::SprintEvent(..)
+            | Change::Scheduler(_)
             | Change::Append { .. } => None,
         },
     )

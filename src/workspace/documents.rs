@@ -61,6 +61,11 @@ fn changed_request<'a>(changes: &'a [Change], id: &RequestId) -> Option<&'a Requ
         | Change::Operation(_)
         | Change::Session(_)
         | Change::Channel(_)
+        | Change::Backlog(_)
+        | Change::Sprint(_)
+        | Change::RetireSprint(_)
+        | Change::SprintEvent(..)
+        | Change::Scheduler(_)
         | Change::Append { .. } => None,
     })
 }

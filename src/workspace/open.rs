@@ -10,7 +10,7 @@ use super::error::{ConfigError, MAX_CONFIG_BYTES};
 use super::{DISCORD_FILE, POLICY_FILE, RUNTIME_FILE, policy_file, resolve};
 use crate::assets::{Lookup, RoleSpec};
 use crate::domain::config::{Channels, DiscordConfig, Lifecycle, Problem, RuntimeConfig};
-use crate::domain::policy::{ActionPolicy, Holders, Limits, Policy, Right};
+use crate::domain::policy::{ActionPolicy, Holders, Limits, Policy, Right, SprintPolicy};
 use crate::domain::role::Role;
 use crate::domain::routing::RoutingPolicy;
 use crate::platform::files;
@@ -220,6 +220,18 @@ impl Workspace {
             language: runtime.language,
             limits,
             routing: self.routing.clone(),
+            sprint: SprintPolicy {
+                interval_minutes: runtime.sprint.interval_minutes.get(),
+                zone: runtime.sprint.timezone,
+                mode: runtime.sprint.mode,
+                start_mode: runtime.sprint.start_mode,
+                cutoff: runtime.sprint.cutoff_time.clone(),
+                wip_limit: runtime.sprint.wip_limit.as_u32(),
+                discovery_scope: runtime.sprint.discovery_scope,
+                discovery_actions: runtime.sprint.discovery_actions.clone(),
+                research: runtime.research_defaults.web,
+                publish: runtime.sprint.publish_issues,
+            },
         })
     }
 }

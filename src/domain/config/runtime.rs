@@ -72,12 +72,12 @@ fn approval_required_is_gone<'de, D: Deserializer<'de>>(_: D) -> Result<(), D::E
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SprintMode {
-    /// By slot and by backlog.
+    /// At the slots of the grid, and as soon as something waits in the backlog.
     #[default]
     Hybrid,
-    /// As `hybrid`; older files say it.
+    /// One interval after the end of the last sprint.
     Rolling,
-    /// As `hybrid`; older files say it.
+    /// At the slots of the grid only.
     WallClock,
 }
 
@@ -160,6 +160,16 @@ pub struct Sprint {
     /// Actions that look for it.
     #[serde(default)]
     pub discovery_actions: Vec<String>,
+    /// Todos that are worked on at the same time.
+    #[serde(default = "one")]
+    pub wip_limit: Positive,
+    /// Whether an ended sprint is brought to GitHub issues by `gh`.
+    #[serde(default)]
+    pub publish_issues: bool,
+}
+
+const fn one() -> Positive {
+    Positive::new(1)
 }
 
 fn ten_in_the_evening() -> Option<CutoffTime> {
@@ -210,6 +220,8 @@ pub struct ResearchDefaults {
     pub callback_timeout: Seconds,
     /// Whether to clean up afterwards.
     pub cleanup: bool,
+    /// Whether the research role may read the web.
+    pub web: bool,
 }
 
 impl Default for ResearchDefaults {
@@ -223,6 +235,7 @@ impl Default for ResearchDefaults {
             completion_timeout: Seconds(600.0),
             callback_timeout: Seconds(1_200.0),
             cleanup: false,
+            web: false,
         }
     }
 }

@@ -79,16 +79,15 @@ checked_text! {
     };
 }
 
-/// Minutes between the slots of a sprint's grid: 1 to 1440. The grid restarts at midnight, so that a
-/// longer interval has no meaning (`spec/teams.md` 9.1); zero is refused rather than read as 180.
+/// Minutes between the slots of the grid: 1 to 10080, a week. Zero is refused rather than read as 180.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "i64", into = "i64")]
-pub struct IntervalMinutes(u16);
+pub struct IntervalMinutes(u32);
 
 impl IntervalMinutes {
     /// The minutes.
     #[must_use]
-    pub const fn get(self) -> u16 {
+    pub const fn get(self) -> u32 {
         self.0
     }
 }
@@ -102,11 +101,11 @@ impl Default for IntervalMinutes {
 impl TryFrom<i64> for IntervalMinutes {
     type Error = String;
     fn try_from(minutes: i64) -> Result<Self, String> {
-        u16::try_from(minutes)
+        u32::try_from(minutes)
             .ok()
-            .filter(|minutes| (1..=1_440).contains(minutes))
+            .filter(|minutes| (1..=10_080).contains(minutes))
             .map(Self)
-            .ok_or_else(|| format!("expected 1 to 1440 minutes, found {minutes}"))
+            .ok_or_else(|| format!("expected 1 to 10080 minutes, found {minutes}"))
     }
 }
 

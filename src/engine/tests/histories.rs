@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use serde_json::json;
 
-use super::world::{Todo, World, candidate, crash, evidence, good, policy, result};
+use super::world::{Todo, World, candidate, crash, evidence, good, good_effect, policy, result};
 use crate::domain::effect::{EffectKind, EffectOutcome};
 use crate::domain::event::Event;
 use crate::domain::evidence::CheckVerdict;
@@ -116,6 +116,12 @@ fn random_effect(dice: &mut Dice, kind: &EffectKind, number: usize) -> EffectOut
             EffectOutcome::ActionEnded { exit_code: Some(0), log_tail: String::new() }
         }
         EffectKind::Release { .. } => EffectOutcome::Released,
+        EffectKind::Baseline { .. }
+        | EffectKind::Inspect { .. }
+        | EffectKind::Collect { .. }
+        | EffectKind::Archive { .. }
+        | EffectKind::Publish { .. }
+        | EffectKind::Discover { .. } => good_effect(kind, &fresh),
     }
 }
 

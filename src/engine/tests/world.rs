@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use serde_json::{Value, json};
 
 use crate::domain::change::Change;
-use crate::domain::effect::{EffectKind, EffectOutcome, EffectState};
+use crate::domain::effect::{EffectKind, EffectOutcome, EffectState, Inspection};
 use crate::domain::envelope::{EnvelopeKind, Place};
 use crate::domain::event::Event;
 use crate::domain::evidence::{
@@ -22,6 +22,7 @@ use crate::domain::result::RoleResult;
 use crate::domain::role::Role;
 use crate::domain::routing::RoutingPolicy;
 use crate::domain::run::{FailKind, Run, RunOutcome, RunReport, Usage};
+use crate::domain::sprint::{CloseoutStatus, GitBaseline};
 use crate::domain::state::State;
 use crate::domain::time::Timestamp;
 use crate::domain::workflow::Step;
@@ -51,6 +52,7 @@ pub(super) fn policy() -> Policy {
         language: Language::En,
         limits: Limits::default(),
         routing: RoutingPolicy::default(),
+        sprint: crate::domain::policy::SprintPolicy::default(),
     }
 }
 
@@ -118,7 +120,7 @@ impl World {
                 .state
                 .effects
                 .values()
-                .filter(|e| e.kind.request_id() == id)
+                .filter(|e| e.kind.request_id() == Some(id))
                 .filter(|e| !matches!(e.kind, EffectKind::Release { .. }))
                 .count();
             let gates = self.state.gates.values().filter(|g| g.request_id == *id).count();
@@ -346,6 +348,24 @@ pub(super) fn good_effect(kind: &EffectKind, commit: &str) -> EffectOutcome {
             EffectOutcome::ActionEnded { exit_code: Some(0), log_tail: String::new() }
         }
         EffectKind::Release { .. } => EffectOutcome::Released,
+        EffectKind::Baseline { .. } => EffectOutcome::Baselined(GitBaseline {
+            head_sha: "base".to_owned(),
+            ..GitBaseline::default()
+        }),
+        EffectKind::Inspect { .. } => EffectOutcome::Inspected(Inspection {
+            status: CloseoutStatus::Verified,
+            commits: Vec::new(),
+            uncommitted_paths: Vec::new(),
+            message: String::new(),
+        }),
+        EffectKind::Collect { .. } => EffectOutcome::Collected,
+        EffectKind::Archive { .. } => EffectOutcome::Archived {
+            report_path: "shared_workspace/sprints/s/report.md".to_owned(),
+        },
+        EffectKind::Publish { .. } => EffectOutcome::Published { url: String::new() },
+        EffectKind::Discover { watermarks } => {
+            EffectOutcome::Discovered { findings: Vec::new(), watermarks: watermarks.clone() }
+        }
     }
 }
 

@@ -170,6 +170,7 @@ pub(crate) fn post(voice: Voice, key: &str, values: Value) -> Outgoing {
             buttons: Vec::new(),
             gate_id: None,
             files: Vec::new(),
+            room_of: None,
         },
     )
 }

@@ -1,0 +1,306 @@
+//! Candidate work (`spec/teams.md` 4.3).
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use crate::domain::ids::{BacklogId, SprintId};
+use crate::domain::time::Timestamp;
+
+/// Where an item stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum BacklogStatus {
+    /// Waits to be taken into a sprint.
+    Pending,
+    /// A todo of the active sprint.
+    Selected,
+    /// Waits for something that a person or another item has to bring.
+    Blocked,
+    /// Delivered.
+    Done,
+    /// Went on as another item, which names this one in `carry_over_of`.
+    CarriedOver,
+    /// Not wanted; `dropped_reason` says why.
+    Dropped,
+}
+
+impl BacklogStatus {
+    /// Every status, in the order in which reports list them.
+    pub const ALL: [BacklogStatus; 6] = [
+        Self::Selected,
+        Self::Pending,
+        Self::Blocked,
+        Self::CarriedOver,
+        Self::Done,
+        Self::Dropped,
+    ];
+
+    /// The word in files and messages.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Pending => "pending",
+            Self::Selected => "selected",
+            Self::Blocked => "blocked",
+            Self::Done => "done",
+            Self::CarriedOver => "carried_over",
+            Self::Dropped => "dropped",
+        }
+    }
+
+    /// Reads a word.
+    #[must_use]
+    pub fn parse(text: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|status| status.as_str() == text)
+    }
+
+    /// Whether the item may still become work.
+    #[must_use]
+    pub const fn is_active(self) -> bool {
+        match self {
+            Self::Pending | Self::Selected | Self::Blocked => true,
+            Self::Done | Self::CarriedOver | Self::Dropped => false,
+        }
+    }
+}
+
+/// What kind of work it is.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize,
+)]
+#[serde(rename_all = "snake_case")]
+pub enum BacklogKind {
+    /// Something is wrong.
+    Bug,
+    /// Something new.
+    Feature,
+    /// Something better.
+    #[default]
+    Enhancement,
+    /// Upkeep.
+    Chore,
+}
+
+impl BacklogKind {
+    /// Every kind, the most urgent first.
+    pub const ALL: [BacklogKind; 4] = [Self::Bug, Self::Feature, Self::Enhancement, Self::Chore];
+
+    /// The word in files and messages.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Bug => "bug",
+            Self::Feature => "feature",
+            Self::Enhancement => "enhancement",
+            Self::Chore => "chore",
+        }
+    }
+
+    /// Reads a word.
+    #[must_use]
+    pub fn parse(text: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|kind| kind.as_str() == text)
+    }
+}
+
+/// Who found it.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize,
+)]
+#[serde(rename_all = "snake_case")]
+pub enum BacklogSource {
+    /// A person.
+    User,
+    /// The planner.
+    #[default]
+    Planner,
+    /// The sourcer.
+    Sourcer,
+    /// A discovery action.
+    Discovery,
+    /// A todo that failed.
+    CarryOver,
+}
+
+impl BacklogSource {
+    /// The word in files and messages.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::User => "user",
+            Self::Planner => "planner",
+            Self::Sourcer => "sourcer",
+            Self::Discovery => "discovery",
+            Self::CarryOver => "carry_over",
+        }
+    }
+
+    /// Reads a word.
+    #[must_use]
+    pub fn parse(text: &str) -> Option<Self> {
+        [Self::User, Self::Planner, Self::Sourcer, Self::Discovery, Self::CarryOver]
+            .into_iter()
+            .find(|source| source.as_str() == text)
+    }
+}
+
+/// One item. What the older runtime left out reads as its default.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct BacklogItem {
+    /// Its id.
+    pub backlog_id: BacklogId,
+    /// One line.
+    #[serde(default)]
+    pub title: String,
+    /// A few lines.
+    #[serde(default)]
+    pub summary: String,
+    /// What kind of work.
+    #[serde(default)]
+    pub kind: BacklogKind,
+    /// Who found it.
+    #[serde(default)]
+    pub source: BacklogSource,
+    /// What is to be done.
+    #[serde(default)]
+    pub scope: String,
+    /// When it counts as done.
+    #[serde(default)]
+    pub acceptance_criteria: Vec<String>,
+    /// The milestone that it serves; blank where none.
+    #[serde(default)]
+    pub milestone_title: String,
+    /// 1 is first; 0 means unranked, which is last.
+    #[serde(default)]
+    pub priority_rank: u32,
+    /// Items of which each has to be done before this one begins.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub depends_on: Vec<BacklogId>,
+    /// The sprint that planned it.
+    #[serde(default, with = "blank_is_none")]
+    pub planned_in_sprint_id: Option<SprintId>,
+    /// Whether it came while a sprint was running.
+    #[serde(default)]
+    pub added_during_active_sprint: bool,
+    /// Where it stands.
+    pub status: BacklogStatus,
+    /// Where it came from: milestone, requirements, spec, research, request, signal (free keys).
+    #[serde(default)]
+    pub origin: Map<String, Value>,
+    /// When it was written down.
+    pub created_at: Timestamp,
+    /// When it last changed.
+    pub updated_at: Timestamp,
+    /// The sprint that works on it.
+    #[serde(default, with = "blank_is_none")]
+    pub selected_in_sprint_id: Option<SprintId>,
+    /// The sprint that delivered it.
+    #[serde(default, with = "blank_is_none")]
+    pub completed_in_sprint_id: Option<SprintId>,
+    /// The item that this one carries on.
+    #[serde(default, with = "blank_is_none")]
+    pub carry_over_of: Option<BacklogId>,
+    /// Why it is blocked.
+    #[serde(default)]
+    pub blocked_reason: String,
+    /// Who is stuck on it.
+    #[serde(default)]
+    pub blocked_by_role: String,
+    /// What would unblock it.
+    #[serde(default)]
+    pub required_inputs: Vec<String>,
+    /// What to do then.
+    #[serde(default)]
+    pub recommended_next_step: String,
+    /// What people answered while it was blocked, oldest first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub answers: Vec<String>,
+    /// Sha-1 of title, scope and kind.
+    #[serde(default)]
+    pub fingerprint: String,
+    /// Why it is not wanted.
+    #[serde(default)]
+    pub dropped_reason: String,
+}
+
+impl BacklogItem {
+    /// A fresh pending item.
+    #[must_use]
+    pub fn new(id: BacklogId, title: &str, scope: &str, kind: BacklogKind, now: Timestamp) -> Self {
+        Self {
+            backlog_id: id,
+            title: title.to_owned(),
+            summary: String::new(),
+            kind,
+            source: BacklogSource::default(),
+            scope: scope.to_owned(),
+            acceptance_criteria: Vec::new(),
+            milestone_title: String::new(),
+            priority_rank: 0,
+            depends_on: Vec::new(),
+            planned_in_sprint_id: None,
+            added_during_active_sprint: false,
+            status: BacklogStatus::Pending,
+            origin: Map::new(),
+            created_at: now,
+            updated_at: now,
+            selected_in_sprint_id: None,
+            completed_in_sprint_id: None,
+            carry_over_of: None,
+            blocked_reason: String::new(),
+            blocked_by_role: String::new(),
+            required_inputs: Vec::new(),
+            recommended_next_step: String::new(),
+            answers: Vec::new(),
+            fingerprint: fingerprint(title, scope, kind),
+            dropped_reason: String::new(),
+        }
+    }
+
+    /// Forgets why it was blocked.
+    pub fn clear_blockers(&mut self) {
+        self.blocked_reason.clear();
+        self.blocked_by_role.clear();
+        self.required_inputs.clear();
+        self.recommended_next_step.clear();
+    }
+}
+
+/// The fingerprint of an item (`spec/teams.md` 4.3): sha-1 of `title|scope|kind`, lowercased with white
+/// space collapsed.
+#[must_use]
+pub fn fingerprint(title: &str, scope: &str, kind: BacklogKind) -> String {
+    use sha1::{Digest, Sha1};
+    let flat = |text: &str| text.to_lowercase().split_whitespace().collect::<Vec<_>>().join(" ");
+    let digest = Sha1::digest(format!("{}|{}|{}", flat(title), flat(scope), kind.as_str()));
+    digest.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// Ids that older files write as an empty text where there is none.
+pub(crate) mod blank_is_none {
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    pub(crate) fn serialize<S: Serializer, T: Serialize>(
+        value: &Option<T>,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        match value {
+            Some(value) => value.serialize(serializer),
+            None => serializer.serialize_str(""),
+        }
+    }
+
+    pub(crate) fn deserialize<'de, D, T>(deserializer: D) -> Result<Option<T>, D::Error>
+    where
+        D: Deserializer<'de>,
+        T: std::str::FromStr,
+        T::Err: std::fmt::Display,
+    {
+        match Option::<String>::deserialize(deserializer)? {
+            Some(text) if !text.trim().is_empty() => {
+                text.parse().map(Some).map_err(serde::de::Error::custom)
+            }
+            Some(_) | None => Ok(None),
+        }
+    }
+}

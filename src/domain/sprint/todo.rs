@@ -1,0 +1,181 @@
+//! A todo: one backlog item in one sprint (`spec/teams.md` 4.4).
+
+use serde::{Deserialize, Serialize};
+
+use crate::domain::backlog::blank_is_none;
+use crate::domain::ids::{BacklogId, RequestId, TodoId};
+use crate::domain::role::Role;
+use crate::domain::time::Timestamp;
+
+super::words! {
+    /// Where a todo stands. Follows from its request alone.
+    TodoStatus {
+        /// Its request has not begun.
+        Queued = "queued",
+        /// Its request is under way.
+        Running = "running",
+        /// The work is done, and its commit could not be brought to the branch.
+        Uncommitted = "uncommitted",
+        /// Done, with a commit.
+        Committed = "committed",
+        /// Done, and nothing had to be committed.
+        Completed = "completed",
+        /// Its request waits for a person.
+        Blocked = "blocked",
+        /// Its request failed.
+        Failed = "failed",
+        /// A person withdrew it, or the sprint ended before it began.
+        Cancelled = "cancelled",
+    }
+}
+
+impl TodoStatus {
+    /// Whether it can be worked on.
+    #[must_use]
+    pub const fn is_executable(self) -> bool {
+        match self {
+            Self::Queued | Self::Running | Self::Uncommitted => true,
+            Self::Committed | Self::Completed | Self::Blocked | Self::Failed | Self::Cancelled => {
+                false
+            }
+        }
+    }
+
+    /// Whether the sprint does not wait for it any more.
+    #[must_use]
+    pub const fn is_terminal(self) -> bool {
+        match self {
+            Self::Committed | Self::Completed | Self::Blocked | Self::Failed | Self::Cancelled => {
+                true
+            }
+            Self::Queued | Self::Running | Self::Uncommitted => false,
+        }
+    }
+
+    /// Whether it was delivered.
+    #[must_use]
+    pub const fn is_success(self) -> bool {
+        match self {
+            Self::Committed | Self::Completed => true,
+            Self::Queued
+            | Self::Running
+            | Self::Uncommitted
+            | Self::Blocked
+            | Self::Failed
+            | Self::Cancelled => false,
+        }
+    }
+}
+
+/// One todo.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Todo {
+    /// Its id.
+    pub todo_id: TodoId,
+    /// The item that it came from.
+    #[serde(default, with = "blank_is_none")]
+    pub backlog_id: Option<BacklogId>,
+    /// One line.
+    #[serde(default)]
+    pub title: String,
+    /// The milestone that it serves.
+    #[serde(default)]
+    pub milestone_title: String,
+    /// 1 is first; 0 means unranked, which is last.
+    #[serde(default)]
+    pub priority_rank: u32,
+    /// Todos of which each has to be delivered before this one begins.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub depends_on: Vec<TodoId>,
+    /// Who answers for it.
+    #[serde(default = "planner")]
+    pub owner_role: Role,
+    /// Where it stands.
+    pub status: TodoStatus,
+    /// When it counts as done.
+    #[serde(default)]
+    pub acceptance_criteria: Vec<String>,
+    /// The request that does it; none while it is queued.
+    #[serde(default, with = "blank_is_none")]
+    pub request_id: Option<RequestId>,
+    /// Files that came of it.
+    #[serde(default)]
+    pub artifacts: Vec<String>,
+    /// When it was made.
+    #[serde(default, with = "blank_is_none")]
+    pub created_at: Option<Timestamp>,
+    /// When its request began.
+    #[serde(default, with = "blank_is_none")]
+    pub started_at: Option<Timestamp>,
+    /// When its request ended.
+    #[serde(default, with = "blank_is_none")]
+    pub ended_at: Option<Timestamp>,
+    /// What came of it, in a few lines.
+    #[serde(default)]
+    pub summary: String,
+    /// The item that carries it on.
+    #[serde(default, with = "blank_is_none")]
+    pub carry_over_backlog_id: Option<BacklogId>,
+    /// The request that this one tries again.
+    #[serde(default, with = "blank_is_none")]
+    pub retry_of_request_id: Option<RequestId>,
+    /// `restart_checkpoint` where a restart put it first.
+    #[serde(default)]
+    pub dependency_gate_bypass: String,
+    /// Its commit; blank where there is none.
+    #[serde(default)]
+    pub commit_sha: String,
+    /// What became of its commit, where that is not a commit.
+    #[serde(default)]
+    pub version_control_message: String,
+    /// Times that its commit was tried again by the sprint itself.
+    #[serde(default)]
+    pub commit_retries: u32,
+    /// When it last changed.
+    #[serde(default, with = "blank_is_none")]
+    pub updated_at: Option<Timestamp>,
+}
+
+const fn planner() -> Role {
+    Role::Planner
+}
+
+/// The mark of a todo that a restart put first.
+pub const RESTART_CHECKPOINT: &str = "restart_checkpoint";
+
+impl Todo {
+    /// A queued todo.
+    #[must_use]
+    pub fn new(todo_id: TodoId, title: &str, now: Timestamp) -> Self {
+        Self {
+            todo_id,
+            backlog_id: None,
+            title: title.to_owned(),
+            milestone_title: String::new(),
+            priority_rank: 0,
+            depends_on: Vec::new(),
+            owner_role: Role::Planner,
+            status: TodoStatus::Queued,
+            acceptance_criteria: Vec::new(),
+            request_id: None,
+            artifacts: Vec::new(),
+            created_at: Some(now),
+            started_at: None,
+            ended_at: None,
+            summary: String::new(),
+            carry_over_backlog_id: None,
+            retry_of_request_id: None,
+            dependency_gate_bypass: String::new(),
+            commit_sha: String::new(),
+            version_control_message: String::new(),
+            commit_retries: 0,
+            updated_at: Some(now),
+        }
+    }
+
+    /// Whether a restart put it before its order and its dependencies.
+    #[must_use]
+    pub fn is_checkpoint(&self) -> bool {
+        self.dependency_gate_bypass == RESTART_CHECKPOINT
+    }
+}
