@@ -76,8 +76,8 @@ fn what_does_not_load_c11_c12_c13() {
         ("mode: hourly", "wall_clock"),
         ("overlap_policy: queue", "no_overlap"),
         ("cutoff_time: \"7:5\"", "22:00"),
-        ("interval_minutes: -5", "1 to 1440"),
-        ("interval_minutes: 0", "1 to 1440"),
+        ("interval_minutes: -5", "1 to 10080"),
+        ("interval_minutes: 0", "1 to 10080"),
         ("timezone: Mars/Base", "Asia/Seoul"),
     ] {
         let shown = shown(&runtime(&format!("sprint:\n  id: a\n  {text}\n")).unwrap_err());
