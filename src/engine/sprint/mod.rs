@@ -1,6 +1,12 @@
 //! Sprints: when they begin, how they are planned, worked on and closed (`spec/teams.md` 9 and 10).
 
+pub mod backlog;
+pub mod closeout;
 pub(in crate::engine) mod commands;
+pub mod names;
+pub mod planning;
+pub mod slots;
+pub mod todos;
 
 use super::decide::Answer;
 use super::turn::Turn;
