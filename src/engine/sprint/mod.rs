@@ -3,7 +3,13 @@
 //! Every decision ends in [`follow`]: todos and backlog items are brought in line with the requests that
 //! this decision changed, and then what is next is done. Nothing else moves a todo.
 
+pub mod backlog;
+pub mod closeout;
 pub(in crate::engine) mod commands;
+pub mod names;
+pub mod planning;
+pub mod slots;
+pub mod todos;
 
 mod closing;
 mod duties;

@@ -1,0 +1,636 @@
+//! Changing the backlog by a payload, from the planner, the sourcer or a person (`spec/teams.md` 4.3).
+//!
+//! An entry is a patch: what it does not name, or names as null or blank, stays. All entries are taken, or
+//! none is.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::{Map, Value};
+
+use super::{classify, flat};
+use crate::domain::backlog::{BacklogItem, BacklogKind, BacklogSource, BacklogStatus, fingerprint};
+use crate::domain::ids::{BacklogId, IdSupply, RequestId, SprintId};
+use crate::domain::lenient;
+use crate::domain::sprint::{Phase, Sprint};
+use crate::domain::time::Timestamp;
+use crate::engine::sprint::todos;
+
+/// The most entries of one payload.
+pub const MAX_ITEMS: usize = 200;
+
+/// The highest rank.
+const MAX_RANK: i64 = 1_000_000;
+
+/// Characters that are kept of a title, of other texts, and of entries of lists.
+const MAX_TITLE: usize = 200;
+const MAX_TEXT: usize = 4_000;
+const MAX_LINE: usize = 500;
+
+/// Entries that are kept of a list, and keys of an origin.
+const MAX_ENTRIES: usize = 50;
+
+/// What a payload is read in.
+#[derive(Debug, Clone, Copy)]
+pub struct MergeContext<'a> {
+    /// Who brings it. An entry may name another source; only a person's words are kept as they are.
+    pub source: BacklogSource,
+    /// The request in which it came.
+    pub request_id: Option<&'a RequestId>,
+    /// The active sprint.
+    pub sprint: Option<&'a Sprint>,
+    /// When.
+    pub now: Timestamp,
+}
+
+/// What a payload comes to.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Merged {
+    /// The items as they are now, each once, in the order of the payload.
+    pub items: Vec<BacklogItem>,
+    /// How many of them are new.
+    pub added: usize,
+    /// How many were known.
+    pub updated: usize,
+}
+
+/// Why a payload is refused as a whole. `item` is an id, a title, or the entry's number.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum MergeError {
+    /// An entry of another kind.
+    #[error("item {item}: expected an object with a title or a backlog_id, found {found}")]
+    NotAnItem {
+        /// Which.
+        item: String,
+        /// What stands there.
+        found: String,
+    },
+    /// Too much at once.
+    #[error("{count} items in one payload, at most {MAX_ITEMS} are taken; send them in parts")]
+    TooMany {
+        /// How many.
+        count: usize,
+    },
+    /// A field of another kind.
+    #[error("item {item}: {field}: expected {expected}, found {found}")]
+    Field {
+        /// Which item.
+        item: String,
+        /// Which field.
+        field: &'static str,
+        /// What it takes.
+        expected: &'static str,
+        /// What stands there.
+        found: String,
+    },
+    /// A new item has to say what it is.
+    #[error("item {item}: title: blank, and there is no backlog_id of a known item")]
+    NoTitle {
+        /// Which.
+        item: String,
+    },
+    /// No open item has the id.
+    #[error("item {item}: backlog_id: no open item has this id; leave it out to add a new item")]
+    UnknownItem {
+        /// The id.
+        item: String,
+    },
+    /// A dependency that is neither known nor in the payload.
+    #[error(
+        "item {item}: depends_on: {found:?} is neither a known item nor the title of one in this payload"
+    )]
+    UnknownDependency {
+        /// Which item.
+        item: String,
+        /// What it names.
+        found: String,
+    },
+    /// Items that wait for each other.
+    #[error("depends_on: these items wait for each other: {}", .path.join(" → "))]
+    Cycle {
+        /// Around, the first again at the end.
+        path: Vec<String>,
+    },
+}
+
+/// Reads a payload against the open items. Nothing is changed: the answer holds what has to be stored.
+///
+/// The payload is a list of entries, an object with `backlog_items` and `backlog_item`, or one entry. An entry
+/// is an object, or a text that is a title. It stands for a known item by `backlog_id`, or else by what it says:
+/// title, scope and kind. What equals an item that was settled (done, dropped, carried on) is a recurrence: a
+/// new item whose origin names the settled one.
+///
+/// # Errors
+///
+/// [`MergeError`] names item, field and value of the first entry that is not taken.
+pub fn merge(
+    known: &BTreeMap<BacklogId, BacklogItem>,
+    settled: &BTreeMap<BacklogId, String>,
+    payload: &Value,
+    context: &MergeContext<'_>,
+    ids: &mut IdSupply,
+) -> Result<Merged, MergeError> {
+    let entries = entries(payload)?;
+    let mut work = Work { known, settled, context, ids, items: BTreeMap::new(), order: Vec::new() };
+    let mut dependencies = Vec::new();
+    for (number, entry) in entries.iter().enumerate() {
+        let id = work.take(entry)?;
+        dependencies.push((number, id));
+    }
+    for (number, id) in dependencies {
+        if let Some(entry) = entries.get(number) {
+            work.depend(entry, &id)?;
+        }
+    }
+    work.no_cycle()?;
+    Ok(work.finish())
+}
+
+/// One entry of a payload.
+struct Entry {
+    name: String,
+    fields: Map<String, Value>,
+}
+
+fn entries(payload: &Value) -> Result<Vec<Entry>, MergeError> {
+    let mut found: Vec<&Value> = Vec::new();
+    match payload {
+        Value::Array(entries) => found.extend(entries),
+        Value::Object(fields) => {
+            let many = fields.get("backlog_items").filter(|value| !value.is_null());
+            let one = fields.get("backlog_item").filter(|value| !value.is_null());
+            match many {
+                Some(Value::Array(entries)) => found.extend(entries),
+                Some(other) => found.push(other),
+                None => {}
+            }
+            found.extend(one);
+            let is_entry = ["backlog_id", "title", "scope", "summary"]
+                .iter()
+                .any(|key| !lenient::scalar(fields.get(*key)).trim().is_empty());
+            if many.is_none() && one.is_none() && is_entry {
+                found.push(payload);
+            }
+        }
+        Value::Null => {}
+        Value::Bool(_) | Value::Number(_) | Value::String(_) => found.push(payload),
+    }
+    if found.len() > MAX_ITEMS {
+        return Err(MergeError::TooMany { count: found.len() });
+    }
+    let read = |(index, value): (usize, &Value)| {
+        let number = format!("{}", index + 1);
+        match value {
+            Value::Object(fields) => {
+                let named = ["backlog_id", "title"]
+                    .iter()
+                    .map(|key| lenient::scalar(fields.get(*key)))
+                    .find(|text| !text.trim().is_empty());
+                let name = named.map_or(number, |text| cut(&text, MAX_TITLE));
+                Ok(Entry { name, fields: fields.clone() })
+            }
+            Value::String(title) if !title.trim().is_empty() => {
+                let fields = Map::from_iter([("title".to_owned(), value.clone())]);
+                Ok(Entry { name: cut(title, MAX_TITLE), fields })
+            }
+            Value::Null
+            | Value::Bool(_)
+            | Value::Number(_)
+            | Value::String(_)
+            | Value::Array(_) => Err(MergeError::NotAnItem { item: number, found: shown(value) }),
+        }
+    };
+    found.into_iter().enumerate().map(read).collect()
+}
+
+impl Entry {
+    fn wrong(&self, field: &'static str, expected: &'static str) -> MergeError {
+        let found = shown(self.fields.get(field).unwrap_or(&Value::Null));
+        MergeError::Field { item: self.name.clone(), field, expected, found }
+    }
+
+    /// A text; none where it is absent, null or blank.
+    fn text(&self, field: &'static str, limit: usize) -> Result<Option<String>, MergeError> {
+        match self.fields.get(field) {
+            None | Some(Value::Null) => Ok(None),
+            value @ Some(Value::String(_) | Value::Number(_)) => {
+                let text = lenient::scalar(value);
+                Ok(Some(cut(text.trim(), limit)).filter(|text| !text.is_empty()))
+            }
+            Some(Value::Bool(_) | Value::Array(_) | Value::Object(_)) => {
+                Err(self.wrong(field, "a text"))
+            }
+        }
+    }
+
+    /// A list of texts; none where it is absent or null.
+    fn list(&self, field: &'static str) -> Result<Option<Vec<String>>, MergeError> {
+        match self.fields.get(field) {
+            None | Some(Value::Null) => Ok(None),
+            value @ Some(Value::String(_) | Value::Array(_)) => {
+                let mut entries = lenient::list(value);
+                entries.truncate(MAX_ENTRIES);
+                Ok(Some(entries.iter().map(|entry| cut(entry, MAX_LINE)).collect()))
+            }
+            Some(Value::Bool(_) | Value::Number(_) | Value::Object(_)) => {
+                Err(self.wrong(field, "a list of texts"))
+            }
+        }
+    }
+
+    /// One of our words; none where it is absent, null or blank.
+    fn word<T>(
+        &self,
+        field: &'static str,
+        expected: &'static str,
+        parse: fn(&str) -> Option<T>,
+    ) -> Result<Option<T>, MergeError> {
+        let Some(text) = self.text(field, MAX_LINE)? else { return Ok(None) };
+        parse(&text.to_lowercase()).map(Some).ok_or_else(|| self.wrong(field, expected))
+    }
+
+    fn rank(&self) -> Result<Option<u32>, MergeError> {
+        let value = match self.fields.get("priority_rank") {
+            None | Some(Value::Null) => return Ok(None),
+            Some(Value::String(text)) if text.trim().is_empty() => return Ok(None),
+            Some(value) => value,
+        };
+        let whole = match value {
+            Value::Number(number) => number.as_i64(),
+            Value::String(text) => text.trim().parse().ok(),
+            Value::Null | Value::Bool(_) | Value::Array(_) | Value::Object(_) => None,
+        };
+        whole
+            .filter(|rank| (0..=MAX_RANK).contains(rank))
+            .and_then(|rank| u32::try_from(rank).ok())
+            .map(Some)
+            .ok_or_else(|| {
+                self.wrong("priority_rank", "a whole number from 1 to 1000000, or 0 for none")
+            })
+    }
+}
+
+struct Work<'a> {
+    known: &'a BTreeMap<BacklogId, BacklogItem>,
+    settled: &'a BTreeMap<BacklogId, String>,
+    context: &'a MergeContext<'a>,
+    ids: &'a mut IdSupply,
+    items: BTreeMap<BacklogId, BacklogItem>,
+    order: Vec<BacklogId>,
+}
+
+impl Work<'_> {
+    /// Everything open, with what the payload made of it so far.
+    fn open(&self) -> impl Iterator<Item = &BacklogItem> {
+        let untouched =
+            self.known.values().filter(|item| !self.items.contains_key(&item.backlog_id));
+        self.items.values().chain(untouched)
+    }
+
+    fn current(&self, id: &BacklogId) -> Option<&BacklogItem> {
+        self.items.get(id).or_else(|| self.known.get(id))
+    }
+
+    /// Applies all of an entry but its dependencies.
+    fn take(&mut self, entry: &Entry) -> Result<BacklogId, MergeError> {
+        let summary = entry.text("summary", MAX_TEXT)?;
+        let scope = entry.text("scope", MAX_TEXT)?;
+        let kind = entry.word("kind", "bug, feature, enhancement or chore", BacklogKind::parse)?;
+        let mut title = entry.text("title", MAX_TITLE)?.map(|title| one_line(&title));
+        if self.context.source != BacklogSource::User {
+            title = title.map(|title| meaningful(title, summary.as_deref(), scope.as_deref()));
+        }
+        let id = entry.text("backlog_id", MAX_LINE)?;
+        let mut recurrence_of = None;
+        let found = match &id {
+            Some(text) => {
+                let unknown = || MergeError::UnknownItem { item: text.clone() };
+                let id = BacklogId::parse(text).map_err(|_| unknown())?;
+                if self.current(&id).is_some() {
+                    Some(id)
+                } else if self.settled.contains_key(&id) && title.is_some() {
+                    recurrence_of = Some(id);
+                    None
+                } else {
+                    return Err(unknown());
+                }
+            }
+            None => None,
+        };
+        let found = match (found, &title) {
+            (None, Some(title)) => self.same(title, scope.as_deref(), kind),
+            (found, _) => found,
+        };
+        let mut item = match found.as_ref().and_then(|id| self.current(id)) {
+            Some(item) => item.clone(),
+            None => {
+                let title = title
+                    .as_deref()
+                    .ok_or_else(|| MergeError::NoTitle { item: entry.name.clone() })?;
+                let scope = scope.as_deref().unwrap_or_default();
+                let said = format!("{title} {scope} {}", summary.as_deref().unwrap_or_default());
+                let kind = kind.unwrap_or_else(|| classify(&said));
+                let recurrence_of = recurrence_of.or_else(|| self.settled_as(title, scope, kind));
+                self.fresh(title, scope, kind, recurrence_of)
+            }
+        };
+        let before = item.clone();
+        set(&mut item.title, title);
+        set(&mut item.summary, summary);
+        set(&mut item.scope, scope);
+        set(&mut item.kind, kind);
+        set(
+            &mut item.source,
+            entry.word(
+                "source",
+                "user, planner, sourcer, discovery or carry_over",
+                BacklogSource::parse,
+            )?,
+        );
+        set(
+            &mut item.milestone_title,
+            entry.text("milestone_title", MAX_TITLE)?.map(|t| one_line(&t)),
+        );
+        set(&mut item.priority_rank, entry.rank()?);
+        set(
+            &mut item.acceptance_criteria,
+            entry.list("acceptance_criteria")?.filter(|criteria| !criteria.is_empty()),
+        );
+        self.origin(entry, &mut item)?;
+        self.plan(entry, &mut item)?;
+        self.status(entry, &mut item)?;
+        item.fingerprint = fingerprint(&item.title, &item.scope, item.kind);
+        if item != before {
+            item.updated_at = self.context.now;
+        }
+        let id = item.backlog_id.clone();
+        if !self.items.contains_key(&id) {
+            self.order.push(id.clone());
+        }
+        self.items.insert(id.clone(), item);
+        Ok(id)
+    }
+
+    /// The open item that an entry without an id speaks of.
+    fn same(
+        &self,
+        title: &str,
+        scope: Option<&str>,
+        kind: Option<BacklogKind>,
+    ) -> Option<BacklogId> {
+        let matches = |item: &&BacklogItem| {
+            flat(&item.title) == flat(title)
+                && scope.is_none_or(|scope| flat(&item.scope) == flat(scope))
+                && kind.is_none_or(|kind| item.kind == kind)
+        };
+        self.open().find(matches).map(|item| item.backlog_id.clone())
+    }
+
+    /// The newest settled item that was the same.
+    fn settled_as(&self, title: &str, scope: &str, kind: BacklogKind) -> Option<BacklogId> {
+        let wanted = fingerprint(title, scope, kind);
+        self.settled.iter().rev().find(|(_, print)| **print == wanted).map(|(id, _)| id.clone())
+    }
+
+    fn fresh(
+        &mut self,
+        title: &str,
+        scope: &str,
+        kind: BacklogKind,
+        recurrence_of: Option<BacklogId>,
+    ) -> BacklogItem {
+        let date = self.context.now.kst_date();
+        let mut id = self.ids.backlog(&date);
+        while self.current(&id).is_some() || self.settled.contains_key(&id) {
+            id = self.ids.backlog(&date);
+        }
+        let mut item = BacklogItem::new(id, title, scope, kind, self.context.now);
+        item.source = self.context.source;
+        if let Some(of) = recurrence_of {
+            item.origin.insert("recurrence_of".to_owned(), Value::from(of.as_str()));
+        }
+        if let Some(sprint) = self.context.sprint {
+            item.added_during_active_sprint = sprint.phase == Phase::Ongoing;
+            if sprint.phase == Phase::Initial {
+                item.origin.insert("sprint_id".to_owned(), Value::from(sprint.sprint_id.as_str()));
+                item.milestone_title.clone_from(&sprint.milestone_title);
+            }
+        }
+        item
+    }
+
+    fn origin(&self, entry: &Entry, item: &mut BacklogItem) -> Result<(), MergeError> {
+        match entry.fields.get("origin") {
+            None | Some(Value::Null) => {}
+            Some(Value::Object(fields)) => {
+                for (key, value) in fields {
+                    let room = item.origin.len() < MAX_ENTRIES || item.origin.contains_key(key);
+                    if let Some(value) = kept(value).filter(|_| room) {
+                        item.origin.insert(cut(key, MAX_LINE), value);
+                    }
+                }
+            }
+            Some(Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_)) => {
+                return Err(entry.wrong("origin", "an object"));
+            }
+        }
+        if let Some(request) = self.context.request_id
+            && lenient::text(item.origin.get("request_id")).is_empty()
+        {
+            item.origin.insert("request_id".to_owned(), Value::from(request.as_str()));
+        }
+        Ok(())
+    }
+
+    /// Only the active sprint can plan an item.
+    fn plan(&self, entry: &Entry, item: &mut BacklogItem) -> Result<(), MergeError> {
+        let Some(text) = entry.text("planned_in_sprint_id", MAX_LINE)? else { return Ok(()) };
+        let active = self.context.sprint.map(|sprint| &sprint.sprint_id);
+        let same = |id: Option<&SprintId>| id.is_some_and(|id| id.as_str() == text);
+        if same(item.planned_in_sprint_id.as_ref()) {
+            return Ok(());
+        }
+        if !same(active) {
+            return Err(entry.wrong("planned_in_sprint_id", "the id of the active sprint"));
+        }
+        item.planned_in_sprint_id = active.cloned();
+        Ok(())
+    }
+
+    /// What an entry may say about where its item stands. `selected`, `done` and `carried_over` follow from todos;
+    /// said of an item that stands there already, or of one that is selected now, they change nothing.
+    fn status(&self, entry: &Entry, item: &mut BacklogItem) -> Result<(), MergeError> {
+        let said = entry.word(
+            "status",
+            "pending, selected, blocked, done, carried_over or dropped",
+            BacklogStatus::parse,
+        )?;
+        set(&mut item.dropped_reason, entry.text("dropped_reason", MAX_TEXT)?);
+        let in_work = item.status == BacklogStatus::Selected;
+        match said {
+            Some(BacklogStatus::Pending) if !in_work => {
+                item.status = BacklogStatus::Pending;
+                item.clear_blockers();
+            }
+            Some(BacklogStatus::Blocked | BacklogStatus::Dropped) if in_work => {
+                return Err(
+                    entry.wrong("status", "no change while a todo of the sprint works on the item")
+                );
+            }
+            Some(BacklogStatus::Blocked) => {
+                item.status = BacklogStatus::Blocked;
+            }
+            Some(BacklogStatus::Dropped) => {
+                item.status = BacklogStatus::Dropped;
+                item.clear_blockers();
+            }
+            Some(BacklogStatus::Done) if self.context.source == BacklogSource::User && !in_work => {
+                item.status = BacklogStatus::Done;
+                item.clear_blockers();
+            }
+            Some(
+                said @ (BacklogStatus::Selected | BacklogStatus::Done | BacklogStatus::CarriedOver),
+            ) if said != item.status => {
+                return Err(entry.wrong(
+                    "status",
+                    "pending, blocked or dropped; the others follow from the work",
+                ));
+            }
+            Some(
+                BacklogStatus::Pending
+                | BacklogStatus::Selected
+                | BacklogStatus::Done
+                | BacklogStatus::CarriedOver,
+            )
+            | None => {}
+        }
+        if item.status == BacklogStatus::Blocked {
+            set(&mut item.blocked_reason, entry.text("blocked_reason", MAX_TEXT)?);
+            set(&mut item.blocked_by_role, entry.text("blocked_by_role", MAX_LINE)?);
+            set(&mut item.required_inputs, entry.list("required_inputs")?);
+            set(&mut item.recommended_next_step, entry.text("recommended_next_step", MAX_TEXT)?);
+        }
+        Ok(())
+    }
+
+    /// Reads what an entry's item depends on: ids, or titles of items of the payload or of the backlog.
+    fn depend(&mut self, entry: &Entry, id: &BacklogId) -> Result<(), MergeError> {
+        let Some(named) = entry.list("depends_on")? else { return Ok(()) };
+        let mut on: Vec<BacklogId> = Vec::new();
+        for name in named {
+            let by_id = BacklogId::parse(&name)
+                .ok()
+                .filter(|id| self.current(id).is_some() || self.settled.contains_key(id));
+            let by_title = || self.same(&name, None, None);
+            let found = by_id.or_else(by_title).ok_or_else(|| MergeError::UnknownDependency {
+                item: entry.name.clone(),
+                found: name.clone(),
+            })?;
+            if !on.contains(&found) {
+                on.push(found);
+            }
+        }
+        let now = self.context.now;
+        if let Some(item) = self.items.get_mut(id)
+            && item.depends_on != on
+        {
+            item.depends_on = on;
+            item.updated_at = now;
+        }
+        Ok(())
+    }
+
+    fn no_cycle(&self) -> Result<(), MergeError> {
+        let edges: Vec<_> =
+            self.open().map(|item| (item.backlog_id.clone(), item.depends_on.clone())).collect();
+        let Some(mut around) = todos::cycle(&edges) else { return Ok(()) };
+        around.extend(around.first().cloned());
+        let name = |id: &BacklogId| match self.current(id) {
+            Some(item) => format!("{id} ({})", cut(&item.title, 60)),
+            None => id.to_string(),
+        };
+        Err(MergeError::Cycle { path: around.iter().map(name).collect() })
+    }
+
+    fn finish(mut self) -> Merged {
+        let items: Vec<BacklogItem> =
+            self.order.iter().filter_map(|id| self.items.remove(id)).collect();
+        let updated = items.iter().filter(|item| self.known.contains_key(&item.backlog_id)).count();
+        Merged { added: items.len() - updated, updated, items }
+    }
+}
+
+fn set<T>(field: &mut T, value: Option<T>) {
+    if let Some(value) = value {
+        *field = value;
+    }
+}
+
+fn one_line(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+fn cut(text: &str, limit: usize) -> String {
+    text.chars().take(limit).collect::<String>().trim_end().to_owned()
+}
+
+fn shown(value: &Value) -> String {
+    cut(&value.to_string(), 120)
+}
+
+/// What is kept of a value of an origin: scalars and lists of them, cut.
+fn kept(value: &Value) -> Option<Value> {
+    match value {
+        Value::Null => None,
+        Value::Bool(_) | Value::Number(_) => Some(value.clone()),
+        Value::String(text) => Some(Value::from(cut(text, MAX_LINE))),
+        Value::Array(entries) => Some(
+            entries
+                .iter()
+                .take(MAX_ENTRIES)
+                .filter(|entry| !entry.is_array())
+                .filter_map(kept)
+                .collect(),
+        ),
+        Value::Object(_) => Some(Value::from(shown(value))),
+    }
+}
+
+/// A title that only names upkeep ("backlog 정리", "update the docs") says nothing about the work: the summary
+/// stands for it, else the scope, where these say more.
+fn meaningful(title: String, summary: Option<&str>, scope: Option<&str>) -> String {
+    if !is_upkeep(&title) {
+        return title;
+    }
+    let other = [summary, scope].into_iter().flatten().map(one_line);
+    let better = other.filter(|text| !is_upkeep(text)).next();
+    better.map_or(title, |text| cut(&text, MAX_TITLE))
+}
+
+fn is_upkeep(text: &str) -> bool {
+    const ENDINGS: [&str; 6] = ["정리", "구체화", "반영", "동기화", "재구성", "업데이트"];
+    const VERBS: [&str; 9] = [
+        "update", "refresh", "sync", "refine", "organize", "tidy", "rewrite", "clarify", "cleanup",
+    ];
+    const PAPERS: [&str; 13] = [
+        "backlog",
+        "plan",
+        "planning",
+        "spec",
+        "milestone",
+        "todo",
+        "todos",
+        "doc",
+        "docs",
+        "document",
+        "documents",
+        "prompt",
+        "prompts",
+    ];
+    let text = flat(text);
+    let words: BTreeSet<&str> = text.split(|c: char| !c.is_alphanumeric()).collect();
+    let last = text.trim_end_matches(|c: char| !c.is_alphanumeric());
+    ENDINGS.iter().any(|ending| last.ends_with(ending))
+        || (words.len() <= 5
+            && text.split(' ').next().is_some_and(|first| VERBS.contains(&first))
+            && PAPERS.iter().any(|paper| words.contains(paper)))
+}
