@@ -20,6 +20,8 @@ use crate::engine::turn::Turn;
 /// The mark of a closeout commit that was made, or that could not be.
 const COMMITTED: &str = "committed";
 const FAILED: &str = "failed";
+/// The mark of a request that its sprint has let go.
+pub(super) const RELEASED: &str = "released";
 const NOT_NEEDED: &str = "not_needed";
 
 /// The team stops working on todos and closes the sprint.
@@ -97,6 +99,10 @@ fn put_aside(turn: &mut Turn<'_>, todo: &Todo) {
 
 fn end_quietly(turn: &mut Turn<'_>, id: &crate::domain::ids::RequestId) {
     if turn.request(id).is_some_and(|request| !request.status.is_terminal()) {
+        if let Some(request) = turn.edit(id) {
+            // Its todo does not follow it any more.
+            request.params.other.insert(RELEASED.to_owned(), json!(true));
+        }
         let values = json!({ "request_id": id.as_str(), "by": "sprint" });
         handoff::end(turn, id, RequestStatus::Cancelled, "final.released", values);
     }

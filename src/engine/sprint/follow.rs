@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 
-use super::{advance, backlog, duties, say, todos};
+use super::{advance, backlog, closing, duties, say, todos};
 use crate::domain::backlog::BacklogStatus;
 use crate::domain::ids::SprintId;
 use crate::domain::request::{Request, RequestStatus};
@@ -50,6 +50,9 @@ fn todo(turn: &mut Turn<'_>, request: &Request) {
     let (Some(sprint_id), Some(_)) = (&request.sprint_id, &request.todo_id) else {
         return;
     };
+    if request.params.other.contains_key(closing::RELEASED) {
+        return;
+    }
     let found = turn.sprint(sprint_id).and_then(|sprint| {
         let mine = |todo: &Todo| todo.request_id.as_ref() == Some(&request.request_id);
         sprint.todos.iter().position(mine).map(|at| (at, sprint.todos[at].clone()))

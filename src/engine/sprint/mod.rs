@@ -18,6 +18,7 @@ mod initial;
 mod invariant;
 pub(in crate::engine) mod plans;
 mod queue;
+mod research;
 mod running;
 mod say;
 mod schedule;

@@ -2,8 +2,9 @@
 
 use serde_json::json;
 
-use super::{names, say, slots};
+use super::{backlog, names, say, schedule, slots};
 use crate::domain::change::Change;
+use crate::domain::backlog::BacklogItem;
 use crate::domain::ids::SprintId;
 use crate::domain::sprint::{ExecutionMode, Kickoff, Sprint, Trigger};
 use crate::engine::turn::Turn;
@@ -49,10 +50,31 @@ pub(super) fn begin(turn: &mut Turn<'_>, trigger: Trigger, kickoff: Kickoff) -> 
 
 /// A sprint without a milestone is about what waits in the backlog.
 fn plan_everything(turn: &mut Turn<'_>, id: &SprintId) {
+    let now = turn.now;
     let items = turn.items();
-    for item in items.values().filter(|item| super::schedule::is_free(turn, item)) {
-        let mut item = item.clone();
-        item.planned_in_sprint_id = Some(id.clone());
-        turn.put_item(item);
+    let mut free: Vec<&BacklogItem> =
+        items.values().filter(|item| schedule::is_free(turn, item)).collect();
+    free.sort_by_key(|item| backlog::priority_key(item));
+    let title = milestone(&free);
+    for item in free {
+        turn.edit_item(&item.backlog_id, |item| item.planned_in_sprint_id = Some(id.clone()));
+    }
+    if let Some(sprint) = turn.edit_sprint(id) {
+        sprint.sprint_name = names::display_name(now, &title);
+        sprint.milestone_title = title;
+    }
+}
+
+/// The milestone that the items serve, where it is one; else the first of them and how many follow.
+fn milestone(items: &[&BacklogItem]) -> String {
+    let Some(first) = items.first() else { return String::new() };
+    let shared = first.milestone_title.trim();
+    if !shared.is_empty() && items.iter().all(|item| item.milestone_title.trim() == shared) {
+        return shared.to_owned();
+    }
+    let title = crate::engine::say::title(&first.title);
+    match items.len() - 1 {
+        0 => title,
+        more => format!("{title} (+{more})"),
     }
 }
