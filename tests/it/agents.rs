@@ -86,6 +86,7 @@ impl Place {
             },
             resume: None,
             limits: Limits::default(),
+            socket: None,
             templates: Default::default(),
         }
     }
