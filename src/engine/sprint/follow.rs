@@ -9,6 +9,8 @@ use crate::domain::ids::SprintId;
 use crate::domain::request::{Request, RequestStatus};
 use crate::domain::role::Role;
 use crate::domain::sprint::{Todo, TodoStatus};
+use crate::engine::closeout::is_about_the_commit;
+use crate::engine::handoff;
 use crate::engine::turn::Turn;
 
 /// Times that failed work is carried on before a person has to look.
@@ -39,6 +41,18 @@ fn status(request: &Request) -> TodoStatus {
     if was_refused(request) { TodoStatus::Cancelled } else { todos::status_of(request) }
 }
 
+/// Whether the team has tried all that it may: nothing that a person could bring is missing, so that the
+/// todo has failed and its work is carried on by another sprint.
+fn has_given_up(request: &Request) -> bool {
+    request.blocked.as_ref().is_some_and(|blocked| {
+        let code = blocked.code.as_str();
+        request.status == RequestStatus::Blocked
+            && !is_about_the_commit(code)
+            && (code.ends_with("_limit")
+                || matches!(code, "checks_failing" | "step_failed" | "role_failed" | "planner_contract"))
+    })
+}
+
 /// Whether a person kept the change off the branch: it was made, and is not there.
 fn was_refused(request: &Request) -> bool {
     request.status == RequestStatus::Completed
@@ -61,6 +75,16 @@ fn todo(turn: &mut Turn<'_>, request: &Request) {
         alone(turn, request);
         return;
     };
+    if has_given_up(request) {
+        let id = &request.request_id;
+        let detail = request.blocked.as_ref().map(|it| it.detail.clone()).unwrap_or_default();
+        let values = json!({ "request_id": id.as_str(), "reason": "", "detail": detail });
+        handoff::end(turn, id, RequestStatus::Failed, "final.failed", values);
+        if let Some(ended) = turn.request(id).cloned() {
+            todo(turn, &ended);
+        }
+        return;
+    }
     let status = status(request);
     if old.status == status {
         return;
