@@ -131,9 +131,7 @@ pub(super) fn advance(turn: &mut Turn<'_>, id: &SprintId) {
     }
     match sprint.closeout_status {
         None => {
-            let is_mine = |kind: &EffectKind| {
-                matches!(kind, EffectKind::Inspect { sprint_id } if sprint_id == id)
-            };
+            let is_mine = |kind: &EffectKind| matches!(kind, EffectKind::Inspect { sprint_id } if sprint_id == id);
             if !turn.has_effect(is_mine) {
                 turn.plan(EffectKind::Inspect { sprint_id: id.clone() });
             }
@@ -338,4 +336,3 @@ pub(super) fn archived(turn: &mut Turn<'_>, id: &SprintId, report: Option<String
         turn.plan(EffectKind::Publish { sprint_id: id.clone() });
     }
 }
-

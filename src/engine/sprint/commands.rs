@@ -74,10 +74,7 @@ fn cut(kickoff: Kickoff) -> Kickoff {
     Kickoff {
         milestone: words::cut(&milestone, MILESTONE),
         brief: words::cut(&kickoff.brief, BRIEF),
-        requirements: requirements
-            .filter(|it| !it.is_empty())
-            .take(REQUIREMENTS.0)
-            .collect(),
+        requirements: requirements.filter(|it| !it.is_empty()).take(REQUIREMENTS.0).collect(),
         artifacts: kickoff.artifacts.into_iter().take(ARTIFACTS).collect(),
         request_text: words::cut(&kickoff.request_text, BRIEF),
         ..kickoff
@@ -128,7 +125,8 @@ pub(in crate::engine) fn restarted(turn: &mut Turn<'_>) -> Result<Said, Said> {
     let Some(sprint) = turn.sprint(&id) else {
         return Err(("sprint.refused.none", json!({})));
     };
-    if sprint.status.is_terminal() && !closeout::is_resumable(sprint) {
+    let over = sprint.status.is_terminal() && !closeout::is_resumable(sprint);
+    if over || sprint.status == SprintStatus::Closeout {
         let values = json!({ "sprint_id": id.as_str(), "status": sprint.status });
         return Err(("sprint.refused.not_restartable", values));
     }
@@ -179,7 +177,9 @@ fn checkpoint(turn: &mut Turn<'_>, id: &SprintId) -> Option<String> {
         | TodoStatus::Cancelled => None,
     };
     let best = (0..sprint.todos.len())
-        .filter_map(|at| Some((rank(&sprint.todos[at])?, std::cmp::Reverse(sprint.todos[at].started_at), at)))
+        .filter_map(|at| {
+            Some((rank(&sprint.todos[at])?, std::cmp::Reverse(sprint.todos[at].started_at), at))
+        })
         .min()?
         .2;
     let todo = sprint.todos[best].clone();

@@ -7,8 +7,9 @@ use super::{advance, backlog, closing, duties, say, todos};
 use crate::domain::backlog::BacklogStatus;
 use crate::domain::ids::SprintId;
 use crate::domain::request::{Request, RequestStatus};
+use crate::domain::result::ResultStatus;
 use crate::domain::role::Role;
-use crate::domain::sprint::{Todo, TodoStatus};
+use crate::domain::sprint::{SprintStatus, Todo, TodoStatus};
 use crate::engine::closeout::is_about_the_commit;
 use crate::engine::handoff;
 use crate::engine::turn::Turn;
@@ -46,10 +47,12 @@ fn status(request: &Request) -> TodoStatus {
 fn has_given_up(request: &Request) -> bool {
     request.blocked.as_ref().is_some_and(|blocked| {
         let code = blocked.code.as_str();
+        let failed = request.result.as_ref().is_some_and(|it| it.status == ResultStatus::Failed);
         request.status == RequestStatus::Blocked
             && !is_about_the_commit(code)
             && (code.ends_with("_limit")
-                || matches!(code, "checks_failing" | "step_failed" | "role_failed" | "planner_contract"))
+                || matches!(code, "checks_failing" | "step_failed" | "planner_contract")
+                || (code == "role_blocked" && failed))
     })
 }
 
@@ -86,7 +89,11 @@ fn todo(turn: &mut Turn<'_>, request: &Request) {
         return;
     }
     let status = status(request);
-    if old.status == status {
+    // A commit that waits beyond the end of its sprint stays what it was until it is there.
+    let at_work = turn.active_sprint().is_some_and(|sprint| {
+        sprint.sprint_id == *sprint_id && sprint.status == SprintStatus::Running
+    });
+    if old.status == status || (!at_work && !status.is_terminal()) {
         return;
     }
     let todo = moved(turn, &old, request, status);
@@ -176,9 +183,9 @@ fn item(turn: &mut Turn<'_>, sprint: &SprintId, at: usize, todo: &Todo, request:
 fn alone(turn: &mut Turn<'_>, request: &Request) {
     let Some(id) = &request.backlog_id else { return };
     // What a restart put aside is done anew by another request.
-    let held = turn.active_sprint().is_some_and(|sprint| {
-        sprint.todos.iter().any(|todo| todo.backlog_id.as_ref() == Some(id))
-    });
+    let held = turn
+        .active_sprint()
+        .is_some_and(|sprint| sprint.todos.iter().any(|todo| todo.backlog_id.as_ref() == Some(id)));
     if held || !request.status.is_terminal() {
         return;
     }

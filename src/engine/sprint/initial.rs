@@ -4,22 +4,19 @@
 use serde_json::{Map, Value, json};
 
 use super::duties::{self, Ask};
-use super::{backlog, closing, names, planning, queue, research, say};
+use super::{closing, names, planning, queue, research, say};
 use crate::domain::backlog::{BacklogItem, BacklogSource};
 use crate::domain::effect::EffectKind;
 use crate::domain::ids::SprintId;
 use crate::domain::lenient;
 use crate::domain::request::Request;
-use crate::domain::result::{ResultStatus, RoleResult};
+use crate::domain::result::RoleResult;
 use crate::domain::role::Role;
 use crate::domain::sprint::{
-    CloseoutStatus, Duty, InitialStep, Phase, PlanningIteration, PrepassStatus,
-    ResearchPrepass, SprintStatus,
+    CloseoutStatus, Duty, InitialStep, Phase, PlanningIteration, PrepassStatus, ResearchPrepass,
+    SprintStatus,
 };
 use crate::engine::turn::Turn;
-
-/// Times that a step may be done over.
-const REOPENS: u32 = 2;
 
 /// Does what is next in planning.
 pub(super) fn advance(turn: &mut Turn<'_>, id: &SprintId) {
@@ -29,9 +26,7 @@ pub(super) fn advance(turn: &mut Turn<'_>, id: &SprintId) {
         return;
     }
     if sprint.git_baseline.is_none() {
-        let is_mine = |kind: &EffectKind| {
-            matches!(kind, EffectKind::Baseline { sprint_id } if sprint_id == id)
-        };
+        let is_mine = |kind: &EffectKind| matches!(kind, EffectKind::Baseline { sprint_id } if sprint_id == id);
         if !turn.has_effect(is_mine) {
             turn.plan(EffectKind::Baseline { sprint_id: id.clone() });
         }
@@ -137,17 +132,16 @@ pub(super) fn planned(turn: &mut Turn<'_>, request: &Request) {
     match &outcome {
         Ok(result) => {
             reframe(turn, &id, result);
-            if let Err(problem) = keep_items(turn, &id, request, result) {
-                problems.push(problem);
-            }
+            problems.extend(keep_items(turn, &id, request, result).err());
         }
         Err(reason) => problems.push(format!("status: {}", crate::engine::say::cut(reason, 300))),
     }
+    let kept = problems.is_empty();
     if step == InitialStep::TodoFinalization {
         problems.extend(queue::sync(turn, &id));
     }
     if let Ok(result) = &outcome {
-        problems.extend(judge(turn, &id, step, request, result));
+        problems.extend(judge(turn, &id, step, result, kept));
     }
     note(turn, &id, step.as_str(), "initial", request, problems.is_empty());
     say::step(turn, &id, step, request, &problems);
@@ -195,7 +189,9 @@ pub(super) fn keep_items(
             payload.insert(key.to_owned(), value.clone());
         }
     }
-    if payload.is_empty() || payload.values().all(|value| value.as_array().is_some_and(Vec::is_empty)) {
+    if payload.is_empty()
+        || payload.values().all(|value| value.as_array().is_some_and(Vec::is_empty))
+    {
         return Ok(());
     }
     let merged = queue::merge(
@@ -218,21 +214,15 @@ fn judge(
     turn: &Turn<'_>,
     id: &SprintId,
     step: InitialStep,
-    request: &Request,
     result: &RoleResult,
+    kept: bool,
 ) -> Vec<String> {
     let Some(sprint) = turn.sprint(id) else { return Vec::new() };
     let all = turn.items();
-    let relevant: Vec<&BacklogItem> =
-        all.values().filter(|item| backlog::is_relevant(item, sprint)).collect();
-    let by_this = |item: &&BacklogItem| {
-        item.origin.get("request_id").and_then(Value::as_str) == Some(request.request_id.as_str())
-            || item.updated_at >= request.created_at
-    };
-    let persisted = relevant.iter().any(by_this);
+    let open: Vec<&BacklogItem> = all.values().collect();
     let nothing = Value::Null;
     let update = result.proposals.get("sprint_plan_update").unwrap_or(&nothing);
-    planning::problems(step, sprint, &relevant, ResultStatus::Completed, update, persisted)
+    planning::problems(step, sprint, &open, result.status, update, kept)
 }
 
 /// Keeps what a planning request came to, one entry a request and phase.
@@ -271,7 +261,7 @@ fn reopen(
     let Some(sprint) = turn.edit_sprint(id) else { return };
     let count = sprint.initial_phase_reopen_counts.entry(step).or_insert(0);
     *count += 1;
-    let spent = *count > REOPENS;
+    let spent = *count > planning::REOPENS;
     sprint.last_initial_phase_reopen_step = Some(step);
     sprint.last_initial_phase_reopen_reason.clone_from(&reason);
     sprint.last_initial_phase_reopen_request_id = Some(request.request_id.clone());

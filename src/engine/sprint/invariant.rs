@@ -18,7 +18,8 @@ use crate::domain::state::State;
 pub fn consistent(state: &State) -> Result<(), String> {
     let active = state.scheduler.active_sprint_id.as_ref();
     if let Some(id) = active {
-        let sprint = state.sprints.get(id).ok_or(format!("{id} holds the slot and is not there"))?;
+        let sprint =
+            state.sprints.get(id).ok_or(format!("{id} holds the slot and is not there"))?;
         if sprint.status.is_terminal() {
             return Err(format!("{id} holds the slot and is {}", sprint.status));
         }
@@ -58,7 +59,10 @@ pub fn consistent(state: &State) -> Result<(), String> {
                 }
                 TodoStatus::Queued | TodoStatus::Running => {
                     if sprint.status.is_terminal() || sprint.status == SprintStatus::Closeout {
-                        return Err(format!("{name} is left in a sprint that is {}", sprint.status));
+                        return Err(format!(
+                            "{name} is left in a sprint that is {}",
+                            sprint.status
+                        ));
                     }
                     if todo.backlog_id.is_some()
                         && item.is_none_or(|item| item.status != BacklogStatus::Selected)
@@ -85,7 +89,11 @@ pub fn consistent(state: &State) -> Result<(), String> {
         });
         let selected = item.status == BacklogStatus::Selected;
         if holders > 1 || (selected && holders == 0) {
-            return Err(format!("{} is {} and held by {holders}", item.backlog_id, item.status.as_str()));
+            return Err(format!(
+                "{} is {} and held by {holders}",
+                item.backlog_id,
+                item.status.as_str()
+            ));
         }
     }
     Ok(())

@@ -22,7 +22,8 @@ pub(super) fn merge(
     let known = turn.items();
     let settled = turn.settled_items();
     let sprint = sprint.and_then(|id| turn.sprint(id)).cloned();
-    let context = MergeContext { source, request_id: request, sprint: sprint.as_ref(), now: turn.now };
+    let context =
+        MergeContext { source, request_id: request, sprint: sprint.as_ref(), now: turn.now };
     let merged = backlog::merge(&known, &settled, payload, &context, &mut turn.ids)?;
     for item in &merged.items {
         turn.put_item(keep_held(turn, item.clone()));
@@ -36,8 +37,10 @@ fn keep_held(turn: &Turn<'_>, item: BacklogItem) -> BacklogItem {
     let held = old.status == BacklogStatus::Selected || schedule::is_in_work(turn, old);
     if !held {
         // Nothing becomes selected or done by words either.
-        let by_words =
-            matches!(item.status, BacklogStatus::Selected | BacklogStatus::Done | BacklogStatus::CarriedOver);
+        let by_words = matches!(
+            item.status,
+            BacklogStatus::Selected | BacklogStatus::Done | BacklogStatus::CarriedOver
+        );
         let status = if by_words { old.status } else { item.status };
         return BacklogItem { status, ..item };
     }

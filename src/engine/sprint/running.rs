@@ -147,7 +147,14 @@ fn start(turn: &mut Turn<'_>, id: &SprintId, at: usize) {
     });
     turn.sprint_event(id, "todo_started", &todo.title, payload);
     say::todo_started(turn, id, at);
-    handoff::delegate(turn, &request_id, Role::Planner, Some(Step::PlannerDraft), &todo.title, None);
+    handoff::delegate(
+        turn,
+        &request_id,
+        Role::Planner,
+        Some(Step::PlannerDraft),
+        &todo.title,
+        None,
+    );
 }
 
 /// What the todo's request says.

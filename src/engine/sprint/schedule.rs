@@ -203,7 +203,8 @@ fn hope(turn: &Turn<'_>) -> Hope {
     if free.peek().is_none() {
         return Hope::Nothing;
     }
-    let last = turn.before().sprints.keys().filter_map(|id| turn.sprint(id)).max_by_key(|it| it.ended_at);
+    let last =
+        turn.before().sprints.keys().filter_map(|id| turn.sprint(id)).max_by_key(|it| it.ended_at);
     let Some((last, ended)) = last.and_then(|sprint| Some((sprint, sprint.ended_at?))) else {
         return Hope::Fresh;
     };

@@ -232,9 +232,10 @@ pub(super) fn waits_for_review_of_blocked(turn: &mut Turn<'_>) -> bool {
     if scheduler.last_blocked_review_fingerprint == print {
         return scheduler.last_blocked_review_status.is_empty();
     }
-    let open = scheduler.last_blocked_review_request_id.as_ref().is_some_and(|id| {
-        turn.request(id).is_some_and(|request| !request.status.is_terminal())
-    });
+    let open = scheduler
+        .last_blocked_review_request_id
+        .as_ref()
+        .is_some_and(|id| turn.request(id).is_some_and(|request| !request.status.is_terminal()));
     if open {
         return true;
     }

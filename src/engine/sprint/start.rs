@@ -3,8 +3,8 @@
 use serde_json::json;
 
 use super::{backlog, names, say, schedule, slots};
-use crate::domain::change::Change;
 use crate::domain::backlog::BacklogItem;
+use crate::domain::change::Change;
 use crate::domain::ids::SprintId;
 use crate::domain::sprint::{ExecutionMode, Kickoff, Sprint, Trigger};
 use crate::engine::turn::Turn;
@@ -30,7 +30,8 @@ pub(super) fn begin(turn: &mut Turn<'_>, trigger: Trigger, kickoff: Kickoff) -> 
             turn.policy.sprint.cutoff.as_ref().map(|cutoff| slots::cutoff_at(now, cutoff, zone));
     }
     // Only the last sprint is kept in memory, for a restart.
-    let older: Vec<SprintId> = turn.before().sprints.keys().filter(|it| **it != id).cloned().collect();
+    let older: Vec<SprintId> =
+        turn.before().sprints.keys().filter(|it| **it != id).cloned().collect();
     for old in older {
         turn.change(Change::RetireSprint(old));
     }

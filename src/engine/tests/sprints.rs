@@ -384,8 +384,7 @@ fn a_stop_after_the_current_todo_releases_what_has_not_begun() {
     }
     let ended = sprint(&world);
     assert_eq!(ended.status, SprintStatus::Completed, "{}", ended.closeout_message);
-    let committed =
-        ended.todos.iter().filter(|todo| todo.status == TodoStatus::Committed).count();
+    let committed = ended.todos.iter().filter(|todo| todo.status == TodoStatus::Committed).count();
     assert_eq!(committed, 1);
     let waiting =
         world.state.backlog.values().filter(|it| it.status == BacklogStatus::Pending).count();
@@ -503,9 +502,8 @@ fn g11_a_commit_that_a_person_stands_in_the_way_of_is_tried_again_alone() {
         {
             refused += 1;
             world.effect(id, EffectOutcome::PersonEdits { paths: vec!["a.py".to_owned()] });
-            let uncommitted = |todo: &&crate::domain::sprint::Todo| {
-                todo.status == TodoStatus::Uncommitted
-            };
+            let uncommitted =
+                |todo: &&crate::domain::sprint::Todo| todo.status == TodoStatus::Uncommitted;
             let todo = sprint(&world).todos.iter().find(uncommitted).cloned().expect("a todo");
             let item = &world.state.backlog[todo.backlog_id.as_ref().expect("an item")];
             assert_eq!(item.status, BacklogStatus::Blocked);
