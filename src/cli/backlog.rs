@@ -269,7 +269,7 @@ fn list(root: &Path, all: bool, json: bool) -> Result<(), Failure> {
     workspace::load(root)?;
     let mut items = store::backlog_items(root)?;
     items.retain(|item| all || item.status.is_active());
-    items.sort_by_key(place);
+    items.sort_by_key(BacklogItem::place);
     if json {
         say(serde_json::to_string_pretty(&items).unwrap_or_default());
         return Ok(());
@@ -289,15 +289,6 @@ fn list(root: &Path, all: bool, json: bool) -> Result<(), Failure> {
         }
     }
     Ok(())
-}
-
-/// The order of reports (`spec/teams.md` 4.3): status, rank with unranked last, what people found first,
-/// kind, age.
-fn place(item: &BacklogItem) -> impl Ord + use<> {
-    let at = BacklogStatus::ALL.iter().position(|status| *status == item.status);
-    let rank = if item.priority_rank == 0 { u32::MAX } else { item.priority_rank };
-    let found = item.source != BacklogSource::User;
-    (at, rank, found, item.kind, item.created_at, item.backlog_id.clone())
 }
 
 /// `teams status --backlog`: how many items stand in each status (`spec/teams.md` 1.2).

@@ -96,24 +96,18 @@ fn kickoff(root: &Path, start: &Start) -> Result<Kickoff, Failure> {
         start.artifacts.iter().map(|file| find(root, file)).collect::<Result<Vec<_>, _>>()?;
     let artifacts =
         found.into_iter().map(|file| within(root, &file)).collect::<Result<Vec<_>, _>>()?;
-    let mut lines = vec!["start sprint".to_owned(), format!("milestone: {milestone}")];
-    if !brief.is_empty() {
-        lines.push(format!("brief: {brief}"));
-    }
-    if !requirements.is_empty() {
-        lines.push("requirements:".to_owned());
-        lines.extend(requirements.iter().map(|words| format!("- {words}")));
-    }
-    Ok(Kickoff {
+    let mut kickoff = Kickoff {
         milestone: milestone.to_owned(),
         brief: brief.to_owned(),
         requirements,
         artifacts,
-        request_text: lines.join("\n"),
+        request_text: String::new(),
         source_request_id: start.source_request_id.clone(),
         reply_route: ReplyRoute { author_name: "operator".to_owned(), ..ReplyRoute::default() },
         language: Language::of(&format!("{milestone} {brief}")),
-    })
+    };
+    kickoff.request_text = kickoff.written();
+    Ok(kickoff)
 }
 
 /// The file as it was named: from here, or from the workspace.
