@@ -295,7 +295,7 @@ pub(super) fn retry(turn: &mut Turn<'_>, id: &RequestId) {
     super::closeout::again(turn, id);
 }
 
-fn route(message: &Message) -> ReplyRoute {
+pub(super) fn route(message: &Message) -> ReplyRoute {
     ReplyRoute {
         author_id: Some(message.author.id),
         author_name: message.author.name.clone(),

@@ -2,6 +2,7 @@
 //! its scaffold and the documents that people read in it.
 
 pub mod documents;
+pub mod papers;
 pub mod edit;
 mod environment;
 mod error;
