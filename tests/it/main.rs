@@ -22,6 +22,7 @@ mod local_guild;
 mod local_guild_disk;
 mod local_guild_gateway;
 mod page;
+mod rehearsal_sprint;
 mod serenity_client;
 mod store_kill;
 mod supervise;

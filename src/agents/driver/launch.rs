@@ -48,6 +48,7 @@ pub(super) fn launch(
                     schema: &schema,
                     charter: &spec.task.charter,
                     resume,
+                    web: spec.task.work.web && number == 0,
                 },
             );
             (config.program()?, args)
