@@ -84,11 +84,7 @@ pub fn inspect(
 }
 
 /// What differs in the checkout now and did not so at the baseline.
-pub fn left_over(
-    project: &Project,
-    baseline: &GitBaseline,
-    excluded: &[PathBuf],
-) -> Result<Dirty> {
+pub fn left_over(project: &Project, baseline: &GitBaseline, excluded: &[PathBuf]) -> Result<Dirty> {
     let mut now = dirty(project, excluded)?;
     now.retain(|path, digest| match baseline.dirty.get(path) {
         Some(before) => before != digest,
@@ -96,6 +92,26 @@ pub fn left_over(
         None => !baseline.dirty_paths.contains(path),
     });
     Ok(now)
+}
+
+/// The named leftovers as they are now.
+///
+/// # Errors
+/// [`GitError::ChangedMeanwhile`] names the first that is a leftover no more.
+pub fn pick(
+    project: &Project,
+    baseline: &GitBaseline,
+    paths: &[String],
+    excluded: &[PathBuf],
+) -> Result<Dirty> {
+    let mut left = left_over(project, baseline, excluded)?;
+    paths
+        .iter()
+        .map(|path| {
+            let found = left.remove_entry(path);
+            found.ok_or_else(|| GitError::ChangedMeanwhile { path: path.clone() })
+        })
+        .collect()
 }
 
 /// Copies exactly these paths, as they were seen, from the project's checkout into a worktree, deletions
@@ -195,8 +211,7 @@ fn digest_of(path: &Path) -> Result<Option<String>> {
         Ok(found) if !found.is_dir() => found,
         Ok(_) => return Ok(None),
         Err(error)
-            if error.is_missing()
-                || error.source.kind() == std::io::ErrorKind::NotADirectory =>
+            if error.is_missing() || error.source.kind() == std::io::ErrorKind::NotADirectory =>
         {
             return Ok(None);
         }
