@@ -14,6 +14,8 @@ use crate::domain::time::Timestamp;
 use crate::engine::parse::terms::Text;
 
 mod merge;
+#[cfg(test)]
+mod tests;
 
 pub use merge::{MAX_ITEMS, MergeContext, MergeError, Merged, merge};
 

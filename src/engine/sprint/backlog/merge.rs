@@ -130,7 +130,7 @@ pub fn merge(
     ids: &mut IdSupply,
 ) -> Result<Merged, MergeError> {
     let entries = entries(payload)?;
-    let mut work = Work { known, settled, context, ids, items: BTreeMap::new(), order: Vec::new() };
+    let mut work = Work::new(known, settled, context, ids);
     let mut dependencies = Vec::new();
     for (number, entry) in entries.iter().enumerate() {
         let id = work.take(entry)?;
@@ -276,18 +276,42 @@ struct Work<'a> {
     ids: &'a mut IdSupply,
     items: BTreeMap<BacklogId, BacklogItem>,
     order: Vec<BacklogId>,
+    /// Open items by their title in lower case.
+    titles: BTreeMap<String, BTreeSet<BacklogId>>,
 }
 
-impl Work<'_> {
-    /// Everything open, with what the payload made of it so far.
-    fn open(&self) -> impl Iterator<Item = &BacklogItem> {
-        let untouched =
-            self.known.values().filter(|item| !self.items.contains_key(&item.backlog_id));
-        self.items.values().chain(untouched)
+impl<'a> Work<'a> {
+    fn new(
+        known: &'a BTreeMap<BacklogId, BacklogItem>,
+        settled: &'a BTreeMap<BacklogId, String>,
+        context: &'a MergeContext<'a>,
+        ids: &'a mut IdSupply,
+    ) -> Self {
+        let mut titles: BTreeMap<String, BTreeSet<BacklogId>> = BTreeMap::new();
+        for item in known.values() {
+            titles.entry(flat(&item.title)).or_default().insert(item.backlog_id.clone());
+        }
+        let (items, order) = (BTreeMap::new(), Vec::new());
+        Self { known, settled, context, ids, items, order, titles }
     }
 
     fn current(&self, id: &BacklogId) -> Option<&BacklogItem> {
         self.items.get(id).or_else(|| self.known.get(id))
+    }
+
+    fn keep(&mut self, item: BacklogItem) {
+        let id = item.backlog_id.clone();
+        let old = self.current(&id).map(|old| flat(&old.title));
+        if let Some(ids) = old.and_then(|title| self.titles.get_mut(&title)) {
+            ids.remove(&id);
+        }
+        if item.status.is_active() {
+            self.titles.entry(flat(&item.title)).or_default().insert(id.clone());
+        }
+        if !self.items.contains_key(&id) {
+            self.order.push(id.clone());
+        }
+        self.items.insert(id, item);
     }
 
     /// Applies all of an entry but its dependencies.
@@ -363,26 +387,27 @@ impl Work<'_> {
             item.updated_at = self.context.now;
         }
         let id = item.backlog_id.clone();
-        if !self.items.contains_key(&id) {
-            self.order.push(id.clone());
-        }
-        self.items.insert(id.clone(), item);
+        self.keep(item);
         Ok(id)
     }
 
-    /// The open item that an entry without an id speaks of.
+    /// The open item that an entry without an id speaks of. What the entry leaves open fits any item of that
+    /// title; one that it would have made itself comes first.
     fn same(
         &self,
         title: &str,
         scope: Option<&str>,
         kind: Option<BacklogKind>,
     ) -> Option<BacklogId> {
-        let matches = |item: &&BacklogItem| {
-            flat(&item.title) == flat(title)
-                && scope.is_none_or(|scope| flat(&item.scope) == flat(scope))
+        let named = self.titles.get(&flat(title))?.iter().filter_map(|id| self.current(id));
+        let wanted = scope.map(flat);
+        let fits = named.filter(|item| {
+            wanted.as_ref().is_none_or(|scope| flat(&item.scope) == *scope)
                 && kind.is_none_or(|kind| item.kind == kind)
-        };
-        self.open().find(matches).map(|item| item.backlog_id.clone())
+        });
+        let guess = kind.unwrap_or_else(|| classify(title));
+        fits.min_by_key(|item| (scope.is_none() && !item.scope.is_empty(), item.kind != guess))
+            .map(|item| item.backlog_id.clone())
     }
 
     /// The newest settled item that was the same.
@@ -540,8 +565,14 @@ impl Work<'_> {
     }
 
     fn no_cycle(&self) -> Result<(), MergeError> {
-        let edges: Vec<_> =
-            self.open().map(|item| (item.backlog_id.clone(), item.depends_on.clone())).collect();
+        let untouched =
+            self.known.values().filter(|item| !self.items.contains_key(&item.backlog_id));
+        let edges: Vec<_> = self
+            .items
+            .values()
+            .chain(untouched)
+            .map(|item| (item.backlog_id.clone(), item.depends_on.clone()))
+            .collect();
         let Some(mut around) = todos::cycle(&edges) else { return Ok(()) };
         around.extend(around.first().cloned());
         let name = |id: &BacklogId| match self.current(id) {
@@ -552,8 +583,16 @@ impl Work<'_> {
     }
 
     fn finish(mut self) -> Merged {
-        let items: Vec<BacklogItem> =
+        let mut items: Vec<BacklogItem> =
             self.order.iter().filter_map(|id| self.items.remove(id)).collect();
+        for item in &mut items {
+            if let Some(known) = self.known.get(&item.backlog_id) {
+                item.updated_at = known.updated_at;
+                if *item != *known {
+                    item.updated_at = self.context.now;
+                }
+            }
+        }
         let updated = items.iter().filter(|item| self.known.contains_key(&item.backlog_id)).count();
         Merged { added: items.len() - updated, updated, items }
     }
