@@ -15,11 +15,13 @@ use crate::domain::sprint::{Sprint, Todo, TodoStatus};
 use crate::domain::time::Timestamp;
 use crate::engine::parse::terms::Text;
 
+mod entry;
 mod merge;
 #[cfg(test)]
 mod tests;
 
-pub use merge::{MAX_ITEMS, MergeContext, MergeError, Merged, merge};
+pub use entry::{MAX_ITEMS, MergeError};
+pub use merge::{MergeContext, Merged, merge};
 
 const BUG: [&str; 12] = [
     "bug", "bugs", "error", "errors", "fix", "fixes", "fixed", "fixing", "버그", "회귀", "실패",

@@ -11,9 +11,6 @@ use crate::domain::sprint::{InitialStep, Sprint};
 /// How many problems are quoted; the planner is told of the others by the next attempt.
 pub const PROBLEMS_QUOTED: usize = 4;
 
-/// Times that one step may be reopened.
-pub const REOPENS: u32 = 2;
-
 /// What is missing, each naming item and field; empty where the step is good enough.
 ///
 /// `items` are the open items, whether they belong to the sprint or not; `plan_update` is the planner's

@@ -260,6 +260,9 @@ fn a_todo_at_work_keeps_its_item() {
         let after = store.added(&json!({"backlog_id": id, "status": same}));
         assert_eq!(after.status, BacklogStatus::Selected, "{same}");
     }
+    let other = store.added(&json!({"title": "Export"}));
+    let other = other.backlog_id.as_str();
+    assert!(store.merge(&json!({"backlog_id": other, "status": "selected"})).is_err(), "no sprint");
     for other in ["blocked", "dropped", "done"] {
         let error = store.merge(&json!({"backlog_id": id, "status": other})).unwrap_err();
         assert!(error.contains(other), "{error}");
@@ -301,7 +304,7 @@ fn what_planning_writes_belongs_to_the_sprint() {
     let merged = store.merge(&payload).unwrap();
     let sprint = store.sprint.clone().unwrap();
     let [b, a] = &merged.items[..] else { panic!("two items") };
-    assert_eq!(b.depends_on, [a.backlog_id.clone()]);
+    assert_eq!(b.depends_on.as_slice(), std::slice::from_ref(&a.backlog_id));
     assert_eq!(b.priority_rank, 2);
     assert_eq!(b.planned_in_sprint_id.as_ref(), Some(&sprint.sprint_id));
     assert!(is_relevant(a, &sprint) && is_relevant(b, &sprint));
@@ -314,7 +317,8 @@ fn what_planning_writes_belongs_to_the_sprint() {
     running.phase = Phase::Ongoing;
     running.status = SprintStatus::Running;
     store.sprint = Some(running.clone());
-    let late = store.added(&json!("late"));
+    let late = store.added(&json!({"title": "late", "status": "selected"}));
+    assert_eq!(late.status, BacklogStatus::Pending, "the todo selects, not the word");
     assert!(late.added_during_active_sprint && !is_relevant(&late, &running));
 }
 
