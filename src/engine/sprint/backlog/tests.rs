@@ -471,6 +471,34 @@ proptest! {
     }
 
     #[test]
+    fn the_backlog_never_waits_for_itself(
+        payloads in prop::collection::vec(
+            prop::collection::vec((0_usize..6, prop::collection::vec(0_usize..6, 0..3)), 1..4), 1..6)
+    ) {
+        let mut store = Store::default();
+        for payload in payloads {
+            let entries = payload.iter().map(|(title, on)| {
+                let on: Vec<String> = on.iter().map(|on| format!("t{on}")).collect();
+                json!({"title": format!("t{title}"), "depends_on": on})
+            });
+            let payload = Value::from(entries.collect::<Vec<_>>());
+            let before = store.known.clone();
+            if store.merge(&payload).is_err() {
+                prop_assert_eq!(&store.known, &before);
+            }
+            let graph: Vec<_> = store
+                .known
+                .values()
+                .map(|item| (item.backlog_id.clone(), item.depends_on.clone()))
+                .collect();
+            prop_assert_eq!(crate::engine::sprint::todos::cycle(&graph), None);
+            for id in graph.iter().flat_map(|(_, on)| on) {
+                prop_assert!(store.known.contains_key(id));
+            }
+        }
+    }
+
+    #[test]
     fn any_json_is_answered(text in "\\PC{0,40}", depth in 0_usize..4) {
         let mut value = json!({"title": text, "origin": {"a": [text, {"b": text}]}, "depends_on": text});
         for _ in 0..depth {
