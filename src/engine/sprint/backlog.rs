@@ -1,11 +1,13 @@
 //! The rules of backlog items: kind, order, which belong to a sprint, and what a todo makes of its item
 //! (`spec/teams.md` 4.3, 4.11, 9.7).
 
+use std::collections::BTreeMap;
+
 use serde_json::{Map, Value};
 
 use super::todos::rank_or_last;
 use crate::domain::backlog::{BacklogItem, BacklogKind, BacklogSource, BacklogStatus};
-use crate::domain::ids::{IdSupply, SprintId};
+use crate::domain::ids::{BacklogId, IdSupply, SprintId};
 use crate::domain::lenient;
 use crate::domain::request::{Request, RequestStatus};
 use crate::domain::role::Role;
@@ -13,9 +15,13 @@ use crate::domain::sprint::{Sprint, Todo, TodoStatus};
 use crate::domain::time::Timestamp;
 use crate::engine::parse::terms::Text;
 
+mod entry;
 mod merge;
+#[cfg(test)]
+mod tests;
 
-pub use merge::{MAX_ITEMS, MergeContext, MergeError, Merged, merge};
+pub use entry::{MAX_ITEMS, MergeError};
+pub use merge::{MergeContext, Merged, merge};
 
 const BUG: [&str; 12] = [
     "bug", "bugs", "error", "errors", "fix", "fixes", "fixed", "fixing", "버그", "회귀", "실패",
@@ -74,6 +80,51 @@ pub fn is_relevant(item: &BacklogItem, sprint: &Sprint) -> bool {
 /// A text for comparing: lower case, white space collapsed.
 fn flat(text: &str) -> String {
     text.to_lowercase().split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// The items that the sprint could work on, by rank (none is last), then by age.
+pub fn relevant<'a>(
+    items: impl IntoIterator<Item = &'a BacklogItem>,
+    sprint: &Sprint,
+) -> Vec<&'a BacklogItem> {
+    let mut found: Vec<&BacklogItem> =
+        items.into_iter().filter(|item| is_relevant(item, sprint)).collect();
+    found.sort_by_key(|item| (rank_or_last(item.priority_rank), item.created_at));
+    found
+}
+
+/// The open items as reports show them.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Overview<'a> {
+    /// They, the first to be worked on first.
+    pub active: Vec<&'a BacklogItem>,
+    /// How many there are of each kind.
+    pub kinds: BTreeMap<BacklogKind, usize>,
+    /// How many came from each source.
+    pub sources: BTreeMap<BacklogSource, usize>,
+}
+
+/// Sums up the open ones among some items.
+pub fn overview<'a>(items: impl IntoIterator<Item = &'a BacklogItem>) -> Overview<'a> {
+    let mut overview = Overview::default();
+    overview.active.extend(items.into_iter().filter(|item| item.status.is_active()));
+    overview.active.sort_by_key(|item| priority_key(item));
+    for item in &overview.active {
+        *overview.kinds.entry(item.kind).or_default() += 1;
+        *overview.sources.entry(item.source).or_default() += 1;
+    }
+    overview
+}
+
+/// How many of some items stand in each status.
+pub fn counts<'a>(
+    items: impl IntoIterator<Item = &'a BacklogItem>,
+) -> BTreeMap<BacklogStatus, usize> {
+    let mut counts = BTreeMap::new();
+    for item in items {
+        *counts.entry(item.status).or_default() += 1;
+    }
+    counts
 }
 
 /// What an item was made of, the same each time the same thing is found (`spec/teams.md` 4.11): sorted
@@ -152,23 +203,21 @@ pub fn set_by_todo(
                 first_of([&todo.version_control_message, &why_blocked(request), &todo.summary])
                     .unwrap_or_else(|| "the commit could not be brought to the branch".to_owned());
             Role::VersionController.as_str().clone_into(&mut item.blocked_by_role);
-            item.required_inputs = required_inputs(request);
+            if request.is_some() {
+                item.required_inputs = required_inputs(request);
+            }
             "look at the project's branch and its uncommitted files, then try the commit again"
                 .clone_into(&mut item.recommended_next_step);
         }
         TodoStatus::Blocked => {
             leave(item, BacklogStatus::Blocked);
-            if let Some(reason) = first_of([&why_blocked(request), &todo.summary]) {
-                item.blocked_reason = reason;
-            }
-            if let Some(role) = who_is_stuck(request) {
-                role.as_str().clone_into(&mut item.blocked_by_role);
-            }
+            // Without a request, as in older records, the item keeps what it says.
             if request.is_some() {
+                item.blocked_reason =
+                    first_of([&why_blocked(request), &todo.summary]).unwrap_or_default();
+                item.blocked_by_role = who_is_stuck(request).map_or("", Role::as_str).to_owned();
                 item.required_inputs = required_inputs(request);
-            }
-            if let Some(step) = next_step(request) {
-                item.recommended_next_step = step;
+                item.recommended_next_step = next_step(request).unwrap_or_default();
             }
         }
         TodoStatus::Failed => leave(item, BacklogStatus::CarriedOver),
@@ -225,6 +274,19 @@ fn next_step(request: Option<&Request>) -> Option<String> {
         &text(proposals.get("suggested_next_step").and_then(|step| step.get("reason"))),
         &text(proposals.get("suggested_next_step")),
     ])
+}
+
+/// The item of a todo whose own record is gone, from what the todo still says. Where it stands is for
+/// [`set_by_todo`].
+#[must_use]
+pub fn restored(id: BacklogId, todo: &Todo, now: Timestamp) -> BacklogItem {
+    let title = todo.title.trim();
+    let mut item = BacklogItem::new(id, title, "", classify(title), todo.created_at.unwrap_or(now));
+    item.milestone_title.clone_from(&todo.milestone_title);
+    item.priority_rank = todo.priority_rank;
+    item.acceptance_criteria =
+        todo.acceptance_criteria.iter().filter(|text| !text.trim().is_empty()).cloned().collect();
+    item
 }
 
 /// The item that carries on one whose todo failed: the same work, waiting again.

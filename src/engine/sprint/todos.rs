@@ -107,3 +107,156 @@ pub fn status_of(request: &Request) -> TodoStatus {
         RequestStatus::Cancelled => TodoStatus::Cancelled,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::request::Blocked;
+    use crate::domain::sprint::RESTART_CHECKPOINT;
+    use crate::domain::time::Timestamp;
+    use proptest::prelude::*;
+
+    fn todo(id: &str, status: TodoStatus, rank: u32) -> Todo {
+        let mut todo = Todo::new(TodoId::parse(id).unwrap(), id, Timestamp::from_millis(0));
+        (todo.status, todo.priority_rank) = (status, rank);
+        todo
+    }
+
+    fn names(ids: &[TodoId]) -> Vec<&str> {
+        ids.iter().map(TodoId::as_str).collect()
+    }
+
+    #[test]
+    fn s05_order() {
+        let mut todos = vec![
+            todo("a", TodoStatus::Queued, 3),
+            todo("b", TodoStatus::Running, 5),
+            todo("c", TodoStatus::Queued, 1),
+            todo("d", TodoStatus::Queued, 0),
+            todo("e", TodoStatus::Blocked, 9),
+        ];
+        RESTART_CHECKPOINT.clone_into(&mut todos[4].dependency_gate_bypass);
+        let ordered: Vec<&str> =
+            order(&todos).into_iter().map(|index| todos[index].title.as_str()).collect();
+        assert_eq!(ordered, ["e", "b", "c", "a", "d"], "S05");
+    }
+
+    #[test]
+    fn s06_ranks_wait_for_lower_ranks() {
+        let mut todos = vec![
+            todo("one", TodoStatus::Completed, 1),
+            todo("two", TodoStatus::Blocked, 2),
+            todo("three", TodoStatus::Queued, 3),
+            todo("none", TodoStatus::Queued, 0),
+        ];
+        assert_eq!(names(&waiting_on(&todos[2], &todos)), ["two"], "S06");
+        assert!(waiting_on(&todos[3], &todos).is_empty(), "S06");
+        assert!(waiting_on(&todos[1], &todos).is_empty());
+        todos[1].status = TodoStatus::Cancelled;
+        assert!(waiting_on(&todos[2], &todos).is_empty(), "what was withdrawn holds nobody back");
+        todos[1].status = TodoStatus::Failed;
+        assert_eq!(names(&waiting_on(&todos[2], &todos)), ["two"]);
+        RESTART_CHECKPOINT.clone_into(&mut todos[2].dependency_gate_bypass);
+        assert!(waiting_on(&todos[2], &todos).is_empty(), "S27");
+    }
+
+    #[test]
+    fn explicit_dependencies_count_instead_of_ranks() {
+        let mut todos = vec![
+            todo("one", TodoStatus::Blocked, 1),
+            todo("two", TodoStatus::Queued, 2),
+            todo("three", TodoStatus::Queued, 3),
+        ];
+        todos[2].depends_on = vec![todos[1].todo_id.clone(), TodoId::parse("gone").unwrap()];
+        assert!(waiting_on(&todos[1], &todos).is_empty(), "13.A #6");
+        assert_eq!(names(&waiting_on(&todos[2], &todos)), ["two", "gone"]);
+        todos[1].status = TodoStatus::Committed;
+        assert_eq!(names(&waiting_on(&todos[2], &todos)), ["gone"]);
+        todos[1].status = TodoStatus::Cancelled;
+        assert_eq!(names(&waiting_on(&todos[2], &todos)), ["two", "gone"]);
+    }
+
+    #[test]
+    fn a_cycle_is_named() {
+        let id = |text: &str| BacklogId::parse(text).unwrap();
+        let graph = |edges: &[(&str, &[&str])]| {
+            let edges: Vec<_> = edges
+                .iter()
+                .map(|(from, to)| (id(from), to.iter().map(|to| id(to)).collect()))
+                .collect();
+            cycle(&edges)
+                .map(|ids| ids.iter().map(ToString::to_string).collect::<Vec<_>>().join(" "))
+        };
+        assert_eq!(graph(&[]), None);
+        assert_eq!(graph(&[("a", &["b", "c"]), ("b", &["c"]), ("c", &["elsewhere"])]), None);
+        assert_eq!(graph(&[("a", &["a"])]).as_deref(), Some("a"));
+        assert_eq!(
+            graph(&[("a", &["b"]), ("b", &["d", "c"]), ("c", &["d", "b"]), ("d", &[])]).as_deref(),
+            Some("b c")
+        );
+    }
+
+    #[test]
+    fn s07_s08_status_follows_from_the_request_alone() {
+        let mut request = Request::default();
+        for (status, expected) in [
+            (RequestStatus::Queued, TodoStatus::Queued),
+            (RequestStatus::Delegated, TodoStatus::Running),
+            (RequestStatus::Completed, TodoStatus::Completed),
+            (RequestStatus::Blocked, TodoStatus::Blocked),
+            (RequestStatus::Failed, TodoStatus::Failed),
+            (RequestStatus::Cancelled, TodoStatus::Cancelled),
+            (RequestStatus::Uncommitted, TodoStatus::Uncommitted),
+            (RequestStatus::Committed, TodoStatus::Committed),
+        ] {
+            request.status = status;
+            assert_eq!(status_of(&request), expected, "S07 {status:?}");
+        }
+        request.status = RequestStatus::Delegated;
+        request.result =
+            Some(crate::domain::result::RoleResult::new(crate::domain::role::Role::Developer, "r"));
+        assert_eq!(status_of(&request), TodoStatus::Running, "S08, 13.A #1");
+        request.status = RequestStatus::Blocked;
+        request.blocked = Some(Blocked {
+            code: "person_edits".to_owned(),
+            detail: String::new(),
+            required_inputs: Vec::new(),
+            since: Timestamp::from_millis(0),
+        });
+        assert_eq!(status_of(&request), TodoStatus::Uncommitted, "G11");
+    }
+
+    proptest! {
+        #[test]
+        fn without_a_cycle_something_can_always_begin(
+            edges in prop::collection::vec(prop::collection::vec(0_usize..12, 0..4), 1..12)
+        ) {
+            let id = |n: usize| BacklogId::parse(&format!("b{n}")).unwrap();
+            let graph: Vec<_> = edges
+                .iter()
+                .enumerate()
+                .map(|(n, on)| (id(n), on.iter().map(|on| id(*on)).collect::<Vec<_>>()))
+                .collect();
+            // Take away what depends on nothing that is left; a cycle is what then stays.
+            let mut left: BTreeSet<usize> = (0..edges.len()).collect();
+            loop {
+                let free: Vec<usize> = left
+                    .iter()
+                    .copied()
+                    .filter(|n| !edges[*n].iter().any(|on| left.contains(on)))
+                    .collect();
+                if free.is_empty() { break; }
+                left.retain(|n| !free.contains(n));
+            }
+            let found = cycle(&graph);
+            prop_assert_eq!(found.is_some(), !left.is_empty());
+            if let Some(around) = found {
+                for (n, from) in around.iter().enumerate() {
+                    let to = &around[(n + 1) % around.len()];
+                    let edges = &graph.iter().find(|(id, _)| id == from).unwrap().1;
+                    prop_assert!(edges.contains(to));
+                }
+            }
+        }
+    }
+}

@@ -5,8 +5,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use serde_json::{Map, Value};
+use serde_json::Value;
 
+use super::entry::{
+    Entry, MAX_ENTRIES, MAX_LINE, MAX_TEXT, MAX_TITLE, MergeError, cut, entries, kept, one_line,
+};
 use super::{classify, flat};
 use crate::domain::backlog::{BacklogItem, BacklogKind, BacklogSource, BacklogStatus, fingerprint};
 use crate::domain::ids::{BacklogId, IdSupply, RequestId, SprintId};
@@ -14,20 +17,6 @@ use crate::domain::lenient;
 use crate::domain::sprint::{Phase, Sprint};
 use crate::domain::time::Timestamp;
 use crate::engine::sprint::todos;
-
-/// The most entries of one payload.
-pub const MAX_ITEMS: usize = 200;
-
-/// The highest rank.
-const MAX_RANK: i64 = 1_000_000;
-
-/// Characters that are kept of a title, of other texts, and of entries of lists.
-const MAX_TITLE: usize = 200;
-const MAX_TEXT: usize = 4_000;
-const MAX_LINE: usize = 500;
-
-/// Entries that are kept of a list, and keys of an origin.
-const MAX_ENTRIES: usize = 50;
 
 /// What a payload is read in.
 #[derive(Debug, Clone, Copy)]
@@ -53,65 +42,6 @@ pub struct Merged {
     pub updated: usize,
 }
 
-/// Why a payload is refused as a whole. `item` is an id, a title, or the entry's number.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum MergeError {
-    /// An entry of another kind.
-    #[error("item {item}: expected an object with a title or a backlog_id, found {found}")]
-    NotAnItem {
-        /// Which.
-        item: String,
-        /// What stands there.
-        found: String,
-    },
-    /// Too much at once.
-    #[error("{count} items in one payload, at most {MAX_ITEMS} are taken; send them in parts")]
-    TooMany {
-        /// How many.
-        count: usize,
-    },
-    /// A field of another kind.
-    #[error("item {item}: {field}: expected {expected}, found {found}")]
-    Field {
-        /// Which item.
-        item: String,
-        /// Which field.
-        field: &'static str,
-        /// What it takes.
-        expected: &'static str,
-        /// What stands there.
-        found: String,
-    },
-    /// A new item has to say what it is.
-    #[error("item {item}: title: blank, and there is no backlog_id of a known item")]
-    NoTitle {
-        /// Which.
-        item: String,
-    },
-    /// No open item has the id.
-    #[error("item {item}: backlog_id: no open item has this id; leave it out to add a new item")]
-    UnknownItem {
-        /// The id.
-        item: String,
-    },
-    /// A dependency that is neither known nor in the payload.
-    #[error(
-        "item {item}: depends_on: {found:?} is neither a known item nor the title of one in this payload"
-    )]
-    UnknownDependency {
-        /// Which item.
-        item: String,
-        /// What it names.
-        found: String,
-    },
-    /// Items that wait for each other.
-    #[error("depends_on: these items wait for each other: {}", .path.join(" → "))]
-    Cycle {
-        /// Around, the first again at the end.
-        path: Vec<String>,
-    },
-}
-
 /// Reads a payload against the open items. Nothing is changed: the answer holds what has to be stored.
 ///
 /// The payload is a list of entries, an object with `backlog_items` and `backlog_item`, or one entry. An entry
@@ -130,7 +60,7 @@ pub fn merge(
     ids: &mut IdSupply,
 ) -> Result<Merged, MergeError> {
     let entries = entries(payload)?;
-    let mut work = Work { known, settled, context, ids, items: BTreeMap::new(), order: Vec::new() };
+    let mut work = Work::new(known, settled, context, ids);
     let mut dependencies = Vec::new();
     for (number, entry) in entries.iter().enumerate() {
         let id = work.take(entry)?;
@@ -145,130 +75,6 @@ pub fn merge(
     Ok(work.finish())
 }
 
-/// One entry of a payload.
-struct Entry {
-    name: String,
-    fields: Map<String, Value>,
-}
-
-fn entries(payload: &Value) -> Result<Vec<Entry>, MergeError> {
-    let mut found: Vec<&Value> = Vec::new();
-    match payload {
-        Value::Array(entries) => found.extend(entries),
-        Value::Object(fields) => {
-            let many = fields.get("backlog_items").filter(|value| !value.is_null());
-            let one = fields.get("backlog_item").filter(|value| !value.is_null());
-            match many {
-                Some(Value::Array(entries)) => found.extend(entries),
-                Some(other) => found.push(other),
-                None => {}
-            }
-            found.extend(one);
-            let is_entry = ["backlog_id", "title", "scope", "summary"]
-                .iter()
-                .any(|key| !lenient::scalar(fields.get(*key)).trim().is_empty());
-            if many.is_none() && one.is_none() && is_entry {
-                found.push(payload);
-            }
-        }
-        Value::Null => {}
-        Value::Bool(_) | Value::Number(_) | Value::String(_) => found.push(payload),
-    }
-    if found.len() > MAX_ITEMS {
-        return Err(MergeError::TooMany { count: found.len() });
-    }
-    let read = |(index, value): (usize, &Value)| {
-        let number = format!("{}", index + 1);
-        match value {
-            Value::Object(fields) => {
-                let named = ["backlog_id", "title"]
-                    .iter()
-                    .map(|key| lenient::scalar(fields.get(*key)))
-                    .find(|text| !text.trim().is_empty());
-                let name = named.map_or(number, |text| cut(&text, MAX_TITLE));
-                Ok(Entry { name, fields: fields.clone() })
-            }
-            Value::String(title) if !title.trim().is_empty() => {
-                let fields = Map::from_iter([("title".to_owned(), value.clone())]);
-                Ok(Entry { name: cut(title, MAX_TITLE), fields })
-            }
-            Value::Null
-            | Value::Bool(_)
-            | Value::Number(_)
-            | Value::String(_)
-            | Value::Array(_) => Err(MergeError::NotAnItem { item: number, found: shown(value) }),
-        }
-    };
-    found.into_iter().enumerate().map(read).collect()
-}
-
-impl Entry {
-    fn wrong(&self, field: &'static str, expected: &'static str) -> MergeError {
-        let found = shown(self.fields.get(field).unwrap_or(&Value::Null));
-        MergeError::Field { item: self.name.clone(), field, expected, found }
-    }
-
-    /// A text; none where it is absent, null or blank.
-    fn text(&self, field: &'static str, limit: usize) -> Result<Option<String>, MergeError> {
-        match self.fields.get(field) {
-            None | Some(Value::Null) => Ok(None),
-            value @ Some(Value::String(_) | Value::Number(_)) => {
-                let text = lenient::scalar(value);
-                Ok(Some(cut(text.trim(), limit)).filter(|text| !text.is_empty()))
-            }
-            Some(Value::Bool(_) | Value::Array(_) | Value::Object(_)) => {
-                Err(self.wrong(field, "a text"))
-            }
-        }
-    }
-
-    /// A list of texts; none where it is absent or null.
-    fn list(&self, field: &'static str) -> Result<Option<Vec<String>>, MergeError> {
-        match self.fields.get(field) {
-            None | Some(Value::Null) => Ok(None),
-            value @ Some(Value::String(_) | Value::Array(_)) => {
-                let mut entries = lenient::list(value);
-                entries.truncate(MAX_ENTRIES);
-                Ok(Some(entries.iter().map(|entry| cut(entry, MAX_LINE)).collect()))
-            }
-            Some(Value::Bool(_) | Value::Number(_) | Value::Object(_)) => {
-                Err(self.wrong(field, "a list of texts"))
-            }
-        }
-    }
-
-    /// One of our words; none where it is absent, null or blank.
-    fn word<T>(
-        &self,
-        field: &'static str,
-        expected: &'static str,
-        parse: fn(&str) -> Option<T>,
-    ) -> Result<Option<T>, MergeError> {
-        let Some(text) = self.text(field, MAX_LINE)? else { return Ok(None) };
-        parse(&text.to_lowercase()).map(Some).ok_or_else(|| self.wrong(field, expected))
-    }
-
-    fn rank(&self) -> Result<Option<u32>, MergeError> {
-        let value = match self.fields.get("priority_rank") {
-            None | Some(Value::Null) => return Ok(None),
-            Some(Value::String(text)) if text.trim().is_empty() => return Ok(None),
-            Some(value) => value,
-        };
-        let whole = match value {
-            Value::Number(number) => number.as_i64(),
-            Value::String(text) => text.trim().parse().ok(),
-            Value::Null | Value::Bool(_) | Value::Array(_) | Value::Object(_) => None,
-        };
-        whole
-            .filter(|rank| (0..=MAX_RANK).contains(rank))
-            .and_then(|rank| u32::try_from(rank).ok())
-            .map(Some)
-            .ok_or_else(|| {
-                self.wrong("priority_rank", "a whole number from 1 to 1000000, or 0 for none")
-            })
-    }
-}
-
 struct Work<'a> {
     known: &'a BTreeMap<BacklogId, BacklogItem>,
     settled: &'a BTreeMap<BacklogId, String>,
@@ -276,18 +82,42 @@ struct Work<'a> {
     ids: &'a mut IdSupply,
     items: BTreeMap<BacklogId, BacklogItem>,
     order: Vec<BacklogId>,
+    /// Open items by their title in lower case.
+    titles: BTreeMap<String, BTreeSet<BacklogId>>,
 }
 
-impl Work<'_> {
-    /// Everything open, with what the payload made of it so far.
-    fn open(&self) -> impl Iterator<Item = &BacklogItem> {
-        let untouched =
-            self.known.values().filter(|item| !self.items.contains_key(&item.backlog_id));
-        self.items.values().chain(untouched)
+impl<'a> Work<'a> {
+    fn new(
+        known: &'a BTreeMap<BacklogId, BacklogItem>,
+        settled: &'a BTreeMap<BacklogId, String>,
+        context: &'a MergeContext<'a>,
+        ids: &'a mut IdSupply,
+    ) -> Self {
+        let mut titles: BTreeMap<String, BTreeSet<BacklogId>> = BTreeMap::new();
+        for item in known.values() {
+            titles.entry(flat(&item.title)).or_default().insert(item.backlog_id.clone());
+        }
+        let (items, order) = (BTreeMap::new(), Vec::new());
+        Self { known, settled, context, ids, items, order, titles }
     }
 
     fn current(&self, id: &BacklogId) -> Option<&BacklogItem> {
         self.items.get(id).or_else(|| self.known.get(id))
+    }
+
+    fn keep(&mut self, item: BacklogItem) {
+        let id = item.backlog_id.clone();
+        let old = self.current(&id).map(|old| flat(&old.title));
+        if let Some(ids) = old.and_then(|title| self.titles.get_mut(&title)) {
+            ids.remove(&id);
+        }
+        if item.status.is_active() {
+            self.titles.entry(flat(&item.title)).or_default().insert(id.clone());
+        }
+        if !self.items.contains_key(&id) {
+            self.order.push(id.clone());
+        }
+        self.items.insert(id, item);
     }
 
     /// Applies all of an entry but its dependencies.
@@ -363,26 +193,27 @@ impl Work<'_> {
             item.updated_at = self.context.now;
         }
         let id = item.backlog_id.clone();
-        if !self.items.contains_key(&id) {
-            self.order.push(id.clone());
-        }
-        self.items.insert(id.clone(), item);
+        self.keep(item);
         Ok(id)
     }
 
-    /// The open item that an entry without an id speaks of.
+    /// The open item that an entry without an id speaks of. What the entry leaves open fits any item of that
+    /// title; one that it would have made itself comes first.
     fn same(
         &self,
         title: &str,
         scope: Option<&str>,
         kind: Option<BacklogKind>,
     ) -> Option<BacklogId> {
-        let matches = |item: &&BacklogItem| {
-            flat(&item.title) == flat(title)
-                && scope.is_none_or(|scope| flat(&item.scope) == flat(scope))
+        let named = self.titles.get(&flat(title))?.iter().filter_map(|id| self.current(id));
+        let wanted = scope.map(flat);
+        let fits = named.filter(|item| {
+            wanted.as_ref().is_none_or(|scope| flat(&item.scope) == *scope)
                 && kind.is_none_or(|kind| item.kind == kind)
-        };
-        self.open().find(matches).map(|item| item.backlog_id.clone())
+        });
+        let guess = kind.unwrap_or_else(|| classify(title));
+        fits.min_by_key(|item| (scope.is_none() && !item.scope.is_empty(), item.kind != guess))
+            .map(|item| item.backlog_id.clone())
     }
 
     /// The newest settled item that was the same.
@@ -464,7 +295,7 @@ impl Work<'_> {
             "pending, selected, blocked, done, carried_over or dropped",
             BacklogStatus::parse,
         )?;
-        set(&mut item.dropped_reason, entry.text("dropped_reason", MAX_TEXT)?);
+        let reason = entry.text("dropped_reason", MAX_TEXT)?;
         let in_work = item.status == BacklogStatus::Selected;
         match said {
             Some(BacklogStatus::Pending) if !in_work => {
@@ -482,11 +313,14 @@ impl Work<'_> {
             Some(BacklogStatus::Dropped) => {
                 item.status = BacklogStatus::Dropped;
                 item.clear_blockers();
+                set(&mut item.dropped_reason, reason);
             }
             Some(BacklogStatus::Done) if self.context.source == BacklogSource::User && !in_work => {
                 item.status = BacklogStatus::Done;
                 item.clear_blockers();
             }
+            // A planner that plans an item for the sprint may call it selected; the todo makes it so.
+            Some(BacklogStatus::Selected) if self.context.sprint.is_some() => {}
             Some(
                 said @ (BacklogStatus::Selected | BacklogStatus::Done | BacklogStatus::CarriedOver),
             ) if said != item.status => {
@@ -540,8 +374,14 @@ impl Work<'_> {
     }
 
     fn no_cycle(&self) -> Result<(), MergeError> {
-        let edges: Vec<_> =
-            self.open().map(|item| (item.backlog_id.clone(), item.depends_on.clone())).collect();
+        let untouched =
+            self.known.values().filter(|item| !self.items.contains_key(&item.backlog_id));
+        let edges: Vec<_> = self
+            .items
+            .values()
+            .chain(untouched)
+            .map(|item| (item.backlog_id.clone(), item.depends_on.clone()))
+            .collect();
         let Some(mut around) = todos::cycle(&edges) else { return Ok(()) };
         around.extend(around.first().cloned());
         let name = |id: &BacklogId| match self.current(id) {
@@ -552,8 +392,16 @@ impl Work<'_> {
     }
 
     fn finish(mut self) -> Merged {
-        let items: Vec<BacklogItem> =
+        let mut items: Vec<BacklogItem> =
             self.order.iter().filter_map(|id| self.items.remove(id)).collect();
+        for item in &mut items {
+            if let Some(known) = self.known.get(&item.backlog_id) {
+                item.updated_at = known.updated_at;
+                if *item != *known {
+                    item.updated_at = self.context.now;
+                }
+            }
+        }
         let updated = items.iter().filter(|item| self.known.contains_key(&item.backlog_id)).count();
         Merged { added: items.len() - updated, updated, items }
     }
@@ -565,36 +413,6 @@ fn set<T>(field: &mut T, value: Option<T>) {
     }
 }
 
-fn one_line(text: &str) -> String {
-    text.split_whitespace().collect::<Vec<_>>().join(" ")
-}
-
-fn cut(text: &str, limit: usize) -> String {
-    text.chars().take(limit).collect::<String>().trim_end().to_owned()
-}
-
-fn shown(value: &Value) -> String {
-    cut(&value.to_string(), 120)
-}
-
-/// What is kept of a value of an origin: scalars and lists of them, cut.
-fn kept(value: &Value) -> Option<Value> {
-    match value {
-        Value::Null => None,
-        Value::Bool(_) | Value::Number(_) => Some(value.clone()),
-        Value::String(text) => Some(Value::from(cut(text, MAX_LINE))),
-        Value::Array(entries) => Some(
-            entries
-                .iter()
-                .take(MAX_ENTRIES)
-                .filter(|entry| !entry.is_array())
-                .filter_map(kept)
-                .collect(),
-        ),
-        Value::Object(_) => Some(Value::from(shown(value))),
-    }
-}
-
 /// A title that only names upkeep ("backlog 정리", "update the docs") says nothing about the work: the summary
 /// stands for it, else the scope, where these say more.
 fn meaningful(title: String, summary: Option<&str>, scope: Option<&str>) -> String {
@@ -602,8 +420,8 @@ fn meaningful(title: String, summary: Option<&str>, scope: Option<&str>) -> Stri
         return title;
     }
     let other = [summary, scope].into_iter().flatten().map(one_line);
-    let better = other.filter(|text| !is_upkeep(text)).next();
-    better.map_or(title, |text| cut(&text, MAX_TITLE))
+    let mut better = other.filter(|text| !is_upkeep(text));
+    better.next().map_or(title, |text| cut(&text, MAX_TITLE))
 }
 
 fn is_upkeep(text: &str) -> bool {
