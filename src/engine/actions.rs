@@ -5,20 +5,20 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value, json};
 
-use super::turn::Turn;
 use super::authorize::authorize;
+use super::turn::Turn;
 use super::{commands, handoff, parse, say, sprint};
 use crate::domain::change::Change;
 use crate::domain::effect::EffectKind;
 use crate::domain::ids::RequestId;
-use crate::domain::operation::{Operation, OperationStatus};
 use crate::domain::incoming::{Actor, Author};
 use crate::domain::lenient;
+use crate::domain::operation::{Operation, OperationStatus};
 use crate::domain::policy::Right;
 use crate::domain::request::{Request, RequestStatus};
 use crate::domain::result::{ControlAction, RoleResult, SprintCommand};
-use crate::domain::sprint::Kickoff;
 use crate::domain::role::Role;
+use crate::domain::sprint::Kickoff;
 
 /// Carries out a control action for the request that asked for it.
 pub(super) fn control(
@@ -55,9 +55,7 @@ fn sprint(
         Ok(sprint::commands::status(turn))
     } else {
         may_approve(turn, &request).and_then(|()| match command {
-            SprintCommand::Start => {
-                sprint::commands::started(turn, kickoff(&request, fields))
-            }
+            SprintCommand::Start => sprint::commands::started(turn, kickoff(&request, fields)),
             SprintCommand::Stop => {
                 sprint::commands::stopped(turn, false, &request.reply_route.author_name)
             }
@@ -98,7 +96,8 @@ fn kickoff(request: &Request, fields: &Map<String, Value>) -> Kickoff {
     let text = |key: &str| lenient::text(fields.get(key)).trim().to_owned();
     let written = parse::parse_kickoff(&request.body);
     let or = |said: String, written: String| if said.is_empty() { written } else { said };
-    let said = parse::normalize_requirements(fields.get("kickoff_requirements").unwrap_or(&Value::Null));
+    let said =
+        parse::normalize_requirements(fields.get("kickoff_requirements").unwrap_or(&Value::Null));
     Kickoff {
         milestone: or(text("milestone_title"), written.milestone),
         brief: or(text("kickoff_brief"), written.brief),

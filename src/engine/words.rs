@@ -4,8 +4,8 @@
 use serde_json::{Value, json};
 
 use super::authorize::{authorize, authorize_on};
-use super::{commands, parse, say, sprint};
 use super::turn::Turn;
+use super::{commands, parse, say, sprint};
 use crate::domain::ids::RequestId;
 use crate::domain::incoming::{Actor, Message};
 use crate::domain::policy::Right;
@@ -56,8 +56,11 @@ pub(super) fn read(text: &str) -> Option<Word> {
 fn read_sprint(text: &str) -> Option<Word> {
     let flat = text.split_whitespace().collect::<Vec<_>>().join(" ").to_lowercase();
     match flat.as_str() {
-        "sprint status" | "status sprint" | "스프린트 상태" => return Some(Word::SprintStatus),
-        "stop sprint" | "sprint stop" | "finalize sprint" | "스프린트 종료" | "스프린트 마무리" => {
+        "sprint status" | "status sprint" | "스프린트 상태" => {
+            return Some(Word::SprintStatus);
+        }
+        "stop sprint" | "sprint stop" | "finalize sprint" | "스프린트 종료" | "스프린트 마무리" =>
+        {
             return Some(Word::SprintStop);
         }
         _ => {}
@@ -154,9 +157,7 @@ mod tests {
         let Some(Word::SprintStart(kickoff)) = read(start) else { panic!("not a start") };
         assert_eq!((kickoff.milestone.as_str(), kickoff.requirements.len()), ("Sign in", 1));
         assert_eq!(read("please start a sprint about sign in"), None, "for the orchestrator");
-        for sentence in
-            ["cancel", "cancel that", "what is the status", "", "status of it"]
-        {
+        for sentence in ["cancel", "cancel that", "what is the status", "", "status of it"] {
             assert_eq!(read(sentence), None, "{sentence}");
         }
     }

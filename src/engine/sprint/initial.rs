@@ -18,6 +18,9 @@ use crate::domain::sprint::{
 };
 use crate::engine::turn::Turn;
 
+/// Times that a step may be done over.
+const REOPENS: u32 = 2;
+
 /// Does what is next in planning.
 pub(super) fn advance(turn: &mut Turn<'_>, id: &SprintId) {
     let Some(sprint) = turn.sprint(id) else { return };
@@ -261,7 +264,7 @@ fn reopen(
     let Some(sprint) = turn.edit_sprint(id) else { return };
     let count = sprint.initial_phase_reopen_counts.entry(step).or_insert(0);
     *count += 1;
-    let spent = *count > planning::REOPENS;
+    let spent = *count > REOPENS;
     sprint.last_initial_phase_reopen_step = Some(step);
     sprint.last_initial_phase_reopen_reason.clone_from(&reason);
     sprint.last_initial_phase_reopen_request_id = Some(request.request_id.clone());

@@ -36,12 +36,9 @@ fn keep_held(turn: &Turn<'_>, item: BacklogItem) -> BacklogItem {
     let Some(old) = turn.item(&item.backlog_id) else { return item };
     let held = old.status == BacklogStatus::Selected || schedule::is_in_work(turn, old);
     if !held {
-        // Nothing becomes selected or done by words either.
-        let by_words = matches!(
-            item.status,
-            BacklogStatus::Selected | BacklogStatus::Done | BacklogStatus::CarriedOver
-        );
-        let status = if by_words { old.status } else { item.status };
+        // A sprint selects, nobody else.
+        let selected = item.status == BacklogStatus::Selected;
+        let status = if selected { old.status } else { item.status };
         return BacklogItem { status, ..item };
     }
     BacklogItem {
