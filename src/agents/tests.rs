@@ -119,6 +119,7 @@ fn the_sandbox_follows_the_access_and_only_the_operator_turns_it_off() {
             worktree: "/tree".as_ref(),
             access,
             schema: "/schema.json".as_ref(),
+            socket: None,
             charter: "x",
             resume: Some("ID"),
             web: *access == Access::ReadOnly,

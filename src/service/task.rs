@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use super::assignment;
+use super::run_socket;
 use super::team::Team;
 use crate::agents::codex::{CodexSettings, Sandbox as CodexSandbox};
 use crate::agents::rehearsal::RehearsalSettings;
@@ -83,6 +84,7 @@ pub(super) fn spec(
             .filter(|session| session.model == role.model)
             .map(|session| session.session_id),
         limits,
+        socket: Some(run_socket::path(team, run)),
         templates: BTreeMap::new(),
     })
 }

@@ -7,6 +7,7 @@ use super::error::StoreError;
 use super::index::Index;
 use super::layout::{self, RUNTIME};
 use super::load::{self, Tail};
+use crate::domain::backlog::BacklogItem;
 use crate::domain::change::Change;
 use crate::domain::envelope::{Envelope, Place};
 use crate::domain::ids::{EnvelopeId, OperationId, RequestId};
@@ -232,6 +233,31 @@ pub fn operations(root: &Path) -> Result<Vec<Operation>, StoreError> {
         let mut all: Vec<Operation> = found.into_values().collect();
         all.sort_by_key(|operation| operation.created_at);
         Ok(all)
+    })
+}
+
+/// Every backlog item, also those that are done, dropped or carried on, in the order of their ids.
+/// Records that do not parse are left out. This reads all of them: it is for people who ask.
+pub fn backlog_items(root: &Path) -> Result<Vec<BacklogItem>, StoreError> {
+    steadily(&RealDisk, root, || {
+        let folder = root.join(format!("{RUNTIME}/backlog"));
+        let mut found = std::collections::BTreeMap::new();
+        for name in RealDisk.list(&folder)? {
+            if name.starts_with('.') || !name.ends_with(".json") {
+                continue;
+            }
+            let item = present(&folder.join(name))?
+                .and_then(|bytes| serde_json::from_slice::<BacklogItem>(&bytes).ok());
+            found.extend(item.map(|item| (item.backlog_id.clone(), item)));
+        }
+        for (_, entry) in tail(root)?.entries {
+            for change in entry.changes {
+                if let Change::Backlog(item) = change {
+                    found.insert(item.backlog_id.clone(), *item);
+                }
+            }
+        }
+        Ok(found.into_values().collect())
     })
 }
 

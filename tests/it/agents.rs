@@ -87,6 +87,7 @@ impl Place {
             },
             resume: None,
             limits: Limits::default(),
+            socket: None,
             templates: Default::default(),
         }
     }

@@ -83,6 +83,7 @@ impl Place {
             },
             resume: None,
             limits: Limits::default(),
+            socket: None,
             templates: Default::default(),
         }
     }
