@@ -100,6 +100,7 @@ impl Place {
             resume: None,
             limits: Limits::default(),
             templates: BTreeMap::new(),
+            socket: None,
         };
         let watch = Watch::default();
         let driver = Driver::default();
