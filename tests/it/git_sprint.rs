@@ -201,4 +201,24 @@ fn a_file_may_become_a_folder_and_a_link_leads_nowhere() {
     collect(&worktree, &seen, &[]).unwrap();
     let copied = worktree.path().join("README.md/inside.txt");
     assert_eq!(std::fs::read_to_string(copied).unwrap(), "now a folder\n");
+
+    // A link of the branch that is a folder now: nothing is written to where it pointed.
+    let repo = Repo::new();
+    std::os::unix::fs::symlink("/tmp", repo.path.join("out")).unwrap();
+    repo.git(&["add", "out"]);
+    repo.git(&["commit", "-qm", "a link"]);
+    let project = repo.project();
+    let before = baseline(&project, &[]).unwrap();
+    std::fs::remove_file(repo.path.join("out")).unwrap();
+    repo.write("out/teams-test-inside.txt", "inside\n");
+    let seen = pick(&project, &before, &paths(&repo, &before), &[]).unwrap();
+    let worktree = repo.worktree();
+    collect(&worktree, &seen, &[]).unwrap();
+    assert!(worktree.path().join("out/teams-test-inside.txt").exists());
+    assert!(!std::path::Path::new("/tmp/teams-test-inside.txt").exists());
+    // Without the link's end among what is taken, the path is refused.
+    let mut part = seen;
+    part.remove("out");
+    let refused = collect(&worktree, &part, &[]).unwrap_err();
+    assert!(matches!(refused, GitError::ForbiddenPath { .. }), "{refused}");
 }

@@ -13,6 +13,7 @@ mod codex;
 mod conformance;
 mod discord_delivery;
 mod discord_intake;
+mod discover;
 mod git;
 mod git_checks;
 mod git_merge;
