@@ -155,13 +155,8 @@ fn tool(role: Role, command: Command) -> Result<Command, String> {
 /// # Errors
 /// [`ControlError::Refused`] with the team's words where it says no.
 pub async fn call(socket: &Path, command: Command) -> Result<Reply, ControlError> {
-    let gone = || ControlError::NotRunning(socket.to_owned());
-    let stream = match UnixStream::connect(socket).await {
-        Ok(stream) => stream,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Err(gone()),
-        // A sandbox says this where it allows no connection at all.
-        Err(error) => return Err(ControlError::Io(error)),
-    };
+    // Gone with its run, or kept away by a sandbox: the reason tells which.
+    let stream = UnixStream::connect(socket).await.map_err(ControlError::NoTools)?;
     control::exchange(stream, &Call { secret: String::new(), command }).await
 }
 
