@@ -2,11 +2,11 @@
 //! agent's run.
 
 use std::os::unix::fs::PermissionsExt as _;
+use std::time::Duration;
 
 use serde_json::{Value, json};
-use teams::domain::ids::RequestId;
 
-use crate::support::house::{House, Plan, words};
+use crate::support::house::{House, Plan, teams, words};
 
 /// What the owner was told by the team and nobody else saw.
 fn answers(house: &House) -> Vec<String> {
@@ -146,56 +146,70 @@ async fn slash_commands_show_change_and_open_a_form_with_files() {
     house.close().await;
 }
 
-/// A program that passes for Codex: it tries its tools, writes down what they say, and ends without an
-/// answer.
-fn tool_user(house: &House, name: &str, script: &str) -> String {
-    let path = house.beside(name);
-    let (teams, out) = (env!("CARGO_BIN_EXE_teams"), house.beside("tools"));
+/// A program that passes for Codex: it tries its tools, writes down what they say, says so through one
+/// pipe, waits at another, and ends without an answer.
+fn tool_user(house: &House, script: &str) -> String {
+    let (path, tools) = (house.beside("tool-user"), house.beside("tools"));
+    std::fs::create_dir(&tools).unwrap();
+    for pipe in ["tried", "gate"] {
+        let made = std::process::Command::new("mkfifo").arg(tools.join(pipe)).status().unwrap();
+        assert!(made.success());
+    }
     let text = format!(
         "#!/bin/sh\n[ \"$1\" = --version ] && {{ echo codex-cli 1.0.0; exit 0; }}\n\
-         cat > /dev/null\nmkdir -p {out}\nteams() {{ {teams} \"$@\"; }}\nOUT={out}/{name}\n{script}\n\
-         ls -la \"$TEAMS_RUN_SOCKET\" > $OUT.socket\necho \"$TEAMS_RUN_SOCKET\" > $OUT.path\n\
-         mv $OUT.path $OUT.done\n",
-        out = out.display(),
+         cat > /dev/null\ncd {}\nteams() {{ {} \"$@\"; }}\n{script}\n\
+         ls -la \"$TEAMS_RUN_SOCKET\" > socket\necho \"$TEAMS_RUN_SOCKET\" > path\n\
+         echo yes > tried\nread word < gate\n",
+        tools.display(),
+        env!("CARGO_BIN_EXE_teams"),
     );
     std::fs::write(&path, text).unwrap();
     std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
     path.to_str().unwrap().to_owned()
 }
 
+/// Blocks on a pipe, off the async threads, for no longer than a failure takes.
+async fn at_pipe<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
+    let work = tokio::task::spawn_blocking(work);
+    tokio::time::timeout(Duration::from_secs(60), work).await.expect("the agent comes").unwrap()
+}
+
 #[tokio::test]
 async fn an_agent_has_the_tools_of_its_role_and_nothing_else() {
     let mut house = House::built(Plan::default()).await;
-    let script = "teams backlog add --title 'Say goodbye' --json > $OUT.add 2>&1; echo $? >> $OUT.add\n\
-                  teams sprint stop > $OUT.stop 2>&1; echo $? >> $OUT.stop\n\
-                  teams cancel 20260324-1a2b3c4d > $OUT.cancel 2>&1; echo $? >> $OUT.cancel";
-    let planner = tool_user(&house, "planner", script);
+    let script = "teams backlog add --title 'Say goodbye' --json > add 2>&1; echo $? >> add\n\
+                  teams sprint stop > stop 2>&1; echo $? >> stop\n\
+                  teams cancel 20260324-1a2b3c4d > cancel 2>&1; echo $? >> cancel";
+    let planner = tool_user(&house, script);
     house.agents(&format!(
         "{{default: rehearsal, roles: {{planner: codex}}, codex: {{binary: {planner}}}}}"
     ));
     house.start();
     let asked = house.ask("make a plan for greeting").await;
     let out = |name: &str| house.beside("tools").join(name);
-    house.request(&asked, "the planner has tried", |_| out("planner.done").exists()).await;
+    let tried = out("tried");
+    at_pipe(move || std::fs::read_to_string(tried).unwrap()).await;
     let read = |name: &str| std::fs::read_to_string(out(name)).unwrap();
-    let add = read("planner.add");
+    let add = read("add");
     assert!(add.trim_end().ends_with('0'), "{add}");
+    let stop = read("stop");
     assert!(
-        read("planner.stop").contains("`sprint stop` is for people"),
-        "{}",
-        read("planner.stop")
+        stop.contains("`sprint stop` is for people") && stop.trim_end().ends_with('1'),
+        "{stop}"
     );
-    let cancel = read("planner.cancel");
-    assert!(
-        cancel.contains("`cancel` is for people") && cancel.trim_end().ends_with('1'),
-        "{cancel}"
-    );
-    let socket = read("planner.socket");
-    assert!(socket.starts_with("srw-------"), "{socket}");
-    let id: RequestId = house.requests()[0].request_id.clone();
-    house.teams(&["cancel", id.as_str()]).await;
+    let cancel = read("cancel");
+    assert!(cancel.contains("`cancel` is for people"), "{cancel}");
+    assert!(read("socket").starts_with("srw-------"), "{}", read("socket"));
+
+    // Whoever else finds the socket is not of that run, though it is the same user.
+    let path = read("path").trim().to_owned();
+    let env = [("TEAMS_RUN_SOCKET".to_owned(), path.clone())].into();
+    let (code, _, error) = teams(&["backlog", "add", "--title", "mine"], &env).await;
+    assert_eq!((code, error.contains("the tools of another run")), (1, true), "{error}");
+
+    let request = house.request(&asked, "the planner works", |it| it.active_run.is_some()).await;
+    house.teams(&["cancel", request.request_id.as_str()]).await;
     house.quiet().await;
-    let path = read("planner.done");
-    assert!(!std::path::Path::new(path.trim()).exists(), "{path}");
+    assert!(!std::path::Path::new(&path).exists(), "{path}");
     house.close().await;
 }
