@@ -11,7 +11,7 @@ use crate::domain::change::{Change, ChannelMark};
 use crate::domain::effect::{Effect, EffectKind, EffectState};
 use crate::domain::envelope::{Envelope, Place};
 use crate::domain::ids::{ChannelId, EffectId, IdSupply, MessageId, RequestId};
-use crate::domain::outgoing::{Outgoing, OutgoingState};
+use crate::domain::outgoing::{Act, Outgoing, OutgoingState};
 use crate::domain::policy::Policy;
 use crate::domain::request::{Request, RequestEvent};
 use crate::domain::state::State;
@@ -185,6 +185,17 @@ impl<'a> Turn<'a> {
         }
         self.wake(Wake::Outbox);
         self.change(Change::Outgoing(Box::new(outgoing)));
+    }
+
+    /// Takes back what this turn would have said about a request by this key.
+    pub(super) fn unsay(&mut self, id: &RequestId, key: &str) {
+        self.changes.retain(|change| match change {
+            Change::Outgoing(outgoing) => {
+                let says = matches!(&outgoing.act, Act::Post { content, .. } if content.key == key);
+                !says || outgoing.request_id.as_ref() != Some(id)
+            }
+            _ => true,
+        });
     }
 
     /// The outbox as it is now, in no particular order.

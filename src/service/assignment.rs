@@ -6,6 +6,7 @@ use serde_json::Value;
 
 use crate::agents::{Document, SprintBrief, Work};
 use crate::domain::backlog::BacklogItem;
+use crate::domain::ids::TodoId;
 use crate::domain::request::Request;
 use crate::domain::sprint::{Duty, Sprint};
 use crate::domain::state::State;
@@ -130,11 +131,7 @@ pub(super) fn documents(
         | Duty::SourcerReview
         | Duty::BlockedReview => return None,
     };
-    let name = sprint.sprint_folder_name.as_str();
-    if name.is_empty() || name.contains(['/', '\\']) || name.starts_with('.') {
-        return None;
-    }
-    let folder = folder(sprint);
+    let folder = own_folder(sprint)?;
     let documents = names
         .iter()
         .map(|(name, purpose)| Document {
@@ -145,6 +142,29 @@ pub(super) fn documents(
         })
         .collect();
     Some((root.join(&folder), documents))
+}
+
+/// The plan of a todo, which its planner writes, and the folder of its own that it lies in.
+pub(super) fn todo_document(
+    root: &Path,
+    sprint: &Sprint,
+    todo: &TodoId,
+) -> Option<(PathBuf, Vec<Document>)> {
+    let folder = format!("{}/todos/{todo}", own_folder(sprint)?);
+    let document = Document {
+        name: format!("{folder}/plan.md"),
+        path: root.join(&folder).join("plan.md"),
+        purpose: "the plan of this todo.".to_owned(),
+        writable: true,
+    };
+    Some((root.join(&folder), vec![document]))
+}
+
+/// The sprint's folder, where its name can be one.
+fn own_folder(sprint: &Sprint) -> Option<String> {
+    let name = sprint.sprint_folder_name.as_str();
+    let bad = name.is_empty() || name.contains(['/', '\\']) || name.starts_with('.');
+    (!bad).then(|| folder(sprint))
 }
 
 #[cfg(test)]

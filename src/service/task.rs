@@ -68,7 +68,7 @@ pub(super) fn spec(
         Sandbox::ReadOnly => Access::ReadOnly,
         Sandbox::WorktreeWrite => Access::Worktree,
     };
-    let (access, documents) = match sprint_documents(team, &request)? {
+    let (access, documents) = match sprint_documents(team, &request, run.role)? {
         Some((folder, documents)) => (Access::Documents(folder), documents),
         None => (access, Vec::new()),
     };
@@ -181,14 +181,19 @@ fn task(
 fn sprint_documents(
     team: &Team,
     request: &Request,
+    role: Role,
 ) -> Result<Option<(PathBuf, Vec<Document>)>, TaskError> {
-    let Some(duty) = request.duty() else {
-        return Ok(None);
-    };
     let sprint = team
         .hub
         .read(|state| request.sprint_id.as_ref().and_then(|id| state.sprints.get(id)).cloned());
-    let Some(found) = sprint.and_then(|it| assignment::documents(team.root(), &it, duty)) else {
+    let found = sprint.and_then(|sprint| match (request.duty(), &request.todo_id) {
+        (Some(duty), _) => assignment::documents(team.root(), &sprint, duty),
+        (None, Some(todo)) if role == Role::Planner => {
+            assignment::todo_document(team.root(), &sprint, todo)
+        }
+        (None, _) => None,
+    });
+    let Some(found) = found else {
         return Ok(None);
     };
     files::create_dir_all(&found.0)?;
