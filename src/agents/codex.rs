@@ -94,6 +94,8 @@ pub(super) struct Turn<'a> {
     pub(super) charter: &'a str,
     pub(super) socket: Option<&'a Path>,
     pub(super) resume: Option<&'a str>,
+    /// Whether it may search the web.
+    pub(super) web: bool,
 }
 
 /// The arguments; the prompt comes on stdin. Options stand before `resume`, which takes none of
@@ -125,7 +127,7 @@ pub(super) fn arguments(config: &CodexSettings, turn: &Turn<'_>) -> Vec<String> 
     }
     let mut set = |key: &str, value: &str| add(&["-c", &format!("{key}={value}")]);
     set("analytics.enabled", "false");
-    set("web_search", "disabled");
+    set("web_search", if turn.web { "live" } else { "disabled" });
     // /tmp is shared with everyone; the session's own temporary folder stays writable.
     set("sandbox_workspace_write.exclude_slash_tmp", "true");
     set("sandbox_workspace_write.network_access", "false");

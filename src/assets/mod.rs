@@ -10,7 +10,7 @@ pub use lookup::{
     AssetError, AssetKind, Lookup, avatar, role_folder, scaffold_files, scaffold_text,
 };
 pub use role::{Capability, RoleSpec, Sandbox};
-pub use template::render;
+pub use template::{render, render_document};
 
 #[cfg(test)]
 mod tests;

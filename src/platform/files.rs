@@ -190,6 +190,11 @@ pub fn copy_any(from: &Path, to: &Path) -> Result<()> {
     }
 }
 
+/// Where a link points to.
+pub fn read_link(path: &Path) -> Result<PathBuf> {
+    at("read", path, fs::read_link(path))
+}
+
 /// Makes a file's bytes durable.
 pub fn sync_file(path: &Path) -> Result<()> {
     let file = open(path)?;

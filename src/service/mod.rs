@@ -2,15 +2,18 @@
 //! and out. Rules are the engine's; here is only the order in which things happen.
 
 mod answers;
+mod assignment;
 mod clock;
 mod contract;
 mod control;
 mod delivery;
+pub mod discover;
 mod documents;
 mod effects;
 mod hub;
 mod inbound;
 pub mod logs;
+pub mod publish;
 mod relay;
 mod run;
 mod run_socket;

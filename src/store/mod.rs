@@ -34,7 +34,7 @@ pub use layout::{RELAY, RUNTIME, relay_folder};
 pub use open::{OpenReport, SetAside};
 pub use read::{
     backlog_items, dead_envelopes, is_owned, operation, operations, read_events, read_only,
-    read_request, was_consumed,
+    read_request, requests_ended_since, was_consumed,
 };
 
 use crate::domain::change::Change;

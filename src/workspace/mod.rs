@@ -8,6 +8,7 @@ mod error;
 pub mod init;
 mod locate;
 mod open;
+pub mod papers;
 mod policy_file;
 mod resolve;
 

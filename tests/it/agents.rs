@@ -83,6 +83,7 @@ impl Place {
                 diff: String::new(),
                 documents: Vec::new(),
                 history: String::new(),
+                work: Default::default(),
             },
             resume: None,
             limits: Limits::default(),

@@ -49,6 +49,7 @@ pub(super) fn launch(
                     charter: &spec.task.charter,
                     socket: spec.socket.as_deref(),
                     resume,
+                    web: spec.task.work.web && number == 0,
                 },
             );
             (config.program()?, args)

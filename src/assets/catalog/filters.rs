@@ -9,7 +9,24 @@ use minijinja::{Environment, Error, ErrorKind};
 use crate::domain::request::Language;
 
 /// Kinds of words: the filter `role` says `role.planner` for `planner`.
-pub(super) const WORDS: [&str; 6] = ["role", "step", "status", "agent", "decision", "kind"];
+pub(super) const WORDS: [&str; 16] = [
+    "role",
+    "step",
+    "status",
+    "agent",
+    "decision",
+    "kind",
+    "planning_step",
+    "phase",
+    "sprint_status",
+    "todo_status",
+    "trigger",
+    "closeout",
+    "wrap",
+    "skip",
+    "prepass",
+    "work",
+];
 
 /// Makes the filters known.
 pub(super) fn add(
@@ -25,6 +42,7 @@ pub(super) fn add(
     templates.add_filter("short", |text: String| text.chars().take(10).collect::<String>());
     templates.add_filter("duration", move |seconds: f64| duration(seconds, language));
     templates.add_filter("color", color);
+    templates.add_filter("mark", mark);
     templates.add_filter("clock", |time: String| {
         // Minutes are enough, and the zone is the team's own.
         time.chars().take(16).collect::<String>().replace('T', " ")
@@ -94,6 +112,18 @@ fn color(status: String) -> &'static str {
         "done" | "answered" | "completed" | "committed" => "3d8b5f",
         "failed" => "b5423a",
         _ => "8a8f98",
+    }
+}
+
+/// The sign beside a status (`spec/teams.md` 12).
+fn mark(status: String) -> &'static str {
+    match status.as_str() {
+        "completed" | "committed" | "done" => "✅",
+        "running" | "delegated" | "selected" => "⏳",
+        "queued" | "pending" | "uncommitted" => "⏸️",
+        "blocked" => "⛔",
+        "failed" => "⚠️",
+        _ => "ℹ️",
     }
 }
 

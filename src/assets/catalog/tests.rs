@@ -19,10 +19,11 @@ fn content(key: &str, values: &Map<String, Value>, language: Language) -> Conten
 
 /// Keys that are words inside other texts or parts of `blocked`.
 fn is_word(key: &str) -> bool {
-    matches!(
-        key.split_once('.'),
-        Some(("role" | "step" | "agent" | "decision" | "kind" | "blocked", _))
-    ) || (key.starts_with("status.") && key != "status.report")
+    match key.split_once('.') {
+        Some(("status", name)) => name != "report",
+        Some((kind, _)) => kind == "blocked" || super::filters::WORDS.contains(&kind),
+        None => false,
+    }
 }
 
 #[test]

@@ -5,16 +5,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use crate::platform::files::{self, FileError};
-
-const COLUMNS: [&str; 7] = [
-    "sprint_id",
-    "status",
-    "milestone_title",
-    "started_at",
-    "ended_at",
-    "todo_count",
-    "commit_sha",
-];
+use crate::workspace::papers::history::{COLUMNS, Row, TITLE, parse_row, table};
 
 /// Where the history waits while a reset is under way. A cut-off reset leaves it there, and the next
 /// one takes it up.
@@ -41,7 +32,7 @@ pub(super) fn put_back(root: &Path, kept: &Path) -> Result<(), FileError> {
     let to = place(root);
     let mut rows = BTreeMap::new();
     if let Some(text) = files::read_text_if_present(&kept.join("index.md"))? {
-        for row in text.lines().filter_map(row_of_index) {
+        for row in text.lines().filter_map(parse_row) {
             rows.insert(row[0].clone(), row);
         }
     }
@@ -59,31 +50,14 @@ pub(super) fn put_back(root: &Path, kept: &Path) -> Result<(), FileError> {
         }
         files::rename(&path, &to.join(name))?;
     }
-    files::write_durable(&to.join("index.md"), index(rows.into_values().collect()))?;
+    let text = format!("{TITLE}\n\n{}", table(rows.into_values().collect()));
+    files::write_durable(&to.join("index.md"), text)?;
     files::remove_dir_all(kept)
 }
 
-/// A row of the table: seven cells, or the six of older files without a milestone.
-fn row_of_index(line: &str) -> Option<[String; 7]> {
-    let cells: Vec<&str> =
-        line.trim().strip_prefix('|')?.strip_suffix('|')?.split('|').map(str::trim).collect();
-    if cells[0] == COLUMNS[0] || cells[0].is_empty() || cells[0].starts_with("--") {
-        return None;
-    }
-    let text = |at: usize| cells[at].to_owned();
-    match cells.len() {
-        7 => Some(std::array::from_fn(text)),
-        6 => {
-            let row = [text(0), text(1), String::new(), text(2), text(3), text(4), text(5)];
-            Some(row)
-        }
-        _ => None,
-    }
-}
-
 /// What a history file says about itself in its first bullets.
-fn row_of_history(id: &str, text: &str) -> [String; 7] {
-    let mut row: [String; 7] = std::array::from_fn(|_| String::new());
+fn row_of_history(id: &str, text: &str) -> Row {
+    let mut row: Row = std::array::from_fn(|_| String::new());
     for line in text.lines() {
         let Some((name, value)) = line.strip_prefix("- ").and_then(|line| line.split_once(':'))
         else {
@@ -104,30 +78,15 @@ fn row_of_history(id: &str, text: &str) -> [String; 7] {
     row
 }
 
-/// The table, newest first; an empty milestone reads N/A.
-fn index(mut rows: Vec<[String; 7]>) -> String {
-    rows.sort_by(|a, b| b[3].cmp(&a[3]));
-    let mut text = format!("# Sprint history\n\n| {} |\n|", COLUMNS.join(" | "));
-    text.push_str(&"---|".repeat(COLUMNS.len()));
-    text.push('\n');
-    for mut row in rows {
-        if row[2].is_empty() {
-            "N/A".clone_into(&mut row[2]);
-        }
-        text.push_str(&format!("| {} |\n", row.join(" | ")));
-    }
-    text
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn a_row_without_a_milestone_is_read_as_the_older_table_c09() {
-        let row = row_of_index("| s1 | completed | 2026 | 2026 | 3 | abc |").unwrap();
+        let row = parse_row("| s1 | completed | 2026 | 2026 | 3 | abc |").unwrap();
         assert_eq!(row, ["s1", "completed", "", "2026", "2026", "3", "abc"]);
-        assert!(row_of_index("|---|---|---|---|---|---|---|").is_none());
-        assert!(index(vec![row]).contains("| s1 | completed | N/A | 2026 | 2026 | 3 | abc |"));
+        assert!(parse_row("|---|---|---|---|---|---|---|").is_none());
+        assert!(table(vec![row]).contains("| s1 | completed | N/A | 2026 | 2026 | 3 | abc |"));
     }
 }

@@ -1,0 +1,217 @@
+//! The final report of a sprint (`spec/teams.md` 9.9): for people, with the words of the planner where
+//! it found some, and for programs as JSON, from the record alone.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use super::reports::Reports;
+use super::sprint::{as_value, todos};
+use super::{fill, is_korean, nothing, sprint_folder};
+use crate::assets::AssetError;
+use crate::domain::sprint::{Sprint, TodoStatus};
+
+/// Entries of a list that is taken over from the planner.
+const MOST: usize = 30;
+
+/// The text of the final report. Facts come from the record; the planner's draft adds words to them and
+/// can change none.
+pub fn final_report(sprint: &Sprint, reports: &Reports) -> Result<String, AssetError> {
+    let todos = todos(sprint)?;
+    let status = |todo: &Value| {
+        let word = todo["status"].as_str().unwrap_or_default();
+        word.parse::<TodoStatus>().ok()
+    };
+    let delivered = |todo: &&Value| status(todo).is_some_and(TodoStatus::is_success);
+    let (delivered, open): (Vec<&Value>, Vec<&Value>) = todos.iter().partition(delivered);
+    let mut by_time: Vec<&Value> = todos
+        .iter()
+        .filter(|todo| todo["ended_at"].as_str().is_some_and(|at| !at.is_empty()))
+        .collect();
+    by_time.sort_by_key(|todo| todo["ended_at"].as_str().unwrap_or_default());
+    let draft = Draft::read(&sprint.planner_report_draft);
+    fill(
+        "report",
+        json!({
+            "s": as_value(sprint)?,
+            "ko": is_korean(sprint.language),
+            "nothing": nothing(sprint.language),
+            "artifacts": artifacts(sprint, &draft),
+            "agents": agents(sprint, reports),
+            "done": delivered.len(),
+            "total": todos.len(),
+            "draft": draft,
+            "delivered": delivered,
+            "open": open,
+            "by_time": by_time,
+        }),
+    )
+}
+
+/// The planner's closing words (`proposals.sprint_report`), read leniently.
+#[derive(Debug, Default, Serialize)]
+struct Draft {
+    headline: String,
+    changes: Vec<String>,
+    timeline: Vec<String>,
+    agents: Vec<Contribution>,
+    issues: Vec<String>,
+    achievements: Vec<String>,
+    artifacts: Vec<String>,
+}
+
+#[derive(Debug, Serialize)]
+struct Contribution {
+    role: String,
+    what: String,
+}
+
+impl Draft {
+    fn read(value: &Value) -> Draft {
+        let list = |name: &str| value.get(name).map(lines).unwrap_or_default();
+        let agents = match value.get("agent_contributions") {
+            Some(Value::Array(entries)) => entries.iter().take(MOST).map(contribution).collect(),
+            Some(Value::Object(fields)) => {
+                let rows = fields.iter().take(MOST);
+                rows.map(|(role, what)| Contribution { role: role.clone(), what: words(what) })
+                    .collect()
+            }
+            Some(Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_)) | None => {
+                Vec::new()
+            }
+        };
+        Draft {
+            headline: value.get("headline").map(words).unwrap_or_default(),
+            changes: list("changes"),
+            timeline: list("timeline"),
+            agents,
+            issues: list("issues"),
+            achievements: list("achievements"),
+            artifacts: list("highlight_artifacts"),
+        }
+    }
+}
+
+fn contribution(entry: &Value) -> Contribution {
+    let field = |names: [&str; 3]| {
+        names.iter().find_map(|name| entry.get(name)).map(words).unwrap_or_default()
+    };
+    let role = field(["role", "agent", "name"]);
+    let what = field(["what", "summary", "contribution"]);
+    match entry.as_str().and_then(|text| text.split_once(':')) {
+        Some((role, what)) => {
+            Contribution { role: role.trim().to_owned(), what: what.trim().to_owned() }
+        }
+        None if what.is_empty() => Contribution { role, what: words(entry) },
+        None => Contribution { role, what },
+    }
+}
+
+/// A list of lines, whatever it was written as.
+fn lines(value: &Value) -> Vec<String> {
+    let all: Vec<String> = match value {
+        Value::Array(entries) => entries.iter().map(words).collect(),
+        Value::String(text) => {
+            text.lines().map(|line| line.trim_start_matches(['-', '*', ' ']).to_owned()).collect()
+        }
+        Value::Null => Vec::new(),
+        Value::Bool(_) | Value::Number(_) | Value::Object(_) => vec![words(value)],
+    };
+    all.into_iter().filter(|line| !line.trim().is_empty()).take(MOST).collect()
+}
+
+/// The words in a value: texts as they are, fields behind one another.
+fn words(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        Value::Null => String::new(),
+        Value::Bool(_) | Value::Number(_) => value.to_string(),
+        Value::Array(entries) => entries.iter().map(words).collect::<Vec<_>>().join(", "),
+        Value::Object(fields) => {
+            let said: Vec<String> =
+                fields.values().map(words).filter(|text| !text.is_empty()).collect();
+            said.join(": ")
+        }
+    }
+}
+
+/// Each role with how often it reported and what it said last.
+fn agents(sprint: &Sprint, reports: &Reports) -> Vec<Value> {
+    let mut roles: BTreeMap<&str, (usize, &str)> = BTreeMap::new();
+    let requests = sprint.todos.iter().filter_map(|todo| todo.request_id.as_ref());
+    for report in requests.filter_map(|id| reports.get(id)).flatten() {
+        let entry = roles.entry(&report.role).or_insert((0, ""));
+        *entry = (entry.0 + 1, &report.summary);
+    }
+    let rows = roles.into_iter();
+    rows.map(|(role, (count, last))| json!({ "role": role, "reports": count, "last": last }))
+        .collect()
+}
+
+/// The planner's choice first, then the sprint's own and those of its todos, each once.
+fn artifacts(sprint: &Sprint, draft: &Draft) -> Vec<String> {
+    let own = sprint.reference_artifacts.iter();
+    let of_todos = sprint.todos.iter().flat_map(|todo| &todo.artifacts);
+    let mut seen = BTreeSet::new();
+    let all = draft.artifacts.iter().chain(own).chain(of_todos);
+    all.filter(|path| seen.insert(path.as_str())).take(MOST).cloned().collect()
+}
+
+/// The facts of an ended sprint for programs, under the names of `spec/teams.md` 9.9.
+pub fn machine_summary(sprint: &Sprint) -> Result<String, AssetError> {
+    let tagged: Vec<&str> = sprint
+        .commits
+        .iter()
+        .filter(|commit| commit.sprint_tagged)
+        .map(|commit| commit.sha.as_str())
+        .collect();
+    let todos: Vec<Value> = sprint
+        .todos
+        .iter()
+        .map(|todo| {
+            json!({
+                "todo_id": todo.todo_id,
+                "backlog_id": todo.backlog_id,
+                "title": todo.title,
+                "status": todo.status,
+                "priority_rank": todo.priority_rank,
+                "request_id": todo.request_id,
+                "started_at": todo.started_at,
+                "ended_at": todo.ended_at,
+                "commit_sha": todo.commit_sha,
+                "carry_over_backlog_id": todo.carry_over_backlog_id,
+            })
+        })
+        .collect();
+    let summary = json!({
+        "sprint_id": sprint.sprint_id,
+        "sprint_name": sprint.sprint_name,
+        "phase": sprint.phase,
+        "requested_milestone_title": sprint.requested_milestone_title,
+        "milestone_title": sprint.milestone_title,
+        "sprint_folder": sprint_folder(sprint),
+        "status": sprint.status,
+        "trigger": sprint.trigger,
+        "started_at": sprint.started_at,
+        "ended_at": sprint.ended_at,
+        "closeout_status": sprint.closeout_status,
+        "closeout_message": sprint.closeout_message,
+        "version_control_status": sprint.version_control_status,
+        "version_control_sha": sprint.version_control_sha,
+        "version_control_paths": sprint.version_control_paths,
+        "commit_count": sprint.commit_count,
+        "commit_sha": sprint.commit_sha,
+        "commit_shas": sprint.commit_shas,
+        "sprint_tagged_commit_count": tagged.len(),
+        "sprint_tagged_commit_shas": tagged,
+        "uncommitted_paths": sprint.uncommitted_paths,
+        "todo_status_counts": sprint.todo_counts(),
+        "todos": todos,
+    });
+    let text = serde_json::to_string_pretty(&summary);
+    text.map(|text| text + "\n").map_err(|error| AssetError::Template {
+        name: "report.json".to_owned(),
+        message: error.to_string(),
+    })
+}

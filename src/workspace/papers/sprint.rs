@@ -1,0 +1,155 @@
+//! The documents in a sprint's folder (`spec/teams.md` 3.5). The planner writes in most of them as well.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Value, json};
+
+use super::reports::Reports;
+use super::{Keep, Paper, fill, final_report, is_korean, nothing, sprint_folder};
+use crate::assets::AssetError;
+use crate::domain::ids::TodoId;
+use crate::domain::request::Language;
+use crate::domain::sprint::{InitialStep, PlanningIteration, Sprint, SprintStatus, TodoStatus};
+
+/// The files, as the index lists them: name in the marks, heading.
+const FILES: [(&str, &str); 8] = [
+    ("index", "Sprint Folder"),
+    ("kickoff", "Sprint Kickoff"),
+    ("milestone", "Sprint Milestone"),
+    ("plan", "Sprint Plan"),
+    ("spec", "Sprint Spec"),
+    ("todo_backlog", "Sprint Todo Backlog"),
+    ("iteration_log", "Sprint Iteration Log"),
+    (REPORT, "Sprint Report"),
+];
+
+const REPORT: &str = "report";
+
+/// Every document of the folder.
+pub fn sprint_papers(sprint: &Sprint, reports: &Reports) -> Result<Vec<Paper>, AssetError> {
+    let context = context(sprint, reports)?;
+    let folder = sprint_folder(sprint);
+    let mut papers = Vec::new();
+    for (name, heading) in FILES {
+        let text = match name {
+            REPORT => report_text(sprint, reports, &context)?,
+            _ => fill(name, context.clone())?,
+        };
+        let keep = if name == "kickoff" { Keep::Once } else { Keep::Part };
+        papers.push(Paper { path: format!("{folder}/{name}.md"), heading, name, text, keep });
+    }
+    Ok(papers)
+}
+
+/// The report alone: how it stands while the sprint runs, the final report afterwards.
+pub fn report_paper(sprint: &Sprint, reports: &Reports) -> Result<Paper, AssetError> {
+    Ok(Paper {
+        path: format!("{}/{REPORT}.md", sprint_folder(sprint)),
+        heading: "Sprint Report",
+        name: REPORT,
+        text: report_text(sprint, reports, &context(sprint, reports)?)?,
+        keep: Keep::Part,
+    })
+}
+
+fn report_text(sprint: &Sprint, reports: &Reports, context: &Value) -> Result<String, AssetError> {
+    if sprint.status.is_terminal() {
+        return final_report(sprint, reports);
+    }
+    fill("live_report", context.clone())
+}
+
+/// Todos as the templates show them: the record, and the titles of what they wait on.
+pub(super) fn todos(sprint: &Sprint) -> Result<Vec<Value>, AssetError> {
+    let titles: BTreeMap<&TodoId, &str> =
+        sprint.todos.iter().map(|todo| (&todo.todo_id, todo.title.as_str())).collect();
+    let mut order: Vec<_> = sprint.todos.iter().collect();
+    order.sort_by_key(|todo| match todo.priority_rank {
+        0 => u32::MAX,
+        rank => rank,
+    });
+    let values = order.into_iter().map(|todo| {
+        let mut value = as_value(todo)?;
+        let waits_on: Vec<&str> =
+            todo.depends_on.iter().filter_map(|id| titles.get(id).copied()).collect();
+        value["waits_on"] = json!(waits_on);
+        Ok(value)
+    });
+    values.collect()
+}
+
+pub(super) fn as_value(record: &impl serde::Serialize) -> Result<Value, AssetError> {
+    serde_json::to_value(record).map_err(|error| AssetError::Template {
+        name: "documents/sprint".to_owned(),
+        message: error.to_string(),
+    })
+}
+
+fn context(sprint: &Sprint, reports: &Reports) -> Result<Value, AssetError> {
+    let todos = todos(sprint)?;
+    let framing_step = InitialStep::MilestoneRefinement.as_str();
+    let framing =
+        latest(sprint, |one| one.step == framing_step).or_else(|| latest(sprint, |_| true));
+    let insights: Vec<&String> =
+        sprint.planning_iterations.iter().flat_map(|one| &one.insights).collect();
+    let done = sprint.todos.iter().filter(|todo| todo.status.is_success()).count();
+    let running: Vec<&Value> =
+        todos.iter().filter(|todo| todo["status"] == json!(TodoStatus::Running.as_str())).collect();
+    Ok(json!({
+        "s": as_value(sprint)?,
+        "ko": is_korean(sprint.language),
+        "nothing": nothing(sprint.language),
+        "files": FILES.map(|(name, _)| format!("{name}.md")),
+        "framing": framing,
+        "latest": latest(sprint, |_| true),
+        "insights": insights,
+        "bodies": bodies(sprint, reports),
+        "done": done,
+        "running": running,
+        "next": next(sprint),
+        "todos": todos,
+    }))
+}
+
+fn latest(
+    sprint: &Sprint,
+    wanted: impl Fn(&PlanningIteration) -> bool,
+) -> Option<&PlanningIteration> {
+    sprint.planning_iterations.iter().rev().find(|one| wanted(one))
+}
+
+/// Each todo that has a request, with what its roles reported.
+fn bodies(sprint: &Sprint, reports: &Reports) -> Vec<Value> {
+    let begun = sprint.todos.iter().filter_map(|todo| Some((todo, todo.request_id.as_ref()?)));
+    begun
+        .map(|(todo, request)| {
+            json!({
+                "title": todo.title,
+                "todo_id": todo.todo_id,
+                "request_id": request,
+                "status": todo.status,
+                "acceptance_criteria": todo.acceptance_criteria,
+                "reports": reports.get(request).map(Vec::as_slice).unwrap_or_default(),
+            })
+        })
+        .collect()
+}
+
+/// What comes next where no todo is running.
+fn next(sprint: &Sprint) -> &'static str {
+    match (sprint.status, sprint.language) {
+        (SprintStatus::Planning, Language::En) => "the plan",
+        (SprintStatus::Planning, Language::Ko) => "계획",
+        (SprintStatus::Running, Language::En) => "the next todo",
+        (SprintStatus::Running, Language::Ko) => "다음 작업",
+        (SprintStatus::Closeout, Language::En) => "the closing of the sprint",
+        (SprintStatus::Closeout, Language::Ko) => "스프린트 마감",
+        (
+            SprintStatus::Completed
+            | SprintStatus::Failed
+            | SprintStatus::Blocked
+            | SprintStatus::Cancelled,
+            language,
+        ) => nothing(language),
+    }
+}
