@@ -195,7 +195,9 @@ async fn at_pipe<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -
 
 #[tokio::test]
 async fn an_agent_has_the_tools_of_its_role_and_nothing_else() {
-    let mut house = House::built(Plan::default()).await;
+    // What it adds to the backlog begins no sprint by itself.
+    let sprint = "start_mode: manual_daily".to_owned();
+    let mut house = House::built(Plan { sprint, ..Plan::default() }).await;
     let script = "teams backlog add --title 'Say goodbye' --json > add 2>&1; echo $? >> add\n\
                   teams sprint stop > stop 2>&1; echo $? >> stop\n\
                   teams cancel 20260324-1a2b3c4d > cancel 2>&1; echo $? >> cancel";
