@@ -5,6 +5,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::time::Duration;
 
 use serde_json::{Value, json};
+use teams::domain::backlog::BacklogSource;
 
 use crate::support::house::{House, Plan, teams, words};
 
@@ -96,9 +97,9 @@ async fn slash_commands_show_change_and_open_a_form_with_files() {
         })
         .await;
     slash(&house, "sprint", sub("status", json!([]))).await;
-    answered(&house, "There has been no sprint yet").await;
+    answered(&house, "No sprint is running").await;
     slash(&house, "backlog", sub("list", json!([]))).await;
-    answered(&house, "The backlog is empty").await;
+    answered(&house, "Nothing is waiting").await;
 
     // A stranger is told no, and sees nothing.
     let body =
@@ -126,16 +127,11 @@ async fn slash_commands_show_change_and_open_a_form_with_files() {
     let kept = house
         .root()
         .join(format!("shared_workspace/attachments/{}_brief.md", file["id"].as_str().unwrap()));
-    let before = answers(&house).len();
     let values =
         json!({"milestone": "Greet in Korean", "brief": "", "requirements": "- 안녕하세요"});
     let filled = json!({"interaction": form["id"], "custom_id": custom_id, "values": values});
     house.owner.ok("POST", "/_local/modal", filled).await;
-    house
-        .until("an answer to the form", async |house: &House| {
-            (answers(house).len() > before).then_some(())
-        })
-        .await;
+    answered(&house, "begins: **Greet in Korean**").await;
     assert_eq!(std::fs::read_to_string(kept).unwrap(), "the brief");
 
     // A form whose files are not there begins nothing.
@@ -143,6 +139,29 @@ async fn slash_commands_show_change_and_open_a_form_with_files() {
     let filled = json!({"interaction": form["id"], "custom_id": "k:1,2", "values": values});
     house.owner.ok("POST", "/_local/modal", filled).await;
     answered(&house, "The 2 files could not be saved").await;
+
+    // The kickoff is what was filled in; a second sprint has to wait; this one ends when told to.
+    let state = house.state().unwrap();
+    let sprint = state.sprints.values().next().unwrap();
+    assert_eq!(sprint.requested_milestone_title, "Greet in Korean");
+    assert_eq!(sprint.kickoff_requirements, ["안녕하세요"]);
+    assert!(sprint.kickoff_request_text.starts_with("start sprint\nmilestone: Greet in Korean"));
+    let artifact = &sprint.kickoff_reference_artifacts[0];
+    assert_eq!(std::fs::read_to_string(house.root().join(artifact)).unwrap(), "the brief");
+    let (code, _, error) = house.teams(&["sprint", "start", "--milestone", "another"]).await;
+    assert_eq!((code, error.contains(sprint.sprint_id.as_str())), (1, true), "{error}");
+    let (code, text, _) = house.teams(&["sprint", "status"]).await;
+    assert_eq!(code, 0);
+    assert!(text.starts_with("view=active\nsprint_id="), "{text}");
+    assert!(text.contains("\nmilestone_title=Greet in Korean\n"), "{text}");
+    let now = json!([{"name": "now", "type": 5, "value": true}]);
+    slash(&house, "sprint", sub("stop", now)).await;
+    answered(&house, "will end").await;
+    house
+        .until("the slot is free", async |house: &House| {
+            house.state()?.scheduler.active_sprint_id.is_none().then_some(())
+        })
+        .await;
     house.close().await;
 }
 
@@ -176,7 +195,9 @@ async fn at_pipe<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -
 
 #[tokio::test]
 async fn an_agent_has_the_tools_of_its_role_and_nothing_else() {
-    let mut house = House::built(Plan::default()).await;
+    // What it adds to the backlog begins no sprint by itself.
+    let sprint = "start_mode: manual_daily".to_owned();
+    let mut house = House::built(Plan { sprint, ..Plan::default() }).await;
     let script = "teams backlog add --title 'Say goodbye' --json > add 2>&1; echo $? >> add\n\
                   teams sprint stop > stop 2>&1; echo $? >> stop\n\
                   teams cancel 20260324-1a2b3c4d > cancel 2>&1; echo $? >> cancel";
@@ -191,7 +212,10 @@ async fn an_agent_has_the_tools_of_its_role_and_nothing_else() {
     at_pipe(move || std::fs::read_to_string(tried).unwrap()).await;
     let read = |name: &str| std::fs::read_to_string(out(name)).unwrap();
     let add = read("add");
-    assert!(add.trim_end().ends_with('0'), "{add}");
+    assert!(add.starts_with("{\"added\":1,") && add.trim_end().ends_with('0'), "{add}");
+    let state = house.state().unwrap();
+    let item = state.backlog.values().next().unwrap();
+    assert_eq!((item.title.as_str(), item.source), ("Say goodbye", BacklogSource::Planner));
     let stop = read("stop");
     assert!(
         stop.contains("`sprint stop` is for people") && stop.trim_end().ends_with('1'),

@@ -57,6 +57,8 @@ pub(crate) struct Plan {
     pub(crate) people: String,
     /// `agents:`, as YAML in one line; blank for rehearsal agents with the script.
     pub(crate) agents: String,
+    /// More of `sprint:`, as YAML in one line.
+    pub(crate) sprint: String,
     /// One bot for everybody, or one a role.
     pub(crate) bots: bool,
     /// More arguments of `teams run`.
@@ -71,6 +73,7 @@ impl Default for Plan {
             more: String::new(),
             people: String::new(),
             agents: String::new(),
+            sprint: String::new(),
             bots: false,
             arguments: Vec::new(),
         }
@@ -543,6 +546,7 @@ fn quoted(text: &str) -> String {
 fn runtime_yaml(info: &GuildInfo, project: &Path, plan: &Plan) -> String {
     let owner = quoted(&info.users["owner"].id);
     let script = if plan.script.is_some() { "script.yaml" } else { "null" };
+    let sprint = if plan.sprint.is_empty() { String::new() } else { format!(", {}", plan.sprint) };
     let agents = match plan.agents.as_str() {
         "" => format!("{{default: rehearsal, rehearsal: {{script: {script}}}}}"),
         agents => agents.to_owned(),
@@ -554,7 +558,7 @@ fn runtime_yaml(info: &GuildInfo, project: &Path, plan: &Plan) -> String {
          people: {{owner: {owner}{people}}}\n\
          agents: {agents}\n\
          language: en\n\
-         sprint: {{id: test}}\n\
+         sprint: {{id: test{sprint}}}\n\
          {}",
         quoted(project.to_str().unwrap()),
         plan.checks,
