@@ -167,16 +167,20 @@ impl Work {
         let mut state = self.state.write().unwrap_or_else(PoisonError::into_inner);
         let policy = self.policy.read().unwrap_or_else(PoisonError::into_inner);
         let Decision { mut changes, effects, answer } = decide(&state, &policy, input);
+        let delivered = workspace::papers::completed(&changes, &state);
         for change in &changes {
             state.apply(change);
         }
-        match workspace::documents::documents_for(&changes, &state) {
-            Ok(documents) => changes.extend(documents),
-            // A template that an operator broke must not stop the team.
-            Err(error) => tracing::warn!(%error, "a document was not written"),
+        let entries = workspace::documents::documents_for(&changes, &state);
+        for documents in [entries, delivered] {
+            match documents {
+                Ok(documents) => changes.extend(documents),
+                // A template that is broken must not stop the team.
+                Err(error) => tracing::warn!(%error, "a document was not written"),
+            }
         }
         let mut told = Vec::new();
-        let mut requests = false;
+        let (mut requests, mut papers) = (false, false);
         for change in &changes {
             if let Change::Event(id, event) = change {
                 told.push((
@@ -187,12 +191,17 @@ impl Work {
                 ));
             }
             requests |= matches!(change, Change::Request(_));
+            papers |=
+                matches!(change, Change::Backlog(_) | Change::Sprint(_) | Change::Scheduler(_));
         }
         let appended = (!changes.is_empty()).then(|| self.store.append(changes));
         drop(state);
         metrics::counter!("teams_decisions_total").increment(1);
         if requests {
             self.signals.todos.notify_one();
+        }
+        if papers {
+            self.signals.papers.notify_one();
         }
         for (request, kind, actor, summary) in told {
             tracing::info!(%request, %kind, %actor, "{summary}");

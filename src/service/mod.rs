@@ -1,6 +1,7 @@
 //! The composition: one hub that owns the records, workers that do what is planned, and the ways in
 //! and out. Rules are the engine's; here is only the order in which things happen.
 
+mod archive;
 mod contract;
 mod control;
 mod delivery;
@@ -9,6 +10,7 @@ mod effects;
 mod hub;
 mod inbound;
 pub mod logs;
+mod papers;
 mod relay;
 mod run;
 mod sprint_effects;

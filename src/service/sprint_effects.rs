@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use super::archive;
 use super::effects::Trouble;
 use super::team::Team;
 use crate::domain::effect::{EffectKind, EffectOutcome};
@@ -10,10 +11,13 @@ use crate::domain::ids::{RequestId, SprintId};
 
 /// Does one of the effects that name a sprint.
 pub(super) async fn perform(
-    _team: &Arc<Team>,
+    team: &Arc<Team>,
     kind: &EffectKind,
-    _sprint: &SprintId,
+    sprint: &SprintId,
 ) -> Result<EffectOutcome, Trouble> {
+    if let EffectKind::Archive { .. } = kind {
+        return archive::archive(team, sprint).await;
+    }
     Ok(EffectOutcome::Failed { message: format!("{} is not there yet", kind.name()) })
 }
 

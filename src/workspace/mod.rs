@@ -2,13 +2,13 @@
 //! its scaffold and the documents that people read in it.
 
 pub mod documents;
-pub mod papers;
 pub mod edit;
 mod environment;
 mod error;
 pub mod init;
 mod locate;
 mod open;
+pub mod papers;
 mod policy_file;
 mod resolve;
 

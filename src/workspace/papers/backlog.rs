@@ -71,7 +71,8 @@ pub fn completed(changes: &[Change], before: &State) -> Result<Vec<Change>, Asse
         if !listed.insert(id) || item.status != BacklogStatus::Done || !was_open {
             continue;
         }
-        let text = fill("backlog", json!({ "items": [entry(item, &before.backlog)?], "ko": false }))?;
+        let text =
+            fill("backlog", json!({ "items": [entry(item, &before.backlog)?], "ko": false }))?;
         out.push(Change::Append { file: COMPLETED.to_owned(), text: format!("\n{text}\n") });
     }
     out.reverse();

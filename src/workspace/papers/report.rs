@@ -25,8 +25,10 @@ pub fn final_report(sprint: &Sprint, reports: &Reports) -> Result<String, AssetE
     };
     let delivered = |todo: &&Value| status(todo).is_some_and(TodoStatus::is_success);
     let (delivered, open): (Vec<&Value>, Vec<&Value>) = todos.iter().partition(delivered);
-    let mut by_time: Vec<&Value> =
-        todos.iter().filter(|todo| todo["ended_at"].as_str().is_some_and(|at| !at.is_empty())).collect();
+    let mut by_time: Vec<&Value> = todos
+        .iter()
+        .filter(|todo| todo["ended_at"].as_str().is_some_and(|at| !at.is_empty()))
+        .collect();
     by_time.sort_by_key(|todo| todo["ended_at"].as_str().unwrap_or_default());
     let draft = Draft::read(&sprint.planner_report_draft);
     fill(

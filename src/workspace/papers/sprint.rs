@@ -9,7 +9,9 @@ use super::{Keep, Paper, fill, final_report, is_korean, nothing, sprint_folder};
 use crate::assets::AssetError;
 use crate::domain::ids::TodoId;
 use crate::domain::request::Language;
-use crate::domain::sprint::{InitialStep, PlanningIteration, Sprint, SprintStatus, Todo, TodoStatus};
+use crate::domain::sprint::{
+    InitialStep, PlanningIteration, Sprint, SprintStatus, Todo, TodoStatus,
+};
 
 /// The files, as the index lists them: name in the marks, heading.
 const FILES: [(&str, &str); 8] = [
@@ -52,11 +54,7 @@ pub fn report_paper(sprint: &Sprint, reports: &Reports) -> Result<Paper, AssetEr
     })
 }
 
-fn report_text(
-    sprint: &Sprint,
-    reports: &Reports,
-    context: &Value,
-) -> Result<String, AssetError> {
+fn report_text(sprint: &Sprint, reports: &Reports, context: &Value) -> Result<String, AssetError> {
     if sprint.status.is_terminal() {
         return final_report(sprint, reports);
     }
@@ -97,14 +95,13 @@ pub(super) fn as_value(record: &impl serde::Serialize) -> Result<Value, AssetErr
 fn context(sprint: &Sprint, reports: &Reports) -> Result<Value, AssetError> {
     let todos = todos(sprint)?;
     let framing_step = InitialStep::MilestoneRefinement.as_str();
-    let framing = latest(sprint, |one| one.step == framing_step).or_else(|| latest(sprint, |_| true));
+    let framing =
+        latest(sprint, |one| one.step == framing_step).or_else(|| latest(sprint, |_| true));
     let insights: Vec<&String> =
         sprint.planning_iterations.iter().flat_map(|one| &one.insights).collect();
     let done = sprint.todos.iter().filter(|todo| todo.status.is_success()).count();
-    let running: Vec<&Value> = todos
-        .iter()
-        .filter(|todo| todo["status"] == json!(TodoStatus::Running.as_str()))
-        .collect();
+    let running: Vec<&Value> =
+        todos.iter().filter(|todo| todo["status"] == json!(TodoStatus::Running.as_str())).collect();
     Ok(json!({
         "s": as_value(sprint)?,
         "ko": is_korean(sprint.language),
