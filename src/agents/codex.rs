@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::agents::codec::{Codec, Event, number, text};
-use crate::agents::run::{Access, RunError};
+use crate::agents::run::{Access, RUN_SOCKET, RunError};
 use crate::domain::run::{FailKind, Usage};
 use crate::platform::spawn;
 
@@ -92,7 +92,10 @@ pub(super) struct Turn<'a> {
     pub(super) access: &'a Access,
     pub(super) schema: &'a Path,
     pub(super) charter: &'a str,
+    pub(super) socket: Option<&'a Path>,
     pub(super) resume: Option<&'a str>,
+    /// Whether it may search the web.
+    pub(super) web: bool,
 }
 
 /// The arguments; the prompt comes on stdin. Options stand before `resume`, which takes none of
@@ -124,11 +127,15 @@ pub(super) fn arguments(config: &CodexSettings, turn: &Turn<'_>) -> Vec<String> 
     }
     let mut set = |key: &str, value: &str| add(&["-c", &format!("{key}={value}")]);
     set("analytics.enabled", "false");
-    set("web_search", "disabled");
+    set("web_search", if turn.web { "live" } else { "disabled" });
     // /tmp is shared with everyone; the session's own temporary folder stays writable.
     set("sandbox_workspace_write.exclude_slash_tmp", "true");
     set("sandbox_workspace_write.network_access", "false");
     set("shell_environment_policy.inherit", "core");
+    if let Some(socket) = turn.socket {
+        let key = format!("shell_environment_policy.set.{RUN_SOCKET}");
+        set(&key, &toml(&socket.to_string_lossy()));
+    }
     set("model_reasoning_effort", &toml(&config.reasoning));
     set("developer_instructions", &toml(turn.charter));
     if let Some(url) = &config.model_url {

@@ -5,6 +5,7 @@ use serde_json::Value;
 
 use crate::domain::result::RoleResult;
 use crate::domain::role::Role;
+use crate::domain::sprint::Duty;
 use crate::domain::workflow::Step;
 
 /// Reads an object as a result of the role and step; else the codes of what is wrong with it.
@@ -18,7 +19,7 @@ pub struct ContractFns {
     /// Judges the object.
     pub check: Check,
     /// The JSON schema that the object has to follow.
-    pub schema: fn(Role, Option<Step>) -> Value,
+    pub schema: fn(Role, Option<Step>, Option<Duty>) -> Value,
 }
 
 impl ContractFns {

@@ -152,7 +152,7 @@ impl Driver {
     ) -> Result<(Ended, Vec<String>), RunError> {
         files::create_dir_all(&spec.run_dir)?;
         files::set_mode(&spec.run_dir, 0o700)?;
-        let schema = (contract.schema)(spec.task.role, spec.task.step);
+        let schema = (contract.schema)(spec.task.role, spec.task.step, spec.task.work.duty);
         let prompt = prompt::assemble(
             &spec.task,
             &spec.worktree.to_string_lossy(),
@@ -262,7 +262,7 @@ impl Driver {
             issues = progress.issues.join(", "),
             "asking the agent to repair its answer"
         );
-        let schema = (contract.schema)(spec.task.role, spec.task.step);
+        let schema = (contract.schema)(spec.task.role, spec.task.step, spec.task.work.duty);
         let input = match &spec.agent {
             Agent::Codex(_) => prompt::repair(&progress.issues, &schema, &spec.templates)?,
             Agent::Rehearsal(config) => rehearsal::brief(spec, config, &progress.issues)?,

@@ -15,8 +15,8 @@ mod turn;
 pub use codec::{Codec, CodecKind, Event};
 pub use contract::{Check, ContractFns};
 pub use driver::{Driver, Watch};
-pub use prompt::{Document, PromptError, Said, Task, Upstream};
-pub use run::{Access, Agent, AgentOutcome, Limits, RunError, RunSpec};
+pub use prompt::{Document, PromptError, Said, SprintBrief, Task, Upstream, Work};
+pub use run::{Access, Agent, AgentOutcome, Limits, RUN_SOCKET, RunError, RunSpec};
 
 #[cfg(test)]
 mod tests;

@@ -20,6 +20,9 @@ use crate::domain::role::Role;
 use crate::domain::workflow::Step;
 
 mod templates;
+mod work;
+
+pub use work::{SprintBrief, Work};
 
 /// Something that a person said.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -103,6 +106,9 @@ pub struct Task {
     /// The end of the role's own history.
     #[serde(default)]
     pub history: String,
+    /// The sprint and the backlog, where the step has to do with them.
+    #[serde(default)]
+    pub work: Work,
 }
 
 /// A prompt.
@@ -147,15 +153,18 @@ enum Cut {
 }
 
 /// The sections in order of priority, which is also the order in which they stand.
-const SECTIONS: [(&str, Cut); 11] = [
+const SECTIONS: [(&str, Cut); 14] = [
     ("charter", Cut::Never),
     ("contract", Cut::Never),
     ("step", Cut::Never),
     ("request", Cut::Never),
     ("again", Cut::KeepBeginning),
+    ("sprint", Cut::KeepBeginning),
+    ("facts", Cut::KeepBeginning),
     ("followups", Cut::KeepEnd),
     ("evidence", Cut::KeepEnd),
     ("upstream", Cut::KeepBeginning),
+    ("backlog", Cut::KeepBeginning),
     ("diff", Cut::KeepBeginning),
     ("documents", Cut::KeepBeginning),
     ("history", Cut::KeepEnd),
@@ -187,7 +196,7 @@ pub fn assemble(
     let mut sections = Vec::new();
     for (name, cut) in SECTIONS {
         let file = match name {
-            "step" => templates::step(task.role, task.step).to_owned(),
+            "step" => templates::step(task.role, task.step, &task.work),
             name => format!("{name}.md"),
         };
         sections.push((name, cut, render(&file)?));

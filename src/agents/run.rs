@@ -14,6 +14,9 @@ use crate::domain::run::{RunOutcome, Usage};
 use crate::platform::files::FileError;
 use crate::platform::supervise::SuperviseError;
 
+/// The environment variable that tells an agent's tools where the team listens for its run.
+pub const RUN_SOCKET: &str = "TEAMS_RUN_SOCKET";
+
 /// Which agent works, with its settings.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -100,6 +103,9 @@ pub struct RunSpec {
     pub resume: Option<String>,
     /// Limits.
     pub limits: Limits,
+    /// The socket on which the team serves the tools of this run.
+    #[serde(default)]
+    pub socket: Option<PathBuf>,
     /// Prompt templates that replace the built-in ones, by name (`steps/developer_build.md`).
     #[serde(default)]
     pub templates: BTreeMap<String, String>,

@@ -119,12 +119,16 @@ fn the_sandbox_follows_the_access_and_only_the_operator_turns_it_off() {
             worktree: "/tree".as_ref(),
             access,
             schema: "/schema.json".as_ref(),
+            socket: None,
             charter: "x",
             resume: Some("ID"),
+            web: *access == Access::ReadOnly,
         };
         let args = codex::arguments(&config, &turn);
         let after = |flag: &str| args[args.iter().position(|arg| arg == flag).unwrap() + 1].clone();
         assert_eq!(args[args.len() - 3..], ["resume", "ID", "-"]);
+        let search = if turn.web { "web_search=live" } else { "web_search=disabled" };
+        assert!(args.iter().any(|arg| arg == search));
         (after("-s"), after("-C"))
     };
     let pair = |mode: &str, folder: &str| (mode.to_owned(), folder.to_owned());

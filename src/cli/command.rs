@@ -1,10 +1,12 @@
 //! Commands to a running team: `ask`, `cancel`, `retry`.
 
+use std::path::Path;
+
 use super::{Failure, Global, say};
 use crate::domain::ids::RequestId;
 use crate::domain::incoming::Command;
 use crate::domain::request::Language;
-use crate::service;
+use crate::service::{self, Reply};
 
 /// `teams ask`.
 #[derive(Debug, clap::Args)]
@@ -26,26 +28,29 @@ pub(super) struct About {
 pub(super) fn ask(global: &Global, args: &Ask) -> Result<(), Failure> {
     let text = args.words.join(" ");
     let language = Language::of(&text).unwrap_or_default();
-    call(global, Command::Ask { text, channel_id: None, language })
+    say_call(global, Command::Ask { text, channel_id: None, language })
 }
 
 /// Withdraws.
 pub(super) fn cancel(global: &Global, args: &About) -> Result<(), Failure> {
-    call(global, Command::Cancel { request_id: args.request.clone() })
+    say_call(global, Command::Cancel { request_id: args.request.clone() })
 }
 
 /// Tries again.
 pub(super) fn retry(global: &Global, args: &About) -> Result<(), Failure> {
-    call(global, Command::Retry { request_id: args.request.clone() })
+    say_call(global, Command::Retry { request_id: args.request.clone() })
 }
 
-fn call(global: &Global, command: Command) -> Result<(), Failure> {
-    let root = global.workspace()?;
-    let words = super::runtime()?.block_on(service::call(&root, command)).map_err(|error| {
+fn say_call(global: &Global, command: Command) -> Result<(), Failure> {
+    say(call(&global.workspace()?, command)?.text);
+    Ok(())
+}
+
+/// Brings a command to the team that runs in a workspace.
+pub(super) fn call(root: &Path, command: Command) -> Result<Reply, Failure> {
+    super::runtime()?.block_on(service::call(root, command)).map_err(|error| {
         let hint = matches!(error, service::ControlError::NotRunning(_))
             .then(|| "start it with `teams run`".to_owned());
         Failure::new(error.to_string()).hint(hint)
-    })?;
-    say(words);
-    Ok(())
+    })
 }

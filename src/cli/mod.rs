@@ -11,13 +11,16 @@ use clap::{Parser, Subcommand};
 use crate::agents::rehearsal;
 use crate::platform::{spawn, supervise};
 
+mod backlog;
 mod command;
 mod config;
 mod demo;
 mod init;
+mod list;
 mod local_guild;
 mod output;
 mod run;
+mod sprint;
 mod status;
 mod why;
 
@@ -53,6 +56,8 @@ enum Command {
     Run(run::Args),
     /// Tell what is going on
     Status(status::Args),
+    /// List roles, backlog, schedule and open requests, a line each
+    List(list::Args),
     /// Say in one line why a request is not moving, and who or what it waits for
     Why(why::Args),
     /// Ask the running team for something
@@ -61,6 +66,12 @@ enum Command {
     Cancel(command::About),
     /// Let a blocked request try again
     Retry(command::About),
+    /// Begin, end, go on with or look at a sprint
+    #[command(subcommand)]
+    Sprint(sprint::Command),
+    /// Look at the backlog, or change it
+    #[command(subcommand)]
+    Backlog(backlog::Command),
     /// A whole team on this machine, to try it out: a page to chat on, a project, agents that rehearse
     Demo(demo::Args),
     /// Serve a Discord-like guild with a web page on this machine
@@ -116,6 +127,9 @@ pub fn main_with(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         Command::Config(command) => config::run(&cli.global, &command),
         Command::Run(args) => run::run(&cli.global, &args),
         Command::Status(args) => status::run(&cli.global, &args),
+        Command::List(args) => list::run(&cli.global, &args),
+        Command::Sprint(command) => sprint::run(&cli.global, &command),
+        Command::Backlog(command) => backlog::run(&cli.global, &command),
         Command::Why(args) => why::run(&cli.global, &args),
         Command::Ask(args) => command::ask(&cli.global, &args),
         Command::Cancel(args) => command::cancel(&cli.global, &args),

@@ -4,6 +4,7 @@ use serde_json::json;
 
 use super::{Failure, Global, say};
 use crate::domain::ids::RequestId;
+use crate::domain::role::Role;
 use crate::domain::state::State;
 use crate::domain::time::Timestamp;
 use crate::engine::why;
@@ -17,6 +18,15 @@ pub(super) struct Args {
     /// Only this request, with its record
     #[arg(long, value_name = "REQUEST")]
     request_id: Option<RequestId>,
+    /// The active sprint, or the last one
+    #[arg(long)]
+    sprint: bool,
+    /// How many backlog items stand in each status
+    #[arg(long)]
+    backlog: bool,
+    /// Only this role, in a line
+    #[arg(long, value_name = "ROLE", value_parser = super::run::role)]
+    agent: Option<Role>,
     /// JSON instead of text
     #[arg(long)]
     json: bool,
@@ -29,6 +39,18 @@ pub(super) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
     let state = store::read_only(&root)?;
     if let Some(id) = &args.request_id {
         return one(&workspace, &state, id);
+    }
+    // What is asked for most precisely wins (`spec/teams.md` 1.1).
+    if args.sprint {
+        return super::sprint::show(&state);
+    }
+    if args.backlog {
+        say(super::backlog::totals(&root)?);
+        return Ok(());
+    }
+    if let Some(role) = args.agent {
+        say(super::list::role_line(&workspace, &state, role));
+        return Ok(());
     }
     if args.json {
         let value = json!({
@@ -63,7 +85,7 @@ fn service_runs(root: &std::path::Path) -> bool {
 
 fn overview(workspace: &Workspace, state: &State) -> Result<(), Failure> {
     let running = if service_runs(&workspace.root) { "running" } else { "stopped" };
-    let policy = workspace.policy(crate::domain::role::Role::ALL.into(), false)?;
+    let policy = workspace.policy(Role::ALL.into(), false)?;
     say(format_args!("team: {running}   project: {}   agents: {}", policy.project, policy.agent));
     let open: Vec<_> =
         state.requests.values().filter(|request| !request.status.is_terminal()).collect();

@@ -76,6 +76,26 @@ impl Shelf {
         }
     }
 
+    /// Where the files of these ids were kept, those that are there, in the same order.
+    pub(crate) async fn find(&self, ids: &[u64]) -> Vec<String> {
+        if ids.is_empty() {
+            return Vec::new();
+        }
+        let (folder, short) = (self.root.join(&self.folder), self.folder.clone());
+        let ids = ids.to_vec();
+        let found = tasks::blocking(move || {
+            let names: Vec<String> = files::list(&folder)
+                .unwrap_or_default()
+                .iter()
+                .filter_map(|path| Some(path.file_name()?.to_str()?.to_owned()))
+                .collect();
+            let of = |id: &u64| names.iter().find(|name| name.starts_with(&format!("{id}_")));
+            let kept = ids.iter().filter_map(of);
+            kept.map(|name| short.join(name).to_string_lossy().into_owned()).collect()
+        });
+        found.await.unwrap_or_default()
+    }
+
     async fn keep(&self, name: &str, bytes: Vec<u8>) -> Result<String, NotKept> {
         let folder = self.root.join(&self.folder);
         let path = folder.join(name);

@@ -350,6 +350,20 @@ impl Rest {
         Ok(())
     }
 
+    /// Answers an interaction with a form. Nothing can be said after it: sending the form is an
+    /// interaction of its own.
+    pub async fn open_form(
+        &self,
+        interaction: u64,
+        token: &str,
+        form: Value,
+    ) -> Result<(), RestError> {
+        let path = format!("/interactions/{interaction}/{token}/callback");
+        let body = json!({"type": 9, "data": form});
+        self.call(Call::new(Method::POST, path).json(body).bare().urgent()).await?;
+        Ok(())
+    }
+
     /// Fills in the answer to an acknowledged interaction, within 15 minutes.
     pub async fn answer(
         &self,

@@ -16,6 +16,7 @@ use tokio::time::Instant;
 use twilight_gateway::{ConfigBuilder, Intents, Message, Session, Shard, ShardId};
 
 use crate::discord::error::RestError;
+use crate::discord::forms;
 use crate::discord::rest::Rest;
 use crate::domain::ids::{GuildId, UserId};
 use crate::platform::{ids, tasks};
@@ -324,13 +325,20 @@ async fn follow(shard: &mut Shard, rest: &Rest, signals: &mpsc::Sender<Signal>) 
     }
 }
 
-/// Tells Discord within its three seconds that we heard; the answer follows.
+/// Tells Discord within its three seconds that we heard, and the answer follows; or shows the form that
+/// was asked for, which is the answer.
 fn acknowledge(rest: &Rest, data: &Value) -> JoinHandle<Result<(), RestError>> {
     let text = |key: &str| data.get(key).and_then(Value::as_str).unwrap_or_default();
     let id = text("id").parse().unwrap_or(0);
     let token = text("token").to_owned();
     let rest = rest.clone();
-    tasks::spawn("discord-acknowledge", async move { rest.defer(id, &token).await })
+    let form = forms::asked_for(data);
+    tasks::spawn("discord-acknowledge", async move {
+        match form {
+            Some(form) => rest.open_form(id, &token, form).await,
+            None => rest.defer(id, &token).await,
+        }
+    })
 }
 
 fn with_source(error: &dyn std::error::Error) -> String {

@@ -1,16 +1,11 @@
 //! From Discord's payloads to facts of [`crate::domain::incoming`]. Pure.
 
-use serenity::model::application::{
-    CommandDataOptionValue, CommandInteraction, ComponentInteraction,
-};
 use serenity::model::channel::{Message as Payload, MessageType};
 use serenity::model::user::User;
 
 use crate::discord::identity::Identity;
-use crate::domain::ids::{ChannelId, GuildId, MessageId, RequestId, ServerRoleId, UserId};
-use crate::domain::incoming::{Actor, Attachment, Author, Command, Message};
-use crate::domain::outgoing::Button;
-use crate::domain::request::Language;
+use crate::domain::ids::{ChannelId, GuildId, MessageId, ServerRoleId, UserId};
+use crate::domain::incoming::{Attachment, Author, Message};
 use crate::domain::role::Role;
 use crate::domain::time::Timestamp;
 
@@ -115,7 +110,7 @@ fn by_our_webhook(payload: &Payload, us: &Identity) -> bool {
     })
 }
 
-fn shown_name(user: &User) -> String {
+pub(crate) fn shown_name(user: &User) -> String {
     user.global_name.clone().unwrap_or_else(|| user.name.clone())
 }
 
@@ -203,87 +198,6 @@ impl Mentions {
         }
         rest
     }
-}
-
-/// What a person did with a button or a slash command.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Commanded {
-    /// Who.
-    pub actor: Actor,
-    /// The language that Discord speaks to the person.
-    pub language: Language,
-    /// What; `Err` holds an id that is none, as it was typed.
-    pub command: Result<Command, String>,
-}
-
-fn language(locale: &str) -> Language {
-    if locale.starts_with("ko") { Language::Ko } else { Language::En }
-}
-
-fn actor(
-    user: &User,
-    member: Option<&serenity::model::guild::Member>,
-    guild: Option<serenity::model::id::GuildId>,
-) -> Actor {
-    let server_roles = member.map_or_else(Vec::new, |member| {
-        member.roles.iter().map(|id| ServerRoleId(id.get())).collect()
-    });
-    let name = member.and_then(|member| member.nick.clone()).unwrap_or_else(|| shown_name(user));
-    Actor::Person {
-        author: Author { id: UserId(user.id.get()), name, is_bot: user.bot, server_roles },
-        guild_id: guild.map(|id| GuildId(id.get())),
-    }
-}
-
-/// Reads a press of a button; `None` for components that are not ours.
-#[must_use]
-pub fn press(payload: &ComponentInteraction) -> Option<Commanded> {
-    let button = Button::parse(&payload.data.custom_id)?;
-    Some(Commanded {
-        actor: actor(&payload.user, payload.member.as_ref(), payload.guild_id),
-        language: language(&payload.locale),
-        command: Ok(Command::Press {
-            button,
-            message_id: MessageId(payload.message.id.get()),
-            channel_id: ChannelId(payload.channel_id.get()),
-        }),
-    })
-}
-
-/// Reads a slash command; `None` for commands that are not ours.
-#[must_use]
-pub fn slash(payload: &CommandInteraction) -> Option<Commanded> {
-    let option = |name: &str| {
-        let found = payload.data.options.iter().find(|it| it.name == name)?;
-        if let CommandDataOptionValue::String(text) = &found.value {
-            Some(text.trim())
-        } else {
-            None
-        }
-    };
-    let request = |make: fn(RequestId) -> Command| {
-        let text = option("request").unwrap_or_default();
-        RequestId::parse(text).map(make).map_err(|_| text.chars().take(60).collect())
-    };
-    let shown = language(&payload.locale);
-    let command = match payload.data.name.as_str() {
-        "ask" => {
-            let text = option("text").unwrap_or_default().to_owned();
-            Ok(Command::Ask {
-                language: Language::of(&text).unwrap_or(shown),
-                text,
-                channel_id: Some(ChannelId(payload.channel_id.get())),
-            })
-        }
-        "cancel" => request(|request_id| Command::Cancel { request_id }),
-        "retry" => request(|request_id| Command::Retry { request_id }),
-        _ => return None,
-    };
-    Some(Commanded {
-        actor: actor(&payload.user, payload.member.as_deref(), payload.guild_id),
-        language: shown,
-        command,
-    })
 }
 
 #[cfg(test)]

@@ -9,6 +9,7 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use crate::assets::catalog::Catalog;
+use crate::discord::asked::Question;
 use crate::discord::attachments::Shelf;
 use crate::discord::delivery::{Delivery, Place};
 use crate::discord::error::RestError;
@@ -137,6 +138,15 @@ pub enum Inbound {
         actor: Actor,
         /// What.
         command: Command,
+        /// The way to answer.
+        reply: InteractionReply,
+    },
+    /// Somebody wants to see something, by a slash command; Discord has been told that we heard.
+    Question {
+        /// Who.
+        actor: Actor,
+        /// What.
+        question: Question,
         /// The way to answer.
         reply: InteractionReply,
     },

@@ -4,12 +4,14 @@
 //! business. What goes out is an [`crate::domain::outgoing::Outgoing`], delivered at most once as far as
 //! Discord allows, and at least once always.
 
+pub mod asked;
 pub mod attachments;
 pub mod commands;
 mod compose;
 pub mod delivery;
 pub mod endpoints;
 pub mod error;
+mod forms;
 mod gateway;
 pub mod governor;
 mod history;
@@ -24,6 +26,7 @@ pub mod rest;
 pub mod speakers;
 pub mod split;
 
+pub use asked::Question;
 pub use delivery::{Delivery, Place};
 pub use identity::Identity;
 pub use link::{Inbound, InteractionReply, Link, LinkConfig, LinkError, WantsFiles};

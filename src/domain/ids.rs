@@ -133,6 +133,16 @@ impl RequestId {
     }
 }
 
+impl SprintId {
+    /// The `nth` sprint that begins within the Korean minute of `at`, counted from 1
+    /// (`spec/teams.md` 4.1): from the second on it has a suffix, so that no two share an id.
+    #[must_use]
+    pub fn at(at: crate::domain::time::Timestamp, nth: u32) -> Self {
+        let minute = at.kst("%y%m%d-Sprint-%H:%M");
+        Self(if nth > 1 { format!("{minute}-{nth}") } else { minute })
+    }
+}
+
 macro_rules! snowflake {
     ($($(#[$doc:meta])* $name:ident;)*) => {$(
         $(#[$doc])*

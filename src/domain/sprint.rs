@@ -110,6 +110,23 @@ pub struct Kickoff {
     pub language: Option<Language>,
 }
 
+impl Kickoff {
+    /// What was filled in, as a person would have written it (`spec/teams.md` 1.5): the sections that
+    /// plain words to the team are read by.
+    #[must_use]
+    pub fn written(&self) -> String {
+        let mut lines = vec!["start sprint".to_owned(), format!("milestone: {}", self.milestone)];
+        if !self.brief.is_empty() {
+            lines.push(format!("brief: {}", self.brief));
+        }
+        if !self.requirements.is_empty() {
+            lines.push("requirements:".to_owned());
+            lines.extend(self.requirements.iter().map(|words| format!("- {words}")));
+        }
+        lines.join("\n")
+    }
+}
+
 /// One sprint.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Sprint {

@@ -1,6 +1,6 @@
 //! Instants as the workspace writes them: ISO-8601 in Korean time (`spec/teams.md` 4.1).
 
-use chrono::{DateTime, FixedOffset, NaiveDateTime, TimeZone, Utc};
+use chrono::{DateTime, Datelike, FixedOffset, NaiveDateTime, TimeZone, Utc};
 use serde::{Deserialize, Serialize};
 
 /// A point in time. Written as `2026-03-24T09:00:00.000000+09:00` whatever zone it was read in.
@@ -66,19 +66,32 @@ impl Timestamp {
     }
 
     /// Reads ISO-8601; a value without an offset is taken as Korean time.
+    ///
+    /// # Errors
+    ///
+    /// [`TimeError`] for any other text, and for times that have no year of four digits in Korea, because what
+    /// was written of them could not be read again.
     pub fn parse(text: &str) -> Result<Self, TimeError> {
-        let text = text.trim();
-        if let Ok(instant) = DateTime::parse_from_rfc3339(text) {
-            return Ok(Self(instant.with_timezone(&Utc)));
+        let read = Self::read(text.trim()).filter(|at| {
+            let year = at.0.with_timezone(&kst()).year();
+            (1..=9_999).contains(&year)
+        });
+        read.ok_or_else(|| TimeError(text.to_owned()))
+    }
+
+    fn read(text: &str) -> Option<Self> {
+        let basic = || DateTime::parse_from_str(text, "%Y%m%dT%H%M%S%.f%#z");
+        if let Ok(instant) = DateTime::parse_from_rfc3339(text).or_else(|_| basic()) {
+            return Some(Self(instant.with_timezone(&Utc)));
         }
         for format in ["%Y-%m-%dT%H:%M:%S%.f", "%Y-%m-%d %H:%M:%S%.f", "%Y-%m-%dT%H:%M"] {
             if let Ok(naive) = NaiveDateTime::parse_from_str(text, format)
                 && let Some(instant) = kst().from_local_datetime(&naive).single()
             {
-                return Ok(Self(instant.with_timezone(&Utc)));
+                return Some(Self(instant.with_timezone(&Utc)));
             }
         }
-        Err(TimeError(text.to_owned()))
+        None
     }
 }
 
@@ -125,5 +138,17 @@ mod tests {
         assert_eq!(Timestamp::parse("2026-03-24T09:00:00").unwrap(), at);
         assert_eq!(at.kst_date(), "20260324");
         assert!(Timestamp::parse("yesterday").is_err());
+        let basic = Timestamp::parse("20260405T010203+0530").unwrap();
+        assert_eq!(basic.to_string(), "2026-04-05T04:32:03.000000+09:00");
+    }
+
+    #[test]
+    fn what_is_read_can_be_written_and_read_again() {
+        assert!(Timestamp::parse("9999-12-31T23:59:59Z").is_err());
+        assert!(Timestamp::parse("+10000-01-01T00:00:00Z").is_err());
+        for text in ["0001-01-01T00:00:00+09:00", "9999-12-31T23:59:59+09:00"] {
+            let at = Timestamp::parse(text).unwrap();
+            assert_eq!(Timestamp::parse(&at.to_string()), Ok(at));
+        }
     }
 }

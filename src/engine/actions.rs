@@ -3,17 +3,22 @@
 
 use std::collections::BTreeMap;
 
-use serde_json::json;
+use serde_json::{Map, Value, json};
 
+use super::authorize::authorize;
 use super::turn::Turn;
-use super::{commands, handoff, say};
+use super::{commands, handoff, parse, say, sprint};
 use crate::domain::change::Change;
 use crate::domain::effect::EffectKind;
 use crate::domain::ids::RequestId;
+use crate::domain::incoming::{Actor, Author};
+use crate::domain::lenient;
 use crate::domain::operation::{Operation, OperationStatus};
-use crate::domain::request::RequestStatus;
-use crate::domain::result::{ControlAction, RoleResult};
+use crate::domain::policy::Right;
+use crate::domain::request::{Request, RequestStatus};
+use crate::domain::result::{ControlAction, RoleResult, SprintCommand};
 use crate::domain::role::Role;
+use crate::domain::sprint::Kickoff;
 
 /// Carries out a control action for the request that asked for it.
 pub(super) fn control(
@@ -27,14 +32,81 @@ pub(super) fn control(
         ControlAction::ExecuteAction { action_name, params } => {
             execute(turn, id, &action_name, &params);
         }
-        ControlAction::SprintLifecycle { .. } => {
-            handoff::end(turn, id, RequestStatus::Completed, "sprint.not_yet", json!({}));
+        ControlAction::SprintLifecycle { command, fields } => {
+            sprint(turn, id, &command, &fields);
         }
         ControlAction::Unknown { kind } => {
             let _ = result;
             let values = json!({ "kind": say::cut(&kind, 60) });
             handoff::end(turn, id, RequestStatus::Failed, "control.unknown", values);
         }
+    }
+}
+
+/// Sprint control for whoever asked, who must have the right (`spec/teams.md` 5.9).
+fn sprint(
+    turn: &mut Turn<'_>,
+    id: &RequestId,
+    command: &SprintCommand,
+    fields: &Map<String, Value>,
+) {
+    let Some(request) = turn.request(id).cloned() else { return };
+    let done = if *command == SprintCommand::Status {
+        Ok(sprint::commands::status(turn))
+    } else {
+        may_approve(turn, &request).and_then(|()| match command {
+            SprintCommand::Start => sprint::commands::started(turn, kickoff(&request, fields)),
+            SprintCommand::Stop => {
+                sprint::commands::stopped(turn, false, &request.reply_route.author_name)
+            }
+            SprintCommand::Restart => sprint::commands::restarted(turn),
+            SprintCommand::Status => Ok(sprint::commands::status(turn)),
+        })
+    };
+    let (status, (key, values)) = match done {
+        Ok(said) => (RequestStatus::Completed, said),
+        Err(refused) => (RequestStatus::Failed, refused),
+    };
+    handoff::end(turn, id, status, key, values);
+}
+
+/// Whether whoever asked may control sprints. A request keeps who asked, not their server roles: a right
+/// that a person has by a server role is used through the command instead.
+fn may_approve(turn: &Turn<'_>, request: &Request) -> Result<(), sprint::commands::Said> {
+    let route = &request.reply_route;
+    let actor = match route.author_id {
+        Some(author) => Actor::Person {
+            author: Author {
+                id: author,
+                name: route.author_name.clone(),
+                is_bot: false,
+                server_roles: Vec::new(),
+            },
+            guild_id: route.guild_id,
+        },
+        None => Actor::Operator,
+    };
+    match authorize(turn.policy, &actor, Right::Approve) {
+        Ok(_) => Ok(()),
+        Err(_) => Err(("not_allowed", json!({}))),
+    }
+}
+
+fn kickoff(request: &Request, fields: &Map<String, Value>) -> Kickoff {
+    let text = |key: &str| lenient::text(fields.get(key)).trim().to_owned();
+    let written = parse::parse_kickoff(&request.body);
+    let or = |said: String, written: String| if said.is_empty() { written } else { said };
+    let said =
+        parse::normalize_requirements(fields.get("kickoff_requirements").unwrap_or(&Value::Null));
+    Kickoff {
+        milestone: or(text("milestone_title"), written.milestone),
+        brief: or(text("kickoff_brief"), written.brief),
+        requirements: if said.is_empty() { written.requirements } else { said },
+        artifacts: request.artifacts.clone(),
+        request_text: request.body.clone(),
+        source_request_id: Some(request.request_id.clone()),
+        reply_route: request.reply_route.clone(),
+        language: Some(request.language),
     }
 }
 

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::authorize::{Denied, authorize};
 use super::decide::Answer;
 use super::turn::Turn;
-use super::{handoff, say, words, workflow};
+use super::{handoff, say, sprint, words, workflow};
 use crate::domain::ids::{MessageId, RequestId, UserId};
 use crate::domain::incoming::{Actor, Message};
 use crate::domain::outgoing::{Act, Priority, Target, Voice};
@@ -51,6 +51,10 @@ pub(super) fn message(turn: &mut Turn<'_>, message: Message) -> Answer {
     }
     if let Some(id) = continues(turn, &message) {
         return followup(turn, &id, &message);
+    }
+    if let Some(title) = answers_put_aside(turn, &message) {
+        reply(turn, &message, "backlog.reopened", json!({ "title": title }));
+        return Answer::Accepted;
     }
     if let Some(id) = duplicate_of(turn, &message) {
         return repeated(turn, &id, &message);
@@ -140,6 +144,12 @@ fn continues(turn: &Turn<'_>, message: &Message) -> Option<RequestId> {
         (Some(one), None) => Some(one.request_id.clone()),
         (Some(_) | None, _) => None,
     }
+}
+
+/// The title of the backlog item that a message in the room of an ended todo makes possible again.
+fn answers_put_aside(turn: &mut Turn<'_>, message: &Message) -> Option<String> {
+    let request = turn.before().rooms.get(&message.channel_id).cloned()?;
+    sprint::answered(turn, &request, message)
 }
 
 pub(super) fn print(message: &Message) -> String {
@@ -285,7 +295,7 @@ pub(super) fn retry(turn: &mut Turn<'_>, id: &RequestId) {
     super::closeout::again(turn, id);
 }
 
-fn route(message: &Message) -> ReplyRoute {
+pub(super) fn route(message: &Message) -> ReplyRoute {
     ReplyRoute {
         author_id: Some(message.author.id),
         author_name: message.author.name.clone(),

@@ -7,9 +7,9 @@ use super::say;
 use super::turn::Turn;
 use crate::domain::change::Change;
 use crate::domain::gate::Gate;
-use crate::domain::ids::OutgoingId;
+use crate::domain::ids::{ChannelId, MessageId, OutgoingId, RequestId};
 use crate::domain::outgoing::{
-    Act, NamedChannel, Outgoing, OutgoingOutcome, OutgoingState, Priority, Target,
+    Act, NamedChannel, Outgoing, OutgoingOutcome, OutgoingState, Priority, Target, Voice,
 };
 
 /// Delivery is about to send, or has had a part confirmed.
@@ -51,29 +51,53 @@ pub(super) fn finished(turn: &mut Turn<'_>, id: &OutgoingId, outcome: OutgoingOu
                 room.thread_id = Some(thread_id);
             }
         }
-        OutgoingOutcome::Posted { channel_id, message_ids } => match &old.act {
-            Act::Card { .. } => {
-                let room = old.request_id.as_ref().and_then(|request| turn.edit(request));
-                if let Some(room) = room.and_then(|request| request.room.as_mut()) {
-                    room.card_id = message_ids.first().copied();
-                }
+        OutgoingOutcome::Posted { channel_id, message_ids } => {
+            if let (Act::Post { room_of: Some(request), .. }, Some(first)) =
+                (&old.act, message_ids.first())
+            {
+                hang_room(turn, request, channel_id, *first);
             }
-            Act::Post { gate_id: Some(gate_id), .. } => {
-                let card = message_ids.last().map(|message| (channel_id, *message));
-                if let Some(gate) = turn.before().gates.get(gate_id) {
-                    turn.change(Change::Gate(Gate { card, ..gate.clone() }));
+            match &old.act {
+                Act::Card { .. } => {
+                    let room = old.request_id.as_ref().and_then(|request| turn.edit(request));
+                    if let Some(room) = room.and_then(|request| request.room.as_mut()) {
+                        room.card_id = message_ids.first().copied();
+                    }
                 }
+                Act::Post { gate_id: Some(gate_id), .. } => {
+                    let card = message_ids.last().map(|message| (channel_id, *message));
+                    if let Some(gate) = turn.before().gates.get(gate_id) {
+                        turn.change(Change::Gate(Gate { card, ..gate.clone() }));
+                    }
+                }
+                Act::Post { gate_id: None, .. }
+                | Act::OpenRoom { .. }
+                | Act::React { .. }
+                | Act::Envelope { .. } => {}
             }
-            Act::Post { gate_id: None, .. }
-            | Act::OpenRoom { .. }
-            | Act::React { .. }
-            | Act::Envelope { .. } => {}
-        },
+        }
         OutgoingOutcome::Done => {}
     }
     turn.change(Change::OutgoingGone(id.clone()));
     turn.wake(Wake::Outbox);
     Answer::Accepted
+}
+
+/// The message that the room of a request was to hang on is there: the room is opened on it.
+fn hang_room(turn: &mut Turn<'_>, id: &RequestId, channel_id: ChannelId, message_id: MessageId) {
+    let Some(request) = turn.request(id) else {
+        return;
+    };
+    if request.room.as_ref().is_none_or(|room| room.thread_id.is_some()) {
+        return;
+    }
+    let title = if request.scope.trim().is_empty() { &request.body } else { &request.scope };
+    let name = say::cut(&say::title(title), 90);
+    let act = Act::OpenRoom { channel_id, message_id, name };
+    let target = Target::Room(id.clone());
+    let mut room = say::outgoing(turn, target, Voice::Team, Priority::Progress, act);
+    room.request_id = Some(id.clone());
+    turn.send(room);
 }
 
 /// What a person has to see and Discord refuses where it belongs (a room that was deleted, a channel

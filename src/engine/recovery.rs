@@ -4,7 +4,7 @@ use serde_json::json;
 
 use super::decide::{Answer, Wake};
 use super::turn::Turn;
-use super::{closeout, say};
+use super::{closeout, say, sprint};
 use crate::domain::ids::RequestId;
 use crate::domain::outgoing::{NamedChannel, Priority, Target, Voice};
 use crate::domain::request::RequestStatus;
@@ -25,6 +25,7 @@ pub(super) fn started(turn: &mut Turn<'_>, announce: bool, serves: &[Role]) -> A
         turn.record(&id, "recovered", "runtime", "nobody had it", json!(null));
         closeout::again(turn, &id);
     }
+    sprint::advance(turn);
     if announce {
         let open =
             turn.before().requests.values().filter(|request| !request.status.is_terminal()).count();

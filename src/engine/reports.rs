@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::decide::{Answer, Wake};
 use super::turn::Turn;
 use super::workflow::{DocumentRule, StepReport};
-use super::{actions, contract, governed, handoff, intake, routing, runs, say, workflow};
+use super::{actions, contract, governed, handoff, intake, routing, runs, say, sprint, workflow};
 use crate::domain::change::Change;
 use crate::domain::envelope::{Envelope, EnvelopeKind, MAX_ENVELOPE_ATTEMPTS, Place};
 use crate::domain::ids::{EnvelopeId, RequestId};
@@ -111,6 +111,10 @@ fn apply(turn: &mut Turn<'_>, id: &RequestId, report: RunReport) {
                 json!({ "result": result, "step": report.step, "agent": report.agent,
                         "changed_paths": report.changed_paths, "repairs": report.repairs }),
             );
+            if turn.request(id).is_some_and(|request| request.duty().is_some()) {
+                sprint::duty_result(turn, id, &result);
+                return;
+            }
             match (report.step, report.role) {
                 (Some(step), _) => step_result(turn, id, step, &report, &result),
                 (None, Role::Orchestrator) => orchestrator_result(turn, id, &result),

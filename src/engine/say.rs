@@ -68,9 +68,13 @@ pub(super) fn in_room(
     key: &str,
     values: Value,
 ) {
-    let Some(language) = turn.request(id).map(|request| request.language) else {
+    let Some(request) = turn.request(id) else {
         return;
     };
+    if request.duty().is_some() {
+        return;
+    }
+    let language = request.language;
     let act = post(content(key, language, values));
     let mut outgoing = outgoing(turn, Target::Room(id.clone()), voice, priority, act);
     outgoing.request_id = Some(id.clone());
@@ -89,9 +93,15 @@ pub(super) fn answer(
     let Some(request) = turn.request(id) else {
         return;
     };
+    if request.duty().is_some() {
+        // The sprint tells what came of it.
+        return;
+    }
     let route = request.reply_route.clone();
     let content = content(key, request.language, values);
     let target = match (route.channel_id, route.author_id) {
+        // A todo is answered in its room.
+        (None, _) if request.todo_id.is_some() => Target::Room(id.clone()),
         (Some(channel), _) => Target::Channel(channel),
         (None, Some(author)) => Target::Dm(author),
         (None, None) => Target::Named(NamedChannel::Report),

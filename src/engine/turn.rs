@@ -5,11 +5,12 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 
 use super::decide::{Answer, Decision, Wake};
-use super::say;
+use super::sprint::plans::Plans;
+use super::{say, sprint};
 use crate::domain::change::{Change, ChannelMark};
 use crate::domain::effect::{Effect, EffectKind, EffectState};
 use crate::domain::envelope::{Envelope, Place};
-use crate::domain::ids::{ChannelId, IdSupply, MessageId, RequestId};
+use crate::domain::ids::{ChannelId, EffectId, IdSupply, MessageId, RequestId};
 use crate::domain::outgoing::{Outgoing, OutgoingState};
 use crate::domain::policy::Policy;
 use crate::domain::request::{Request, RequestEvent};
@@ -31,6 +32,8 @@ pub(super) struct Turn<'a> {
     /// Fresh ids.
     pub(super) ids: IdSupply,
     requests: BTreeMap<RequestId, Request>,
+    /// Sprints, backlog items and the scheduler as this turn leaves them.
+    pub(super) plans: Plans,
     changes: Vec<Change>,
     wakes: Vec<Wake>,
 }
@@ -48,6 +51,7 @@ impl<'a> Turn<'a> {
             now,
             ids,
             requests: BTreeMap::new(),
+            plans: Plans::default(),
             changes: Vec::new(),
             wakes: Vec::new(),
         }
@@ -78,6 +82,30 @@ impl<'a> Turn<'a> {
     /// A new request.
     pub(super) fn create(&mut self, request: Request) {
         self.requests.insert(request.request_id.clone(), request);
+    }
+
+    /// The requests that this turn has changed or made.
+    pub(super) fn touched(&self) -> Vec<RequestId> {
+        self.requests.keys().cloned().collect()
+    }
+
+    /// The requests as they are now, ended ones that are still in memory among them.
+    pub(super) fn requests(&self) -> impl Iterator<Item = &Request> {
+        let old = self.state.requests.iter().filter(|(id, _)| !self.requests.contains_key(*id));
+        old.map(|(_, request)| request).chain(self.requests.values())
+    }
+
+    /// Whether such an effect is planned or under way, this turn's included.
+    pub(super) fn has_effect(&self, which: impl Fn(&EffectKind) -> bool) -> bool {
+        let gone = |id: &EffectId| {
+            self.changes.iter().any(|c| matches!(c, Change::EffectGone(gone) if gone == id))
+        };
+        let before = self.state.effects.values().filter(|it| !gone(&it.effect_id));
+        let now = self.changes.iter().filter_map(|change| match change {
+            Change::Effect(effect) if !gone(&effect.effect_id) => Some(effect),
+            _ => None,
+        });
+        before.chain(now).any(|effect| which(&effect.kind))
     }
 
     /// Adds a change.
@@ -175,10 +203,12 @@ impl<'a> Turn<'a> {
     /// Closes the turn: changed requests are written, their cards brought up to date, and ended ones
     /// that nothing refers to any more leave memory.
     pub(super) fn finish(mut self, answer: Answer) -> Decision {
-        let touched: Vec<RequestId> = self.requests.keys().cloned().collect();
-        for id in &touched {
+        sprint::follow(&mut self);
+        for id in &self.touched() {
             say::refresh_card(&mut self, id);
         }
+        let plans = std::mem::take(&mut self.plans);
+        plans.close(&mut self.changes);
         let requests = std::mem::take(&mut self.requests);
         let mut state_changes: Vec<Change> =
             requests.values().map(|request| Change::Request(Box::new(request.clone()))).collect();

@@ -3,14 +3,15 @@
 
 use serde_json::{Value, json};
 
-use super::authorize::authorize_on;
-use super::commands;
-use super::say;
+use super::authorize::{authorize, authorize_on};
 use super::turn::Turn;
+use super::{commands, parse, say, sprint};
 use crate::domain::ids::RequestId;
 use crate::domain::incoming::{Actor, Message};
-use crate::domain::request::Request;
+use crate::domain::policy::Right;
+use crate::domain::request::{Language, Request};
 use crate::domain::role::Role;
+use crate::domain::sprint::Kickoff;
 
 /// Open requests that one answer lists.
 const LISTED: usize = 10;
@@ -22,10 +23,19 @@ pub(super) enum Word {
     Status(Option<RequestId>),
     /// Withdraw a request.
     Cancel(RequestId),
+    /// Begin a sprint: words that ask for it, with a line that names the milestone.
+    SprintStart(Box<parse::Kickoff>),
+    /// End the running sprint.
+    SprintStop,
+    /// How the sprint stands.
+    SprintStatus,
 }
 
 /// Reads a message that is nothing but a command. Anything else is for the orchestrator.
 pub(super) fn read(text: &str) -> Option<Word> {
+    if let Some(word) = read_sprint(text) {
+        return Some(word);
+    }
     let mut words = text.split_whitespace();
     let (verb, object) = (words.next()?.to_lowercase(), words.next());
     if words.next().is_some() {
@@ -40,6 +50,24 @@ pub(super) fn read(text: &str) -> Option<Word> {
         ("cancel" | "취소", Some(id)) => Some(Word::Cancel(id)),
         _ => None,
     }
+}
+
+/// Words about sprints that leave nothing open; others are for the orchestrator to understand.
+fn read_sprint(text: &str) -> Option<Word> {
+    let flat = text.split_whitespace().collect::<Vec<_>>().join(" ").to_lowercase();
+    match flat.as_str() {
+        "sprint status" | "status sprint" | "스프린트 상태" => {
+            return Some(Word::SprintStatus);
+        }
+        "stop sprint" | "sprint stop" | "finalize sprint" | "스프린트 종료" | "스프린트 마무리" =>
+        {
+            return Some(Word::SprintStop);
+        }
+        _ => {}
+    }
+    let begins = text.lines().next().is_some_and(parse::is_sprint_start_text);
+    let kickoff = parse::parse_kickoff(text);
+    (begins && !kickoff.milestone.is_empty()).then(|| Word::SprintStart(Box::new(kickoff)))
 }
 
 /// What is answered: a catalog key and its values.
@@ -57,6 +85,28 @@ pub(super) fn obey(turn: &mut Turn<'_>, message: &Message, word: Word) -> (&'sta
             }
             Some(_) | None => unknown(&id),
         },
+        Word::SprintStatus => sprint::commands::status(turn),
+        Word::SprintStop => {
+            let by = message.author.name.clone();
+            may(turn, message)
+                .and_then(|()| sprint::commands::stopped(turn, false, &by))
+                .unwrap_or_else(|refused| refused)
+        }
+        Word::SprintStart(written) => {
+            let kickoff = Kickoff {
+                milestone: written.milestone,
+                brief: written.brief,
+                requirements: written.requirements,
+                artifacts: super::intake::saved(message),
+                request_text: message.content.clone(),
+                source_request_id: None,
+                reply_route: super::intake::route(message),
+                language: Language::of(&message.content),
+            };
+            may(turn, message)
+                .and_then(|()| sprint::commands::started(turn, kickoff))
+                .unwrap_or_else(|refused| refused)
+        }
         Word::Cancel(id) => {
             let Some(found) = turn.request(&id).cloned() else { return unknown(&id) };
             let author = message.author.clone();
@@ -67,6 +117,14 @@ pub(super) fn obey(turn: &mut Turn<'_>, message: &Message, word: Word) -> (&'sta
             }
             commands::cancel_checked(turn, &found, &name)
         }
+    }
+}
+
+fn may(turn: &Turn<'_>, message: &Message) -> Result<(), sprint::commands::Said> {
+    let actor = Actor::Person { author: message.author.clone(), guild_id: message.guild_id };
+    match authorize(turn.policy, &actor, Right::Approve) {
+        Ok(_) => Ok(()),
+        Err(_) => Err(("not_allowed", json!({}))),
     }
 }
 
@@ -93,9 +151,13 @@ mod tests {
         assert_eq!(read("상태"), Some(Word::Status(None)));
         assert_eq!(read("status `20260324-1a2b3c4d`"), Some(Word::Status(Some(id.clone()))));
         assert_eq!(read("cancel 20260324-1a2b3c4d"), Some(Word::Cancel(id)));
-        for sentence in
-            ["status sprint", "cancel", "cancel that", "what is the status", "", "status of it"]
-        {
+        assert_eq!(read("sprint status"), Some(Word::SprintStatus));
+        assert_eq!(read("스프린트 종료"), Some(Word::SprintStop));
+        let start = "start sprint\nmilestone: Sign in\nrequirements:\n- by mail";
+        let Some(Word::SprintStart(kickoff)) = read(start) else { panic!("not a start") };
+        assert_eq!((kickoff.milestone.as_str(), kickoff.requirements.len()), ("Sign in", 1));
+        assert_eq!(read("please start a sprint about sign in"), None, "for the orchestrator");
+        for sentence in ["cancel", "cancel that", "what is the status", "", "status of it"] {
             assert_eq!(read(sentence), None, "{sentence}");
         }
     }

@@ -105,6 +105,12 @@ pub enum GitError {
         /// What the data says.
         actual: String,
     },
+    /// A file of the checkout is another one than when it was looked at.
+    #[error("{path} has changed since it was looked at; nothing of it was taken")]
+    ChangedMeanwhile {
+        /// Relative to the project's root.
+        path: String,
+    },
     /// The worktree's own note cannot be read.
     #[error("the note {} of a worktree cannot be read: {reason}", path.display())]
     BadNote {

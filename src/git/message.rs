@@ -61,6 +61,12 @@ pub fn subject(parts: &MessageParts, paths: &[ChangedPath]) -> String {
     line
 }
 
+/// The subject of the one commit that takes in what a sprint left: `[<sprint>] chore: sprint closeout`.
+#[must_use]
+pub fn closeout_subject(sprint: &SprintId) -> String {
+    format!("[{sprint}] chore: sprint closeout")
+}
+
 /// The subject and, below it, a trailer that names the request.
 #[must_use]
 pub fn message(parts: &MessageParts, paths: &[ChangedPath]) -> String {

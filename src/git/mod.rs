@@ -21,6 +21,7 @@ mod project;
 pub mod rebase;
 mod refs;
 mod replace;
+pub mod sprint;
 mod worktree;
 
 pub use checks::CheckSpec;

@@ -6,7 +6,7 @@
 //! | `POST edit`, `delete`, `react` | `channel, message` and `content`, nothing, or `emoji, [on]` | message or 204 |
 //! | `POST typing` | `channel` | 204 |
 //! | `POST click` | `channel, message, custom_id, [values]` | `interaction` |
-//! | `POST slash` | `channel, command, [options, bot]` | `interaction` |
+//! | `POST slash` | `channel, command, [options, bot]`; files by upload id | `interaction` |
 //! | `POST modal` | `interaction, custom_id, values` | `interaction` |
 //! | `POST thread` | `channel, name, [message]` | thread |
 //! | `POST dm` | `bot` | channel |
@@ -38,7 +38,7 @@ use super::faults::Order;
 use super::feed;
 use super::guild::Guild;
 use super::ids::Id;
-use super::model::InteractionKind;
+use super::model::{Attachment, InteractionKind};
 use super::rest::body::{Asked, Payload, Upload};
 use super::rest::{channels, interactions, messages, reactions, threads};
 use super::state::State as World;
@@ -277,6 +277,12 @@ async fn slash(
 ) -> Result<Json<Value>, Refusal> {
     let (user, channel, _) = place(&guild, &caller, &payload)?;
     let name = payload.name("command", 32)?;
+    let options = payload.get("options").cloned().unwrap_or_else(|| json!([]));
+    let files = take_files(&guild, &options)?;
+    let files = guild.render(None, |render| {
+        let shown = |file: &Attachment| (file.id.to_string(), render.attachment(channel, file));
+        files.iter().map(shown).collect::<serde_json::Map<_, _>>()
+    });
     // Several bots may have a command of one name; `bot` then says whose is meant.
     let bot = payload.text("bot");
     let (application, data) = guild.read(|state| {
@@ -292,8 +298,11 @@ async fn slash(
             .ok_or(Refusal::UnknownCommand)?;
         let mut data = json!({
             "id": command.id, "name": name, "type": 1,
-            "options": payload.get("options").cloned().unwrap_or_else(|| json!([])),
+            "options": options,
         });
+        if !files.is_empty() {
+            data["resolved"] = json!({"attachments": files});
+        }
         if let Some(guild) = command.guild {
             data["guild_id"] = json!(guild);
         }
@@ -302,6 +311,23 @@ async fn slash(
     let kind = InteractionKind::Command { data };
     let id = interactions::start(&guild, user, channel, application, kind)?;
     Ok(Json(json!({"interaction": id})))
+}
+
+/// The uploaded files that the options of a command name, also those of its subcommands.
+fn take_files(guild: &Guild, options: &Value) -> Result<Vec<Attachment>, Refusal> {
+    let mut taken = Vec::new();
+    for option in options.as_array().into_iter().flatten() {
+        if option["type"] == 11 {
+            let id = option["value"].as_str().and_then(|id| id.parse::<Id>().ok());
+            let mut uploads = guild.uploads.lock().unwrap_or_else(PoisonError::into_inner);
+            let file = id.and_then(|id| uploads.remove(&id));
+            taken.push(file.ok_or_else(|| {
+                Refusal::invalid("options", "UNKNOWN_FILE", "Upload the file first.")
+            })?);
+        }
+        taken.extend(take_files(guild, &option["options"])?);
+    }
+    Ok(taken)
 }
 
 #[derive(Deserialize)]

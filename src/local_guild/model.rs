@@ -294,6 +294,19 @@ impl InteractionKind {
         }
     }
 
+    /// A file that came with it.
+    pub(crate) fn file(&self, id: Id) -> Option<Attachment> {
+        let found = self.data().get("resolved")?.get("attachments")?.get(id.to_string())?;
+        Some(Attachment {
+            id,
+            filename: found["filename"].as_str()?.to_owned(),
+            content_type: found["content_type"].as_str()?.to_owned(),
+            description: None,
+            size: found["size"].as_u64()?,
+            pixels: None,
+        })
+    }
+
     /// The message it started from.
     pub(crate) fn message(&self) -> Option<Id> {
         match self {

@@ -90,8 +90,13 @@ async fn attachment(
     At((channel, id, _name)): At<(Id, Id, String)>,
 ) -> Result<Response, Refusal> {
     let found = guild.read(|state| {
-        let files = state.messages_in(channel).flat_map(|message| &message.attachments);
-        files.into_iter().find(|file| file.id == id).cloned()
+        let mut files = state.messages_in(channel).flat_map(|message| &message.attachments);
+        let sent = files.find(|file| file.id == id).cloned();
+        sent.or_else(|| {
+            // A file that came with a command belongs to no message.
+            let mut all = state.interactions.values().filter(|it| it.channel == channel);
+            all.find_map(|it| it.kind.file(id))
+        })
     });
     let found = found.ok_or(Refusal::NotFound)?;
     let bytes = guild.blobs.get(&id.to_string()).ok_or(Refusal::NotFound)?;

@@ -79,6 +79,27 @@ pub fn create_dir_all(path: &Path) -> Result<()> {
     at("create", path, fs::create_dir_all(path))
 }
 
+/// Makes a folder that only its owner can look into, or checks that it is one. In a shared temporary
+/// folder somebody else may have been faster.
+///
+/// # Errors
+/// Where it is not a folder of this user alone.
+pub fn create_private_dir(path: &Path) -> Result<()> {
+    use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _};
+    match fs::DirBuilder::new().mode(0o700).create(path) {
+        Ok(()) => return Ok(()),
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+        Err(error) => return at("create", path, Err(error)),
+    }
+    let found = symlink_metadata(path)?;
+    let ours = found.uid() == rustix::process::getuid().as_raw();
+    if found.is_dir() && ours && found.mode() & 0o077 == 0 {
+        return Ok(());
+    }
+    let strange = io::Error::other("it is not a folder of this user alone; remove it");
+    at("use", path, Err(strange))
+}
+
 /// The entries of a folder in name order; an absent folder is empty.
 pub fn list(path: &Path) -> Result<Vec<PathBuf>> {
     let entries = match fs::read_dir(path) {
@@ -167,6 +188,11 @@ pub fn copy_any(from: &Path, to: &Path) -> Result<()> {
     } else {
         copy(from, to)
     }
+}
+
+/// Where a link points to.
+pub fn read_link(path: &Path) -> Result<PathBuf> {
+    at("read", path, fs::read_link(path))
 }
 
 /// Makes a file's bytes durable.

@@ -1,5 +1,6 @@
 //! What the rest of the house may not do itself: files, processes, clock, randomness, tasks.
 
+pub mod alarm;
 pub mod clock;
 pub mod companion;
 pub mod disk;

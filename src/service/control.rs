@@ -1,5 +1,6 @@
 //! The control socket: how the command line talks to a running team. Every call carries the secret
-//! of this start, which lies in a file that only the operator can read and no agent's sandbox sees.
+//! of this start, which lies in a file that only the operator can read and no agent's sandbox sees. An
+//! agent's tools speak the same words, without the secret, over the socket of its run.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -11,12 +12,15 @@ use tokio::net::{UnixListener, UnixStream};
 use super::team::Team;
 use crate::domain::event::Event;
 use crate::domain::incoming::{Actor, Command};
+use crate::domain::outgoing::Content;
 use crate::engine::Answer;
 use crate::platform::files::{self, FileError};
 use crate::platform::{ids, tasks};
 
 /// Bytes of one call.
-const MAX_CALL: u64 = 256 << 10;
+pub(super) const MAX_CALL: usize = 4 << 20;
+/// The end of the catalog keys by which the engine says no.
+const REFUSED: &str = ".refused";
 
 /// Why a call got no answer.
 #[derive(Debug, thiserror::Error)]
@@ -36,18 +40,37 @@ pub enum ControlError {
     /// The team says no.
     #[error("{0}")]
     Refused(String),
+    /// More than fits.
+    #[error("that is {0} bytes, and one call takes at most {MAX_CALL}; send it in parts")]
+    TooLong(usize),
 }
 
+/// One call.
 #[derive(Serialize, Deserialize)]
-struct Call {
-    secret: String,
-    command: Command,
+pub(super) struct Call {
+    /// The secret of this start; blank on the socket of a run, which needs none.
+    #[serde(default)]
+    pub(super) secret: String,
+    /// What to do.
+    pub(super) command: Command,
 }
 
-#[derive(Serialize, Deserialize)]
-struct Reply {
-    ok: bool,
-    text: String,
+/// What the team says to a call.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Reply {
+    /// Whether it was done.
+    pub ok: bool,
+    /// For people.
+    pub text: String,
+    /// For programs: what the text was made from, where the team had something to say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub content: Option<Content>,
+}
+
+impl Reply {
+    pub(super) fn no(text: impl Into<String>) -> Reply {
+        Reply { ok: false, text: text.into(), content: None }
+    }
 }
 
 fn socket(root: &Path) -> PathBuf {
@@ -81,17 +104,27 @@ pub(super) async fn listen(team: Arc<Team>) -> Result<(), ControlError> {
 }
 
 async fn serve(team: &Team, secret: &str, mut stream: UnixStream) -> Result<(), ControlError> {
-    let (read, mut write) = stream.split();
-    let mut line = String::new();
-    BufReader::new(read.take(MAX_CALL)).read_line(&mut line).await?;
-    let reply = match serde_json::from_str::<Call>(&line) {
-        Ok(call) if same(&call.secret, secret) => answer(team, call.command).await,
-        Ok(_) => Reply { ok: false, text: "the secret is not that of this start".to_owned() },
-        Err(error) => Reply { ok: false, text: format!("not a call: {error}") },
+    let reply = match read(&mut stream).await? {
+        Ok(call) if same(&call.secret, secret) => submit(team, Actor::Operator, call.command).await,
+        Ok(_) => Reply::no("the secret is not that of this start"),
+        Err(refusal) => refusal,
     };
-    let mut text = serde_json::to_string(&reply)?;
+    write(&mut stream, &reply).await
+}
+
+/// Reads a call; what is none is answered with the reply inside.
+pub(super) async fn read(stream: &mut UnixStream) -> Result<Result<Call, Reply>, ControlError> {
+    let mut line = String::new();
+    let limit = MAX_CALL as u64;
+    BufReader::new(stream.take(limit)).read_line(&mut line).await?;
+    Ok(serde_json::from_str(&line).map_err(|error| Reply::no(format!("not a call: {error}"))))
+}
+
+/// Answers a call.
+pub(super) async fn write(stream: &mut UnixStream, reply: &Reply) -> Result<(), ControlError> {
+    let mut text = serde_json::to_string(reply)?;
     text.push('\n');
-    write.write_all(text.as_bytes()).await?;
+    stream.write_all(text.as_bytes()).await?;
     Ok(())
 }
 
@@ -101,30 +134,44 @@ fn same(given: &str, secret: &str) -> bool {
     Sha256::digest(given) == Sha256::digest(secret)
 }
 
-async fn answer(team: &Team, command: Command) -> Reply {
-    let event = Event::Command { actor: Actor::Operator, command };
-    match team.hub.submit(event).await {
+/// Brings a command to the engine and puts its answer into words.
+pub(super) async fn submit(team: &Team, actor: Actor, command: Command) -> Reply {
+    match team.hub.submit(Event::Command { actor, command }).await {
         Ok(Answer::Say(content)) => {
             let text = team.catalog.render(&content).map(|rendered| rendered.text);
-            Reply { ok: true, text: text.unwrap_or(content.key) }
+            Reply {
+                ok: !content.key.ends_with(REFUSED),
+                text: text.unwrap_or_else(|_| content.key.clone()),
+                content: Some(content),
+            }
         }
-        Ok(Answer::Accepted) => Reply { ok: true, text: "done".to_owned() },
-        Ok(Answer::Ignored(why)) => Reply { ok: false, text: why.to_owned() },
-        Err(error) => Reply { ok: false, text: error.to_string() },
+        Ok(Answer::Accepted) => Reply { ok: true, text: "done".to_owned(), content: None },
+        Ok(Answer::Ignored(why)) => Reply::no(why),
+        Err(error) => Reply::no(error.to_string()),
     }
 }
 
-/// Calls the team that runs in a workspace. Returns its words.
-pub async fn call(root: &Path, command: Command) -> Result<String, ControlError> {
-    let path = socket(root);
+/// Calls the team that runs in a workspace.
+///
+/// # Errors
+/// [`ControlError::Refused`] with the team's words where it says no.
+pub async fn call(root: &Path, command: Command) -> Result<Reply, ControlError> {
     let gone = || ControlError::NotRunning(root.to_owned());
     let secret = files::read_text_if_present(&secret_file(root))?.ok_or_else(gone)?;
-    let mut stream = UnixStream::connect(&path).await.map_err(|_| gone())?;
-    let mut line = serde_json::to_string(&Call { secret, command })?;
+    let stream = UnixStream::connect(socket(root)).await.map_err(|_| gone())?;
+    exchange(stream, &Call { secret, command }).await
+}
+
+/// Says one thing and waits for the answer.
+pub(super) async fn exchange(mut stream: UnixStream, call: &Call) -> Result<Reply, ControlError> {
+    let mut line = serde_json::to_string(call)?;
+    if line.len() >= MAX_CALL {
+        return Err(ControlError::TooLong(line.len()));
+    }
     line.push('\n');
     stream.write_all(line.as_bytes()).await?;
     let mut text = String::new();
     BufReader::new(stream).read_line(&mut text).await?;
     let reply: Reply = serde_json::from_str(&text)?;
-    if reply.ok { Ok(reply.text) } else { Err(ControlError::Refused(reply.text)) }
+    if reply.ok { Ok(reply) } else { Err(ControlError::Refused(reply.text)) }
 }

@@ -6,7 +6,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use super::team::{Team, now, until};
 use crate::discord::{Place, lanes};
 use crate::domain::event::Event;
+use crate::domain::ids::RequestId;
 use crate::domain::outgoing::{Act, NamedChannel, Outgoing, OutgoingOutcome, Target};
+use crate::domain::request::Request;
 use crate::domain::state::State;
 use crate::engine::Answer;
 use crate::platform::plug::{self, Point};
@@ -28,9 +30,11 @@ pub(super) async fn send(team: Arc<Team>) {
             }
             let now = now();
             let lane = |outgoing: &Outgoing| lane(state, outgoing);
-            let next = lanes::next(state.outgoing.values(), now, lane, &taken);
+            let coming = rooms_to_come(state);
+            let ready = || state.outgoing.values().filter(|it| !waits_for_room(it, &coming));
+            let next = lanes::next(ready(), now, lane, &taken);
             let next = next.and_then(|id| state.outgoing.get(&id).cloned());
-            let times = state.outgoing.values().filter_map(|outgoing| outgoing.not_before);
+            let times = ready().filter_map(|outgoing| outgoing.not_before);
             (next.map(|next| (lane(&next), next)), times.filter(|at| *at > now).min())
         });
         let Some((lane, outgoing)) = next else {
@@ -58,11 +62,63 @@ fn lane(state: &State, outgoing: &Outgoing) -> Target {
         return outgoing.target.clone();
     };
     let request = state.requests.get(id);
+    if let Act::OpenRoom { channel_id, .. } = &outgoing.act
+        && !asked_somewhere(request)
+    {
+        // It is what the others of its room wait for.
+        return Target::Channel(*channel_id);
+    }
     let thread = request.and_then(|request| request.room.as_ref()).and_then(|room| room.thread_id);
     let here = request.map(|request| &request.reply_route).filter(|route| route.is_dm);
     match thread.or(here.and_then(|route| route.channel_id)) {
         Some(channel) => Target::Channel(channel),
         None => outgoing.target.clone(),
+    }
+}
+
+/// Whether the request was asked in a place of its own: where it has no room, it is answered there.
+fn asked_somewhere(request: Option<&Request>) -> bool {
+    request.is_some_and(|it| it.reply_route.channel_id.is_some() || it.reply_route.is_dm)
+}
+
+/// The requests that have no place yet and get one: the message that their room is to hang on is still to
+/// be posted, or the room to be opened. Where either is refused, nothing holds their words any longer, and
+/// they go to the report channel.
+fn rooms_to_come(state: &State) -> BTreeSet<RequestId> {
+    let hangs = |outgoing: &Outgoing| match (&outgoing.act, &outgoing.target) {
+        (Act::Post { room_of: Some(id), .. }, _) | (Act::OpenRoom { .. }, Target::Room(id)) => {
+            Some(id.clone())
+        }
+        (
+            Act::Post { room_of: None, .. }
+            | Act::Card { .. }
+            | Act::OpenRoom { .. }
+            | Act::React { .. }
+            | Act::Envelope { .. },
+            _,
+        ) => None,
+    };
+    let placeless = |id: &RequestId| {
+        let request = state.requests.get(id);
+        let room = request.and_then(|request| request.room.as_ref());
+        room.is_some_and(|room| room.thread_id.is_none()) && !asked_somewhere(request)
+    };
+    state.outgoing.values().filter_map(hangs).filter(placeless).collect()
+}
+
+/// Whether the room that this belongs into is not open yet, and will be.
+fn waits_for_room(outgoing: &Outgoing, coming: &BTreeSet<RequestId>) -> bool {
+    match (&outgoing.target, &outgoing.act) {
+        (Target::Room(id), Act::Post { room_of: None, .. })
+        | (Target::Room(id), Act::Card { .. } | Act::React { .. } | Act::Envelope { .. }) => {
+            coming.contains(id)
+        }
+        // The message that a room hangs on cannot wait for it.
+        (Target::Room(id), Act::Post { room_of: Some(other), .. }) => {
+            id != other && coming.contains(id)
+        }
+        (Target::Room(_), Act::OpenRoom { .. })
+        | (Target::Channel(_) | Target::Named(_) | Target::Dm(_), _) => false,
     }
 }
 
@@ -132,5 +188,121 @@ fn resolve(team: &Team, state: &State, outgoing: &Outgoing) -> Option<Place> {
                 parent: thread.and(origin.filter(|origin| Some(*origin) != thread)),
             })
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::domain::ids::{ChannelId, MessageId, OutgoingId};
+    use crate::domain::outgoing::{Content, OutgoingState, Priority, Voice};
+    use crate::domain::request::Room;
+    use crate::domain::time::Timestamp;
+
+    const ID: &str = "20260324-1a2b3c4d";
+
+    fn request(thread: Option<u64>) -> Request {
+        Request {
+            request_id: RequestId::parse(ID).unwrap(),
+            room: Some(Room {
+                thread_id: thread.map(ChannelId),
+                card_id: None,
+                card_digest: String::new(),
+            }),
+            ..Request::default()
+        }
+    }
+
+    fn outgoing(id: &str, target: Target, act: Act) -> Outgoing {
+        Outgoing {
+            outgoing_id: OutgoingId::parse(id).unwrap(),
+            target,
+            voice: Voice::Team,
+            priority: Priority::Progress,
+            act,
+            request_id: Some(RequestId::parse(ID).unwrap()),
+            slot: None,
+            state: OutgoingState::Queued,
+            attempts: 0,
+            not_before: None,
+            created_at: Timestamp::from_millis(0),
+        }
+    }
+
+    fn post(room_of: Option<&str>) -> Act {
+        Act::Post {
+            content: Content {
+                key: "empty".to_owned(),
+                values: serde_json::from_value(json!({})).unwrap(),
+                language: crate::domain::request::Language::En,
+            },
+            reply_to: None,
+            mention: None,
+            buttons: Vec::new(),
+            gate_id: None,
+            files: Vec::new(),
+            room_of: room_of.map(|id| RequestId::parse(id).unwrap()),
+        }
+    }
+
+    fn room() -> Target {
+        Target::Room(RequestId::parse(ID).unwrap())
+    }
+
+    fn state(request: Request, outbox: Vec<Outgoing>) -> State {
+        State {
+            requests: [(request.request_id.clone(), request)].into(),
+            outgoing: outbox.into_iter().map(|it| (it.outgoing_id.clone(), it)).collect(),
+            ..State::default()
+        }
+    }
+
+    /// The ids that go out one after the other, as if each were sent and gone.
+    fn order(mut state: State) -> Vec<String> {
+        let mut sent = Vec::new();
+        loop {
+            let coming = rooms_to_come(&state);
+            let ready = state.outgoing.values().filter(|it| !waits_for_room(it, &coming));
+            let now = Timestamp::from_millis(1);
+            let next = lanes::next(ready, now, |it| lane(&state, it), &BTreeSet::new());
+            let Some(next) = next else { return sent };
+            state.outgoing.remove(&next);
+            sent.push(next.to_string());
+        }
+    }
+
+    #[test]
+    fn what_is_for_a_room_waits_until_it_hangs_and_is_open() {
+        let report = Target::Named(NamedChannel::Report);
+        let words = outgoing("b", room(), post(None));
+        let hook = outgoing("c", report, post(Some(ID)));
+        let asked = state(request(None), vec![words.clone(), hook]);
+        assert_eq!(order(asked), ["c", "b"], "refused or lost, the words still go somewhere");
+        let open = Act::OpenRoom {
+            channel_id: ChannelId(1),
+            message_id: MessageId(2),
+            name: "a todo".to_owned(),
+        };
+        let opening = state(request(None), vec![words.clone(), outgoing("d", room(), open)]);
+        assert_eq!(order(opening), ["d", "b"], "the room opens before what was written earlier");
+        assert_eq!(order(state(request(Some(7)), vec![words])), ["b"]);
+    }
+
+    #[test]
+    fn a_request_with_a_place_of_its_own_waits_for_nothing() {
+        let mut asked = request(None);
+        asked.reply_route.channel_id = Some(ChannelId(9));
+        let report = Target::Named(NamedChannel::Report);
+        let outbox = vec![outgoing("b", room(), post(None)), outgoing("c", report, post(Some(ID)))];
+        assert_eq!(order(state(asked, outbox)), ["b", "c"]);
+    }
+
+    #[test]
+    fn a_room_keeps_the_order_of_writing_over_its_opening() {
+        let words = || vec![outgoing("b", room(), post(None)), outgoing("c", room(), post(None))];
+        assert_eq!(order(state(request(Some(7)), words())), ["b", "c"]);
+        assert_eq!(order(state(request(None), words())), ["b", "c"]);
     }
 }

@@ -12,6 +12,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use super::HubError;
+use super::discover::LookError;
 use super::sprint_effects;
 use super::task;
 use super::team::{Team, now};
@@ -56,6 +57,8 @@ pub(super) enum Trouble {
     Chart(#[from] ChartError),
     #[error("the plan of an earlier start cannot be read: {0}")]
     Plan(#[from] serde_json::Error),
+    #[error(transparent)]
+    Look(#[from] LookError),
     #[error("the request has no commit to go on from")]
     NoCandidate,
     #[error("the request is gone")]
@@ -179,8 +182,7 @@ async fn perform(team: &Arc<Team>, effect: &Effect) -> Result<EffectOutcome, Tro
             sprint_effects::perform(team, &effect.kind, sprint_id).await
         }
         EffectKind::Collect { request_id, paths } => {
-            begin(team, effect, &Value::Null).await?;
-            sprint_effects::collect(team, request_id, paths).await
+            sprint_effects::collect(team, effect, request_id, paths).await
         }
         EffectKind::Discover { watermarks } => {
             begin(team, effect, &Value::Null).await?;
@@ -190,7 +192,11 @@ async fn perform(team: &Arc<Team>, effect: &Effect) -> Result<EffectOutcome, Tro
 }
 
 /// Makes it durable that the world is about to be touched, and how.
-async fn begin(team: &Team, effect: &Effect, plan: &impl Serialize) -> Result<(), Trouble> {
+pub(super) async fn begin(
+    team: &Team,
+    effect: &Effect,
+    plan: &impl Serialize,
+) -> Result<(), Trouble> {
     let pre_state = serde_json::to_value(plan)?;
     let started = Event::EffectStarting { effect_id: effect.effect_id.clone(), pre_state };
     match team.insist(started).await? {
@@ -200,7 +206,7 @@ async fn begin(team: &Team, effect: &Effect, plan: &impl Serialize) -> Result<()
 }
 
 /// The plan of an earlier start, where one got that far.
-fn begun<T: DeserializeOwned>(effect: &Effect) -> Result<Option<T>, Trouble> {
+pub(super) fn begun<T: DeserializeOwned>(effect: &Effect) -> Result<Option<T>, Trouble> {
     match &effect.state {
         EffectState::Planned => Ok(None),
         EffectState::Started { pre_state, .. } if pre_state.is_null() => Ok(None),
@@ -210,11 +216,11 @@ fn begun<T: DeserializeOwned>(effect: &Effect) -> Result<Option<T>, Trouble> {
     }
 }
 
-fn request(team: &Team, id: &RequestId) -> Result<Request, Trouble> {
+pub(super) fn request(team: &Team, id: &RequestId) -> Result<Request, Trouble> {
     team.hub.read(|state| state.requests.get(id).cloned()).ok_or(Trouble::Gone)
 }
 
-async fn worktree(team: &Arc<Team>, id: &RequestId) -> Result<Worktree, Trouble> {
+pub(super) async fn worktree(team: &Arc<Team>, id: &RequestId) -> Result<Worktree, Trouble> {
     let (project, id, root) = (team.project.clone(), id.clone(), team.worktrees());
     Ok(tasks::blocking(move || project.worktree(&id, &root)).await??)
 }
@@ -256,7 +262,7 @@ async fn commit(
 }
 
 /// The workspace where it lies inside the project: nothing of it is ever committed.
-fn workspace_inside(team: &Team) -> Vec<std::path::PathBuf> {
+pub(super) fn workspace_inside(team: &Team) -> Vec<std::path::PathBuf> {
     let root = files::canonicalize(team.root());
     let inside =
         root.ok().and_then(|root| root.strip_prefix(team.project.path()).map(Path::to_owned).ok());

@@ -90,8 +90,13 @@ impl Hub {
 
     /// Whether a message would be taken in, as things stand.
     pub(super) fn would_take_in(&self, message: &Message) -> bool {
-        let policy = self.policy.read().unwrap_or_else(PoisonError::into_inner);
-        self.read(|state| engine::would_take_in(state, &policy, message))
+        self.consult(|state, policy| engine::would_take_in(state, policy, message))
+    }
+
+    /// Looks at the open records and the rules. The records come first, as in every decision: two
+    /// locks that are taken in two orders can wait for each other.
+    pub(super) fn consult<T>(&self, look: impl FnOnce(&State, &Policy) -> T) -> T {
+        self.read(|state| look(state, &self.policy.read().unwrap_or_else(PoisonError::into_inner)))
     }
 
     /// Learns which bot users are our own.
@@ -181,6 +186,7 @@ impl Work {
         }
         let mut told = Vec::new();
         let (mut requests, mut papers) = (false, false);
+        let mut times = false;
         for change in &changes {
             if let Change::Event(id, event) = change {
                 told.push((
@@ -193,6 +199,7 @@ impl Work {
             requests |= matches!(change, Change::Request(_));
             papers |=
                 matches!(change, Change::Backlog(_) | Change::Sprint(_) | Change::Scheduler(_));
+            times |= moves_the_clock(change);
         }
         let appended = (!changes.is_empty()).then(|| self.store.append(changes));
         drop(state);
@@ -203,9 +210,38 @@ impl Work {
         if papers {
             self.signals.papers.notify_one();
         }
+        if times {
+            self.signals.clock.notify_one();
+        }
         for (request, kind, actor, summary) in told {
             tracing::info!(%request, %kind, %actor, "{summary}");
         }
         (appended, effects, answer)
+    }
+}
+
+/// Whether the next instant that the engine waits for may be another one after this change.
+fn moves_the_clock(change: &Change) -> bool {
+    match change {
+        Change::Request(_)
+        | Change::RetireRequest(_)
+        | Change::Effect(_)
+        | Change::EffectGone(_)
+        | Change::Backlog(_)
+        | Change::Sprint(_)
+        | Change::RetireSprint(_)
+        | Change::Scheduler(_) => true,
+        Change::Event(..)
+        | Change::Envelope(_)
+        | Change::Run(_)
+        | Change::RunGone(_)
+        | Change::Outgoing(_)
+        | Change::OutgoingGone(_)
+        | Change::Gate(_)
+        | Change::Operation(_)
+        | Change::Session(_)
+        | Change::Channel(_)
+        | Change::SprintEvent(..)
+        | Change::Append { .. } => false,
     }
 }

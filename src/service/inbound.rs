@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use tokio::sync::mpsc;
 
+use super::answers;
 use super::team::Team;
 use crate::discord::Inbound;
 use crate::domain::event::Event;
@@ -73,6 +74,13 @@ async fn take(team: &Arc<Team>, fact: Inbound) {
                     reply.say(&content).await;
                 }
             });
+            return;
+        }
+        Inbound::Question { actor, question, reply } => {
+            let content = team.hub.consult(|state, policy| {
+                answers::answer(state, policy, &actor, question, reply.language())
+            });
+            tasks::spawn("question", async move { reply.say(&content).await });
             return;
         }
     };

@@ -1,24 +1,31 @@
 //! The composition: one hub that owns the records, workers that do what is planned, and the ways in
 //! and out. Rules are the engine's; here is only the order in which things happen.
 
+mod answers;
 mod archive;
+mod assignment;
+mod clock;
 mod contract;
 mod control;
 mod delivery;
+pub mod discover;
 mod documents;
 mod effects;
 mod hub;
 mod inbound;
 pub mod logs;
 mod papers;
+pub mod publish;
 mod relay;
 mod run;
+mod run_socket;
 mod sprint_effects;
 mod task;
 mod team;
 mod workers;
 
-pub use control::{ControlError, call};
+pub use control::{ControlError, Reply, call};
 pub use effects::check_spec;
 pub use hub::HubError;
 pub use run::{RunError, RunOptions, SERVES_FILE, run};
+pub use run_socket::{RUN_SOCKET, call as call_of_run};

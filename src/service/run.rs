@@ -9,7 +9,9 @@ use tokio_util::sync::CancellationToken;
 
 use super::hub::Hub;
 use super::team::{Signals, Team};
-use super::{control, delivery, documents, effects, inbound, papers, relay, workers};
+use super::{
+    clock as timer, control, delivery, documents, effects, inbound, papers, relay, workers,
+};
 use crate::agents::Driver;
 use crate::assets::catalog::Catalog;
 use crate::discord::{Link, LinkConfig, LinkError, VoiceMode, WantsFiles};
@@ -214,6 +216,7 @@ fn start_workers(team: &Arc<Team>, facts: tokio::sync::mpsc::Receiver<crate::dis
     }
     if team.serves.contains(&Role::Orchestrator) {
         tasks::spawn("reports", relay::apply_reports(Arc::clone(team)));
+        tasks::spawn("clock", timer::keep(Arc::clone(team)));
     }
     tasks::spawn("effects", effects::execute(Arc::clone(team)));
     tasks::spawn("outbox", delivery::send(Arc::clone(team)));

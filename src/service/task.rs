@@ -3,11 +3,13 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use super::assignment;
+use super::run_socket;
 use super::team::Team;
 use crate::agents::codex::{CodexSettings, Sandbox as CodexSandbox};
 use crate::agents::rehearsal::RehearsalSettings;
-use crate::agents::{Access, Agent, Limits, RunSpec, Said, Task, Upstream};
-use crate::assets::{AssetError, RoleSpec, Sandbox};
+use crate::agents::{Access, Agent, Document, Limits, RunSpec, Said, Task, Upstream};
+use crate::assets::{AssetError, Capability, RoleSpec, Sandbox};
 use crate::domain::config::{self, AgentKind};
 use crate::domain::envelope::Envelope;
 use crate::domain::ids::RequestId;
@@ -62,21 +64,27 @@ pub(super) fn spec(
     let session_dir = session_dir(team, run.role, &request.request_id);
     snapshot(team, &request, run.role)?;
     let limits = limits(team);
+    let access = match role.sandbox {
+        Sandbox::ReadOnly => Access::ReadOnly,
+        Sandbox::WorktreeWrite => Access::Worktree,
+    };
+    let (access, documents) = match sprint_documents(team, &request)? {
+        Some((folder, documents)) => (Access::Documents(folder), documents),
+        None => (access, Vec::new()),
+    };
     Ok(RunSpec {
         run_id: run.run_id.clone(),
         run_dir,
         session_dir,
         worktree: worktree.path(),
-        access: match role.sandbox {
-            Sandbox::ReadOnly => Access::ReadOnly,
-            Sandbox::WorktreeWrite => Access::Worktree,
-        },
+        access,
         agent: agent(team, run.role, &role),
-        task: task(team, envelope, &request, run, &role)?,
+        task: Task { documents, ..task(team, envelope, &request, run, &role)? },
         resume: session
             .filter(|session| session.model == role.model)
             .map(|session| session.session_id),
         limits,
+        socket: Some(run_socket::path(team, run)),
         templates: BTreeMap::new(),
     })
 }
@@ -135,12 +143,20 @@ fn task(
     if !envelope.envelope.body.trim().is_empty() && run.step.is_some() {
         again.push(envelope.envelope.body.clone());
     }
+    let reason = assignment::reopen_reason(request);
+    if !reason.is_empty() && !again.iter().any(|known| known.contains(reason)) {
+        again.push(reason.to_owned());
+    }
     let evidence = request.evidence.clone();
+    let web = run.role == Role::Research
+        && role.can(Capability::UseWeb)
+        && team.workspace.runtime.research_defaults.web;
+    let work = team.hub.read(|state| assignment::work(state, request, web));
     Ok(Task {
         role: run.role,
         step: run.step,
         request_id: request.request_id.to_string(),
-        attempt: request.spent.step_failures + 1,
+        attempt: request.spent.step_failures.max(assignment::reopens(request)) + 1,
         charter: role.charter.clone(),
         language: request.language.as_str().to_owned(),
         request: said(&request.reply_route.author_name, &request.body),
@@ -157,7 +173,26 @@ fn task(
         diff: diff(team, request)?,
         documents: Vec::new(),
         history: history(team, run.role)?,
+        work,
     })
+}
+
+/// The folder and the documents that the request's role writes for its sprint.
+fn sprint_documents(
+    team: &Team,
+    request: &Request,
+) -> Result<Option<(PathBuf, Vec<Document>)>, TaskError> {
+    let Some(duty) = request.duty() else {
+        return Ok(None);
+    };
+    let sprint = team
+        .hub
+        .read(|state| request.sprint_id.as_ref().and_then(|id| state.sprints.get(id)).cloned());
+    let Some(found) = sprint.and_then(|it| assignment::documents(team.root(), &it, duty)) else {
+        return Ok(None);
+    };
+    files::create_dir_all(&found.0)?;
+    Ok(Some(found))
 }
 
 fn attachment(team: &Team, path: &str) -> Attachment {

@@ -37,6 +37,7 @@ pub(super) struct Signals {
     pub(super) outbox: Notify,
     pub(super) todos: Notify,
     pub(super) papers: Notify,
+    pub(super) clock: Notify,
     stops: Mutex<BTreeMap<RunId, CancellationToken>>,
 }
 

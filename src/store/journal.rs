@@ -153,7 +153,9 @@ impl Journal {
                     .iter()
                     .map(|target| match target {
                         layout::Target::Append(_, text) => text.len() as u64,
-                        layout::Target::File(..) | layout::Target::Gone(_) => 0,
+                        layout::Target::File(..)
+                        | layout::Target::Moved { .. }
+                        | layout::Target::Gone(_) => 0,
                     })
                     .sum(),
                 // It had a JSON form a moment ago, when it was queued.

@@ -28,6 +28,15 @@ pub const RELAY: &str = ".teams_runtime/internal_relay";
 pub(super) enum Target {
     /// The file is now this.
     File(String, Vec<u8>),
+    /// The file `from` is gone, and only then `to` is this. Between the two the journal alone has it.
+    Moved {
+        /// Where it was.
+        from: String,
+        /// Where it is.
+        to: String,
+        /// Its new bytes.
+        bytes: Vec<u8>,
+    },
     /// The file is gone.
     Gone(String),
     /// The file grows by this.
@@ -181,9 +190,20 @@ pub(super) fn targets(
         Change::Scheduler(record) => one(set(pretty(record)?)),
         Change::RetireSprint(_) => Vec::new(),
         Change::Envelope(record) => {
-            let mut targets: Vec<Target> = one(set(pretty(record)?));
+            // An operator may move a dead letter back as soon as it can be seen. A removal of the inbox's
+            // file that came after that would take the letter that was put there.
+            let moved = record.place == Place::Dead;
+            let mut targets: Vec<Target> = if moved {
+                vec![Target::Moved {
+                    from: envelope(record, Place::Inbox),
+                    to: envelope(record, Place::Dead),
+                    bytes: pretty(record)?,
+                }]
+            } else {
+                one(set(pretty(record)?))
+            };
             for place in [Place::Inbox, Place::Archive, Place::Dead] {
-                if place != record.place {
+                if place != record.place && !(moved && place == Place::Inbox) {
                     targets.push(Target::Gone(envelope(record, place)));
                 }
             }

@@ -33,8 +33,8 @@ pub use error::StoreError;
 pub use layout::{RELAY, RUNTIME, relay_folder};
 pub use open::{OpenReport, SetAside};
 pub use read::{
-    dead_envelopes, is_owned, operation, operations, read_events, read_only, read_request,
-    was_consumed,
+    backlog_items, dead_envelopes, is_owned, operation, operations, read_events, read_only,
+    read_request, requests_ended_since, was_consumed,
 };
 
 use crate::domain::change::Change;

@@ -7,6 +7,7 @@ use super::error::StoreError;
 use super::index::Index;
 use super::layout::{self, RUNTIME};
 use super::load::{self, Tail};
+use crate::domain::backlog::BacklogItem;
 use crate::domain::change::Change;
 use crate::domain::envelope::{Envelope, Place};
 use crate::domain::ids::{EnvelopeId, OperationId, RequestId};
@@ -14,6 +15,7 @@ use crate::domain::operation::Operation;
 use crate::domain::request::{Request, RequestEvent};
 use crate::domain::role::Role;
 use crate::domain::state::State;
+use crate::domain::time::Timestamp;
 use crate::platform::disk::{Disk, RealDisk};
 use crate::platform::files;
 
@@ -75,6 +77,59 @@ pub fn read_request(root: &Path, id: &RequestId) -> Result<Option<Request>, Stor
             None => Ok(None),
         }
     })
+}
+
+/// The ended requests whose record changed at `since` or later, oldest end first. Of the finished ones only
+/// names and times of the files are looked at, and those that were written since are read.
+///
+/// # Errors
+/// Whatever the disk reports; a file that does not parse is left out.
+pub fn requests_ended_since(root: &Path, since: Timestamp) -> Result<Vec<Request>, StoreError> {
+    let mut found = std::collections::BTreeMap::new();
+    // First the journal: what leaves it meanwhile for a file is found there.
+    for (_, entry) in tail(root)?.entries {
+        for change in entry.changes {
+            if let Change::Request(request) = change {
+                found.insert(request.request_id.clone(), *request);
+            }
+        }
+    }
+    let folder = root.join(format!("{RUNTIME}/requests"));
+    for path in files::list(&folder)? {
+        let name = path.file_name().map(|name| name.to_string_lossy().into_owned());
+        let Some(name) = name.filter(|it| !it.starts_with('.') && it.ends_with(".json")) else {
+            continue;
+        };
+        let known = name.strip_suffix(".json").and_then(|id| RequestId::parse(id).ok());
+        if known.is_none_or(|id| found.contains_key(&id)) || !is_written_since(&path, since) {
+            continue;
+        }
+        let record = present(&path)?;
+        if let Some(request) = record.and_then(|bytes| serde_json::from_slice(&bytes).ok()) {
+            let request: Request = request;
+            found.insert(request.request_id.clone(), request);
+        }
+    }
+    let mut all: Vec<Request> = found
+        .into_values()
+        .filter(|request| request.status.is_terminal() && ended(request) >= since)
+        .collect();
+    all.sort_by_key(|request| (ended(request), request.request_id.clone()));
+    Ok(all)
+}
+
+/// When a request ended; older records only say when they last changed.
+fn ended(request: &Request) -> Timestamp {
+    request.ended_at.unwrap_or(request.updated_at)
+}
+
+fn is_written_since(path: &Path, since: Timestamp) -> bool {
+    let written = files::metadata(path).ok().and_then(|found| found.modified().ok());
+    let millis = written
+        .and_then(|at| at.duration_since(std::time::UNIX_EPOCH).ok())
+        .and_then(|passed| i64::try_from(passed.as_millis()).ok());
+    // What cannot be told is read.
+    millis.is_none_or(|millis| millis >= since.millis())
 }
 
 /// The history of a request, oldest first. Lines that do not parse are left out.
@@ -178,6 +233,31 @@ pub fn operations(root: &Path) -> Result<Vec<Operation>, StoreError> {
         let mut all: Vec<Operation> = found.into_values().collect();
         all.sort_by_key(|operation| operation.created_at);
         Ok(all)
+    })
+}
+
+/// Every backlog item, also those that are done, dropped or carried on, in the order of their ids.
+/// Records that do not parse are left out. This reads all of them: it is for people who ask.
+pub fn backlog_items(root: &Path) -> Result<Vec<BacklogItem>, StoreError> {
+    steadily(&RealDisk, root, || {
+        let folder = root.join(format!("{RUNTIME}/backlog"));
+        let mut found = std::collections::BTreeMap::new();
+        for name in RealDisk.list(&folder)? {
+            if name.starts_with('.') || !name.ends_with(".json") {
+                continue;
+            }
+            let item = present(&folder.join(name))?
+                .and_then(|bytes| serde_json::from_slice::<BacklogItem>(&bytes).ok());
+            found.extend(item.map(|item| (item.backlog_id.clone(), item)));
+        }
+        for (_, entry) in tail(root)?.entries {
+            for change in entry.changes {
+                if let Change::Backlog(item) = change {
+                    found.insert(item.backlog_id.clone(), *item);
+                }
+            }
+        }
+        Ok(found.into_values().collect())
     })
 }
 

@@ -15,6 +15,8 @@ use crate::platform::files::Result as FileResult;
 enum View {
     /// It is this; `None` once the bytes are in the file.
     File(Option<Vec<u8>>),
+    /// The same, once this other file is gone.
+    Moved(String, Option<Vec<u8>>),
     /// It is gone.
     Gone,
     /// Up to `good` it is in the file, the rest is still to be added.
@@ -63,6 +65,14 @@ impl Views {
                         self.dirty.insert(path.clone());
                         self.touched.insert(path, View::File(Some(bytes)));
                     }
+                    Target::Moved { from, to, bytes } => {
+                        self.digests.remove(&from);
+                        self.dirty.remove(&from);
+                        self.touched.insert(from.clone(), View::Gone);
+                        self.digests.insert(to.clone(), crc32fast::hash(&bytes));
+                        self.dirty.insert(to.clone());
+                        self.touched.insert(to, View::Moved(from, Some(bytes)));
+                    }
                     Target::Gone(path) => {
                         self.digests.remove(&path);
                         self.dirty.insert(path.clone());
@@ -98,7 +108,7 @@ impl Views {
             .iter()
             .filter_map(|(path, view)| match view {
                 View::Appended { good, pending } => Some((path.clone(), *good, pending.clone())),
-                View::File(_) | View::Gone => None,
+                View::File(_) | View::Moved(..) | View::Gone => None,
             })
             .collect()
     }
@@ -116,7 +126,8 @@ impl Views {
     /// tried. No sync.
     pub(super) fn materialise(&mut self) -> FileResult<()> {
         let mut outcome = Ok(());
-        // New names first, removals last: an envelope on its way is in two places rather than in none.
+        // New names first, removals last: an envelope on its way is in two places rather than in none;
+        // but a dead letter, which an operator may move back at once, comes only after its removal.
         let (gone, kept): (Vec<String>, Vec<String>) = std::mem::take(&mut self.dirty)
             .into_iter()
             .partition(|path| matches!(self.touched.get(path), Some(View::Gone)));
@@ -136,6 +147,15 @@ impl Views {
         match self.touched.get_mut(path) {
             Some(View::File(bytes)) => {
                 if let Some(content) = bytes {
+                    make_folder(&*self.disk, &mut self.folders, &full)?;
+                    replace(&*self.disk, &full, content)?;
+                    *bytes = None;
+                }
+            }
+            Some(View::Moved(from, bytes)) => {
+                if let Some(content) = bytes {
+                    let from = self.root.join(from);
+                    self.disk.remove(&from)?;
                     make_folder(&*self.disk, &mut self.folders, &full)?;
                     replace(&*self.disk, &full, content)?;
                     *bytes = None;
@@ -172,7 +192,7 @@ impl Views {
                 folders.extend(folder.parent().map(Path::to_owned));
             }
             match view {
-                View::File(_) | View::Appended { .. } => files.push(full),
+                View::File(_) | View::Moved(..) | View::Appended { .. } => files.push(full),
                 View::Gone => {}
             }
         }

@@ -79,9 +79,11 @@ impl Place {
                 diff: String::new(),
                 documents: Vec::new(),
                 history: String::new(),
+                work: Default::default(),
             },
             resume: None,
             limits: Limits::default(),
+            socket: None,
             templates: Default::default(),
         }
     }

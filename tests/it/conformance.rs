@@ -3,9 +3,11 @@
 //! A case agrees, or a [`Rule`] says why it differs: a row of `spec/teams.md` 13 or 14, a predicate
 //! on the arguments, and what the answer has to be. There are no lists of cases.
 
+mod backlog;
 mod contract;
 mod parsing;
 mod routing;
+mod sprint;
 mod workflow;
 
 use std::collections::BTreeMap;
@@ -114,7 +116,14 @@ fn conformance() {
         eprintln!("skipped: no folder of conformance cases");
         return;
     }
-    let subjects = [workflow::SUBJECTS, routing::SUBJECTS, contract::SUBJECTS, parsing::SUBJECTS];
+    let subjects = [
+        workflow::SUBJECTS,
+        routing::SUBJECTS,
+        contract::SUBJECTS,
+        parsing::SUBJECTS,
+        sprint::SUBJECTS,
+        backlog::SUBJECTS,
+    ];
     let mut failures = Vec::new();
     for subject in subjects.into_iter().flatten() {
         let mut tally = Tally::default();

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use super::{RunError, SCHEMA};
 use crate::agents::codex;
-use crate::agents::run::{Access, Agent, RunSpec};
+use crate::agents::run::{Access, Agent, RUN_SOCKET, RunSpec};
 use crate::platform::supervise::{self, OnEof, STDOUT_SPOOL, Spec};
 use crate::platform::{files, ids, spawn};
 
@@ -47,7 +47,9 @@ pub(super) fn launch(
                     access: if number == 0 { &spec.access } else { &Access::ReadOnly },
                     schema: &schema,
                     charter: &spec.task.charter,
+                    socket: spec.socket.as_deref(),
                     resume,
+                    web: spec.task.work.web && number == 0,
                 },
             );
             (config.program()?, args)
@@ -80,6 +82,7 @@ pub(super) fn environment(spec: &RunSpec) -> Result<BTreeMap<String, String>, Ru
     files::create_dir_all(&temp)?;
     files::set_mode(&spec.session_dir, 0o700)?;
     let text = |path: &Path| path.to_string_lossy().into_owned();
+    let socket = spec.socket.as_deref().map(|path| (RUN_SOCKET, text(path)));
     Ok([
         ("PATH", std::env::var("PATH").unwrap_or_else(|_| "/usr/bin:/bin".to_owned())),
         ("LANG", "C.UTF-8".to_owned()),
@@ -88,6 +91,7 @@ pub(super) fn environment(spec: &RunSpec) -> Result<BTreeMap<String, String>, Ru
         ("TMPDIR", text(&temp)),
     ]
     .into_iter()
+    .chain(socket)
     .map(|(name, value)| (name.to_owned(), value))
     .collect())
 }

@@ -1,6 +1,8 @@
 //! The built-in templates, from the folder `prompts/`.
 
+use super::Work;
 use crate::domain::role::Role;
+use crate::domain::sprint::{Duty, InitialStep};
 use crate::domain::workflow::Step;
 
 macro_rules! embedded {
@@ -17,6 +19,9 @@ embedded!(
     "contract.md",
     "request.md",
     "again.md",
+    "sprint.md",
+    "facts.md",
+    "backlog.md",
     "followups.md",
     "evidence.md",
     "upstream.md",
@@ -38,6 +43,17 @@ embedded!(
     "steps/developer_revision.md",
     "steps/qa_validation.md",
     "steps/closeout.md",
+    "steps/research_prepass.md",
+    "steps/milestone_refinement.md",
+    "steps/artifact_sync.md",
+    "steps/backlog_definition.md",
+    "steps/backlog_prioritization.md",
+    "steps/todo_finalization.md",
+    "steps/ongoing_review.md",
+    "steps/closing_report.md",
+    "steps/sourcing.md",
+    "steps/sourcer_review.md",
+    "steps/blocked_backlog_review.md",
 );
 
 /// The built-in text of a template.
@@ -45,8 +61,19 @@ pub(super) fn built_in(name: &str) -> Option<&'static str> {
     TEMPLATES.iter().find(|(known, _)| *known == name).map(|(_, text)| *text)
 }
 
-/// The template with the rules of a step.
-pub(super) const fn step(role: Role, step: Option<Step>) -> &'static str {
+/// The template with the rules of a step: of the duty where there is one, else of the workflow.
+pub(super) fn step(role: Role, step: Option<Step>, work: &Work) -> String {
+    let word = match (work.duty, work.planning_step) {
+        (Some(Duty::Planning), step) => step.unwrap_or(InitialStep::MilestoneRefinement).as_str(),
+        // The runtime does this one itself; a role that is asked all the same only helps.
+        (Some(Duty::Leftovers), _) => "internal",
+        (Some(duty), _) => duty.as_str(),
+        (None, _) => return in_workflow(role, step).to_owned(),
+    };
+    format!("steps/{word}.md")
+}
+
+const fn in_workflow(role: Role, step: Option<Step>) -> &'static str {
     match step {
         Some(Step::ResearchInitial) => "steps/research_initial.md",
         Some(Step::PlannerDraft) => "steps/planner_draft.md",
@@ -82,13 +109,24 @@ mod tests {
 
     #[test]
     fn every_step_and_role_has_a_template() {
+        let none = Work::default();
         for role in Role::ALL {
-            assert!(built_in(step(role, None)).is_some());
+            assert!(built_in(&step(role, None, &none)).is_some());
         }
         for one in Step::ALL {
-            let name = step(one.owner(), Some(one));
+            let name = step(one.owner(), Some(one), &none);
             assert_eq!(name, format!("steps/{}.md", one.as_str()));
-            assert!(built_in(name).is_some());
+            assert!(built_in(&name).is_some());
+        }
+        for duty in Duty::ALL {
+            for planning_step in InitialStep::ALL {
+                let work = Work {
+                    duty: Some(*duty),
+                    planning_step: Some(*planning_step),
+                    ..Work::default()
+                };
+                assert!(built_in(&step(Role::Planner, None, &work)).is_some(), "{duty}");
+            }
         }
     }
 }

@@ -7,8 +7,9 @@ use serde_json::{Map, Value, json};
 
 use super::script::{Act, Played};
 use super::tasks::{self, Job};
-use super::{Brief, chat};
+use super::{Brief, chat, duties};
 use crate::agents::prompt::Task;
+use crate::domain::backlog::BacklogItem;
 use crate::domain::evidence::CheckVerdict;
 use crate::domain::role::Role;
 use crate::domain::workflow::{Step, Word as _};
@@ -47,6 +48,12 @@ impl<'a> Draft<'a> {
 
     pub(super) fn with(mut self, key: &str, value: Value) -> Self {
         self.proposals.insert(key.to_owned(), value);
+        self
+    }
+
+    /// Lists a document that was written.
+    pub(super) fn artifact(mut self, name: &str) -> Self {
+        self.artifacts.push(name.to_owned());
         self
     }
 
@@ -108,6 +115,9 @@ pub(super) fn answer(
                 .with("control_action", control)
                 .done();
         }
+        Some(Act::BadPlan) => {
+            return Draft::new(task, "Rehearsed a plan with nothing in it.".to_owned()).done();
+        }
         Some(Act::Fail) => return scripted_failure(task),
         Some(Act::Block) => return blocked(task, "the script says that a person has to decide"),
         Some(Act::Revise) => return send_back(task, "the script asks for a revision"),
@@ -123,7 +133,14 @@ pub(super) fn answer(
         )
         | None => {}
     }
-    let job = tasks::job(&words(task), root, chosen(task));
+    if let Some(duty) = task.work.duty {
+        return duties::answer(task, duty, root, wrote);
+    }
+    let job = match &task.work.item {
+        // What a sprint delivers is said by the item; the words around it speak of the whole sprint.
+        Some(item) => tasks::job(&item_words(task, item), root, chosen(task)),
+        None => tasks::job(&words(task), root, chosen(task)),
+    };
     let Some(step) = task.step else {
         return match task.role {
             Role::Orchestrator => chat::intake(task, &job, root),
@@ -169,6 +186,16 @@ pub(super) fn words(task: &Task) -> String {
     said.map(|said| said.text.as_str()).collect::<Vec<_>>().join("\n")
 }
 
+/// What an item asks for, and what people added since.
+fn item_words(task: &Task, item: &BacklogItem) -> String {
+    let mut words = format!("{}\n{}\n{}", item.scope, item.title, item.summary);
+    for said in &task.followups {
+        words.push('\n');
+        words.push_str(&said.text);
+    }
+    words
+}
+
 /// The task that the planner settled on: "the next one" is another one once it is done.
 fn chosen(task: &Task) -> Option<u32> {
     let plan = task.upstream.iter().find(|one| one.role == Role::Planner)?;
@@ -193,7 +220,7 @@ fn counted(list: impl Iterator<Item = String>) -> String {
     words.collect::<Vec<_>>().join(", ")
 }
 
-fn nothing_to_add(task: &Task) -> Draft<'_> {
+pub(super) fn nothing_to_add(task: &Task) -> Draft<'_> {
     Draft::new(task, say(task, "Rehearsed: nothing to add.", "리허설: 덧붙일 것이 없습니다."))
 }
 
@@ -289,8 +316,8 @@ fn plan(task: &Task, step: Step, job: &Job, root: &Path, wrote: &mut dyn FnMut(&
         .done()
 }
 
-/// Puts the plan into a document. What others wrote there stays, and a second time changes nothing.
-fn write_plan(path: &Path, text: &str) -> files::Result<()> {
+/// Puts a text into a document. What others wrote there stays, and a second time changes nothing.
+pub(super) fn write_plan(path: &Path, text: &str) -> files::Result<()> {
     if let Some(folder) = path.parent() {
         files::create_dir_all(folder)?;
     }

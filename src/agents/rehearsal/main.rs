@@ -57,6 +57,7 @@ fn play() -> Result<(), String> {
             | Act::Revise
             | Act::Fail
             | Act::Block
+            | Act::BadPlan
             | Act::Control,
         )
         | None => {}

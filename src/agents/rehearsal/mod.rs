@@ -17,10 +17,13 @@ use crate::domain::run::FailKind;
 
 mod answer;
 mod chat;
+mod duties;
 mod edits;
 mod main;
+mod plan;
 mod script;
 mod tasks;
+mod web;
 
 pub use main::main;
 

@@ -1,7 +1,8 @@
 //! The script that makes the rehearsal agent misbehave, for tests and for trying things out.
 //!
 //! A YAML list; the first entry that fits is played:
-//! `- {role: developer, step: developer_build, attempt: 1, times: 1, do: crash}`.
+//! `- {role: developer, step: developer_build, attempt: 1, times: 1, do: crash}`, or for what a sprint wants
+//! `- {duty: planning, planning_step: backlog_definition, reopens: 0, do: bad_plan}`.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -11,6 +12,7 @@ use serde_json::Value;
 
 use crate::agents::prompt::Task;
 use crate::domain::role::Role;
+use crate::domain::sprint::{Duty, InitialStep};
 use crate::domain::workflow::Step;
 use crate::platform::files;
 
@@ -40,6 +42,8 @@ pub(super) enum Act {
     Flood,
     /// Wait `ms`, then go on.
     Sleep,
+    /// Say that it is done, with nothing in it.
+    BadPlan,
     /// Ask the runtime for `control`, as only the orchestrator may.
     Control,
 }
@@ -60,6 +64,14 @@ pub(super) struct Played {
 struct Entry {
     role: Option<Role>,
     step: Option<Step>,
+    /// Only for this duty of a sprint or of the backlog.
+    duty: Option<Duty>,
+    /// Only in this step of planning.
+    planning_step: Option<InitialStep>,
+    /// Only where that step was given back this often before.
+    reopens: Option<u32>,
+    /// Only where what the request asks for contains this.
+    contains: Option<String>,
     /// Only in this attempt of the step.
     attempt: Option<u32>,
     /// At most this often in one session.
@@ -89,6 +101,10 @@ pub(super) fn next(script: &Path, task: &Task, home: &Path) -> Result<Option<Pla
     let fits = |index: usize, entry: &Entry| {
         entry.role.is_none_or(|role| role == task.role)
             && entry.step.is_none_or(|step| Some(step) == task.step)
+            && entry.duty.is_none_or(|duty| Some(duty) == task.work.duty)
+            && entry.planning_step.is_none_or(|step| Some(step) == task.work.planning_step)
+            && entry.reopens.is_none_or(|reopens| reopens == task.work.reopens)
+            && entry.contains.as_ref().is_none_or(|text| task.request.text.contains(text.as_str()))
             && entry.attempt.is_none_or(|attempt| attempt == task.attempt)
             && entry.times.is_none_or(|times| played.get(&index).copied().unwrap_or(0) < times)
     };

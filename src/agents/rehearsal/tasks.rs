@@ -1,7 +1,8 @@
 //! The project's task list, `TASKS.md`, and what a request asks for.
 //!
 //! A task is a heading `## <number>. <title>`, some prose, and edit blocks. Whether it is done is not
-//! noted anywhere: it is done when the outcome of each of its edits is in the files.
+//! noted anywhere: it is done when the outcome of each of its edits is in the files. A line such as
+//! `After 1 and 3.` in it names the tasks that come before.
 
 use std::path::Path;
 use std::sync::LazyLock;
@@ -17,6 +18,8 @@ pub(super) struct Item {
     pub(super) number: u32,
     pub(super) title: String,
     pub(super) edits: Vec<Edit>,
+    /// Tasks that come before it.
+    pub(super) after: Vec<u32>,
 }
 
 impl Item {
@@ -68,6 +71,63 @@ static NEXT: LazyLock<Option<Regex>> = LazyLock::new(|| {
     Regex::new(r"(?i)\bnext\s+(?:open\s+)?task\b|다음\s*(?:작업|태스크|과제|할\s*일)").ok()
 });
 
+static AFTER: LazyLock<Vec<Regex>> = LazyLock::new(|| {
+    let list = r"(\d{1,6}(?:\s*(?:,\s*and|,|and|&|와|과)\s*\d{1,6})*)";
+    let forms = [
+        format!(r"(?i)^\s*after\s+(?:tasks?\s+)?{list}\s*\.?\s*$"),
+        format!(r"^\s*{list}\s*번?\s*(?:작업)?\s*(?:뒤에|다음에|후에)\s*\.?\s*$"),
+    ];
+    forms.iter().filter_map(|form| Regex::new(form).ok()).collect()
+});
+static NAMED: LazyLock<Vec<Regex>> = LazyLock::new(|| {
+    let list = r"(#?\d{1,6}(?:\s*(?:,\s*and|,|and|to|&|-|–|와|과|~|부터)\s*#?\d{1,6})*)";
+    let forms = [
+        format!(r"(?i)\btasks?\s*(?:no\.?|numbers?)?\s*{list}\b"),
+        format!(r"(?:작업|태스크|과제)\s*{list}"),
+        format!(r"{list}\s*번\s*(?:째\s*)?(?:작업|태스크|과제)"),
+    ];
+    forms.iter().filter_map(|form| Regex::new(form).ok()).collect()
+});
+static NUMBER: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(r"\d+").ok());
+
+fn numbers(text: &str) -> Vec<u32> {
+    let found = NUMBER.iter().flat_map(|number| number.find_iter(text));
+    found.filter_map(|number| number.as_str().parse().ok()).collect()
+}
+
+fn after(body: &str) -> Vec<u32> {
+    let mut all = Vec::new();
+    for part in edits::parts(body) {
+        if let Part::Line(line) = part {
+            let found = AFTER.iter().find_map(|form| form.captures(line));
+            all.extend(found.iter().flat_map(|found| numbers(&found[1])));
+        }
+    }
+    all
+}
+
+/// The tasks that a text names, by number (`tasks 1, 2 and 4`, `tasks 1 to 3`, `3번 작업`) or by title, in
+/// the order of the list.
+pub(super) fn named<'i>(text: &str, items: &'i [Item]) -> Vec<&'i Item> {
+    let mut wanted = std::collections::BTreeSet::new();
+    for found in NAMED.iter().flat_map(|form| form.captures_iter(text)) {
+        let list = &found[1];
+        let numbers = numbers(list);
+        match numbers.as_slice() {
+            [from, to] if ["to", "-", "–", "~", "부터"].iter().any(|word| list.contains(word)) =>
+            {
+                wanted
+                    .extend(items.iter().map(|item| item.number).filter(|n| n >= from && n <= to));
+            }
+            numbers => wanted.extend(numbers),
+        }
+    }
+    let lower = text.to_lowercase();
+    let is_named =
+        |item: &&Item| wanted.contains(&item.number) || lower.contains(&item.title.to_lowercase());
+    items.iter().filter(is_named).collect()
+}
+
 /// Reads the task list of a project; empty where there is none.
 pub(super) fn list(root: &Path) -> Vec<Item> {
     let text = files::read_text(&root.join("TASKS.md")).unwrap_or_default();
@@ -97,7 +157,12 @@ fn parse(text: &str) -> Vec<Item> {
     }
     sections
         .into_iter()
-        .map(|(number, title, body)| Item { number, title, edits: edits::read(&body) })
+        .map(|(number, title, body)| Item {
+            number,
+            title,
+            edits: edits::read(&body),
+            after: after(&body),
+        })
         .filter(|item| !item.edits.is_empty())
         .collect()
 }
@@ -144,6 +209,25 @@ mod tests {
     use super::*;
 
     const LIST: &str = "# Tasks\n\n## 1. Say goodbye\n\nThe program only greets.\n\nIn `g.sh` replace:\n```sh\n## 9. not a heading\n```\nwith:\n```sh\nbye\n```\n\n## 2. Explain it\n\nCreate `DOC.md`:\n```\ntext\n```\n";
+
+    #[test]
+    fn what_comes_before_a_task_and_which_tasks_a_text_names() {
+        let text = "## 1. Say one\n\nCreate `a`:\n```\nafter 9\n```\n## 2. Say two\nAfter 1.\nCreate `b`:\n```\nb\n```\n## 3. Say three\nAfter tasks 1 and 2\nCreate `c`:\n```\nc\n```\n## 4. Say four\n1, 3번 작업 뒤에\nCreate `d`:\n```\nd\n```\n";
+        let items = parse(text);
+        let after: Vec<&[u32]> = items.iter().map(|item| item.after.as_slice()).collect();
+        assert_eq!(after, [&[][..], &[1], &[1, 2], &[1, 3]]);
+        for (text, wanted) in [
+            ("finish tasks 1, 2 and 4", vec![1, 2, 4]),
+            ("tasks 2 to 4 are done", vec![2, 3, 4]),
+            ("1번 작업과 3번 작업", vec![1, 3]),
+            ("작업 2~3을 끝낸다", vec![2, 3]),
+            ("say THREE, please", vec![3]),
+            ("make it faster in 2 days", vec![]),
+        ] {
+            let found: Vec<u32> = named(text, &items).iter().map(|item| item.number).collect();
+            assert_eq!(found, wanted, "{text}");
+        }
+    }
 
     #[test]
     fn tasks_are_found_by_number_title_and_turn() {

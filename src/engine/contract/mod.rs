@@ -3,6 +3,7 @@
 
 mod extract;
 mod normalize;
+mod plan;
 mod schema;
 mod validate;
 

@@ -8,8 +8,10 @@ use schemars::generate::SchemaSettings;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
+use super::plan;
 use crate::domain::result::{EvidenceResult, QaDecision, ResultStatus};
 use crate::domain::role::Role;
+use crate::domain::sprint::Duty;
 use crate::domain::workflow::{Outcome, Phase, ReopenCategory, Step};
 
 /// The result of one step.
@@ -122,42 +124,13 @@ struct OrchestratorProposals {
     control_action: Option<Control>,
 }
 
-/// A source.
-#[derive(JsonSchema, Serialize)]
-struct Source {
-    title: String,
-    /// An http or https address.
-    url: String,
-    summary: String,
-}
-
-/// What was found.
-#[derive(JsonSchema, Serialize)]
-struct Research {
-    headline: String,
-    planner_guidance: String,
-    backing_sources: Vec<Source>,
-    open_questions: Vec<String>,
-}
-
 #[derive(JsonSchema, Serialize)]
 struct ResearchProposals {
     workflow_transition: WireTransition,
-    research_report: Option<Research>,
-}
-
-/// Candidate work.
-#[derive(JsonSchema, Serialize)]
-struct BacklogItem {
-    /// Of an existing item, to change it.
-    backlog_id: Option<String>,
-    title: String,
-    summary: String,
-    /// bug, feature, enhancement or chore.
-    kind: String,
-    scope: String,
-    acceptance_criteria: Vec<String>,
-    priority_rank: Option<i64>,
+    /// Whether facts from outside are needed, and which.
+    research_signal: Option<plan::Signal>,
+    /// What was found; null where nothing had to be looked for.
+    research_report: Option<plan::Research>,
 }
 
 #[derive(JsonSchema, Serialize)]
@@ -169,7 +142,12 @@ struct PlannerProposals {
     root_cause_contract: Option<String>,
     /// What exactly is to be done.
     todo_brief: Option<String>,
-    backlog_items: Vec<BacklogItem>,
+    /// In a sprint's planning: how the milestone is framed.
+    sprint_plan_update: Option<plan::PlanUpdate>,
+    /// For the closing report of a sprint.
+    sprint_report: Option<plan::Report>,
+    /// Items to add, and items to change by their id.
+    backlog_items: Vec<plan::Item>,
     /// What a person has to provide before it can go on.
     required_inputs: Vec<String>,
     suggested_next_step: Option<NextStep>,
@@ -268,12 +246,14 @@ struct QaProposals {
 
 #[derive(JsonSchema, Serialize)]
 struct InternalProposals {
-    backlog_items: Vec<BacklogItem>,
+    /// Candidates, at most one a finding.
+    backlog_items: Vec<plan::Candidate>,
 }
 
-/// The schema of the answer of `role`; with `step`, as a part of the workflow.
+/// The schema of the answer of `role`; with `step`, as a part of the workflow; with `duty`, for what a
+/// sprint or the backlog wants of it.
 #[must_use]
-pub fn schema(role: Role, step: Option<Step>) -> Value {
+pub fn schema(role: Role, step: Option<Step>, duty: Option<Duty>) -> Value {
     let mut schema = match role {
         Role::Orchestrator => generate::<OrchestratorProposals>(),
         Role::Research => generate::<ResearchProposals>(),
@@ -291,6 +271,9 @@ pub fn schema(role: Role, step: Option<Step>) -> Value {
         }
         if step != Some(Step::QaValidation) {
             proposals.shift_remove("qa_validation");
+        }
+        for part in plan::not_for(role, duty) {
+            proposals.shift_remove(*part);
         }
     }
     strict(&mut schema);

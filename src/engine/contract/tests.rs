@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 use super::*;
 use crate::domain::result::{ControlAction, QaDecision, ResultStatus};
 use crate::domain::role::Role;
+use crate::domain::sprint::Duty;
 use crate::domain::workflow::{Outcome, Step};
 
 fn status(word: &str) -> ResultStatus {
@@ -130,19 +131,41 @@ fn assert_strict(schema: &Value, place: &str) {
 #[test]
 fn schemas_are_strict_and_ask_for_what_the_step_needs() {
     for role in Role::ALL {
-        assert_strict(&schema(role, None), role.as_str());
-        assert_strict(&schema(role, Some(Step::QaValidation)), role.as_str());
+        assert_strict(&schema(role, None, None), role.as_str());
+        assert_strict(&schema(role, Some(Step::QaValidation), None), role.as_str());
+        for duty in Duty::ALL {
+            assert_strict(&schema(role, None, Some(*duty)), duty.as_str());
+        }
     }
     let proposals = "/properties/proposals/properties";
-    let qa = schema(Role::Qa, Some(Step::QaValidation));
+    let qa = schema(Role::Qa, Some(Step::QaValidation), None);
     let qa = qa.pointer(proposals).unwrap();
     let decision = &qa["qa_validation"]["properties"]["decision"];
     assert_eq!(decision["enum"], json!(["pass", "fail", "blocked"]));
     assert!(qa.get("workflow_transition").is_some());
     let text = qa.to_string();
     assert!(!text.contains("spec/") && !text.contains("planner_advisory"), "{text}");
-    let alone = schema(Role::Developer, None);
+    let alone = schema(Role::Developer, None, None);
     assert!(alone.pointer(proposals).unwrap().get("workflow_transition").is_none());
+}
+
+/// Each duty is asked for what the runtime reads of it, and for nothing that it does not.
+#[test]
+fn a_duty_is_asked_for_its_own_parts() {
+    for (role, duty, parts) in [
+        (Role::Research, Duty::ResearchPrepass, "research_signal research_report"),
+        (Role::Planner, Duty::Planning, "sprint_plan_update backlog_items required_inputs"),
+        (Role::Planner, Duty::OngoingReview, "backlog_items required_inputs"),
+        (Role::Planner, Duty::SourcerReview, "backlog_items required_inputs"),
+        (Role::Planner, Duty::BlockedReview, "backlog_items required_inputs"),
+        (Role::Planner, Duty::ClosingReport, "sprint_report"),
+        (Role::Sourcer, Duty::Sourcing, "backlog_items"),
+    ] {
+        let schema = schema(role, None, Some(duty));
+        let properties = schema.pointer("/properties/proposals/properties").unwrap();
+        let names: Vec<&str> = properties.as_object().unwrap().keys().map(String::as_str).collect();
+        assert_eq!(names.join(" "), parts, "{duty}");
+    }
 }
 
 #[test]

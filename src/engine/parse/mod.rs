@@ -1,6 +1,7 @@
 //! Reading text: what people and roles write becomes facts. Pure.
 
 pub mod terms;
+mod width;
 
 mod chunks;
 mod kickoff;
@@ -17,6 +18,7 @@ pub use paths::normalize_artifact_hint;
 pub use reassembly::{PartHeader, part_header, strip_boundary_lines};
 pub use relay::{RelayAction, detect_target_role, resolve_internal_relay_action, strip_mentions};
 pub use sprint_words::{is_sprint_finalize_text, is_sprint_start_text};
+pub use width::display_width;
 
 /// The lines of a text, at every break that Unicode and older runtimes know.
 pub(crate) fn lines(text: &str) -> Vec<&str> {

@@ -1,39 +1,299 @@
-//! Commands about sprints and the backlog.
+//! Commands about sprints and the backlog: from a person, the operator, or a planner's agent.
 
 use serde_json::{Value, json};
 
-use crate::domain::backlog::BacklogSource;
+use super::{closeout, queue, say, start};
+use crate::domain::backlog::{BacklogSource, BacklogStatus};
+use crate::domain::ids::SprintId;
 use crate::domain::incoming::Actor;
-use crate::domain::sprint::Kickoff;
+use crate::domain::policy::Right;
+use crate::domain::request::{Language, RequestStatus};
+use crate::domain::role::Role;
+use crate::domain::sprint::{
+    Kickoff, Phase, RESTART_CHECKPOINT, SprintStatus, Todo, TodoStatus, Trigger, WrapUp,
+};
+use crate::engine::authorize::authorize;
 use crate::engine::decide::Answer;
-use crate::engine::say;
 use crate::engine::turn::Turn;
+use crate::engine::{commands, handoff, say as words};
 
-fn not_yet(turn: &Turn<'_>) -> Answer {
-    Answer::Say(say::content("sprint.not_yet", turn.policy.language, json!({})))
+/// Characters of a milestone.
+const MILESTONE: usize = 200;
+/// Characters of a brief and of the words that asked.
+const BRIEF: usize = 8_000;
+/// Requirements, and characters of one.
+const REQUIREMENTS: (usize, usize) = (40, 500);
+/// Files that go along.
+const ARTIFACTS: usize = 12;
+
+/// A key of the catalog with its values.
+pub(in crate::engine) type Said = (&'static str, Value);
+
+fn answer(turn: &Turn<'_>, language: Language, said: Said) -> Answer {
+    let _ = turn;
+    Answer::Say(words::content(said.0, language, said.1))
 }
 
-/// Begins a sprint.
-pub(in crate::engine) fn start(turn: &mut Turn<'_>, _actor: &Actor, _kickoff: Kickoff) -> Answer {
-    not_yet(turn)
+fn language(turn: &Turn<'_>) -> Language {
+    turn.active_sprint().map_or(turn.policy.language, |sprint| sprint.language)
 }
 
-/// Ends the active sprint.
-pub(in crate::engine) fn stop(turn: &mut Turn<'_>, _actor: &Actor, _now: bool) -> Answer {
-    not_yet(turn)
+fn may(turn: &Turn<'_>, actor: &Actor) -> Result<(), Said> {
+    match authorize(turn.policy, actor, Right::Approve) {
+        Ok(_) => Ok(()),
+        Err(_) => Err(("not_allowed", json!({}))),
+    }
 }
 
-/// Goes on with the last sprint.
-pub(in crate::engine) fn restart(turn: &mut Turn<'_>, _actor: &Actor) -> Answer {
-    not_yet(turn)
+/// Begins a sprint, and answers at once.
+pub(in crate::engine) fn start(turn: &mut Turn<'_>, actor: &Actor, kickoff: Kickoff) -> Answer {
+    let language = kickoff.language.unwrap_or(turn.policy.language);
+    let said = may(turn, actor).and_then(|()| started(turn, kickoff));
+    answer(turn, language, said.unwrap_or_else(|refused| refused))
 }
 
-/// Changes the backlog.
+/// Begins a sprint for somebody who may.
+pub(in crate::engine) fn started(turn: &mut Turn<'_>, kickoff: Kickoff) -> Result<Said, Said> {
+    if let Some(active) = &turn.scheduler().active_sprint_id
+        && turn.sprint(active).is_some_and(|sprint| !sprint.status.is_terminal())
+    {
+        return Err(("sprint.refused.active", json!({ "sprint_id": active.as_str() })));
+    }
+    let kickoff = cut(kickoff);
+    if kickoff.milestone.is_empty() {
+        return Err(("sprint.refused.milestone", json!({})));
+    }
+    let milestone = kickoff.milestone.clone();
+    let id = start::begin(turn, Trigger::ManualStart, kickoff);
+    Ok(("sprint.accepted", json!({ "sprint_id": id.as_str(), "milestone": milestone })))
+}
+
+fn cut(kickoff: Kickoff) -> Kickoff {
+    let requirements = kickoff.requirements.iter().map(|it| words::cut(it, REQUIREMENTS.1));
+    let milestone = kickoff.milestone.split_whitespace().collect::<Vec<_>>().join(" ");
+    Kickoff {
+        milestone: words::cut(&milestone, MILESTONE),
+        brief: words::cut(&kickoff.brief, BRIEF),
+        requirements: requirements.filter(|it| !it.is_empty()).take(REQUIREMENTS.0).collect(),
+        artifacts: kickoff.artifacts.into_iter().take(ARTIFACTS).collect(),
+        request_text: words::cut(&kickoff.request_text, BRIEF),
+        ..kickoff
+    }
+}
+
+/// How the sprint stands, for a message.
+pub(in crate::engine) fn status(turn: &Turn<'_>) -> Said {
+    let scheduler = turn.scheduler();
+    let next = scheduler.next_slot_at.map(|at| at.kst("%Y-%m-%d %H:%M")).unwrap_or_default();
+    let Some(sprint) = turn.active_sprint() else {
+        return ("sprint.status", json!({ "next_slot_at": next }));
+    };
+    let running: Vec<Value> = sprint
+        .todos
+        .iter()
+        .filter(|todo| todo.status == TodoStatus::Running)
+        .map(|todo| {
+            let request = todo.request_id.as_ref().map_or("", |id| id.as_str());
+            json!({ "title": words::cut(&todo.title, 120), "request_id": request })
+        })
+        .collect();
+    let values = json!({
+        "sprint_id": sprint.sprint_id.as_str(),
+        "milestone": sprint.milestone_title,
+        "status": sprint.status,
+        "phase": sprint.phase,
+        "step": sprint.initial_phase_step,
+        "done": sprint.todos.iter().filter(|todo| todo.status.is_success()).count(),
+        "total": sprint.todos.len(),
+        "next_slot_at": next,
+        "running": running,
+    });
+    ("sprint.status", values)
+}
+
+/// Ends the active sprint: after the running todos, or at once.
+pub(in crate::engine) fn stop(turn: &mut Turn<'_>, actor: &Actor, now: bool) -> Answer {
+    let language = language(turn);
+    let by = commands::name(actor);
+    let said = may(turn, actor).and_then(|()| stopped(turn, now, &by));
+    answer(turn, language, said.unwrap_or_else(|refused| refused))
+}
+
+/// Ends the active sprint for somebody who may.
+pub(in crate::engine) fn stopped(turn: &mut Turn<'_>, now: bool, by: &str) -> Result<Said, Said> {
+    let Some(id) = turn.active_sprint().map(|sprint| sprint.sprint_id.clone()) else {
+        return Err(("sprint.refused.none", json!({})));
+    };
+    let how = if now { WrapUp::Now } else { WrapUp::AfterCurrent };
+    let at = turn.now;
+    let Some(sprint) = turn.edit_sprint(&id) else {
+        return Err(("sprint.refused.none", json!({})));
+    };
+    if sprint.wrap_up != Some(WrapUp::Now) {
+        sprint.wrap_up = Some(how);
+    }
+    sprint.wrap_up_requested_at = Some(at);
+    turn.sprint_event(&id, "wrap_up_requested", how.as_str(), json!({ "by": by }));
+    say::wrap_up(turn, &id, how, by);
+    Ok(("sprint.stopping", json!({ "sprint_id": id.as_str(), "how": how })))
+}
+
+/// Goes on with the active sprint, or with the last one, from its checkpoint (`spec/teams.md` 9.8).
+pub(in crate::engine) fn restart(turn: &mut Turn<'_>, actor: &Actor) -> Answer {
+    let language = language(turn);
+    let said = may(turn, actor).and_then(|()| restarted(turn));
+    answer(turn, language, said.unwrap_or_else(|refused| refused))
+}
+
+/// The same for somebody who may.
+pub(in crate::engine) fn restarted(turn: &mut Turn<'_>) -> Result<Said, Said> {
+    let active = turn.active_sprint().map(|sprint| sprint.sprint_id.clone());
+    let last = || turn.before().sprints.keys().next_back().cloned();
+    let Some(id) = active.or_else(last) else {
+        return Err(("sprint.refused.none", json!({})));
+    };
+    let Some(sprint) = turn.sprint(&id) else {
+        return Err(("sprint.refused.none", json!({})));
+    };
+    let over = sprint.status.is_terminal() && !closeout::is_resumable(sprint);
+    if over || sprint.status == SprintStatus::Closeout {
+        let values = json!({ "sprint_id": id.as_str(), "status": sprint.status });
+        return Err(("sprint.refused.not_restartable", values));
+    }
+    let terminal = sprint.status.is_terminal();
+    let title = checkpoint(turn, &id).unwrap_or_default();
+    let now = turn.now;
+    if let Some(sprint) = turn.edit_sprint(&id) {
+        sprint.resume_from_checkpoint_requested_at = Some(now);
+        sprint.wrap_up = None;
+        sprint.wrap_up_requested_at = None;
+        if terminal {
+            sprint.status = if sprint.initial_phase_ready_at.is_some() {
+                SprintStatus::Running
+            } else {
+                SprintStatus::Planning
+            };
+            sprint.phase = if sprint.initial_phase_ready_at.is_some() {
+                Phase::Ongoing
+            } else {
+                Phase::Initial
+            };
+            sprint.ended_at = None;
+            sprint.closeout_status = None;
+            sprint.closeout_message.clear();
+            sprint.initial_phase_reopen_counts.clear();
+        }
+    }
+    let scheduler = turn.edit_scheduler();
+    scheduler.active_sprint_id = Some(id.clone());
+    scheduler.last_trigger = Some(Trigger::ManualRestart);
+    scheduler.milestone_request_pending = false;
+    turn.sprint_event(&id, "restart_requested", &title, Value::Null);
+    Ok(("sprint.restarted", json!({ "sprint_id": id.as_str(), "todo": title })))
+}
+
+/// The todo to go on with: one that runs or waits for its commit goes on by itself; a blocked one is begun
+/// anew, before all others.
+fn checkpoint(turn: &mut Turn<'_>, id: &SprintId) -> Option<String> {
+    let sprint = turn.sprint(id)?;
+    let rank = |todo: &Todo| match todo.status {
+        TodoStatus::Running => Some(0),
+        TodoStatus::Uncommitted => Some(1),
+        TodoStatus::Blocked => Some(2),
+        TodoStatus::Queued
+        | TodoStatus::Committed
+        | TodoStatus::Completed
+        | TodoStatus::Failed
+        | TodoStatus::Cancelled => None,
+    };
+    let best = (0..sprint.todos.len())
+        .filter_map(|at| {
+            Some((rank(&sprint.todos[at])?, std::cmp::Reverse(sprint.todos[at].started_at), at))
+        })
+        .min()?
+        .2;
+    let todo = sprint.todos[best].clone();
+    if let Some(sprint) = turn.edit_sprint(id) {
+        sprint.last_resume_checkpoint_todo_id = Some(todo.todo_id.clone());
+        todo.status.as_str().clone_into(&mut sprint.last_resume_checkpoint_status);
+    }
+    if todo.status == TodoStatus::Uncommitted
+        && let Some(todo) = turn.edit_todo(id, best)
+    {
+        todo.commit_retries = 0;
+    }
+    if todo.status == TodoStatus::Blocked {
+        if let Some(place) = turn.edit_todo(id, best) {
+            place.status = TodoStatus::Queued;
+            place.retry_of_request_id = place.request_id.take();
+            place.started_at = None;
+            place.ended_at = None;
+            RESTART_CHECKPOINT.clone_into(&mut place.dependency_gate_bypass);
+        }
+        if let Some(item) = &todo.backlog_id {
+            let sprint = id.clone();
+            turn.edit_item(item, |item| {
+                item.clear_blockers();
+                item.status = BacklogStatus::Selected;
+                item.selected_in_sprint_id = Some(sprint.clone());
+                item.planned_in_sprint_id = Some(sprint);
+            });
+        }
+        if let Some(old) = &todo.request_id
+            && turn.request(old).is_some_and(|request| !request.status.is_terminal())
+        {
+            let values = json!({ "request_id": old.as_str(), "by": "restart" });
+            handoff::end(turn, old, RequestStatus::Cancelled, "final.released", values);
+        }
+    }
+    Some(todo.title)
+}
+
+/// Changes the backlog: all of it or nothing.
 pub(in crate::engine) fn merge(
     turn: &mut Turn<'_>,
-    _actor: &Actor,
-    _payload: &Value,
-    _source: BacklogSource,
+    actor: &Actor,
+    payload: &Value,
+    source: BacklogSource,
 ) -> Answer {
-    not_yet(turn)
+    let language = language(turn);
+    let (request, sprint) = match actor {
+        Actor::Agent { role: Role::Planner, request_id } => {
+            let sprint = turn.request(request_id).and_then(|request| request.sprint_id.clone());
+            (Some(request_id.clone()), sprint)
+        }
+        Actor::Agent { role, .. } => {
+            let reason = format!("{role} may not change the backlog; the planner may");
+            return answer(turn, language, ("backlog.refused", json!({ "reason": reason })));
+        }
+        Actor::Person { .. } | Actor::Operator => {
+            if let Err(refused) = may(turn, actor) {
+                return answer(turn, language, refused);
+            }
+            (None, None)
+        }
+    };
+    match queue::merge(turn, payload, source, request.as_ref(), sprint.as_ref()) {
+        Ok(merged) => {
+            let items: Vec<Value> = merged
+                .items
+                .iter()
+                .map(|item| {
+                    json!({
+                        "backlog_id": item.backlog_id.as_str(),
+                        "title": item.title,
+                        "status": turn.item(&item.backlog_id).map_or(item.status, |it| it.status),
+                        "fingerprint": item.fingerprint,
+                    })
+                })
+                .collect();
+            let values =
+                json!({ "added": merged.added, "updated": merged.updated, "items": items });
+            answer(turn, language, ("backlog.merged", values))
+        }
+        Err(error) => {
+            let values = json!({ "reason": error.to_string() });
+            answer(turn, language, ("backlog.refused", values))
+        }
+    }
 }

@@ -5,6 +5,7 @@ use serde_json::json;
 
 use super::scenes::{report, work_until};
 use super::world::{GENERAL, OWNER, Todo, World, good, policy, result};
+use crate::domain::change::Change;
 use crate::domain::effect::EffectKind;
 use crate::domain::envelope::{Envelope, EnvelopeBody, EnvelopeKind, Place};
 use crate::domain::event::Event;
@@ -12,7 +13,7 @@ use crate::domain::ids::{ChannelId, EnvelopeId, MessageId, RequestId, RunId, Use
 use crate::domain::incoming::{Actor, Author, Command};
 use crate::domain::outgoing::{Act, NamedChannel, Outgoing, OutgoingOutcome, Priority, Target};
 use crate::domain::policy::{ActionPolicy, Holders, Limits, Policy, Right};
-use crate::domain::request::{Language, RequestStatus};
+use crate::domain::request::{Language, RequestStatus, Room};
 use crate::domain::role::Role;
 use crate::domain::run::{Run, RunOutcome, RunReport, Usage};
 use crate::domain::time::Timestamp;
@@ -367,4 +368,33 @@ fn a_restart_proves_a_lost_closeout_instead_of_asking_an_agent() {
     assert!(world.state.envelopes.is_empty());
     world.finish_well();
     assert_eq!(world.request(&id).status, RequestStatus::Committed);
+}
+
+#[test]
+fn the_room_of_a_request_hangs_on_its_message_once_that_is_posted() {
+    let mut world = World::new(policy());
+    let language = Language::En;
+    world.command(Command::Ask { text: "tidy up".to_owned(), channel_id: None, language });
+    let id = world.state.requests.keys().next().expect("a request").clone();
+    let mut request = world.request(&id);
+    request.room = Some(Room { thread_id: None, card_id: None, card_digest: String::new() });
+    world.state.apply(&Change::Request(Box::new(request)));
+    let waiting = world.state.outgoing.values().find(|it| matches!(it.act, Act::Post { .. }));
+    let mut hook = waiting.expect("a message").clone();
+    let Act::Post { room_of, .. } = &mut hook.act else { panic!("{hook:?}") };
+    *room_of = Some(id.clone());
+    world.state.apply(&Change::Outgoing(Box::new(hook.clone())));
+    let message_ids = vec![MessageId(71), MessageId(72)];
+    let outcome = OutgoingOutcome::Posted { channel_id: ChannelId(7), message_ids };
+    world.submit(Event::OutgoingFinished { outgoing_id: hook.outgoing_id.clone(), outcome });
+    let opening = world.state.outgoing.values().find(|it| matches!(it.act, Act::OpenRoom { .. }));
+    let opening = opening.expect("a room is opened").clone();
+    assert_eq!(opening.target, Target::Room(id.clone()));
+    let name = "tidy up".to_owned();
+    let act = Act::OpenRoom { channel_id: ChannelId(7), message_id: MessageId(71), name };
+    assert_eq!(opening.act, act);
+    let outcome = OutgoingOutcome::RoomOpened { thread_id: ChannelId(71) };
+    world.submit(Event::OutgoingFinished { outgoing_id: opening.outgoing_id, outcome });
+    assert_eq!(world.request(&id).room.and_then(|room| room.thread_id), Some(ChannelId(71)));
+    assert_eq!(world.state.rooms.get(&ChannelId(71)), Some(&id));
 }

@@ -18,10 +18,10 @@ use crate::domain::run::{FailKind, RunOutcome};
 use crate::domain::workflow::Step;
 
 /// A small seeded generator (splitmix64), so that a failing seed can be run again.
-struct Dice(u64);
+pub(super) struct Dice(pub(super) u64);
 
 impl Dice {
-    fn roll(&mut self, sides: usize) -> usize {
+    pub(super) fn roll(&mut self, sides: usize) -> usize {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.0;
         z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -29,7 +29,7 @@ impl Dice {
         usize::try_from((z ^ (z >> 31)) % sides as u64).expect("small")
     }
 
-    fn pick<'a, T>(&mut self, from: &'a [T]) -> &'a T {
+    pub(super) fn pick<'a, T>(&mut self, from: &'a [T]) -> &'a T {
         &from[self.roll(from.len())]
     }
 }
@@ -39,7 +39,7 @@ const CATEGORIES: [&str; 6] = ["", "scope", "ux", "architecture", "implementatio
 const STATUSES: [ResultStatus; 3] =
     [ResultStatus::Completed, ResultStatus::Blocked, ResultStatus::Failed];
 
-fn random_result(
+pub(super) fn random_result(
     dice: &mut Dice,
     role: Role,
     step: Option<Step>,
@@ -86,7 +86,7 @@ fn random_result(
     result
 }
 
-fn random_effect(dice: &mut Dice, kind: &EffectKind, number: usize) -> EffectOutcome {
+pub(super) fn random_effect(dice: &mut Dice, kind: &EffectKind, number: usize) -> EffectOutcome {
     let fresh = format!("c{number}");
     if dice.roll(12) == 0 {
         return EffectOutcome::Failed { message: "no luck".to_owned() };

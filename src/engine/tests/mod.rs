@@ -4,4 +4,6 @@ mod edges;
 mod governed;
 mod histories;
 mod scenes;
+mod sprint_histories;
+mod sprints;
 mod world;

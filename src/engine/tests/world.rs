@@ -69,7 +69,7 @@ pub(super) struct World {
     pub(super) policy: Policy,
     pub(super) log: Vec<Change>,
     pub(super) said: Vec<String>,
-    clock: i64,
+    pub(super) clock: i64,
     next: u128,
 }
 
@@ -110,8 +110,19 @@ impl World {
         decision.answer
     }
 
+    /// Time passes, and the engine is told where it asked to be.
+    pub(super) fn wait_until_due(&mut self) -> bool {
+        let Some(due) = crate::engine::sprint::due(&self.state, &self.policy) else {
+            return false;
+        };
+        self.clock = self.clock.max(due.millis());
+        self.submit(Event::Tick);
+        true
+    }
+
     /// What always holds: a delegated request has exactly one thing that moves it, an ended one none.
     fn check(&self) {
+        assert_eq!(crate::engine::sprint::consistent(&self.state), Ok(()));
         for request in self.state.requests.values() {
             let id = &request.request_id;
             let envelopes =
@@ -233,6 +244,10 @@ impl World {
         if self.submit(Event::RunStarting(run.clone())) != Answer::Accepted {
             return;
         }
+        let documents_present = match &outcome {
+            RunOutcome::Result(result) => result.artifacts.clone(),
+            RunOutcome::Failed { .. } => Vec::new(),
+        };
         let report = RunReport {
             run_id: run.run_id,
             request_id: run.request_id,
@@ -241,7 +256,7 @@ impl World {
             generation: 1,
             outcome,
             changed_paths: Vec::new(),
-            documents_present: Vec::new(),
+            documents_present,
             usage: Usage::default(),
             session_id: None,
             duration_ms: 5,
@@ -270,7 +285,14 @@ impl World {
         match todo {
             Todo::Run(id) => {
                 let envelope = self.state.envelopes[id].clone();
-                let result = good(envelope.target_role, envelope.step);
+                let request = &self.state.requests[&envelope.envelope.request_id];
+                let mut result = match request.duty() {
+                    Some(duty) => super::sprints::dutiful(self, request, duty),
+                    None => good(envelope.target_role, envelope.step),
+                };
+                if request.todo_id.is_some() && envelope.target_role == Role::Planner {
+                    result.artifacts = vec!["shared_workspace/sprints/s/spec.md".to_owned()];
+                }
                 self.run(id, RunOutcome::Result(Box::new(result)));
             }
             Todo::Report(id) => {

@@ -3,7 +3,7 @@
 import { get, post, Refused, upload } from "./api.js";
 import { avatar, el, iconButton, toast } from "./dom.js";
 import { nameOf, placeName, tint, world } from "./store.js";
-import { word } from "./words.js";
+import { language, word } from "./words.js";
 
 const form = document.getElementById("form");
 const box = document.getElementById("composer");
@@ -117,7 +117,7 @@ function asked() {
   const before = box.value.slice(0, box.selectionStart);
   const name = /(?:^|\s)@([\w-]*)$/.exec(before);
   if (name) return { kind: "name", part: name[1].toLowerCase(), from: before.length - name[1].length - 1 };
-  const command = /^\/([\w-]*)$/.exec(before);
+  const command = /^\/([\w-]*(?: [\w-]*)?)$/.exec(before);
   return command ? { kind: "command", part: command[1].toLowerCase(), from: 0 } : null;
 }
 
@@ -133,8 +133,8 @@ function suggest() {
   if (!question) return close();
   choices = question.kind === "name"
     ? addressable().filter((it) => it.name.startsWith(question.part)).map((it) => ({ ...it, text: `@${it.name} `, label: it.name }))
-    : world.commands.filter((it) => it.name.startsWith(question.part)).map((it) => ({
-      text: `/${it.name} `, label: `/${it.name}`, hint: it.description, name: nameOf(world.users.get(it.application_id) ?? { username: "?" }), color: tint(world.users.get(it.application_id) ?? { username: "?" }),
+    : world.commands.flatMap(spelled).filter((it) => it.name.startsWith(question.part)).map((it) => ({
+      text: `/${it.name} `, label: `/${it.name}`, hint: it.description_localizations?.[language] ?? it.description, name: nameOf(world.users.get(it.application_id) ?? { username: "?" }), color: tint(world.users.get(it.application_id) ?? { username: "?" }),
     }));
   choices = choices.slice(0, 9);
   chosen = Math.min(chosen, Math.max(choices.length - 1, 0));
@@ -156,9 +156,37 @@ function take(at) {
   box.focus();
 }
 
+/** A command as one writes it: itself, or its subcommands. */
+function spelled(command) {
+  const inner = (command.options ?? []).filter((it) => it.type === 1);
+  return inner.length === 0 ? [command]
+    : inner.map((it) => ({ ...it, name: `${command.name} ${it.name}`, application_id: command.application_id }));
+}
+
+/** What was written after a command, as options; files go into the options that take some. */
+async function filled(command, text, attached) {
+  const inner = (command.options ?? []).filter((it) => it.type === 1);
+  if (inner.length === 0) return [...options(command, text), ...await placed(command, attached)];
+  const [first, ...rest] = text.split(/\s+/);
+  const chosen = inner.find((it) => it.name === first);
+  if (!chosen) throw new Refused(word("which", inner.map((it) => `/${command.name} ${it.name}`).join(", ")));
+  const given = [...options(chosen, rest.join(" ")), ...await placed(chosen, attached)];
+  const missing = (chosen.options ?? []).find((it) => it.required && !given.some((one) => one.name === it.name));
+  if (missing) throw new Refused(word("needed", missing.name));
+  return [{ name: chosen.name, type: 1, options: given }];
+}
+
+async function placed(command, attached) {
+  const places = (command.options ?? []).filter((it) => it.type === 11);
+  if (attached.length > places.length) throw new Refused(word("tooMany", places.length));
+  const list = [];
+  for (const [at, file] of attached.entries()) list.push({ name: places[at].name, type: 11, value: (await upload(file)).id });
+  return list;
+}
+
 /** The options of a command: `name:value` pairs, or all of the text for its first one. */
 function options(command, text) {
-  const known = (command.options ?? []).filter((it) => it.type >= 3);
+  const known = (command.options ?? []).filter((it) => it.type >= 3 && it.type !== 11);
   const value = (option, raw) => {
     if (option.type === 4 || option.type === 10) return Number(raw);
     if (option.type === 5) return /^(true|yes|1)$/i.test(raw);
@@ -195,7 +223,7 @@ async function send() {
   fit();
   try {
     if (command) {
-      await post("slash", { user: world.me, channel, command: command.name, options: options(command, slash[2]), bot: world.users.get(command.application_id)?.username });
+      await post("slash", { user: world.me, channel, command: command.name, options: await filled(command, slash[2], pending.files), bot: world.users.get(command.application_id)?.username });
       return;
     }
     const attachments = [];

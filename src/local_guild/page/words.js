@@ -17,7 +17,8 @@ const en = {
   opened: (a, room) => `${a} opened the room ${room}`, messages: (n) => n === 1 ? "1 message" : `${n} messages`,
   used: (a, name) => `${a} used ${name}`, unread: "unread", removeFile: (name) => `Remove ${name}`,
   download: "Download", open: "Open", choose: "Choose…", tooBig: "This file is larger than 20 MiB.",
-  from: "in", mentions: "People and roles", commands: "Commands",
+  from: "in", mentions: "People and roles", commands: "Commands", which: (all) => `Which one: ${all}?`,
+  needed: (name) => `“${name}” is missing.`, tooMany: (n) => n === 0 ? "This command takes no files." : `This command takes ${n} files at most.`,
 };
 
 const ko = {
@@ -37,7 +38,8 @@ const ko = {
   opened: (a, room) => `${a} 님이 ${room} 방을 열었어요`, messages: (n) => `메시지 ${n}개`,
   used: (a, name) => `${a} 님이 ${name} 사용`, unread: "읽지 않음", removeFile: (name) => `${name} 빼기`,
   download: "내려받기", open: "열기", choose: "선택…", tooBig: "20MiB보다 큰 파일이에요.",
-  from: "위치:", mentions: "사람과 역할", commands: "명령어",
+  from: "위치:", mentions: "사람과 역할", commands: "명령어", which: (all) => `어느 것인가요: ${all}`,
+  needed: (name) => `“${name}” 값이 필요해요.`, tooMany: (n) => n === 0 ? "이 명령어는 파일을 받지 않아요." : `이 명령어는 파일을 ${n}개까지 받아요.`,
 };
 
 export const language = navigator.language.toLowerCase().startsWith("ko") ? "ko" : "en";

@@ -325,3 +325,40 @@ fn an_older_workspace_opens() {
         assert_eq!(words, expected);
     }
 }
+
+#[test]
+fn a_dead_letter_that_is_moved_back_at_any_instant_is_kept() {
+    let letter = |place| {
+        let Change::Envelope(envelope) = envelope(1, place) else { unreachable!() };
+        Path::new("/w").join(layout::envelope(&envelope, place))
+    };
+    let (inbox, dead) = (letter(Place::Inbox), letter(Place::Dead));
+    let die = |disk: &SimDisk| {
+        let mut store = Inline::open(disk).unwrap();
+        store.append(&[vec![envelope(1, Place::Inbox)]]).unwrap();
+        store.views.materialise().unwrap();
+        store.append(&[vec![envelope(1, Place::Dead)]]).unwrap();
+        (store, disk.operations())
+    };
+    let whole = SimDisk::new();
+    let (mut store, before) = die(&whole);
+    store.views.materialise().unwrap();
+    assert!(whole.operations() > before);
+    for operation in before + 1..=whole.operations() + 1 {
+        let disk = SimDisk::new();
+        let (mut store, _) = die(&disk);
+        // The instant: what was to come next waits until the operator has looked.
+        if operation <= whole.operations() {
+            disk.fail_at(operation, Fault::Eio);
+        }
+        let finished = store.views.materialise().is_ok();
+        let moved = disk.len(&dead).unwrap().is_some();
+        if moved {
+            disk.rename(&dead, &inbox).unwrap();
+        }
+        store.views.materialise().unwrap();
+        let place = |path| disk.len(path).unwrap().is_some();
+        let at = (place(&inbox), place(&dead));
+        assert_eq!(at, (moved, !moved), "operation {operation}, finished: {finished}");
+    }
+}

@@ -14,6 +14,7 @@ use serde_json::{Value, json};
 use teams::agents::ContractFns;
 use teams::domain::result::{Proposals, ResultStatus, RoleResult};
 use teams::domain::role::Role;
+use teams::domain::sprint::Duty;
 use teams::domain::workflow::Step;
 
 /// A small contract: enough to judge an answer, not the engine's rules.
@@ -45,7 +46,7 @@ fn check(value: &Value, role: Role, step: Option<Step>) -> Result<RoleResult, Ve
     Ok(result)
 }
 
-fn schema(_role: Role, _step: Option<Step>) -> Value {
+fn schema(_role: Role, _step: Option<Step>, _duty: Option<Duty>) -> Value {
     json!({
         "type": "object",
         "properties": {"status": {"type": "string"}, "summary": {"type": "string"}},

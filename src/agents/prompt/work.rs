@@ -1,0 +1,85 @@
+//! What a role is told about the sprint and the backlog that its step belongs to.
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::domain::backlog::BacklogItem;
+use crate::domain::sprint::{Duty, InitialStep, ResearchPrepass, SprintCommit, Todo};
+
+/// A sprint, as far as its roles need it.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct SprintBrief {
+    /// Its id.
+    pub sprint_id: String,
+    /// Its folder, relative to the workspace.
+    pub folder: String,
+    /// `planning`, `running`, …
+    pub status: String,
+    /// The milestone as it was asked for; blank where the team began the sprint itself.
+    pub requested_milestone: String,
+    /// The milestone as it reads now.
+    pub milestone: String,
+    /// Kickoff: what it is about.
+    pub brief: String,
+    /// Kickoff: what has to hold at the end.
+    pub requirements: Vec<String>,
+    /// Kickoff: the words that asked for it.
+    pub request_text: String,
+    /// Kickoff: files.
+    pub artifacts: Vec<String>,
+    /// What research found.
+    pub research: Option<ResearchPrepass>,
+    /// The todos.
+    pub todos: Vec<Todo>,
+    /// Its commits so far.
+    pub commits: Vec<SprintCommit>,
+    /// How closing it stands; blank before.
+    pub closeout: String,
+    /// Paths that nobody committed.
+    pub uncommitted_paths: Vec<String>,
+}
+
+/// Everything about sprint and backlog that a step needs; all blank for a person's request outside a
+/// sprint.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Work {
+    /// What the sprint or the backlog wants of the role.
+    pub duty: Option<Duty>,
+    /// The step of planning.
+    pub planning_step: Option<InitialStep>,
+    /// Times that this step of planning was given back.
+    pub reopens: u32,
+    /// The sprint.
+    pub sprint: Option<SprintBrief>,
+    /// The item that this request delivers.
+    pub item: Option<BacklogItem>,
+    /// Open items, those of the sprint first.
+    pub backlog: Vec<BacklogItem>,
+    /// How many more there are.
+    pub backlog_left_out: usize,
+    /// For the sourcer: what was found.
+    pub findings: Vec<Value>,
+    /// For the planner: what the sourcer made of it.
+    pub candidates: Vec<Value>,
+    /// For the planner: what does not move.
+    pub blocked_items: Vec<Value>,
+    /// Whether the web may be read.
+    pub web: bool,
+}
+
+impl Work {
+    /// Whether an item belongs to the sprint: planned or selected for it, made for it, or of its milestone.
+    #[must_use]
+    pub fn is_of_the_sprint(&self, item: &BacklogItem) -> bool {
+        let Some(sprint) = &self.sprint else {
+            return false;
+        };
+        let is = |id: Option<&str>| id == Some(sprint.sprint_id.as_str());
+        is(item.planned_in_sprint_id.as_ref().map(crate::domain::ids::SprintId::as_str))
+            || is(item.selected_in_sprint_id.as_ref().map(crate::domain::ids::SprintId::as_str))
+            || is(item.origin.get("sprint_id").and_then(Value::as_str))
+            || (!sprint.milestone.trim().is_empty() && item.milestone_title == sprint.milestone)
+    }
+}

@@ -1,0 +1,78 @@
+//! `teams list`: the roles, the backlog, the schedule and the open requests, for scripts
+//! (`spec/teams.md` 1.2).
+
+use super::{Failure, Global, backlog, say};
+use crate::domain::ids::RequestId;
+use crate::domain::request::Request;
+use crate::domain::role::Role;
+use crate::domain::state::State;
+use crate::domain::time::Timestamp;
+use crate::store;
+use crate::workspace::{self, Workspace};
+
+/// Its options.
+#[derive(Debug, clap::Args)]
+pub(super) struct Args {
+    /// Only this request
+    #[arg(long, value_name = "REQUEST")]
+    request_id: Option<RequestId>,
+}
+
+/// Runs it.
+pub(super) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
+    let root = global.workspace()?;
+    let workspace = workspace::load(&root)?;
+    let state = store::read_only(&root)?;
+    if let Some(id) = &args.request_id {
+        let request = match state.requests.get(id) {
+            Some(request) => Some(request.clone()),
+            None => store::read_request(&root, id)?,
+        };
+        let request = request.ok_or_else(|| Failure::new(format!("there is no request {id}")))?;
+        say(request_line(&request));
+        return Ok(());
+    }
+    for role in Role::ALL {
+        say(role_line(&workspace, &state, role));
+    }
+    say(backlog::totals(&root)?);
+    let scheduler = &state.scheduler;
+    let active = scheduler.active_sprint_id.as_ref().map_or("N/A", |id| id.as_str());
+    say(format_args!("active_sprint_id={active} next_slot_at={}", time(scheduler.next_slot_at)));
+    for request in state.requests.values() {
+        say(request_line(request));
+    }
+    say(format_args!("ended_requests={}", state.ended_requests));
+    Ok(())
+}
+
+/// One role in a line.
+pub(super) fn role_line(workspace: &Workspace, state: &State, role: Role) -> String {
+    let running = store::is_owned(&workspace.root);
+    let status = if running { "running" } else { "stopped" };
+    let sprint = state.scheduler.active_sprint_id.as_ref().map_or("N/A", |id| id.as_str());
+    let mut sessions: Vec<_> = state.sessions.values().filter(|it| it.role == role).collect();
+    sessions.sort_by_key(|session| session.last_used_at);
+    let session = sessions.last().map_or("N/A", |session| session.session_id.as_str());
+    let spec = workspace.role(role).ok().filter(|_| role.is_public());
+    let model = spec.as_ref().map_or("N/A", |spec| spec.model.as_str());
+    let reasoning = match &spec {
+        None => "N/A",
+        // Such models take no such setting (row C22).
+        Some(spec) if spec.model.contains("gemini") => "None",
+        Some(spec) => spec.reasoning.as_str(),
+    };
+    format!(
+        "{role}: status={status} sprint_id={sprint} session={session} model={model} reasoning={reasoning}"
+    )
+}
+
+fn request_line(request: &Request) -> String {
+    let role = request.current_role.map_or("N/A", Role::as_str);
+    let status = request.status.as_str();
+    format!("request_id={} status={status} current_role={role}", request.request_id)
+}
+
+fn time(at: Option<Timestamp>) -> String {
+    at.map_or_else(|| "N/A".to_owned(), |at| at.to_string())
+}

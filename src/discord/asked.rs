@@ -1,0 +1,347 @@
+//! From interactions (buttons, slash commands, forms) to what people want. Pure.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Map, Value, json};
+use serenity::model::application::{
+    ActionRowComponent, CommandDataOption, CommandDataOptionValue, CommandInteraction,
+    ComponentInteraction, ModalInteraction,
+};
+use serenity::model::user::User;
+
+use crate::discord::forms;
+use crate::discord::ingress::{Remote, shown_name};
+use crate::domain::backlog::BacklogSource;
+use crate::domain::ids::{ChannelId, GuildId, MessageId, RequestId, ServerRoleId, UserId};
+use crate::domain::incoming::{Actor, Attachment, Author, Command};
+use crate::domain::outgoing::Button;
+use crate::domain::request::{Language, ReplyRoute};
+use crate::domain::sprint::Kickoff;
+
+/// What somebody wants to see. Nothing is changed by it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Question {
+    /// The active sprint, or the last one.
+    Sprint,
+    /// The backlog.
+    Backlog,
+}
+
+/// What a person wants.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Wanted {
+    /// Something to be done.
+    Command(Command),
+    /// Something to be shown.
+    Look(Question),
+    /// Something about a request, by an id that is none, as it was typed.
+    NoRequest(String),
+    /// A form, which was shown already. These files came with the command and belong to it.
+    Form(Vec<(Attachment, Remote)>),
+    /// A sprint, by a filled-in form: the kickoff, still without the files of these ids.
+    Kickoff(Box<Kickoff>, Vec<u64>),
+}
+
+/// A person and what they want.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Commanded {
+    /// Who.
+    pub actor: Actor,
+    /// Where.
+    pub channel_id: ChannelId,
+    /// The language that Discord speaks to the person.
+    pub language: Language,
+    /// What.
+    pub wanted: Wanted,
+}
+
+pub(crate) fn language(locale: &str) -> Language {
+    if locale.starts_with("ko") { Language::Ko } else { Language::En }
+}
+
+fn actor(
+    user: &User,
+    member: Option<&serenity::model::guild::Member>,
+    guild: Option<serenity::model::id::GuildId>,
+) -> Actor {
+    let server_roles = member.map_or_else(Vec::new, |member| {
+        member.roles.iter().map(|id| ServerRoleId(id.get())).collect()
+    });
+    let name = member.and_then(|member| member.nick.clone()).unwrap_or_else(|| shown_name(user));
+    Actor::Person {
+        author: Author { id: UserId(user.id.get()), name, is_bot: user.bot, server_roles },
+        guild_id: guild.map(|id| GuildId(id.get())),
+    }
+}
+
+/// Reads a press of a button; `None` for components that are not ours.
+#[must_use]
+pub fn press(payload: &ComponentInteraction) -> Option<Commanded> {
+    let button = Button::parse(&payload.data.custom_id)?;
+    let channel_id = ChannelId(payload.channel_id.get());
+    Some(Commanded {
+        actor: actor(&payload.user, payload.member.as_ref(), payload.guild_id),
+        channel_id,
+        language: language(&payload.locale),
+        wanted: Wanted::Command(Command::Press {
+            button,
+            message_id: MessageId(payload.message.id.get()),
+            channel_id,
+        }),
+    })
+}
+
+/// The options of a command or of one of its subcommands.
+struct Options<'a>(&'a [CommandDataOption]);
+
+impl<'a> Options<'a> {
+    fn value(&self, name: &str) -> Option<&'a CommandDataOptionValue> {
+        self.0.iter().find(|it| it.name == name).map(|it| &it.value)
+    }
+
+    fn text(&self, name: &str) -> Option<&'a str> {
+        match self.value(name)? {
+            CommandDataOptionValue::String(text) => Some(text.trim()),
+            _ => None,
+        }
+    }
+
+    fn yes(&self, name: &str) -> bool {
+        matches!(self.value(name), Some(CommandDataOptionValue::Boolean(true)))
+    }
+
+    fn number(&self, name: &str) -> Option<i64> {
+        match self.value(name)? {
+            CommandDataOptionValue::Integer(number) => Some(*number),
+            _ => None,
+        }
+    }
+
+    /// The subcommand that was chosen, with its options.
+    fn chosen(&self) -> (&'a str, Options<'a>) {
+        self.0
+            .iter()
+            .find_map(|it| match &it.value {
+                CommandDataOptionValue::SubCommand(inner) => {
+                    Some((it.name.as_str(), Options(inner)))
+                }
+                _ => None,
+            })
+            .unwrap_or(("", Options(&[])))
+    }
+}
+
+/// Reads a slash command; `None` for commands that are not ours.
+#[must_use]
+pub fn slash(payload: &CommandInteraction) -> Option<Commanded> {
+    let options = Options(&payload.data.options);
+    let request = |make: fn(RequestId) -> Command| {
+        let text = options.text("request").unwrap_or_default();
+        match RequestId::parse(text) {
+            Ok(id) => Wanted::Command(make(id)),
+            Err(_) => Wanted::NoRequest(text.chars().take(60).collect()),
+        }
+    };
+    let shown = language(&payload.locale);
+    let wanted = match payload.data.name.as_str() {
+        "ask" => {
+            let text = options.text("text").unwrap_or_default().to_owned();
+            Wanted::Command(Command::Ask {
+                language: Language::of(&text).unwrap_or(shown),
+                text,
+                channel_id: Some(ChannelId(payload.channel_id.get())),
+            })
+        }
+        "cancel" => request(|request_id| Command::Cancel { request_id }),
+        "retry" => request(|request_id| Command::Retry { request_id }),
+        "sprint" => match options.chosen() {
+            ("start", inner) => Wanted::Form(files(payload, &inner)),
+            ("stop", inner) => Wanted::Command(Command::SprintStop { now: inner.yes("now") }),
+            ("restart", _) => Wanted::Command(Command::SprintRestart),
+            ("status", _) => Wanted::Look(Question::Sprint),
+            _ => return None,
+        },
+        "backlog" => match options.chosen() {
+            ("list", _) => Wanted::Look(Question::Backlog),
+            ("add", inner) => Wanted::Command(item(&inner)),
+            _ => return None,
+        },
+        _ => return None,
+    };
+    Some(Commanded {
+        actor: actor(&payload.user, payload.member.as_deref(), payload.guild_id),
+        channel_id: ChannelId(payload.channel_id.get()),
+        language: shown,
+        wanted,
+    })
+}
+
+/// The files that came with a command.
+fn files(payload: &CommandInteraction, options: &Options<'_>) -> Vec<(Attachment, Remote)> {
+    let file = |it: &CommandDataOption| {
+        let CommandDataOptionValue::Attachment(id) = it.value else {
+            return None;
+        };
+        let found = payload.data.resolved.attachments.get(&id)?;
+        let attachment = Attachment {
+            filename: found.filename.clone(),
+            size: u64::from(found.size),
+            saved: None,
+        };
+        Some((attachment, Remote { id: id.get(), url: found.url.clone() }))
+    };
+    options.0.iter().filter_map(file).collect()
+}
+
+/// `/backlog add`. What is wrong with the item, the engine says.
+fn item(options: &Options<'_>) -> Command {
+    let mut item = Map::new();
+    for (name, key) in [("title", "title"), ("scope", "scope"), ("kind", "kind")] {
+        if let Some(text) = options.text(name) {
+            item.insert(key.to_owned(), json!(text));
+        }
+    }
+    if let Some(rank) = options.number("rank") {
+        item.insert("priority_rank".to_owned(), json!(rank));
+    }
+    Command::BacklogMerge {
+        payload: Value::Array(vec![Value::Object(item)]),
+        source: BacklogSource::User,
+    }
+}
+
+/// Reads a filled-in form; `None` for forms that are not ours.
+#[must_use]
+pub fn form(payload: &ModalInteraction) -> Option<Commanded> {
+    let files = forms::files_of(&payload.data.custom_id)?;
+    let mut values: BTreeMap<&str, &str> = BTreeMap::new();
+    for component in payload.data.components.iter().flat_map(|row| &row.components) {
+        if let ActionRowComponent::InputText(input) = component {
+            values.insert(&input.custom_id, input.value.as_deref().unwrap_or_default());
+        }
+    }
+    let text = |name: &str| values.get(name).map(|text| text.trim()).unwrap_or_default();
+    let shown = language(&payload.locale);
+    let actor = actor(&payload.user, payload.member.as_ref(), payload.guild_id);
+    let channel_id = ChannelId(payload.channel_id.get());
+    let mut kickoff = Kickoff {
+        milestone: text(forms::MILESTONE).to_owned(),
+        brief: text(forms::BRIEF).to_owned(),
+        requirements: requirements(text(forms::REQUIREMENTS)),
+        reply_route: route(&actor, channel_id),
+        ..Kickoff::default()
+    };
+    kickoff.request_text = kickoff.written();
+    let words = format!("{} {}", kickoff.milestone, kickoff.brief);
+    kickoff.language = Some(Language::of(&words).unwrap_or(shown));
+    let wanted = Wanted::Kickoff(Box::new(kickoff), files);
+    Some(Commanded { actor, channel_id, language: shown, wanted })
+}
+
+fn route(actor: &Actor, channel_id: ChannelId) -> ReplyRoute {
+    let mut route = ReplyRoute { channel_id: Some(channel_id), ..ReplyRoute::default() };
+    if let Actor::Person { author, guild_id } = actor {
+        route.author_id = Some(author.id);
+        route.author_name.clone_from(&author.name);
+        route.guild_id = *guild_id;
+        route.is_dm = guild_id.is_none();
+    }
+    route
+}
+
+/// One requirement a line, with or without a bullet; each once.
+fn requirements(text: &str) -> Vec<String> {
+    let mut all: Vec<String> = Vec::new();
+    for line in text.lines() {
+        let line = line.trim().trim_start_matches(['-', '*', '•']).trim();
+        if !line.is_empty() && !all.iter().any(|known| known == line) {
+            all.push(line.to_owned());
+        }
+    }
+    all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn person() -> Value {
+        json!({"id": "7", "username": "mina", "discriminator": "0", "bot": false})
+    }
+
+    fn interaction(kind: u8, data: Value) -> Value {
+        json!({
+            "id": "1", "application_id": "2", "type": kind, "token": "t", "version": 1,
+            "data": data, "channel_id": "30", "user": person(), "locale": "ko",
+            "app_permissions": "0", "entitlements": [], "context": 1,
+            "authorizing_integration_owners": {}, "attachment_size_limit": 1,
+        })
+    }
+
+    fn command(name: &str, options: Value) -> Commanded {
+        let data = json!({
+            "id": "5", "name": name, "type": 1, "options": options,
+            "resolved": {"attachments": {"77": {
+                "id": "77", "filename": "spec.md", "size": 3, "url": "http://x/spec.md",
+                "proxy_url": "http://x/spec.md",
+            }}},
+        });
+        slash(&serde_json::from_value(interaction(2, data)).unwrap()).unwrap()
+    }
+
+    fn sub(name: &str, options: Value) -> Value {
+        json!([{"name": name, "type": 1, "options": options}])
+    }
+
+    #[test]
+    fn subcommands_become_what_they_say() {
+        let stop =
+            command("sprint", sub("stop", json!([{"name": "now", "type": 5, "value": true}])));
+        assert_eq!(stop.wanted, Wanted::Command(Command::SprintStop { now: true }));
+        let stop = command("sprint", sub("stop", json!([])));
+        assert_eq!(stop.wanted, Wanted::Command(Command::SprintStop { now: false }));
+        let restart = command("sprint", sub("restart", json!([])));
+        assert_eq!(restart.wanted, Wanted::Command(Command::SprintRestart));
+        let status = command("sprint", sub("status", json!([])));
+        assert_eq!(status.wanted, Wanted::Look(Question::Sprint));
+        assert_eq!(
+            command("backlog", sub("list", json!([]))).wanted,
+            Wanted::Look(Question::Backlog)
+        );
+        let add = json!([
+            {"name": "title", "type": 3, "value": " Louder "},
+            {"name": "kind", "type": 3, "value": "bug"},
+            {"name": "rank", "type": 4, "value": 2},
+        ]);
+        let payload = json!([{"title": "Louder", "kind": "bug", "priority_rank": 2}]);
+        let merge = Command::BacklogMerge { payload, source: BacklogSource::User };
+        assert_eq!(command("backlog", sub("add", add)).wanted, Wanted::Command(merge));
+    }
+
+    #[test]
+    fn the_files_of_a_start_are_named() {
+        let file = json!([{"name": "file", "type": 11, "value": "77"}]);
+        let Wanted::Form(files) = command("sprint", sub("start", file)).wanted else { panic!() };
+        assert_eq!(files.len(), 1);
+        assert_eq!((files[0].0.filename.as_str(), files[0].1.id), ("spec.md", 77));
+    }
+
+    #[test]
+    fn a_filled_in_form_is_a_kickoff() {
+        let field = |id: &str, value: &str| json!({"type": 1, "components": [{"type": 4, "custom_id": id, "value": value}]});
+        let data = json!({"custom_id": "k:77,78", "components": [
+            field("milestone", " 인사말 "), field("brief", ""), field("requirements", "- 한 줄\n\n* 두 줄\n한 줄"),
+        ]});
+        let read = form(&serde_json::from_value(interaction(5, data)).unwrap()).unwrap();
+        let Wanted::Kickoff(kickoff, files) = read.wanted else { panic!() };
+        assert_eq!(files, [77, 78]);
+        assert_eq!(kickoff.milestone, "인사말");
+        assert_eq!(kickoff.requirements, ["한 줄", "두 줄"]);
+        assert_eq!(kickoff.language, Some(Language::Ko));
+        assert_eq!(kickoff.reply_route.channel_id, Some(ChannelId(30)));
+        assert_eq!(
+            kickoff.request_text,
+            "start sprint\nmilestone: 인사말\nrequirements:\n- 한 줄\n- 두 줄"
+        );
+    }
+}

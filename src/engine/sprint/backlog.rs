@@ -1,0 +1,317 @@
+//! The rules of backlog items: kind, order, which belong to a sprint, and what a todo makes of its item
+//! (`spec/teams.md` 4.3, 4.11, 9.7).
+
+use std::collections::BTreeMap;
+
+use serde_json::{Map, Value};
+
+use super::todos::rank_or_last;
+use crate::domain::backlog::{BacklogItem, BacklogKind, BacklogSource, BacklogStatus};
+use crate::domain::ids::{BacklogId, IdSupply, SprintId};
+use crate::domain::lenient;
+use crate::domain::request::{Request, RequestStatus};
+use crate::domain::role::Role;
+use crate::domain::sprint::{Sprint, Todo, TodoStatus};
+use crate::domain::time::Timestamp;
+use crate::engine::parse::terms::Text;
+
+mod entry;
+mod merge;
+#[cfg(test)]
+mod tests;
+
+pub use entry::{MAX_ITEMS, MergeError};
+pub use merge::{MergeContext, Merged, merge};
+
+const BUG: [&str; 12] = [
+    "bug", "bugs", "error", "errors", "fix", "fixes", "fixed", "fixing", "버그", "회귀", "실패",
+    "오류",
+];
+const FEATURE: [&str; 4] = ["feature", "features", "기능 추가", "신규 기능"];
+const CHORE: [&str; 7] = ["chore", "chores", "cleanup", "clean up", "docs", "정리", "문서"];
+
+/// The kind of work that a text speaks of. Terms count as whole words: "prefix" speaks of no fix.
+#[must_use]
+pub fn classify(text: &str) -> BacklogKind {
+    let text = Text::new(text);
+    let has = |terms: &[&str]| terms.iter().any(|term| text.has(term));
+    if has(&BUG) {
+        BacklogKind::Bug
+    } else if has(&FEATURE) {
+        BacklogKind::Feature
+    } else if has(&CHORE) {
+        BacklogKind::Chore
+    } else {
+        BacklogKind::Enhancement
+    }
+}
+
+/// The order of items in reports and when they are selected: by status, rank (none is last), people's own
+/// first, kind, age.
+#[must_use]
+pub fn priority_key(item: &BacklogItem) -> (u8, u32, bool, BacklogKind, Timestamp) {
+    let status = match item.status {
+        BacklogStatus::Selected => 0,
+        BacklogStatus::Pending => 1,
+        BacklogStatus::Blocked => 2,
+        BacklogStatus::Done => 3,
+        BacklogStatus::CarriedOver => 4,
+        BacklogStatus::Dropped => 5,
+    };
+    let not_from_a_person = item.source != BacklogSource::User;
+    (status, rank_or_last(item.priority_rank), not_from_a_person, item.kind, item.created_at)
+}
+
+/// Whether the item is one that the sprint could work on: still active, and linked to the sprint by plan,
+/// selection, origin or milestone.
+#[must_use]
+pub fn is_relevant(item: &BacklogItem, sprint: &Sprint) -> bool {
+    if !item.status.is_active() {
+        return false;
+    }
+    let id = Some(&sprint.sprint_id);
+    let milestone = flat(&sprint.milestone_title);
+    item.planned_in_sprint_id.as_ref() == id
+        || item.selected_in_sprint_id.as_ref() == id
+        || lenient::text(item.origin.get("sprint_id")) == sprint.sprint_id.as_str()
+        || (!milestone.is_empty() && flat(&item.milestone_title) == milestone)
+}
+
+/// A text for comparing: lower case, white space collapsed.
+fn flat(text: &str) -> String {
+    text.to_lowercase().split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// The items that the sprint could work on, by rank (none is last), then by age.
+pub fn relevant<'a>(
+    items: impl IntoIterator<Item = &'a BacklogItem>,
+    sprint: &Sprint,
+) -> Vec<&'a BacklogItem> {
+    let mut found: Vec<&BacklogItem> =
+        items.into_iter().filter(|item| is_relevant(item, sprint)).collect();
+    found.sort_by_key(|item| (rank_or_last(item.priority_rank), item.created_at));
+    found
+}
+
+/// The open items as reports show them.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Overview<'a> {
+    /// They, the first to be worked on first.
+    pub active: Vec<&'a BacklogItem>,
+    /// How many there are of each kind.
+    pub kinds: BTreeMap<BacklogKind, usize>,
+    /// How many came from each source.
+    pub sources: BTreeMap<BacklogSource, usize>,
+}
+
+/// Sums up the open ones among some items.
+pub fn overview<'a>(items: impl IntoIterator<Item = &'a BacklogItem>) -> Overview<'a> {
+    let mut overview = Overview::default();
+    overview.active.extend(items.into_iter().filter(|item| item.status.is_active()));
+    overview.active.sort_by_key(|item| priority_key(item));
+    for item in &overview.active {
+        *overview.kinds.entry(item.kind).or_default() += 1;
+        *overview.sources.entry(item.source).or_default() += 1;
+    }
+    overview
+}
+
+/// How many of some items stand in each status.
+pub fn counts<'a>(
+    items: impl IntoIterator<Item = &'a BacklogItem>,
+) -> BTreeMap<BacklogStatus, usize> {
+    let mut counts = BTreeMap::new();
+    for item in items {
+        *counts.entry(item.status).or_default() += 1;
+    }
+    counts
+}
+
+/// What an item was made of, the same each time the same thing is found (`spec/teams.md` 4.11): sorted
+/// `key=value` parts of the keys of the origin that say so.
+#[must_use]
+pub fn trace(origin: &Map<String, Value>) -> String {
+    const KEYS: [&str; 7] =
+        ["request_id", "action_name", "log_file", "operation_id", "role", "signal", "status"];
+    let mut parts: Vec<String> = origin
+        .iter()
+        .filter(|(key, _)| KEYS.contains(&key.as_str()) || key.ends_with("_request_id"))
+        .filter_map(|(key, value)| {
+            let mut values = match value {
+                Value::Array(_) => lenient::list(Some(value)),
+                Value::Null
+                | Value::Bool(_)
+                | Value::Number(_)
+                | Value::String(_)
+                | Value::Object(_) => {
+                    vec![lenient::text(Some(value)).trim().to_owned()]
+                }
+            };
+            values.retain(|value| !value.is_empty());
+            values.sort();
+            (!values.is_empty()).then(|| format!("{key}={}", values.join(",")))
+        })
+        .collect();
+    parts.sort();
+    parts.join("|")
+}
+
+/// Whether a sprint may be begun for the item: it waits, and it is no echo.
+#[must_use]
+pub fn is_actionable(item: &BacklogItem) -> bool {
+    item.status == BacklogStatus::Pending && !is_echo(item)
+}
+
+/// Whether the item only repeats what the team itself does: a chore that a discovery action left, or a trace of
+/// one of the sprint's own requests. Such items are dropped before a sprint selects (S39).
+#[must_use]
+pub fn is_echo(item: &BacklogItem) -> bool {
+    let found_by_action =
+        item.source == BacklogSource::Discovery && item.kind == BacklogKind::Chore;
+    let internal = !lenient::text(item.origin.get("_teams_kind")).trim().is_empty();
+    found_by_action || (internal && item.source != BacklogSource::User)
+}
+
+/// Brings an item to where its todo stands (`spec/teams.md` 9.7).
+///
+/// `request` is the todo's request where there is one. A cancelled todo drops its item only where that request
+/// was cancelled as well, which a person does; without one the sprint let the todo go, and the item waits again.
+pub fn set_by_todo(
+    item: &mut BacklogItem,
+    todo: &Todo,
+    request: Option<&Request>,
+    sprint: &SprintId,
+    now: Timestamp,
+) {
+    let before = item.clone();
+    match todo.status {
+        TodoStatus::Queued | TodoStatus::Running => {
+            item.status = BacklogStatus::Selected;
+            item.selected_in_sprint_id = Some(sprint.clone());
+            item.completed_in_sprint_id = None;
+            item.clear_blockers();
+        }
+        TodoStatus::Completed | TodoStatus::Committed => {
+            item.status = BacklogStatus::Done;
+            item.selected_in_sprint_id = Some(sprint.clone());
+            item.completed_in_sprint_id = Some(sprint.clone());
+            item.clear_blockers();
+        }
+        TodoStatus::Uncommitted => {
+            leave(item, BacklogStatus::Blocked);
+            item.blocked_reason =
+                first_of([&todo.version_control_message, &why_blocked(request), &todo.summary])
+                    .unwrap_or_else(|| "the commit could not be brought to the branch".to_owned());
+            Role::VersionController.as_str().clone_into(&mut item.blocked_by_role);
+            if request.is_some() {
+                item.required_inputs = required_inputs(request);
+            }
+            "look at the project's branch and its uncommitted files, then try the commit again"
+                .clone_into(&mut item.recommended_next_step);
+        }
+        TodoStatus::Blocked => {
+            leave(item, BacklogStatus::Blocked);
+            // Without a request, as in older records, the item keeps what it says.
+            if request.is_some() {
+                item.blocked_reason =
+                    first_of([&why_blocked(request), &todo.summary]).unwrap_or_default();
+                item.blocked_by_role = who_is_stuck(request).map_or("", Role::as_str).to_owned();
+                item.required_inputs = required_inputs(request);
+                item.recommended_next_step = next_step(request).unwrap_or_default();
+            }
+        }
+        TodoStatus::Failed => leave(item, BacklogStatus::CarriedOver),
+        TodoStatus::Cancelled => {
+            let withdrawn = request.is_some_and(|r| r.status == RequestStatus::Cancelled);
+            item.clear_blockers();
+            if withdrawn {
+                leave(item, BacklogStatus::Dropped);
+                item.dropped_reason =
+                    first_of([&todo.summary]).unwrap_or_else(|| "withdrawn by a person".to_owned());
+            } else {
+                leave(item, BacklogStatus::Pending);
+                item.planned_in_sprint_id = None;
+            }
+        }
+    }
+    if *item != before {
+        item.updated_at = now;
+    }
+}
+
+/// The sprint no longer works on the item.
+fn leave(item: &mut BacklogItem, status: BacklogStatus) {
+    item.status = status;
+    item.selected_in_sprint_id = None;
+    item.completed_in_sprint_id = None;
+}
+
+fn first_of<const N: usize>(texts: [&String; N]) -> Option<String> {
+    texts.into_iter().map(|text| text.trim()).find(|text| !text.is_empty()).map(str::to_owned)
+}
+
+fn why_blocked(request: Option<&Request>) -> String {
+    let blocked = request.and_then(|request| request.blocked.as_ref());
+    blocked.and_then(|blocked| first_of([&blocked.detail, &blocked.code])).unwrap_or_default()
+}
+
+fn required_inputs(request: Option<&Request>) -> Vec<String> {
+    let blocked = request.and_then(|request| request.blocked.as_ref());
+    blocked.map(|blocked| blocked.required_inputs.clone()).unwrap_or_default()
+}
+
+fn who_is_stuck(request: Option<&Request>) -> Option<Role> {
+    let request = request?;
+    request.current_role.or_else(|| request.result.as_ref().map(|result| result.role))
+}
+
+/// What the last role would do next, in its own words.
+fn next_step(request: Option<&Request>) -> Option<String> {
+    let proposals = &request?.result.as_ref()?.proposals.0;
+    let text = |value: Option<&Value>| lenient::text(value).trim().to_owned();
+    first_of([
+        &text(proposals.get("recommended_next_step")),
+        &text(proposals.get("suggested_next_step").and_then(|step| step.get("reason"))),
+        &text(proposals.get("suggested_next_step")),
+    ])
+}
+
+/// The item of a todo whose own record is gone, from what the todo still says. Where it stands is for
+/// [`set_by_todo`].
+#[must_use]
+pub fn restored(id: BacklogId, todo: &Todo, now: Timestamp) -> BacklogItem {
+    let title = todo.title.trim();
+    let mut item = BacklogItem::new(id, title, "", classify(title), todo.created_at.unwrap_or(now));
+    item.milestone_title.clone_from(&todo.milestone_title);
+    item.priority_rank = todo.priority_rank;
+    item.acceptance_criteria =
+        todo.acceptance_criteria.iter().filter(|text| !text.trim().is_empty()).cloned().collect();
+    item
+}
+
+/// The item that carries on one whose todo failed: the same work, waiting again.
+#[must_use]
+pub fn carry_over(
+    item: &BacklogItem,
+    todo: &Todo,
+    now: Timestamp,
+    ids: &mut IdSupply,
+) -> BacklogItem {
+    let id = ids.backlog(&now.kst_date());
+    let mut next = BacklogItem::new(id, &item.title, &item.scope, item.kind, now);
+    next.summary.clone_from(&item.summary);
+    next.source = BacklogSource::CarryOver;
+    next.acceptance_criteria.clone_from(&item.acceptance_criteria);
+    next.milestone_title.clone_from(&item.milestone_title);
+    next.priority_rank = item.priority_rank;
+    next.depends_on.clone_from(&item.depends_on);
+    next.origin.clone_from(&item.origin);
+    next.origin.insert("todo_id".to_owned(), Value::from(todo.todo_id.as_str()));
+    if let Some(request) = &todo.request_id {
+        next.origin.insert("request_id".to_owned(), Value::from(request.as_str()));
+    }
+    // It belongs to no sprint until one plans it.
+    next.origin.shift_remove("sprint_id");
+    next.carry_over_of = Some(item.backlog_id.clone());
+    next
+}

@@ -1,0 +1,241 @@
+//! Reading what a payload for the backlog says, entry by entry, and why it is refused.
+
+use serde_json::{Map, Value};
+
+use crate::domain::lenient;
+
+/// The most entries of one payload.
+pub const MAX_ITEMS: usize = 200;
+
+/// The highest rank.
+const MAX_RANK: i64 = 1_000_000;
+
+/// Characters that are kept of a title, of other texts, and of entries of lists.
+pub(super) const MAX_TITLE: usize = 200;
+pub(super) const MAX_TEXT: usize = 4_000;
+pub(super) const MAX_LINE: usize = 500;
+
+/// Entries that are kept of a list, and keys of an origin.
+pub(super) const MAX_ENTRIES: usize = 50;
+
+/// Why a payload is refused as a whole. `item` is an id, a title, or the entry's number.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum MergeError {
+    /// An entry of another kind.
+    #[error("item {item}: expected an object with a title or a backlog_id, found {found}")]
+    NotAnItem {
+        /// Which.
+        item: String,
+        /// What stands there.
+        found: String,
+    },
+    /// Too much at once.
+    #[error("{count} items in one payload, at most {MAX_ITEMS} are taken; send them in parts")]
+    TooMany {
+        /// How many.
+        count: usize,
+    },
+    /// A field of another kind.
+    #[error("item {item}: {field}: expected {expected}, found {found}")]
+    Field {
+        /// Which item.
+        item: String,
+        /// Which field.
+        field: &'static str,
+        /// What it takes.
+        expected: &'static str,
+        /// What stands there.
+        found: String,
+    },
+    /// A new item has to say what it is.
+    #[error("item {item}: title: blank, and there is no backlog_id of a known item")]
+    NoTitle {
+        /// Which.
+        item: String,
+    },
+    /// No open item has the id.
+    #[error("item {item}: backlog_id: no open item has this id; leave it out to add a new item")]
+    UnknownItem {
+        /// The id.
+        item: String,
+    },
+    /// A dependency that is neither known nor in the payload.
+    #[error(
+        "item {item}: depends_on: {found:?} is neither a known item nor the title of one in this payload"
+    )]
+    UnknownDependency {
+        /// Which item.
+        item: String,
+        /// What it names.
+        found: String,
+    },
+    /// Items that wait for each other.
+    #[error("depends_on: these items wait for each other: {}", .path.join(" → "))]
+    Cycle {
+        /// Around, the first again at the end.
+        path: Vec<String>,
+    },
+}
+
+/// One entry of a payload.
+pub(super) struct Entry {
+    /// Its id, its title, or its number, for errors.
+    pub(super) name: String,
+    /// As it was written.
+    pub(super) fields: Map<String, Value>,
+}
+
+/// The entries of a payload.
+pub(super) fn entries(payload: &Value) -> Result<Vec<Entry>, MergeError> {
+    let mut found: Vec<&Value> = Vec::new();
+    match payload {
+        Value::Array(entries) => found.extend(entries),
+        Value::Object(fields) => {
+            let many = fields.get("backlog_items").filter(|value| !value.is_null());
+            let one = fields.get("backlog_item").filter(|value| !value.is_null());
+            match many {
+                Some(Value::Array(entries)) => found.extend(entries),
+                Some(other) => found.push(other),
+                None => {}
+            }
+            found.extend(one);
+            let is_entry = ["backlog_id", "title", "scope", "summary"]
+                .iter()
+                .any(|key| !lenient::scalar(fields.get(*key)).trim().is_empty());
+            if many.is_none() && one.is_none() && is_entry {
+                found.push(payload);
+            }
+        }
+        Value::Null => {}
+        Value::Bool(_) | Value::Number(_) | Value::String(_) => found.push(payload),
+    }
+    if found.len() > MAX_ITEMS {
+        return Err(MergeError::TooMany { count: found.len() });
+    }
+    let read = |(index, value): (usize, &Value)| {
+        let number = format!("{}", index + 1);
+        match value {
+            Value::Object(fields) => {
+                let named = ["backlog_id", "title"]
+                    .iter()
+                    .map(|key| lenient::scalar(fields.get(*key)))
+                    .find(|text| !text.trim().is_empty());
+                let name = named.map_or(number, |text| cut(&text, MAX_TITLE));
+                Ok(Entry { name, fields: fields.clone() })
+            }
+            Value::String(title) if !title.trim().is_empty() => {
+                let fields = Map::from_iter([("title".to_owned(), value.clone())]);
+                Ok(Entry { name: cut(title, MAX_TITLE), fields })
+            }
+            Value::Null
+            | Value::Bool(_)
+            | Value::Number(_)
+            | Value::String(_)
+            | Value::Array(_) => Err(MergeError::NotAnItem { item: number, found: shown(value) }),
+        }
+    };
+    found.into_iter().enumerate().map(read).collect()
+}
+
+impl Entry {
+    pub(super) fn wrong(&self, field: &'static str, expected: &'static str) -> MergeError {
+        let found = shown(self.fields.get(field).unwrap_or(&Value::Null));
+        MergeError::Field { item: self.name.clone(), field, expected, found }
+    }
+
+    /// A text; none where it is absent, null or blank.
+    pub(super) fn text(
+        &self,
+        field: &'static str,
+        limit: usize,
+    ) -> Result<Option<String>, MergeError> {
+        match self.fields.get(field) {
+            None | Some(Value::Null) => Ok(None),
+            value @ Some(Value::String(_) | Value::Number(_)) => {
+                let text = lenient::scalar(value);
+                Ok(Some(cut(text.trim(), limit)).filter(|text| !text.is_empty()))
+            }
+            Some(Value::Bool(_) | Value::Array(_) | Value::Object(_)) => {
+                Err(self.wrong(field, "a text"))
+            }
+        }
+    }
+
+    /// A list of texts; none where it is absent or null.
+    pub(super) fn list(&self, field: &'static str) -> Result<Option<Vec<String>>, MergeError> {
+        match self.fields.get(field) {
+            None | Some(Value::Null) => Ok(None),
+            value @ Some(Value::String(_) | Value::Array(_)) => {
+                let mut entries = lenient::list(value);
+                entries.truncate(MAX_ENTRIES);
+                Ok(Some(entries.iter().map(|entry| cut(entry, MAX_LINE)).collect()))
+            }
+            Some(Value::Bool(_) | Value::Number(_) | Value::Object(_)) => {
+                Err(self.wrong(field, "a list of texts"))
+            }
+        }
+    }
+
+    /// One of our words; none where it is absent, null or blank.
+    pub(super) fn word<T>(
+        &self,
+        field: &'static str,
+        expected: &'static str,
+        parse: fn(&str) -> Option<T>,
+    ) -> Result<Option<T>, MergeError> {
+        let Some(text) = self.text(field, MAX_LINE)? else { return Ok(None) };
+        parse(&text.to_lowercase()).map(Some).ok_or_else(|| self.wrong(field, expected))
+    }
+
+    pub(super) fn rank(&self) -> Result<Option<u32>, MergeError> {
+        let value = match self.fields.get("priority_rank") {
+            None | Some(Value::Null) => return Ok(None),
+            Some(Value::String(text)) if text.trim().is_empty() => return Ok(None),
+            Some(value) => value,
+        };
+        let whole = match value {
+            Value::Number(number) => number.as_i64(),
+            Value::String(text) => text.trim().parse().ok(),
+            Value::Null | Value::Bool(_) | Value::Array(_) | Value::Object(_) => None,
+        };
+        whole
+            .filter(|rank| (0..=MAX_RANK).contains(rank))
+            .and_then(|rank| u32::try_from(rank).ok())
+            .map(Some)
+            .ok_or_else(|| {
+                self.wrong("priority_rank", "a whole number from 1 to 1000000, or 0 for none")
+            })
+    }
+}
+
+/// White space collapsed.
+pub(super) fn one_line(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// The first characters of a text.
+pub(super) fn cut(text: &str, limit: usize) -> String {
+    text.chars().take(limit).collect::<String>().trim_end().to_owned()
+}
+
+fn shown(value: &Value) -> String {
+    cut(&value.to_string(), 120)
+}
+
+/// What is kept of a value of an origin: scalars and lists of them, cut.
+pub(super) fn kept(value: &Value) -> Option<Value> {
+    match value {
+        Value::Null => None,
+        Value::Bool(_) | Value::Number(_) => Some(value.clone()),
+        Value::String(text) => Some(Value::from(cut(text, MAX_LINE))),
+        Value::Array(entries) => Some(
+            entries
+                .iter()
+                .take(MAX_ENTRIES)
+                .filter(|entry| !entry.is_array())
+                .filter_map(kept)
+                .collect(),
+        ),
+        Value::Object(_) => Some(Value::from(shown(value))),
+    }
+}

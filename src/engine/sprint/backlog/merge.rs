@@ -1,0 +1,454 @@
+//! Changing the backlog by a payload, from the planner, the sourcer or a person (`spec/teams.md` 4.3).
+//!
+//! An entry is a patch: what it does not name, or names as null or blank, stays. All entries are taken, or
+//! none is.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::Value;
+
+use super::entry::{
+    Entry, MAX_ENTRIES, MAX_LINE, MAX_TEXT, MAX_TITLE, MergeError, cut, entries, kept, one_line,
+};
+use super::{classify, flat};
+use crate::domain::backlog::{BacklogItem, BacklogKind, BacklogSource, BacklogStatus, fingerprint};
+use crate::domain::ids::{BacklogId, IdSupply, RequestId, SprintId};
+use crate::domain::lenient;
+use crate::domain::sprint::{Phase, Sprint};
+use crate::domain::time::Timestamp;
+use crate::engine::sprint::todos;
+
+/// What a payload is read in.
+#[derive(Debug, Clone, Copy)]
+pub struct MergeContext<'a> {
+    /// Who brings it. An entry may name another source; only a person's words are kept as they are.
+    pub source: BacklogSource,
+    /// The request in which it came.
+    pub request_id: Option<&'a RequestId>,
+    /// The active sprint.
+    pub sprint: Option<&'a Sprint>,
+    /// When.
+    pub now: Timestamp,
+}
+
+/// What a payload comes to.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Merged {
+    /// The items as they are now, each once, in the order of the payload.
+    pub items: Vec<BacklogItem>,
+    /// How many of them are new.
+    pub added: usize,
+    /// How many were known.
+    pub updated: usize,
+}
+
+/// Reads a payload against the open items. Nothing is changed: the answer holds what has to be stored.
+///
+/// The payload is a list of entries, an object with `backlog_items` and `backlog_item`, or one entry. An entry
+/// is an object, or a text that is a title. It stands for a known item by `backlog_id`, or else by what it says:
+/// title, scope and kind. What equals an item that was settled (done, dropped, carried on) is a recurrence: a
+/// new item whose origin names the settled one.
+///
+/// # Errors
+///
+/// [`MergeError`] names item, field and value of the first entry that is not taken.
+pub fn merge(
+    known: &BTreeMap<BacklogId, BacklogItem>,
+    settled: &BTreeMap<BacklogId, String>,
+    payload: &Value,
+    context: &MergeContext<'_>,
+    ids: &mut IdSupply,
+) -> Result<Merged, MergeError> {
+    let entries = entries(payload)?;
+    let mut work = Work::new(known, settled, context, ids);
+    let mut dependencies = Vec::new();
+    for (number, entry) in entries.iter().enumerate() {
+        let id = work.take(entry)?;
+        dependencies.push((number, id));
+    }
+    for (number, id) in dependencies {
+        if let Some(entry) = entries.get(number) {
+            work.depend(entry, &id)?;
+        }
+    }
+    work.no_cycle()?;
+    Ok(work.finish())
+}
+
+struct Work<'a> {
+    known: &'a BTreeMap<BacklogId, BacklogItem>,
+    settled: &'a BTreeMap<BacklogId, String>,
+    context: &'a MergeContext<'a>,
+    ids: &'a mut IdSupply,
+    items: BTreeMap<BacklogId, BacklogItem>,
+    order: Vec<BacklogId>,
+    /// Open items by their title in lower case.
+    titles: BTreeMap<String, BTreeSet<BacklogId>>,
+}
+
+impl<'a> Work<'a> {
+    fn new(
+        known: &'a BTreeMap<BacklogId, BacklogItem>,
+        settled: &'a BTreeMap<BacklogId, String>,
+        context: &'a MergeContext<'a>,
+        ids: &'a mut IdSupply,
+    ) -> Self {
+        let mut titles: BTreeMap<String, BTreeSet<BacklogId>> = BTreeMap::new();
+        for item in known.values() {
+            titles.entry(flat(&item.title)).or_default().insert(item.backlog_id.clone());
+        }
+        let (items, order) = (BTreeMap::new(), Vec::new());
+        Self { known, settled, context, ids, items, order, titles }
+    }
+
+    fn current(&self, id: &BacklogId) -> Option<&BacklogItem> {
+        self.items.get(id).or_else(|| self.known.get(id))
+    }
+
+    fn keep(&mut self, item: BacklogItem) {
+        let id = item.backlog_id.clone();
+        let old = self.current(&id).map(|old| flat(&old.title));
+        if let Some(ids) = old.and_then(|title| self.titles.get_mut(&title)) {
+            ids.remove(&id);
+        }
+        if item.status.is_active() {
+            self.titles.entry(flat(&item.title)).or_default().insert(id.clone());
+        }
+        if !self.items.contains_key(&id) {
+            self.order.push(id.clone());
+        }
+        self.items.insert(id, item);
+    }
+
+    /// Applies all of an entry but its dependencies.
+    fn take(&mut self, entry: &Entry) -> Result<BacklogId, MergeError> {
+        let summary = entry.text("summary", MAX_TEXT)?;
+        let scope = entry.text("scope", MAX_TEXT)?;
+        let kind = entry.word("kind", "bug, feature, enhancement or chore", BacklogKind::parse)?;
+        let mut title = entry.text("title", MAX_TITLE)?.map(|title| one_line(&title));
+        if self.context.source != BacklogSource::User {
+            title = title.map(|title| meaningful(title, summary.as_deref(), scope.as_deref()));
+        }
+        let id = entry.text("backlog_id", MAX_LINE)?;
+        let mut recurrence_of = None;
+        let found = match &id {
+            Some(text) => {
+                let unknown = || MergeError::UnknownItem { item: text.clone() };
+                let id = BacklogId::parse(text).map_err(|_| unknown())?;
+                if self.current(&id).is_some() {
+                    Some(id)
+                } else if self.settled.contains_key(&id) && title.is_some() {
+                    recurrence_of = Some(id);
+                    None
+                } else {
+                    return Err(unknown());
+                }
+            }
+            None => None,
+        };
+        let found = match (found, &title) {
+            (None, Some(title)) => self.same(title, scope.as_deref(), kind),
+            (found, _) => found,
+        };
+        let mut item = match found.as_ref().and_then(|id| self.current(id)) {
+            Some(item) => item.clone(),
+            None => {
+                let title = title
+                    .as_deref()
+                    .ok_or_else(|| MergeError::NoTitle { item: entry.name.clone() })?;
+                let scope = scope.as_deref().unwrap_or_default();
+                let said = format!("{title} {scope} {}", summary.as_deref().unwrap_or_default());
+                let kind = kind.unwrap_or_else(|| classify(&said));
+                let recurrence_of = recurrence_of.or_else(|| self.settled_as(title, scope, kind));
+                self.fresh(title, scope, kind, recurrence_of)
+            }
+        };
+        let before = item.clone();
+        set(&mut item.title, title);
+        set(&mut item.summary, summary);
+        set(&mut item.scope, scope);
+        set(&mut item.kind, kind);
+        set(
+            &mut item.source,
+            entry.word(
+                "source",
+                "user, planner, sourcer, discovery or carry_over",
+                BacklogSource::parse,
+            )?,
+        );
+        set(
+            &mut item.milestone_title,
+            entry.text("milestone_title", MAX_TITLE)?.map(|t| one_line(&t)),
+        );
+        set(&mut item.priority_rank, entry.rank()?);
+        set(
+            &mut item.acceptance_criteria,
+            entry.list("acceptance_criteria")?.filter(|criteria| !criteria.is_empty()),
+        );
+        self.origin(entry, &mut item)?;
+        self.plan(entry, &mut item)?;
+        self.status(entry, &mut item)?;
+        item.fingerprint = fingerprint(&item.title, &item.scope, item.kind);
+        if item != before {
+            item.updated_at = self.context.now;
+        }
+        let id = item.backlog_id.clone();
+        self.keep(item);
+        Ok(id)
+    }
+
+    /// The open item that an entry without an id speaks of. What the entry leaves open fits any item of that
+    /// title; one that it would have made itself comes first.
+    fn same(
+        &self,
+        title: &str,
+        scope: Option<&str>,
+        kind: Option<BacklogKind>,
+    ) -> Option<BacklogId> {
+        let named = self.titles.get(&flat(title))?.iter().filter_map(|id| self.current(id));
+        let wanted = scope.map(flat);
+        let fits = named.filter(|item| {
+            wanted.as_ref().is_none_or(|scope| flat(&item.scope) == *scope)
+                && kind.is_none_or(|kind| item.kind == kind)
+        });
+        let guess = kind.unwrap_or_else(|| classify(title));
+        fits.min_by_key(|item| (scope.is_none() && !item.scope.is_empty(), item.kind != guess))
+            .map(|item| item.backlog_id.clone())
+    }
+
+    /// The newest settled item that was the same.
+    fn settled_as(&self, title: &str, scope: &str, kind: BacklogKind) -> Option<BacklogId> {
+        let wanted = fingerprint(title, scope, kind);
+        self.settled.iter().rev().find(|(_, print)| **print == wanted).map(|(id, _)| id.clone())
+    }
+
+    fn fresh(
+        &mut self,
+        title: &str,
+        scope: &str,
+        kind: BacklogKind,
+        recurrence_of: Option<BacklogId>,
+    ) -> BacklogItem {
+        let date = self.context.now.kst_date();
+        let mut id = self.ids.backlog(&date);
+        while self.current(&id).is_some() || self.settled.contains_key(&id) {
+            id = self.ids.backlog(&date);
+        }
+        let mut item = BacklogItem::new(id, title, scope, kind, self.context.now);
+        item.source = self.context.source;
+        if let Some(of) = recurrence_of {
+            item.origin.insert("recurrence_of".to_owned(), Value::from(of.as_str()));
+        }
+        if let Some(sprint) = self.context.sprint {
+            item.added_during_active_sprint = sprint.phase == Phase::Ongoing;
+            if sprint.phase == Phase::Initial {
+                item.origin.insert("sprint_id".to_owned(), Value::from(sprint.sprint_id.as_str()));
+                item.milestone_title.clone_from(&sprint.milestone_title);
+            }
+        }
+        item
+    }
+
+    fn origin(&self, entry: &Entry, item: &mut BacklogItem) -> Result<(), MergeError> {
+        match entry.fields.get("origin") {
+            None | Some(Value::Null) => {}
+            Some(Value::Object(fields)) => {
+                for (key, value) in fields {
+                    let room = item.origin.len() < MAX_ENTRIES || item.origin.contains_key(key);
+                    if let Some(value) = kept(value).filter(|_| room) {
+                        item.origin.insert(cut(key, MAX_LINE), value);
+                    }
+                }
+            }
+            Some(Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_)) => {
+                return Err(entry.wrong("origin", "an object"));
+            }
+        }
+        if let Some(request) = self.context.request_id
+            && lenient::text(item.origin.get("request_id")).is_empty()
+        {
+            item.origin.insert("request_id".to_owned(), Value::from(request.as_str()));
+        }
+        Ok(())
+    }
+
+    /// Only the active sprint can plan an item.
+    fn plan(&self, entry: &Entry, item: &mut BacklogItem) -> Result<(), MergeError> {
+        let Some(text) = entry.text("planned_in_sprint_id", MAX_LINE)? else { return Ok(()) };
+        let active = self.context.sprint.map(|sprint| &sprint.sprint_id);
+        let same = |id: Option<&SprintId>| id.is_some_and(|id| id.as_str() == text);
+        if same(item.planned_in_sprint_id.as_ref()) {
+            return Ok(());
+        }
+        if !same(active) {
+            return Err(entry.wrong("planned_in_sprint_id", "the id of the active sprint"));
+        }
+        item.planned_in_sprint_id = active.cloned();
+        Ok(())
+    }
+
+    /// What an entry may say about where its item stands. `selected`, `done` and `carried_over` follow from todos;
+    /// said of an item that stands there already, or of one that is selected now, they change nothing.
+    fn status(&self, entry: &Entry, item: &mut BacklogItem) -> Result<(), MergeError> {
+        let said = entry.word(
+            "status",
+            "pending, selected, blocked, done, carried_over or dropped",
+            BacklogStatus::parse,
+        )?;
+        let reason = entry.text("dropped_reason", MAX_TEXT)?;
+        let in_work = item.status == BacklogStatus::Selected;
+        match said {
+            Some(BacklogStatus::Pending) if !in_work => {
+                item.status = BacklogStatus::Pending;
+                item.clear_blockers();
+            }
+            Some(BacklogStatus::Blocked | BacklogStatus::Dropped) if in_work => {
+                return Err(
+                    entry.wrong("status", "no change while a todo of the sprint works on the item")
+                );
+            }
+            Some(BacklogStatus::Blocked) => {
+                item.status = BacklogStatus::Blocked;
+            }
+            Some(BacklogStatus::Dropped) => {
+                item.status = BacklogStatus::Dropped;
+                item.clear_blockers();
+                set(&mut item.dropped_reason, reason);
+            }
+            Some(BacklogStatus::Done) if self.context.source == BacklogSource::User && !in_work => {
+                item.status = BacklogStatus::Done;
+                item.clear_blockers();
+            }
+            // A planner that plans an item for the sprint may call it selected; the todo makes it so.
+            Some(BacklogStatus::Selected) if self.context.sprint.is_some() => {}
+            Some(
+                said @ (BacklogStatus::Selected | BacklogStatus::Done | BacklogStatus::CarriedOver),
+            ) if said != item.status => {
+                return Err(entry.wrong(
+                    "status",
+                    "pending, blocked or dropped; the others follow from the work",
+                ));
+            }
+            Some(
+                BacklogStatus::Pending
+                | BacklogStatus::Selected
+                | BacklogStatus::Done
+                | BacklogStatus::CarriedOver,
+            )
+            | None => {}
+        }
+        if item.status == BacklogStatus::Blocked {
+            set(&mut item.blocked_reason, entry.text("blocked_reason", MAX_TEXT)?);
+            set(&mut item.blocked_by_role, entry.text("blocked_by_role", MAX_LINE)?);
+            set(&mut item.required_inputs, entry.list("required_inputs")?);
+            set(&mut item.recommended_next_step, entry.text("recommended_next_step", MAX_TEXT)?);
+        }
+        Ok(())
+    }
+
+    /// Reads what an entry's item depends on: ids, or titles of items of the payload or of the backlog.
+    fn depend(&mut self, entry: &Entry, id: &BacklogId) -> Result<(), MergeError> {
+        let Some(named) = entry.list("depends_on")? else { return Ok(()) };
+        let mut on: Vec<BacklogId> = Vec::new();
+        for name in named {
+            let by_id = BacklogId::parse(&name)
+                .ok()
+                .filter(|id| self.current(id).is_some() || self.settled.contains_key(id));
+            let by_title = || self.same(&name, None, None);
+            let found = by_id.or_else(by_title).ok_or_else(|| MergeError::UnknownDependency {
+                item: entry.name.clone(),
+                found: name.clone(),
+            })?;
+            if !on.contains(&found) {
+                on.push(found);
+            }
+        }
+        let now = self.context.now;
+        if let Some(item) = self.items.get_mut(id)
+            && item.depends_on != on
+        {
+            item.depends_on = on;
+            item.updated_at = now;
+        }
+        Ok(())
+    }
+
+    fn no_cycle(&self) -> Result<(), MergeError> {
+        let untouched =
+            self.known.values().filter(|item| !self.items.contains_key(&item.backlog_id));
+        let edges: Vec<_> = self
+            .items
+            .values()
+            .chain(untouched)
+            .map(|item| (item.backlog_id.clone(), item.depends_on.clone()))
+            .collect();
+        let Some(mut around) = todos::cycle(&edges) else { return Ok(()) };
+        around.extend(around.first().cloned());
+        let name = |id: &BacklogId| match self.current(id) {
+            Some(item) => format!("{id} ({})", cut(&item.title, 60)),
+            None => id.to_string(),
+        };
+        Err(MergeError::Cycle { path: around.iter().map(name).collect() })
+    }
+
+    fn finish(mut self) -> Merged {
+        let mut items: Vec<BacklogItem> =
+            self.order.iter().filter_map(|id| self.items.remove(id)).collect();
+        for item in &mut items {
+            if let Some(known) = self.known.get(&item.backlog_id) {
+                item.updated_at = known.updated_at;
+                if *item != *known {
+                    item.updated_at = self.context.now;
+                }
+            }
+        }
+        let updated = items.iter().filter(|item| self.known.contains_key(&item.backlog_id)).count();
+        Merged { added: items.len() - updated, updated, items }
+    }
+}
+
+fn set<T>(field: &mut T, value: Option<T>) {
+    if let Some(value) = value {
+        *field = value;
+    }
+}
+
+/// A title that only names upkeep ("backlog 정리", "update the docs") says nothing about the work: the summary
+/// stands for it, else the scope, where these say more.
+fn meaningful(title: String, summary: Option<&str>, scope: Option<&str>) -> String {
+    if !is_upkeep(&title) {
+        return title;
+    }
+    let other = [summary, scope].into_iter().flatten().map(one_line);
+    let mut better = other.filter(|text| !is_upkeep(text));
+    better.next().map_or(title, |text| cut(&text, MAX_TITLE))
+}
+
+fn is_upkeep(text: &str) -> bool {
+    const ENDINGS: [&str; 6] = ["정리", "구체화", "반영", "동기화", "재구성", "업데이트"];
+    const VERBS: [&str; 9] = [
+        "update", "refresh", "sync", "refine", "organize", "tidy", "rewrite", "clarify", "cleanup",
+    ];
+    const PAPERS: [&str; 13] = [
+        "backlog",
+        "plan",
+        "planning",
+        "spec",
+        "milestone",
+        "todo",
+        "todos",
+        "doc",
+        "docs",
+        "document",
+        "documents",
+        "prompt",
+        "prompts",
+    ];
+    let text = flat(text);
+    let words: BTreeSet<&str> = text.split(|c: char| !c.is_alphanumeric()).collect();
+    let last = text.trim_end_matches(|c: char| !c.is_alphanumeric());
+    ENDINGS.iter().any(|ending| last.ends_with(ending))
+        || (words.len() <= 5
+            && text.split(' ').next().is_some_and(|first| VERBS.contains(&first))
+            && PAPERS.iter().any(|paper| words.contains(paper)))
+}

@@ -1,0 +1,338 @@
+//! A sprint ends (`spec/teams.md` 9.9): what was not done is released, what was left is looked at, the
+//! planner says what came of it, and the slot is free, whatever happened.
+
+use serde_json::{Map, Value, json};
+
+use super::duties::{self, Ask};
+use super::say;
+use crate::domain::backlog::BacklogStatus;
+use crate::domain::effect::{EffectKind, Inspection};
+use crate::domain::ids::SprintId;
+use crate::domain::request::{Request, RequestStatus};
+use crate::domain::role::Role;
+use crate::domain::sprint::{
+    CloseoutStatus, Duty, Phase, Sprint, SprintStatus, Todo, TodoStatus, WrapUp,
+};
+use crate::domain::workflow::{Step, WorkflowState};
+use crate::engine::handoff;
+use crate::engine::turn::Turn;
+
+/// The mark of a closeout commit that was made, or that could not be.
+const COMMITTED: &str = "committed";
+const FAILED: &str = "failed";
+/// The mark of a request that its sprint has let go.
+pub(super) const RELEASED: &str = "released";
+const NOT_NEEDED: &str = "not_needed";
+
+/// The team stops working on todos and closes the sprint.
+pub(super) fn begin(turn: &mut Turn<'_>, id: &SprintId) {
+    release(turn, id);
+    let Some(sprint) = turn.edit_sprint(id) else { return };
+    sprint.phase = Phase::WrapUp;
+    sprint.status = SprintStatus::Closeout;
+    sprint.closeout_status = None;
+    let duty = sprint.planning_request_id.take();
+    turn.sprint_event(id, "closeout", "", Value::Null);
+    if let Some(duty) = duty {
+        drop_duty(turn, &duty);
+    }
+    advance(turn, id);
+}
+
+/// Ends a request of the sprint itself that nobody waits for any more.
+fn drop_duty(turn: &mut Turn<'_>, id: &crate::domain::ids::RequestId) {
+    if turn.request(id).is_some_and(|request| !request.status.is_terminal()) {
+        handoff::end(turn, id, RequestStatus::Cancelled, "sprint.duty", json!({}));
+    }
+}
+
+/// What the sprint did not do, or could not, goes back to the backlog. Work whose commit waits for the
+/// branch stays open: it is done, and a person can still let it through.
+fn release(turn: &mut Turn<'_>, id: &SprintId) {
+    let Some(todos) = turn.sprint(id).map(|sprint| sprint.todos.clone()) else { return };
+    for (at, todo) in todos.iter().enumerate() {
+        match todo.status {
+            TodoStatus::Queued | TodoStatus::Running => put_back(turn, id, at, todo),
+            TodoStatus::Blocked => put_aside(turn, todo),
+            TodoStatus::Uncommitted
+            | TodoStatus::Committed
+            | TodoStatus::Completed
+            | TodoStatus::Failed
+            | TodoStatus::Cancelled => {}
+        }
+    }
+}
+
+/// A todo that was not delivered: its item waits again.
+fn put_back(turn: &mut Turn<'_>, id: &SprintId, at: usize, todo: &Todo) {
+    let now = turn.now;
+    if let Some(todo) = turn.edit_todo(id, at) {
+        todo.status = TodoStatus::Cancelled;
+        todo.ended_at = Some(now);
+    }
+    if let Some(item) = &todo.backlog_id {
+        turn.edit_item(item, |item| {
+            item.status = BacklogStatus::Pending;
+            item.selected_in_sprint_id = None;
+            item.planned_in_sprint_id = None;
+        });
+    }
+    if let Some(request) = &todo.request_id {
+        end_quietly(turn, request);
+    }
+    let payload = json!({ "todo_id": todo.todo_id.as_str() });
+    turn.sprint_event(id, "todo_released", &todo.title, payload);
+}
+
+/// A todo that waits for a person: its item waits for the same, and its room stays the place to answer.
+fn put_aside(turn: &mut Turn<'_>, todo: &Todo) {
+    let Some(request) = &todo.request_id else { return };
+    if let Some(item) = &todo.backlog_id {
+        turn.edit_item(item, |item| {
+            item.origin.insert("request_id".to_owned(), json!(request.as_str()));
+            item.planned_in_sprint_id = None;
+            item.selected_in_sprint_id = None;
+        });
+    }
+    end_quietly(turn, request);
+}
+
+fn end_quietly(turn: &mut Turn<'_>, id: &crate::domain::ids::RequestId) {
+    if turn.request(id).is_some_and(|request| !request.status.is_terminal()) {
+        if let Some(request) = turn.edit(id) {
+            // Its todo does not follow it any more.
+            request.params.other.insert(RELEASED.to_owned(), json!(true));
+        }
+        let values = json!({ "request_id": id.as_str(), "by": "sprint" });
+        handoff::end(turn, id, RequestStatus::Cancelled, "final.released", values);
+    }
+}
+
+/// Does what is next in closing.
+pub(super) fn advance(turn: &mut Turn<'_>, id: &SprintId) {
+    let Some(sprint) = turn.sprint(id) else { return };
+    if sprint.wrap_up == Some(WrapUp::Now)
+        && let Some(duty) = sprint.planning_request_id.clone()
+    {
+        // A person does not want to wait, neither for words nor for leftovers.
+        if let Some(sprint) = turn.edit_sprint(id) {
+            sprint.planning_request_id = None;
+            if sprint.closeout_status == Some(CloseoutStatus::PendingChanges) {
+                FAILED.clone_into(&mut sprint.version_control_status);
+                sprint.closeout_status = Some(CloseoutStatus::VersionControlFailed);
+            }
+            sprint.planner_report_draft = json!({ "fallback": "stopped" });
+        }
+        drop_duty(turn, &duty);
+    }
+    let Some(sprint) = turn.sprint(id) else { return };
+    if sprint.planning_request_id.is_some() {
+        return;
+    }
+    match sprint.closeout_status {
+        None => {
+            let is_mine = |kind: &EffectKind| matches!(kind, EffectKind::Inspect { sprint_id } if sprint_id == id);
+            if !turn.has_effect(is_mine) {
+                turn.plan(EffectKind::Inspect { sprint_id: id.clone() });
+            }
+        }
+        Some(CloseoutStatus::PendingChanges) => leftovers(turn, id),
+        Some(closeout) if sprint.planner_report_draft.is_null() && did_something(sprint) => {
+            words(turn, id, closeout);
+        }
+        Some(closeout) => {
+            let stopped = sprint.wrap_up.is_some() && !sprint.todos.iter().any(is_delivered);
+            let (status, closeout) = if stopped && closeout.is_success() {
+                (SprintStatus::Cancelled, CloseoutStatus::Stopped)
+            } else if closeout.is_success() {
+                (SprintStatus::Completed, closeout)
+            } else {
+                (SprintStatus::Failed, closeout)
+            };
+            let message = sprint.closeout_message.clone();
+            end(turn, id, status, closeout, &message);
+        }
+    }
+}
+
+fn is_delivered(todo: &Todo) -> bool {
+    todo.status.is_success()
+}
+
+/// Whether there is anything to tell about.
+fn did_something(sprint: &Sprint) -> bool {
+    sprint.todos.iter().any(|todo| todo.started_at.is_some())
+}
+
+/// Git has told what the sprint left.
+pub(super) fn inspected(turn: &mut Turn<'_>, id: &SprintId, found: Inspection) {
+    let Some(sprint) = turn.edit_sprint(id) else { return };
+    if sprint.status != SprintStatus::Closeout {
+        return;
+    }
+    sprint.commit_shas = found.commits.iter().map(|commit| commit.sha.clone()).collect();
+    sprint.commit_sha = sprint.commit_shas.last().cloned().unwrap_or_default();
+    sprint.commit_count = found.commits.len() as u64;
+    sprint.commits = found.commits;
+    sprint.uncommitted_paths.clone_from(&found.uncommitted_paths);
+    sprint.closeout_message = found.message;
+    let tried = !sprint.version_control_status.is_empty();
+    sprint.closeout_status = Some(match found.status {
+        // What was tried once and is left still, stays.
+        CloseoutStatus::PendingChanges if tried => CloseoutStatus::VersionControlFailed,
+        status => status,
+    });
+    if !tried && sprint.closeout_status != Some(CloseoutStatus::PendingChanges) {
+        NOT_NEEDED.clone_into(&mut sprint.version_control_status);
+    }
+}
+
+/// Git could not be asked.
+pub(super) fn not_inspected(turn: &mut Turn<'_>, id: &SprintId, message: &str) {
+    let Some(sprint) = turn.edit_sprint(id) else { return };
+    if sprint.status == SprintStatus::Closeout {
+        sprint.closeout_status = Some(CloseoutStatus::Failed);
+        sprint.closeout_message = crate::engine::say::cut(message, 600);
+    }
+}
+
+/// What was left uncommitted becomes one commit, through the same proof as any other.
+fn leftovers(turn: &mut Turn<'_>, id: &SprintId) {
+    let Some(sprint) = turn.sprint(id) else { return };
+    let paths = sprint.uncommitted_paths.clone();
+    let ask = Ask {
+        duty: Duty::Leftovers,
+        role: Role::VersionController,
+        sprint: Some(id),
+        scope: "chore: sprint closeout".to_owned(),
+        facts: Map::new(),
+    };
+    let request_id = duties::create(turn, &ask);
+    let workflow = WorkflowState::initial(Step::Closeout).within(&turn.policy.limits);
+    if let Some(request) = turn.edit(&request_id) {
+        request.status = RequestStatus::Delegated;
+        request.current_role = Some(Role::VersionController);
+        request.params.workflow = Some(workflow);
+    }
+    turn.plan(EffectKind::Collect { request_id: request_id.clone(), paths: paths.clone() });
+    let payload = json!({ "request_id": request_id.as_str(), "paths": paths });
+    turn.sprint_event(id, "version_control_requested", "", payload);
+    if let Some(sprint) = turn.edit_sprint(id) {
+        sprint.planning_request_id = Some(request_id);
+        sprint.version_control_paths = paths;
+    }
+}
+
+/// The closeout commit is made, or cannot be.
+pub(super) fn leftovers_done(turn: &mut Turn<'_>, request: &Request) {
+    let Some(id) = duties::awaited_by(turn, request) else { return };
+    let commit = request.commit_sha.clone();
+    let reason = request
+        .blocked
+        .as_ref()
+        .map(|blocked| format!("{}: {}", blocked.code, blocked.detail))
+        .unwrap_or_default();
+    let Some(sprint) = turn.edit_sprint(&id) else { return };
+    if let Some(commit) = commit {
+        COMMITTED.clone_into(&mut sprint.version_control_status);
+        sprint.version_control_sha = commit;
+        // Looked at once more, now with the closeout commit.
+        sprint.closeout_status = None;
+    } else {
+        FAILED.clone_into(&mut sprint.version_control_status);
+        sprint.closeout_status = Some(CloseoutStatus::VersionControlFailed);
+        sprint.closeout_message = crate::engine::say::cut(&reason, 600);
+    }
+}
+
+/// Asks the planner for the closing words.
+fn words(turn: &mut Turn<'_>, id: &SprintId, closeout: CloseoutStatus) {
+    let mut facts = Map::new();
+    facts.insert("closeout_status".to_owned(), json!(closeout));
+    let ask = Ask {
+        duty: Duty::ClosingReport,
+        role: Role::Planner,
+        sprint: Some(id),
+        scope: format!("report: {id}"),
+        facts,
+    };
+    let request = duties::ask(turn, ask);
+    if let Some(sprint) = turn.edit_sprint(id) {
+        sprint.planning_request_id = Some(request);
+    }
+}
+
+/// The closing words are there; where they are not, the report goes without.
+pub(super) fn worded(turn: &mut Turn<'_>, request: &Request) {
+    let Some(id) = duties::awaited_by(turn, request) else { return };
+    let draft = duties::outcome(request)
+        .ok()
+        .and_then(|result| result.proposals.get("sprint_report").cloned())
+        .filter(Value::is_object)
+        .unwrap_or_else(|| json!({ "fallback": "no words came" }));
+    if let Some(sprint) = turn.edit_sprint(&id) {
+        sprint.planner_report_draft = draft;
+    }
+}
+
+/// The sprint is over: the slot is free in the same decision.
+pub(super) fn end(
+    turn: &mut Turn<'_>,
+    id: &SprintId,
+    status: SprintStatus,
+    closeout: CloseoutStatus,
+    message: &str,
+) {
+    release(turn, id);
+    unplan(turn, id);
+    let now = turn.now;
+    let message = crate::engine::say::cut(message, 600);
+    let Some(sprint) = turn.edit_sprint(id) else { return };
+    sprint.status = status;
+    sprint.closeout_status = Some(closeout);
+    sprint.closeout_message = message;
+    sprint.ended_at = Some(now);
+    let duty = sprint.planning_request_id.take();
+    turn.sprint_event(id, status.as_str(), closeout.as_str(), Value::Null);
+    if let Some(duty) = duty {
+        drop_duty(turn, &duty);
+    }
+    let scheduler = turn.edit_scheduler();
+    scheduler.active_sprint_id = None;
+    scheduler.last_completed_at = Some(now);
+    turn.plan(EffectKind::Archive { sprint_id: id.clone() });
+}
+
+/// Items that were planned for the sprint and did not become todos are nobody's again.
+fn unplan(turn: &mut Turn<'_>, id: &SprintId) {
+    for (item_id, item) in turn.items() {
+        let mine = item.planned_in_sprint_id.as_ref() == Some(id)
+            || item.selected_in_sprint_id.as_ref() == Some(id);
+        if mine {
+            turn.edit_item(&item_id, |item| {
+                item.planned_in_sprint_id = None;
+                item.selected_in_sprint_id = None;
+                if item.status == BacklogStatus::Selected {
+                    item.status = BacklogStatus::Pending;
+                }
+            });
+        }
+    }
+}
+
+/// The report and the history are written: people are told, with the files.
+pub(super) fn archived(turn: &mut Turn<'_>, id: &SprintId, report: Option<String>) {
+    let publish = turn.policy.sprint.publish;
+    let Some(sprint) = turn.edit_sprint(id) else { return };
+    let mut files = Vec::new();
+    if let Some(report) = report {
+        files.push(report.clone());
+        let folder = sprint.sprint_folder.clone();
+        files.push(format!("{folder}/burndown.png"));
+        sprint.report_path = report;
+    }
+    say::summary(turn, id, files);
+    if publish {
+        turn.plan(EffectKind::Publish { sprint_id: id.clone() });
+    }
+}

@@ -1,0 +1,210 @@
+//! Todos and backlog items follow their requests (`spec/teams.md` 9.7; 13.A #1: from the request's own
+//! status alone).
+
+use serde_json::{Value, json};
+
+use super::{advance, backlog, closing, duties, say, todos};
+use crate::domain::backlog::BacklogStatus;
+use crate::domain::ids::SprintId;
+use crate::domain::request::{Request, RequestStatus};
+use crate::domain::result::ResultStatus;
+use crate::domain::role::Role;
+use crate::domain::sprint::{SprintStatus, Todo, TodoStatus};
+use crate::engine::closeout::is_about_the_commit;
+use crate::engine::handoff;
+use crate::engine::turn::Turn;
+
+/// Times that failed work is carried on before a person has to look.
+const CARRY_OVERS: u64 = 3;
+
+/// Closes a decision: what the changed requests mean for sprints, and then what is next.
+pub(in crate::engine) fn follow(turn: &mut Turn<'_>) {
+    requests(turn);
+    if turn.plans.is_touched() || turn.scheduler().active_sprint_id.is_some() {
+        advance(turn);
+        // What was ended on the way is followed as well.
+        requests(turn);
+    }
+}
+
+fn requests(turn: &mut Turn<'_>) {
+    for id in turn.touched() {
+        let Some(request) = turn.request(&id).cloned() else { continue };
+        match request.duty() {
+            Some(duty) => duties::follow(turn, &request, duty),
+            None => todo(turn, &request),
+        }
+    }
+}
+
+/// Where a todo stands by its request.
+fn status(request: &Request) -> TodoStatus {
+    if was_refused(request) { TodoStatus::Cancelled } else { todos::status_of(request) }
+}
+
+/// Whether the team has tried all that it may: nothing that a person could bring is missing, so that the
+/// todo has failed and its work is carried on by another sprint.
+fn has_given_up(request: &Request) -> bool {
+    request.blocked.as_ref().is_some_and(|blocked| {
+        let code = blocked.code.as_str();
+        let failed = request.result.as_ref().is_some_and(|it| it.status == ResultStatus::Failed);
+        request.status == RequestStatus::Blocked
+            && !is_about_the_commit(code)
+            && (code.ends_with("_limit")
+                || matches!(code, "checks_failing" | "step_failed" | "planner_contract")
+                || (code == "role_blocked" && failed))
+    })
+}
+
+/// Whether a person kept the change off the branch: it was made, and is not there.
+fn was_refused(request: &Request) -> bool {
+    request.status == RequestStatus::Completed
+        && request.candidate.is_some()
+        && request.commit_sha.is_none()
+}
+
+fn todo(turn: &mut Turn<'_>, request: &Request) {
+    let (Some(sprint_id), Some(_)) = (&request.sprint_id, &request.todo_id) else {
+        return;
+    };
+    if request.params.other.contains_key(closing::RELEASED) {
+        return;
+    }
+    let found = turn.sprint(sprint_id).and_then(|sprint| {
+        let mine = |todo: &Todo| todo.request_id.as_ref() == Some(&request.request_id);
+        sprint.todos.iter().position(mine).map(|at| (at, sprint.todos[at].clone()))
+    });
+    let Some((at, old)) = found else {
+        alone(turn, request);
+        return;
+    };
+    if has_given_up(request) {
+        let id = &request.request_id;
+        let detail = request.blocked.as_ref().map(|it| it.detail.clone()).unwrap_or_default();
+        let values = json!({ "request_id": id.as_str(), "reason": "", "detail": detail });
+        handoff::end(turn, id, RequestStatus::Failed, "final.failed", values);
+        if let Some(ended) = turn.request(id).cloned() {
+            todo(turn, &ended);
+        }
+        return;
+    }
+    let status = status(request);
+    // A commit that waits beyond the end of its sprint stays what it was until it is there.
+    let at_work = turn.active_sprint().is_some_and(|sprint| {
+        sprint.sprint_id == *sprint_id && sprint.status == SprintStatus::Running
+    });
+    if old.status == status || (!at_work && !status.is_terminal()) {
+        return;
+    }
+    let todo = moved(turn, &old, request, status);
+    item(turn, sprint_id, at, &todo, request);
+    if let Some(place) = turn.edit_todo(sprint_id, at) {
+        let carried = place.carry_over_backlog_id.take();
+        *place = Todo { carry_over_backlog_id: carried, ..todo.clone() };
+    }
+    let kind = if status == TodoStatus::Running { "todo_resumed" } else { "todo_completed" };
+    let payload = json!({
+        "todo_id": todo.todo_id.as_str(),
+        "status": status,
+        "request_id": request.request_id.as_str(),
+    });
+    turn.sprint_event(sprint_id, kind, &todo.title, payload);
+    if status != TodoStatus::Running {
+        say::todo(turn, sprint_id, at);
+    }
+}
+
+fn moved(turn: &Turn<'_>, old: &Todo, request: &Request, status: TodoStatus) -> Todo {
+    let delivered = request.params.other.get("delivered").and_then(Value::as_str);
+    let said = request.result.as_ref().map(|result| result.summary.as_str());
+    let detail = request.blocked.as_ref().map(|blocked| blocked.detail.as_str());
+    let summary = match status {
+        TodoStatus::Blocked | TodoStatus::Uncommitted => detail.or(said),
+        TodoStatus::Queued
+        | TodoStatus::Running
+        | TodoStatus::Committed
+        | TodoStatus::Completed
+        | TodoStatus::Failed
+        | TodoStatus::Cancelled => delivered.or(said),
+    };
+    let paths = request.candidate.iter().flat_map(|candidate| &candidate.paths);
+    Todo {
+        status,
+        summary: crate::engine::say::cut(summary.unwrap_or_default(), 1_200),
+        ended_at: (status != TodoStatus::Running).then_some(turn.now),
+        commit_sha: request.commit_sha.clone().unwrap_or_default(),
+        artifacts: paths.map(|changed| changed.path.clone()).collect(),
+        version_control_message: if status == TodoStatus::Uncommitted {
+            request.blocked.as_ref().map(|b| b.code.clone()).unwrap_or_default()
+        } else {
+            String::new()
+        },
+        dependency_gate_bypass: if status.is_terminal() {
+            String::new()
+        } else {
+            old.dependency_gate_bypass.clone()
+        },
+        ..old.clone()
+    }
+}
+
+fn item(turn: &mut Turn<'_>, sprint: &SprintId, at: usize, todo: &Todo, request: &Request) {
+    let Some(mut item) = todo.backlog_id.as_ref().and_then(|id| turn.item(id)).cloned() else {
+        return;
+    };
+    backlog::set_by_todo(&mut item, todo, Some(request), sprint, turn.now);
+    if was_refused(request) {
+        item.status = BacklogStatus::Blocked;
+        item.dropped_reason.clear();
+        item.blocked_reason = format!("kept on teams/{} by a person", request.request_id);
+        item.blocked_by_role = "version_controller".to_owned();
+    }
+    if todo.status == TodoStatus::Failed {
+        let now = turn.now;
+        let mut next = backlog::carry_over(&item, todo, now, &mut turn.ids);
+        let times = item.origin.get("carried_over").and_then(Value::as_u64).unwrap_or(0) + 1;
+        next.origin.insert("carried_over".to_owned(), json!(times));
+        if times >= CARRY_OVERS {
+            next.status = BacklogStatus::Blocked;
+            next.blocked_reason = format!("failed in {times} sprints: {}", todo.summary);
+            next.blocked_by_role = request.current_role.map_or("", Role::as_str).to_owned();
+            next.recommended_next_step = "look at it, change it, or drop it".to_owned();
+        }
+        if let Some(place) = turn.edit_todo(sprint, at) {
+            place.carry_over_backlog_id = Some(next.backlog_id.clone());
+        }
+        turn.put_item(next);
+    }
+    item.updated_at = turn.now;
+    turn.put_item(item);
+}
+
+/// A request that outlived its sprint: its item alone follows it.
+fn alone(turn: &mut Turn<'_>, request: &Request) {
+    let Some(id) = &request.backlog_id else { return };
+    // What a restart put aside is done anew by another request.
+    let held = turn
+        .active_sprint()
+        .is_some_and(|sprint| sprint.todos.iter().any(|todo| todo.backlog_id.as_ref() == Some(id)));
+    if held || !request.status.is_terminal() {
+        return;
+    }
+    let sprint = request.sprint_id.clone();
+    turn.edit_item(id, |item| {
+        item.clear_blockers();
+        item.selected_in_sprint_id = None;
+        item.status = match request.status {
+            RequestStatus::Committed => {
+                item.completed_in_sprint_id = sprint;
+                BacklogStatus::Done
+            }
+            RequestStatus::Completed
+            | RequestStatus::Failed
+            | RequestStatus::Cancelled
+            | RequestStatus::Queued
+            | RequestStatus::Delegated
+            | RequestStatus::Blocked
+            | RequestStatus::Uncommitted => BacklogStatus::Pending,
+        };
+    });
+}

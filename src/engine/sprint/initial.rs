@@ -1,0 +1,290 @@
+//! How a sprint comes to its plan (`spec/teams.md` 9.4): research, then five steps of the planner, each
+//! with its validation and two reopens. The step stands in the record, so that a restart goes on with it.
+
+use serde_json::{Map, Value, json};
+
+use super::duties::{self, Ask};
+use super::{closing, names, planning, queue, research, say};
+use crate::domain::backlog::{BacklogItem, BacklogSource};
+use crate::domain::effect::EffectKind;
+use crate::domain::ids::SprintId;
+use crate::domain::lenient;
+use crate::domain::request::Request;
+use crate::domain::result::RoleResult;
+use crate::domain::role::Role;
+use crate::domain::sprint::{
+    CloseoutStatus, Duty, InitialStep, Phase, PlanningIteration, PrepassStatus, ResearchPrepass,
+    SprintStatus,
+};
+use crate::engine::turn::Turn;
+
+/// Times that a step may be done over.
+const REOPENS: u32 = 2;
+
+/// Does what is next in planning.
+pub(super) fn advance(turn: &mut Turn<'_>, id: &SprintId) {
+    let Some(sprint) = turn.sprint(id) else { return };
+    if sprint.wrap_up.is_some() {
+        closing::begin(turn, id);
+        return;
+    }
+    if sprint.git_baseline.is_none() {
+        let is_mine = |kind: &EffectKind| matches!(kind, EffectKind::Baseline { sprint_id } if sprint_id == id);
+        if !turn.has_effect(is_mine) {
+            turn.plan(EffectKind::Baseline { sprint_id: id.clone() });
+        }
+        return;
+    }
+    if sprint.planning_request_id.is_some() {
+        return;
+    }
+    if sprint.research_prepass.is_none() {
+        if turn.policy.sprint.research {
+            research(turn, id);
+            return;
+        }
+        keep_prepass(turn, id, no_research());
+    }
+    let step = turn.sprint(id).and_then(|sprint| sprint.initial_phase_step);
+    plan(turn, id, step.unwrap_or(InitialStep::MilestoneRefinement));
+}
+
+fn research(turn: &mut Turn<'_>, id: &SprintId) {
+    let milestone = turn.sprint(id).map(|sprint| sprint.milestone_title.clone());
+    let ask = Ask {
+        duty: Duty::ResearchPrepass,
+        role: Role::Research,
+        sprint: Some(id),
+        scope: milestone.unwrap_or_default(),
+        facts: Map::new(),
+    };
+    let request = duties::ask(turn, ask);
+    await_it(turn, id, request);
+}
+
+fn await_it(turn: &mut Turn<'_>, id: &SprintId, request: crate::domain::ids::RequestId) {
+    if let Some(sprint) = turn.edit_sprint(id) {
+        sprint.planning_request_id = Some(request);
+    }
+}
+
+fn no_research() -> ResearchPrepass {
+    ResearchPrepass {
+        request_id: None,
+        status: PrepassStatus::NotConfigured,
+        reason_code: "not_configured".to_owned(),
+        subject: String::new(),
+        report_artifact: String::new(),
+        headline: String::new(),
+        planner_guidance: String::new(),
+        backing_sources: Vec::new(),
+    }
+}
+
+fn keep_prepass(turn: &mut Turn<'_>, id: &SprintId, prepass: ResearchPrepass) {
+    let word = prepass.status.as_str();
+    let payload = json!({ "reason_code": prepass.reason_code });
+    if let Some(sprint) = turn.edit_sprint(id) {
+        sprint.research_prepass = Some(prepass);
+    }
+    turn.sprint_event(id, "research_prepass_completed", word, payload);
+}
+
+/// Research is over. A failure costs the sources, not the sprint (`spec/teams.md` 13.A #28).
+pub(super) fn researched(turn: &mut Turn<'_>, request: &Request) {
+    let Some(id) = duties::awaited_by(turn, request) else { return };
+    let mut prepass = match duties::outcome(request) {
+        Ok(result) => research::prepass(result),
+        Err(reason) => ResearchPrepass {
+            status: PrepassStatus::Failed,
+            reason_code: "failed".to_owned(),
+            planner_guidance: crate::engine::say::cut(&reason, 600),
+            ..no_research()
+        },
+    };
+    prepass.request_id = Some(request.request_id.clone());
+    keep_prepass(turn, &id, prepass);
+}
+
+/// Asks the planner for a step.
+fn plan(turn: &mut Turn<'_>, id: &SprintId, step: InitialStep) {
+    let Some(sprint) = turn.edit_sprint(id) else { return };
+    sprint.initial_phase_step = Some(step);
+    let count = sprint.initial_phase_reopen_counts.get(&step).copied().unwrap_or(0);
+    let reason = sprint.last_initial_phase_reopen_reason.clone();
+    let earlier = sprint.last_initial_phase_reopen_request_id.clone();
+    let scope = format!("{} ({}/5): {}", step, step.number(), sprint.milestone_title);
+    let mut facts = Map::new();
+    facts.insert("initial_phase_step".to_owned(), json!(step));
+    if count > 0 {
+        facts.insert("initial_phase_reopen_count".to_owned(), json!(count));
+        facts.insert("initial_phase_reopen_reason".to_owned(), json!(reason));
+        facts.insert("reopen_of_request_id".to_owned(), json!(earlier));
+    }
+    let ask = Ask { duty: Duty::Planning, role: Role::Planner, sprint: Some(id), scope, facts };
+    let request = duties::ask(turn, ask);
+    await_it(turn, id, request);
+}
+
+/// A planning step is over: its items are kept, it is judged, and the next one or the same one follows.
+pub(super) fn planned(turn: &mut Turn<'_>, request: &Request) {
+    let Some(step) = request.planning_step() else { return };
+    let Some(id) = duties::awaited_by(turn, request) else { return };
+    let outcome = duties::outcome(request).cloned();
+    let mut problems = Vec::new();
+    match &outcome {
+        Ok(result) => {
+            reframe(turn, &id, result);
+            problems.extend(keep_items(turn, &id, request, result).err());
+        }
+        Err(reason) => problems.push(format!("status: {}", crate::engine::say::cut(reason, 300))),
+    }
+    let kept = problems.is_empty();
+    if step == InitialStep::TodoFinalization {
+        problems.extend(queue::sync(turn, &id));
+    }
+    if let Ok(result) = &outcome {
+        problems.extend(judge(turn, &id, step, result, kept));
+    }
+    note(turn, &id, step.as_str(), "initial", request, problems.is_empty());
+    say::step(turn, &id, step, request, &problems);
+    if !problems.is_empty() {
+        reopen(turn, &id, step, request, &problems);
+    } else if let Some(next) = step.next() {
+        if let Some(sprint) = turn.edit_sprint(&id) {
+            sprint.initial_phase_step = Some(next);
+        }
+    } else {
+        ready(turn, &id);
+    }
+}
+
+/// Takes over the milestone as the planner framed it.
+fn reframe(turn: &mut Turn<'_>, id: &SprintId, result: &RoleResult) {
+    let update = result.proposals.get("sprint_plan_update");
+    let title = update
+        .and_then(|update| update.get("revised_milestone_title"))
+        .or_else(|| result.proposals.get("revised_milestone_title"));
+    let title = crate::engine::say::title(&lenient::text(title));
+    let Some(sprint) = turn.edit_sprint(id) else { return };
+    if !title.is_empty() && title != sprint.milestone_title {
+        sprint.milestone_title.clone_from(&title);
+        let began = sprint.started_at.unwrap_or(crate::domain::time::Timestamp::from_millis(0));
+        sprint.sprint_name = names::display_name(began, &title);
+    }
+    for file in &result.artifacts {
+        if !sprint.reference_artifacts.contains(file) && sprint.reference_artifacts.len() < 60 {
+            sprint.reference_artifacts.push(file.clone());
+        }
+    }
+}
+
+/// Merges the items of a planner's result; what is wrong with them is told to the planner.
+pub(super) fn keep_items(
+    turn: &mut Turn<'_>,
+    id: &SprintId,
+    request: &Request,
+    result: &RoleResult,
+) -> Result<(), String> {
+    let mut payload = Map::new();
+    for key in ["backlog_items", "backlog_item"] {
+        if let Some(value) = result.proposals.get(key) {
+            payload.insert(key.to_owned(), value.clone());
+        }
+    }
+    if payload.is_empty()
+        || payload.values().all(|value| value.as_array().is_some_and(Vec::is_empty))
+    {
+        return Ok(());
+    }
+    let merged = queue::merge(
+        turn,
+        &Value::Object(payload),
+        BacklogSource::Planner,
+        Some(&request.request_id),
+        Some(id),
+    )
+    .map_err(|error| format!("backlog_items: {error}"))?;
+    let payload = json!({
+        "added": merged.added, "updated": merged.updated,
+        "request_id": request.request_id.as_str(),
+    });
+    turn.sprint_event(id, "planning_sync", "backlog", payload);
+    Ok(())
+}
+
+fn judge(
+    turn: &Turn<'_>,
+    id: &SprintId,
+    step: InitialStep,
+    result: &RoleResult,
+    kept: bool,
+) -> Vec<String> {
+    let Some(sprint) = turn.sprint(id) else { return Vec::new() };
+    let all = turn.items();
+    let open: Vec<&BacklogItem> = all.values().collect();
+    let nothing = Value::Null;
+    let update = result.proposals.get("sprint_plan_update").unwrap_or(&nothing);
+    planning::problems(step, sprint, &open, result.status, update, kept)
+}
+
+/// Keeps what a planning request came to, one entry a request and phase.
+pub(super) fn note(
+    turn: &mut Turn<'_>,
+    id: &SprintId,
+    step: &str,
+    phase: &str,
+    request: &Request,
+    ready: bool,
+) {
+    let result = request.result.as_ref();
+    let iteration = PlanningIteration {
+        created_at: turn.now,
+        phase: phase.to_owned(),
+        step: step.to_owned(),
+        request_id: Some(request.request_id.clone()),
+        summary: result.map(|it| crate::engine::say::cut(&it.summary, 1_200)).unwrap_or_default(),
+        insights: result.map(|it| it.insights.clone()).unwrap_or_default(),
+        artifacts: result.map(|it| it.artifacts.clone()).unwrap_or_default(),
+        phase_ready: ready,
+    };
+    if let Some(sprint) = turn.edit_sprint(id) {
+        sprint.planning_iterations.push(iteration);
+    }
+}
+
+fn reopen(
+    turn: &mut Turn<'_>,
+    id: &SprintId,
+    step: InitialStep,
+    request: &Request,
+    problems: &[String],
+) {
+    let reason = problems.join("; ");
+    let Some(sprint) = turn.edit_sprint(id) else { return };
+    let count = sprint.initial_phase_reopen_counts.entry(step).or_insert(0);
+    *count += 1;
+    let spent = *count > REOPENS;
+    sprint.last_initial_phase_reopen_step = Some(step);
+    sprint.last_initial_phase_reopen_reason.clone_from(&reason);
+    sprint.last_initial_phase_reopen_request_id = Some(request.request_id.clone());
+    let payload = json!({ "step": step, "request_id": request.request_id.as_str() });
+    turn.sprint_event(id, "initial_phase_step_reopened", &reason, payload);
+    if spent {
+        say::blocked(turn, id, step, problems);
+        closing::end(turn, id, SprintStatus::Blocked, CloseoutStatus::PlanningIncomplete, &reason);
+    }
+}
+
+/// The plan stands: work begins.
+fn ready(turn: &mut Turn<'_>, id: &SprintId) {
+    let now = turn.now;
+    let Some(sprint) = turn.edit_sprint(id) else { return };
+    sprint.phase = Phase::Ongoing;
+    sprint.status = SprintStatus::Running;
+    sprint.initial_phase_step = None;
+    sprint.initial_phase_ready_at = Some(now);
+    sprint.last_planner_review_at = Some(now);
+    turn.sprint_event(id, "planning_ready", "", Value::Null);
+    say::plan(turn, id);
+}

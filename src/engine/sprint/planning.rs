@@ -1,0 +1,348 @@
+//! What a planning step has to bring before the next one begins (`spec/teams.md` 9.4).
+
+use serde_json::Value;
+
+use super::backlog::is_relevant;
+use crate::domain::backlog::{BacklogItem, BacklogStatus};
+use crate::domain::lenient;
+use crate::domain::result::ResultStatus;
+use crate::domain::sprint::{InitialStep, Sprint};
+
+/// How many problems are quoted; the planner is told of the others by the next attempt.
+pub const PROBLEMS_QUOTED: usize = 4;
+
+/// What is missing, each naming item and field; empty where the step is good enough.
+///
+/// `items` are the open items, whether they belong to the sprint or not; `plan_update` is the planner's
+/// `sprint_plan_update`; `persisted` says whether the items that the planner gave are in the store.
+#[must_use]
+pub fn problems(
+    step: InitialStep,
+    sprint: &Sprint,
+    items: &[&BacklogItem],
+    result_status: ResultStatus,
+    plan_update: &Value,
+    persisted: bool,
+) -> Vec<String> {
+    if result_status != ResultStatus::Completed {
+        return vec![format!(
+            "{step}: the result's status is {}, not completed",
+            result_status.as_str()
+        )];
+    }
+    let relevant: Vec<&BacklogItem> =
+        items.iter().copied().filter(|item| is_relevant(item, sprint)).collect();
+    let mut found = match step {
+        InitialStep::MilestoneRefinement => milestone(sprint, plan_update),
+        InitialStep::ArtifactSync => Vec::new(),
+        InitialStep::BacklogDefinition
+        | InitialStep::BacklogPrioritization
+        | InitialStep::TodoFinalization
+            if relevant.is_empty() =>
+        {
+            let id = &sprint.sprint_id;
+            vec![format!("{step}: 0 backlog items belong to sprint {id}, at least 1 is needed")]
+        }
+        InitialStep::BacklogDefinition => defined(sprint, &relevant, persisted),
+        InitialStep::BacklogPrioritization => ranked(&relevant),
+        InitialStep::TodoFinalization => selected(sprint, &relevant),
+    };
+    found.truncate(PROBLEMS_QUOTED);
+    found
+}
+
+fn is_source_backed(sprint: &Sprint) -> bool {
+    sprint.research_prepass.as_ref().is_some_and(|prepass| prepass.is_source_backed())
+}
+
+/// Research that rests on sources has to show in the milestone.
+fn milestone(sprint: &Sprint, update: &Value) -> Vec<String> {
+    if !is_source_backed(sprint) {
+        return Vec::new();
+    }
+    let text = |key: &str| lenient::text(update.get(key)).trim().to_owned();
+    let title = text("revised_milestone_title");
+    let mut found = Vec::new();
+    if title.is_empty() {
+        found.push("sprint_plan_update: revised_milestone_title is blank".to_owned());
+    }
+    if text("refinement_rationale").is_empty() {
+        found.push("sprint_plan_update: refinement_rationale is blank".to_owned());
+    }
+    let flat = |text: &str| text.to_lowercase().split_whitespace().collect::<Vec<_>>().join(" ");
+    if !title.is_empty() && flat(&title) == flat(&sprint.requested_milestone_title) {
+        let framing = update.get("problem_framing");
+        if text("problem_framing").is_empty() && lenient::list(framing).is_empty() {
+            found.push(
+                "sprint_plan_update: problem_framing is blank, and the requested milestone is kept"
+                    .to_owned(),
+            );
+        }
+        if lenient::list(update.get("research_refs")).is_empty() {
+            found.push(
+                "sprint_plan_update: research_refs is empty, and the requested milestone is kept"
+                    .to_owned(),
+            );
+        }
+    }
+    found
+}
+
+fn name(item: &BacklogItem) -> String {
+    format!("{} ({})", item.backlog_id, item.title)
+}
+
+fn defined(sprint: &Sprint, relevant: &[&BacklogItem], persisted: bool) -> Vec<String> {
+    let mut found = Vec::new();
+    if !persisted {
+        found.push("backlog_items: none of them is in the backlog".to_owned());
+    }
+    for item in relevant {
+        let origin = |key: &str| !lenient::list(item.origin.get(key)).is_empty();
+        let mut missing = |holds: bool, field: &str| {
+            if !holds {
+                found.push(format!("{}: {field} is missing", name(item)));
+            }
+        };
+        missing(!item.acceptance_criteria.is_empty(), "acceptance_criteria");
+        missing(origin("milestone_ref"), "origin.milestone_ref");
+        missing(
+            !item.milestone_title.trim().is_empty() || origin("sprint_id"),
+            "milestone_title or origin.sprint_id",
+        );
+        missing(
+            sprint.kickoff_requirements.is_empty() || origin("requirement_refs"),
+            "origin.requirement_refs",
+        );
+        missing(origin("spec_refs"), "origin.spec_refs");
+        missing(!is_source_backed(sprint) || origin("research_refs"), "origin.research_refs");
+    }
+    found
+}
+
+fn ranked(relevant: &[&BacklogItem]) -> Vec<String> {
+    let mut found = Vec::new();
+    for item in relevant {
+        if item.priority_rank == 0 {
+            found.push(format!("{}: priority_rank is 0, 1 or more is needed", name(item)));
+        }
+        if item.milestone_title.trim().is_empty() {
+            found.push(format!("{}: milestone_title is blank", name(item)));
+        }
+    }
+    found
+}
+
+fn selected(sprint: &Sprint, relevant: &[&BacklogItem]) -> Vec<String> {
+    let id = &sprint.sprint_id;
+    let is_planned = |item: &BacklogItem| item.planned_in_sprint_id.as_ref() == Some(id);
+    let can_begin = |item: &BacklogItem| item.status != BacklogStatus::Blocked;
+    let mut found = Vec::new();
+    if !relevant.iter().any(|item| is_planned(item) && can_begin(item)) {
+        found.push(format!(
+            "todo_finalization: no item that can begin has planned_in_sprint_id {id}"
+        ));
+    }
+    for item in relevant {
+        let is_selected = item.status == BacklogStatus::Selected
+            || item.selected_in_sprint_id.as_ref() == Some(id)
+            || sprint.selected_backlog_ids.contains(&item.backlog_id);
+        if is_selected && !is_planned(item) {
+            let other = item.planned_in_sprint_id.as_ref().map_or("blank", |other| other.as_str());
+            found.push(format!(
+                "{}: planned_in_sprint_id is {other}, and the item is selected for {id}",
+                name(item)
+            ));
+        }
+        if is_planned(item) {
+            let outside = item.depends_on.iter().find(|on| {
+                relevant.iter().any(|other| {
+                    other.backlog_id == **on && !(is_planned(other) && can_begin(other))
+                })
+            });
+            if let Some(on) = outside {
+                found.push(format!(
+                    "{}: depends_on names {on}, which is open and not a todo of {id}",
+                    name(item)
+                ));
+            }
+        }
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::backlog::BacklogKind;
+    use crate::domain::ids::{BacklogId, SprintId};
+    use crate::domain::request::Language;
+    use crate::domain::sprint::{BackingSource, Kickoff, PrepassStatus, ResearchPrepass, Trigger};
+    use crate::domain::time::Timestamp;
+    use serde_json::json;
+
+    fn sprint(requirements: &[&str], source: &str) -> Sprint {
+        let kickoff = Kickoff {
+            milestone: "Faster search".to_owned(),
+            requirements: requirements.iter().map(|text| (*text).to_owned()).collect(),
+            ..Kickoff::default()
+        };
+        let id = SprintId::parse("260324-Sprint-09:00").unwrap();
+        let mut sprint = Sprint::new(id, Trigger::ManualStart, kickoff, Language::En);
+        let url = source.to_owned();
+        sprint.research_prepass = Some(ResearchPrepass {
+            request_id: None,
+            status: PrepassStatus::Completed,
+            reason_code: String::new(),
+            subject: String::new(),
+            report_artifact: String::new(),
+            headline: String::new(),
+            planner_guidance: String::new(),
+            backing_sources: vec![BackingSource { url, ..BackingSource::default() }],
+        });
+        sprint
+    }
+
+    fn item(id: &str) -> BacklogItem {
+        let now = Timestamp::from_millis(0);
+        let id = BacklogId::parse(id).unwrap();
+        let mut item = BacklogItem::new(id, "Index", "", BacklogKind::Feature, now);
+        "faster  SEARCH".clone_into(&mut item.milestone_title);
+        item
+    }
+
+    fn asked(step: InitialStep, sprint: &Sprint, items: &[BacklogItem], update: &Value) -> String {
+        let items: Vec<&BacklogItem> = items.iter().collect();
+        problems(step, sprint, &items, ResultStatus::Completed, update, true).join("\n")
+    }
+
+    #[test]
+    fn any_step_needs_a_completed_result() {
+        for step in InitialStep::ALL {
+            for status in [ResultStatus::Blocked, ResultStatus::Failed] {
+                let found = problems(*step, &sprint(&[], ""), &[], status, &Value::Null, true);
+                assert!(found[0].contains(status.as_str()), "{step}");
+            }
+        }
+    }
+
+    #[test]
+    fn s15_research_has_to_show_in_the_milestone() {
+        let step = InitialStep::MilestoneRefinement;
+        let backed = sprint(&[], "https://example.org/a");
+        let local = sprint(&[], "notes.md");
+        let kept = json!({"revised_milestone_title": "Faster Search", "refinement_rationale": "r",
+            "problem_framing": "slow"});
+        let complete = json!({"revised_milestone_title": "Faster search", "refinement_rationale": "r",
+            "problem_framing": "slow", "research_refs": ["https://example.org/a"]});
+        let revised =
+            json!({"revised_milestone_title": "Search in 50 ms", "refinement_rationale": "r"});
+        for (sprint, update, words) in [
+            (&backed, &json!({}), "revised_milestone_title is blank"),
+            (&backed, &json!({"revised_milestone_title": "x"}), "refinement_rationale is blank"),
+            (&backed, &kept, "research_refs is empty"),
+            (&backed, &complete, ""),
+            (&backed, &revised, ""),
+            (&local, &json!({}), ""),
+        ] {
+            let found = asked(step, sprint, &[], update);
+            assert!(
+                found.contains(words) && found.is_empty() == words.is_empty(),
+                "S15 {update}: {found}"
+            );
+        }
+    }
+
+    #[test]
+    fn s12_without_an_item_the_backlog_steps_are_reopened() {
+        for (step, passes) in [
+            (InitialStep::ArtifactSync, true),
+            (InitialStep::BacklogDefinition, false),
+            (InitialStep::BacklogPrioritization, false),
+            (InitialStep::TodoFinalization, false),
+        ] {
+            let mut other = item("backlog-1");
+            "Another".clone_into(&mut other.milestone_title);
+            let mut done = item("backlog-2");
+            done.status = BacklogStatus::Done;
+            let found = asked(step, &sprint(&[], ""), &[other, done], &Value::Null);
+            assert_eq!(found.is_empty(), passes, "S12 {step}");
+            assert!(passes || found.contains("0 backlog items"), "S12 {found}");
+        }
+    }
+
+    #[test]
+    fn definition_names_what_each_item_lacks() {
+        let step = InitialStep::BacklogDefinition;
+        let plain = sprint(&[], "");
+        let mut full = item("backlog-1");
+        full.acceptance_criteria = vec!["c".to_owned()];
+        for key in ["milestone_ref", "requirement_refs", "spec_refs", "research_refs"] {
+            full.origin.insert(key.to_owned(), json!(["x"]));
+        }
+        assert_eq!(asked(step, &plain, &[full.clone()], &Value::Null), "");
+        let demanding = sprint(&["r"], "http://example.org");
+        for field in ["milestone_ref", "requirement_refs", "spec_refs", "research_refs"] {
+            let mut lacking = full.clone();
+            lacking.origin.insert(field.to_owned(), json!([" "]));
+            let found = asked(step, &demanding, &[lacking.clone()], &Value::Null);
+            assert_eq!(found, format!("backlog-1 (Index): origin.{field} is missing"));
+            let needed = field == "milestone_ref" || field == "spec_refs";
+            assert_eq!(
+                asked(step, &plain, &[lacking], &Value::Null).is_empty(),
+                !needed,
+                "{field}"
+            );
+        }
+        let mut lacking = full.clone();
+        lacking.acceptance_criteria.clear();
+        assert!(asked(step, &plain, &[lacking], &Value::Null).contains("acceptance_criteria"));
+        let found = problems(step, &plain, &[&full], ResultStatus::Completed, &Value::Null, false);
+        assert_eq!(found.len(), 1, "what was given has to be stored");
+        let bare: Vec<BacklogItem> = (1..9).map(|n| item(&format!("backlog-{n}"))).collect();
+        let found = asked(step, &plain, &bare, &Value::Null);
+        assert_eq!(found.lines().count(), PROBLEMS_QUOTED);
+    }
+
+    #[test]
+    fn s14_a_rank_for_every_item() {
+        let step = InitialStep::BacklogPrioritization;
+        let mut items = [item("backlog-1"), item("backlog-2")];
+        items[0].priority_rank = 1;
+        let found = asked(step, &sprint(&[], ""), &items, &Value::Null);
+        assert_eq!(found, "backlog-2 (Index): priority_rank is 0, 1 or more is needed", "S14");
+        items[1].priority_rank = 2;
+        assert_eq!(asked(step, &sprint(&[], ""), &items, &Value::Null), "");
+        items[1].milestone_title.clear();
+        items[1].planned_in_sprint_id = Some(sprint(&[], "").sprint_id);
+        assert!(
+            asked(step, &sprint(&[], ""), &items, &Value::Null)
+                .contains("milestone_title is blank")
+        );
+    }
+
+    #[test]
+    fn s16_what_is_selected_is_planned_here() {
+        let step = InitialStep::TodoFinalization;
+        let sprint = sprint(&[], "");
+        let mut items = [item("backlog-1"), item("backlog-2")];
+        let found = asked(step, &sprint, &items, &Value::Null);
+        assert!(found.contains("no item that can begin"), "{found}");
+        items[0].planned_in_sprint_id = Some(sprint.sprint_id.clone());
+        assert_eq!(asked(step, &sprint, &items, &Value::Null), "");
+        items[1].status = BacklogStatus::Selected;
+        items[1].planned_in_sprint_id = SprintId::parse("260101-Sprint-09:00").ok();
+        let found = asked(step, &sprint, &items, &Value::Null);
+        assert!(
+            found.contains("backlog-2") && found.contains("260101-Sprint-09:00"),
+            "S16 {found}"
+        );
+        items[1].status = BacklogStatus::Pending;
+        items[0].depends_on = vec![items[1].backlog_id.clone()];
+        let found = asked(step, &sprint, &items, &Value::Null);
+        assert!(found.contains("depends_on names backlog-2"), "{found}");
+        items[0].depends_on.clear();
+        items[0].status = BacklogStatus::Blocked;
+        assert!(asked(step, &sprint, &items, &Value::Null).contains("no item that can begin"));
+    }
+}

@@ -1,0 +1,138 @@
+//! The backlog as the source of todos (`spec/teams.md` 9.6).
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+
+use super::backlog::{self, MergeContext, MergeError, Merged};
+use super::{schedule, todos};
+use crate::domain::backlog::{BacklogItem, BacklogSource, BacklogStatus};
+use crate::domain::ids::{BacklogId, RequestId, SprintId, TodoId};
+use crate::domain::sprint::{Sprint, Todo, TodoStatus};
+use crate::engine::turn::Turn;
+
+/// Merges items into the backlog: all of them or none.
+pub(super) fn merge(
+    turn: &mut Turn<'_>,
+    payload: &Value,
+    source: BacklogSource,
+    request: Option<&RequestId>,
+    sprint: Option<&SprintId>,
+) -> Result<Merged, MergeError> {
+    let known = turn.items();
+    let settled = turn.settled_items();
+    let sprint = sprint.and_then(|id| turn.sprint(id)).cloned();
+    let context =
+        MergeContext { source, request_id: request, sprint: sprint.as_ref(), now: turn.now };
+    let merged = backlog::merge(&known, &settled, payload, &context, &mut turn.ids)?;
+    for item in &merged.items {
+        turn.put_item(keep_held(turn, item.clone()));
+    }
+    Ok(merged)
+}
+
+/// What a running todo holds is not taken from it by words: its status follows its request.
+fn keep_held(turn: &Turn<'_>, item: BacklogItem) -> BacklogItem {
+    let Some(old) = turn.item(&item.backlog_id) else { return item };
+    let held = old.status == BacklogStatus::Selected || schedule::is_in_work(turn, old);
+    if !held {
+        // A sprint selects, nobody else.
+        let selected = item.status == BacklogStatus::Selected;
+        let status = if selected { old.status } else { item.status };
+        return BacklogItem { status, ..item };
+    }
+    BacklogItem {
+        status: old.status,
+        selected_in_sprint_id: old.selected_in_sprint_id.clone(),
+        planned_in_sprint_id: old.planned_in_sprint_id.clone(),
+        ..item
+    }
+}
+
+/// Brings the sprint's todos in line with the items that are planned for it; says what is wrong with them.
+pub(super) fn sync(turn: &mut Turn<'_>, id: &SprintId) -> Vec<String> {
+    let Some(sprint) = turn.sprint(id).cloned() else { return Vec::new() };
+    let items = turn.items();
+    let planned: BTreeMap<BacklogId, BacklogItem> = items
+        .into_iter()
+        .filter(|(_, item)| {
+            let mine = item.planned_in_sprint_id.as_ref() == Some(id)
+                || item.selected_in_sprint_id.as_ref() == Some(id);
+            let free = item.status == BacklogStatus::Pending && schedule::is_free(turn, item);
+            mine && (free || item.status == BacklogStatus::Selected)
+        })
+        .collect();
+    let graph: Vec<(BacklogId, Vec<BacklogId>)> =
+        planned.iter().map(|(id, item)| (id.clone(), item.depends_on.clone())).collect();
+    if let Some(cycle) = todos::cycle(&graph) {
+        let names: Vec<&str> = cycle.iter().map(BacklogId::as_str).collect();
+        return vec![format!("depends_on: a cycle: {}", names.join(" → "))];
+    }
+    let todos = refreshed(turn, &sprint, &planned);
+    let kept: Vec<BacklogId> = todos.iter().filter_map(|todo| todo.backlog_id.clone()).collect();
+    for (backlog_id, item) in planned {
+        let mut item = item;
+        item.status = BacklogStatus::Selected;
+        item.selected_in_sprint_id = Some(id.clone());
+        item.milestone_title.clone_from(&sprint.milestone_title);
+        if kept.contains(&backlog_id) && turn.item(&backlog_id) != Some(&item) {
+            item.updated_at = turn.now;
+            turn.put_item(item);
+        }
+    }
+    if let Some(sprint) = turn.edit_sprint(id) {
+        sprint.selected_backlog_ids = kept;
+        sprint.todos = todos;
+    }
+    Vec::new()
+}
+
+fn refreshed(
+    turn: &mut Turn<'_>,
+    sprint: &Sprint,
+    planned: &BTreeMap<BacklogId, BacklogItem>,
+) -> Vec<Todo> {
+    let now = turn.now;
+    let waits = |todo: &Todo| todo.status == TodoStatus::Queued;
+    // What has begun stays whatever became of its item; what has not goes with it.
+    let mut todos: Vec<Todo> = sprint
+        .todos
+        .iter()
+        .filter(|todo| {
+            !waits(todo) || todo.backlog_id.as_ref().is_some_and(|id| planned.contains_key(id))
+        })
+        .cloned()
+        .collect();
+    for (backlog_id, item) in planned {
+        let at = todos.iter().position(|todo| {
+            todo.backlog_id.as_ref() == Some(backlog_id) && !todo.status.is_terminal()
+        });
+        let at = at.unwrap_or_else(|| {
+            let id = turn.ids.todo(&now.kst("%H%M%S"));
+            let mut todo = Todo::new(id, &item.title, now);
+            todo.backlog_id = Some(backlog_id.clone());
+            todos.push(todo);
+            todos.len() - 1
+        });
+        let todo = &mut todos[at];
+        todo.priority_rank = item.priority_rank;
+        if waits(todo) {
+            todo.title.clone_from(&item.title);
+            todo.milestone_title.clone_from(&sprint.milestone_title);
+            todo.acceptance_criteria.clone_from(&item.acceptance_criteria);
+        }
+    }
+    let by_item: BTreeMap<BacklogId, TodoId> = todos
+        .iter()
+        .filter_map(|todo| Some((todo.backlog_id.clone()?, todo.todo_id.clone())))
+        .collect();
+    for todo in &mut todos {
+        let item = todo.backlog_id.as_ref().and_then(|id| planned.get(id));
+        if let Some(item) = item {
+            // What is not in the sprint any more is delivered, or is not waited for.
+            todo.depends_on =
+                item.depends_on.iter().filter_map(|id| by_item.get(id).cloned()).collect();
+        }
+    }
+    todos
+}

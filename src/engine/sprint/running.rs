@@ -1,0 +1,204 @@
+//! A sprint at work (`spec/teams.md` 9.5 and 9.7).
+
+use serde_json::{Map, Value, json};
+
+use super::duties::{self, Ask};
+use super::{closing, initial, queue, say, todos};
+use crate::domain::ids::SprintId;
+use crate::domain::request::{Params, ReplyRoute, Request, Room};
+use crate::domain::role::Role;
+use crate::domain::sprint::{Duty, Sprint, Todo, TodoStatus, WrapUp};
+use crate::domain::workflow::{Step, WorkflowState};
+use crate::engine::turn::Turn;
+use crate::engine::{handoff, intake};
+
+/// Times that the sprint itself tries a commit again that could not be brought to the branch.
+const COMMIT_RETRIES: u32 = 1;
+
+/// Does what is next.
+pub(super) fn advance(turn: &mut Turn<'_>, id: &SprintId) {
+    let Some(sprint) = turn.sprint(id) else { return };
+    let running = sprint.todos.iter().filter(|todo| todo.status == TodoStatus::Running).count();
+    match sprint.wrap_up {
+        Some(WrapUp::Now) => return closing::begin(turn, id),
+        Some(WrapUp::AfterCurrent | WrapUp::Cutoff) if running == 0 => {
+            return closing::begin(turn, id);
+        }
+        Some(WrapUp::AfterCurrent | WrapUp::Cutoff) => return,
+        None => {}
+    }
+    if sprint.planning_request_id.is_some() {
+        return;
+    }
+    if review_is_due(turn, sprint) {
+        review(turn, id);
+        return;
+    }
+    let limit = usize::try_from(turn.policy.sprint.wip_limit).unwrap_or(1).max(1);
+    let free = limit.saturating_sub(running);
+    let next: Vec<usize> = todos::order(&sprint.todos)
+        .into_iter()
+        .filter(|at| sprint.todos[*at].status == TodoStatus::Queued)
+        .filter(|at| todos::waiting_on(&sprint.todos[*at], &sprint.todos).is_empty())
+        .take(free)
+        .collect();
+    if next.is_empty() && running == 0 && !try_commits_again(turn, id) {
+        closing::begin(turn, id);
+        return;
+    }
+    for at in next {
+        start(turn, id, at);
+    }
+}
+
+/// Whether the planner has to look: after every todo, and once an interval.
+fn review_is_due(turn: &Turn<'_>, sprint: &Sprint) -> bool {
+    let Some(last) = sprint.last_planner_review_at else { return true };
+    let ended = sprint.todos.iter().any(|todo| todo.ended_at.is_some_and(|at| at > last));
+    let interval = u64::from(turn.policy.sprint.interval_minutes) * 60;
+    ended || turn.now >= last.plus_seconds(interval)
+}
+
+fn review(turn: &mut Turn<'_>, id: &SprintId) {
+    let Some(milestone) = turn.sprint(id).map(|sprint| sprint.milestone_title.clone()) else {
+        return;
+    };
+    let ask = Ask {
+        duty: Duty::OngoingReview,
+        role: Role::Planner,
+        sprint: Some(id),
+        scope: format!("review: {milestone}"),
+        facts: Map::new(),
+    };
+    let request = duties::ask(turn, ask);
+    let now = turn.now;
+    if let Some(sprint) = turn.edit_sprint(id) {
+        sprint.planning_request_id = Some(request);
+        sprint.last_planner_review_at = Some(now);
+    }
+}
+
+/// The planner has looked; what it changed in the backlog counts, and nothing waits for it if it failed.
+pub(super) fn reviewed(turn: &mut Turn<'_>, request: &Request) {
+    let Some(id) = duties::awaited_by(turn, request) else { return };
+    let Ok(result) = duties::outcome(request).cloned() else {
+        turn.sprint_event(&id, "planning_sync_warning", "the review failed", Value::Null);
+        return;
+    };
+    let mut problems: Vec<String> =
+        initial::keep_items(turn, &id, request, &result).err().into_iter().collect();
+    problems.extend(queue::sync(turn, &id));
+    initial::note(turn, &id, "", "ongoing_review", request, problems.is_empty());
+    if !problems.is_empty() {
+        turn.sprint_event(&id, "planning_sync_invalid", &problems.join("; "), Value::Null);
+    }
+}
+
+/// Begins a todo: its own request, with the workflow at the planner, and a room of its own.
+fn start(turn: &mut Turn<'_>, id: &SprintId, at: usize) {
+    let Some(sprint) = turn.sprint(id).cloned() else { return };
+    let todo = &sprint.todos[at];
+    let request_id = turn.ids.request(&turn.now.kst_date());
+    let now = turn.now;
+    let item = todo.backlog_id.as_ref().and_then(|id| turn.item(id)).cloned();
+    let mut other = Map::new();
+    if let Some(old) = &todo.retry_of_request_id {
+        other.insert("retry_of_request_id".to_owned(), json!(old.as_str()));
+    }
+    let workflow = WorkflowState::initial(Step::PlannerDraft).within(&turn.policy.limits);
+    let request = Request {
+        request_id: request_id.clone(),
+        scope: todo.title.clone(),
+        body: words(todo, item.as_ref()),
+        artifacts: sprint.kickoff_reference_artifacts.clone(),
+        params: Params {
+            kind: Some("sprint_internal".to_owned()),
+            workflow: Some(workflow),
+            other,
+            ..Params::default()
+        },
+        sprint_id: Some(id.clone()),
+        backlog_id: todo.backlog_id.clone(),
+        todo_id: Some(todo.todo_id.clone()),
+        created_at: now,
+        updated_at: now,
+        // Whoever asked for the sprint may answer in the todo's room.
+        reply_route: ReplyRoute {
+            author_id: sprint.reply_route.author_id,
+            author_name: sprint.reply_route.author_name.clone(),
+            guild_id: sprint.reply_route.guild_id,
+            ..ReplyRoute::default()
+        },
+        language: sprint.language,
+        room: Some(Room { thread_id: None, card_id: None, card_digest: String::new() }),
+        ..Request::default()
+    };
+    turn.create(request);
+    turn.record(&request_id, "created", "runtime", &todo.title, Value::Null);
+    if let Some(todo) = turn.edit_todo(id, at) {
+        todo.status = TodoStatus::Running;
+        todo.request_id = Some(request_id.clone());
+        todo.started_at = Some(now);
+        todo.ended_at = None;
+    }
+    let payload = json!({
+        "todo_id": todo.todo_id.as_str(),
+        "request_id": request_id.as_str(),
+    });
+    turn.sprint_event(id, "todo_started", &todo.title, payload);
+    say::todo_started(turn, id, at);
+    handoff::delegate(
+        turn,
+        &request_id,
+        Role::Planner,
+        Some(Step::PlannerDraft),
+        &todo.title,
+        None,
+    );
+}
+
+/// What the todo's request says.
+fn words(todo: &Todo, item: Option<&crate::domain::backlog::BacklogItem>) -> String {
+    let mut text = todo.title.clone();
+    if let Some(item) = item {
+        for part in [&item.summary, &item.scope] {
+            if !part.trim().is_empty() && !text.contains(part.trim()) {
+                text.push_str("\n\n");
+                text.push_str(part.trim());
+            }
+        }
+        for answer in &item.answers {
+            text.push_str("\n\n");
+            text.push_str(answer);
+        }
+    }
+    if !todo.acceptance_criteria.is_empty() {
+        text.push('\n');
+    }
+    for criterion in &todo.acceptance_criteria {
+        text.push_str("\n- ");
+        text.push_str(criterion);
+    }
+    text
+}
+
+/// Nothing else is left: what could not be brought to the branch is tried once more. Whether something is.
+fn try_commits_again(turn: &mut Turn<'_>, id: &SprintId) -> bool {
+    let Some(sprint) = turn.sprint(id) else { return false };
+    let again: Vec<usize> = (0..sprint.todos.len())
+        .filter(|at| {
+            let todo = &sprint.todos[*at];
+            todo.status == TodoStatus::Uncommitted && todo.commit_retries < COMMIT_RETRIES
+        })
+        .collect();
+    for at in &again {
+        let Some(todo) = turn.edit_todo(id, *at) else { continue };
+        todo.commit_retries += 1;
+        let Some(request) = todo.request_id.clone() else { continue };
+        if turn.request(&request).is_some() {
+            turn.record(&request, "retried", "runtime", "the commit once more", Value::Null);
+            intake::retry(turn, &request);
+        }
+    }
+    !again.is_empty()
+}

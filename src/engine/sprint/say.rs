@@ -1,0 +1,257 @@
+//! What is said about sprints, and where (`spec/teams.md` 12): reports go to the startup channel, the
+//! outcome to the report channel, and the question for a milestone to the relay channel.
+
+use serde_json::{Value, json};
+
+use super::todos;
+use crate::domain::ids::SprintId;
+use crate::domain::outgoing::{Act, NamedChannel, Priority, Target, Voice};
+use crate::domain::request::Request;
+use crate::domain::role::Role;
+use crate::domain::sprint::{InitialStep, PrepassStatus, TodoStatus, WrapUp};
+use crate::engine::say;
+use crate::engine::turn::Turn;
+
+/// A report about a sprint, or about the team where there is none.
+pub(super) fn report(
+    turn: &mut Turn<'_>,
+    id: Option<&SprintId>,
+    key: &str,
+    values: Value,
+    files: Vec<String>,
+) {
+    post(turn, id, NamedChannel::Startup, Voice::Team, Priority::Progress, key, values, files);
+}
+
+#[expect(clippy::too_many_arguments, reason = "one message has that many sides")]
+fn post(
+    turn: &mut Turn<'_>,
+    id: Option<&SprintId>,
+    channel: NamedChannel,
+    voice: Voice,
+    priority: Priority,
+    key: &str,
+    values: Value,
+    files: Vec<String>,
+) {
+    let language = id.and_then(|id| turn.sprint(id)).map_or(turn.policy.language, |it| it.language);
+    let act = Act::Post {
+        content: say::content(key, language, values),
+        reply_to: None,
+        mention: None,
+        buttons: Vec::new(),
+        gate_id: None,
+        files,
+        room_of: None,
+    };
+    let outgoing = say::outgoing(turn, Target::Named(channel), voice, priority, act);
+    turn.send(outgoing);
+}
+
+/// It begins.
+pub(super) fn started(turn: &mut Turn<'_>, id: &SprintId) {
+    let Some(sprint) = turn.sprint(id) else { return };
+    let values = json!({
+        "sprint_id": id.as_str(),
+        "milestone": sprint.milestone_title,
+        "trigger": sprint.trigger,
+        "brief": say::cut(&sprint.kickoff_brief, 600),
+        "requirements": sprint.kickoff_requirements,
+        "project": turn.policy.project,
+        "research": turn.policy.sprint.research,
+    });
+    report(turn, Some(id), "sprint.started", values, Vec::new());
+}
+
+/// A planning step is over.
+pub(super) fn step(
+    turn: &mut Turn<'_>,
+    id: &SprintId,
+    step: InitialStep,
+    request: &Request,
+    problems: &[String],
+) {
+    let summary = request.result.as_ref().map(|result| say::cut(&result.summary, 700));
+    let values = json!({
+        "sprint_id": id.as_str(),
+        "step": step,
+        "number": step.number(),
+        "ok": problems.is_empty(),
+        "summary": summary.unwrap_or_default(),
+        "problems": problems.iter().map(|it| say::cut(it, 300)).take(4).collect::<Vec<_>>(),
+    });
+    let voice = Voice::Role(Role::Planner);
+    post(
+        turn,
+        Some(id),
+        NamedChannel::Report,
+        voice,
+        Priority::Progress,
+        "sprint.step",
+        values,
+        Vec::new(),
+    );
+}
+
+/// The plan stands.
+pub(super) fn plan(turn: &mut Turn<'_>, id: &SprintId) {
+    let Some(sprint) = turn.sprint(id) else { return };
+    let title = |id: &crate::domain::ids::TodoId| {
+        sprint.todo(id).map_or_else(|| id.to_string(), |todo| todo.title.clone())
+    };
+    let todos: Vec<Value> = todos::order(&sprint.todos)
+        .into_iter()
+        .map(|at| &sprint.todos[at])
+        .map(|todo| {
+            json!({
+                "rank": todo.priority_rank,
+                "title": say::cut(&todo.title, 120),
+                "depends_on": todo.depends_on.iter().map(title).collect::<Vec<_>>(),
+            })
+        })
+        .collect();
+    let note = sprint.research_prepass.as_ref().map_or("", |it| match it.status {
+        PrepassStatus::Completed if it.is_source_backed() => "sources",
+        PrepassStatus::Completed => "local",
+        PrepassStatus::Blocked | PrepassStatus::Failed => "failed",
+        PrepassStatus::NotConfigured => "not_configured",
+    });
+    let summary = sprint.planning_iterations.last().map(|it| say::cut(&it.summary, 700));
+    let values = json!({
+        "sprint_id": id.as_str(),
+        "milestone": sprint.milestone_title,
+        "requested_milestone": sprint.requested_milestone_title,
+        "summary": summary.unwrap_or_default(),
+        "research_note": note,
+        "todos": todos,
+        "documents": sprint.reference_artifacts.iter().take(12).collect::<Vec<_>>(),
+    });
+    report(turn, Some(id), "sprint.plan", values, Vec::new());
+}
+
+/// A todo begins: the message on which its room hangs.
+pub(super) fn todo_started(turn: &mut Turn<'_>, id: &SprintId, at: usize) {
+    let Some(sprint) = turn.sprint(id) else { return };
+    let todo = &sprint.todos[at];
+    let Some(request) = todo.request_id.clone() else { return };
+    let values = json!({
+        "sprint_id": id.as_str(),
+        "number": begun(sprint),
+        "total": sprint.todos.len(),
+        "title": todo.title,
+        "request_id": request.as_str(),
+    });
+    let act = Act::Post {
+        content: say::content("sprint.todo_started", sprint.language, values),
+        reply_to: None,
+        mention: None,
+        buttons: Vec::new(),
+        gate_id: None,
+        files: Vec::new(),
+        room_of: Some(request.clone()),
+    };
+    let target = Target::Named(NamedChannel::Startup);
+    let mut outgoing = say::outgoing(turn, target, Voice::Team, Priority::Progress, act);
+    outgoing.request_id = Some(request);
+    turn.send(outgoing);
+}
+
+fn begun(sprint: &crate::domain::sprint::Sprint) -> usize {
+    sprint.todos.iter().filter(|todo| todo.started_at.is_some()).count()
+}
+
+/// A todo stands somewhere else.
+pub(super) fn todo(turn: &mut Turn<'_>, id: &SprintId, at: usize) {
+    let Some(sprint) = turn.sprint(id) else { return };
+    let todo = &sprint.todos[at];
+    let counts = sprint.todo_counts();
+    let of = |status: TodoStatus| counts.get(&status).copied().unwrap_or(0);
+    let values = json!({
+        "sprint_id": id.as_str(),
+        "number": begun(sprint),
+        "total": sprint.todos.len(),
+        "title": todo.title,
+        "status": todo.status,
+        "summary": say::cut(&todo.summary, 600),
+        "commit": say::short(&todo.commit_sha),
+        "request_id": todo.request_id.as_ref().map_or("", |id| id.as_str()),
+        "done": of(TodoStatus::Committed) + of(TodoStatus::Completed),
+        "left": of(TodoStatus::Queued) + of(TodoStatus::Running),
+    });
+    report(turn, Some(id), "sprint.todo", values, Vec::new());
+}
+
+/// It was asked to end.
+pub(super) fn wrap_up(turn: &mut Turn<'_>, id: &SprintId, how: WrapUp, by: &str) {
+    let values = json!({ "sprint_id": id.as_str(), "how": how, "by": by });
+    report(turn, Some(id), "sprint.wrap_up", values, Vec::new());
+}
+
+/// It could not be planned.
+pub(super) fn blocked(turn: &mut Turn<'_>, id: &SprintId, step: InitialStep, problems: &[String]) {
+    let problems: Vec<String> = problems.iter().map(|it| say::cut(it, 300)).take(4).collect();
+    let values = json!({ "sprint_id": id.as_str(), "step": step, "problems": problems });
+    let channel = NamedChannel::Report;
+    let key = "sprint.blocked";
+    post(turn, Some(id), channel, Voice::Team, Priority::Error, key, values, Vec::new());
+}
+
+/// It is over.
+pub(super) fn summary(turn: &mut Turn<'_>, id: &SprintId, files: Vec<String>) {
+    let Some(sprint) = turn.sprint(id) else { return };
+    let counts = sprint.todo_counts();
+    let of = |status: TodoStatus| counts.get(&status).copied().unwrap_or(0);
+    let with = |status: TodoStatus| {
+        sprint.todos.iter().filter(move |todo| todo.status == status).map(|todo| {
+            json!({ "title": say::cut(&todo.title, 120), "reason": say::cut(&todo.summary, 200) })
+        })
+    };
+    let blocked: Vec<Value> =
+        with(TodoStatus::Blocked).chain(with(TodoStatus::Uncommitted)).collect();
+    let carried: Vec<Value> = with(TodoStatus::Failed).chain(with(TodoStatus::Cancelled)).collect();
+    let headline = sprint.planner_report_draft.get("headline").and_then(Value::as_str);
+    let seconds = match (sprint.started_at, sprint.ended_at) {
+        (Some(start), Some(end)) => end.seconds_since(start),
+        (_, _) => 0,
+    };
+    let values = json!({
+        "sprint_id": id.as_str(),
+        "milestone": sprint.milestone_title,
+        "status": sprint.status,
+        "closeout_status": sprint.closeout_status,
+        "headline": say::cut(headline.unwrap_or_default(), 400),
+        "counts": {
+            "committed": of(TodoStatus::Committed),
+            "completed": of(TodoStatus::Completed),
+            "blocked": blocked.len(),
+            "failed": of(TodoStatus::Failed),
+            "cancelled": of(TodoStatus::Cancelled),
+        },
+        "total": sprint.todos.len(),
+        "commits": sprint.commit_count,
+        "seconds": seconds,
+        "blocked": blocked,
+        "carried": carried,
+        "uncommitted_paths": sprint.uncommitted_paths.iter().take(10).collect::<Vec<_>>(),
+    });
+    let channel = NamedChannel::Report;
+    let key = "sprint.summary";
+    post(turn, Some(id), channel, Voice::Team, Priority::Final, key, values, files);
+}
+
+/// Nothing is under way and nothing waits: people are asked for a milestone, once.
+pub(super) fn idle(turn: &mut Turn<'_>) {
+    if turn.scheduler().milestone_request_pending {
+        return;
+    }
+    let now = turn.now;
+    let channel = turn.policy.relay_channel;
+    let scheduler = turn.edit_scheduler();
+    scheduler.milestone_request_pending = true;
+    scheduler.milestone_request_sent_at = Some(now);
+    scheduler.milestone_request_channel_id = channel;
+    "idle".clone_into(&mut scheduler.milestone_request_reason);
+    let values = json!({ "project": turn.policy.project });
+    let channel = NamedChannel::Relay;
+    post(turn, None, channel, Voice::Team, Priority::Progress, "sprint.idle", values, Vec::new());
+}

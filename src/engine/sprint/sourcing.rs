@@ -1,0 +1,298 @@
+//! Where new work comes from when nobody asks for it (`spec/teams.md` 10): findings become candidates, the
+//! planner judges them, and only then something is stored. No finding, no model call.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Map, Value, json};
+
+use super::duties::{self, Ask};
+use super::{queue, say};
+use crate::domain::backlog::{BacklogItem, BacklogSource, BacklogStatus};
+use crate::domain::effect::EffectKind;
+use crate::domain::finding::Finding;
+use crate::domain::ids::RequestId;
+use crate::domain::incoming::Message;
+use crate::domain::policy::Policy;
+use crate::domain::request::{Request, RequestStatus};
+use crate::domain::role::Role;
+use crate::domain::sprint::Duty;
+use crate::domain::state::State;
+use crate::domain::time::Timestamp;
+use crate::engine::turn::Turn;
+
+/// Findings that one look hands on.
+const FINDINGS: usize = 30;
+
+/// When findings are looked for next. A team that never had a sprint and was given no discovery actions
+/// does not look for work by itself.
+pub(super) fn due(state: &State, policy: &Policy) -> Option<Timestamp> {
+    let wanted =
+        state.scheduler.last_started_at.is_some() || !policy.sprint.discovery_actions.is_empty();
+    let open = |request: &Request| {
+        matches!(request.duty(), Some(Duty::Sourcing | Duty::SourcerReview))
+            && !request.status.is_terminal()
+    };
+    let looking =
+        state.effects.values().any(|effect| matches!(effect.kind, EffectKind::Discover { .. }));
+    if !wanted || looking || state.requests.values().any(open) {
+        return None;
+    }
+    let interval = u64::from(policy.sprint.interval_minutes) * 60;
+    let last = state.scheduler.last_sourced_at.or(state.scheduler.last_started_at);
+    Some(last.map_or(Timestamp::from_millis(0), |last| last.plus_seconds(interval)))
+}
+
+/// Looks for findings where it is time.
+pub(super) fn look(turn: &mut Turn<'_>) {
+    if due(turn.before(), turn.policy).is_none_or(|at| at > turn.now) {
+        return;
+    }
+    let now = turn.now;
+    let scheduler = turn.edit_scheduler();
+    scheduler.last_sourced_at = Some(now);
+    let watermarks = scheduler.watermarks.clone();
+    turn.plan(EffectKind::Discover { watermarks });
+}
+
+/// This was found.
+pub(super) fn discovered(
+    turn: &mut Turn<'_>,
+    findings: Vec<Finding>,
+    watermarks: BTreeMap<String, String>,
+) {
+    turn.edit_scheduler().watermarks = watermarks;
+    let known: Vec<String> = turn.items().values().filter_map(trace_of).collect();
+    let mut fresh: Vec<Finding> =
+        findings.into_iter().filter(|finding| !known.contains(&finding.trace)).collect();
+    fresh.sort_by(|a, b| (a.signal, &a.trace).cmp(&(b.signal, &b.trace)));
+    fresh.dedup_by(|a, b| a.trace == b.trace);
+    fresh.truncate(FINDINGS);
+    if fresh.is_empty() {
+        "no_changes".clone_into(&mut turn.edit_scheduler().last_sourcing_status);
+        return;
+    }
+    let print = digest(fresh.iter().map(|finding| finding.trace.as_str()));
+    if turn.scheduler().last_sourcing_fingerprint == print {
+        "duplicate_suppressed".clone_into(&mut turn.edit_scheduler().last_sourcing_status);
+        return;
+    }
+    let mut facts = Map::new();
+    facts.insert("findings".to_owned(), json!(fresh));
+    let ask = Ask {
+        duty: Duty::Sourcing,
+        role: Role::Sourcer,
+        sprint: None,
+        scope: format!("{} finding(s)", fresh.len()),
+        facts,
+    };
+    let request = duties::ask(turn, ask);
+    let scheduler = turn.edit_scheduler();
+    scheduler.last_sourcing_request_id = Some(request);
+    scheduler.last_sourcing_fingerprint = print;
+    "sourcing".clone_into(&mut scheduler.last_sourcing_status);
+}
+
+fn trace_of(item: &BacklogItem) -> Option<String> {
+    item.origin.get("trace").and_then(Value::as_str).map(ToOwned::to_owned)
+}
+
+fn digest<'a>(parts: impl Iterator<Item = &'a str>) -> String {
+    use sha1::{Digest, Sha1};
+    let text: Vec<&str> = parts.collect();
+    Sha1::digest(text.join("\n")).iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// The sourcer has made candidates; where it could not, the findings themselves are (S32).
+pub(super) fn sourced(turn: &mut Turn<'_>, request: &Request) {
+    if turn.scheduler().last_sourcing_request_id.as_ref() != Some(&request.request_id)
+        || turn.scheduler().last_sourcing_status != "sourcing"
+    {
+        return;
+    }
+    let findings = request.params.other.get("findings").cloned().unwrap_or(Value::Null);
+    let made = duties::outcome(request)
+        .ok()
+        .and_then(|result| result.proposals.get("backlog_items").cloned())
+        .and_then(|items| items.as_array().cloned())
+        .filter(|items| !items.is_empty());
+    let candidates = made.unwrap_or_else(|| plain(&findings));
+    let milestone = turn.active_sprint().map(|sprint| sprint.milestone_title.clone());
+    let candidates: Vec<Value> = candidates
+        .into_iter()
+        // What another milestone is about does not come into a running sprint (S31).
+        .filter(|candidate| match (&milestone, candidate.get("milestone_title")) {
+            (Some(milestone), Some(Value::String(title))) if !title.trim().is_empty() => {
+                title.trim() == milestone
+            }
+            (_, _) => true,
+        })
+        .collect();
+    if candidates.is_empty() {
+        "no_changes".clone_into(&mut turn.edit_scheduler().last_sourcing_status);
+        return;
+    }
+    let titles: Vec<Value> = candidates.iter().filter_map(|it| it.get("title").cloned()).collect();
+    let mut facts = Map::new();
+    facts.insert("candidates".to_owned(), json!(candidates));
+    facts.insert("findings".to_owned(), findings);
+    let ask = Ask {
+        duty: Duty::SourcerReview,
+        role: Role::Planner,
+        sprint: None,
+        scope: format!("{} candidate(s)", titles.len()),
+        facts,
+    };
+    let review = duties::ask(turn, ask);
+    let scheduler = turn.edit_scheduler();
+    "queued_for_planner_review".clone_into(&mut scheduler.last_sourcing_status);
+    scheduler.last_sourcing_review_request_id = Some(review);
+    scheduler.last_sourcing_review_status.clear();
+    let values = json!({ "count": titles.len(), "titles": titles });
+    say::report(turn, None, "sourcing.candidates", values, Vec::new());
+}
+
+/// Findings as candidates, word for word.
+fn plain(findings: &Value) -> Vec<Value> {
+    let list = findings.as_array().map(Vec::as_slice).unwrap_or_default();
+    list.iter()
+        .map(|finding| {
+            let text = |key: &str| finding.get(key).and_then(Value::as_str).unwrap_or_default();
+            json!({
+                "title": text("title"),
+                "summary": text("summary"),
+                "scope": text("summary"),
+                "origin": { "trace": text("trace"), "signal": text("signal") },
+            })
+        })
+        .collect()
+}
+
+/// The planner has judged the candidates: what it kept is stored.
+pub(super) fn reviewed(turn: &mut Turn<'_>, request: &Request) {
+    let id = &request.request_id;
+    if turn.scheduler().last_sourcing_review_request_id.as_ref() != Some(id)
+        || !turn.scheduler().last_sourcing_review_status.is_empty()
+    {
+        return;
+    }
+    let stored = store(turn, request, BacklogSource::Sourcer);
+    let scheduler = turn.edit_scheduler();
+    match stored {
+        Ok((added, updated)) => {
+            "completed".clone_into(&mut scheduler.last_sourcing_review_status);
+            "updated".clone_into(&mut scheduler.last_sourcing_status);
+            let values = json!({ "added": added, "updated": updated });
+            say::report(turn, None, "sourcing.stored", values, Vec::new());
+        }
+        Err(reason) => {
+            scheduler.last_sourcing_review_status =
+                format!("failed: {}", crate::engine::say::cut(&reason, 200));
+            // The same findings may be looked at again.
+            scheduler.last_sourcing_fingerprint.clear();
+        }
+    }
+}
+
+fn store(
+    turn: &mut Turn<'_>,
+    request: &Request,
+    source: BacklogSource,
+) -> Result<(usize, usize), String> {
+    let result = duties::outcome(request)?;
+    let Some(items) = result.proposals.get("backlog_items") else { return Ok((0, 0)) };
+    if items.as_array().is_some_and(Vec::is_empty) {
+        return Ok((0, 0));
+    }
+    let payload = json!({ "backlog_items": items });
+    let merged = queue::merge(turn, &payload, source, Some(&request.request_id), None)
+        .map_err(|error| error.to_string())?;
+    Ok((merged.added, merged.updated))
+}
+
+/// Whether a sprint has to wait until the planner has looked at what is blocked. It looks once at each set.
+pub(super) fn waits_for_review_of_blocked(turn: &mut Turn<'_>) -> bool {
+    let items = turn.items();
+    let mut blocked: Vec<&BacklogItem> =
+        items.values().filter(|item| item.status == BacklogStatus::Blocked).collect();
+    if blocked.is_empty() {
+        if !turn.scheduler().last_blocked_review_fingerprint.is_empty() {
+            let scheduler = turn.edit_scheduler();
+            scheduler.last_blocked_review_at = None;
+            scheduler.last_blocked_review_request_id = None;
+            scheduler.last_blocked_review_status.clear();
+            scheduler.last_blocked_review_fingerprint.clear();
+        }
+        return false;
+    }
+    blocked.sort_by_key(|item| (item.priority_rank, item.updated_at, item.backlog_id.clone()));
+    let keys: Vec<String> =
+        blocked.iter().map(|item| format!("{}@{}", item.backlog_id, item.updated_at)).collect();
+    let print = digest(keys.iter().map(String::as_str));
+    let scheduler = turn.scheduler();
+    if scheduler.last_blocked_review_fingerprint == print {
+        return scheduler.last_blocked_review_status.is_empty();
+    }
+    let open = scheduler
+        .last_blocked_review_request_id
+        .as_ref()
+        .is_some_and(|id| turn.request(id).is_some_and(|request| !request.status.is_terminal()));
+    if open {
+        return true;
+    }
+    let mut facts = Map::new();
+    facts.insert("blocked_items".to_owned(), json!(blocked));
+    let ask = Ask {
+        duty: Duty::BlockedReview,
+        role: Role::Planner,
+        sprint: None,
+        scope: format!("{} blocked item(s)", blocked.len()),
+        facts,
+    };
+    let request = duties::ask(turn, ask);
+    let now = turn.now;
+    let scheduler = turn.edit_scheduler();
+    scheduler.last_blocked_review_at = Some(now);
+    scheduler.last_blocked_review_request_id = Some(request);
+    scheduler.last_blocked_review_fingerprint = print;
+    scheduler.last_blocked_review_status.clear();
+    true
+}
+
+/// The planner has looked at what is blocked.
+pub(super) fn blocked_reviewed(turn: &mut Turn<'_>, request: &Request) {
+    let id = &request.request_id;
+    if turn.scheduler().last_blocked_review_request_id.as_ref() != Some(id)
+        || !turn.scheduler().last_blocked_review_status.is_empty()
+    {
+        return;
+    }
+    let status = match store(turn, request, BacklogSource::Planner) {
+        Ok(_) => "completed".to_owned(),
+        Err(reason) => format!("failed: {}", crate::engine::say::cut(&reason, 200)),
+    };
+    turn.edit_scheduler().last_blocked_review_status = status;
+}
+
+/// A person wrote into the room of a todo that had to be put aside: its item is possible again, with the
+/// answer. The title of the item, where there is one.
+pub(in crate::engine) fn answered(
+    turn: &mut Turn<'_>,
+    request: &RequestId,
+    message: &Message,
+) -> Option<String> {
+    let items = turn.items();
+    let item = items.values().find(|item| {
+        item.status == BacklogStatus::Blocked
+            && item.origin.get("request_id").and_then(Value::as_str) == Some(request.as_str())
+            && turn.request(request).is_none_or(|it| it.status == RequestStatus::Cancelled)
+    })?;
+    let title = item.title.clone();
+    let id = item.backlog_id.clone();
+    let answer = format!("{}: {}", message.author.name, message.content.trim());
+    turn.edit_item(&id, |item| {
+        item.answers.push(crate::engine::say::cut(&answer, 4_000));
+        item.status = BacklogStatus::Pending;
+        item.clear_blockers();
+    });
+    Some(title)
+}

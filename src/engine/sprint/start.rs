@@ -1,0 +1,81 @@
+//! A sprint begins.
+
+use serde_json::json;
+
+use super::{backlog, names, say, schedule, slots};
+use crate::domain::backlog::BacklogItem;
+use crate::domain::change::Change;
+use crate::domain::ids::SprintId;
+use crate::domain::sprint::{ExecutionMode, Kickoff, Sprint, Trigger};
+use crate::engine::turn::Turn;
+
+/// Where sprints have their folders.
+pub(super) const FOLDERS: &str = "shared_workspace/sprints";
+
+/// Begins a sprint; nothing holds the slot.
+pub(super) fn begin(turn: &mut Turn<'_>, trigger: Trigger, kickoff: Kickoff) -> SprintId {
+    let now = turn.now;
+    let mut taken = turn.before().sprint_ids.clone();
+    taken.extend(turn.before().sprints.keys().cloned());
+    let id = names::sprint_id(now, &taken);
+    let mut sprint = Sprint::new(id.clone(), trigger, kickoff, turn.policy.language);
+    sprint.started_at = Some(now);
+    sprint.sprint_name = names::display_name(now, &sprint.milestone_title);
+    sprint.sprint_folder_name = names::folder_name(&id);
+    sprint.sprint_folder = format!("{FOLDERS}/{}", sprint.sprint_folder_name);
+    sprint.reference_artifacts.clone_from(&sprint.kickoff_reference_artifacts);
+    if sprint.execution_mode == ExecutionMode::Manual {
+        let zone = turn.policy.sprint.zone.0;
+        sprint.cutoff_at =
+            turn.policy.sprint.cutoff.as_ref().map(|cutoff| slots::cutoff_at(now, cutoff, zone));
+    }
+    // Only the last sprint is kept in memory, for a restart.
+    let older: Vec<SprintId> =
+        turn.before().sprints.keys().filter(|it| **it != id).cloned().collect();
+    for old in older {
+        turn.change(Change::RetireSprint(old));
+    }
+    let scheduler = turn.edit_scheduler();
+    scheduler.active_sprint_id = Some(id.clone());
+    scheduler.last_started_at = Some(now);
+    scheduler.last_trigger = Some(trigger);
+    scheduler.milestone_request_pending = false;
+    turn.create_sprint(sprint);
+    turn.sprint_event(&id, "started", trigger.as_str(), json!({ "trigger": trigger }));
+    if trigger.mode() == ExecutionMode::Auto {
+        plan_everything(turn, &id);
+    }
+    say::started(turn, &id);
+    id
+}
+
+/// A sprint without a milestone is about what waits in the backlog.
+fn plan_everything(turn: &mut Turn<'_>, id: &SprintId) {
+    let now = turn.now;
+    let items = turn.items();
+    let mut free: Vec<&BacklogItem> =
+        items.values().filter(|item| schedule::is_free(turn, item)).collect();
+    free.sort_by_key(|item| backlog::priority_key(item));
+    let title = milestone(&free);
+    for item in free {
+        turn.edit_item(&item.backlog_id, |item| item.planned_in_sprint_id = Some(id.clone()));
+    }
+    if let Some(sprint) = turn.edit_sprint(id) {
+        sprint.sprint_name = names::display_name(now, &title);
+        sprint.milestone_title = title;
+    }
+}
+
+/// The milestone that the items serve, where it is one; else the first of them and how many follow.
+fn milestone(items: &[&BacklogItem]) -> String {
+    let Some(first) = items.first() else { return String::new() };
+    let shared = first.milestone_title.trim();
+    if !shared.is_empty() && items.iter().all(|item| item.milestone_title.trim() == shared) {
+        return shared.to_owned();
+    }
+    let title = crate::engine::say::title(&first.title);
+    match items.len() - 1 {
+        0 => title,
+        more => format!("{title} (+{more})"),
+    }
+}

@@ -1,0 +1,262 @@
+//! The order of a sprint's todos, what each waits for, and where each stands (`spec/teams.md` 4.4, 9.5).
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::domain::ids::{BacklogId, TodoId};
+use crate::domain::request::{Request, RequestStatus};
+use crate::domain::sprint::{Todo, TodoStatus};
+use crate::engine::closeout::is_about_the_commit;
+
+/// The order in which todos are worked on, as indexes: what a restart put first, what runs, then by rank (none
+/// is last), then by age.
+#[must_use]
+pub fn order(todos: &[Todo]) -> Vec<usize> {
+    let mut order: Vec<usize> = (0..todos.len()).collect();
+    order.sort_by_cached_key(|index| {
+        todos.get(*index).map(|todo| {
+            (
+                !todo.is_checkpoint(),
+                todo.status != TodoStatus::Running,
+                rank_or_last(todo.priority_rank),
+                todo.created_at.or(todo.started_at),
+                todo.todo_id.clone(),
+            )
+        })
+    });
+    order
+}
+
+/// A rank for sorting: 0 means none, which is last.
+pub(super) const fn rank_or_last(rank: u32) -> u32 {
+    if rank == 0 { u32::MAX } else { rank }
+}
+
+/// The todos that have to be delivered before this one begins.
+///
+/// Where any todo of the sprint names what it depends on, only that counts. Otherwise ranks say it: a todo of
+/// rank 2 or more waits for every lower rank, apart from those that were withdrawn. A todo that a restart put
+/// first waits for nothing.
+#[must_use]
+pub fn waiting_on(todo: &Todo, all: &[Todo]) -> Vec<TodoId> {
+    if todo.is_checkpoint() {
+        return Vec::new();
+    }
+    if all.iter().any(|other| !other.depends_on.is_empty()) {
+        let delivered =
+            |id: &TodoId| all.iter().any(|other| other.todo_id == *id && other.status.is_success());
+        return todo.depends_on.iter().filter(|id| !delivered(id)).cloned().collect();
+    }
+    if todo.priority_rank < 2 {
+        return Vec::new();
+    }
+    all.iter()
+        .filter(|other| (1..todo.priority_rank).contains(&other.priority_rank))
+        .filter(|other| !other.status.is_success() && other.status != TodoStatus::Cancelled)
+        .map(|other| other.todo_id.clone())
+        .collect()
+}
+
+/// A cycle among items that depend on each other, in the order of the dependencies; none where there is
+/// none. What is not among the items depends on nothing.
+#[must_use]
+pub fn cycle(items: &[(BacklogId, Vec<BacklogId>)]) -> Option<Vec<BacklogId>> {
+    let edges: BTreeMap<&BacklogId, &[BacklogId]> =
+        items.iter().map(|(id, on)| (id, on.as_slice())).collect();
+    let mut through: BTreeSet<&BacklogId> = BTreeSet::new();
+    for start in edges.keys() {
+        // Each entry of the path: an item and how many of its dependencies were followed.
+        let mut path: Vec<(&BacklogId, usize)> = vec![(*start, 0)];
+        while let Some((id, followed)) = path.last_mut() {
+            let next = edges.get(*id).and_then(|on| on.get(*followed));
+            *followed += 1;
+            match next {
+                None => {
+                    through.insert(*id);
+                    path.pop();
+                }
+                Some(next) if through.contains(next) => {}
+                Some(next) => {
+                    if let Some(from) = path.iter().position(|(id, _)| *id == next) {
+                        return Some(
+                            path.split_off(from).into_iter().map(|(id, _)| id.clone()).collect(),
+                        );
+                    }
+                    path.push((next, 0));
+                }
+            }
+        }
+    }
+    None
+}
+
+/// Where a todo stands, by its request's own status and nothing else (13.A #1): what a role reported on the way
+/// does not count.
+#[must_use]
+pub fn status_of(request: &Request) -> TodoStatus {
+    match request.status {
+        RequestStatus::Queued => TodoStatus::Queued,
+        RequestStatus::Delegated => TodoStatus::Running,
+        RequestStatus::Completed => TodoStatus::Completed,
+        RequestStatus::Committed => TodoStatus::Committed,
+        RequestStatus::Uncommitted => TodoStatus::Uncommitted,
+        RequestStatus::Blocked => {
+            let code = request.blocked.as_ref().map_or("", |blocked| blocked.code.as_str());
+            if is_about_the_commit(code) { TodoStatus::Uncommitted } else { TodoStatus::Blocked }
+        }
+        RequestStatus::Failed => TodoStatus::Failed,
+        RequestStatus::Cancelled => TodoStatus::Cancelled,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::request::Blocked;
+    use crate::domain::sprint::RESTART_CHECKPOINT;
+    use crate::domain::time::Timestamp;
+    use proptest::prelude::*;
+
+    fn todo(id: &str, status: TodoStatus, rank: u32) -> Todo {
+        let mut todo = Todo::new(TodoId::parse(id).unwrap(), id, Timestamp::from_millis(0));
+        (todo.status, todo.priority_rank) = (status, rank);
+        todo
+    }
+
+    fn names(ids: &[TodoId]) -> Vec<&str> {
+        ids.iter().map(TodoId::as_str).collect()
+    }
+
+    #[test]
+    fn s05_order() {
+        let mut todos = vec![
+            todo("a", TodoStatus::Queued, 3),
+            todo("b", TodoStatus::Running, 5),
+            todo("c", TodoStatus::Queued, 1),
+            todo("d", TodoStatus::Queued, 0),
+            todo("e", TodoStatus::Blocked, 9),
+        ];
+        RESTART_CHECKPOINT.clone_into(&mut todos[4].dependency_gate_bypass);
+        let ordered: Vec<&str> =
+            order(&todos).into_iter().map(|index| todos[index].title.as_str()).collect();
+        assert_eq!(ordered, ["e", "b", "c", "a", "d"], "S05");
+    }
+
+    #[test]
+    fn s06_ranks_wait_for_lower_ranks() {
+        let mut todos = vec![
+            todo("one", TodoStatus::Completed, 1),
+            todo("two", TodoStatus::Blocked, 2),
+            todo("three", TodoStatus::Queued, 3),
+            todo("none", TodoStatus::Queued, 0),
+        ];
+        assert_eq!(names(&waiting_on(&todos[2], &todos)), ["two"], "S06");
+        assert!(waiting_on(&todos[3], &todos).is_empty(), "S06");
+        assert!(waiting_on(&todos[1], &todos).is_empty());
+        todos[1].status = TodoStatus::Cancelled;
+        assert!(waiting_on(&todos[2], &todos).is_empty(), "what was withdrawn holds nobody back");
+        todos[1].status = TodoStatus::Failed;
+        assert_eq!(names(&waiting_on(&todos[2], &todos)), ["two"]);
+        RESTART_CHECKPOINT.clone_into(&mut todos[2].dependency_gate_bypass);
+        assert!(waiting_on(&todos[2], &todos).is_empty(), "S27");
+    }
+
+    #[test]
+    fn explicit_dependencies_count_instead_of_ranks() {
+        let mut todos = vec![
+            todo("one", TodoStatus::Blocked, 1),
+            todo("two", TodoStatus::Queued, 2),
+            todo("three", TodoStatus::Queued, 3),
+        ];
+        todos[2].depends_on = vec![todos[1].todo_id.clone(), TodoId::parse("gone").unwrap()];
+        assert!(waiting_on(&todos[1], &todos).is_empty(), "13.A #6");
+        assert_eq!(names(&waiting_on(&todos[2], &todos)), ["two", "gone"]);
+        todos[1].status = TodoStatus::Committed;
+        assert_eq!(names(&waiting_on(&todos[2], &todos)), ["gone"]);
+        todos[1].status = TodoStatus::Cancelled;
+        assert_eq!(names(&waiting_on(&todos[2], &todos)), ["two", "gone"]);
+    }
+
+    #[test]
+    fn a_cycle_is_named() {
+        let id = |text: &str| BacklogId::parse(text).unwrap();
+        let graph = |edges: &[(&str, &[&str])]| {
+            let edges: Vec<_> = edges
+                .iter()
+                .map(|(from, to)| (id(from), to.iter().map(|to| id(to)).collect()))
+                .collect();
+            cycle(&edges)
+                .map(|ids| ids.iter().map(ToString::to_string).collect::<Vec<_>>().join(" "))
+        };
+        assert_eq!(graph(&[]), None);
+        assert_eq!(graph(&[("a", &["b", "c"]), ("b", &["c"]), ("c", &["elsewhere"])]), None);
+        assert_eq!(graph(&[("a", &["a"])]).as_deref(), Some("a"));
+        assert_eq!(
+            graph(&[("a", &["b"]), ("b", &["d", "c"]), ("c", &["d", "b"]), ("d", &[])]).as_deref(),
+            Some("b c")
+        );
+    }
+
+    #[test]
+    fn s07_s08_status_follows_from_the_request_alone() {
+        let mut request = Request::default();
+        for (status, expected) in [
+            (RequestStatus::Queued, TodoStatus::Queued),
+            (RequestStatus::Delegated, TodoStatus::Running),
+            (RequestStatus::Completed, TodoStatus::Completed),
+            (RequestStatus::Blocked, TodoStatus::Blocked),
+            (RequestStatus::Failed, TodoStatus::Failed),
+            (RequestStatus::Cancelled, TodoStatus::Cancelled),
+            (RequestStatus::Uncommitted, TodoStatus::Uncommitted),
+            (RequestStatus::Committed, TodoStatus::Committed),
+        ] {
+            request.status = status;
+            assert_eq!(status_of(&request), expected, "S07 {status:?}");
+        }
+        request.status = RequestStatus::Delegated;
+        request.result =
+            Some(crate::domain::result::RoleResult::new(crate::domain::role::Role::Developer, "r"));
+        assert_eq!(status_of(&request), TodoStatus::Running, "S08, 13.A #1");
+        request.status = RequestStatus::Blocked;
+        request.blocked = Some(Blocked {
+            code: "person_edits".to_owned(),
+            detail: String::new(),
+            required_inputs: Vec::new(),
+            since: Timestamp::from_millis(0),
+        });
+        assert_eq!(status_of(&request), TodoStatus::Uncommitted, "G11");
+    }
+
+    proptest! {
+        #[test]
+        fn without_a_cycle_something_can_always_begin(
+            edges in prop::collection::vec(prop::collection::vec(0_usize..12, 0..4), 1..12)
+        ) {
+            let id = |n: usize| BacklogId::parse(&format!("b{n}")).unwrap();
+            let graph: Vec<_> = edges
+                .iter()
+                .enumerate()
+                .map(|(n, on)| (id(n), on.iter().map(|on| id(*on)).collect::<Vec<_>>()))
+                .collect();
+            // Take away what depends on nothing that is left; a cycle is what then stays.
+            let mut left: BTreeSet<usize> = (0..edges.len()).collect();
+            loop {
+                let free: Vec<usize> = left
+                    .iter()
+                    .copied()
+                    .filter(|n| !edges[*n].iter().any(|on| left.contains(on)))
+                    .collect();
+                if free.is_empty() { break; }
+                left.retain(|n| !free.contains(n));
+            }
+            let found = cycle(&graph);
+            prop_assert_eq!(found.is_some(), !left.is_empty());
+            if let Some(around) = found {
+                for (n, from) in around.iter().enumerate() {
+                    let to = &around[(n + 1) % around.len()];
+                    let edges = &graph.iter().find(|(id, _)| id == from).unwrap().1;
+                    prop_assert!(edges.contains(to));
+                }
+            }
+        }
+    }
+}

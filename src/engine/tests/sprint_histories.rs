@@ -1,0 +1,253 @@
+//! Random histories of sprints: whatever roles, checks, git, the clock and people do, backlog, todos and
+//! sprint agree after every step ([`crate::engine::sprint::consistent`], asked by the world), every sprint
+//! ends, and nothing is done twice.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::json;
+
+use super::histories::{Dice, random_effect, random_result};
+use super::sprints::{dutiful, kickoff};
+use super::world::{Todo, World, crash, policy, result};
+use crate::domain::backlog::{BacklogSource, BacklogStatus};
+use crate::domain::change::Change;
+use crate::domain::config::{CutoffTime, SprintMode, StartMode};
+use crate::domain::effect::{EffectKind, EffectOutcome, Inspection};
+use crate::domain::event::Event;
+use crate::domain::ids::BacklogId;
+use crate::domain::incoming::Command;
+use crate::domain::policy::{Policy, SprintPolicy};
+use crate::domain::request::RequestStatus;
+use crate::domain::role::Role;
+use crate::domain::run::RunOutcome;
+use crate::domain::sprint::{CloseoutStatus, SprintStatus, TodoStatus, WrapUp};
+
+/// What was visited over all histories.
+#[derive(Default)]
+struct Seen {
+    sprints: BTreeSet<SprintStatus>,
+    todos: BTreeSet<TodoStatus>,
+    items: BTreeSet<BacklogStatus>,
+    closeouts: BTreeSet<CloseoutStatus>,
+    wrap_ups: BTreeSet<WrapUp>,
+}
+
+impl Seen {
+    fn look(&mut self, world: &World) {
+        for change in &world.log {
+            match change {
+                Change::Sprint(sprint) => {
+                    self.sprints.insert(sprint.status);
+                    self.todos.extend(sprint.todos.iter().map(|todo| todo.status));
+                    self.closeouts.extend(sprint.closeout_status);
+                    self.wrap_ups.extend(sprint.wrap_up);
+                }
+                Change::Backlog(item) => {
+                    self.items.insert(item.status);
+                }
+                _ => {}
+            }
+        }
+    }
+}
+
+fn random_policy(dice: &mut Dice) -> Policy {
+    let modes = [SprintMode::Hybrid, SprintMode::Rolling, SprintMode::WallClock];
+    Policy {
+        has_checks: dice.roll(4) > 0,
+        sprint: SprintPolicy {
+            mode: *dice.pick(&modes),
+            start_mode: *dice.pick(&[StartMode::Auto, StartMode::Auto, StartMode::ManualDaily]),
+            wip_limit: *dice.pick(&[1, 1, 2, 3]),
+            cutoff: CutoffTime::try_from("22:00".to_owned()).ok(),
+            research: dice.roll(3) == 0,
+            ..SprintPolicy::default()
+        },
+        ..policy()
+    }
+}
+
+fn person(world: &mut World, dice: &mut Dice) {
+    let command = match dice.roll(9) {
+        0 => kickoff(),
+        1 => Command::SprintStop { now: dice.roll(2) == 0 },
+        2 => Command::SprintRestart,
+        3 => {
+            let title = dice.pick(&["alpha", "beta", "gamma", "delta"]);
+            let payload = json!({ "title": title, "scope": format!("do {title}") });
+            Command::BacklogMerge { payload, source: BacklogSource::User }
+        }
+        4 => {
+            let items: Vec<_> = world.state.backlog.keys().cloned().collect();
+            if items.is_empty() {
+                return;
+            }
+            let status = dice.pick(&["pending", "blocked", "dropped", "done", "selected"]);
+            let payload = json!({ "backlog_id": dice.pick(&items), "status": status });
+            Command::BacklogMerge { payload, source: BacklogSource::User }
+        }
+        choice => {
+            let want = |status| if choice < 7 { status == RequestStatus::Blocked } else { true };
+            let ids: Vec<_> = world
+                .state
+                .requests
+                .values()
+                .filter(|request| want(request.status))
+                .map(|request| request.request_id.clone())
+                .collect();
+            if ids.is_empty() {
+                return;
+            }
+            let request_id = dice.pick(&ids).clone();
+            if choice == 8 { Command::Cancel { request_id } } else { Command::Retry { request_id } }
+        }
+    };
+    world.command(command);
+}
+
+fn inspected(dice: &mut Dice) -> EffectOutcome {
+    let status = *dice.pick(&[
+        CloseoutStatus::Verified,
+        CloseoutStatus::Verified,
+        CloseoutStatus::NoNewCommits,
+        CloseoutStatus::NoRepo,
+        CloseoutStatus::WarningMissingSprintTag,
+        CloseoutStatus::PendingChanges,
+    ]);
+    let left = status == CloseoutStatus::PendingChanges;
+    EffectOutcome::Inspected(Inspection {
+        status,
+        commits: Vec::new(),
+        uncommitted_paths: if left { vec!["left.txt".to_owned()] } else { Vec::new() },
+        message: String::new(),
+    })
+}
+
+fn step(world: &mut World, dice: &mut Dice, next: &Todo, number: usize) {
+    match next {
+        Todo::Run(envelope) => {
+            let found = world.state.envelopes[envelope].clone();
+            let request = world.state.requests[&found.envelope.request_id].clone();
+            let outcome = match (request.duty(), dice.roll(10)) {
+                (_, 0) => crash(),
+                (Some(_), 1) => RunOutcome::Result(Box::new(result(found.target_role, json!({})))),
+                (Some(duty), _) => RunOutcome::Result(Box::new(dutiful(world, &request, duty))),
+                (None, _) => {
+                    let mut seen = BTreeSet::new();
+                    let mut said = random_result(dice, found.target_role, found.step, &mut seen);
+                    if found.target_role == Role::Planner {
+                        said.artifacts = vec!["shared_workspace/sprints/s/spec.md".to_owned()];
+                    }
+                    RunOutcome::Result(Box::new(said))
+                }
+            };
+            world.run(envelope, outcome);
+        }
+        Todo::Report(relay_id) => {
+            world.submit(Event::ReportReady { relay_id: relay_id.clone() });
+        }
+        Todo::Effect(effect) => {
+            let kind = world.state.effects[effect].kind.clone();
+            let outcome = if matches!(kind, EffectKind::Inspect { .. }) && dice.roll(12) > 0 {
+                inspected(dice)
+            } else {
+                random_effect(dice, &kind, number)
+            };
+            world.effect(effect, outcome);
+        }
+    }
+}
+
+/// Nothing is done twice: an item is delivered at most once.
+fn delivered_once(world: &World, seed: u64) {
+    let mut done: BTreeMap<BacklogId, usize> = BTreeMap::new();
+    let mut before: BTreeMap<BacklogId, BacklogStatus> = BTreeMap::new();
+    for change in &world.log {
+        if let Change::Backlog(item) = change {
+            let old = before.insert(item.backlog_id.clone(), item.status);
+            if item.status == BacklogStatus::Done && old != Some(BacklogStatus::Done) {
+                *done.entry(item.backlog_id.clone()).or_insert(0) += 1;
+            }
+        }
+    }
+    assert!(done.values().all(|times| *times == 1), "seed {seed}: {done:?}");
+}
+
+fn history(seed: u64, seen: &mut Seen) {
+    let mut dice = Dice(seed);
+    let mut world = World::new(random_policy(&mut dice));
+    world.command(kickoff());
+    for number in 0..160 {
+        match dice.roll(14) {
+            0 => person(&mut world, &mut dice),
+            1 => {
+                world.wait_until_due();
+            }
+            2 => {
+                let serves = Role::ALL.to_vec();
+                world.submit(Event::Started { announce: false, serves });
+            }
+            _ => {}
+        }
+        let todo = world.todo();
+        if todo.is_empty() {
+            if dice.roll(3) == 0 {
+                person(&mut world, &mut dice);
+            }
+            continue;
+        }
+        let next = dice.pick(&todo).clone();
+        step(&mut world, &mut dice, &next, number);
+        if dice.roll(3) == 0 {
+            world.deliver();
+        }
+    }
+    // From here on everything goes well: whatever the sprint had come to, it ends.
+    world.command(Command::SprintStop { now: true });
+    for _ in 0..400 {
+        let Some(next) = world.todo().first().cloned() else { break };
+        let gate = world.state.gates.values().next().cloned();
+        if let Some(gate) = gate {
+            approve(&mut world, &gate);
+        }
+        if world.todo().contains(&next) {
+            world.do_well(&next);
+        }
+        if world.state.scheduler.active_sprint_id.is_none() {
+            break;
+        }
+    }
+    let stuck = world.state.active_sprint().filter(|sprint| sprint.wrap_up == Some(WrapUp::Now));
+    assert!(stuck.is_none(), "seed {seed}: {stuck:#?}");
+    delivered_once(&world, seed);
+    seen.look(&world);
+}
+
+fn approve(world: &mut World, gate: &crate::domain::gate::Gate) {
+    let button = crate::domain::outgoing::Button {
+        act: crate::domain::outgoing::ButtonAct::Approve,
+        subject: gate.gate_id.to_string(),
+        version: gate.version,
+    };
+    world.command(Command::Press {
+        button,
+        message_id: crate::domain::ids::MessageId(1),
+        channel_id: super::world::GENERAL,
+    });
+}
+
+#[test]
+fn every_sprint_ends_and_everything_agrees_after_every_step() {
+    let rounds: u64 =
+        std::env::var("TEAMS_HISTORIES").ok().and_then(|n| n.parse().ok()).unwrap_or(120);
+    let mut seen = Seen::default();
+    for seed in 0..rounds {
+        history(seed, &mut seen);
+    }
+    assert_eq!(seen.sprints.len(), SprintStatus::ALL.len(), "{:?}", seen.sprints);
+    assert_eq!(seen.todos.len(), TodoStatus::ALL.len(), "{:?}", seen.todos);
+    assert_eq!(seen.wrap_ups.len(), WrapUp::ALL.len(), "{:?}", seen.wrap_ups);
+    assert_eq!(seen.items.len(), BacklogStatus::ALL.len(), "{:?}", seen.items);
+    // The others are words of older files.
+    assert!(seen.closeouts.len() >= 8, "{:?}", seen.closeouts);
+}

@@ -1,0 +1,585 @@
+//! Whole sprints, as people see them; rows of `spec/teams.md` 14.7 that take more than one decision.
+
+use serde_json::{Value, json};
+
+use super::world::{Todo as Next, World, crash, good, policy, result};
+use crate::domain::backlog::{BacklogItem, BacklogSource, BacklogStatus};
+use crate::domain::config::{CutoffTime, SprintMode, StartMode};
+use crate::domain::effect::{EffectKind, EffectOutcome, Inspection};
+use crate::domain::event::Event;
+use crate::domain::incoming::Command;
+use crate::domain::policy::{Policy, SprintPolicy};
+use crate::domain::request::{Request, RequestStatus};
+use crate::domain::result::{ResultStatus, RoleResult};
+use crate::domain::role::Role;
+use crate::domain::run::RunOutcome;
+use crate::domain::sprint::{
+    CloseoutStatus, Duty, InitialStep, Kickoff, Sprint, SprintStatus, TodoStatus, Trigger,
+};
+use crate::engine::Answer;
+
+/// A result that does the duty well: three items, of which the last depends on the first.
+pub(super) fn dutiful(world: &World, request: &Request, duty: Duty) -> RoleResult {
+    let sprint = request.sprint_id.as_ref().and_then(|id| world.state.sprints.get(id));
+    match duty {
+        Duty::Planning => planned(world, request, sprint.expect("a sprint")),
+        Duty::ClosingReport => {
+            result(Role::Planner, json!({ "sprint_report": { "headline": "It went well." } }))
+        }
+        Duty::ResearchPrepass => result(
+            Role::Research,
+            json!({ "research_signal": { "needed": false, "reason_code": "not_needed_no_subject" } }),
+        ),
+        Duty::SourcerReview => {
+            let kept = request.params.other.get("candidates").cloned().unwrap_or(json!([]));
+            result(Role::Planner, json!({ "backlog_items": kept }))
+        }
+        Duty::Sourcing => result(Role::Sourcer, json!({ "backlog_items": [] })),
+        Duty::OngoingReview | Duty::BlockedReview | Duty::Leftovers => {
+            result(Role::Planner, json!({}))
+        }
+    }
+}
+
+fn planned(world: &World, request: &Request, sprint: &Sprint) -> RoleResult {
+    let step = request.planning_step().expect("a step");
+    let mine: Vec<&BacklogItem> = world
+        .state
+        .backlog
+        .values()
+        .filter(|item| crate::engine::sprint::backlog::is_relevant(item, sprint))
+        .filter(|item| item.status != BacklogStatus::Blocked)
+        .collect();
+    let origin = json!({
+        "milestone_ref": sprint.milestone_title, "spec_refs": ["spec.md"], "requirement_refs": ["r1"],
+    });
+    let items: Vec<Value> = match step {
+        InitialStep::MilestoneRefinement | InitialStep::ArtifactSync => Vec::new(),
+        InitialStep::BacklogDefinition if mine.is_empty() => ["first", "second", "third"]
+            .into_iter()
+            .map(|title| {
+                json!({
+                    "title": title, "scope": format!("do the {title} thing"), "kind": "feature",
+                    "acceptance_criteria": ["it works"], "origin": origin,
+                    "milestone_title": sprint.milestone_title,
+                    "depends_on": if title == "third" { json!(["first"]) } else { json!([]) },
+                })
+            })
+            .collect(),
+        InitialStep::BacklogDefinition => mine
+            .iter()
+            .map(|item| {
+                json!({
+                    "backlog_id": item.backlog_id, "acceptance_criteria": ["it works"],
+                    "origin": origin, "milestone_title": sprint.milestone_title,
+                })
+            })
+            .collect(),
+        InitialStep::BacklogPrioritization => (1..)
+            .zip(&mine)
+            .map(|(rank, item)| {
+                json!({
+                    "backlog_id": item.backlog_id, "priority_rank": rank,
+                    "milestone_title": if sprint.milestone_title.is_empty() { "what waits" }
+                        else { &sprint.milestone_title },
+                })
+            })
+            .collect(),
+        InitialStep::TodoFinalization => mine
+            .iter()
+            .map(|item| {
+                json!({ "backlog_id": item.backlog_id, "planned_in_sprint_id": sprint.sprint_id })
+            })
+            .collect(),
+    };
+    result(Role::Planner, json!({ "backlog_items": items }))
+}
+
+pub(super) fn kickoff() -> Command {
+    let kickoff = Kickoff {
+        milestone: "Sign in".to_owned(),
+        requirements: vec!["people sign in".to_owned()],
+        ..Kickoff::default()
+    };
+    Command::SprintStart { kickoff: Box::new(kickoff) }
+}
+
+fn key(answer: &Answer) -> &str {
+    match answer {
+        Answer::Say(content) => &content.key,
+        Answer::Accepted => "accepted",
+        Answer::Ignored(why) => why,
+    }
+}
+
+/// The newest image of the newest sprint.
+fn sprint(world: &World) -> Sprint {
+    world.state.sprints.values().next_back().cloned().expect("a sprint")
+}
+
+fn statuses(world: &World) -> Vec<(String, TodoStatus)> {
+    sprint(world).todos.iter().map(|todo| (todo.title.clone(), todo.status)).collect()
+}
+
+fn add(world: &mut World, title: &str) {
+    let payload = json!({ "title": title, "scope": format!("do {title}") });
+    let answer = world.command(Command::BacklogMerge { payload, source: BacklogSource::User });
+    assert_eq!(key(&answer), "backlog.merged");
+}
+
+/// By itself nothing begins: people start sprints, in the morning.
+fn by_hand() -> Policy {
+    Policy {
+        sprint: SprintPolicy {
+            start_mode: StartMode::ManualDaily,
+            cutoff: CutoffTime::try_from("22:00".to_owned()).ok(),
+            ..SprintPolicy::default()
+        },
+        ..policy()
+    }
+}
+
+/// Plans well, then works the todos as `role` says, by the title of the todo.
+fn play(world: &mut World, mut outcome: impl FnMut(&str, Role) -> Option<RunOutcome>) {
+    while let Some(next) = world.todo().first().cloned() {
+        if let Next::Run(id) = &next {
+            let envelope = world.state.envelopes[id].clone();
+            let request = world.state.requests[&envelope.envelope.request_id].clone();
+            if request.todo_id.is_some()
+                && let Some(outcome) = outcome(&request.scope, envelope.target_role)
+            {
+                world.run(id, outcome);
+                continue;
+            }
+        }
+        world.do_well(&next);
+        world.deliver();
+    }
+}
+
+fn negative(status: ResultStatus, text: &str) -> RunOutcome {
+    let mut said = good(Role::Planner, Some(crate::domain::workflow::Step::PlannerDraft));
+    said.status = status;
+    said.error = text.to_owned();
+    said.summary = text.to_owned();
+    RunOutcome::Result(Box::new(said))
+}
+
+#[test]
+fn s11_s23_a_sprint_by_hand_from_kickoff_to_history() {
+    let mut world = World::new(by_hand());
+    let answer = world.command(kickoff());
+    assert_eq!(key(&answer), "sprint.accepted");
+    let begun = sprint(&world);
+    assert_eq!((begun.status, begun.trigger), (SprintStatus::Planning, Trigger::ManualStart));
+    assert_eq!(world.state.scheduler.active_sprint_id, Some(begun.sprint_id.clone()));
+    assert_eq!(begun.sprint_id.as_str(), "260324-Sprint-09:00");
+    play(&mut world, |_, _| None);
+    let ended = sprint(&world);
+    assert_eq!(ended.status, SprintStatus::Completed);
+    assert_eq!(ended.closeout_status, Some(CloseoutStatus::Verified));
+    assert!(ended.todos.iter().all(|todo| todo.status == TodoStatus::Committed));
+    assert_eq!(ended.todos.len(), 3);
+    assert!(world.state.backlog.is_empty(), "every item is done");
+    assert_eq!(world.state.scheduler.active_sprint_id, None);
+    assert!(world.state.requests.is_empty());
+    for said in ["sprint.started", "sprint.step", "sprint.plan", "sprint.todo", "sprint.summary"] {
+        assert!(world.said.iter().any(|key| key == said), "{said}: {:?}", world.said);
+    }
+    assert_eq!(world.said.iter().filter(|key| *key == "sprint.idle").count(), 1);
+}
+
+#[test]
+fn s09_s10_a_second_start_and_a_blank_milestone_are_refused() {
+    let mut world = World::new(by_hand());
+    let blank = Kickoff { milestone: " \n ".to_owned(), ..Kickoff::default() };
+    let answer = world.command(Command::SprintStart { kickoff: Box::new(blank) });
+    assert_eq!(key(&answer), "sprint.refused.milestone");
+    world.command(kickoff());
+    assert_eq!(key(&world.command(kickoff())), "sprint.refused.active");
+    assert_eq!(world.state.sprints.len(), 1);
+}
+
+#[test]
+fn s12_s13_planning_that_brings_nothing_is_reopened_twice_and_then_blocks() {
+    let mut world = World::new(by_hand());
+    world.command(kickoff());
+    let mut asked = 0;
+    while let Some(next) = world.todo().first().cloned() {
+        if let Next::Run(id) = &next {
+            let request = world.state.envelopes[id].envelope.request_id.clone();
+            let request = world.state.requests[&request].clone();
+            if request.planning_step() == Some(InitialStep::BacklogDefinition) {
+                asked += 1;
+                world.run(id, RunOutcome::Result(Box::new(result(Role::Planner, json!({})))));
+                continue;
+            }
+        }
+        world.do_well(&next);
+    }
+    assert_eq!(asked, 3);
+    let ended = sprint(&world);
+    assert_eq!(ended.status, SprintStatus::Blocked);
+    assert_eq!(ended.closeout_status, Some(CloseoutStatus::PlanningIncomplete));
+    assert!(ended.closeout_message.contains("0 backlog"), "{}", ended.closeout_message);
+    assert_eq!(world.state.scheduler.active_sprint_id, None, "the slot is free");
+    assert!(world.said.iter().any(|key| key == "sprint.blocked"));
+    // S26: it can be restarted, with the step where it stopped.
+    assert_eq!(key(&world.command(Command::SprintRestart)), "sprint.restarted");
+    let again = sprint(&world);
+    assert_eq!(again.sprint_id, ended.sprint_id);
+    assert_eq!(again.initial_phase_step, Some(InitialStep::BacklogDefinition));
+    play(&mut world, |_, _| None);
+    assert_eq!(sprint(&world).status, SprintStatus::Completed);
+    // … and a completed one cannot.
+    assert_eq!(key(&world.command(Command::SprintRestart)), "sprint.refused.not_restartable");
+}
+
+#[test]
+fn s17_two_pending_items_begin_a_sprint_by_themselves() {
+    let mut world = World::new(policy());
+    add(&mut world, "alpha");
+    assert_eq!(sprint(&world).trigger, Trigger::BacklogReady);
+    add(&mut world, "beta");
+    play(&mut world, |_, _| None);
+    // What came while the first was being planned gets a sprint of its own, or its place in that one.
+    let done: usize = world.state.settled_items.len();
+    assert_eq!(done, 2);
+    assert!(world.state.backlog.is_empty());
+    assert_eq!(sprint(&world).status, SprintStatus::Completed);
+}
+
+#[test]
+fn s18_in_the_manual_mode_people_are_asked_once_and_nothing_begins() {
+    let mut world = World::new(by_hand());
+    add(&mut world, "alpha");
+    for _ in 0..5 {
+        assert!(world.wait_until_due());
+    }
+    assert!(world.state.sprints.is_empty());
+    assert_eq!(world.said.iter().filter(|key| *key == "sprint.idle").count(), 1);
+    let next = world.state.scheduler.next_slot_at.expect("a slot");
+    assert_eq!(next.kst("%H:%M"), "22:00");
+}
+
+#[test]
+fn s19_s20_a_slot_waits_for_the_running_sprint_and_passes_where_nothing_is_to_do() {
+    let mut world = World::new(policy());
+    add(&mut world, "alpha");
+    let slot = world.state.scheduler.next_slot_at.expect("a slot");
+    world.clock = slot.millis();
+    world.submit(Event::Tick);
+    assert_eq!(world.state.scheduler.deferred_slot_at, Some(slot));
+    play(&mut world, |_, _| None);
+    assert_eq!(world.state.scheduler.last_skip_reason, "no_actionable_backlog");
+    assert_eq!(world.state.scheduler.deferred_slot_at, None);
+}
+
+#[test]
+fn the_three_modes_differ() {
+    for (mode, trigger, begins_at) in [
+        (SprintMode::Hybrid, Trigger::BacklogReady, "09:00"),
+        (SprintMode::WallClock, Trigger::ScheduledSlot, "12:00"),
+        (SprintMode::Rolling, Trigger::ScheduledSlot, "12:00"),
+    ] {
+        let sprint_policy = SprintPolicy { mode, ..SprintPolicy::default() };
+        let mut world = World::new(Policy { sprint: sprint_policy, ..policy() });
+        add(&mut world, "alpha");
+        if world.state.sprints.is_empty() {
+            world.wait_until_due();
+        }
+        let begun = sprint(&world);
+        assert_eq!(begun.trigger, trigger, "{mode:?}");
+        assert_eq!(begun.started_at.expect("begun").kst("%H:%M"), begins_at, "{mode:?}");
+    }
+}
+
+#[test]
+fn s21_a_blocked_todo_leaves_a_blocked_item_and_an_answer_later_brings_it_back() {
+    let mut world = World::new(by_hand());
+    world.command(kickoff());
+    let blocked = |title: &str, role: Role| {
+        (title == "second" && role == Role::Planner)
+            .then(|| negative(ResultStatus::Blocked, "which colour?"))
+    };
+    play(&mut world, blocked);
+    assert_eq!(sprint(&world).status, SprintStatus::Completed);
+    assert!(statuses(&world).contains(&("second".to_owned(), TodoStatus::Blocked)));
+    let item = world.state.backlog.values().next().cloned().expect("an item");
+    assert_eq!((item.status, item.title.as_str()), (BacklogStatus::Blocked, "second"));
+    assert!(item.blocked_reason.contains("which colour?"), "{}", item.blocked_reason);
+    let todo = sprint(&world).todos.iter().find(|todo| todo.title == "second").cloned();
+    let request = todo.and_then(|todo| todo.request_id).expect("its request");
+    let room = world.state.rooms.iter().find(|(_, id)| **id == request).map(|(room, _)| *room);
+    let number = 77_000;
+    let words = world.words(room.expect("a room"), number, "blue");
+    world.submit(Event::Message(words));
+    let item = world.state.backlog.values().next().cloned().expect("an item");
+    assert_eq!(item.status, BacklogStatus::Pending);
+    assert_eq!(item.answers, ["owner: blue"]);
+    assert!(world.said.iter().any(|key| key == "backlog.reopened"));
+}
+
+#[test]
+fn an_answer_while_the_sprint_runs_lets_the_todo_go_on() {
+    let mut world = World::new(by_hand());
+    world.command(kickoff());
+    let mut asked = false;
+    while let Some(next) = world.todo().first().cloned() {
+        if let Next::Run(id) = &next {
+            let envelope = world.state.envelopes[id].clone();
+            let request = world.state.requests[&envelope.envelope.request_id].clone();
+            if request.scope == "first" && !asked {
+                asked = true;
+                world.run(id, negative(ResultStatus::Blocked, "which colour?"));
+                // The report is applied, and before anything else happens the person answers.
+                while let Some(Next::Report(report)) =
+                    world.todo().into_iter().find(|it| matches!(it, Next::Report(_)))
+                {
+                    world.submit(Event::ReportReady { relay_id: report });
+                }
+                assert!(statuses(&world).contains(&("first".to_owned(), TodoStatus::Blocked)));
+                world.deliver();
+                world.command(Command::Retry { request_id: request.request_id.clone() });
+                assert!(statuses(&world).contains(&("first".to_owned(), TodoStatus::Running)));
+                continue;
+            }
+        }
+        world.do_well(&next);
+        world.deliver();
+    }
+    assert!(statuses(&world).iter().all(|(_, status)| *status == TodoStatus::Committed));
+}
+
+#[test]
+fn s22_a_failed_todo_is_carried_over_and_not_for_ever() {
+    let mut world = World::new(policy());
+    add(&mut world, "alpha");
+    for _ in 0..10 {
+        play(&mut world, |_, role| {
+            (role == Role::Planner).then(|| negative(ResultStatus::Failed, "cannot"))
+        });
+        world.wait_until_due();
+    }
+    let item = world.state.backlog.values().next().cloned().expect("an item");
+    // Three sprints, and then a person has to look.
+    assert_eq!(item.status, BacklogStatus::Blocked, "{item:?}");
+    assert_eq!(item.source, BacklogSource::CarryOver);
+    assert!(item.carry_over_of.is_some());
+    assert_eq!(world.state.sprint_ids.len(), 3, "{:?}", world.state.sprint_ids);
+}
+
+#[test]
+fn a_stop_after_the_current_todo_releases_what_has_not_begun() {
+    let mut world = World::new(by_hand());
+    world.command(kickoff());
+    let mut stopped = false;
+    while let Some(next) = world.todo().first().cloned() {
+        let running = sprint(&world).todos.iter().any(|todo| todo.status == TodoStatus::Running);
+        if running && !stopped {
+            stopped = true;
+            world.command(Command::SprintStop { now: false });
+        }
+        world.do_well(&next);
+    }
+    let ended = sprint(&world);
+    assert_eq!(ended.status, SprintStatus::Completed, "{}", ended.closeout_message);
+    let committed = ended.todos.iter().filter(|todo| todo.status == TodoStatus::Committed).count();
+    assert_eq!(committed, 1);
+    let waiting =
+        world.state.backlog.values().filter(|it| it.status == BacklogStatus::Pending).count();
+    assert_eq!(waiting, 2);
+    world.deliver();
+    assert!(world.state.requests.is_empty());
+}
+
+#[test]
+fn a_stop_at_once_ends_what_runs_and_a_stop_before_anything_ran_is_a_cancelled_sprint() {
+    let mut world = World::new(by_hand());
+    world.command(kickoff());
+    while !sprint(&world).todos.iter().any(|todo| todo.status == TodoStatus::Running) {
+        let next = world.todo().first().cloned().expect("something to do");
+        world.do_well(&next);
+    }
+    world.command(Command::SprintStop { now: true });
+    assert!(world.state.requests.values().all(|request| request.status.is_terminal()));
+    world.finish_well();
+    assert_eq!(sprint(&world).status, SprintStatus::Cancelled);
+    assert!(world.state.backlog.values().all(|item| item.status == BacklogStatus::Pending));
+
+    let mut world = World::new(by_hand());
+    world.command(kickoff());
+    world.command(Command::SprintStop { now: false });
+    world.finish_well();
+    assert_eq!(sprint(&world).status, SprintStatus::Cancelled);
+    assert_eq!(world.state.scheduler.active_sprint_id, None);
+    assert_eq!(key(&world.command(kickoff())), "sprint.accepted");
+}
+
+#[test]
+fn the_end_of_the_day_ends_the_sprint() {
+    let mut world = World::new(by_hand());
+    world.command(kickoff());
+    let cutoff = sprint(&world).cutoff_at.expect("a cutoff");
+    assert_eq!(cutoff.kst("%H:%M"), "22:00");
+    while !sprint(&world).todos.iter().any(|todo| todo.status == TodoStatus::Running) {
+        let next = world.todo().first().cloned().expect("something to do");
+        world.do_well(&next);
+    }
+    world.clock = cutoff.millis();
+    world.submit(Event::Tick);
+    world.finish_well();
+    let ended = sprint(&world);
+    let begun = ended.todos.iter().filter(|todo| todo.started_at.is_some()).count();
+    assert_eq!(begun, 1, "no todo begins after the cutoff");
+    assert_eq!(ended.status, SprintStatus::Completed);
+}
+
+#[test]
+fn s24_s25_g11_how_closing_goes() {
+    let inspected = |status: CloseoutStatus, paths: &[&str]| {
+        EffectOutcome::Inspected(Inspection {
+            status,
+            commits: Vec::new(),
+            uncommitted_paths: paths.iter().map(|path| (*path).to_owned()).collect(),
+            message: String::new(),
+        })
+    };
+    // Commits without the sprint's name are told about, and the sprint is complete.
+    let mut world = World::new(by_hand());
+    world.command(kickoff());
+    world.finish_with(|kind| {
+        matches!(kind, EffectKind::Inspect { .. })
+            .then(|| inspected(CloseoutStatus::WarningMissingSprintTag, &[]))
+    });
+    assert_eq!(sprint(&world).status, SprintStatus::Completed);
+    // What is left becomes one commit, and then git is asked again.
+    let mut world = World::new(by_hand());
+    world.command(kickoff());
+    let mut looks = 0;
+    world.finish_with(|kind| {
+        if !matches!(kind, EffectKind::Inspect { .. }) {
+            return None;
+        }
+        looks += 1;
+        let left: &[&str] = if looks == 1 { &["notes.txt"] } else { &[] };
+        let status =
+            if looks == 1 { CloseoutStatus::PendingChanges } else { CloseoutStatus::Verified };
+        Some(inspected(status, left))
+    });
+    let ended = sprint(&world);
+    assert_eq!((looks, ended.status), (2, SprintStatus::Completed));
+    assert_eq!(ended.version_control_status, "committed");
+    assert_eq!(ended.version_control_paths, ["notes.txt"]);
+    // Where that does not work, the sprint has failed, and the slot is free all the same.
+    let mut world = World::new(by_hand());
+    world.command(kickoff());
+    world.finish_with(|kind| match kind {
+        EffectKind::Inspect { .. } => {
+            Some(inspected(CloseoutStatus::PendingChanges, &["notes.txt"]))
+        }
+        EffectKind::Collect { .. } => {
+            Some(EffectOutcome::Failed { message: "it changed meanwhile".to_owned() })
+        }
+        _ => None,
+    });
+    let ended = sprint(&world);
+    assert_eq!(ended.status, SprintStatus::Failed);
+    assert_eq!(ended.closeout_status, Some(CloseoutStatus::VersionControlFailed));
+    assert_eq!(world.state.scheduler.active_sprint_id, None);
+}
+
+#[test]
+fn g11_a_commit_that_a_person_stands_in_the_way_of_is_tried_again_alone() {
+    let mut world = World::new(by_hand());
+    world.command(kickoff());
+    let mut refused = 0;
+    let mut runs = 0;
+    while let Some(next) = world.todo().first().cloned() {
+        if let Next::Effect(id) = &next
+            && matches!(world.state.effects[id].kind, EffectKind::Merge { .. })
+            && refused < 1
+        {
+            refused += 1;
+            world.effect(id, EffectOutcome::PersonEdits { paths: vec!["a.py".to_owned()] });
+            let uncommitted =
+                |todo: &&crate::domain::sprint::Todo| todo.status == TodoStatus::Uncommitted;
+            let todo = sprint(&world).todos.iter().find(uncommitted).cloned().expect("a todo");
+            let item = &world.state.backlog[todo.backlog_id.as_ref().expect("an item")];
+            assert_eq!(item.status, BacklogStatus::Blocked);
+            assert_eq!(item.blocked_by_role, "version_controller");
+            runs = world.state.requests[todo.request_id.as_ref().expect("one")].spent.turns;
+            continue;
+        }
+        world.do_well(&next);
+    }
+    let ended = sprint(&world);
+    assert!(ended.todos.iter().all(|todo| todo.status == TodoStatus::Committed), "{ended:#?}");
+    let id = ended.todos.iter().find(|todo| todo.commit_retries == 1).expect("the one");
+    assert_eq!(world.request(id.request_id.as_ref().expect("one")).spent.turns, runs);
+}
+
+#[test]
+fn s27_a_restart_begins_the_blocked_todo_anew_before_all_others() {
+    let mut world = World::new(by_hand());
+    world.command(kickoff());
+    let mut restarted = false;
+    while let Some(next) = world.todo().first().cloned() {
+        if let Next::Run(id) = &next {
+            let envelope = world.state.envelopes[id].clone();
+            let request = world.state.requests[&envelope.envelope.request_id].clone();
+            if request.scope == "first" && !restarted {
+                world.run(id, negative(ResultStatus::Blocked, "stuck"));
+                continue;
+            }
+        }
+        world.do_well(&next);
+        let blocked = sprint(&world).todos.iter().position(|t| t.status == TodoStatus::Blocked);
+        if let Some(at) = blocked
+            && !restarted
+        {
+            restarted = true;
+            let old = sprint(&world).todos[at].request_id.clone().expect("a request");
+            assert_eq!(key(&world.command(Command::SprintRestart)), "sprint.restarted");
+            let todo = sprint(&world).todos[at].clone();
+            assert_eq!(todo.retry_of_request_id, Some(old.clone()));
+            assert_eq!(world.request(&old).status, RequestStatus::Cancelled);
+        }
+    }
+    assert!(restarted);
+    let ended = sprint(&world);
+    assert!(ended.todos.iter().all(|todo| todo.status == TodoStatus::Committed), "{ended:#?}");
+    assert_eq!(ended.todos.len(), 3);
+}
+
+#[test]
+fn s28_a_slot_held_by_a_sprint_that_is_not_there_is_free() {
+    let mut world = World::new(by_hand());
+    let scheduler = crate::domain::schedule::Scheduler {
+        active_sprint_id: Some("260101-Sprint-09:00".parse().expect("an id")),
+        ..Default::default()
+    };
+    world.state.scheduler = scheduler;
+    world.submit(Event::Started { announce: false, serves: Role::ALL.to_vec() });
+    assert_eq!(world.state.scheduler.active_sprint_id, None);
+}
+
+#[test]
+fn a_planner_that_crashes_is_a_step_reopened() {
+    let mut world = World::new(by_hand());
+    world.command(kickoff());
+    let mut crashes = 0;
+    while let Some(next) = world.todo().first().cloned() {
+        if let Next::Run(id) = &next
+            && crashes < 3
+        {
+            crashes += 1;
+            world.run(id, crash());
+            continue;
+        }
+        world.do_well(&next);
+    }
+    let ended = sprint(&world);
+    assert_eq!(ended.status, SprintStatus::Completed);
+    assert_eq!(ended.initial_phase_reopen_counts.values().sum::<u32>(), 1);
+}

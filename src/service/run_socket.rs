@@ -1,0 +1,202 @@
+//! The socket of one run: the tools that its agent has at the team. Who speaks is known from the socket,
+//! never from what is said, and an agent holds no right of a person: the planner may change the backlog,
+//! and that is all that any agent may do here.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use tokio::net::{UnixListener, UnixStream};
+use tokio_util::sync::{CancellationToken, DropGuard};
+
+use super::control::{self, Call, ControlError, Reply};
+use super::team::Team;
+use crate::domain::backlog::BacklogSource;
+use crate::domain::incoming::{Actor, Command};
+use crate::domain::role::Role;
+use crate::domain::run::Run;
+use crate::platform::files::{self, FileError};
+use crate::platform::tasks;
+
+pub use crate::agents::RUN_SOCKET;
+
+/// Bytes of the longest path that a socket can have, the ending zero left aside.
+const LONGEST_PATH: usize = 107;
+
+/// A socket that listens until it is dropped; its file goes with it.
+pub(super) struct RunSocket {
+    path: PathBuf,
+    _listens: DropGuard,
+}
+
+impl Drop for RunSocket {
+    fn drop(&mut self) {
+        if let Err(error) = files::remove_file(&self.path) {
+            tracing::warn!(%error, "the socket of a run stays behind");
+        }
+    }
+}
+
+/// Why a run has no socket.
+#[derive(Debug, thiserror::Error)]
+enum NoSocket {
+    #[error(transparent)]
+    File(#[from] FileError),
+    #[error("cannot listen: {0}")]
+    Io(#[from] std::io::Error),
+    #[error("its path would be longer than {LONGEST_PATH} bytes; set TMPDIR to a shorter one")]
+    TooLong,
+}
+
+/// Where the socket of a run is. It follows from the run, so that a restart finds the agent that an
+/// earlier start left behind where it expects the team.
+pub(super) fn path(team: &Team, run: &Run) -> PathBuf {
+    use sha2::{Digest, Sha256};
+    let run = format!("{}\n{}.{}", team.root().display(), run.run_id, run.generation);
+    let name: String = Sha256::digest(run).iter().take(8).map(|b| format!("{b:02x}")).collect();
+    folder().join(format!("{name}.sock"))
+}
+
+/// A folder of this user alone. Paths in a workspace are often longer than a socket's may be.
+fn folder() -> PathBuf {
+    let user = rustix::process::getuid().as_raw();
+    std::env::temp_dir().join(format!("teams-{user}"))
+}
+
+/// Opens the socket of a run. A run without one has no tools, which is logged and no reason to fail.
+pub(super) fn open(team: &Arc<Team>, run: &Run) -> Option<RunSocket> {
+    match listen(team, run) {
+        Ok(socket) => Some(socket),
+        Err(error) => {
+            tracing::warn!(run = %run.run_id, %error, "the run has no tools of the team");
+            None
+        }
+    }
+}
+
+fn listen(team: &Arc<Team>, run: &Run) -> Result<RunSocket, NoSocket> {
+    let path = path(team, run);
+    if path.as_os_str().len() > LONGEST_PATH {
+        return Err(NoSocket::TooLong);
+    }
+    files::create_private_dir(&folder())?;
+    // Left behind by an earlier start.
+    files::remove_file(&path)?;
+    let listener = UnixListener::bind(&path)?;
+    let stop = CancellationToken::new();
+    let socket = RunSocket { path, _listens: stop.clone().drop_guard() };
+    files::set_mode(&socket.path, 0o600)?;
+    let (team, run) = (Arc::clone(team), run.clone());
+    tasks::spawn("run-socket", async move {
+        loop {
+            let accepted = tokio::select! {
+                () = stop.cancelled() => return,
+                () = team.closing.cancelled() => return,
+                accepted = listener.accept() => accepted,
+            };
+            let stream = match accepted {
+                Ok((stream, _)) => stream,
+                Err(error) => {
+                    tracing::warn!(%error, "the socket of a run is closed");
+                    return;
+                }
+            };
+            let (team, run, stop) = (Arc::clone(&team), run.clone(), stop.clone());
+            tasks::spawn("run-call", async move {
+                let served = tokio::select! {
+                    () = stop.cancelled() => return,
+                    served = serve(&team, &run, stream) => served,
+                };
+                if let Err(error) = served {
+                    tracing::debug!(%error, "the call of an agent broke off");
+                }
+            });
+        }
+    });
+    Ok(socket)
+}
+
+async fn serve(team: &Team, run: &Run, mut stream: UnixStream) -> Result<(), ControlError> {
+    let reply = match control::read(&mut stream).await? {
+        Ok(call) => match tool(run.role, call.command) {
+            Ok(command) => {
+                let actor = Actor::Agent { role: run.role, request_id: run.request_id.clone() };
+                tracing::info!(role = %run.role, request = %run.request_id, "an agent uses a tool");
+                control::submit(team, actor, command).await
+            }
+            Err(why) => Reply::no(why),
+        },
+        Err(refusal) => refusal,
+    };
+    control::write(&mut stream, &reply).await
+}
+
+/// The command as an agent of this role may give it.
+fn tool(role: Role, command: Command) -> Result<Command, String> {
+    let name = match command {
+        Command::BacklogMerge { payload, source: _ } if role == Role::Planner => {
+            return Ok(Command::BacklogMerge { payload, source: BacklogSource::Planner });
+        }
+        Command::BacklogMerge { .. } => {
+            return Err(format!("only the planner keeps the backlog; {role} can propose items"));
+        }
+        Command::Press { .. } => "press",
+        Command::Ask { .. } => "ask",
+        Command::Cancel { .. } => "cancel",
+        Command::Retry { .. } => "retry",
+        Command::SprintStart { .. } => "sprint start",
+        Command::SprintStop { .. } => "sprint stop",
+        Command::SprintRestart => "sprint restart",
+    };
+    Err(format!("`{name}` is for people; an agent cannot do it"))
+}
+
+/// Calls the team over the socket of a run, from within that run.
+///
+/// # Errors
+/// [`ControlError::Refused`] with the team's words where it says no.
+pub async fn call(socket: &Path, command: Command) -> Result<Reply, ControlError> {
+    let gone = || ControlError::NotRunning(socket.to_owned());
+    let stream = match UnixStream::connect(socket).await {
+        Ok(stream) => stream,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Err(gone()),
+        // A sandbox says this where it allows no connection at all.
+        Err(error) => return Err(ControlError::Io(error)),
+    };
+    control::exchange(stream, &Call { secret: String::new(), command }).await
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn merge(source: BacklogSource) -> Command {
+        Command::BacklogMerge { payload: json!([]), source }
+    }
+
+    #[test]
+    fn only_the_planner_changes_the_backlog_and_only_as_itself() {
+        for role in Role::ALL {
+            let allowed = tool(role, merge(BacklogSource::User));
+            if role == Role::Planner {
+                assert_eq!(allowed, Ok(merge(BacklogSource::Planner)));
+            } else {
+                let refused = allowed.unwrap_err();
+                assert!(refused.contains(role.as_str()), "{refused}");
+            }
+        }
+    }
+
+    #[test]
+    fn nothing_else_is_done_for_an_agent() {
+        for (command, name) in [
+            (Command::SprintStop { now: true }, "sprint stop"),
+            (Command::SprintStart { kickoff: Box::default() }, "sprint start"),
+            (Command::SprintRestart, "sprint restart"),
+        ] {
+            let refused = tool(Role::Planner, command).unwrap_err();
+            assert!(refused.contains(name), "{refused}");
+        }
+    }
+}
