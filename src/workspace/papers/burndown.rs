@@ -89,6 +89,7 @@ fn course(sprint: &Sprint) -> Course {
     let begun = sprint
         .started_at
         .or_else(|| delivered.first().copied())
+        .or(sprint.ended_at)
         .unwrap_or_else(|| Timestamp::from_millis(0));
     let end = sprint.ended_at.or(sprint.last_activity_at).unwrap_or(begun);
     let end = delivered.last().map_or(end, |last| end.max(*last));
@@ -123,18 +124,19 @@ fn draw(sprint: &Sprint, pixels: &mut [u8]) -> Result<(), String> {
         // A little more than all of them, so that the line does not lie on the edge.
         .build_cartesian_2d(0..course.length, 0_f64..(as_float(top) * 1.08))
         .map_err(failed)?;
-    let long = course.length >= 36 * 3_600;
-    let clock = |second: &u64| {
-        let at = course.begun.plus_seconds(*second);
-        at.kst(if long { "%m-%d %H:%M" } else { "%H:%M" })
+    let (format, labels) = match course.length / 3_600 {
+        0..36 => ("%H:%M", 6),
+        36..96 => ("%m-%d %H:%M", 4),
+        _ => ("%m-%d", 6),
     };
+    let clock = |second: &u64| course.begun.plus_seconds(*second).kst(format);
     chart
         .configure_mesh()
         .light_line_style(TRANSPARENT)
         .bold_line_style(FAINT)
         .axis_style(STEADY)
-        .x_labels(if long { 4 } else { 6 })
-        .y_labels(top.min(7))
+        .x_labels(labels)
+        .y_labels((top + 1).min(7))
         .x_label_formatter(&clock)
         .y_label_formatter(&|left| format!("{left:.0}"))
         .label_style(letters.clone())

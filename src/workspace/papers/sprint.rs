@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use serde_json::{Value, json};
 
 use super::reports::Reports;
-use super::{Keep, Paper, fill, final_report, is_korean, nothing, sprint_folder};
-use crate::assets::AssetError;
+use super::{Keep, Paper, fill_with, final_report, is_korean, nothing, sprint_folder};
+use crate::assets::{AssetError, Values};
 use crate::domain::ids::TodoId;
 use crate::domain::request::Language;
 use crate::domain::sprint::{
@@ -35,7 +35,7 @@ pub fn sprint_papers(sprint: &Sprint, reports: &Reports) -> Result<Vec<Paper>, A
     for (name, heading) in FILES {
         let text = match name {
             REPORT => report_text(sprint, reports, &context)?,
-            _ => fill(name, context.clone())?,
+            _ => fill_with(name, &context)?,
         };
         let keep = if name == "kickoff" { Keep::Once } else { Keep::Part };
         papers.push(Paper { path: format!("{folder}/{name}.md"), heading, name, text, keep });
@@ -54,11 +54,11 @@ pub fn report_paper(sprint: &Sprint, reports: &Reports) -> Result<Paper, AssetEr
     })
 }
 
-fn report_text(sprint: &Sprint, reports: &Reports, context: &Value) -> Result<String, AssetError> {
+fn report_text(sprint: &Sprint, reports: &Reports, context: &Values) -> Result<String, AssetError> {
     if sprint.status.is_terminal() {
         return final_report(sprint, reports);
     }
-    fill("live_report", context.clone())
+    fill_with("live_report", context)
 }
 
 /// Todos as the templates show them: the record, and the titles of what they wait on.
@@ -92,7 +92,7 @@ pub(super) fn as_value(record: &impl serde::Serialize) -> Result<Value, AssetErr
     })
 }
 
-fn context(sprint: &Sprint, reports: &Reports) -> Result<Value, AssetError> {
+fn context(sprint: &Sprint, reports: &Reports) -> Result<Values, AssetError> {
     let todos = todos(sprint)?;
     let framing_step = InitialStep::MilestoneRefinement.as_str();
     let framing =
@@ -102,8 +102,8 @@ fn context(sprint: &Sprint, reports: &Reports) -> Result<Value, AssetError> {
     let done = sprint.todos.iter().filter(|todo| todo.status.is_success()).count();
     let running: Vec<&Value> =
         todos.iter().filter(|todo| todo["status"] == json!(TodoStatus::Running.as_str())).collect();
-    Ok(json!({
-        "s": as_value(sprint)?,
+    Ok(Values::of(json!({
+        "s": record(sprint)?,
         "ko": is_korean(sprint.language),
         "nothing": nothing(sprint.language),
         "files": FILES.map(|(name, _)| format!("{name}.md")),
@@ -115,7 +115,16 @@ fn context(sprint: &Sprint, reports: &Reports) -> Result<Value, AssetError> {
         "running": running,
         "next": next(sprint),
         "todos": todos,
-    }))
+    })))
+}
+
+/// The record without its todos: templates have them beside it, in order.
+pub(super) fn record(sprint: &Sprint) -> Result<Value, AssetError> {
+    let mut value = as_value(sprint)?;
+    if let Some(fields) = value.as_object_mut() {
+        fields.remove("todos");
+    }
+    Ok(value)
 }
 
 fn latest(

@@ -1,7 +1,6 @@
 //! Every paper of a small sprint, as it reads.
 
 use std::collections::BTreeMap;
-use std::time::Instant;
 
 use serde_json::json;
 
@@ -279,25 +278,6 @@ fn a_folder_never_leaves_the_sprints() {
         sprint.sprint_folder_name = name.to_owned();
         assert_eq!(sprint_folder(&sprint), format!("shared_workspace/sprints/{folder}"));
     }
-}
-
-/// A measurement for people, not a rule: `cargo test --release -- --ignored --nocapture papers`.
-#[test]
-#[ignore = "prints how long a large sprint takes"]
-fn papers_of_two_hundred_todos_and_a_thousand_items() {
-    let mut large = sprint(Language::En);
-    large.todos = (0..200)
-        .map(|nth| todo(nth % 10, &format!("Todo {nth}"), TodoStatus::Queued, None))
-        .collect();
-    let items: BTreeMap<_, _> = (0..1_000)
-        .map(|nth| item(nth, BacklogStatus::Pending, nth))
-        .map(|it| (it.backlog_id.clone(), it))
-        .collect();
-    let begun = Instant::now();
-    sprint_papers(&large, &reports()).unwrap();
-    backlog(&items, Language::En).unwrap();
-    current_sprint(Some(&large), Language::En).unwrap();
-    eprintln!("papers took {:?}", begun.elapsed());
 }
 
 #[test]
