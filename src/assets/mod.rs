@@ -12,5 +12,8 @@ pub use lookup::{
 pub use role::{Capability, RoleSpec, Sandbox};
 pub use template::{render, render_document};
 
+/// The letters of charts: Latin, and the few words in Korean that a chart has. See `fonts/README.md`.
+pub const CHART_FONT: &[u8] = include_bytes!("fonts/chart.ttf");
+
 #[cfg(test)]
 mod tests;

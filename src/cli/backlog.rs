@@ -11,7 +11,7 @@ use crate::domain::backlog::{BacklogItem, BacklogKind, BacklogSource, BacklogSta
 use crate::domain::ids::BacklogId;
 use crate::domain::incoming::Command as Order;
 use crate::platform::files;
-use crate::service::{self, Reply};
+use crate::service::Reply;
 use crate::{store, workspace};
 
 /// Bytes of the largest file with items.
@@ -239,13 +239,7 @@ fn merge(
     json: bool,
 ) -> Result<(), Failure> {
     let order = Order::BacklogMerge { payload, source };
-    let socket = std::env::var_os(service::RUN_SOCKET).filter(|path| !path.is_empty());
-    let reply = match socket {
-        Some(socket) => super::runtime()?
-            .block_on(service::call_of_run(Path::new(&socket), order))
-            .map_err(|error| Failure::new(error.to_string()))?,
-        None => super::command::call(&global.workspace()?, order)?,
-    };
+    let reply = super::command::call(&global.workspace()?, order)?;
     if json {
         let values = reply.content.map(|content| Value::Object(content.values));
         say(serde_json::to_string(&values.unwrap_or_default()).unwrap_or_default());

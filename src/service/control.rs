@@ -40,6 +40,9 @@ pub enum ControlError {
     /// The team says no.
     #[error("{0}")]
     Refused(String),
+    /// The socket of a run cannot be reached.
+    #[error("the tools of this run cannot be reached from here: {0}")]
+    NoTools(#[source] std::io::Error),
     /// More than fits.
     #[error("that is {0} bytes, and one call takes at most {MAX_CALL}; send it in parts")]
     TooLong(usize),

@@ -41,4 +41,5 @@ mod team_outage;
 mod team_page;
 mod team_review;
 mod team_serving;
+mod team_surface;
 mod tidy;

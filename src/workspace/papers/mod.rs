@@ -2,7 +2,7 @@
 //! 3.5, 9.9). Pure: texts and pictures out of records; whoever calls decides when they are written.
 
 mod backlog;
-
+mod burndown;
 pub(in crate::workspace) mod history;
 mod marks;
 mod report;
@@ -10,6 +10,7 @@ mod reports;
 mod sprint;
 
 pub use backlog::{backlog, completed, current_sprint};
+pub use burndown::{ChartError, burndown};
 
 pub use history::{INDEX, index_with_row, sprint_history};
 pub use marks::{BrokenMarks, splice};

@@ -9,7 +9,7 @@ use super::{Keep, Paper, fill, final_report, is_korean, nothing, sprint_folder};
 use crate::assets::AssetError;
 use crate::domain::ids::TodoId;
 use crate::domain::request::Language;
-use crate::domain::sprint::{InitialStep, PlanningIteration, Sprint, SprintStatus, TodoStatus};
+use crate::domain::sprint::{InitialStep, PlanningIteration, Sprint, SprintStatus, Todo, TodoStatus};
 
 /// The files, as the index lists them: name in the marks, heading.
 const FILES: [(&str, &str); 8] = [
@@ -63,12 +63,7 @@ fn report_text(sprint: &Sprint, reports: &Reports, context: &Value) -> Result<St
 pub(super) fn todos(sprint: &Sprint) -> Result<Vec<Value>, AssetError> {
     let titles: BTreeMap<&TodoId, &str> =
         sprint.todos.iter().map(|todo| (&todo.todo_id, todo.title.as_str())).collect();
-    let mut order: Vec<_> = sprint.todos.iter().collect();
-    order.sort_by_key(|todo| match todo.priority_rank {
-        0 => u32::MAX,
-        rank => rank,
-    });
-    let values = order.into_iter().map(|todo| {
+    let values = in_order(sprint).into_iter().map(|todo| {
         let mut value = as_value(todo)?;
         let waits_on: Vec<&str> =
             todo.depends_on.iter().filter_map(|id| titles.get(id).copied()).collect();
@@ -76,6 +71,16 @@ pub(super) fn todos(sprint: &Sprint) -> Result<Vec<Value>, AssetError> {
         Ok(value)
     });
     values.collect()
+}
+
+/// By rank; unranked todos last.
+fn in_order(sprint: &Sprint) -> Vec<&Todo> {
+    let mut order: Vec<&Todo> = sprint.todos.iter().collect();
+    order.sort_by_key(|todo| match todo.priority_rank {
+        0 => u32::MAX,
+        rank => rank,
+    });
+    order
 }
 
 pub(super) fn as_value(record: &impl serde::Serialize) -> Result<Value, AssetError> {
@@ -120,7 +125,8 @@ fn latest(
 
 /// Each todo that has a request, with what its roles reported.
 fn bodies(sprint: &Sprint, reports: &Reports) -> Vec<Value> {
-    let begun = sprint.todos.iter().filter_map(|todo| Some((todo, todo.request_id.as_ref()?)));
+    let todos = in_order(sprint).into_iter();
+    let begun = todos.filter_map(|todo| Some((todo, todo.request_id.as_ref()?)));
     begun
         .map(|(todo, request)| {
             json!({
