@@ -9,7 +9,9 @@ use super::{Keep, Paper, fill, final_report, is_korean, nothing, sprint_folder};
 use crate::assets::AssetError;
 use crate::domain::ids::TodoId;
 use crate::domain::request::Language;
-use crate::domain::sprint::{InitialStep, PlanningIteration, Sprint, SprintStatus, Todo, TodoStatus};
+use crate::domain::sprint::{
+    InitialStep, PlanningIteration, Sprint, SprintStatus, Todo, TodoStatus,
+};
 
 /// The files, as the index lists them: name in the marks, heading.
 const FILES: [(&str, &str); 8] = [

@@ -229,10 +229,8 @@ fn the_backlog_in_its_order() {
         item(4, BacklogStatus::Pending, 1),
     ];
     let items: BTreeMap<_, _> = items.into_iter().map(|it| (it.backlog_id.clone(), it)).collect();
-    let papers = [
-        backlog(&items, Language::En).unwrap(),
-        backlog(&BTreeMap::new(), Language::Ko).unwrap(),
-    ];
+    let papers =
+        [backlog(&items, Language::En).unwrap(), backlog(&BTreeMap::new(), Language::Ko).unwrap()];
     insta::assert_snapshot!("backlog", shown(&papers));
 }
 
@@ -309,7 +307,8 @@ fn a_burndown_is_a_png_of_any_sprint() {
     empty.started_at = None;
     let mut long = ended(Language::En);
     long.ended_at = Some(Timestamp::parse("2026-04-24T09:00:00").unwrap());
-    long.todos = (0..200).map(|nth| todo(nth % 10, "x", TodoStatus::Committed, Some("10:00"))).collect();
+    long.todos =
+        (0..200).map(|nth| todo(nth % 10, "x", TodoStatus::Committed, Some("10:00"))).collect();
     for (name, sprint) in
         [("empty", empty), ("long", long), ("en", ended(Language::En)), ("ko", ended(Language::Ko))]
     {
@@ -318,7 +317,8 @@ fn a_burndown_is_a_png_of_any_sprint() {
         let reader = png::Decoder::new(std::io::Cursor::new(&bytes)).read_info().unwrap();
         assert_eq!((reader.info().width, reader.info().height), (960, 600), "{name}");
         if let Some(folder) = std::env::var_os("TEAMS_CHARTS") {
-            std::fs::write(std::path::Path::new(&folder).join(format!("{name}.png")), bytes).unwrap();
+            std::fs::write(std::path::Path::new(&folder).join(format!("{name}.png")), bytes)
+                .unwrap();
         }
     }
 }
