@@ -78,6 +78,7 @@ impl Place {
             agent: Agent::Rehearsal(RehearsalSettings {
                 script: Some(path).filter(|_| !script.is_empty()),
             }),
+            socket: None,
             task: Task {
                 role,
                 step,
