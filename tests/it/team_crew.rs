@@ -2,7 +2,7 @@
 //! todos after one another, and what a person left in the checkout.
 
 use teams::domain::request::RequestStatus;
-use teams::domain::sprint::{InitialStep, PrepassStatus, Sprint, SprintStatus, TodoStatus};
+use teams::domain::sprint::{Duty, InitialStep, PrepassStatus, Sprint, SprintStatus, TodoStatus};
 
 use crate::git_repo::git_in;
 use crate::rehearsal_sprint::page;
@@ -87,5 +87,31 @@ async fn a_sprint_whose_planner_never_plans_is_blocked_and_says_what_is_missing(
     assert!(house.state().unwrap().scheduler.active_sprint_id.is_none());
     let open = house.requests();
     assert!(open.iter().all(|request| request.status != RequestStatus::Delegated));
+    house.close().await;
+}
+
+/// Row S32 of `spec/teams.md` 14.7: the sourcer fails, one finding, one candidate all the
+/// same.
+#[tokio::test]
+async fn s32_a_finding_becomes_an_item_also_when_the_sourcer_fails() {
+    let plan = Plan::script("- {duty: sourcing, do: fail}\n");
+    let mut house = House::built(plan).await;
+    let path = house.root().join("team_runtime.yaml");
+    let text = std::fs::read_to_string(&path).unwrap();
+    let sprint = "sprint: {id: test, start_mode: manual_daily, discovery_actions: [lint]}\nactions: {lint: {command: [\"true\"]}}";
+    std::fs::write(&path, text.replace("sprint: {id: test}", sprint)).unwrap();
+    std::fs::write(house.project().join("left.txt"), "left by a person\n").unwrap();
+    house.start();
+    let item = house
+        .until("an item", async |house: &House| house.state()?.backlog.into_values().next())
+        .await;
+    assert_eq!(item.title, "Uncommitted change: left.txt");
+    assert_eq!(item.origin["signal"], "git_dirty");
+    house.quiet().await;
+    let state = house.state().unwrap();
+    assert_eq!(state.backlog.len(), 1);
+    assert!(state.scheduler.watermarks["git"].contains("left.txt"));
+    let asked = |duty| house.requests().iter().filter(|it| it.duty() == Some(duty)).count();
+    assert_eq!((asked(Duty::Sourcing), asked(Duty::SourcerReview)), (1, 1));
     house.close().await;
 }
