@@ -24,6 +24,7 @@ use crate::domain::evidence::Candidate;
 use crate::domain::ids::{EffectId, OperationId, RequestId};
 use crate::domain::request::Request;
 use crate::domain::role::Role;
+use crate::domain::sprint::Duty;
 use crate::domain::state::State;
 use crate::engine::Answer;
 use crate::git::{
@@ -238,6 +239,7 @@ async fn commit(
         None => {
             let request = request(team, id)?;
             let parts = MessageParts {
+                closeout: request.duty() == Some(Duty::Leftovers),
                 sprint: request.sprint_id,
                 todo: request.todo_id,
                 backlog: request.backlog_id,

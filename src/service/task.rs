@@ -177,7 +177,7 @@ fn task(
     })
 }
 
-/// The folder and the documents that the request's role writes for its sprint.
+/// The folder and the documents that the role writes for the request's sprint.
 fn sprint_documents(
     team: &Team,
     request: &Request,
@@ -186,18 +186,11 @@ fn sprint_documents(
     let sprint = team
         .hub
         .read(|state| request.sprint_id.as_ref().and_then(|id| state.sprints.get(id)).cloned());
-    let found = sprint.and_then(|sprint| match (request.duty(), &request.todo_id) {
-        (Some(duty), _) => assignment::documents(team.root(), &sprint, duty),
-        (None, Some(todo)) if role == Role::Planner => {
-            assignment::todo_document(team.root(), &sprint, todo)
-        }
-        (None, _) => None,
-    });
-    let Some(found) = found else {
-        return Ok(None);
-    };
-    files::create_dir_all(&found.0)?;
-    Ok(Some(found))
+    let found = sprint.and_then(|it| assignment::documents(team.root(), &it, request, role));
+    if let Some((folder, _)) = &found {
+        files::create_dir_all(folder)?;
+    }
+    Ok(found)
 }
 
 fn attachment(team: &Team, path: &str) -> Attachment {

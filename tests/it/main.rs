@@ -35,6 +35,7 @@ mod team_checks;
 mod team_codex;
 mod team_commit;
 mod team_control;
+mod team_crew;
 mod team_intake;
 mod team_kill;
 mod team_outage;

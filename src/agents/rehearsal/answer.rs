@@ -303,12 +303,9 @@ fn plan(task: &Task, step: Step, job: &Job, root: &Path, wrote: &mut dyn FnMut(&
         wrote(&document.path);
         draft.artifacts.push(document.name.clone());
     }
-    if let Some(sprint) = &task.work.sprint {
-        // After QA sent it back, the documents of the sprint have to be listed as well.
-        let theirs = ["spec.md", "todo_backlog.md", "iteration_log.md"];
-        draft.artifacts.extend(theirs.map(|name| format!("{}/{name}", sprint.folder)));
-        draft.artifacts.push("shared_workspace/current_sprint.md".to_owned());
-    }
+    // What the runtime keeps was looked at as well.
+    let kept = task.documents.iter().filter(|one| !one.writable && files::exists(&one.path));
+    draft.artifacts.extend(kept.map(|one| one.name.clone()));
     if done {
         let note = draft.summary.clone();
         return draft
