@@ -175,9 +175,9 @@ fn a_path_that_changed_meanwhile_is_named_and_nothing_is_taken() {
     let seen = pick(&project, &before, &names, &[]).unwrap();
     let worktree = repo.worktree();
     repo.write("b.txt", "two\n");
-    let named = |error: GitError| match error {
-        GitError::ChangedMeanwhile { path } => path,
-        other => panic!("{other}"),
+    let named = |error: GitError| {
+        let GitError::ChangedMeanwhile { path } = error else { panic!("{error}") };
+        path
     };
     assert_eq!(named(collect(&worktree, &seen, &[]).unwrap_err()), "b.txt");
     assert_eq!(git_in(&worktree.path(), &["status", "--porcelain"]), "");
