@@ -297,8 +297,11 @@ fn a_burndown_is_a_png_of_any_sprint() {
         let reader = png::Decoder::new(std::io::Cursor::new(&bytes)).read_info().unwrap();
         assert_eq!((reader.info().width, reader.info().height), (960, 600), "{name}");
         if let Some(folder) = std::env::var_os("TEAMS_CHARTS") {
-            std::fs::write(std::path::Path::new(&folder).join(format!("{name}.png")), bytes)
-                .unwrap();
+            crate::platform::files::write(
+                &std::path::Path::new(&folder).join(format!("{name}.png")),
+                bytes,
+            )
+            .unwrap();
         }
     }
 }
