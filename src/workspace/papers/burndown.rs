@@ -95,7 +95,7 @@ fn course(sprint: &Sprint) -> Course {
     let end = delivered.last().map_or(end, |last| end.max(*last));
     let total = sprint.todos.len();
     // A sprint that ended at once still has a width.
-    let length = end.seconds_since(begun).max(60);
+    let length = end.seconds_since(begun).max(10);
     let mut steps = vec![(0, total)];
     let mut left = total;
     for at in delivered {
@@ -118,6 +118,8 @@ fn draw(sprint: &Sprint, pixels: &mut [u8]) -> Result<(), String> {
     let top = course.total.max(1);
     let mut chart = ChartBuilder::on(&area)
         .margin(24)
+        // Half of the last label stands beyond the axis.
+        .margin_right(64)
         .caption(sprint.sprint_id.as_str(), (FONT, LETTERS + 6).into_font().color(&INK))
         .x_label_area_size(52)
         .y_label_area_size(64)
@@ -125,6 +127,7 @@ fn draw(sprint: &Sprint, pixels: &mut [u8]) -> Result<(), String> {
         .build_cartesian_2d(0..course.length, 0_f64..(as_float(top) * 1.08))
         .map_err(failed)?;
     let (format, labels) = match course.length / 3_600 {
+        _ if course.length < 600 => ("%H:%M:%S", 4),
         0..36 => ("%H:%M", 6),
         36..96 => ("%m-%d %H:%M", 4),
         _ => ("%m-%d", 6),
