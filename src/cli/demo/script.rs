@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use futures_util::StreamExt as _;
 use serde_json::{Value, json};
+use tokio_util::sync::CancellationToken;
 
 use super::home::{BRANCH, Home, broken};
 use super::team::Team;
@@ -239,5 +240,6 @@ async fn checks(home: &Home, commit: CommitId) -> Result<Evidence, Failure> {
         workspace.runtime.checks.iter().map(crate::service::check_spec).collect();
     let project = Project::open(&home.project(), BRANCH).map_err(broken)?;
     files::create_dir_all(&home.scratch())?;
-    git::checks::run(&project, commit, &specs, &home.scratch()).await.map_err(broken)
+    let never = CancellationToken::new();
+    git::checks::run(&project, commit, &specs, &home.scratch(), &never).await.map_err(broken)
 }

@@ -288,6 +288,12 @@ fn an_action_that_ends_after_its_request_was_cancelled_says_nothing_more() {
     world.command(Command::Cancel { request_id: id.clone() });
     world.finish_well();
     assert_eq!(world.request(&id).status, RequestStatus::Cancelled);
+    let started = world.log.iter().any(|change| {
+        matches!(change, Change::Effect(effect)
+            if matches!(effect.kind, EffectKind::Action { .. }) && effect.attempts > 0)
+    });
+    assert!(!started, "nothing begins for a withdrawn request");
+    assert!(world.state.operations.is_empty(), "its operation is closed all the same");
     assert!(!world.said.contains(&"action.done".to_owned()), "{:?}", world.said);
 }
 
