@@ -7,7 +7,7 @@ use super::scenes::{report, work_until};
 use super::world::{GENERAL, OWNER, Todo, World, good, policy, result};
 use crate::domain::change::Change;
 use crate::domain::effect::EffectKind;
-use crate::domain::envelope::{Envelope, EnvelopeBody, EnvelopeKind, Place};
+use crate::domain::envelope::{Envelope, EnvelopeBody, EnvelopeKind, MAX_ENVELOPE_ATTEMPTS, Place};
 use crate::domain::event::Event;
 use crate::domain::ids::{ChannelId, EnvelopeId, MessageId, RequestId, RunId, UserId};
 use crate::domain::incoming::{Actor, Author, Command};
@@ -141,6 +141,44 @@ fn a_run_of_a_withdrawn_request_leaves_nothing_behind_after_a_restart() {
     world.finish_well();
     world.deliver();
     assert!(world.state.requests.is_empty());
+}
+
+#[test]
+fn a_run_that_cannot_be_adopted_is_neither_doubled_nor_forgotten() {
+    let mut world = World::new(policy());
+    let id = world.message("do it");
+    let todo = work_until(&mut world, |role, _| role == Role::Developer);
+    let run = run_of(&world, &todo, "run-a");
+    let relay_id = run.envelope_id.clone();
+    world.submit(Event::RunStarting(run.clone()));
+    let turns = world.request(&id).spent.turns;
+    let failed = |world: &mut World, agent_lives| {
+        let (relay_id, reason) = (relay_id.clone(), "cannot read exit.json".to_owned());
+        world.submit(Event::EnvelopeFailed { relay_id, reason, agent_lives });
+    };
+    for _ in 0..2 * MAX_ENVELOPE_ATTEMPTS {
+        failed(&mut world, true);
+        assert!(world.state.runs.contains_key(&run.run_id), "its agent may still be at work");
+        assert_eq!(world.state.envelopes[&relay_id].place, Place::Inbox);
+    }
+    let again = Run { generation: 2, ..run.clone() };
+    assert_eq!(world.submit(Event::RunStarting(again)), Answer::Accepted);
+    assert_eq!(world.request(&id).spent.turns, turns, "it is the same run");
+    failed(&mut world, false);
+    assert!(world.state.runs.is_empty() && !world.state.envelopes.contains_key(&relay_id));
+    assert_eq!(world.request(&id).status, RequestStatus::Blocked);
+}
+
+#[test]
+fn the_result_of_a_run_survives_an_error_on_the_way() {
+    let mut world = World::new(policy());
+    world.message("do it");
+    let todo = work_until(&mut world, |role, _| role == Role::Developer);
+    let run = run_of(&world, &todo, "run-a");
+    world.submit(Event::RunStarting(run.clone()));
+    let (relay_id, reason) = (run.envelope_id.clone(), "git is away".to_owned());
+    world.submit(Event::EnvelopeFailed { relay_id, reason, agent_lives: false });
+    assert_eq!(world.submit(Event::RunFinished(Box::new(finished(&run)))), Answer::Accepted);
 }
 
 #[test]
