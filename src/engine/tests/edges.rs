@@ -9,9 +9,11 @@ use crate::domain::change::Change;
 use crate::domain::effect::EffectKind;
 use crate::domain::envelope::{Envelope, EnvelopeBody, EnvelopeKind, MAX_ENVELOPE_ATTEMPTS, Place};
 use crate::domain::event::Event;
-use crate::domain::ids::{ChannelId, EnvelopeId, MessageId, RequestId, RunId, UserId};
+use crate::domain::ids::{ChannelId, EnvelopeId, MessageId, OutgoingId, RequestId, RunId, UserId};
 use crate::domain::incoming::{Actor, Author, Command};
-use crate::domain::outgoing::{Act, NamedChannel, Outgoing, OutgoingOutcome, Priority, Target};
+use crate::domain::outgoing::{
+    Act, NamedChannel, Outgoing, OutgoingOutcome, Priority, SET_ASIDE, Target,
+};
 use crate::domain::policy::{ActionPolicy, Holders, Limits, Policy, Right};
 use crate::domain::request::{Language, RequestStatus, Room};
 use crate::domain::role::Role;
@@ -339,6 +341,38 @@ fn refuse(world: &mut World, outgoing: &Outgoing) {
     let outgoing_id = outgoing.outgoing_id.clone();
     let outcome = OutgoingOutcome::Refused { reason: "unknown channel".to_owned() };
     world.submit(Event::OutgoingFinished { outgoing_id, outcome });
+}
+
+#[test]
+fn a_message_that_discord_fails_alone_is_set_aside_and_a_dead_discord_drops_nothing() {
+    let mut world = World::new(policy());
+    world.message("do it");
+    let ids: Vec<_> = world.state.outgoing.keys().cloned().collect();
+    let later = |world: &mut World, id: &OutgoingId, own| {
+        let at = Timestamp::from_millis(world.clock);
+        let outcome = OutgoingOutcome::Later { at, reason: "discord answered 500".into(), own };
+        world.submit(Event::OutgoingFinished { outgoing_id: id.clone(), outcome });
+    };
+    for id in &ids {
+        for _ in 0..100 {
+            later(&mut world, id, false);
+        }
+        assert!(world.state.outgoing.contains_key(id), "Discord is away");
+    }
+    for id in &ids {
+        let patience = world.state.outgoing[id].priority.patience();
+        for _ in 1..patience {
+            later(&mut world, id, true);
+        }
+        assert!(world.state.outgoing.contains_key(id));
+        later(&mut world, id, true);
+        assert!(!world.state.outgoing.contains_key(id), "its lane is free");
+    }
+    let kept =
+        |change: &&Change| matches!(change, Change::Append { file, .. } if file == SET_ASIDE);
+    assert_eq!(world.log.iter().filter(kept).count(), ids.len(), "each is kept with its words");
+    assert!(Priority::Progress.patience() < Priority::Error.patience());
+    assert!(Priority::Error.patience() < Priority::Final.patience());
 }
 
 #[test]
