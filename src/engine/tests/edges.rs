@@ -431,6 +431,23 @@ fn a_slash_command_is_no_way_around_the_limits() {
 }
 
 #[test]
+fn a_request_takes_so_many_follow_ups_and_then_says_so() {
+    let limits = Limits { followups: 2, ..Limits::default() };
+    let mut world = World::new(Policy { limits, ..policy() });
+    let id = world.message("do it");
+    world.deliver();
+    let room = world.request(&id).room.and_then(|room| room.thread_id).expect("a room");
+    for number in 0..4 {
+        let words = world.words(room, 900 + number, &format!("also {number}"));
+        let answer = world.submit(Event::Message(words));
+        assert_eq!(answer == Answer::Accepted, number < 2, "{number}: {answer:?}");
+    }
+    assert_eq!(world.request(&id).params.followups.len(), 2);
+    let told = world.said.iter().filter(|key| *key == "too_many_followups").count();
+    assert_eq!(told, 2, "whoever wrote them knows: {:?}", world.said);
+}
+
+#[test]
 fn a_restart_proves_a_lost_closeout_instead_of_asking_an_agent() {
     let mut world = World::new(policy());
     let id = world.message("do it");
