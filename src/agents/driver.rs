@@ -22,7 +22,7 @@ use crate::domain::run::{FailKind, RunOutcome, Usage};
 use crate::platform::files;
 use crate::platform::redact::redact;
 use crate::platform::supervise::{
-    self, Adopted, Adoption, Exit, STDOUT_SPOOL, SpoolReader, Supervised,
+    self, Adopted, Adoption, Exit, STDOUT_SPOOL, SpoolReader, SuperviseError, Supervised,
 };
 
 mod keep;
@@ -295,9 +295,15 @@ impl Driver {
                     // Reading goes on: what the agent still says belongs to the record.
                     supervised.interrupt().await;
                 }
-                piece = supervised.read() => match piece? {
-                    Some(piece) => watch.tell(turn.feed(&piece)),
-                    None => break,
+                piece = supervised.read() => match piece {
+                    Ok(Some(piece)) => watch.tell(turn.feed(&piece)),
+                    Ok(None) => break,
+                    Err(error) => {
+                        // It cannot be followed, so it is ended: whoever comes next gets its worktree.
+                        supervised.kill().await;
+                        supervised.wait().await?;
+                        return Err(error.into());
+                    }
                 },
             }
         }
@@ -340,6 +346,27 @@ impl Failure {
     fn into_outcome(self) -> RunOutcome {
         RunOutcome::Failed { kind: self.kind, message: self.message }
     }
+}
+
+/// Ends whatever agent an earlier start left in a run folder, and waits until nothing of it is left.
+///
+/// # Errors
+/// Where that cannot be found out: then it may still be there.
+pub async fn end(run_dir: &Path) -> Result<(), RunError> {
+    for number in 0..=REPAIRS {
+        match supervise::adopt(&run_dir.join(turn_name(number)))? {
+            Adopted::Running(adoption) => {
+                adoption.kill()?;
+                match adoption.wait().await {
+                    // Without an outcome it is over all the same: its lock is free.
+                    Ok(_) | Err(SuperviseError::Lost { .. }) => {}
+                    Err(error) => return Err(error.into()),
+                }
+            }
+            Adopted::Finished(_) | Adopted::Never => {}
+        }
+    }
+    Ok(())
 }
 
 async fn wait_for(adoption: &Adoption, watch: &Watch) -> Result<Exit, RunError> {
@@ -393,7 +420,11 @@ fn failed(error: &RunError, agent: String) -> AgentOutcome {
 }
 
 fn turn_dir(spec: &RunSpec, number: u32) -> PathBuf {
-    spec.run_dir.join(format!("turn-{number}"))
+    spec.run_dir.join(turn_name(number))
+}
+
+fn turn_name(number: u32) -> String {
+    format!("turn-{number}")
 }
 
 /// Keeps the outcome for a team that is killed before it has applied it.

@@ -14,7 +14,7 @@ mod turn;
 
 pub use codec::{Codec, CodecKind, Event};
 pub use contract::{Check, ContractFns};
-pub use driver::{Driver, Watch};
+pub use driver::{Driver, Watch, end};
 pub use prompt::{Document, PromptError, Said, SprintBrief, Task, Upstream, Work};
 pub use run::{Access, Agent, AgentOutcome, Limits, RUN_SOCKET, RunError, RunSpec};
 

@@ -1,14 +1,15 @@
 //! `teams status`: what is going on, read from the records without changing any.
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::{Failure, Global, say};
 use crate::domain::ids::RequestId;
+use crate::domain::outgoing::SET_ASIDE;
 use crate::domain::role::Role;
 use crate::domain::state::State;
 use crate::domain::time::Timestamp;
 use crate::engine::why;
-use crate::platform::clock;
+use crate::platform::{clock, files};
 use crate::store;
 use crate::workspace::{self, Workspace};
 
@@ -58,6 +59,7 @@ pub(super) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
             "open_requests": state.requests.values().collect::<Vec<_>>(),
             "ended_requests": state.ended_requests,
             "waiting_for_discord": state.outgoing.len(),
+            "set_aside": set_aside(&root)?,
             "open_gates": state.gates.values().collect::<Vec<_>>(),
         });
         say(serde_json::to_string_pretty(&value).unwrap_or_default());
@@ -83,6 +85,13 @@ fn service_runs(root: &std::path::Path) -> bool {
     store::is_owned(root)
 }
 
+/// The messages that Discord failed for good while it took others; a line that is no JSON is shown as it is.
+fn set_aside(root: &std::path::Path) -> Result<Vec<Value>, Failure> {
+    let text = files::read_text_if_present(&root.join(SET_ASIDE))?.unwrap_or_default();
+    let line = |line: &str| serde_json::from_str(line).unwrap_or_else(|_| json!(line));
+    Ok(text.lines().map(line).collect())
+}
+
 fn overview(workspace: &Workspace, state: &State) -> Result<(), Failure> {
     let running = if service_runs(&workspace.root) { "running" } else { "stopped" };
     let policy = workspace.policy(Role::ALL.into(), false)?;
@@ -95,6 +104,14 @@ fn overview(workspace: &Workspace, state: &State) -> Result<(), Failure> {
         state.ended_requests,
         state.outgoing.len()
     ));
+    let aside = set_aside(&workspace.root)?;
+    if let Some(last) = aside.last() {
+        say(format_args!(
+            "messages set aside: {} (last: {}); their words stand in {SET_ASIDE}",
+            aside.len(),
+            last["reason"].as_str().unwrap_or_default()
+        ));
+    }
     let catalog = crate::assets::catalog::Catalog::builtin()?;
     let now = Timestamp::new(clock::now());
     for request in open {

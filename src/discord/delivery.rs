@@ -8,8 +8,9 @@
 //! message counts as this one if its nonce is ours, or if it has no nonce any more but the same author and
 //! the same words and was not accounted for by another delivery of this process.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::future::Future;
+use std::mem::{Discriminant, discriminant};
 use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -59,11 +60,22 @@ pub struct Delivery {
     workspace: PathBuf,
     /// Tries before this instant were made by an earlier process.
     started_at: Timestamp,
-    /// Failed tries of this process, for the length of the next wait.
-    tried: Mutex<BTreeMap<OutgoingId, u32>>,
+    /// Failed tries of this process.
+    tried: Mutex<BTreeMap<OutgoingId, Tried>>,
+    /// How many of each kind Discord took.
+    taken: Mutex<HashMap<Discriminant<Act>, u64>>,
     /// Messages that are accounted for.
     delivered: Mutex<BTreeSet<MessageId>>,
     channels: Mutex<BTreeMap<ChannelId, SeenChannel>>,
+}
+
+/// Failed tries of one outgoing.
+#[derive(Debug, Default)]
+struct Tried {
+    /// How many, for the length of the next wait.
+    times: u32,
+    /// What `taken` said of its kind at the last of them.
+    taken: u64,
 }
 
 /// Why a try gave nothing.
@@ -72,6 +84,24 @@ enum Trouble {
     Rest(RestError),
     /// It cannot be said at all.
     Unsayable(String),
+}
+
+impl Trouble {
+    /// Whether Discord answered this very call, and not that it may be asked again later.
+    const fn is_an_answer(&self) -> bool {
+        match self {
+            Self::Rest(RestError::Server { .. } | RestError::Unreadable(_))
+            | Self::Unsayable(_) => true,
+            Self::Rest(
+                RestError::Network(_)
+                | RestError::Limited { .. }
+                | RestError::Breaker { .. }
+                | RestError::Unauthorized
+                | RestError::Gone { .. }
+                | RestError::Refused { .. },
+            ) => false,
+        }
+    }
 }
 
 impl From<RestError> for Trouble {
@@ -107,6 +137,7 @@ impl Delivery {
             workspace,
             started_at: Timestamp::new(clock::now()),
             tried: Mutex::default(),
+            taken: Mutex::default(),
             delivered: Mutex::default(),
             channels: Mutex::default(),
         }
@@ -130,17 +161,25 @@ impl Delivery {
         match self.attempt(outgoing, place, progress).await {
             Ok(outcome) => {
                 lock(&self.tried).remove(&outgoing.outgoing_id);
+                *lock(&self.taken).entry(discriminant(&outgoing.act)).or_default() += 1;
                 outcome
             }
             Err(trouble) => {
-                let tries = {
+                let taken = lock(&self.taken).get(&discriminant(&outgoing.act)).copied();
+                let taken = taken.unwrap_or_default();
+                let (tries, others_went) = {
                     let mut tried = lock(&self.tried);
-                    let tries = tried.entry(outgoing.outgoing_id.clone()).or_default();
-                    *tries += 1;
-                    *tries
+                    let tried = tried.entry(outgoing.outgoing_id.clone()).or_default();
+                    // The first failure says nothing: it may be the first of a Discord that is away.
+                    let others_went = tried.times > 0 && taken > tried.taken;
+                    *tried = Tried { times: tried.times + 1, taken };
+                    (tried.times, others_went)
                 };
                 tracing::warn!(outgoing = %outgoing.outgoing_id, ?trouble, "not delivered");
-                let outcome = after_trouble(&trouble, tries, Timestamp::new(clock::now()));
+                let mut outcome = after_trouble(&trouble, tries, Timestamp::new(clock::now()));
+                if let OutgoingOutcome::Later { own, .. } = &mut outcome {
+                    *own = others_went && trouble.is_an_answer();
+                }
                 if matches!(outcome, OutgoingOutcome::Refused { .. }) {
                     lock(&self.tried).remove(&outgoing.outgoing_id);
                 }
@@ -323,5 +362,6 @@ fn after_trouble(trouble: &Trouble, tries: u32, now: Timestamp) -> OutgoingOutco
             return OutgoingOutcome::Refused { reason: error.to_string() };
         }
     };
-    OutgoingOutcome::Later { at: now.plus_seconds(seconds), reason: error.to_string() }
+    let at = now.plus_seconds(seconds);
+    OutgoingOutcome::Later { at, reason: error.to_string(), own: false }
 }

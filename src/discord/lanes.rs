@@ -84,6 +84,7 @@ mod tests {
             slot: slot.map(str::to_owned),
             state: OutgoingState::Queued,
             attempts: 0,
+            own_failures: 0,
             not_before: None,
             created_at: Timestamp::from_millis(0),
         }

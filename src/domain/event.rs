@@ -64,6 +64,8 @@ pub enum Event {
         relay_id: EnvelopeId,
         /// One line.
         reason: String,
+        /// Whether an agent that began on it may still be at work: then it cannot die.
+        agent_lives: bool,
     },
     /// Another program dropped an envelope into an inbox.
     EnvelopeDropped(Box<Envelope>),

@@ -9,6 +9,10 @@ use crate::domain::request::Language;
 use crate::domain::role::Role;
 use crate::domain::time::Timestamp;
 
+/// Messages that Discord failed again and again while it took others: one JSON object a line, with the
+/// words and the reason. Workspace-relative.
+pub const SET_ASIDE: &str = "logs/set_aside.jsonl";
+
 /// Who speaks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -31,6 +35,19 @@ pub enum Priority {
     Error,
     /// Everything else.
     Progress,
+}
+
+impl Priority {
+    /// Failures of a message's own after which it is set aside. With the growing waits between tries that
+    /// is a minute for progress and a quarter of an hour and more for what a person waits for.
+    #[must_use]
+    pub const fn patience(self) -> u32 {
+        match self {
+            Self::Progress => 5,
+            Self::Error => 10,
+            Self::Approval | Self::Final => 14,
+        }
+    }
 }
 
 /// The channels that the configuration names.
@@ -237,6 +254,10 @@ pub struct Outgoing {
     pub state: OutgoingState,
     /// Times tried.
     pub attempts: u32,
+    /// Tries that Discord failed while it took others: what [`Priority::patience`] limits. A Discord that
+    /// is away does not count.
+    #[serde(default)]
+    pub own_failures: u32,
     /// Not before.
     #[serde(default)]
     pub not_before: Option<Timestamp>,
@@ -268,6 +289,10 @@ pub enum OutgoingOutcome {
         at: Timestamp,
         /// Why, for `status`.
         reason: String,
+        /// Whether it is about this message alone: Discord answered, and took another of its kind since
+        /// the last try.
+        #[serde(default)]
+        own: bool,
     },
     /// It will never work: forbidden, gone, refused.
     Refused {

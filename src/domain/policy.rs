@@ -62,6 +62,8 @@ pub struct Limits {
     pub message_chars: usize,
     /// Open requests of one person.
     pub open_requests_per_person: usize,
+    /// Further messages to one request: each run reads them all.
+    pub followups: usize,
 }
 
 impl Default for Limits {
@@ -74,6 +76,7 @@ impl Default for Limits {
             review_cycles: 3,
             message_chars: 16_000,
             open_requests_per_person: 20,
+            followups: 50,
         }
     }
 }

@@ -37,6 +37,8 @@ pub enum Wake {
     Outbox,
     /// The agent of this run has to end.
     StopRun(RunId),
+    /// The processes of this effect have to end.
+    StopEffect(EffectId),
 }
 
 /// What whoever submitted the event is told.
@@ -83,8 +85,8 @@ pub fn decide(state: &State, policy: &Policy, input: Input) -> Decision {
         Event::RunStarting(run) => runs::starting(&mut turn, run),
         Event::RunFinished(report) => runs::finished(&mut turn, *report),
         Event::ReportReady { relay_id } => reports::ready(&mut turn, &relay_id),
-        Event::EnvelopeFailed { relay_id, reason } => {
-            reports::failed(&mut turn, &relay_id, &reason)
+        Event::EnvelopeFailed { relay_id, reason, agent_lives } => {
+            reports::failed(&mut turn, &relay_id, &reason, agent_lives)
         }
         Event::EnvelopeDropped(envelope) => reports::dropped(&mut turn, *envelope),
         Event::EnvelopeReplayed(envelope) => reports::replayed(&mut turn, *envelope),

@@ -11,6 +11,7 @@ use crate::domain::ids::{EffectId, OperationId, RequestId};
 use crate::domain::operation::{Operation, OperationStatus};
 use crate::domain::request::RequestStatus;
 use crate::domain::role::Role;
+use crate::domain::state::State;
 
 /// The executor is about to touch the world.
 pub(super) fn starting(turn: &mut Turn<'_>, id: &EffectId, pre_state: Value) -> Answer {
@@ -21,8 +22,11 @@ pub(super) fn starting(turn: &mut Turn<'_>, id: &EffectId, pre_state: Value) -> 
         .kind
         .request_id()
         .is_some_and(|id| turn.request(id).is_none_or(|request| request.status.is_terminal()));
-    if ended && !outlives(&effect.kind) {
+    if ended && !outlives(turn.before(), &effect.kind) {
         turn.change(Change::EffectGone(id.clone()));
+        if let EffectKind::Action { operation_id, .. } = &effect.kind {
+            close_operation(turn, operation_id, OperationStatus::Failed, None);
+        }
         return Answer::Ignored("the request has ended");
     }
     let state = EffectState::Started { at: turn.now, pre_state };
@@ -30,11 +34,14 @@ pub(super) fn starting(turn: &mut Turn<'_>, id: &EffectId, pre_state: Value) -> 
     Answer::Accepted
 }
 
-/// Whether an effect is still wanted when its request has ended.
-fn outlives(kind: &EffectKind) -> bool {
+/// Whether an effect is still wanted when its request has ended. A request waits for the action that it
+/// runs in the foreground, and takes it along; one in the background was the whole request.
+pub(super) fn outlives(state: &State, kind: &EffectKind) -> bool {
     match kind {
+        EffectKind::Action { operation_id, .. } => {
+            state.operations.get(operation_id).is_none_or(|operation| !operation.foreground)
+        }
         EffectKind::Release { .. }
-        | EffectKind::Action { .. }
         | EffectKind::Baseline { .. }
         | EffectKind::Inspect { .. }
         | EffectKind::Archive { .. }
@@ -154,12 +161,10 @@ fn action_ended(
     };
     let ok = returncode == Some(0);
     let status = if ok { OperationStatus::Completed } else { OperationStatus::Failed };
-    let now = turn.now;
-    let action = operation.action.clone();
+    close_operation(turn, operation_id, status, returncode);
     let foreground = operation.foreground;
-    turn.change(Change::Operation(Operation { status, returncode, updated_at: now, ..operation }));
     let values = json!({
-        "action": action,
+        "action": operation.action,
         "exit_code": returncode.map_or_else(String::new, |code| code.to_string()),
         "tail": say::cut(&tail, 1_500),
     });
@@ -172,4 +177,16 @@ fn action_ended(
         };
         handoff::end(turn, request_id, status, key, values);
     }
+}
+
+/// Notes that an operation is over; one that ended before stays as it is.
+fn close_operation(
+    turn: &mut Turn<'_>,
+    id: &OperationId,
+    status: OperationStatus,
+    returncode: Option<i32>,
+) {
+    let Some(operation) = turn.before().operations.get(id).cloned() else { return };
+    let updated_at = turn.now;
+    turn.change(Change::Operation(Operation { status, returncode, updated_at, ..operation }));
 }

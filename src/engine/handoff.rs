@@ -268,6 +268,11 @@ pub(super) fn end(
         turn.wake(Wake::StopRun(run));
     }
     let before = turn.before();
+    for effect in before.effects.values().filter(|it| it.kind.request_id() == Some(id)) {
+        if !super::effects::outlives(before, &effect.kind) {
+            turn.wake(Wake::StopEffect(effect.effect_id.clone()));
+        }
+    }
     for envelope in before.envelopes.values().filter(|e| e.envelope.request_id == *id) {
         // The envelope of a run under way is put away when the run ends.
         if !before.runs.values().any(|run| run.envelope_id == envelope.relay_id) {

@@ -195,7 +195,9 @@ fn repeated(turn: &mut Turn<'_>, id: &RequestId, message: &Message) -> Answer {
     let new_files = saved(message).iter().any(|file| !request.artifacts.contains(file));
     if request.status == RequestStatus::Blocked {
         if new_files {
-            add_followup(turn, id, message);
+            if !add_followup(turn, id, message) {
+                return Answer::Ignored(FULL);
+            }
             turn.record(id, "resumed", &message.author.name, "more input", Value::Null);
             reply(turn, message, "augmented", json!({ "request_id": id.as_str() }));
             resume(turn, id, "planning_resume");
@@ -222,7 +224,9 @@ fn repeated(turn: &mut Turn<'_>, id: &RequestId, message: &Message) -> Answer {
 /// Words in the room of an open request: an answer where it waits for one, else something for the
 /// next run to read.
 fn followup(turn: &mut Turn<'_>, id: &RequestId, message: &Message) -> Answer {
-    add_followup(turn, id, message);
+    if !add_followup(turn, id, message) {
+        return Answer::Ignored(FULL);
+    }
     let blocked = turn.request(id).is_some_and(|r| r.status == RequestStatus::Blocked);
     if blocked {
         turn.record(id, "resumed", &message.author.name, "answered", Value::Null);
@@ -245,9 +249,20 @@ fn followup(turn: &mut Turn<'_>, id: &RequestId, message: &Message) -> Answer {
     Answer::Accepted
 }
 
-pub(super) fn add_followup(turn: &mut Turn<'_>, id: &RequestId, message: &Message) {
-    let now = turn.now;
-    let Some(request) = turn.edit(id) else { return };
+/// Why a follow-up changed nothing.
+pub(super) const FULL: &str = "the request has all its follow-ups";
+
+/// Adds a message to what the roles read, or tells its author that the request can take no more.
+pub(super) fn add_followup(turn: &mut Turn<'_>, id: &RequestId, message: &Message) -> bool {
+    let (now, limit) = (turn.now, turn.policy.limits.followups);
+    let Some(request) = turn.edit(id) else { return false };
+    if request.params.followups.len() >= limit {
+        let author = &message.author.name;
+        turn.record(id, "followup_refused", author, &say::title(&message.content), Value::Null);
+        let values = json!({ "request_id": id.as_str(), "limit": limit });
+        reply(turn, message, "too_many_followups", values);
+        return false;
+    }
     let artifacts = saved(message);
     for file in &artifacts {
         if !request.artifacts.contains(file) {
@@ -261,6 +276,7 @@ pub(super) fn add_followup(turn: &mut Turn<'_>, id: &RequestId, message: &Messag
         artifacts,
         at: now,
     });
+    true
 }
 
 /// A blocked request goes on with new input: with the planner where a workflow has begun.

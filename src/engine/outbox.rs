@@ -9,7 +9,7 @@ use crate::domain::change::Change;
 use crate::domain::gate::Gate;
 use crate::domain::ids::{ChannelId, MessageId, OutgoingId, RequestId};
 use crate::domain::outgoing::{
-    Act, NamedChannel, Outgoing, OutgoingOutcome, OutgoingState, Priority, Target, Voice,
+    Act, NamedChannel, Outgoing, OutgoingOutcome, OutgoingState, Priority, SET_ASIDE, Target, Voice,
 };
 
 /// Delivery is about to send, or has had a part confirmed.
@@ -32,12 +32,18 @@ pub(super) fn finished(turn: &mut Turn<'_>, id: &OutgoingId, outcome: OutgoingOu
         return Answer::Ignored("it is gone");
     };
     match outcome {
-        OutgoingOutcome::Later { at, .. } => {
-            // It stays in the state of being sent: whether Discord took it is not known.
-            let not_before = Some(at);
-            turn.wake(Wake::Outbox);
-            turn.change(Change::Outgoing(Box::new(Outgoing { not_before, ..old })));
-            return Answer::Accepted;
+        OutgoingOutcome::Later { at, reason, own } => {
+            let own_failures = old.own_failures + u32::from(own);
+            if own_failures < old.priority.patience() {
+                // It stays in the state of being sent: whether Discord took it is not known.
+                let not_before = Some(at);
+                turn.wake(Wake::Outbox);
+                let waiting = Outgoing { not_before, own_failures, ..old };
+                turn.change(Change::Outgoing(Box::new(waiting)));
+                return Answer::Accepted;
+            }
+            set_aside(turn, &old, &reason);
+            elsewhere(turn, &old);
         }
         OutgoingOutcome::Refused { reason } => {
             if let Some(request) = &old.request_id {
@@ -81,6 +87,23 @@ pub(super) fn finished(turn: &mut Turn<'_>, id: &OutgoingId, outcome: OutgoingOu
     turn.change(Change::OutgoingGone(id.clone()));
     turn.wake(Wake::Outbox);
     Answer::Accepted
+}
+
+/// A message that Discord fails again and again while it takes others holds its lane no longer. It is kept,
+/// words and all, where `teams status` finds it.
+fn set_aside(turn: &mut Turn<'_>, old: &Outgoing, reason: &str) {
+    if let Some(request) = &old.request_id {
+        turn.record(request, "message_set_aside", "discord", reason, json!(old.act));
+    }
+    let line = json!({
+        "at": turn.now,
+        "outgoing_id": old.outgoing_id,
+        "request_id": old.request_id,
+        "target": old.target,
+        "reason": reason,
+        "act": old.act,
+    });
+    turn.change(Change::Append { file: SET_ASIDE.to_owned(), text: format!("{line}\n") });
 }
 
 /// The message that the room of a request was to hang on is there: the room is opened on it.

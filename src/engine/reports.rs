@@ -376,21 +376,29 @@ fn forward(turn: &mut Turn<'_>, envelope: &Envelope) -> Answer {
 }
 
 /// Somebody could not handle an envelope. After enough attempts it is dead, and the next one is free.
-pub(super) fn failed(turn: &mut Turn<'_>, relay_id: &EnvelopeId, reason: &str) -> Answer {
+/// A run that was begun on it stays noted until then: the next attempt finds its agent or its result. As
+/// long as the agent may live, the envelope does not die, because whoever comes next would have the same
+/// worktree.
+pub(super) fn failed(
+    turn: &mut Turn<'_>,
+    relay_id: &EnvelopeId,
+    reason: &str,
+    agent_lives: bool,
+) -> Answer {
     let Some(mut envelope) = turn.before().envelopes.get(relay_id).cloned() else {
         return Answer::Ignored("the envelope is gone");
     };
-    for run in turn.before().runs.values().filter(|run| run.envelope_id == *relay_id) {
-        runs::gone(turn, run);
-    }
-    envelope.attempts += 1;
-    if envelope.attempts < MAX_ENVELOPE_ATTEMPTS {
+    envelope.attempts = (envelope.attempts + 1).min(MAX_ENVELOPE_ATTEMPTS);
+    if agent_lives || envelope.attempts < MAX_ENVELOPE_ATTEMPTS {
         let wait = u64::from(envelope.attempts) * 2;
         envelope.not_before = Some(turn.now.plus_seconds(wait));
         envelope.reason = Some(reason.to_owned());
         turn.wake(Wake::Role(envelope.target_role));
         turn.change(Change::Envelope(Box::new(envelope)));
         return Answer::Accepted;
+    }
+    for run in turn.before().runs.values().filter(|run| run.envelope_id == *relay_id) {
+        runs::gone(turn, run);
     }
     turn.put_away(&envelope, Place::Dead, reason);
     let id = envelope.envelope.request_id.clone();

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::authorize::authorize;
 use super::decide::Answer;
-use super::intake::{add_followup, origin, print, reply, saved, scope};
+use super::intake::{FULL, add_followup, origin, print, reply, saved, scope};
 use super::turn::Turn;
 use super::{handoff, say};
 use crate::domain::ids::{ChannelId, MessageId};
@@ -39,7 +39,9 @@ pub(super) fn edited(turn: &mut Turn<'_>, message: Message) -> Answer {
         followup.body = message.content.clone();
     } else if began {
         // What the roles already read cannot be unread; the new wording joins as a follow-up.
-        add_followup(turn, &id, &message);
+        if !add_followup(turn, &id, &message) {
+            return Answer::Ignored(FULL);
+        }
     } else {
         request.scope = scope(&message);
         request.body = message.content.clone();

@@ -41,6 +41,7 @@ pub(super) fn outgoing(
         slot: None,
         state: OutgoingState::Queued,
         attempts: 0,
+        own_failures: 0,
         not_before: None,
         created_at: turn.now,
     }

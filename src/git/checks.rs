@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use sha2::{Digest as _, Sha256};
+use tokio_util::sync::CancellationToken;
 
 use super::{CommitId, GitError, Project, Result, counts};
 use crate::domain::evidence::{CheckRun, CheckVerdict, Evidence};
@@ -34,15 +35,18 @@ pub struct CheckSpec {
 /// Runs all checks in one clean checkout of `commit` below `scratch`, in order; a failure does not stop the
 /// next. The checkout and the private `HOME` are removed afterwards, `<n>-<name>.log` files stay in
 /// `scratch` until it is used again. Where the future is dropped, or the team dies, the checks are ended;
-/// what is left of an earlier run in the same `scratch` is ended first.
+/// what is left of an earlier run in the same `scratch` is ended first. Where `stop` is cancelled, nothing
+/// of them is left when this returns.
 ///
 /// # Errors
-/// Only where the checks could not be run at all; a check that cannot be started is evidence.
+/// Only where the checks could not be run at all, or were stopped; a check that cannot be started is
+/// evidence.
 pub async fn run(
     project: &Project,
     commit: CommitId,
     specs: &[CheckSpec],
     scratch: &Path,
+    stop: &CancellationToken,
 ) -> Result<Evidence> {
     end_earlier(scratch).await?;
     let place = Place::new(scratch);
@@ -50,18 +54,30 @@ pub async fn run(
     off_thread(move || prepared.1.prepare(&prepared.0, commit)).await?;
     let mut checks = Vec::new();
     for (number, spec) in specs.iter().enumerate() {
-        checks.push(one(spec, number + 1, &place).await?);
+        if stop.is_cancelled() {
+            break;
+        }
+        checks.push(one(spec, number + 1, &place, stop).await?);
     }
     off_thread(move || place.clear()).await?;
+    if stop.is_cancelled() {
+        return Err(GitError::Interrupted { reason: "the checks were stopped".to_owned() });
+    }
     Ok(Evidence { commit: commit.to_string(), checks, at: Timestamp::new(clock::now()) })
 }
 
-async fn one(check: &CheckSpec, number: usize, place: &Place) -> Result<CheckRun> {
+async fn one(
+    check: &CheckSpec,
+    number: usize,
+    place: &Place,
+    stop: &CancellationToken,
+) -> Result<CheckRun> {
     let started = clock::now();
     let run_dir = place.root.join(format!("run-{number}"));
     let exit = match check.command.split_first() {
         Some((program, args)) => {
-            supervise::run(&place.spec(check, program, args), &run_dir).await?
+            let spec = place.spec(check, program, args);
+            supervise::run_until(&spec, &run_dir, stop.cancelled()).await?
         }
         None => Exit {
             ended_by: EndedBy::NotStarted,
@@ -253,7 +269,10 @@ fn file_name(name: &str) -> String {
 }
 
 /// Ends checks that a killed team left behind in the same folder.
-async fn end_earlier(scratch: &Path) -> Result<()> {
+///
+/// # Errors
+/// Where a folder cannot be read.
+pub async fn end_earlier(scratch: &Path) -> Result<()> {
     for run_dir in files::list(scratch)? {
         let is_run =
             run_dir.file_name().is_some_and(|name| name.to_string_lossy().starts_with("run-"));

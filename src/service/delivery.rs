@@ -148,9 +148,21 @@ async fn one(team: &Arc<Team>, outgoing: &Outgoing) {
     if let OutgoingOutcome::Refused { reason } = &outcome {
         tracing::warn!(%reason, "Discord refused a message");
     }
+    let failed = match &outcome {
+        OutgoingOutcome::Later { reason, .. } => Some(reason.clone()),
+        OutgoingOutcome::Posted { .. }
+        | OutgoingOutcome::RoomOpened { .. }
+        | OutgoingOutcome::Done
+        | OutgoingOutcome::Refused { .. } => None,
+    };
     let finished = Event::OutgoingFinished { outgoing_id: outgoing.outgoing_id.clone(), outcome };
     // A closed hub means that the next start looks whether it was sent.
     let _ = team.insist(finished).await;
+    if let Some(reason) = failed
+        && !team.hub.read(|state| state.outgoing.contains_key(&id))
+    {
+        tracing::warn!(outgoing = %id, target = ?outgoing.target, %reason, "a message was set aside");
+    }
 }
 
 async fn place(team: &Team, outgoing: &Outgoing) -> Result<Place, OutgoingOutcome> {
@@ -226,6 +238,7 @@ mod tests {
             slot: None,
             state: OutgoingState::Queued,
             attempts: 0,
+            own_failures: 0,
             not_before: None,
             created_at: Timestamp::from_millis(0),
         }

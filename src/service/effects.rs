@@ -10,6 +10,7 @@ use std::time::Duration;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
+use tokio_util::sync::CancellationToken;
 
 use super::HubError;
 use super::discover::LookError;
@@ -93,7 +94,9 @@ pub(super) async fn execute(team: Arc<Team>) {
         under_way.lock().unwrap_or_else(PoisonError::into_inner).insert(id.clone());
         let (team, under_way) = (Arc::clone(&team), Arc::clone(&under_way));
         tasks::spawn("effect", async move {
-            let outcome = match perform(&team, &effect).await {
+            // It is there before the effect is durably begun: whatever ends its request later finds it.
+            let stop = team.signals.stop_of_effect(&effect.effect_id);
+            let outcome = match perform(&team, &effect, &stop).await {
                 Ok(outcome) => Some(outcome),
                 Err(Trouble::Unwanted | Trouble::Hub(_)) => None,
                 Err(trouble) => {
@@ -110,6 +113,7 @@ pub(super) async fn execute(team: Arc<Team>) {
                 // A closed hub means that the next start finishes it.
                 let _ = team.insist(done).await;
             }
+            team.signals.forget_effect(&id);
             under_way.lock().unwrap_or_else(PoisonError::into_inner).remove(&id);
             team.signals.effects.notify_one();
         });
@@ -155,12 +159,16 @@ fn may_begin(state: &State, effect: &Effect) -> bool {
     }
 }
 
-async fn perform(team: &Arc<Team>, effect: &Effect) -> Result<EffectOutcome, Trouble> {
+async fn perform(
+    team: &Arc<Team>,
+    effect: &Effect,
+    stop: &CancellationToken,
+) -> Result<EffectOutcome, Trouble> {
     match &effect.kind {
         EffectKind::Commit { request_id, title } => commit(team, effect, request_id, title).await,
         EffectKind::Checks { request_id, commit } => {
             begin(team, effect, &Value::Null).await?;
-            checks(team, request_id, commit).await
+            checks(team, request_id, commit, stop).await
         }
         EffectKind::Merge { request_id, .. } => merge(team, effect, request_id).await,
         EffectKind::Rebase { request_id, .. } => {
@@ -169,7 +177,7 @@ async fn perform(team: &Arc<Team>, effect: &Effect) -> Result<EffectOutcome, Tro
         }
         EffectKind::Action { operation_id, .. } => {
             begin(team, effect, &Value::Null).await?;
-            action(team, effect, operation_id).await
+            action(team, effect, operation_id, stop).await
         }
         EffectKind::Release { request_id } => {
             begin(team, effect, &Value::Null).await?;
@@ -271,12 +279,17 @@ pub(super) fn workspace_inside(team: &Team) -> Vec<std::path::PathBuf> {
     inside.filter(|path| !path.as_os_str().is_empty()).into_iter().collect()
 }
 
-async fn checks(team: &Arc<Team>, id: &RequestId, commit: &str) -> Result<EffectOutcome, Trouble> {
+async fn checks(
+    team: &Arc<Team>,
+    id: &RequestId,
+    commit: &str,
+    stop: &CancellationToken,
+) -> Result<EffectOutcome, Trouble> {
     let commit: CommitId = commit.parse()?;
     let specs: Vec<CheckSpec> = team.workspace.runtime.checks.iter().map(check_spec).collect();
     let scratch = team.workspace.state_dir().join("checks").join(id.as_str());
     files::create_dir_all(&scratch)?;
-    let evidence = git::checks::run(&team.project, commit, &specs, &scratch).await?;
+    let evidence = git::checks::run(&team.project, commit, &specs, &scratch, stop).await?;
     Ok(EffectOutcome::Checked(evidence))
 }
 
@@ -344,6 +357,7 @@ async fn action(
     team: &Arc<Team>,
     effect: &Effect,
     id: &OperationId,
+    stop: &CancellationToken,
 ) -> Result<EffectOutcome, Trouble> {
     let operation =
         team.hub.read(|state| state.operations.get(id).cloned()).ok_or(Trouble::Unwanted)?;
@@ -369,7 +383,7 @@ async fn action(
     }
     let hour = 60 * 60 * 1_000;
     spec.wall_ms = operation.foreground.then_some(hour);
-    let exit = supervise::run(&spec, &dir).await?;
+    let exit = supervise::run_until(&spec, &dir, stop.cancelled()).await?;
     let mut text = files::read(&dir.join(supervise::STDOUT_SPOOL)).unwrap_or_default();
     text.extend(files::read(&dir.join(supervise::STDERR_SPOOL)).unwrap_or_default());
     let text = String::from_utf8_lossy(&text);
@@ -387,6 +401,8 @@ pub(super) async fn release(team: &Arc<Team>, id: &RequestId) -> Result<EffectOu
     let _one = team.git.lock().await;
     let (project, root, request) = (team.project.clone(), team.worktrees(), id.clone());
     let state = team.workspace.state_dir();
+    // A restart may find checks of the team before it still ending.
+    git::checks::end_earlier(&state.join("checks").join(id.as_str())).await?;
     let mut folders: Vec<_> =
         Role::ALL.iter().map(|role| task::session_dir(team, *role, id)).collect();
     folders.extend(["checks", "runs"].map(|folder| state.join(folder).join(id.as_str())));

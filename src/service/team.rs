@@ -13,7 +13,7 @@ use crate::assets::catalog::Catalog;
 use crate::discord::Link;
 use crate::domain::config::Channels;
 use crate::domain::event::Event;
-use crate::domain::ids::{MessageId, RunId};
+use crate::domain::ids::{EffectId, MessageId, RunId};
 use crate::domain::role::Role;
 use crate::domain::time::Timestamp;
 use crate::engine::{Answer, Wake};
@@ -38,7 +38,15 @@ pub(super) struct Signals {
     pub(super) todos: Notify,
     pub(super) papers: Notify,
     pub(super) clock: Notify,
-    stops: Mutex<BTreeMap<RunId, CancellationToken>>,
+    stops: Stops<RunId>,
+    effect_stops: Stops<EffectId>,
+}
+
+/// Tokens by what they end.
+type Stops<K> = Mutex<BTreeMap<K, CancellationToken>>;
+
+fn locked<K>(stops: &Stops<K>) -> MutexGuard<'_, BTreeMap<K, CancellationToken>> {
+    stops.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Signals {
@@ -58,7 +66,12 @@ impl Signals {
                 Wake::Effect(_) => self.effects.notify_one(),
                 Wake::Outbox => self.outbox.notify_one(),
                 Wake::StopRun(run) => {
-                    if let Some(token) = self.stops().get(&run) {
+                    if let Some(token) = locked(&self.stops).get(&run) {
+                        token.cancel();
+                    }
+                }
+                Wake::StopEffect(effect) => {
+                    if let Some(token) = locked(&self.effect_stops).get(&effect) {
                         token.cancel();
                     }
                 }
@@ -82,15 +95,20 @@ impl Signals {
 
     /// The token that ends a run.
     pub(super) fn stop_of(&self, run: &RunId) -> CancellationToken {
-        self.stops().entry(run.clone()).or_default().clone()
+        locked(&self.stops).entry(run.clone()).or_default().clone()
     }
 
     pub(super) fn forget(&self, run: &RunId) {
-        self.stops().remove(run);
+        locked(&self.stops).remove(run);
     }
 
-    fn stops(&self) -> MutexGuard<'_, BTreeMap<RunId, CancellationToken>> {
-        self.stops.lock().unwrap_or_else(PoisonError::into_inner)
+    /// The token that ends the processes of an effect.
+    pub(super) fn stop_of_effect(&self, effect: &EffectId) -> CancellationToken {
+        locked(&self.effect_stops).entry(effect.clone()).or_default().clone()
+    }
+
+    pub(super) fn forget_effect(&self, effect: &EffectId) {
+        locked(&self.effect_stops).remove(effect);
     }
 }
 

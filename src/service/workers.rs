@@ -9,8 +9,8 @@ use super::effects;
 use super::run_socket;
 use super::task;
 use super::team::{Team, now, until};
-use crate::agents::{AgentOutcome, RunSpec, Watch};
-use crate::domain::envelope::Envelope;
+use crate::agents::{self, AgentOutcome, RunSpec, Watch};
+use crate::domain::envelope::{Envelope, MAX_ENVELOPE_ATTEMPTS};
 use crate::domain::event::Event;
 use crate::domain::evidence::ChangedPath;
 use crate::domain::ids::{RequestId, RunId};
@@ -50,7 +50,9 @@ pub(super) async fn serve(team: Arc<Team>, role: Role) {
             if let Err(trouble) = work(&team, role, &envelope).await {
                 tracing::warn!(%role, envelope = %envelope.relay_id, %trouble, "an envelope could not be worked");
                 let relay_id = envelope.relay_id.clone();
-                let failed = Event::EnvelopeFailed { relay_id, reason: trouble.to_string() };
+                let agent_lives = !agent_ended(&team, &envelope).await;
+                let reason = trouble.to_string();
+                let failed = Event::EnvelopeFailed { relay_id, reason, agent_lives };
                 // Without a hub there is nobody to tell; the envelope stays where it is.
                 let _ = team.insist(failed).await;
             }
@@ -112,6 +114,27 @@ async fn work(team: &Arc<Team>, role: Role, envelope: &Envelope) -> Result<(), T
         }
     };
     report(team, &worktree, &run, outcome).await
+}
+
+/// Whether no agent works on the envelope any more. On what would be its last attempt an agent that still
+/// does is ended; before that it may finish, and the next attempt adopts it.
+async fn agent_ended(team: &Team, envelope: &Envelope) -> bool {
+    let (attempts, run) = team.hub.read(|state| {
+        let attempts = state.envelopes.get(&envelope.relay_id).map_or(0, |it| it.attempts);
+        let run = state.runs.values().find(|run| run.envelope_id == envelope.relay_id);
+        (attempts, run.cloned())
+    });
+    let Some(run) = run else { return true };
+    if attempts + 1 < MAX_ENVELOPE_ATTEMPTS {
+        return false;
+    }
+    match agents::end(&run_dir(team, &run)).await {
+        Ok(()) => true,
+        Err(error) => {
+            tracing::warn!(run = %run.run_id, %error, "whether its agent has ended is not known");
+            false
+        }
+    }
 }
 
 async fn open_worktree(team: &Arc<Team>, id: &RequestId) -> Result<Worktree, Trouble> {

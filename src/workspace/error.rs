@@ -263,12 +263,20 @@ static QUOTED: LazyLock<Regex> = LazyLock::new(|| pattern(r"`([^`]+)`"));
 fn nearest(message: &str) -> Option<String> {
     let found = UNKNOWN.captures(message)?;
     let wrong = found[2].to_lowercase();
+    let distance = |valid: &String| strsim::damerau_levenshtein(&wrong, valid);
+    // A word that was left off, or one too many, is no misspelling: `timeout` for `timeout_seconds`.
+    let begins = |valid: &String| {
+        let (short, long) =
+            if valid.len() < wrong.len() { (valid, &wrong) } else { (&wrong, valid) };
+        short.len() >= 3 && long.starts_with(short.as_str())
+    };
+    let limit = 1 + wrong.chars().count() / 3;
     let best = QUOTED
         .captures_iter(found.get(3)?.as_str())
         .map(|valid| valid[1].to_owned())
-        .min_by_key(|valid| strsim::damerau_levenshtein(&wrong, valid))?;
-    let distance = strsim::damerau_levenshtein(&wrong, &best);
-    (distance <= 1 + wrong.chars().count() / 3).then(|| format!("did you mean `{best}`?"))
+        .filter(|valid| distance(valid) <= limit || begins(valid))
+        .min_by_key(|valid| (distance(valid) > limit, distance(valid)))?;
+    Some(format!("did you mean `{best}`?"))
 }
 
 /// The parser's words for types, as people say them.

@@ -64,6 +64,8 @@ fn what_does_not_load_c11_c12_c13() {
         ("2.2", "actions: {t: {command: [a], lifecycle: later}}", "foreground"),
         ("2.2", "people: {owner: me}", "Discord id"),
         ("2.2", "people: {ask: {user: []}}", "did you mean `users`"),
+        ("2.2", "checks: [{name: a, command: [x], timeout: 5}]", "did you mean `timeout_seconds`"),
+        ("2.2", "checks: [{name: a, command_line: [x]}]", "did you mean `command`"),
         ("2.2", "agents: {roles: {developer: codx}}", "did you mean `codex`"),
         ("2.2", "checks: [{name: a, command: [x]}, {name: a, command: [y]}]", "already"),
         ("2.2", "project: {branch: a b}", "branch"),

@@ -16,6 +16,7 @@ use teams::domain::role::Role;
 use teams::domain::run::{FailKind, RunOutcome};
 use teams::domain::workflow::{Outcome, Step};
 use teams::platform::spawn::set_own_binary;
+use teams::platform::supervise::{self, Adopted};
 
 use crate::support::CONTRACT;
 
@@ -307,6 +308,19 @@ async fn a_run_of_an_earlier_team_is_adopted_once_it_is_over() {
         assert_eq!(place.file("DOC.md"), "It greets.\n");
         assert_eq!(adopt(&spec.run_dir).await, Some(outcome));
     }
+}
+
+#[tokio::test]
+async fn an_agent_of_an_earlier_team_can_be_ended_for_good() {
+    let place = Place::new();
+    let spec = place.spec(Some(Step::DeveloperBuild), "do task 2", "- {do: hang}");
+    abandoned(&spec).await;
+    in_time(teams::agents::end(&spec.run_dir)).await.unwrap();
+    match supervise::adopt(&spec.run_dir.join("turn-0")).unwrap() {
+        Adopted::Running(_) => panic!("it still works"),
+        Adopted::Finished(_) | Adopted::Never => {}
+    }
+    in_time(teams::agents::end(&place.folder.path().join("nowhere"))).await.unwrap();
 }
 
 #[tokio::test]

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use teams::discord::{Inbound, Place};
 use teams::domain::ids::{ChannelId, UserId};
 use teams::domain::incoming::Command;
-use teams::domain::outgoing::{Act, ButtonAct, OutgoingOutcome, OutgoingState, Voice};
+use teams::domain::outgoing::{Act, ButtonAct, Outgoing, OutgoingOutcome, OutgoingState, Voice};
 use teams::domain::role::Role;
 use teams::domain::time::Timestamp;
 use tokio::sync::mpsc;
@@ -222,4 +222,31 @@ async fn a_dead_discord_means_later_and_is_reached_again() {
     assert!(matches!(refused, OutgoingOutcome::Refused { .. }), "{refused:?}");
     let unsayable = scene.deliver(&post(Voice::Team, "no.such", json!({})), &place).await;
     assert!(matches!(unsayable, OutgoingOutcome::Refused { .. }), "{unsayable:?}");
+}
+
+#[tokio::test]
+async fn a_failure_is_a_messages_own_only_where_others_of_its_kind_got_through() {
+    let scene = Scene::connected().await;
+    let place = scene.place("general");
+    let stuck = post(Voice::Team, "receipt", json!({"request_id": "20260324-1a2b3c4d"}));
+    let fails = async |outgoing: &Outgoing| {
+        let fault =
+            json!({"path_contains": "/messages", "method": "POST", "status": 500, "times": 3});
+        scene.faults(json!({"rest": [fault]})).await;
+        let outcome = scene.deliver(outgoing, &place).await;
+        scene.faults(json!({"clear": true})).await;
+        match outcome {
+            OutgoingOutcome::Later { own, .. } => own,
+            other => panic!("{other:?}"),
+        }
+    };
+    assert!(!fails(&stuck).await, "the first failure says nothing");
+    assert!(!fails(&stuck).await, "nothing else got through");
+    let words = post(Voice::Team, "followup_taken", json!({}));
+    let message_id = scene.posted(&words, &place).await[0];
+    assert!(fails(&stuck).await, "another message got through");
+    assert!(!fails(&stuck).await, "nothing else since");
+    let react = outgoing(Voice::Team, Act::React { message_id, emoji: "👀".to_owned() });
+    assert_eq!(scene.deliver(&react, &place).await, OutgoingOutcome::Done);
+    assert!(!fails(&stuck).await, "posting may be what does not work");
 }

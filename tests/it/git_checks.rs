@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use teams::domain::evidence::{CheckVerdict, Evidence};
 use teams::git::checks::{CheckSpec, run};
+use tokio_util::sync::CancellationToken;
 
 use crate::git_repo::{Repo, put, set_mode};
 
@@ -31,7 +32,10 @@ async fn checked(repo: &Repo, specs: &[CheckSpec]) -> Evidence {
     // What is not in the commit must not be there.
     put(&worktree.path().join("uncommitted"), "x\n");
     let commit = candidate.commit.parse().unwrap();
-    let evidence = run(&repo.project(), commit, specs, &repo.root.join("scratch")).await.unwrap();
+    let evidence =
+        run(&repo.project(), commit, specs, &repo.root.join("scratch"), &CancellationToken::new())
+            .await
+            .unwrap();
     assert_eq!(evidence.commit, candidate.commit);
     evidence
 }

@@ -52,6 +52,24 @@ async fn checks_that_do_not_start_are_the_operators_business() {
     house.close().await;
 }
 
+#[tokio::test]
+async fn withdrawing_ends_checks_that_would_run_for_ever() {
+    let command = "sleep 1000000 & echo $! > ../../../operations/check.pid; wait";
+    let checks =
+        format!("[{{name: tests, command: [sh, -c, '{command}'], timeout_seconds: 80000}}]");
+    let house = House::open(Plan { checks, ..Plan::default() }).await;
+    let asked = house.ask(EDIT).await;
+    let sleeper = house.pid("check.pid").await;
+    let request = house.request(&asked, "it is known", |_| true).await;
+    let (code, _, error) = house.teams(&["cancel", request.request_id.as_str()]).await;
+    assert_eq!(code, 0, "{error}");
+    house.becomes(&asked, RequestStatus::Cancelled).await;
+    house.quiet().await;
+    assert!(!sleeper.exists(), "the check is still there");
+    assert!(house.commits().is_empty());
+    house.close().await;
+}
+
 fn no_checks() -> Plan {
     Plan { checks: "[]".to_owned(), ..Plan::default() }
 }

@@ -96,6 +96,24 @@ async fn a_registered_action_runs_with_its_parameters_as_words() {
     house.close().await;
 }
 
+#[tokio::test]
+async fn withdrawing_ends_the_action_that_its_request_waits_for() {
+    let command = "sleep 1000000 & echo $! > .teams_runtime/operations/action.pid; wait";
+    let more = format!("actions:\n  forever: {{command: [sh, -c, '{command}']}}\n");
+    let control = "{kind: execute_action, action_name: forever}";
+    let plan = Plan { more, ..with_actions(control) };
+    let house = House::open(plan).await;
+    let asked = house.ask("wait for ever").await;
+    let sleeper = house.pid("action.pid").await;
+    let request = house.request(&asked, "it is known", |_| true).await;
+    let (code, _, error) = house.teams(&["cancel", request.request_id.as_str()]).await;
+    assert_eq!(code, 0, "{error}");
+    house.becomes(&asked, RequestStatus::Cancelled).await;
+    house.quiet().await;
+    assert!(!sleeper.exists(), "the action is still there");
+    house.close().await;
+}
+
 /// A control action that comes to nothing, and the words for it.
 async fn is_refused(control: &str, word: &str) {
     let house = House::open(with_actions(control)).await;

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use tokio_util::sync::CancellationToken;
+
 use super::home::{BRANCH, Home, broken};
 use super::person::Person;
 use super::team::Team;
@@ -115,5 +117,7 @@ pub(super) async fn checks(home: &Home, commit: CommitId) -> Result<Evidence, Fa
         workspace.runtime.checks.iter().map(crate::service::check_spec).collect();
     let project = Project::open(&home.project(), BRANCH).map_err(broken)?;
     files::create_dir_all(&home.scratch())?;
-    git::checks::run(&project, commit, &specs, &home.scratch()).await.map_err(broken)
+    git::checks::run(&project, commit, &specs, &home.scratch(), &CancellationToken::new())
+        .await
+        .map_err(broken)
 }

@@ -364,6 +364,8 @@ pub struct LimitsConfig {
     pub message_chars: Option<Positive>,
     /// Open requests of one person.
     pub open_requests_per_person: Option<Positive>,
+    /// See [`Limits::followups`].
+    pub followups: Option<Positive>,
     /// Seconds that one agent turn may take.
     pub wall_seconds: Option<Positive>,
     /// Seconds without output after which an agent is stuck.
@@ -389,6 +391,9 @@ impl LimitsConfig {
         }
         if let Some(open) = self.open_requests_per_person {
             limits.open_requests_per_person = open.as_usize();
+        }
+        if let Some(followups) = self.followups {
+            limits.followups = followups.as_usize();
         }
         limits
     }

@@ -7,11 +7,13 @@ use super::scenes::{report, work_until};
 use super::world::{GENERAL, OWNER, Todo, World, good, policy, result};
 use crate::domain::change::Change;
 use crate::domain::effect::EffectKind;
-use crate::domain::envelope::{Envelope, EnvelopeBody, EnvelopeKind, Place};
+use crate::domain::envelope::{Envelope, EnvelopeBody, EnvelopeKind, MAX_ENVELOPE_ATTEMPTS, Place};
 use crate::domain::event::Event;
-use crate::domain::ids::{ChannelId, EnvelopeId, MessageId, RequestId, RunId, UserId};
+use crate::domain::ids::{ChannelId, EnvelopeId, MessageId, OutgoingId, RequestId, RunId, UserId};
 use crate::domain::incoming::{Actor, Author, Command};
-use crate::domain::outgoing::{Act, NamedChannel, Outgoing, OutgoingOutcome, Priority, Target};
+use crate::domain::outgoing::{
+    Act, NamedChannel, Outgoing, OutgoingOutcome, Priority, SET_ASIDE, Target,
+};
 use crate::domain::policy::{ActionPolicy, Holders, Limits, Policy, Right};
 use crate::domain::request::{Language, RequestStatus, Room};
 use crate::domain::role::Role;
@@ -141,6 +143,44 @@ fn a_run_of_a_withdrawn_request_leaves_nothing_behind_after_a_restart() {
     world.finish_well();
     world.deliver();
     assert!(world.state.requests.is_empty());
+}
+
+#[test]
+fn a_run_that_cannot_be_adopted_is_neither_doubled_nor_forgotten() {
+    let mut world = World::new(policy());
+    let id = world.message("do it");
+    let todo = work_until(&mut world, |role, _| role == Role::Developer);
+    let run = run_of(&world, &todo, "run-a");
+    let relay_id = run.envelope_id.clone();
+    world.submit(Event::RunStarting(run.clone()));
+    let turns = world.request(&id).spent.turns;
+    let failed = |world: &mut World, agent_lives| {
+        let (relay_id, reason) = (relay_id.clone(), "cannot read exit.json".to_owned());
+        world.submit(Event::EnvelopeFailed { relay_id, reason, agent_lives });
+    };
+    for _ in 0..2 * MAX_ENVELOPE_ATTEMPTS {
+        failed(&mut world, true);
+        assert!(world.state.runs.contains_key(&run.run_id), "its agent may still be at work");
+        assert_eq!(world.state.envelopes[&relay_id].place, Place::Inbox);
+    }
+    let again = Run { generation: 2, ..run.clone() };
+    assert_eq!(world.submit(Event::RunStarting(again)), Answer::Accepted);
+    assert_eq!(world.request(&id).spent.turns, turns, "it is the same run");
+    failed(&mut world, false);
+    assert!(world.state.runs.is_empty() && !world.state.envelopes.contains_key(&relay_id));
+    assert_eq!(world.request(&id).status, RequestStatus::Blocked);
+}
+
+#[test]
+fn the_result_of_a_run_survives_an_error_on_the_way() {
+    let mut world = World::new(policy());
+    world.message("do it");
+    let todo = work_until(&mut world, |role, _| role == Role::Developer);
+    let run = run_of(&world, &todo, "run-a");
+    world.submit(Event::RunStarting(run.clone()));
+    let (relay_id, reason) = (run.envelope_id.clone(), "git is away".to_owned());
+    world.submit(Event::EnvelopeFailed { relay_id, reason, agent_lives: false });
+    assert_eq!(world.submit(Event::RunFinished(Box::new(finished(&run)))), Answer::Accepted);
 }
 
 #[test]
@@ -288,6 +328,12 @@ fn an_action_that_ends_after_its_request_was_cancelled_says_nothing_more() {
     world.command(Command::Cancel { request_id: id.clone() });
     world.finish_well();
     assert_eq!(world.request(&id).status, RequestStatus::Cancelled);
+    let started = world.log.iter().any(|change| {
+        matches!(change, Change::Effect(effect)
+            if matches!(effect.kind, EffectKind::Action { .. }) && effect.attempts > 0)
+    });
+    assert!(!started, "nothing begins for a withdrawn request");
+    assert!(world.state.operations.is_empty(), "its operation is closed all the same");
     assert!(!world.said.contains(&"action.done".to_owned()), "{:?}", world.said);
 }
 
@@ -295,6 +341,38 @@ fn refuse(world: &mut World, outgoing: &Outgoing) {
     let outgoing_id = outgoing.outgoing_id.clone();
     let outcome = OutgoingOutcome::Refused { reason: "unknown channel".to_owned() };
     world.submit(Event::OutgoingFinished { outgoing_id, outcome });
+}
+
+#[test]
+fn a_message_that_discord_fails_alone_is_set_aside_and_a_dead_discord_drops_nothing() {
+    let mut world = World::new(policy());
+    world.message("do it");
+    let ids: Vec<_> = world.state.outgoing.keys().cloned().collect();
+    let later = |world: &mut World, id: &OutgoingId, own| {
+        let at = Timestamp::from_millis(world.clock);
+        let outcome = OutgoingOutcome::Later { at, reason: "discord answered 500".into(), own };
+        world.submit(Event::OutgoingFinished { outgoing_id: id.clone(), outcome });
+    };
+    for id in &ids {
+        for _ in 0..100 {
+            later(&mut world, id, false);
+        }
+        assert!(world.state.outgoing.contains_key(id), "Discord is away");
+    }
+    for id in &ids {
+        let patience = world.state.outgoing[id].priority.patience();
+        for _ in 1..patience {
+            later(&mut world, id, true);
+        }
+        assert!(world.state.outgoing.contains_key(id));
+        later(&mut world, id, true);
+        assert!(!world.state.outgoing.contains_key(id), "its lane is free");
+    }
+    let kept =
+        |change: &&Change| matches!(change, Change::Append { file, .. } if file == SET_ASIDE);
+    assert_eq!(world.log.iter().filter(kept).count(), ids.len(), "each is kept with its words");
+    assert!(Priority::Progress.patience() < Priority::Error.patience());
+    assert!(Priority::Error.patience() < Priority::Final.patience());
 }
 
 #[test]
@@ -350,6 +428,23 @@ fn a_slash_command_is_no_way_around_the_limits() {
     assert_eq!(ask("do it"), "receipt");
     assert_eq!(ask("do  IT"), "reused");
     assert_eq!(ask("and that"), "too_many");
+}
+
+#[test]
+fn a_request_takes_so_many_follow_ups_and_then_says_so() {
+    let limits = Limits { followups: 2, ..Limits::default() };
+    let mut world = World::new(Policy { limits, ..policy() });
+    let id = world.message("do it");
+    world.deliver();
+    let room = world.request(&id).room.and_then(|room| room.thread_id).expect("a room");
+    for number in 0..4 {
+        let words = world.words(room, 900 + number, &format!("also {number}"));
+        let answer = world.submit(Event::Message(words));
+        assert_eq!(answer == Answer::Accepted, number < 2, "{number}: {answer:?}");
+    }
+    assert_eq!(world.request(&id).params.followups.len(), 2);
+    let told = world.said.iter().filter(|key| *key == "too_many_followups").count();
+    assert_eq!(told, 2, "whoever wrote them knows: {:?}", world.said);
 }
 
 #[test]

@@ -314,7 +314,23 @@ pub fn stderr_tail(run_dir: &Path, max: usize) -> String {
 /// Runs a program to its end and gives its outcome; its output is in the spools of the run folder.
 /// Where the future is dropped, the program ends or goes on as [`Spec::on_eof`] says.
 pub async fn run(spec: &Spec, run_dir: &Path) -> Result<Exit> {
-    Supervised::start(spec, run_dir)?.wait().await
+    run_until(spec, run_dir, std::future::pending()).await
+}
+
+/// As [`run`]; where `stop` comes first, the program is killed, and the outcome comes when nothing of
+/// it is left.
+pub async fn run_until(
+    spec: &Spec,
+    run_dir: &Path,
+    stop: impl Future<Output = ()>,
+) -> Result<Exit> {
+    let mut program = Supervised::start(spec, run_dir)?;
+    tokio::select! {
+        exit = program.wait() => return exit,
+        () = stop => {}
+    }
+    program.kill().await;
+    program.wait().await
 }
 
 #[expect(clippy::disallowed_methods, reason = "this is the room that owns processes")]

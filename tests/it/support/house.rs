@@ -456,6 +456,16 @@ impl House {
         teams(&all, &self.tokens()).await
     }
 
+    /// Waits until a program wrote a process id into a file among the operations: where `/proc` has it.
+    pub(crate) async fn pid(&self, name: &str) -> PathBuf {
+        let path = self.root().join(".teams_runtime/operations").join(name);
+        self.until(name, async |_: &House| {
+            let text = std::fs::read_to_string(&path).ok()?;
+            text.ends_with('\n').then(|| Path::new("/proc").join(text.trim()))
+        })
+        .await
+    }
+
     /// Sets faults of the guild.
     pub(crate) async fn faults(&self, order: Value) {
         self.owner.ok("POST", "/_local/faults", order).await;

@@ -155,6 +155,7 @@ pub(crate) fn outgoing(voice: Voice, act: Act) -> Outgoing {
         slot: None,
         state: OutgoingState::Sending { since: now(), parts_done: 0 },
         attempts: 0,
+        own_failures: 0,
         not_before: None,
         created_at: now(),
     }
