@@ -261,6 +261,15 @@ pub fn backlog_items(root: &Path) -> Result<Vec<BacklogItem>, StoreError> {
     })
 }
 
+/// What was taken over from the older runtime, or would be by the first opening; `None` where nothing is of it.
+pub fn imported(root: &Path) -> Result<Option<super::import::Notes>, StoreError> {
+    if super::import::is_older(&RealDisk, root)? {
+        let disk: Arc<dyn Disk> = Arc::new(RealDisk);
+        return Ok(load::load(&disk, root)?.older);
+    }
+    super::import::read_notes(&RealDisk, root)
+}
+
 /// Whether a process owns the workspace just now.
 #[must_use]
 pub fn is_owned(root: &Path) -> bool {
