@@ -138,6 +138,8 @@ const fn status_of(request: &Request) -> TodoStatus {
         RequestStatus::Queued | RequestStatus::Delegated => TodoStatus::Running,
         RequestStatus::Completed => TodoStatus::Completed,
         RequestStatus::Committed => TodoStatus::Committed,
+        // Its change lies in the project, where a person can commit it; here there is none to retry.
+        RequestStatus::Uncommitted if request.candidate.is_none() => TodoStatus::Blocked,
         RequestStatus::Uncommitted => TodoStatus::Uncommitted,
         RequestStatus::Blocked => TodoStatus::Blocked,
         RequestStatus::Failed => TodoStatus::Failed,
@@ -375,8 +377,7 @@ fn go_on(request: &mut Request, internal: bool, path: &str, notes: &mut Notes) {
         state.planning_pass_count = passes;
         request.evidence = None;
     }
-    if request.status == RequestStatus::Uncommitted {
-        // Its change lies in the project, where a person can commit it; here there is none to retry.
+    if request.status == RequestStatus::Uncommitted && request.candidate.is_none() {
         request.status = RequestStatus::Blocked;
     }
     if request.status == RequestStatus::Blocked && request.blocked.is_none() {
