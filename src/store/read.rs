@@ -73,7 +73,7 @@ pub fn read_request(root: &Path, id: &RequestId) -> Result<Option<Request>, Stor
             return Ok(Some(request));
         }
         match present(&root.join(layout::request(id)))? {
-            Some(bytes) => Ok(Some(serde_json::from_slice(&bytes)?)),
+            Some(bytes) => super::import::request(&bytes).map(Some),
             None => Ok(None),
         }
     })
@@ -246,9 +246,13 @@ pub fn backlog_items(root: &Path) -> Result<Vec<BacklogItem>, StoreError> {
             if name.starts_with('.') || !name.ends_with(".json") {
                 continue;
             }
-            let item = present(&folder.join(name))?
-                .and_then(|bytes| serde_json::from_slice::<BacklogItem>(&bytes).ok());
+            let item = present(&folder.join(name))?.and_then(|bytes| super::import::item(&bytes));
             found.extend(item.map(|item| (item.backlog_id.clone(), item)));
+        }
+        if super::import::is_older(&RealDisk, root)? {
+            // As the first opening will leave them.
+            let disk: Arc<dyn Disk> = Arc::new(RealDisk);
+            found.extend(load::load(&disk, root)?.views.state.backlog);
         }
         for (_, entry) in tail(root)?.entries {
             for change in entry.changes {

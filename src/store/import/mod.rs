@@ -111,6 +111,29 @@ fn records(disk: &dyn Disk, root: &Path, folder: &str) -> Result<Vec<String>, St
     Ok(names.map(|name| format!("{RUNTIME}/{folder}/{name}")).collect())
 }
 
+/// A backlog item, of ours or of the older runtime; `None` where it is neither.
+pub(super) fn item(bytes: &[u8]) -> Option<crate::domain::backlog::BacklogItem> {
+    serde_json::from_slice(bytes).ok().or_else(|| shaped(bytes, shape::backlog).ok())
+}
+
+/// A request, of ours or of the older runtime.
+///
+/// # Errors
+/// [`StoreError::Encode`] where it is neither.
+pub(super) fn request(bytes: &[u8]) -> Result<Request, StoreError> {
+    match serde_json::from_slice(bytes) {
+        Ok(request) => Ok(request),
+        Err(error) => shaped(bytes, shape::request).map_err(|_| error.into()),
+    }
+}
+
+fn shaped<T: DeserializeOwned>(bytes: &[u8], shape: impl Fn(&mut Record<'_>)) -> Result<T, String> {
+    let mut notes = Notes::default();
+    let mut record = Record::read("", bytes, &mut notes)?;
+    shape(&mut record);
+    serde_json::from_value(Value::Object(record.map)).map_err(|error| error.to_string())
+}
+
 /// What was read of one kind of record.
 struct Read<T> {
     record: T,

@@ -261,7 +261,11 @@ fn title(request: &Request) -> &str {
 fn one_each(sprint: &mut Sprint, older: &Older, path: &str, notes: &mut Notes) {
     let mut order: Vec<usize> = (0..sprint.todos.len()).collect();
     order.sort_by_key(|at| sprint.todos[*at].status != TodoStatus::Running);
-    let mut held: BTreeSet<BacklogId> = BTreeSet::new();
+    // What was delivered is not done again.
+    let mut held: BTreeSet<BacklogId> = (sprint.todos.iter())
+        .filter(|todo| todo.status.is_success())
+        .filter_map(|todo| todo.backlog_id.clone())
+        .collect();
     for at in order {
         let todo = &mut sprint.todos[at];
         let Some(id) = todo.backlog_id.clone().filter(|_| waits_or_runs(todo.status)) else {
