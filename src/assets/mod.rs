@@ -10,7 +10,10 @@ pub use lookup::{
     AssetError, AssetKind, Lookup, avatar, role_folder, scaffold_files, scaffold_text,
 };
 pub use role::{Capability, RoleSpec, Sandbox};
-pub use template::{render, render_document};
+pub use template::{Values, render, render_document};
+
+/// The letters of charts: Latin, and the few words in Korean that a chart has. See `fonts/README.md`.
+pub const CHART_FONT: &[u8] = include_bytes!("fonts/chart.ttf");
 
 #[cfg(test)]
 mod tests;

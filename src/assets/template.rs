@@ -10,18 +10,26 @@ use super::lookup::AssetError;
 
 /// Renders a template text. `name` is for errors only.
 pub fn render(name: &str, source: &str, context: impl Serialize) -> Result<String, AssetError> {
-    fill(name, source, context, false)
+    fill(name, source, &Values::of(context), false)
+}
+
+/// What templates may show, made ready once for several of them.
+#[derive(Debug, Clone)]
+pub struct Values(Value);
+
+impl Values {
+    /// Takes over everything in it.
+    #[must_use]
+    pub fn of(context: impl Serialize) -> Values {
+        Values(Value::from(Serde(&context)))
+    }
 }
 
 /// Renders the text of a document: a line with nothing but a tag leaves no empty line behind, and there is
 /// never more than one empty line. What people and roles wrote goes through one of the filters `line`,
 /// `cell` and `quote`, so that it can forge neither a heading nor a mark.
-pub fn render_document(
-    name: &str,
-    source: &str,
-    context: impl Serialize,
-) -> Result<String, AssetError> {
-    let text = fill(name, source, context, true)?;
+pub fn render_document(name: &str, source: &str, values: &Values) -> Result<String, AssetError> {
+    let text = fill(name, source, values, true)?;
     let mut lines: Vec<&str> = Vec::new();
     for line in text.trim().lines().map(str::trim_end) {
         let doubled = line.is_empty() && lines.last().is_some_and(|last| last.is_empty());
@@ -32,12 +40,7 @@ pub fn render_document(
     Ok(lines.join("\n"))
 }
 
-fn fill(
-    name: &str,
-    source: &str,
-    context: impl Serialize,
-    trim: bool,
-) -> Result<String, AssetError> {
+fn fill(name: &str, source: &str, values: &Values, trim: bool) -> Result<String, AssetError> {
     let failed = |error: minijinja::Error| AssetError::Template {
         name: name.to_owned(),
         message: format!("{error:#}"),
@@ -60,7 +63,7 @@ fn fill(
         let lines = text.trim().lines().map(|one| format!("> {}", harmless(one.trim_end())));
         lines.collect::<Vec<_>>().join("\n")
     });
-    environment.render_named_str(name, source, Value::from(Serde(&context))).map_err(failed)
+    environment.render_named_str(name, source, values.0.clone()).map_err(failed)
 }
 
 /// On one line, without control characters, cut at so many characters.

@@ -11,7 +11,6 @@ use crate::domain::backlog::{BacklogItem, BacklogKind, BacklogSource, BacklogSta
 use crate::domain::ids::BacklogId;
 use crate::domain::incoming::Command as Order;
 use crate::platform::files;
-use crate::service::{self, Reply};
 use crate::{store, workspace};
 
 /// Bytes of the largest file with items.
@@ -239,30 +238,14 @@ fn merge(
     json: bool,
 ) -> Result<(), Failure> {
     let order = Order::BacklogMerge { payload, source };
-    let socket = std::env::var_os(service::RUN_SOCKET).filter(|path| !path.is_empty());
-    let reply = match socket {
-        Some(socket) => super::runtime()?
-            .block_on(service::call_of_run(Path::new(&socket), order))
-            .map_err(|error| Failure::new(error.to_string()))?,
-        None => super::command::call(&global.workspace()?, order)?,
-    };
+    let reply = super::command::call(&global.workspace()?, order)?;
     if json {
         let values = reply.content.map(|content| Value::Object(content.values));
         say(serde_json::to_string(&values.unwrap_or_default()).unwrap_or_default());
     } else {
-        receipt(&reply);
+        say(reply.text);
     }
     Ok(())
-}
-
-/// The receipt for people: what was counted, then a line an item.
-fn receipt(reply: &Reply) {
-    say(&reply.text);
-    let items = reply.content.as_ref().and_then(|content| content.values.get("items"));
-    for item in items.and_then(Value::as_array).into_iter().flatten() {
-        let text = |key: &str| item.get(key).and_then(Value::as_str).unwrap_or_default();
-        say(format_args!("  {}  {}  {}", text("backlog_id"), text("status"), text("title")));
-    }
 }
 
 fn list(root: &Path, all: bool, json: bool) -> Result<(), Failure> {

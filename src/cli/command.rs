@@ -46,11 +46,18 @@ fn say_call(global: &Global, command: Command) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Brings a command to the team that runs in a workspace.
+/// Brings a command to the team that runs in a workspace. Within an agent's run it goes to the socket of
+/// that run, whatever it is: what is not for agents is refused there by name.
 pub(super) fn call(root: &Path, command: Command) -> Result<Reply, Failure> {
-    super::runtime()?.block_on(service::call(root, command)).map_err(|error| {
-        let hint = matches!(error, service::ControlError::NotRunning(_))
-            .then(|| "start it with `teams run`".to_owned());
+    let socket = std::env::var_os(service::RUN_SOCKET).filter(|path| !path.is_empty());
+    let runtime = super::runtime()?;
+    let outcome = match &socket {
+        Some(socket) => runtime.block_on(service::call_of_run(Path::new(socket), command)),
+        None => runtime.block_on(service::call(root, command)),
+    };
+    outcome.map_err(|error| {
+        let gone = matches!(error, service::ControlError::NotRunning(_)) && socket.is_none();
+        let hint = gone.then(|| "start it with `teams run`".to_owned());
         Failure::new(error.to_string()).hint(hint)
     })
 }

@@ -100,10 +100,10 @@ impl<'a> Options<'a> {
     }
 
     fn text(&self, name: &str) -> Option<&'a str> {
-        match self.value(name)? {
-            CommandDataOptionValue::String(text) => Some(text.trim()),
-            _ => None,
-        }
+        let CommandDataOptionValue::String(text) = self.value(name)? else {
+            return None;
+        };
+        Some(text.trim())
     }
 
     fn yes(&self, name: &str) -> bool {
@@ -111,23 +111,21 @@ impl<'a> Options<'a> {
     }
 
     fn number(&self, name: &str) -> Option<i64> {
-        match self.value(name)? {
-            CommandDataOptionValue::Integer(number) => Some(*number),
-            _ => None,
-        }
+        let CommandDataOptionValue::Integer(number) = self.value(name)? else {
+            return None;
+        };
+        Some(*number)
     }
 
     /// The subcommand that was chosen, with its options.
     fn chosen(&self) -> (&'a str, Options<'a>) {
-        self.0
-            .iter()
-            .find_map(|it| match &it.value {
-                CommandDataOptionValue::SubCommand(inner) => {
-                    Some((it.name.as_str(), Options(inner)))
-                }
-                _ => None,
-            })
-            .unwrap_or(("", Options(&[])))
+        let inner = |it: &'a CommandDataOption| {
+            let CommandDataOptionValue::SubCommand(inner) = &it.value else {
+                return None;
+            };
+            Some((it.name.as_str(), Options(inner)))
+        };
+        self.0.iter().find_map(inner).unwrap_or(("", Options(&[])))
     }
 }
 

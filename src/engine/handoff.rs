@@ -106,12 +106,19 @@ pub(super) fn delegate(
 /// The readable line of a hand-off, and the whole envelope where an operator wants to see it.
 pub(super) fn post_relay(turn: &mut Turn<'_>, envelope: &Envelope, summary: &str) {
     let id = &envelope.envelope.request_id;
+    let request = turn.request(id);
+    let duty = request.and_then(Request::duty);
+    let step = match (duty, request.and_then(Request::planning_step)) {
+        (_, Some(planning)) => planning.as_str(),
+        (Some(duty), None) => duty.as_str(),
+        (None, None) => step_word(envelope.step),
+    };
     let values = json!({
         "from": envelope.sender_role,
         "to": envelope.target_role,
         "kind": envelope.kind,
         "request_id": id.as_str(),
-        "step": step_word(envelope.step),
+        "step": step,
         "summary": say::cut(&say::title(summary), 160),
     });
     say::relay_line(turn, id, values);

@@ -11,7 +11,7 @@ use crate::domain::change::{Change, ChannelMark};
 use crate::domain::effect::{Effect, EffectKind, EffectState};
 use crate::domain::envelope::{Envelope, Place};
 use crate::domain::ids::{ChannelId, EffectId, IdSupply, MessageId, RequestId};
-use crate::domain::outgoing::{Outgoing, OutgoingState};
+use crate::domain::outgoing::{Act, Outgoing, OutgoingState};
 use crate::domain::policy::Policy;
 use crate::domain::request::{Request, RequestEvent};
 use crate::domain::state::State;
@@ -101,9 +101,9 @@ impl<'a> Turn<'a> {
             self.changes.iter().any(|c| matches!(c, Change::EffectGone(gone) if gone == id))
         };
         let before = self.state.effects.values().filter(|it| !gone(&it.effect_id));
-        let now = self.changes.iter().filter_map(|change| match change {
-            Change::Effect(effect) if !gone(&effect.effect_id) => Some(effect),
-            _ => None,
+        let now = self.changes.iter().filter_map(|change| {
+            let Change::Effect(effect) = change else { return None };
+            (!gone(&effect.effect_id)).then_some(effect)
         });
         before.chain(now).any(|effect| which(&effect.kind))
     }
@@ -185,6 +185,15 @@ impl<'a> Turn<'a> {
         }
         self.wake(Wake::Outbox);
         self.change(Change::Outgoing(Box::new(outgoing)));
+    }
+
+    /// Takes back what this turn would have said about a request by this key.
+    pub(super) fn unsay(&mut self, id: &RequestId, key: &str) {
+        self.changes.retain(|change| {
+            let Change::Outgoing(outgoing) = change else { return true };
+            let says = matches!(&outgoing.act, Act::Post { content, .. } if content.key == key);
+            !says || outgoing.request_id.as_ref() != Some(id)
+        });
     }
 
     /// The outbox as it is now, in no particular order.

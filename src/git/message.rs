@@ -20,6 +20,8 @@ pub struct MessageParts {
     pub title: String,
     /// What the last report said.
     pub summary: String,
+    /// Whether it takes in what a sprint left, which has no title of its own.
+    pub closeout: bool,
 }
 
 /// The longest behaviour text in a subject line, in characters.
@@ -70,7 +72,10 @@ pub fn closeout_subject(sprint: &SprintId) -> String {
 /// The subject and, below it, a trailer that names the request.
 #[must_use]
 pub fn message(parts: &MessageParts, paths: &[ChangedPath]) -> String {
-    let subject = subject(parts, paths);
+    let subject = match &parts.sprint {
+        Some(sprint) if parts.closeout => closeout_subject(sprint),
+        Some(_) | None => subject(parts, paths),
+    };
     match &parts.request {
         Some(request) => format!("{subject}\n\nRequest: {request}\n"),
         None => format!("{subject}\n"),
@@ -226,5 +231,11 @@ mod tests {
         let text = message(&parts, &paths(&["src/한글 -> b.rs"]));
         assert!(text.starts_with("20260324-0a1b2c3d 한글 -> b.rs: xxx"));
         assert!(text.ends_with("x…\n\nRequest: 20260324-0a1b2c3d\n"));
+        let sprint = Some(SprintId::parse("260324-Sprint-09:00").unwrap());
+        let left = MessageParts { sprint, closeout: true, ..parts };
+        assert_eq!(
+            message(&left, &paths(&["left.txt"])),
+            "[260324-Sprint-09:00] chore: sprint closeout\n\nRequest: 20260324-0a1b2c3d\n"
+        );
     }
 }

@@ -85,6 +85,8 @@ pub(crate) enum Event {
         interaction: Id,
         data: Value,
     },
+    /// For the page alone: other commands are registered now.
+    Commands,
 }
 
 /// Who may hear of an event.
@@ -268,6 +270,16 @@ impl Event {
             }
             Event::Dialog { interaction, data } => {
                 self.page(state, *interaction, "DIALOG", data.clone())?
+            }
+            Event::Commands => {
+                let all: Vec<Value> = state.commands.values().map(payload::command).collect();
+                Frame {
+                    name: "COMMANDS",
+                    data: json!({ "commands": all }),
+                    audience: Audience::Page(None),
+                    intents: 0,
+                    readers: None,
+                }
             }
         };
         Some(frame)

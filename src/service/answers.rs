@@ -3,17 +3,17 @@
 use serde_json::{Value, json};
 
 use crate::discord::Question;
-use crate::domain::backlog::BacklogItem;
+use crate::domain::backlog::{BacklogItem, BacklogStatus};
 use crate::domain::incoming::Actor;
 use crate::domain::outgoing::Content;
 use crate::domain::policy::{Policy, Right};
 use crate::domain::request::Language;
-use crate::domain::sprint::Sprint;
+use crate::domain::sprint::TodoStatus;
 use crate::domain::state::State;
 use crate::engine::authorize::authorize;
 
 /// Lines of a list: an answer has to fit into one message, and be read on a phone.
-const LINES: usize = 12;
+const LINES: usize = 10;
 
 /// What `actor` is told.
 pub(super) fn answer(
@@ -27,59 +27,60 @@ pub(super) fn answer(
         ("not_allowed", json!({}))
     } else {
         match question {
-            Question::Sprint => sprint(state),
-            Question::Backlog => ("backlog.shown", backlog(state)),
+            Question::Sprint => ("sprint.status", sprint(state)),
+            Question::Backlog => ("backlog.list", backlog(state)),
         }
     };
     let values = values.as_object().cloned().unwrap_or_default();
     Content { key: key.to_owned(), values, language }
 }
 
-fn sprint(state: &State) -> (&'static str, Value) {
-    let active = state.active_sprint();
+/// The active sprint, or else the last one, in the words in which the team answers plain questions.
+fn sprint(state: &State) -> Value {
+    let slot = state.scheduler.next_slot_at.map(|at| at.kst("%Y-%m-%d %H:%M")).unwrap_or_default();
     let latest = || state.sprints.values().max_by_key(|sprint| sprint.started_at);
-    match active.or_else(latest) {
-        Some(sprint) => ("sprint.shown", shown(state, sprint, active.is_some())),
-        None => ("sprint.none", json!({})),
-    }
-}
-
-fn shown(state: &State, sprint: &Sprint, active: bool) -> Value {
-    let milestone = match sprint.milestone_title.trim() {
-        "" => sprint.sprint_id.as_str(),
-        title => title,
+    let Some(sprint) = state.active_sprint().or_else(latest) else {
+        return json!({ "next_slot_at": slot });
     };
-    let done = sprint.todos.iter().filter(|todo| todo.status.is_success()).count();
-    let todos: Vec<Value> = sprint
+    let running: Vec<Value> = sprint
         .todos
         .iter()
+        .filter(|todo| todo.status == TodoStatus::Running)
         .take(LINES)
-        .map(|todo| json!({ "title": todo.title, "status": todo.status.as_str() }))
+        .map(|todo| json!({ "title": todo.title, "request_id": todo.request_id }))
         .collect();
-    let slot = state.scheduler.next_slot_at.filter(|_| !active);
     json!({
         "sprint_id": sprint.sprint_id,
-        "milestone": milestone,
+        "milestone": sprint.milestone_title,
         "status": sprint.status,
-        "active": active,
-        "done": done,
+        "phase": sprint.phase,
+        "step": sprint.initial_phase_step,
+        "done": sprint.todos.iter().filter(|todo| todo.status.is_success()).count(),
         "total": sprint.todos.len(),
-        "more": sprint.todos.len() - todos.len(),
-        "todos": todos,
-        "next_slot_at": slot.map_or_else(String::new, |at| at.kst("%Y-%m-%d %H:%M")),
+        "running": running,
+        "next_slot_at": slot,
     })
 }
 
 fn backlog(state: &State) -> Value {
     let mut items: Vec<&BacklogItem> = state.backlog.values().collect();
     items.sort_by_key(|item| item.place());
+    let count = |status| items.iter().filter(|item| item.status == status).count();
     let shown: Vec<Value> = items
         .iter()
         .take(LINES)
         .map(|item| {
-            let (rank, status) = (item.priority_rank, item.status.as_str());
-            json!({ "title": item.title, "rank": rank, "status": status })
+            json!({
+                "backlog_id": item.backlog_id,
+                "title": item.title,
+                "rank": item.priority_rank,
+                "status": item.status,
+            })
         })
         .collect();
-    json!({ "total": items.len(), "more": items.len() - shown.len(), "items": shown })
+    json!({
+        "pending": count(BacklogStatus::Pending),
+        "blocked": count(BacklogStatus::Blocked),
+        "items": shown,
+    })
 }

@@ -7,6 +7,7 @@ use serde_json::Value;
 use crate::agents::{Document, SprintBrief, Work};
 use crate::domain::backlog::BacklogItem;
 use crate::domain::request::Request;
+use crate::domain::role::Role;
 use crate::domain::sprint::{Duty, Sprint};
 use crate::domain::state::State;
 
@@ -109,41 +110,64 @@ pub(super) fn folder(sprint: &Sprint) -> String {
     format!("{SPRINTS}/{}", sprint.sprint_folder_name)
 }
 
-/// The documents of a sprint that its planner or research writes, and the folder that may be written for
-/// it; `None` where the request's role writes none.
+/// The documents of a sprint that a role writes for a request, or has to know, and the folder that may be
+/// written for it; `None` where it writes none.
 pub(super) fn documents(
     root: &Path,
     sprint: &Sprint,
-    duty: Duty,
+    request: &Request,
+    role: Role,
 ) -> Option<(PathBuf, Vec<Document>)> {
-    let names: &[(&str, &str)] = match duty {
-        Duty::Planning => &[
-            ("milestone.md", "the milestone and its framing"),
-            ("plan.md", "the plan of the sprint"),
-            ("spec.md", "what the sprint has to bring about, in numbered parts"),
-        ],
-        Duty::OngoingReview => &[("plan.md", "the plan of the sprint")],
-        Duty::ResearchPrepass => &[("research.md", "the long version of the research")],
-        Duty::ClosingReport
-        | Duty::Leftovers
-        | Duty::Sourcing
-        | Duty::SourcerReview
-        | Duty::BlockedReview => return None,
-    };
     let name = sprint.sprint_folder_name.as_str();
     if name.is_empty() || name.contains(['/', '\\']) || name.starts_with('.') {
         return None;
     }
     let folder = folder(sprint);
-    let documents = names
-        .iter()
-        .map(|(name, purpose)| Document {
-            name: format!("{folder}/{name}"),
-            path: root.join(&folder).join(name),
-            purpose: format!("{purpose}."),
-            writable: true,
-        })
-        .collect();
+    let document = |name: String, purpose: &str, writable| Document {
+        path: root.join(&name),
+        name,
+        purpose: format!("{purpose}."),
+        writable,
+    };
+    let own = |list: &[(&str, &str)]| -> Vec<Document> {
+        let all = list.iter();
+        all.map(|(name, purpose)| document(format!("{folder}/{name}"), purpose, true)).collect()
+    };
+    let documents = match (request.duty(), &request.todo_id) {
+        (Some(Duty::Planning), _) => own(&[
+            ("milestone.md", "the milestone and its framing"),
+            ("plan.md", "the plan of the sprint"),
+            ("spec.md", "what the sprint has to bring about, in numbered parts"),
+        ]),
+        (Some(Duty::OngoingReview), _) => own(&[("plan.md", "the plan of the sprint")]),
+        (Some(Duty::ResearchPrepass), _) => {
+            own(&[("research.md", "the long version of the research")])
+        }
+        (
+            Some(
+                Duty::ClosingReport
+                | Duty::Leftovers
+                | Duty::Sourcing
+                | Duty::SourcerReview
+                | Duty::BlockedReview,
+            ),
+            _,
+        )
+        | (None, None) => return None,
+        (None, Some(_)) if role != Role::Planner => return None,
+        // Two todos at a time do not write into one document.
+        (None, Some(todo)) => {
+            let own = format!("{folder}/todos/{todo}");
+            let kept = "kept by the runtime; after QA sent the work back, list it once you read it";
+            let mut documents =
+                vec![document(format!("{own}/spec.md"), "the plan of this todo", true)];
+            for name in ["todo_backlog.md", "iteration_log.md"] {
+                documents.push(document(format!("{folder}/{name}"), kept, false));
+            }
+            documents.push(document("shared_workspace/current_sprint.md".to_owned(), kept, false));
+            return Some((root.join(own), documents));
+        }
+    };
     Some((root.join(&folder), documents))
 }
 
@@ -207,16 +231,37 @@ mod tests {
     }
 
     #[test]
+    fn each_duty_and_each_todo_writes_its_own_documents() {
+        let sprint = sprint();
+        let root = Path::new("/w");
+        let names = |request: &Request, role| {
+            let (folder, documents) = documents(root, &sprint, request, role)?;
+            let own = documents.iter().filter(|document| document.writable);
+            assert!(own.clone().all(|document| document.path.starts_with(&folder)));
+            let names = own.map(|document| document.name.rsplit('/').next().unwrap().to_owned());
+            Some(names.collect::<Vec<_>>().join(" "))
+        };
+        let mut request = planning();
+        let plan = Some("milestone.md plan.md spec.md".to_owned());
+        assert_eq!(names(&request, Role::Planner), plan);
+        request.params.other.insert("duty".to_owned(), json!("closing_report"));
+        assert_eq!(names(&request, Role::Planner), None);
+        request.params.other.clear();
+        assert_eq!(names(&request, Role::Planner), None);
+        request.todo_id = Some(crate::domain::ids::TodoId::parse("todo-1").unwrap());
+        assert_eq!(names(&request, Role::Planner).as_deref(), Some("spec.md"));
+        assert_eq!(names(&request, Role::Developer), None);
+        let (folder, _) = documents(root, &sprint, &request, Role::Planner).unwrap();
+        assert!(folder.ends_with("260324-Sprint-09-00/todos/todo-1"), "{folder:?}");
+    }
+
+    #[test]
     fn only_a_plain_folder_name_is_written_to() {
         let mut sprint = sprint();
-        let root = Path::new("/w");
-        let (folder, documents) = documents(root, &sprint, Duty::Planning).unwrap();
-        assert_eq!(folder, Path::new("/w/shared_workspace/sprints/260324-Sprint-09-00"));
-        assert!(documents.iter().all(|document| document.path.starts_with(&folder)));
-        assert!(super::documents(root, &sprint, Duty::ClosingReport).is_none());
         for bad in ["", "../x", "/etc", ".hidden", "a/b"] {
             sprint.sprint_folder_name = bad.to_owned();
-            assert!(super::documents(root, &sprint, Duty::Planning).is_none(), "{bad}");
+            let found = documents(Path::new("/w"), &sprint, &planning(), Role::Planner);
+            assert!(found.is_none(), "{bad}");
         }
     }
 }

@@ -19,8 +19,6 @@ use crate::platform::{ids, tasks};
 
 /// Bytes of one call.
 pub(super) const MAX_CALL: usize = 4 << 20;
-/// The end of the catalog keys by which the engine says no.
-const REFUSED: &str = ".refused";
 
 /// Why a call got no answer.
 #[derive(Debug, thiserror::Error)]
@@ -40,6 +38,9 @@ pub enum ControlError {
     /// The team says no.
     #[error("{0}")]
     Refused(String),
+    /// The socket of a run cannot be reached.
+    #[error("the tools of this run cannot be reached from here: {0}")]
+    NoTools(#[source] std::io::Error),
     /// More than fits.
     #[error("that is {0} bytes, and one call takes at most {MAX_CALL}; send it in parts")]
     TooLong(usize),
@@ -140,7 +141,7 @@ pub(super) async fn submit(team: &Team, actor: Actor, command: Command) -> Reply
         Ok(Answer::Say(content)) => {
             let text = team.catalog.render(&content).map(|rendered| rendered.text);
             Reply {
-                ok: !content.key.ends_with(REFUSED),
+                ok: !says_no(&content.key),
                 text: text.unwrap_or_else(|_| content.key.clone()),
                 content: Some(content),
             }
@@ -149,6 +150,11 @@ pub(super) async fn submit(team: &Team, actor: Actor, command: Command) -> Reply
         Ok(Answer::Ignored(why)) => Reply::no(why),
         Err(error) => Reply::no(error.to_string()),
     }
+}
+
+/// Whether the words of this key refuse what was asked: `sprint.refused.active`, `backlog.refused`.
+fn says_no(key: &str) -> bool {
+    key == "not_allowed" || key.split('.').any(|part| part == "refused")
 }
 
 /// Calls the team that runs in a workspace.

@@ -16,6 +16,7 @@ use super::discover::LookError;
 use super::sprint_effects;
 use super::task;
 use super::team::{Team, now};
+use crate::assets::AssetError;
 use crate::domain::config::Check;
 use crate::domain::effect::{Effect, EffectKind, EffectOutcome, EffectState};
 use crate::domain::event::Event;
@@ -23,6 +24,7 @@ use crate::domain::evidence::Candidate;
 use crate::domain::ids::{EffectId, OperationId, RequestId};
 use crate::domain::request::Request;
 use crate::domain::role::Role;
+use crate::domain::sprint::Duty;
 use crate::domain::state::State;
 use crate::engine::Answer;
 use crate::git::{
@@ -33,6 +35,8 @@ use crate::platform::plug::{self, Point};
 use crate::platform::redact::redact;
 use crate::platform::supervise::{self, Spec, SuperviseError};
 use crate::platform::{files, tasks};
+use crate::store::StoreError;
+use crate::workspace::papers::ChartError;
 
 /// Bytes of an action's log that people are shown.
 const LOG_TAIL: usize = 3_000;
@@ -46,6 +50,12 @@ pub(super) enum Trouble {
     File(#[from] files::FileError),
     #[error(transparent)]
     Supervise(#[from] SuperviseError),
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    #[error(transparent)]
+    Paper(#[from] AssetError),
+    #[error(transparent)]
+    Chart(#[from] ChartError),
     #[error("the plan of an earlier start cannot be read: {0}")]
     Plan(#[from] serde_json::Error),
     #[error(transparent)]
@@ -229,6 +239,7 @@ async fn commit(
         None => {
             let request = request(team, id)?;
             let parts = MessageParts {
+                closeout: request.duty() == Some(Duty::Leftovers),
                 sprint: request.sprint_id,
                 todo: request.todo_id,
                 backlog: request.backlog_id,

@@ -172,16 +172,20 @@ impl Work {
         let mut state = self.state.write().unwrap_or_else(PoisonError::into_inner);
         let policy = self.policy.read().unwrap_or_else(PoisonError::into_inner);
         let Decision { mut changes, effects, answer } = decide(&state, &policy, input);
+        let delivered = workspace::papers::completed(&changes, &state);
         for change in &changes {
             state.apply(change);
         }
-        match workspace::documents::documents_for(&changes, &state) {
-            Ok(documents) => changes.extend(documents),
-            // A template that an operator broke must not stop the team.
-            Err(error) => tracing::warn!(%error, "a document was not written"),
+        let entries = workspace::documents::documents_for(&changes, &state);
+        for documents in [entries, delivered] {
+            match documents {
+                Ok(documents) => changes.extend(documents),
+                // A template that is broken must not stop the team.
+                Err(error) => tracing::warn!(%error, "a document was not written"),
+            }
         }
         let mut told = Vec::new();
-        let mut requests = false;
+        let (mut requests, mut papers) = (false, false);
         let mut times = false;
         for change in &changes {
             if let Change::Event(id, event) = change {
@@ -193,6 +197,8 @@ impl Work {
                 ));
             }
             requests |= matches!(change, Change::Request(_));
+            papers |=
+                matches!(change, Change::Backlog(_) | Change::Sprint(_) | Change::Scheduler(_));
             times |= moves_the_clock(change);
         }
         let appended = (!changes.is_empty()).then(|| self.store.append(changes));
@@ -200,6 +206,9 @@ impl Work {
         metrics::counter!("teams_decisions_total").increment(1);
         if requests {
             self.signals.todos.notify_one();
+        }
+        if papers {
+            self.signals.papers.notify_one();
         }
         if times {
             self.signals.clock.notify_one();

@@ -2,6 +2,7 @@
 //! and out. Rules are the engine's; here is only the order in which things happen.
 
 mod answers;
+mod archive;
 mod assignment;
 mod clock;
 mod contract;
@@ -13,6 +14,7 @@ mod effects;
 mod hub;
 mod inbound;
 pub mod logs;
+mod papers;
 pub mod publish;
 mod relay;
 mod run;

@@ -9,7 +9,9 @@ use tokio_util::sync::CancellationToken;
 
 use super::hub::Hub;
 use super::team::{Signals, Team};
-use super::{clock as timer, control, delivery, documents, effects, inbound, relay, workers};
+use super::{
+    clock as timer, control, delivery, documents, effects, inbound, papers, relay, workers,
+};
 use crate::agents::Driver;
 use crate::assets::catalog::Catalog;
 use crate::discord::{Link, LinkConfig, LinkError, VoiceMode, WantsFiles};
@@ -233,6 +235,7 @@ fn start_workers(team: &Arc<Team>, facts: tokio::sync::mpsc::Receiver<crate::dis
     tasks::spawn("effects", effects::execute(Arc::clone(team)));
     tasks::spawn("outbox", delivery::send(Arc::clone(team)));
     tasks::spawn("todos", documents::keep_todos(Arc::clone(team)));
+    tasks::spawn("papers", papers::keep(Arc::clone(team)));
     tasks::spawn("inbound", inbound::listen(Arc::clone(team), facts));
     tasks::spawn("drops", relay::watch(Arc::clone(team)));
     let socket = Arc::clone(team);

@@ -15,7 +15,7 @@ use crate::domain::incoming::{Actor, Command};
 use crate::domain::role::Role;
 use crate::domain::run::Run;
 use crate::platform::files::{self, FileError};
-use crate::platform::tasks;
+use crate::platform::{supervise, tasks};
 
 pub use crate::agents::RUN_SOCKET;
 
@@ -63,8 +63,8 @@ fn folder() -> PathBuf {
 }
 
 /// Opens the socket of a run. A run without one has no tools, which is logged and no reason to fail.
-pub(super) fn open(team: &Arc<Team>, run: &Run) -> Option<RunSocket> {
-    match listen(team, run) {
+pub(super) fn open(team: &Arc<Team>, run: &Run, run_dir: PathBuf) -> Option<RunSocket> {
+    match listen(team, run, run_dir) {
         Ok(socket) => Some(socket),
         Err(error) => {
             tracing::warn!(run = %run.run_id, %error, "the run has no tools of the team");
@@ -73,7 +73,7 @@ pub(super) fn open(team: &Arc<Team>, run: &Run) -> Option<RunSocket> {
     }
 }
 
-fn listen(team: &Arc<Team>, run: &Run) -> Result<RunSocket, NoSocket> {
+fn listen(team: &Arc<Team>, run: &Run, run_dir: PathBuf) -> Result<RunSocket, NoSocket> {
     let path = path(team, run);
     if path.as_os_str().len() > LONGEST_PATH {
         return Err(NoSocket::TooLong);
@@ -85,7 +85,7 @@ fn listen(team: &Arc<Team>, run: &Run) -> Result<RunSocket, NoSocket> {
     let stop = CancellationToken::new();
     let socket = RunSocket { path, _listens: stop.clone().drop_guard() };
     files::set_mode(&socket.path, 0o600)?;
-    let (team, run) = (Arc::clone(team), run.clone());
+    let (team, run, run_dir) = (Arc::clone(team), run.clone(), Arc::<Path>::from(run_dir));
     tasks::spawn("run-socket", async move {
         loop {
             let accepted = tokio::select! {
@@ -101,10 +101,11 @@ fn listen(team: &Arc<Team>, run: &Run) -> Result<RunSocket, NoSocket> {
                 }
             };
             let (team, run, stop) = (Arc::clone(&team), run.clone(), stop.clone());
+            let run_dir = Arc::clone(&run_dir);
             tasks::spawn("run-call", async move {
                 let served = tokio::select! {
                     () = stop.cancelled() => return,
-                    served = serve(&team, &run, stream) => served,
+                    served = serve(&team, &run, &run_dir, stream) => served,
                 };
                 if let Err(error) = served {
                     tracing::debug!(%error, "the call of an agent broke off");
@@ -115,8 +116,18 @@ fn listen(team: &Arc<Team>, run: &Run) -> Result<RunSocket, NoSocket> {
     Ok(socket)
 }
 
-async fn serve(team: &Team, run: &Run, mut stream: UnixStream) -> Result<(), ControlError> {
+async fn serve(
+    team: &Team,
+    run: &Run,
+    run_dir: &Path,
+    mut stream: UnixStream,
+) -> Result<(), ControlError> {
+    // Agents share a user: another one may have found the path, but its processes are not of this run.
+    let peer = stream.peer_cred()?.pid();
     let reply = match control::read(&mut stream).await? {
+        _ if !peer.is_some_and(|pid| supervise::belongs_to(pid, run_dir)) => {
+            Reply::no("these are the tools of another run")
+        }
         Ok(call) => match tool(run.role, call.command) {
             Ok(command) => {
                 let actor = Actor::Agent { role: run.role, request_id: run.request_id.clone() };
@@ -155,13 +166,8 @@ fn tool(role: Role, command: Command) -> Result<Command, String> {
 /// # Errors
 /// [`ControlError::Refused`] with the team's words where it says no.
 pub async fn call(socket: &Path, command: Command) -> Result<Reply, ControlError> {
-    let gone = || ControlError::NotRunning(socket.to_owned());
-    let stream = match UnixStream::connect(socket).await {
-        Ok(stream) => stream,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Err(gone()),
-        // A sandbox says this where it allows no connection at all.
-        Err(error) => return Err(ControlError::Io(error)),
-    };
+    // Gone with its run, or kept away by a sandbox: the reason tells which.
+    let stream = UnixStream::connect(socket).await.map_err(ControlError::NoTools)?;
     control::exchange(stream, &Call { secret: String::new(), command }).await
 }
 

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use super::archive;
 use super::assignment;
 use super::discover::{self, Look};
 use super::effects::{Trouble, begin, begun, request, workspace_inside, worktree};
@@ -35,8 +36,8 @@ pub(super) async fn perform(
         EffectKind::Baseline { .. } => baseline(team).await,
         EffectKind::Inspect { .. } => inspect(team, sprint).await,
         EffectKind::Publish { .. } => publish(team, sprint).await,
-        EffectKind::Archive { .. }
-        | EffectKind::Commit { .. }
+        EffectKind::Archive { .. } => archive::archive(team, sprint).await,
+        EffectKind::Commit { .. }
         | EffectKind::Checks { .. }
         | EffectKind::Merge { .. }
         | EffectKind::Rebase { .. }

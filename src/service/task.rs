@@ -68,7 +68,7 @@ pub(super) fn spec(
         Sandbox::ReadOnly => Access::ReadOnly,
         Sandbox::WorktreeWrite => Access::Worktree,
     };
-    let (access, documents) = match sprint_documents(team, &request)? {
+    let (access, documents) = match sprint_documents(team, &request, run.role)? {
         Some((folder, documents)) => (Access::Documents(folder), documents),
         None => (access, Vec::new()),
     };
@@ -177,22 +177,20 @@ fn task(
     })
 }
 
-/// The folder and the documents that the request's role writes for its sprint.
+/// The folder and the documents that the role writes for the request's sprint.
 fn sprint_documents(
     team: &Team,
     request: &Request,
+    role: Role,
 ) -> Result<Option<(PathBuf, Vec<Document>)>, TaskError> {
-    let Some(duty) = request.duty() else {
-        return Ok(None);
-    };
     let sprint = team
         .hub
         .read(|state| request.sprint_id.as_ref().and_then(|id| state.sprints.get(id)).cloned());
-    let Some(found) = sprint.and_then(|it| assignment::documents(team.root(), &it, duty)) else {
-        return Ok(None);
-    };
-    files::create_dir_all(&found.0)?;
-    Ok(Some(found))
+    let found = sprint.and_then(|it| assignment::documents(team.root(), &it, request, role));
+    if let Some((folder, _)) = &found {
+        files::create_dir_all(folder)?;
+    }
+    Ok(found)
 }
 
 fn attachment(team: &Team, path: &str) -> Attachment {

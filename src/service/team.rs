@@ -36,6 +36,7 @@ pub(super) struct Signals {
     pub(super) effects: Notify,
     pub(super) outbox: Notify,
     pub(super) todos: Notify,
+    pub(super) papers: Notify,
     pub(super) clock: Notify,
     stops: Mutex<BTreeMap<RunId, CancellationToken>>,
 }

@@ -177,7 +177,7 @@ async fn recover(
     run: Run,
 ) -> Result<(Run, Option<AgentOutcome>), Trouble> {
     let watch = Watch { cancel: team.signals.stop_of(&run.run_id), events: None };
-    let _tools = run_socket::open(team, &run);
+    let _tools = run_socket::open(team, &run, run_dir(team, &run));
     let found = team.driver.adopt(&run_dir(team, &run), &CONTRACT, &watch).await?;
     if let Some(outcome) = found {
         tracing::info!(run = %run.run_id, "the run of an earlier start was adopted");
@@ -228,7 +228,7 @@ async fn start(
     let cancel = team.signals.stop_of(&run.run_id);
     let watch = Watch { cancel, events: None };
     tracing::info!(%role, request = %run.request_id, run = %run.run_id, "an agent begins");
-    let _tools = run_socket::open(team, run);
+    let _tools = run_socket::open(team, run, run_dir(team, run));
     Ok(team.driver.run(&spec, &CONTRACT, &watch).await)
 }
 

@@ -268,3 +268,43 @@ async fn a_role_that_may_not_write_cannot() {
     let text = std::fs::read_to_string(spec.worktree.join("hello.txt")).unwrap();
     assert_eq!(text, "hello\n");
 }
+
+/// What a tool of the team says from within Codex: the output that the model was sent.
+async fn tool_of_the_team(sandbox: Sandbox) -> Option<String> {
+    let binary = codex()?;
+    let cmd = format!("{} backlog add --title goodbye 2>&1", env!("CARGO_BIN_EXE_teams"));
+    let place = Place::new(json!([
+        {"tool": "exec_command", "args": {"cmd": cmd, "yield_time_ms": 30_000}},
+        {"say": result()},
+    ]))
+    .await;
+    let socket = place.folder.path().join("run.sock");
+    let listener = tokio::net::UnixListener::bind(&socket).unwrap();
+    let team = tokio::spawn(async move {
+        use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader};
+        let (stream, _) = listener.accept().await.unwrap();
+        let mut stream = BufReader::new(stream);
+        let mut call = String::new();
+        stream.read_line(&mut call).await.unwrap();
+        assert!(call.contains("backlog_merge") && call.contains("goodbye"), "{call}");
+        stream.write_all(b"{\"ok\": true, \"text\": \"one was added\"}\n").await.unwrap();
+    });
+    let mut spec = place.spec(binary, "tool");
+    spec.socket = Some(socket);
+    if let Agent::Codex(config) = &mut spec.agent {
+        config.sandbox = sandbox;
+    }
+    let outcome = place.run(&spec).await;
+    assert!(matches!(outcome.outcome, RunOutcome::Result(_)), "{outcome:?}");
+    team.abort();
+    Some(place.server.requests()[1].body["input"].to_string())
+}
+
+#[tokio::test]
+async fn the_tools_of_the_team_are_reached_without_a_sandbox_and_kept_away_by_it() {
+    let Some(open) = tool_of_the_team(Sandbox::Off).await else { return };
+    assert!(open.contains("one was added"), "{open}");
+    // No socket at all within Codex's own sandbox: there items come with the planner's result.
+    let Some(kept) = tool_of_the_team(Sandbox::Auto).await else { return };
+    assert!(kept.contains("the tools of this run cannot be reached from here"), "{kept}");
+}

@@ -175,9 +175,9 @@ fn a_path_that_changed_meanwhile_is_named_and_nothing_is_taken() {
     let seen = pick(&project, &before, &names, &[]).unwrap();
     let worktree = repo.worktree();
     repo.write("b.txt", "two\n");
-    let named = |error: GitError| match error {
-        GitError::ChangedMeanwhile { path } => path,
-        other => panic!("{other}"),
+    let named = |error: GitError| {
+        let GitError::ChangedMeanwhile { path } = error else { panic!("{error}") };
+        path
     };
     assert_eq!(named(collect(&worktree, &seen, &[]).unwrap_err()), "b.txt");
     assert_eq!(git_in(&worktree.path(), &["status", "--porcelain"]), "");
@@ -201,4 +201,24 @@ fn a_file_may_become_a_folder_and_a_link_leads_nowhere() {
     collect(&worktree, &seen, &[]).unwrap();
     let copied = worktree.path().join("README.md/inside.txt");
     assert_eq!(std::fs::read_to_string(copied).unwrap(), "now a folder\n");
+
+    // A link of the branch that is a folder now: nothing is written to where it pointed.
+    let repo = Repo::new();
+    std::os::unix::fs::symlink("/tmp", repo.path.join("out")).unwrap();
+    repo.git(&["add", "out"]);
+    repo.git(&["commit", "-qm", "a link"]);
+    let project = repo.project();
+    let before = baseline(&project, &[]).unwrap();
+    std::fs::remove_file(repo.path.join("out")).unwrap();
+    repo.write("out/teams-test-inside.txt", "inside\n");
+    let seen = pick(&project, &before, &paths(&repo, &before), &[]).unwrap();
+    let worktree = repo.worktree();
+    collect(&worktree, &seen, &[]).unwrap();
+    assert!(worktree.path().join("out/teams-test-inside.txt").exists());
+    assert!(!std::path::Path::new("/tmp/teams-test-inside.txt").exists());
+    // Without the link's end among what is taken, the path is refused.
+    let mut part = seen;
+    part.remove("out");
+    let refused = collect(&worktree, &part, &[]).unwrap_err();
+    assert!(matches!(refused, GitError::ForbiddenPath { .. }), "{refused}");
 }

@@ -78,6 +78,7 @@ impl Place {
             agent: Agent::Rehearsal(RehearsalSettings {
                 script: Some(path).filter(|_| !script.is_empty()),
             }),
+            socket: None,
             task: Task {
                 role,
                 step,
@@ -99,7 +100,6 @@ impl Place {
             resume: None,
             limits: Limits::default(),
             templates: BTreeMap::new(),
-            socket: None,
         };
         let watch = Watch::default();
         let driver = Driver::default();
@@ -334,7 +334,7 @@ async fn findings_become_candidates_and_candidates_items() {
 }
 
 /// A web of one page.
-async fn page() -> String {
+pub(crate) async fn page() -> String {
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = format!("http://{}/greetings", listener.local_addr().unwrap());
     tokio::spawn(async move {

@@ -95,3 +95,58 @@ async fn a_person_asks_on_the_page_and_reads_the_outcome_there() {
     phone.close().await;
     team.stop().await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_person_begins_a_sprint_with_the_form_and_a_file() {
+    let Some(browser) = Browser::open(1280, 800).await else {
+        return;
+    };
+    let mut team = Whole::start("  default: rehearsal", &[]).await;
+    team.feed.event(|event| event["t"] == "COMMANDS").await;
+    browser.client.goto(&team.running.info.page_url).await.unwrap();
+    browser.wait("[data-testid=channel-general]").await;
+    let composer = browser.wait("[data-testid=composer]").await;
+
+    // Subcommands are offered by their whole names.
+    composer.send_keys("/sprint st").await.unwrap();
+    for name in ["start", "stop", "status"] {
+        browser.wait(&format!("[data-testid='choice-/sprint {name}']")).await;
+    }
+    composer.send_keys("a").await.unwrap();
+    browser.until("document.querySelector(\"[data-testid='choice-/sprint stop']\") === null").await;
+    composer.clear().await.unwrap();
+
+    // A command without its subcommand is asked back, and what was written stays.
+    composer.send_keys("/backlog ".to_owned().as_str()).await.unwrap();
+    composer.send_keys("nothing\u{e007}").await.unwrap();
+    browser.until("document.getElementById('toast').innerText.includes('/backlog add')").await;
+    assert_eq!(
+        browser.run("return document.getElementById('composer').value").await,
+        json!("/backlog nothing")
+    );
+    composer.clear().await.unwrap();
+
+    let file = team.folder.path().join("spec.md");
+    std::fs::write(&file, "the spec").unwrap();
+    let picker = browser.wait("#file").await;
+    picker.send_keys(file.to_str().unwrap()).await.unwrap();
+    composer.send_keys("/sprint start\u{e00c}\u{e007}").await.unwrap();
+    let milestone = browser.wait("#dialog[open] input[name=milestone]").await;
+    milestone.send_keys("Greet in Korean").await.unwrap();
+    let requirements = browser.wait("#dialog[open] textarea[name=requirements]").await;
+    requirements.send_keys("says 안녕하세요").await.unwrap();
+    browser.picture("page-form.png").await;
+    browser.wait("#dialog[open] button[type=submit]").await.click().await.unwrap();
+    browser.until("!document.getElementById('dialog').open").await;
+    // The answer, which only this person sees.
+    browser
+        .until("document.getElementById('log').innerText.includes('Only you can see this')")
+        .await;
+    browser.until(&format!("{}.length > 30", last_of("Teams"))).await;
+    let shelf = team.folder.path().join("workspace/shared_workspace/attachments");
+    let kept = std::fs::read_dir(shelf).unwrap().map(|it| it.unwrap().path());
+    let kept: Vec<_> = kept.filter(|it| it.to_string_lossy().ends_with("_spec.md")).collect();
+    assert_eq!(std::fs::read_to_string(&kept[0]).unwrap(), "the spec");
+    browser.close().await;
+    team.stop().await;
+}

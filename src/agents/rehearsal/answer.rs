@@ -303,6 +303,9 @@ fn plan(task: &Task, step: Step, job: &Job, root: &Path, wrote: &mut dyn FnMut(&
         wrote(&document.path);
         draft.artifacts.push(document.name.clone());
     }
+    // What the runtime keeps was looked at as well.
+    let kept = task.documents.iter().filter(|one| !one.writable && files::exists(&one.path));
+    draft.artifacts.extend(kept.map(|one| one.name.clone()));
     if done {
         let note = draft.summary.clone();
         return draft

@@ -140,7 +140,7 @@ fn template(name: &str, values: &serde_json::Value) -> Result<String, Failure> {
 }
 
 /// The language of this machine's person.
-fn system_language() -> Language {
+pub(super) fn system_language() -> Language {
     let set = ["LC_ALL", "LC_MESSAGES", "LANG"].iter().find_map(|name| std::env::var(name).ok());
     if set.is_some_and(|value| value.starts_with("ko")) { Language::Ko } else { Language::En }
 }

@@ -2,7 +2,9 @@
 
 mod guild;
 mod home;
-mod script;
+mod person;
+mod request;
+mod sprint;
 mod team;
 
 use std::path::PathBuf;
@@ -25,7 +27,7 @@ pub(super) struct Args {
     /// The base address of another model server for the real agent
     #[arg(long, value_name = "URL")]
     model_url: Option<String>,
-    /// Play one request to its end and tell what happens
+    /// Play one request, or a whole sprint, to its end and tell what happens
     #[arg(long, value_enum)]
     script: Option<Script>,
     /// Kill the team with SIGKILL at its N-th durable append, start it again and go on
@@ -37,6 +39,8 @@ pub(super) struct Args {
 enum Script {
     /// The first task of the project's task list
     Request,
+    /// Everything on the list: planned, worked on todo by todo, reported and archived
+    Sprint,
 }
 
 /// Runs it.
@@ -60,7 +64,8 @@ async fn play(args: &Args) -> Result<(), Failure> {
         );
     }
     let outcome = match args.script {
-        Some(Script::Request) => script::request(&home, &guild.info, &mut team).await,
+        Some(Script::Request) => request::play(&home, &guild.info, &mut team).await,
+        Some(Script::Sprint) => sprint::play(&home, &guild.info, &mut team).await,
         None => chat(&mut team).await,
     };
     team.stop().await;

@@ -177,11 +177,10 @@ pub(super) fn inspected(turn: &mut Turn<'_>, id: &SprintId, found: Inspection) {
     sprint.uncommitted_paths.clone_from(&found.uncommitted_paths);
     sprint.closeout_message = found.message;
     let tried = !sprint.version_control_status.is_empty();
-    sprint.closeout_status = Some(match found.status {
-        // What was tried once and is left still, stays.
-        CloseoutStatus::PendingChanges if tried => CloseoutStatus::VersionControlFailed,
-        status => status,
-    });
+    // What was tried once and is left still, stays.
+    let stays = tried && found.status == CloseoutStatus::PendingChanges;
+    sprint.closeout_status =
+        Some(if stays { CloseoutStatus::VersionControlFailed } else { found.status });
     if !tried && sprint.closeout_status != Some(CloseoutStatus::PendingChanges) {
         NOT_NEEDED.clone_into(&mut sprint.version_control_status);
     }

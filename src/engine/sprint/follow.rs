@@ -82,6 +82,7 @@ fn todo(turn: &mut Turn<'_>, request: &Request) {
         let id = &request.request_id;
         let detail = request.blocked.as_ref().map(|it| it.detail.clone()).unwrap_or_default();
         let values = json!({ "request_id": id.as_str(), "reason": "", "detail": detail });
+        turn.unsay(id, "blocked");
         handoff::end(turn, id, RequestStatus::Failed, "final.failed", values);
         if let Some(ended) = turn.request(id).cloned() {
             todo(turn, &ended);

@@ -5,6 +5,7 @@ use serde_json::json;
 use super::{backlog, names, say, schedule, slots};
 use crate::domain::backlog::BacklogItem;
 use crate::domain::change::Change;
+use crate::domain::effect::EffectKind;
 use crate::domain::ids::SprintId;
 use crate::domain::sprint::{ExecutionMode, Kickoff, Sprint, Trigger};
 use crate::engine::turn::Turn;
@@ -29,12 +30,7 @@ pub(super) fn begin(turn: &mut Turn<'_>, trigger: Trigger, kickoff: Kickoff) -> 
         sprint.cutoff_at =
             turn.policy.sprint.cutoff.as_ref().map(|cutoff| slots::cutoff_at(now, cutoff, zone));
     }
-    // Only the last sprint is kept in memory, for a restart.
-    let older: Vec<SprintId> =
-        turn.before().sprints.keys().filter(|it| **it != id).cloned().collect();
-    for old in older {
-        turn.change(Change::RetireSprint(old));
-    }
+    retire_older(turn, &id);
     let scheduler = turn.edit_scheduler();
     scheduler.active_sprint_id = Some(id.clone());
     scheduler.last_started_at = Some(now);
@@ -47,6 +43,37 @@ pub(super) fn begin(turn: &mut Turn<'_>, trigger: Trigger, kickoff: Kickoff) -> 
     }
     say::started(turn, &id);
     id
+}
+
+/// Ended sprints leave memory: all but the last one, which a restart may need, and those that are still
+/// being told about.
+fn retire_older(turn: &mut Turn<'_>, id: &SprintId) {
+    let ended = turn.before().sprints.values().filter(|sprint| sprint.sprint_id != *id);
+    let last = ended.clone().max_by_key(|sprint| sprint.ended_at).map(|it| it.sprint_id.clone());
+    let told = |id: &SprintId| {
+        !turn.has_effect(|kind| match kind {
+            EffectKind::Archive { sprint_id } | EffectKind::Publish { sprint_id } => {
+                sprint_id == id
+            }
+            EffectKind::Commit { .. }
+            | EffectKind::Checks { .. }
+            | EffectKind::Merge { .. }
+            | EffectKind::Rebase { .. }
+            | EffectKind::Action { .. }
+            | EffectKind::Release { .. }
+            | EffectKind::Baseline { .. }
+            | EffectKind::Inspect { .. }
+            | EffectKind::Collect { .. }
+            | EffectKind::Discover { .. } => false,
+        })
+    };
+    let old: Vec<SprintId> = ended
+        .map(|sprint| sprint.sprint_id.clone())
+        .filter(|id| last.as_ref() != Some(id) && told(id))
+        .collect();
+    for id in old {
+        turn.change(Change::RetireSprint(id));
+    }
 }
 
 /// A sprint without a milestone is about what waits in the backlog.

@@ -35,17 +35,13 @@ struct Seen {
 impl Seen {
     fn look(&mut self, world: &World) {
         for change in &world.log {
-            match change {
-                Change::Sprint(sprint) => {
-                    self.sprints.insert(sprint.status);
-                    self.todos.extend(sprint.todos.iter().map(|todo| todo.status));
-                    self.closeouts.extend(sprint.closeout_status);
-                    self.wrap_ups.extend(sprint.wrap_up);
-                }
-                Change::Backlog(item) => {
-                    self.items.insert(item.status);
-                }
-                _ => {}
+            if let Change::Sprint(sprint) = change {
+                self.sprints.insert(sprint.status);
+                self.todos.extend(sprint.todos.iter().map(|todo| todo.status));
+                self.closeouts.extend(sprint.closeout_status);
+                self.wrap_ups.extend(sprint.wrap_up);
+            } else if let Change::Backlog(item) = change {
+                self.items.insert(item.status);
             }
         }
     }

@@ -474,14 +474,14 @@ fn s24_s25_g11_how_closing_goes() {
     // Where that does not work, the sprint has failed, and the slot is free all the same.
     let mut world = World::new(by_hand());
     world.command(kickoff());
-    world.finish_with(|kind| match kind {
-        EffectKind::Inspect { .. } => {
+    world.finish_with(|kind| {
+        if matches!(kind, EffectKind::Inspect { .. }) {
             Some(inspected(CloseoutStatus::PendingChanges, &["notes.txt"]))
-        }
-        EffectKind::Collect { .. } => {
+        } else if matches!(kind, EffectKind::Collect { .. }) {
             Some(EffectOutcome::Failed { message: "it changed meanwhile".to_owned() })
+        } else {
+            None
         }
-        _ => None,
     });
     let ended = sprint(&world);
     assert_eq!(ended.status, SprintStatus::Failed);

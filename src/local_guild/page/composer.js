@@ -1,6 +1,6 @@
 // Writing: the box, files, replies, edits, and suggestions for names and commands.
 
-import { get, post, Refused, upload } from "./api.js";
+import { post, Refused, upload } from "./api.js";
 import { avatar, el, iconButton, toast } from "./dom.js";
 import { nameOf, placeName, tint, world } from "./store.js";
 import { language, word } from "./words.js";
@@ -279,10 +279,6 @@ box.addEventListener("keydown", (event) => {
 box.addEventListener("input", () => {
   fit();
   chosen = 0;
-  if (world.commands.length === 0 && box.value === "/") {
-    // Commands may have been registered since the page was opened.
-    get(`state?user=${world.me}`).then((state) => { world.commands = state.commands; suggest(); }).catch(() => {});
-  }
   suggest();
   if (box.value && !box.value.startsWith("/") && Date.now() - lastTyping > 8000) {
     lastTyping = Date.now();

@@ -196,6 +196,9 @@ export function apply({ t, d }) {
       if (t === "INTERACTION_FAILED") changed("failed", d);
       changed("log", d.channel_id);
       break;
+    case "COMMANDS":
+      world.commands = d.commands;
+      break;
     case "DIALOG":
       changed("dialog", d);
       break;

@@ -11,6 +11,7 @@ use serde_json::{Map, Value};
 use super::Done;
 use super::body::{At, Bot, Payload};
 use crate::local_guild::error::Refusal;
+use crate::local_guild::event::Event;
 use crate::local_guild::guild::{Draft, Guild};
 use crate::local_guild::ids::Id;
 use crate::local_guild::limits::strip_nulls;
@@ -128,6 +129,7 @@ fn set(guild: &Guild, scope: Scope, payload: &Payload) -> Result<Json<Vec<Value>
                 draft.put(Change::CommandGone(id));
             }
         }
+        draft.tell(Event::Commands);
         Ok(())
     })?;
     Ok(list(guild, scope))
@@ -139,7 +141,10 @@ fn add(
     payload: &Payload,
 ) -> Result<(StatusCode, Json<Value>), Refusal> {
     let body = checked(&payload.json)?;
-    let (id, new) = guild.change(|draft| Ok(put(draft, scope, body)))?;
+    let (id, new) = guild.change(|draft| {
+        draft.tell(Event::Commands);
+        Ok(put(draft, scope, body))
+    })?;
     let status = if new { StatusCode::CREATED } else { StatusCode::OK };
     Ok((status, show(guild, scope, id)?))
 }
@@ -161,6 +166,7 @@ fn merge(guild: &Guild, scope: Scope, id: Id, payload: &Payload) -> Result<Json<
         command.body = checked(&Value::Object(body))?;
         command.version = draft.id();
         draft.put(Change::Command(command));
+        draft.tell(Event::Commands);
         Ok(())
     })?;
     show(guild, scope, id)
@@ -171,6 +177,7 @@ fn discard(guild: &Guild, scope: Scope, id: Id) -> Done {
         let found = draft.state.commands.get(&id).filter(|it| scope.holds(it));
         found.ok_or(Refusal::UnknownCommand)?;
         draft.put(Change::CommandGone(id));
+        draft.tell(Event::Commands);
         Ok(StatusCode::NO_CONTENT)
     })
 }

@@ -31,6 +31,7 @@ mod tree;
 pub use adopt::{Adopted, Adoption, adopt};
 pub use spool::SpoolReader;
 pub use supervisor::main;
+pub use tree::belongs_to;
 
 pub(crate) const SPEC_FILE: &str = "spec.json";
 pub(crate) const LOCK_FILE: &str = "lock";

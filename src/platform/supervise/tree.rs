@@ -1,10 +1,14 @@
 //! The process tree below the supervisor, as `/proc` tells it.
 
 use std::collections::BTreeMap;
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::Path;
 
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::platform::files;
+use crate::platform::spawn::SUPERVISE;
 
 /// One process of the tree.
 struct Process {
@@ -15,7 +19,7 @@ struct Process {
 
 /// Reads `/proc/<pid>/stat`; `None` for a process that is gone meanwhile.
 fn process(pid: i32) -> Option<Process> {
-    let text = files::read(std::path::Path::new(&format!("/proc/{pid}/stat"))).ok()?;
+    let text = files::read(Path::new(&format!("/proc/{pid}/stat"))).ok()?;
     let text = String::from_utf8_lossy(&text);
     // The name may hold blanks and brackets; what follows its last bracket does not.
     let (_, rest) = text.rsplit_once(')')?;
@@ -31,7 +35,7 @@ fn process(pid: i32) -> Option<Process> {
 /// The living descendants of this process with the processor time that each has used, in ticks.
 /// Orphans are among them, because the supervisor is their subreaper.
 pub(super) fn descendants() -> Vec<(i32, u64)> {
-    let entries = files::list(std::path::Path::new("/proc")).unwrap_or_default();
+    let entries = files::list(Path::new("/proc")).unwrap_or_default();
     let pids = entries.iter().filter_map(|path| path.file_name()?.to_str()?.parse::<i32>().ok());
     let all: BTreeMap<i32, Process> =
         pids.filter_map(|pid| process(pid).map(|process| (pid, process))).collect();
@@ -52,6 +56,35 @@ pub(super) fn descendants() -> Vec<(i32, u64)> {
         .filter(|(pid, process)| !process.dead && is_below(**pid))
         .map(|(pid, process)| (*pid, process.ticks))
         .collect()
+}
+
+/// The words that a process was started with.
+fn words(pid: i32) -> Vec<Vec<u8>> {
+    let all = files::read(Path::new(&format!("/proc/{pid}/cmdline"))).unwrap_or_default();
+    all.split(|byte| *byte == 0).map(<[u8]>::to_vec).collect()
+}
+
+/// Whether a process belongs to the run whose folder this is, or to a turn of it in a folder below. The
+/// topmost supervisor above the process decides: that one we started, and whatever calls itself so
+/// further down is an agent's doing. Orphans stay below it, because it is their subreaper.
+#[must_use]
+pub fn belongs_to(pid: i32, run_dir: &Path) -> bool {
+    let mut run = None;
+    let mut at = pid;
+    // A torn reading could loop; no chain of parents is that long.
+    for _ in 0..4_096 {
+        let words = words(at);
+        if let [_, name, folder, ..] = words.as_slice()
+            && name == SUPERVISE.as_bytes()
+        {
+            run = Some(folder.clone());
+        }
+        match process(at) {
+            Some(process) if process.parent > 1 => at = process.parent,
+            Some(_) | None => break,
+        }
+    }
+    run.is_some_and(|folder| Path::new(OsStr::from_bytes(&folder)).starts_with(run_dir))
 }
 
 /// The processor time of the whole tree, in ticks.

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Value, json};
 
-use super::sprint::{as_value, todos};
+use super::sprint::{as_value, record, todos};
 use super::{Keep, Paper, fill, is_korean, nothing, sprint_folder};
 use crate::assets::AssetError;
 use crate::domain::backlog::{BacklogItem, BacklogStatus};
@@ -83,7 +83,7 @@ pub fn completed(changes: &[Change], before: &State) -> Result<Vec<Change>, Asse
 pub fn current_sprint(sprint: Option<&Sprint>, language: Language) -> Result<Paper, AssetError> {
     let language = sprint.map_or(language, |sprint| sprint.language);
     let context = json!({
-        "s": sprint.map(as_value).transpose()?,
+        "s": sprint.map(record).transpose()?,
         "todos": sprint.map(todos).transpose()?.unwrap_or_default(),
         "folder": sprint.map(sprint_folder).unwrap_or_default(),
         "ko": is_korean(language),

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::sprint::{as_value, todos};
+use super::sprint::{record, todos};
 use super::{Keep, Paper, fill, folder_name, is_korean, nothing, sprint_folder};
 use crate::assets::AssetError;
 use crate::domain::sprint::Sprint;
@@ -32,7 +32,7 @@ pub fn sprint_history(sprint: &Sprint, report: &str) -> Result<Paper, AssetError
         .map(|line| if line.starts_with("## ") { format!("##{line}") } else { line.to_owned() })
         .collect();
     let context = json!({
-        "s": as_value(sprint)?,
+        "s": record(sprint)?,
         "todos": todos(sprint)?,
         "folder": sprint_folder(sprint),
         "report": inner.join("\n"),

@@ -2,7 +2,7 @@
 //! 3.5, 9.9). Pure: texts and pictures out of records; whoever calls decides when they are written.
 
 mod backlog;
-
+mod burndown;
 pub(in crate::workspace) mod history;
 mod marks;
 mod report;
@@ -10,6 +10,7 @@ mod reports;
 mod sprint;
 
 pub use backlog::{backlog, completed, current_sprint};
+pub use burndown::{ChartError, burndown};
 
 pub use history::{INDEX, index_with_row, sprint_history};
 pub use marks::{BrokenMarks, splice};
@@ -17,7 +18,7 @@ pub use report::{final_report, machine_summary};
 pub use reports::{Reports, RoleReport, role_reports};
 pub use sprint::{report_paper, sprint_papers};
 
-use crate::assets::{self, AssetError};
+use crate::assets::{self, AssetError, Values};
 use crate::domain::request::Language;
 use crate::domain::sprint::Sprint;
 
@@ -72,8 +73,12 @@ pub fn folder_name(sprint: &Sprint) -> String {
 
 /// Renders one of the templates in `scaffold/documents/sprint`.
 fn fill(name: &str, context: serde_json::Value) -> Result<String, AssetError> {
+    fill_with(name, &Values::of(context))
+}
+
+fn fill_with(name: &str, values: &Values) -> Result<String, AssetError> {
     let name = format!("documents/sprint/{name}.md");
-    assets::render_document(&name, &assets::scaffold_text(&name)?, context)
+    assets::render_document(&name, &assets::scaffold_text(&name)?, values)
 }
 
 const fn is_korean(language: Language) -> bool {

@@ -7,7 +7,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::reports::Reports;
-use super::sprint::{as_value, todos};
+use super::sprint::{record, todos};
 use super::{fill, is_korean, nothing, sprint_folder};
 use crate::assets::AssetError;
 use crate::domain::sprint::{Sprint, TodoStatus};
@@ -34,7 +34,7 @@ pub fn final_report(sprint: &Sprint, reports: &Reports) -> Result<String, AssetE
     fill(
         "report",
         json!({
-            "s": as_value(sprint)?,
+            "s": record(sprint)?,
             "ko": is_korean(sprint.language),
             "nothing": nothing(sprint.language),
             "artifacts": artifacts(sprint, &draft),

@@ -5,11 +5,13 @@ use std::collections::BTreeMap;
 use serde_json::{Value, json};
 
 use super::reports::Reports;
-use super::{Keep, Paper, fill, final_report, is_korean, nothing, sprint_folder};
-use crate::assets::AssetError;
+use super::{Keep, Paper, fill_with, final_report, is_korean, nothing, sprint_folder};
+use crate::assets::{AssetError, Values};
 use crate::domain::ids::TodoId;
 use crate::domain::request::Language;
-use crate::domain::sprint::{InitialStep, PlanningIteration, Sprint, SprintStatus, TodoStatus};
+use crate::domain::sprint::{
+    InitialStep, PlanningIteration, Sprint, SprintStatus, Todo, TodoStatus,
+};
 
 /// The files, as the index lists them: name in the marks, heading.
 const FILES: [(&str, &str); 8] = [
@@ -33,7 +35,7 @@ pub fn sprint_papers(sprint: &Sprint, reports: &Reports) -> Result<Vec<Paper>, A
     for (name, heading) in FILES {
         let text = match name {
             REPORT => report_text(sprint, reports, &context)?,
-            _ => fill(name, context.clone())?,
+            _ => fill_with(name, &context)?,
         };
         let keep = if name == "kickoff" { Keep::Once } else { Keep::Part };
         papers.push(Paper { path: format!("{folder}/{name}.md"), heading, name, text, keep });
@@ -52,23 +54,18 @@ pub fn report_paper(sprint: &Sprint, reports: &Reports) -> Result<Paper, AssetEr
     })
 }
 
-fn report_text(sprint: &Sprint, reports: &Reports, context: &Value) -> Result<String, AssetError> {
+fn report_text(sprint: &Sprint, reports: &Reports, context: &Values) -> Result<String, AssetError> {
     if sprint.status.is_terminal() {
         return final_report(sprint, reports);
     }
-    fill("live_report", context.clone())
+    fill_with("live_report", context)
 }
 
 /// Todos as the templates show them: the record, and the titles of what they wait on.
 pub(super) fn todos(sprint: &Sprint) -> Result<Vec<Value>, AssetError> {
     let titles: BTreeMap<&TodoId, &str> =
         sprint.todos.iter().map(|todo| (&todo.todo_id, todo.title.as_str())).collect();
-    let mut order: Vec<_> = sprint.todos.iter().collect();
-    order.sort_by_key(|todo| match todo.priority_rank {
-        0 => u32::MAX,
-        rank => rank,
-    });
-    let values = order.into_iter().map(|todo| {
+    let values = in_order(sprint).into_iter().map(|todo| {
         let mut value = as_value(todo)?;
         let waits_on: Vec<&str> =
             todo.depends_on.iter().filter_map(|id| titles.get(id).copied()).collect();
@@ -78,6 +75,16 @@ pub(super) fn todos(sprint: &Sprint) -> Result<Vec<Value>, AssetError> {
     values.collect()
 }
 
+/// By rank; unranked todos last.
+fn in_order(sprint: &Sprint) -> Vec<&Todo> {
+    let mut order: Vec<&Todo> = sprint.todos.iter().collect();
+    order.sort_by_key(|todo| match todo.priority_rank {
+        0 => u32::MAX,
+        rank => rank,
+    });
+    order
+}
+
 pub(super) fn as_value(record: &impl serde::Serialize) -> Result<Value, AssetError> {
     serde_json::to_value(record).map_err(|error| AssetError::Template {
         name: "documents/sprint".to_owned(),
@@ -85,7 +92,7 @@ pub(super) fn as_value(record: &impl serde::Serialize) -> Result<Value, AssetErr
     })
 }
 
-fn context(sprint: &Sprint, reports: &Reports) -> Result<Value, AssetError> {
+fn context(sprint: &Sprint, reports: &Reports) -> Result<Values, AssetError> {
     let todos = todos(sprint)?;
     let framing_step = InitialStep::MilestoneRefinement.as_str();
     let framing =
@@ -95,8 +102,8 @@ fn context(sprint: &Sprint, reports: &Reports) -> Result<Value, AssetError> {
     let done = sprint.todos.iter().filter(|todo| todo.status.is_success()).count();
     let running: Vec<&Value> =
         todos.iter().filter(|todo| todo["status"] == json!(TodoStatus::Running.as_str())).collect();
-    Ok(json!({
-        "s": as_value(sprint)?,
+    Ok(Values::of(json!({
+        "s": record(sprint)?,
         "ko": is_korean(sprint.language),
         "nothing": nothing(sprint.language),
         "files": FILES.map(|(name, _)| format!("{name}.md")),
@@ -108,7 +115,16 @@ fn context(sprint: &Sprint, reports: &Reports) -> Result<Value, AssetError> {
         "running": running,
         "next": next(sprint),
         "todos": todos,
-    }))
+    })))
+}
+
+/// The record without its todos: templates have them beside it, in order.
+pub(super) fn record(sprint: &Sprint) -> Result<Value, AssetError> {
+    let mut value = as_value(sprint)?;
+    if let Some(fields) = value.as_object_mut() {
+        fields.remove("todos");
+    }
+    Ok(value)
 }
 
 fn latest(
@@ -120,7 +136,8 @@ fn latest(
 
 /// Each todo that has a request, with what its roles reported.
 fn bodies(sprint: &Sprint, reports: &Reports) -> Vec<Value> {
-    let begun = sprint.todos.iter().filter_map(|todo| Some((todo, todo.request_id.as_ref()?)));
+    let todos = in_order(sprint).into_iter();
+    let begun = todos.filter_map(|todo| Some((todo, todo.request_id.as_ref()?)));
     begun
         .map(|(todo, request)| {
             json!({

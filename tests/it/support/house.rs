@@ -55,6 +55,10 @@ pub(crate) struct Plan {
     pub(crate) more: String,
     /// More of `people:`, as YAML in one line.
     pub(crate) people: String,
+    /// `agents:`, as YAML in one line; blank for rehearsal agents with the script.
+    pub(crate) agents: String,
+    /// More of `sprint:`, as YAML in one line.
+    pub(crate) sprint: String,
     /// One bot for everybody, or one a role.
     pub(crate) bots: bool,
     /// More arguments of `teams run`.
@@ -68,6 +72,8 @@ impl Default for Plan {
             script: None,
             more: String::new(),
             people: String::new(),
+            agents: String::new(),
+            sprint: String::new(),
             bots: false,
             arguments: Vec::new(),
         }
@@ -170,6 +176,13 @@ impl House {
     /// More people may do something; before the team starts.
     pub(crate) fn allow(&mut self, people: &str) {
         people.clone_into(&mut self.plan.people);
+        let text = runtime_yaml(&self.running.info, &self.project(), &self.plan);
+        std::fs::write(self.root().join("team_runtime.yaml"), text).unwrap();
+    }
+
+    /// Other agents, as YAML in one line; before the team starts.
+    pub(crate) fn agents(&mut self, agents: &str) {
+        agents.clone_into(&mut self.plan.agents);
         let text = runtime_yaml(&self.running.info, &self.project(), &self.plan);
         std::fs::write(self.root().join("team_runtime.yaml"), text).unwrap();
     }
@@ -533,14 +546,19 @@ fn quoted(text: &str) -> String {
 fn runtime_yaml(info: &GuildInfo, project: &Path, plan: &Plan) -> String {
     let owner = quoted(&info.users["owner"].id);
     let script = if plan.script.is_some() { "script.yaml" } else { "null" };
+    let sprint = if plan.sprint.is_empty() { String::new() } else { format!(", {}", plan.sprint) };
+    let agents = match plan.agents.as_str() {
+        "" => format!("{{default: rehearsal, rehearsal: {{script: {script}}}}}"),
+        agents => agents.to_owned(),
+    };
     let people = if plan.people.is_empty() { String::new() } else { format!(", {}", plan.people) };
     format!(
         "project: {{path: {}, branch: main}}\n\
          checks: {}\n\
          people: {{owner: {owner}{people}}}\n\
-         agents: {{default: rehearsal, rehearsal: {{script: {script}}}}}\n\
+         agents: {agents}\n\
          language: en\n\
-         sprint: {{id: test}}\n\
+         sprint: {{id: test{sprint}}}\n\
          {}",
         quoted(project.to_str().unwrap()),
         plan.checks,

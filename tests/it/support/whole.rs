@@ -167,15 +167,22 @@ impl Feed {
 
     /// Waits for a message that was posted or edited.
     pub(crate) async fn until(&mut self, mut wanted: impl FnMut(&Value) -> bool) -> Value {
+        self.event(|event| {
+            let about = matches!(event["t"].as_str(), Some("MESSAGE_CREATE" | "MESSAGE_UPDATE"));
+            about && wanted(&event["d"])
+        })
+        .await
+    }
+
+    /// Waits for whatever the page is told.
+    pub(crate) async fn event(&mut self, mut wanted: impl FnMut(&Value) -> bool) -> Value {
         loop {
             while let Some(end) = self.text.iter().position(|byte| *byte == b'\n') {
                 let line: Vec<u8> = self.text.drain(..=end).collect();
                 let line = String::from_utf8(line).unwrap();
                 let Some(data) = line.strip_prefix("data:") else { continue };
                 let event: Value = serde_json::from_str(data.trim()).unwrap();
-                let about =
-                    matches!(event["t"].as_str(), Some("MESSAGE_CREATE" | "MESSAGE_UPDATE"));
-                if about && wanted(&event["d"]) {
+                if wanted(&event) {
                     return event["d"].clone();
                 }
             }

@@ -1,0 +1,128 @@
+//! The archive of an ended sprint: report, machine summary and burndown in its folder, its history file,
+//! and its row in the table of all (`spec/teams.md` 9.9). Everything follows from the record, so doing it
+//! again after a crash gives the same.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use super::effects::Trouble;
+use super::papers::{hear, put};
+use super::team::Team;
+use crate::domain::effect::EffectOutcome;
+use crate::domain::ids::{RequestId, SprintId};
+use crate::domain::sprint::Sprint;
+use crate::platform::{files, tasks};
+use crate::store::RUNTIME;
+use crate::workspace::papers::{self, Reports};
+
+/// Writes the archive of a sprint.
+pub(super) async fn archive(team: &Arc<Team>, id: &SprintId) -> Result<EffectOutcome, Trouble> {
+    let sprint = match team.hub.read(|state| state.sprints.get(id).cloned()) {
+        Some(sprint) => sprint,
+        // A newer sprint has begun meanwhile, and this one has left memory.
+        None => {
+            team.store.settled().await?;
+            let path = team.root().join(format!("{RUNTIME}/sprints/{id}.json"));
+            serde_json::from_slice(&files::read(&path)?)?
+        }
+    };
+    let requests: Vec<RequestId> =
+        sprint.todos.iter().filter_map(|todo| todo.request_id.clone()).collect();
+    let reports = hear(team, &requests).await?;
+    let root = team.root().to_owned();
+    let report_path = tasks::blocking(move || write(&root, &sprint, &reports)).await??;
+    Ok(EffectOutcome::Archived { report_path })
+}
+
+/// Returns where the report lies, relative to the workspace.
+fn write(root: &Path, sprint: &Sprint, reports: &Reports) -> Result<String, Trouble> {
+    for paper in papers::sprint_papers(sprint, reports)? {
+        put(root, &paper)?;
+    }
+    let report = papers::report_paper(sprint, reports)?;
+    let folder = root.join(papers::sprint_folder(sprint));
+    files::write_durable(&folder.join("report.json"), papers::machine_summary(sprint)?)?;
+    files::write_durable(&folder.join("burndown.png"), papers::burndown(sprint)?)?;
+    files::sync_file(&root.join(&report.path))?;
+
+    let history = papers::sprint_history(sprint, &report.text)?;
+    let path = root.join(&history.path);
+    if let Some(folder) = path.parent() {
+        files::create_dir_all(folder)?;
+    }
+    files::write_durable(&path, history.text + "\n")?;
+
+    let index = root.join(papers::INDEX);
+    let old = files::read_text_if_present(&index)?;
+    let new = papers::index_with_row(old.as_deref(), sprint);
+    if old.as_ref() != Some(&new) {
+        files::write_durable(&index, new)?;
+    }
+    Ok(report.path)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::request::Language;
+    use crate::domain::sprint::{Kickoff, SprintStatus, Trigger};
+    use crate::domain::time::Timestamp;
+
+    fn ended(nth: u32) -> Sprint {
+        let id = SprintId::parse(&format!("260324-Sprint-09:00-{nth}")).unwrap();
+        let kickoff = Kickoff { milestone: "M".to_owned(), ..Kickoff::default() };
+        let mut sprint = Sprint::new(id, Trigger::ManualStart, kickoff, Language::En);
+        let begun = Timestamp::parse("2026-03-24T09:00:00").unwrap();
+        sprint.started_at = Some(begun.plus_seconds(u64::from(nth)));
+        sprint.ended_at = Some(begun.plus_seconds(3_600));
+        sprint.status = SprintStatus::Completed;
+        sprint
+    }
+
+    fn text(root: &Path, path: &str) -> String {
+        files::read_text(&root.join(path)).unwrap()
+    }
+
+    #[test]
+    fn the_archive_written_twice_is_the_archive_written_once_s23() {
+        let home = tempfile::tempdir().unwrap();
+        let root = home.path();
+        let index = papers::INDEX;
+        for nth in [1, 2, 1] {
+            let sprint = ended(nth);
+            let path = write(root, &sprint, &Reports::new()).unwrap();
+            let name = format!("260324-Sprint-09-00-{nth}");
+            assert_eq!(path, format!("shared_workspace/sprints/{name}/report.md"));
+            assert!(text(root, &path).contains("## At a glance"));
+            let history = text(root, &format!("shared_workspace/sprint_history/{name}.md"));
+            assert!(history.contains("#### At a glance"), "{history}");
+            let machine = text(root, &format!("shared_workspace/sprints/{name}/report.json"));
+            let machine: serde_json::Value = serde_json::from_str(&machine).unwrap();
+            assert_eq!(machine["status"], "completed");
+        }
+        let rows: Vec<String> = text(root, index)
+            .lines()
+            .filter(|line| line.starts_with("| 260324"))
+            .map(|line| line[2..23].to_owned())
+            .collect();
+        assert_eq!(rows, ["260324-Sprint-09:00-2", "260324-Sprint-09:00-1"]);
+    }
+
+    #[test]
+    fn what_people_wrote_in_the_folder_stays() {
+        let home = tempfile::tempdir().unwrap();
+        let root = home.path();
+        let folder = root.join("shared_workspace/sprints/260324-Sprint-09-00-1");
+        files::create_dir_all(&folder).unwrap();
+        files::write(&folder.join("kickoff.md"), "the kickoff as it was").unwrap();
+        files::write(&folder.join("plan.md"), "# Our plan\n\nby hand\n").unwrap();
+        files::write(&folder.join("spec.md"), "<!-- teams:generated spec -->\nno end").unwrap();
+        files::write(&folder.join("milestone.md"), b"\xff\xfe").unwrap();
+        write(root, &ended(1), &Reports::new()).unwrap();
+        let read = |name: &str| files::read(&folder.join(name)).unwrap();
+        assert_eq!(read("kickoff.md"), b"the kickoff as it was");
+        assert!(read("plan.md").starts_with(b"# Our plan\n\nby hand\n\n<!-- teams:generated plan"));
+        assert_eq!(read("spec.md"), b"<!-- teams:generated spec -->\nno end");
+        assert_eq!(read("milestone.md"), b"\xff\xfe");
+    }
+}

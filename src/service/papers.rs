@@ -1,0 +1,186 @@
+//! Keeps the papers of sprints and backlog up to date (`spec/teams.md` 3.4, 3.5). They follow from the
+//! records, so they are written after the fact; a restart writes what a crash left out.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use super::effects::Trouble;
+use super::team::Team;
+use crate::domain::backlog::BacklogItem;
+use crate::domain::ids::{BacklogId, RequestId, SprintId};
+use crate::domain::sprint::Sprint;
+use crate::domain::state::State;
+use crate::domain::time::Timestamp;
+use crate::platform::{files, tasks};
+use crate::store::{self, StoreError};
+use crate::workspace::papers::{self, Keep, Paper, Reports, RoleReport};
+
+/// Times that a document is looked at anew because somebody else wrote it at the same moment.
+const TRIES: usize = 5;
+
+/// One writer at a time: the keeper and the archive write the same files.
+static WRITING: Mutex<()> = Mutex::new(());
+
+/// What was written last, so that only what changed is made anew.
+#[derive(Default)]
+struct Written {
+    backlog: Option<BTreeMap<BacklogId, BacklogItem>>,
+    current: Option<Option<Sprint>>,
+    sprints: BTreeMap<SprintId, Sprint>,
+    reports: BTreeMap<RequestId, Heard>,
+}
+
+/// The reports of a request, and how its record stood when they were read.
+struct Heard {
+    stamp: Option<Timestamp>,
+    reports: Vec<RoleReport>,
+}
+
+/// What there is to write about.
+struct Subject {
+    backlog: BTreeMap<BacklogId, BacklogItem>,
+    active: Option<SprintId>,
+    sprints: BTreeMap<SprintId, Sprint>,
+    stamps: BTreeMap<RequestId, Option<Timestamp>>,
+}
+
+/// Writes whenever something changed, until the team closes, and then once more.
+pub(super) async fn keep(team: Arc<Team>) {
+    let mut written = Written::default();
+    loop {
+        let last = team.closing.is_cancelled();
+        // What could not be written is tried again at the next change.
+        if let Err(trouble) = write(&team, &mut written).await {
+            tracing::warn!(%trouble, "papers of the sprint or the backlog were not written");
+        }
+        if last {
+            return;
+        }
+        tokio::select! {
+            () = team.closing.cancelled() => {}
+            () = team.signals.papers.notified() => {}
+        }
+    }
+}
+
+fn subject(state: &State) -> Subject {
+    let requests = state.sprints.values().flat_map(requests_of);
+    let stamps = requests
+        .map(|id| (id.clone(), state.requests.get(id).map(|request| request.updated_at)))
+        .collect();
+    Subject {
+        backlog: state.backlog.clone(),
+        active: state.scheduler.active_sprint_id.clone(),
+        sprints: state.sprints.clone(),
+        stamps,
+    }
+}
+
+fn requests_of(sprint: &Sprint) -> impl Iterator<Item = &RequestId> {
+    sprint.todos.iter().filter_map(|todo| todo.request_id.as_ref())
+}
+
+async fn write(team: &Arc<Team>, written: &mut Written) -> Result<(), Trouble> {
+    let subject = team.hub.read(subject);
+    let language = team.workspace.runtime.language;
+    let mut ready: Vec<Paper> = Vec::new();
+
+    let stale: Vec<RequestId> = subject
+        .stamps
+        .iter()
+        .filter(|(id, stamp)| written.reports.get(id).is_none_or(|heard| heard.stamp != **stamp))
+        .map(|(id, _)| id.clone())
+        .collect();
+    let mut fresh = hear(team, &stale).await?;
+    for id in &stale {
+        let stamp = subject.stamps.get(id).copied().flatten();
+        let reports = fresh.remove(id).unwrap_or_default();
+        written.reports.insert(id.clone(), Heard { stamp, reports });
+    }
+    written.reports.retain(|id, _| subject.stamps.contains_key(id));
+
+    if written.backlog.as_ref() != Some(&subject.backlog) {
+        ready.push(papers::backlog(&subject.backlog, language)?);
+    }
+    let current = subject.active.as_ref().and_then(|id| subject.sprints.get(id)).cloned();
+    if written.current.as_ref() != Some(&current) {
+        ready.push(papers::current_sprint(current.as_ref(), language)?);
+    }
+    for (id, sprint) in &subject.sprints {
+        let news = requests_of(sprint).any(|request| stale.contains(request));
+        if !news && written.sprints.get(id) == Some(sprint) {
+            continue;
+        }
+        let reports: Reports = requests_of(sprint)
+            .filter_map(|id| Some((id.clone(), written.reports.get(id)?.reports.clone())))
+            .collect();
+        ready.extend(papers::sprint_papers(sprint, &reports)?);
+    }
+
+    let root = team.root().to_owned();
+    tasks::blocking(move || ready.iter().try_for_each(|paper| put(&root, paper).map(|_| ())))
+        .await??;
+    written.backlog = Some(subject.backlog);
+    written.current = Some(current);
+    written.sprints = subject.sprints;
+    Ok(())
+}
+
+/// What the roles reported on these requests, out of their histories.
+pub(super) async fn hear(team: &Arc<Team>, requests: &[RequestId]) -> Result<Reports, Trouble> {
+    if requests.is_empty() {
+        return Ok(Reports::new());
+    }
+    // The files show what memory shows once the store has settled.
+    team.store.settled().await?;
+    let (root, requests) = (team.root().to_owned(), requests.to_vec());
+    let heard = tasks::blocking(move || {
+        let read = requests.into_iter().map(|id| {
+            let events = store::read_events(&root, &id)?;
+            Ok((id, papers::role_reports(&events)))
+        });
+        read.collect::<Result<Reports, StoreError>>()
+    });
+    Ok(heard.await??)
+}
+
+/// Writes a paper where it is not so already; says whether its text is there now. A document whose marks
+/// do not match is left alone, and the log names it.
+pub(super) fn put(root: &Path, paper: &Paper) -> Result<bool, files::FileError> {
+    let _one = WRITING.lock().unwrap_or_else(PoisonError::into_inner);
+    let path = root.join(&paper.path);
+    if let Some(folder) = path.parent() {
+        files::create_dir_all(folder)?;
+    }
+    for _ in 0..TRIES {
+        let old = match files::read_text_if_present(&path) {
+            Ok(old) => old,
+            Err(error) => {
+                tracing::warn!(%error, "a document is left alone: it is not text");
+                return Ok(false);
+            }
+        };
+        let text = match paper.keep {
+            Keep::Once if old.is_some() => return Ok(true),
+            Keep::Once => paper.text.clone() + "\n",
+            Keep::Part => {
+                match papers::splice(old.as_deref(), paper.heading, paper.name, &paper.text) {
+                    Ok(Some(text)) => text,
+                    Ok(None) => return Ok(true),
+                    Err(error) => {
+                        tracing::warn!(path = %paper.path, %error, "a document is left alone");
+                        return Ok(false);
+                    }
+                }
+            }
+        };
+        // Whoever wrote in the meantime is not overwritten.
+        if files::read_text_if_present(&path).ok() == Some(old) {
+            files::write_atomic(&path, text)?;
+            return Ok(true);
+        }
+    }
+    tracing::warn!(path = %paper.path, "a document changes all the time; it is brought up to date later");
+    Ok(false)
+}
