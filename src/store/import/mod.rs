@@ -22,10 +22,11 @@ use crate::domain::operation::OperationStatus;
 use crate::domain::request::Request;
 use crate::domain::schedule::Scheduler;
 use crate::platform::disk::Disk;
+use record::Record;
 use repair::Older;
-use shape::Record;
 
 mod backup;
+mod record;
 mod repair;
 mod shape;
 
