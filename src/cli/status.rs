@@ -92,10 +92,29 @@ fn set_aside(root: &std::path::Path) -> Result<Vec<Value>, Failure> {
     Ok(text.lines().map(line).collect())
 }
 
+/// What became, or will become, of the records of an older runtime.
+fn taken_over(older: &store::Imported) -> String {
+    let (changed, left) = (older.repaired.len(), older.left.len());
+    if older.backup.is_empty() {
+        return format!(
+            "written by an older runtime: the first `teams run` copies .teams_runtime and takes it over \
+             ({changed} changes, {left} not carried over)"
+        );
+    }
+    format!(
+        "taken over from an older runtime: {changed} changes, {left} not carried over, named in \
+         .teams_runtime/import.json; as it was: {}",
+        older.backup
+    )
+}
+
 fn overview(workspace: &Workspace, state: &State) -> Result<(), Failure> {
     let running = if service_runs(&workspace.root) { "running" } else { "stopped" };
     let policy = workspace.policy(Role::ALL.into(), false)?;
     say(format_args!("team: {running}   project: {}   agents: {}", policy.project, policy.agent));
+    if let Some(older) = store::imported(&workspace.root)? {
+        say(taken_over(&older));
+    }
     let open: Vec<_> =
         state.requests.values().filter(|request| !request.status.is_terminal()).collect();
     say(format_args!(

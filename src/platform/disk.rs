@@ -10,6 +10,17 @@ use std::path::{Path, PathBuf};
 
 use crate::platform::files::{FileError, Result, at};
 
+/// What stands behind a name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Node {
+    /// A file, or a link to one.
+    File,
+    /// A folder; a link to one is something else, because it may lead in a circle.
+    Folder,
+    /// A socket, a link that leads nowhere, …
+    Other,
+}
+
 /// An open file that is written at places the caller knows. Dropping it closes it.
 pub trait DiskFile: Send {
     /// Writes all of `bytes` at `offset`; on an error part of it may have been written.
@@ -35,6 +46,8 @@ pub trait Disk: Send + Sync {
     fn read(&self, path: &Path) -> Result<Vec<u8>>;
     /// The length of a file in bytes; `None` where there is none.
     fn len(&self, path: &Path) -> Result<Option<u64>>;
+    /// What stands behind a name; `None` where nothing does.
+    fn node(&self, path: &Path) -> Result<Option<Node>>;
     /// The names in a folder, sorted; names that are not UTF-8 are left out; an absent folder is empty.
     fn list(&self, path: &Path) -> Result<Vec<String>>;
     /// Creates a folder and its parents.
@@ -116,6 +129,18 @@ impl Disk for RealDisk {
     fn len(&self, path: &Path) -> Result<Option<u64>> {
         match fs::metadata(path) {
             Ok(metadata) => Ok(Some(metadata.len())),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) => at("look at", path, Err(error)),
+        }
+    }
+
+    fn node(&self, path: &Path) -> Result<Option<Node>> {
+        match fs::symlink_metadata(path) {
+            Ok(it) if it.is_file() => Ok(Some(Node::File)),
+            Ok(it) if it.is_dir() => Ok(Some(Node::Folder)),
+            // A link.
+            Ok(_) if fs::metadata(path).is_ok_and(|it| it.is_file()) => Ok(Some(Node::File)),
+            Ok(_) => Ok(Some(Node::Other)),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
             Err(error) => at("look at", path, Err(error)),
         }

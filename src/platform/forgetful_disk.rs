@@ -11,7 +11,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use crate::platform::disk::{Disk, DiskFile, Held, RealDisk};
+use crate::platform::disk::{Disk, DiskFile, Held, Node, RealDisk};
 use crate::platform::files::{self, Result};
 use crate::platform::plug;
 use crate::platform::sim_disk::SimDisk;
@@ -131,6 +131,10 @@ impl Disk for ForgetfulDisk {
 
     fn len(&self, path: &Path) -> Result<Option<u64>> {
         RealDisk.len(path)
+    }
+
+    fn node(&self, path: &Path) -> Result<Option<Node>> {
+        RealDisk.node(path)
     }
 
     fn list(&self, path: &Path) -> Result<Vec<String>> {

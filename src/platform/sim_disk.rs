@@ -9,7 +9,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use crate::platform::disk::{Disk, DiskFile, Held};
+use crate::platform::disk::{Disk, DiskFile, Held, Node};
 use crate::platform::files::{FileError, Result};
 
 /// What goes wrong.
@@ -353,6 +353,15 @@ impl Disk for SimDisk {
     fn len(&self, path: &Path) -> Result<Option<u64>> {
         let sim = self.sim();
         Ok(sim.names.get(path).map(|inode| sim.inodes[*inode].bytes.len() as u64))
+    }
+
+    fn node(&self, path: &Path) -> Result<Option<Node>> {
+        let sim = self.sim();
+        if sim.names.contains_key(path) {
+            return Ok(Some(Node::File));
+        }
+        let folder = sim.names.keys().any(|name| name.starts_with(path));
+        Ok(folder.then_some(Node::Folder))
     }
 
     fn list(&self, path: &Path) -> Result<Vec<String>> {

@@ -199,6 +199,20 @@ fn link_config(workspace: &Workspace, wants_files: WantsFiles) -> Result<LinkCon
 /// Says what opening the store found.
 fn tell(report: &crate::store::OpenReport) {
     tracing::info!(seq = report.seq, replayed = report.replayed, "the store is open");
+    if let Some(older) = &report.older {
+        tracing::warn!(
+            backup = %older.backup,
+            changed = older.repaired.len(),
+            left = older.left.len(),
+            "the records of an older runtime were taken over; .teams_runtime/import.json names everything"
+        );
+        for line in &older.repaired {
+            tracing::info!(%line, "changed while taking over");
+        }
+        for line in &older.left {
+            tracing::warn!(%line, "not carried over");
+        }
+    }
     for bad in &report.set_aside {
         tracing::warn!(path = %bad.path, now = %bad.now, reason = %bad.reason, "a record does not parse and was set aside");
     }

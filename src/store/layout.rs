@@ -5,7 +5,7 @@ use serde::de::DeserializeOwned;
 
 use crate::domain::change::{Change, Session};
 use crate::domain::envelope::{Envelope, Place};
-use crate::domain::ids::{RequestId, SprintId};
+use crate::domain::ids::{BacklogId, RequestId, SprintId};
 use crate::domain::request::Request;
 use crate::domain::role::Role;
 use crate::domain::schedule::Scheduler;
@@ -66,6 +66,11 @@ pub(super) const SCHEDULER: &str = ".teams_runtime/sprint_scheduler.json";
 /// The path of a sprint's record.
 pub(super) fn sprint(id: &SprintId) -> String {
     format!("{RUNTIME}/sprints/{id}.json")
+}
+
+/// The path of a backlog item's record.
+pub(super) fn item(id: &BacklogId) -> String {
+    format!("{RUNTIME}/backlog/{id}.json")
 }
 
 /// The path of a sprint's history.
@@ -129,7 +134,7 @@ pub(super) fn path_of(change: &Change) -> Option<String> {
             Some(format!("{RUNTIME}/operations/{}.json", record.operation_id))
         }
         Change::Session(record) => Some(session(record)),
-        Change::Backlog(record) => Some(format!("{RUNTIME}/backlog/{}.json", record.backlog_id)),
+        Change::Backlog(record) => Some(item(&record.backlog_id)),
         Change::Sprint(record) => Some(sprint(&record.sprint_id)),
         Change::Scheduler(_) => Some(SCHEDULER.to_owned()),
         Change::RetireRequest(_)
@@ -302,9 +307,7 @@ pub(super) fn open_records(state: &State) -> Vec<(Kind, String)> {
             .filter_map(|record| of(Kind::Operation, Change::Operation(record.clone()))),
     );
     records.extend(state.sessions.values().map(|record| (Kind::Session, session(record))));
-    records.extend(
-        (state.backlog.keys()).map(|id| (Kind::Backlog, format!("{RUNTIME}/backlog/{id}.json"))),
-    );
+    records.extend((state.backlog.keys()).map(|id| (Kind::Backlog, item(id))));
     records.extend(state.sprints.keys().map(|id| (Kind::Sprint, sprint(id))));
     if state.scheduler != Scheduler::default() {
         records.push((Kind::Scheduler, SCHEDULER.to_owned()));

@@ -41,6 +41,8 @@ pub(super) struct Loaded {
     pub(super) edited: Vec<String>,
     /// The last frame was torn and is left out.
     pub(super) torn: bool,
+    /// What was taken over from the older runtime.
+    pub(super) older: Option<super::import::Notes>,
 }
 
 /// The entries since the checkpoint.
@@ -135,6 +137,7 @@ pub(super) fn load(disk: &Arc<dyn Disk>, root: &Path) -> Result<Loaded, StoreErr
         overridden: Vec::new(),
         edited: Vec::new(),
         torn: tail.torn,
+        older: None,
     };
     match index {
         Some(index) => loaded.base(&**disk, root, index, &covered)?,

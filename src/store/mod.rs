@@ -30,11 +30,12 @@ use std::thread::JoinHandle;
 use tokio::sync::oneshot;
 
 pub use error::StoreError;
+pub use import::Notes as Imported;
 pub use layout::{RELAY, RUNTIME, relay_folder};
 pub use open::{OpenReport, SetAside};
 pub use read::{
-    backlog_items, dead_envelopes, is_owned, operation, operations, read_events, read_only,
-    read_request, requests_ended_since, was_consumed,
+    backlog_items, dead_envelopes, imported, is_owned, operation, operations, read_events,
+    read_only, read_request, requests_ended_since, was_consumed,
 };
 
 use crate::domain::change::Change;

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::error::StoreError;
+use super::import::{self, Notes};
 use super::index::checkpoint;
 use super::journal::Journal;
 use super::layout::{self, LOCK, RUNTIME};
@@ -22,6 +23,8 @@ pub struct OpenReport {
     pub replayed: usize,
     /// The workspace had no checkpoint: it is new, or of the older runtime.
     pub imported: bool,
+    /// What was taken over from the older runtime, where this opening did.
+    pub older: Option<Notes>,
     /// The last entry was only written in part; nobody had been told that it was saved.
     pub torn: bool,
     /// Records that do not parse: where they were, where they were put, why.
@@ -73,6 +76,7 @@ pub(super) fn recover(
     disk: &Arc<dyn Disk>,
     root: &Path,
 ) -> Result<(Journal, Views, OpenReport), StoreError> {
+    let backup = import::back_up(&**disk, root)?;
     disk.create_dir(&root.join(layout::JOURNAL))?;
     for folder in folders() {
         disk.create_dir(&root.join(folder))?;
@@ -87,7 +91,12 @@ pub(super) fn recover(
         edited: std::mem::take(&mut loaded.edited),
         overridden: std::mem::take(&mut loaded.overridden),
         set_aside: Vec::new(),
+        older: loaded.older.take(),
     };
+    if let (Some(notes), Some(backup)) = (&mut report.older, backup) {
+        notes.backup = backup;
+        import::keep_notes(&**disk, root, notes)?;
+    }
     set_aside(&**disk, root, &loaded, &mut report)?;
     let Loaded { mut views, seq, .. } = loaded;
     // After a crash nothing that was written since the checkpoint is sure to be on the disk, the journal

@@ -73,7 +73,7 @@ pub fn read_request(root: &Path, id: &RequestId) -> Result<Option<Request>, Stor
             return Ok(Some(request));
         }
         match present(&root.join(layout::request(id)))? {
-            Some(bytes) => Ok(Some(serde_json::from_slice(&bytes)?)),
+            Some(bytes) => super::import::request(&bytes).map(Some),
             None => Ok(None),
         }
     })
@@ -246,9 +246,13 @@ pub fn backlog_items(root: &Path) -> Result<Vec<BacklogItem>, StoreError> {
             if name.starts_with('.') || !name.ends_with(".json") {
                 continue;
             }
-            let item = present(&folder.join(name))?
-                .and_then(|bytes| serde_json::from_slice::<BacklogItem>(&bytes).ok());
+            let item = present(&folder.join(name))?.and_then(|bytes| super::import::item(&bytes));
             found.extend(item.map(|item| (item.backlog_id.clone(), item)));
+        }
+        if super::import::is_older(&RealDisk, root)? {
+            // As the first opening will leave them.
+            let disk: Arc<dyn Disk> = Arc::new(RealDisk);
+            found.extend(load::load(&disk, root)?.views.state.backlog);
         }
         for (_, entry) in tail(root)?.entries {
             for change in entry.changes {
@@ -259,6 +263,15 @@ pub fn backlog_items(root: &Path) -> Result<Vec<BacklogItem>, StoreError> {
         }
         Ok(found.into_values().collect())
     })
+}
+
+/// What was taken over from the older runtime, or would be by the first opening; `None` where nothing is of it.
+pub fn imported(root: &Path) -> Result<Option<super::import::Notes>, StoreError> {
+    if super::import::is_older(&RealDisk, root)? {
+        let disk: Arc<dyn Disk> = Arc::new(RealDisk);
+        return Ok(load::load(&disk, root)?.older);
+    }
+    super::import::read_notes(&RealDisk, root)
 }
 
 /// Whether a process owns the workspace just now.

@@ -28,13 +28,10 @@ pub(super) fn advance(turn: &mut Turn<'_>, id: &SprintId) {
         closing::begin(turn, id);
         return;
     }
-    if sprint.git_baseline.is_none() {
-        let is_mine = |kind: &EffectKind| matches!(kind, EffectKind::Baseline { sprint_id } if sprint_id == id);
-        if !turn.has_effect(is_mine) {
-            turn.plan(EffectKind::Baseline { sprint_id: id.clone() });
-        }
+    if !has_baseline(turn, id) {
         return;
     }
+    let Some(sprint) = turn.sprint(id) else { return };
     if sprint.planning_request_id.is_some() {
         return;
     }
@@ -47,6 +44,19 @@ pub(super) fn advance(turn: &mut Turn<'_>, id: &SprintId) {
     }
     let step = turn.sprint(id).and_then(|sprint| sprint.initial_phase_step);
     plan(turn, id, step.unwrap_or(InitialStep::MilestoneRefinement));
+}
+
+/// Whether the project was looked at before the team changes it; else that is what comes first.
+pub(super) fn has_baseline(turn: &mut Turn<'_>, id: &SprintId) -> bool {
+    if turn.sprint(id).is_some_and(|sprint| sprint.git_baseline.is_some()) {
+        return true;
+    }
+    let is_mine =
+        |kind: &EffectKind| matches!(kind, EffectKind::Baseline { sprint_id } if sprint_id == id);
+    if !turn.has_effect(is_mine) {
+        turn.plan(EffectKind::Baseline { sprint_id: id.clone() });
+    }
+    false
 }
 
 fn research(turn: &mut Turn<'_>, id: &SprintId) {

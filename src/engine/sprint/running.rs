@@ -27,6 +27,11 @@ pub(super) fn advance(turn: &mut Turn<'_>, id: &SprintId) {
         Some(WrapUp::AfterCurrent | WrapUp::Cutoff) => return,
         None => {}
     }
+    // A sprint of an older workspace may have none.
+    if !initial::has_baseline(turn, id) {
+        return;
+    }
+    let Some(sprint) = turn.sprint(id) else { return };
     if sprint.planning_request_id.is_some() {
         return;
     }

@@ -1,0 +1,481 @@
+//! What records of the older runtime say about each other, made to agree: it wrote them from many processes
+//! without a lock, and derived a todo's status from whatever a role last reported (`spec/teams.md` 13.A #1, #6,
+//! #7, 13.B #36, #37). Requests are the truth, todos follow them, items follow todos. Nothing here needs a
+//! clock or chance, so that looking and opening come to the same.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::Notes;
+use crate::domain::backlog::{BacklogItem, BacklogStatus, fingerprint as item_fingerprint};
+use crate::domain::ids::{BacklogId, RequestId, SprintId, TodoId};
+use crate::domain::request::{self, Blocked, Request, RequestStatus};
+use crate::domain::schedule::Scheduler;
+use crate::domain::sprint::{
+    CloseoutStatus, InitialStep, Phase, Sprint, SprintStatus, Todo, TodoStatus, WrapUp,
+};
+use crate::domain::workflow::{Step, WorkflowState};
+use crate::store::layout;
+
+/// Everything that was read.
+#[derive(Default)]
+pub(super) struct Older {
+    pub(super) requests: BTreeMap<RequestId, Request>,
+    pub(super) items: BTreeMap<BacklogId, BacklogItem>,
+    pub(super) sprints: BTreeMap<SprintId, Sprint>,
+    pub(super) scheduler: Scheduler,
+}
+
+/// The kinds of requests that the runtime made for itself.
+const INTERNAL: &[&str] =
+    &["sprint_internal", "sourcer_review", "blocked_backlog_review", "sprint_closeout_report"];
+
+/// Makes the records agree.
+pub(super) fn repair(older: &mut Older, notes: &mut Notes) {
+    slot(older, notes);
+    for item in older.items.values_mut().filter(|item| item.fingerprint.is_empty()) {
+        item.fingerprint = item_fingerprint(&item.title, &item.scope, item.kind);
+    }
+    let active = older.scheduler.active_sprint_id.clone();
+    if let Some(mut sprint) = active.as_ref().and_then(|id| older.sprints.remove(id)) {
+        resume(&mut sprint, notes);
+        todos(&mut sprint, older, notes);
+        older.sprints.insert(sprint.sprint_id.clone(), sprint);
+    }
+    requests(older, active.as_ref(), notes);
+    for sprint in older.sprints.values_mut() {
+        if active.as_ref() != Some(&sprint.sprint_id) {
+            settle(sprint, notes);
+        }
+    }
+    items(older, active.as_ref(), notes);
+    scheduler(older, notes);
+}
+
+/// Who holds the slot: the sprint that the scheduler names, if it is there and open; else the newest open one,
+/// because the older scheduler forgot its sprint now and then (13.B #37).
+fn slot(older: &mut Older, notes: &mut Notes) {
+    let open = |sprint: &Sprint| !sprint.status.is_terminal() && sprint.ended_at.is_none();
+    let named = older.scheduler.active_sprint_id.clone();
+    let mut active = named.clone().filter(|id| older.sprints.get(id).is_some_and(open));
+    if let Some(id) = &named
+        && active.is_none()
+    {
+        let why = if older.sprints.contains_key(id) { "is over" } else { "has no record" };
+        notes.repaired(
+            layout::SCHEDULER,
+            &format!("{id} held the slot and {why}; the slot is free"),
+        );
+    }
+    if active.is_none() {
+        let newest = older.sprints.values().filter(|it| open(it));
+        let newest = newest.max_by_key(|it| (it.started_at, it.sprint_id.clone()));
+        if let Some(sprint) = newest {
+            let id = &sprint.sprint_id;
+            notes.repaired(layout::SCHEDULER, &format!("{id} is open and gets the slot"));
+            active = Some(id.clone());
+        }
+    }
+    for sprint in older.sprints.values_mut() {
+        if sprint.status.is_terminal() || active.as_ref() == Some(&sprint.sprint_id) {
+            continue;
+        }
+        let over =
+            if sprint.ended_at.is_some() { SprintStatus::Failed } else { SprintStatus::Cancelled };
+        let path = layout::sprint(&sprint.sprint_id);
+        notes.repaired(
+            &path,
+            &format!("it was {} and does not hold the slot: {over}", sprint.status),
+        );
+        sprint.status = over;
+        sprint.phase = Phase::WrapUp;
+        sprint.closeout_status.get_or_insert(CloseoutStatus::Stopped);
+        sprint.ended_at = sprint.ended_at.or(sprint.updated_at).or(sprint.last_activity_at);
+    }
+    older.scheduler.active_sprint_id = active;
+}
+
+/// Where the active sprint goes on.
+fn resume(sprint: &mut Sprint, notes: &mut Notes) {
+    let path = layout::sprint(&sprint.sprint_id);
+    // Its own requests are asked for again.
+    sprint.planning_request_id = None;
+    if sprint.status == SprintStatus::Closeout {
+        notes.repaired(
+            &path,
+            "it was being closed, and is closed anew once its running todos are through",
+        );
+        sprint.status = SprintStatus::Running;
+        sprint.closeout_status = None;
+        sprint.wrap_up.get_or_insert(WrapUp::AfterCurrent);
+    }
+    if sprint.wrap_up_requested_at.is_some() {
+        sprint.wrap_up.get_or_insert(WrapUp::AfterCurrent);
+    }
+    sprint.phase = match (sprint.status, sprint.wrap_up) {
+        (SprintStatus::Planning, _) => Phase::Initial,
+        (_, Some(_)) => Phase::WrapUp,
+        (_, None) => Phase::Ongoing,
+    };
+    if sprint.cutoff_at.take().is_some() {
+        notes.repaired(&path, "its cutoff was never enforced, and is not now");
+    }
+    if sprint.status == SprintStatus::Planning && sprint.initial_phase_step.is_none() {
+        let last = sprint.planning_iterations.iter().rev().find(|it| it.phase == "initial");
+        let reached = last.and_then(|it| {
+            let step: InitialStep = it.step.parse().ok()?;
+            Some(if it.phase_ready { step.next().unwrap_or(step) } else { step })
+        });
+        if let Some(step) = reached {
+            notes.repaired(&path, &format!("planning goes on with {step}"));
+        }
+        sprint.initial_phase_step = reached;
+    }
+}
+
+/// Where a todo stands by its request alone (13.A #1).
+const fn status_of(request: &Request) -> TodoStatus {
+    match request.status {
+        RequestStatus::Queued | RequestStatus::Delegated => TodoStatus::Running,
+        RequestStatus::Completed => TodoStatus::Completed,
+        RequestStatus::Committed => TodoStatus::Committed,
+        // Its change lies in the project, where a person can commit it; here there is none to retry.
+        RequestStatus::Uncommitted if request.candidate.is_none() => TodoStatus::Blocked,
+        RequestStatus::Uncommitted => TodoStatus::Uncommitted,
+        RequestStatus::Blocked => TodoStatus::Blocked,
+        RequestStatus::Failed => TodoStatus::Failed,
+        RequestStatus::Cancelled => TodoStatus::Cancelled,
+    }
+}
+
+const fn waits_or_runs(status: TodoStatus) -> bool {
+    matches!(status, TodoStatus::Queued | TodoStatus::Running)
+}
+
+/// Brings the todos of the active sprint in line with their requests, and recovers those that were lost.
+fn todos(sprint: &mut Sprint, older: &Older, notes: &mut Notes) {
+    let path = layout::sprint(&sprint.sprint_id);
+    unique(sprint, &path, notes);
+    recover(sprint, older, &path, notes);
+    let known: BTreeSet<TodoId> = sprint.todos.iter().map(|todo| todo.todo_id.clone()).collect();
+    let mut taken: BTreeSet<RequestId> = BTreeSet::new();
+    for todo in &mut sprint.todos {
+        todo.depends_on.retain(|id| known.contains(id) && *id != todo.todo_id);
+        if todo.request_id.as_ref().is_some_and(|id| !taken.insert(id.clone())) {
+            notes
+                .repaired(&path, &format!("{} shared its request with another todo", todo.todo_id));
+            todo.request_id = None;
+        }
+        let request = todo.request_id.as_ref().and_then(|id| older.requests.get(id));
+        let status = match request {
+            Some(request) => status_of(request),
+            None if todo.status.is_terminal() => todo.status,
+            None => TodoStatus::Queued,
+        };
+        if status != todo.status {
+            let by = todo.request_id.as_ref().map_or("no request", RequestId::as_str);
+            let line = format!("{} was {} and is {status} by {by}", todo.todo_id, todo.status);
+            notes.repaired(&path, &line);
+            todo.status = status;
+        }
+        if let Some(request) = request
+            && todo.commit_sha.is_empty()
+        {
+            todo.commit_sha = request.commit_sha.clone().unwrap_or_default();
+        }
+        match status {
+            TodoStatus::Queued => {
+                todo.request_id = None;
+                todo.ended_at = None;
+            }
+            TodoStatus::Running | TodoStatus::Uncommitted => todo.ended_at = None,
+            TodoStatus::Committed
+            | TodoStatus::Completed
+            | TodoStatus::Blocked
+            | TodoStatus::Failed
+            | TodoStatus::Cancelled => todo.dependency_gate_bypass.clear(),
+        }
+    }
+    one_each(sprint, older, &path, notes);
+}
+
+/// No two todos with one id.
+fn unique(sprint: &mut Sprint, path: &str, notes: &mut Notes) {
+    let mut seen = BTreeSet::new();
+    sprint.todos.retain(|todo| {
+        let first = seen.insert(todo.todo_id.clone());
+        if !first {
+            notes.repaired(path, &format!("{} was there twice", todo.todo_id));
+        }
+        first
+    });
+}
+
+/// Requests of the sprint that no todo has: the todo takes its own, and one that is gone comes back (4.5).
+fn recover(sprint: &mut Sprint, older: &Older, path: &str, notes: &mut Notes) {
+    let retired: BTreeSet<RequestId> =
+        sprint.todos.iter().filter_map(|todo| todo.retry_of_request_id.clone()).collect();
+    let mut mine: Vec<&Request> = (older.requests.values())
+        .filter(|it| it.sprint_id.as_ref() == Some(&sprint.sprint_id))
+        .filter(|it| it.backlog_id.is_some() || it.todo_id.is_some())
+        .filter(|it| it.params.kind.as_deref() == Some("sprint_internal"))
+        .filter(|it| !retired.contains(&it.request_id) && it.duty().is_none())
+        .collect();
+    mine.sort_by_key(|it| (it.updated_at, it.request_id.clone()));
+    for request in mine {
+        let id = &request.request_id;
+        if sprint.todos.iter().any(|todo| todo.request_id.as_ref() == Some(id)) {
+            continue;
+        }
+        let same = |todo: &&mut Todo| {
+            (request.todo_id.is_some() && Some(&todo.todo_id) == request.todo_id.as_ref())
+                || (request.backlog_id.is_some() && todo.backlog_id == request.backlog_id)
+        };
+        if let Some(todo) = sprint.todos.iter_mut().find(same) {
+            let known = todo.request_id.as_ref().and_then(|id| older.requests.get(id));
+            let newer = known.is_none_or(|old| old.updated_at <= request.updated_at);
+            if newer && !(todo.status.is_success() && known.is_none()) {
+                notes.repaired(path, &format!("{} is done by {id}", todo.todo_id));
+                todo.request_id = Some(id.clone());
+            }
+            continue;
+        }
+        let Ok(fresh) = TodoId::parse(&format!("recovered-{id}")) else { continue };
+        let todo_id = request.todo_id.clone().unwrap_or(fresh);
+        notes.repaired(path, &format!("{todo_id} was missing and comes back from {id}"));
+        let mut todo = Todo::new(todo_id, title(request), request.created_at);
+        todo.backlog_id.clone_from(&request.backlog_id);
+        todo.milestone_title.clone_from(&sprint.milestone_title);
+        todo.request_id = Some(id.clone());
+        todo.started_at = Some(request.created_at);
+        sprint.todos.push(todo);
+    }
+}
+
+fn title(request: &Request) -> &str {
+    let texts = [&request.scope, &request.body];
+    let line = texts.into_iter().find_map(|text| text.lines().find(|line| !line.trim().is_empty()));
+    line.map_or(request.request_id.as_str(), str::trim)
+}
+
+/// An item is worked on by one todo, and a todo that waits or runs has an item that may become work.
+fn one_each(sprint: &mut Sprint, older: &Older, path: &str, notes: &mut Notes) {
+    let mut order: Vec<usize> = (0..sprint.todos.len()).collect();
+    order.sort_by_key(|at| sprint.todos[*at].status != TodoStatus::Running);
+    // What was delivered is not done again.
+    let mut held: BTreeSet<BacklogId> = (sprint.todos.iter())
+        .filter(|todo| todo.status.is_success())
+        .filter_map(|todo| todo.backlog_id.clone())
+        .collect();
+    for at in order {
+        let todo = &mut sprint.todos[at];
+        let Some(id) = todo.backlog_id.clone().filter(|_| waits_or_runs(todo.status)) else {
+            continue;
+        };
+        match older.items.get(&id) {
+            None => {
+                notes.repaired(
+                    path,
+                    &format!("{} goes on without {id}, which is gone", todo.todo_id),
+                );
+                todo.backlog_id = None;
+            }
+            Some(item)
+                if todo.status == TodoStatus::Queued
+                    && matches!(
+                        item.status,
+                        BacklogStatus::Dropped | BacklogStatus::CarriedOver
+                    ) =>
+            {
+                let word = item.status.as_str();
+                notes.repaired(path, &format!("{} is withdrawn: {id} is {word}", todo.todo_id));
+                todo.status = TodoStatus::Cancelled;
+            }
+            Some(item)
+                if todo.status == TodoStatus::Queued && item.status == BacklogStatus::Done =>
+            {
+                notes.repaired(path, &format!("{} is completed: {id} is done", todo.todo_id));
+                todo.status = TodoStatus::Completed;
+            }
+            Some(_) if !held.insert(id.clone()) => {
+                notes.repaired(
+                    path,
+                    &format!("{} is withdrawn: another todo has {id}", todo.todo_id),
+                );
+                todo.status = TodoStatus::Cancelled;
+            }
+            Some(_) => {}
+        }
+    }
+}
+
+/// A sprint that is over has nothing that waits or runs.
+fn settle(sprint: &mut Sprint, notes: &mut Notes) {
+    let path = layout::sprint(&sprint.sprint_id);
+    for todo in sprint.todos.iter_mut().filter(|todo| waits_or_runs(todo.status)) {
+        notes.repaired(
+            &path,
+            &format!("{} was {} in a sprint that is over", todo.todo_id, todo.status),
+        );
+        todo.status = TodoStatus::Cancelled;
+        todo.dependency_gate_bypass.clear();
+    }
+}
+
+/// Open requests: those that the active sprint does not wait for are withdrawn, the others can go on.
+fn requests(older: &mut Older, active: Option<&SprintId>, notes: &mut Notes) {
+    let mut awaited: BTreeSet<RequestId> = BTreeSet::new();
+    let mut over: BTreeSet<RequestId> = BTreeSet::new();
+    for sprint in older.sprints.values() {
+        for todo in &sprint.todos {
+            let Some(id) = &todo.request_id else { continue };
+            if active == Some(&sprint.sprint_id) && todo.status != TodoStatus::Cancelled {
+                awaited.insert(id.clone());
+            } else {
+                over.insert(id.clone());
+            }
+        }
+    }
+    for request in older.requests.values_mut().filter(|it| !it.status.is_terminal()) {
+        let path = layout::request(&request.request_id);
+        let id = &request.request_id;
+        let internal = request.params.kind.as_deref().is_some_and(|kind| INTERNAL.contains(&kind));
+        if !awaited.contains(id) && (internal || over.contains(id)) {
+            notes.repaired(
+                &path,
+                &format!("it was {} and nobody waits for it", request.status.as_str()),
+            );
+            request.status = RequestStatus::Cancelled;
+            request.ended_at = Some(request.updated_at);
+            request.current_role = None;
+            continue;
+        }
+        go_on(request, internal, &path, notes);
+    }
+}
+
+/// An open request in the shape from which it can go on here.
+fn go_on(request: &mut Request, internal: bool, path: &str, notes: &mut Notes) {
+    if request.fingerprint.is_empty() {
+        let route = &request.reply_route;
+        let author = route.author_id.map(|id| id.to_string()).unwrap_or_default();
+        let channel = route.channel_id.map(|id| id.to_string()).unwrap_or_default();
+        request.fingerprint =
+            request::fingerprint(&author, &channel, &request.intent, &request.scope);
+    }
+    if internal && request.params.workflow.is_none() {
+        notes.repaired(path, "it had no workflow and begins with the planner");
+        request.params.workflow = Some(WorkflowState::initial(Step::PlannerDraft));
+    }
+    // What an older developer left lies in the project itself, not in a worktree of the request: there is
+    // nothing yet that could be judged or committed.
+    if request.candidate.is_none()
+        && let Some(state) = &mut request.params.workflow
+        && (state.step.judges_a_commit() || state.step == Step::Closeout)
+    {
+        notes.repaired(
+            path,
+            &format!("{:?} had no commit to look at: it is built again", state.step),
+        );
+        let passes = state.planning_pass_count;
+        *state = WorkflowState::initial(Step::DeveloperBuild);
+        state.planning_pass_count = passes;
+        request.evidence = None;
+    }
+    if request.status == RequestStatus::Uncommitted && request.candidate.is_none() {
+        request.status = RequestStatus::Blocked;
+    }
+    if request.status == RequestStatus::Blocked && request.blocked.is_none() {
+        let said = request.result.as_ref();
+        let inputs = said.and_then(|it| it.proposals.get("required_inputs"));
+        request.blocked = Some(Blocked {
+            code: "role_blocked".to_owned(),
+            detail: said.map(|it| it.summary.clone()).unwrap_or_default(),
+            required_inputs: crate::domain::lenient::list(inputs),
+            since: request.updated_at,
+        });
+    }
+}
+
+/// Items follow the todos of the active sprint; without one nothing is selected.
+fn items(older: &mut Older, active: Option<&SprintId>, notes: &mut Notes) {
+    let sprint = active.and_then(|id| older.sprints.get(id));
+    let mut by_item: BTreeMap<BacklogId, &Todo> = BTreeMap::new();
+    for todo in sprint.iter().flat_map(|sprint| &sprint.todos) {
+        let Some(id) = &todo.backlog_id else { continue };
+        // What waits or runs counts before what is over.
+        let better = by_item.get(id).is_none_or(|old| !waits_or_runs(old.status));
+        if better {
+            by_item.insert(id.clone(), todo);
+        }
+    }
+    let known: BTreeSet<BacklogId> = older.items.keys().cloned().collect();
+    for item in older.items.values_mut() {
+        let old = item.status;
+        let todo = by_item.get(&item.backlog_id);
+        item.depends_on.retain(|id| known.contains(id) && *id != item.backlog_id);
+        item.status = match todo.map(|todo| todo.status) {
+            Some(TodoStatus::Queued | TodoStatus::Running) => BacklogStatus::Selected,
+            Some(TodoStatus::Committed | TodoStatus::Completed) if old.is_active() => {
+                BacklogStatus::Done
+            }
+            Some(TodoStatus::Blocked | TodoStatus::Uncommitted)
+                if old == BacklogStatus::Selected =>
+            {
+                BacklogStatus::Blocked
+            }
+            Some(_) | None if old == BacklogStatus::Selected => BacklogStatus::Pending,
+            Some(_) | None => old,
+        };
+        if let Some(todo) = todo.filter(|_| item.status == BacklogStatus::Blocked)
+            && item.blocked_reason.is_empty()
+        {
+            item.blocked_reason.clone_from(&todo.summary);
+        }
+        item.selected_in_sprint_id = match item.status {
+            BacklogStatus::Selected => active.cloned(),
+            BacklogStatus::Pending | BacklogStatus::Blocked => None,
+            BacklogStatus::Done | BacklogStatus::CarriedOver | BacklogStatus::Dropped => {
+                item.selected_in_sprint_id.take()
+            }
+        };
+        if item.status == BacklogStatus::Done && item.completed_in_sprint_id.is_none() {
+            item.completed_in_sprint_id = todo.and(active.cloned());
+        }
+        if item.status.is_active()
+            && item.planned_in_sprint_id.as_ref().is_some_and(|id| Some(id) != active)
+        {
+            // Of a sprint that is over: it is free for the next one.
+            item.planned_in_sprint_id = None;
+        }
+        if old != item.status {
+            let path = layout::item(&item.backlog_id);
+            let (old, new) = (old.as_str(), item.status.as_str());
+            notes.repaired(&path, &format!("it was {old} and is {new}, as its todo says"));
+        }
+    }
+}
+
+/// Reviews that nobody waits for any more are asked for again.
+fn scheduler(older: &mut Older, notes: &mut Notes) {
+    let scheduler = &mut older.scheduler;
+    let open = |id: &Option<RequestId>| {
+        id.as_ref().and_then(|id| older.requests.get(id)).is_some_and(|it| !it.status.is_terminal())
+    };
+    if !open(&scheduler.last_blocked_review_request_id)
+        && scheduler.last_blocked_review_status.is_empty()
+        && !scheduler.last_blocked_review_fingerprint.is_empty()
+    {
+        notes.repaired(
+            layout::SCHEDULER,
+            "the review of blocked items was lost and is asked for again",
+        );
+        scheduler.last_blocked_review_fingerprint.clear();
+        scheduler.last_blocked_review_request_id = None;
+    }
+    if !open(&scheduler.last_sourcing_review_request_id)
+        && scheduler.last_sourcing_review_request_id.is_some()
+        && scheduler.last_sourcing_review_status.is_empty()
+    {
+        "cancelled".clone_into(&mut scheduler.last_sourcing_review_status);
+    }
+}
