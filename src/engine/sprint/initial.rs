@@ -189,13 +189,14 @@ fn reframe(turn: &mut Turn<'_>, id: &SprintId, result: &RoleResult) {
     }
 }
 
-/// Merges the items of a planner's result; what is wrong with them is told to the planner.
+/// Merges the items of a planner's result, and says how many it changed; what is wrong with them is told
+/// to the planner.
 pub(super) fn keep_items(
     turn: &mut Turn<'_>,
     id: &SprintId,
     request: &Request,
     result: &RoleResult,
-) -> Result<(), String> {
+) -> Result<usize, String> {
     let mut payload = Map::new();
     for key in ["backlog_items", "backlog_item"] {
         if let Some(value) = result.proposals.get(key) {
@@ -205,7 +206,7 @@ pub(super) fn keep_items(
     if payload.is_empty()
         || payload.values().all(|value| value.as_array().is_some_and(Vec::is_empty))
     {
-        return Ok(());
+        return Ok(0);
     }
     let merged = queue::merge(
         turn,
@@ -220,7 +221,7 @@ pub(super) fn keep_items(
         "request_id": request.request_id.as_str(),
     });
     turn.sprint_event(id, "planning_sync", "backlog", payload);
-    Ok(())
+    Ok(merged.added + merged.updated)
 }
 
 fn judge(

@@ -48,6 +48,7 @@ pub(super) fn advance(turn: &mut Turn<'_>, id: &SprintId) {
         .take(free)
         .collect();
     if next.is_empty() && running == 0 && !try_commits_again(turn, id) {
+        say::waiting(turn, id);
         closing::begin(turn, id);
         return;
     }
@@ -90,8 +91,12 @@ pub(super) fn reviewed(turn: &mut Turn<'_>, request: &Request) {
         turn.sprint_event(&id, "planning_sync_warning", "the review failed", Value::Null);
         return;
     };
-    let mut problems: Vec<String> =
-        initial::keep_items(turn, &id, request, &result).err().into_iter().collect();
+    let mut problems = Vec::new();
+    match initial::keep_items(turn, &id, request, &result) {
+        Ok(0) => {}
+        Ok(changes) => say::review(turn, &id, &result.summary, changes),
+        Err(problem) => problems.push(problem),
+    }
     problems.extend(queue::sync(turn, &id));
     initial::note(turn, &id, "", "ongoing_review", request, problems.is_empty());
     if !problems.is_empty() {

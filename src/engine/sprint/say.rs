@@ -3,12 +3,12 @@
 
 use serde_json::{Value, json};
 
-use super::todos;
-use crate::domain::ids::SprintId;
+use super::{backlog, todos};
+use crate::domain::ids::{SprintId, TodoId};
 use crate::domain::outgoing::{Act, NamedChannel, Priority, Target, Voice};
 use crate::domain::request::Request;
 use crate::domain::role::Role;
-use crate::domain::sprint::{InitialStep, PrepassStatus, TodoStatus, WrapUp};
+use crate::domain::sprint::{ExecutionMode, InitialStep, PrepassStatus, TodoStatus, WrapUp};
 use crate::engine::say;
 use crate::engine::turn::Turn;
 
@@ -51,6 +51,10 @@ fn post(
 /// It begins.
 pub(super) fn started(turn: &mut Turn<'_>, id: &SprintId) {
     let Some(sprint) = turn.sprint(id) else { return };
+    if sprint.execution_mode == ExecutionMode::Auto {
+        kickoff(turn, id);
+        return;
+    }
     let values = json!({
         "sprint_id": id.as_str(),
         "milestone": sprint.milestone_title,
@@ -61,6 +65,61 @@ pub(super) fn started(turn: &mut Turn<'_>, id: &SprintId) {
         "research": turn.policy.sprint.research,
     });
     report(turn, Some(id), "sprint.started", values, Vec::new());
+}
+
+/// One begins by itself: with what waited in the backlog.
+fn kickoff(turn: &mut Turn<'_>, id: &SprintId) {
+    let Some(sprint) = turn.sprint(id) else { return };
+    let all = turn.items();
+    let mut items: Vec<_> =
+        all.values().filter(|item| item.planned_in_sprint_id.as_ref() == Some(id)).collect();
+    items.sort_by_key(|item| backlog::priority_key(item));
+    let lines: Vec<Value> = items
+        .iter()
+        .take(20)
+        .map(|item| {
+            json!({
+                "title": say::cut(&item.title, 120),
+                "rank": item.priority_rank,
+                "kind": item.kind,
+            })
+        })
+        .collect();
+    let values = json!({
+        "sprint_id": id.as_str(),
+        "milestone": sprint.milestone_title,
+        "trigger": sprint.trigger,
+        "items": lines,
+    });
+    report(turn, Some(id), "sprint.kickoff", values, Vec::new());
+}
+
+/// The planner changed the plan of the running sprint.
+pub(super) fn review(turn: &mut Turn<'_>, id: &SprintId, summary: &str, changes: usize) {
+    let summary = say::cut(summary, 700);
+    let values = json!({ "sprint_id": id.as_str(), "summary": summary, "changes": changes });
+    report(turn, Some(id), "sprint.review", values, Vec::new());
+}
+
+/// Todos that cannot begin because of others that were not delivered.
+pub(super) fn waiting(turn: &mut Turn<'_>, id: &SprintId) {
+    let Some(sprint) = turn.sprint(id) else { return };
+    let title = |id: &TodoId| sprint.todo(id).map_or_else(|| id.to_string(), |it| it.title.clone());
+    let stuck: Vec<Value> = sprint
+        .todos
+        .iter()
+        .filter(|todo| todo.status == TodoStatus::Queued)
+        .map(|todo| (todo, todos::waiting_on(todo, &sprint.todos)))
+        .filter(|(_, on)| !on.is_empty())
+        .map(|(todo, on)| {
+            let on: Vec<String> = on.iter().map(title).collect();
+            json!({ "title": say::cut(&todo.title, 120), "waits_on": on })
+        })
+        .collect();
+    if !stuck.is_empty() {
+        let values = json!({ "sprint_id": id.as_str(), "todos": stuck });
+        report(turn, Some(id), "sprint.waiting", values, Vec::new());
+    }
 }
 
 /// A planning step is over.
@@ -96,9 +155,8 @@ pub(super) fn step(
 /// The plan stands.
 pub(super) fn plan(turn: &mut Turn<'_>, id: &SprintId) {
     let Some(sprint) = turn.sprint(id) else { return };
-    let title = |id: &crate::domain::ids::TodoId| {
-        sprint.todo(id).map_or_else(|| id.to_string(), |todo| todo.title.clone())
-    };
+    let title =
+        |id: &TodoId| sprint.todo(id).map_or_else(|| id.to_string(), |todo| todo.title.clone());
     let todos: Vec<Value> = todos::order(&sprint.todos)
         .into_iter()
         .map(|at| &sprint.todos[at])
