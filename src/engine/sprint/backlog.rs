@@ -66,15 +66,20 @@ pub fn priority_key(item: &BacklogItem) -> (u8, u32, bool, BacklogKind, Timestam
 /// selection, origin or milestone.
 #[must_use]
 pub fn is_relevant(item: &BacklogItem, sprint: &Sprint) -> bool {
-    if !item.status.is_active() {
-        return false;
-    }
-    let id = Some(&sprint.sprint_id);
+    relevance(sprint)(item)
+}
+
+/// The same for many items: what is asked of the sprint is made ready once.
+pub(super) fn relevance(sprint: &Sprint) -> impl Fn(&BacklogItem) -> bool {
+    let id = &sprint.sprint_id;
     let milestone = flat(&sprint.milestone_title);
-    item.planned_in_sprint_id.as_ref() == id
-        || item.selected_in_sprint_id.as_ref() == id
-        || lenient::text(item.origin.get("sprint_id")) == sprint.sprint_id.as_str()
-        || (!milestone.is_empty() && flat(&item.milestone_title) == milestone)
+    move |item| {
+        item.status.is_active()
+            && (item.planned_in_sprint_id.as_ref() == Some(id)
+                || item.selected_in_sprint_id.as_ref() == Some(id)
+                || lenient::text(item.origin.get("sprint_id")) == id.as_str()
+                || (!milestone.is_empty() && flat(&item.milestone_title) == milestone))
+    }
 }
 
 /// A text for comparing: lower case, white space collapsed.
@@ -87,8 +92,8 @@ pub fn relevant<'a>(
     items: impl IntoIterator<Item = &'a BacklogItem>,
     sprint: &Sprint,
 ) -> Vec<&'a BacklogItem> {
-    let mut found: Vec<&BacklogItem> =
-        items.into_iter().filter(|item| is_relevant(item, sprint)).collect();
+    let is_relevant = relevance(sprint);
+    let mut found: Vec<&BacklogItem> = items.into_iter().filter(|item| is_relevant(item)).collect();
     found.sort_by_key(|item| (rank_or_last(item.priority_rank), item.created_at));
     found
 }

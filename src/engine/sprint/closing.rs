@@ -7,7 +7,7 @@ use super::duties::{self, Ask};
 use super::say;
 use crate::domain::backlog::BacklogStatus;
 use crate::domain::effect::{EffectKind, Inspection};
-use crate::domain::ids::SprintId;
+use crate::domain::ids::{BacklogId, SprintId};
 use crate::domain::request::{Request, RequestStatus};
 use crate::domain::role::Role;
 use crate::domain::sprint::{
@@ -304,18 +304,22 @@ pub(super) fn end(
 
 /// Items that were planned for the sprint and did not become todos are nobody's again.
 fn unplan(turn: &mut Turn<'_>, id: &SprintId) {
-    for (item_id, item) in turn.items() {
-        let mine = item.planned_in_sprint_id.as_ref() == Some(id)
-            || item.selected_in_sprint_id.as_ref() == Some(id);
-        if mine {
-            turn.edit_item(&item_id, |item| {
-                item.planned_in_sprint_id = None;
-                item.selected_in_sprint_id = None;
-                if item.status == BacklogStatus::Selected {
-                    item.status = BacklogStatus::Pending;
-                }
-            });
-        }
+    let items = turn.items().into_values();
+    let mine: Vec<BacklogId> = items
+        .filter(|item| {
+            item.planned_in_sprint_id.as_ref() == Some(id)
+                || item.selected_in_sprint_id.as_ref() == Some(id)
+        })
+        .map(|item| item.backlog_id.clone())
+        .collect();
+    for item in mine {
+        turn.edit_item(&item, |item| {
+            item.planned_in_sprint_id = None;
+            item.selected_in_sprint_id = None;
+            if item.status == BacklogStatus::Selected {
+                item.status = BacklogStatus::Pending;
+            }
+        });
     }
 }
 

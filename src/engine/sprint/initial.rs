@@ -232,8 +232,7 @@ fn judge(
     kept: bool,
 ) -> Vec<String> {
     let Some(sprint) = turn.sprint(id) else { return Vec::new() };
-    let all = turn.items();
-    let open: Vec<&BacklogItem> = all.values().collect();
+    let open: Vec<&BacklogItem> = turn.items().into_values().collect();
     let nothing = Value::Null;
     let update = result.proposals.get("sprint_plan_update").unwrap_or(&nothing);
     planning::problems(step, sprint, &open, result.status, update, kept)

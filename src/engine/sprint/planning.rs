@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::backlog::is_relevant;
+use super::backlog::relevance;
 use crate::domain::backlog::{BacklogItem, BacklogStatus};
 use crate::domain::lenient;
 use crate::domain::result::ResultStatus;
@@ -30,8 +30,9 @@ pub fn problems(
             result_status.as_str()
         )];
     }
+    let is_relevant = relevance(sprint);
     let relevant: Vec<&BacklogItem> =
-        items.iter().copied().filter(|item| is_relevant(item, sprint)).collect();
+        items.iter().copied().filter(|item| is_relevant(item)).collect();
     let mut found = match step {
         InitialStep::MilestoneRefinement => milestone(sprint, plan_update),
         InitialStep::ArtifactSync => Vec::new(),

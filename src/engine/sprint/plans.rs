@@ -89,11 +89,11 @@ impl Turn<'_> {
     }
 
     /// The active backlog items as they are now.
-    pub(super) fn items(&self) -> BTreeMap<BacklogId, BacklogItem> {
-        let mut items = self.before().backlog.clone();
+    pub(super) fn items(&self) -> BTreeMap<&BacklogId, &BacklogItem> {
+        let mut items: BTreeMap<_, _> = self.before().backlog.iter().collect();
         for (id, item) in &self.plans.items {
             if item.status.is_active() {
-                items.insert(id.clone(), item.clone());
+                items.insert(id, item);
             } else {
                 items.remove(id);
             }
@@ -102,13 +102,15 @@ impl Turn<'_> {
     }
 
     /// The fingerprints of items that left the backlog, as they are now.
-    pub(super) fn settled_items(&self) -> BTreeMap<BacklogId, String> {
-        let mut settled = self.before().settled_items.clone();
+    pub(super) fn settled_items(&self) -> BTreeMap<&BacklogId, &str> {
+        let before = &self.before().settled_items;
+        let mut settled: BTreeMap<_, _> =
+            before.iter().map(|(id, print)| (id, print.as_str())).collect();
         for (id, item) in &self.plans.items {
             if item.status.is_active() {
                 settled.remove(id);
             } else {
-                settled.insert(id.clone(), item.fingerprint.clone());
+                settled.insert(id, &item.fingerprint);
             }
         }
         settled

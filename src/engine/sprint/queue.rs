@@ -19,12 +19,13 @@ pub(super) fn merge(
     request: Option<&RequestId>,
     sprint: Option<&SprintId>,
 ) -> Result<Merged, MergeError> {
-    let known = turn.items();
-    let settled = turn.settled_items();
-    let sprint = sprint.and_then(|id| turn.sprint(id)).cloned();
-    let context =
-        MergeContext { source, request_id: request, sprint: sprint.as_ref(), now: turn.now };
-    let merged = backlog::merge(&known, &settled, payload, &context, &mut turn.ids)?;
+    let (known, settled) = (turn.items(), turn.settled_items());
+    let sprint = sprint.and_then(|id| turn.sprint(id));
+    let context = MergeContext { source, request_id: request, sprint, now: turn.now };
+    let mut ids = turn.ids.clone();
+    let merged = backlog::merge(&known, &settled, payload, &context, &mut ids);
+    turn.ids = ids;
+    let merged = merged?;
     for item in &merged.items {
         turn.put_item(keep_held(turn, item.clone()));
     }
@@ -58,9 +59,10 @@ pub(super) fn sync(turn: &mut Turn<'_>, id: &SprintId) -> Vec<String> {
         .filter(|(_, item)| {
             let mine = item.planned_in_sprint_id.as_ref() == Some(id)
                 || item.selected_in_sprint_id.as_ref() == Some(id);
-            let free = item.status == BacklogStatus::Pending && schedule::is_free(turn, item);
-            mine && (free || item.status == BacklogStatus::Selected)
+            let free = || item.status == BacklogStatus::Pending && schedule::is_free(turn, item);
+            mine && (item.status == BacklogStatus::Selected || free())
         })
+        .map(|(id, item)| (id.clone(), item.clone()))
         .collect();
     let graph: Vec<(BacklogId, Vec<BacklogId>)> =
         planned.iter().map(|(id, item)| (id.clone(), item.depends_on.clone())).collect();

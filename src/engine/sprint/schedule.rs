@@ -198,8 +198,7 @@ enum Hope {
 }
 
 fn hope(turn: &Turn<'_>) -> Hope {
-    let items = turn.items();
-    let mut free = items.values().filter(|item| is_free(turn, item)).peekable();
+    let mut free = turn.items().into_values().filter(|item| is_free(turn, item)).peekable();
     if free.peek().is_none() {
         return Hope::Nothing;
     }

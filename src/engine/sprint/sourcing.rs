@@ -61,7 +61,7 @@ pub(super) fn discovered(
     watermarks: BTreeMap<String, String>,
 ) {
     turn.edit_scheduler().watermarks = watermarks;
-    let known: Vec<String> = turn.items().values().filter_map(trace_of).collect();
+    let known: Vec<String> = turn.items().into_values().filter_map(trace_of).collect();
     let mut fresh: Vec<Finding> =
         findings.into_iter().filter(|finding| !known.contains(&finding.trace)).collect();
     fresh.sort_by(|a, b| (a.signal, &a.trace).cmp(&(b.signal, &b.trace)));
@@ -211,9 +211,9 @@ fn store(
 
 /// Whether a sprint has to wait until the planner has looked at what is blocked. It looks once at each set.
 pub(super) fn waits_for_review_of_blocked(turn: &mut Turn<'_>) -> bool {
-    let items = turn.items();
+    let items = turn.items().into_values();
     let mut blocked: Vec<&BacklogItem> =
-        items.values().filter(|item| item.status == BacklogStatus::Blocked).collect();
+        items.filter(|item| item.status == BacklogStatus::Blocked).collect();
     if blocked.is_empty() {
         if !turn.scheduler().last_blocked_review_fingerprint.is_empty() {
             let scheduler = turn.edit_scheduler();
@@ -280,8 +280,7 @@ pub(in crate::engine) fn answered(
     request: &RequestId,
     message: &Message,
 ) -> Option<String> {
-    let items = turn.items();
-    let item = items.values().find(|item| {
+    let item = turn.items().into_values().find(|item| {
         item.status == BacklogStatus::Blocked
             && item.origin.get("request_id").and_then(Value::as_str) == Some(request.as_str())
             && turn.request(request).is_none_or(|it| it.status == RequestStatus::Cancelled)

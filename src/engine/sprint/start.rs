@@ -6,7 +6,7 @@ use super::{backlog, names, say, schedule, slots};
 use crate::domain::backlog::BacklogItem;
 use crate::domain::change::Change;
 use crate::domain::effect::EffectKind;
-use crate::domain::ids::SprintId;
+use crate::domain::ids::{BacklogId, SprintId};
 use crate::domain::sprint::{ExecutionMode, Kickoff, Sprint, Trigger};
 use crate::engine::turn::Turn;
 
@@ -79,13 +79,13 @@ fn retire_older(turn: &mut Turn<'_>, id: &SprintId) {
 /// A sprint without a milestone is about what waits in the backlog.
 fn plan_everything(turn: &mut Turn<'_>, id: &SprintId) {
     let now = turn.now;
-    let items = turn.items();
     let mut free: Vec<&BacklogItem> =
-        items.values().filter(|item| schedule::is_free(turn, item)).collect();
+        turn.items().into_values().filter(|item| schedule::is_free(turn, item)).collect();
     free.sort_by_key(|item| backlog::priority_key(item));
     let title = milestone(&free);
+    let free: Vec<BacklogId> = free.into_iter().map(|item| item.backlog_id.clone()).collect();
     for item in free {
-        turn.edit_item(&item.backlog_id, |item| item.planned_in_sprint_id = Some(id.clone()));
+        turn.edit_item(&item, |item| item.planned_in_sprint_id = Some(id.clone()));
     }
     if let Some(sprint) = turn.edit_sprint(id) {
         sprint.sprint_name = names::display_name(now, &title);

@@ -53,8 +53,8 @@ pub struct Merged {
 ///
 /// [`MergeError`] names item, field and value of the first entry that is not taken.
 pub fn merge(
-    known: &BTreeMap<BacklogId, BacklogItem>,
-    settled: &BTreeMap<BacklogId, String>,
+    known: &BTreeMap<&BacklogId, &BacklogItem>,
+    settled: &BTreeMap<&BacklogId, &str>,
     payload: &Value,
     context: &MergeContext<'_>,
     ids: &mut IdSupply,
@@ -76,8 +76,8 @@ pub fn merge(
 }
 
 struct Work<'a> {
-    known: &'a BTreeMap<BacklogId, BacklogItem>,
-    settled: &'a BTreeMap<BacklogId, String>,
+    known: &'a BTreeMap<&'a BacklogId, &'a BacklogItem>,
+    settled: &'a BTreeMap<&'a BacklogId, &'a str>,
     context: &'a MergeContext<'a>,
     ids: &'a mut IdSupply,
     items: BTreeMap<BacklogId, BacklogItem>,
@@ -88,8 +88,8 @@ struct Work<'a> {
 
 impl<'a> Work<'a> {
     fn new(
-        known: &'a BTreeMap<BacklogId, BacklogItem>,
-        settled: &'a BTreeMap<BacklogId, String>,
+        known: &'a BTreeMap<&'a BacklogId, &'a BacklogItem>,
+        settled: &'a BTreeMap<&'a BacklogId, &'a str>,
         context: &'a MergeContext<'a>,
         ids: &'a mut IdSupply,
     ) -> Self {
@@ -102,7 +102,7 @@ impl<'a> Work<'a> {
     }
 
     fn current(&self, id: &BacklogId) -> Option<&BacklogItem> {
-        self.items.get(id).or_else(|| self.known.get(id))
+        self.items.get(id).or_else(|| self.known.get(id).copied())
     }
 
     fn keep(&mut self, item: BacklogItem) {
@@ -219,7 +219,7 @@ impl<'a> Work<'a> {
     /// The newest settled item that was the same.
     fn settled_as(&self, title: &str, scope: &str, kind: BacklogKind) -> Option<BacklogId> {
         let wanted = fingerprint(title, scope, kind);
-        self.settled.iter().rev().find(|(_, print)| **print == wanted).map(|(id, _)| id.clone())
+        self.settled.iter().rev().find(|(_, print)| **print == wanted).map(|(id, _)| (*id).clone())
     }
 
     fn fresh(
@@ -374,8 +374,8 @@ impl<'a> Work<'a> {
     }
 
     fn no_cycle(&self) -> Result<(), MergeError> {
-        let untouched =
-            self.known.values().filter(|item| !self.items.contains_key(&item.backlog_id));
+        let known = self.known.values().copied();
+        let untouched = known.filter(|item| !self.items.contains_key(&item.backlog_id));
         let edges: Vec<_> = self
             .items
             .values()
@@ -397,7 +397,7 @@ impl<'a> Work<'a> {
         for item in &mut items {
             if let Some(known) = self.known.get(&item.backlog_id) {
                 item.updated_at = known.updated_at;
-                if *item != *known {
+                if *item != **known {
                     item.updated_at = self.context.now;
                 }
             }

@@ -47,7 +47,9 @@ impl Store {
             sprint: self.sprint.as_ref(),
             now: now().plus_seconds(u64::try_from(self.seed).unwrap() / 1_000_000),
         };
-        let merged = merge(&self.known, &self.settled, payload, &context, &mut ids(self.seed));
+        let known = self.known.iter().collect();
+        let settled = self.settled.iter().map(|(id, print)| (id, print.as_str())).collect();
+        let merged = merge(&known, &settled, payload, &context, &mut ids(self.seed));
         let merged = merged.map_err(|error| error.to_string())?;
         for item in &merged.items {
             self.put(item.clone());
