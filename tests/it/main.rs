@@ -42,5 +42,6 @@ mod team_outage;
 mod team_page;
 mod team_review;
 mod team_serving;
+mod team_sprint;
 mod team_surface;
 mod tidy;
