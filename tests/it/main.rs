@@ -43,5 +43,7 @@ mod team_outage;
 mod team_page;
 mod team_review;
 mod team_serving;
+mod team_sprint;
+mod team_sprint_kill;
 mod team_surface;
 mod tidy;

@@ -79,8 +79,8 @@ impl<'a> Person<'a> {
         let call = self.http.get(url).header("Authorization", &self.token);
         let mut stream = call.send().await.map_err(broken)?.bytes_stream();
         let mut text = Vec::new();
-        // The last word may have been said between the question and the first event.
-        while !is_over()? {
+        // Reading the records is much more work than showing a message: they are looked at between messages.
+        loop {
             tokio::select! {
                 chunk = stream.next() => {
                     let Some(chunk) = chunk else {
@@ -89,8 +89,11 @@ impl<'a> Person<'a> {
                     show(&mut text, &chunk.map_err(broken)?);
                 }
                 ended = team.keep() => ended?,
-                // The record is closed a moment after the last message: look again.
-                () = tokio::time::sleep(LOOK_AGAIN) => {}
+                () = tokio::time::sleep(LOOK_AGAIN) => {
+                    if is_over()? {
+                        break;
+                    }
+                }
             }
         }
         // What was said last is still on its way here.

@@ -105,7 +105,10 @@ fn refreshed(
         })
         .cloned()
         .collect();
-    for (backlog_id, item) in planned {
+    // Records and reports list todos as they were made: by rank, as people expect them.
+    let mut by_rank: Vec<(&BacklogId, &BacklogItem)> = planned.iter().collect();
+    by_rank.sort_by_key(|(_, item)| (todos::rank_or_last(item.priority_rank), item.created_at));
+    for (backlog_id, item) in by_rank {
         let at = todos.iter().position(|todo| {
             todo.backlog_id.as_ref() == Some(backlog_id) && !todo.status.is_terminal()
         });

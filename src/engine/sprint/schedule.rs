@@ -191,7 +191,8 @@ enum Hope {
     Nothing,
     /// There is, and the last sprint did not fail at exactly that.
     Fresh,
-    /// The last sprint was stopped by a person, and nothing has changed since: the next slot decides.
+    /// The last sprint was stopped, by a person or by the end of the day, and nothing has changed since: the
+    /// next slot decides.
     Stopped,
     /// The last sprint failed, and nothing has changed since: trying again would come to the same.
     Failed,
@@ -207,10 +208,19 @@ fn hope(turn: &Turn<'_>) -> Hope {
     let Some((last, ended)) = last.and_then(|sprint| Some((sprint, sprint.ended_at?))) else {
         return Hope::Fresh;
     };
-    if last.status == SprintStatus::Completed || free.any(|item| item.updated_at > ended) {
+    if free.any(|item| item.updated_at > ended) {
         return Hope::Fresh;
     }
-    if last.status == SprintStatus::Cancelled { Hope::Stopped } else { Hope::Failed }
+    // What was asked to end does not go on under another name, also where it had delivered something.
+    match last.status {
+        SprintStatus::Completed if last.wrap_up.is_none() => Hope::Fresh,
+        SprintStatus::Completed | SprintStatus::Cancelled => Hope::Stopped,
+        SprintStatus::Failed
+        | SprintStatus::Blocked
+        | SprintStatus::Planning
+        | SprintStatus::Running
+        | SprintStatus::Closeout => Hope::Failed,
+    }
 }
 
 /// A slot passes with nothing to do (S20).
