@@ -150,8 +150,15 @@ async fn six_commits(house: &House, sprint: &Sprint) {
         assert_eq!(todo.commit_sha, commit.to_string());
         let scratch = house.beside("scratch");
         std::fs::create_dir_all(&scratch).unwrap();
-        let evidence =
-            git::checks::run(&project, commit, &[check.clone()], &scratch).await.unwrap();
+        let evidence = git::checks::run(
+            &project,
+            commit,
+            &[check.clone()],
+            &scratch,
+            &CancellationToken::new(),
+        )
+        .await
+        .unwrap();
         assert!(evidence.is_green(), "{title}");
     }
 }
