@@ -10,6 +10,7 @@ use teams::domain::sprint::{Sprint, SprintStatus, Todo, TodoStatus};
 use teams::engine::sprint::consistent;
 use teams::platform::spawn::set_own_binary;
 use teams::{assets, git};
+use tokio_util::sync::CancellationToken;
 
 use crate::git_repo::git_in;
 use crate::support::house::{House, Plan, author, words};

@@ -319,7 +319,8 @@ fn an_older_workspace_opens() {
     assert_eq!(again.state.requests.len(), 1);
     let more = event(1, "went on");
     again.store.append(vec![more]).wait().unwrap();
-    for (number, expected) in [(1, vec!["begun", "went on"]), (2, vec!["begun"])] {
+    let taken_over = "from an older workspace: delegated";
+    for (number, expected) in [(1, vec!["begun", taken_over, "went on"]), (2, vec!["begun"])] {
         let events = read_events(root.path(), &request_id(number)).unwrap();
         let words: Vec<&str> = events.iter().map(|event| event.summary.as_str()).collect();
         assert_eq!(words, expected);
