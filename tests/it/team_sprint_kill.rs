@@ -113,7 +113,10 @@ async fn messages(dir: &Path) -> Vec<(String, String)> {
 fn still(text: &str) -> String {
     let number = regex::Regex::new(r"[0-9a-f]{10,40}|[0-9]+([.,:-][0-9a-f]+)*").unwrap();
     let text = number.replace_all(text, "#").replace('\n', " / ");
-    text.replace("# min # s", "# s").replace(", # s.", ".").replace("Time: # s", "Time")
+    text.replace("# min # s", "# s")
+        .replace(", # s.", ".")
+        .replace(" (# s)", "")
+        .replace("Time: # s", "Time")
 }
 
 /// What one has and the other has not.
