@@ -235,10 +235,8 @@ async fn a_failure_is_a_messages_own_only_where_others_of_its_kind_got_through()
         scene.faults(json!({"rest": [fault]})).await;
         let outcome = scene.deliver(outgoing, &place).await;
         scene.faults(json!({"clear": true})).await;
-        match outcome {
-            OutgoingOutcome::Later { own, .. } => own,
-            other => panic!("{other:?}"),
-        }
+        let OutgoingOutcome::Later { own, .. } = outcome else { panic!("{outcome:?}") };
+        own
     };
     assert!(!fails(&stuck).await, "the first failure says nothing");
     assert!(!fails(&stuck).await, "nothing else got through");

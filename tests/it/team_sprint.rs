@@ -154,7 +154,7 @@ async fn six_commits(house: &House, sprint: &Sprint) {
         let evidence = git::checks::run(
             &project,
             commit,
-            &[check.clone()],
+            std::slice::from_ref(&check),
             &scratch,
             &CancellationToken::new(),
         )

@@ -215,7 +215,11 @@ impl<'a> Record<'a> {
                     let map = record.map;
                     shaped.push(Value::Object(map));
                 }
-                other => self.note(key, &other, "which is no object"),
+                other @ (Value::Null
+                | Value::Bool(_)
+                | Value::Number(_)
+                | Value::String(_)
+                | Value::Array(_)) => self.note(key, &other, "which is no object"),
             }
         }
         self.put(key, json!(shaped));
