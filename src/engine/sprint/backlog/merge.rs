@@ -3,6 +3,7 @@
 //! An entry is a patch: what it does not name, or names as null or blank, stays. All entries are taken, or
 //! none is.
 
+use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
@@ -78,6 +79,8 @@ pub fn merge(
 struct Work<'a> {
     known: &'a BTreeMap<&'a BacklogId, &'a BacklogItem>,
     settled: &'a BTreeMap<&'a BacklogId, &'a str>,
+    /// The newest settled item of each fingerprint, made when it is first asked for.
+    prints: OnceCell<BTreeMap<&'a str, &'a BacklogId>>,
     context: &'a MergeContext<'a>,
     ids: &'a mut IdSupply,
     items: BTreeMap<BacklogId, BacklogItem>,
@@ -98,7 +101,7 @@ impl<'a> Work<'a> {
             titles.entry(flat(&item.title)).or_default().insert(item.backlog_id.clone());
         }
         let (items, order) = (BTreeMap::new(), Vec::new());
-        Self { known, settled, context, ids, items, order, titles }
+        Self { known, settled, prints: OnceCell::new(), context, ids, items, order, titles }
     }
 
     fn current(&self, id: &BacklogId) -> Option<&BacklogItem> {
@@ -218,8 +221,10 @@ impl<'a> Work<'a> {
 
     /// The newest settled item that was the same.
     fn settled_as(&self, title: &str, scope: &str, kind: BacklogKind) -> Option<BacklogId> {
-        let wanted = fingerprint(title, scope, kind);
-        self.settled.iter().rev().find(|(_, print)| **print == wanted).map(|(id, _)| (*id).clone())
+        let prints = self
+            .prints
+            .get_or_init(|| self.settled.iter().map(|(id, print)| (*print, *id)).collect());
+        prints.get(fingerprint(title, scope, kind).as_str()).map(|id| (*id).clone())
     }
 
     fn fresh(
