@@ -4,6 +4,7 @@
 use serde_json::{Value, json};
 
 use super::{backlog, todos};
+use crate::domain::effect::EffectKind;
 use crate::domain::ids::{SprintId, TodoId};
 use crate::domain::outgoing::{Act, NamedChannel, Priority, Target, Voice};
 use crate::domain::request::Request;
@@ -299,7 +300,9 @@ pub(super) fn summary(turn: &mut Turn<'_>, id: &SprintId, files: Vec<String>) {
 
 /// Nothing is under way and nothing waits: people are asked for a milestone, once.
 pub(super) fn idle(turn: &mut Turn<'_>) {
-    if turn.scheduler().milestone_request_pending {
+    // What came of the last sprint is told first.
+    let tells = turn.has_effect(|kind| matches!(kind, EffectKind::Archive { .. }));
+    if tells || turn.scheduler().milestone_request_pending {
         return;
     }
     let now = turn.now;

@@ -394,6 +394,22 @@ fn a_stop_after_the_current_todo_releases_what_has_not_begun() {
 }
 
 #[test]
+fn what_a_stop_released_waits_for_the_next_slot() {
+    let mut world = World::new(policy());
+    add(&mut world, "alpha");
+    add(&mut world, "beta");
+    while !sprint(&world).todos.iter().any(|todo| todo.status == TodoStatus::Running) {
+        let next = world.todo().first().cloned().expect("something to do");
+        world.do_well(&next);
+    }
+    world.command(Command::SprintStop { now: true });
+    world.finish_well();
+    assert_eq!(world.state.sprint_ids.len(), 1, "nothing begins against a person's word");
+    assert!(world.wait_until_due());
+    assert_eq!(sprint(&world).trigger, Trigger::ScheduledSlot);
+}
+
+#[test]
 fn a_stop_at_once_ends_what_runs_and_a_stop_before_anything_ran_is_a_cancelled_sprint() {
     let mut world = World::new(by_hand());
     world.command(kickoff());
