@@ -98,7 +98,13 @@ pub(super) fn answer(
         // The sprint tells what came of it.
         return;
     }
-    let route = request.reply_route.clone();
+    let mut route = request.reply_route.clone();
+    if route.channel_id.is_none() {
+        // Older records name the channel beside the route (R14).
+        let older = request.params.other.get("original_requester");
+        let channel = older.and_then(|it| it.get("channel_id")).and_then(Value::as_str);
+        route.channel_id = channel.and_then(|id| id.parse().ok());
+    }
     let content = content(key, request.language, values);
     let target = match (route.channel_id, route.author_id) {
         // A todo is answered in its room.

@@ -3,6 +3,7 @@
 mod edges;
 mod governed;
 mod histories;
+mod rows;
 mod scenes;
 mod sprint_histories;
 mod sprints;

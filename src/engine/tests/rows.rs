@@ -1,0 +1,256 @@
+//! Rows of `spec/teams.md` 14.3, 14.4, 14.6 and 14.7 that take a whole decision, each by its name.
+
+use serde_json::{Value, json};
+
+use super::world::{GENERAL, Todo as Next, World, policy, result};
+use crate::domain::backlog::{BacklogItem, BacklogKind, BacklogStatus};
+use crate::domain::change::Change;
+use crate::domain::effect::{EffectKind, EffectOutcome};
+use crate::domain::event::Event;
+use crate::domain::finding::{Finding, Signal};
+use crate::domain::ids::{BacklogId, ChannelId, UserId};
+use crate::domain::incoming::{Attachment, Message};
+use crate::domain::outgoing::{Act, Target};
+use crate::domain::policy::{Policy, SprintPolicy};
+use crate::domain::request::{Request, RequestStatus};
+use crate::domain::role::Role;
+use crate::domain::run::RunOutcome;
+use crate::domain::sprint::Duty;
+use crate::domain::time::Timestamp;
+use crate::engine::Answer;
+
+const RELAY: ChannelId = ChannelId(11);
+const BOT: UserId = UserId(200);
+
+fn take(world: &mut World, message: Message) -> Answer {
+    world.submit(Event::Message(message))
+}
+
+fn only(world: &World) -> Request {
+    assert_eq!(world.state.requests.len(), 1);
+    world.state.requests.values().next().cloned().expect("one request")
+}
+
+fn file(name: &str, saved: bool) -> Attachment {
+    Attachment {
+        filename: name.to_owned(),
+        size: 3,
+        saved: saved.then(|| format!("shared_workspace/attachments/{name}")),
+    }
+}
+
+#[test]
+fn i07_in_the_relay_channel_a_trusted_bot_is_heard_without_a_mention_and_a_person_is_not() {
+    let mut rules = policy();
+    rules.trusted_bots.insert(BOT);
+    rules.rights.values_mut().for_each(|holders| {
+        holders.users.insert(BOT);
+    });
+    let mut world = World::new(rules);
+    let mut words = world.words(RELAY, 1, "what is left?");
+    words.addressed = false;
+    assert!(matches!(take(&mut world, words), Answer::Ignored(_)));
+    let mut words = world.words(RELAY, 2, "what is left?");
+    words.addressed = false;
+    words.author.id = BOT;
+    words.author.is_bot = true;
+    assert_eq!(take(&mut world, words), Answer::Accepted);
+    assert_eq!(only(&world).scope, "what is left?");
+}
+
+#[test]
+fn i08_files_alone_are_one_request_about_the_files() {
+    let mut world = World::new(policy());
+    let mut words = world.words(GENERAL, 1, " ");
+    words.attachments = vec![file("a.txt", true), file("b.txt", true)];
+    take(&mut world, words);
+    let request = only(&world);
+    assert!(request.scope.starts_with("2 file"), "{}", request.scope);
+    assert_eq!(request.artifacts.len(), 2);
+}
+
+#[test]
+fn i09_files_alone_that_could_not_be_saved_are_answered_and_no_request() {
+    let mut world = World::new(policy());
+    let mut words = world.words(GENERAL, 1, "");
+    words.attachments = vec![file("a.txt", false)];
+    take(&mut world, words);
+    assert!(world.state.requests.is_empty());
+    assert_eq!(world.said, ["attachments_failed"]);
+}
+
+#[test]
+fn i11_i12_where_mentions_or_direct_messages_are_off_nobody_is_heard_that_way() {
+    let mut world = World::new(Policy { mentions: false, dm: false, ..policy() });
+    let words = world.words(GENERAL, 1, "do task 1");
+    assert!(matches!(take(&mut world, words), Answer::Ignored(_)));
+    let mut words = world.words(GENERAL, 2, "do task 1");
+    words.guild_id = None;
+    assert!(matches!(take(&mut world, words), Answer::Ignored(_)));
+    assert!(world.state.requests.is_empty());
+    assert!(world.said.is_empty(), "and no receipt");
+}
+
+#[test]
+fn i21_the_same_words_while_it_is_under_way_are_the_same_request() {
+    let mut world = World::new(policy());
+    let id = world.message("do task 1");
+    let again = world.words(GENERAL, 77, "do task 1");
+    take(&mut world, again);
+    assert_eq!(only(&world).request_id, id);
+    assert!(world.said.iter().any(|key| key == "reused"));
+    let reused = |change: &Change| matches!(change, Change::Event(_, it) if it.kind == "reused");
+    assert!(world.log.iter().any(reused));
+}
+
+#[test]
+fn i23_the_same_words_while_the_orchestrator_is_stuck_try_it_again() {
+    let mut world = World::new(policy());
+    let id = world.message("do task 1");
+    while world.request(&id).status != RequestStatus::Blocked {
+        match world.todo().first().cloned().expect("something to do") {
+            Next::Run(envelope) => world.run(&envelope, super::world::crash()),
+            other @ (Next::Report(_) | Next::Effect(_)) => world.do_well(&other),
+        }
+    }
+    let again = world.words(GENERAL, 78, "do task 1");
+    take(&mut world, again);
+    let request = only(&world);
+    assert_eq!(request.status, RequestStatus::Delegated);
+    assert_eq!(request.current_role, Some(Role::Orchestrator));
+    assert!(world.said.iter().any(|key| key == "retried"));
+}
+
+#[test]
+fn i27_the_orchestrator_asks_how_the_sprint_stands() {
+    let mut world = World::new(policy());
+    let id = world.message("how is the sprint?");
+    let ask = json!({ "control_action": { "kind": "sprint_lifecycle", "command": "status" } });
+    let Some(Next::Run(envelope)) = world.todo().first().cloned() else { panic!("no run") };
+    world.run(&envelope, RunOutcome::Result(Box::new(result(Role::Orchestrator, ask))));
+    let Some(Next::Report(relay_id)) = world.todo().first().cloned() else { panic!("no report") };
+    world.submit(Event::ReportReady { relay_id });
+    assert_eq!(world.request(&id).status, RequestStatus::Completed);
+    assert!(world.said.iter().any(|key| key == "sprint.status"), "{:?}", world.said);
+}
+
+#[test]
+fn i30_a_message_to_a_role_goes_to_the_orchestrator_which_knows_whom_it_was_for() {
+    let mut world = World::new(policy());
+    let mut words = world.words(GENERAL, 1, "add a test");
+    words.role = Some(Role::Developer);
+    take(&mut world, words);
+    let request = only(&world);
+    assert_eq!(request.current_role, Some(Role::Orchestrator));
+    assert_eq!(request.params.user_requested_role, Some(Role::Developer));
+}
+
+#[test]
+fn r14_an_older_request_is_answered_where_its_requester_was() {
+    let mut world = World::new(policy());
+    let id = world.message("do task 1");
+    let request = world.state.requests.get_mut(&id).expect("the request");
+    request.reply_route = crate::domain::request::ReplyRoute::default();
+    request.params.other.insert("original_requester".to_owned(), json!({ "channel_id": "4711" }));
+    world.finish_well();
+    let answered = world.log.iter().any(|change| {
+        let Change::Outgoing(outgoing) = change else { return false };
+        let last =
+            matches!(&outgoing.act, Act::Post { content, .. } if content.key == "final.committed");
+        last && outgoing.target == Target::Channel(ChannelId(4711))
+    });
+    assert!(answered);
+}
+
+fn blocked_item(world: &mut World) {
+    let id = BacklogId::parse("backlog-20260324-00000001").expect("an id");
+    let now = Timestamp::from_millis(1);
+    let mut item = BacklogItem::new(id, "stuck", "do it", BacklogKind::Feature, now);
+    item.status = BacklogStatus::Blocked;
+    world.state.apply(&Change::Backlog(Box::new(item)));
+    let id = BacklogId::parse("backlog-20260324-00000002").expect("an id");
+    let item = BacklogItem::new(id, "free", "do that", BacklogKind::Feature, now);
+    world.state.apply(&Change::Backlog(Box::new(item)));
+}
+
+fn with_duty(world: &World, duty: Duty) -> usize {
+    let made = |change: &&Change| {
+        let Change::Request(request) = change else { return false };
+        request.duty() == Some(duty) && request.created_at == request.updated_at
+    };
+    world.log.iter().filter(made).count()
+}
+
+#[test]
+fn s29_what_is_blocked_is_reviewed_once() {
+    let mut world = World::new(policy());
+    blocked_item(&mut world);
+    for _ in 0..3 {
+        world.submit(Event::Tick);
+    }
+    assert_eq!(with_duty(&world, Duty::BlockedReview), 1);
+    assert!(world.state.sprints.is_empty(), "the sprint waits for it");
+    world.finish_well();
+    assert_eq!(with_duty(&world, Duty::BlockedReview), 1);
+    assert!(!world.state.sprints.is_empty());
+}
+
+#[test]
+fn s30_the_same_findings_are_not_looked_at_twice() {
+    let look =
+        SprintPolicy { discovery_actions: vec!["tests".to_owned()], ..SprintPolicy::default() };
+    let mut world = World::new(Policy { sprint: look, ..policy() });
+    let finding = Finding {
+        signal: Signal::GitDirty,
+        trace: "git_dirty=a.py".to_owned(),
+        title: "a.py is not committed".to_owned(),
+        summary: "a.py".to_owned(),
+        origin: serde_json::Map::new(),
+    };
+    for round in 0..3 {
+        assert!(world.wait_until_due(), "round {round}");
+        let found = EffectOutcome::Discovered {
+            findings: vec![finding.clone()],
+            watermarks: std::collections::BTreeMap::new(),
+        };
+        let look =
+            world.state.effects.values().find(|it| matches!(it.kind, EffectKind::Discover { .. }));
+        let look = look.map(|it| it.effect_id.clone()).expect("a look");
+        world.effect(&look, found);
+        world.finish_with(|_| None);
+    }
+    assert_eq!(with_duty(&world, Duty::Sourcing), 1, "one model call for one finding");
+    assert_eq!(with_duty(&world, Duty::SourcerReview), 1);
+}
+
+#[test]
+fn k12_k13_research_without_a_source_or_without_a_decision_degrades_by_name() {
+    let prepass = |proposals: Value| {
+        let mut world = World::new(Policy {
+            sprint: SprintPolicy { research: true, ..SprintPolicy::default() },
+            ..policy()
+        });
+        world.command(super::sprints::kickoff());
+        while let Some(next) = world.todo().first().cloned() {
+            if let Next::Run(id) = &next
+                && world.state.envelopes[id].target_role == Role::Research
+            {
+                let said = result(Role::Research, proposals.clone());
+                world.run(id, RunOutcome::Result(Box::new(said)));
+                continue;
+            }
+            world.do_well(&next);
+        }
+        let sprint = world.state.sprints.values().next().cloned().expect("a sprint");
+        let prepass = sprint.research_prepass.expect("it was asked");
+        (prepass.status.as_str(), prepass.reason_code, sprint.status.as_str())
+    };
+    let report = json!({
+        "research_signal": { "needed": true, "reason_code": "needed_external_grounding" },
+        "research_report": { "headline": "h", "planner_guidance": "g", "backing_sources": [],
+            "backing_reasoning": ["r"], "spec_implications": ["s"] },
+    });
+    assert_eq!(prepass(report), ("failed", "no_web_source".to_owned(), "completed"));
+    let undecided = json!({ "research_signal": { "reason_code": "blocked_decision_failed" } });
+    assert_eq!(prepass(undecided), ("blocked", "blocked_decision_failed".to_owned(), "completed"));
+}
