@@ -93,7 +93,7 @@ fn only_a_terminal_event_is_success() {
         let failure = turn.conclude(&exit(ended_by, code, signal), "").unwrap_err();
         assert_eq!(failure.kind, kind);
     }
-    // A complete turn whose process had to be ended is complete; a cancelled one is cancelled.
+    // Row K07: a complete turn whose process had to be ended is complete; a cancelled one is cancelled.
     for (ended_by, complete) in [(EndedBy::Wall, true), (EndedBy::Cancelled, false)] {
         let mut turn = turn();
         turn.feed(said);

@@ -256,6 +256,7 @@ mod tests {
         ] {
             assert!(refuse_forbidden(bad, &rules).is_err(), "{bad:?}");
         }
+        // Row G04: a name is bytes, however git would quote it.
         for good in [".gitignore", "a/한.py", "team ws2/x", "a -> b"] {
             assert!(refuse_forbidden(good, &rules).is_ok(), "{good:?}");
         }

@@ -156,6 +156,7 @@ async fn a_foreign_drop_is_found_and_gets_its_own_name() {
     assert_eq!(scan(root.path(), &state_of(&[dropped])), [], "known now");
 }
 
+// Row R06.
 #[test]
 fn what_is_no_envelope_is_buried_with_its_reason() {
     let root = workspace();

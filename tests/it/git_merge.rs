@@ -63,6 +63,7 @@ fn a_clean_checkout_moves_with_its_branch() {
     assert_eq!(repo.git(&["rev-parse", "main"]), candidate.commit);
 }
 
+// Row G07, as it should be: what a person staged is not swept in.
 #[test]
 fn unrelated_edits_and_staged_files_stay_as_they_are() {
     let repo = Repo::new();
@@ -309,6 +310,7 @@ fn a_rebase_carries_the_change_over_and_the_same_way_twice() {
     repo.git(&["fsck", "--strict"]);
 }
 
+// Row G06, as it should be: neither side of a conflict is taken by itself.
 #[test]
 fn a_conflict_names_its_paths_and_touches_nothing() {
     let repo = Repo::new();

@@ -127,6 +127,7 @@ async fn another_program_may_drop_words_and_nothing_else() {
     house.close().await;
 }
 
+// Row R07, as it should be: what is behind a poisoned envelope goes on.
 #[tokio::test]
 async fn a_poisoned_envelope_dies_and_comes_back_when_it_is_moved_back() {
     let mut house = House::built(Plan::default()).await;
