@@ -96,7 +96,7 @@ fn model(body: &Value, _index: usize) -> Value {
         ),
         "facts from outside, before the plan" => answer(
             "Nothing outside the project is needed.",
-            json!({"workflow_transition": moves("advance", "planning", "planner_draft"), "research_report": null}),
+            json!({"workflow_transition": moves("advance", "planning", "planner_draft"), "research_report": null, "research_signal": null}),
         ),
         "the plan" => answer(
             "greet.sh learns --shout; the test for it is there.",
