@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value, json};
 
-use super::authorize::authorize;
 use super::turn::Turn;
 use super::{commands, handoff, parse, say, sprint};
 use crate::domain::change::Change;
@@ -14,7 +13,6 @@ use crate::domain::ids::RequestId;
 use crate::domain::incoming::{Actor, Author};
 use crate::domain::lenient;
 use crate::domain::operation::{Operation, OperationStatus};
-use crate::domain::policy::Right;
 use crate::domain::request::{Request, RequestStatus};
 use crate::domain::result::{ControlAction, RoleResult, SprintCommand};
 use crate::domain::role::Role;
@@ -86,10 +84,7 @@ fn may_approve(turn: &Turn<'_>, request: &Request) -> Result<(), sprint::command
         },
         None => Actor::Operator,
     };
-    match authorize(turn.policy, &actor, Right::Approve) {
-        Ok(_) => Ok(()),
-        Err(_) => Err(("not_allowed", json!({}))),
-    }
+    sprint::commands::may(turn, &actor)
 }
 
 fn kickoff(request: &Request, fields: &Map<String, Value>) -> Kickoff {

@@ -3,12 +3,11 @@
 
 use serde_json::{Value, json};
 
-use super::authorize::{authorize, authorize_on};
+use super::authorize::authorize_on;
 use super::turn::Turn;
 use super::{commands, parse, say, sprint};
 use crate::domain::ids::RequestId;
 use crate::domain::incoming::{Actor, Message};
-use crate::domain::policy::Right;
 use crate::domain::request::{Language, Request};
 use crate::domain::role::Role;
 use crate::domain::sprint::Kickoff;
@@ -122,10 +121,7 @@ pub(super) fn obey(turn: &mut Turn<'_>, message: &Message, word: Word) -> (&'sta
 
 fn may(turn: &Turn<'_>, message: &Message) -> Result<(), sprint::commands::Said> {
     let actor = Actor::Person { author: message.author.clone(), guild_id: message.guild_id };
-    match authorize(turn.policy, &actor, Right::Approve) {
-        Ok(_) => Ok(()),
-        Err(_) => Err(("not_allowed", json!({}))),
-    }
+    sprint::commands::may(turn, &actor)
 }
 
 fn unknown(id: &RequestId) -> (&'static str, Value) {

@@ -44,9 +44,9 @@ pub(super) async fn perform(
         | EffectKind::Action { .. }
         | EffectKind::Release { .. }
         | EffectKind::Collect { .. }
-        | EffectKind::Discover { .. } => {
-            Ok(EffectOutcome::Failed { message: format!("{} is not there yet", kind.name()) })
-        }
+        | EffectKind::Discover { .. } => Ok(EffectOutcome::Failed {
+            message: format!("{} is no effect of a sprint", kind.name()),
+        }),
     }
 }
 

@@ -4,7 +4,7 @@
 use serde_json::{Map, Value, json};
 
 use super::duties::{self, Ask};
-use super::say;
+use super::{closeout, say};
 use crate::domain::backlog::BacklogStatus;
 use crate::domain::effect::{EffectKind, Inspection};
 use crate::domain::ids::{BacklogId, SprintId};
@@ -142,15 +142,10 @@ pub(super) fn advance(turn: &mut Turn<'_>, id: &SprintId) {
         }
         Some(closeout) => {
             let stopped = sprint.wrap_up.is_some() && !sprint.todos.iter().any(is_delivered);
-            let (status, closeout) = if stopped && closeout.is_success() {
-                (SprintStatus::Cancelled, CloseoutStatus::Stopped)
-            } else if closeout.is_success() {
-                (SprintStatus::Completed, closeout)
-            } else {
-                (SprintStatus::Failed, closeout)
-            };
+            let closeout =
+                if stopped && closeout.is_success() { CloseoutStatus::Stopped } else { closeout };
             let message = sprint.closeout_message.clone();
-            end(turn, id, status, closeout, &message);
+            end(turn, id, closeout::status_of(closeout), closeout, &message);
         }
     }
 }
@@ -282,6 +277,10 @@ pub(super) fn end(
     closeout: CloseoutStatus,
     message: &str,
 ) {
+    // What comes late for a sprint that is over must not take the slot from the next one.
+    if turn.sprint(id).is_none_or(|sprint| sprint.status.is_terminal()) {
+        return;
+    }
     release(turn, id);
     unplan(turn, id);
     let now = turn.now;

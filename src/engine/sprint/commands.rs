@@ -38,7 +38,8 @@ fn language(turn: &Turn<'_>) -> Language {
     turn.active_sprint().map_or(turn.policy.language, |sprint| sprint.language)
 }
 
-fn may(turn: &Turn<'_>, actor: &Actor) -> Result<(), Said> {
+/// Whether somebody may control sprints and the backlog.
+pub(in crate::engine) fn may(turn: &Turn<'_>, actor: &Actor) -> Result<(), Said> {
     match authorize(turn.policy, actor, Right::Approve) {
         Ok(_) => Ok(()),
         Err(_) => Err(("not_allowed", json!({}))),

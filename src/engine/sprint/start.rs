@@ -51,20 +51,9 @@ fn retire_older(turn: &mut Turn<'_>, id: &SprintId) {
     let ended = turn.before().sprints.values().filter(|sprint| sprint.sprint_id != *id);
     let last = ended.clone().max_by_key(|sprint| sprint.ended_at).map(|it| it.sprint_id.clone());
     let told = |id: &SprintId| {
-        !turn.has_effect(|kind| match kind {
-            EffectKind::Archive { sprint_id } | EffectKind::Publish { sprint_id } => {
-                sprint_id == id
-            }
-            EffectKind::Commit { .. }
-            | EffectKind::Checks { .. }
-            | EffectKind::Merge { .. }
-            | EffectKind::Rebase { .. }
-            | EffectKind::Action { .. }
-            | EffectKind::Release { .. }
-            | EffectKind::Baseline { .. }
-            | EffectKind::Inspect { .. }
-            | EffectKind::Collect { .. }
-            | EffectKind::Discover { .. } => false,
+        !turn.has_effect(|kind| {
+            matches!(kind, EffectKind::Archive { sprint_id } | EffectKind::Publish { sprint_id }
+                if sprint_id == id)
         })
     };
     let old: Vec<SprintId> = ended

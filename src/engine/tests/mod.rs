@@ -5,6 +5,7 @@ mod governed;
 mod histories;
 mod rows;
 mod scenes;
+mod sprint_ends;
 mod sprint_histories;
 mod sprints;
 mod world;
