@@ -23,6 +23,7 @@ pub mod link;
 mod outbound_files;
 mod personas;
 pub mod rest;
+pub mod setup;
 pub mod speakers;
 pub mod split;
 

@@ -104,7 +104,9 @@ impl ConfigError {
             }
             ConfigError::Invalid(invalid) => invalid.hint.clone(),
             ConfigError::TokenMissing { name, .. } => {
-                Some(format!("export {name}=… or write it into a `.env` beside the workspace"))
+                Some(format!(
+                    "`teams setup` asks for it; or export {name}=…, or write it into a `.env` beside the workspace"
+                ))
             }
             ConfigError::File(_) | ConfigError::TooLarge { .. } | ConfigError::Asset(_) => None,
         }

@@ -11,8 +11,10 @@ mod open;
 pub mod papers;
 mod policy_file;
 mod resolve;
+pub mod secrets;
+pub mod settings;
 
-pub use environment::{Environment, Tokens};
+pub use environment::{Environment, Origin, Tokens};
 pub use error::{ConfigError, Invalid};
 pub use open::{Workspace, load};
 pub use resolve::{is_workspace, project_default, resolve};
