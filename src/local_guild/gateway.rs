@@ -12,6 +12,7 @@ use super::event::intent;
 use super::faults::GatewayTrouble;
 use super::guild::Guild;
 use super::ids::Id;
+use super::model::{CONTENT_LIMITED, MEMBERS_LIMITED, PRESENCE_LIMITED};
 use super::payload;
 use super::session::Session;
 
@@ -242,31 +243,50 @@ fn identify(guild: &Guild, data: &Value) -> Result<Arc<Session>, End> {
     }
     let intents = data["intents"].as_u64().filter(|bits| bits & !intent::KNOWN == 0);
     let intents = intents.ok_or(End::Close(4013, "Invalid intent(s)."))?;
-    if intents & intent::MESSAGE_CONTENT != 0 && guild.faults.deny_message_content() {
+    let flags = guild.read(|state| state.user(user).map_or(0, |it| it.application.flags));
+    let content = intents & intent::MESSAGE_CONTENT != 0;
+    if !allowed(intents, flags) || (content && guild.faults.deny_message_content()) {
         return Err(End::Close(4014, "Disallowed intent(s)."));
     }
     // READY and the guild come first in the ring. Opening under the state's lock keeps any other
     // event from slipping in between.
     let session = guild.render(Some(user), |render| {
         let session = guild.sessions.open(user, intents);
-        let id = render.state.guild.as_ref().map(|meta| meta.id);
+        let found = render.state.users.get(&user);
+        let inside = found.is_some_and(|it| it.member);
+        let own = render.state.guild.as_ref().filter(|_| inside);
+        let guilds: Vec<Value> =
+            own.iter().map(|meta| json!({"id": meta.id, "unavailable": true})).collect();
         let ready = json!({
-            "v": 10, "user": render.state.users.get(&user).map(payload::own_user),
-            "guilds": [{"id": id, "unavailable": true}], "session_id": session.id,
+            "v": 10, "user": found.map(payload::own_user),
+            "guilds": guilds, "session_id": session.id,
             "session_type": "normal", "resume_gateway_url": guild.gateway,
             "shard": data.get("shard").filter(|shard| shard.is_array()).cloned()
                 .unwrap_or_else(|| json!([0, 1])),
-            "application": {"id": user, "flags": (1 << 15) | (1 << 19)},
+            "application": {"id": user, "flags": flags},
             "private_channels": [], "relationships": [], "presences": [], "guild_join_requests": [],
             "geo_ordered_rtc_regions": [], "user_settings": {}, "auth": {}, "_trace": ["local"],
         });
         push(&session, "READY", &ready);
-        if intents & intent::GUILDS != 0 {
+        if inside && intents & intent::GUILDS != 0 {
             push(&session, "GUILD_CREATE", &render.guild_create());
         }
         session
     });
     Ok(session)
+}
+
+/// Whether the application may ask for these intents: three of them need a switch of its own, each
+/// known by a flag for large and one for small applications.
+fn allowed(intents: u64, flags: u64) -> bool {
+    let needs = [
+        (intent::GUILD_PRESENCES, PRESENCE_LIMITED),
+        (intent::GUILD_MEMBERS, MEMBERS_LIMITED),
+        (intent::MESSAGE_CONTENT, CONTENT_LIMITED),
+    ];
+    needs
+        .into_iter()
+        .all(|(intent, limited)| intents & intent == 0 || flags & (limited | limited >> 1) != 0)
 }
 
 fn push(session: &Session, name: &str, data: &Value) {
@@ -328,8 +348,7 @@ fn members(guild: &Guild, session: &Session, data: &Value) {
         };
         let found: Vec<Value> = render
             .state
-            .users
-            .values()
+            .members()
             .filter(|user| match &wanted {
                 Some(ids) => ids.contains(&user.id),
                 None => user.name.starts_with(prefix),
@@ -340,7 +359,7 @@ fn members(guild: &Guild, session: &Session, data: &Value) {
         let missing: Vec<Id> = wanted
             .unwrap_or_default()
             .into_iter()
-            .filter(|id| !render.state.users.contains_key(id))
+            .filter(|id| !render.state.members().any(|it| it.id == *id))
             .collect();
         let mut chunk = json!({
             "guild_id": render.state.guild.as_ref().map(|meta| meta.id), "members": found,

@@ -91,11 +91,11 @@ fn dispatch(number: u64, name: &str, data: &Value) -> String {
 
 impl Session {
     fn hears(&self, frame: &Frame) -> bool {
-        let wanted = frame.intents == 0 || self.intents & frame.intents != 0;
+        let wanted = frame.intents == 0
+            || self.intents & frame.intents != 0
+            || frame.always == Some(self.user);
         match &frame.audience {
-            Audience::All => wanted,
-            Audience::Members(ids) => wanted && ids.contains(&self.user),
-            Audience::Application(id) => *id == self.user,
+            Audience::Bots(ids) => wanted && ids.contains(&self.user),
             Audience::Page(_) => false,
         }
     }
@@ -172,10 +172,7 @@ impl Sessions {
     pub(crate) fn publish_to_page(&self, frame: &Frame) {
         let only = match &frame.audience {
             Audience::Page(Some(id)) => Some(*id),
-            Audience::Page(None)
-            | Audience::All
-            | Audience::Members(_)
-            | Audience::Application(_) => None,
+            Audience::Page(None) | Audience::Bots(_) => None,
         };
         self.feed.push(|number| {
             json!({"n": number, "t": frame.name, "d": frame.data, "only": only}).to_string()

@@ -23,6 +23,7 @@ mod journal_damage;
 mod local_guild;
 mod local_guild_disk;
 mod local_guild_gateway;
+mod local_guild_rights;
 mod older_workspace;
 mod page;
 mod publish;

@@ -16,6 +16,22 @@ impl Connection {
         Connection(Shard::with_config(ShardId::ONE, config(info, bot, intents).build()))
     }
 
+    /// Logs in with a token that the guild's summary does not know.
+    pub(crate) async fn login(info: &GuildInfo, token: &str, intents: u64) -> Connection {
+        let config = ConfigBuilder::new(token.to_owned(), Intents::from_bits_truncate(intents));
+        let config = config.proxy_url(info.gateway_url.clone());
+        Connection(Shard::with_config(ShardId::ONE, config.build()))
+    }
+
+    /// The code with which the other side ends the connection.
+    pub(crate) async fn closed(mut self) -> Option<u16> {
+        loop {
+            if let Message::Close(frame) = self.next().await {
+                return frame.map(|frame| frame.code);
+            }
+        }
+    }
+
     pub(crate) async fn resume(
         info: &GuildInfo,
         bot: &str,
