@@ -90,7 +90,8 @@ mod tests {
         let (sh, env) = (Path::new("/bin/sh"), BTreeMap::new());
         let slow = ask(sh, &["-c", "exec sleep 1000"], &env, Duration::from_millis(50));
         assert_eq!(slow.await.unwrap_err().kind(), io::ErrorKind::TimedOut);
-        let loud = ["-c", "while :; do echo yyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyy; done"];
+        let loud =
+            ["-c", "while :; do echo yyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyy; done"];
         let said = ask(sh, &loud, &env, Duration::from_secs(60));
         assert_eq!(said.await.unwrap().stdout.len(), 64 * 1024);
     }

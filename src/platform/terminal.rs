@@ -90,9 +90,8 @@ mod tests {
 
     #[test]
     fn keys_make_a_line_or_give_up() {
-        let read = |keys: &[u8]| {
-            read_keys(keys).unwrap().map(|secret| secret.expose_secret().to_owned())
-        };
+        let read =
+            |keys: &[u8]| read_keys(keys).unwrap().map(|secret| secret.expose_secret().to_owned());
         assert_eq!(read(b"abx\x7fc\r"), Some("abc".to_owned()));
         assert_eq!(read(b"wrong\x15right\nrest"), Some("right".to_owned()));
         assert_eq!(read(b"ab\x03"), None);

@@ -16,7 +16,7 @@ pub mod settings;
 
 pub use environment::{Environment, Origin, Tokens};
 pub use error::{ConfigError, Invalid};
-pub use open::{Workspace, load};
+pub use open::{Workspace, imagine, load};
 pub use resolve::{is_workspace, project_default, resolve};
 
 /// Configuration of the team's work.

@@ -125,10 +125,12 @@ impl Builder<'_> {
             }
             Thing::Hook(_) | Thing::SharedHook => {
                 let channel = self.wanted.hook_channel(self.seen, self.journal);
-                let all = channel.into_iter().flat_map(|channel| {
-                    self.seen.hooks_of(channel, self.wanted.application)
-                });
-                all.filter(|it| it.name.as_deref() == Some(name.as_str())).map(|it| it.id.0).collect()
+                let all = channel
+                    .into_iter()
+                    .flat_map(|channel| self.seen.hooks_of(channel, self.wanted.application));
+                all.filter(|it| it.name.as_deref() == Some(name.as_str()))
+                    .map(|it| it.id.0)
+                    .collect()
             }
         }
     }
@@ -177,9 +179,10 @@ impl Builder<'_> {
                 Ok(id.0)
             }
             Thing::Hook(_) | Thing::SharedHook => {
-                let channel = self.wanted.hook_channel(self.seen, self.journal).ok_or_else(|| {
-                    RestError::Unreadable("the channel of the webhooks".to_owned())
-                })?;
+                let channel =
+                    self.wanted.hook_channel(self.seen, self.journal).ok_or_else(|| {
+                        RestError::Unreadable("the channel of the webhooks".to_owned())
+                    })?;
                 let avatar = match thing {
                     Thing::Hook(role) => personas::picture(role),
                     Thing::Category
@@ -212,8 +215,7 @@ impl Builder<'_> {
         body["type"] = json!(kind);
         let parent_id = body["parent_id"].as_str().and_then(|id| id.parse().ok());
         let id = self.rest.create_channel(self.seen.guild, body).await?;
-        let made =
-            ServerChannel { id, kind, name, parent_id, permission_overwrites: Vec::new() };
+        let made = ServerChannel { id, kind, name, parent_id, permission_overwrites: Vec::new() };
         self.seen.channels.insert(id, made);
         Ok(id.0)
     }

@@ -136,7 +136,8 @@ impl Journal {
         self.save()
     }
 
-    pub(super) fn forget(&mut self, thing: Thing) -> Result<(), JournalError> {
+    /// Forgets a thing: it is gone, or out of reach.
+    pub fn forget(&mut self, thing: Thing) -> Result<(), JournalError> {
         self.pages.things.remove(&thing.to_string());
         self.save()
     }

@@ -89,7 +89,12 @@ pub fn missing(has: u64, wanted: u64) -> Vec<Permission> {
 
 /// The link by which a person brings the bot into a server.
 #[must_use]
-pub fn invite(base_url: &str, application: u64, permissions: u64, guild: Option<GuildId>) -> String {
+pub fn invite(
+    base_url: &str,
+    application: u64,
+    permissions: u64,
+    guild: Option<GuildId>,
+) -> String {
     let mut link = format!(
         "{}/oauth2/authorize?client_id={application}&permissions={permissions}\
          &scope=bot%20applications.commands",
@@ -149,8 +154,7 @@ pub fn in_channel(
     };
     let mut has = change(base, of(OverwriteKind::Role, guild.0));
     let held = member.roles.iter().filter_map(|role| of(OverwriteKind::Role, role.0));
-    let (allow, deny) =
-        held.fold((0, 0), |(allow, deny), it| (allow | it.allow, deny | it.deny));
+    let (allow, deny) = held.fold((0, 0), |(allow, deny), it| (allow | it.allow, deny | it.deny));
     has = (has & !deny) | allow;
     has = change(has, of(OverwriteKind::Member, member.user.0));
     if has & VIEW_CHANNEL == 0 { 0 } else { has }

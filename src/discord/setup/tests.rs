@@ -165,8 +165,7 @@ fn no_category_is_made_for_channels_that_are_there() {
     let mut seen = seen();
     seen.channels.extend([channel(10, 0, "general"), channel(12, 0, "log")]);
     let mut wanted = wanted();
-    wanted.places =
-        BTreeMap::from([(Place::General, None), (Place::Relay, Some(ChannelId(12)))]);
+    wanted.places = BTreeMap::from([(Place::General, None), (Place::Relay, Some(ChannelId(12)))]);
     assert_eq!(wanted.standing(Thing::Category, &seen, &journal), Standing::NotNeeded);
     assert_eq!(
         wanted.standing(Thing::Channel(Place::Startup), &seen, &journal),
