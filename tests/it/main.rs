@@ -22,6 +22,7 @@ mod git_sprint;
 mod journal_damage;
 mod local_guild;
 mod local_guild_disk;
+mod local_guild_faults;
 mod local_guild_gateway;
 mod local_guild_rights;
 mod older_workspace;

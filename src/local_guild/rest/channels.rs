@@ -54,9 +54,9 @@ fn overwrites(world: &World, bot: Id, sent: &Value, held: u64) -> Result<Vec<Ove
     let mut all = Vec::new();
     for (at, one) in sent.as_array().into_iter().flatten().enumerate() {
         let id = serde_json::from_value(one["id"].clone()).map_err(|_| bad(at))?;
-        let side = |name: &str| match &one[name] {
-            Value::Null => Ok(0),
-            value => bits(value).ok_or_else(|| bad(at)),
+        let side = |name: &str| match one.get(name).filter(|it| !it.is_null()) {
+            None => Ok(0),
+            Some(value) => bits(value).ok_or_else(|| bad(at)),
         };
         let member = match &one["type"] {
             Value::Number(number) => number.as_u64() == Some(1),

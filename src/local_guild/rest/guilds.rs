@@ -14,6 +14,7 @@ use crate::local_guild::guild::Guild;
 use crate::local_guild::ids::Id;
 use crate::local_guild::model::MEMBERS_LIMITED;
 use crate::local_guild::permission::right;
+use crate::local_guild::session::STARTS;
 use crate::local_guild::state::{Change, State as World};
 
 /// The routes of this file.
@@ -33,11 +34,14 @@ async fn gateway(State(guild): State<Arc<Guild>>) -> Json<Value> {
     Json(json!({"url": guild.gateway}))
 }
 
-async fn gateway_bot(State(guild): State<Arc<Guild>>, Bot(_): Bot) -> Json<Value> {
+async fn gateway_bot(State(guild): State<Arc<Guild>>, Bot(bot): Bot) -> Json<Value> {
+    let left = guild.faults.logins_left(guild.sessions.starts_left(bot));
+    // When the count starts anew; the day of this server begins with it.
+    let reset_after = if left == STARTS { 0 } else { 86_400_000 };
     Json(json!({
         "url": guild.gateway, "shards": 1,
         "session_start_limit":
-            {"total": 1000, "remaining": 999, "reset_after": 0, "max_concurrency": 1},
+            {"total": STARTS, "remaining": left, "reset_after": reset_after, "max_concurrency": 1},
     }))
 }
 
