@@ -45,9 +45,10 @@ impl Drop for Quiet {
 /// Asks for a line that is not shown while it is typed or pasted. `None` for Ctrl-C, Ctrl-D or the end of
 /// input. Blocks.
 pub fn hidden_line(question: &str) -> io::Result<Option<SecretString>> {
+    // Silent before it asks: what comes after the question is never shown.
+    let _quiet = Quiet::begin()?;
     write!(io::stderr(), "{question}")?;
     io::stderr().flush()?;
-    let _quiet = Quiet::begin()?;
     read_keys(io::stdin().lock())
 }
 

@@ -60,8 +60,8 @@ pub(super) fn place(root: &Path, workspace: Option<&Workspace>) -> Vec<Finding> 
     let closed: Vec<_> = folders
         .iter()
         .cloned()
-        .chain(inner.iter().map(|name| root.join(name)).filter(|path| files::exists(path)))
-        .filter(|path| !machine::may_write(path))
+        .chain(inner.iter().map(|name| root.join(name)))
+        .filter(|path| files::exists(path) && !machine::may_write(path))
         .collect();
     let mut good = closed.is_empty();
     for path in closed {
@@ -76,7 +76,7 @@ pub(super) fn place(root: &Path, workspace: Option<&Workspace>) -> Vec<Finding> 
             found.push(finding.repaired_by(Repair::Private(path)));
         }
     }
-    if good {
+    if good && files::exists(root) {
         found.push(Finding::ok(Check::Folders, "doctor.folders.ok", json!({})));
     }
     found

@@ -1,27 +1,21 @@
 //! The steps, in their order.
 
-use std::time::Duration;
-
 use secrecy::{ExposeSecret as _, SecretString};
 use serde_json::json;
-use tokio::time::Instant;
 
-use super::wanted::{self, asked_for};
+use super::wanted;
 use super::{DISCORD, Options, Outcome, SetupError, Talk, Told, journal, local, lock};
 use crate::discord::error::RestError;
 use crate::discord::rest::{Pool, Rest};
 use crate::discord::setup::permissions::{self, Permission};
 use crate::discord::setup::{
-    Application, Builder, GuildName, Journal, Seen, Standing, Thing, Wanted, intents,
+    Application, Builder, Journal, Seen, Standing, Thing, Wanted, intents,
 };
 use crate::domain::config::Voice;
-use crate::domain::ids::{GuildId, UserId};
+use crate::domain::ids::UserId;
 use crate::platform::redact;
 use crate::workspace::settings::{self, ConfigFile, Setting};
 use crate::workspace::{self, Origin, Workspace, init, secrets};
-
-/// The first and the longest time between two looks whether a person came.
-const LOOKS: (Duration, Duration) = (Duration::from_millis(500), Duration::from_secs(15));
 
 /// Sets up; see the module.
 pub async fn setup<'a>(options: &'a Options, mut talk: Talk<'a>) -> Result<(), SetupError> {
@@ -84,20 +78,20 @@ fn blank(options: &Options, talk: &mut Talk<'_>) -> Result<Workspace, SetupError
 }
 
 /// What the steps share.
-struct Steps<'a> {
-    options: &'a Options,
-    workspace: Workspace,
+pub(super) struct Steps<'a> {
+    pub(super) options: &'a Options,
+    pub(super) workspace: Workspace,
     talk: Talk<'a>,
-    journal: Journal,
-    rest: Rest,
-    base_url: String,
-    me: UserId,
-    application: Application,
+    pub(super) journal: Journal,
+    pub(super) rest: Rest,
+    pub(super) base_url: String,
+    pub(super) me: UserId,
+    pub(super) application: Application,
     owner: Option<UserId>,
 }
 
 impl<'a> Steps<'a> {
-    fn tell(
+    pub(super) fn tell(
         &mut self,
         step: &'static str,
         outcome: Outcome,
@@ -218,97 +212,6 @@ impl<'a> Steps<'a> {
         let page = json!({"page": intents::page(self.application.id.0)});
         self.tell("intents", Outcome::Open, "setup.intents.by_hand", page);
         Ok(())
-    }
-
-    /// The one server, waited for while a person opens the link. `None` ends a dry run.
-    async fn server(&mut self) -> Result<Option<GuildId>, SetupError> {
-        let named = self.options.guild.or_else(|| wanted::guild(&self.workspace.discord));
-        let mut wait = Wait::new(self.options.wait);
-        loop {
-            let guilds = self.rest.own_guilds().await?;
-            if let Some(found) = choose(guilds, named, self.options.guild.is_some())? {
-                if let Some(made) = self.journal.guild()
-                    && made != found.id
-                    && !self.journal.is_empty()
-                    && self.journal.things().next().is_some()
-                {
-                    return Err(SetupError::OtherServer { made, wanted: found.id });
-                }
-                let values = json!({"name": found.name, "id": found.id.to_string()});
-                self.tell("server", Outcome::Kept, "setup.server.found", values);
-                if !self.options.dry_run {
-                    self.journal.begin(self.application.id.0, found.id)?;
-                }
-                return Ok(Some(found.id));
-            }
-            if wait.is_new() {
-                let link = permissions::invite(
-                    &self.base_url,
-                    self.application.id.0,
-                    asked_for(),
-                    self.options.guild,
-                );
-                let names: Vec<_> = permissions::TABLE.iter().map(|it| it.name).collect();
-                let values = json!({"link": link, "permissions": names});
-                if self.options.dry_run {
-                    self.tell("server", Outcome::Planned, "setup.server.would_invite", values);
-                    self.plan_from_nothing();
-                    return Ok(None);
-                }
-                self.tell("server", Outcome::Waiting, "setup.server.invite", values);
-            }
-            wait.next().await?;
-        }
-    }
-
-    /// For a dry run without a server: everything would be made.
-    fn plan_from_nothing(&mut self) {
-        let application = self.application.id.0;
-        let wanted = wanted::everything(&self.workspace, application, None, &self.journal);
-        for thing in Thing::all() {
-            let values = json!({"name": wanted.name(thing)});
-            self.tell(thing.kind(), Outcome::Planned, planned_key(thing), values);
-        }
-    }
-
-    /// Looks at the server until the bot may do there what it has to. `None` ends a dry run.
-    async fn permissions(&mut self, guild: GuildId) -> Result<Option<(Seen, Wanted)>, SetupError> {
-        let mut wait = Wait::new(self.options.wait);
-        loop {
-            let seen = Seen::look(&self.rest, guild, self.me).await?;
-            let wanted = wanted::everything(
-                &self.workspace,
-                self.application.id.0,
-                Some(&seen),
-                &self.journal,
-            );
-            let needed = wanted::needed(&wanted, &seen, &self.journal);
-            let missing = permissions::missing(seen.may(), needed);
-            if missing.is_empty() {
-                self.tell("permissions", Outcome::Kept, "setup.permissions.there", json!({}));
-                return Ok(Some((seen, wanted)));
-            }
-            if wait.is_new() {
-                let link = permissions::invite(
-                    &self.base_url,
-                    self.application.id.0,
-                    asked_for(),
-                    Some(guild),
-                );
-                let values = json!({"missing": names(&missing), "link": link});
-                if self.options.dry_run {
-                    self.tell(
-                        "permissions",
-                        Outcome::Planned,
-                        "setup.permissions.would_ask",
-                        values,
-                    );
-                    return Ok(Some((seen, wanted)));
-                }
-                self.tell("permissions", Outcome::Waiting, "setup.permissions.missing", values);
-            }
-            wait.next().await?;
-        }
     }
 
     /// Category, channels, roles, webhooks.
@@ -442,30 +345,7 @@ fn clean(token: &SecretString) -> Result<SecretString, SetupError> {
     }
 }
 
-/// The server that is meant; `None` while the bot is not there.
-fn choose(
-    guilds: Vec<GuildName>,
-    named: Option<GuildId>,
-    explicit: bool,
-) -> Result<Option<GuildName>, SetupError> {
-    let list = |guilds: &[GuildName]| {
-        let line = |guild: &GuildName| format!("{} ({})", guild.name, guild.id);
-        SetupError::WhichServer(guilds.iter().map(line).collect())
-    };
-    if let Some(found) = guilds.iter().find(|it| Some(it.id) == named) {
-        return Ok(Some(found.clone()));
-    }
-    match guilds.as_slice() {
-        // Where another server is configured, the bot being elsewhere is for a person to sort out.
-        [_, ..] if named.is_some() && !explicit => Err(list(&guilds)),
-        _ if named.is_some() => Ok(None),
-        [] => Ok(None),
-        [one] => Ok(Some(one.clone())),
-        [..] => Err(list(&guilds)),
-    }
-}
-
-fn names(missing: &[Permission]) -> Vec<&'static str> {
+pub(super) fn names(missing: &[Permission]) -> Vec<&'static str> {
     missing.iter().map(|it| it.name).collect()
 }
 
@@ -488,7 +368,7 @@ pub(in crate::service) const fn done_key(thing: Thing) -> &'static str {
     }
 }
 
-const fn planned_key(thing: Thing) -> &'static str {
+pub(super) const fn planned_key(thing: Thing) -> &'static str {
     match thing {
         Thing::Category => "setup.category.planned",
         Thing::Channel(_) => "setup.channel.planned",
@@ -497,56 +377,9 @@ const fn planned_key(thing: Thing) -> &'static str {
     }
 }
 
-/// Looking again, later each time.
-struct Wait {
-    until: Instant,
-    pause: Duration,
-    new: bool,
-}
-
-impl Wait {
-    fn new(patience: Duration) -> Wait {
-        Wait { until: Instant::now() + patience, pause: LOOKS.0, new: true }
-    }
-
-    /// Whether nothing was waited for yet; once.
-    fn is_new(&mut self) -> bool {
-        std::mem::take(&mut self.new)
-    }
-
-    async fn next(&mut self) -> Result<(), SetupError> {
-        let left = self.until.saturating_duration_since(Instant::now());
-        if left.is_zero() {
-            return Err(SetupError::Late);
-        }
-        tokio::time::sleep(self.pause.min(left)).await;
-        self.pause = (self.pause * 3 / 2).min(LOOKS.1);
-        Ok(())
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn the_server_that_is_meant() {
-        let guild = |id: u64| GuildName { id: GuildId(id), name: format!("g{id}") };
-        let found = |guilds: &[u64], named: Option<u64>, explicit| {
-            let guilds = guilds.iter().map(|id| guild(*id)).collect();
-            choose(guilds, named.map(GuildId), explicit)
-                .map(|found| found.map(|it| it.id.0))
-                .map_err(|error| error.to_string())
-        };
-        assert_eq!(found(&[], None, false), Ok(None));
-        assert_eq!(found(&[5], None, false), Ok(Some(5)));
-        assert_eq!(found(&[5, 6], Some(6), false), Ok(Some(6)));
-        // The named one is waited for; another one is never taken in its place.
-        assert_eq!(found(&[5], Some(6), true), Ok(None));
-        assert_eq!(found(&[], Some(6), false), Ok(None));
-        assert!(found(&[5], Some(6), false).unwrap_err().contains("g5 (5)"));
-        assert!(found(&[5, 6], None, false).unwrap_err().contains("2 servers"));
-    }
 
     #[test]
     fn a_token_is_taken_as_people_paste_it() {

@@ -3,6 +3,7 @@
 
 mod flow;
 mod local;
+mod server;
 mod undo;
 pub(super) mod wanted;
 
@@ -177,7 +178,7 @@ pub enum SetupError {
     #[error("`voice: bots` needs a token for each role, which setup cannot make")]
     VoiceBots,
     /// The bot is in several servers, or not in the one that is meant.
-    #[error("the bot is in {} servers: {}", .0.len(), .0.join(", "))]
+    #[error("it is not clear which server is meant; the bot is in {}", .0.join(", "))]
     WhichServer(Vec<String>),
     /// Nobody came in time.
     #[error("the bot is not yet in a server with what it needs")]

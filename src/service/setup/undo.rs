@@ -7,7 +7,7 @@ use serde_json::json;
 use super::flow::variable;
 use super::{DISCORD, Outcome, SetupError, Talk, Told, journal, lock, wanted};
 use crate::discord::error::RestError;
-use crate::discord::rest::{Pool, Rest};
+use crate::discord::rest::{Pool, Rest, is_loopback};
 use crate::discord::setup::{Builder, Journal, Seen, Thing, Undone};
 use crate::platform::files;
 use crate::platform::redact;
@@ -56,21 +56,7 @@ pub async fn undo(root: &Path, dry_run: bool, mut talk: Talk<'_>) -> Result<(), 
     }
     let _alone = lock(root)?;
     if journal.things().next().is_some() || journal.flags() != 0 {
-        let rest = rest(&workspace)?;
-        let application = match rest.whole_application().await {
-            Ok(application) => application,
-            Err(RestError::Unauthorized) => return Err(SetupError::Refused),
-            Err(error) => return Err(error.into()),
-        };
-        things(&rest, &workspace, application.id.0, &mut journal, &mut talk).await?;
-        let ours = journal.flags();
-        if ours != 0 {
-            if application.flags & ours != 0 {
-                rest.set_flags(application.flags & !ours).await?;
-            }
-            journal.note_flags(0)?;
-            (talk.tell)(Told::new("intents", Outcome::Undone, "setup.undo.intents", json!({})));
-        }
+        in_discord(&workspace, &mut journal, &mut talk).await?;
     }
     configuration(root, &mut journal, &mut talk)?;
     if journal.keeps_token() {
@@ -86,6 +72,47 @@ pub async fn undo(root: &Path, dry_run: bool, mut talk: Talk<'_>) -> Result<(), 
     Ok(())
 }
 
+/// The server and the application.
+async fn in_discord(
+    workspace: &Workspace,
+    journal: &mut Journal,
+    talk: &mut Talk<'_>,
+) -> Result<(), SetupError> {
+    let base_url = workspace.discord.base_url.as_deref().unwrap_or(DISCORD);
+    let rest = rest(workspace, base_url)?;
+    let application = match rest.whole_application().await {
+        Ok(application) => application,
+        Err(RestError::Unauthorized) => return Err(SetupError::Refused),
+        // A local guild that was closed took everything with it.
+        Err(RestError::Network(_)) if is_loopback(base_url) => {
+            journal.note_flags(0)?;
+            return out_of_reach(journal, talk);
+        }
+        Err(error) => return Err(error.into()),
+    };
+    things(&rest, workspace, application.id.0, journal, talk).await?;
+    let ours = journal.flags();
+    if ours != 0 {
+        if application.flags & ours != 0 {
+            rest.set_flags(application.flags & !ours).await?;
+        }
+        journal.note_flags(0)?;
+        (talk.tell)(Told::new("intents", Outcome::Undone, "setup.undo.intents", json!({})));
+    }
+    Ok(())
+}
+
+/// Nothing can be removed any more.
+fn out_of_reach(journal: &mut Journal, talk: &mut Talk<'_>) -> Result<(), SetupError> {
+    let all: Vec<Thing> = journal.things().collect();
+    for thing in all {
+        journal.forget(thing)?;
+        let values = json!({"name": thing.to_string()});
+        (talk.tell)(Told::new(thing.kind(), Outcome::Left, "setup.undo.out_of_reach", values));
+    }
+    Ok(())
+}
+
 /// A thing as people know it.
 fn shown(thing: Thing, name: &str) -> String {
     match thing {
@@ -95,12 +122,11 @@ fn shown(thing: Thing, name: &str) -> String {
     }
 }
 
-fn rest(workspace: &Workspace) -> Result<Rest, SetupError> {
+fn rest(workspace: &Workspace, base_url: &str) -> Result<Rest, SetupError> {
     let variable = variable(workspace)?;
     let token = workspace.environment.get(&variable);
     let token = token.ok_or(SetupError::NoToken { variable })?;
     redact::register(&token);
-    let base_url = workspace.discord.base_url.as_deref().unwrap_or(DISCORD);
     Ok(Rest::new(Pool::new(base_url)?, token.into()))
 }
 
@@ -120,17 +146,7 @@ async fn things(
         Ok(seen) => seen,
         // The bot was removed from the server: nothing there is in its reach any more.
         Err(RestError::Gone { .. } | RestError::Refused { .. }) => {
-            for thing in all {
-                journal.forget(thing)?;
-                let values = json!({"name": thing.to_string()});
-                (talk.tell)(Told::new(
-                    thing.kind(),
-                    Outcome::Left,
-                    "setup.undo.out_of_reach",
-                    values,
-                ));
-            }
-            return Ok(());
+            return out_of_reach(journal, talk);
         }
         Err(error) => return Err(error.into()),
     };
