@@ -78,11 +78,11 @@ pub(super) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
             ];
             teller.object(fields, &Map::new());
         }
-        match error {
-            SetupError::Config(error) => error.into(),
-            SetupError::Edit(error) => error.into(),
-            other => Failure::new(other.to_string()).hint(hint),
+        if let SetupError::Config(error) = error {
+            // Shows the place in the file.
+            return error.into();
         }
+        Failure::new(error.to_string()).hint(hint)
     })
 }
 

@@ -214,6 +214,21 @@ async fn with_a_local_guild_no_token_is_needed() {
 }
 
 #[tokio::test]
+async fn what_a_person_refuses_is_done_without() {
+    let yard = Yard::empty().await;
+    yard.invited().await;
+    let take = json!({"bot": "newcomer", "take": ["MANAGE_WEBHOOKS", "ADD_REACTIONS"]});
+    yard.owner.ok("POST", "/_local/rights", take).await;
+    let lines = yard.setup(&["--wait", "0"], &[]).await.well().lines();
+    assert_eq!((result(&lines, "permissions"), result(&lines, "ready")), ("open", "kept"));
+    assert_eq!(yard.names("channels").await, CHANNELS);
+    assert_eq!(yard.names("webhooks").await, Vec::<String>::new());
+    let doctor = yard.teams(&["doctor"]).await;
+    assert!(doctor.out.contains("lacks Add Reactions, Manage Webhooks"), "{}", doctor.out);
+    yard.running.shutdown().await;
+}
+
+#[tokio::test]
 async fn what_cannot_work_is_refused_with_what_to_do() {
     let mut yard = Yard::empty().await;
     let base = yard.running.info.base_url.clone();

@@ -175,12 +175,12 @@ fn no_category_is_made_for_channels_that_are_there() {
 
 #[test]
 fn the_journal_tells_what_was_made_and_what_may_have_been() {
-    let (_folder, mut journal) = journal();
+    let (folder, mut journal) = journal();
     assert!(journal.is_empty());
     journal.begin(7, GUILD).unwrap();
     journal.intend(Thing::Category, vec![3]).unwrap();
     journal.note(Thing::Approver, 5).unwrap();
-    let path = _folder.path().join("made.json");
+    let path = folder.path().join("made.json");
     let mut again = Journal::open(&path).unwrap();
     assert_eq!(again.intended(Thing::Category), Some(&[3][..]));
     assert_eq!((again.made(Thing::Category), again.made(Thing::Approver)), (None, Some(5)));
@@ -189,6 +189,6 @@ fn the_journal_tells_what_was_made_and_what_may_have_been() {
     again.forget(Thing::Approver).unwrap();
     again.forget(Thing::Category).unwrap();
     assert!(again.is_empty());
-    std::fs::write(&path, "{").unwrap();
+    crate::platform::files::write(&path, "{").unwrap();
     assert!(matches!(Journal::open(&path), Err(JournalError::Broken { .. })));
 }

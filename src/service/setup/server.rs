@@ -9,6 +9,7 @@ use tokio::time::Instant;
 use super::flow::{Steps, names, planned_key};
 use super::wanted::{self, asked_for};
 use super::{DISCORD, Outcome, SetupError};
+use crate::discord::setup::permissions::{MANAGE_CHANNELS, MANAGE_ROLES, MANAGE_WEBHOOKS};
 use crate::discord::setup::{GuildName, Seen, Thing, Wanted, permissions};
 use crate::domain::ids::GuildId;
 
@@ -106,10 +107,24 @@ impl Steps<'_> {
                 }
                 self.tell("permissions", Outcome::Waiting, "setup.permissions.missing", values);
             }
-            wait.next().await?;
+            if wait.next().await.is_ok() {
+                continue;
+            }
+            // Nobody came. What makes things pleasant may be refused; the team says less well then.
+            if missing.iter().any(|it| it.bit & ESSENTIAL != 0) {
+                return Err(SetupError::Late);
+            }
+            let values = json!({"missing": names(&missing)});
+            self.tell("permissions", Outcome::Open, "setup.permissions.without", values);
+            let mut wanted = wanted;
+            wanted.hooks &= !missing.iter().any(|it| it.bit == MANAGE_WEBHOOKS);
+            return Ok(Some((seen, wanted)));
         }
     }
 }
+
+/// Without these nothing can be made, or nobody answered.
+const ESSENTIAL: u64 = MANAGE_CHANNELS | MANAGE_ROLES | (1 << 10) | (1 << 11);
 
 /// The server that is meant; `None` while the bot is not there.
 fn choose(
