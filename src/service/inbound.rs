@@ -3,18 +3,16 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use tokio::sync::mpsc;
-
 use super::answers;
 use super::team::Team;
-use crate::discord::Inbound;
+use crate::discord::{Facts, Inbound};
 use crate::domain::event::Event;
 use crate::domain::ids::{ChannelId, MessageId};
 use crate::engine::Answer;
 use crate::platform::tasks;
 
 /// Takes facts in until the team closes.
-pub(super) async fn listen(team: Arc<Team>, mut facts: mpsc::Receiver<Inbound>) {
+pub(super) async fn listen(team: Arc<Team>, mut facts: Facts) {
     loop {
         let fact = tokio::select! {
             () = team.closing.cancelled() => return,
