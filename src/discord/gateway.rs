@@ -248,9 +248,10 @@ impl Gateway {
                 }
             }
             End::WithoutContent => Signal::Fatal {
-                reason: "discord refuses intents that every bot has (4014); give the bot of another \
+                reason:
+                    "discord refuses intents that every bot has (4014); give the bot of another \
                          application to the team and start again"
-                    .to_owned(),
+                        .to_owned(),
             },
             End::Never(reason) => Signal::Fatal { reason },
             End::Unheard => return false,
@@ -297,9 +298,10 @@ impl Gateway {
                     return Some(None);
                 }
             }
-            let reason = "another team on this machine is connected with this bot's token; stop it, or \
+            let reason =
+                "another team on this machine is connected with this bot's token; stop it, or \
                           give this team a bot of its own"
-                .to_owned();
+                    .to_owned();
             if failures == 0 {
                 tracing::error!(bot = ?self.bot, reason);
                 self.board.set(self.bot, Standing::NeedsYou { reason: reason.clone() });

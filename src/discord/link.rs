@@ -1,6 +1,6 @@
 //! The team's end of Discord: what comes in as a stream of facts, what goes out as outcomes.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::future::Future;
 use std::path::PathBuf;
 use std::sync::{Arc, PoisonError, RwLock};
@@ -30,6 +30,8 @@ use crate::platform::tasks;
 
 /// Facts that may wait for the team before Discord is told to wait.
 const INBOUND: usize = 256;
+/// People whose direct messages are looked for after an absence.
+const PEOPLE: usize = 50;
 /// Events that may wait for the intake; beyond, the session is given up and read again.
 const SIGNALS: usize = 1_024;
 
@@ -205,10 +207,7 @@ pub struct Link {
 
 impl Link {
     /// Starts connecting. Returns at once, also where Discord cannot be reached: trying goes on.
-    pub fn start(
-        config: LinkConfig,
-        catalog: Catalog,
-    ) -> Result<(Link, Facts), LinkError> {
+    pub fn start(config: LinkConfig, catalog: Catalog) -> Result<(Link, Facts), LinkError> {
         let pool = match config.limits {
             Some(limits) => Pool::with(&config.base_url, limits)?,
             None => Pool::new(&config.base_url)?,
@@ -250,8 +249,13 @@ impl Link {
         });
         let team_role = speakers.team.role;
         let identity = Arc::new(RwLock::new(identity));
-        let delivery =
-            Arc::new(Delivery::new(speakers, &names, catalog.clone(), config.workspace.clone()));
+        let delivery = Arc::new(Delivery::new(
+            speakers,
+            &names,
+            catalog.clone(),
+            config.workspace.clone(),
+            Arc::clone(&board),
+        ));
         drop(signals);
         let (asks, asked) = mpsc::unbounded_channel();
         let (inbound, facts) = mpsc::channel(INBOUND);
@@ -304,6 +308,24 @@ impl Link {
         found
     }
 
+    /// The direct-message channels of our bots with these people. Discord lists none to a bot, but tells the
+    /// one with a person who is asked for, also where that person wrote first, and while we were away.
+    pub async fn direct_channels(&self, people: &BTreeSet<UserId>) -> Vec<ChannelId> {
+        let speakers = &self.delivery.speakers;
+        let mut found = Vec::new();
+        for speaker in std::iter::once(&speakers.team).chain(speakers.roles.values()) {
+            for user in people.iter().take(PEOPLE) {
+                match speaker.rest.dm_channel(*user).await {
+                    Ok(channel) => found.push(channel),
+                    Err(error) => {
+                        tracing::debug!(%error, %user, "no direct messages with a person")
+                    }
+                }
+            }
+        }
+        found
+    }
+
     /// Tries once to do what `outgoing` says; see [`Delivery::deliver`].
     pub async fn deliver<F, Fut>(
         &self,
@@ -319,8 +341,12 @@ impl Link {
     }
 
     /// The place of a direct message to a person; the error is the outcome to note.
-    pub async fn dm_place(&self, user: UserId, attempts: u32) -> Result<Place, OutgoingOutcome> {
-        self.delivery.dm_place(user, attempts).await
+    pub async fn dm_place(
+        &self,
+        user: UserId,
+        outgoing: &Outgoing,
+    ) -> Result<Place, OutgoingOutcome> {
+        self.delivery.dm_place(user, outgoing).await
     }
 
     /// Shows that the team is typing, for about ten seconds. Trouble does not matter.

@@ -31,8 +31,8 @@ mod token_lock;
 
 pub use asked::Question;
 pub use delivery::{Delivery, Place};
-pub use identity::Identity;
 pub use governor::Limits;
+pub use identity::Identity;
 pub use link::{Inbound, InteractionReply, Link, LinkConfig, LinkError, WantsFiles};
 pub use sessions::Facts;
 pub use speakers::VoiceMode;

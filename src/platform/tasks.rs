@@ -16,7 +16,11 @@ where
 }
 
 /// Starts a named task on another runtime.
-pub fn spawn_on<F>(runtime: &tokio::runtime::Handle, name: &'static str, future: F) -> JoinHandle<F::Output>
+pub fn spawn_on<F>(
+    runtime: &tokio::runtime::Handle,
+    name: &'static str,
+    future: F,
+) -> JoinHandle<F::Output>
 where
     F: Future + Send + 'static,
     F::Output: Send + 'static,

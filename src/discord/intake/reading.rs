@@ -71,7 +71,8 @@ fn bare(data: &Value) -> Value {
     let content = data.get("content").and_then(Value::as_str).unwrap_or_default();
     bare.insert("content".to_owned(), json!(content));
     let list = |key: &str| data.get(key).and_then(Value::as_array).cloned().unwrap_or_default();
-    let people: Vec<Value> = list("mentions").iter().map(person).collect();
+    let people: Vec<Value> =
+        list("mentions").iter().map(person).filter(|it| it["id"].is_string()).collect();
     bare.insert("mentions".to_owned(), json!(people));
     let roles = |list: Vec<Value>| list.into_iter().filter(Value::is_string).collect::<Vec<_>>();
     bare.insert("mention_roles".to_owned(), json!(roles(list("mention_roles"))));
@@ -157,7 +158,8 @@ mod tests {
         for key in ["components", "poll", "thread", "from_tomorrow", "member", "reactions"] {
             more[key] = json!({"strange": [1, {"type": 99}]});
         }
-        more["attachments"] = json!([{"id": "9"}, {"id": "9", "filename": "a", "size": 1, "url": "u"}]);
+        more["attachments"] =
+            json!([{"id": "9"}, {"id": "9", "filename": "a", "size": 1, "url": "u"}]);
         let read = read_message(&more).unwrap();
         assert_eq!((read.content.as_str(), read.attachments.len()), ("please", 1));
         assert_eq!(read.mention_roles.len(), 1);
