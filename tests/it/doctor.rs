@@ -243,6 +243,14 @@ async fn a_bot_a_role_is_checked_bot_by_bot_while_the_team_runs() {
     assert_eq!(of("token", "ok"), 7, "{out}{err}");
     assert_eq!((of("service", "ok"), of("webhooks", "not_needed")), (1, 1), "{out}");
     assert!(lines.iter().all(|it| it["result"] != "problem"), "{out}");
+    // The same bots from another workspace of this machine.
+    let other = house.beside("other");
+    std::fs::create_dir(&other).unwrap();
+    for name in ["discord_agents_config.yaml", "team_runtime.yaml"] {
+        std::fs::copy(house.root().join(name), other.join(name)).unwrap();
+    }
+    let (_, out, _) = house.elsewhere(&other, &["doctor"]).await;
+    assert!(out.contains("connected from another workspace"), "{out}");
     let order = json!({"bot": "qa", "take": ["ADD_REACTIONS"], "channel": "relay"});
     house.owner.ok("POST", "/_local/rights", order).await;
     let (code, out, _) = house.teams(&["doctor"]).await;

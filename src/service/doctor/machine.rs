@@ -7,6 +7,7 @@ use std::time::Duration;
 use serde_json::json;
 
 use super::{Check, Finding, Repair, safe};
+use crate::discord::standing;
 use crate::domain::config::AgentKind;
 use crate::domain::role::Role;
 use crate::git::Project;
@@ -22,15 +23,26 @@ const SKEW: i64 = 60;
 /// The oldest git whose words agents know.
 const OLDEST_GIT: (u32, u32) = (2, 20);
 
-/// Who runs the workspace.
-pub(super) fn service(root: &Path) -> Finding {
+/// Who runs the workspace, and how its connections stand. `live`: the bot is connected from this machine.
+pub(super) fn service(root: &Path, live: bool) -> Vec<Finding> {
     if store::is_owned_by_older(root) {
-        Finding::problem(Check::Service, "doctor.service.older", json!({}))
-    } else if store::is_owned(root) {
-        Finding::ok(Check::Service, "doctor.service.running", json!({}))
-    } else {
-        Finding::not_needed(Check::Service, "doctor.service.stopped", json!({}))
+        return vec![Finding::problem(Check::Service, "doctor.service.older", json!({}))];
     }
+    if !store::is_owned(root) {
+        return vec![if live {
+            Finding::problem(Check::Service, "doctor.service.elsewhere", json!({}))
+        } else {
+            Finding::not_needed(Check::Service, "doctor.service.stopped", json!({}))
+        }];
+    }
+    let mut found = vec![Finding::ok(Check::Service, "doctor.service.running", json!({}))];
+    for (name, bot) in standing::Report::read(root).bots {
+        if let standing::Standing::NeedsYou { reason } = bot.standing {
+            let values = json!({"bot": name, "reason": safe(&reason)});
+            found.push(Finding::problem(Check::Service, "doctor.service.link", values));
+        }
+    }
+    found
 }
 
 /// Space and rights.

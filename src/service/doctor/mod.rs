@@ -173,7 +173,8 @@ pub async fn diagnose(root: &Path) -> Vec<Finding> {
     if let Some(met) = &met {
         server::judge(&workspace, met, &mut found);
     }
-    found.push(machine::service(root));
+    let live = met.as_ref().is_some_and(|met| crate::discord::is_taken(&met.rest));
+    found.extend(machine::service(root, live));
     found.extend(machine::place(root, Some(&workspace)));
     found.extend(machine::project(&workspace).await);
     found.extend(agents::look(&workspace).await);
