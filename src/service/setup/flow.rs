@@ -136,9 +136,12 @@ impl<'a> Steps<'a> {
         };
         redact::register(token.expose_secret());
         let rest = Rest::new(Pool::new(&base_url)?, token.clone());
-        let refused = |error| match error {
-            RestError::Unauthorized => SetupError::Refused,
-            other => SetupError::Rest(other),
+        let refused = |error| {
+            if error == RestError::Unauthorized {
+                SetupError::Refused
+            } else {
+                SetupError::Rest(error)
+            }
         };
         let me = rest.me().await.map_err(refused)?;
         let application = rest.whole_application().await.map_err(refused)?;
