@@ -264,6 +264,38 @@ fn followup(
     Answer::Accepted
 }
 
+/// Words for a request from a command: what is said, and whether it is answered to.
+pub(super) fn steer(
+    turn: &mut Turn<'_>,
+    granted: &Granted<act::Say>,
+    id: &RequestId,
+    text: &str,
+) -> (&'static str, Value) {
+    let (now, limit) = (turn.now, turn.policy.limits.followups);
+    let name = granted.name();
+    let Some(request) = turn.edit(id) else {
+        return ("unknown_request", json!({ "request_id": id.as_str() }));
+    };
+    if request.params.followups.len() >= limit {
+        return ("too_many_followups", json!({ "request_id": id.as_str(), "limit": limit }));
+    }
+    request.params.followups.push(Followup {
+        message_id: None,
+        author_name: name.clone(),
+        body: text.to_owned(),
+        artifacts: Vec::new(),
+        at: now,
+    });
+    let blocked = request.status == RequestStatus::Blocked;
+    let word = if blocked { "resumed" } else { "followup" };
+    turn.record(id, word, &name, &say::title(text), Value::Null);
+    if blocked {
+        resume(turn, id, "planning_resume");
+        return ("resumed", json!({ "request_id": id.as_str() }));
+    }
+    ("followup_taken", json!({}))
+}
+
 /// Why a follow-up changed nothing.
 pub(super) const FULL: &str = "the request has all its follow-ups";
 

@@ -34,4 +34,5 @@ mod words;
 
 pub use clock::due;
 pub use decide::{Answer, Decision, Input, Wake, decide};
+pub use gates::content_of;
 pub use intake::would_take_in;
