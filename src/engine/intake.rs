@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::authorize::{Denied, authorize};
 use super::decide::Answer;
 use super::turn::Turn;
-use super::{handoff, say, sprint, words, workflow};
+use super::{handoff, parse, say, sprint, words, workflow};
 use crate::domain::ids::{MessageId, RequestId, UserId};
 use crate::domain::incoming::{Actor, Message};
 use crate::domain::outgoing::{Act, Priority, Target, Voice};
@@ -85,6 +85,10 @@ fn hears(state: &State, policy: &Policy, message: &Message) -> Result<(), Unhear
         && policy.trusted_bots.contains(&message.author.id);
     if !message.addressed && !in_room && !is_dm && !relayed {
         return Err(Unheard::Silent("not addressed to the team"));
+    }
+    if relayed && !message.addressed && parse::is_hand_off(&message.content) {
+        // Two teams that trust each other would hand each other's hand-offs on for ever (I10).
+        return Err(Unheard::Silent("a hand-off of another team"));
     }
     if is_dm && !policy.dm {
         return Err(Unheard::Silent("direct messages are off"));
