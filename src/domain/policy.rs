@@ -22,14 +22,13 @@ pub enum Right {
     Administer,
 }
 
-/// Who holds a right: people, and server roles within the one server.
+/// Who holds a right: people, and server roles each within its own server.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
 pub struct Holders {
     /// People.
     pub users: BTreeSet<UserId>,
     /// Server roles.
-    pub roles: BTreeSet<ServerRoleId>,
+    pub roles: BTreeSet<(GuildId, ServerRoleId)>,
 }
 
 /// A registered action (`spec/teams.md` 2.2).
@@ -126,7 +125,7 @@ impl Default for SprintPolicy {
 /// The engine's view of the configuration.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Policy {
-    /// The servers whose messages count; empty means the one that the team was set up in.
+    /// The servers that the team lives in: what comes from another one counts for nothing.
     pub guilds: BTreeSet<GuildId>,
     /// Whether direct messages are taken.
     pub dm: bool,
@@ -134,6 +133,8 @@ pub struct Policy {
     pub mentions: bool,
     /// Who may do what.
     pub rights: BTreeMap<Right, Holders>,
+    /// Whether somebody else has to decide what a person asked for.
+    pub four_eyes: bool,
     /// Bots whose messages in the relay channel or to the team are heard.
     pub trusted_bots: BTreeSet<UserId>,
     /// The team's own bot users: never heard.

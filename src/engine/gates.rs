@@ -3,8 +3,7 @@
 
 use serde_json::{Value, json};
 
-use super::authorize::authorize;
-use super::commands;
+use super::authorize::{Denied, Granted, Resource, act, authorize};
 use super::decide::Answer;
 use super::turn::Turn;
 use super::{closeout, handoff, say};
@@ -14,7 +13,6 @@ use crate::domain::gate::{Gate, GateKind, GateState};
 use crate::domain::ids::{GateId, RequestId, UserId};
 use crate::domain::incoming::Actor;
 use crate::domain::outgoing::{Act, Button, ButtonAct, Priority, Target, Voice};
-use crate::domain::policy::Right;
 use crate::domain::request::RequestStatus;
 
 /// Asks whether a commit may go to the branch that no check has proven.
@@ -74,10 +72,14 @@ pub(super) fn decide(
     let Some(gate) = turn.before().gates.get(gate_id).cloned() else {
         return say_key("gate.stale");
     };
-    if authorize(turn.policy, actor, Right::Approve).is_err() {
-        return say_key("gate.not_yours");
-    }
     let id = gate.request_id.clone();
+    let Some(request) = turn.request(&id) else { return say_key("gate.stale") };
+    let granted: Granted<act::Decide> =
+        match authorize(turn.policy, actor, Resource::Request(request)) {
+            Ok(granted) => granted,
+            Err(Denied::OwnRequest) => return say_key("gate.four_eyes"),
+            Err(_) => return say_key("gate.not_yours"),
+        };
     let same = turn.request(&id).is_some_and(|request| {
         request.gate_id.as_ref() == Some(gate_id)
             && request.candidate.as_ref().is_some_and(|c| c.commit == gate.commit)
@@ -85,16 +87,15 @@ pub(super) fn decide(
     if gate.version != version || !same {
         return say_key("gate.stale");
     }
-    let by = match actor {
+    let by = match granted.actor() {
         Actor::Person { author, .. } => author.id,
         // The operator at the machine has no Discord identity.
-        Actor::Operator => UserId(0),
-        Actor::Agent { .. } => return Answer::Ignored("no approval comes from an agent"),
+        Actor::Operator | Actor::Deleter | Actor::Agent { .. } => UserId(0),
     };
     let at = turn.now;
     let state = if yes { GateState::Approved { by, at } } else { GateState::Rejected { by, at } };
     turn.change(Change::Gate(Gate { state, ..gate }));
-    let name = commands::name(actor);
+    let name = granted.name();
     let word = if yes { "approved" } else { "rejected" };
     turn.record(&id, "gate_decided", &name, word, json!({ "gate_id": gate_id.as_str() }));
     if let Some(request) = turn.edit(&id) {

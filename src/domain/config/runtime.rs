@@ -7,8 +7,8 @@ use serde::{Deserialize, Deserializer, Serialize};
 
 use super::values::{Argv, BranchName, CutoffTime, IntervalMinutes, Positive, Zone};
 use super::{AgentsConfig, Problem, RoleDefaults};
-use crate::domain::ids::{GuildId, UserId};
-use crate::domain::policy::{Holders, Limits};
+use crate::domain::ids::{GuildId, ServerRoleId, UserId};
+use crate::domain::policy::Limits;
 use crate::domain::request::Language;
 use crate::domain::role::Role;
 
@@ -339,11 +339,23 @@ pub struct People {
     /// Set by `teams init --owner`.
     pub owner: Option<UserId>,
     /// Who may write to the team.
-    pub ask: Holders,
+    pub ask: Named,
     /// Who may decide gates.
-    pub approve: Holders,
+    pub approve: Named,
     /// Who may cancel what others asked.
-    pub administer: Holders,
+    pub administer: Named,
+    /// Whether somebody else has to approve what a person asked for.
+    pub four_eyes: bool,
+}
+
+/// People and server roles that are named for a right.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Named {
+    /// People.
+    pub users: BTreeSet<UserId>,
+    /// Roles of the server that the team lives in.
+    pub roles: BTreeSet<ServerRoleId>,
 }
 
 /// `limits:`. What is absent has the engine's default.

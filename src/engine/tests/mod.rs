@@ -1,6 +1,7 @@
 //! The engine as a whole: scenes that name what people see, and random histories.
 
 mod edges;
+mod gate;
 mod governed;
 mod histories;
 mod rows;

@@ -15,6 +15,7 @@ use crate::domain::ids::{
     ChannelId, EffectId, EnvelopeId, GuildId, IdSupply, MessageId, RequestId, RunId, UserId,
 };
 use crate::domain::incoming::{Actor, Author, Command, Message};
+use crate::domain::ingress::Ingress;
 use crate::domain::outgoing::{Act, OutgoingOutcome};
 use crate::domain::policy::{Holders, Limits, Policy, Right};
 use crate::domain::request::{Language, Request, RequestStatus};
@@ -39,6 +40,7 @@ pub(super) fn policy() -> Policy {
         dm: true,
         mentions: true,
         rights: [(Right::Administer, owner)].into(),
+        four_eyes: false,
         trusted_bots: BTreeSet::new(),
         own_ids: [UserId(1)].into(),
         relay_channel: Some(ChannelId(11)),
@@ -180,6 +182,7 @@ impl World {
             role: None,
             attachments: Vec::new(),
             created_at: Timestamp::from_millis(self.clock),
+            via: Ingress::Message,
         }
     }
 
