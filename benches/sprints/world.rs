@@ -26,7 +26,7 @@ use teams::domain::sprint::{CloseoutStatus, Duty, GitBaseline, InitialStep, Kick
 use teams::domain::state::State;
 use teams::domain::time::Timestamp;
 use teams::domain::workflow::Step;
-use teams::engine::sprint::backlog::is_relevant;
+use teams::engine::sprint::backlog::relevant;
 use teams::engine::{Answer, Input, decide};
 
 /// What this thread has had of the processor. Everything here is work without a wait, and a shared machine
@@ -284,8 +284,9 @@ impl World {
     }
 
     fn planned(&self, step: InitialStep, sprint: &Sprint) -> RoleResult {
-        let mine: Vec<&BacklogItem> = (self.state.backlog.values())
-            .filter(|item| item.status != BacklogStatus::Blocked && is_relevant(item, sprint))
+        let mine: Vec<&BacklogItem> = relevant(self.state.backlog.values(), sprint)
+            .into_iter()
+            .filter(|item| item.status != BacklogStatus::Blocked)
             .collect();
         let items: Vec<Value> = match step {
             InitialStep::MilestoneRefinement | InitialStep::ArtifactSync => Vec::new(),

@@ -319,13 +319,15 @@ pub(super) fn try_again(turn: &mut Turn<'_>, id: &RequestId) {
     let Some(request) = turn.edit(id) else { return };
     request.spent.renew();
     request.routing_context = json!({ "selection_source": "blocked_retry" });
-    let code = request.blocked.as_ref().map(|blocked| blocked.code.clone()).unwrap_or_default();
+    let spent = request.blocked.as_ref().is_some_and(|blocked| {
+        (blocked.code.ends_with("_limit") || blocked.code == "checks_failing")
+            && !blocked.is_about_the_commit()
+    });
     let Some(state) = request.params.workflow.clone() else {
         handoff::delegate_current(turn, id, "Try again.");
         return;
     };
-    let spent = code.ends_with("_limit") || code == "checks_failing";
-    if spent && !super::closeout::is_about_the_commit(&code) {
+    if spent {
         // A spent budget is not given back by trying the same step again: the planner reconsiders.
         handoff::follow(turn, id, workflow::resume(&state));
         return;

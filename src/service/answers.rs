@@ -11,6 +11,7 @@ use crate::domain::request::Language;
 use crate::domain::sprint::TodoStatus;
 use crate::domain::state::State;
 use crate::engine::authorize::{Granted, Resource, act, authorize};
+use crate::engine::sprint::backlog::priority_key;
 
 /// Lines of a list: an answer has to fit into one message, and be read on a phone.
 const LINES: usize = 10;
@@ -67,7 +68,7 @@ fn sprint(state: &State) -> Value {
 
 fn backlog(state: &State) -> Value {
     let mut items: Vec<&BacklogItem> = state.backlog.values().collect();
-    items.sort_by_key(|item| item.place());
+    items.sort_by_key(|item| priority_key(item));
     let count = |status| items.iter().filter(|item| item.status == status).count();
     let shown: Vec<Value> = items
         .iter()

@@ -290,6 +290,10 @@ pub(super) fn base(
         let exact = read.exact && read.record == now;
         take(loaded, &path, exact, &read.bytes, vec![Change::Backlog(Box::new(now))])?;
     }
+    // What came back from a todo has no record of its own yet.
+    for (id, item) in std::mem::take(&mut found.items) {
+        take(loaded, &layout::item(&id), false, &[], vec![Change::Backlog(Box::new(item))])?;
+    }
     let kept_sprint = kept_in_memory(&found);
     for (path, read) in sprints {
         let id = read.record.sprint_id.clone();
