@@ -217,7 +217,6 @@ fn item(options: &Options<'_>) -> Command {
 /// Reads a filled-in form; `None` for forms that are not ours.
 #[must_use]
 pub fn form(payload: &ModalInteraction) -> Option<Commanded> {
-    let files = forms::files_of(&payload.data.custom_id)?;
     let mut values: BTreeMap<&str, &str> = BTreeMap::new();
     for component in payload.data.components.iter().flat_map(|row| &row.components) {
         if let ActionRowComponent::InputText(input) = component {
@@ -228,6 +227,12 @@ pub fn form(payload: &ModalInteraction) -> Option<Commanded> {
     let shown = language(&payload.locale);
     let actor = actor(&payload.user, payload.member.as_ref(), payload.guild_id, Ingress::Modal);
     let channel_id = ChannelId(payload.channel_id.get());
+    if let Some((gate_id, version)) = forms::gate_of(&payload.data.custom_id) {
+        let question = text(forms::WORDS).to_owned();
+        let wanted = Wanted::Command(Command::AskBack { gate_id, version, question });
+        return Some(Commanded { actor, channel_id, language: shown, wanted });
+    }
+    let files = forms::files_of(&payload.data.custom_id)?;
     let mut kickoff = Kickoff {
         milestone: text(forms::MILESTONE).to_owned(),
         brief: text(forms::BRIEF).to_owned(),

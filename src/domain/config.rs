@@ -12,7 +12,7 @@ pub use agents::{
 };
 pub use discord::{Channels, DiscordConfig, Identity, PLACEHOLDER_IDS, TokenNames, Voice};
 pub use runtime::{
-    Action, Check, DiscoveryScope, Ingress, IngressMode, Lifecycle, LimitsConfig, Named,
+    Action, Check, DiscoveryScope, Gates, Ingress, IngressMode, Lifecycle, LimitsConfig, Named,
     OverlapPolicy, People, Project, ResearchDefaults, RuntimeConfig, Seconds, Sprint, SprintMode,
     StartMode,
 };

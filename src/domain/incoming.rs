@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::domain::backlog::BacklogSource;
-use crate::domain::ids::{ChannelId, GuildId, MessageId, RequestId, ServerRoleId, UserId};
+use crate::domain::ids::{ChannelId, GateId, GuildId, MessageId, RequestId, ServerRoleId, UserId};
 use crate::domain::ingress::Ingress;
 use crate::domain::outgoing::Button;
 use crate::domain::request::Language;
@@ -156,6 +156,24 @@ pub enum Command {
     Retry {
         /// Which.
         request_id: RequestId,
+    },
+    /// Decide what waits for a person.
+    Decide {
+        /// The request that waits.
+        request_id: RequestId,
+        /// At least seven letters of what names the content: the commit, or the digest of the command.
+        content: String,
+        /// Whether it may be done.
+        yes: bool,
+    },
+    /// Ask something before deciding, by the form that a card opened.
+    AskBack {
+        /// The gate.
+        gate_id: GateId,
+        /// The version of the card.
+        version: u32,
+        /// The question.
+        question: String,
     },
     /// Begin a sprint.
     SprintStart {

@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 
 use super::authorize::{Resource, authorize};
 use super::turn::Turn;
-use super::{commands, handoff, parse, say, sprint};
+use super::{commands, gates, handoff, parse, say, sprint};
 use crate::domain::change::Change;
 use crate::domain::effect::EffectKind;
 use crate::domain::ids::RequestId;
@@ -133,6 +133,19 @@ fn execute(turn: &mut Turn<'_>, id: &RequestId, name: &str, params: &BTreeMap<St
             return;
         }
     };
+    if gates::action(turn, id, name, &command) {
+        turn.record(id, "action_execute", "orchestrator", name, json!({ "params": params }));
+        run(turn, id, name, command);
+    }
+}
+
+/// Runs a registered action by its command line.
+pub(super) fn run(turn: &mut Turn<'_>, id: &RequestId, name: &str, command: Vec<String>) {
+    let Some(action) = turn.policy.actions.get(name).cloned() else {
+        let values = json!({ "action": say::cut(name, 60), "known": [] });
+        handoff::end(turn, id, RequestStatus::Failed, "action.unknown", values);
+        return;
+    };
     let operation_id = turn.ids.operation(id, name);
     let operation = Operation {
         operation_id: operation_id.clone(),
@@ -148,7 +161,6 @@ fn execute(turn: &mut Turn<'_>, id: &RequestId, name: &str, params: &BTreeMap<St
         log_file: format!("logs/operations/{operation_id}.log"),
     };
     turn.change(Change::Operation(operation));
-    turn.record(id, "action_execute", "orchestrator", name, json!({ "params": params }));
     turn.plan(EffectKind::Action { request_id: id.clone(), operation_id: operation_id.clone() });
     if action.foreground {
         if let Some(request) = turn.edit(id) {

@@ -154,8 +154,8 @@ fn check(
     Ok(())
 }
 
-/// What a way in can carry at all. Decisions come from buttons, commands and the operator: no text, no
-/// reaction and no agent reaches them.
+/// What a way in can carry at all. Decisions come from buttons, the forms that those open, commands and the
+/// operator: no text, no reaction and no agent reaches them.
 #[must_use]
 pub const fn carried_by(ingress: Ingress) -> &'static [Action] {
     use Action::{Ask, Cancel, ControlSprint, Decide, KeepBacklog, Look, Retry, Revise, Say};
@@ -169,7 +169,7 @@ pub const fn carried_by(ingress: Ingress) -> &'static [Action] {
         Ingress::Reaction | Ingress::Select => &[],
         Ingress::Autocomplete => &[Look],
         Ingress::Button => &[Cancel, Retry, Decide],
-        Ingress::Modal => &[Say, ControlSprint],
+        Ingress::Modal => &[ControlSprint, Decide],
         Ingress::Slash | Ingress::Operator => {
             &[Ask, Say, Look, Cancel, Retry, Decide, ControlSprint, KeepBacklog]
         }

@@ -5,9 +5,10 @@ use serde_json::{Value, json};
 
 use super::authorize::{Granted, Resource, act, authorize};
 use super::decide::Answer;
+use super::gates::{self, Seen, Verdict};
 use super::turn::Turn;
-use super::{gates, handoff, intake, say, sprint};
-use crate::domain::ids::{ChannelId, GateId, RequestId};
+use super::{handoff, intake, say, sprint};
+use crate::domain::ids::{ChannelId, GateId, MessageId, RequestId};
 use crate::domain::incoming::{Actor, Command};
 use crate::domain::outgoing::{Button, ButtonAct, Content};
 use crate::domain::request::{Language, ReplyRoute, Request, RequestStatus};
@@ -15,7 +16,22 @@ use crate::domain::request::{Language, ReplyRoute, Request, RequestStatus};
 /// Takes a command.
 pub(super) fn command(turn: &mut Turn<'_>, actor: &Actor, command: Command) -> Answer {
     match command {
-        Command::Press { button, .. } => press(turn, actor, &button),
+        Command::Press { button, message_id, channel_id } => {
+            press(turn, actor, &button, channel_id, message_id)
+        }
+        Command::Decide { request_id, content, yes } => {
+            let verdict = if yes { Verdict::Yes } else { Verdict::No };
+            match gates::of_request(turn, &request_id) {
+                Some(gate) => gates::decide(turn, actor, &gate, Seen::Content(&content), verdict),
+                None => Answer::Say(plain(turn.policy.language, "gate.stale", json!({}))),
+            }
+        }
+        Command::AskBack { gate_id, version, question } => {
+            if question.trim().is_empty() {
+                return Answer::Say(plain(turn.policy.language, "empty", json!({})));
+            }
+            gates::decide(turn, actor, &gate_id, Seen::Form(version), Verdict::Ask(question))
+        }
         Command::Ask { text, channel_id, language } => {
             let Ok(granted) = authorize(turn.policy, actor, Resource::Team) else {
                 return Answer::Say(plain(language, "not_allowed", json!({})));
@@ -64,15 +80,25 @@ fn plain(language: Language, key: &str, values: Value) -> Content {
     say::content(key, language, values)
 }
 
-fn press(turn: &mut Turn<'_>, actor: &Actor, button: &Button) -> Answer {
+fn press(
+    turn: &mut Turn<'_>,
+    actor: &Actor,
+    button: &Button,
+    channel: ChannelId,
+    message: MessageId,
+) -> Answer {
     match button.act {
         ButtonAct::Approve | ButtonAct::Reject => {
             let Ok(gate_id) = GateId::parse(&button.subject) else {
                 return Answer::Ignored("not a gate");
             };
-            let yes = button.act == ButtonAct::Approve;
-            gates::decide(turn, actor, &gate_id, button.version, yes)
+            let approves = button.act == ButtonAct::Approve;
+            let verdict = if approves { Verdict::Yes } else { Verdict::No };
+            let seen = Seen::Card(button.version, channel, message);
+            gates::decide(turn, actor, &gate_id, seen, verdict)
         }
+        // Opens a form, and that decides nothing.
+        ButtonAct::Question => Answer::Accepted,
         ButtonAct::Cancel | ButtonAct::Retry => {
             let Ok(id) = RequestId::parse(&button.subject) else {
                 return Answer::Ignored("not a request");

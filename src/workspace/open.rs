@@ -212,6 +212,7 @@ impl Workspace {
             mentions: runtime.ingress.mentions,
             rights,
             four_eyes: people.four_eyes,
+            gates: runtime.gates.table(),
             trusted_bots: self.discord.trusted_bot_ids.clone(),
             own_ids: self.discord.own_ids(),
             relay_channel: Some(self.channels()?.relay),

@@ -46,7 +46,7 @@ fn what_each_way_in_can_carry() {
             Ingress::Reaction | Ingress::Select => BTreeSet::new(),
             Ingress::Autocomplete => [Look].into(),
             Ingress::Button => [Cancel, Retry, Decide].into(),
-            Ingress::Modal => [Say, ControlSprint].into(),
+            Ingress::Modal => [ControlSprint, Decide].into(),
             Ingress::Slash | Ingress::Operator => {
                 let mut all: BTreeSet<Action> = Action::ALL.iter().copied().collect();
                 all.remove(&Revise);
@@ -168,7 +168,7 @@ fn a_server_role_counts_only_in_its_server() {
 }
 
 #[test]
-fn deciding_takes_a_button_a_command_or_the_operator() {
+fn deciding_takes_a_button_its_form_a_command_or_the_operator() {
     let policy = policy();
     for ingress in Ingress::ALL {
         let actor = match ingress {
@@ -180,7 +180,10 @@ fn deciding_takes_a_button_a_command_or_the_operator() {
             },
             other => person(OWNER, other),
         };
-        let decides = matches!(ingress, Ingress::Button | Ingress::Slash | Ingress::Operator);
+        let decides = matches!(
+            ingress,
+            Ingress::Button | Ingress::Modal | Ingress::Slash | Ingress::Operator
+        );
         assert_eq!(may::<act::Decide>(&policy, &actor).is_ok(), decides, "{ingress:?}");
     }
 }

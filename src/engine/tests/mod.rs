@@ -1,5 +1,6 @@
 //! The engine as a whole: scenes that name what people see, and random histories.
 
+mod approvals;
 mod edges;
 mod gate;
 mod governed;
@@ -10,3 +11,5 @@ mod sprint_ends;
 mod sprint_histories;
 mod sprints;
 mod world;
+
+pub(in crate::engine) use world::candidate;
