@@ -16,7 +16,7 @@ use teams::domain::evidence::{CheckRun, CheckVerdict, Evidence};
 use teams::domain::ids::{ChannelId, EffectId, EnvelopeId, IdSupply, MessageId, RequestId, RunId};
 use teams::domain::incoming::{Actor, Command};
 use teams::domain::outgoing::{Act, OutgoingOutcome};
-use teams::domain::policy::{Limits, Policy, SprintPolicy};
+use teams::domain::policy::{GateTable, Limits, Policy, SprintPolicy};
 use teams::domain::request::{Language, Request, RequestEvent};
 use teams::domain::result::RoleResult;
 use teams::domain::role::Role;
@@ -46,6 +46,8 @@ pub(crate) fn policy() -> Policy {
         dm: true,
         mentions: true,
         rights: BTreeMap::new(),
+        four_eyes: false,
+        gates: GateTable::default(),
         trusted_bots: [].into(),
         own_ids: [].into(),
         relay_channel: Some(ChannelId(11)),
@@ -362,6 +364,8 @@ fn candidate() -> Candidate {
         subject: "subject".to_owned(),
         added_lines: 1,
         removed_lines: 0,
+        tree: String::new(),
+        excerpt: String::new(),
     }
 }
 
