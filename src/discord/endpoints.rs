@@ -255,6 +255,13 @@ impl Rest {
         Ok(())
     }
 
+    /// Takes a thread out of its archive; needs no more than the right to write in it.
+    pub async fn reopen(&self, thread: ChannelId) -> Result<(), RestError> {
+        let body = json!({"archived": false});
+        self.call(Call::new(Method::PATCH, format!("/channels/{thread}")).json(body)).await?;
+        Ok(())
+    }
+
     /// Shows that we are typing, for about ten seconds.
     pub async fn typing(&self, channel: ChannelId) -> Result<(), RestError> {
         let path = format!("/channels/{channel}/typing");
