@@ -152,9 +152,6 @@ fn one_each(sprint: &mut Sprint, older: &Older, path: &str, notes: &mut Notes) {
             continue;
         };
         match older.items.get(&id) {
-            None => {
-                held.insert(id);
-            }
             Some(item)
                 if todo.status == TodoStatus::Queued
                     && matches!(
@@ -172,14 +169,15 @@ fn one_each(sprint: &mut Sprint, older: &Older, path: &str, notes: &mut Notes) {
                 notes.repaired(path, &format!("{} is completed: {id} is done", todo.todo_id));
                 todo.status = TodoStatus::Completed;
             }
-            Some(_) if !held.insert(id.clone()) => {
+            Some(_) | None if !held.insert(id.clone()) => {
                 notes.repaired(
                     path,
                     &format!("{} is withdrawn: another todo has {id}", todo.todo_id),
                 );
                 todo.status = TodoStatus::Cancelled;
             }
-            Some(_) => {}
+            // What is gone comes back.
+            Some(_) | None => {}
         }
     }
 }
