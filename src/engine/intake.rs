@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::authorize::{Denied, Granted, Resource, act, authorize};
 use super::decide::Answer;
 use super::turn::Turn;
-use super::{followup, handoff, say, sprint, words, workflow};
+use super::{followup, handoff, parse, say, sprint, words, workflow};
 use crate::domain::ids::{MessageId, RequestId, UserId};
 use crate::domain::incoming::Message;
 use crate::domain::outgoing::{Act, Priority, Target, Voice};
@@ -85,6 +85,10 @@ fn hears(state: &State, policy: &Policy, message: &Message) -> Result<Granted<ac
         && policy.trusted_bots.contains(&message.author.id);
     if !message.addressed && !in_room && !is_dm && !relayed {
         return Err(Unheard::Silent("not addressed to the team"));
+    }
+    if relayed && !message.addressed && parse::is_hand_off(&message.content) {
+        // Two teams that trust each other would hand each other's hand-offs on for ever (I10).
+        return Err(Unheard::Silent("a hand-off of another team"));
     }
     if is_dm && !policy.dm {
         return Err(Unheard::Silent("direct messages are off"));
@@ -252,13 +256,15 @@ pub(super) fn try_again(turn: &mut Turn<'_>, id: &RequestId) {
     let Some(request) = turn.edit(id) else { return };
     request.spent.renew();
     request.routing_context = json!({ "selection_source": "blocked_retry" });
-    let code = request.blocked.as_ref().map(|blocked| blocked.code.clone()).unwrap_or_default();
+    let spent = request.blocked.as_ref().is_some_and(|blocked| {
+        (blocked.code.ends_with("_limit") || blocked.code == "checks_failing")
+            && !blocked.is_about_the_commit()
+    });
     let Some(state) = request.params.workflow.clone() else {
         handoff::delegate_current(turn, id, "Try again.");
         return;
     };
-    let spent = code.ends_with("_limit") || code == "checks_failing";
-    if spent && !super::closeout::is_about_the_commit(&code) {
+    if spent {
         // A spent budget is not given back by trying the same step again: the planner reconsiders.
         handoff::follow(turn, id, workflow::resume(&state));
         return;
