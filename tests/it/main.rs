@@ -25,6 +25,7 @@ mod local_guild_disk;
 mod local_guild_faults;
 mod local_guild_gateway;
 mod local_guild_openapi;
+mod local_guild_people;
 mod local_guild_rights;
 mod older_workspace;
 mod other_clients;

@@ -29,6 +29,7 @@ const STEPS: [&str; 13] = [
 ];
 
 /// The path in a variable. `None` skips the test, unless `TEAMS_NO_SKIP` forbids skipping.
+#[expect(clippy::print_stderr, reason = "a skipped test has to say so")]
 fn installed(variable: &str) -> Option<PathBuf> {
     let found = std::env::var_os(variable).map(PathBuf::from).filter(|path| path.exists());
     if found.is_none() {
