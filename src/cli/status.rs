@@ -60,6 +60,7 @@ pub(super) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
             "ended_requests": state.ended_requests,
             "waiting_for_discord": state.outgoing.len(),
             "set_aside": set_aside(&root)?,
+            "discord": crate::discord::standing::Report::read(&root),
             "open_gates": state.gates.values().collect::<Vec<_>>(),
         });
         say(serde_json::to_string_pretty(&value).unwrap_or_default());
@@ -123,6 +124,12 @@ fn overview(workspace: &Workspace, state: &State) -> Result<(), Failure> {
         state.ended_requests,
         state.outgoing.len()
     ));
+    let now = Timestamp::new(clock::now());
+    if running == "running" {
+        for line in crate::discord::standing::Report::read(&workspace.root).lines(now) {
+            say(line);
+        }
+    }
     let aside = set_aside(&workspace.root)?;
     if let Some(last) = aside.last() {
         say(format_args!(
@@ -132,7 +139,6 @@ fn overview(workspace: &Workspace, state: &State) -> Result<(), Failure> {
         ));
     }
     let catalog = crate::assets::catalog::Catalog::builtin()?;
-    let now = Timestamp::new(clock::now());
     for request in open {
         let why = why::why(state, &policy, request, now);
         let line = catalog.render(&why).map(|rendered| rendered.text);

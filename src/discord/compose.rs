@@ -1,19 +1,26 @@
 //! From an [`Outgoing`] to the bodies that Discord takes: words, parts, buttons, nonces, mentions. Pure.
 
+use std::collections::BTreeMap;
+
 use base64::Engine as _;
 use serde_json::{Map, Value, json};
 
-use crate::assets::catalog::{Catalog, Embed, Rendered};
-use crate::discord::split::{MESSAGE_LIMIT, length, split};
+use crate::assets::catalog::{Catalog, CatalogError, Embed, Rendered};
+use crate::discord::outbound_files::Outbound;
+use crate::discord::rest::Upload;
+use crate::discord::split::{MAX_PARTS, MESSAGE_LIMIT, beginning, length, shorten, split};
 use crate::domain::ids::{MessageId, OutgoingId, UserId};
-use crate::domain::outgoing::{Button, ButtonAct};
+use crate::domain::outgoing::{Button, ButtonAct, Content};
 use crate::domain::request::Language;
 
 /// Buttons in a row.
 const ROW: usize = 5;
 
+/// Units of a text that is too long to read here, before the file with all of it.
+const BEGINNING: usize = 1_400;
+
 /// A message in the parts that it is sent in.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone)]
 pub(crate) struct Parts {
     /// The texts; at least one, empty only where there is a card.
     pub(crate) texts: Vec<String>,
@@ -21,6 +28,8 @@ pub(crate) struct Parts {
     pub(crate) embed: Option<Value>,
     /// Rows of buttons, in the last part.
     pub(crate) components: Vec<Value>,
+    /// Files, by the part that they go out with.
+    pub(crate) files: BTreeMap<usize, Vec<Upload>>,
     /// The message answered, by the first part.
     pub(crate) reply_to: Option<MessageId>,
     /// The one person who may be notified, by the first part.
@@ -29,11 +38,13 @@ pub(crate) struct Parts {
 
 impl Parts {
     /// Cuts a rendered message into parts. `header` stands in bold above the first one; `mentioned` puts
-    /// the mention before the words (an answer notifies without it).
+    /// the mention before the words (an answer notifies without it). A text of too many parts becomes its
+    /// beginning, the words `whole`, and a file with all of it.
     pub(crate) fn new(
         rendered: &Rendered,
         header: Option<&str>,
         mentioned: Option<UserId>,
+        whole: &str,
     ) -> Parts {
         let mut text = String::new();
         if let Some(user) = mentioned {
@@ -43,8 +54,15 @@ impl Parts {
             text.push_str(&format!("**{name}**\n"));
         }
         text.push_str(&rendered.text);
+        let mut files = BTreeMap::new();
+        let texts = split(&text, MESSAGE_LIMIT, MAX_PARTS).unwrap_or_else(|| {
+            let bytes = rendered.text.clone().into_bytes();
+            files.insert(0, vec![Upload { filename: "message.md".to_owned(), bytes }]);
+            vec![format!("{}\n…\n-# {}", beginning(&text, BEGINNING), shorten(whole, 400))]
+        });
         Parts {
-            texts: split(&text, MESSAGE_LIMIT),
+            texts,
+            files,
             embed: rendered.embed.as_ref().map(embed),
             components: Vec::new(),
             reply_to: None,
@@ -52,8 +70,60 @@ impl Parts {
         }
     }
 
+    /// Adds files: the first lot goes with the last words, each further one with a part of its own. What
+    /// could not be attached is said.
+    pub(crate) fn attach(
+        &mut self,
+        outbound: Outbound,
+        catalog: &Catalog,
+        language: Language,
+    ) -> Result<(), CatalogError> {
+        let say = |key: &str, values: Value| {
+            let values = values.as_object().cloned().unwrap_or_default();
+            let content = Content { key: key.to_owned(), values, language };
+            catalog.render(&content).map(|it| it.text)
+        };
+        let Outbound { lots, too_much, missing } = outbound;
+        for (key, files) in [("files.too_much", too_much), ("files.missing", missing)] {
+            if !files.is_empty() {
+                self.add_note(&say(key, json!({ "files": files }))?);
+            }
+        }
+        let count: usize = lots.iter().map(Vec::len).sum();
+        let mut from = 1;
+        for (at, lot) in lots.into_iter().enumerate() {
+            let to = from + lot.len() - 1;
+            let last = self.texts.len() - 1;
+            if at == 0 && !self.files.contains_key(&last) {
+                self.files.insert(last, lot);
+            } else {
+                let text = say("files.part", json!({"from": from, "to": to, "count": count}))?;
+                self.files.insert(self.texts.len(), lot);
+                self.texts.push(text);
+            }
+            from = to + 1;
+        }
+        Ok(())
+    }
+
+    /// Adds a line to the last words, or a part where it has no room there.
+    fn add_note(&mut self, note: &str) {
+        let note = shorten(note, MESSAGE_LIMIT);
+        match self.texts.last_mut() {
+            Some(last) if length(last) + length(&note) + 1 <= MESSAGE_LIMIT => {
+                if !last.is_empty() {
+                    last.push('\n');
+                }
+                last.push_str(&note);
+            }
+            Some(_) | None => self.texts.push(note),
+        }
+    }
+
     pub(crate) fn is_empty(&self) -> bool {
-        self.embed.is_none() && self.texts.iter().all(|text| text.trim().is_empty())
+        self.embed.is_none()
+            && self.files.is_empty()
+            && self.texts.iter().all(|text| text.trim().is_empty())
     }
 
     /// The body of one part, without nonce.
@@ -134,7 +204,7 @@ pub(crate) fn components(buttons: &[Button], catalog: &Catalog, language: Langua
         .map(|button| {
             let style = match button.act {
                 ButtonAct::Retry => 1,
-                ButtonAct::Cancel => 2,
+                ButtonAct::Cancel | ButtonAct::Question => 2,
                 ButtonAct::Approve => 3,
                 ButtonAct::Reject => 4,
             };
@@ -167,7 +237,7 @@ mod tests {
 
     #[test]
     fn nobody_is_notified_unless_meant() {
-        let mut parts = Parts::new(&words("hi @everyone <@1>"), None, None);
+        let mut parts = Parts::new(&words("hi @everyone <@1>"), None, None, "");
         assert_eq!(parts.body(0)["allowed_mentions"], json!({"parse": []}));
         parts.mention = Some(UserId(7));
         parts.reply_to = Some(MessageId(9));
@@ -180,7 +250,8 @@ mod tests {
 
     #[test]
     fn extras_stand_where_they_belong() {
-        let mut parts = Parts::new(&words(&"x".repeat(4_500)), Some("Planner"), Some(UserId(7)));
+        let mut parts =
+            Parts::new(&words(&"x".repeat(4_500)), Some("Planner"), Some(UserId(7)), "");
         parts.reply_to = Some(MessageId(9));
         parts.components = vec![json!({})];
         assert_eq!(parts.texts.len(), 3);
@@ -190,5 +261,41 @@ mod tests {
         assert!(!parts.body(2).contains_key("message_reference"));
         assert!(parts.body(2).contains_key("components"));
         assert_eq!(parts.edit()["embeds"], json!([]));
+    }
+
+    #[test]
+    fn a_text_of_a_hundred_parts_is_a_beginning_and_a_file() {
+        let text = "word ".repeat(40_000);
+        let parts = Parts::new(&words(&text), None, Some(UserId(7)), "All of it is attached.");
+        assert_eq!(parts.texts.len(), 1);
+        assert!(
+            length(&parts.texts[0]) <= MESSAGE_LIMIT && parts.texts[0].starts_with("<@7> word")
+        );
+        assert!(parts.texts[0].ends_with("-# All of it is attached."));
+        let file = &parts.files[&0][0];
+        assert_eq!((file.filename.as_str(), &*file.bytes), ("message.md", text.as_bytes()));
+    }
+
+    #[test]
+    fn files_go_out_in_lots_and_what_does_not_is_said() {
+        let file = |name: &str| Upload { filename: name.to_owned(), bytes: vec![1] };
+        let outbound = Outbound {
+            lots: vec![vec![file("a"), file("b")], vec![file("c")]],
+            too_much: vec!["film.mp4 (31 MiB)".to_owned()],
+            missing: Vec::new(),
+        };
+        let catalog = Catalog::builtin().unwrap();
+        let mut parts = Parts::new(&words("look"), None, None, "");
+        parts.attach(outbound, &catalog, Language::En).unwrap();
+        assert_eq!(parts.texts.len(), 2);
+        assert!(parts.texts[0].starts_with("look\nNot attached"), "{}", parts.texts[0]);
+        assert!(parts.texts[0].contains("`film.mp4 (31 MiB)`"));
+        assert_eq!(parts.texts[1], "Files 3 to 3 of 3");
+        assert_eq!((parts.files[&0].len(), parts.files[&1].len()), (2, 1));
+        // Nothing but what cannot be attached is still something to say.
+        let mut parts = Parts::new(&words(""), None, None, "");
+        let gone = Outbound { missing: vec!["x".to_owned()], ..Outbound::default() };
+        parts.attach(gone, &catalog, Language::Ko).unwrap();
+        assert!(!parts.is_empty());
     }
 }

@@ -12,24 +12,27 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::future::Future;
 use std::mem::{Discriminant, discriminant};
 use std::path::PathBuf;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::assets::catalog::{Catalog, Rendered};
 use crate::discord::compose::{Parts, components};
 use crate::discord::endpoints::SeenChannel;
 use crate::discord::error::{RestError, code};
-use crate::discord::outbound_files;
+use crate::discord::outbound_files::{self, Outbound};
 use crate::discord::personas::Personas;
 use crate::discord::rest::Upload;
 use crate::discord::speakers::Speakers;
+use crate::discord::standing::Board;
 use crate::domain::ids::{ChannelId, MessageId, OutgoingId, UserId};
 use crate::domain::outgoing::{Act, Button, Content, Outgoing, OutgoingOutcome, Voice};
 use crate::domain::role::Role;
 use crate::domain::time::Timestamp;
 use crate::platform::clock;
 
+mod cards;
 mod posting;
 
+use cards::Edits;
 use posting::Mouth;
 
 /// How long a nonce is relied on. Discord says "a few minutes".
@@ -67,6 +70,10 @@ pub struct Delivery {
     /// Messages that are accounted for.
     delivered: Mutex<BTreeSet<MessageId>>,
     channels: Mutex<BTreeMap<ChannelId, SeenChannel>>,
+    /// The direct-message channels of people, as far as met.
+    dms: Mutex<BTreeMap<UserId, ChannelId>>,
+    edits: Mutex<Edits>,
+    board: Arc<Board>,
 }
 
 /// Failed tries of one outgoing.
@@ -87,14 +94,16 @@ enum Trouble {
 }
 
 impl Trouble {
-    /// Whether Discord answered this very call, and not that it may be asked again later.
-    const fn is_an_answer(&self) -> bool {
+    /// Whether this very call failed, and not because it has to wait. A connection that breaks counts, as
+    /// it does for a file that this line never gets through in time.
+    const fn is_its_own(&self) -> bool {
         match self {
-            Self::Rest(RestError::Server { .. } | RestError::Unreadable(_))
+            Self::Rest(
+                RestError::Server { .. } | RestError::Unreadable(_) | RestError::Network(_),
+            )
             | Self::Unsayable(_) => true,
             Self::Rest(
-                RestError::Network(_)
-                | RestError::Limited { .. }
+                RestError::Limited { .. }
                 | RestError::Breaker { .. }
                 | RestError::Unauthorized
                 | RestError::Gone { .. }
@@ -116,7 +125,7 @@ struct Post<'a> {
     buttons: &'a [Button],
     reply_to: Option<MessageId>,
     mention: Option<UserId>,
-    files: Vec<Upload>,
+    files: Outbound,
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -129,6 +138,7 @@ impl Delivery {
         names: &BTreeMap<Role, String>,
         catalog: Catalog,
         workspace: PathBuf,
+        board: Arc<Board>,
     ) -> Delivery {
         Delivery {
             speakers,
@@ -140,6 +150,9 @@ impl Delivery {
             taken: Mutex::default(),
             delivered: Mutex::default(),
             channels: Mutex::default(),
+            dms: Mutex::default(),
+            edits: Mutex::default(),
+            board,
         }
     }
 
@@ -164,38 +177,67 @@ impl Delivery {
                 *lock(&self.taken).entry(discriminant(&outgoing.act)).or_default() += 1;
                 outcome
             }
-            Err(trouble) => {
-                let taken = lock(&self.taken).get(&discriminant(&outgoing.act)).copied();
-                let taken = taken.unwrap_or_default();
-                let (tries, others_went) = {
-                    let mut tried = lock(&self.tried);
-                    let tried = tried.entry(outgoing.outgoing_id.clone()).or_default();
-                    // The first failure says nothing: it may be the first of a Discord that is away.
-                    let others_went = tried.times > 0 && taken > tried.taken;
-                    *tried = Tried { times: tried.times + 1, taken };
-                    (tried.times, others_went)
-                };
-                tracing::warn!(outgoing = %outgoing.outgoing_id, ?trouble, "not delivered");
-                let mut outcome = after_trouble(&trouble, tries, Timestamp::new(clock::now()));
-                if let OutgoingOutcome::Later { own, .. } = &mut outcome {
-                    *own = others_went && trouble.is_an_answer();
-                }
-                if matches!(outcome, OutgoingOutcome::Refused { .. }) {
-                    lock(&self.tried).remove(&outgoing.outgoing_id);
-                }
-                outcome
-            }
+            Err(trouble) => self.failed(outgoing, &trouble),
         }
     }
 
-    /// The place of a direct message to a person; the error is the outcome to note.
-    pub async fn dm_place(&self, user: UserId, attempts: u32) -> Result<Place, OutgoingOutcome> {
-        match self.speakers.team.rest.dm_channel(user).await {
-            Ok(channel) => Ok(Place { channel, card: None, parent: None }),
-            Err(error) => {
-                let now = Timestamp::new(clock::now());
-                Err(after_trouble(&Trouble::Rest(error), attempts, now))
+    /// What a failed try means; notes it.
+    fn failed(&self, outgoing: &Outgoing, trouble: &Trouble) -> OutgoingOutcome {
+        let taken = lock(&self.taken).get(&discriminant(&outgoing.act)).copied();
+        let taken = taken.unwrap_or_default();
+        let (tries, others_went) = {
+            let mut tried = lock(&self.tried);
+            let tried = tried.entry(outgoing.outgoing_id.clone()).or_default();
+            // The first failure says nothing: it may be the first of a Discord that is away.
+            let others_went = tried.times > 0 && taken > tried.taken;
+            *tried = Tried { times: tried.times + 1, taken };
+            (tried.times, others_went)
+        };
+        tracing::warn!(outgoing = %outgoing.outgoing_id, ?trouble, "not delivered");
+        let mut outcome = after_trouble(trouble, tries, Timestamp::new(clock::now()));
+        if let OutgoingOutcome::Later { at, own, .. } = &mut outcome {
+            *own = others_went && trouble.is_its_own();
+            if matches!(trouble, Trouble::Rest(RestError::Breaker { .. })) {
+                self.board.no_calls_until(*at);
             }
+        }
+        if matches!(outcome, OutgoingOutcome::Refused { .. }) {
+            lock(&self.tried).remove(&outgoing.outgoing_id);
+        }
+        outcome
+    }
+
+    /// The place of a direct message to a person. The error is the outcome of `outgoing`, which is as good
+    /// as tried: a person whose channel cannot be opened holds nobody up for ever.
+    pub async fn dm_place(
+        &self,
+        user: UserId,
+        outgoing: &Outgoing,
+    ) -> Result<Place, OutgoingOutcome> {
+        let plain = |channel| Place { channel, card: None, parent: None };
+        if let Some(channel) = lock(&self.dms).get(&user) {
+            return Ok(plain(*channel));
+        }
+        match self.speakers.team.rest.dm_channel(user).await {
+            Ok(channel) => {
+                lock(&self.dms).insert(user, channel);
+                Ok(plain(channel))
+            }
+            Err(error) => Err(self.failed(outgoing, &Trouble::Rest(error))),
+        }
+    }
+
+    /// Does something in a channel; where it is a thread in the archive, takes it out first.
+    async fn in_open<F>(&self, channel: ChannelId, act: impl Fn() -> F) -> Result<(), RestError>
+    where
+        F: Future<Output = Result<(), RestError>>,
+    {
+        match act().await {
+            Err(error) if error.code() == Some(code::ARCHIVED) => {
+                self.speakers.team.rest.reopen(channel).await?;
+                act().await
+            }
+            done => done,
         }
     }
 
@@ -228,7 +270,8 @@ impl Delivery {
             }
             Act::React { message_id, emoji } => {
                 let rest = &self.speakers.team.rest;
-                match rest.react(place.channel, *message_id, emoji).await {
+                let react = || rest.react(place.channel, *message_id, emoji);
+                match self.in_open(place.channel, react).await {
                     Ok(()) => Ok(OutgoingOutcome::Done),
                     // Nothing is left to react to.
                     Err(RestError::Gone { .. }) => Ok(OutgoingOutcome::Done),
@@ -237,13 +280,11 @@ impl Delivery {
             }
             Act::Envelope { relay_id, json } => {
                 let rendered = Rendered { text: format!("`{relay_id}`"), embed: None };
-                let parts = Parts::new(&rendered, None, None);
-                let files = vec![Upload {
-                    filename: format!("{relay_id}.json"),
-                    bytes: json.clone().into_bytes(),
-                }];
+                let mut parts = Parts::new(&rendered, None, None, "");
+                let filename = format!("{relay_id}.json");
+                parts.files.insert(0, vec![Upload { filename, bytes: json.clone().into_bytes() }]);
                 let mouth = Mouth::Bot(&self.speakers.team);
-                self.send(outgoing, place, &mouth, &parts, &files, progress).await
+                self.send(outgoing, place, &mouth, &parts, progress).await
             }
         }
     }
@@ -272,45 +313,6 @@ impl Delivery {
         self.catalog.render(content).map_err(|error| Trouble::Unsayable(error.to_string()))
     }
 
-    async fn card<F, Fut>(
-        &self,
-        outgoing: &Outgoing,
-        place: &Place,
-        content: &Content,
-        buttons: &[Button],
-        progress: F,
-    ) -> Result<OutgoingOutcome, Trouble>
-    where
-        F: FnMut(u32) -> Fut + Send,
-        Fut: Future<Output = ()> + Send,
-    {
-        let mut parts = Parts::new(&self.render(content)?, None, None);
-        parts.components = components(buttons, &self.catalog, content.language);
-        let team = &self.speakers.team;
-        let mut old = None;
-        if let Some(card) = place.card {
-            match team.rest.edit_message(place.channel, card, parts.edit()).await {
-                Ok(()) => {
-                    return Ok(OutgoingOutcome::Posted {
-                        channel_id: place.channel,
-                        message_ids: vec![card],
-                    });
-                }
-                Err(error) if error.code() == Some(code::UNKNOWN_MESSAGE) => {}
-                Err(error) if error.code() == Some(code::EDITS_LIMITED) => old = Some(card),
-                Err(error) => return Err(error.into()),
-            }
-        }
-        let mouth = Mouth::Bot(team);
-        let outcome = self.send(outgoing, place, &mouth, &parts, &[], progress).await?;
-        if let Some(card) = old
-            && let Err(error) = team.rest.delete_message(place.channel, card).await
-        {
-            tracing::warn!(%error, %card, "the old card stays");
-        }
-        Ok(outcome)
-    }
-
     async fn post<F, Fut>(
         &self,
         outgoing: &Outgoing,
@@ -334,11 +336,16 @@ impl Delivery {
         // Webhook messages cannot be answers; then the words carry the mention.
         let reply_to = post.reply_to.filter(|_| matches!(mouth, Mouth::Bot(_)));
         let mentioned = post.mention.filter(|_| reply_to.is_none() && !channel.is_dm());
-        let mut parts = Parts::new(&rendered, header, mentioned);
-        parts.components = components(post.buttons, &self.catalog, post.content.language);
+        let language = post.content.language;
+        let whole = self.catalog.label("text.whole", language);
+        let mut parts = Parts::new(&rendered, header, mentioned, &whole);
+        parts.components = components(post.buttons, &self.catalog, language);
+        parts
+            .attach(post.files, &self.catalog, language)
+            .map_err(|error| Trouble::Unsayable(error.to_string()))?;
         parts.reply_to = reply_to;
         parts.mention = post.mention;
-        self.send(outgoing, place, &mouth, &parts, &post.files, progress).await
+        self.send(outgoing, place, &mouth, &parts, progress).await
     }
 }
 

@@ -31,6 +31,8 @@ pub mod code {
     pub const UNKNOWN_CHANNEL: u32 = 10003;
     /// Unknown message.
     pub const UNKNOWN_MESSAGE: u32 = 10008;
+    /// Unknown interaction: its three seconds are over.
+    pub const UNKNOWN_INTERACTION: u32 = 10062;
     /// Unknown webhook.
     pub const UNKNOWN_WEBHOOK: u32 = 10015;
     /// The channel has all the webhooks it may have.

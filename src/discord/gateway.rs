@@ -2,32 +2,45 @@
 //!
 //! twilight speaks the protocol for the life of one connection: heartbeats, identify, resume. Whether and
 //! when to connect again is decided here, because no library backs off when every resume is closed at once
-//! (`spec/discord.md` 0.4 and 5).
+//! (`spec/discord.md` 0.4 and 5). All connections of a team share one thread and one runtime that do nothing
+//! else, so that whatever happens there takes no time from the team.
 
+use std::sync::Arc;
 use std::time::Duration;
 
-use futures_util::StreamExt as _;
 use secrecy::ExposeSecret as _;
-use serde::Deserialize;
 use serde_json::Value;
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
-use twilight_gateway::{ConfigBuilder, Intents, Message, Session, Shard, ShardId};
+use tokio_util::sync::CancellationToken;
+use twilight_gateway::{ConfigBuilder, Intents, Session, Shard, ShardId};
 
 use crate::discord::error::RestError;
-use crate::discord::forms;
+use crate::discord::governor::Limits;
 use crate::discord::rest::Rest;
+use crate::discord::sessions::{Bot, Kept, Mark, Sessions, fingerprint};
+use crate::discord::standing::{Board, Standing};
+use crate::discord::token_lock;
 use crate::domain::ids::{GuildId, UserId};
-use crate::platform::{ids, tasks};
+use crate::domain::time::Timestamp;
+use crate::platform::disk::Held;
+use crate::platform::{clock, tasks};
+
+mod ending;
+mod follow;
+
+use ending::{End, after_close, wait_before};
+use follow::Following;
 
 /// A connection that lived this long was a good one: the next wait starts from the beginning.
 const GOOD: Duration = Duration::from_secs(60);
-/// Waiting for READY or RESUMED.
-const GREETING: Duration = Duration::from_secs(60);
-const LONGEST_WAIT: Duration = Duration::from_secs(60);
 /// New sessions that are left to a human in trouble; Discord resets the token at none.
 const SESSIONS_KEPT: u32 = 50;
+/// The budget of new sessions is asked for again after this long at the latest.
+const LONGEST_SAVING: Duration = Duration::from_secs(3_600);
+/// Resumes in a row that came to nothing, after which the session is given up.
+const RESUMES: u32 = 3;
 
 /// What a connection reports.
 #[derive(Debug)]
@@ -48,191 +61,319 @@ pub(crate) enum Signal {
     Interaction { data: Value, acknowledged: JoinHandle<Result<(), RestError>> },
 }
 
-/// One bot's connection.
+/// A signal, whose it is, and the event that it was.
 #[derive(Debug)]
+pub(crate) struct Heard {
+    pub(crate) bot: Bot,
+    pub(crate) mark: Option<Mark>,
+    pub(crate) signal: Signal,
+}
+
+/// The session that a connection goes on with.
+#[derive(Debug, Clone)]
+struct Live {
+    kept: Kept,
+    life: u64,
+}
+
+/// One bot's connection.
+#[derive(Debug, Clone)]
 pub(crate) struct Gateway {
+    pub(crate) bot: Bot,
     pub(crate) rest: Rest,
     /// Instead of asking Discord for the address.
     pub(crate) url: Option<String>,
+    pub(crate) limits: Limits,
+    pub(crate) sessions: Arc<Sessions>,
+    pub(crate) board: Arc<Board>,
+    /// Where calls of ours run: not beside the connections.
+    pub(crate) calls: tokio::runtime::Handle,
 }
 
-#[derive(Debug, Deserialize)]
-struct Frame {
-    op: u8,
-    #[serde(default)]
-    t: Option<String>,
-    #[serde(default)]
-    d: Value,
+/// Keeps every connection on a thread of its own until `closing`, or until nobody listens.
+pub(crate) fn keep_all(
+    gateways: Vec<Gateway>,
+    out: &mpsc::Sender<Heard>,
+    closing: CancellationToken,
+) -> std::io::Result<()> {
+    let out = out.clone();
+    tasks::apart("discord-gateway", async move {
+        let kept: Vec<_> = gateways
+            .into_iter()
+            .map(|gateway| tasks::spawn("discord-bot", gateway.keep(out.clone())))
+            .collect();
+        drop(out);
+        tokio::select! {
+            _ = futures_util::future::join_all(kept) => {}
+            () = closing.cancelled() => {}
+        }
+    })
 }
 
-#[derive(Debug, Deserialize)]
-struct ReadyData {
-    user: Named,
-    application: Application,
-    guilds: Vec<GuildRef>,
-}
-
-#[derive(Debug, Deserialize)]
-struct Named {
-    id: UserId,
-}
-
-#[derive(Debug, Deserialize)]
-struct Application {
-    id: UserId,
-}
-
-#[derive(Debug, Deserialize)]
-struct GuildRef {
-    id: GuildId,
-}
-
-/// How a connection ended.
-#[derive(Debug, PartialEq, Eq)]
-enum End {
-    /// Connect again; the reason is for people.
-    Again(String),
-    /// Connect again without the session.
-    Anew(String),
-    /// The message-content intent is not granted.
-    WithoutContent,
-    /// Never again.
-    Never(String),
-    /// Nobody listens any more.
-    Unheard,
-    /// The listener is too slow: events were dropped.
-    Overflow,
-}
-
-/// What a close code asks for (`spec/discord.md` 5).
-fn after_close(code: u16, reason: &str) -> End {
-    match code {
-        4004 => End::Never(
-            "the bot token is not valid (4004); put a current one into its variable and start again"
-                .to_owned(),
-        ),
-        4010 | 4011 => End::Never(format!(
-            "discord wants the bot to be sharded ({code}); teams serves one server, use a bot of its own"
-        )),
-        4012 => End::Never("discord no longer speaks gateway version 10 (4012); update teams".to_owned()),
-        4013 => End::Never("discord does not know the requested intents (4013); update teams".to_owned()),
-        4014 => End::WithoutContent,
-        4003 | 4007 | 4009 => End::Anew(format!("the session ended ({code})")),
-        _ => End::Again(format!("closed by discord ({code}) {reason}").trim_end().to_owned()),
-    }
-}
-
-/// The wait before attempt number `failures` + 1; the first is immediate.
-fn wait_before(failures: u32) -> Duration {
-    if failures == 0 {
-        return Duration::ZERO;
-    }
-    let seconds = 1u64 << (failures - 1).min(6);
-    // Up to a quarter more, so that several bots do not knock together.
-    let jitter = u64::from_str_radix(&ids::random_hex(2), 16).unwrap_or(0);
-    Duration::from_millis(seconds * 1_000 + seconds * jitter).min(LONGEST_WAIT)
+/// Why a connection is not made for now.
+enum Hold {
+    End(End),
+    /// Until then, for a reason that people should know.
+    Until(Duration, String),
 }
 
 impl Gateway {
-    /// Stays connected until nobody listens or Discord says never.
-    pub(crate) async fn run(self, signals: mpsc::Sender<Signal>) {
-        let mut intents = Intents::GUILDS
-            | Intents::GUILD_MESSAGES
-            | Intents::DIRECT_MESSAGES
-            | Intents::MESSAGE_CONTENT;
-        let mut session: Option<(Session, Option<String>)> = None;
+    /// Runs, and runs again where a connection broke off in a way that nobody thought of.
+    async fn keep(self, out: mpsc::Sender<Heard>) {
         let mut failures = 0;
         loop {
-            tokio::time::sleep(wait_before(failures)).await;
-            let began = Instant::now();
-            let end = match self.address(session.is_some()).await {
-                Ok(url) => {
-                    let mut shard = self.shard(&url, intents, session.take());
-                    let end = follow(&mut shard, &self.rest, &signals).await;
-                    session = shard
-                        .session()
-                        .cloned()
-                        .map(|it| (it, shard.resume_url().map(str::to_owned)));
-                    end
-                }
-                Err(end) => end,
-            };
-            failures = if began.elapsed() >= GOOD { 0 } else { failures + 1 };
-            let signal = match end {
-                End::Again(reason) => Signal::Down { reason },
-                End::Anew(reason) => {
-                    session = None;
-                    Signal::Down { reason }
-                }
-                End::WithoutContent if intents.contains(Intents::MESSAGE_CONTENT) => {
-                    intents.remove(Intents::MESSAGE_CONTENT);
-                    session = None;
-                    failures = 0;
-                    Signal::Degraded {
-                        reason: "discord did not grant the message content intent (4014): messages in \
-                                 rooms reach the team only when they mention its bot; switch the intent \
-                                 on in the developer portal and start again"
-                            .to_owned(),
-                    }
-                }
-                End::WithoutContent => Signal::Fatal {
-                    reason: "discord refuses intents that every bot has (4014)".to_owned(),
-                },
-                End::Never(reason) => Signal::Fatal { reason },
-                End::Unheard => return,
-                End::Overflow => {
-                    session = None;
-                    Signal::Down {
-                        reason: "events came faster than they could be taken".to_owned(),
-                    }
-                }
-            };
-            let last = matches!(signal, Signal::Fatal { .. });
-            if signals.send(signal).await.is_err() || last {
+            let run = tasks::spawn("discord-connection", self.clone().run(out.clone()));
+            let Err(error) = run.await else { return };
+            failures += 1;
+            tracing::error!(%error, bot = ?self.bot, "a gateway connection broke off; it is made again");
+            let reason = "the connection broke off, see the log".to_owned();
+            self.board.set(self.bot, Standing::Away { reason: reason.clone() });
+            let sent = out.send(self.say(Signal::Down { reason })).await;
+            if sent.is_err() || !rest_for(wait_before(failures), &out).await {
                 return;
             }
         }
     }
 
-    /// Where to connect. Counts the sessions that are left, because a new one may be needed.
-    async fn address(&self, resuming: bool) -> Result<String, End> {
-        if let Some(url) = &self.url {
-            return checked(url);
+    const fn say(&self, signal: Signal) -> Heard {
+        Heard { bot: self.bot, mark: None, signal }
+    }
+
+    fn fingerprint(&self) -> String {
+        fingerprint(self.rest.pool().base_url(), self.rest.token().expose_secret())
+    }
+
+    /// Stays connected until nobody listens or Discord says never.
+    async fn run(self, out: mpsc::Sender<Heard>) {
+        let Some(_alone) = self.alone(&out).await else { return };
+        let mut intents = Intents::GUILDS
+            | Intents::GUILD_MESSAGES
+            | Intents::DIRECT_MESSAGES
+            | Intents::MESSAGE_CONTENT;
+        let mut live = self.taken_up(intents);
+        let (mut first, mut failures, mut resumes) = (true, 0, 0);
+        let mut identified: Option<Instant> = None;
+        loop {
+            if !rest_for(wait_before(failures), &out).await {
+                return;
+            }
+            let url = match self.address(live.as_ref(), identified).await {
+                Ok(url) => url,
+                Err(Hold::Until(wait, reason)) => {
+                    let until = Timestamp::new(clock::now()).plus_seconds(wait.as_secs());
+                    tracing::warn!(bot = ?self.bot, wait_seconds = wait.as_secs(), reason, "not connecting yet");
+                    self.board.set(self.bot, Standing::Waiting { until, reason });
+                    if !rest_for(wait, &out).await {
+                        return;
+                    }
+                    continue;
+                }
+                Err(Hold::End(end)) => {
+                    failures += 1;
+                    if !self.ended(end, &mut live, &mut intents, &out).await {
+                        return;
+                    }
+                    continue;
+                }
+            };
+            let resuming = live.is_some();
+            if !resuming {
+                identified = Some(Instant::now());
+            }
+            let began = Instant::now();
+            let mut shard = self.shard(&url, intents, live.as_ref());
+            let mut following = Following {
+                gateway: &self,
+                out: &out,
+                intents: intents.bits(),
+                live: &mut live,
+                first: &mut first,
+                greeted: false,
+            };
+            let end = following.follow(&mut shard).await;
+            let greeted = following.greeted;
+            drop(shard);
+            failures = if began.elapsed() >= GOOD { 0 } else { failures + 1 };
+            // A resume that is closed again at once, time after time, is no session to hold on to.
+            resumes = if resuming && (failures > 0 || !greeted) { resumes + 1 } else { 0 };
+            let end = match end {
+                End::Again(reason) if resumes >= RESUMES => End::Anew(reason),
+                End::Unreached(reason) => {
+                    if let Some(live) = &mut live {
+                        live.kept.resume_url = None;
+                    }
+                    End::Again(reason)
+                }
+                End::WithoutContent => {
+                    failures = 0;
+                    End::WithoutContent
+                }
+                end => end,
+            };
+            if live.is_none() || matches!(end, End::Anew(_)) {
+                resumes = 0;
+            }
+            if !self.ended(end, &mut live, &mut intents, &out).await {
+                return;
+            }
+        }
+    }
+
+    /// Says what an end means; whether to go on.
+    async fn ended(
+        &self,
+        end: End,
+        live: &mut Option<Live>,
+        intents: &mut Intents,
+        out: &mpsc::Sender<Heard>,
+    ) -> bool {
+        let mut anew = || {
+            *live = None;
+            self.sessions.ended(self.bot);
+        };
+        let signal = match end {
+            End::Again(reason) | End::Unreached(reason) => Signal::Down { reason },
+            End::Anew(reason) => {
+                anew();
+                Signal::Down { reason }
+            }
+            End::WithoutContent if intents.contains(Intents::MESSAGE_CONTENT) => {
+                intents.remove(Intents::MESSAGE_CONTENT);
+                anew();
+                Signal::Degraded {
+                    reason: "discord did not grant the message content intent (4014): messages in \
+                             rooms reach the team only when they mention its bot; switch the intent \
+                             on in the developer portal and start again"
+                        .to_owned(),
+                }
+            }
+            End::WithoutContent => Signal::Fatal {
+                reason:
+                    "discord refuses intents that every bot has (4014); give the bot of another \
+                         application to the team and start again"
+                        .to_owned(),
+            },
+            End::Never(reason) => Signal::Fatal { reason },
+            End::Unheard => return false,
+            End::Overflow => {
+                metrics::counter!("discord_gateway_overflows").increment(1);
+                tracing::warn!(bot = ?self.bot, "events come faster than they are taken; going on behind the last");
+                let half = out.max_capacity() / 2;
+                // Discord keeps the rest until there is room.
+                return out.reserve_many(half).await.is_ok();
+            }
+        };
+        let last = match &signal {
+            Signal::Down { reason } => {
+                self.board.set(self.bot, Standing::Away { reason: reason.clone() });
+                false
+            }
+            Signal::Degraded { reason } => {
+                self.board.lessen(self.bot, reason);
+                false
+            }
+            Signal::Fatal { reason } => {
+                self.sessions.ended(self.bot);
+                self.board.set(self.bot, Standing::NeedsYou { reason: reason.clone() });
+                true
+            }
+            Signal::Up { .. }
+            | Signal::Resumed
+            | Signal::Dispatch { .. }
+            | Signal::Interaction { .. } => false,
+        };
+        out.send(self.say(signal)).await.is_ok() && !last
+    }
+
+    /// Waits until no other team of this machine is connected with the token; `None` where nobody listens
+    /// any more. Two sessions of one bot would hear and answer everything twice.
+    async fn alone(&self, out: &mpsc::Sender<Heard>) -> Option<Option<Box<dyn Held>>> {
+        let mut failures = 0;
+        loop {
+            match token_lock::take(&self.fingerprint()) {
+                Ok(Some(held)) => return Some(Some(held)),
+                Ok(None) => {}
+                Err(error) => {
+                    tracing::warn!(%error, "whether another team uses this bot is not known");
+                    return Some(None);
+                }
+            }
+            let reason =
+                "another team on this machine is connected with this bot's token; stop it, or \
+                          give this team a bot of its own"
+                    .to_owned();
+            if failures == 0 {
+                tracing::error!(bot = ?self.bot, reason);
+                self.board.set(self.bot, Standing::NeedsYou { reason: reason.clone() });
+                if out.send(self.say(Signal::Down { reason })).await.is_err() {
+                    return None;
+                }
+            }
+            failures += 1;
+            if !rest_for(wait_before(failures), out).await {
+                return None;
+            }
+        }
+    }
+
+    /// The session of an earlier process, if it is of this bot and hears what we want to hear.
+    fn taken_up(&self, intents: Intents) -> Option<Live> {
+        let (kept, life) = self.sessions.load(self.bot)?;
+        let fits = kept.of == self.fingerprint() && kept.intents == intents.bits();
+        if !fits {
+            self.sessions.ended(self.bot);
+        }
+        fits.then_some(Live { kept, life })
+    }
+
+    /// Where to connect, or why not yet. A new session is begun only while enough are left.
+    async fn address(
+        &self,
+        live: Option<&Live>,
+        identified: Option<Instant>,
+    ) -> Result<String, Hold> {
+        let resume = live.and_then(|live| live.kept.resume_url.as_deref());
+        if let Some(url) = resume.or(self.url.as_deref().filter(|_| live.is_some())) {
+            return checked(url).map_err(Hold::End);
         }
         let gateway = match self.rest.gateway().await {
             Ok(gateway) => gateway,
-            Err(RestError::Unauthorized) => return Err(after_close(4004, "")),
-            Err(error) => return Err(End::Again(error.to_string())),
+            Err(RestError::Unauthorized) => return Err(Hold::End(after_close(4004, ""))),
+            Err(error) => return Err(Hold::End(End::Again(error.to_string()))),
         };
-        let starts = gateway.session_start_limit;
-        if !resuming && starts.remaining < SESSIONS_KEPT {
-            let wait = Duration::from_millis(starts.reset_after).min(Duration::from_secs(3_600));
-            tracing::error!(
-                remaining = starts.remaining,
-                wait_seconds = wait.as_secs(),
-                "few new sessions are left; waiting, because discord resets the token at none"
-            );
-            tokio::time::sleep(wait).await;
-            return Err(End::Again("few new sessions are left for today".to_owned()));
-        }
-        checked(&gateway.url)
-    }
-
-    fn shard(
-        &self,
-        url: &str,
-        intents: Intents,
-        session: Option<(Session, Option<String>)>,
-    ) -> Shard {
-        let token = self.rest.token().expose_secret().to_owned();
-        let mut config = ConfigBuilder::new(token, intents).proxy_url(url.to_owned());
-        if let Some((session, resume_url)) = session {
-            config = config.session(session);
-            if let Some(url) = resume_url.and_then(|url| checked(&url).ok()) {
-                config = config.resume_url(url);
+        if live.is_none() {
+            let starts = gateway.session_start_limit;
+            if starts.remaining < SESSIONS_KEPT {
+                let wait = Duration::from_millis(starts.reset_after.max(1_000)).min(LONGEST_SAVING);
+                let reason = format!(
+                    "only {} new sessions are left to this bot for now, and discord resets the token \
+                     at none; the team connects when there are more",
+                    starts.remaining
+                );
+                return Err(Hold::Until(wait, reason));
+            }
+            if let Some(before) = identified {
+                tokio::time::sleep_until(before + self.limits.between_sessions).await;
             }
         }
+        checked(self.url.as_deref().unwrap_or(&gateway.url)).map_err(Hold::End)
+    }
+
+    fn shard(&self, url: &str, intents: Intents, live: Option<&Live>) -> Shard {
+        let token = self.rest.token().expose_secret().to_owned();
+        let mut config = ConfigBuilder::new(token, intents).proxy_url(url.to_owned());
+        if let Some(Live { kept, .. }) = live {
+            config = config.session(Session::new(kept.sequence, kept.session_id.clone()));
+        }
         Shard::with_config(ShardId::ONE, config.build())
+    }
+}
+
+/// Rests; `false` where nobody listens any more.
+async fn rest_for(wait: Duration, out: &mpsc::Sender<Heard>) -> bool {
+    tokio::select! {
+        () = tokio::time::sleep(wait) => !out.is_closed(),
+        () = out.closed() => false,
     }
 }
 
@@ -243,138 +384,15 @@ fn checked(url: &str) -> Result<String, End> {
         Ok(parsed) if matches!(parsed.scheme(), "ws" | "wss") && parsed.has_host() => {
             Ok(url.to_owned())
         }
-        Ok(_) | Err(_) => Err(End::Again(format!(
+        Ok(_) | Err(_) => Err(End::Unreached(format!(
             "{url:?} is not a gateway address such as wss://gateway.discord.gg"
         ))),
-    }
-}
-
-/// Reads one connection to its end. Never waits for the listener: a slow one loses the session instead of
-/// the heartbeats, and what it missed is read again afterwards.
-async fn follow(shard: &mut Shard, rest: &Rest, signals: &mpsc::Sender<Signal>) -> End {
-    let mut greeted = false;
-    let greeting = Instant::now() + GREETING;
-    loop {
-        let next = if greeted {
-            tokio::select! {
-                next = shard.next() => next,
-                () = signals.closed() => return End::Unheard,
-            }
-        } else {
-            match tokio::time::timeout_at(greeting, shard.next()).await {
-                Ok(next) => next,
-                Err(_) => return End::Again("discord did not greet within a minute".to_owned()),
-            }
-        };
-        let text = match next {
-            Some(Ok(Message::Text(text))) => text,
-            Some(Ok(Message::Close(Some(frame)))) => return after_close(frame.code, &frame.reason),
-            Some(Ok(Message::Close(None))) | None => {
-                return End::Again("the connection was closed".to_owned());
-            }
-            Some(Err(error)) => {
-                use twilight_gateway::error::ReceiveMessageErrorType as Kind;
-                if matches!(error.kind(), Kind::Deserializing { .. }) {
-                    metrics::counter!("discord_gateway_unreadable").increment(1);
-                    tracing::warn!(%error, "gateway sent something unreadable");
-                    continue;
-                }
-                return End::Again(with_source(&error));
-            }
-        };
-        let Ok(frame) = serde_json::from_str::<Frame>(&text) else {
-            metrics::counter!("discord_gateway_unreadable").increment(1);
-            tracing::warn!(bytes = text.len(), "gateway frame does not parse");
-            continue;
-        };
-        match frame.op {
-            0 => {}
-            7 => return End::Again("discord asked to reconnect".to_owned()),
-            9 => return End::Again("discord ended the session".to_owned()),
-            _ => continue,
-        }
-        let Some(kind) = frame.t else { continue };
-        let signal = match kind.as_str() {
-            "READY" => {
-                let ready: ReadyData = match serde_json::from_value(frame.d) {
-                    Ok(ready) => ready,
-                    Err(error) => return End::Anew(format!("unreadable greeting: {error}")),
-                };
-                greeted = true;
-                Signal::Up {
-                    fresh: true,
-                    user: ready.user.id,
-                    application: ready.application.id.0,
-                    guilds: ready.guilds.into_iter().map(|it| it.id).collect(),
-                }
-            }
-            "RESUMED" => {
-                greeted = true;
-                Signal::Resumed
-            }
-            "INTERACTION_CREATE" => {
-                Signal::Interaction { acknowledged: acknowledge(rest, &frame.d), data: frame.d }
-            }
-            _ => Signal::Dispatch { kind, data: frame.d },
-        };
-        match signals.try_send(signal) {
-            Ok(()) => {}
-            Err(mpsc::error::TrySendError::Closed(_)) => return End::Unheard,
-            Err(mpsc::error::TrySendError::Full(_)) => return End::Overflow,
-        }
-    }
-}
-
-/// Tells Discord within its three seconds that we heard, and the answer follows; or shows the form that
-/// was asked for, which is the answer.
-fn acknowledge(rest: &Rest, data: &Value) -> JoinHandle<Result<(), RestError>> {
-    let text = |key: &str| data.get(key).and_then(Value::as_str).unwrap_or_default();
-    let id = text("id").parse().unwrap_or(0);
-    let token = text("token").to_owned();
-    let rest = rest.clone();
-    let form = forms::asked_for(data);
-    tasks::spawn("discord-acknowledge", async move {
-        match form {
-            Some(form) => rest.open_form(id, &token, form).await,
-            None => rest.defer(id, &token).await,
-        }
-    })
-}
-
-fn with_source(error: &dyn std::error::Error) -> String {
-    match error.source() {
-        Some(source) => format!("{error}: {source}"),
-        None => error.to_string(),
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn close_codes_end_as_documented() {
-        for code in [4004, 4010, 4011, 4012, 4013] {
-            assert!(matches!(after_close(code, ""), End::Never(_)), "{code}");
-        }
-        for code in [4007, 4009] {
-            assert!(matches!(after_close(code, ""), End::Anew(_)), "{code}");
-        }
-        for code in [1000, 1006, 4000, 4001, 4002, 4005, 4008] {
-            assert!(matches!(after_close(code, ""), End::Again(_)), "{code}");
-        }
-        assert_eq!(after_close(4014, ""), End::WithoutContent);
-    }
-
-    #[test]
-    fn waits_grow_and_stay_bounded() {
-        assert_eq!(wait_before(0), Duration::ZERO);
-        for failures in 1..100 {
-            let wait = wait_before(failures);
-            assert!(wait >= Duration::from_secs(1) && wait <= LONGEST_WAIT);
-        }
-        assert!(wait_before(4) >= Duration::from_secs(8));
-    }
 
     #[test]
     fn only_socket_addresses_are_tried() {

@@ -3,25 +3,62 @@
 //! any steady clock.
 
 use std::collections::{BTreeMap, VecDeque};
+use std::time::Duration;
 
 use crate::discord::error::LimitScope;
 
-/// Calls a second for one bot; Discord allows 50 (`spec/discord.md` 5, row "global").
-const GLOBAL_PER_SECOND: u32 = 40;
-/// Messages that may follow each other at once in one channel; after that, one a second.
-const CHANNEL_BURST: u32 = 5;
 /// Refused calls in [`INVALID_WINDOW_MS`] after which we stop; Discord bans the address at 10,000.
 pub const INVALID_LIMIT: usize = 1_000;
 /// Ten minutes.
 const INVALID_WINDOW_MS: u64 = 600_000;
 /// Routes remembered before expired ones are forgotten.
 const ROUTES_KEPT: usize = 2_000;
+/// Whoever waits for the answer to another call looks again after this long at the latest.
+const LOOK_AGAIN_MS: u64 = 1_000;
+
+/// How fast we go where no header says anything else.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
+    /// Calls that may follow each other at once.
+    pub burst: u32,
+    /// Calls a second after that.
+    pub per_second: u32,
+    /// Messages that may follow each other at once in one channel.
+    pub channel_burst: u32,
+    /// Messages a second after that; people read one at a time.
+    pub channel_per_second: u32,
+    /// Between two new gateway sessions of a bot.
+    pub between_sessions: Duration,
+}
+
+impl Limits {
+    /// Discord allows 50 calls in any second and a new session every five
+    /// (`spec/discord.md` 5, rows "global" and "session start").
+    pub const DISCORD: Limits = Limits {
+        burst: 10,
+        per_second: 38,
+        channel_burst: 5,
+        channel_per_second: 1,
+        between_sessions: Duration::from_secs(5),
+    };
+
+    /// A server on this machine is held up by nobody but its own headers.
+    pub const THIS_MACHINE: Limits = Limits {
+        burst: 500,
+        per_second: 2_000,
+        channel_burst: 500,
+        channel_per_second: 1_000,
+        between_sessions: Duration::ZERO,
+    };
+}
 
 /// What the headers of one answer said. Absent or malformed ones are `None`.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct LimitHeaders {
     /// `X-RateLimit-Bucket`.
     pub bucket: Option<String>,
+    /// `X-RateLimit-Limit`.
+    pub limit: Option<u32>,
     /// `X-RateLimit-Remaining`.
     pub remaining: Option<u32>,
     /// `X-RateLimit-Reset-After`, in milliseconds.
@@ -62,10 +99,45 @@ impl Pace {
     }
 }
 
-#[derive(Debug, Clone, Copy)]
+/// What is known of one bucket.
+#[derive(Debug, Clone, Copy, Default)]
 struct Budget {
-    remaining: u32,
-    resets_at: u64,
+    /// Calls that were begun and not answered.
+    in_flight: u32,
+    /// Calls that a whole window has.
+    limit: Option<u32>,
+    window: Window,
+}
+
+#[derive(Debug, Clone, Copy, Default)]
+enum Window {
+    /// No answer yet: one call finds out.
+    #[default]
+    Unknown,
+    /// Answers came without limits.
+    Free,
+    /// So many calls are left until then.
+    Open { remaining: u32, resets_at: u64 },
+}
+
+impl Budget {
+    fn room(&self, now: u64) -> Result<(), u64> {
+        let (left, then) = match (self.window, self.limit) {
+            (Window::Free, _) => return Ok(()),
+            (Window::Open { remaining, resets_at }, _) if now < resets_at => (remaining, resets_at),
+            // A window that is over: the next one is whole.
+            (Window::Open { .. }, Some(limit)) => (limit.max(1), now),
+            (Window::Open { .. } | Window::Unknown, _) => (1, now),
+        };
+        if left > self.in_flight {
+            Ok(())
+        } else if self.in_flight > 0 {
+            // The answers to those say how it goes on.
+            Err(now + LOOK_AGAIN_MS)
+        } else {
+            Err(then)
+        }
+    }
 }
 
 /// A place to call, as far as limits care: see [`Route::of`].
@@ -122,6 +194,7 @@ impl Route {
 /// The limits of one bot.
 #[derive(Debug, Clone)]
 pub struct Governor {
+    limits: Limits,
     global: Pace,
     global_until: u64,
     /// Route key → the bucket name that Discord gave it.
@@ -134,9 +207,10 @@ pub struct Governor {
 impl Governor {
     /// Nothing learned yet.
     #[must_use]
-    pub fn new(now: u64) -> Governor {
+    pub fn new(limits: Limits, now: u64) -> Governor {
         Governor {
-            global: Pace::new(GLOBAL_PER_SECOND, GLOBAL_PER_SECOND, now),
+            limits,
+            global: Pace::new(limits.burst, limits.per_second, now),
             global_until: 0,
             names: BTreeMap::new(),
             budgets: BTreeMap::new(),
@@ -149,7 +223,8 @@ impl Governor {
         (name, route.major.clone())
     }
 
-    /// Takes a place for one call, or says when to ask again.
+    /// Takes a place for one call, or says when to ask again. A place that was taken is given back with
+    /// [`Governor::answered`], whatever came of the call.
     pub fn admit(&mut self, route: &Route, now: u64) -> Result<(), u64> {
         let mut free_at = now;
         if !route.exempt {
@@ -157,16 +232,19 @@ impl Governor {
             free_at = free_at.max(self.global_until).max(self.global.free_at());
         }
         let key = self.key(route);
-        if let Some(budget) = self.budgets.get(&key)
-            && budget.remaining == 0
+        let known = self.budgets.get(&key).copied();
+        // Interactions have three seconds and no bucket to speak of.
+        if let (Some(budget), false) = (known, route.exempt)
+            && let Err(then) = budget.room(now)
         {
-            free_at = free_at.max(budget.resets_at);
+            free_at = free_at.max(then);
         }
         if route.posts {
+            let Limits { channel_burst, channel_per_second, .. } = self.limits;
             let pace = self
                 .channels
                 .entry(route.major.clone())
-                .or_insert_with(|| Pace::new(CHANNEL_BURST, 1, now));
+                .or_insert_with(|| Pace::new(channel_burst, channel_per_second, now));
             pace.refill(now);
             free_at = free_at.max(pace.free_at());
         }
@@ -181,27 +259,55 @@ impl Governor {
         {
             pace.take();
         }
-        if let Some(budget) = self.budgets.get_mut(&key) {
-            if budget.resets_at <= now {
-                self.budgets.remove(&key);
-            } else {
-                budget.remaining = budget.remaining.saturating_sub(1);
-            }
-        }
+        self.budgets.entry(key).or_default().in_flight += 1;
         Ok(())
     }
 
-    /// Learns from the headers of any answer.
-    pub fn learn(&mut self, route: &Route, headers: &LimitHeaders, now: u64) {
-        if let Some(bucket) = &headers.bucket {
-            self.names.insert(route.key.clone(), bucket.clone());
+    /// A call is over, with or without an answer.
+    pub fn answered(&mut self, route: &Route) {
+        let key = self.key(route);
+        if let Some(budget) = self.budgets.get_mut(&key) {
+            budget.in_flight = budget.in_flight.saturating_sub(1);
         }
-        if let (Some(remaining), Some(after)) = (headers.remaining, headers.reset_after_ms) {
-            let budget = Budget { remaining, resets_at: now + after };
-            self.budgets.insert(self.key(route), budget);
+    }
+
+    /// Learns from the headers of any answer; `taken` says whether the call was carried out.
+    pub fn learn(&mut self, route: &Route, headers: &LimitHeaders, taken: bool, now: u64) {
+        if let Some(bucket) = &headers.bucket
+            && self.names.get(&route.key) != Some(bucket)
+        {
+            let before = self.budgets.remove(&self.key(route)).unwrap_or_default();
+            self.names.insert(route.key.clone(), bucket.clone());
+            self.budgets.entry(self.key(route)).or_default().in_flight += before.in_flight;
+        }
+        let key = self.key(route);
+        let budget = self.budgets.entry(key).or_default();
+        budget.limit = headers.limit.or(budget.limit);
+        match (headers.remaining, headers.reset_after_ms) {
+            (Some(said), Some(after)) => {
+                let (mut remaining, mut resets_at) = (said, now + after);
+                // Answers overtake each other: within a window what is left only shrinks.
+                if let Window::Open { remaining: less, resets_at: then } = budget.window
+                    && now < then
+                {
+                    remaining = remaining.min(less);
+                    resets_at = resets_at.max(then);
+                }
+                budget.window = Window::Open { remaining, resets_at };
+            }
+            (None, _) | (_, None) if taken && matches!(budget.window, Window::Unknown) => {
+                budget.window = Window::Free;
+            }
+            (None, _) | (_, None) => {}
         }
         if self.budgets.len() + self.channels.len() > ROUTES_KEPT {
-            self.budgets.retain(|_, budget| budget.resets_at > now);
+            self.budgets.retain(|_, budget| {
+                let over = match budget.window {
+                    Window::Open { resets_at, .. } => resets_at <= now,
+                    Window::Unknown | Window::Free => true,
+                };
+                budget.in_flight > 0 || !over
+            });
             self.channels.retain(|_, pace| {
                 pace.refill(now);
                 pace.milli < pace.capacity
@@ -215,8 +321,8 @@ impl Governor {
         match scope {
             LimitScope::Global => self.global_until = self.global_until.max(until),
             LimitScope::User | LimitScope::Shared => {
-                let budget = Budget { remaining: 0, resets_at: until };
-                self.budgets.insert(self.key(route), budget);
+                let budget = self.budgets.entry(self.key(route)).or_default();
+                budget.window = Window::Open { remaining: 0, resets_at: until };
             }
         }
     }
@@ -283,17 +389,25 @@ mod tests {
         assert!(!Route::of("PATCH", "/channels/7/messages/1").posts);
     }
 
+    fn fresh() -> Governor {
+        Governor::new(Limits::DISCORD, 0)
+    }
+
+    fn headers(limit: u32, remaining: u32, reset_after_ms: u64) -> LimitHeaders {
+        LimitHeaders {
+            bucket: Some("abc".to_owned()),
+            limit: Some(limit),
+            remaining: Some(remaining),
+            reset_after_ms: Some(reset_after_ms),
+        }
+    }
+
     #[test]
     fn an_exhausted_bucket_waits_for_its_reset_and_routes_share_it() {
-        let mut governor = Governor::new(0);
-        let headers = LimitHeaders {
-            bucket: Some("abc".to_owned()),
-            remaining: Some(0),
-            reset_after_ms: Some(2_500),
-        };
+        let mut governor = fresh();
         let edit = Route::of("PATCH", "/channels/7/messages/1");
-        governor.learn(&post(), &headers, 1_000);
-        governor.learn(&edit, &headers, 1_000);
+        governor.learn(&post(), &headers(5, 0, 2_500), true, 1_000);
+        governor.learn(&edit, &headers(5, 0, 2_500), true, 1_000);
         assert_eq!(governor.admit(&post(), 1_000), Err(3_500));
         assert_eq!(governor.admit(&edit, 3_499), Err(3_500));
         assert_eq!(governor.admit(&edit, 3_500), Ok(()));
@@ -302,44 +416,103 @@ mod tests {
     }
 
     #[test]
-    fn a_channel_takes_a_burst_and_then_one_message_a_second() {
-        let mut governor = Governor::new(0);
-        for _ in 0..CHANNEL_BURST {
-            assert_eq!(governor.admit(&post(), 0), Ok(()));
+    fn one_call_finds_a_bucket_out_before_others_follow() {
+        let mut governor = fresh();
+        let route = Route::of("PUT", "/channels/7/messages/1/reactions/x/@me");
+        assert_eq!(governor.admit(&route, 0), Ok(()));
+        assert_eq!(governor.admit(&route, 0), Err(LOOK_AGAIN_MS));
+        governor.learn(&route, &headers(3, 2, 1_000), true, 10);
+        governor.answered(&route);
+        assert_eq!(governor.admit(&route, 10), Ok(()));
+        assert_eq!(governor.admit(&route, 10), Ok(()));
+        assert_eq!(governor.admit(&route, 10), Err(10 + LOOK_AGAIN_MS), "two left, two under way");
+        // The later answer overtakes the earlier one.
+        governor.learn(&route, &headers(3, 0, 980), true, 30);
+        governor.answered(&route);
+        governor.learn(&route, &headers(3, 1, 970), true, 40);
+        governor.answered(&route);
+        assert_eq!(governor.admit(&route, 40), Err(1_010), "what is left only shrinks");
+        // The next window is whole.
+        for _ in 0..3 {
+            assert_eq!(governor.admit(&route, 1_010), Ok(()));
         }
-        assert_eq!(governor.admit(&post(), 0), Err(1_000));
-        assert_eq!(governor.admit(&post(), 1_000), Ok(()));
-        assert_eq!(governor.admit(&post(), 1_001), Err(2_000));
-        assert_eq!(governor.admit(&Route::of("POST", "/channels/8/messages"), 1_001), Ok(()));
+        assert_eq!(governor.admit(&route, 1_010), Err(1_010 + LOOK_AGAIN_MS));
+    }
+
+    #[test]
+    fn answers_without_limits_hold_nothing_up_and_failures_say_nothing() {
+        let mut governor = fresh();
+        let route = Route::of("GET", "/channels/7/messages");
+        assert_eq!(governor.admit(&route, 0), Ok(()));
+        governor.learn(&route, &LimitHeaders::default(), false, 1);
+        governor.answered(&route);
+        assert_eq!(governor.admit(&route, 1), Ok(()));
+        assert_eq!(governor.admit(&route, 1), Err(1 + LOOK_AGAIN_MS), "a 502 is no permission");
+        governor.learn(&route, &LimitHeaders::default(), true, 2);
+        governor.answered(&route);
+        for _ in 0..5 {
+            assert_eq!(governor.admit(&route, 2), Ok(()));
+        }
+    }
+
+    #[test]
+    fn a_channel_takes_a_burst_and_then_one_message_a_second() {
+        let mut governor = fresh();
+        let mut say = |channel: u64, now| {
+            let route = Route::of("POST", &format!("/channels/{channel}/messages"));
+            let admitted = governor.admit(&route, now);
+            if admitted.is_ok() {
+                governor.learn(&route, &LimitHeaders::default(), true, now);
+                governor.answered(&route);
+            }
+            admitted
+        };
+        for _ in 0..5 {
+            assert_eq!(say(7, 0), Ok(()));
+        }
+        assert_eq!(say(7, 0), Err(1_000));
+        assert_eq!(say(7, 1_000), Ok(()));
+        assert_eq!(say(7, 1_001), Err(2_000));
+        assert_eq!(say(8, 1_001), Ok(()));
     }
 
     #[test]
     fn a_global_limit_stops_every_route_but_interactions() {
-        let mut governor = Governor::new(0);
+        let mut governor = fresh();
         governor.limited(&post(), LimitScope::Global, 5_000, 100);
         let other = Route::of("GET", "/users/@me");
         assert_eq!(governor.admit(&other, 200), Err(5_100));
         let callback = Route::of("POST", "/interactions/1/t/callback");
+        assert_eq!(governor.admit(&callback, 200), Ok(()));
         assert_eq!(governor.admit(&callback, 200), Ok(()));
         assert_eq!(governor.admit(&other, 5_100), Ok(()));
     }
 
     #[test]
     fn a_route_limit_stops_only_its_bucket() {
-        let mut governor = Governor::new(0);
+        let mut governor = fresh();
         governor.limited(&post(), LimitScope::Shared, 5_000, 100);
         assert_eq!(governor.admit(&post(), 200), Err(5_100));
         assert_eq!(governor.admit(&Route::of("GET", "/users/@me"), 200), Ok(()));
     }
 
     #[test]
-    fn no_more_than_forty_calls_start_in_one_instant() {
-        let mut governor = Governor::new(0);
-        let admitted = (0..100)
-            .filter(|n| governor.admit(&Route::of("GET", &format!("/channels/{n}")), 0).is_ok())
-            .count();
-        assert_eq!(admitted, 40);
-        assert_eq!(governor.admit(&Route::of("GET", "/channels/1"), 0), Err(25));
+    fn no_second_ever_sees_more_than_fifty_calls() {
+        let mut governor = fresh();
+        let mut begun: Vec<u64> = Vec::new();
+        let mut now = 0;
+        while begun.len() < 500 {
+            let route = Route::of("GET", &format!("/channels/{}", begun.len()));
+            match governor.admit(&route, now) {
+                Ok(()) => begun.push(now),
+                Err(free_at) => now = free_at,
+            }
+        }
+        for (at, first) in begun.iter().enumerate() {
+            let within = begun[at..].iter().filter(|it| **it < first + 1_000).count();
+            assert!(within <= 50, "{within} calls in the second after {first}");
+        }
+        assert!(now < 14_000, "and not much less than allowed: {now}");
     }
 
     #[test]

@@ -12,8 +12,8 @@ use crate::domain::time::Timestamp;
 
 /// Clocks of Discord and of this machine differ by less.
 const CLOCK_MARGIN_MS: u64 = 120_000;
-/// Pages of 100 that are looked at.
-const PAGES: usize = 20;
+/// Pages of 100 that are looked at: more is not said in one channel while a message waits.
+const PAGES: usize = 100;
 /// The first millisecond that Discord's ids count from.
 const EPOCH_MS: u64 = 1_420_070_400_000;
 

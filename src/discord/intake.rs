@@ -1,6 +1,7 @@
 //! From gateway signals to facts, in order: what was missed before what is new, each message once.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 
 use serde::Deserialize;
@@ -13,25 +14,29 @@ use crate::discord::attachments::Shelf;
 use crate::discord::commands;
 use crate::discord::delivery::Delivery;
 use crate::discord::endpoints::{SeenServerRole, message_id};
-use crate::discord::gateway::Signal;
+use crate::discord::error::code;
+use crate::discord::gateway::{Heard, Signal};
 use crate::discord::identity::Identity;
 use crate::discord::ingress::{self, Origin};
 use crate::discord::link::{Inbound, WantsFiles};
 use crate::discord::rest::Rest;
+use crate::discord::sessions::{Bot as From, Mark, Sessions};
 use crate::domain::ids::{ChannelId, GuildId, MessageId, UserId};
 use crate::domain::role::Role;
 use crate::platform::tasks;
 
 mod catch_up;
 mod interaction;
+mod reading;
 
 pub(crate) use catch_up::Ask;
+use reading::read_message;
 
 /// Message ids remembered for finding doubles; a resume repeats at most what one session held.
 const REMEMBERED: usize = 4_096;
 
-/// Whose signal it is; `None` is the bot that listens for the team.
-type From = Option<Role>;
+/// Events that may wait for [`Ask`]; the rest waits where it comes from.
+const HELD: usize = 2_048;
 
 #[derive(Debug)]
 enum Held {
@@ -43,6 +48,19 @@ enum Held {
 /// Nobody takes facts any more.
 struct Gone;
 
+/// The way out for facts, which are counted.
+pub(crate) struct Outlet {
+    inbound: mpsc::Sender<Inbound>,
+    told: AtomicU64,
+    sessions: Arc<Sessions>,
+}
+
+impl Outlet {
+    pub(crate) fn new(inbound: mpsc::Sender<Inbound>, sessions: Arc<Sessions>) -> Outlet {
+        Outlet { inbound, told: AtomicU64::new(0), sessions }
+    }
+}
+
 /// The state of the intake.
 pub(crate) struct Intake {
     delivery: Arc<Delivery>,
@@ -51,7 +69,13 @@ pub(crate) struct Intake {
     shelf: Shelf,
     wants_files: WantsFiles,
     team_role: Option<Role>,
-    inbound: mpsc::Sender<Inbound>,
+    out: Outlet,
+    signals: mpsc::Receiver<Heard>,
+    asks: mpsc::UnboundedReceiver<Ask>,
+    /// The newest event of each bot.
+    newest: BTreeMap<From, Mark>,
+    /// Something may have been missed since the last [`Ask`].
+    missed: bool,
     /// Present while messages wait for [`Ask`].
     held: Option<Vec<Held>>,
     seen: BTreeSet<MessageId>,
@@ -76,7 +100,8 @@ impl Intake {
         shelf: Shelf,
         wants_files: WantsFiles,
         team_role: Option<Role>,
-        inbound: mpsc::Sender<Inbound>,
+        out: Outlet,
+        (signals, asks): (mpsc::Receiver<Heard>, mpsc::UnboundedReceiver<Ask>),
     ) -> Intake {
         Intake {
             delivery,
@@ -85,25 +110,26 @@ impl Intake {
             shelf,
             wants_files,
             team_role,
-            inbound,
+            out,
+            signals,
+            asks,
+            newest: BTreeMap::new(),
+            missed: false,
             held: Some(Vec::new()),
             seen: BTreeSet::new(),
             met: BTreeSet::new(),
         }
     }
 
-    pub(crate) async fn run(
-        mut self,
-        mut signals: mpsc::Receiver<(From, Signal)>,
-        mut asks: mpsc::UnboundedReceiver<Ask>,
-    ) {
+    pub(crate) async fn run(mut self) {
         loop {
+            let room = self.has_room();
             let taken = tokio::select! {
-                signal = signals.recv() => match signal {
-                    Some((from, signal)) => self.signal(from, signal).await,
+                heard = self.signals.recv(), if room => match heard {
+                    Some(heard) => self.heard(heard).await,
                     None => return,
                 },
-                ask = asks.recv() => match ask {
+                ask = self.asks.recv() => match ask {
                     Some(ask) => self.catch_up(ask).await,
                     None => return,
                 },
@@ -111,6 +137,40 @@ impl Intake {
             if taken.is_err() {
                 return;
             }
+        }
+    }
+
+    fn has_room(&self) -> bool {
+        self.held.as_ref().is_none_or(|held| held.len() < HELD)
+    }
+
+    /// Takes what has come meanwhile, so that a long look back holds no button press up.
+    async fn take_waiting(&mut self) -> Result<(), Gone> {
+        while self.has_room()
+            && let Ok(heard) = self.signals.try_recv()
+        {
+            self.heard(heard).await?;
+        }
+        Ok(())
+    }
+
+    async fn heard(&mut self, Heard { bot, mark, signal }: Heard) -> Result<(), Gone> {
+        self.signal(bot, signal).await?;
+        if let Some(mark) = mark {
+            self.newest.insert(bot, mark);
+            self.note_through();
+        }
+        Ok(())
+    }
+
+    /// Notes how far each session is through; not while events are held, which would be lost with us.
+    fn note_through(&mut self) {
+        if self.held.is_some() {
+            return;
+        }
+        let told = self.out.told.load(Ordering::Relaxed);
+        for (bot, mark) in std::mem::take(&mut self.newest) {
+            self.out.sessions.through(told, bot, mark);
         }
     }
 
@@ -131,7 +191,8 @@ impl Intake {
     }
 
     async fn tell(&self, fact: Inbound) -> Result<(), Gone> {
-        self.inbound.send(fact).await.map_err(|_| Gone)
+        self.out.told.fetch_add(1, Ordering::Relaxed);
+        self.out.inbound.send(fact).await.map_err(|_| Gone)
     }
 
     async fn signal(&mut self, from: From, signal: Signal) -> Result<(), Gone> {
@@ -157,6 +218,19 @@ impl Intake {
             },
             Signal::Fatal { reason } => self.tell(Inbound::Fatal { role: from, reason }).await,
             Signal::Interaction { data, acknowledged } => {
+                if !self.out.sessions.is_new(from, message_id(&data)) {
+                    return Ok(());
+                }
+                let acknowledged = acknowledged.await;
+                if let Ok(Err(error)) = &acknowledged
+                    && error.code() == Some(code::UNKNOWN_INTERACTION)
+                {
+                    // It came too late: the person was told that it failed.
+                    tracing::warn!("a command came after its time and was not carried out");
+                    return Ok(());
+                }
+                let acknowledged = async { acknowledged.unwrap_or(Ok(())) };
+                let acknowledged = tasks::spawn("discord-acknowledged", acknowledged);
                 self.interaction(from, data, acknowledged).await
             }
             Signal::Dispatch { kind, data } => self.dispatch(from, &kind, data).await,
@@ -193,8 +267,9 @@ impl Intake {
                 }
             });
         }
-        if fresh && self.held.is_none() {
-            self.held = Some(Vec::new());
+        if fresh {
+            self.missed = true;
+            self.held.get_or_insert_default();
         }
         let identity = self.us(Clone::clone);
         self.tell(Inbound::Connected { fresh, identity }).await
@@ -380,40 +455,4 @@ fn note_roles(us: &mut Identity, roles: &[SeenServerRole]) {
 fn unreadable(kind: &str) {
     metrics::counter!("discord_gateway_unreadable").increment(1);
     tracing::warn!(kind, "event does not parse");
-}
-
-/// Reads a message. What people write must not be lost because of a decoration that the model does not
-/// know, so a second look leaves decorations out.
-fn read_message(data: &Value) -> Option<Payload> {
-    if let Ok(message) = serde_json::from_value(data.clone()) {
-        return Some(message);
-    }
-    let mut plain = data.clone();
-    if let Some(fields) = plain.as_object_mut() {
-        for decoration in [
-            "components",
-            "embeds",
-            "poll",
-            "reactions",
-            "sticker_items",
-            "message_snapshots",
-            "interaction",
-            "interaction_metadata",
-            "thread",
-            "activity",
-            "application",
-            "role_subscription_data",
-        ] {
-            fields.remove(decoration);
-        }
-        fields.insert("embeds".to_owned(), Value::Array(Vec::new()));
-    }
-    match serde_json::from_value(plain) {
-        Ok(message) => Some(message),
-        Err(error) => {
-            metrics::counter!("discord_gateway_unreadable").increment(1);
-            tracing::warn!(%error, message = message_id(data), "message does not parse");
-            None
-        }
-    }
 }

@@ -1,13 +1,14 @@
 //! Which waiting message goes next. Pure.
 //!
-//! Within a lane (the channel, thread or person that a message goes to) the order of writing holds; across
-//! lanes the more important one goes first. Progress that a newer message of the same slot replaces is not
-//! sent at all.
+//! Within a lane (the channel, thread or person that a message goes to) the order of writing holds. Across
+//! lanes the one goes first that holds the most important message, wherever in it that stands: otherwise an
+//! outcome would wait for the progress of all other rooms, because one line of progress is before it in its
+//! own. Progress that a newer message of the same slot replaces is not sent at all.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::domain::ids::OutgoingId;
-use crate::domain::outgoing::{Outgoing, OutgoingState};
+use crate::domain::outgoing::{Outgoing, OutgoingState, Priority};
 use crate::domain::time::Timestamp;
 
 /// Queued messages that a newer queued one with the same slot in the same lane replaces. The caller
@@ -15,7 +16,7 @@ use crate::domain::time::Timestamp;
 #[must_use]
 pub fn superseded<'a, L: Ord>(
     outgoing: impl IntoIterator<Item = &'a Outgoing>,
-    lane: impl Fn(&Outgoing) -> L,
+    lane: impl Fn(&'a Outgoing) -> L,
 ) -> BTreeSet<OutgoingId> {
     let mut newest: BTreeMap<(L, &str), &OutgoingId> = BTreeMap::new();
     let mut old = BTreeSet::new();
@@ -34,37 +35,39 @@ pub fn superseded<'a, L: Ord>(
     old
 }
 
-/// The message to send next, if any may be sent now.
+/// The messages that may be sent now, the first of each lane, in the order in which to begin. With each
+/// comes the priority of its lane.
 ///
 /// `lane` names where a message goes once resolved; lanes in `busy` have a send under way. The first
 /// message of a lane holds it back until its own time has come, so that a room reads in order.
 #[must_use]
-pub fn next<'a, L: Ord>(
-    outgoing: impl IntoIterator<Item = &'a Outgoing>,
+pub fn ready<'a, L: Ord>(
+    outgoing: impl Iterator<Item = &'a Outgoing> + Clone,
     now: Timestamp,
-    lane: impl Fn(&Outgoing) -> L,
+    lane: impl Fn(&'a Outgoing) -> L,
     busy: &BTreeSet<L>,
-) -> Option<OutgoingId> {
-    let all: Vec<&Outgoing> = outgoing.into_iter().collect();
-    let old = superseded(all.iter().copied(), &lane);
-    let mut heads: BTreeMap<L, &Outgoing> = BTreeMap::new();
-    for item in all {
+) -> Vec<(Priority, &'a Outgoing)> {
+    let old = superseded(outgoing.clone(), &lane);
+    let mut lanes: BTreeMap<L, (Priority, &Outgoing)> = BTreeMap::new();
+    for item in outgoing {
         if old.contains(&item.outgoing_id) {
             continue;
         }
-        let head = heads.entry(lane(item)).or_insert(item);
+        let (most, head) = lanes.entry(lane(item)).or_insert((item.priority, item));
+        *most = (*most).min(item.priority);
         if item.outgoing_id < head.outgoing_id {
             *head = item;
         }
     }
-    heads
+    let mut ready: Vec<_> = lanes
         .into_iter()
-        .filter(|(lane, head)| {
+        .filter(|(lane, (_, head))| {
             !busy.contains(lane) && head.not_before.is_none_or(|time| time <= now)
         })
-        .map(|(_, head)| head)
-        .min_by_key(|head| (head.priority, &head.outgoing_id))
-        .map(|head| head.outgoing_id.clone())
+        .map(|(_, lane)| lane)
+        .collect();
+    ready.sort_by_key(|(most, head)| (*most, head.priority, &head.outgoing_id));
+    ready
 }
 
 #[cfg(test)]
@@ -90,10 +93,11 @@ mod tests {
         }
     }
 
-    fn pick(items: &[Outgoing], busy: &[u64]) -> Option<String> {
+    fn pick(items: &[Outgoing], busy: &[u64]) -> Vec<String> {
         let busy = busy.iter().map(|id| Target::Channel(ChannelId(*id))).collect();
         let now = Timestamp::from_millis(1_000);
-        next(items, now, |item| item.target.clone(), &busy).map(String::from)
+        let ready = ready(items.iter(), now, |item| item.target.clone(), &busy);
+        ready.into_iter().map(|(_, item)| item.outgoing_id.to_string()).collect()
     }
 
     #[test]
@@ -104,10 +108,11 @@ mod tests {
             item("c", 2, Priority::Error, None),
             item("d", 3, Priority::Approval, None),
         ];
-        assert_eq!(pick(&items, &[]).as_deref(), Some("d"));
-        assert_eq!(pick(&items, &[3]).as_deref(), Some("c"));
-        assert_eq!(pick(&items, &[3, 2]).as_deref(), Some("a"), "b waits behind a");
-        assert_eq!(pick(&items, &[1, 2, 3]), None);
+        assert_eq!(pick(&items, &[]), ["a", "d", "c"], "a stands before an outcome");
+        assert_eq!(pick(&items[2..], &[]), ["d", "c"]);
+        assert_eq!(pick(&items[..1], &[]), ["a"]);
+        assert_eq!(pick(&items, &[3, 2]), ["a"], "b waits behind a");
+        assert!(pick(&items, &[1, 2, 3]).is_empty());
     }
 
     #[test]
@@ -118,12 +123,12 @@ mod tests {
             item("c", 1, Priority::Progress, Some("card")),
             item("d", 2, Priority::Progress, Some("card")),
         ];
-        assert_eq!(pick(&items, &[2]).as_deref(), Some("b"));
-        let old = superseded(&items, |item| item.target.clone());
+        assert_eq!(pick(&items, &[2]), ["b"]);
+        let old = superseded(items.iter(), |item| item.target.clone());
         assert_eq!(old.into_iter().map(String::from).collect::<Vec<_>>(), ["a"]);
         // What is being sent is not taken back.
         items[0].state = OutgoingState::Sending { since: Timestamp::from_millis(0), parts_done: 0 };
-        assert_eq!(pick(&items, &[2]).as_deref(), Some("a"));
+        assert_eq!(pick(&items, &[2]), ["a"]);
     }
 
     #[test]
@@ -134,8 +139,8 @@ mod tests {
             item("c", 2, Priority::Progress, None),
         ];
         items[0].not_before = Some(Timestamp::from_millis(2_000));
-        assert_eq!(pick(&items, &[]).as_deref(), Some("c"));
+        assert_eq!(pick(&items, &[]), ["c"]);
         items[0].not_before = Some(Timestamp::from_millis(1_000));
-        assert_eq!(pick(&items, &[]).as_deref(), Some("a"));
+        assert_eq!(pick(&items, &[]), ["a", "c"]);
     }
 }

@@ -1,23 +1,28 @@
 //! The team's end of Discord: what comes in as a stream of facts, what goes out as outcomes.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::future::Future;
 use std::path::PathBuf;
 use std::sync::{Arc, PoisonError, RwLock};
 
+use serde_json::{Value, json};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use crate::assets::catalog::Catalog;
-use crate::discord::asked::Question;
+use crate::discord::asked::Typing;
 use crate::discord::attachments::Shelf;
 use crate::discord::delivery::{Delivery, Place};
 use crate::discord::error::RestError;
-use crate::discord::gateway::Gateway;
+use crate::discord::gateway::{self, Gateway};
+use crate::discord::governor::Limits;
 use crate::discord::identity::Identity;
-use crate::discord::intake::{Ask, Intake};
+use crate::discord::intake::{Ask, Intake, Outlet};
 use crate::discord::rest::{Pool, Rest};
+use crate::discord::sessions::{Facts, Sessions};
 use crate::discord::speakers::{Speakers, VoiceMode};
+use crate::discord::standing::{Board, Report};
+use crate::domain::commands::Question;
 use crate::domain::ids::{ChannelId, GuildId, MessageId, UserId};
 use crate::domain::incoming::{Actor, Command, Message};
 use crate::domain::outgoing::{Content, Outgoing, OutgoingOutcome};
@@ -27,6 +32,8 @@ use crate::platform::tasks;
 
 /// Facts that may wait for the team before Discord is told to wait.
 const INBOUND: usize = 256;
+/// People whose direct messages are looked for after an absence.
+const PEOPLE: usize = 50;
 /// Events that may wait for the intake; beyond, the session is given up and read again.
 const SIGNALS: usize = 1_024;
 
@@ -69,6 +76,8 @@ pub struct LinkConfig {
     /// Where people's files are kept, relative to the workspace, such as
     /// `shared_workspace/attachments`.
     pub attachments: PathBuf,
+    /// How fast to go; without them, as the server's place suggests.
+    pub limits: Option<Limits>,
     /// Whose files are fetched at all: a stranger's file never reaches the disk.
     pub wants_files: WantsFiles,
 }
@@ -82,6 +91,9 @@ pub enum LinkError {
     /// The TLS library did not start.
     #[error(transparent)]
     Client(#[from] RestError),
+    /// The thread of the connections did not start.
+    #[error("the connections to discord have no thread: {0}")]
+    Thread(#[from] std::io::Error),
 }
 
 /// A fact from Discord.
@@ -150,6 +162,44 @@ pub enum Inbound {
         /// The way to answer.
         reply: InteractionReply,
     },
+    /// Somebody types into an option of a slash command.
+    Typing {
+        /// Who, into what.
+        typing: Typing,
+        /// The way to suggest something, within three seconds.
+        suggest: Suggest,
+    },
+}
+
+/// Something that could be typed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Suggestion {
+    /// What the person reads.
+    pub name: String,
+    /// What the command is given.
+    pub value: String,
+}
+
+/// The way to suggest what could be typed.
+#[derive(Debug)]
+pub struct Suggest {
+    pub(crate) rest: Rest,
+    pub(crate) interaction: u64,
+    pub(crate) token: String,
+}
+
+impl Suggest {
+    /// Suggests. Trouble is logged: the person types on without.
+    pub async fn say(self, suggestions: &[Suggestion]) {
+        let cut = |text: &str| text.chars().take(100).collect::<String>();
+        let choices: Vec<Value> = suggestions
+            .iter()
+            .map(|it| json!({"name": cut(&it.name), "value": it.value}))
+            .collect();
+        if let Err(error) = self.rest.suggest(self.interaction, &self.token, &choices).await {
+            tracing::debug!(%error, "nothing was suggested");
+        }
+    }
 }
 
 /// The way to answer a command: one text that only the person sees, within 15 minutes.
@@ -191,15 +241,17 @@ pub struct Link {
     identity: Arc<RwLock<Identity>>,
     asks: mpsc::UnboundedSender<Ask>,
     closing: CancellationToken,
+    sessions: Arc<Sessions>,
+    board: Arc<Board>,
 }
 
 impl Link {
     /// Starts connecting. Returns at once, also where Discord cannot be reached: trying goes on.
-    pub fn start(
-        config: LinkConfig,
-        catalog: Catalog,
-    ) -> Result<(Link, mpsc::Receiver<Inbound>), LinkError> {
-        let pool = Pool::new(&config.base_url)?;
+    pub fn start(config: LinkConfig, catalog: Catalog) -> Result<(Link, Facts), LinkError> {
+        let pool = match config.limits {
+            Some(limits) => Pool::with(&config.base_url, limits)?,
+            None => Pool::new(&config.base_url)?,
+        };
         let speakers = Speakers::new(&pool, config.voice).ok_or(LinkError::NoOrchestrator)?;
         let mut names = config.names;
         let mut identity = Identity::default();
@@ -214,33 +266,37 @@ impl Link {
         }
         let (signals, heard) = mpsc::channel(SIGNALS);
         let closing = CancellationToken::new();
-        let listener = (None, speakers.team.rest.clone());
-        let others =
-            speakers.roles.iter().map(|(role, speaker)| (Some(*role), speaker.rest.clone()));
-        for (role, rest) in std::iter::once(listener).chain(others) {
-            let gateway = Gateway { rest, url: config.gateway_url.clone() };
-            let (own, mut inner) = mpsc::channel(SIGNALS);
-            let signals = signals.clone();
-            let closed = closing.clone();
-            tasks::spawn("discord-gateway", async move {
-                tokio::select! {
-                    () = gateway.run(own) => {}
-                    () = closed.cancelled() => {}
-                }
-            });
-            // Says whose signal it is.
-            tasks::spawn("discord-signals", async move {
-                while let Some(signal) = inner.recv().await {
-                    if signals.send((role, signal)).await.is_err() {
-                        return;
-                    }
-                }
-            });
-        }
+        let sessions = Arc::new(Sessions::of(&config.workspace));
+        let board = Arc::new(Board::of(&config.workspace));
+        let listener = (None, &speakers.team);
+        let others = speakers.roles.iter().map(|(role, speaker)| (Some(*role), speaker));
+        let gateways = std::iter::once(listener).chain(others).map(|(bot, speaker)| Gateway {
+            bot,
+            rest: speaker.rest.clone(),
+            url: config.gateway_url.clone(),
+            limits: pool.limits(),
+            sessions: Arc::clone(&sessions),
+            board: Arc::clone(&board),
+            calls: tokio::runtime::Handle::current(),
+        });
+        gateway::keep_all(gateways.collect(), &signals, closing.clone())?;
+        let (keeper, closed) = (Arc::clone(&sessions), closing.clone());
+        tasks::spawn("discord-sessions", async move {
+            tokio::select! {
+                () = keeper.keep() => {}
+                () = closed.cancelled() => {}
+            }
+        });
         let team_role = speakers.team.role;
         let identity = Arc::new(RwLock::new(identity));
-        let delivery =
-            Arc::new(Delivery::new(speakers, &names, catalog.clone(), config.workspace.clone()));
+        let delivery = Arc::new(Delivery::new(
+            speakers,
+            &names,
+            catalog.clone(),
+            config.workspace.clone(),
+            Arc::clone(&board),
+        ));
+        drop(signals);
         let (asks, asked) = mpsc::unbounded_channel();
         let (inbound, facts) = mpsc::channel(INBOUND);
         let intake = Intake::new(
@@ -250,16 +306,18 @@ impl Link {
             Shelf { root: config.workspace, folder: config.attachments },
             config.wants_files,
             team_role,
-            inbound,
+            Outlet::new(inbound, Arc::clone(&sessions)),
+            (heard, asked),
         );
         let closed = closing.clone();
         tasks::spawn("discord-intake", async move {
             tokio::select! {
-                () = intake.run(heard, asked) => {}
+                () = intake.run() => {}
                 () = closed.cancelled() => {}
             }
         });
-        let link = Link { delivery, identity, asks, closing };
+        let facts = Facts::new(facts, Arc::clone(&sessions));
+        let link = Link { delivery, identity, asks, closing, sessions, board };
         Ok((link, facts))
     }
 
@@ -290,6 +348,24 @@ impl Link {
         found
     }
 
+    /// The direct-message channels of our bots with these people. Discord lists none to a bot, but tells the
+    /// one with a person who is asked for, also where that person wrote first, and while we were away.
+    pub async fn direct_channels(&self, people: &BTreeSet<UserId>) -> Vec<ChannelId> {
+        let speakers = &self.delivery.speakers;
+        let mut found = Vec::new();
+        for speaker in std::iter::once(&speakers.team).chain(speakers.roles.values()) {
+            for user in people.iter().take(PEOPLE) {
+                match speaker.rest.dm_channel(*user).await {
+                    Ok(channel) => found.push(channel),
+                    Err(error) => {
+                        tracing::debug!(%error, %user, "no direct messages with a person")
+                    }
+                }
+            }
+        }
+        found
+    }
+
     /// Tries once to do what `outgoing` says; see [`Delivery::deliver`].
     pub async fn deliver<F, Fut>(
         &self,
@@ -305,8 +381,12 @@ impl Link {
     }
 
     /// The place of a direct message to a person; the error is the outcome to note.
-    pub async fn dm_place(&self, user: UserId, attempts: u32) -> Result<Place, OutgoingOutcome> {
-        self.delivery.dm_place(user, attempts).await
+    pub async fn dm_place(
+        &self,
+        user: UserId,
+        outgoing: &Outgoing,
+    ) -> Result<Place, OutgoingOutcome> {
+        self.delivery.dm_place(user, outgoing).await
     }
 
     /// Shows that the team is typing, for about ten seconds. Trouble does not matter.
@@ -323,8 +403,15 @@ impl Link {
         identity.clone()
     }
 
-    /// Ends the connections.
+    /// How the connections stand.
+    #[must_use]
+    pub fn standing(&self) -> Report {
+        self.board.report()
+    }
+
+    /// Ends the connections. Their sessions stay open for a while, for the next start to take up.
     pub fn close(&self) {
         self.closing.cancel();
+        self.sessions.flush();
     }
 }

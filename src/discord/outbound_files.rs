@@ -3,39 +3,97 @@
 use std::path::{Component, Path, PathBuf};
 
 use crate::discord::rest::Upload;
+use crate::platform::files::FileError;
 use crate::platform::{files, tasks};
 
-/// Bytes of one file; what every server takes.
+/// Bytes of the files of one message; what every server takes.
 const LARGEST: u64 = 8 * 1024 * 1024;
 /// Files of one message.
 const MOST: usize = 10;
+/// Messages with files.
+const LOTS: usize = 5;
 
-/// Reads the files that may go out. One that may not is left out and logged: the words go out anyway.
-pub(crate) async fn read(workspace: &Path, paths: &[String]) -> Vec<Upload> {
+/// The files of one message of the team.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Outbound {
+    /// What fits into one message each, in order.
+    pub(crate) lots: Vec<Vec<Upload>>,
+    /// What no message takes, with its size.
+    pub(crate) too_much: Vec<String>,
+    /// What is not there, is empty, or may not go out.
+    pub(crate) missing: Vec<String>,
+}
+
+/// Reads the files that may go out. The words go out whatever becomes of the files.
+pub(crate) async fn read(workspace: &Path, paths: &[String]) -> Outbound {
     if paths.is_empty() {
-        return Vec::new();
+        return Outbound::default();
     }
     let (workspace, paths) = (workspace.to_owned(), paths.to_vec());
-    let reading = tasks::blocking(move || {
-        let mut uploads = Vec::new();
-        let mut total = 0;
-        for path in paths.iter().take(MOST) {
-            match one(&workspace, path) {
-                Ok(upload) if total + upload.bytes.len() as u64 <= LARGEST => {
-                    total += upload.bytes.len() as u64;
-                    uploads.push(upload);
+    tasks::blocking(move || all(&workspace, &paths)).await.unwrap_or_default()
+}
+
+fn all(workspace: &Path, paths: &[String]) -> Outbound {
+    let mut outbound = Outbound::default();
+    let mut room = 0;
+    for path in paths {
+        let read = match one(workspace, path) {
+            Ok(upload) if upload.bytes.is_empty() => {
+                Err(LeftOut::Missing("it is empty".to_owned()))
+            }
+            read => read,
+        };
+        match read {
+            Ok(upload) => {
+                let size = upload.bytes.len() as u64;
+                let lots = outbound.lots.len();
+                match outbound.lots.last_mut() {
+                    Some(lot) if lot.len() < MOST && size <= room => lot.push(upload),
+                    Some(_) | None if lots < LOTS => {
+                        outbound.lots.push(vec![upload]);
+                        room = LARGEST;
+                    }
+                    Some(_) | None => {
+                        outbound.too_much.push(path.clone());
+                        continue;
+                    }
                 }
-                Ok(_) => tracing::warn!(path, "file left out: too much for one message"),
-                Err(reason) => tracing::warn!(path, reason, "file left out"),
+                room = room.saturating_sub(size);
+            }
+            Err(LeftOut::TooLarge(bytes)) => {
+                let mib = bytes.div_ceil(1024 * 1024);
+                outbound.too_much.push(format!("{path} ({mib} MiB)"));
+            }
+            Err(LeftOut::Missing(reason)) => {
+                tracing::warn!(path, reason, "file left out");
+                outbound.missing.push(path.clone());
             }
         }
-        uploads
-    });
-    reading.await.unwrap_or_default()
+    }
+    outbound
+}
+
+/// Why a file does not go out.
+#[derive(Debug)]
+enum LeftOut {
+    TooLarge(u64),
+    Missing(String),
+}
+
+impl From<&str> for LeftOut {
+    fn from(reason: &str) -> LeftOut {
+        LeftOut::Missing(reason.to_owned())
+    }
+}
+
+impl From<FileError> for LeftOut {
+    fn from(error: FileError) -> LeftOut {
+        LeftOut::Missing(error.to_string())
+    }
 }
 
 /// One file, which must lie in the workspace: no `..`, nothing hidden, no link that leads out.
-fn one(workspace: &Path, path: &str) -> Result<Upload, String> {
+fn one(workspace: &Path, path: &str) -> Result<Upload, LeftOut> {
     let relative = PathBuf::from(path);
     let plain = relative.components().all(|part| match part {
         Component::Normal(name) => !name.to_string_lossy().starts_with('.'),
@@ -43,21 +101,21 @@ fn one(workspace: &Path, path: &str) -> Result<Upload, String> {
         Component::ParentDir | Component::RootDir | Component::Prefix(_) => false,
     });
     if !plain || path.is_empty() {
-        return Err("not a visible path below the workspace".to_owned());
+        return Err("not a visible path below the workspace".into());
     }
-    let root = files::canonicalize(workspace).map_err(|error| error.to_string())?;
-    let full = files::canonicalize(&root.join(&relative)).map_err(|error| error.to_string())?;
+    let root = files::canonicalize(workspace)?;
+    let full = files::canonicalize(&root.join(&relative))?;
     if !full.starts_with(&root) {
-        return Err("it leads out of the workspace".to_owned());
+        return Err("it leads out of the workspace".into());
     }
-    let facts = files::metadata(&full).map_err(|error| error.to_string())?;
+    let facts = files::metadata(&full)?;
     if !facts.is_file() {
-        return Err("not a file".to_owned());
+        return Err("not a file".into());
     }
     if facts.len() > LARGEST {
-        return Err("larger than 8 MiB".to_owned());
+        return Err(LeftOut::TooLarge(facts.len()));
     }
-    let bytes = files::read(&full).map_err(|error| error.to_string())?;
+    let bytes = files::read(&full)?;
     let filename = relative
         .file_name()
         .map_or_else(|| "file".to_owned(), |name| name.to_string_lossy().into_owned());
@@ -83,5 +141,29 @@ mod tests {
         {
             assert!(one(&root, bad).is_err(), "{bad}");
         }
+    }
+
+    #[test]
+    fn many_files_go_in_lots_and_huge_ones_stay() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut paths = Vec::new();
+        for n in 0..13 {
+            let name = format!("f{n}.txt");
+            files::write(&folder.path().join(&name), "x").unwrap();
+            paths.push(name);
+        }
+        for (name, mib) in [("five.bin", 5), ("six.bin", 6), ("huge.bin", 500), ("empty", 0)] {
+            let file = std::fs::File::create(folder.path().join(name)).unwrap();
+            file.set_len(mib * 1024 * 1024).unwrap();
+            paths.push(name.to_owned());
+        }
+        let read = all(folder.path(), &paths);
+        let sizes: Vec<usize> = read.lots.iter().map(Vec::len).collect();
+        assert_eq!(sizes, [10, 4, 1]);
+        assert_eq!(read.too_much, ["huge.bin (500 MiB)"]);
+        assert_eq!(read.missing, ["empty"]);
+        let many: Vec<String> = (0..60).map(|n| format!("f{}.txt", n % 13)).collect();
+        let read = all(folder.path(), &many);
+        assert_eq!((read.lots.len(), read.too_much.len()), (5, 10));
     }
 }

@@ -3,6 +3,7 @@
 //! It waits for a place itself where the wait is short, and repeats nothing that could double an effect: a
 //! message create is repeated only where its nonce protects it, which the delivery decides.
 
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -11,9 +12,10 @@ use reqwest::multipart::{Form, Part};
 use reqwest::{Method, StatusCode};
 use secrecy::{ExposeSecret as _, SecretString};
 use serde_json::Value;
+use tokio::sync::Notify;
 
 use crate::discord::error::{LimitScope, RestError};
-use crate::discord::governor::{Governor, InvalidCalls, LimitHeaders, Route};
+use crate::discord::governor::{Governor, InvalidCalls, LimitHeaders, Limits, Route};
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 const CALL_TIMEOUT: Duration = Duration::from_secs(20);
@@ -21,6 +23,10 @@ const CALL_TIMEOUT: Duration = Duration::from_secs(20);
 const INTERACTION_TIMEOUT: Duration = Duration::from_millis(2_500);
 /// The longest time a call waits for its place before it gives up with [`RestError::Limited`].
 const PATIENCE: Duration = Duration::from_secs(10);
+/// What an upload has to get through in a second at least, in bytes.
+const SLOWEST_UPLOAD: u64 = 50_000;
+/// After a token was refused, calls with it are refused here for so long: each counts against the address.
+const REFUSED_MS: u64 = 60_000;
 /// How often a call that was limited or failed on the way is made in all.
 const TRIES: u32 = 3;
 /// Waits above this are taken as this: an hour is enough to notice that something is wrong.
@@ -42,11 +48,18 @@ pub struct Pool {
     base_url: Arc<str>,
     invalid: Arc<Mutex<InvalidCalls>>,
     epoch: tokio::time::Instant,
+    limits: Limits,
 }
 
 impl Pool {
     /// A pool for a server at `base_url`, such as `https://discord.com` (without `/api`).
     pub fn new(base_url: &str) -> Result<Pool, RestError> {
+        let here = is_loopback(base_url);
+        Pool::with(base_url, if here { Limits::THIS_MACHINE } else { Limits::DISCORD })
+    }
+
+    /// A pool that keeps to other limits than the server's place suggests.
+    pub fn with(base_url: &str, limits: Limits) -> Result<Pool, RestError> {
         let http = reqwest::Client::builder()
             .connect_timeout(CONNECT_TIMEOUT)
             .timeout(CALL_TIMEOUT)
@@ -63,11 +76,22 @@ impl Pool {
             base_url: base_url.trim_end_matches('/').into(),
             invalid: Arc::default(),
             epoch: tokio::time::Instant::now(),
+            limits,
         })
     }
 
     fn now(&self) -> u64 {
         u64::try_from(self.epoch.elapsed().as_millis()).unwrap_or(u64::MAX)
+    }
+
+    /// The server, as it was given.
+    pub(crate) fn base_url(&self) -> &str {
+        &self.base_url
+    }
+
+    /// How fast calls follow each other at most.
+    pub(crate) const fn limits(&self) -> Limits {
+        self.limits
     }
 
     /// The plain HTTP client, for files on the content network.
@@ -83,6 +107,23 @@ pub struct Rest {
     pool: Pool,
     token: Arc<SecretString>,
     governor: Arc<Mutex<Governor>>,
+    /// Rings when a call is over, for those who wait for what its answer says.
+    over: Arc<Notify>,
+    /// The token was refused; until then it is not shown again.
+    refused_until: Arc<AtomicU64>,
+}
+
+/// A place among the calls under way, given back at the end of whatever becomes of the call.
+struct Place<'a> {
+    rest: &'a Rest,
+    route: &'a Route,
+}
+
+impl Drop for Place<'_> {
+    fn drop(&mut self) {
+        lock(&self.rest.governor).answered(self.route);
+        self.rest.over.notify_waiters();
+    }
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -163,8 +204,14 @@ impl Rest {
     /// The client of one token.
     #[must_use]
     pub fn new(pool: Pool, token: SecretString) -> Rest {
-        let now = pool.now();
-        Rest { pool, token: Arc::new(token), governor: Arc::new(Mutex::new(Governor::new(now))) }
+        let governor = Governor::new(pool.limits, pool.now());
+        Rest {
+            pool,
+            token: Arc::new(token),
+            governor: Arc::new(Mutex::new(governor)),
+            over: Arc::default(),
+            refused_until: Arc::default(),
+        }
     }
 
     /// The shared part.
@@ -184,9 +231,14 @@ impl Rest {
         let patience = if call.urgent { INTERACTION_TIMEOUT } else { PATIENCE };
         let mut tries = 0;
         loop {
-            self.place(&route, patience).await?;
+            if !call.bare && self.pool.now() < self.refused_until.load(Ordering::Relaxed) {
+                return Err(RestError::Unauthorized);
+            }
+            let place = self.place(&route, patience).await?;
             tries += 1;
-            let error = match self.once(&call, &route).await {
+            let outcome = self.once(&call, &route).await;
+            drop(place);
+            let error = match outcome {
                 Ok(answer) => return Ok(answer),
                 Err(error) => error,
             };
@@ -211,9 +263,14 @@ impl Rest {
     }
 
     /// Waits for a place.
-    async fn place(&self, route: &Route, patience: Duration) -> Result<(), RestError> {
+    async fn place<'a>(
+        &'a self,
+        route: &'a Route,
+        patience: Duration,
+    ) -> Result<Place<'a>, RestError> {
         let began = self.pool.now();
         loop {
+            let over = self.over.notified();
             let now = self.pool.now();
             if let Some(until) = lock(&self.pool.invalid).open_until(now) {
                 return Err(RestError::Breaker {
@@ -221,12 +278,15 @@ impl Rest {
                 });
             }
             let asked = lock(&self.governor).admit(route, now);
-            let Err(free_at) = asked else { return Ok(()) };
+            let Err(free_at) = asked else { return Ok(Place { rest: self, route }) };
             let wait = Duration::from_millis(free_at.saturating_sub(now).max(1));
             if Duration::from_millis(now - began) + wait > patience {
                 return Err(RestError::Limited { retry_after: wait, scope: LimitScope::User });
             }
-            tokio::time::sleep(wait).await;
+            tokio::select! {
+                () = tokio::time::sleep(wait) => {}
+                () = over => {}
+            }
         }
     }
 
@@ -249,7 +309,9 @@ impl Rest {
                 request = request.header(reqwest::header::CONTENT_LENGTH, "0");
             }
         } else {
-            request = request.multipart(form(call));
+            let bytes: u64 = call.files.iter().map(|file| file.bytes.len() as u64).sum();
+            let slow = Duration::from_secs(bytes / SLOWEST_UPLOAD);
+            request = request.timeout(CALL_TIMEOUT + slow).multipart(form(call));
         }
         // The address is left out: it can hold a webhook's secret.
         let response = request
@@ -263,7 +325,7 @@ impl Rest {
             .await
             .map_err(|error| RestError::Network(chain(&error.without_url())))?;
         let now = self.pool.now();
-        lock(&self.governor).learn(route, &limits(&headers), now);
+        lock(&self.governor).learn(route, &limits(&headers), status.is_success(), now);
         if status.is_success() {
             if text.is_empty() {
                 return Ok(Value::Null);
@@ -276,6 +338,9 @@ impl Rest {
             let wait = u64::try_from(retry_after.as_millis()).unwrap_or(LONGEST_WAIT_MS);
             lock(&self.governor).limited(route, *scope, wait, now);
             tracing::warn!(call = call.name(), ?scope, wait_ms = wait, "rate limited");
+        }
+        if error == RestError::Unauthorized && !call.bare {
+            self.refused_until.store(now + REFUSED_MS, Ordering::Relaxed);
         }
         if counts_as_invalid(status, &error) {
             lock(&self.pool.invalid).count(now);
@@ -330,16 +395,14 @@ fn millis(seconds: f64) -> u64 {
 }
 
 fn limits(headers: &HeaderMap) -> LimitHeaders {
-    let remaining = headers
-        .get("x-ratelimit-remaining")
-        .and_then(|value| value.to_str().ok())
-        .and_then(|text| text.trim().parse().ok());
+    let count = |name: &str| headers.get(name)?.to_str().ok()?.trim().parse().ok();
     LimitHeaders {
         bucket: headers
             .get("x-ratelimit-bucket")
             .and_then(|value| value.to_str().ok())
             .map(str::to_owned),
-        remaining,
+        limit: count("x-ratelimit-limit"),
+        remaining: count("x-ratelimit-remaining"),
         reset_after_ms: number(headers, "x-ratelimit-reset-after").map(millis),
     }
 }

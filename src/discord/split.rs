@@ -3,8 +3,8 @@
 
 /// The longest message a bot may post.
 pub const MESSAGE_LIMIT: usize = 2_000;
-/// Parts after which the rest is cut with a note; what is longer belongs into a file.
-pub const MAX_PARTS: usize = 20;
+/// The most parts that a person wants to read in a row; what is longer belongs into a file.
+pub const MAX_PARTS: usize = 10;
 
 /// The length as counted here: UTF-16 units, never less than what Discord counts.
 #[must_use]
@@ -12,30 +12,28 @@ pub fn length(text: &str) -> usize {
     text.chars().map(char::len_utf16).sum()
 }
 
-/// Splits a text into parts of at most `limit` units. More than one part are numbered `[1/3]` in a line
-/// of their own. Nothing but white space at the cuts is lost up to [`MAX_PARTS`].
+/// Splits a text into parts of at most `limit` units; `None` where that would be more than `most` of them.
+/// More than one part are numbered `[1/3]` in a line of their own. Nothing but white space at the cuts is
+/// lost.
 #[must_use]
-pub fn split(text: &str, limit: usize) -> Vec<String> {
+pub fn split(text: &str, limit: usize, most: usize) -> Option<Vec<String>> {
     let text = text.trim_end();
     if length(text) <= limit {
-        return vec![text.to_owned()];
+        return Some(vec![text.to_owned()]);
     }
-    // "[20/20]\n" and a closing fence must fit as well.
-    let room = limit.saturating_sub(8 + 4).max(16);
-    let mut bodies = cut(text, room);
-    if bodies.len() > MAX_PARTS {
-        bodies.truncate(MAX_PARTS);
-        if let Some(last) = bodies.last_mut() {
-            *last = shorten(last, room.saturating_sub(6));
-            last.push_str("\n…");
-        }
-    }
+    // "[10/10]\n" and a closing fence must fit as well.
+    let digits = most.to_string().len();
+    let room = limit.saturating_sub(2 * digits + 4 + 4).max(16);
+    let bodies = cut(text, room);
     let count = bodies.len();
-    bodies
-        .into_iter()
-        .enumerate()
-        .map(|(at, body)| format!("[{}/{count}]\n{body}", at + 1))
-        .collect()
+    let numbered = |(at, body)| format!("[{}/{count}]\n{body}", at + 1);
+    (count <= most).then(|| bodies.into_iter().enumerate().map(numbered).collect())
+}
+
+/// The beginning of a text, in at most `limit` units, open code blocks closed.
+#[must_use]
+pub fn beginning(text: &str, limit: usize) -> String {
+    cut(text.trim_end(), limit.saturating_sub(4).max(16)).into_iter().next().unwrap_or_default()
 }
 
 /// Cuts a text to at most `limit` units, marked by "…" where something was cut.
@@ -143,15 +141,19 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
+    fn parts(text: &str) -> Vec<String> {
+        split(text, 2_000, MAX_PARTS).unwrap()
+    }
+
     #[test]
     fn what_fits_is_left_alone() {
-        assert_eq!(split("hello", 2_000), ["hello"]);
-        assert_eq!(split(&"x".repeat(2_000), 2_000).len(), 1);
+        assert_eq!(parts("hello"), ["hello"]);
+        assert_eq!(parts(&"x".repeat(2_000)).len(), 1);
     }
 
     #[test]
     fn an_unbroken_text_is_cut_and_numbered() {
-        let parts = split(&"x".repeat(4_500), 2_000);
+        let parts = parts(&"x".repeat(4_500));
         assert_eq!(parts.len(), 3);
         for (at, part) in parts.iter().enumerate() {
             assert!(part.starts_with(&format!("[{}/3]\n", at + 1)));
@@ -165,7 +167,7 @@ mod tests {
     fn a_code_block_is_closed_and_opened_again() {
         let code: String = (0..300).map(|n| format!("    let x{n} = {n};\n")).collect();
         let text = format!("Before.\n```rust\n{code}```\nAfter.");
-        let parts = split(&text, 2_000);
+        let parts = parts(&text);
         assert!(parts.len() > 2);
         for part in &parts {
             assert_eq!(part.matches("```").count() % 2, 0, "{part}");
@@ -177,17 +179,21 @@ mod tests {
 
     #[test]
     fn wide_characters_count_as_two() {
-        let parts = split(&"🙂".repeat(1_500), 2_000);
+        let parts = parts(&"🙂".repeat(1_500));
         assert!(parts.iter().all(|part| length(part) <= 2_000));
         let total: usize = parts.iter().map(|part| part.matches('🙂').count()).sum();
         assert_eq!(total, 1_500);
     }
 
     #[test]
-    fn an_endless_text_ends() {
-        let parts = split(&"word ".repeat(100_000), 2_000);
-        assert_eq!(parts.len(), MAX_PARTS);
-        assert!(parts.last().unwrap().ends_with('…'));
+    fn what_is_too_long_to_read_has_a_beginning() {
+        let long = format!("```\n{}", "word ".repeat(100_000));
+        assert_eq!(split(&long, 2_000, MAX_PARTS), None);
+        let short = beginning(&long, 500);
+        assert!(
+            length(&short) <= 500 && short.starts_with("```\nword") && short.ends_with("\n```")
+        );
+        assert_eq!(beginning("", 500), "");
     }
 
     proptest! {
@@ -197,11 +203,11 @@ mod tests {
             limit in 60usize..400,
         ) {
             let text = lines.join("\n");
-            let parts = split(&text, limit);
+            let parts = split(&text, limit, 999).unwrap();
             for part in &parts {
                 prop_assert!(length(part) <= limit, "{} > {limit}", length(part));
             }
-            if parts.len() > 1 && parts.len() < MAX_PARTS {
+            if parts.len() > 1 {
                 let kept: usize = parts.iter().map(|p| p.matches(['a', 'b', 'c', '가']).count()).sum();
                 prop_assert!(kept >= text.matches(['a', 'b', 'c', '가']).count());
             }

@@ -143,6 +143,9 @@ impl SprintId {
     }
 }
 
+/// The first millisecond that Discord's ids count from.
+const SNOWFLAKE_EPOCH_MS: i64 = 1_420_070_400_000;
+
 macro_rules! snowflake {
     ($($(#[$doc:meta])* $name:ident;)*) => {$(
         $(#[$doc])*
@@ -212,8 +215,14 @@ impl MessageId {
     /// lowest 22 bits.
     #[must_use]
     pub fn at(at: crate::domain::time::Timestamp) -> MessageId {
-        const EPOCH_MS: i64 = 1_420_070_400_000;
-        MessageId(u64::try_from(at.millis() - EPOCH_MS).unwrap_or(0) << 22)
+        MessageId(u64::try_from(at.millis() - SNOWFLAKE_EPOCH_MS).unwrap_or(0) << 22)
+    }
+
+    /// When the message was written, by Discord's clock.
+    #[must_use]
+    pub fn written_at(self) -> crate::domain::time::Timestamp {
+        let since = i64::try_from(self.0 >> 22).unwrap_or(0);
+        crate::domain::time::Timestamp::from_millis(since + SNOWFLAKE_EPOCH_MS)
     }
 }
 

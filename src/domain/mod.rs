@@ -2,6 +2,7 @@
 
 pub mod backlog;
 pub mod change;
+pub mod commands;
 pub mod config;
 pub mod effect;
 pub mod envelope;
@@ -11,6 +12,7 @@ pub mod finding;
 pub mod gate;
 pub mod ids;
 pub mod incoming;
+pub mod ingress;
 pub mod lenient;
 pub mod operation;
 pub mod outgoing;

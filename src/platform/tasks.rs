@@ -15,6 +15,33 @@ where
     tokio::spawn(future.instrument(tracing::info_span!("task", name)))
 }
 
+/// Starts a named task on another runtime.
+pub fn spawn_on<F>(
+    runtime: &tokio::runtime::Handle,
+    name: &'static str,
+    future: F,
+) -> JoinHandle<F::Output>
+where
+    F: Future + Send + 'static,
+    F::Output: Send + 'static,
+{
+    runtime.spawn(future.instrument(tracing::info_span!("task", name)))
+}
+
+/// Runs a future, and whatever it starts, on a thread and a runtime of its own, which end with it.
+pub fn apart<F>(name: &'static str, future: F) -> std::io::Result<()>
+where
+    F: Future<Output = ()> + Send + 'static,
+{
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    thread(name, move || {
+        runtime.block_on(future.instrument(tracing::info_span!("apart", name)));
+        // Names being looked up must not hold the thread.
+        runtime.shutdown_background();
+    })?;
+    Ok(())
+}
+
 /// Runs blocking work off the async threads.
 #[expect(clippy::disallowed_methods, reason = "this is the room that owns tasks")]
 pub fn blocking<F, T>(work: F) -> JoinHandle<T>

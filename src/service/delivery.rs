@@ -6,16 +6,19 @@ use std::sync::{Arc, Mutex, PoisonError};
 use super::team::{Team, now, until};
 use crate::discord::{Place, lanes};
 use crate::domain::event::Event;
-use crate::domain::ids::RequestId;
-use crate::domain::outgoing::{Act, NamedChannel, Outgoing, OutgoingOutcome, Target};
+use crate::domain::ids::{ChannelId, RequestId, UserId};
+use crate::domain::outgoing::{Act, NamedChannel, Outgoing, OutgoingOutcome, Priority, Target};
 use crate::domain::request::Request;
 use crate::domain::state::State;
+use crate::domain::time::Timestamp;
 use crate::engine::Answer;
 use crate::platform::plug::{self, Point};
 use crate::platform::tasks;
 
 /// Lanes that are sent to at the same time.
 const PARALLEL_LANES: usize = 4;
+/// The same where something other than progress waits in the lane.
+const URGENT_LANES: usize = 8;
 
 type Busy = Arc<Mutex<BTreeSet<Target>>>;
 
@@ -23,56 +26,93 @@ type Busy = Arc<Mutex<BTreeSet<Target>>>;
 pub(super) async fn send(team: Arc<Team>) {
     let busy = Busy::default();
     while !team.closing.is_cancelled() {
-        let (next, due) = team.hub.read(|state| {
-            let taken = busy.lock().unwrap_or_else(PoisonError::into_inner);
-            if taken.len() >= PARALLEL_LANES {
-                return (None, None);
-            }
-            let now = now();
-            let lane = |outgoing: &Outgoing| lane(state, outgoing);
-            let coming = rooms_to_come(state);
-            let ready = || state.outgoing.values().filter(|it| !waits_for_room(it, &coming));
-            let next = lanes::next(ready(), now, lane, &taken);
-            let next = next.and_then(|id| state.outgoing.get(&id).cloned());
-            let times = ready().filter_map(|outgoing| outgoing.not_before);
-            (next.map(|next| (lane(&next), next)), times.filter(|at| *at > now).min())
-        });
-        let Some((lane, outgoing)) = next else {
-            tokio::select! {
-                () = team.closing.cancelled() => return,
-                () = team.signals.outbox.notified() => {}
-                () = until(due) => {}
-            }
-            continue;
-        };
-        busy.lock().unwrap_or_else(PoisonError::into_inner).insert(lane.clone());
-        let (team, busy) = (Arc::clone(&team), Arc::clone(&busy));
-        tasks::spawn("send", async move {
-            one(&team, &outgoing).await;
-            busy.lock().unwrap_or_else(PoisonError::into_inner).remove(&lane);
-            team.signals.outbox.notify_one();
-        });
+        let (begin, due) = team
+            .hub
+            .read(|state| begin(state, &busy.lock().unwrap_or_else(PoisonError::into_inner)));
+        for (lane, outgoing) in begin {
+            busy.lock().unwrap_or_else(PoisonError::into_inner).insert(lane.clone());
+            let (team, busy) = (Arc::clone(&team), Arc::clone(&busy));
+            tasks::spawn("send", async move {
+                one(&team, &outgoing).await;
+                busy.lock().unwrap_or_else(PoisonError::into_inner).remove(&lane);
+                team.signals.outbox.notify_one();
+            });
+        }
+        tokio::select! {
+            () = team.closing.cancelled() => return,
+            () = team.signals.outbox.notified() => {}
+            () = until(due) => {}
+        }
     }
+}
+
+/// What to send now, and when to look again.
+fn begin(state: &State, busy: &BTreeSet<Target>) -> (Vec<(Target, Outgoing)>, Option<Timestamp>) {
+    let now = now();
+    let coming = rooms_to_come(state);
+    let waiting = state.outgoing.values().filter(|it| !waits_for_room(it, &coming));
+    let taken = busy.iter().map(Lane::of).collect();
+    let ready = lanes::ready(waiting.clone(), now, |it| lane(state, it), &taken);
+    let mut under_way = busy.len();
+    let mut begin = Vec::new();
+    for (most, outgoing) in ready {
+        let limit = if most < Priority::Progress { URGENT_LANES } else { PARALLEL_LANES };
+        if under_way >= limit {
+            break;
+        }
+        under_way += 1;
+        begin.push((lane(state, outgoing).target(), outgoing.clone()));
+    }
+    let times = waiting.filter_map(|outgoing| outgoing.not_before);
+    (begin, times.filter(|at| *at > now).min())
 }
 
 /// Where a message ends up, as far as that is known: what is written into one room or to one person
 /// keeps its order, whichever way it is addressed.
-fn lane(state: &State, outgoing: &Outgoing) -> Target {
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Lane<'a> {
+    Channel(ChannelId),
+    Named(NamedChannel),
+    Dm(UserId),
+    Room(&'a RequestId),
+}
+
+impl<'a> Lane<'a> {
+    const fn of(target: &'a Target) -> Lane<'a> {
+        match target {
+            Target::Channel(channel) => Lane::Channel(*channel),
+            Target::Named(name) => Lane::Named(*name),
+            Target::Dm(user) => Lane::Dm(*user),
+            Target::Room(request) => Lane::Room(request),
+        }
+    }
+
+    fn target(self) -> Target {
+        match self {
+            Lane::Channel(channel) => Target::Channel(channel),
+            Lane::Named(name) => Target::Named(name),
+            Lane::Dm(user) => Target::Dm(user),
+            Lane::Room(request) => Target::Room(request.clone()),
+        }
+    }
+}
+
+fn lane<'a>(state: &State, outgoing: &'a Outgoing) -> Lane<'a> {
     let Target::Room(id) = &outgoing.target else {
-        return outgoing.target.clone();
+        return Lane::of(&outgoing.target);
     };
     let request = state.requests.get(id);
     if let Act::OpenRoom { channel_id, .. } = &outgoing.act
         && !asked_somewhere(request)
     {
         // It is what the others of its room wait for.
-        return Target::Channel(*channel_id);
+        return Lane::Channel(*channel_id);
     }
     let thread = request.and_then(|request| request.room.as_ref()).and_then(|room| room.thread_id);
     let here = request.map(|request| &request.reply_route).filter(|route| route.is_dm);
     match thread.or(here.and_then(|route| route.channel_id)) {
-        Some(channel) => Target::Channel(channel),
-        None => outgoing.target.clone(),
+        Some(channel) => Lane::Channel(channel),
+        None => Lane::Room(id),
     }
 }
 
@@ -167,7 +207,7 @@ async fn one(team: &Arc<Team>, outgoing: &Outgoing) {
 
 async fn place(team: &Team, outgoing: &Outgoing) -> Result<Place, OutgoingOutcome> {
     if let Target::Dm(user) = &outgoing.target {
-        return team.link.dm_place(*user, outgoing.attempts).await;
+        return team.link.dm_place(*user, outgoing).await;
     }
     let report = team.channels.report;
     Ok(team.hub.read(|state| resolve(team, state, outgoing)).unwrap_or(Place {
@@ -208,10 +248,9 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::domain::ids::{ChannelId, MessageId, OutgoingId};
-    use crate::domain::outgoing::{Content, OutgoingState, Priority, Voice};
+    use crate::domain::ids::{MessageId, OutgoingId};
+    use crate::domain::outgoing::{Content, OutgoingState, Voice};
     use crate::domain::request::Room;
-    use crate::domain::time::Timestamp;
 
     const ID: &str = "20260324-1a2b3c4d";
 
@@ -279,7 +318,8 @@ mod tests {
             let coming = rooms_to_come(&state);
             let ready = state.outgoing.values().filter(|it| !waits_for_room(it, &coming));
             let now = Timestamp::from_millis(1);
-            let next = lanes::next(ready, now, |it| lane(&state, it), &BTreeSet::new());
+            let next = lanes::ready(ready, now, |it| lane(&state, it), &BTreeSet::new());
+            let next = next.first().map(|(_, it)| it.outgoing_id.clone());
             let Some(next) = next else { return sent };
             state.outgoing.remove(&next);
             sent.push(next.to_string());

@@ -1,20 +1,18 @@
 //! Facts from Discord on their way to the engine.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
-
-use tokio::sync::mpsc;
 
 use super::answers;
 use super::team::Team;
-use crate::discord::Inbound;
+use crate::discord::{Facts, Inbound};
 use crate::domain::event::Event;
-use crate::domain::ids::{ChannelId, MessageId};
+use crate::domain::ids::{ChannelId, MessageId, UserId};
 use crate::engine::Answer;
 use crate::platform::tasks;
 
 /// Takes facts in until the team closes.
-pub(super) async fn listen(team: Arc<Team>, mut facts: mpsc::Receiver<Inbound>) {
+pub(super) async fn listen(team: Arc<Team>, mut facts: Facts) {
     loop {
         let fact = tokio::select! {
             () = team.closing.cancelled() => return,
@@ -77,10 +75,21 @@ async fn take(team: &Arc<Team>, fact: Inbound) {
             return;
         }
         Inbound::Question { actor, question, reply } => {
-            let content = team.hub.consult(|state, policy| {
-                answers::answer(state, policy, &actor, question, reply.language())
+            let team = Arc::clone(team);
+            tasks::spawn("question", async move {
+                let language = reply.language();
+                let content =
+                    tasks::blocking(move || answers::answer(&team, &actor, &question, language));
+                match content.await {
+                    Ok(content) => reply.say(&content).await,
+                    Err(error) => tracing::warn!(%error, "a question was not answered"),
+                }
             });
-            tasks::spawn("question", async move { reply.say(&content).await });
+            return;
+        }
+        Inbound::Typing { typing, suggest } => {
+            let suggestions = answers::suggest(team, &typing);
+            tasks::spawn("suggest", async move { suggest.say(&suggestions).await });
             return;
         }
     };
@@ -100,6 +109,16 @@ async fn catch_up(team: &Arc<Team>) {
     });
     if let Some(guild) = team.workspace.discord.guild_id {
         for channel in team.link.text_channels(guild).await {
+            marks.entry(channel).or_insert(team.born);
+        }
+    }
+    // A first direct message: only of those who are named, because a bot can ask for nobody else's channel.
+    let (takes_dms, people) = team.hub.consult(|_, policy| {
+        let named = policy.rights.values().flat_map(|holders| holders.users.iter().copied());
+        (policy.dm, named.collect::<BTreeSet<UserId>>())
+    });
+    if takes_dms {
+        for channel in team.link.direct_channels(&people).await {
             marks.entry(channel).or_insert(team.born);
         }
     }

@@ -192,6 +192,7 @@ fn link_config(workspace: &Workspace, wants_files: WantsFiles) -> Result<LinkCon
         language: workspace.runtime.language,
         workspace: workspace.root.clone(),
         attachments: PathBuf::from("shared_workspace/attachments"),
+        limits: None,
         wants_files,
     })
 }
@@ -224,7 +225,7 @@ fn tell(report: &crate::store::OpenReport) {
     }
 }
 
-fn start_workers(team: &Arc<Team>, facts: tokio::sync::mpsc::Receiver<crate::discord::Inbound>) {
+fn start_workers(team: &Arc<Team>, facts: crate::discord::Facts) {
     for role in &team.serves {
         tasks::spawn("role", workers::serve(Arc::clone(team), *role));
     }

@@ -58,9 +58,9 @@ async fn a_missing_token_names_its_variable() {
 async fn ids_that_are_paths_are_refused_at_the_command_line() {
     let house = House::built(Plan::default()).await;
     for id in ["../../etc/passwd", "a/b", "..", "a\u{7}b", "a\nb", "", "x;rm -rf /"] {
-        for command in ["why", "cancel", "retry"] {
-            let (code, stdout, error) = house.teams(&[command, id]).await;
-            assert_eq!((code, stdout.as_str()), (2, ""), "{command} {id:?}: {error}");
+        for command in [&["why"][..], &["request", "cancel"], &["request", "retry"], &["approve"]] {
+            let (code, stdout, error) = house.teams(&[command, &[id]].concat()).await;
+            assert_eq!((code, stdout.as_str()), (2, ""), "{command:?} {id:?}: {error}");
             assert!(!error.contains('\u{7}'), "{error:?}");
         }
         let (code, _, error) = house.teams(&["status", "--request-id", id]).await;

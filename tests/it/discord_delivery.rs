@@ -145,7 +145,7 @@ async fn personas_speak_in_rooms_and_are_not_doubled() {
 
     // In a direct message the bot itself speaks for the role.
     let owner: UserId = scene.running.info.users["owner"].id.parse().unwrap();
-    let dm = scene.link.dm_place(owner, 0).await.unwrap();
+    let dm = scene.link.dm_place(owner, &words).await.unwrap();
     let words = post(Voice::Role(Role::Planner), "room.report", report("For you."));
     scene.posted(&words, &dm).await;
     let said = scene.history(dm.channel).await;
@@ -204,7 +204,7 @@ async fn a_dead_discord_means_later_and_is_reached_again() {
     };
     assert!(at > now());
     let owner: UserId = scene.running.info.users["owner"].id.parse().unwrap();
-    let dm = scene.link.dm_place(owner, 0).await;
+    let dm = scene.link.dm_place(owner, &receipt).await;
     assert!(matches!(dm, Err(OutgoingOutcome::Later { .. })), "{dm:?}");
     scene.faults(json!({"down": false})).await;
     scene.until(|it| matches!(it, Inbound::Connected { .. })).await;

@@ -110,8 +110,10 @@ async fn slash_commands_are_registered_once_and_heard() {
     // What is no id is answered here; the next command comes through.
     for (command, request) in [("cancel", "../x"), ("retry", "20260324-1a2b3c4d")] {
         let body = json!({
-            "channel": "general", "command": command,
-            "options": [{"type": 3, "name": "request", "value": request}],
+            "channel": "general", "command": "request",
+            "options": [{"type": 1, "name": command, "options": [
+                {"type": 3, "name": "request", "value": request},
+            ]}],
         });
         scene.owner.ok("POST", "/_local/slash", body).await;
     }

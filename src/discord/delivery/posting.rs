@@ -7,13 +7,15 @@ use serde_json::{Value, json};
 use super::{ACCOUNTED, Delivery, NONCE_TRUST_SECONDS, Place, Trouble, lock};
 use crate::discord::compose::{Parts, nonce};
 use crate::discord::endpoints::SeenChannel;
-use crate::discord::error::RestError;
+use crate::discord::error::{RestError, code};
 use crate::discord::history::{History, Marker};
 use crate::discord::personas::{Hook, hook_is_gone};
 use crate::discord::rest::Upload;
 use crate::discord::speakers::Speaker;
+use crate::discord::split::{MESSAGE_LIMIT, shorten};
 use crate::domain::ids::{ChannelId, MessageId};
-use crate::domain::outgoing::{Outgoing, OutgoingOutcome, OutgoingState, Voice};
+use crate::domain::outgoing::{Act, Content, Outgoing, OutgoingOutcome, OutgoingState, Voice};
+use crate::domain::request::Language;
 use crate::domain::time::Timestamp;
 use crate::platform::clock;
 
@@ -90,14 +92,13 @@ impl Delivery {
         place: &Place,
         mouth: &Mouth<'_>,
         parts: &Parts,
-        files: &[Upload],
         mut progress: F,
     ) -> Result<OutgoingOutcome, Trouble>
     where
         F: FnMut(u32) -> Fut + Send,
         Fut: Future<Output = ()> + Send,
     {
-        if parts.is_empty() && files.is_empty() {
+        if parts.is_empty() {
             return Err(Trouble::Unsayable("there is nothing to say".to_owned()));
         }
         let done = match outgoing.state {
@@ -119,7 +120,7 @@ impl Delivery {
         let mut message_ids = Vec::new();
         for at in done..parts.texts.len() {
             let last = at + 1 == parts.texts.len();
-            let nonce = nonce(&outgoing.outgoing_id, at);
+            let nonce = nonce_of(outgoing, at);
             let marker = Marker {
                 nonce: &nonce,
                 text: parts.texts.get(at).map(String::as_str).unwrap_or_default(),
@@ -136,13 +137,9 @@ impl Delivery {
                     }
                 }
             };
-            let uploads = if last { files.to_vec() } else { Vec::new() };
             let id = match found {
                 Some(id) => id,
-                None => {
-                    let body = parts.body(at);
-                    self.speak(mouth, place.channel, body, &nonce, uploads).await?
-                }
+                None => self.part(outgoing, place, mouth, parts, at).await?,
             };
             self.account_for(id);
             message_ids.push(id);
@@ -153,6 +150,41 @@ impl Delivery {
             }
         }
         Ok(OutgoingOutcome::Posted { channel_id: place.channel, message_ids })
+    }
+
+    /// Sends one part. Files that Discord does not take after all are left out and named.
+    async fn part(
+        &self,
+        outgoing: &Outgoing,
+        place: &Place,
+        mouth: &Mouth<'_>,
+        parts: &Parts,
+        at: usize,
+    ) -> Result<MessageId, Trouble> {
+        let nonce = nonce_of(outgoing, at);
+        let files = parts.files.get(&at).cloned().unwrap_or_default();
+        let names: Vec<String> = files.iter().map(|file| file.filename.clone()).collect();
+        let body = parts.body(at);
+        match self.speak(mouth, place.channel, body.clone(), &nonce, files).await {
+            Err(error) if !names.is_empty() && is_too_large(&error) => {
+                tracing::warn!(%error, ?names, "files were too large for Discord");
+                let language = match &outgoing.act {
+                    Act::Post { content, .. } | Act::Card { content, .. } => content.language,
+                    Act::OpenRoom { .. } | Act::React { .. } | Act::Envelope { .. } => {
+                        Language::default()
+                    }
+                };
+                let mut body = body;
+                let words = body.get("content").and_then(Value::as_str).unwrap_or_default();
+                let values = json!({ "files": names }).as_object().cloned().unwrap_or_default();
+                let note = Content { key: "files.refused".to_owned(), values, language };
+                let note = shorten(&self.render(&note)?.text, 500);
+                let words = shorten(words, MESSAGE_LIMIT - 501);
+                body.insert("content".to_owned(), json!(format!("{words}\n{note}")));
+                Ok(self.speak(mouth, place.channel, body, &nonce, Vec::new()).await?)
+            }
+            sent => Ok(sent?),
+        }
     }
 
     fn account_for(&self, id: MessageId) {
@@ -196,6 +228,15 @@ impl Delivery {
         }
     }
 
+    /// Whether there was an earlier try, in this process or another.
+    pub(super) fn was_begun(&self, outgoing: &Outgoing) -> bool {
+        let before = match outgoing.state {
+            OutgoingState::Sending { since, .. } => since < self.started_at,
+            OutgoingState::Queued => false,
+        };
+        before || outgoing.attempts > 0 || lock(&self.tried).contains_key(&outgoing.outgoing_id)
+    }
+
     /// Whether an earlier try may have come through in a way that its nonce does not cover.
     fn may_exist(&self, outgoing: &Outgoing, mouth: &Mouth<'_>) -> bool {
         let again = outgoing.attempts > 0 || lock(&self.tried).contains_key(&outgoing.outgoing_id);
@@ -213,5 +254,23 @@ impl Delivery {
             }
             Mouth::Hook { .. } => again || first.is_some_and(|first| first < self.started_at),
         }
+    }
+}
+
+/// The nonce of a part of an outgoing.
+pub(super) fn nonce_of(outgoing: &Outgoing, part: usize) -> String {
+    nonce(&outgoing.outgoing_id, part)
+}
+
+fn is_too_large(error: &RestError) -> bool {
+    match error {
+        RestError::Refused { status, code, .. } => *status == 413 || *code == code::TOO_LARGE,
+        RestError::Network(_)
+        | RestError::Server { .. }
+        | RestError::Limited { .. }
+        | RestError::Breaker { .. }
+        | RestError::Unauthorized
+        | RestError::Gone { .. }
+        | RestError::Unreadable(_) => false,
     }
 }

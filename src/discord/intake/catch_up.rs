@@ -13,6 +13,8 @@ use crate::discord::link::Inbound;
 use crate::discord::rest::Rest;
 use crate::domain::ids::{ChannelId, MessageId, ServerRoleId, UserId};
 
+/// Messages of a whole page.
+const PAGE: usize = 100;
 const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 
 /// A wish to be told what was missed.
@@ -23,15 +25,24 @@ pub(crate) struct Ask {
 
 impl Intake {
     /// Tells what was missed, then what waited.
+    ///
+    /// One page of 100 at a time, and as slowly as the team takes them: however much was missed, no more
+    /// than that is in memory.
     pub(super) async fn catch_up(&mut self, ask: Ask) -> Result<(), Gone> {
+        self.missed = false;
         for (channel, after) in ask.watermarks {
             self.catch_up_channel(channel, after).await?;
+        }
+        if self.missed {
+            // The session was lost again meanwhile, and the team asks again.
+            return Ok(());
         }
         while let Some(held) = self.held.take() {
             for event in held {
                 self.event(event).await?;
             }
         }
+        self.note_through();
         self.tell(Inbound::Live).await
     }
 
@@ -75,6 +86,10 @@ impl Intake {
             }
             after = MessageId(newest);
             self.tell(Inbound::CaughtUp { channel_id: channel, message_id: after }).await?;
+            self.take_waiting().await?;
+            if page.len() < PAGE {
+                return Ok(());
+            }
         }
     }
 
@@ -95,7 +110,7 @@ impl Intake {
                     tracing::warn!(%error, %channel, "catching up waits");
                     tokio::select! {
                         () = tokio::time::sleep(error.retry_after().unwrap_or(pause)) => {}
-                        () = self.inbound.closed() => return Err(Gone),
+                        () = self.out.inbound.closed() => return Err(Gone),
                     }
                     pause = (pause * 2).min(LONGEST_PAUSE);
                 }

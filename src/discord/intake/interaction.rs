@@ -8,7 +8,7 @@ use super::{From, Gone, Intake, unreadable};
 use crate::discord::asked::{self, Commanded, Wanted};
 use crate::discord::error::RestError;
 use crate::discord::ingress::{Heard, Remote};
-use crate::discord::link::{Inbound, InteractionReply};
+use crate::discord::link::{Inbound, InteractionReply, Suggest};
 use crate::domain::ids::{ChannelId, MessageId, UserId};
 use crate::domain::incoming::{Actor, Attachment, Author, Command, Message};
 use crate::domain::outgoing::Content;
@@ -31,7 +31,16 @@ impl Intake {
             Interaction::Component(it) => (asked::press(it), it.application_id, &it.token),
             Interaction::Command(it) => (asked::slash(it), it.application_id, &it.token),
             Interaction::Modal(it) => (asked::form(it), it.application_id, &it.token),
-            Interaction::Ping(_) | Interaction::Autocomplete(_) | _ => return Ok(()),
+            Interaction::Autocomplete(it) => {
+                let Some(typing) = asked::typing(it) else { return Ok(()) };
+                let suggest = Suggest {
+                    rest: self.rest(from).clone(),
+                    interaction: it.id.get(),
+                    token: it.token.clone(),
+                };
+                return self.tell(Inbound::Typing { typing, suggest }).await;
+            }
+            Interaction::Ping(_) | _ => return Ok(()),
         };
         match acknowledged.await {
             Ok(Ok(())) => {}
@@ -88,8 +97,8 @@ impl Intake {
 /// A command as the message that it might have been: whether files are wanted is one question.
 fn as_message(actor: &Actor, channel_id: ChannelId) -> Message {
     let (author, guild_id) = match actor {
-        Actor::Person { author, guild_id } => (author.clone(), *guild_id),
-        Actor::Operator | Actor::Agent { .. } => {
+        Actor::Person { author, guild_id, .. } => (author.clone(), *guild_id),
+        Actor::Operator | Actor::Deleter | Actor::Agent { .. } => {
             let name = String::new();
             let nobody = Author { id: UserId(0), name, is_bot: true, server_roles: Vec::new() };
             (nobody, None)
@@ -105,6 +114,7 @@ fn as_message(actor: &Actor, channel_id: ChannelId) -> Message {
         role: None,
         attachments: Vec::new(),
         created_at: Timestamp::from_millis(0),
+        via: actor.ingress(),
     }
 }
 

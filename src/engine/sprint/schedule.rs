@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{say, slots, sourcing, start};
+use super::{backlog, say, slots, sourcing, start};
 use crate::domain::backlog::{BacklogItem, BacklogStatus};
 use crate::domain::config::{SprintMode, StartMode};
 use crate::domain::ids::BacklogId;
@@ -112,7 +112,7 @@ fn is_free_beside(turn: &Turn<'_>, item: &BacklogItem, seen: &mut BTreeSet<Backl
     if item.status == BacklogStatus::Selected {
         return true;
     }
-    if item.status != BacklogStatus::Pending || is_in_work(turn, item) {
+    if !backlog::is_actionable(item) || is_in_work(turn, item) {
         return false;
     }
     // A cycle is refused where it is written; here it only must not turn for ever.
@@ -149,6 +149,7 @@ pub(super) fn consider(turn: &mut Turn<'_>) {
         say::idle(turn);
         return;
     }
+    drop_echoes(turn);
     let deferred = turn.scheduler().deferred_slot_at.is_some();
     let hope = hope(turn);
     if hope == Hope::Nothing {
@@ -182,6 +183,23 @@ pub(super) fn consider(turn: &mut Turn<'_>) {
     scheduler.next_slot_at = next;
     let id = start::begin(turn, trigger, Kickoff::default());
     super::initial::advance(turn, &id);
+}
+
+/// Items that only repeat what the team itself did leave the backlog before a sprint is thought of (S39).
+/// Today's sourcing lets none in; older workspaces bring them.
+fn drop_echoes(turn: &mut Turn<'_>) {
+    let is_waiting_echo =
+        |item: &&BacklogItem| item.status == BacklogStatus::Pending && backlog::is_echo(item);
+    let items = turn.items().into_values();
+    let echoes: Vec<BacklogId> =
+        items.filter(is_waiting_echo).map(|item| item.backlog_id.clone()).collect();
+    for id in echoes {
+        turn.edit_item(&id, |item| {
+            item.status = BacklogStatus::Dropped;
+            item.planned_in_sprint_id = None;
+            "an echo of the team's own work".clone_into(&mut item.dropped_reason);
+        });
+    }
 }
 
 /// What a new sprint could come to.

@@ -3,9 +3,10 @@
 use serde_json::{Value, json};
 
 use super::world::{Todo as Next, World, good, policy, result};
-use crate::domain::backlog::{BacklogItem, BacklogSource, BacklogStatus};
+use crate::domain::backlog::{BacklogItem, BacklogKind, BacklogSource, BacklogStatus};
 use crate::domain::config::{CutoffTime, SprintMode, StartMode};
 use crate::domain::event::Event;
+use crate::domain::ids::BacklogId;
 use crate::domain::incoming::Command;
 use crate::domain::policy::{Policy, SprintPolicy};
 use crate::domain::request::Request;
@@ -272,6 +273,20 @@ fn s19_s20_a_slot_waits_for_the_running_sprint_and_passes_where_nothing_is_to_do
     play(&mut world, |_, _| None);
     assert_eq!(world.state.scheduler.last_skip_reason, "no_actionable_backlog");
     assert_eq!(world.state.scheduler.deferred_slot_at, None);
+}
+
+#[test]
+fn s39_an_echo_of_the_teams_own_work_begins_no_sprint_and_leaves_the_backlog() {
+    let mut world = World::new(policy());
+    let id = BacklogId::parse("backlog-20260324-echo0001").expect("an id");
+    let now = crate::domain::time::Timestamp::from_millis(world.clock);
+    let mut echo = BacklogItem::new(id.clone(), "Nightly check", "", BacklogKind::Chore, now);
+    echo.source = BacklogSource::Discovery;
+    world.state.backlog.insert(id.clone(), echo);
+    add(&mut world, "alpha");
+    assert!(!world.state.backlog.contains_key(&id), "S39");
+    play(&mut world, |_, _| None);
+    assert_eq!(statuses(&world), [("alpha".to_owned(), TodoStatus::Committed)]);
 }
 
 #[test]

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use teams::assets::catalog::Catalog;
-use teams::discord::{Inbound, Link, LinkConfig, Place, VoiceMode};
+use teams::discord::{Facts, Inbound, Link, LinkConfig, Place, VoiceMode};
 use teams::domain::ids::{ChannelId, MessageId, OutgoingId};
 use teams::domain::incoming::Message;
 use teams::domain::outgoing::{
@@ -17,7 +17,6 @@ use teams::domain::request::Language;
 use teams::domain::time::Timestamp;
 use teams::local_guild::Running;
 use teams::platform::{clock, ids};
-use tokio::sync::mpsc;
 
 use super::guild::{Caller, fresh};
 
@@ -28,7 +27,7 @@ pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
 pub(crate) struct Scene {
     pub(crate) running: Running,
     pub(crate) link: Link,
-    pub(crate) inbound: mpsc::Receiver<Inbound>,
+    pub(crate) inbound: Facts,
     pub(crate) folder: tempfile::TempDir,
     pub(crate) owner: Caller,
     pub(crate) bot: Caller,
@@ -48,6 +47,7 @@ impl Scene {
             names: BTreeMap::new(),
             language: Language::En,
             workspace: folder.path().to_owned(),
+            limits: None,
             attachments: PathBuf::from("shared_workspace/attachments"),
             wants_files: teams::discord::WantsFiles::when(|_| true),
         };
@@ -205,6 +205,7 @@ pub(crate) fn second_link(scene: &Scene) -> Link {
         names: BTreeMap::new(),
         language: Language::En,
         workspace: scene.folder.path().to_owned(),
+        limits: None,
         attachments: PathBuf::from("shared_workspace/attachments"),
         wants_files: teams::discord::WantsFiles::when(|_| true),
     };

@@ -1,0 +1,36 @@
+//! One live connection for each bot of this machine, whichever workspaces use its token.
+
+use std::path::PathBuf;
+
+use crate::platform::disk::{Disk as _, Held, RealDisk};
+use crate::platform::files::{self, FileError};
+
+/// A folder of this user alone.
+fn folder() -> PathBuf {
+    let user = rustix::process::getuid().as_raw();
+    std::env::temp_dir().join(format!("teams-{user}"))
+}
+
+/// Takes the lock of a token, by its fingerprint; `None` where another connection has it. It ends with
+/// what is returned, and with the process however that ends.
+pub(crate) fn take(fingerprint: &str) -> Result<Option<Box<dyn Held>>, FileError> {
+    let folder = folder();
+    files::create_private_dir(&folder)?;
+    RealDisk.lock(&folder.join(format!("bot-{fingerprint}.lock")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_token_has_one_holder() {
+        let name = crate::platform::ids::random_hex(24);
+        let held = take(&name).unwrap();
+        assert!(held.is_some());
+        assert!(take(&name).unwrap().is_none());
+        drop(held);
+        assert!(take(&name).unwrap().is_some());
+        files::remove_file(&folder().join(format!("bot-{name}.lock"))).unwrap();
+    }
+}
