@@ -466,7 +466,11 @@ impl House {
 
     /// Runs `teams` with these arguments in the workspace: exit code, stdout, stderr.
     pub(crate) async fn teams(&self, arguments: &[&str]) -> (i32, String, String) {
-        let root = self.root();
+        self.elsewhere(&self.root(), arguments).await
+    }
+
+    /// The same in another workspace.
+    pub(crate) async fn elsewhere(&self, root: &Path, arguments: &[&str]) -> (i32, String, String) {
         let mut all = arguments.to_vec();
         all.extend(["--workspace-root", root.to_str().unwrap()]);
         teams(&all, &self.tokens()).await
