@@ -163,9 +163,7 @@ fn change_channel(
         deny: before.deny & !give | take,
         ..before
     });
-    let id = place.id;
-    draft.put(Change::Channel(place));
-    draft.tell(Event::ChannelUpdate(id));
+    draft.put_channel(place);
     Ok(())
 }
 

@@ -26,7 +26,7 @@ mod task;
 mod team;
 mod workers;
 
-pub use control::{ControlError, Reply, call};
+pub use control::{ControlError, Reply, Wanted, call};
 pub use effects::check_spec;
 pub use hub::HubError;
 pub use run::{RunError, RunOptions, SERVES_FILE, run};
