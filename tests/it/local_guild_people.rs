@@ -76,6 +76,15 @@ async fn menus_take_only_what_they_offer_and_say_what_was_meant() {
         let (status, refused) = owner.call("POST", "/_local/click", click(custom_id, values)).await;
         assert_eq!((status, refused["code"].as_u64()), (400, Some(50035)), "{custom_id}");
     }
+    // An attacker's client sends what it likes.
+    let mut forged = click("off", json!(["x"]));
+    forged["forged"] = json!(true);
+    owner.ok("POST", "/_local/click", forged).await;
+    let sent = heard.until("INTERACTION_CREATE").await;
+    assert_eq!(
+        (&sent["data"]["custom_id"], &sent["data"]["values"]),
+        (&json!("off"), &json!(["x"]))
+    );
     owner.ok("POST", "/_local/click", click("pick", json!(["b", "a"]))).await;
     let picked = heard.until("INTERACTION_CREATE").await;
     assert_eq!(
