@@ -17,13 +17,16 @@ mod backlog;
 mod command;
 mod config;
 mod demo;
+mod doctor;
 mod init;
 mod list;
 mod local_guild;
 mod output;
 mod run;
+mod setup;
 mod sprint;
 mod status;
+mod told;
 mod why;
 
 pub use output::{Failure, say};
@@ -51,6 +54,10 @@ pub struct Global {
 enum Command {
     /// Write a workspace, or bring newer texts into one
     Init(init::Args),
+    /// Make a Discord server ready for the team: token, invitation, channels, roles, voices; and undo it
+    Setup(setup::Args),
+    /// Check everything that the team needs, and say for each problem what to do
+    Doctor(doctor::Args),
     /// Change the configuration
     #[command(subcommand)]
     Config(config::Command),
@@ -149,6 +156,8 @@ pub fn main_with(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     };
     let outcome = match cli.command {
         Command::Init(args) => init::run(&cli.global, &args),
+        Command::Setup(args) => setup::run(&cli.global, &args),
+        Command::Doctor(args) => return doctor::run(&cli.global, &args),
         Command::Config(command) => config::run(&cli.global, &command),
         Command::Run(args) => run::run(&cli.global, &args),
         Command::Status(args) => status::run(&cli.global, &args),

@@ -100,6 +100,9 @@ pub struct Webhook {
     /// The application that made it.
     #[serde(default)]
     pub application_id: Option<String>,
+    /// The channel that it speaks in.
+    #[serde(default)]
+    pub channel_id: Option<ChannelId>,
 }
 
 /// A role of the server.
@@ -129,7 +132,7 @@ pub struct SessionStarts {
     pub reset_after: u64,
 }
 
-fn read<T: DeserializeOwned>(what: &str, value: Value) -> Result<T, RestError> {
+pub(crate) fn read<T: DeserializeOwned>(what: &str, value: Value) -> Result<T, RestError> {
     serde_json::from_value(value).map_err(|error| RestError::Unreadable(format!("{what}: {error}")))
 }
 

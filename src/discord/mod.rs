@@ -24,6 +24,7 @@ mod outbound_files;
 mod personas;
 pub mod rest;
 mod sessions;
+pub mod setup;
 pub mod speakers;
 pub mod split;
 pub mod standing;
@@ -38,3 +39,4 @@ pub use link::{
 };
 pub use sessions::Facts;
 pub use speakers::VoiceMode;
+pub use token_lock::is_taken;

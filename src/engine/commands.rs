@@ -7,7 +7,7 @@ use super::authorize::{Granted, Resource, act, authorize};
 use super::decide::Answer;
 use super::gates::{self, Seen, Verdict};
 use super::turn::Turn;
-use super::{handoff, intake, say, sprint};
+use super::{followup, handoff, intake, say, sprint};
 use crate::domain::ids::{ChannelId, GateId, MessageId, RequestId};
 use crate::domain::incoming::{Actor, Command};
 use crate::domain::outgoing::{Button, ButtonAct, Content};
@@ -174,7 +174,7 @@ fn steer(turn: &mut Turn<'_>, actor: &Actor, id: &RequestId, text: &str) -> Answ
     if request.status.is_terminal() {
         return Answer::Say(plain(language, "cancel.ended", values));
     }
-    let (key, values) = intake::steer(turn, &granted, id, text);
+    let (key, values) = followup::steer(turn, &granted, id, text);
     Answer::Say(plain(language, key, values))
 }
 

@@ -16,6 +16,7 @@ mod closeout;
 mod commands;
 mod decide;
 mod effects;
+mod followup;
 mod gates;
 mod governed;
 mod handoff;

@@ -69,6 +69,33 @@ async fn ids_that_are_paths_are_refused_at_the_command_line() {
 }
 
 #[tokio::test]
+async fn g10_a_payload_that_is_none_is_refused_by_name() {
+    // Better than a helper that says `failed` and exits 0: there is no helper program, and scripts see the code.
+    let house = House::open(Plan::default()).await;
+    house.reads("startup", "The team is up").await;
+    let file = house.beside("items.json");
+    let path = file.to_str().unwrap();
+    let merge = ["backlog", "merge", "--input-file", path];
+    for (text, part) in [
+        (None, "items.json"),
+        (Some("{ half"), "is not JSON"),
+        (Some("5"), "item 1: expected an object"),
+        (Some("[{\"title\": \"a\", \"kind\": \"epic\"}]"), "item a: kind"),
+    ] {
+        if let Some(text) = text {
+            std::fs::write(&file, text).unwrap();
+        }
+        let (code, said, error) = house.teams(&merge).await;
+        assert_eq!((code, said.as_str()), (1, ""), "{text:?}: {error}");
+        assert!(error.contains(part), "{text:?}: {error}");
+    }
+    let (code, _, error) = house.teams(&["backlog", "polish"]).await;
+    assert_eq!(code, 2, "{error}");
+    assert!(house.state().unwrap().backlog.is_empty(), "and nothing is half-applied");
+    house.close().await;
+}
+
+#[tokio::test]
 async fn a_folder_that_is_no_workspace_is_named_and_left_alone() {
     let folder = tempfile::tempdir().unwrap();
     let nowhere = folder.path().join("nowhere");

@@ -8,6 +8,7 @@ use crate::domain::gate::Gate;
 use crate::domain::request::{Language, Request};
 use crate::domain::sprint::TodoStatus;
 use crate::domain::state::State;
+use crate::engine::sprint::backlog::priority_key;
 
 /// What is open, and what waits for a person.
 pub(super) fn status(state: &State) -> Value {
@@ -92,7 +93,7 @@ pub(super) fn sprint(state: &State) -> Value {
 
 pub(super) fn backlog(state: &State) -> Value {
     let mut items: Vec<&BacklogItem> = state.backlog.values().collect();
-    items.sort_by_key(|item| item.place());
+    items.sort_by_key(|item| priority_key(item));
     let count = |status| items.iter().filter(|item| item.status == status).count();
     let shown: Vec<Value> = items
         .iter()
