@@ -41,6 +41,7 @@ mod support;
 mod team_agents;
 mod team_checks;
 mod team_codex;
+mod team_commands;
 mod team_commit;
 mod team_control;
 mod team_crew;
