@@ -53,14 +53,13 @@ fn begin(state: &State, busy: &BTreeSet<Target>) -> (Vec<(Target, Outgoing)>, Op
     let waiting = state.outgoing.values().filter(|it| !waits_for_room(it, &coming));
     let taken = busy.iter().map(Lane::of).collect();
     let ready = lanes::ready(waiting.clone(), now, |it| lane(state, it), &taken);
-    let mut under_way = busy.len();
     let mut begin = Vec::new();
-    for (most, outgoing) in ready {
+    // The urgent ones come first, so that whoever finds no place ends it.
+    for (under_way, (most, outgoing)) in (busy.len()..).zip(ready) {
         let limit = if most < Priority::Progress { URGENT_LANES } else { PARALLEL_LANES };
         if under_way >= limit {
             break;
         }
-        under_way += 1;
         begin.push((lane(state, outgoing).target(), outgoing.clone()));
     }
     let times = waiting.filter_map(|outgoing| outgoing.not_before);

@@ -13,6 +13,8 @@ mod codex;
 mod conformance;
 mod discord_delivery;
 mod discord_intake;
+mod discord_limits;
+mod discord_link;
 mod discover;
 mod git;
 mod git_checks;

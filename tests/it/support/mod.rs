@@ -9,6 +9,7 @@ pub(crate) mod model_server;
 pub(crate) mod sound;
 pub(crate) mod team;
 pub(crate) mod whole;
+pub(crate) mod wire;
 
 use serde_json::{Value, json};
 use teams::agents::ContractFns;
