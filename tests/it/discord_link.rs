@@ -383,6 +383,9 @@ async fn an_interaction_is_taken_once_over_restarts() {
     line.event("INTERACTION_CREATE", press).await;
     line.event("RESUMED", json!({})).await;
     line.event("MESSAGE_CREATE", message(13, "end")).await;
+    let fact =
+        talk.until(|it| matches!(it, Inbound::Command { .. } | Inbound::Connected { .. })).await;
+    assert!(matches!(fact, Inbound::Connected { fresh: true, .. }), "{fact:?}");
     talk.link.catch_up(&BTreeMap::new());
     let fact = talk.until(|it| matches!(it, Inbound::Command { .. } | Inbound::Message(_))).await;
     assert!(matches!(fact, Inbound::Message(_)), "{fact:?}");
