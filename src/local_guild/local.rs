@@ -115,7 +115,7 @@ impl Caller {
 }
 
 /// A channel or thread by id, or a text channel by name.
-fn channel(world: &World, named: &str) -> Result<Id, Refusal> {
+pub(crate) fn channel(world: &World, named: &str) -> Result<Id, Refusal> {
     let by_name = |name: &str| {
         let name = name.trim_start_matches('#');
         world.channels.values().find(|it| it.name == name && it.thread().is_none()).map(|it| it.id)

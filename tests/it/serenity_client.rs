@@ -154,7 +154,7 @@ async fn an_unmodified_client_logs_in_reads_answers_and_is_clicked() {
     };
     assert_eq!(name, "teams");
     let guild = next(&mut seen, |it| matches!(it, Seen::Guild { .. })).await;
-    assert!(matches!(guild, Seen::Guild { channels: 4, roles: 8 }), "{guild:?}");
+    assert!(matches!(guild, Seen::Guild { channels: 4, roles: 9 }), "{guild:?}");
 
     let owner = Caller::person(info, "owner");
     owner.ok("POST", "/_local/say", json!({"channel": "general", "content": "hello"})).await;

@@ -47,7 +47,11 @@ impl Scope {
             return Err(Refusal::MissingAccess);
         }
         if let Some(of) = of {
-            guild.read(|state| state.check_guild(of).map(|_| ()))?;
+            // An application that is not in a guild has no commands there.
+            guild.read(|state| match state.check_member(of, bot) {
+                Ok(_) => Ok(()),
+                Err(_) => Err(Refusal::MissingAccess),
+            })?;
         }
         Ok(Scope { app, guild: of })
     }

@@ -18,6 +18,7 @@ use crate::local_guild::ids::Id;
 use crate::local_guild::model::{
     Author, Channel, ChannelKind, Message, MessageKind, Reference, Thread,
 };
+use crate::local_guild::permission::right;
 use crate::local_guild::state::Change;
 
 /// The routes of this file.
@@ -43,13 +44,16 @@ pub(crate) fn start(
     let name = payload.name("name", 100)?;
     let minutes = payload.get("auto_archive_duration").and_then(Value::as_u64).unwrap_or(1440);
     guild.change(|draft| {
-        let place = draft.state.channel(parent)?;
-        match place.kind {
+        match draft.state.channel_for(parent, user)?.kind {
             ChannelKind::Text { .. } => {}
-            ChannelKind::Dm { .. } | ChannelKind::Thread(_) => {
+            ChannelKind::Category { .. } | ChannelKind::Dm { .. } | ChannelKind::Thread(_) => {
                 return Err(Refusal::WrongChannelType);
             }
         }
+        let private = message.is_none() && payload.get("type").and_then(Value::as_u64) == Some(12);
+        let needed =
+            if private { right::CREATE_PRIVATE_THREADS } else { right::CREATE_PUBLIC_THREADS };
+        draft.state.may(user, parent, needed)?;
         let id = match message {
             // A thread has the id of the message it starts from, so there is at most one.
             Some(message) => {
@@ -64,7 +68,7 @@ pub(crate) fn start(
         let thread = Thread {
             parent,
             owner: user,
-            private: message.is_none() && payload.get("type").and_then(Value::as_u64) == Some(12),
+            private,
             archived: false,
             locked: false,
             auto_archive: u32::try_from(minutes).unwrap_or(1440),
@@ -72,13 +76,7 @@ pub(crate) fn start(
             members: BTreeSet::from([user]),
         };
         let announced = message.is_none() && !thread.private;
-        draft.put(Change::Channel(Channel {
-            id,
-            name: name.clone(),
-            kind: ChannelKind::Thread(thread),
-            slowmode: 0,
-            pins: Vec::new(),
-        }));
+        draft.put(Change::Channel(Channel::new(id, name.clone(), ChannelKind::Thread(thread))));
         draft.tell(Event::ThreadCreate(id));
         if announced {
             let author = Author::User { id: user };
@@ -126,10 +124,12 @@ fn person(text: &str, me: Id) -> Result<Id, Refusal> {
 }
 
 /// Takes someone into a thread or out of it.
-fn set_member(guild: &Guild, channel: Id, user: Id, inside: bool) -> Done {
+fn set_member(guild: &Guild, bot: Id, channel: Id, user: Id, inside: bool) -> Done {
     guild.change(|draft| {
         draft.state.user(user)?;
-        let mut place = draft.state.channel(channel)?.clone();
+        // Taking somebody else out is for those who manage threads.
+        let needed = if inside || user == bot { 0 } else { right::MANAGE_THREADS };
+        let mut place = draft.state.may(bot, channel, needed)?.clone();
         let thread = place.thread_mut().ok_or(Refusal::WrongChannelType)?;
         if thread.archived {
             return Err(Refusal::ThreadArchived);
@@ -151,7 +151,7 @@ async fn join(
     Bot(bot): Bot,
     At((channel, user)): At<(Id, String)>,
 ) -> Done {
-    set_member(&guild, channel, person(&user, bot)?, true)
+    set_member(&guild, bot, channel, person(&user, bot)?, true)
 }
 
 async fn leave(
@@ -159,7 +159,7 @@ async fn leave(
     Bot(bot): Bot,
     At((channel, user)): At<(Id, String)>,
 ) -> Done {
-    set_member(&guild, channel, person(&user, bot)?, false)
+    set_member(&guild, bot, channel, person(&user, bot)?, false)
 }
 
 async fn member(
@@ -169,7 +169,8 @@ async fn member(
 ) -> Result<Json<Value>, Refusal> {
     let user = person(&user, bot)?;
     guild.render(None, |render| {
-        let thread = render.state.channel(channel)?.thread().ok_or(Refusal::WrongChannelType)?;
+        let place = render.state.channel_for(channel, bot)?;
+        let thread = place.thread().ok_or(Refusal::WrongChannelType)?;
         if !thread.members.contains(&user) {
             return Err(Refusal::UnknownMember);
         }
@@ -179,11 +180,12 @@ async fn member(
 
 async fn members(
     State(guild): State<Arc<Guild>>,
-    Bot(_): Bot,
+    Bot(bot): Bot,
     At(channel): At<Id>,
 ) -> Result<Json<Vec<Value>>, Refusal> {
     guild.render(None, |render| {
-        let thread = render.state.channel(channel)?.thread().ok_or(Refusal::WrongChannelType)?;
+        let place = render.state.channel_for(channel, bot)?;
+        let thread = place.thread().ok_or(Refusal::WrongChannelType)?;
         Ok(Json(thread.members.iter().map(|id| render.thread_member(channel, *id)).collect()))
     })
 }
@@ -195,8 +197,12 @@ fn listed(
     wanted: impl Fn(&Thread) -> bool,
 ) -> Json<Value> {
     guild.render(None, |render| {
-        let mut threads: Vec<&Channel> =
-            render.state.threads(parent).filter(|it| it.thread().is_some_and(&wanted)).collect();
+        let mut threads: Vec<&Channel> = render
+            .state
+            .threads(parent)
+            .filter(|it| render.state.sees(bot, it))
+            .filter(|it| it.thread().is_some_and(&wanted))
+            .collect();
         threads.sort_by_key(|it| std::cmp::Reverse(it.id));
         let joined = |it: &&&Channel| it.thread().is_some_and(|it| it.members.contains(&bot));
         let members = threads.iter().filter(joined).map(|it| render.thread_member(it.id, bot));
@@ -212,7 +218,7 @@ async fn active(
     Bot(bot): Bot,
     At(id): At<Id>,
 ) -> Result<Json<Value>, Refusal> {
-    guild.read(|state| state.check_guild(id).map(|_| ()))?;
+    guild.read(|state| state.check_member(id, bot).map(|_| ()))?;
     Ok(listed(&guild, bot, None, |thread| !thread.archived))
 }
 
@@ -222,7 +228,7 @@ async fn archived(
     At(channel): At<Id>,
     _asked: Asked,
 ) -> Result<Json<Value>, Refusal> {
-    guild.read(|state| state.channel(channel).map(|_| ()))?;
+    guild.read(|state| state.channel_for(channel, bot).map(|_| ()))?;
     Ok(listed(&guild, bot, Some(channel), |thread| thread.archived && !thread.private))
 }
 
@@ -231,6 +237,6 @@ async fn archived_private(
     Bot(bot): Bot,
     At(channel): At<Id>,
 ) -> Result<Json<Value>, Refusal> {
-    guild.read(|state| state.channel(channel).map(|_| ()))?;
+    guild.read(|state| state.may(bot, channel, right::MANAGE_THREADS).map(|_| ()))?;
     Ok(listed(&guild, bot, Some(channel), |thread| thread.archived && thread.private))
 }
