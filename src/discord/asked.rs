@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::{Map, Value, json};
 use serenity::model::application::{
     ActionRowComponent, CommandDataOption, CommandDataOptionValue, CommandInteraction,
-    ComponentInteraction, ModalInteraction,
+    ComponentInteraction, ComponentInteractionDataKind, ModalInteraction,
 };
 use serenity::model::user::User;
 
@@ -14,6 +14,7 @@ use crate::discord::ingress::{Remote, shown_name};
 use crate::domain::backlog::BacklogSource;
 use crate::domain::ids::{ChannelId, GuildId, MessageId, RequestId, ServerRoleId, UserId};
 use crate::domain::incoming::{Actor, Attachment, Author, Command};
+use crate::domain::ingress::Ingress;
 use crate::domain::outgoing::Button;
 use crate::domain::request::{Language, ReplyRoute};
 use crate::domain::sprint::Kickoff;
@@ -63,6 +64,7 @@ fn actor(
     user: &User,
     member: Option<&serenity::model::guild::Member>,
     guild: Option<serenity::model::id::GuildId>,
+    via: Ingress,
 ) -> Actor {
     let server_roles = member.map_or_else(Vec::new, |member| {
         member.roles.iter().map(|id| ServerRoleId(id.get())).collect()
@@ -71,6 +73,7 @@ fn actor(
     Actor::Person {
         author: Author { id: UserId(user.id.get()), name, is_bot: user.bot, server_roles },
         guild_id: guild.map(|id| GuildId(id.get())),
+        via,
     }
 }
 
@@ -79,8 +82,11 @@ fn actor(
 pub fn press(payload: &ComponentInteraction) -> Option<Commanded> {
     let button = Button::parse(&payload.data.custom_id)?;
     let channel_id = ChannelId(payload.channel_id.get());
+    // A list of choices with the id of a button is no button.
+    let is_button = matches!(payload.data.kind, ComponentInteractionDataKind::Button);
+    let via = if is_button { Ingress::Button } else { Ingress::Select };
     Some(Commanded {
-        actor: actor(&payload.user, payload.member.as_ref(), payload.guild_id),
+        actor: actor(&payload.user, payload.member.as_ref(), payload.guild_id, via),
         channel_id,
         language: language(&payload.locale),
         wanted: Wanted::Command(Command::Press {
@@ -167,7 +173,7 @@ pub fn slash(payload: &CommandInteraction) -> Option<Commanded> {
         _ => return None,
     };
     Some(Commanded {
-        actor: actor(&payload.user, payload.member.as_deref(), payload.guild_id),
+        actor: actor(&payload.user, payload.member.as_deref(), payload.guild_id, Ingress::Slash),
         channel_id: ChannelId(payload.channel_id.get()),
         language: shown,
         wanted,
@@ -211,7 +217,6 @@ fn item(options: &Options<'_>) -> Command {
 /// Reads a filled-in form; `None` for forms that are not ours.
 #[must_use]
 pub fn form(payload: &ModalInteraction) -> Option<Commanded> {
-    let files = forms::files_of(&payload.data.custom_id)?;
     let mut values: BTreeMap<&str, &str> = BTreeMap::new();
     for component in payload.data.components.iter().flat_map(|row| &row.components) {
         if let ActionRowComponent::InputText(input) = component {
@@ -220,13 +225,19 @@ pub fn form(payload: &ModalInteraction) -> Option<Commanded> {
     }
     let text = |name: &str| values.get(name).map(|text| text.trim()).unwrap_or_default();
     let shown = language(&payload.locale);
-    let actor = actor(&payload.user, payload.member.as_ref(), payload.guild_id);
+    let actor = actor(&payload.user, payload.member.as_ref(), payload.guild_id, Ingress::Modal);
     let channel_id = ChannelId(payload.channel_id.get());
+    if let Some((gate_id, version)) = forms::gate_of(&payload.data.custom_id) {
+        let question = text(forms::WORDS).to_owned();
+        let wanted = Wanted::Command(Command::AskBack { gate_id, version, question });
+        return Some(Commanded { actor, channel_id, language: shown, wanted });
+    }
+    let files = forms::files_of(&payload.data.custom_id)?;
     let mut kickoff = Kickoff {
         milestone: text(forms::MILESTONE).to_owned(),
         brief: text(forms::BRIEF).to_owned(),
         requirements: requirements(text(forms::REQUIREMENTS)),
-        reply_route: route(&actor, channel_id),
+        reply_route: ReplyRoute { channel_id: Some(channel_id), ..ReplyRoute::of(&actor) },
         ..Kickoff::default()
     };
     kickoff.request_text = kickoff.written();
@@ -234,17 +245,6 @@ pub fn form(payload: &ModalInteraction) -> Option<Commanded> {
     kickoff.language = Some(Language::of(&words).unwrap_or(shown));
     let wanted = Wanted::Kickoff(Box::new(kickoff), files);
     Some(Commanded { actor, channel_id, language: shown, wanted })
-}
-
-fn route(actor: &Actor, channel_id: ChannelId) -> ReplyRoute {
-    let mut route = ReplyRoute { channel_id: Some(channel_id), ..ReplyRoute::default() };
-    if let Actor::Person { author, guild_id } = actor {
-        route.author_id = Some(author.id);
-        route.author_name.clone_from(&author.name);
-        route.guild_id = *guild_id;
-        route.is_dm = guild_id.is_none();
-    }
-    route
 }
 
 /// One requirement a line, with or without a bullet; each once.

@@ -204,7 +204,7 @@ pub(crate) fn components(buttons: &[Button], catalog: &Catalog, language: Langua
         .map(|button| {
             let style = match button.act {
                 ButtonAct::Retry => 1,
-                ButtonAct::Cancel => 2,
+                ButtonAct::Cancel | ButtonAct::Question => 2,
                 ButtonAct::Approve => 3,
                 ButtonAct::Reject => 4,
             };

@@ -1,9 +1,11 @@
-//! Forms that a slash command opens. A form has to be shown within three seconds and instead of any
+//! Forms that a slash command or a button opens. A form has to be shown within three seconds and instead of any
 //! other answer, so whether there is one is told from the bare payload.
 
 use serde_json::{Value, json};
 
 use crate::discord::asked::language;
+use crate::domain::ids::GateId;
+use crate::domain::outgoing::{Button, ButtonAct};
 use crate::domain::request::Language;
 
 /// The field of the milestone.
@@ -17,12 +19,25 @@ pub(crate) const REQUIREMENTS: &str = "requirements";
 /// the command: so they are found again after a restart, and by nobody else's form.
 const KICKOFF: &str = "k:";
 
+/// How a form that asks something before deciding is known again; the gate and the version of its card follow.
+const QUESTION: &str = "q:";
+
+/// Its field.
+pub(crate) const WORDS: &str = "question";
+
 /// The options by which `/sprint start` takes files. Their ids have to fit into 100 characters.
 pub(crate) const FILES: [&str; 4] = ["file", "file2", "file3", "file4"];
 
-/// The form that a command asks for, from the payload as Discord sent it.
+/// The form that an interaction asks for, from the payload as Discord sent it.
 pub(crate) fn asked_for(interaction: &Value) -> Option<Value> {
     let data = &interaction["data"];
+    let locale = interaction["locale"].as_str().unwrap_or_default();
+    if interaction["type"] == 3 {
+        // Only a button opens a form: what merely has its id, such as a list, does not.
+        let button = Button::parse(data["custom_id"].as_str()?)?;
+        let opens = data["component_type"] == 2 && button.act == ButtonAct::Question;
+        return opens.then(|| question(&button, language(locale)));
+    }
     let chosen = &data["options"][0];
     if interaction["type"] != 2 || data["name"] != "sprint" || chosen["name"] != "start" {
         return None;
@@ -35,7 +50,6 @@ pub(crate) fn asked_for(interaction: &Value) -> Option<Value> {
         .filter_map(|option| option["value"].as_str())
         .take(FILES.len())
         .collect();
-    let locale = interaction["locale"].as_str().unwrap_or_default();
     Some(kickoff(&format!("{KICKOFF}{}", files.join(",")), language(locale)))
 }
 
@@ -43,6 +57,37 @@ pub(crate) fn asked_for(interaction: &Value) -> Option<Value> {
 pub(crate) fn files_of(custom_id: &str) -> Option<Vec<u64>> {
     let ids = custom_id.strip_prefix(KICKOFF)?;
     ids.split(',').filter(|id| !id.is_empty()).map(|id| id.parse().ok()).collect()
+}
+
+/// The gate and the version of the card of a form that asks something before deciding; `None` for any other.
+pub(crate) fn gate_of(custom_id: &str) -> Option<(GateId, u32)> {
+    let (gate, version) = custom_id.strip_prefix(QUESTION)?.rsplit_once(':')?;
+    Some((GateId::parse(gate).ok()?, version.parse().ok()?))
+}
+
+fn question(button: &Button, language: Language) -> Value {
+    let [title, label, hint] = match language {
+        Language::En => {
+            ["Ask before deciding", "Your question", "The team answers, then asks you again"]
+        }
+        Language::Ko => ["결정 전에 묻기", "질문", "팀이 답한 뒤 다시 결정을 요청합니다"],
+    };
+    json!({
+        "custom_id": format!("{QUESTION}{}:{}", button.subject, button.version),
+        "title": title,
+        "components": [field(WORDS, label, 2, 1_000, true, hint)],
+    })
+}
+
+fn field(id: &str, label: &str, style: u8, most: u16, required: bool, hint: &str) -> Value {
+    let mut input = json!({
+        "type": 4, "custom_id": id, "label": label, "style": style, "max_length": most,
+        "required": required,
+    });
+    if !hint.is_empty() {
+        input["placeholder"] = json!(hint);
+    }
+    json!({"type": 1, "components": [input]})
 }
 
 fn kickoff(custom_id: &str, language: Language) -> Value {
@@ -61,16 +106,6 @@ fn kickoff(custom_id: &str, language: Language) -> Value {
             "끝났을 때 만족해야 할 조건 (한 줄에 하나)",
             "무엇을 이루려고 하나요",
         ],
-    };
-    let field = |id: &str, label: &str, style: u8, most: u16, required: bool, hint: &str| {
-        let mut input = json!({
-            "type": 4, "custom_id": id, "label": label, "style": style, "max_length": most,
-            "required": required,
-        });
-        if !hint.is_empty() {
-            input["placeholder"] = json!(hint);
-        }
-        json!({"type": 1, "components": [input]})
     };
     json!({
         "custom_id": custom_id, "title": title,

@@ -6,6 +6,7 @@ use serenity::model::user::User;
 use crate::discord::identity::Identity;
 use crate::domain::ids::{ChannelId, GuildId, MessageId, ServerRoleId, UserId};
 use crate::domain::incoming::{Attachment, Author, Message};
+use crate::domain::ingress::Ingress;
 use crate::domain::role::Role;
 use crate::domain::time::Timestamp;
 
@@ -66,6 +67,12 @@ pub fn message(payload: &Payload, origin: &Origin, us: &Identity) -> Result<Hear
         .unwrap_or_else(|| shown_name(&payload.author));
     let mentions = Mentions::of(payload, us);
     let answered = answered(payload, us);
+    let via = match (payload.webhook_id, guild_id) {
+        (Some(_), _) => Ingress::Webhook,
+        (None, None) => Ingress::DirectMessage,
+        (None, Some(_)) if answered.is_some() => Ingress::Reply,
+        (None, Some(_)) => Ingress::Message,
+    };
     let attachments = payload
         .attachments
         .iter()
@@ -96,6 +103,7 @@ pub fn message(payload: &Payload, origin: &Origin, us: &Identity) -> Result<Hear
             role: mentions.role.or(answered.flatten()),
             attachments,
             created_at: Timestamp::from_millis(payload.timestamp.timestamp_millis()),
+            via,
         },
         files,
     })

@@ -12,8 +12,9 @@ pub use agents::{
 };
 pub use discord::{Channels, DiscordConfig, Identity, PLACEHOLDER_IDS, TokenNames, Voice};
 pub use runtime::{
-    Action, Check, DiscoveryScope, Ingress, IngressMode, Lifecycle, LimitsConfig, OverlapPolicy,
-    People, Project, ResearchDefaults, RuntimeConfig, Seconds, Sprint, SprintMode, StartMode,
+    Action, Check, DiscoveryScope, Gates, Ingress, IngressMode, Lifecycle, LimitsConfig, Named,
+    OverlapPolicy, People, Project, ResearchDefaults, RuntimeConfig, Seconds, Sprint, SprintMode,
+    StartMode,
 };
 pub use values::{Argv, BranchName, CutoffTime, EnvName, IntervalMinutes, Positive, Zone};
 

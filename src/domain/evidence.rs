@@ -21,6 +21,12 @@ pub struct Candidate {
     /// Lines removed.
     #[serde(default)]
     pub removed_lines: u64,
+    /// The id of the commit's tree: the content alone, whatever the commit says about it.
+    #[serde(default)]
+    pub tree: String,
+    /// The beginning of the difference to the base, for people who decide.
+    #[serde(default)]
+    pub excerpt: String,
 }
 
 /// How a path differs from the base.

@@ -4,7 +4,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::domain::backlog::BacklogSource;
-use crate::domain::ids::{ChannelId, GuildId, MessageId, RequestId, ServerRoleId, UserId};
+use crate::domain::ids::{ChannelId, GateId, GuildId, MessageId, RequestId, ServerRoleId, UserId};
+use crate::domain::ingress::Ingress;
 use crate::domain::outgoing::Button;
 use crate::domain::request::Language;
 use crate::domain::role::Role;
@@ -58,6 +59,18 @@ pub struct Message {
     pub attachments: Vec<Attachment>,
     /// When it was written.
     pub created_at: Timestamp,
+    /// The way it came, as far as the message itself tells: in a channel, as an answer, directly, by a webhook.
+    #[serde(default)]
+    pub via: Ingress,
+}
+
+impl Message {
+    /// Who does what the message says, by the way it came or, in the room of a request, from there.
+    #[must_use]
+    pub fn actor(&self, in_room: bool) -> Actor {
+        let via = if in_room && self.via != Ingress::Webhook { Ingress::Thread } else { self.via };
+        Actor::Person { author: self.author.clone(), guild_id: self.guild_id, via }
+    }
 }
 
 /// Where a command came from.
@@ -70,7 +83,13 @@ pub enum Actor {
         author: Author,
         /// The server; none for a direct message.
         guild_id: Option<GuildId>,
+        /// The way in.
+        #[serde(default)]
+        via: Ingress,
     },
+    /// Whoever deleted a message: Discord let them, and does not tell who it was. The words that the message
+    /// brought can be withdrawn by it, and nothing else.
+    Deleter,
     /// The operator at the machine: whoever can open the control socket with the secret of this start.
     Operator,
     /// An agent, over the socket of its own run. It holds no right of a person.
@@ -80,6 +99,30 @@ pub enum Actor {
         /// The request that it works on.
         request_id: RequestId,
     },
+}
+
+impl Actor {
+    /// The way in.
+    #[must_use]
+    pub const fn ingress(&self) -> Ingress {
+        match self {
+            Self::Person { via, .. } => *via,
+            Self::Deleter => Ingress::Delete,
+            Self::Operator => Ingress::Operator,
+            Self::Agent { .. } => Ingress::AgentTool,
+        }
+    }
+
+    /// Their name, for people.
+    #[must_use]
+    pub fn name(&self) -> String {
+        match self {
+            Self::Person { author, .. } => author.name.clone(),
+            Self::Deleter => "person".to_owned(),
+            Self::Operator => "operator".to_owned(),
+            Self::Agent { role, .. } => role.to_string(),
+        }
+    }
 }
 
 /// A command of a person, from a button, a slash command or the CLI.
@@ -113,6 +156,24 @@ pub enum Command {
     Retry {
         /// Which.
         request_id: RequestId,
+    },
+    /// Decide what waits for a person.
+    Decide {
+        /// The request that waits.
+        request_id: RequestId,
+        /// At least seven letters of what names the content: the commit, or the digest of the command.
+        content: String,
+        /// Whether it may be done.
+        yes: bool,
+    },
+    /// Ask something before deciding, by the form that a card opened.
+    AskBack {
+        /// The gate.
+        gate_id: GateId,
+        /// The version of the card.
+        version: u32,
+        /// The question.
+        question: String,
     },
     /// Begin a sprint.
     SprintStart {

@@ -11,6 +11,7 @@ pub mod finding;
 pub mod gate;
 pub mod ids;
 pub mod incoming;
+pub mod ingress;
 pub mod lenient;
 pub mod operation;
 pub mod outgoing;

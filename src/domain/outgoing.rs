@@ -97,6 +97,8 @@ pub enum ButtonAct {
     Approve,
     /// Decide a gate: no.
     Reject,
+    /// Ask something before deciding a gate: opens a form.
+    Question,
     /// Withdraw the request.
     Cancel,
     /// Try a blocked request again.
@@ -110,6 +112,7 @@ impl ButtonAct {
         match self {
             Self::Approve => "approve",
             Self::Reject => "reject",
+            Self::Question => "question",
             Self::Cancel => "cancel",
             Self::Retry => "retry",
         }
@@ -118,7 +121,7 @@ impl ButtonAct {
     /// Reads the word of a button's id.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
-        [Self::Approve, Self::Reject, Self::Cancel, Self::Retry]
+        [Self::Approve, Self::Reject, Self::Question, Self::Cancel, Self::Retry]
             .into_iter()
             .find(|act| act.as_str() == text)
     }

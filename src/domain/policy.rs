@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::{Deserialize, Serialize};
 
 use crate::domain::config::{CutoffTime, DiscoveryScope, SprintMode, StartMode, Zone};
+use crate::domain::gate::Stance;
 use crate::domain::ids::{ChannelId, GuildId, ServerRoleId, UserId};
 use crate::domain::request::Language;
 use crate::domain::role::Role;
@@ -22,14 +23,13 @@ pub enum Right {
     Administer,
 }
 
-/// Who holds a right: people, and server roles within the one server.
+/// Who holds a right: people, and server roles each within its own server.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
 pub struct Holders {
     /// People.
     pub users: BTreeSet<UserId>,
     /// Server roles.
-    pub roles: BTreeSet<ServerRoleId>,
+    pub roles: BTreeSet<(GuildId, ServerRoleId)>,
 }
 
 /// A registered action (`spec/teams.md` 2.2).
@@ -123,10 +123,40 @@ impl Default for SprintPolicy {
     }
 }
 
+/// What needs a person, by what it is about.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct GateTable {
+    /// A commit that no check has proven.
+    pub unproven_commit: Stance,
+    /// A commit that touches what agents or checks run by.
+    pub guarded_commit: Stance,
+    /// Any other commit.
+    pub commit: Stance,
+    /// A registered action.
+    pub action: Stance,
+    /// Paths that are guarded besides those that always are; one that ends with `/` is a folder.
+    pub guarded: Vec<String>,
+    /// Hours after which no decision means no.
+    pub wait_hours: u32,
+}
+
+impl Default for GateTable {
+    fn default() -> Self {
+        Self {
+            unproven_commit: Stance::Ask,
+            guarded_commit: Stance::Ask,
+            commit: Stance::Allow,
+            action: Stance::Allow,
+            guarded: Vec::new(),
+            wait_hours: 168,
+        }
+    }
+}
+
 /// The engine's view of the configuration.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Policy {
-    /// The servers whose messages count; empty means the one that the team was set up in.
+    /// The servers that the team lives in: what comes from another one counts for nothing.
     pub guilds: BTreeSet<GuildId>,
     /// Whether direct messages are taken.
     pub dm: bool,
@@ -134,6 +164,10 @@ pub struct Policy {
     pub mentions: bool,
     /// Who may do what.
     pub rights: BTreeMap<Right, Holders>,
+    /// Whether somebody else has to decide what a person asked for.
+    pub four_eyes: bool,
+    /// What needs a person.
+    pub gates: GateTable,
     /// Bots whose messages in the relay channel or to the team are heard.
     pub trusted_bots: BTreeSet<UserId>,
     /// The team's own bot users: never heard.

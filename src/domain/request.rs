@@ -5,9 +5,11 @@ use serde_json::{Map, Value};
 
 use crate::domain::evidence::{Candidate, Evidence};
 use crate::domain::ids::{
-    BacklogId, ChannelId, GateId, GuildId, MessageId, OperationId, RequestId, RunId, SprintId,
-    TodoId, UserId,
+    BacklogId, ChannelId, GateId, GuildId, MessageId, OperationId, RequestId, RunId, ServerRoleId,
+    SprintId, TodoId, UserId,
 };
+use crate::domain::incoming::{Actor, Author};
+use crate::domain::ingress::Ingress;
 use crate::domain::result::RoleResult;
 use crate::domain::role::Role;
 use crate::domain::run::Usage;
@@ -108,6 +110,9 @@ pub struct ReplyRoute {
     pub author_id: Option<UserId>,
     /// The name of who asked, for people to read.
     pub author_name: String,
+    /// The server roles of who asked, at that time: rights that what they asked for takes.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub author_roles: Vec<ServerRoleId>,
     /// Where it was asked; for a message in a room, the room.
     pub channel_id: Option<ChannelId>,
     /// The server; none for a direct message.
@@ -116,6 +121,35 @@ pub struct ReplyRoute {
     pub is_dm: bool,
     /// The message that asked.
     pub message_id: Option<MessageId>,
+}
+
+impl ReplyRoute {
+    /// To whoever acts; the place is still to be told.
+    #[must_use]
+    pub fn of(actor: &Actor) -> Self {
+        let mut route = Self { author_name: actor.name(), ..Self::default() };
+        if let Actor::Person { author, guild_id, .. } = actor {
+            route.author_id = Some(author.id);
+            route.author_roles.clone_from(&author.server_roles);
+            route.guild_id = *guild_id;
+            route.is_dm = guild_id.is_none();
+        }
+        route
+    }
+
+    /// Whoever asked, as they were when they asked: what is done in their name takes their rights.
+    #[must_use]
+    pub fn actor(&self) -> Actor {
+        let Some(id) = self.author_id else { return Actor::Operator };
+        let author = Author {
+            id,
+            name: self.author_name.clone(),
+            is_bot: false,
+            server_roles: self.author_roles.clone(),
+        };
+        let via = if self.is_dm { Ingress::DirectMessage } else { Ingress::Message };
+        Actor::Person { author, guild_id: self.guild_id, via }
+    }
 }
 
 /// The Discord thread in which a request happens.

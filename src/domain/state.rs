@@ -121,7 +121,10 @@ impl State {
                 GateState::Open => {
                     self.gates.insert(gate.gate_id.clone(), gate.clone());
                 }
-                GateState::Approved { .. } | GateState::Rejected { .. } | GateState::Void => {
+                GateState::Approved { .. }
+                | GateState::Rejected { .. }
+                | GateState::Expired { .. }
+                | GateState::Void => {
                     self.gates.remove(&gate.gate_id);
                 }
             },

@@ -5,12 +5,12 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value, json};
 
+use super::authorize::{Resource, authorize};
 use super::turn::Turn;
-use super::{commands, handoff, parse, say, sprint};
+use super::{commands, gates, handoff, parse, say, sprint};
 use crate::domain::change::Change;
 use crate::domain::effect::EffectKind;
 use crate::domain::ids::RequestId;
-use crate::domain::incoming::{Actor, Author};
 use crate::domain::lenient;
 use crate::domain::operation::{Operation, OperationStatus};
 use crate::domain::request::{Request, RequestStatus};
@@ -49,42 +49,22 @@ fn sprint(
     fields: &Map<String, Value>,
 ) {
     let Some(request) = turn.request(id).cloned() else { return };
-    let done = if *command == SprintCommand::Status {
-        Ok(sprint::commands::status(turn))
-    } else {
-        may_approve(turn, &request).and_then(|()| match command {
-            SprintCommand::Start => sprint::commands::started(turn, kickoff(&request, fields)),
-            SprintCommand::Stop => {
-                sprint::commands::stopped(turn, false, &request.reply_route.author_name)
-            }
-            SprintCommand::Restart => sprint::commands::restarted(turn),
-            SprintCommand::Status => Ok(sprint::commands::status(turn)),
-        })
+    let asker = request.reply_route.actor();
+    let done = match command {
+        SprintCommand::Start => sprint::commands::may(turn, &asker).and_then(|granted| {
+            sprint::commands::started(turn, &granted, kickoff(&request, fields))
+        }),
+        SprintCommand::Stop => sprint::commands::may(turn, &asker)
+            .and_then(|granted| sprint::commands::stopped(turn, &granted, false)),
+        SprintCommand::Restart => sprint::commands::may(turn, &asker)
+            .and_then(|granted| sprint::commands::restarted(turn, &granted)),
+        SprintCommand::Status => Ok(sprint::commands::status(turn)),
     };
     let (status, (key, values)) = match done {
         Ok(said) => (RequestStatus::Completed, said),
         Err(refused) => (RequestStatus::Failed, refused),
     };
     handoff::end(turn, id, status, key, values);
-}
-
-/// Whether whoever asked may control sprints. A request keeps who asked, not their server roles: a right
-/// that a person has by a server role is used through the command instead.
-fn may_approve(turn: &Turn<'_>, request: &Request) -> Result<(), sprint::commands::Said> {
-    let route = &request.reply_route;
-    let actor = match route.author_id {
-        Some(author) => Actor::Person {
-            author: Author {
-                id: author,
-                name: route.author_name.clone(),
-                is_bot: false,
-                server_roles: Vec::new(),
-            },
-            guild_id: route.guild_id,
-        },
-        None => Actor::Operator,
-    };
-    sprint::commands::may(turn, &actor)
 }
 
 fn kickoff(request: &Request, fields: &Map<String, Value>) -> Kickoff {
@@ -121,16 +101,11 @@ fn cancel(turn: &mut Turn<'_>, id: &RequestId, target: &str) {
         handoff::end(turn, id, RequestStatus::Cancelled, "final.cancelled", values);
         return;
     }
-    let own = found.reply_route.author_id == asker.author_id && asker.author_id.is_some();
-    let administers = asker.author_id.is_none()
-        || turn.policy.rights.get(&crate::domain::policy::Right::Administer).is_some_and(
-            |holders| asker.author_id.is_some_and(|author| holders.users.contains(&author)),
-        );
-    if !own && !administers {
+    let Ok(granted) = authorize(turn.policy, &asker.actor(), Resource::Request(&found)) else {
         handoff::end(turn, id, RequestStatus::Failed, "cancel.not_yours", values);
         return;
-    }
-    let (key, values) = commands::cancel_checked(turn, &found, &asker.author_name);
+    };
+    let (key, values) = commands::withdraw(turn, &granted, &found);
     let status = match key {
         "cancel.done" => RequestStatus::Cancelled,
         "cancel.uncommitted" => {
@@ -158,6 +133,19 @@ fn execute(turn: &mut Turn<'_>, id: &RequestId, name: &str, params: &BTreeMap<St
             return;
         }
     };
+    if gates::action(turn, id, name, &command) {
+        turn.record(id, "action_execute", "orchestrator", name, json!({ "params": params }));
+        run(turn, id, name, command);
+    }
+}
+
+/// Runs a registered action by its command line.
+pub(super) fn run(turn: &mut Turn<'_>, id: &RequestId, name: &str, command: Vec<String>) {
+    let Some(action) = turn.policy.actions.get(name).cloned() else {
+        let values = json!({ "action": say::cut(name, 60), "known": [] });
+        handoff::end(turn, id, RequestStatus::Failed, "action.unknown", values);
+        return;
+    };
     let operation_id = turn.ids.operation(id, name);
     let operation = Operation {
         operation_id: operation_id.clone(),
@@ -173,7 +161,6 @@ fn execute(turn: &mut Turn<'_>, id: &RequestId, name: &str, params: &BTreeMap<St
         log_file: format!("logs/operations/{operation_id}.log"),
     };
     turn.change(Change::Operation(operation));
-    turn.record(id, "action_execute", "orchestrator", name, json!({ "params": params }));
     turn.plan(EffectKind::Action { request_id: id.clone(), operation_id: operation_id.clone() });
     if action.foreground {
         if let Some(request) = turn.edit(id) {

@@ -1,13 +1,99 @@
-//! The one rule about who may do what.
+//! The one gate between people and the team: who may do what, to what, and by which way in. Every handler of
+//! the engine takes a [`Granted`], and only [`authorize`] makes one.
+
+use std::marker::PhantomData;
 
 use crate::domain::ids::GuildId;
 use crate::domain::incoming::{Actor, Author};
+use crate::domain::ingress::Ingress;
 use crate::domain::policy::{Policy, Right};
 use crate::domain::request::Request;
+use crate::domain::role::Role;
 
-/// Proof that somebody may do something; only [`authorize`] makes it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Granted(());
+/// A thing to do, as a type: a handler says by its parameter what must have been granted.
+pub trait Act {
+    /// The same as a value.
+    const ACTION: Action;
+}
+
+macro_rules! actions {
+    ($($(#[$doc:meta])+ $name:ident,)+) => {
+        /// What somebody can want.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+        pub enum Action {
+            $($(#[$doc])+ $name,)+
+        }
+
+        impl Action {
+            /// All of them.
+            pub const ALL: &[Action] = &[$(Action::$name,)+];
+        }
+
+        /// The actions as types.
+        pub mod act {
+            $(
+                $(#[$doc])+
+                #[derive(Debug)]
+                pub enum $name {}
+
+                impl super::Act for $name {
+                    const ACTION: super::Action = super::Action::$name;
+                }
+            )+
+        }
+    };
+}
+
+actions! {
+    /// Ask for something new.
+    Ask,
+    /// Say something to a request under way.
+    Say,
+    /// Change or withdraw one's own words.
+    Revise,
+    /// See what the team is doing.
+    Look,
+    /// Withdraw a request.
+    Cancel,
+    /// Try a blocked request again.
+    Retry,
+    /// Decide what waits for a person.
+    Decide,
+    /// Begin, end or continue a sprint.
+    ControlSprint,
+    /// Change the backlog.
+    KeepBacklog,
+}
+
+/// What it is done to.
+#[derive(Debug, Clone, Copy)]
+pub enum Resource<'a> {
+    /// The team itself.
+    Team,
+    /// A request of somebody's.
+    Request(&'a Request),
+}
+
+/// Proof that somebody may do `A`.
+#[derive(Debug)]
+pub struct Granted<A> {
+    actor: Actor,
+    action: PhantomData<A>,
+}
+
+impl<A> Granted<A> {
+    /// Who may.
+    #[must_use]
+    pub const fn actor(&self) -> &Actor {
+        &self.actor
+    }
+
+    /// The name of who may, for people.
+    #[must_use]
+    pub fn name(&self) -> String {
+        self.actor.name()
+    }
+}
 
 /// Why somebody may not.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -18,29 +104,87 @@ pub enum Denied {
     UntrustedBot,
     /// One of the team's own voices. Stay silent.
     OwnVoice,
+    /// This cannot be done by this way in, whoever does it.
+    NotThisWay,
+    /// Somebody else has to decide what this person asked for.
+    OwnRequest,
     /// The right is missing. Say so.
     MissingRight(Right),
 }
 
-/// Decides whether `actor` may exercise `right`. Guild, bot and person lists all apply; who is on no
-/// list may do nothing; server roles count only inside the server (`spec/teams.md` 13.D #59).
-pub fn authorize(policy: &Policy, actor: &Actor, right: Right) -> Result<Granted, Denied> {
-    match actor {
-        Actor::Operator => Ok(Granted(())),
-        // What an agent may do is told by its role, never by a person's right.
-        Actor::Agent { .. } => Err(Denied::MissingRight(right)),
-        Actor::Person { author, guild_id } => person(policy, author, *guild_id, right),
+/// Decides whether `actor` may do `A` to `resource`. Way in, guild, bot and person lists all apply; who is on
+/// no list may do nothing; a server role counts only in the server that it belongs to (`spec/teams.md`
+/// 13.D #59).
+///
+/// # Errors
+/// Why not.
+pub fn authorize<A: Act>(
+    policy: &Policy,
+    actor: &Actor,
+    resource: Resource<'_>,
+) -> Result<Granted<A>, Denied> {
+    check(policy, actor, A::ACTION, resource)?;
+    Ok(Granted { actor: actor.clone(), action: PhantomData })
+}
+
+fn check(
+    policy: &Policy,
+    actor: &Actor,
+    action: Action,
+    resource: Resource<'_>,
+) -> Result<(), Denied> {
+    if !carried_by(actor.ingress()).contains(&action) {
+        return Err(Denied::NotThisWay);
+    }
+    let (author, guild) = match actor {
+        Actor::Operator | Actor::Deleter => return Ok(()),
+        // An agent holds no right of a person: what it may do is told by its role.
+        Actor::Agent { role: Role::Planner, .. } => return Ok(()),
+        Actor::Agent { .. } => return Err(Denied::MissingRight(right_for(action, false))),
+        Actor::Person { author, guild_id, .. } => (author, *guild_id),
+    };
+    let own = match resource {
+        Resource::Team => false,
+        Resource::Request(request) => request.reply_route.author_id == Some(author.id),
+    };
+    person(policy, author, guild, right_for(action, own))?;
+    if action == Action::Decide && own && policy.four_eyes {
+        return Err(Denied::OwnRequest);
+    }
+    Ok(())
+}
+
+/// What a way in can carry at all. Decisions come from buttons, the forms that those open, commands and the
+/// operator: no text, no reaction and no agent reaches them.
+#[must_use]
+pub const fn carried_by(ingress: Ingress) -> &'static [Action] {
+    use Action::{Ask, Cancel, ControlSprint, Decide, KeepBacklog, Look, Retry, Revise, Say};
+    match ingress {
+        Ingress::Message
+        | Ingress::Reply
+        | Ingress::Thread
+        | Ingress::DirectMessage
+        | Ingress::Webhook => &[Ask, Say, Look, Cancel, Retry, ControlSprint],
+        Ingress::Edit | Ingress::Delete => &[Revise],
+        Ingress::Reaction | Ingress::Select => &[],
+        Ingress::Autocomplete => &[Look],
+        Ingress::Button => &[Cancel, Retry, Decide],
+        Ingress::Modal => &[ControlSprint, Decide],
+        Ingress::Slash | Ingress::Operator => {
+            &[Ask, Say, Look, Cancel, Retry, Decide, ControlSprint, KeepBacklog]
+        }
+        Ingress::AgentTool => &[KeepBacklog],
     }
 }
 
-/// Whether `actor` may act on a request of somebody: on their own with the right to ask, on others'
-/// with the right to administer.
-pub fn authorize_on(policy: &Policy, actor: &Actor, request: &Request) -> Result<Granted, Denied> {
-    let own = match actor {
-        Actor::Operator | Actor::Agent { .. } => false,
-        Actor::Person { author, .. } => request.reply_route.author_id == Some(author.id),
-    };
-    authorize(policy, actor, if own { Right::Ask } else { Right::Administer })
+/// The right that an action takes; what one asked for oneself takes less.
+const fn right_for(action: Action, own: bool) -> Right {
+    match action {
+        Action::Ask | Action::Say | Action::Revise | Action::Look => Right::Ask,
+        Action::Cancel | Action::Retry if own => Right::Ask,
+        Action::Cancel | Action::Retry => Right::Administer,
+        Action::Decide | Action::ControlSprint | Action::KeepBacklog => Right::Approve,
+    }
 }
 
 fn person(
@@ -48,22 +192,21 @@ fn person(
     author: &Author,
     guild: Option<GuildId>,
     right: Right,
-) -> Result<Granted, Denied> {
+) -> Result<(), Denied> {
     if policy.own_ids.contains(&author.id) {
         return Err(Denied::OwnVoice);
     }
-    if let Some(guild) = guild
-        && !policy.guilds.is_empty()
-        && !policy.guilds.contains(&guild)
-    {
+    if guild.is_some_and(|guild| !policy.guilds.contains(&guild)) {
         return Err(Denied::ForeignGuild);
     }
     if author.is_bot && !policy.trusted_bots.contains(&author.id) {
         return Err(Denied::UntrustedBot);
     }
-    let holds = policy.rights.iter().filter(|(held, _)| **held >= right).any(|(_, holders)| {
-        holders.users.contains(&author.id)
-            || (guild.is_some() && author.server_roles.iter().any(|r| holders.roles.contains(r)))
-    });
-    if holds { Ok(Granted(())) } else { Err(Denied::MissingRight(right)) }
+    let has = |holders: &crate::domain::policy::Holders| {
+        let by_role =
+            |guild| author.server_roles.iter().any(|role| holders.roles.contains(&(guild, *role)));
+        holders.users.contains(&author.id) || guild.is_some_and(by_role)
+    };
+    let holds = policy.rights.iter().any(|(held, holders)| *held >= right && has(holders));
+    if holds { Ok(()) } else { Err(Denied::MissingRight(right)) }
 }

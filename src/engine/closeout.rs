@@ -87,17 +87,17 @@ pub(super) fn begin(turn: &mut Turn<'_>, id: &RequestId) {
     request.blocked = None;
     request.current_role = Some(Role::VersionController);
     request.next_role = None;
-    let Some(candidate) = request.candidate.clone() else {
+    if request.candidate.is_none() {
         let summary = request.result.as_ref().map(|r| r.summary.clone()).unwrap_or_default();
         reports::answered(turn, id, &summary);
         return;
-    };
+    }
     if is_proven(request) {
-        merge(turn, id);
+        gates::commit(turn, id, true);
     } else if has_checks {
         check(turn, id);
     } else {
-        gates::open(turn, id, &candidate);
+        gates::commit(turn, id, false);
     }
 }
 
@@ -164,7 +164,7 @@ pub(super) fn checked(turn: &mut Turn<'_>, id: &RequestId, evidence: Evidence) {
         });
         say::in_room(turn, id, Voice::Team, Priority::Progress, "room.checks_passed", values);
         if state.step == Step::Closeout {
-            merge(turn, id);
+            gates::commit(turn, id, true);
         } else {
             handoff::delegate_current(turn, id, "");
         }

@@ -1,26 +1,41 @@
-//! Commands of people: buttons, slash commands, the command line. Every one passes the one rule of
+//! Commands of people: buttons, slash commands, the command line. Every one passes the gate of
 //! [`super::authorize`] first.
 
 use serde_json::{Value, json};
 
-use super::authorize::{authorize, authorize_on};
+use super::authorize::{Granted, Resource, act, authorize};
 use super::decide::Answer;
+use super::gates::{self, Seen, Verdict};
 use super::turn::Turn;
-use super::{gates, handoff, intake, say, sprint};
-use crate::domain::ids::{ChannelId, GateId, RequestId};
+use super::{handoff, intake, say, sprint};
+use crate::domain::ids::{ChannelId, GateId, MessageId, RequestId};
 use crate::domain::incoming::{Actor, Command};
 use crate::domain::outgoing::{Button, ButtonAct, Content};
-use crate::domain::policy::Right;
 use crate::domain::request::{Language, ReplyRoute, Request, RequestStatus};
 
 /// Takes a command.
 pub(super) fn command(turn: &mut Turn<'_>, actor: &Actor, command: Command) -> Answer {
     match command {
-        Command::Press { button, .. } => press(turn, actor, &button),
-        Command::Ask { text, channel_id, language } => {
-            if authorize(turn.policy, actor, Right::Ask).is_err() {
-                return Answer::Say(plain(language, "not_allowed", json!({})));
+        Command::Press { button, message_id, channel_id } => {
+            press(turn, actor, &button, channel_id, message_id)
+        }
+        Command::Decide { request_id, content, yes } => {
+            let verdict = if yes { Verdict::Yes } else { Verdict::No };
+            match gates::of_request(turn, &request_id) {
+                Some(gate) => gates::decide(turn, actor, &gate, Seen::Content(&content), verdict),
+                None => Answer::Say(plain(turn.policy.language, "gate.stale", json!({}))),
             }
+        }
+        Command::AskBack { gate_id, version, question } => {
+            if question.trim().is_empty() {
+                return Answer::Say(plain(turn.policy.language, "empty", json!({})));
+            }
+            gates::decide(turn, actor, &gate_id, Seen::Form(version), Verdict::Ask(question))
+        }
+        Command::Ask { text, channel_id, language } => {
+            let Ok(granted) = authorize(turn.policy, actor, Resource::Team) else {
+                return Answer::Say(plain(language, "not_allowed", json!({})));
+            };
             if text.trim().is_empty() {
                 return Answer::Say(plain(language, "empty", json!({})));
             }
@@ -28,7 +43,7 @@ pub(super) fn command(turn: &mut Turn<'_>, actor: &Actor, command: Command) -> A
             if text.chars().count() > limit {
                 return Answer::Say(plain(language, "too_long", json!({ "limit": limit })));
             }
-            ask(turn, actor, &text, channel_id, language)
+            ask(turn, &granted, &text, channel_id, language)
         }
         Command::Cancel { request_id } => cancel(turn, actor, &request_id),
         Command::Retry { request_id } => retry(turn, actor, &request_id),
@@ -43,17 +58,13 @@ pub(super) fn command(turn: &mut Turn<'_>, actor: &Actor, command: Command) -> A
 
 fn ask(
     turn: &mut Turn<'_>,
-    actor: &Actor,
+    granted: &Granted<act::Ask>,
     text: &str,
     channel_id: Option<ChannelId>,
     language: Language,
 ) -> Answer {
-    let mut route = ReplyRoute { author_name: name(actor), channel_id, ..ReplyRoute::default() };
-    if let Actor::Person { author, guild_id } = actor {
-        route.author_id = Some(author.id);
-        route.guild_id = *guild_id;
-        route.is_dm = guild_id.is_none();
-    }
+    let actor = granted.actor();
+    let route = ReplyRoute { channel_id, ..ReplyRoute::of(actor) };
     let open = intake::open_of(turn, &route, text);
     if let Some(id) = open {
         return retry(turn, actor, &id);
@@ -61,32 +72,33 @@ fn ask(
     if let Some(limit) = intake::too_many(turn, route.author_id) {
         return Answer::Say(plain(language, "too_many", json!({ "limit": limit })));
     }
-    let id = intake::ask(turn, text, route, language);
+    let id = intake::ask(turn, granted, text, route, language);
     Answer::Say(plain(language, "receipt", json!({ "request_id": id.as_str() })))
-}
-
-/// The name of who acts.
-pub(super) fn name(actor: &Actor) -> String {
-    match actor {
-        Actor::Person { author, .. } => author.name.clone(),
-        Actor::Operator => "operator".to_owned(),
-        Actor::Agent { role, .. } => role.to_string(),
-    }
 }
 
 fn plain(language: Language, key: &str, values: Value) -> Content {
     say::content(key, language, values)
 }
 
-fn press(turn: &mut Turn<'_>, actor: &Actor, button: &Button) -> Answer {
+fn press(
+    turn: &mut Turn<'_>,
+    actor: &Actor,
+    button: &Button,
+    channel: ChannelId,
+    message: MessageId,
+) -> Answer {
     match button.act {
         ButtonAct::Approve | ButtonAct::Reject => {
             let Ok(gate_id) = GateId::parse(&button.subject) else {
                 return Answer::Ignored("not a gate");
             };
-            let yes = button.act == ButtonAct::Approve;
-            gates::decide(turn, actor, &gate_id, button.version, yes)
+            let approves = button.act == ButtonAct::Approve;
+            let verdict = if approves { Verdict::Yes } else { Verdict::No };
+            let seen = Seen::Card(button.version, channel, message);
+            gates::decide(turn, actor, &gate_id, seen, verdict)
         }
+        // Opens a form, and that decides nothing.
+        ButtonAct::Question => Answer::Accepted,
         ButtonAct::Cancel | ButtonAct::Retry => {
             let Ok(id) = RequestId::parse(&button.subject) else {
                 return Answer::Ignored("not a request");
@@ -113,18 +125,18 @@ fn cancel(turn: &mut Turn<'_>, actor: &Actor, id: &RequestId) -> Answer {
         Err(answer) => return answer,
     };
     let values = json!({ "request_id": id.as_str() });
-    if authorize_on(turn.policy, actor, &request).is_err() {
+    let Ok(granted) = authorize(turn.policy, actor, Resource::Request(&request)) else {
         return Answer::Say(plain(request.language, "cancel.not_yours", values));
-    }
-    let (key, values) = cancel_checked(turn, &request, &name(actor));
+    };
+    let (key, values) = withdraw(turn, &granted, &request);
     Answer::Say(plain(request.language, key, values))
 }
 
 /// Withdraws a request where that is still possible, and says what became of it.
-pub(super) fn cancel_checked(
+pub(super) fn withdraw(
     turn: &mut Turn<'_>,
+    granted: &Granted<act::Cancel>,
     request: &Request,
-    by: &str,
 ) -> (&'static str, Value) {
     let id = &request.request_id;
     if request.status == RequestStatus::Uncommitted {
@@ -135,7 +147,7 @@ pub(super) fn cancel_checked(
         let values = json!({ "request_id": id.as_str(), "status": request.status });
         return ("cancel.ended", values);
     }
-    let values = json!({ "request_id": id.as_str(), "by": by });
+    let values = json!({ "request_id": id.as_str(), "by": granted.name() });
     handoff::end(turn, id, RequestStatus::Cancelled, "final.cancelled", values);
     ("cancel.done", json!({ "request_id": id.as_str() }))
 }
@@ -146,9 +158,9 @@ fn retry(turn: &mut Turn<'_>, actor: &Actor, id: &RequestId) -> Answer {
         Err(answer) => return answer,
     };
     let values = json!({ "request_id": id.as_str() });
-    if authorize_on(turn.policy, actor, &request).is_err() {
+    let Ok(granted) = authorize(turn.policy, actor, Resource::Request(&request)) else {
         return Answer::Say(plain(request.language, "cancel.not_yours", values));
-    }
+    };
     if request.status != RequestStatus::Blocked {
         let values = json!({
             "request_id": id.as_str(),
@@ -157,7 +169,7 @@ fn retry(turn: &mut Turn<'_>, actor: &Actor, id: &RequestId) -> Answer {
         });
         return Answer::Say(plain(request.language, "reused", values));
     }
-    turn.record(id, "retried", &name(actor), "asked to try again", Value::Null);
-    intake::retry(turn, id);
+    turn.record(id, "retried", &granted.name(), "asked to try again", Value::Null);
+    intake::retry(turn, &granted, id);
     Answer::Say(plain(request.language, "retried", values))
 }

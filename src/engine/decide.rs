@@ -10,7 +10,7 @@ use crate::domain::state::State;
 use crate::domain::time::Timestamp;
 
 use super::turn::Turn;
-use super::{commands, effects, intake, outbox, recovery, reports, revise, runs, sprint};
+use super::{clock, commands, effects, intake, outbox, recovery, reports, revise, runs};
 
 /// What the engine is told.
 #[derive(Debug, Clone)]
@@ -76,7 +76,7 @@ pub fn decide(state: &State, policy: &Policy, input: Input) -> Decision {
         Event::MessageDeleted { channel_id, message_id } => {
             revise::deleted(&mut turn, channel_id, message_id)
         }
-        Event::Tick => sprint::tick(&mut turn),
+        Event::Tick => clock::tick(&mut turn),
         Event::Seen { channel_id, message_id } => {
             turn.mark_read(channel_id, message_id);
             Answer::Accepted

@@ -1,56 +1,131 @@
-//! Points where a person decides. No model, agent or text reaches [`decide`]: only a pressed button
-//! or the operator's command, through the authorization rule.
+//! Points where a person decides. Only a pressed button, a command or the operator reaches [`decide`],
+//! through [`super::authorize`]; no model, agent or text does. A gate stands in the store before its card is
+//! posted, is bound to the content that the card shows, is used once, and means no when nobody decides.
 
 use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
 
-use super::authorize::authorize;
-use super::commands;
+use super::authorize::{Denied, Granted, Resource, act, authorize};
 use super::decide::Answer;
 use super::turn::Turn;
-use super::{closeout, handoff, say};
+use super::{actions, closeout, handoff, intake, say};
 use crate::domain::change::Change;
-use crate::domain::evidence::Candidate;
-use crate::domain::gate::{Gate, GateKind, GateState};
-use crate::domain::ids::{GateId, RequestId, UserId};
+use crate::domain::gate::{Gate, GateKind, GateState, Stance};
+use crate::domain::ids::{ChannelId, GateId, MessageId, RequestId, UserId};
 use crate::domain::incoming::Actor;
 use crate::domain::outgoing::{Act, Button, ButtonAct, Priority, Target, Voice};
-use crate::domain::policy::Right;
-use crate::domain::request::RequestStatus;
+use crate::domain::policy::{Policy, Right};
+use crate::domain::request::{Followup, Request, RequestStatus};
+use crate::domain::state::State;
+use crate::domain::time::Timestamp;
 
-/// Asks whether a commit may go to the branch that no check has proven.
-pub(super) fn open(turn: &mut Turn<'_>, id: &RequestId, candidate: &Candidate) {
+mod stance;
+
+/// What somebody decides on, as they saw it.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Seen<'a> {
+    /// A card of this version, in this message.
+    Card(u32, ChannelId, MessageId),
+    /// A form that a card of this version opened.
+    Form(u32),
+    /// The beginning of the digest of the content, as lists of what waits show it.
+    Content(&'a str),
+}
+
+/// What was decided.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Verdict {
+    /// It may be done.
+    Yes,
+    /// It may not.
+    No,
+    /// Not yet: the team has to answer this first.
+    Ask(String),
+}
+
+/// A commit is ready for the branch: it goes there, or a person is asked, or it stays aside.
+pub(super) fn commit(turn: &mut Turn<'_>, id: &RequestId, proven: bool) {
+    let Some(candidate) = turn.request(id).and_then(|request| request.candidate.as_ref()) else {
+        return;
+    };
+    let (stance, kind) = stance::of_commit(&turn.policy.gates, candidate, proven);
+    let (commit, artifact) = (candidate.commit.clone(), candidate.tree.clone());
+    match stance {
+        Stance::Allow => closeout::merge(turn, id),
+        Stance::Refuse => stay_on_side_branch(turn, id, "refused"),
+        Stance::Ask => open(turn, id, kind, commit, artifact),
+    }
+}
+
+/// A registered action is wanted. Whether it may run at once.
+pub(super) fn action(turn: &mut Turn<'_>, id: &RequestId, name: &str, command: &[String]) -> bool {
+    match turn.policy.gates.action {
+        Stance::Allow => true,
+        Stance::Refuse => {
+            not_run(turn, id, name, "refused");
+            false
+        }
+        Stance::Ask => {
+            let wanted = json!({ "name": name, "command": command });
+            if let Some(request) = turn.edit(id) {
+                request.params.other.insert(ACTION.to_owned(), wanted);
+            }
+            open(turn, id, GateKind::Action, String::new(), digest(command));
+            false
+        }
+    }
+}
+
+/// Where a request keeps the action that it waits for.
+const ACTION: &str = "action_at_gate";
+
+fn digest(command: &[String]) -> String {
+    Sha256::digest(command.join("\0")).iter().take(20).map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// The action that waits for a person: its name and its command line.
+fn waiting_action(request: &Request) -> Option<(String, Vec<String>)> {
+    let wanted = request.params.other.get(ACTION)?;
+    let name = wanted.get("name")?.as_str()?.to_owned();
+    let command = wanted.get("command")?.as_array()?;
+    Some((name, command.iter().filter_map(Value::as_str).map(str::to_owned).collect()))
+}
+
+fn open(turn: &mut Turn<'_>, id: &RequestId, kind: GateKind, commit: String, artifact: String) {
+    void(turn, id);
     let gate_id = turn.ids.gate();
+    let wait = u64::from(turn.policy.gates.wait_hours) * 3_600;
+    let expires_at = turn.now.plus_seconds(wait);
     let gate = Gate {
         gate_id: gate_id.clone(),
         request_id: id.clone(),
-        kind: GateKind::CommitWithoutChecks,
-        commit: candidate.commit.clone(),
+        kind,
+        commit,
+        artifact,
         version: 1,
         state: GateState::Open,
         card: None,
         created_at: turn.now,
+        expires_at: Some(expires_at),
     };
     let Some(request) = turn.edit(id) else { return };
     request.gate_id = Some(gate_id.clone());
     let language = request.language;
     let author = request.reply_route.author_id;
-    let values = json!({
-        "request_id": id.as_str(),
-        "commit": say::short(&candidate.commit),
-        "side_branch": format!("teams/{id}"),
-        "files": say::files(Some(candidate)),
-        "added": candidate.added_lines,
-        "removed": candidate.removed_lines,
-        "diff": "",
-    });
+    let Some(request) = turn.request(id) else { return };
+    let (key, values) = card(turn.policy, request, &gate, expires_at);
     turn.change(Change::Gate(gate));
     turn.record(id, "gate_opened", "runtime", gate_id.as_str(), Value::Null);
     let button = |act| Button { act, subject: gate_id.to_string(), version: 1 };
     let act = Act::Post {
-        content: say::content("gate.commit_without_checks", language, values),
+        content: say::content(key, language, values),
         reply_to: None,
         mention: author,
-        buttons: vec![button(ButtonAct::Approve), button(ButtonAct::Reject)],
+        buttons: vec![
+            button(ButtonAct::Approve),
+            button(ButtonAct::Reject),
+            button(ButtonAct::Question),
+        ],
         gate_id: Some(gate_id.clone()),
         files: Vec::new(),
         room_of: None,
@@ -61,57 +136,209 @@ pub(super) fn open(turn: &mut Turn<'_>, id: &RequestId, candidate: &Candidate) {
     turn.send(outgoing);
 }
 
+/// What a person needs to see to decide: what, why, how risky, who may, until when.
+fn card(
+    policy: &Policy,
+    request: &Request,
+    gate: &Gate,
+    expires_at: Timestamp,
+) -> (&'static str, Value) {
+    let mut values = json!({
+        "request_id": request.request_id.as_str(),
+        "title": say::title(&request.scope),
+        "by": request.reply_route.author_name,
+        "why": gate.kind.as_str(),
+        "deciders": deciders(policy),
+        "four_eyes": policy.four_eyes,
+        "until": expires_at.millis() / 1_000,
+    });
+    let key = match (gate.kind, request.candidate.as_ref()) {
+        (GateKind::Action, _) => {
+            let (name, command) = waiting_action(request).unwrap_or_default();
+            values["action"] = json!(name);
+            values["command"] = json!(say::cut(&command.join(" "), 400));
+            "gate.action"
+        }
+        (
+            GateKind::UnprovenCommit | GateKind::GuardedCommit | GateKind::Commit,
+            Some(candidate),
+        ) => {
+            values["commit"] = json!(say::short(&candidate.commit));
+            values["side_branch"] = json!(format!("teams/{}", request.request_id));
+            values["files"] = json!(say::files(Some(candidate)));
+            values["added"] = json!(candidate.added_lines);
+            values["removed"] = json!(candidate.removed_lines);
+            values["deleted"] = json!(stance::deleted(candidate));
+            values["guarded"] = json!(stance::guarded(&policy.gates, candidate));
+            values["diff"] = json!(candidate.excerpt);
+            "gate.commit"
+        }
+        (GateKind::UnprovenCommit | GateKind::GuardedCommit | GateKind::Commit, None) => {
+            "gate.commit"
+        }
+    };
+    (key, values)
+}
+
+/// Mentions of those who may decide. Nobody is notified by them: the card says who is asked.
+fn deciders(policy: &Policy) -> Vec<String> {
+    let holders = policy.rights.iter().filter(|(right, _)| **right >= Right::Approve);
+    let mut all: Vec<String> = Vec::new();
+    for (_, holders) in holders {
+        all.extend(holders.users.iter().map(|id| format!("<@{id}>")));
+        all.extend(holders.roles.iter().map(|(_, role)| format!("<@&{role}>")));
+    }
+    all.dedup();
+    all
+}
+
+/// The gate that the request waits at is about something that is no more.
+fn void(turn: &mut Turn<'_>, id: &RequestId) {
+    let old = turn.request(id).and_then(|request| request.gate_id.clone());
+    if let Some(gate) = old.and_then(|old| turn.before().gates.get(&old).cloned()) {
+        turn.change(Change::Gate(Gate { state: GateState::Void, ..gate }));
+    }
+}
+
+/// The open gate of a request, for a command that names the request.
+pub(super) fn of_request(turn: &Turn<'_>, id: &RequestId) -> Option<GateId> {
+    turn.request(id)?.gate_id.clone()
+}
+
 /// A person decided. Counts once, for the content that the person saw.
 pub(super) fn decide(
     turn: &mut Turn<'_>,
     actor: &Actor,
     gate_id: &GateId,
-    version: u32,
-    yes: bool,
+    seen: Seen<'_>,
+    verdict: Verdict,
 ) -> Answer {
     let language = turn.policy.language;
     let say_key = |key: &str| Answer::Say(say::content(key, language, json!({})));
     let Some(gate) = turn.before().gates.get(gate_id).cloned() else {
         return say_key("gate.stale");
     };
-    if authorize(turn.policy, actor, Right::Approve).is_err() {
-        return say_key("gate.not_yours");
-    }
-    let id = gate.request_id.clone();
-    let same = turn.request(&id).is_some_and(|request| {
-        request.gate_id.as_ref() == Some(gate_id)
-            && request.candidate.as_ref().is_some_and(|c| c.commit == gate.commit)
-    });
-    if gate.version != version || !same {
+    let Some(request) = turn.request(&gate.request_id).cloned() else {
+        return say_key("gate.stale");
+    };
+    let granted = match authorize(turn.policy, actor, Resource::Request(&request)) {
+        Ok(granted) => granted,
+        Err(Denied::OwnRequest) => return say_key("gate.four_eyes"),
+        Err(_) => return say_key("gate.not_yours"),
+    };
+    if !is_current(&gate, &request, seen) {
         return say_key("gate.stale");
     }
-    let by = match actor {
+    settle(turn, &granted, gate, verdict)
+}
+
+/// Whether what somebody saw is what the gate is about now.
+fn is_current(gate: &Gate, request: &Request, seen: Seen<'_>) -> bool {
+    let same_content = match gate.kind {
+        GateKind::UnprovenCommit | GateKind::GuardedCommit | GateKind::Commit => request
+            .candidate
+            .as_ref()
+            .is_some_and(|it| it.commit == gate.commit && it.tree == gate.artifact),
+        GateKind::Action => {
+            waiting_action(request).is_some_and(|(_, command)| digest(&command) == gate.artifact)
+        }
+    };
+    let same_card = match seen {
+        Seen::Card(version, channel, message) => {
+            version == gate.version && gate.card.is_none_or(|card| card == (channel, message))
+        }
+        Seen::Form(version) => version == gate.version,
+        Seen::Content(digest) => digest.len() >= 7 && content_of(gate).starts_with(digest),
+    };
+    same_content && same_card && request.gate_id.as_ref() == Some(&gate.gate_id)
+}
+
+/// What names the content of a gate to people: the commit, or the digest of the command line.
+pub(super) fn content_of(gate: &Gate) -> &str {
+    if gate.commit.is_empty() { &gate.artifact } else { &gate.commit }
+}
+
+fn settle(
+    turn: &mut Turn<'_>,
+    granted: &Granted<act::Decide>,
+    gate: Gate,
+    verdict: Verdict,
+) -> Answer {
+    let language = turn.policy.language;
+    let by = match granted.actor() {
         Actor::Person { author, .. } => author.id,
         // The operator at the machine has no Discord identity.
-        Actor::Operator => UserId(0),
-        Actor::Agent { .. } => return Answer::Ignored("no approval comes from an agent"),
+        Actor::Operator | Actor::Deleter | Actor::Agent { .. } => UserId(0),
     };
-    let at = turn.now;
-    let state = if yes { GateState::Approved { by, at } } else { GateState::Rejected { by, at } };
+    let (at, id, kind, gate_id) =
+        (turn.now, gate.request_id.clone(), gate.kind, gate.gate_id.clone());
+    let (state, word) = match &verdict {
+        Verdict::Yes => (GateState::Approved { by, at }, "approved"),
+        Verdict::No => (GateState::Rejected { by, at }, "rejected"),
+        Verdict::Ask(_) => (GateState::Void, "asked"),
+    };
     turn.change(Change::Gate(Gate { state, ..gate }));
-    let name = commands::name(actor);
-    let word = if yes { "approved" } else { "rejected" };
+    let name = granted.name();
     turn.record(&id, "gate_decided", &name, word, json!({ "gate_id": gate_id.as_str() }));
     if let Some(request) = turn.edit(&id) {
         request.gate_id = None;
     }
-    let values = json!({ "decision": word, "by": name });
+    let question = match &verdict {
+        Verdict::Ask(question) => say::cut(question, 1_000),
+        Verdict::Yes | Verdict::No => String::new(),
+    };
+    let values = json!({ "decision": word, "by": name, "question": question });
     say::in_room(turn, &id, Voice::Team, Priority::Progress, "gate.decided", values.clone());
-    if yes {
-        closeout::merge(turn, &id);
-    } else {
-        stay_on_side_branch(turn, &id);
+    match verdict {
+        Verdict::Yes => approved(turn, &id, kind),
+        Verdict::No => declined(turn, &id, kind, "rejected"),
+        Verdict::Ask(question) => asked(turn, &id, &name, question),
     }
     Answer::Say(say::content("gate.decided", language, values))
 }
 
+fn approved(turn: &mut Turn<'_>, id: &RequestId, kind: GateKind) {
+    match kind {
+        GateKind::UnprovenCommit | GateKind::GuardedCommit | GateKind::Commit => {
+            closeout::merge(turn, id);
+        }
+        GateKind::Action => {
+            let waiting = turn.request(id).and_then(waiting_action);
+            if let Some((name, command)) = waiting {
+                actions::run(turn, id, &name, command);
+            }
+        }
+    }
+}
+
+fn declined(turn: &mut Turn<'_>, id: &RequestId, kind: GateKind, why: &str) {
+    match kind {
+        GateKind::UnprovenCommit | GateKind::GuardedCommit | GateKind::Commit => {
+            stay_on_side_branch(turn, id, why);
+        }
+        GateKind::Action => {
+            let name = turn.request(id).and_then(waiting_action).map(|(name, _)| name);
+            not_run(turn, id, &name.unwrap_or_default(), why);
+        }
+    }
+}
+
+/// Whoever decides wants to know something first: the team answers, and asks again for what it then has.
+fn asked(turn: &mut Turn<'_>, id: &RequestId, by: &str, question: String) {
+    let now = turn.now;
+    let Some(request) = turn.edit(id) else { return };
+    request.params.followups.push(Followup {
+        message_id: None,
+        author_name: by.to_owned(),
+        body: question,
+        artifacts: Vec::new(),
+        at: now,
+    });
+    intake::resume(turn, id, "gate_question");
+}
+
 /// The commit stays where it is; the request is done.
-fn stay_on_side_branch(turn: &mut Turn<'_>, id: &RequestId) {
+fn stay_on_side_branch(turn: &mut Turn<'_>, id: &RequestId, why: &str) {
     let Some(request) = turn.request(id) else {
         return;
     };
@@ -123,7 +350,40 @@ fn stay_on_side_branch(turn: &mut Turn<'_>, id: &RequestId) {
         "commit": commit,
         "side_branch": format!("teams/{id}"),
         "files": say::files(request.candidate.as_ref()),
-        "reason": "rejected",
+        "reason": why,
     });
     handoff::end(turn, id, RequestStatus::Completed, "final.on_side_branch", values);
+}
+
+fn not_run(turn: &mut Turn<'_>, id: &RequestId, name: &str, why: &str) {
+    let values = json!({ "action": name, "reason": why });
+    handoff::end(turn, id, RequestStatus::Cancelled, "action.not_run", values);
+}
+
+/// The next instant at which a gate closes by itself.
+pub(super) fn due(state: &State) -> Option<Timestamp> {
+    state.gates.values().filter_map(|gate| gate.expires_at).min()
+}
+
+/// Closes the gates whose time is over: no decision means no, and the team is told.
+pub(super) fn expire(turn: &mut Turn<'_>) {
+    let now = turn.now;
+    let over = |gate: &&Gate| gate.expires_at.is_some_and(|at| at <= now);
+    let gates: Vec<Gate> = turn.before().gates.values().filter(over).cloned().collect();
+    for gate in gates {
+        let (id, kind, gate_id) = (gate.request_id.clone(), gate.kind, gate.gate_id.clone());
+        turn.change(Change::Gate(Gate { state: GateState::Expired { at: now }, ..gate }));
+        let mine = turn.edit(&id).is_some_and(|request| {
+            let mine = request.gate_id.as_ref() == Some(&gate_id);
+            if mine {
+                request.gate_id = None;
+            }
+            mine
+        });
+        if mine {
+            let payload = json!({ "gate_id": gate_id.as_str() });
+            turn.record(&id, "gate_decided", "runtime", "expired", payload);
+            declined(turn, &id, kind, "expired");
+        }
+    }
 }

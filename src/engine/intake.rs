@@ -3,14 +3,14 @@
 
 use serde_json::{Value, json};
 
-use super::authorize::{Denied, authorize};
+use super::authorize::{Denied, Granted, Resource, act, authorize};
 use super::decide::Answer;
 use super::turn::Turn;
 use super::{handoff, say, sprint, words, workflow};
 use crate::domain::ids::{MessageId, RequestId, UserId};
-use crate::domain::incoming::{Actor, Message};
+use crate::domain::incoming::Message;
 use crate::domain::outgoing::{Act, Priority, Target, Voice};
-use crate::domain::policy::{Policy, Right};
+use crate::domain::policy::Policy;
 use crate::domain::request::{
     Followup, Language, Params, ReplyRoute, Request, RequestStatus, Room, fingerprint,
 };
@@ -22,15 +22,15 @@ pub(super) fn message(turn: &mut Turn<'_>, message: Message) -> Answer {
     if was_taken_in(turn, &message) {
         return Answer::Ignored("already taken in");
     }
-    match hears(turn.before(), turn.policy, &message) {
-        Ok(()) => {}
+    let granted = match hears(turn.before(), turn.policy, &message) {
+        Ok(granted) => granted,
         Err(Unheard::Refused) => {
             turn.mark_read(message.channel_id, message.message_id);
             reply(turn, &message, "not_allowed", json!({}));
             return Answer::Ignored("may not ask");
         }
         Err(Unheard::Silent(why)) => return Answer::Ignored(why),
-    }
+    };
     turn.mark_read(message.channel_id, message.message_id);
     let saved = message.attachments.iter().filter(|file| file.saved.is_some()).count();
     if message.content.trim().is_empty() && saved == 0 {
@@ -45,25 +45,25 @@ pub(super) fn message(turn: &mut Turn<'_>, message: Message) -> Answer {
         return Answer::Ignored("too long");
     }
     if let Some(word) = words::read(&message.content) {
-        let (key, values) = words::obey(turn, &message, word);
+        let (key, values) = words::obey(turn, granted.actor(), &message, word);
         reply(turn, &message, key, values);
         return Answer::Accepted;
     }
     if let Some(id) = continues(turn, &message) {
-        return followup(turn, &id, &message);
+        return followup(turn, &granted, &id, &message);
     }
     if let Some(title) = answers_put_aside(turn, &message) {
         reply(turn, &message, "backlog.reopened", json!({ "title": title }));
         return Answer::Accepted;
     }
     if let Some(id) = duplicate_of(turn, &message) {
-        return repeated(turn, &id, &message);
+        return repeated(turn, &granted, &id, &message);
     }
     if let Some(limit) = too_many(turn, Some(message.author.id)) {
         reply(turn, &message, "too_many", json!({ "limit": limit }));
         return Answer::Ignored("too many open requests");
     }
-    create(turn, &message);
+    create(turn, &granted, &message);
     Answer::Accepted
 }
 
@@ -76,7 +76,7 @@ enum Unheard {
 }
 
 /// Whether the team listens to a message, by where and by whom it was written.
-fn hears(state: &State, policy: &Policy, message: &Message) -> Result<(), Unheard> {
+fn hears(state: &State, policy: &Policy, message: &Message) -> Result<Granted<act::Ask>, Unheard> {
     let in_room = state.rooms.contains_key(&message.channel_id);
     let is_dm = message.guild_id.is_none();
     // What a trusted bot writes where operators watch the hand-offs is meant for the team (I07).
@@ -92,17 +92,15 @@ fn hears(state: &State, policy: &Policy, message: &Message) -> Result<(), Unhear
     if !is_dm && !in_room && !policy.mentions {
         return Err(Unheard::Silent("mentions are off"));
     }
-    let actor = Actor::Person { author: message.author.clone(), guild_id: message.guild_id };
-    match authorize(policy, &actor, Right::Ask) {
-        Ok(_) => Ok(()),
-        Err(Denied::MissingRight(_)) if message.addressed || is_dm => Err(Unheard::Refused),
-        Err(
-            Denied::MissingRight(_)
-            | Denied::ForeignGuild
-            | Denied::UntrustedBot
-            | Denied::OwnVoice,
-        ) => Err(Unheard::Silent("may not ask")),
-    }
+    authorize(policy, &message.actor(in_room), Resource::Team).map_err(|denied| match denied {
+        Denied::MissingRight(_) if message.addressed || is_dm => Unheard::Refused,
+        Denied::MissingRight(_)
+        | Denied::ForeignGuild
+        | Denied::UntrustedBot
+        | Denied::NotThisWay
+        | Denied::OwnRequest
+        | Denied::OwnVoice => Unheard::Silent("may not ask"),
+    })
 }
 
 /// Whether the team would take a message in: before that, nothing of it is fetched or kept.
@@ -192,9 +190,17 @@ fn open_with(turn: &Turn<'_>, print: &str) -> Option<RequestId> {
 }
 
 /// The same words again while the request is open.
-fn repeated(turn: &mut Turn<'_>, id: &RequestId, message: &Message) -> Answer {
+fn repeated(
+    turn: &mut Turn<'_>,
+    asked: &Granted<act::Ask>,
+    id: &RequestId,
+    message: &Message,
+) -> Answer {
     let Some(request) = turn.request(id) else {
         return Answer::Ignored("gone");
+    };
+    let Ok(granted) = authorize(turn.policy, asked.actor(), Resource::Request(request)) else {
+        return Answer::Ignored("not theirs");
     };
     let new_files = saved(message).iter().any(|file| !request.artifacts.contains(file));
     if request.status == RequestStatus::Blocked {
@@ -211,7 +217,7 @@ fn repeated(turn: &mut Turn<'_>, id: &RequestId, message: &Message) -> Answer {
             }
             turn.record(id, "retried", &message.author.name, "asked again", Value::Null);
             reply(turn, message, "retried", json!({ "request_id": id.as_str() }));
-            retry(turn, id);
+            retry(turn, &granted, id);
         }
         return Answer::Accepted;
     }
@@ -227,7 +233,12 @@ fn repeated(turn: &mut Turn<'_>, id: &RequestId, message: &Message) -> Answer {
 
 /// Words in the room of an open request: an answer where it waits for one, else something for the
 /// next run to read.
-fn followup(turn: &mut Turn<'_>, id: &RequestId, message: &Message) -> Answer {
+fn followup(
+    turn: &mut Turn<'_>,
+    _asked: &Granted<act::Ask>,
+    id: &RequestId,
+    message: &Message,
+) -> Answer {
     if !add_followup(turn, id, message) {
         return Answer::Ignored(FULL);
     }
@@ -294,8 +305,13 @@ pub(super) fn resume(turn: &mut Turn<'_>, id: &RequestId, source: &str) {
     }
 }
 
+/// A person lets a blocked request try again.
+pub(super) fn retry(turn: &mut Turn<'_>, _granted: &Granted<act::Retry>, id: &RequestId) {
+    try_again(turn, id);
+}
+
 /// A blocked request tries the same thing again.
-pub(super) fn retry(turn: &mut Turn<'_>, id: &RequestId) {
+pub(super) fn try_again(turn: &mut Turn<'_>, id: &RequestId) {
     let Some(request) = turn.edit(id) else { return };
     request.spent.renew();
     request.routing_context = json!({ "selection_source": "blocked_retry" });
@@ -317,16 +333,13 @@ pub(super) fn retry(turn: &mut Turn<'_>, id: &RequestId) {
 
 pub(super) fn route(message: &Message) -> ReplyRoute {
     ReplyRoute {
-        author_id: Some(message.author.id),
-        author_name: message.author.name.clone(),
         channel_id: Some(message.channel_id),
-        guild_id: message.guild_id,
-        is_dm: message.guild_id.is_none(),
         message_id: Some(message.message_id),
+        ..ReplyRoute::of(&message.actor(false))
     }
 }
 
-fn create(turn: &mut Turn<'_>, message: &Message) {
+fn create(turn: &mut Turn<'_>, _granted: &Granted<act::Ask>, message: &Message) {
     let id = turn.ids.request(&turn.now.kst_date());
     let language = Language::of(&message.content).unwrap_or(turn.policy.language);
     // A message in the room of an ended request goes on in that room.
@@ -408,6 +421,7 @@ pub(super) fn open_of(turn: &Turn<'_>, route: &ReplyRoute, text: &str) -> Option
 /// A request from a command: the operator's are answered in the report channel.
 pub(super) fn ask(
     turn: &mut Turn<'_>,
+    _granted: &Granted<act::Ask>,
     text: &str,
     route: ReplyRoute,
     language: Language,

@@ -11,6 +11,7 @@ pub mod why;
 pub mod workflow;
 
 mod actions;
+mod clock;
 mod closeout;
 mod commands;
 mod decide;
@@ -31,5 +32,6 @@ mod tests;
 mod turn;
 mod words;
 
+pub use clock::due;
 pub use decide::{Answer, Decision, Input, Wake, decide};
 pub use intake::would_take_in;

@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 
+use super::authorize::{Resource, authorize};
 use super::decide::{Answer, Wake};
 use super::turn::Turn;
 use super::workflow::{DocumentRule, StepReport};
@@ -9,6 +10,7 @@ use super::{actions, contract, governed, handoff, intake, routing, runs, say, sp
 use crate::domain::change::Change;
 use crate::domain::envelope::{Envelope, EnvelopeKind, MAX_ENVELOPE_ATTEMPTS, Place};
 use crate::domain::ids::{EnvelopeId, RequestId};
+use crate::domain::incoming::Actor;
 use crate::domain::outgoing::{Priority, Voice};
 use crate::domain::request::{Language, ReplyRoute, RequestStatus};
 use crate::domain::result::{ResultStatus, RoleResult};
@@ -369,8 +371,12 @@ fn forward(turn: &mut Turn<'_>, envelope: &Envelope) -> Answer {
     let author = author.unwrap_or("operator").to_owned();
     let language = Language::of(&text).unwrap_or(turn.policy.language);
     let route = ReplyRoute { author_name: author, ..ReplyRoute::default() };
-    if intake::open_of(turn, &route, &text).is_none() {
-        intake::ask(turn, &text, route, language);
+    // Whoever can write into the state folder is the operator.
+    let granted = authorize(turn.policy, &Actor::Operator, Resource::Team);
+    if let Ok(granted) = granted
+        && intake::open_of(turn, &route, &text).is_none()
+    {
+        intake::ask(turn, &granted, &text, route, language);
     }
     Answer::Accepted
 }

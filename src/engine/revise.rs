@@ -2,14 +2,14 @@
 
 use serde_json::{Value, json};
 
-use super::authorize::authorize;
+use super::authorize::{Granted, Resource, act, authorize};
 use super::decide::Answer;
 use super::intake::{FULL, add_followup, origin, print, reply, saved, scope};
 use super::turn::Turn;
 use super::{handoff, say};
-use crate::domain::ids::{ChannelId, MessageId};
+use crate::domain::ids::{ChannelId, MessageId, RequestId};
 use crate::domain::incoming::{Actor, Message};
-use crate::domain::policy::Right;
+use crate::domain::ingress::Ingress;
 use crate::domain::request::RequestStatus;
 
 /// An edited message: where its words are not read yet, they are replaced.
@@ -17,10 +17,14 @@ pub(super) fn edited(turn: &mut Turn<'_>, message: Message) -> Answer {
     let Some((id, _)) = origin(turn, message.message_id) else {
         return Answer::Ignored("nothing waits on that message");
     };
-    let actor = Actor::Person { author: message.author.clone(), guild_id: message.guild_id };
-    if authorize(turn.policy, &actor, Right::Ask).is_err() {
+    let actor = Actor::Person {
+        author: message.author.clone(),
+        guild_id: message.guild_id,
+        via: Ingress::Edit,
+    };
+    let Ok(granted) = authorize(turn.policy, &actor, Resource::Team) else {
         return Answer::Ignored("may not ask");
-    }
+    };
     if message.content.trim().is_empty() && saved(&message).is_empty() {
         return Answer::Ignored("nothing was said");
     }
@@ -29,8 +33,18 @@ pub(super) fn edited(turn: &mut Turn<'_>, message: Message) -> Answer {
         reply(turn, &message, "too_long", json!({ "limit": limit }));
         return Answer::Ignored("too long");
     }
+    reword(turn, &granted, &id, &message)
+}
+
+/// The new wording takes the place of the old one.
+fn reword(
+    turn: &mut Turn<'_>,
+    _granted: &Granted<act::Revise>,
+    id: &RequestId,
+    message: &Message,
+) -> Answer {
     let same = Some(message.message_id);
-    let Some(request) = turn.edit(&id) else {
+    let Some(request) = turn.edit(id) else {
         return Answer::Ignored("gone");
     };
     let began = request.spent.turns > 0 || request.active_run.is_some();
@@ -39,15 +53,15 @@ pub(super) fn edited(turn: &mut Turn<'_>, message: Message) -> Answer {
         followup.body = message.content.clone();
     } else if began {
         // What the roles already read cannot be unread; the new wording joins as a follow-up.
-        if !add_followup(turn, &id, &message) {
+        if !add_followup(turn, id, message) {
             return Answer::Ignored(FULL);
         }
     } else {
-        request.scope = scope(&message);
+        request.scope = scope(message);
         request.body = message.content.clone();
-        request.fingerprint = print(&message);
+        request.fingerprint = print(message);
     }
-    turn.record(&id, "edited", &message.author.name, &say::title(&message.content), Value::Null);
+    turn.record(id, "edited", &message.author.name, &say::title(&message.content), Value::Null);
     Answer::Accepted
 }
 
@@ -60,22 +74,36 @@ pub(super) fn deleted(
     let Some((id, is_first)) = origin(turn, message_id) else {
         return Answer::Ignored("nothing waits on that message");
     };
+    match authorize(turn.policy, &Actor::Deleter, Resource::Team) {
+        Ok(granted) => withdraw(turn, &granted, &id, message_id, is_first),
+        Err(_) => Answer::Ignored("deleting withdraws nothing"),
+    }
+}
+
+/// What a message brought is taken back, as far as nobody has begun on it.
+fn withdraw(
+    turn: &mut Turn<'_>,
+    _granted: &Granted<act::Revise>,
+    id: &RequestId,
+    message_id: MessageId,
+    is_first: bool,
+) -> Answer {
     if !is_first {
-        if let Some(request) = turn.edit(&id) {
+        if let Some(request) = turn.edit(id) {
             request.params.followups.retain(|followup| followup.message_id != Some(message_id));
         }
-        turn.record(&id, "withdrawn", "person", "a message was deleted", Value::Null);
+        turn.record(id, "withdrawn", "person", "a message was deleted", Value::Null);
         return Answer::Accepted;
     }
-    let started = turn.request(&id).is_some_and(|r| r.spent.turns > 0 || r.active_run.is_some());
+    let started = turn.request(id).is_some_and(|r| r.spent.turns > 0 || r.active_run.is_some());
     if started {
         return Answer::Ignored("work has begun");
     }
-    if let Some(request) = turn.edit(&id) {
+    if let Some(request) = turn.edit(id) {
         request.reply_route.message_id = None;
     }
-    let by = turn.request(&id).map(|r| r.reply_route.author_name.clone()).unwrap_or_default();
+    let by = turn.request(id).map(|r| r.reply_route.author_name.clone()).unwrap_or_default();
     let values = json!({ "request_id": id.as_str(), "by": by });
-    handoff::end(turn, &id, RequestStatus::Cancelled, "final.cancelled", values);
+    handoff::end(turn, id, RequestStatus::Cancelled, "final.cancelled", values);
     Answer::Accepted
 }

@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 
-use super::authorize::authorize_on;
+use super::authorize::{Resource, authorize};
 use super::turn::Turn;
 use super::{commands, parse, say, sprint};
 use crate::domain::ids::RequestId;
@@ -70,7 +70,12 @@ fn read_sprint(text: &str) -> Option<Word> {
 }
 
 /// What is answered: a catalog key and its values.
-pub(super) fn obey(turn: &mut Turn<'_>, message: &Message, word: Word) -> (&'static str, Value) {
+pub(super) fn obey(
+    turn: &mut Turn<'_>,
+    actor: &Actor,
+    message: &Message,
+    word: Word,
+) -> (&'static str, Value) {
     match word {
         Word::Status(None) => {
             let open: Vec<&Request> =
@@ -85,12 +90,9 @@ pub(super) fn obey(turn: &mut Turn<'_>, message: &Message, word: Word) -> (&'sta
             Some(_) | None => unknown(&id),
         },
         Word::SprintStatus => sprint::commands::status(turn),
-        Word::SprintStop => {
-            let by = message.author.name.clone();
-            may(turn, message)
-                .and_then(|()| sprint::commands::stopped(turn, false, &by))
-                .unwrap_or_else(|refused| refused)
-        }
+        Word::SprintStop => sprint::commands::may(turn, actor)
+            .and_then(|granted| sprint::commands::stopped(turn, &granted, false))
+            .unwrap_or_else(|refused| refused),
         Word::SprintStart(written) => {
             let kickoff = Kickoff {
                 milestone: written.milestone,
@@ -102,26 +104,18 @@ pub(super) fn obey(turn: &mut Turn<'_>, message: &Message, word: Word) -> (&'sta
                 reply_route: super::intake::route(message),
                 language: Language::of(&message.content),
             };
-            may(turn, message)
-                .and_then(|()| sprint::commands::started(turn, kickoff))
+            sprint::commands::may(turn, actor)
+                .and_then(|granted| sprint::commands::started(turn, &granted, kickoff))
                 .unwrap_or_else(|refused| refused)
         }
         Word::Cancel(id) => {
             let Some(found) = turn.request(&id).cloned() else { return unknown(&id) };
-            let author = message.author.clone();
-            let name = author.name.clone();
-            let actor = Actor::Person { author, guild_id: message.guild_id };
-            if authorize_on(turn.policy, &actor, &found).is_err() {
-                return ("cancel.not_yours", json!({ "request_id": id.as_str() }));
+            match authorize(turn.policy, actor, Resource::Request(&found)) {
+                Ok(granted) => commands::withdraw(turn, &granted, &found),
+                Err(_) => ("cancel.not_yours", json!({ "request_id": id.as_str() })),
             }
-            commands::cancel_checked(turn, &found, &name)
         }
     }
-}
-
-fn may(turn: &Turn<'_>, message: &Message) -> Result<(), sprint::commands::Said> {
-    let actor = Actor::Person { author: message.author.clone(), guild_id: message.guild_id };
-    sprint::commands::may(turn, &actor)
 }
 
 fn unknown(id: &RequestId) -> (&'static str, Value) {

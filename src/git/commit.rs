@@ -76,6 +76,8 @@ impl PlannedCommit {
             subject: self.message.lines().next().unwrap_or_default().to_owned(),
             added_lines: self.added_lines,
             removed_lines: self.removed_lines,
+            tree: self.tree.to_string(),
+            excerpt: String::new(),
         }
     }
 }

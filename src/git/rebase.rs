@@ -64,6 +64,8 @@ pub fn rebase(
         subject: candidate.subject.clone(),
         added_lines,
         removed_lines,
+        tree: tree.id().to_string(),
+        excerpt: String::new(),
     }))
 }
 

@@ -6,11 +6,11 @@ use crate::discord::Question;
 use crate::domain::backlog::{BacklogItem, BacklogStatus};
 use crate::domain::incoming::Actor;
 use crate::domain::outgoing::Content;
-use crate::domain::policy::{Policy, Right};
+use crate::domain::policy::Policy;
 use crate::domain::request::Language;
 use crate::domain::sprint::TodoStatus;
 use crate::domain::state::State;
-use crate::engine::authorize::authorize;
+use crate::engine::authorize::{Granted, Resource, act, authorize};
 
 /// Lines of a list: an answer has to fit into one message, and be read on a phone.
 const LINES: usize = 10;
@@ -23,16 +23,19 @@ pub(super) fn answer(
     question: Question,
     language: Language,
 ) -> Content {
-    let (key, values) = if authorize(policy, actor, Right::Ask).is_err() {
-        ("not_allowed", json!({}))
-    } else {
-        match question {
-            Question::Sprint => ("sprint.status", sprint(state)),
-            Question::Backlog => ("backlog.list", backlog(state)),
-        }
+    let (key, values) = match authorize(policy, actor, Resource::Team) {
+        Err(_) => ("not_allowed", json!({})),
+        Ok(granted) => look(&granted, state, question),
     };
     let values = values.as_object().cloned().unwrap_or_default();
     Content { key: key.to_owned(), values, language }
+}
+
+fn look(_granted: &Granted<act::Look>, state: &State, question: Question) -> (&'static str, Value) {
+    match question {
+        Question::Sprint => ("sprint.status", sprint(state)),
+        Question::Backlog => ("backlog.list", backlog(state)),
+    }
 }
 
 /// The active sprint, or else the last one, in the words in which the team answers plain questions.

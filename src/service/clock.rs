@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::team::{Team, now, until};
 use crate::domain::event::Event;
 use crate::domain::time::Timestamp;
-use crate::engine::sprint;
+use crate::engine;
 use crate::platform::alarm;
 
 /// Keeps the time until the team closes.
@@ -14,7 +14,7 @@ pub(super) async fn keep(team: Arc<Team>) {
     let mut told: Option<Timestamp> = None;
     while !team.closing.is_cancelled() {
         // An instant that was told and is still asked for waits for something else than time.
-        let due = team.hub.consult(sprint::due).filter(|due| told != Some(*due));
+        let due = team.hub.consult(engine::due).filter(|due| told != Some(*due));
         tokio::select! {
             () = team.closing.cancelled() => return,
             () = team.signals.clock.notified() => continue,
@@ -26,7 +26,7 @@ pub(super) async fn keep(team: Arc<Team>) {
         }
         // The clock may have been set back meanwhile: then the instant is still to come.
         told = due.filter(|due| *due <= now());
-        let asked = team.hub.consult(sprint::due);
+        let asked = team.hub.consult(engine::due);
         if told.is_some() && asked == told {
             tracing::warn!(due = ?asked, "nothing came of an instant that the team waited for");
         }

@@ -42,6 +42,10 @@ use crate::workspace::papers::ChartError;
 /// Bytes of an action's log that people are shown.
 const LOG_TAIL: usize = 3_000;
 
+/// Lines and characters of a difference that a card shows.
+const EXCERPT_LINES: usize = 40;
+const EXCERPT: usize = 1_200;
+
 /// Why an effect could not be done; told to people, so it is redacted there.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum Trouble {
@@ -268,7 +272,18 @@ async fn commit(
         }
     };
     let candidate = tasks::blocking(move || git::apply_commit(&worktree, &plan)).await??;
-    Ok(EffectOutcome::Committed(candidate))
+    Ok(EffectOutcome::Committed(excerpted(team, candidate).await?))
+}
+
+/// With the beginning of its difference, for people who decide about it.
+async fn excerpted(team: &Arc<Team>, candidate: Candidate) -> Result<Candidate, Trouble> {
+    let project = team.project.clone();
+    tasks::blocking(move || {
+        let excerpt = git::diff_excerpt(&project, &candidate, EXCERPT_LINES)?;
+        let excerpt = excerpt.chars().take(EXCERPT).collect();
+        Ok(Candidate { excerpt, ..candidate })
+    })
+    .await?
 }
 
 /// The workspace where it lies inside the project: nothing of it is ever committed.
@@ -346,7 +361,7 @@ async fn rebase(team: &Arc<Team>, id: &RequestId) -> Result<EffectOutcome, Troub
     })
     .await??;
     Ok(match rebased {
-        Rebased::Moved(candidate) => EffectOutcome::Rebased(candidate),
+        Rebased::Moved(candidate) => EffectOutcome::Rebased(excerpted(team, candidate).await?),
         Rebased::NothingLeft => EffectOutcome::NothingChanged,
         Rebased::Conflict { paths } => EffectOutcome::Conflict { paths },
     })

@@ -153,6 +153,7 @@ fn tool(role: Role, command: Command) -> Result<Command, String> {
         Command::Press { .. } => "press",
         Command::Ask { .. } => "ask",
         Command::Cancel { .. } => "cancel",
+        Command::Decide { .. } | Command::AskBack { .. } => "approve",
         Command::Retry { .. } => "retry",
         Command::SprintStart { .. } => "sprint start",
         Command::SprintStop { .. } => "sprint stop",

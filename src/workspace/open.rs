@@ -9,7 +9,7 @@ use super::environment::{Environment, Tokens};
 use super::error::{ConfigError, MAX_CONFIG_BYTES};
 use super::{DISCORD_FILE, POLICY_FILE, RUNTIME_FILE, policy_file, resolve};
 use crate::assets::{Lookup, RoleSpec};
-use crate::domain::config::{Channels, DiscordConfig, Lifecycle, Problem, RuntimeConfig};
+use crate::domain::config::{Channels, DiscordConfig, Lifecycle, Named, Problem, RuntimeConfig};
 use crate::domain::policy::{ActionPolicy, Holders, Limits, Policy, Right, SprintPolicy};
 use crate::domain::role::Role;
 use crate::domain::routing::RoutingPolicy;
@@ -174,11 +174,19 @@ impl Workspace {
         if guilds.is_empty() {
             guilds.extend(self.discord.guild_id);
         }
-        let mut administer = runtime.people.administer.clone();
-        administer.users.extend(runtime.people.owner);
+        let people = &runtime.people;
+        let holders = |named: &Named| Holders {
+            users: named.users.clone(),
+            roles: guilds
+                .iter()
+                .flat_map(|guild| named.roles.iter().map(|role| (*guild, *role)))
+                .collect(),
+        };
+        let mut administer = holders(&people.administer);
+        administer.users.extend(people.owner);
         let rights: BTreeMap<Right, Holders> = BTreeMap::from([
-            (Right::Ask, runtime.people.ask.clone()),
-            (Right::Approve, runtime.people.approve.clone()),
+            (Right::Ask, holders(&people.ask)),
+            (Right::Approve, holders(&people.approve)),
             (Right::Administer, administer),
         ]);
         let actions = runtime
@@ -203,6 +211,8 @@ impl Workspace {
             dm: runtime.ingress.dm,
             mentions: runtime.ingress.mentions,
             rights,
+            four_eyes: people.four_eyes,
+            gates: runtime.gates.table(),
             trusted_bots: self.discord.trusted_bot_ids.clone(),
             own_ids: self.discord.own_ids(),
             relay_channel: Some(self.channels()?.relay),

@@ -88,8 +88,8 @@ impl Intake {
 /// A command as the message that it might have been: whether files are wanted is one question.
 fn as_message(actor: &Actor, channel_id: ChannelId) -> Message {
     let (author, guild_id) = match actor {
-        Actor::Person { author, guild_id } => (author.clone(), *guild_id),
-        Actor::Operator | Actor::Agent { .. } => {
+        Actor::Person { author, guild_id, .. } => (author.clone(), *guild_id),
+        Actor::Operator | Actor::Deleter | Actor::Agent { .. } => {
             let name = String::new();
             let nobody = Author { id: UserId(0), name, is_bot: true, server_roles: Vec::new() };
             (nobody, None)
@@ -105,6 +105,7 @@ fn as_message(actor: &Actor, channel_id: ChannelId) -> Message {
         role: None,
         attachments: Vec::new(),
         created_at: Timestamp::from_millis(0),
+        via: actor.ingress(),
     }
 }
 

@@ -7,8 +7,9 @@ use serde::{Deserialize, Deserializer, Serialize};
 
 use super::values::{Argv, BranchName, CutoffTime, IntervalMinutes, Positive, Zone};
 use super::{AgentsConfig, Problem, RoleDefaults};
-use crate::domain::ids::{GuildId, UserId};
-use crate::domain::policy::{Holders, Limits};
+use crate::domain::gate::Stance;
+use crate::domain::ids::{GuildId, ServerRoleId, UserId};
+use crate::domain::policy::{GateTable, Limits};
 use crate::domain::request::Language;
 use crate::domain::role::Role;
 
@@ -42,6 +43,9 @@ pub struct RuntimeConfig {
     /// Who may do what.
     #[serde(default)]
     pub people: People,
+    /// What needs a person.
+    #[serde(default)]
+    pub gates: Gates,
     /// Which agents work.
     #[serde(default)]
     pub agents: AgentsConfig,
@@ -339,11 +343,57 @@ pub struct People {
     /// Set by `teams init --owner`.
     pub owner: Option<UserId>,
     /// Who may write to the team.
-    pub ask: Holders,
+    pub ask: Named,
     /// Who may decide gates.
-    pub approve: Holders,
+    pub approve: Named,
     /// Who may cancel what others asked.
-    pub administer: Holders,
+    pub administer: Named,
+    /// Whether somebody else has to approve what a person asked for.
+    pub four_eyes: bool,
+}
+
+/// `gates:`. What is absent has the engine's default.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Gates {
+    /// A commit that no check has proven.
+    pub unproven_commit: Option<Stance>,
+    /// A commit that touches what agents or checks run by.
+    pub guarded_commit: Option<Stance>,
+    /// Any other commit.
+    pub commit: Option<Stance>,
+    /// A registered action.
+    pub action: Option<Stance>,
+    /// Paths that are guarded besides those that always are; one that ends with `/` is a folder.
+    pub guarded: Vec<String>,
+    /// Hours after which no decision means no.
+    pub wait_hours: Option<Positive>,
+}
+
+impl Gates {
+    /// The whole table.
+    #[must_use]
+    pub fn table(&self) -> GateTable {
+        let usual = GateTable::default();
+        GateTable {
+            unproven_commit: self.unproven_commit.unwrap_or(usual.unproven_commit),
+            guarded_commit: self.guarded_commit.unwrap_or(usual.guarded_commit),
+            commit: self.commit.unwrap_or(usual.commit),
+            action: self.action.unwrap_or(usual.action),
+            guarded: self.guarded.clone(),
+            wait_hours: self.wait_hours.map_or(usual.wait_hours, Positive::as_u32),
+        }
+    }
+}
+
+/// People and server roles that are named for a right.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Named {
+    /// People.
+    pub users: BTreeSet<UserId>,
+    /// Roles of the server that the team lives in.
+    pub roles: BTreeSet<ServerRoleId>,
 }
 
 /// `limits:`. What is absent has the engine's default.

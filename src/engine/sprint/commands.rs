@@ -6,16 +6,14 @@ use super::{closeout, queue, say, start};
 use crate::domain::backlog::{BacklogSource, BacklogStatus};
 use crate::domain::ids::SprintId;
 use crate::domain::incoming::Actor;
-use crate::domain::policy::Right;
 use crate::domain::request::{Language, RequestStatus};
-use crate::domain::role::Role;
 use crate::domain::sprint::{
     Kickoff, Phase, RESTART_CHECKPOINT, SprintStatus, Todo, TodoStatus, Trigger, WrapUp,
 };
-use crate::engine::authorize::authorize;
+use crate::engine::authorize::{Granted, Resource, act, authorize};
 use crate::engine::decide::Answer;
 use crate::engine::turn::Turn;
-use crate::engine::{commands, handoff, say as words};
+use crate::engine::{handoff, say as words};
 
 /// Characters of a milestone.
 const MILESTONE: usize = 200;
@@ -38,23 +36,27 @@ fn language(turn: &Turn<'_>) -> Language {
     turn.active_sprint().map_or(turn.policy.language, |sprint| sprint.language)
 }
 
-/// Whether somebody may control sprints and the backlog.
-pub(in crate::engine) fn may(turn: &Turn<'_>, actor: &Actor) -> Result<(), Said> {
-    match authorize(turn.policy, actor, Right::Approve) {
-        Ok(_) => Ok(()),
-        Err(_) => Err(("not_allowed", json!({}))),
-    }
+/// The right to control sprints, for whoever has it.
+pub(in crate::engine) fn may(
+    turn: &Turn<'_>,
+    actor: &Actor,
+) -> Result<Granted<act::ControlSprint>, Said> {
+    authorize(turn.policy, actor, Resource::Team).map_err(|_| ("not_allowed", json!({})))
 }
 
 /// Begins a sprint, and answers at once.
 pub(in crate::engine) fn start(turn: &mut Turn<'_>, actor: &Actor, kickoff: Kickoff) -> Answer {
     let language = kickoff.language.unwrap_or(turn.policy.language);
-    let said = may(turn, actor).and_then(|()| started(turn, kickoff));
+    let said = may(turn, actor).and_then(|granted| started(turn, &granted, kickoff));
     answer(turn, language, said.unwrap_or_else(|refused| refused))
 }
 
 /// Begins a sprint for somebody who may.
-pub(in crate::engine) fn started(turn: &mut Turn<'_>, kickoff: Kickoff) -> Result<Said, Said> {
+pub(in crate::engine) fn started(
+    turn: &mut Turn<'_>,
+    _granted: &Granted<act::ControlSprint>,
+    kickoff: Kickoff,
+) -> Result<Said, Said> {
     if let Some(active) = &turn.scheduler().active_sprint_id
         && turn.sprint(active).is_some_and(|sprint| !sprint.status.is_terminal())
     {
@@ -115,13 +117,17 @@ pub(in crate::engine) fn status(turn: &Turn<'_>) -> Said {
 /// Ends the active sprint: after the running todos, or at once.
 pub(in crate::engine) fn stop(turn: &mut Turn<'_>, actor: &Actor, now: bool) -> Answer {
     let language = language(turn);
-    let by = commands::name(actor);
-    let said = may(turn, actor).and_then(|()| stopped(turn, now, &by));
+    let said = may(turn, actor).and_then(|granted| stopped(turn, &granted, now));
     answer(turn, language, said.unwrap_or_else(|refused| refused))
 }
 
 /// Ends the active sprint for somebody who may.
-pub(in crate::engine) fn stopped(turn: &mut Turn<'_>, now: bool, by: &str) -> Result<Said, Said> {
+pub(in crate::engine) fn stopped(
+    turn: &mut Turn<'_>,
+    granted: &Granted<act::ControlSprint>,
+    now: bool,
+) -> Result<Said, Said> {
+    let by = granted.name();
     let Some(id) = turn.active_sprint().map(|sprint| sprint.sprint_id.clone()) else {
         return Err(("sprint.refused.none", json!({})));
     };
@@ -135,19 +141,22 @@ pub(in crate::engine) fn stopped(turn: &mut Turn<'_>, now: bool, by: &str) -> Re
     }
     sprint.wrap_up_requested_at = Some(at);
     turn.sprint_event(&id, "wrap_up_requested", how.as_str(), json!({ "by": by }));
-    say::wrap_up(turn, &id, how, by);
+    say::wrap_up(turn, &id, how, &by);
     Ok(("sprint.stopping", json!({ "sprint_id": id.as_str(), "how": how })))
 }
 
 /// Goes on with the active sprint, or with the last one, from its checkpoint (`spec/teams.md` 9.8).
 pub(in crate::engine) fn restart(turn: &mut Turn<'_>, actor: &Actor) -> Answer {
     let language = language(turn);
-    let said = may(turn, actor).and_then(|()| restarted(turn));
+    let said = may(turn, actor).and_then(|granted| restarted(turn, &granted));
     answer(turn, language, said.unwrap_or_else(|refused| refused))
 }
 
 /// The same for somebody who may.
-pub(in crate::engine) fn restarted(turn: &mut Turn<'_>) -> Result<Said, Said> {
+pub(in crate::engine) fn restarted(
+    turn: &mut Turn<'_>,
+    _granted: &Granted<act::ControlSprint>,
+) -> Result<Said, Said> {
     let active = turn.active_sprint().map(|sprint| sprint.sprint_id.clone());
     let last = || turn.before().sprints.keys().next_back().cloned();
     let Some(id) = active.or_else(last) else {
@@ -258,21 +267,27 @@ pub(in crate::engine) fn merge(
     source: BacklogSource,
 ) -> Answer {
     let language = language(turn);
-    let (request, sprint) = match actor {
-        Actor::Agent { role: Role::Planner, request_id } => {
+    let granted: Granted<act::KeepBacklog> = match authorize(turn.policy, actor, Resource::Team) {
+        Ok(granted) => granted,
+        Err(_) => {
+            let said = match actor {
+                Actor::Agent { role, .. } => {
+                    let reason = format!("{role} may not change the backlog; the planner may");
+                    ("backlog.refused", json!({ "reason": reason }))
+                }
+                Actor::Person { .. } | Actor::Deleter | Actor::Operator => {
+                    ("not_allowed", json!({}))
+                }
+            };
+            return answer(turn, language, said);
+        }
+    };
+    let (request, sprint) = match granted.actor() {
+        Actor::Agent { request_id, .. } => {
             let sprint = turn.request(request_id).and_then(|request| request.sprint_id.clone());
             (Some(request_id.clone()), sprint)
         }
-        Actor::Agent { role, .. } => {
-            let reason = format!("{role} may not change the backlog; the planner may");
-            return answer(turn, language, ("backlog.refused", json!({ "reason": reason })));
-        }
-        Actor::Person { .. } | Actor::Operator => {
-            if let Err(refused) = may(turn, actor) {
-                return answer(turn, language, refused);
-            }
-            (None, None)
-        }
+        Actor::Person { .. } | Actor::Deleter | Actor::Operator => (None, None),
     };
     match queue::merge(turn, payload, source, request.as_ref(), sprint.as_ref()) {
         Ok(merged) => {

@@ -207,7 +207,7 @@ fn try_commits_again(turn: &mut Turn<'_>, id: &SprintId) -> bool {
         let Some(request) = todo.request_id.clone() else { continue };
         if turn.request(&request).is_some() {
             turn.record(&request, "retried", "runtime", "the commit once more", Value::Null);
-            intake::retry(turn, &request);
+            intake::try_again(turn, &request);
         }
     }
     !again.is_empty()

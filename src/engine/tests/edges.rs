@@ -11,6 +11,7 @@ use crate::domain::envelope::{Envelope, EnvelopeBody, EnvelopeKind, MAX_ENVELOPE
 use crate::domain::event::Event;
 use crate::domain::ids::{ChannelId, EnvelopeId, MessageId, OutgoingId, RequestId, RunId, UserId};
 use crate::domain::incoming::{Actor, Author, Command};
+use crate::domain::ingress::Ingress;
 use crate::domain::outgoing::{
     Act, NamedChannel, Outgoing, OutgoingOutcome, Priority, SET_ASIDE, Target,
 };
@@ -415,7 +416,11 @@ fn a_slash_command_is_no_way_around_the_limits() {
     let author =
         Author { id: OWNER, name: "owner".to_owned(), is_bot: false, server_roles: Vec::new() };
     let mut ask = |text: &str| {
-        let actor = Actor::Person { author: author.clone(), guild_id: Some(super::world::GUILD) };
+        let actor = Actor::Person {
+            author: author.clone(),
+            guild_id: Some(super::world::GUILD),
+            via: Ingress::Slash,
+        };
         let command = Command::Ask {
             text: text.to_owned(),
             channel_id: Some(ChannelId(10)),

@@ -5,12 +5,15 @@ use std::collections::BTreeSet;
 
 use serde_json::json;
 
-use super::world::{Todo, World, candidate, crash, evidence, good, good_effect, policy, result};
+use super::world::{
+    Todo, World, candidate, crash, evidence, good, good_effect, policy, press, result,
+};
 use crate::domain::effect::{EffectKind, EffectOutcome};
 use crate::domain::event::Event;
 use crate::domain::evidence::CheckVerdict;
 use crate::domain::ids::RequestId;
 use crate::domain::incoming::Command;
+use crate::domain::outgoing::ButtonAct;
 use crate::domain::request::RequestStatus;
 use crate::domain::result::{ResultStatus, RoleResult};
 use crate::domain::role::Role;
@@ -198,20 +201,20 @@ fn history(seed: u64, seen: &mut BTreeSet<(Step, usize, usize)>) -> usize {
 
 fn help(world: &mut World, dice: &mut Dice, id: &RequestId, status: RequestStatus) {
     if let Some(gate) = world.state.gates.values().next().cloned() {
-        let act = *dice.pick(&[
-            crate::domain::outgoing::ButtonAct::Approve,
-            crate::domain::outgoing::ButtonAct::Reject,
-        ]);
-        let button = crate::domain::outgoing::Button {
-            act,
-            subject: gate.gate_id.to_string(),
-            version: gate.version,
+        let command = match dice.pick(&["yes", "no", "ask", "nobody"]) {
+            &"yes" => press(&gate, ButtonAct::Approve),
+            &"no" => press(&gate, ButtonAct::Reject),
+            &"ask" => Command::AskBack {
+                gate_id: gate.gate_id.clone(),
+                version: gate.version,
+                question: "why?".to_owned(),
+            },
+            _ => {
+                while world.state.gates.contains_key(&gate.gate_id) && world.wait_until_due() {}
+                return;
+            }
         };
-        world.command(Command::Press {
-            button,
-            message_id: crate::domain::ids::MessageId(1),
-            channel_id: super::world::GENERAL,
-        });
+        world.command(command);
         return;
     }
     assert_eq!(status, RequestStatus::Blocked);

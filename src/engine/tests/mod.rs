@@ -1,6 +1,8 @@
 //! The engine as a whole: scenes that name what people see, and random histories.
 
+mod approvals;
 mod edges;
+mod gate;
 mod governed;
 mod histories;
 mod rows;
@@ -9,3 +11,5 @@ mod sprint_ends;
 mod sprint_histories;
 mod sprints;
 mod world;
+
+pub(in crate::engine) use world::candidate;

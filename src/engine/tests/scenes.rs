@@ -8,8 +8,6 @@ use crate::domain::event::Event;
 use crate::domain::evidence::CheckVerdict;
 use crate::domain::ids::{ChannelId, GuildId, MessageId, RequestId, UserId};
 use crate::domain::incoming::Command;
-use crate::domain::outgoing::{Button, ButtonAct};
-use crate::domain::policy::Policy;
 use crate::domain::request::RequestStatus;
 use crate::domain::role::Role;
 use crate::domain::run::RunOutcome;
@@ -113,44 +111,6 @@ fn work_that_changes_no_file_is_answered() {
     });
     assert_eq!(world.request(&id).status, RequestStatus::Completed);
     assert!(world.said.contains(&"final.answered".to_owned()));
-}
-
-#[test]
-fn without_checks_a_person_decides_once_and_for_that_content() {
-    let mut world = World::new(Policy { has_checks: false, ..policy() });
-    let id = world.message("do it");
-    world.finish_well();
-    let gate = world.state.gates.values().next().cloned().expect("a gate");
-    assert_eq!(gate.commit, "c1");
-    let press = |act, version| Command::Press {
-        button: Button { act, subject: gate.gate_id.to_string(), version },
-        message_id: MessageId(1),
-        channel_id: GENERAL,
-    };
-    let Answer::Say(stale) = world.command(press(ButtonAct::Approve, 7)) else { panic!() };
-    assert_eq!(stale.key, "gate.stale");
-    world.command(press(ButtonAct::Approve, 1));
-    world.finish_well();
-    assert_eq!(world.request(&id).status, RequestStatus::Committed);
-    let Answer::Say(again) = world.command(press(ButtonAct::Reject, 1)) else { panic!() };
-    assert_eq!(again.key, "gate.stale");
-}
-
-#[test]
-fn a_rejected_commit_stays_on_its_own_branch() {
-    let mut world = World::new(Policy { has_checks: false, ..policy() });
-    let id = world.message("do it");
-    world.finish_well();
-    let gate = world.state.gates.keys().next().cloned().expect("a gate");
-    world.command(Command::Press {
-        button: Button { act: ButtonAct::Reject, subject: gate.to_string(), version: 1 },
-        message_id: MessageId(1),
-        channel_id: GENERAL,
-    });
-    world.finish_well();
-    let request = world.request(&id);
-    assert_eq!((request.status, request.commit_sha), (RequestStatus::Completed, None));
-    assert!(world.said.contains(&"final.on_side_branch".to_owned()));
 }
 
 #[test]

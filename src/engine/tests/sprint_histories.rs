@@ -8,7 +8,7 @@ use serde_json::json;
 
 use super::histories::{Dice, random_effect, random_result};
 use super::sprints::{dutiful, kickoff};
-use super::world::{Todo, World, crash, policy, result};
+use super::world::{Todo, World, crash, policy, press, result};
 use crate::domain::backlog::{BacklogSource, BacklogStatus};
 use crate::domain::change::Change;
 use crate::domain::config::{CutoffTime, SprintMode, StartMode};
@@ -16,6 +16,7 @@ use crate::domain::effect::{EffectKind, EffectOutcome, Inspection};
 use crate::domain::event::Event;
 use crate::domain::ids::BacklogId;
 use crate::domain::incoming::Command;
+use crate::domain::outgoing::ButtonAct;
 use crate::domain::policy::{Policy, SprintPolicy};
 use crate::domain::request::RequestStatus;
 use crate::domain::role::Role;
@@ -204,7 +205,7 @@ fn history(seed: u64, seen: &mut Seen) {
         let Some(next) = world.todo().first().cloned() else { break };
         let gate = world.state.gates.values().next().cloned();
         if let Some(gate) = gate {
-            approve(&mut world, &gate);
+            world.command(press(&gate, ButtonAct::Approve));
         }
         if world.todo().contains(&next) {
             world.do_well(&next);
@@ -217,19 +218,6 @@ fn history(seed: u64, seen: &mut Seen) {
     assert!(stuck.is_none(), "seed {seed}: {stuck:#?}");
     delivered_once(&world, seed);
     seen.look(&world);
-}
-
-fn approve(world: &mut World, gate: &crate::domain::gate::Gate) {
-    let button = crate::domain::outgoing::Button {
-        act: crate::domain::outgoing::ButtonAct::Approve,
-        subject: gate.gate_id.to_string(),
-        version: gate.version,
-    };
-    world.command(Command::Press {
-        button,
-        message_id: crate::domain::ids::MessageId(1),
-        channel_id: super::world::GENERAL,
-    });
 }
 
 #[test]

@@ -11,11 +11,13 @@ use crate::domain::event::Event;
 use crate::domain::evidence::{
     Candidate, ChangeKind, ChangedPath, CheckRun, CheckVerdict, Evidence,
 };
+use crate::domain::gate::Gate;
 use crate::domain::ids::{
     ChannelId, EffectId, EnvelopeId, GuildId, IdSupply, MessageId, RequestId, RunId, UserId,
 };
 use crate::domain::incoming::{Actor, Author, Command, Message};
-use crate::domain::outgoing::{Act, OutgoingOutcome};
+use crate::domain::ingress::Ingress;
+use crate::domain::outgoing::{Act, Button, ButtonAct, OutgoingOutcome};
 use crate::domain::policy::{Holders, Limits, Policy, Right};
 use crate::domain::request::{Language, Request, RequestStatus};
 use crate::domain::result::RoleResult;
@@ -39,6 +41,8 @@ pub(super) fn policy() -> Policy {
         dm: true,
         mentions: true,
         rights: [(Right::Administer, owner)].into(),
+        four_eyes: false,
+        gates: crate::domain::policy::GateTable::default(),
         trusted_bots: BTreeSet::new(),
         own_ids: [UserId(1)].into(),
         relay_channel: Some(ChannelId(11)),
@@ -112,7 +116,7 @@ impl World {
 
     /// Time passes, and the engine is told where it asked to be.
     pub(super) fn wait_until_due(&mut self) -> bool {
-        let Some(due) = crate::engine::sprint::due(&self.state, &self.policy) else {
+        let Some(due) = crate::engine::due(&self.state, &self.policy) else {
             return false;
         };
         self.clock = self.clock.max(due.millis());
@@ -177,6 +181,7 @@ impl World {
             role: None,
             attachments: Vec::new(),
             created_at: Timestamp::from_millis(self.clock),
+            via: Ingress::Message,
         }
     }
 
@@ -332,7 +337,7 @@ impl World {
     }
 }
 
-pub(super) fn candidate(commit: &str) -> Candidate {
+pub(in crate::engine) fn candidate(commit: &str) -> Candidate {
     Candidate {
         commit: commit.to_owned(),
         base: "b0".to_owned(),
@@ -340,6 +345,8 @@ pub(super) fn candidate(commit: &str) -> Candidate {
         subject: "subject".to_owned(),
         added_lines: 1,
         removed_lines: 0,
+        tree: format!("tree of {commit}"),
+        excerpt: String::new(),
     }
 }
 
@@ -425,4 +432,11 @@ pub(super) fn good(role: Role, step: Option<Step>) -> RoleResult {
 
 pub(super) fn crash() -> RunOutcome {
     RunOutcome::Failed { kind: FailKind::Crash, message: "it died".to_owned() }
+}
+
+/// A press of a button on the card of a gate.
+pub(super) fn press(gate: &Gate, act: ButtonAct) -> Command {
+    let (channel_id, message_id) = gate.card.unwrap_or((GENERAL, MessageId(1)));
+    let button = Button { act, subject: gate.gate_id.to_string(), version: gate.version };
+    Command::Press { button, message_id, channel_id }
 }

@@ -1,0 +1,22 @@
+//! The engine's sense of time. Nothing is polled: it names the next instant at which time alone changes
+//! something, and is told when that has come.
+
+use super::decide::Answer;
+use super::turn::Turn;
+use super::{gates, sprint};
+use crate::domain::policy::Policy;
+use crate::domain::state::State;
+use crate::domain::time::Timestamp;
+
+/// The next instant at which the engine wants to hear [`crate::domain::event::Event::Tick`]; none while only
+/// people and running work can change anything.
+#[must_use]
+pub fn due(state: &State, policy: &Policy) -> Option<Timestamp> {
+    [sprint::due(state, policy), gates::due(state)].into_iter().flatten().min()
+}
+
+/// An instant has come.
+pub(super) fn tick(turn: &mut Turn<'_>) -> Answer {
+    gates::expire(turn);
+    sprint::tick(turn)
+}

@@ -1,0 +1,259 @@
+//! What waits for a person: bound to what the person saw, used once, and no when nobody decides.
+
+use serde_json::json;
+
+use super::scenes::{report, work_until};
+use super::world::{GUILD, OWNER, World, policy, press, result};
+use crate::domain::change::Change;
+use crate::domain::effect::{EffectKind, EffectOutcome};
+use crate::domain::event::Event;
+use crate::domain::evidence::{ChangeKind, ChangedPath};
+use crate::domain::gate::{Gate, GateKind, GateState, Stance};
+use crate::domain::ids::{MessageId, RequestId, UserId};
+use crate::domain::incoming::{Actor, Author, Command};
+use crate::domain::ingress::Ingress;
+use crate::domain::outgoing::{Act, ButtonAct};
+use crate::domain::policy::{ActionPolicy, GateTable, Policy};
+use crate::domain::request::RequestStatus;
+use crate::domain::role::Role;
+use crate::domain::run::RunOutcome;
+use crate::engine::Answer;
+
+fn unproven() -> Policy {
+    Policy { has_checks: false, ..policy() }
+}
+
+/// A request whose commit waits for a person, with the gate.
+fn waiting(policy: Policy) -> (World, RequestId, Gate) {
+    let mut world = World::new(policy);
+    let id = world.message("do it");
+    world.finish_well();
+    let gate = the_gate(&world);
+    (world, id, gate)
+}
+
+fn the_gate(world: &World) -> Gate {
+    world.state.gates.values().next().cloned().expect("a gate")
+}
+
+fn by(id: UserId, via: Ingress, command: Command) -> Event {
+    let author = Author { id, name: "mina".to_owned(), is_bot: false, server_roles: Vec::new() };
+    Event::Command { actor: Actor::Person { author, guild_id: Some(GUILD), via }, command }
+}
+
+fn said(answer: Answer) -> String {
+    let Answer::Say(content) = answer else { panic!("{answer:?}") };
+    content.key
+}
+
+/// Where the gate stands at last.
+fn end_of(world: &World, gate: &Gate) -> GateState {
+    let mut states = world.log.iter().rev().filter_map(|change| {
+        let Change::Gate(it) = change else { return None };
+        (it.gate_id == gate.gate_id).then_some(it.state)
+    });
+    states.next().expect("the gate was written")
+}
+
+#[test]
+fn without_checks_a_person_decides_once_and_for_that_content() {
+    let (mut world, id, gate) = waiting(unproven());
+    assert_eq!((gate.kind, gate.commit.as_str()), (GateKind::UnprovenCommit, "c1"));
+    let old = Gate { version: 7, ..gate.clone() };
+    assert_eq!(said(world.command(press(&old, ButtonAct::Approve))), "gate.stale");
+    world.command(press(&gate, ButtonAct::Approve));
+    world.finish_well();
+    assert_eq!(world.request(&id).status, RequestStatus::Committed);
+    assert_eq!(said(world.command(press(&gate, ButtonAct::Reject))), "gate.stale");
+}
+
+#[test]
+fn a_rejected_commit_stays_on_its_own_branch() {
+    let (mut world, id, gate) = waiting(unproven());
+    world.command(press(&gate, ButtonAct::Reject));
+    world.finish_well();
+    let request = world.request(&id);
+    assert_eq!((request.status, request.commit_sha), (RequestStatus::Completed, None));
+    assert!(world.said.contains(&"final.on_side_branch".to_owned()));
+}
+
+#[test]
+fn a_button_counts_on_its_own_card_only() {
+    let (mut world, id, _) = waiting(unproven());
+    world.deliver();
+    let gate = the_gate(&world);
+    let (channel, card) = gate.card.expect("posted");
+    let elsewhere = Gate { card: Some((channel, MessageId(card.0 + 1))), ..gate.clone() };
+    let forged = by(OWNER, Ingress::Button, press(&elsewhere, ButtonAct::Approve));
+    assert_eq!(said(world.submit(forged)), "gate.stale");
+    let list = by(OWNER, Ingress::Select, press(&gate, ButtonAct::Approve));
+    assert_eq!(said(world.submit(list)), "gate.not_yours", "a list with a button's id");
+    let true_one = by(OWNER, Ingress::Button, press(&gate, ButtonAct::Approve));
+    assert_eq!(said(world.submit(true_one)), "gate.decided");
+    world.finish_well();
+    assert_eq!(world.request(&id).status, RequestStatus::Committed);
+}
+
+#[test]
+fn nobody_decides_means_no_and_the_team_is_told() {
+    let (mut world, id, gate) = waiting(unproven());
+    let until = gate.expires_at.expect("an end");
+    assert_eq!(until, gate.created_at.plus_seconds(168 * 3_600));
+    assert!(world.wait_until_due());
+    while world.state.gates.contains_key(&gate.gate_id) {
+        assert!(world.wait_until_due());
+    }
+    assert!(world.clock >= until.millis());
+    assert!(matches!(end_of(&world, &gate), GateState::Expired { .. }));
+    assert_eq!(world.request(&id).status, RequestStatus::Completed);
+    assert!(world.said.contains(&"final.on_side_branch".to_owned()));
+    assert_eq!(said(world.command(press(&gate, ButtonAct::Approve))), "gate.stale", "too late");
+}
+
+#[test]
+fn a_question_goes_to_the_team_and_the_gate_opens_anew() {
+    let (mut world, id, gate) = waiting(unproven());
+    let asked = |question: &str| Command::AskBack {
+        gate_id: gate.gate_id.clone(),
+        version: gate.version,
+        question: question.to_owned(),
+    };
+    let blank = by(OWNER, Ingress::Modal, asked("  "));
+    assert_eq!(said(world.submit(blank)), "empty");
+    let stranger = by(UserId(666), Ingress::Modal, asked("why?"));
+    assert_eq!(said(world.submit(stranger)), "gate.not_yours");
+    let question = by(OWNER, Ingress::Modal, asked("why this file?"));
+    assert_eq!(said(world.submit(question)), "gate.decided");
+    let words = world.request(&id).params.followups.pop().expect("the question");
+    assert_eq!((words.author_name.as_str(), words.body.as_str()), ("mina", "why this file?"));
+    assert_eq!(said(world.command(press(&gate, ButtonAct::Approve))), "gate.stale");
+    world.finish_well();
+    let again = the_gate(&world);
+    assert_ne!(again.gate_id, gate.gate_id);
+    world.command(press(&again, ButtonAct::Approve));
+    world.finish_well();
+    assert_eq!(world.request(&id).status, RequestStatus::Committed);
+}
+
+#[test]
+fn other_content_takes_another_decision() {
+    let (mut world, id, gate) = waiting(unproven());
+    world.command(press(&gate, ButtonAct::Approve));
+    let mut moved = false;
+    world.finish_with(|kind| {
+        let first = matches!(kind, EffectKind::Merge { .. }) && !moved;
+        moved |= first;
+        first.then(|| EffectOutcome::BranchMoved { head: "h2".to_owned() })
+    });
+    let again = the_gate(&world);
+    assert_ne!(again.commit, gate.commit, "the branch moved, and so did the commit");
+    assert_eq!(said(world.command(press(&gate, ButtonAct::Approve))), "gate.stale");
+    world.command(press(&again, ButtonAct::Approve));
+    world.finish_well();
+    assert_eq!(world.request(&id).status, RequestStatus::Committed);
+}
+
+#[test]
+fn a_command_decides_by_naming_the_content() {
+    let (mut world, id, gate) = waiting(unproven());
+    let decide = |content: &str| Command::Decide {
+        request_id: id.clone(),
+        content: content.to_owned(),
+        yes: true,
+    };
+    let mut record = world.request(&id);
+    // Commits have names of forty letters; the world's have two.
+    let long = "0123456789abcdef0123456789abcdef01234567";
+    record.candidate.as_mut().expect("a commit").commit = long.to_owned();
+    world.state.apply(&Change::Request(Box::new(record)));
+    world.state.apply(&Change::Gate(Gate { commit: long.to_owned(), ..gate }));
+    for wrong in ["", "0123", "fedcba9", "0123456789abcdef0123456789abcdef012345678"] {
+        assert_eq!(said(world.command(decide(wrong))), "gate.stale", "{wrong}");
+    }
+    assert_eq!(said(world.command(decide("0123456"))), "gate.decided");
+}
+
+/// Work with this file among its paths.
+fn touching(world: &mut World, path: &str) {
+    world.finish_with(|kind| {
+        let EffectKind::Commit { .. } = kind else { return None };
+        let mut candidate = super::world::candidate("c1");
+        candidate.paths.push(ChangedPath { path: path.to_owned(), kind: ChangeKind::Added });
+        Some(EffectOutcome::Committed(candidate))
+    });
+}
+
+#[test]
+fn what_agents_run_by_is_never_changed_without_a_person() {
+    let mut world = World::new(policy());
+    let id = world.message("do it");
+    touching(&mut world, ".github/workflows/ci.yml");
+    let gate = the_gate(&world);
+    assert_eq!(gate.kind, GateKind::GuardedCommit, "its checks are green, and still it waits");
+    let card = world.state.outgoing.values().find_map(|it| {
+        let Act::Post { gate_id: Some(_), content, .. } = &it.act else { return None };
+        Some(content.clone())
+    });
+    assert_eq!(card.expect("a card").values["guarded"], json!([".github/workflows/ci.yml"]));
+    world.command(press(&gate, ButtonAct::Approve));
+    world.finish_well();
+    assert_eq!(world.request(&id).status, RequestStatus::Committed);
+}
+
+#[test]
+fn what_the_table_refuses_is_not_asked_about() {
+    let gates = GateTable { guarded_commit: Stance::Refuse, ..GateTable::default() };
+    let mut world = World::new(Policy { gates, ..policy() });
+    let id = world.message("do it");
+    touching(&mut world, "AGENTS.md");
+    assert!(world.state.gates.is_empty());
+    assert_eq!(world.request(&id).status, RequestStatus::Completed);
+    assert!(world.said.contains(&"final.on_side_branch".to_owned()));
+}
+
+fn deploys(stance: Stance) -> (World, RequestId) {
+    let action = ActionPolicy {
+        command: vec!["make".to_owned(), "deploy".to_owned()],
+        foreground: true,
+        domain: String::new(),
+        allowed_params: std::collections::BTreeSet::new(),
+    };
+    let gates = GateTable { action: stance, ..GateTable::default() };
+    let actions = [("deploy".to_owned(), action)].into();
+    let mut world = World::new(Policy { actions, gates, ..policy() });
+    let id = world.message("deploy it");
+    let todo = work_until(&mut world, |role, _| role == Role::Orchestrator);
+    let wanted = json!({ "control_action": { "kind": "execute_action", "action_name": "deploy" } });
+    let wanted = result(Role::Orchestrator, wanted);
+    report(&mut world, &todo, RunOutcome::Result(Box::new(wanted)));
+    world.finish_with(|_| None);
+    (world, id)
+}
+
+#[test]
+fn an_action_waits_for_a_person_where_the_table_says_so() {
+    let runs =
+        |world: &World| world.log.iter().any(|change| matches!(change, Change::Operation(_)));
+    let (world, id) = deploys(Stance::Allow);
+    assert!(runs(&world));
+    assert_eq!(world.request(&id).status, RequestStatus::Completed);
+
+    let (mut world, id) = deploys(Stance::Ask);
+    assert!(!runs(&world));
+    let gate = the_gate(&world);
+    world.command(press(&gate, ButtonAct::Reject));
+    assert!(!runs(&world));
+    assert_eq!(world.request(&id).status, RequestStatus::Cancelled);
+    assert!(world.said.contains(&"action.not_run".to_owned()));
+
+    let (mut world, id) = deploys(Stance::Ask);
+    let gate = the_gate(&world);
+    world.command(press(&gate, ButtonAct::Approve));
+    world.finish_well();
+    assert!(runs(&world));
+    assert_eq!(world.request(&id).status, RequestStatus::Completed);
+
+    let (world, id) = deploys(Stance::Refuse);
+    assert!(!runs(&world) && world.state.gates.is_empty());
+    assert_eq!(world.request(&id).status, RequestStatus::Cancelled);
+}
