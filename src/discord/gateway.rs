@@ -195,7 +195,14 @@ impl Gateway {
             let good = began.elapsed() >= GOOD;
             let useful = following.useful || (good && following.greeted);
             drop(shard);
-            failures = if good { 0 } else { failures + 1 };
+            failures = if good {
+                0
+            } else if useful && matches!(end, End::Again(_)) {
+                // It worked for a while. A new session costs, and is waited for longer each time.
+                1
+            } else {
+                failures + 1
+            };
             // A session that is closed time after time before it brings anything is none to hold on to.
             resumes = if resuming && !useful { resumes + 1 } else { 0 };
             let end = match end {

@@ -14,7 +14,7 @@ use secrecy::{ExposeSecret as _, SecretString};
 use serde_json::Value;
 use tokio::sync::Notify;
 
-use crate::discord::error::{LimitScope, RestError};
+use crate::discord::error::{LimitScope, RestError, code};
 use crate::discord::governor::{Governor, InvalidCalls, LimitHeaders, Limits, Route};
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
@@ -421,6 +421,8 @@ fn failure(status: StatusCode, headers: &HeaderMap, body: &Value) -> RestError {
     match status.as_u16() {
         401 => RestError::Unauthorized,
         404 => RestError::Gone { code, message },
+        // Not a limit of calls: waiting helps this message only, and another one at once.
+        429 if code == code::EDITS_LIMITED => RestError::Refused { status: 429, code, message },
         429 => {
             let seconds = body
                 .get("retry_after")
@@ -497,6 +499,8 @@ mod tests {
             let expected = RestError::Limited { retry_after: Duration::from_millis(wait), scope };
             assert_eq!(failure(status, &headers, &body), expected);
         }
+        let edits = serde_json::json!({"retry_after": 60, "code": 30046, "message": "edits"});
+        assert_eq!(failure(status, &headers(&[]), &edits).code(), Some(code::EDITS_LIMITED));
     }
 
     #[test]
