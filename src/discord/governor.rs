@@ -191,6 +191,10 @@ impl Route {
     }
 }
 
+/// A place among the calls under way.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Ticket((String, String));
+
 /// The limits of one bot.
 #[derive(Debug, Clone)]
 pub struct Governor {
@@ -225,7 +229,7 @@ impl Governor {
 
     /// Takes a place for one call, or says when to ask again. A place that was taken is given back with
     /// [`Governor::answered`], whatever came of the call.
-    pub fn admit(&mut self, route: &Route, now: u64) -> Result<(), u64> {
+    pub fn admit(&mut self, route: &Route, now: u64) -> Result<Ticket, u64> {
         let mut free_at = now;
         if !route.exempt {
             self.global.refill(now);
@@ -259,26 +263,22 @@ impl Governor {
         {
             pace.take();
         }
-        self.budgets.entry(key).or_default().in_flight += 1;
-        Ok(())
+        self.budgets.entry(key.clone()).or_default().in_flight += 1;
+        Ok(Ticket(key))
     }
 
-    /// A call is over, with or without an answer.
-    pub fn answered(&mut self, route: &Route) {
-        let key = self.key(route);
-        if let Some(budget) = self.budgets.get_mut(&key) {
+    /// A call is over, with or without an answer. It is taken from the bucket that it was counted in: an
+    /// answer meanwhile may have given the route another one.
+    pub fn answered(&mut self, Ticket(key): &Ticket) {
+        if let Some(budget) = self.budgets.get_mut(key) {
             budget.in_flight = budget.in_flight.saturating_sub(1);
         }
     }
 
     /// Learns from the headers of any answer; `taken` says whether the call was carried out.
     pub fn learn(&mut self, route: &Route, headers: &LimitHeaders, taken: bool, now: u64) {
-        if let Some(bucket) = &headers.bucket
-            && self.names.get(&route.key) != Some(bucket)
-        {
-            let before = self.budgets.remove(&self.key(route)).unwrap_or_default();
+        if let Some(bucket) = &headers.bucket {
             self.names.insert(route.key.clone(), bucket.clone());
-            self.budgets.entry(self.key(route)).or_default().in_flight += before.in_flight;
         }
         let key = self.key(route);
         let budget = self.budgets.entry(key).or_default();
@@ -410,62 +410,78 @@ mod tests {
         governor.learn(&edit, &headers(5, 0, 2_500), true, 1_000);
         assert_eq!(governor.admit(&post(), 1_000), Err(3_500));
         assert_eq!(governor.admit(&edit, 3_499), Err(3_500));
-        assert_eq!(governor.admit(&edit, 3_500), Ok(()));
+        assert!(governor.admit(&edit, 3_500).is_ok());
         let elsewhere = Route::of("PATCH", "/channels/8/messages/1");
-        assert_eq!(governor.admit(&elsewhere, 1_000), Ok(()));
+        assert!(governor.admit(&elsewhere, 1_000).is_ok());
     }
 
     #[test]
     fn one_call_finds_a_bucket_out_before_others_follow() {
         let mut governor = fresh();
         let route = Route::of("PUT", "/channels/7/messages/1/reactions/x/@me");
-        assert_eq!(governor.admit(&route, 0), Ok(()));
+        let first = governor.admit(&route, 0).unwrap();
         assert_eq!(governor.admit(&route, 0), Err(LOOK_AGAIN_MS));
         governor.learn(&route, &headers(3, 2, 1_000), true, 10);
-        governor.answered(&route);
-        assert_eq!(governor.admit(&route, 10), Ok(()));
-        assert_eq!(governor.admit(&route, 10), Ok(()));
+        governor.answered(&first);
+        let two = [governor.admit(&route, 10).unwrap(), governor.admit(&route, 10).unwrap()];
         assert_eq!(governor.admit(&route, 10), Err(10 + LOOK_AGAIN_MS), "two left, two under way");
         // The later answer overtakes the earlier one.
         governor.learn(&route, &headers(3, 0, 980), true, 30);
-        governor.answered(&route);
+        governor.answered(&two[1]);
         governor.learn(&route, &headers(3, 1, 970), true, 40);
-        governor.answered(&route);
+        governor.answered(&two[0]);
         assert_eq!(governor.admit(&route, 40), Err(1_010), "what is left only shrinks");
         // The next window is whole.
         for _ in 0..3 {
-            assert_eq!(governor.admit(&route, 1_010), Ok(()));
+            assert!(governor.admit(&route, 1_010).is_ok());
         }
         assert_eq!(governor.admit(&route, 1_010), Err(1_010 + LOOK_AGAIN_MS));
+    }
+
+    #[test]
+    fn a_bucket_that_changes_its_name_strands_no_call() {
+        let mut governor = fresh();
+        let route = |channel: u64| Route::of("PUT", &format!("/channels/{channel}/pins/1"));
+        let named =
+            |bucket: &str| LimitHeaders { bucket: Some(bucket.to_owned()), ..headers(3, 2, 1) };
+        for turn in 0..20_u64 {
+            let now = turn * 1_000;
+            let tickets = [7, 8].map(|channel| governor.admit(&route(channel), now).unwrap());
+            // The first answer renames the bucket while the other call is under way.
+            let name = if turn % 2 == 0 { "a" } else { "b" };
+            for (channel, ticket) in [7, 8].into_iter().zip(&tickets) {
+                governor.learn(&route(channel), &named(name), true, now + 10);
+                governor.answered(ticket);
+            }
+        }
+        assert!(governor.budgets.values().all(|budget| budget.in_flight == 0));
     }
 
     #[test]
     fn answers_without_limits_hold_nothing_up_and_failures_say_nothing() {
         let mut governor = fresh();
         let route = Route::of("GET", "/channels/7/messages");
-        assert_eq!(governor.admit(&route, 0), Ok(()));
+        let first = governor.admit(&route, 0).unwrap();
         governor.learn(&route, &LimitHeaders::default(), false, 1);
-        governor.answered(&route);
-        assert_eq!(governor.admit(&route, 1), Ok(()));
+        governor.answered(&first);
+        let second = governor.admit(&route, 1).unwrap();
         assert_eq!(governor.admit(&route, 1), Err(1 + LOOK_AGAIN_MS), "a 502 is no permission");
         governor.learn(&route, &LimitHeaders::default(), true, 2);
-        governor.answered(&route);
+        governor.answered(&second);
         for _ in 0..5 {
-            assert_eq!(governor.admit(&route, 2), Ok(()));
+            assert!(governor.admit(&route, 2).is_ok());
         }
     }
 
     #[test]
     fn a_channel_takes_a_burst_and_then_one_message_a_second() {
         let mut governor = fresh();
-        let mut say = |channel: u64, now| {
+        let mut say = |channel: u64, now| -> Result<(), u64> {
             let route = Route::of("POST", &format!("/channels/{channel}/messages"));
-            let admitted = governor.admit(&route, now);
-            if admitted.is_ok() {
-                governor.learn(&route, &LimitHeaders::default(), true, now);
-                governor.answered(&route);
-            }
-            admitted
+            let ticket = governor.admit(&route, now)?;
+            governor.learn(&route, &LimitHeaders::default(), true, now);
+            governor.answered(&ticket);
+            Ok(())
         };
         for _ in 0..5 {
             assert_eq!(say(7, 0), Ok(()));
@@ -483,9 +499,9 @@ mod tests {
         let other = Route::of("GET", "/users/@me");
         assert_eq!(governor.admit(&other, 200), Err(5_100));
         let callback = Route::of("POST", "/interactions/1/t/callback");
-        assert_eq!(governor.admit(&callback, 200), Ok(()));
-        assert_eq!(governor.admit(&callback, 200), Ok(()));
-        assert_eq!(governor.admit(&other, 5_100), Ok(()));
+        assert!(governor.admit(&callback, 200).is_ok());
+        assert!(governor.admit(&callback, 200).is_ok());
+        assert!(governor.admit(&other, 5_100).is_ok());
     }
 
     #[test]
@@ -493,7 +509,7 @@ mod tests {
         let mut governor = fresh();
         governor.limited(&post(), LimitScope::Shared, 5_000, 100);
         assert_eq!(governor.admit(&post(), 200), Err(5_100));
-        assert_eq!(governor.admit(&Route::of("GET", "/users/@me"), 200), Ok(()));
+        assert!(governor.admit(&Route::of("GET", "/users/@me"), 200).is_ok());
     }
 
     #[test]
@@ -504,7 +520,7 @@ mod tests {
         while begun.len() < 500 {
             let route = Route::of("GET", &format!("/channels/{}", begun.len()));
             match governor.admit(&route, now) {
-                Ok(()) => begun.push(now),
+                Ok(_) => begun.push(now),
                 Err(free_at) => now = free_at,
             }
         }

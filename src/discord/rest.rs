@@ -15,7 +15,7 @@ use serde_json::Value;
 use tokio::sync::Notify;
 
 use crate::discord::error::{LimitScope, RestError, code};
-use crate::discord::governor::{Governor, InvalidCalls, LimitHeaders, Limits, Route};
+use crate::discord::governor::{Governor, InvalidCalls, LimitHeaders, Limits, Route, Ticket};
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 const CALL_TIMEOUT: Duration = Duration::from_secs(20);
@@ -116,12 +116,12 @@ pub struct Rest {
 /// A place among the calls under way, given back at the end of whatever becomes of the call.
 struct Place<'a> {
     rest: &'a Rest,
-    route: &'a Route,
+    ticket: Ticket,
 }
 
 impl Drop for Place<'_> {
     fn drop(&mut self) {
-        lock(&self.rest.governor).answered(self.route);
+        lock(&self.rest.governor).answered(&self.ticket);
         self.rest.over.notify_waiters();
     }
 }
@@ -263,11 +263,7 @@ impl Rest {
     }
 
     /// Waits for a place.
-    async fn place<'a>(
-        &'a self,
-        route: &'a Route,
-        patience: Duration,
-    ) -> Result<Place<'a>, RestError> {
+    async fn place(&self, route: &Route, patience: Duration) -> Result<Place<'_>, RestError> {
         let began = self.pool.now();
         loop {
             let over = self.over.notified();
@@ -278,7 +274,10 @@ impl Rest {
                 });
             }
             let asked = lock(&self.governor).admit(route, now);
-            let Err(free_at) = asked else { return Ok(Place { rest: self, route }) };
+            let free_at = match asked {
+                Ok(ticket) => return Ok(Place { rest: self, ticket }),
+                Err(free_at) => free_at,
+            };
             let wait = Duration::from_millis(free_at.saturating_sub(now).max(1));
             if Duration::from_millis(now - began) + wait > patience {
                 return Err(RestError::Limited { retry_after: wait, scope: LimitScope::User });
