@@ -7,6 +7,7 @@ mod codec;
 pub mod codex;
 mod contract;
 mod driver;
+pub mod probe;
 pub mod prompt;
 pub mod rehearsal;
 mod run;

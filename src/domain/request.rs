@@ -179,6 +179,21 @@ pub struct Blocked {
     pub since: Timestamp,
 }
 
+impl Blocked {
+    /// Whether the request stands at its commit rather than at a role's step.
+    #[must_use]
+    pub fn is_about_the_commit(&self) -> bool {
+        matches!(
+            self.code.as_str(),
+            "rebase_conflict"
+                | "rebase_limit"
+                | "person_edits"
+                | "commit_failed"
+                | "checks_not_started"
+        )
+    }
+}
+
 /// The free part of a request, with the keys of `spec/teams.md` 4.2.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]

@@ -10,7 +10,7 @@ use crate::domain::effect::EffectKind;
 use crate::domain::envelope::{Envelope, EnvelopeBody, EnvelopeKind, Place};
 use crate::domain::request::RequestStatus;
 use crate::domain::role::Role;
-use crate::domain::run::{Run, RunReport};
+use crate::domain::run::{Run, RunReport, ledger_of};
 use crate::domain::state::session_key;
 
 /// A worker is about to start an agent for an envelope. Refused where the envelope or its request is
@@ -88,6 +88,11 @@ pub(super) fn finished(turn: &mut Turn<'_>, report: RunReport) -> Answer {
         return Answer::Ignored("the request has moved on");
     }
     let usage = report.usage;
+    let line = json!({
+        "at": turn.now, "role": run.role, "request_id": run.request_id, "step": run.step,
+        "agent": report.agent, "model": report.model, "usage": usage, "ms": report.duration_ms,
+    });
+    turn.change(Change::Append { file: ledger_of(turn.now), text: format!("{line}\n") });
     let label = report.agent.clone();
     let mut scope = String::new();
     if let Some(request) = turn.edit(&run.request_id) {

@@ -94,6 +94,8 @@ pub(crate) enum Refusal {
     EmptyMessage,
     #[error("Cannot send messages in a non-text channel")]
     NonText,
+    #[error("You can only bulk delete messages that are under 14 days old.")]
+    TooOld,
     #[error("Invalid Role")]
     InvalidRole,
     #[error("Cannot reply without permission to read message history")]
@@ -161,6 +163,7 @@ impl Refusal {
             Refusal::NotAuthor => (S::FORBIDDEN, 50005),
             Refusal::EmptyMessage => (S::BAD_REQUEST, 50006),
             Refusal::NonText => (S::BAD_REQUEST, 50008),
+            Refusal::TooOld => (S::BAD_REQUEST, 50034),
             Refusal::InvalidRole => (S::BAD_REQUEST, 50028),
             Refusal::NoHistory => (S::FORBIDDEN, 160_002),
             Refusal::MissingPermissions => (S::FORBIDDEN, 50013),

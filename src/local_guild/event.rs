@@ -98,6 +98,27 @@ pub(crate) enum Event {
         interaction: Id,
         data: Value,
     },
+    /// For the page alone: an application suggests values.
+    Suggested {
+        interaction: Id,
+        data: Value,
+    },
+    /// For these bots: a channel has opened to them, and so have its threads.
+    ThreadSync {
+        channel: Id,
+        bots: Vec<Id>,
+    },
+    /// Every reaction under a message has gone, or every one of an emoji.
+    ReactionsGone {
+        channel: Id,
+        message: Id,
+        emoji: Option<String>,
+    },
+    /// What a bot shows beside its name.
+    Presence {
+        user: Id,
+        shown: Value,
+    },
     /// For the page alone: other commands are registered now.
     Commands,
 }
@@ -334,6 +355,40 @@ impl Event {
             }
             Event::Dialog { interaction, data } => {
                 self.page(state, *interaction, "DIALOG", data.clone())?
+            }
+            Event::Suggested { interaction, data } => {
+                self.page(state, *interaction, "CHOICES", data.clone())?
+            }
+            Event::ThreadSync { channel, bots } => {
+                let threads: Vec<Value> = state
+                    .threads(Some(*channel))
+                    .filter(|it| it.thread().is_some_and(|it| !it.archived && !it.private))
+                    .map(|it| render.channel(it))
+                    .collect();
+                let data = json!({
+                    "guild_id": guild, "channel_ids": [channel], "threads": threads, "members": [],
+                });
+                told("THREAD_LIST_SYNC", data, bots.clone(), intent::GUILDS)
+            }
+            Event::ReactionsGone { channel, message, emoji } => {
+                let (audience, intents) =
+                    scope(*channel, intent::GUILD_REACTIONS, intent::DIRECT_REACTIONS);
+                let mut data = json!({"channel_id": channel, "message_id": message});
+                add_guild(&mut data, guild_of(*channel));
+                let name = match emoji {
+                    None => "MESSAGE_REACTION_REMOVE_ALL",
+                    Some(emoji) => {
+                        data["emoji"] = payload::emoji(emoji);
+                        "MESSAGE_REACTION_REMOVE_EMOJI"
+                    }
+                };
+                Frame { name, data, audience, intents, always: None, readers: None }
+            }
+            Event::Presence { user, shown } => {
+                let mut data = shown.clone();
+                data["user"] = json!({"id": user});
+                data["guild_id"] = json!(guild);
+                everyone("PRESENCE_UPDATE", data, intent::GUILD_PRESENCES)
             }
             Event::Commands => {
                 let all: Vec<Value> = state.commands.values().map(payload::command).collect();

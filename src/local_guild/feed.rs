@@ -51,10 +51,13 @@ pub(crate) async fn state(
             })
             .map(|it| render.channel(it))
             .collect();
+        let presences = guild.sessions.presences().into_iter();
+        let presences: serde_json::Map<String, Value> =
+            presences.map(|(user, shown)| (user.to_string(), shown)).collect();
         let commands: Vec<Value> = state.commands.values().map(payload::command).collect();
         Ok(Json(json!({
             "epoch": epoch, "feed": number, "me": me, "guild": render.guild(), "users": people,
-            "channels": channels, "commands": commands,
+            "channels": channels, "commands": commands, "presences": presences,
         })))
     })
 }

@@ -8,6 +8,7 @@ use flate2::{Compress, Compression, FlushCompress};
 use serde_json::{Value, json};
 use tokio::time::{Instant, sleep_until};
 
+use super::asked::{members, presence};
 use super::event::intent;
 use super::faults::{GatewayTrouble, Moment};
 use super::guild::Guild;
@@ -138,6 +139,7 @@ pub(crate) async fn serve(guild: Arc<Guild>, socket: WebSocket, wanted: Wanted) 
             if let (Some(1000 | 1001), Some(session)) = (code, &session) {
                 let session: &Arc<Session> = session;
                 guild.sessions.close(&session.id);
+                presence(&guild, session.user, &json!({"status": "offline"}));
             }
         }
         End::Gone => {}
@@ -196,6 +198,7 @@ async fn run(
                             continue;
                         }
                         let session = identify(guild, data)?;
+                        presence(guild, session.user, &data["presence"]);
                         (news, taken_over) = attach(&session);
                         sent = 0;
                         *held = Some(session);
@@ -218,7 +221,12 @@ async fn run(
                             None => out.send_op(9, json!(false)).await?,
                         }
                     }
-                    Some(3 | 4 | 31) if held.is_some() => {}
+                    Some(3) if held.is_some() => {
+                        if let Some(session) = &held {
+                            presence(guild, session.user, data);
+                        }
+                    }
+                    Some(4 | 31) if held.is_some() => {}
                     Some(8) if held.is_some() => {
                         if let Some(session) = &held {
                             members(guild, session, data);
@@ -372,7 +380,7 @@ fn allowed(intents: u64, flags: u64) -> bool {
         .all(|(intent, limited)| intents & intent == 0 || flags & (limited | limited >> 1) != 0)
 }
 
-fn push(session: &Session, name: &str, data: &Value) {
+pub(super) fn push(session: &Session, name: &str, data: &Value) {
     session.ring.push(|number| json!({"op": 0, "s": number, "t": name, "d": data}).to_string());
 }
 
@@ -410,49 +418,6 @@ async fn forward(out: &mut Out, session: &Session, from: u64) -> Result<u64, End
         last = number;
     }
     Ok(last)
-}
-
-/// Answers a request for members with one chunk.
-fn members(guild: &Guild, session: &Session, data: &Value) {
-    guild.render(None, |render| {
-        let wanted: Option<Vec<Id>> = match &data["user_ids"] {
-            Value::Null => None,
-            one @ (Value::String(_) | Value::Number(_)) => {
-                serde_json::from_value(one.clone()).ok().map(|id| vec![id])
-            }
-            list @ (Value::Array(_) | Value::Bool(_) | Value::Object(_)) => {
-                serde_json::from_value(list.clone()).ok()
-            }
-        };
-        let prefix = data["query"].as_str().unwrap_or_default();
-        let limit = match data["limit"].as_u64() {
-            Some(0) | None => usize::MAX,
-            Some(limit) => usize::try_from(limit).unwrap_or(usize::MAX),
-        };
-        let found: Vec<Value> = render
-            .state
-            .members()
-            .filter(|user| match &wanted {
-                Some(ids) => ids.contains(&user.id),
-                None => user.name.starts_with(prefix),
-            })
-            .take(limit)
-            .map(|user| render.member(user, true))
-            .collect();
-        let missing: Vec<Id> = wanted
-            .unwrap_or_default()
-            .into_iter()
-            .filter(|id| !render.state.members().any(|it| it.id == *id))
-            .collect();
-        let mut chunk = json!({
-            "guild_id": render.state.guild.as_ref().map(|meta| meta.id), "members": found,
-            "chunk_index": 0, "chunk_count": 1, "not_found": missing,
-        });
-        if data["nonce"].is_string() {
-            chunk["nonce"] = data["nonce"].clone();
-        }
-        push(session, "GUILD_MEMBERS_CHUNK", &chunk);
-    });
 }
 
 #[cfg(test)]

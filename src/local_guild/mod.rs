@@ -6,6 +6,7 @@
 //! for bots and `feed` for the page.
 
 mod admin;
+mod asked;
 mod authorize;
 mod compose;
 mod error;
@@ -22,6 +23,7 @@ mod model;
 mod page;
 mod payload;
 mod permission;
+mod pressed;
 mod rest;
 mod seed;
 mod session;
@@ -122,7 +124,7 @@ fn router(guild: &Arc<Guild>) -> Router {
         .nest("/api/v10", api.clone())
         .nest("/api/v9", api.clone())
         .nest("/api", api)
-        .nest("/_local", local::routes().merge(admin::routes()))
+        .nest("/_local", local::routes().merge(pressed::routes()).merge(admin::routes()))
         .merge(authorize::routes())
         .merge(page::routes())
         .layer(from_fn_with_state(Arc::clone(guild), faults::layer))

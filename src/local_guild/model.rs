@@ -397,8 +397,16 @@ pub(crate) enum InteractionKind {
     Command { data: Value },
     /// A button or a menu under a message.
     Component { data: Value, message: Id },
+    /// A slash command being typed: its application suggests values.
+    Autocomplete { data: Value },
     /// A filled-in dialog.
-    Modal { data: Value, message: Option<Id> },
+    Modal {
+        data: Value,
+        message: Option<Id>,
+        /// The interaction that opened the dialog.
+        #[serde(default)]
+        from: Option<Id>,
+    },
 }
 
 impl InteractionKind {
@@ -407,6 +415,7 @@ impl InteractionKind {
         match self {
             InteractionKind::Command { .. } => 2,
             InteractionKind::Component { .. } => 3,
+            InteractionKind::Autocomplete { .. } => 4,
             InteractionKind::Modal { .. } => 5,
         }
     }
@@ -415,6 +424,7 @@ impl InteractionKind {
     pub(crate) fn data(&self) -> &Value {
         match self {
             InteractionKind::Command { data }
+            | InteractionKind::Autocomplete { data }
             | InteractionKind::Component { data, .. }
             | InteractionKind::Modal { data, .. } => data,
         }
@@ -436,7 +446,7 @@ impl InteractionKind {
     /// The message it started from.
     pub(crate) fn message(&self) -> Option<Id> {
         match self {
-            InteractionKind::Command { .. } => None,
+            InteractionKind::Command { .. } | InteractionKind::Autocomplete { .. } => None,
             InteractionKind::Component { message, .. } => Some(*message),
             InteractionKind::Modal { message, .. } => *message,
         }
@@ -455,6 +465,10 @@ pub(crate) enum Answer {
     Given,
 }
 
+fn english() -> String {
+    "en-US".to_owned()
+}
+
 /// A person's click, command or dialog, waiting for its application.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Interaction {
@@ -468,4 +482,10 @@ pub(crate) struct Interaction {
     pub(crate) answer: Answer,
     /// The message that `@original` names.
     pub(crate) original: Option<Id>,
+    /// The language of the person's client.
+    #[serde(default = "english")]
+    pub(crate) locale: String,
+    /// The dialog that its application opened.
+    #[serde(default)]
+    pub(crate) dialog: Option<Value>,
 }

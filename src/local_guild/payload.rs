@@ -275,13 +275,36 @@ impl Render<'_> {
             value["thread"] = self.channel(thread);
         }
         if let Some(from) = message.interaction.and_then(|id| self.state.interactions.get(&id)) {
-            value["interaction_metadata"] = json!({
-                "id": from.id, "type": from.kind.number(),
-                "user": self.state.users.get(&from.user).map(user),
-                "authorizing_integration_owners": {"0": self.state.guild.as_ref().map(|it| it.id)},
-                "original_response_message_id": from.original,
-                "interacted_message_id": from.kind.message(),
-            });
+            value["interaction_metadata"] = self.metadata(from, message.id);
+        }
+        value
+    }
+
+    /// How a message came of an interaction. What does not apply is left out: null breaks clients.
+    fn metadata(&self, from: &Interaction, message: Id) -> Value {
+        let mut value = json!({
+            "id": from.id, "type": from.kind.number(),
+            "user": self.state.users.get(&from.user).map(user),
+            "authorizing_integration_owners": {"0": self.state.guild.as_ref().map(|it| it.id)},
+        });
+        if let Some(original) = from.original.filter(|id| *id != message) {
+            value["original_response_message_id"] = json!(original);
+        }
+        match &from.kind {
+            InteractionKind::Component { message, .. } => {
+                value["interacted_message_id"] = json!(message);
+            }
+            InteractionKind::Modal { from, .. } => {
+                let trigger = from.and_then(|id| self.state.interactions.get(&id));
+                if let Some(trigger) = trigger {
+                    value["triggering_interaction_metadata"] = self.metadata(trigger, message);
+                }
+            }
+            InteractionKind::Command { .. } => {
+                value["name"] = from.kind.data()["name"].clone();
+                value["command_type"] = json!(1);
+            }
+            InteractionKind::Autocomplete { .. } => {}
         }
         value
     }
@@ -340,7 +363,7 @@ impl Render<'_> {
             "type": interaction.kind.number(), "token": interaction.token, "version": 1,
             "data": interaction.kind.data(), "channel_id": interaction.channel,
             "channel": channel.map(|channel| self.channel(channel)),
-            "locale": "en-US", "entitlements": [],
+            "locale": interaction.locale, "entitlements": [],
             "app_permissions": rights(self.state, interaction.application, channel),
             "authorizing_integration_owners": {"0": guild}, "context": if direct { 1 } else { 0 },
             "attachment_size_limit": ATTACHMENT_LIMIT,
@@ -365,7 +388,9 @@ impl Render<'_> {
                 let found = self.state.message(interaction.channel, *message).ok();
                 value["message"] = json!(found.map(|message| self.message(message)));
             }
-            InteractionKind::Modal { message: None, .. } | InteractionKind::Command { .. } => {}
+            InteractionKind::Modal { message: None, .. }
+            | InteractionKind::Autocomplete { .. }
+            | InteractionKind::Command { .. } => {}
         }
         value
     }

@@ -127,6 +127,8 @@ pub(crate) struct Sessions {
     all: Mutex<VecDeque<Arc<Session>>>,
     /// Logins since the server started, by bot.
     starts: Mutex<HashMap<Id, u32>>,
+    /// What bots show beside their names, as long as they are here.
+    presences: Mutex<HashMap<Id, Value>>,
     /// What the page follows.
     pub(crate) feed: Ring,
     /// Tells one run of the server from the next, so that the page starts over.
@@ -138,6 +140,7 @@ impl Sessions {
         Sessions {
             all: Mutex::default(),
             starts: Mutex::default(),
+            presences: Mutex::default(),
             feed: Ring::new(),
             epoch: ids::random_hex(12),
         }
@@ -168,6 +171,21 @@ impl Sessions {
             all.pop_front();
         }
         session
+    }
+
+    /// Keeps what a bot shows; offline is not kept.
+    pub(crate) fn show(&self, user: Id, shown: Value) {
+        let mut all = self.presences.lock().unwrap_or_else(PoisonError::into_inner);
+        if shown["status"] == "offline" {
+            all.remove(&user);
+        } else {
+            all.insert(user, shown);
+        }
+    }
+
+    /// What every bot that is here shows.
+    pub(crate) fn presences(&self) -> HashMap<Id, Value> {
+        self.presences.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// The session of that id, if it belongs to the bot.

@@ -27,7 +27,6 @@ const SETTABLE: u64 = PRESENCE_LIMITED | MEMBERS_LIMITED | CONTENT_LIMITED;
 pub(super) fn routes() -> Router<Arc<Guild>> {
     Router::new()
         .route("/oauth2/applications/@me", get(oauth))
-        .route("/oauth2/@me", get(authorization))
         .route("/applications/@me", get(own).patch(change_own))
         .route("/applications/{application}", get(by_id).patch(change_by_id))
         .route("/users/{user}", get(user).patch(rename))
@@ -49,11 +48,6 @@ async fn own(State(guild): State<Arc<Guild>>, Bot(bot): Bot) -> Result<Json<Valu
 /// The older address: what it tells has no guild counts.
 async fn oauth(State(guild): State<Arc<Guild>>, Bot(bot): Bot) -> Result<Json<Value>, Refusal> {
     shown(&guild, bot)
-}
-
-/// What `Bot` tokens hear: they are no OAuth2 grants.
-async fn authorization(Bot(_): Bot) -> Refusal {
-    Refusal::Unauthorized
 }
 
 fn same(bot: Id, application: Id) -> Result<(), Refusal> {

@@ -149,11 +149,11 @@ async fn change(
         }
         let place = payload.get("position").and_then(Value::as_u64);
         let place = place.and_then(|it| u32::try_from(it).ok());
-        let event = match &mut channel.kind {
+        let mut thread_changed = false;
+        match &mut channel.kind {
             ChannelKind::Dm { .. } => return Err(Refusal::WrongChannelType),
             ChannelKind::Category { position } => {
                 *position = place.unwrap_or(*position);
-                Event::ChannelUpdate(id)
             }
             ChannelKind::Text { topic, position, parent: above } => {
                 if payload.get("topic").is_some() {
@@ -163,7 +163,6 @@ async fn change(
                     *above = parent(draft.state, sent)?;
                 }
                 *position = place.unwrap_or(*position);
-                Event::ChannelUpdate(id)
             }
             ChannelKind::Thread(thread) => {
                 let flag = |name: &str| payload.get(name).and_then(Value::as_bool);
@@ -181,11 +180,15 @@ async fn change(
                 {
                     thread.auto_archive = u32::try_from(minutes).unwrap_or(thread.auto_archive);
                 }
-                Event::ThreadUpdate(id)
+                thread_changed = true;
             }
-        };
-        draft.put(Change::Channel(channel));
-        draft.tell(event);
+        }
+        if thread_changed {
+            draft.put(Change::Channel(channel));
+            draft.tell(Event::ThreadUpdate(id));
+        } else {
+            draft.put_channel(channel);
+        }
         Ok(())
     })?;
     rendered(&guild, bot, id)
@@ -385,8 +388,7 @@ fn set_overwrite(
             let sent = Value::Array(vec![one]);
             place.overwrites.extend(overwrites(draft.state, bot, &sent, held)?);
         }
-        draft.put(Change::Channel(place));
-        draft.tell(Event::ChannelUpdate(channel));
+        draft.put_channel(place);
         Ok(StatusCode::NO_CONTENT)
     })
 }

@@ -285,6 +285,10 @@ async fn bulk_delete(
     }
     guild.change(|draft| {
         draft.state.may(bot, channel, right::MANAGE_MESSAGES)?;
+        let fortnight = Id::at(draft.now - Duration::days(14));
+        if messages.iter().any(|id| *id < fortnight) {
+            return Err(Refusal::TooOld);
+        }
         let mut gone = Vec::new();
         for id in messages {
             if draft.state.message(channel, id).is_ok() {
@@ -313,6 +317,6 @@ async fn typing(State(guild): State<Arc<Guild>>, Bot(bot): Bot, At(channel): At<
 }
 
 /// The object that lists of pins and threads share.
-pub(super) fn listed(key: &str, items: Vec<Value>) -> Value {
-    json!({key: items, "has_more": false})
+pub(super) fn listed(key: &str, items: Vec<Value>, more: bool) -> Value {
+    json!({key: items, "has_more": more})
 }

@@ -110,18 +110,17 @@ async fn take_back(
 }
 
 fn wipe(guild: &Guild, bot: Id, (channel, message): (Id, Id), emoji: Option<&str>) -> Done {
-    let all: Vec<(String, Id)> = guild.read(|state| {
-        state.may(bot, channel, right::MANAGE_MESSAGES)?;
-        let found = state.message(channel, message)?;
-        let reactions = found.reactions.iter();
-        let wanted = reactions.filter(|it| emoji.is_none_or(|emoji| it.emoji == emoji));
-        let pairs = wanted.flat_map(|it| it.users.iter().map(|user| (it.emoji.clone(), *user)));
-        Ok::<_, Refusal>(pairs.collect())
-    })?;
-    for (emoji, user) in all {
-        react(guild, user, (channel, message), &emoji, false)?;
-    }
-    Ok(StatusCode::NO_CONTENT)
+    guild.change(|draft| {
+        let place = draft.state.may(bot, channel, right::MANAGE_MESSAGES)?;
+        if place.recipients().is_some() {
+            return Err(Refusal::WrongChannelType);
+        }
+        let mut after = draft.state.message(channel, message)?.clone();
+        after.reactions.retain(|it| emoji.is_some_and(|emoji| it.emoji != emoji));
+        draft.put(Change::Message(Box::new(after)));
+        draft.tell(Event::ReactionsGone { channel, message, emoji: emoji.map(str::to_owned) });
+        Ok(StatusCode::NO_CONTENT)
+    })
 }
 
 async fn clear(
@@ -147,12 +146,18 @@ async fn who(
     asked: Asked,
 ) -> Result<Json<Vec<Value>>, Refusal> {
     let limit = asked.count("limit", 25, 100);
+    let after = asked.id("after")?;
     guild.read(|state| {
         state.may(bot, channel, right::READ_MESSAGE_HISTORY)?;
         let found = state.message(channel, message)?;
         let users = found.reactions.iter().filter(|it| it.emoji == emoji).flat_map(|it| &it.users);
         Ok(Json(
-            users.filter_map(|id| state.users.get(id)).take(limit).map(payload::user).collect(),
+            users
+                .filter(|id| after.is_none_or(|after| **id > after))
+                .filter_map(|id| state.users.get(id))
+                .take(limit)
+                .map(payload::user)
+                .collect(),
         ))
     })
 }
@@ -161,14 +166,21 @@ async fn pins(
     State(guild): State<Arc<Guild>>,
     Bot(bot): Bot,
     At(channel): At<Id>,
+    asked: Asked,
 ) -> Result<Json<Value>, Refusal> {
+    let limit = asked.count("limit", 50, 50);
+    let before = asked.time("before")?;
     guild.render(Some(bot), |render| {
         let place = render.state.channel_for(channel, bot)?;
-        let items = place.pins.iter().filter_map(|pin| {
-            let message = render.state.message(channel, pin.message).ok()?;
-            Some(json!({"pinned_at": payload::time(pin.at), "message": render.message(message)}))
-        });
-        Ok(Json(listed("items", items.collect())))
+        let mut items =
+            place.pins.iter().filter(|pin| before.is_none_or(|it| pin.at < it)).filter_map(|pin| {
+                let message = render.state.message(channel, pin.message).ok()?;
+                Some(
+                    json!({"pinned_at": payload::time(pin.at), "message": render.message(message)}),
+                )
+            });
+        let found: Vec<Value> = items.by_ref().take(limit).collect();
+        Ok(Json(listed("items", found, items.next().is_some())))
     })
 }
 

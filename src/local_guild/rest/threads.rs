@@ -7,6 +7,7 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use axum::routing::{get, post, put};
 use axum::{Json, Router};
+use chrono::{DateTime, Utc};
 use serde_json::{Value, json};
 
 use super::Done;
@@ -31,6 +32,7 @@ pub(super) fn routes() -> Router<Arc<Guild>> {
         .route("/guilds/{guild}/threads/active", get(active))
         .route("/channels/{channel}/threads/archived/public", get(archived))
         .route("/channels/{channel}/threads/archived/private", get(archived_private))
+        .route("/channels/{channel}/users/@me/threads/archived/private", get(archived_joined))
 }
 
 /// Starts a thread, from a message or on its own.
@@ -190,27 +192,37 @@ async fn members(
     })
 }
 
-fn listed(
-    guild: &Guild,
-    bot: Id,
+/// A page of threads, as every list of them is answered.
+struct Page<'a> {
     parent: Option<Id>,
-    wanted: impl Fn(&Thread) -> bool,
-) -> Json<Value> {
-    guild.render(None, |render| {
-        let mut threads: Vec<&Channel> = render
-            .state
-            .threads(parent)
-            .filter(|it| render.state.sees(bot, it))
-            .filter(|it| it.thread().is_some_and(&wanted))
-            .collect();
-        threads.sort_by_key(|it| std::cmp::Reverse(it.id));
-        let joined = |it: &&&Channel| it.thread().is_some_and(|it| it.members.contains(&bot));
-        let members = threads.iter().filter(joined).map(|it| render.thread_member(it.id, bot));
-        Json(json!({
-            "threads": threads.iter().map(|it| render.channel(it)).collect::<Vec<_>>(),
-            "members": members.collect::<Vec<_>>(), "has_more": false,
-        }))
-    })
+    wanted: &'a dyn Fn(&Thread) -> bool,
+    /// Only what went into the archive, or was made, before this time.
+    before: Option<DateTime<Utc>>,
+    limit: usize,
+}
+
+impl Page<'_> {
+    fn show(&self, guild: &Guild, bot: Id) -> Json<Value> {
+        guild.render(None, |render| {
+            let moment = |it: &Channel| it.thread().map(|thread| thread.archive_changed);
+            let mut threads: Vec<&Channel> = render
+                .state
+                .threads(self.parent)
+                .filter(|it| render.state.sees(bot, it))
+                .filter(|it| it.thread().is_some_and(self.wanted))
+                .filter(|it| self.before.is_none_or(|end| moment(it).is_some_and(|at| at < end)))
+                .collect();
+            threads.sort_by_key(|it| std::cmp::Reverse((moment(it), it.id)));
+            let more = threads.len() > self.limit;
+            threads.truncate(self.limit);
+            let joined = |it: &&&Channel| it.thread().is_some_and(|it| it.members.contains(&bot));
+            let members = threads.iter().filter(joined).map(|it| render.thread_member(it.id, bot));
+            Json(json!({
+                "threads": threads.iter().map(|it| render.channel(it)).collect::<Vec<_>>(),
+                "members": members.collect::<Vec<_>>(), "has_more": more,
+            }))
+        })
+    }
 }
 
 async fn active(
@@ -219,24 +231,51 @@ async fn active(
     At(id): At<Id>,
 ) -> Result<Json<Value>, Refusal> {
     guild.read(|state| state.check_member(id, bot).map(|_| ()))?;
-    Ok(listed(&guild, bot, None, |thread| !thread.archived))
+    let wanted = |thread: &Thread| !thread.archived;
+    let page = Page { parent: None, wanted: &wanted, before: None, limit: usize::MAX };
+    Ok(page.show(&guild, bot))
+}
+
+fn archive(
+    guild: &Guild,
+    bot: Id,
+    channel: Id,
+    asked: &Asked,
+    wanted: &dyn Fn(&Thread) -> bool,
+) -> Result<Json<Value>, Refusal> {
+    let wanted = |thread: &Thread| thread.archived && wanted(thread);
+    let limit = asked.count("limit", 50, 100);
+    let before = asked.time("before")?;
+    Ok(Page { parent: Some(channel), wanted: &wanted, before, limit }.show(guild, bot))
 }
 
 async fn archived(
     State(guild): State<Arc<Guild>>,
     Bot(bot): Bot,
     At(channel): At<Id>,
-    _asked: Asked,
+    asked: Asked,
 ) -> Result<Json<Value>, Refusal> {
-    guild.read(|state| state.channel_for(channel, bot).map(|_| ()))?;
-    Ok(listed(&guild, bot, Some(channel), |thread| thread.archived && !thread.private))
+    guild.read(|state| state.may(bot, channel, right::READ_MESSAGE_HISTORY).map(|_| ()))?;
+    archive(&guild, bot, channel, &asked, &|thread| !thread.private)
 }
 
 async fn archived_private(
     State(guild): State<Arc<Guild>>,
     Bot(bot): Bot,
     At(channel): At<Id>,
+    asked: Asked,
 ) -> Result<Json<Value>, Refusal> {
-    guild.read(|state| state.may(bot, channel, right::MANAGE_THREADS).map(|_| ()))?;
-    Ok(listed(&guild, bot, Some(channel), |thread| thread.archived && thread.private))
+    let needed = right::MANAGE_THREADS | right::READ_MESSAGE_HISTORY;
+    guild.read(|state| state.may(bot, channel, needed).map(|_| ()))?;
+    archive(&guild, bot, channel, &asked, &|thread| thread.private)
+}
+
+async fn archived_joined(
+    State(guild): State<Arc<Guild>>,
+    Bot(bot): Bot,
+    At(channel): At<Id>,
+    asked: Asked,
+) -> Result<Json<Value>, Refusal> {
+    guild.read(|state| state.may(bot, channel, right::READ_MESSAGE_HISTORY).map(|_| ()))?;
+    archive(&guild, bot, channel, &asked, &|thread| thread.private && thread.members.contains(&bot))
 }
