@@ -100,8 +100,7 @@ impl Intake {
         shelf: Shelf,
         wants_files: WantsFiles,
         team_role: Option<Role>,
-        out: Outlet,
-        (signals, asks): (mpsc::Receiver<Heard>, mpsc::UnboundedReceiver<Ask>),
+        (out, signals, asks): (Outlet, mpsc::Receiver<Heard>, mpsc::UnboundedReceiver<Ask>),
     ) -> Intake {
         Intake {
             delivery,

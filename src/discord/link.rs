@@ -306,8 +306,7 @@ impl Link {
             Shelf { root: config.workspace, folder: config.attachments },
             config.wants_files,
             team_role,
-            Outlet::new(inbound, Arc::clone(&sessions)),
-            (heard, asked),
+            (Outlet::new(inbound, Arc::clone(&sessions)), heard, asked),
         );
         let closed = closing.clone();
         tasks::spawn("discord-intake", async move {

@@ -10,6 +10,7 @@ pub(crate) mod openapi;
 pub(crate) mod sound;
 pub(crate) mod team;
 pub(crate) mod whole;
+pub(crate) mod wire;
 pub(crate) mod yard;
 
 use serde_json::{Value, json};
