@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::authorize::{Denied, Granted, Resource, act, authorize};
 use super::decide::Answer;
 use super::turn::Turn;
-use super::{handoff, say, sprint, words, workflow};
+use super::{handoff, runs, say, sprint, words, workflow};
 use crate::domain::ids::{MessageId, RequestId, UserId};
 use crate::domain::incoming::Message;
 use crate::domain::outgoing::{Act, Priority, Target, Voice};
@@ -290,7 +290,9 @@ pub(super) fn add_followup(turn: &mut Turn<'_>, id: &RequestId, message: &Messag
         body: message.content.clone(),
         artifacts,
         at: now,
+        heard_by: Vec::new(),
     });
+    runs::steer(turn, id, message.message_id);
     true
 }
 

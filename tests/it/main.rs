@@ -7,8 +7,10 @@
     clippy::disallowed_methods
 )]
 
+mod acp;
 mod agents;
 mod bad_input;
+mod claude;
 mod codex;
 mod conformance;
 mod discord_delivery;
@@ -28,6 +30,7 @@ mod page;
 mod publish;
 mod rehearsal_sprint;
 mod serenity_client;
+mod steer;
 mod store_kill;
 mod supervise;
 mod support;
