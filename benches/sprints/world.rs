@@ -16,7 +16,7 @@ use teams::domain::evidence::{CheckRun, CheckVerdict, Evidence};
 use teams::domain::ids::{ChannelId, EffectId, EnvelopeId, IdSupply, MessageId, RequestId, RunId};
 use teams::domain::incoming::{Actor, Command};
 use teams::domain::outgoing::{Act, OutgoingOutcome};
-use teams::domain::policy::{Limits, Policy, SprintPolicy};
+use teams::domain::policy::{GateTable, Limits, Policy, SprintPolicy};
 use teams::domain::request::{Language, Request, RequestEvent};
 use teams::domain::result::RoleResult;
 use teams::domain::role::Role;
@@ -26,7 +26,7 @@ use teams::domain::sprint::{CloseoutStatus, Duty, GitBaseline, InitialStep, Kick
 use teams::domain::state::State;
 use teams::domain::time::Timestamp;
 use teams::domain::workflow::Step;
-use teams::engine::sprint::backlog::is_relevant;
+use teams::engine::sprint::backlog::relevant;
 use teams::engine::{Answer, Input, decide};
 
 /// What this thread has had of the processor. Everything here is work without a wait, and a shared machine
@@ -46,6 +46,8 @@ pub(crate) fn policy() -> Policy {
         dm: true,
         mentions: true,
         rights: BTreeMap::new(),
+        four_eyes: false,
+        gates: GateTable::default(),
         trusted_bots: [].into(),
         own_ids: [].into(),
         relay_channel: Some(ChannelId(11)),
@@ -284,8 +286,9 @@ impl World {
     }
 
     fn planned(&self, step: InitialStep, sprint: &Sprint) -> RoleResult {
-        let mine: Vec<&BacklogItem> = (self.state.backlog.values())
-            .filter(|item| item.status != BacklogStatus::Blocked && is_relevant(item, sprint))
+        let mine: Vec<&BacklogItem> = relevant(self.state.backlog.values(), sprint)
+            .into_iter()
+            .filter(|item| item.status != BacklogStatus::Blocked)
             .collect();
         let items: Vec<Value> = match step {
             InitialStep::MilestoneRefinement | InitialStep::ArtifactSync => Vec::new(),
@@ -361,6 +364,8 @@ fn candidate() -> Candidate {
         subject: "subject".to_owned(),
         added_lines: 1,
         removed_lines: 0,
+        tree: String::new(),
+        excerpt: String::new(),
     }
 }
 

@@ -11,6 +11,7 @@ pub mod codex;
 mod confine;
 mod contract;
 mod driver;
+pub mod probe;
 pub mod prompt;
 pub mod rehearsal;
 mod run;

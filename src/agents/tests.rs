@@ -217,6 +217,32 @@ fn what_the_agent_quotes_holds_no_secret() {
 }
 
 #[test]
+fn k10_a_resumed_turn_is_told_everything_again() {
+    // A resume remembers neither folder nor sandbox, so unlike in the row they are said again; and what an
+    // earlier turn put out lies in a spool of its own.
+    let config = CodexSettings::default();
+    let args = |resume| {
+        codex::arguments(
+            &config,
+            &codex::Turn {
+                worktree: "/tree".as_ref(),
+                access: &Access::Worktree,
+                schema: "/schema.json".as_ref(),
+                socket: None,
+                charter: "x",
+                resume,
+                web: false,
+            },
+        )
+    };
+    let (fresh, resumed) = (args(None), args(Some("ID")));
+    let (options, tail) = resumed.split_at(resumed.len() - 3);
+    assert_eq!(tail, ["resume", "ID", "-"]);
+    assert_eq!(fresh, [options, &["-".to_owned()]].concat());
+    assert!(options.windows(2).any(|pair| pair == ["-C", "/tree"]), "{options:?}");
+}
+
+#[test]
 fn the_sandbox_follows_the_access_and_only_the_operator_turns_it_off() {
     let mode = |sandbox, access: &Access| {
         let config = CodexSettings { sandbox, ..CodexSettings::default() };

@@ -160,8 +160,14 @@ impl Catalog {
     /// The texts that come with the program.
     pub fn builtin() -> Result<Catalog, CatalogError> {
         Ok(Catalog {
-            en: Arc::new(load(Language::En, include_str!("catalog/en.yaml"))?),
-            ko: Arc::new(load(Language::Ko, include_str!("catalog/ko.yaml"))?),
+            en: Arc::new(load(
+                Language::En,
+                &[include_str!("catalog/en.yaml"), include_str!("catalog/setup.en.yaml")],
+            )?),
+            ko: Arc::new(load(
+                Language::Ko,
+                &[include_str!("catalog/ko.yaml"), include_str!("catalog/setup.ko.yaml")],
+            )?),
         })
     }
 
@@ -276,10 +282,14 @@ fn blocked_code(content: &Content) -> Option<&str> {
     }
 }
 
-fn load(language: Language, yaml: &'static str) -> Result<Texts, CatalogError> {
+fn load(language: Language, files: &[&'static str]) -> Result<Texts, CatalogError> {
     let broken = |message: String| CatalogError::Broken { language, message };
-    let entries: BTreeMap<String, Entry> =
-        serde_yaml::from_str(yaml).map_err(|error| broken(error.to_string()))?;
+    let mut entries: BTreeMap<String, Entry> = BTreeMap::new();
+    for yaml in files {
+        let more: BTreeMap<String, Entry> =
+            serde_yaml::from_str(yaml).map_err(|error| broken(error.to_string()))?;
+        entries.extend(more);
+    }
     let syntax = minijinja::syntax::SyntaxConfig::builder()
         .trim_blocks(true)
         .lstrip_blocks(true)

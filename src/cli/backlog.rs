@@ -1,15 +1,15 @@
 //! `teams backlog`: what could become work. Looking reads the records; every change is a merge that the
 //! running team decides. Within an agent's run the same words go to the socket of that run instead.
 
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value, json};
 
 use super::{Failure, Global, say};
-use crate::domain::backlog::{BacklogItem, BacklogKind, BacklogSource, BacklogStatus};
+use crate::domain::backlog::{BacklogKind, BacklogSource, BacklogStatus};
 use crate::domain::ids::BacklogId;
 use crate::domain::incoming::Command as Order;
+use crate::engine::sprint::backlog;
 use crate::platform::files;
 use crate::{store, workspace};
 
@@ -252,7 +252,7 @@ fn list(root: &Path, all: bool, json: bool) -> Result<(), Failure> {
     workspace::load(root)?;
     let mut items = store::backlog_items(root)?;
     items.retain(|item| all || item.status.is_active());
-    items.sort_by_key(BacklogItem::place);
+    items.sort_by_key(backlog::priority_key);
     if json {
         say(serde_json::to_string_pretty(&items).unwrap_or_default());
         return Ok(());
@@ -271,15 +271,24 @@ fn list(root: &Path, all: bool, json: bool) -> Result<(), Failure> {
             say(format_args!("     blocked: {}", item.blocked_reason));
         }
     }
+    let open = backlog::overview(&items);
+    if !open.active.is_empty() {
+        let kinds = open.kinds.iter().map(|(kind, n)| format!("{n} {}", kind.as_str()));
+        let sources = open.sources.iter().map(|(from, n)| format!("{n} {}", from.as_str()));
+        let (kinds, sources): (Vec<_>, Vec<_>) = (kinds.collect(), sources.collect());
+        say(format_args!(
+            "{} open: {}   found by: {}",
+            open.active.len(),
+            kinds.join(", "),
+            sources.join(", ")
+        ));
+    }
     Ok(())
 }
 
 /// `teams status --backlog`: how many items stand in each status (`spec/teams.md` 1.2).
 pub(super) fn totals(root: &Path) -> Result<String, Failure> {
-    let mut counts: BTreeMap<BacklogStatus, usize> = BTreeMap::new();
-    for item in store::backlog_items(root)? {
-        *counts.entry(item.status).or_default() += 1;
-    }
+    let counts = backlog::counts(&store::backlog_items(root)?);
     let shown = [
         BacklogStatus::Pending,
         BacklogStatus::Selected,

@@ -39,7 +39,7 @@ pub(super) fn agent(word: &str) -> Result<AgentKind, String> {
     }
 }
 
-fn language(word: &str) -> Result<Language, String> {
+pub(super) fn language(word: &str) -> Result<Language, String> {
     match word {
         "en" => Ok(Language::En),
         "ko" => Ok(Language::Ko),
@@ -77,9 +77,8 @@ pub(super) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
     }
     if !report.refreshed {
         say(
-            "Next: put your ids into discord_agents_config.yaml, say who may ask in team_runtime.yaml,",
+            "Next: `teams setup` connects it with your Discord server, and `teams run` starts the team.",
         );
-        say("export the bot's token, and start the team with `teams run`.");
         if args.owner.is_none() {
             say(
                 "Nobody may do anything yet: set `people.owner`, or run `teams init --owner <id>` at first.",

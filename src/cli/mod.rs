@@ -6,22 +6,27 @@ use std::process::ExitCode;
 
 use clap::builder::Styles;
 use clap::builder::styling::{AnsiColor, Effects};
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 
 use crate::agents::rehearsal;
+use crate::domain::commands::{COMMANDS, GROUPS, Question};
 use crate::platform::{spawn, supervise};
 
+mod approve;
 mod backlog;
 mod command;
 mod config;
 mod demo;
+mod doctor;
 mod init;
 mod list;
 mod local_guild;
 mod output;
 mod run;
+mod setup;
 mod sprint;
 mod status;
+mod told;
 mod why;
 
 pub use output::{Failure, say};
@@ -49,27 +54,29 @@ pub struct Global {
 enum Command {
     /// Write a workspace, or bring newer texts into one
     Init(init::Args),
+    /// Make a Discord server ready for the team: token, invitation, channels, roles, voices; and undo it
+    Setup(setup::Args),
+    /// Check everything that the team needs, and say for each problem what to do
+    Doctor(doctor::Args),
     /// Change the configuration
     #[command(subcommand)]
     Config(config::Command),
     /// Run the team of a workspace, until it is told to stop
     Run(run::Args),
-    /// Tell what is going on
     Status(status::Args),
     /// List roles, backlog, schedule and open requests, a line each
     List(list::Args),
-    /// Say in one line why a request is not moving, and who or what it waits for
     Why(why::Args),
-    /// Ask the running team for something
     Ask(command::Ask),
-    /// Withdraw a request
-    Cancel(command::About),
-    /// Let a blocked request try again
-    Retry(command::About),
-    /// Begin, end, go on with or look at a sprint
+    #[command(subcommand)]
+    Request(command::Request),
+    Approve(approve::Args),
+    Models,
+    Cost,
+    Health,
+    Settings,
     #[command(subcommand)]
     Sprint(sprint::Command),
-    /// Look at the backlog, or change it
     #[command(subcommand)]
     Backlog(backlog::Command),
     /// A whole team on this machine, to try it out: a page to chat on, a project, agents that rehearse
@@ -102,6 +109,28 @@ fn runtime() -> Result<tokio::runtime::Runtime, Failure> {
         .map_err(|error| Failure::new(format!("cannot start: {error}")))
 }
 
+/// The parser, with the help of the commands that stand in the table that Discord's are made from, too.
+fn parser() -> clap::Command {
+    let groups = GROUPS.iter().map(|(name, about)| (vec![name.en], about.en));
+    let entries =
+        COMMANDS.iter().map(|it| (it.path.iter().map(|name| name.en).collect(), it.about.en));
+    groups
+        .chain(entries)
+        .fold(Cli::command(), |parser, (path, about)| described(parser, &path, about))
+}
+
+fn described(parser: clap::Command, path: &[&'static str], about: &'static str) -> clap::Command {
+    match path {
+        [] => parser.about(about),
+        [name, rest @ ..] => {
+            if parser.find_subcommand(name).is_none() {
+                return parser;
+            }
+            parser.mut_subcommand(*name, |inner| described(inner, rest, about))
+        }
+    }
+}
+
 /// Parses the arguments of the process and runs the command.
 pub fn main() -> ExitCode {
     main_with(std::env::args_os())
@@ -113,7 +142,10 @@ pub fn main_with(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     if let Some(code) = helper(arguments.get(1..).unwrap_or_default()) {
         return code;
     }
-    let cli = match Cli::try_parse_from(arguments) {
+    let parsed = parser()
+        .try_get_matches_from(arguments)
+        .and_then(|matches| Cli::from_arg_matches(&matches));
+    let cli = match parsed {
         Ok(cli) => cli,
         Err(error) => {
             // Nothing can be told to somebody who closed the pipe.
@@ -124,6 +156,8 @@ pub fn main_with(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     };
     let outcome = match cli.command {
         Command::Init(args) => init::run(&cli.global, &args),
+        Command::Setup(args) => setup::run(&cli.global, &args),
+        Command::Doctor(args) => return doctor::run(&cli.global, &args),
         Command::Config(command) => config::run(&cli.global, &command),
         Command::Run(args) => run::run(&cli.global, &args),
         Command::Status(args) => status::run(&cli.global, &args),
@@ -132,8 +166,12 @@ pub fn main_with(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         Command::Backlog(command) => backlog::run(&cli.global, &command),
         Command::Why(args) => why::run(&cli.global, &args),
         Command::Ask(args) => command::ask(&cli.global, &args),
-        Command::Cancel(args) => command::cancel(&cli.global, &args),
-        Command::Retry(args) => command::retry(&cli.global, &args),
+        Command::Request(args) => command::request(&cli.global, &args),
+        Command::Approve(args) => approve::run(&cli.global, &args),
+        Command::Models => command::say_call(&cli.global, Question::Models),
+        Command::Cost => command::say_call(&cli.global, Question::Cost),
+        Command::Health => command::say_call(&cli.global, Question::Health),
+        Command::Settings => command::say_call(&cli.global, Question::Settings),
         Command::Demo(args) => demo::run(&cli.global, &args),
         Command::LocalGuild(args) => return local_guild::run(args),
     };
@@ -159,8 +197,27 @@ mod tests {
 
     #[test]
     fn the_arguments_make_sense_together() {
-        use clap::CommandFactory as _;
-        Cli::command().debug_assert();
+        parser().debug_assert();
+    }
+
+    #[test]
+    fn every_command_of_the_table_is_one_here_with_its_text() {
+        let parser = parser();
+        for entry in &COMMANDS {
+            let mut found = &parser;
+            for name in entry.path {
+                found = found.find_subcommand(name.en).unwrap_or_else(|| panic!("{}", name.en));
+            }
+            assert_eq!(found.get_about().map(ToString::to_string).as_deref(), Some(entry.about.en));
+        }
+        for command in parser.get_subcommands().flat_map(|it| it.get_subcommands().chain([it])) {
+            assert!(command.get_about().is_some(), "{} says nothing", command.get_name());
+        }
+    }
+
+    #[test]
+    fn the_page_of_commands_is_made_from_the_table() {
+        assert_eq!(crate::domain::commands::page(), include_str!("../../docs/commands.md"));
     }
 
     #[test]

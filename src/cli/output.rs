@@ -6,6 +6,7 @@ use std::process::ExitCode;
 use clap::builder::styling::{AnsiColor, Effects, Style};
 
 use crate::assets::catalog::CatalogError;
+use crate::engine::parse::display_width;
 use crate::platform::files::FileError;
 use crate::service::RunError;
 use crate::store::StoreError;
@@ -16,6 +17,15 @@ use crate::workspace::init::InitError;
 /// Prints a line. A closed pipe is not an error.
 pub fn say(line: impl std::fmt::Display) {
     let _ = writeln!(std::io::stdout().lock(), "{line}");
+}
+
+/// As much of a text as fits into so many columns.
+pub(super) fn fit(text: &str, columns: usize) -> &str {
+    if display_width(text) <= columns {
+        return text;
+    }
+    let starts = text.char_indices().map(|(at, _)| &text[..at]);
+    starts.take_while(|start| display_width(start) <= columns).last().unwrap_or_default()
 }
 
 /// Why a command failed.
@@ -135,5 +145,24 @@ impl From<RunError> for Failure {
 impl From<CatalogError> for Failure {
     fn from(error: CatalogError) -> Failure {
         Failure::new(error.to_string())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_is_cut_by_its_columns_and_not_by_its_letters() {
+        for (text, columns, shown) in [
+            ("greet", 5, "greet"),
+            ("greeting", 5, "greet"),
+            ("인사하기", 8, "인사하기"),
+            ("인사하기", 5, "인사"),
+            ("a인사", 2, "a"),
+            ("", 0, ""),
+        ] {
+            assert_eq!(fit(text, columns), shown, "{text:?} in {columns}");
+        }
     }
 }

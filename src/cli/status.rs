@@ -142,7 +142,7 @@ fn overview(workspace: &Workspace, state: &State) -> Result<(), Failure> {
     for request in open {
         let why = why::why(state, &policy, request, now);
         let line = catalog.render(&why).map(|rendered| rendered.text);
-        let title: String = request.scope.lines().next().unwrap_or("").chars().take(60).collect();
+        let title = super::output::fit(request.scope.lines().next().unwrap_or(""), 60);
         say(format_args!("  {}  {title}", request.request_id));
         say(format_args!("    {}", line.unwrap_or(why.key)));
     }

@@ -9,24 +9,17 @@ use serenity::model::application::{
 };
 use serenity::model::user::User;
 
+use crate::discord::commands::VERDICTS;
 use crate::discord::forms;
 use crate::discord::ingress::{Remote, shown_name};
 use crate::domain::backlog::BacklogSource;
+use crate::domain::commands::{self, Question, Takes};
 use crate::domain::ids::{ChannelId, GuildId, MessageId, RequestId, ServerRoleId, UserId};
 use crate::domain::incoming::{Actor, Attachment, Author, Command};
 use crate::domain::ingress::Ingress;
 use crate::domain::outgoing::Button;
 use crate::domain::request::{Language, ReplyRoute};
 use crate::domain::sprint::Kickoff;
-
-/// What somebody wants to see. Nothing is changed by it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Question {
-    /// The active sprint, or the last one.
-    Sprint,
-    /// The backlog.
-    Backlog,
-}
 
 /// What a person wants.
 #[derive(Debug, Clone, PartialEq)]
@@ -123,7 +116,7 @@ impl<'a> Options<'a> {
         Some(*number)
     }
 
-    /// The subcommand that was chosen, with its options.
+    /// The subcommand that was chosen, with its options; without one, the command's own.
     fn chosen(&self) -> (&'a str, Options<'a>) {
         let inner = |it: &'a CommandDataOption| {
             let CommandDataOptionValue::SubCommand(inner) = &it.value else {
@@ -131,53 +124,104 @@ impl<'a> Options<'a> {
             };
             Some((it.name.as_str(), Options(inner)))
         };
-        self.0.iter().find_map(inner).unwrap_or(("", Options(&[])))
+        self.0.iter().find_map(inner).unwrap_or(("", Options(self.0)))
     }
 }
 
 /// Reads a slash command; `None` for commands that are not ours.
 #[must_use]
 pub fn slash(payload: &CommandInteraction) -> Option<Commanded> {
-    let options = Options(&payload.data.options);
-    let request = |make: fn(RequestId) -> Command| {
+    let all = Options(&payload.data.options);
+    let (inner, options) = all.chosen();
+    let path = [payload.data.name.as_str(), inner];
+    let path = if inner.is_empty() { &path[..1] } else { &path[..] };
+    commands::find(path)?;
+    let request = |make: &dyn Fn(RequestId) -> Wanted| {
         let text = options.text("request").unwrap_or_default();
         match RequestId::parse(text) {
-            Ok(id) => Wanted::Command(make(id)),
+            Ok(id) => make(id),
             Err(_) => Wanted::NoRequest(text.chars().take(60).collect()),
         }
     };
     let shown = language(&payload.locale);
-    let wanted = match payload.data.name.as_str() {
-        "ask" => {
-            let text = options.text("text").unwrap_or_default().to_owned();
-            Wanted::Command(Command::Ask {
-                language: Language::of(&text).unwrap_or(shown),
-                text,
-                channel_id: Some(ChannelId(payload.channel_id.get())),
-            })
+    let text = || options.text("text").unwrap_or_default().to_owned();
+    let wanted = match path {
+        ["ask"] => Wanted::Command(Command::Ask {
+            language: Language::of(&text()).unwrap_or(shown),
+            text: text(),
+            channel_id: Some(ChannelId(payload.channel_id.get())),
+        }),
+        ["status"] => Wanted::Look(Question::Status),
+        ["why"] => request(&|id| Wanted::Look(Question::Why(id))),
+        ["request", "cancel"] => {
+            request(&|request_id| Wanted::Command(Command::Cancel { request_id }))
         }
-        "cancel" => request(|request_id| Command::Cancel { request_id }),
-        "retry" => request(|request_id| Command::Retry { request_id }),
-        "sprint" => match options.chosen() {
-            ("start", inner) => Wanted::Form(files(payload, &inner)),
-            ("stop", inner) => Wanted::Command(Command::SprintStop { now: inner.yes("now") }),
-            ("restart", _) => Wanted::Command(Command::SprintRestart),
-            ("status", _) => Wanted::Look(Question::Sprint),
-            _ => return None,
-        },
-        "backlog" => match options.chosen() {
-            ("list", _) => Wanted::Look(Question::Backlog),
-            ("add", inner) => Wanted::Command(item(&inner)),
-            _ => return None,
-        },
+        ["request", "retry"] => {
+            request(&|request_id| Wanted::Command(Command::Retry { request_id }))
+        }
+        ["request", "steer"] => {
+            request(&|request_id| Wanted::Command(Command::Steer { request_id, text: text() }))
+        }
+        ["approve"] => verdict(&options),
+        ["sprint", "start"] => Wanted::Form(files(payload, &options)),
+        ["sprint", "stop"] => Wanted::Command(Command::SprintStop { now: options.yes("now") }),
+        ["sprint", "restart"] => Wanted::Command(Command::SprintRestart),
+        ["sprint", "status"] => Wanted::Look(Question::Sprint),
+        ["backlog", "list"] => Wanted::Look(Question::Backlog),
+        ["backlog", "add"] => Wanted::Command(item(&options)),
+        ["models"] => Wanted::Look(Question::Models),
+        ["cost"] => Wanted::Look(Question::Cost),
+        ["health"] => Wanted::Look(Question::Health),
+        ["settings"] => Wanted::Look(Question::Settings),
         _ => return None,
     };
-    Some(Commanded {
-        actor: actor(&payload.user, payload.member.as_deref(), payload.guild_id, Ingress::Slash),
-        channel_id: ChannelId(payload.channel_id.get()),
-        language: shown,
-        wanted,
-    })
+    let actor = actor(&payload.user, payload.member.as_deref(), payload.guild_id, Ingress::Slash);
+    let channel_id = ChannelId(payload.channel_id.get());
+    Some(Commanded { actor, channel_id, language: shown, wanted })
+}
+
+/// `/approve`: the request and the content that was chosen, as [`Waiting`] wrote them, and the verdict.
+fn verdict(options: &Options<'_>) -> Wanted {
+    let what = options.text("what").unwrap_or_default();
+    let (request, content) = what.split_once('@').unwrap_or((what, ""));
+    let yes = options.text("decision") == Some(VERDICTS[0]);
+    match RequestId::parse(request) {
+        Ok(request_id) => {
+            Wanted::Command(Command::Decide { request_id, content: content.to_owned(), yes })
+        }
+        Err(_) => Wanted::NoRequest(what.chars().take(60).collect()),
+    }
+}
+
+/// Somebody who types into an option, and what it takes.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Typing {
+    /// Who.
+    pub actor: Actor,
+    /// The language that Discord speaks to the person.
+    pub language: Language,
+    /// What the option takes.
+    pub takes: Takes,
+    /// What is typed so far.
+    pub typed: String,
+}
+
+/// Reads what is typed into an option; `None` for options that suggest nothing.
+#[must_use]
+pub fn typing(payload: &CommandInteraction) -> Option<Typing> {
+    let all = Options(&payload.data.options);
+    let (inner, options) = all.chosen();
+    let path = [payload.data.name.as_str(), inner];
+    let entry = commands::find(if inner.is_empty() { &path[..1] } else { &path[..] })?;
+    let (name, typed) = options.0.iter().find_map(|it| {
+        let CommandDataOptionValue::Autocomplete { value, .. } = &it.value else { return None };
+        Some((&it.name, value))
+    })?;
+    let takes = entry.options.iter().find(|option| option.name.en == name)?.takes;
+    let actor =
+        actor(&payload.user, payload.member.as_deref(), payload.guild_id, Ingress::Autocomplete);
+    let typed = typed.chars().take(100).collect();
+    Some(Typing { actor, language: language(&payload.locale), takes, typed })
 }
 
 /// The files that came with a command.

@@ -1,141 +1,154 @@
-//! Slash commands: what they are called, and their registration.
+//! Slash commands: the table of [`crate::domain::commands`] as Discord wants it, and its registration.
 
 use serde_json::{Value, json};
 
 use crate::discord::error::RestError;
-use crate::discord::forms;
 use crate::discord::rest::Rest;
 use crate::domain::backlog::BacklogKind;
+use crate::domain::commands::{COMMANDS, Choice, Entry, GROUPS, Takes, Words};
 use crate::domain::ids::GuildId;
 
-/// A text option.
-fn option(name: &str, en: &str, ko: &str) -> Value {
-    typed(3, name, en, ko, true)
-}
+/// What a person chooses to decide; the words are the values.
+pub(crate) const VERDICTS: [&str; 2] = ["approve", "reject"];
 
-/// An option of a type of Discord's: 3 text, 4 number, 5 yes or no, 11 file.
-fn typed(kind: u8, name: &str, en: &str, ko: &str, required: bool) -> Value {
-    json!({
-        "type": kind, "name": name, "description": en, "required": required,
-        "description_localizations": {"ko": ko},
-    })
-}
-
-fn command(name: &str, en: &str, ko: &str, options: &[Value]) -> Value {
-    json!({
-        "type": 1, "name": name, "description": en,
-        "description_localizations": {"ko": ko}, "options": options,
-    })
-}
-
-/// The commands of the team. A subcommand is written like a command.
+/// The commands of the team.
 #[must_use]
 pub fn definitions() -> Vec<Value> {
-    let request =
-        option("request", "The id, such as 20260324-1a2b3c4d", "요청 번호 (예: 20260324-1a2b3c4d)");
-    vec![
-        command(
-            "ask",
-            "Ask the team for something",
-            "팀에 요청하기",
-            &[option("text", "What should be done", "무엇을 할까요")],
-        ),
-        command("cancel", "Withdraw a request", "요청 취소", std::slice::from_ref(&request)),
-        command("retry", "Try a blocked request again", "막힌 요청 다시 시도", &[request]),
-        sprint(),
-        backlog(),
-    ]
+    let mut all: Vec<Value> = Vec::new();
+    for entry in &COMMANDS {
+        let options: Vec<Value> = entry.options.iter().map(option).collect();
+        let made = |name: &Words| named(1, name, &entry.about, &options);
+        match entry.path {
+            [group, name] => {
+                let inner = made(name);
+                let known = all.iter_mut().find(|it| it["name"] == group.en);
+                match known.and_then(|it| it["options"].as_array_mut()) {
+                    Some(inners) => inners.push(inner),
+                    None => all.push(named(1, group, group_about(group, entry), &[inner])),
+                }
+            }
+            path => all.extend(path.first().map(made)),
+        }
+    }
+    all
 }
 
-fn sprint() -> Value {
-    let files =
-        forms::FILES.map(|name| typed(11, name, "A file that goes with it", "함께 볼 파일", false));
-    let now = typed(
-        5,
-        "now",
-        "Release running todos instead of waiting for them",
-        "진행 중인 할 일을 기다리지 않고 놓기",
-        false,
-    );
-    command(
-        "sprint",
-        "Sprints: start, stop, go on, look",
-        "스프린트 시작, 중지, 이어 하기, 보기",
-        &[
-            command("start", "Start a sprint", "스프린트 시작", &files),
-            command("stop", "Stop the sprint after its running todos", "스프린트 마무리", &[now]),
-            command("restart", "Go on with the last sprint", "마지막 스프린트 이어 하기", &[]),
-            command("status", "How the sprint stands", "스프린트 상태 보기", &[]),
-        ],
-    )
+fn group_about<'a>(group: &Words, entry: &'a Entry) -> &'a Words {
+    GROUPS.iter().find(|(name, _)| name == group).map_or(&entry.about, |(_, about)| about)
 }
 
-fn backlog() -> Value {
-    let mut kind = typed(3, "kind", "What kind of work it is", "작업 종류", false);
-    let choice = |kind: BacklogKind| {
-        let ko = match kind {
-            BacklogKind::Bug => "버그",
-            BacklogKind::Feature => "기능",
-            BacklogKind::Enhancement => "개선",
-            BacklogKind::Chore => "잡무",
-        };
-        json!({"name": kind.as_str(), "value": kind.as_str(), "name_localizations": {"ko": ko}})
+/// A command, a subcommand (both are of type 1) or the beginning of an option.
+fn named(kind: u8, name: &Words, about: &Words, options: &[Value]) -> Value {
+    json!({
+        "type": kind, "name": name.en, "name_localizations": {"ko": name.ko},
+        "description": about.en, "description_localizations": {"ko": about.ko},
+        "options": options,
+    })
+}
+
+fn option(choice: &Choice) -> Value {
+    let (kind, choices, suggests) = match choice.takes {
+        Takes::Text => (3, Vec::new(), false),
+        Takes::Number => (4, Vec::new(), false),
+        Takes::Yes => (5, Vec::new(), false),
+        Takes::File => (11, Vec::new(), false),
+        Takes::Kind => (3, BacklogKind::ALL.map(kind_choice).to_vec(), false),
+        Takes::Verdict => (3, VERDICTS.map(verdict_choice).to_vec(), false),
+        Takes::Request | Takes::Waiting => (3, Vec::new(), true),
     };
-    kind["choices"] = json!(BacklogKind::ALL.map(choice));
-    let mut rank = typed(4, "rank", "1 is first", "순위 (1이 가장 먼저)", false);
-    rank["min_value"] = json!(0);
-    command(
-        "backlog",
-        "The backlog: look, add",
-        "백로그 보기, 추가",
-        &[
-            command("list", "What could be done next", "다음에 할 수 있는 일 보기", &[]),
-            command(
-                "add",
-                "Add an item to the backlog",
-                "백로그에 추가하기",
-                &[
-                    option("title", "One line", "한 줄 제목"),
-                    typed(3, "scope", "What is to be done", "무엇을 해야 하나요", false),
-                    kind,
-                    rank,
-                ],
-            ),
-        ],
-    )
+    let mut option = named(kind, &choice.name, &choice.about, &[]);
+    if let Some(option) = option.as_object_mut() {
+        option.remove("options");
+        option.insert("required".to_owned(), json!(choice.required));
+        if !choices.is_empty() {
+            option.insert("choices".to_owned(), json!(choices));
+        }
+        if suggests {
+            option.insert("autocomplete".to_owned(), json!(true));
+        }
+        if choice.takes == Takes::Number {
+            option.insert("min_value".to_owned(), json!(0));
+        }
+    }
+    option
+}
+
+fn kind_choice(kind: BacklogKind) -> Value {
+    let ko = match kind {
+        BacklogKind::Bug => "버그",
+        BacklogKind::Feature => "기능",
+        BacklogKind::Enhancement => "개선",
+        BacklogKind::Chore => "잡무",
+    };
+    json!({"name": kind.as_str(), "value": kind.as_str(), "name_localizations": {"ko": ko}})
+}
+
+fn verdict_choice(verdict: &str) -> Value {
+    let ko = if verdict == "approve" { "승인" } else { "거절" };
+    json!({"name": verdict, "value": verdict, "name_localizations": {"ko": ko}})
 }
 
 /// What two definitions are compared by: Discord adds ids, versions and defaults to what it was given.
 fn essence(command: &Value) -> Value {
     let options: Vec<Value> =
         command["options"].as_array().into_iter().flatten().map(essence).collect();
-    let choices: Vec<&Value> =
-        command["choices"].as_array().into_iter().flatten().map(|it| &it["value"]).collect();
-    let required = command["required"].as_bool().unwrap_or(false);
-    json!([command["type"], command["name"], command["description"], required, options, choices])
+    let choices: Vec<Value> = command["choices"]
+        .as_array()
+        .into_iter()
+        .flatten()
+        .map(|it| json!([it["value"], it["name_localizations"]["ko"]]))
+        .collect();
+    json!([
+        command["type"],
+        command["name"],
+        command["name_localizations"]["ko"],
+        command["description"],
+        command["description_localizations"]["ko"],
+        command["required"].as_bool().unwrap_or(false),
+        command["autocomplete"].as_bool().unwrap_or(false),
+        options,
+        choices,
+    ])
 }
 
-fn same(ours: &[Value], theirs: &[Value]) -> bool {
-    let sorted = |list: &[Value]| {
-        let mut all: Vec<String> = list.iter().map(|it| essence(it).to_string()).collect();
-        all.sort();
-        all
-    };
-    sorted(ours) == sorted(theirs)
+/// What has to be done to make Discord's commands ours: those to write, and those to take away. A command
+/// that is the same is left alone, and one that differs is changed in place: its id stays.
+#[derive(Debug, Default, PartialEq)]
+struct Difference {
+    /// To be created, or changed where Discord knows the name.
+    write: Vec<Value>,
+    /// The ids of commands of ours that are no more.
+    remove: Vec<String>,
 }
 
-/// Makes the commands of a server ours, if they are not yet: creations are limited per day.
+fn difference(ours: &[Value], theirs: &[Value]) -> Difference {
+    let same = |one: &&Value| theirs.iter().any(|it| essence(it) == essence(one));
+    let gone = |one: &&Value| !ours.iter().any(|it| it["name"] == one["name"]);
+    Difference {
+        write: ours.iter().filter(|one| !same(one)).cloned().collect(),
+        remove: theirs
+            .iter()
+            .filter(gone)
+            .filter_map(|it| it["id"].as_str().map(str::to_owned))
+            .collect(),
+    }
+}
+
+/// Makes the commands of a server ours, one by one and only where they differ: creations are limited per day.
 pub(crate) async fn register(
     rest: &Rest,
     application: u64,
     guild: GuildId,
 ) -> Result<(), RestError> {
-    let wanted = definitions();
     let there = rest.commands(application, guild).await?;
-    if same(&wanted, &there) {
-        return Ok(());
+    let difference = difference(&definitions(), &there);
+    for command in &difference.write {
+        rest.write_command(application, guild, command).await?;
     }
-    rest.overwrite_commands(application, guild, &wanted).await
+    for id in &difference.remove {
+        rest.remove_command(application, guild, id).await?;
+    }
+    Ok(())
 }
 
 #[cfg(test)]
@@ -143,18 +156,45 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_discord_adds_is_no_change() {
+    fn what_discord_adds_is_no_change_and_only_what_differs_is_written() {
         let ours = definitions();
         let mut theirs = ours.clone();
         theirs.reverse();
-        for command in &mut theirs {
-            command["id"] = json!("1");
+        for (at, command) in theirs.iter_mut().enumerate() {
+            command["id"] = json!(at.to_string());
             command["version"] = json!("2");
             command["nsfw"] = json!(false);
         }
-        assert!(same(&ours, &theirs));
-        theirs[0]["description"] = json!("other");
-        assert!(!same(&ours, &theirs));
-        assert!(!same(&ours, &theirs[1..]));
+        assert_eq!(difference(&ours, &theirs), Difference::default());
+        let changed = theirs[0]["name"].clone();
+        theirs[0]["description_localizations"]["ko"] = json!("다른 말");
+        let difference_now = difference(&ours, &theirs);
+        let written: Vec<&Value> = difference_now.write.iter().map(|it| &it["name"]).collect();
+        assert_eq!((written, difference_now.remove.len()), (vec![&changed], 0));
+        theirs.push(json!({"id": "77", "name": "cancel", "type": 1, "description": "old"}));
+        assert_eq!(difference(&ours, &theirs).remove, ["77"]);
+        assert_eq!(difference(&ours, &theirs[1..]).write.len(), 1);
+    }
+
+    #[test]
+    fn groups_hold_their_commands() {
+        let all = definitions();
+        let names: Vec<&str> = all.iter().filter_map(|it| it["name"].as_str()).collect();
+        assert_eq!(
+            names,
+            [
+                "ask", "status", "why", "request", "approve", "sprint", "backlog", "models",
+                "cost", "health", "settings"
+            ]
+        );
+        let request = all.iter().find(|it| it["name"] == "request").unwrap();
+        let inner: Vec<&str> = request["options"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .filter_map(|it| it["name"].as_str())
+            .collect();
+        assert_eq!(inner, ["cancel", "retry", "steer"]);
+        assert_eq!(request["options"][0]["options"][0]["autocomplete"], true);
     }
 }

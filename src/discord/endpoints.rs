@@ -100,6 +100,9 @@ pub struct Webhook {
     /// The application that made it.
     #[serde(default)]
     pub application_id: Option<String>,
+    /// The channel that it speaks in.
+    #[serde(default)]
+    pub channel_id: Option<ChannelId>,
 }
 
 /// A role of the server.
@@ -129,7 +132,7 @@ pub struct SessionStarts {
     pub reset_after: u64,
 }
 
-fn read<T: DeserializeOwned>(what: &str, value: Value) -> Result<T, RestError> {
+pub(crate) fn read<T: DeserializeOwned>(what: &str, value: Value) -> Result<T, RestError> {
     serde_json::from_value(value).map_err(|error| RestError::Unreadable(format!("{what}: {error}")))
 }
 
@@ -390,19 +393,45 @@ impl Rest {
         application: u64,
         guild: GuildId,
     ) -> Result<Vec<Value>, RestError> {
-        let path = format!("/applications/{application}/guilds/{guild}/commands");
+        let path =
+            format!("/applications/{application}/guilds/{guild}/commands?with_localizations=true");
         read("commands", self.call(Call::new(Method::GET, path)).await?)
     }
 
-    /// Replaces all slash commands of the application in one server.
-    pub async fn overwrite_commands(
+    /// Creates a slash command in one server, or changes the one of that name in place.
+    pub async fn write_command(
         &self,
         application: u64,
         guild: GuildId,
-        commands: &[Value],
+        command: &Value,
     ) -> Result<(), RestError> {
         let path = format!("/applications/{application}/guilds/{guild}/commands");
-        self.call(Call::new(Method::PUT, path).json(json!(commands))).await?;
+        self.call(Call::new(Method::POST, path).json(command.clone())).await?;
+        Ok(())
+    }
+
+    /// Takes a slash command away from one server.
+    pub async fn remove_command(
+        &self,
+        application: u64,
+        guild: GuildId,
+        command: &str,
+    ) -> Result<(), RestError> {
+        let path = format!("/applications/{application}/guilds/{guild}/commands/{command}");
+        self.call(Call::new(Method::DELETE, path)).await?;
+        Ok(())
+    }
+
+    /// Suggests what could be typed into an option of a slash command.
+    pub async fn suggest(
+        &self,
+        interaction: u64,
+        token: &str,
+        choices: &[Value],
+    ) -> Result<(), RestError> {
+        let path = format!("/interactions/{interaction}/{token}/callback");
+        let body = json!({"type": 8, "data": {"choices": choices}});
+        self.call(Call::new(Method::POST, path).json(body).bare().urgent()).await?;
         Ok(())
     }
 }

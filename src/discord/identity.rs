@@ -33,13 +33,18 @@ impl Identity {
     /// Notes a server role if its name is that of a public role of the team, under the name of the role
     /// or of its persona.
     pub fn note_server_role(&mut self, id: ServerRoleId, name: &str) {
-        let name = name.trim().to_lowercase();
-        let role = Role::parse(&name.replace(' ', "_"))
-            .or_else(|| self.persona_names.get(&name).copied())
-            .filter(|role| role.is_public());
-        match role {
+        match stands_for(name, &self.persona_names) {
             Some(role) => self.server_roles.insert(id, role),
             None => self.server_roles.remove(&id),
         };
     }
+}
+
+/// The public role of the team that a server role of that name addresses. `persona_names` are lowercase.
+#[must_use]
+pub fn stands_for(name: &str, persona_names: &BTreeMap<String, Role>) -> Option<Role> {
+    let name = name.trim().to_lowercase();
+    Role::parse(&name.replace(' ', "_"))
+        .or_else(|| persona_names.get(&name).copied())
+        .filter(|role| role.is_public())
 }

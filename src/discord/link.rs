@@ -5,11 +5,12 @@ use std::future::Future;
 use std::path::PathBuf;
 use std::sync::{Arc, PoisonError, RwLock};
 
+use serde_json::{Value, json};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use crate::assets::catalog::Catalog;
-use crate::discord::asked::Question;
+use crate::discord::asked::Typing;
 use crate::discord::attachments::Shelf;
 use crate::discord::delivery::{Delivery, Place};
 use crate::discord::error::RestError;
@@ -21,6 +22,7 @@ use crate::discord::rest::{Pool, Rest};
 use crate::discord::sessions::{Facts, Sessions};
 use crate::discord::speakers::{Speakers, VoiceMode};
 use crate::discord::standing::{Board, Report};
+use crate::domain::commands::Question;
 use crate::domain::ids::{ChannelId, GuildId, MessageId, UserId};
 use crate::domain::incoming::{Actor, Command, Message};
 use crate::domain::outgoing::{Content, Outgoing, OutgoingOutcome};
@@ -160,6 +162,44 @@ pub enum Inbound {
         /// The way to answer.
         reply: InteractionReply,
     },
+    /// Somebody types into an option of a slash command.
+    Typing {
+        /// Who, into what.
+        typing: Typing,
+        /// The way to suggest something, within three seconds.
+        suggest: Suggest,
+    },
+}
+
+/// Something that could be typed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Suggestion {
+    /// What the person reads.
+    pub name: String,
+    /// What the command is given.
+    pub value: String,
+}
+
+/// The way to suggest what could be typed.
+#[derive(Debug)]
+pub struct Suggest {
+    pub(crate) rest: Rest,
+    pub(crate) interaction: u64,
+    pub(crate) token: String,
+}
+
+impl Suggest {
+    /// Suggests. Trouble is logged: the person types on without.
+    pub async fn say(self, suggestions: &[Suggestion]) {
+        let cut = |text: &str| text.chars().take(100).collect::<String>();
+        let choices: Vec<Value> = suggestions
+            .iter()
+            .map(|it| json!({"name": cut(&it.name), "value": it.value}))
+            .collect();
+        if let Err(error) = self.rest.suggest(self.interaction, &self.token, &choices).await {
+            tracing::debug!(%error, "nothing was suggested");
+        }
+    }
 }
 
 /// The way to answer a command: one text that only the person sees, within 15 minutes.

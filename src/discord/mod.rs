@@ -24,15 +24,19 @@ mod outbound_files;
 mod personas;
 pub mod rest;
 mod sessions;
+pub mod setup;
 pub mod speakers;
 pub mod split;
 pub mod standing;
 mod token_lock;
 
-pub use asked::Question;
+pub use asked::Typing;
 pub use delivery::{Delivery, Place};
 pub use governor::Limits;
 pub use identity::Identity;
-pub use link::{Inbound, InteractionReply, Link, LinkConfig, LinkError, WantsFiles};
+pub use link::{
+    Inbound, InteractionReply, Link, LinkConfig, LinkError, Suggest, Suggestion, WantsFiles,
+};
 pub use sessions::Facts;
 pub use speakers::VoiceMode;
+pub use token_lock::is_taken;

@@ -53,7 +53,7 @@ pub(crate) fn allowed_name(name: &str) -> String {
 }
 
 /// The name of the webhook that internal roles share.
-const SHARED: &str = "Team";
+pub(crate) const SHARED: &str = "Team";
 
 impl Personas {
     pub(crate) fn new(names: &BTreeMap<Role, String>) -> Personas {
@@ -114,6 +114,7 @@ impl Personas {
                     name: Some(name),
                     token: Some(token),
                     application_id: Some(owner),
+                    channel_id: _,
                 } = webhook
                 else {
                     continue;
@@ -143,7 +144,7 @@ impl Personas {
 }
 
 /// The picture of a role as Discord takes it: a `data:` URI.
-fn picture(role: Role) -> Option<String> {
+pub(crate) fn picture(role: Role) -> Option<String> {
     let bytes = assets::avatar(role)?;
     let text = base64::engine::general_purpose::STANDARD.encode(bytes);
     Some(format!("data:image/png;base64,{text}"))

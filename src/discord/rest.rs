@@ -3,7 +3,7 @@
 //! It waits for a place itself where the wait is short, and repeats nothing that could double an effect: a
 //! message create is repeated only where its nonce protects it, which the delivery decides.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -16,6 +16,7 @@ use tokio::sync::Notify;
 
 use crate::discord::error::{LimitScope, RestError};
 use crate::discord::governor::{Governor, InvalidCalls, LimitHeaders, Limits, Route};
+use crate::platform::clock;
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 const CALL_TIMEOUT: Duration = Duration::from_secs(20);
@@ -48,8 +49,12 @@ pub struct Pool {
     base_url: Arc<str>,
     invalid: Arc<Mutex<InvalidCalls>>,
     epoch: tokio::time::Instant,
+    /// The other side's clock minus ours in seconds; [`UNKNOWN`] until it answered.
+    skew: Arc<AtomicI64>,
     limits: Limits,
 }
+
+const UNKNOWN: i64 = i64::MIN;
 
 impl Pool {
     /// A pool for a server at `base_url`, such as `https://discord.com` (without `/api`).
@@ -76,12 +81,19 @@ impl Pool {
             base_url: base_url.trim_end_matches('/').into(),
             invalid: Arc::default(),
             epoch: tokio::time::Instant::now(),
+            skew: Arc::new(AtomicI64::new(UNKNOWN)),
             limits,
         })
     }
 
     fn now(&self) -> u64 {
         u64::try_from(self.epoch.elapsed().as_millis()).unwrap_or(u64::MAX)
+    }
+
+    /// How far the other side's clock is before ours, in seconds, as its last answer said.
+    #[must_use]
+    pub fn skew_seconds(&self) -> Option<i64> {
+        Some(self.skew.load(Ordering::Relaxed)).filter(|skew| *skew != UNKNOWN)
     }
 
     /// The server, as it was given.
@@ -320,6 +332,10 @@ impl Rest {
             .map_err(|error| RestError::Network(chain(&error.without_url())))?;
         let status = response.status();
         let headers = response.headers().clone();
+        if let Some(theirs) = date(&headers) {
+            let skew = (theirs - clock::now()).num_seconds();
+            self.pool.skew.store(skew, Ordering::Relaxed);
+        }
         let text = response
             .text()
             .await
@@ -351,7 +367,8 @@ impl Rest {
     }
 }
 
-fn is_loopback(base_url: &str) -> bool {
+/// Whether an address is one of this machine.
+pub(crate) fn is_loopback(base_url: &str) -> bool {
     reqwest::Url::parse(base_url)
         .ok()
         .and_then(|url| url.host_str().map(str::to_owned))
@@ -377,6 +394,11 @@ fn form(call: &Call) -> Form {
         form = form.part(format!("files[{at}]"), part);
     }
     form
+}
+
+fn date(headers: &HeaderMap) -> Option<chrono::DateTime<chrono::Utc>> {
+    let text = headers.get(reqwest::header::DATE)?.to_str().ok()?;
+    Some(chrono::DateTime::parse_from_rfc2822(text).ok()?.to_utc())
 }
 
 fn number(headers: &HeaderMap, name: &str) -> Option<f64> {

@@ -2,6 +2,10 @@
 
 use std::path::PathBuf;
 
+use secrecy::ExposeSecret as _;
+
+use crate::discord::rest::Rest;
+use crate::discord::sessions::fingerprint;
 use crate::platform::disk::{Disk as _, Held, RealDisk};
 use crate::platform::files::{self, FileError};
 
@@ -11,12 +15,22 @@ fn folder() -> PathBuf {
     std::env::temp_dir().join(format!("teams-{user}"))
 }
 
+fn path(fingerprint: &str) -> PathBuf {
+    folder().join(format!("bot-{fingerprint}.lock"))
+}
+
+/// Whether some process of this user on this machine holds the live connection of a bot.
+#[must_use]
+pub fn is_taken(rest: &Rest) -> bool {
+    let name = fingerprint(rest.pool().base_url(), rest.token().expose_secret());
+    files::is_locked(&path(&name))
+}
+
 /// Takes the lock of a token, by its fingerprint; `None` where another connection has it. It ends with
 /// what is returned, and with the process however that ends.
 pub(crate) fn take(fingerprint: &str) -> Result<Option<Box<dyn Held>>, FileError> {
-    let folder = folder();
-    files::create_private_dir(&folder)?;
-    RealDisk.lock(&folder.join(format!("bot-{fingerprint}.lock")))
+    files::create_private_dir(&folder())?;
+    RealDisk.lock(&path(fingerprint))
 }
 
 #[cfg(test)]
@@ -31,6 +45,6 @@ mod tests {
         assert!(take(&name).unwrap().is_none());
         drop(held);
         assert!(take(&name).unwrap().is_some());
-        files::remove_file(&folder().join(format!("bot-{name}.lock"))).unwrap();
+        files::remove_file(&path(&name)).unwrap();
     }
 }

@@ -257,16 +257,6 @@ impl BacklogItem {
         }
     }
 
-    /// Where it stands in lists for people (`spec/teams.md` 4.3): by status, by rank with the unranked
-    /// last, what people found first, by kind, by age.
-    #[must_use]
-    pub fn place(&self) -> impl Ord + use<> {
-        let status = BacklogStatus::ALL.iter().position(|status| *status == self.status);
-        let rank = if self.priority_rank == 0 { u32::MAX } else { self.priority_rank };
-        let found = self.source != BacklogSource::User;
-        (status, rank, found, self.kind, self.created_at, self.backlog_id.clone())
-    }
-
     /// Forgets why it was blocked.
     pub fn clear_blockers(&mut self) {
         self.blocked_reason.clear();

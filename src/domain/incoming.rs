@@ -152,6 +152,13 @@ pub enum Command {
         /// Which.
         request_id: RequestId,
     },
+    /// Tell a request something while it is under way.
+    Steer {
+        /// Which.
+        request_id: RequestId,
+        /// The words.
+        text: String,
+    },
     /// Try a blocked or failed request again.
     Retry {
         /// Which.

@@ -2,6 +2,7 @@
 
 pub mod backlog;
 pub mod change;
+pub mod commands;
 pub mod config;
 pub mod effect;
 pub mod envelope;

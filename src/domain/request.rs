@@ -179,6 +179,21 @@ pub struct Blocked {
     pub since: Timestamp,
 }
 
+impl Blocked {
+    /// Whether the request stands at its commit rather than at a role's step.
+    #[must_use]
+    pub fn is_about_the_commit(&self) -> bool {
+        matches!(
+            self.code.as_str(),
+            "rebase_conflict"
+                | "rebase_limit"
+                | "person_edits"
+                | "commit_failed"
+                | "checks_not_started"
+        )
+    }
+}
+
 /// The free part of a request, with the keys of `spec/teams.md` 4.2.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
@@ -223,6 +238,14 @@ pub struct Followup {
 const WAITS: [&str; 3] = ["later:", "wait:", "나중에:"];
 
 impl Followup {
+    /// What it is known by: its message, or, where it came by a command, its instant in milliseconds, which no
+    /// message has for an id.
+    #[must_use]
+    pub fn key(&self) -> MessageId {
+        let instant = || MessageId(u64::try_from(self.at.millis()).unwrap_or_default());
+        self.message_id.unwrap_or_else(instant)
+    }
+
     /// Whether its author wants it to wait until the step under way is over.
     #[must_use]
     pub fn waits(&self) -> bool {

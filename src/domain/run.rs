@@ -176,6 +176,12 @@ impl Usage {
     }
 }
 
+/// The file in which the runs of a month stand with what they cost, a line each.
+#[must_use]
+pub fn ledger_of(at: Timestamp) -> String {
+    format!("logs/usage/{}.jsonl", at.kst("%Y-%m"))
+}
+
 /// Everything that the runtime knows about a finished run. Rides in the report envelope.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RunReport {

@@ -120,18 +120,6 @@ pub(super) fn is_merging(turn: &Turn<'_>, id: &RequestId) -> bool {
     })
 }
 
-/// Whether a blocked request stands at its commit rather than at a role's step.
-pub(super) fn is_about_the_commit(code: &str) -> bool {
-    matches!(
-        code,
-        "rebase_conflict"
-            | "rebase_limit"
-            | "person_edits"
-            | "commit_failed"
-            | "checks_not_started"
-    )
-}
-
 /// A person says: try the commit again.
 pub(super) fn again(turn: &mut Turn<'_>, id: &RequestId) {
     let step = turn.request(id).and_then(|r| r.params.workflow.as_ref().map(|state| state.step));

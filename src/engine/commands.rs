@@ -7,7 +7,7 @@ use super::authorize::{Granted, Resource, act, authorize};
 use super::decide::Answer;
 use super::gates::{self, Seen, Verdict};
 use super::turn::Turn;
-use super::{handoff, intake, say, sprint};
+use super::{followup, handoff, intake, say, sprint};
 use crate::domain::ids::{ChannelId, GateId, MessageId, RequestId};
 use crate::domain::incoming::{Actor, Command};
 use crate::domain::outgoing::{Button, ButtonAct, Content};
@@ -46,6 +46,7 @@ pub(super) fn command(turn: &mut Turn<'_>, actor: &Actor, command: Command) -> A
             ask(turn, &granted, &text, channel_id, language)
         }
         Command::Cancel { request_id } => cancel(turn, actor, &request_id),
+        Command::Steer { request_id, text } => steer(turn, actor, &request_id, &text),
         Command::Retry { request_id } => retry(turn, actor, &request_id),
         Command::SprintStart { kickoff } => sprint::commands::start(turn, actor, *kickoff),
         Command::SprintStop { now } => sprint::commands::stop(turn, actor, now),
@@ -150,6 +151,31 @@ pub(super) fn withdraw(
     let values = json!({ "request_id": id.as_str(), "by": granted.name() });
     handoff::end(turn, id, RequestStatus::Cancelled, "final.cancelled", values);
     ("cancel.done", json!({ "request_id": id.as_str() }))
+}
+
+/// Words for a request under way, as if they were written in its room.
+fn steer(turn: &mut Turn<'_>, actor: &Actor, id: &RequestId, text: &str) -> Answer {
+    let request = match about(turn, id) {
+        Ok(request) => request,
+        Err(answer) => return answer,
+    };
+    let language = request.language;
+    let values = json!({ "request_id": id.as_str(), "status": request.status });
+    let Ok(granted) = authorize(turn.policy, actor, Resource::Request(&request)) else {
+        return Answer::Say(plain(language, "not_allowed", json!({})));
+    };
+    let limit = turn.policy.limits.message_chars;
+    if text.trim().is_empty() {
+        return Answer::Say(plain(language, "empty", json!({})));
+    }
+    if text.chars().count() > limit {
+        return Answer::Say(plain(language, "too_long", json!({ "limit": limit })));
+    }
+    if request.status.is_terminal() {
+        return Answer::Say(plain(language, "cancel.ended", values));
+    }
+    let (key, values) = followup::steer(turn, &granted, id, text);
+    Answer::Say(plain(language, key, values))
 }
 
 fn retry(turn: &mut Turn<'_>, actor: &Actor, id: &RequestId) -> Answer {

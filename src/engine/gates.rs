@@ -254,7 +254,8 @@ fn is_current(gate: &Gate, request: &Request, seen: Seen<'_>) -> bool {
 }
 
 /// What names the content of a gate to people: the commit, or the digest of the command line.
-pub(super) fn content_of(gate: &Gate) -> &str {
+#[must_use]
+pub fn content_of(gate: &Gate) -> &str {
     if gate.commit.is_empty() { &gate.artifact } else { &gate.commit }
 }
 

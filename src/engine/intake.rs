@@ -6,13 +6,13 @@ use serde_json::{Value, json};
 use super::authorize::{Denied, Granted, Resource, act, authorize};
 use super::decide::Answer;
 use super::turn::Turn;
-use super::{handoff, runs, say, sprint, words, workflow};
+use super::{followup, handoff, parse, say, sprint, words, workflow};
 use crate::domain::ids::{MessageId, RequestId, UserId};
 use crate::domain::incoming::Message;
 use crate::domain::outgoing::{Act, Priority, Target, Voice};
 use crate::domain::policy::Policy;
 use crate::domain::request::{
-    Followup, Language, Params, ReplyRoute, Request, RequestStatus, Room, fingerprint,
+    Language, Params, ReplyRoute, Request, RequestStatus, Room, fingerprint,
 };
 use crate::domain::role::Role;
 use crate::domain::state::State;
@@ -50,7 +50,7 @@ pub(super) fn message(turn: &mut Turn<'_>, message: Message) -> Answer {
         return Answer::Accepted;
     }
     if let Some(id) = continues(turn, &message) {
-        return followup(turn, &granted, &id, &message);
+        return followup::said(turn, &granted, &id, &message);
     }
     if let Some(title) = answers_put_aside(turn, &message) {
         reply(turn, &message, "backlog.reopened", json!({ "title": title }));
@@ -85,6 +85,10 @@ fn hears(state: &State, policy: &Policy, message: &Message) -> Result<Granted<ac
         && policy.trusted_bots.contains(&message.author.id);
     if !message.addressed && !in_room && !is_dm && !relayed {
         return Err(Unheard::Silent("not addressed to the team"));
+    }
+    if relayed && !message.addressed && parse::is_hand_off(&message.content) {
+        // Two teams that trust each other would hand each other's hand-offs on for ever (I10).
+        return Err(Unheard::Silent("a hand-off of another team"));
     }
     if is_dm && !policy.dm {
         return Err(Unheard::Silent("direct messages are off"));
@@ -205,8 +209,8 @@ fn repeated(
     let new_files = saved(message).iter().any(|file| !request.artifacts.contains(file));
     if request.status == RequestStatus::Blocked {
         if new_files {
-            if !add_followup(turn, id, message) {
-                return Answer::Ignored(FULL);
+            if !followup::add_followup(turn, id, message) {
+                return Answer::Ignored(followup::FULL);
             }
             turn.record(id, "resumed", &message.author.name, "more input", Value::Null);
             reply(turn, message, "augmented", json!({ "request_id": id.as_str() }));
@@ -231,71 +235,6 @@ fn repeated(
     Answer::Accepted
 }
 
-/// Words in the room of an open request: an answer where it waits for one, else something for the
-/// next run to read.
-fn followup(
-    turn: &mut Turn<'_>,
-    _asked: &Granted<act::Ask>,
-    id: &RequestId,
-    message: &Message,
-) -> Answer {
-    if !add_followup(turn, id, message) {
-        return Answer::Ignored(FULL);
-    }
-    let blocked = turn.request(id).is_some_and(|r| r.status == RequestStatus::Blocked);
-    if blocked {
-        turn.record(id, "resumed", &message.author.name, "answered", Value::Null);
-        reply(turn, message, "resumed", json!({ "request_id": id.as_str() }));
-        resume(turn, id, "planning_resume");
-    } else {
-        turn.record(
-            id,
-            "followup",
-            &message.author.name,
-            &say::title(&message.content),
-            Value::Null,
-        );
-        let target = Target::Channel(message.channel_id);
-        let act = Act::React { message_id: message.message_id, emoji: "👀".to_owned() };
-        let mut outgoing = say::outgoing(turn, target, Voice::Team, Priority::Progress, act);
-        outgoing.request_id = Some(id.clone());
-        turn.send(outgoing);
-    }
-    Answer::Accepted
-}
-
-/// Why a follow-up changed nothing.
-pub(super) const FULL: &str = "the request has all its follow-ups";
-
-/// Adds a message to what the roles read, or tells its author that the request can take no more.
-pub(super) fn add_followup(turn: &mut Turn<'_>, id: &RequestId, message: &Message) -> bool {
-    let (now, limit) = (turn.now, turn.policy.limits.followups);
-    let Some(request) = turn.edit(id) else { return false };
-    if request.params.followups.len() >= limit {
-        let author = &message.author.name;
-        turn.record(id, "followup_refused", author, &say::title(&message.content), Value::Null);
-        let values = json!({ "request_id": id.as_str(), "limit": limit });
-        reply(turn, message, "too_many_followups", values);
-        return false;
-    }
-    let artifacts = saved(message);
-    for file in &artifacts {
-        if !request.artifacts.contains(file) {
-            request.artifacts.push(file.clone());
-        }
-    }
-    request.params.followups.push(Followup {
-        message_id: Some(message.message_id),
-        author_name: message.author.name.clone(),
-        body: message.content.clone(),
-        artifacts,
-        at: now,
-        heard_by: Vec::new(),
-    });
-    runs::steer(turn, id, message.message_id);
-    true
-}
-
 /// A blocked request goes on with new input: with the planner where a workflow has begun.
 pub(super) fn resume(turn: &mut Turn<'_>, id: &RequestId, source: &str) {
     let Some(request) = turn.edit(id) else { return };
@@ -317,13 +256,15 @@ pub(super) fn try_again(turn: &mut Turn<'_>, id: &RequestId) {
     let Some(request) = turn.edit(id) else { return };
     request.spent.renew();
     request.routing_context = json!({ "selection_source": "blocked_retry" });
-    let code = request.blocked.as_ref().map(|blocked| blocked.code.clone()).unwrap_or_default();
+    let spent = request.blocked.as_ref().is_some_and(|blocked| {
+        (blocked.code.ends_with("_limit") || blocked.code == "checks_failing")
+            && !blocked.is_about_the_commit()
+    });
     let Some(state) = request.params.workflow.clone() else {
         handoff::delegate_current(turn, id, "Try again.");
         return;
     };
-    let spent = code.ends_with("_limit") || code == "checks_failing";
-    if spent && !super::closeout::is_about_the_commit(&code) {
+    if spent {
         // A spent budget is not given back by trying the same step again: the planner reconsiders.
         handoff::follow(turn, id, workflow::resume(&state));
         return;

@@ -16,6 +16,7 @@ mod closeout;
 mod commands;
 mod decide;
 mod effects;
+mod followup;
 mod gates;
 mod governed;
 mod handoff;
@@ -34,4 +35,5 @@ mod words;
 
 pub use clock::due;
 pub use decide::{Answer, Decision, Input, Wake, decide};
+pub use gates::content_of;
 pub use intake::would_take_in;

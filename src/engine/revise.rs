@@ -4,7 +4,8 @@ use serde_json::{Value, json};
 
 use super::authorize::{Granted, Resource, act, authorize};
 use super::decide::Answer;
-use super::intake::{FULL, add_followup, origin, print, reply, saved, scope};
+use super::followup::{FULL, add_followup};
+use super::intake::{origin, print, reply, saved, scope};
 use super::turn::Turn;
 use super::{handoff, runs, say};
 use crate::domain::ids::{ChannelId, MessageId, RequestId};

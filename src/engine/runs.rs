@@ -11,7 +11,7 @@ use crate::domain::envelope::{Envelope, EnvelopeBody, EnvelopeKind, Place};
 use crate::domain::ids::{MessageId, RequestId};
 use crate::domain::request::{Followup, RequestStatus};
 use crate::domain::role::Role;
-use crate::domain::run::{Run, RunReport};
+use crate::domain::run::{Run, RunReport, ledger_of};
 use crate::domain::state::session_key;
 
 /// A worker is about to start an agent for an envelope. Refused where the envelope or its request is
@@ -71,10 +71,10 @@ pub(super) fn gone(turn: &mut Turn<'_>, run: &Run) {
 }
 
 /// Words of a follow-up go to the agent at work, where there is one and they are not to wait.
-pub(super) fn steer(turn: &mut Turn<'_>, id: &RequestId, message_id: MessageId) {
+pub(super) fn steer(turn: &mut Turn<'_>, id: &RequestId, key: MessageId) {
     let Some(request) = turn.request(id) else { return };
     let mut followups = request.params.followups.iter();
-    let words = followups.find(|followup| followup.message_id == Some(message_id));
+    let words = followups.find(|followup| followup.key() == key);
     if let (Some(run), Some(false)) = (&request.active_run, words.map(Followup::waits)) {
         let run = run.clone();
         turn.wake(Wake::SteerRun(run));
@@ -100,6 +100,11 @@ pub(super) fn finished(turn: &mut Turn<'_>, report: RunReport) -> Answer {
         return Answer::Ignored("the request has moved on");
     }
     let usage = report.usage;
+    let line = json!({
+        "at": turn.now, "role": run.role, "request_id": run.request_id, "step": run.step,
+        "agent": report.agent, "model": report.model, "usage": usage, "ms": report.duration_ms,
+    });
+    turn.change(Change::Append { file: ledger_of(turn.now), text: format!("{line}\n") });
     let label = report.agent.clone();
     let mut scope = String::new();
     if let Some(request) = turn.edit(&run.request_id) {
@@ -107,9 +112,8 @@ pub(super) fn finished(turn: &mut Turn<'_>, report: RunReport) -> Answer {
         request.usage = request.usage.plus(usage);
         request.params.other.insert("agent".to_owned(), json!(label));
         scope = request.scope.clone();
-        let heard = |id| report.heard.contains(&id);
         for followup in &mut request.params.followups {
-            if followup.message_id.is_some_and(heard) && !followup.heard_by.contains(&run.role) {
+            if report.heard.contains(&followup.key()) && !followup.heard_by.contains(&run.role) {
                 followup.heard_by.push(run.role);
             }
         }

@@ -106,6 +106,17 @@ impl Project {
         Ok(project)
     }
 
+    /// Refuses a project in which a person is in the middle of a merge or rebase.
+    ///
+    /// # Errors
+    /// [`GitError::OperationInProgress`].
+    pub fn refuse_unfinished(&self) -> Result<()> {
+        if self.repository()?.state() == git2::RepositoryState::Clean {
+            return Ok(());
+        }
+        Err(GitError::OperationInProgress { path: self.path.clone() })
+    }
+
     /// Where the project's own working files are.
     #[must_use]
     pub fn path(&self) -> &Path {

@@ -8,7 +8,9 @@ use super::guild::{Draft, Guild};
 use super::ids::Id;
 use super::limits::{check_components, check_embeds};
 use super::model::{Attachment, Author, Channel, EPHEMERAL, Message, MessageKind, Reference};
+use super::permission::right;
 use super::rest::body::Payload;
+use super::rest::messages::speaking;
 use super::state::State;
 use super::upload::{number_of, store};
 
@@ -123,6 +125,36 @@ impl Composed {
             && self.files.is_empty()
     }
 
+    /// Whether a user may write this in a channel: to speak at all, with embeds, files, as a reply.
+    pub(crate) fn permitted(
+        &self,
+        state: &State,
+        user: Id,
+        place: &Channel,
+    ) -> Result<(), Refusal> {
+        if !place.is_text() {
+            return Err(Refusal::NonText);
+        }
+        let held = state.rights(user, Some(place));
+        if place.recipients().is_some() {
+            return Ok(());
+        }
+        let mut needed = speaking(place);
+        if self.body.embeds.as_ref().is_some_and(|it| !it.is_empty()) {
+            needed |= right::EMBED_LINKS;
+        }
+        if !self.files.is_empty() {
+            needed |= right::ATTACH_FILES;
+        }
+        if held & needed != needed {
+            return Err(Refusal::MissingPermissions);
+        }
+        if self.body.message_reference.is_some() && held & right::READ_MESSAGE_HISTORY == 0 {
+            return Err(Refusal::NoHistory);
+        }
+        Ok(())
+    }
+
     /// The message, not yet put anywhere.
     pub(crate) fn message(
         &self,
@@ -205,15 +237,21 @@ impl Composed {
             state.users.contains_key(id)
                 && allowed.is_none_or(|it| it.permits("users", it.users.as_ref(), *id))
         });
+        let loud = state.channels.get(&message.channel).is_some_and(|place| {
+            let rights = state.rights(message.author.id(), Some(place));
+            // A webhook may, whoever made it.
+            rights & right::MENTION_EVERYONE != 0
+                || matches!(message.author, Author::Webhook { .. })
+        });
         message.mention_roles = found.roles;
         message.mention_roles.retain(|id| {
-            state.roles.get(id).is_some_and(|role| role.mentionable)
+            state.roles.get(id).is_some_and(|role| role.mentionable || loud)
                 && allowed.is_none_or(|it| it.permits("roles", it.roles.as_ref(), *id))
         });
         let everyone = |it: &Allowed| {
             it.parse.as_ref().is_some_and(|parse| parse.iter().any(|it| it == "everyone"))
         };
-        message.mention_everyone = found.everyone && allowed.is_none_or(everyone);
+        message.mention_everyone = loud && found.everyone && allowed.is_none_or(everyone);
         // A reply is meant for the author of what it answers, unless the sender says otherwise.
         let told = allowed.is_none_or(|it| it.replied_user == Some(true));
         if let Some(Reference { channel, message: Some(id) }) = message.reference

@@ -60,6 +60,10 @@ pub(crate) enum Refusal {
     UnknownMember,
     #[error("Unknown Message")]
     UnknownMessage,
+    #[error("Unknown Role")]
+    UnknownRole,
+    #[error("Unknown Application")]
+    UnknownApplication,
     #[error("Unknown User")]
     UnknownUser,
     #[error("Unknown Webhook")]
@@ -70,6 +74,10 @@ pub(crate) enum Refusal {
     UnknownCommand,
     #[error("Maximum number of webhooks reached (15)")]
     TooManyWebhooks,
+    #[error("Maximum number of guild roles reached (250)")]
+    TooManyRoles,
+    #[error("Maximum number of guild channels reached (500)")]
+    TooManyChannels,
     #[error("Maximum number of pins reached for the channel (50)")]
     TooManyPins,
     #[error("Request entity too large")]
@@ -84,6 +92,14 @@ pub(crate) enum Refusal {
     NotAuthor,
     #[error("Cannot send an empty message")]
     EmptyMessage,
+    #[error("Cannot send messages in a non-text channel")]
+    NonText,
+    #[error("You can only bulk delete messages that are under 14 days old.")]
+    TooOld,
+    #[error("Invalid Role")]
+    InvalidRole,
+    #[error("Cannot reply without permission to read message history")]
+    NoHistory,
     #[error("Missing Permissions")]
     MissingPermissions,
     #[error("Invalid Webhook Token provided")]
@@ -130,11 +146,15 @@ impl Refusal {
             Refusal::UnknownGuild => (S::NOT_FOUND, 10004),
             Refusal::UnknownMember => (S::NOT_FOUND, 10007),
             Refusal::UnknownMessage => (S::NOT_FOUND, 10008),
+            Refusal::UnknownRole => (S::NOT_FOUND, 10011),
+            Refusal::UnknownApplication => (S::NOT_FOUND, 10002),
             Refusal::UnknownUser => (S::NOT_FOUND, 10013),
             Refusal::UnknownWebhook => (S::NOT_FOUND, 10015),
             Refusal::UnknownInteraction => (S::NOT_FOUND, 10062),
             Refusal::UnknownCommand => (S::NOT_FOUND, 10063),
             Refusal::TooManyWebhooks => (S::BAD_REQUEST, 30007),
+            Refusal::TooManyRoles => (S::BAD_REQUEST, 30005),
+            Refusal::TooManyChannels => (S::BAD_REQUEST, 30013),
             Refusal::TooManyPins => (S::BAD_REQUEST, 30003),
             Refusal::TooLarge => (S::PAYLOAD_TOO_LARGE, 40005),
             Refusal::Acknowledged => (S::BAD_REQUEST, 40060),
@@ -142,6 +162,10 @@ impl Refusal {
             Refusal::WrongChannelType => (S::BAD_REQUEST, 50024),
             Refusal::NotAuthor => (S::FORBIDDEN, 50005),
             Refusal::EmptyMessage => (S::BAD_REQUEST, 50006),
+            Refusal::NonText => (S::BAD_REQUEST, 50008),
+            Refusal::TooOld => (S::BAD_REQUEST, 50034),
+            Refusal::InvalidRole => (S::BAD_REQUEST, 50028),
+            Refusal::NoHistory => (S::FORBIDDEN, 160_002),
             Refusal::MissingPermissions => (S::FORBIDDEN, 50013),
             Refusal::WebhookToken => (S::UNAUTHORIZED, 50027),
             Refusal::ThreadArchived => (S::BAD_REQUEST, 50083),

@@ -11,7 +11,9 @@ use super::state::State;
 /// Gateway intents: the groups of events that a bot asks for.
 pub(crate) mod intent {
     pub(crate) const GUILDS: u64 = 1 << 0;
+    pub(crate) const GUILD_MEMBERS: u64 = 1 << 1;
     pub(crate) const GUILD_WEBHOOKS: u64 = 1 << 5;
+    pub(crate) const GUILD_PRESENCES: u64 = 1 << 8;
     pub(crate) const GUILD_MESSAGES: u64 = 1 << 9;
     pub(crate) const GUILD_REACTIONS: u64 = 1 << 10;
     pub(crate) const GUILD_TYPING: u64 = 1 << 11;
@@ -29,7 +31,18 @@ pub(crate) mod intent {
 pub(crate) enum Event {
     ChannelCreate(Id),
     ChannelUpdate(Id),
-    ChannelDelete(Value),
+    /// Rendered before it went, with those who saw it.
+    ChannelDelete(Value, Vec<Id>),
+    RoleCreate(Id),
+    RoleUpdate(Id),
+    RoleDelete(Id),
+    MemberAdd(Id),
+    MemberUpdate(Id),
+    MemberRemove(Id),
+    /// For one bot: it is in the guild now.
+    Joined(Id),
+    /// For one bot: it is not in the guild any more.
+    Left(Id),
     ThreadCreate(Id),
     ThreadUpdate(Id),
     ThreadDelete {
@@ -85,6 +98,27 @@ pub(crate) enum Event {
         interaction: Id,
         data: Value,
     },
+    /// For the page alone: an application suggests values.
+    Suggested {
+        interaction: Id,
+        data: Value,
+    },
+    /// For these bots: a channel has opened to them, and so have its threads.
+    ThreadSync {
+        channel: Id,
+        bots: Vec<Id>,
+    },
+    /// Every reaction under a message has gone, or every one of an emoji.
+    ReactionsGone {
+        channel: Id,
+        message: Id,
+        emoji: Option<String>,
+    },
+    /// What a bot shows beside its name.
+    Presence {
+        user: Id,
+        shown: Value,
+    },
     /// For the page alone: other commands are registered now.
     Commands,
 }
@@ -92,12 +126,8 @@ pub(crate) enum Event {
 /// Who may hear of an event.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Audience {
-    /// Every bot with the intent.
-    All,
-    /// Those in a direct conversation.
-    Members(Vec<Id>),
-    /// One application, whatever its intents.
-    Application(Id),
+    /// These bots, as far as they have the intent.
+    Bots(Vec<Id>),
     /// No bot; on the page only this person, or everyone.
     Page(Option<Id>),
 }
@@ -110,6 +140,8 @@ pub(crate) struct Frame {
     pub(crate) audience: Audience,
     /// The intents of which one is needed; zero needs none.
     pub(crate) intents: u64,
+    /// The bot that hears it whatever its intents: it is about that bot.
+    pub(crate) always: Option<Id>,
     /// Those who see the content of a message without the content intent.
     pub(crate) readers: Option<Vec<Id>>,
 }
@@ -124,16 +156,20 @@ impl Event {
             .get(&channel)
             .and_then(|channel| channel.recipients())
         {
-            Some(recipients) => (Audience::Members(recipients.to_vec()), direct),
-            None => (Audience::All, in_guild),
+            Some(recipients) => (Audience::Bots(recipients.to_vec()), direct),
+            None => (Audience::Bots(state.listeners(channel)), in_guild),
         };
-        let everyone = |name, data, intents| Frame {
+        let told = |name, data, bots, intents| Frame {
             name,
             data,
-            audience: Audience::All,
+            audience: Audience::Bots(bots),
             intents,
+            always: None,
             readers: None,
         };
+        let everyone = |name, data, intents| told(name, data, state.member_bots(), intents);
+        let here =
+            |name, data, channel, intents| told(name, data, state.listeners(channel), intents);
         // The guild's id belongs to everything but direct conversations.
         let guild_of = |channel: Id| match state.channels.get(&channel) {
             Some(channel) if channel.recipients().is_some() => None,
@@ -147,24 +183,57 @@ impl Event {
                 // Bots hear of a direct conversation by its first message only.
                 let audience = match channel.recipients() {
                     Some(_) => Audience::Page(None),
-                    None => Audience::All,
+                    None => Audience::Bots(state.listeners(*id)),
                 };
                 let (data, intents) = (render.channel(channel), intent::GUILDS);
-                Frame { name, data, audience, intents, readers: None }
+                Frame { name, data, audience, intents, always: None, readers: None }
             }
-            Event::ChannelDelete(data) => everyone("CHANNEL_DELETE", data.clone(), intent::GUILDS),
+            Event::ChannelDelete(data, listeners) => {
+                told("CHANNEL_DELETE", data.clone(), listeners.clone(), intent::GUILDS)
+            }
+            Event::RoleCreate(id) | Event::RoleUpdate(id) => {
+                let created = matches!(self, Event::RoleCreate(_));
+                let name = if created { "GUILD_ROLE_CREATE" } else { "GUILD_ROLE_UPDATE" };
+                let data = json!({"guild_id": guild, "role": payload::role(state.roles.get(id)?)});
+                everyone(name, data, intent::GUILDS)
+            }
+            Event::RoleDelete(id) => {
+                let data = json!({"guild_id": guild, "role_id": id});
+                everyone("GUILD_ROLE_DELETE", data, intent::GUILDS)
+            }
+            Event::MemberAdd(id) | Event::MemberUpdate(id) => {
+                let added = matches!(self, Event::MemberAdd(_));
+                let name = if added { "GUILD_MEMBER_ADD" } else { "GUILD_MEMBER_UPDATE" };
+                let mut data = render.member(state.users.get(id)?, true);
+                data["guild_id"] = json!(guild);
+                let mut frame = everyone(name, data, intent::GUILD_MEMBERS);
+                frame.always = (!added).then_some(*id);
+                frame
+            }
+            Event::MemberRemove(id) => {
+                let user = payload::user(state.users.get(id)?);
+                let data = json!({"guild_id": guild, "user": user});
+                everyone("GUILD_MEMBER_REMOVE", data, intent::GUILD_MEMBERS)
+            }
+            Event::Joined(id) => {
+                let data = Render { viewer: Some(*id), ..render }.guild_create();
+                told("GUILD_CREATE", data, vec![*id], intent::GUILDS)
+            }
+            Event::Left(id) => {
+                told("GUILD_DELETE", json!({"id": guild}), vec![*id], intent::GUILDS)
+            }
             Event::ThreadCreate(id) => {
                 let mut data = render.channel(state.channels.get(id)?);
                 data["newly_created"] = json!(true);
-                everyone("THREAD_CREATE", data, intent::GUILDS)
+                here("THREAD_CREATE", data, *id, intent::GUILDS)
             }
             Event::ThreadUpdate(id) => {
                 let data = render.channel(state.channels.get(id)?);
-                everyone("THREAD_UPDATE", data, intent::GUILDS)
+                here("THREAD_UPDATE", data, *id, intent::GUILDS)
             }
             Event::ThreadDelete { id, parent } => {
                 let data = json!({"id": id, "guild_id": guild, "parent_id": parent, "type": 11});
-                everyone("THREAD_DELETE", data, intent::GUILDS)
+                here("THREAD_DELETE", data, *parent, intent::GUILDS)
             }
             Event::ThreadMembers { thread, added, removed } => {
                 let members = state.channels.get(thread)?.thread()?.members.len();
@@ -182,7 +251,7 @@ impl Event {
                     "id": thread, "guild_id": guild, "member_count": members.min(50),
                     "added_members": added, "removed_member_ids": removed,
                 });
-                everyone("THREAD_MEMBERS_UPDATE", data, intent::GUILDS)
+                here("THREAD_MEMBERS_UPDATE", data, *thread, intent::GUILDS)
             }
             Event::MessageCreate { channel, id } | Event::MessageUpdate { channel, id } => {
                 let created = matches!(self, Event::MessageCreate { .. });
@@ -197,6 +266,7 @@ impl Event {
                     data: render.message_event(message),
                     audience,
                     intents,
+                    always: None,
                     readers: Some(readers(state, message)),
                 }
             }
@@ -205,11 +275,18 @@ impl Event {
                     scope(*channel, intent::GUILD_MESSAGES, intent::DIRECT_MESSAGES);
                 let mut data = json!({"id": id, "channel_id": channel});
                 add_guild(&mut data, guild_of(*channel));
-                Frame { name: "MESSAGE_DELETE", data, audience, intents, readers: None }
+                Frame {
+                    name: "MESSAGE_DELETE",
+                    data,
+                    audience,
+                    intents,
+                    always: None,
+                    readers: None,
+                }
             }
             Event::MessageDeleteBulk { channel, ids } => {
                 let data = json!({"ids": ids, "channel_id": channel, "guild_id": guild});
-                everyone("MESSAGE_DELETE_BULK", data, intent::GUILD_MESSAGES)
+                here("MESSAGE_DELETE_BULK", data, *channel, intent::GUILD_MESSAGES)
             }
             Event::Reaction { channel, message, user, emoji, added } => {
                 let (audience, intents) =
@@ -227,7 +304,7 @@ impl Event {
                     data["member"] = json!(member);
                 }
                 let name = if *added { "MESSAGE_REACTION_ADD" } else { "MESSAGE_REACTION_REMOVE" };
-                Frame { name, data, audience, intents, readers: None }
+                Frame { name, data, audience, intents, always: None, readers: None }
             }
             Event::Typing { channel, user, at } => {
                 let (audience, intents) =
@@ -240,7 +317,7 @@ impl Event {
                     let member = state.users.get(user).map(|user| render.member(user, true));
                     data["member"] = json!(member);
                 }
-                Frame { name: "TYPING_START", data, audience, intents, readers: None }
+                Frame { name: "TYPING_START", data, audience, intents, always: None, readers: None }
             }
             Event::Pins { channel } => {
                 let (audience, intents) = scope(*channel, intent::GUILDS, intent::DIRECT_MESSAGES);
@@ -248,19 +325,27 @@ impl Event {
                     state.channels.get(channel)?.pins.first().map(|pin| payload::time(pin.at));
                 let mut data = json!({"channel_id": channel, "last_pin_timestamp": last});
                 add_guild(&mut data, guild_of(*channel));
-                Frame { name: "CHANNEL_PINS_UPDATE", data, audience, intents, readers: None }
+                Frame {
+                    name: "CHANNEL_PINS_UPDATE",
+                    data,
+                    audience,
+                    intents,
+                    always: None,
+                    readers: None,
+                }
             }
             Event::Webhooks { channel } => {
                 let data = json!({"guild_id": guild, "channel_id": channel});
-                everyone("WEBHOOKS_UPDATE", data, intent::GUILD_WEBHOOKS)
+                here("WEBHOOKS_UPDATE", data, *channel, intent::GUILD_WEBHOOKS)
             }
             Event::Interaction(id) => {
                 let interaction = state.interactions.get(id)?;
                 Frame {
                     name: "INTERACTION_CREATE",
                     data: render.interaction(interaction),
-                    audience: Audience::Application(interaction.application),
+                    audience: Audience::Bots(vec![interaction.application]),
                     intents: 0,
+                    always: None,
                     readers: None,
                 }
             }
@@ -271,6 +356,40 @@ impl Event {
             Event::Dialog { interaction, data } => {
                 self.page(state, *interaction, "DIALOG", data.clone())?
             }
+            Event::Suggested { interaction, data } => {
+                self.page(state, *interaction, "CHOICES", data.clone())?
+            }
+            Event::ThreadSync { channel, bots } => {
+                let threads: Vec<Value> = state
+                    .threads(Some(*channel))
+                    .filter(|it| it.thread().is_some_and(|it| !it.archived && !it.private))
+                    .map(|it| render.channel(it))
+                    .collect();
+                let data = json!({
+                    "guild_id": guild, "channel_ids": [channel], "threads": threads, "members": [],
+                });
+                told("THREAD_LIST_SYNC", data, bots.clone(), intent::GUILDS)
+            }
+            Event::ReactionsGone { channel, message, emoji } => {
+                let (audience, intents) =
+                    scope(*channel, intent::GUILD_REACTIONS, intent::DIRECT_REACTIONS);
+                let mut data = json!({"channel_id": channel, "message_id": message});
+                add_guild(&mut data, guild_of(*channel));
+                let name = match emoji {
+                    None => "MESSAGE_REACTION_REMOVE_ALL",
+                    Some(emoji) => {
+                        data["emoji"] = payload::emoji(emoji);
+                        "MESSAGE_REACTION_REMOVE_EMOJI"
+                    }
+                };
+                Frame { name, data, audience, intents, always: None, readers: None }
+            }
+            Event::Presence { user, shown } => {
+                let mut data = shown.clone();
+                data["user"] = json!({"id": user});
+                data["guild_id"] = json!(guild);
+                everyone("PRESENCE_UPDATE", data, intent::GUILD_PRESENCES)
+            }
             Event::Commands => {
                 let all: Vec<Value> = state.commands.values().map(payload::command).collect();
                 Frame {
@@ -278,6 +397,7 @@ impl Event {
                     data: json!({ "commands": all }),
                     audience: Audience::Page(None),
                     intents: 0,
+                    always: None,
                     readers: None,
                 }
             }
@@ -295,6 +415,7 @@ impl Event {
             }),
             audience: Audience::Page(Some(interaction.user)),
             intents: 0,
+            always: None,
             readers: None,
         })
     }

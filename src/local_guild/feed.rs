@@ -29,16 +29,14 @@ pub(crate) async fn state(
         let me = caller.person(state, asked.text("user"))?;
         render.viewer = Some(me);
         let people: Vec<Value> = state
-            .users
-            .values()
+            .members()
             .map(|user| {
                 let mut value = payload::user(user);
                 value["roles"] = json!(user.roles);
                 value
             })
             .collect();
-        let reachable =
-            |it: &&super::model::Channel| it.recipients().is_none_or(|ids| ids.contains(&me));
+        let reachable = |it: &&super::model::Channel| state.sees(me, it);
         let channels: Vec<Value> = state
             .channels
             .values()
@@ -47,14 +45,19 @@ pub(crate) async fn state(
                 ChannelKind::Dm { recipients } => {
                     recipients.iter().filter_map(|id| state.users.get(id)).any(|it| it.bot)
                 }
-                ChannelKind::Text { .. } | ChannelKind::Thread(_) => true,
+                ChannelKind::Text { .. }
+                | ChannelKind::Category { .. }
+                | ChannelKind::Thread(_) => true,
             })
             .map(|it| render.channel(it))
             .collect();
+        let presences = guild.sessions.presences().into_iter();
+        let presences: serde_json::Map<String, Value> =
+            presences.map(|(user, shown)| (user.to_string(), shown)).collect();
         let commands: Vec<Value> = state.commands.values().map(payload::command).collect();
         Ok(Json(json!({
             "epoch": epoch, "feed": number, "me": me, "guild": render.guild(), "users": people,
-            "channels": channels, "commands": commands,
+            "channels": channels, "commands": commands, "presences": presences,
         })))
     })
 }
@@ -138,7 +141,7 @@ fn meant_for(me: Id, guild: &Guild, text: &str) -> bool {
     };
     let channel = serde_json::from_value::<Id>(place.clone());
     guild.read(|state| match channel.ok().and_then(|id| state.channels.get(&id)) {
-        Some(found) => found.recipients().is_none_or(|ids| ids.contains(&me)),
+        Some(found) => state.sees(me, found),
         None => true,
     })
 }

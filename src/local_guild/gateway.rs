@@ -8,10 +8,12 @@ use flate2::{Compress, Compression, FlushCompress};
 use serde_json::{Value, json};
 use tokio::time::{Instant, sleep_until};
 
+use super::asked::{members, presence};
 use super::event::intent;
-use super::faults::GatewayTrouble;
+use super::faults::{GatewayTrouble, Moment};
 use super::guild::Guild;
 use super::ids::Id;
+use super::model::{CONTENT_LIMITED, MEMBERS_LIMITED, PRESENCE_LIMITED};
 use super::payload;
 use super::session::Session;
 
@@ -70,14 +72,60 @@ fn deflate(zlib: &mut Compress, mut input: &[u8]) -> Vec<u8> {
     }
 }
 
+/// Frames that a client may send in a minute.
+const FRAMES: u32 = 120;
+
+/// Counts what a client sends, a minute at a time.
+struct Pace {
+    ends: Instant,
+    sent: u32,
+}
+
+impl Pace {
+    fn count(&mut self) -> Result<(), End> {
+        let now = Instant::now();
+        if now >= self.ends {
+            *self = Pace { ends: now + Duration::from_secs(60), sent: 0 };
+        }
+        self.sent += 1;
+        let kept = self.sent <= FRAMES;
+        if kept { Ok(()) } else { Err(End::Close(4008, "You are being rate limited.")) }
+    }
+}
+
+/// What a client asks for in the address that it connects to.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Wanted {
+    /// One compressed stream over the whole connection.
+    pub(crate) zlib: bool,
+    /// Whether the version is one that is spoken here; none is the newest.
+    pub(crate) version: bool,
+}
+
+impl Wanted {
+    /// Reads the query.
+    pub(crate) fn new(query: &str) -> Wanted {
+        let has = |wanted: &str| query.split('&').any(|pair| pair == wanted);
+        let version = query.split('&').find_map(|pair| pair.strip_prefix("v="));
+        Wanted {
+            zlib: has("compress=zlib-stream"),
+            version: version.is_none_or(|it| matches!(it, "9" | "10")),
+        }
+    }
+}
+
 /// Serves one connection to its end.
-pub(crate) async fn serve(guild: Arc<Guild>, socket: WebSocket, zlib: bool) {
-    let zlib = zlib.then(|| Compress::new(Compression::fast(), true));
+pub(crate) async fn serve(guild: Arc<Guild>, socket: WebSocket, wanted: Wanted) {
+    let zlib = wanted.zlib.then(|| Compress::new(Compression::fast(), true));
     let mut out = Out { socket, zlib };
     let mut session = None;
-    let end = match run(&guild, &mut out, &mut session).await {
-        Ok(()) => End::Gone,
-        Err(end) => end,
+    let end = if wanted.version {
+        match run(&guild, &mut out, &mut session).await {
+            Ok(()) => End::Gone,
+            Err(end) => end,
+        }
+    } else {
+        End::Close(4012, "Invalid API version.")
     };
     match end {
         End::Close(code, reason) => {
@@ -91,6 +139,7 @@ pub(crate) async fn serve(guild: Arc<Guild>, socket: WebSocket, zlib: bool) {
             if let (Some(1000 | 1001), Some(session)) = (code, &session) {
                 let session: &Arc<Session> = session;
                 guild.sessions.close(&session.id);
+                presence(&guild, session.user, &json!({"status": "offline"}));
             }
         }
         End::Gone => {}
@@ -103,14 +152,17 @@ async fn run(
     held: &mut Option<Arc<Session>>,
 ) -> Result<(), End> {
     let mut trouble = guild.faults.gateway();
-    out.send_op(10, json!({"heartbeat_interval": HEARTBEAT_MS, "_trace": ["local"]})).await?;
-    let patience = Duration::from_millis(HEARTBEAT_MS * 3 / 2);
+    let interval = guild.faults.heartbeat_ms().unwrap_or(HEARTBEAT_MS);
+    out.send_op(10, json!({"heartbeat_interval": interval, "_trace": ["local"]})).await?;
+    let patience = Duration::from_millis(interval.saturating_mul(3) / 2);
+    let mut pace = Pace { ends: Instant::now() + Duration::from_secs(60), sent: 0 };
     let mut deadline = Instant::now() + patience;
     // Before a session exists there is nothing to follow; the receiver stays quiet.
     let (idle, _) = tokio::sync::watch::channel(0_u64);
     let mut news = idle.subscribe();
     let mut taken_over = idle.subscribe();
     let mut sent = 0;
+    let mut dead = false;
     loop {
         tokio::select! {
             frame = out.socket.recv() => {
@@ -123,6 +175,7 @@ async fn run(
                     Some(Ok(Ws::Text(text))) => text.as_bytes().to_vec(),
                     Some(Ok(Ws::Binary(bytes))) => bytes.to_vec(),
                 };
+                pace.count()?;
                 if text.len() > LARGEST_FRAME {
                     return Err(End::Close(4002, "Error while decoding payload."));
                 }
@@ -133,7 +186,7 @@ async fn run(
                 match payload["op"].as_u64() {
                     Some(1) => {
                         deadline = Instant::now() + patience;
-                        if !guild.faults.mute_acks() {
+                        if !dead && !guild.faults.mute_acks() {
                             out.send_op(11, Value::Null).await?;
                         }
                     }
@@ -141,13 +194,21 @@ async fn run(
                         if held.is_some() {
                             return Err(End::Close(4005, "Already authenticated."));
                         }
+                        if met(guild, out, Moment::Identify, data).await? {
+                            continue;
+                        }
                         let session = identify(guild, data)?;
+                        presence(guild, session.user, &data["presence"]);
                         (news, taken_over) = attach(&session);
+                        sent = 0;
                         *held = Some(session);
                     }
                     Some(6) => {
                         if held.is_some() {
                             return Err(End::Close(4005, "Already authenticated."));
+                        }
+                        if met(guild, out, Moment::Resume, data).await? {
+                            continue;
                         }
                         match resume(guild, data)? {
                             Some((session, from)) => {
@@ -160,7 +221,12 @@ async fn run(
                             None => out.send_op(9, json!(false)).await?,
                         }
                     }
-                    Some(3 | 4 | 31) if held.is_some() => {}
+                    Some(3) if held.is_some() => {
+                        if let Some(session) = &held {
+                            presence(guild, session.user, data);
+                        }
+                    }
+                    Some(4 | 31) if held.is_some() => {}
                     Some(8) if held.is_some() => {
                         if let Some(session) = &held {
                             members(guild, session, data);
@@ -176,7 +242,7 @@ async fn run(
                 if changed.is_err() {
                     return Err(End::Gone);
                 }
-                if let Some(session) = &held {
+                if let Some(session) = held.as_ref().filter(|_| !dead) {
                     sent = forward(out, session, sent).await?;
                 }
             }
@@ -190,6 +256,7 @@ async fn run(
                     return Err(End::Close(code, "Ordered by a fault."));
                 }
                 Some(GatewayTrouble::Drop) => return Err(End::Gone),
+                Some(GatewayTrouble::Zombie) => dead = true,
                 Some(GatewayTrouble::Reconnect) => out.send_op(7, Value::Null).await?,
                 Some(GatewayTrouble::InvalidSession { resumable }) => {
                     if !resumable && let Some(session) = held.take() {
@@ -202,6 +269,26 @@ async fn run(
             },
             () = sleep_until(deadline) => return Err(End::Close(4009, "Session timed out.")),
             () = guild.closing.cancelled() => return Err(End::Close(1001, "Shutting down.")),
+        }
+    }
+}
+
+/// Whether a login met trouble that leaves the connection open; other trouble ends it.
+async fn met(guild: &Guild, out: &mut Out, at: Moment, data: &Value) -> Result<bool, End> {
+    let bot = bot(guild, data)?;
+    match guild.faults.login(at, bot) {
+        None => Ok(false),
+        Some(GatewayTrouble::Close { code }) => Err(End::Close(code, "Ordered by a fault.")),
+        Some(GatewayTrouble::Drop) => Err(End::Gone),
+        // Never answered.
+        Some(GatewayTrouble::Zombie) => Ok(true),
+        Some(GatewayTrouble::Reconnect) => {
+            out.send_op(7, Value::Null).await?;
+            Ok(true)
+        }
+        Some(GatewayTrouble::InvalidSession { resumable }) => {
+            out.send_op(9, json!(resumable)).await?;
+            Ok(true)
         }
     }
 }
@@ -242,26 +329,37 @@ fn identify(guild: &Guild, data: &Value) -> Result<Arc<Session>, End> {
     }
     let intents = data["intents"].as_u64().filter(|bits| bits & !intent::KNOWN == 0);
     let intents = intents.ok_or(End::Close(4013, "Invalid intent(s)."))?;
-    if intents & intent::MESSAGE_CONTENT != 0 && guild.faults.deny_message_content() {
+    let flags = guild.read(|state| state.user(user).map_or(0, |it| it.application.flags));
+    let content = intents & intent::MESSAGE_CONTENT != 0;
+    if !allowed(intents, flags) || (content && guild.faults.deny_message_content()) {
         return Err(End::Close(4014, "Disallowed intent(s)."));
+    }
+    if guild.faults.logins_left(guild.sessions.starts_left(user)) == 0 || !guild.faults.take_login()
+    {
+        // The platform takes the token away from who logs in too often; here it stays good.
+        return Err(End::Close(4004, "Authentication failed."));
     }
     // READY and the guild come first in the ring. Opening under the state's lock keeps any other
     // event from slipping in between.
     let session = guild.render(Some(user), |render| {
         let session = guild.sessions.open(user, intents);
-        let id = render.state.guild.as_ref().map(|meta| meta.id);
+        let found = render.state.users.get(&user);
+        let inside = found.is_some_and(|it| it.member);
+        let own = render.state.guild.as_ref().filter(|_| inside);
+        let guilds: Vec<Value> =
+            own.iter().map(|meta| json!({"id": meta.id, "unavailable": true})).collect();
         let ready = json!({
-            "v": 10, "user": render.state.users.get(&user).map(payload::own_user),
-            "guilds": [{"id": id, "unavailable": true}], "session_id": session.id,
+            "v": 10, "user": found.map(payload::own_user),
+            "guilds": guilds, "session_id": session.id,
             "session_type": "normal", "resume_gateway_url": guild.gateway,
             "shard": data.get("shard").filter(|shard| shard.is_array()).cloned()
                 .unwrap_or_else(|| json!([0, 1])),
-            "application": {"id": user, "flags": (1 << 15) | (1 << 19)},
+            "application": {"id": user, "flags": flags},
             "private_channels": [], "relationships": [], "presences": [], "guild_join_requests": [],
             "geo_ordered_rtc_regions": [], "user_settings": {}, "auth": {}, "_trace": ["local"],
         });
         push(&session, "READY", &ready);
-        if intents & intent::GUILDS != 0 {
+        if inside && intents & intent::GUILDS != 0 {
             push(&session, "GUILD_CREATE", &render.guild_create());
         }
         session
@@ -269,7 +367,20 @@ fn identify(guild: &Guild, data: &Value) -> Result<Arc<Session>, End> {
     Ok(session)
 }
 
-fn push(session: &Session, name: &str, data: &Value) {
+/// Whether the application may ask for these intents: three of them need a switch of its own, each
+/// known by a flag for large and one for small applications.
+fn allowed(intents: u64, flags: u64) -> bool {
+    let needs = [
+        (intent::GUILD_PRESENCES, PRESENCE_LIMITED),
+        (intent::GUILD_MEMBERS, MEMBERS_LIMITED),
+        (intent::MESSAGE_CONTENT, CONTENT_LIMITED),
+    ];
+    needs
+        .into_iter()
+        .all(|(intent, limited)| intents & intent == 0 || flags & (limited | limited >> 1) != 0)
+}
+
+pub(super) fn push(session: &Session, name: &str, data: &Value) {
     session.ring.push(|number| json!({"op": 0, "s": number, "t": name, "d": data}).to_string());
 }
 
@@ -307,50 +418,6 @@ async fn forward(out: &mut Out, session: &Session, from: u64) -> Result<u64, End
         last = number;
     }
     Ok(last)
-}
-
-/// Answers a request for members with one chunk.
-fn members(guild: &Guild, session: &Session, data: &Value) {
-    guild.render(None, |render| {
-        let wanted: Option<Vec<Id>> = match &data["user_ids"] {
-            Value::Null => None,
-            one @ (Value::String(_) | Value::Number(_)) => {
-                serde_json::from_value(one.clone()).ok().map(|id| vec![id])
-            }
-            list @ (Value::Array(_) | Value::Bool(_) | Value::Object(_)) => {
-                serde_json::from_value(list.clone()).ok()
-            }
-        };
-        let prefix = data["query"].as_str().unwrap_or_default();
-        let limit = match data["limit"].as_u64() {
-            Some(0) | None => usize::MAX,
-            Some(limit) => usize::try_from(limit).unwrap_or(usize::MAX),
-        };
-        let found: Vec<Value> = render
-            .state
-            .users
-            .values()
-            .filter(|user| match &wanted {
-                Some(ids) => ids.contains(&user.id),
-                None => user.name.starts_with(prefix),
-            })
-            .take(limit)
-            .map(|user| render.member(user, true))
-            .collect();
-        let missing: Vec<Id> = wanted
-            .unwrap_or_default()
-            .into_iter()
-            .filter(|id| !render.state.users.contains_key(id))
-            .collect();
-        let mut chunk = json!({
-            "guild_id": render.state.guild.as_ref().map(|meta| meta.id), "members": found,
-            "chunk_index": 0, "chunk_count": 1, "not_found": missing,
-        });
-        if data["nonce"].is_string() {
-            chunk["nonce"] = data["nonce"].clone();
-        }
-        push(session, "GUILD_MEMBERS_CHUNK", &chunk);
-    });
 }
 
 #[cfg(test)]

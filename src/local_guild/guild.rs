@@ -12,7 +12,7 @@ use super::event::Event;
 use super::faults::Faults;
 use super::ids::{Id, Snowflakes};
 use super::log::{Blobs, Log};
-use super::model::Attachment;
+use super::model::{Attachment, Channel};
 use super::payload::Render;
 use super::session::Sessions;
 use super::state::{Change, State};
@@ -60,6 +60,22 @@ impl Draft<'_> {
     /// Adds an after-image. It is in force once the whole draft is durable.
     pub(crate) fn put(&mut self, change: Change) {
         self.changes.push(change);
+    }
+
+    /// Changes a channel, and tells those who see it; those who see it only now hear of its threads.
+    pub(crate) fn put_channel(&mut self, after: Channel) {
+        let id = after.id;
+        let newly = |before: &Channel| -> Vec<Id> {
+            let bots = self.state.member_bots().into_iter();
+            bots.filter(|bot| self.state.sees(*bot, &after) && !self.state.sees(*bot, before))
+                .collect()
+        };
+        let bots = self.state.channels.get(&id).map(newly).unwrap_or_default();
+        self.put(Change::Channel(after));
+        self.tell(Event::ChannelUpdate(id));
+        if !bots.is_empty() {
+            self.tell(Event::ThreadSync { channel: id, bots });
+        }
     }
 
     /// Adds something to tell clients.

@@ -153,20 +153,111 @@ pub(crate) fn check_components(rows: &mut [Value]) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// Gives every component without an id one, counted through the message as the platform does.
+/// Gives menus their bounds, and every component without an id one, counted through the message as the platform does.
 fn number_components(rows: &mut [Value]) {
     let mut next = 1;
     let mut number = |component: &mut Value| {
+        let menu = matches!(component["type"].as_u64(), Some(3 | 5..=8));
         if let Some(object) = component.as_object_mut() {
+            if menu {
+                object.entry("min_values").or_insert(json!(1));
+                object.entry("max_values").or_insert(json!(1));
+            }
             object.entry("id").or_insert(json!(next));
             next += 1;
         }
     };
     for row in rows {
         number(row);
+        // Rows hold several; a label in a dialog holds one.
+        row.get_mut("component").into_iter().for_each(&mut number);
         let inner = row.get_mut("components").and_then(Value::as_array_mut);
         inner.into_iter().flatten().for_each(&mut number);
     }
+}
+
+/// A text within bounds, counted in characters.
+fn check_text(value: &Value, path: &str, most: usize) -> Result<(), Refusal> {
+    match value.as_str().map(|text| text.chars().count()) {
+        None | Some(0) => {
+            Err(Refusal::invalid(path, "BASE_TYPE_REQUIRED", "This field is required"))
+        }
+        Some(length) if length > most => Err(Refusal::too_long(path, most)),
+        Some(_) => Ok(()),
+    }
+}
+
+/// The components of a dialog that take something in, in rows of one or under labels.
+pub(crate) fn inputs(dialog: &Value) -> impl Iterator<Item = &Value> {
+    let rows = dialog["components"].as_array().into_iter().flatten();
+    rows.filter_map(|row| match row["type"].as_u64() {
+        Some(1) => row["components"].get(0),
+        Some(18) => row.get("component"),
+        _ => None,
+    })
+}
+
+/// A dialog within Discord's limits.
+pub(crate) fn check_dialog(dialog: &mut Value) -> Result<(), Refusal> {
+    strip_nulls(dialog);
+    check_text(&dialog["title"], "data.title", 45)?;
+    check_text(&dialog["custom_id"], "data.custom_id", 100)?;
+    let rows = dialog["components"].as_array().map_or(0, Vec::len);
+    if !(1..=5).contains(&rows) {
+        let text = "Must be between 1 and 5 in length.";
+        return Err(Refusal::invalid("data.components", "BASE_TYPE_BAD_LENGTH", text));
+    }
+    let mut seen = Vec::new();
+    for (at, input) in inputs(dialog).enumerate() {
+        let path = |name: &str| format!("data.components.{at}.components.0.{name}");
+        check_text(&input["custom_id"], &path("custom_id"), 100)?;
+        if seen.contains(&&input["custom_id"]) {
+            let text = "Component custom id cannot be duplicated";
+            return Err(Refusal::invalid(
+                path("custom_id"),
+                "COMPONENT_CUSTOM_ID_DUPLICATED",
+                text,
+            ));
+        }
+        seen.push(&input["custom_id"]);
+        match (input["type"].as_u64(), input["style"].as_u64()) {
+            (Some(4), Some(1 | 2)) | (Some(3 | 5..=8 | 19 | 21..=23), _) => {}
+            (Some(4), _) => {
+                let text = "Value must be one of {1, 2}.";
+                return Err(Refusal::invalid(path("style"), "BASE_TYPE_CHOICES", text));
+            }
+            (_, _) => {
+                let text = "Not a component of a dialog.";
+                return Err(Refusal::invalid(path("type"), "UNION_TYPE_CHOICES", text));
+            }
+        }
+        if input["label"].as_str().is_some_and(|it| it.chars().count() > 45) {
+            return Err(Refusal::too_long(path("label"), 45));
+        }
+    }
+    if let Some(rows) = dialog["components"].as_array_mut() {
+        number_components(rows);
+    }
+    Ok(())
+}
+
+/// Suggestions within Discord's limits.
+pub(crate) fn check_suggestions(data: &Value) -> Result<(), Refusal> {
+    let choices = data["choices"].as_array();
+    let choices = choices.ok_or_else(|| {
+        Refusal::invalid("data.choices", "BASE_TYPE_REQUIRED", "This field is required")
+    })?;
+    if choices.len() > 25 {
+        let text = "Must be 25 or fewer in length.";
+        return Err(Refusal::invalid("data.choices", "BASE_TYPE_MAX_LENGTH", text));
+    }
+    for (at, choice) in choices.iter().enumerate() {
+        check_text(&choice["name"], &format!("data.choices.{at}.name"), 100)?;
+        if choice["value"].as_str().is_some_and(|it| it.chars().count() > 100) {
+            return Err(Refusal::too_long(format!("data.choices.{at}.value"), 100));
+        }
+    }
+    Ok(())
 }
 
 /// Removes null members at every depth: clients write them, and stumble over reading them.

@@ -5,9 +5,7 @@
 //! | `POST say` | `channel, content, [reply_to, attachments: [upload id], nonce]`, or a form with files | message |
 //! | `POST edit`, `delete`, `react` | `channel, message` and `content`, nothing, or `emoji, [on]` | message or 204 |
 //! | `POST typing` | `channel` | 204 |
-//! | `POST click` | `channel, message, custom_id, [values]` | `interaction` |
-//! | `POST slash` | `channel, command, [options, bot]`; files by upload id | `interaction` |
-//! | `POST modal` | `interaction, custom_id, values` | `interaction` |
+//! | `POST click`, `slash`, `complete`, `modal` | see `pressed` | `interaction` |
 //! | `POST thread` | `channel, name, [message]` | thread |
 //! | `POST dm` | `bot` | channel |
 //! | `POST upload?filename=` | the bytes | `id, filename, size` |
@@ -38,9 +36,8 @@ use super::faults::Order;
 use super::feed;
 use super::guild::Guild;
 use super::ids::Id;
-use super::model::{Attachment, InteractionKind};
 use super::rest::body::{Asked, Payload, Upload};
-use super::rest::{channels, interactions, messages, reactions, threads};
+use super::rest::{channels, messages, reactions, threads};
 use super::state::State as World;
 use super::upload::store;
 
@@ -52,9 +49,6 @@ pub(crate) fn routes() -> Router<Arc<Guild>> {
         .route("/delete", post(delete))
         .route("/react", post(react))
         .route("/typing", post(typing))
-        .route("/click", post(click))
-        .route("/slash", post(slash))
-        .route("/modal", post(modal))
         .route("/thread", post(thread))
         .route("/dm", post(dm))
         .route("/upload", post(upload))
@@ -115,7 +109,7 @@ impl Caller {
 }
 
 /// A channel or thread by id, or a text channel by name.
-fn channel(world: &World, named: &str) -> Result<Id, Refusal> {
+pub(crate) fn channel(world: &World, named: &str) -> Result<Id, Refusal> {
     let by_name = |name: &str| {
         let name = name.trim_start_matches('#');
         world.channels.values().find(|it| it.name == name && it.thread().is_none()).map(|it| it.id)
@@ -132,7 +126,7 @@ struct Where {
     message: Option<Id>,
 }
 
-fn place(
+pub(crate) fn place(
     guild: &Guild,
     caller: &Caller,
     payload: &Payload,
@@ -146,7 +140,7 @@ fn place(
     })
 }
 
-fn needed(message: Option<Id>) -> Result<Id, Refusal> {
+pub(crate) fn needed(message: Option<Id>) -> Result<Id, Refusal> {
     message
         .ok_or_else(|| Refusal::invalid("message", "BASE_TYPE_REQUIRED", "This field is required"))
 }
@@ -237,131 +231,6 @@ async fn typing(
     let (user, channel, _) = place(&guild, &caller, &payload)?;
     messages::type_as(&guild, user, channel)?;
     Ok(StatusCode::NO_CONTENT)
-}
-
-async fn click(
-    State(guild): State<Arc<Guild>>,
-    caller: Caller,
-    payload: Payload,
-) -> Result<Json<Value>, Refusal> {
-    let (user, channel, message) = place(&guild, &caller, &payload)?;
-    let message = needed(message)?;
-    let custom_id = payload.name("custom_id", 100)?;
-    let (application, data) = guild.read(|state| {
-        let found = state.message(channel, message)?;
-        let rows = found
-            .components
-            .iter()
-            .filter_map(|row| row["components"].as_array());
-        let component = rows
-            .flatten()
-            .find(|it| it["custom_id"] == custom_id.as_str() && it["disabled"] != true)
-            .ok_or_else(|| Refusal::invalid("custom_id", "UNKNOWN", "No such button."))?;
-        let application = found.author.application().ok_or(Refusal::UnknownUser)?;
-        let mut data =
-            json!({"component_type": component["type"], "custom_id": custom_id, "id": component["id"]});
-        if let Some(values) = payload.get("values").filter(|it| it.is_array()) {
-            data["values"] = values.clone();
-        }
-        Ok::<_, Refusal>((application, data))
-    })?;
-    let kind = InteractionKind::Component { data, message };
-    let id = interactions::start(&guild, user, channel, application, kind)?;
-    Ok(Json(json!({"interaction": id})))
-}
-
-async fn slash(
-    State(guild): State<Arc<Guild>>,
-    caller: Caller,
-    payload: Payload,
-) -> Result<Json<Value>, Refusal> {
-    let (user, channel, _) = place(&guild, &caller, &payload)?;
-    let name = payload.name("command", 32)?;
-    let options = payload.get("options").cloned().unwrap_or_else(|| json!([]));
-    let files = take_files(&guild, &options)?;
-    let files = guild.render(None, |render| {
-        let shown = |file: &Attachment| (file.id.to_string(), render.attachment(channel, file));
-        files.iter().map(shown).collect::<serde_json::Map<_, _>>()
-    });
-    // Several bots may have a command of one name; `bot` then says whose is meant.
-    let bot = payload.text("bot");
-    let (application, data) = guild.read(|state| {
-        let command = state
-            .commands
-            .values()
-            .find(|it| {
-                it.body.get("name").and_then(Value::as_str) == Some(name.as_str())
-                    && bot.is_none_or(|bot| {
-                        state.users.get(&it.application).is_some_and(|user| user.name == bot)
-                    })
-            })
-            .ok_or(Refusal::UnknownCommand)?;
-        let mut data = json!({
-            "id": command.id, "name": name, "type": 1,
-            "options": options,
-        });
-        if !files.is_empty() {
-            data["resolved"] = json!({"attachments": files});
-        }
-        if let Some(guild) = command.guild {
-            data["guild_id"] = json!(guild);
-        }
-        Ok::<_, Refusal>((command.application, data))
-    })?;
-    let kind = InteractionKind::Command { data };
-    let id = interactions::start(&guild, user, channel, application, kind)?;
-    Ok(Json(json!({"interaction": id})))
-}
-
-/// The uploaded files that the options of a command name, also those of its subcommands.
-fn take_files(guild: &Guild, options: &Value) -> Result<Vec<Attachment>, Refusal> {
-    let mut taken = Vec::new();
-    for option in options.as_array().into_iter().flatten() {
-        if option["type"] == 11 {
-            let id = option["value"].as_str().and_then(|id| id.parse::<Id>().ok());
-            let mut uploads = guild.uploads.lock().unwrap_or_else(PoisonError::into_inner);
-            let file = id.and_then(|id| uploads.remove(&id));
-            taken.push(file.ok_or_else(|| {
-                Refusal::invalid("options", "UNKNOWN_FILE", "Upload the file first.")
-            })?);
-        }
-        taken.extend(take_files(guild, &option["options"])?);
-    }
-    Ok(taken)
-}
-
-#[derive(Deserialize)]
-struct Filled {
-    user: Option<String>,
-    interaction: Id,
-    custom_id: String,
-    /// By the custom id of the input.
-    values: std::collections::BTreeMap<String, String>,
-}
-
-async fn modal(
-    State(guild): State<Arc<Guild>>,
-    caller: Caller,
-    payload: Payload,
-) -> Result<Json<Value>, Refusal> {
-    let sent: Filled = payload.read()?;
-    let (user, from) = guild.read(|state| {
-        let user = caller.person(state, sent.user.as_deref())?;
-        let from = state.interactions.get(&sent.interaction).ok_or(Refusal::UnknownInteraction)?;
-        if from.user == user { Ok((user, from.clone())) } else { Err(Refusal::MissingAccess) }
-    })?;
-    let rows: Vec<Value> = sent
-        .values
-        .iter()
-        .map(|(id, value)| {
-            let input = json!({"type": 4, "custom_id": id, "value": value});
-            json!({"type": 1, "components": [input]})
-        })
-        .collect();
-    let data = json!({"custom_id": sent.custom_id, "components": rows});
-    let kind = InteractionKind::Modal { data, message: from.kind.message() };
-    let id = interactions::start(&guild, user, from.channel, from.application, kind)?;
-    Ok(Json(json!({"interaction": id})))
 }
 
 async fn thread(

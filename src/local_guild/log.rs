@@ -184,6 +184,9 @@ mod tests {
             color: 0,
             position: 1,
             mentionable: true,
+            hoist: false,
+            permissions: 0,
+            managed: None,
         })
     }
 

@@ -5,6 +5,9 @@
 //! `Guild::change` (durable in `log`, then in force in `state`, then told) → `session` → `gateway`
 //! for bots and `feed` for the page.
 
+mod admin;
+mod asked;
+mod authorize;
 mod compose;
 mod error;
 mod event;
@@ -19,6 +22,8 @@ mod log;
 mod model;
 mod page;
 mod payload;
+mod permission;
+mod pressed;
 mod rest;
 mod seed;
 mod session;
@@ -119,7 +124,8 @@ fn router(guild: &Arc<Guild>) -> Router {
         .nest("/api/v10", api.clone())
         .nest("/api/v9", api.clone())
         .nest("/api", api)
-        .nest("/_local", local::routes())
+        .nest("/_local", local::routes().merge(pressed::routes()).merge(admin::routes()))
+        .merge(authorize::routes())
         .merge(page::routes())
         .layer(from_fn_with_state(Arc::clone(guild), faults::layer))
         .layer(from_fn(page::guard))

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::ids::Id;
+use super::permission::right;
 
 /// A person or a bot.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -18,9 +19,68 @@ pub(crate) struct User {
     pub(crate) bot: bool,
     pub(crate) token: String,
     pub(crate) roles: Vec<Id>,
+    /// Whether it is in the guild: a bot is not until a person opens its invite link.
+    #[serde(default = "yes")]
+    pub(crate) member: bool,
+    /// The name that this guild knows it by, if another.
+    #[serde(default)]
+    pub(crate) nick: Option<String>,
+    /// Of a bot: what its application may ask for, and how it describes itself.
+    #[serde(default)]
+    pub(crate) application: Application,
 }
 
-/// A server role that can be mentioned.
+fn yes() -> bool {
+    true
+}
+
+impl User {
+    /// A member of the guild without roles.
+    pub(crate) fn new(id: Id, name: &str, display: &str, bot: bool, token: String) -> User {
+        User {
+            id,
+            name: name.to_owned(),
+            display: display.to_owned(),
+            bot,
+            token,
+            roles: Vec::new(),
+            member: true,
+            nick: None,
+            application: Application::default(),
+        }
+    }
+}
+
+/// What a bot's application has beyond the bot.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(default)]
+pub(crate) struct Application {
+    pub(crate) flags: u64,
+    pub(crate) description: String,
+    /// The digest of its picture.
+    pub(crate) icon: Option<String>,
+    pub(crate) tags: Vec<String>,
+}
+
+/// The flag by which a small application may read the member list.
+pub(crate) const MEMBERS_LIMITED: u64 = 1 << 15;
+/// The flag by which a small application may read what messages say.
+pub(crate) const CONTENT_LIMITED: u64 = 1 << 19;
+/// The flag by which a small application may see who is online.
+pub(crate) const PRESENCE_LIMITED: u64 = 1 << 13;
+
+impl Default for Application {
+    fn default() -> Application {
+        Application {
+            flags: MEMBERS_LIMITED | CONTENT_LIMITED,
+            description: String::new(),
+            icon: None,
+            tags: Vec::new(),
+        }
+    }
+}
+
+/// A server role.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Role {
     pub(crate) id: Id,
@@ -29,14 +89,44 @@ pub(crate) struct Role {
     pub(crate) color: u32,
     pub(crate) position: u32,
     pub(crate) mentionable: bool,
+    #[serde(default)]
+    pub(crate) hoist: bool,
+    /// See `permission::right`.
+    #[serde(default = "every_right")]
+    pub(crate) permissions: u64,
+    /// The bot whose role it is: made when it was invited, gone when it leaves.
+    #[serde(default)]
+    pub(crate) managed: Option<Id>,
+}
+
+/// Older logs know no rights: everyone in them may do everything.
+fn every_right() -> u64 {
+    right::ALL
+}
+
+/// What a channel gives or takes beyond the roles.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Overwrite {
+    /// A role, or a member.
+    pub(crate) id: Id,
+    pub(crate) member: bool,
+    pub(crate) allow: u64,
+    pub(crate) deny: u64,
 }
 
 /// What sort of channel it is, with what only that sort has.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub(crate) enum ChannelKind {
-    /// A text channel of the guild.
-    Text { topic: Option<String>, position: u32 },
+    /// A text channel of the guild, on its own or in a category.
+    Text {
+        topic: Option<String>,
+        position: u32,
+        #[serde(default)]
+        parent: Option<Id>,
+    },
+    /// A heading over text channels.
+    Category { position: u32 },
     /// A direct conversation.
     Dm { recipients: Vec<Id> },
     /// A thread under a text channel.
@@ -68,20 +158,26 @@ pub(crate) struct Channel {
     pub(crate) slowmode: u32,
     /// Newest first.
     pub(crate) pins: Vec<Pin>,
+    #[serde(default)]
+    pub(crate) overwrites: Vec<Overwrite>,
 }
 
 impl Channel {
     pub(crate) fn thread(&self) -> Option<&Thread> {
         match &self.kind {
             ChannelKind::Thread(thread) => Some(thread),
-            ChannelKind::Text { .. } | ChannelKind::Dm { .. } => None,
+            ChannelKind::Text { .. } | ChannelKind::Category { .. } | ChannelKind::Dm { .. } => {
+                None
+            }
         }
     }
 
     pub(crate) fn thread_mut(&mut self) -> Option<&mut Thread> {
         match &mut self.kind {
             ChannelKind::Thread(thread) => Some(thread),
-            ChannelKind::Text { .. } | ChannelKind::Dm { .. } => None,
+            ChannelKind::Text { .. } | ChannelKind::Category { .. } | ChannelKind::Dm { .. } => {
+                None
+            }
         }
     }
 
@@ -89,7 +185,37 @@ impl Channel {
     pub(crate) fn recipients(&self) -> Option<&[Id]> {
         match &self.kind {
             ChannelKind::Dm { recipients } => Some(recipients),
-            ChannelKind::Text { .. } | ChannelKind::Thread(_) => None,
+            ChannelKind::Text { .. } | ChannelKind::Category { .. } | ChannelKind::Thread(_) => {
+                None
+            }
+        }
+    }
+
+    /// A channel with nothing in it.
+    pub(crate) fn new(id: Id, name: impl Into<String>, kind: ChannelKind) -> Channel {
+        Channel {
+            id,
+            name: name.into(),
+            kind,
+            slowmode: 0,
+            pins: Vec::new(),
+            overwrites: Vec::new(),
+        }
+    }
+
+    /// Whether messages stand in it.
+    pub(crate) fn is_text(&self) -> bool {
+        match self.kind {
+            ChannelKind::Text { .. } | ChannelKind::Dm { .. } | ChannelKind::Thread(_) => true,
+            ChannelKind::Category { .. } => false,
+        }
+    }
+
+    /// Whether it is listed as a channel of the guild, as threads are not.
+    pub(crate) fn is_listed(&self) -> bool {
+        match self.kind {
+            ChannelKind::Text { .. } | ChannelKind::Category { .. } => true,
+            ChannelKind::Dm { .. } | ChannelKind::Thread(_) => false,
         }
     }
 }
@@ -271,8 +397,16 @@ pub(crate) enum InteractionKind {
     Command { data: Value },
     /// A button or a menu under a message.
     Component { data: Value, message: Id },
+    /// A slash command being typed: its application suggests values.
+    Autocomplete { data: Value },
     /// A filled-in dialog.
-    Modal { data: Value, message: Option<Id> },
+    Modal {
+        data: Value,
+        message: Option<Id>,
+        /// The interaction that opened the dialog.
+        #[serde(default)]
+        from: Option<Id>,
+    },
 }
 
 impl InteractionKind {
@@ -281,6 +415,7 @@ impl InteractionKind {
         match self {
             InteractionKind::Command { .. } => 2,
             InteractionKind::Component { .. } => 3,
+            InteractionKind::Autocomplete { .. } => 4,
             InteractionKind::Modal { .. } => 5,
         }
     }
@@ -289,6 +424,7 @@ impl InteractionKind {
     pub(crate) fn data(&self) -> &Value {
         match self {
             InteractionKind::Command { data }
+            | InteractionKind::Autocomplete { data }
             | InteractionKind::Component { data, .. }
             | InteractionKind::Modal { data, .. } => data,
         }
@@ -310,7 +446,7 @@ impl InteractionKind {
     /// The message it started from.
     pub(crate) fn message(&self) -> Option<Id> {
         match self {
-            InteractionKind::Command { .. } => None,
+            InteractionKind::Command { .. } | InteractionKind::Autocomplete { .. } => None,
             InteractionKind::Component { message, .. } => Some(*message),
             InteractionKind::Modal { message, .. } => *message,
         }
@@ -329,6 +465,10 @@ pub(crate) enum Answer {
     Given,
 }
 
+fn english() -> String {
+    "en-US".to_owned()
+}
+
 /// A person's click, command or dialog, waiting for its application.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Interaction {
@@ -342,4 +482,10 @@ pub(crate) struct Interaction {
     pub(crate) answer: Answer,
     /// The message that `@original` names.
     pub(crate) original: Option<Id>,
+    /// The language of the person's client.
+    #[serde(default = "english")]
+    pub(crate) locale: String,
+    /// The dialog that its application opened.
+    #[serde(default)]
+    pub(crate) dialog: Option<Value>,
 }

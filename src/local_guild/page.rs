@@ -71,9 +71,9 @@ fn file(kind: &'static str, text: &'static str) -> Response {
 async fn root(State(guild): State<Arc<Guild>>, request: Request) -> Response {
     let (mut parts, _) = request.into_parts();
     let query = parts.uri.query().unwrap_or_default();
-    let zlib = query.split('&').any(|pair| pair == "compress=zlib-stream");
+    let wanted = gateway::Wanted::new(query);
     match WebSocketUpgrade::from_request_parts(&mut parts, &guild).await {
-        Ok(upgrade) => upgrade.on_upgrade(move |socket| gateway::serve(guild, socket, zlib)),
+        Ok(upgrade) => upgrade.on_upgrade(move |socket| gateway::serve(guild, socket, wanted)),
         Err(_) => {
             let (_, kind, text) = FILES[0];
             file(kind, text)

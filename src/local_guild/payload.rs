@@ -9,10 +9,8 @@ use super::model::{
     Attachment, Author, Channel, ChannelKind, Command, EPHEMERAL, HAS_THREAD, Interaction,
     InteractionKind, Message, Role, Thread, User, Webhook,
 };
+use super::permission::right;
 use super::state::State;
-
-/// Every permission: members of a guild on loopback trust its operator.
-const ALL_PERMISSIONS: &str = "2251799813685247";
 
 /// Bytes of the largest file a message can carry, as interactions announce it.
 pub(crate) const ATTACHMENT_LIMIT: u64 = 20 * 1024 * 1024;
@@ -53,13 +51,17 @@ pub(crate) fn own_user(of: &User) -> Value {
 
 /// A role object.
 pub(crate) fn role(role: &Role) -> Value {
-    json!({
+    let mut value = json!({
         "id": role.id, "name": role.name, "description": null, "color": role.color,
         "colors": {"primary_color": role.color, "secondary_color": null, "tertiary_color": null},
-        "hoist": false, "icon": null, "unicode_emoji": null, "position": role.position,
-        "permissions": ALL_PERMISSIONS, "managed": false, "mentionable": role.mentionable,
-        "flags": 0,
-    })
+        "hoist": role.hoist, "icon": null, "unicode_emoji": null, "position": role.position,
+        "permissions": role.permissions.to_string(), "managed": role.managed.is_some(),
+        "mentionable": role.mentionable, "flags": 0,
+    });
+    if let Some(bot) = role.managed {
+        value["tags"] = json!({"bot_id": bot});
+    }
+    value
 }
 
 /// A webhook object. The token is left out where only its holder may see it.
@@ -94,17 +96,17 @@ pub(crate) fn command(command: &Command) -> Value {
 /// An application object.
 pub(crate) fn application(bot: &User, owner: Option<&User>) -> Value {
     json!({
-        "id": bot.id, "name": bot.display, "icon": null, "description": "", "summary": "",
+        "id": bot.id, "name": bot.display, "icon": bot.application.icon,
+        "description": bot.application.description, "summary": "",
         "type": null, "bot": user(bot), "bot_public": false, "bot_require_code_grant": false,
         "verify_key": "0".repeat(64), "owner": owner.map(user), "team": null,
-        // Message content and member list allowed for small applications.
-        "flags": (1 << 15) | (1 << 19), "hook": true, "is_monetized": false,
+        "flags": bot.application.flags, "hook": true, "is_monetized": false,
         "integration_types_config": {"0": {}}, "redirect_uris": [],
-        "interactions_endpoint_url": null, "approximate_guild_count": 1,
+        "interactions_endpoint_url": null, "approximate_guild_count": u8::from(bot.member),
         "approximate_user_install_count": 0, "approximate_user_authorization_count": 0,
-        "flags_new": ((1 << 15) | (1 << 19)).to_string(),
+        "flags_new": bot.application.flags.to_string(),
         "role_connections_verification_url": null, "explicit_content_filter": 0,
-        "eligible_oauth2_scopes": [], "rpc_origins": [], "tags": [],
+        "eligible_oauth2_scopes": [], "rpc_origins": [], "tags": bot.application.tags,
     })
 }
 
@@ -118,12 +120,22 @@ pub(crate) fn emoji(text: &str) -> Value {
     }
 }
 
+fn overwrites(channel: &Channel) -> Vec<Value> {
+    let shown = channel.overwrites.iter().map(|it| {
+        json!({
+            "id": it.id, "type": u8::from(it.member), "allow": it.allow.to_string(),
+            "deny": it.deny.to_string(),
+        })
+    });
+    shown.collect()
+}
+
 impl Render<'_> {
     /// A member object; inside messages it carries no user.
     pub(crate) fn member(&self, of: &User, with_user: bool) -> Value {
         let joined = self.state.guild.as_ref().map(|meta| time(meta.id.time()));
         let mut value = json!({
-            "nick": null, "avatar": null, "banner": null, "roles": of.roles, "joined_at": joined,
+            "nick": of.nick, "avatar": null, "banner": null, "roles": of.roles, "joined_at": joined,
             "premium_since": null, "deaf": false, "mute": false, "pending": false, "flags": 0,
             "communication_disabled_until": null,
         });
@@ -138,12 +150,19 @@ impl Render<'_> {
         let last = self.state.messages_in(channel.id).next_back().map(|message| message.id);
         let guild = self.state.guild.as_ref().map(|meta| meta.id);
         let mut value = match &channel.kind {
-            ChannelKind::Text { topic, position } => json!({
+            ChannelKind::Text { topic, position, parent } => json!({
                 "id": channel.id, "type": 0, "guild_id": guild, "name": channel.name,
-                "position": position, "permission_overwrites": [], "topic": topic, "nsfw": false,
-                "rate_limit_per_user": channel.slowmode, "parent_id": null,
+                "position": position, "permission_overwrites": overwrites(channel), "topic": topic,
+                "nsfw": false, "rate_limit_per_user": channel.slowmode, "parent_id": parent,
                 "default_auto_archive_duration": 1440,
             }),
+            ChannelKind::Category { position } => {
+                return json!({
+                    "id": channel.id, "type": 4, "guild_id": guild, "name": channel.name,
+                    "position": position, "permission_overwrites": overwrites(channel),
+                    "nsfw": false, "parent_id": null, "flags": 0,
+                });
+            }
             ChannelKind::Dm { recipients } => {
                 let others = recipients.iter().filter(|id| Some(**id) != self.viewer);
                 let users = others.filter_map(|id| self.state.users.get(id)).map(user);
@@ -256,13 +275,36 @@ impl Render<'_> {
             value["thread"] = self.channel(thread);
         }
         if let Some(from) = message.interaction.and_then(|id| self.state.interactions.get(&id)) {
-            value["interaction_metadata"] = json!({
-                "id": from.id, "type": from.kind.number(),
-                "user": self.state.users.get(&from.user).map(user),
-                "authorizing_integration_owners": {"0": self.state.guild.as_ref().map(|it| it.id)},
-                "original_response_message_id": from.original,
-                "interacted_message_id": from.kind.message(),
-            });
+            value["interaction_metadata"] = self.metadata(from, message.id);
+        }
+        value
+    }
+
+    /// How a message came of an interaction. What does not apply is left out: null breaks clients.
+    fn metadata(&self, from: &Interaction, message: Id) -> Value {
+        let mut value = json!({
+            "id": from.id, "type": from.kind.number(),
+            "user": self.state.users.get(&from.user).map(user),
+            "authorizing_integration_owners": {"0": self.state.guild.as_ref().map(|it| it.id)},
+        });
+        if let Some(original) = from.original.filter(|id| *id != message) {
+            value["original_response_message_id"] = json!(original);
+        }
+        match &from.kind {
+            InteractionKind::Component { message, .. } => {
+                value["interacted_message_id"] = json!(message);
+            }
+            InteractionKind::Modal { from, .. } => {
+                let trigger = from.and_then(|id| self.state.interactions.get(&id));
+                if let Some(trigger) = trigger {
+                    value["triggering_interaction_metadata"] = self.metadata(trigger, message);
+                }
+            }
+            InteractionKind::Command { .. } => {
+                value["name"] = from.kind.data()["name"].clone();
+                value["command_type"] = json!(1);
+            }
+            InteractionKind::Autocomplete { .. } => {}
         }
         value
     }
@@ -321,7 +363,8 @@ impl Render<'_> {
             "type": interaction.kind.number(), "token": interaction.token, "version": 1,
             "data": interaction.kind.data(), "channel_id": interaction.channel,
             "channel": channel.map(|channel| self.channel(channel)),
-            "locale": "en-US", "app_permissions": ALL_PERMISSIONS, "entitlements": [],
+            "locale": interaction.locale, "entitlements": [],
+            "app_permissions": rights(self.state, interaction.application, channel),
             "authorizing_integration_owners": {"0": guild}, "context": if direct { 1 } else { 0 },
             "attachment_size_limit": ATTACHMENT_LIMIT,
         });
@@ -330,7 +373,7 @@ impl Render<'_> {
                 value["user"] = user(person);
             } else {
                 let mut member = self.member(person, true);
-                member["permissions"] = json!(ALL_PERMISSIONS);
+                member["permissions"] = json!(rights(self.state, person.id, channel));
                 value["member"] = member;
             }
         }
@@ -345,7 +388,9 @@ impl Render<'_> {
                 let found = self.state.message(interaction.channel, *message).ok();
                 value["message"] = json!(found.map(|message| self.message(message)));
             }
-            InteractionKind::Modal { message: None, .. } | InteractionKind::Command { .. } => {}
+            InteractionKind::Modal { message: None, .. }
+            | InteractionKind::Autocomplete { .. }
+            | InteractionKind::Command { .. } => {}
         }
         value
     }
@@ -377,11 +422,14 @@ impl Render<'_> {
     pub(crate) fn guild_create(&self) -> Value {
         let mut value = self.guild();
         let state = self.state;
-        let members: Vec<Value> = state.users.values().map(|it| self.member(it, true)).collect();
-        let text = |it: &&Channel| matches!(it.kind, ChannelKind::Text { .. });
-        let channels: Vec<Value> =
-            state.channels.values().filter(text).map(|it| self.channel(it)).collect();
-        let active = state.threads(None).filter(|it| it.thread().is_some_and(|it| !it.archived));
+        let members: Vec<Value> = state.members().map(|it| self.member(it, true)).collect();
+        let seen = |it: &&Channel| self.viewer.is_none_or(|id| state.sees(id, it));
+        let listed = state.channels.values().filter(|it| it.is_listed()).filter(seen);
+        let channels: Vec<Value> = listed.map(|it| self.channel(it)).collect();
+        let active = state
+            .threads(None)
+            .filter(seen)
+            .filter(|it| it.thread().is_some_and(|it| !it.archived));
         let threads: Vec<Value> = active.map(|it| self.channel(it)).collect();
         value["joined_at"] = json!(state.guild.as_ref().map(|meta| time(meta.id.time())));
         value["large"] = json!(false);
@@ -401,6 +449,14 @@ impl Render<'_> {
         }
         value
     }
+}
+
+/// What someone may do in a channel, as interactions tell it. Direct conversations have no rights of
+/// their own; there the platform tells what an application usually may.
+fn rights(state: &State, user: Id, channel: Option<&Channel>) -> String {
+    let direct = channel.is_some_and(|it| it.recipients().is_some());
+    let rights = if direct { right::EVERYONE } else { state.rights(user, channel) };
+    rights.to_string()
 }
 
 /// Whether a message is for one person's eyes only.

@@ -9,6 +9,7 @@ use super::error::Refusal;
 use super::guild::Guild;
 use super::ids::Id;
 use super::model::{Channel, ChannelKind, Role, User};
+use super::permission::right;
 use super::state::{Change, Meta};
 use crate::platform::ids;
 
@@ -63,7 +64,7 @@ pub struct GuildInfo {
 }
 
 /// A token in the shape of Discord's: three parts, the first being the id.
-fn token(id: Id) -> String {
+pub(crate) fn token(id: Id) -> String {
     let head = base64::engine::general_purpose::URL_SAFE_NO_PAD.encode(id.to_string());
     format!("{head}.{}.{}", ids::random_hex(6), &ids::secret()[..38])
 }
@@ -84,20 +85,14 @@ pub(crate) fn fill(guild: &Guild) -> Result<(), Refusal> {
             color: 0,
             position: 0,
             mentionable: false,
+            hoist: false,
+            permissions: right::EVERYONE,
+            managed: None,
         }));
         let guest = draft.id();
         let app = draft.id();
-        for (id, name, display) in
-            [(owner, "owner", "Owner"), (guest, "guest", "Guest"), (app, APP, "Teams")]
-        {
-            draft.put(Change::User(User {
-                id,
-                name: name.to_owned(),
-                display: display.to_owned(),
-                bot: id == app,
-                token: token(id),
-                roles: Vec::new(),
-            }));
+        for (id, name, display) in [(owner, "owner", "Owner"), (guest, "guest", "Guest")] {
+            draft.put(Change::User(User::new(id, name, display, false, token(id))));
         }
         for (position, (name, display, color)) in (1..).zip(TEAM) {
             let role = draft.id();
@@ -107,27 +102,35 @@ pub(crate) fn fill(guild: &Guild) -> Result<(), Refusal> {
                 color,
                 position,
                 mentionable: true,
+                hoist: false,
+                permissions: right::ALL & !right::ADMINISTRATOR,
+                managed: None,
             }));
             let bot = draft.id();
-            draft.put(Change::User(User {
-                id: bot,
-                name: name.to_owned(),
-                display: display.to_owned(),
-                bot: true,
-                token: token(bot),
-                roles: vec![role],
-            }));
+            let mut user = User::new(bot, name, display, true, token(bot));
+            user.roles.push(role);
+            draft.put(Change::User(user));
         }
+        // As if the app had been invited: a role of its own, above those it is to manage.
+        let role = draft.id();
+        draft.put(Change::Role(Role {
+            id: role,
+            name: "Teams".to_owned(),
+            color: 0,
+            position: u32::try_from(TEAM.len()).unwrap_or(0) + 1,
+            mentionable: false,
+            hoist: false,
+            permissions: right::ALL & !right::ADMINISTRATOR,
+            managed: Some(app),
+        }));
+        let mut user = User::new(app, APP, "Teams", true, token(app));
+        user.roles.push(role);
+        draft.put(Change::User(user));
         for (position, (name, topic)) in (0..).zip(CHANNELS) {
             let id = draft.id();
             let topic = Some(topic.to_owned());
-            draft.put(Change::Channel(Channel {
-                id,
-                name: name.to_owned(),
-                kind: ChannelKind::Text { topic, position },
-                slowmode: 0,
-                pins: Vec::new(),
-            }));
+            let kind = ChannelKind::Text { topic, position, parent: None };
+            draft.put(Change::Channel(Channel::new(id, name, kind)));
         }
         Ok(())
     })

@@ -1,6 +1,6 @@
 //! Gateway sessions and the page's feed: numbered events, kept so that a reader can come back.
 
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use serde_json::{Value, json};
@@ -12,6 +12,9 @@ use crate::platform::ids;
 
 /// Events kept for readers that come back.
 const RING: usize = 2_000;
+
+/// Sessions that a bot may open in a day.
+pub(crate) const STARTS: u32 = 1000;
 
 /// Sessions kept, the oldest forgotten first.
 const SESSIONS: usize = 256;
@@ -91,11 +94,11 @@ fn dispatch(number: u64, name: &str, data: &Value) -> String {
 
 impl Session {
     fn hears(&self, frame: &Frame) -> bool {
-        let wanted = frame.intents == 0 || self.intents & frame.intents != 0;
+        let wanted = frame.intents == 0
+            || self.intents & frame.intents != 0
+            || frame.always == Some(self.user);
         match &frame.audience {
-            Audience::All => wanted,
-            Audience::Members(ids) => wanted && ids.contains(&self.user),
-            Audience::Application(id) => *id == self.user,
+            Audience::Bots(ids) => wanted && ids.contains(&self.user),
             Audience::Page(_) => false,
         }
     }
@@ -122,6 +125,10 @@ impl Session {
 #[derive(Debug)]
 pub(crate) struct Sessions {
     all: Mutex<VecDeque<Arc<Session>>>,
+    /// Logins since the server started, by bot.
+    starts: Mutex<HashMap<Id, u32>>,
+    /// What bots show beside their names, as long as they are here.
+    presences: Mutex<HashMap<Id, Value>>,
     /// What the page follows.
     pub(crate) feed: Ring,
     /// Tells one run of the server from the next, so that the page starts over.
@@ -130,11 +137,27 @@ pub(crate) struct Sessions {
 
 impl Sessions {
     pub(crate) fn new() -> Sessions {
-        Sessions { all: Mutex::default(), feed: Ring::new(), epoch: ids::random_hex(12) }
+        Sessions {
+            all: Mutex::default(),
+            starts: Mutex::default(),
+            presences: Mutex::default(),
+            feed: Ring::new(),
+            epoch: ids::random_hex(12),
+        }
+    }
+
+    fn starts(&self) -> std::sync::MutexGuard<'_, HashMap<Id, u32>> {
+        self.starts.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// How many sessions a bot may still open today.
+    pub(crate) fn starts_left(&self, user: Id) -> u32 {
+        STARTS.saturating_sub(self.starts().get(&user).copied().unwrap_or(0))
     }
 
     /// Opens a session for a bot.
     pub(crate) fn open(&self, user: Id, intents: u64) -> Arc<Session> {
+        *self.starts().entry(user).or_default() += 1;
         let session = Arc::new(Session {
             id: ids::random_hex(32),
             user,
@@ -150,6 +173,21 @@ impl Sessions {
         session
     }
 
+    /// Keeps what a bot shows; offline is not kept.
+    pub(crate) fn show(&self, user: Id, shown: Value) {
+        let mut all = self.presences.lock().unwrap_or_else(PoisonError::into_inner);
+        if shown["status"] == "offline" {
+            all.remove(&user);
+        } else {
+            all.insert(user, shown);
+        }
+    }
+
+    /// What every bot that is here shows.
+    pub(crate) fn presences(&self) -> HashMap<Id, Value> {
+        self.presences.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
     /// The session of that id, if it belongs to the bot.
     pub(crate) fn find(&self, id: &str, user: Id) -> Option<Arc<Session>> {
         let all = self.all.lock().unwrap_or_else(PoisonError::into_inner);
@@ -162,20 +200,11 @@ impl Sessions {
         all.retain(|session| session.id != id);
     }
 
-    /// Hands an event to everyone who may hear of it.
-    pub(crate) fn publish(&self, frame: &Frame) {
-        self.publish_to_bots(frame);
-        self.publish_to_page(frame);
-    }
-
     /// Hands an event to the page alone.
     pub(crate) fn publish_to_page(&self, frame: &Frame) {
         let only = match &frame.audience {
             Audience::Page(Some(id)) => Some(*id),
-            Audience::Page(None)
-            | Audience::All
-            | Audience::Members(_)
-            | Audience::Application(_) => None,
+            Audience::Page(None) | Audience::Bots(_) => None,
         };
         self.feed.push(|number| {
             json!({"n": number, "t": frame.name, "d": frame.data, "only": only}).to_string()

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::error::Refusal;
 use super::ids::{Id, Snowflakes};
-use super::model::{Channel, Command, Interaction, Message, Role, User, Webhook};
+use super::model::{Channel, ChannelKind, Command, Interaction, Message, Role, User, Webhook};
 
 /// One after-image or removal. Applying one twice is the same as once, so that replay is simple.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -15,6 +15,7 @@ pub(crate) enum Change {
     Guild(Meta),
     User(User),
     Role(Role),
+    RoleGone(Id),
     Channel(Channel),
     ChannelGone(Id),
     Message(Box<Message>),
@@ -64,11 +65,21 @@ impl State {
                 ids.saw(role.id);
                 self.roles.insert(role.id, role);
             }
+            Change::RoleGone(id) => self.forget_role(id),
             Change::Channel(channel) => {
                 ids.saw(channel.id);
                 self.channels.insert(channel.id, channel);
             }
             Change::ChannelGone(id) => {
+                for channel in self.channels.values_mut() {
+                    match &mut channel.kind {
+                        ChannelKind::Text { parent, .. } if *parent == Some(id) => *parent = None,
+                        ChannelKind::Text { .. }
+                        | ChannelKind::Category { .. }
+                        | ChannelKind::Dm { .. }
+                        | ChannelKind::Thread(_) => {}
+                    }
+                }
                 self.channels.remove(&id);
                 self.messages.remove(&id);
                 self.webhooks.retain(|_, webhook| webhook.channel != id);
@@ -106,6 +117,16 @@ impl State {
         }
     }
 
+    fn forget_role(&mut self, id: Id) {
+        self.roles.remove(&id);
+        for user in self.users.values_mut() {
+            user.roles.retain(|role| *role != id);
+        }
+        for channel in self.channels.values_mut() {
+            channel.overwrites.retain(|overwrite| overwrite.member || overwrite.id != id);
+        }
+    }
+
     /// The changes that make this state from nothing.
     pub(crate) fn snapshot(&self) -> Vec<Change> {
         let mut all: Vec<Change> = self.guild.iter().cloned().map(Change::Guild).collect();
@@ -132,13 +153,11 @@ impl State {
         self.channels.get(&id).ok_or(Refusal::UnknownChannel)
     }
 
-    /// A channel as one member may see it: somebody else's direct conversation is out of reach.
+    /// A channel as one member may see it: somebody else's direct conversation is out of reach, and
+    /// so is what overwrites hide.
     pub(crate) fn channel_for(&self, id: Id, user: Id) -> Result<&Channel, Refusal> {
         let channel = self.channel(id)?;
-        match channel.recipients() {
-            Some(recipients) if !recipients.contains(&user) => Err(Refusal::MissingAccess),
-            Some(_) | None => Ok(channel),
-        }
+        if self.sees(user, channel) { Ok(channel) } else { Err(Refusal::MissingAccess) }
     }
 
     pub(crate) fn message(&self, channel: Id, id: Id) -> Result<&Message, Refusal> {
@@ -167,6 +186,22 @@ impl State {
     pub(crate) fn check_guild(&self, id: Id) -> Result<&Meta, Refusal> {
         let meta = self.meta()?;
         if meta.id == id { Ok(meta) } else { Err(Refusal::UnknownGuild) }
+    }
+
+    /// Refuses what is not a guild that the user is in.
+    pub(crate) fn check_member(&self, id: Id, user: Id) -> Result<&Meta, Refusal> {
+        let meta = self.check_guild(id)?;
+        if self.user(user)?.member { Ok(meta) } else { Err(Refusal::UnknownGuild) }
+    }
+
+    /// The role, if there is one of that id.
+    pub(crate) fn role(&self, id: Id) -> Result<&Role, Refusal> {
+        self.roles.get(&id).ok_or(Refusal::UnknownRole)
+    }
+
+    /// The people and bots in the guild.
+    pub(crate) fn members(&self) -> impl Iterator<Item = &User> {
+        self.users.values().filter(|user| user.member)
     }
 
     /// The threads under a channel, or all.

@@ -130,6 +130,17 @@ pub fn write_private(path: &Path, bytes: impl AsRef<[u8]>) -> Result<()> {
     at("write", path, file.write_all(bytes.as_ref()))
 }
 
+/// The same, replacing it whole and durably: a reader never sees a part, and it is there after a crash.
+pub fn write_private_durable(path: &Path, bytes: impl AsRef<[u8]>) -> Result<()> {
+    let temp = temp_beside(path);
+    // One that an earlier attempt left could be readable by others.
+    remove_file(&temp)?;
+    write_private(&temp, bytes)?;
+    sync_file(&temp)?;
+    rename(&temp, path)?;
+    sync_dir(parent(path))
+}
+
 /// Replaces a file so that a reader sees the old or the new text, never a part; no sync.
 pub fn write_atomic(path: &Path, bytes: impl AsRef<[u8]>) -> Result<()> {
     let temp = temp_beside(path);

@@ -1,6 +1,7 @@
 //! What the rest of the house may not do itself: files, processes, clock, randomness, tasks.
 
 pub mod alarm;
+pub mod ask;
 pub mod clock;
 pub mod companion;
 pub mod disk;
@@ -8,6 +9,7 @@ pub mod files;
 #[doc(hidden)]
 pub mod forgetful_disk;
 pub mod ids;
+pub mod machine;
 pub mod plug;
 pub mod redact;
 #[doc(hidden)]
@@ -15,3 +17,4 @@ pub mod sim_disk;
 pub mod spawn;
 pub mod supervise;
 pub mod tasks;
+pub mod terminal;

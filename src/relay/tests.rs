@@ -195,6 +195,41 @@ fn what_is_no_envelope_is_buried_with_its_reason() {
     assert!(path.ends_with("a-invalid-1.json"), "{}", path.display());
 }
 
+#[test]
+fn r05_nobody_but_a_role_of_the_team_has_an_inbox() {
+    // Roles are a closed set, so that no code of ours can name another one; a file that does is buried.
+    let root = workspace();
+    let stranger = json(&delegate(1, "a")).replace("\"developer\"", "\"marketing\"");
+    files::write(&inbox(root.path(), Role::Developer).join("a.json"), &stranger).unwrap();
+    let elsewhere = inbox(root.path(), Role::Developer).with_file_name("marketing");
+    files::create_dir_all(&elsewhere).unwrap();
+    files::write(&elsewhere.join("b.json"), &stranger).unwrap();
+    let [Found::Bad { reason: BadEnvelope::Unparsable(why), .. }] =
+        &scan(root.path(), &State::default())[..]
+    else {
+        panic!("one is buried and the other is nobody's");
+    };
+    assert!(why.contains("marketing"), "{why}");
+}
+
+#[tokio::test]
+async fn r04_a_hand_off_is_one_file_in_the_inbox_of_its_role() {
+    let root = tempfile::tempdir().unwrap();
+    let opened = Store::open(root.path(), Arc::new(RealDisk)).unwrap();
+    opened.store.append(vec![change(&delegate(1, "a"))]).await.unwrap();
+    opened.store.settled().await.unwrap();
+    for role in Role::ALL {
+        let names = files::list(&inbox(root.path(), role)).unwrap();
+        let expected = if role == Role::Developer {
+            vec![inbox(root.path(), role).join(format!("{}.json", id(1)))]
+        } else {
+            Vec::new()
+        };
+        assert_eq!(names, expected, "{role}");
+    }
+    opened.store.close().unwrap();
+}
+
 #[tokio::test]
 async fn a_dead_letter_is_replayed_by_moving_it_back() {
     let root = tempfile::tempdir().unwrap();

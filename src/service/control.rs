@@ -9,7 +9,9 @@ use serde::{Deserialize, Serialize};
 use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
 use tokio::net::{UnixListener, UnixStream};
 
+use super::answers;
 use super::team::Team;
+use crate::domain::commands::Question;
 use crate::domain::event::Event;
 use crate::domain::incoming::{Actor, Command};
 use crate::domain::outgoing::Content;
@@ -52,8 +54,30 @@ pub(super) struct Call {
     /// The secret of this start; blank on the socket of a run, which needs none.
     #[serde(default)]
     pub(super) secret: String,
-    /// What to do.
-    pub(super) command: Command,
+    /// What to do, or to tell.
+    pub(super) wanted: Wanted,
+}
+
+/// What a call is about.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Wanted {
+    /// Something to be done.
+    Command(Command),
+    /// Something to be shown.
+    Question(Question),
+}
+
+impl From<Command> for Wanted {
+    fn from(command: Command) -> Self {
+        Self::Command(command)
+    }
+}
+
+impl From<Question> for Wanted {
+    fn from(question: Question) -> Self {
+        Self::Question(question)
+    }
 }
 
 /// What the team says to a call.
@@ -106,7 +130,13 @@ pub(super) async fn listen(team: Arc<Team>) -> Result<(), ControlError> {
 
 async fn serve(team: &Team, secret: &str, mut stream: UnixStream) -> Result<(), ControlError> {
     let reply = match read(&mut stream).await? {
-        Ok(call) if same(&call.secret, secret) => submit(team, Actor::Operator, call.command).await,
+        Ok(call) if same(&call.secret, secret) => match call.wanted {
+            Wanted::Command(command) => submit(team, Actor::Operator, command).await,
+            Wanted::Question(question) => {
+                let language = team.workspace.runtime.language;
+                said(team, answers::answer(team, &Actor::Operator, &question, language))
+            }
+        },
         Ok(_) => Reply::no("the secret is not that of this start"),
         Err(refusal) => refusal,
     };
@@ -138,17 +168,20 @@ fn same(given: &str, secret: &str) -> bool {
 /// Brings a command to the engine and puts its answer into words.
 pub(super) async fn submit(team: &Team, actor: Actor, command: Command) -> Reply {
     match team.hub.submit(Event::Command { actor, command }).await {
-        Ok(Answer::Say(content)) => {
-            let text = team.catalog.render(&content).map(|rendered| rendered.text);
-            Reply {
-                ok: !says_no(&content.key),
-                text: text.unwrap_or_else(|_| content.key.clone()),
-                content: Some(content),
-            }
-        }
+        Ok(Answer::Say(content)) => said(team, content),
         Ok(Answer::Accepted) => Reply { ok: true, text: "done".to_owned(), content: None },
         Ok(Answer::Ignored(why)) => Reply::no(why),
         Err(error) => Reply::no(error.to_string()),
+    }
+}
+
+/// The answer in words.
+fn said(team: &Team, content: Content) -> Reply {
+    let text = team.catalog.render(&content).map(|rendered| rendered.text);
+    Reply {
+        ok: !says_no(&content.key),
+        text: text.unwrap_or_else(|_| content.key.clone()),
+        content: Some(content),
     }
 }
 
@@ -161,11 +194,11 @@ fn says_no(key: &str) -> bool {
 ///
 /// # Errors
 /// [`ControlError::Refused`] with the team's words where it says no.
-pub async fn call(root: &Path, command: Command) -> Result<Reply, ControlError> {
+pub async fn call(root: &Path, wanted: Wanted) -> Result<Reply, ControlError> {
     let gone = || ControlError::NotRunning(root.to_owned());
     let secret = files::read_text_if_present(&secret_file(root))?.ok_or_else(gone)?;
     let stream = UnixStream::connect(socket(root)).await.map_err(|_| gone())?;
-    exchange(stream, &Call { secret, command }).await
+    exchange(stream, &Call { secret, wanted }).await
 }
 
 /// Says one thing and waits for the answer.

@@ -75,10 +75,21 @@ async fn take(team: &Arc<Team>, fact: Inbound) {
             return;
         }
         Inbound::Question { actor, question, reply } => {
-            let content = team.hub.consult(|state, policy| {
-                answers::answer(state, policy, &actor, question, reply.language())
+            let team = Arc::clone(team);
+            tasks::spawn("question", async move {
+                let language = reply.language();
+                let content =
+                    tasks::blocking(move || answers::answer(&team, &actor, &question, language));
+                match content.await {
+                    Ok(content) => reply.say(&content).await,
+                    Err(error) => tracing::warn!(%error, "a question was not answered"),
+                }
             });
-            tasks::spawn("question", async move { reply.say(&content).await });
+            return;
+        }
+        Inbound::Typing { typing, suggest } => {
+            let suggestions = answers::suggest(team, &typing);
+            tasks::spawn("suggest", async move { suggest.say(&suggestions).await });
             return;
         }
     };

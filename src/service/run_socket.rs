@@ -8,7 +8,7 @@ use std::sync::Arc;
 use tokio::net::{UnixListener, UnixStream};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
-use super::control::{self, Call, ControlError, Reply};
+use super::control::{self, Call, ControlError, Reply, Wanted};
 use super::team::Team;
 use crate::domain::backlog::BacklogSource;
 use crate::domain::incoming::{Actor, Command};
@@ -128,7 +128,7 @@ async fn serve(
         _ if !peer.is_some_and(|pid| supervise::belongs_to(pid, run_dir)) => {
             Reply::no("these are the tools of another run")
         }
-        Ok(call) => match tool(run.role, call.command) {
+        Ok(call) => match tool(run.role, call.wanted) {
             Ok(command) => {
                 let actor = Actor::Agent { role: run.role, request_id: run.request_id.clone() };
                 tracing::info!(role = %run.role, request = %run.request_id, "an agent uses a tool");
@@ -142,7 +142,11 @@ async fn serve(
 }
 
 /// The command as an agent of this role may give it.
-fn tool(role: Role, command: Command) -> Result<Command, String> {
+fn tool(role: Role, wanted: Wanted) -> Result<Command, String> {
+    let command = match wanted {
+        Wanted::Command(command) => command,
+        Wanted::Question(_) => return Err("that is for people; an agent cannot ask it".to_owned()),
+    };
     let name = match command {
         Command::BacklogMerge { payload, source: _ } if role == Role::Planner => {
             return Ok(Command::BacklogMerge { payload, source: BacklogSource::Planner });
@@ -153,6 +157,7 @@ fn tool(role: Role, command: Command) -> Result<Command, String> {
         Command::Press { .. } => "press",
         Command::Ask { .. } => "ask",
         Command::Cancel { .. } => "cancel",
+        Command::Steer { .. } => "steer",
         Command::Decide { .. } | Command::AskBack { .. } => "approve",
         Command::Retry { .. } => "retry",
         Command::SprintStart { .. } => "sprint start",
@@ -166,10 +171,10 @@ fn tool(role: Role, command: Command) -> Result<Command, String> {
 ///
 /// # Errors
 /// [`ControlError::Refused`] with the team's words where it says no.
-pub async fn call(socket: &Path, command: Command) -> Result<Reply, ControlError> {
+pub async fn call(socket: &Path, wanted: Wanted) -> Result<Reply, ControlError> {
     // Gone with its run, or kept away by a sandbox: the reason tells which.
     let stream = UnixStream::connect(socket).await.map_err(ControlError::NoTools)?;
-    control::exchange(stream, &Call { secret: String::new(), command }).await
+    control::exchange(stream, &Call { secret: String::new(), wanted }).await
 }
 
 #[cfg(test)]
@@ -185,7 +190,7 @@ mod tests {
     #[test]
     fn only_the_planner_changes_the_backlog_and_only_as_itself() {
         for role in Role::ALL {
-            let allowed = tool(role, merge(BacklogSource::User));
+            let allowed = tool(role, merge(BacklogSource::User).into());
             if role == Role::Planner {
                 assert_eq!(allowed, Ok(merge(BacklogSource::Planner)));
             } else {
@@ -202,7 +207,7 @@ mod tests {
             (Command::SprintStart { kickoff: Box::default() }, "sprint start"),
             (Command::SprintRestart, "sprint restart"),
         ] {
-            let refused = tool(Role::Planner, command).unwrap_err();
+            let refused = tool(Role::Planner, command.into()).unwrap_err();
             assert!(refused.contains(name), "{refused}");
         }
     }

@@ -164,14 +164,18 @@ async fn publish(team: &Arc<Team>, id: &SprintId) -> Result<EffectOutcome, Troub
         Ok(gh) => gh,
         Err(error) => return Ok(EffectOutcome::Failed { message: error.to_string() }),
     };
+    // The report is what the issue says; only one that is too long for that goes into comments.
+    let fits = |(name, text): &(String, String)| {
+        name == PUBLISHED[0] && text.chars().count() <= publish::PART_CHARS
+    };
+    let body = match documents.first().is_some_and(fits) {
+        true => documents.remove(0).1,
+        false => format!("{} · {}", sprint.milestone_title, sprint.status),
+    };
     let what = Publication {
         sprint_id: id.to_string(),
         title: format!("[{id}] {}", sprint.milestone_title),
-        body: if sprint.report_body.is_empty() {
-            format!("{} · {}", sprint.milestone_title, sprint.status)
-        } else {
-            sprint.report_body.clone()
-        },
+        body,
         documents,
         since: sprint.started_at,
     };

@@ -53,10 +53,10 @@ fn unwaiting(team: &Team, run: &Run) -> Vec<Words> {
         let followups = request.map(|request| request.params.followups.iter());
         let words = followups.into_iter().flatten().filter(|followup| !followup.waits());
         words
-            .filter_map(|followup| {
+            .map(|followup| {
                 let author = followup.author_name.clone();
                 let said = Said { author, text: followup.body.clone() };
-                Some(Words { id: followup.message_id?, said })
+                Words { id: followup.key(), said }
             })
             .collect()
     })

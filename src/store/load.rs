@@ -230,16 +230,19 @@ impl Loaded {
             ours.entry(path.clone()).or_default().push(*digest);
         }
         let indexed: BTreeSet<String> = ours.keys().cloned().collect();
+        let mut in_tail = BTreeSet::new();
         for (seq, entry) in &tail.entries {
             self.views.apply(*seq, entry)?;
             for path in entry.changes.iter().filter_map(layout::path_of) {
                 if let Some(digest) = self.views.digests.get(&path) {
-                    ours.entry(path).or_default().push(*digest);
+                    ours.entry(path.clone()).or_default().push(*digest);
                 }
+                in_tail.insert(path);
             }
             self.seq = *seq;
         }
-        for path in self.views.records() {
+        // What an older runtime wrote is replaced as well, but by nothing of the tail.
+        for path in self.views.records().into_iter().filter(|path| in_tail.contains(path)) {
             let Ok(bytes) = disk.read(&root.join(&path)) else {
                 continue;
             };

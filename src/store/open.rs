@@ -77,6 +77,10 @@ pub(super) fn recover(
     root: &Path,
 ) -> Result<(Journal, Views, OpenReport), StoreError> {
     let backup = import::back_up(&**disk, root)?;
+    if backup.is_none() {
+        // A crash may have come right behind the first checkpoint.
+        import::finish(&**disk, root)?;
+    }
     disk.create_dir(&root.join(layout::JOURNAL))?;
     for folder in folders() {
         disk.create_dir(&root.join(folder))?;
@@ -110,6 +114,10 @@ pub(super) fn recover(
         checkpoint(&**disk, root, &mut views, seq)?;
         disk.sync_dir(&root.join(layout::JOURNAL))?;
     }
+    if let Some(notes) = &mut report.older {
+        import::finish(&**disk, root)?;
+        notes.unfinished = false;
+    }
     let journal = Journal::new(disk.clone(), root.to_owned(), seq + 1);
     Ok((journal, views, report))
 }
@@ -132,8 +140,12 @@ fn set_aside(
     report: &mut OpenReport,
 ) -> Result<(), StoreError> {
     for bad in &loaded.unreadable {
-        let now = free_name(disk, root, &bad.path)?;
         let from = root.join(&bad.path);
+        if disk.len(&from)?.is_none() {
+            // Set aside before the crash that this opening goes on from.
+            continue;
+        }
+        let now = free_name(disk, root, &bad.path)?;
         disk.rename(&from, &root.join(&now))?;
         if let Some(folder) = from.parent() {
             disk.sync_dir(folder)?;

@@ -279,3 +279,11 @@ pub fn imported(root: &Path) -> Result<Option<super::import::Notes>, StoreError>
 pub fn is_owned(root: &Path) -> bool {
     files::is_locked(&root.join(super::layout::LOCK))
 }
+
+/// Whether a service of the older runtime holds the workspace.
+#[must_use]
+pub fn is_owned_by_older(root: &Path) -> bool {
+    let agents = root.join(super::layout::RUNTIME).join("agents");
+    let held = |role: Role| files::is_locked(&agents.join(role.as_str()).join("service.lock"));
+    !is_owned(root) && Role::ALL.into_iter().any(held)
+}

@@ -14,12 +14,19 @@ use super::journal::{Journal, Pending};
 use super::open::{OpenReport, recover};
 use super::views::Views;
 use super::{StoreError, layout, prepare};
+use crate::domain::backlog::{BacklogItem, BacklogKind, BacklogStatus};
 use crate::domain::change::{Change, ChannelMark, Session};
 use crate::domain::envelope::{Envelope, EnvelopeBody, EnvelopeKind, Place};
-use crate::domain::ids::{ChannelId, EnvelopeId, MessageId, RequestId, RunId};
-use crate::domain::request::{Request, RequestEvent, RequestStatus, Room};
+use crate::domain::ids::{
+    BacklogId, ChannelId, EnvelopeId, MessageId, RequestId, RunId, SprintId, TodoId,
+};
+use crate::domain::request::{Language, Request, RequestEvent, RequestStatus, Room};
 use crate::domain::role::Role;
 use crate::domain::run::Run;
+use crate::domain::schedule::Scheduler;
+use crate::domain::sprint::{
+    Kickoff, Sprint, SprintEvent, SprintStatus, Todo, TodoStatus, Trigger,
+};
 use crate::domain::state::State;
 use crate::domain::time::Timestamp;
 use crate::platform::disk::Disk;
@@ -127,37 +134,114 @@ fn session(number: u64) -> Change {
     })
 }
 
+fn backlog_id(number: u64) -> BacklogId {
+    BacklogId::parse(&format!("backlog-20260324-{number:08x}")).unwrap()
+}
+
+fn item(number: u64, status: BacklogStatus) -> Change {
+    let mut item =
+        BacklogItem::new(backlog_id(number), "greet", "", BacklogKind::Feature, at(number));
+    item.status = status;
+    item.fingerprint = format!("print {number}");
+    Change::Backlog(Box::new(item))
+}
+
+fn sprint_id(number: u64) -> SprintId {
+    SprintId::parse(&format!("260324-Sprint-{number:02}:00")).unwrap()
+}
+
+/// A sprint with the todo of one item.
+fn sprint(number: u64, status: SprintStatus, todo: TodoStatus) -> Change {
+    let kickoff = Kickoff { milestone: "Greet".to_owned(), ..Kickoff::default() };
+    let mut sprint =
+        Sprint::new(sprint_id(number), Trigger::ManualStart, kickoff, Language::default());
+    sprint.status = status;
+    let id = TodoId::parse(&format!("todo-{number}")).unwrap();
+    let mut work = Todo::new(id, "greet", at(number));
+    work.backlog_id = Some(backlog_id(number));
+    work.status = todo;
+    sprint.todos.push(work);
+    Change::Sprint(Box::new(sprint))
+}
+
+fn sprint_event(number: u64, summary: &str) -> Change {
+    let event = SprintEvent {
+        timestamp: at(number),
+        kind: "todo_completed".to_owned(),
+        summary: summary.to_owned(),
+        payload: Value::Null,
+    };
+    Change::SprintEvent(sprint_id(number), event)
+}
+
+fn slot(sprint: Option<u64>) -> Change {
+    let active_sprint_id = sprint.map(sprint_id);
+    let scheduler =
+        Scheduler { active_sprint_id, last_started_at: Some(at(9)), ..Scheduler::default() };
+    Change::Scheduler(Box::new(scheduler))
+}
+
 const DOCUMENT: &str = "shared_workspace/decision_log.md";
 
 fn document(text: &str) -> Change {
     Change::Append { file: DOCUMENT.to_owned(), text: format!("{text}\n") }
 }
 
-/// The life of two requests, as groups of appends.
+/// The life of two requests and a sprint, as groups of appends.
 fn script() -> Vec<Vec<Vec<Change>>> {
     let open = RequestStatus::Delegated;
+    let (pending, selected) = (BacklogStatus::Pending, BacklogStatus::Selected);
     vec![
         vec![vec![request(1, open, "first"), event(1, "a"), mark(1, 10)]],
         vec![
             vec![envelope(1, Place::Inbox), document("one")],
-            vec![run(1), event(1, "b"), session(1)],
+            vec![run(1), event(1, "b"), session(1), item(1, pending), item(2, pending)],
         ],
-        vec![vec![request(2, open, "second"), envelope(2, Place::Inbox)]],
+        vec![
+            vec![request(2, open, "second"), envelope(2, Place::Inbox)],
+            vec![
+                sprint(1, SprintStatus::Planning, TodoStatus::Queued),
+                slot(Some(1)),
+                item(1, selected),
+                sprint_event(1, "planned"),
+            ],
+        ],
         vec![
             vec![Change::RunGone(run_id(1)), envelope(1, Place::Archive)],
             vec![request(1, RequestStatus::Committed, "first, done"), event(1, "c")],
-            vec![document("two"), mark(1, 11), mark(2, 4)],
+            vec![
+                document("two"),
+                mark(1, 11),
+                mark(2, 4),
+                sprint(1, SprintStatus::Running, TodoStatus::Committed),
+                item(1, BacklogStatus::Done),
+                sprint_event(1, "delivered"),
+            ],
         ],
         vec![vec![Change::RetireRequest(request_id(1))]],
-        vec![vec![envelope(2, Place::Dead), event(2, "d")]],
-        vec![vec![envelope(2, Place::Inbox), event(2, "e")]],
+        vec![
+            vec![envelope(2, Place::Dead), event(2, "d")],
+            vec![
+                sprint(1, SprintStatus::Completed, TodoStatus::Committed),
+                slot(None),
+                sprint_event(1, "ended"),
+            ],
+        ],
+        vec![
+            vec![envelope(2, Place::Inbox), event(2, "e"), item(1, pending)],
+            vec![
+                sprint(2, SprintStatus::Planning, TodoStatus::Queued),
+                slot(Some(2)),
+                Change::RetireSprint(sprint_id(1)),
+            ],
+        ],
     ]
 }
 
-/// The states after each append of a script, the empty one first.
-fn prefixes(script: &[Vec<Vec<Change>>]) -> Vec<State> {
-    let mut states = vec![State::default()];
-    let mut state = State::default();
+/// The states after each append of a script, the one before it first.
+fn prefixes(before: &State, script: &[Vec<Vec<Change>>]) -> Vec<State> {
+    let mut states = vec![before.clone()];
+    let mut state = before.clone();
     for append in script.iter().flatten() {
         for change in append {
             state.apply(change);
@@ -174,6 +258,9 @@ fn histories(script: &[Vec<Vec<Change>>], appends: usize) -> BTreeMap<String, Ve
         if let Change::Event(id, event) = change {
             let lines = files.entry(layout::events(id)).or_default();
             lines.push(event.summary.clone());
+        } else if let Change::SprintEvent(id, event) = change {
+            let lines = files.entry(layout::sprint_events(id)).or_default();
+            lines.push(event.summary.clone());
         } else if let Change::Append { file, text } = change {
             let lines = files.entry(file.clone()).or_default();
             lines.push(text.trim_end().to_owned());
@@ -188,9 +275,10 @@ fn history_on(disk: &dyn Disk, root: &Path, path: &str) -> Vec<String> {
     };
     let text = String::from_utf8(bytes).unwrap();
     text.lines()
-        .map(|line| match serde_json::from_str::<RequestEvent>(line) {
-            Ok(event) => event.summary,
-            Err(_) => line.to_owned(),
+        .map(|line| {
+            let event = serde_json::from_str::<Value>(line).ok();
+            let summary = event.as_ref().and_then(|event| event["summary"].as_str());
+            summary.unwrap_or(line).to_owned()
         })
         .collect()
 }

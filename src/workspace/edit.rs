@@ -78,6 +78,34 @@ pub fn set_scalar(text: &str, key: &[&str], value: &str) -> Option<String> {
     (got == meant).then_some(edited)
 }
 
+/// The same for a list of words.
+#[must_use]
+pub fn set_list(text: &str, key: &[&str], words: &[String]) -> Option<String> {
+    let items: Vec<String> = words.iter().map(|word| scalar(word)).collect();
+    let edited = edit(text, key, &format!("[{}]", items.join(", ")))?;
+    let mut meant: Value = serde_yaml::from_str(text).ok()?;
+    put(&mut meant, key, Value::Sequence(words.iter().cloned().map(Value::String).collect()))?;
+    let got: Value = serde_yaml::from_str(&edited).ok()?;
+    (got == meant).then_some(edited)
+}
+
+/// The text without the line of a key at the top level, whose value stands on the same line. `None` where
+/// it does not.
+#[must_use]
+pub fn unset(text: &str, key: &str) -> Option<String> {
+    let all = lines(text);
+    let line = all.iter().find(|line| {
+        line.indent == 0 && line.entry().is_some_and(|(name, span)| name == key && !span.is_empty())
+    })?;
+    let start = text[..line.start].rfind('\n').map_or(0, |at| at + 1);
+    let end = text[start..].find('\n').map_or(text.len(), |at| start + at + 1);
+    let edited = splice(text, start..end, "");
+    let mut meant: Value = serde_yaml::from_str(text).ok()?;
+    meant.as_mapping_mut()?.remove(key)?;
+    let got: Value = serde_yaml::from_str(&edited).ok()?;
+    (got == meant).then_some(edited)
+}
+
 /// The value as YAML: bare where that is a string for certain, else quoted.
 fn scalar(value: &str) -> String {
     let bare = value.starts_with(|c: char| c.is_ascii_alphabetic())

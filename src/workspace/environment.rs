@@ -1,4 +1,4 @@
-//! Values from outside the files: environment variables and the nearest `.env`.
+//! Values from outside the files: environment variables, the tokens that setup keeps, the nearest `.env`.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -6,16 +6,29 @@ use std::path::{Path, PathBuf};
 use secrecy::SecretString;
 
 use super::error::ConfigError;
+use super::secrets;
 use crate::domain::config::{DiscordConfig, EnvName};
 use crate::domain::role::Role;
 use crate::platform::files;
 
-/// The variables that a workspace sees. A variable of the process beats the file, so that what an
+/// The variables that a workspace sees. A variable of the process beats the files, so that what an
 /// operator exports is what counts (the older runtime did it the other way round).
 #[derive(Clone, Default)]
 pub struct Environment {
+    kept: BTreeMap<String, String>,
     file: BTreeMap<String, String>,
     path: Option<PathBuf>,
+}
+
+/// Where the value of a variable comes from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Origin {
+    /// The environment of this process.
+    Process,
+    /// What `teams setup` keeps.
+    Kept,
+    /// A `.env` file.
+    File(PathBuf),
 }
 
 // Values may be secrets, so only the names are shown.
@@ -24,6 +37,7 @@ impl std::fmt::Debug for Environment {
         f.debug_struct("Environment")
             .field("path", &self.path)
             .field("names", &self.file.keys())
+            .field("kept", &self.kept.keys())
             .finish()
     }
 }
@@ -38,31 +52,46 @@ pub struct Tokens {
 }
 
 impl Environment {
-    /// Reads the nearest `.env` at or above the workspace.
+    /// Reads the tokens that setup keeps, and the nearest `.env` at or above the workspace.
     pub fn read(root: &Path) -> Result<Environment, ConfigError> {
+        let kept = files::read_text_if_present(&root.join(secrets::TOKENS_FILE))?;
+        let kept = kept.map(|text| parse(&text)).unwrap_or_default();
         for folder in root.ancestors() {
             let path = folder.join(".env");
             if let Some(text) = files::read_text_if_present(&path)? {
-                return Ok(Environment { file: parse(&text), path: Some(path) });
+                return Ok(Environment { kept, file: parse(&text), path: Some(path) });
             }
         }
-        Ok(Environment::default())
+        Ok(Environment { kept, ..Environment::default() })
     }
 
     /// For tests and the demo: only these values, over those of the process.
     #[must_use]
     pub fn of(values: impl IntoIterator<Item = (String, String)>) -> Environment {
-        Environment { file: values.into_iter().collect(), path: None }
+        Environment { file: values.into_iter().collect(), ..Environment::default() }
     }
 
     /// The value of a variable; an empty one counts as not set.
     #[must_use]
     pub fn get(&self, name: &str) -> Option<String> {
-        std::env::var(name)
-            .ok()
-            .filter(|value| !value.is_empty())
-            .or_else(|| self.file.get(name).cloned())
-            .filter(|value| !value.is_empty())
+        self.find(name).map(|(value, _)| value)
+    }
+
+    /// Where the value of a variable comes from; `None` where it is not set.
+    #[must_use]
+    pub fn origin(&self, name: &str) -> Option<Origin> {
+        self.find(name).map(|(_, origin)| origin)
+    }
+
+    fn find(&self, name: &str) -> Option<(String, Origin)> {
+        let set = |value: &String| !value.is_empty();
+        let process = || Some((std::env::var(name).ok().filter(set)?, Origin::Process));
+        let kept = || Some((self.kept.get(name).filter(|it| set(it))?.clone(), Origin::Kept));
+        let file = || {
+            let path = self.path.clone().unwrap_or_default();
+            Some((self.file.get(name).filter(|it| set(it))?.clone(), Origin::File(path)))
+        };
+        process().or_else(kept).or_else(file)
     }
 
     /// The tokens that the configuration names; the error names the variable that is missing.
@@ -82,7 +111,7 @@ impl Environment {
 }
 
 /// `NAME=value` lines; `export` before and quotes around are allowed, `#` begins a comment.
-fn parse(text: &str) -> BTreeMap<String, String> {
+pub(super) fn parse(text: &str) -> BTreeMap<String, String> {
     let mut values = BTreeMap::new();
     for line in text.lines() {
         let line = line.trim();

@@ -103,9 +103,9 @@ impl ConfigError {
                 Some("`teams init` makes one, `--workspace-root` names another".to_owned())
             }
             ConfigError::Invalid(invalid) => invalid.hint.clone(),
-            ConfigError::TokenMissing { name, .. } => {
-                Some(format!("export {name}=… or write it into a `.env` beside the workspace"))
-            }
+            ConfigError::TokenMissing { name, .. } => Some(format!(
+                "`teams setup` asks for it; or export {name}=…, or write it into a `.env` beside the workspace"
+            )),
             ConfigError::File(_) | ConfigError::TooLarge { .. } | ConfigError::Asset(_) => None,
         }
     }

@@ -101,6 +101,16 @@ impl InitError {
     }
 }
 
+/// The texts of the two configuration files that `init` would write, Discord's first.
+pub(super) fn config_texts(options: &Options) -> Result<[String; 2], InitError> {
+    let mut files = plan(options)?;
+    let mut text = |name: &str| {
+        let found = files.iter_mut().find(|file| file.path == Path::new(name));
+        found.map(|file| std::mem::take(&mut file.text)).unwrap_or_default()
+    };
+    Ok([text(DISCORD_FILE), text(RUNTIME_FILE)])
+}
+
 /// Writes the workspace at `root`. Must not run while a team serves it; the caller holds the lock.
 pub fn init(root: &Path, options: &Options) -> Result<Report, InitError> {
     let either = [RUNTIME_FILE, DISCORD_FILE].iter().any(|file| files::exists(&root.join(file)));

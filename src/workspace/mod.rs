@@ -11,10 +11,12 @@ mod open;
 pub mod papers;
 mod policy_file;
 mod resolve;
+pub mod secrets;
+pub mod settings;
 
-pub use environment::{Environment, Tokens};
+pub use environment::{Environment, Origin, Tokens};
 pub use error::{ConfigError, Invalid};
-pub use open::{Workspace, load};
+pub use open::{Workspace, imagine, load};
 pub use resolve::{is_workspace, project_default, resolve};
 
 /// Configuration of the team's work.

@@ -7,7 +7,7 @@ use serde::de::DeserializeOwned;
 
 use super::environment::{Environment, Tokens};
 use super::error::{ConfigError, MAX_CONFIG_BYTES};
-use super::{DISCORD_FILE, POLICY_FILE, RUNTIME_FILE, policy_file, resolve};
+use super::{DISCORD_FILE, POLICY_FILE, RUNTIME_FILE, init, policy_file, resolve};
 use crate::assets::{Lookup, RoleSpec};
 use crate::domain::config::{Channels, DiscordConfig, Lifecycle, Named, Problem, RuntimeConfig};
 use crate::domain::policy::{ActionPolicy, Holders, Limits, Policy, Right, SprintPolicy};
@@ -47,6 +47,20 @@ pub fn load(root: &Path) -> Result<Workspace, ConfigError> {
         root: root.to_owned(),
         runtime,
         discord,
+        routing,
+        routing_problem,
+        environment: Environment::read(root)?,
+    })
+}
+
+/// The workspace that `init` would write at `root`, without writing it.
+pub fn imagine(root: &Path, options: &init::Options) -> Result<Workspace, init::InitError> {
+    let [discord, runtime] = init::config_texts(options)?;
+    let (routing, routing_problem) = policy_file::read(&root.join(POLICY_FILE));
+    Ok(Workspace {
+        root: root.to_owned(),
+        runtime: parse(&root.join(RUNTIME_FILE), &runtime, RuntimeConfig::check)?,
+        discord: parse(&root.join(DISCORD_FILE), &discord, DiscordConfig::check)?,
         routing,
         routing_problem,
         environment: Environment::read(root)?,

@@ -154,6 +154,41 @@ async fn it_edits_a_file_and_its_second_run_counts_only_its_own_tokens() {
     assert_eq!(second.usage.input_tokens, 1000);
 }
 
+/// Stands for Codex: notes how it was called, and answers.
+const NOTES: &str = r#"#!/bin/sh
+here=$(dirname "$0")
+if [ "$1" = --version ]; then echo "codex-cli 0.0.1"; exit; fi
+for word in "$@"; do printf '%s\n' "$word"; done > "$here/words"
+cat > "$here/prompt"
+cat "$here/answer"
+"#;
+
+#[tokio::test]
+async fn k11_a_long_prompt_is_in_no_argument() {
+    let place = Place::new(json!([])).await;
+    let here = place.folder.path();
+    let program = here.join("codex");
+    std::fs::write(&program, NOTES).unwrap();
+    crate::git_repo::set_mode(&program, 0o755);
+    let said = json!({"type": "agent_message", "text": result().to_string()});
+    let answer = [
+        json!({"type": "thread.started", "thread_id": "t"}),
+        json!({"type": "item.completed", "item": said}),
+        json!({"type": "turn.completed", "usage": {}}),
+    ];
+    std::fs::write(here.join("answer"), answer.map(|line| format!("{line}\n")).concat()).unwrap();
+    let mut spec = place.spec(program, "long");
+    spec.task.request.text = "a needle in 200 kB of hay\n".repeat(8_000);
+    spec.limits.prompt_bytes = 400_000;
+    let outcome = place.run(&spec).await;
+    assert!(matches!(outcome.outcome, RunOutcome::Result(_)), "{outcome:?}");
+    let read = |name: &str| std::fs::read_to_string(here.join(name)).unwrap();
+    assert!(read("prompt").len() > 200_000 && read("prompt").contains("needle"));
+    let words = read("words");
+    assert!(!words.contains("needle") && words.len() < 10_000, "{words}");
+    assert!(words.ends_with("-\n"), "it is read from stdin: {words}");
+}
+
 #[tokio::test]
 async fn a_wrong_answer_is_repaired_in_the_same_conversation() {
     let Some(binary) = codex() else { return };

@@ -225,6 +225,33 @@ async fn a_dead_discord_means_later_and_is_reached_again() {
 }
 
 #[tokio::test]
+async fn r02_a_send_that_fails_twice_on_the_way_is_one_message() {
+    let scene = Scene::connected().await;
+    let place = scene.place("general");
+    for after in [false, true] {
+        let drop = json!({"path_contains": "/messages", "method": "POST", "trouble": "drop",
+            "after": after, "times": 2});
+        scene.faults(json!({"rest": [drop]})).await;
+        let before = scene.history(place.channel).await.len();
+        scene.posted(&post(Voice::Team, "followup_taken", json!({})), &place).await;
+        assert_eq!(scene.history(place.channel).await.len(), before + 1, "lost after: {after}");
+    }
+}
+
+#[tokio::test]
+async fn r03_what_discord_forbids_is_not_tried_again() {
+    let scene = Scene::connected().await;
+    let place = scene.place("general");
+    let forbid = json!({"path_contains": "/messages", "method": "POST", "status": 403, "times": 1});
+    scene.faults(json!({"rest": [forbid]})).await;
+    // A second try of this call would get through.
+    let outcome = scene.deliver(&post(Voice::Team, "followup_taken", json!({})), &place).await;
+    let OutgoingOutcome::Refused { reason } = outcome else { panic!("{outcome:?}") };
+    assert!(reason.contains("403"), "{reason}");
+    assert!(scene.history(place.channel).await.is_empty());
+}
+
+#[tokio::test]
 async fn a_failure_is_a_messages_own_only_where_others_of_its_kind_got_through() {
     let scene = Scene::connected().await;
     let place = scene.place("general");

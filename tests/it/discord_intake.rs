@@ -3,16 +3,36 @@
 use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
+use teams::assets::catalog::Catalog;
 use teams::discord::{Inbound, VoiceMode};
 use teams::domain::ids::{ChannelId, MessageId};
 use teams::domain::incoming::Command;
-use teams::domain::outgoing::{Act, Voice};
+use teams::domain::outgoing::{Act, Content, Voice};
 use teams::domain::request::Language;
 use teams::domain::role::Role;
+use teams::engine::parse::is_hand_off;
 use teams::platform::files;
 
 use crate::support::guild::{Caller, fresh};
 use crate::support::team::{PATIENCE, Scene, personas, post, report};
+
+#[test]
+fn i10_the_line_of_a_hand_off_is_known_for_one_in_every_language() {
+    let catalog = Catalog::builtin().unwrap();
+    let values = json!({"from": "orchestrator", "to": "developer", "kind": "delegate",
+        "request_id": "20260324-1a2b3c4d", "step": "developer_build", "summary": "greet"});
+    for language in [Language::En, Language::Ko] {
+        let values = values.as_object().cloned().unwrap();
+        let content = Content { key: "relay.summary".to_owned(), values, language };
+        let line = catalog.render(&content).unwrap().text;
+        assert!(is_hand_off(&line), "{line}");
+    }
+    for words in
+        ["status", "a → b · c", "planner → qa · look at `src/a.rs`", "내부 relay 요약이 뭐야?"]
+    {
+        assert!(!is_hand_off(words), "{words}");
+    }
+}
 
 #[tokio::test]
 async fn what_people_write_is_heard_once_and_verbatim() {
@@ -110,8 +130,10 @@ async fn slash_commands_are_registered_once_and_heard() {
     // What is no id is answered here; the next command comes through.
     for (command, request) in [("cancel", "../x"), ("retry", "20260324-1a2b3c4d")] {
         let body = json!({
-            "channel": "general", "command": command,
-            "options": [{"type": 3, "name": "request", "value": request}],
+            "channel": "general", "command": "request",
+            "options": [{"type": 1, "name": command, "options": [
+                {"type": 3, "name": "request", "value": request},
+            ]}],
         });
         scene.owner.ok("POST", "/_local/slash", body).await;
     }

@@ -81,6 +81,59 @@ async fn what_was_answered_outlives_kill_and_a_torn_line() {
 }
 
 #[tokio::test]
+async fn rights_roles_categories_and_members_outlive_a_kill() {
+    let dir = tempfile::tempdir().unwrap();
+    let first = Process::start(dir.path());
+    let bot = Caller::bot(&first.info, "teams");
+    let owner = Caller::person(&first.info, "owner");
+    let guild = format!("/guilds/{}", first.info.guild_id);
+    let made = owner.ok("POST", "/_local/bot", json!({"name": "newcomer"})).await;
+    owner.ok("POST", "/_local/invite", json!({"bot": "newcomer", "permissions": "16"})).await;
+    owner.ok("POST", "/_local/kick", json!({"bot": "qa"})).await;
+    let take = json!({"bot": "planner", "channel": "general", "take": ["VIEW_CHANNEL"]});
+    owner.ok("POST", "/_local/rights", take).await;
+    let newcomer = Caller::token(&first.info, text(&made["token"]));
+    newcomer.ok("PATCH", "/applications/@me", json!({"flags": 1 << 19})).await;
+    let role = bot.ok("POST", &format!("{guild}/roles"), json!({"name": "approver"})).await;
+    let gone = bot.ok("POST", &format!("{guild}/roles"), json!({"name": "gone"})).await;
+    let guest = first.info.users["guest"].id.clone();
+    let given = format!("{guild}/members/{guest}/roles");
+    for role in [&role, &gone] {
+        bot.ok("PUT", &format!("{given}/{}", text(&role["id"])), Value::Null).await;
+    }
+    bot.ok("DELETE", &format!("{guild}/roles/{}", text(&gone["id"])), Value::Null).await;
+    let category = json!({"name": "Team", "type": 4});
+    let category = bot.ok("POST", &format!("{guild}/channels"), category).await;
+    let room = json!({"name": "room", "parent_id": category["id"]});
+    let room = bot.ok("POST", &format!("{guild}/channels"), room).await;
+    let picture = async |caller: &Caller| {
+        let mut all = Vec::new();
+        for path in ["", "/roles", "/channels", "/members?limit=100"] {
+            all.push(caller.ok("GET", &format!("{guild}{path}"), Value::Null).await);
+        }
+        all
+    };
+    let before = picture(&bot).await;
+    drop(first);
+
+    let second = Process::start(dir.path());
+    let bot = Caller::bot(&second.info, "teams");
+    assert_eq!(picture(&bot).await, before);
+    let newcomer = Caller::token(&second.info, text(&made["token"]));
+    assert_eq!(newcomer.ok("GET", "/applications/@me", Value::Null).await["flags"], 1 << 19);
+    newcomer.ok("POST", &format!("{guild}/channels"), json!({"name": "theirs"})).await;
+    let qa = Caller::bot(&second.info, "qa");
+    assert_eq!(qa.ok("GET", "/users/@me/guilds", Value::Null).await, json!([]));
+    let planner = Caller::bot(&second.info, "planner");
+    let general = format!("/channels/{}", second.info.channels["general"]);
+    assert_eq!(planner.call("GET", &general, Value::Null).await.0, 403);
+    let member = bot.ok("GET", &format!("{guild}/members/{guest}"), Value::Null).await;
+    assert_eq!(member["roles"], json!([role["id"]]));
+    let room = bot.ok("GET", &format!("/channels/{}", text(&room["id"])), Value::Null).await;
+    assert_eq!(room["parent_id"], category["id"]);
+}
+
+#[tokio::test]
 async fn a_clean_end_frees_the_folder_at_once() {
     let dir = tempfile::tempdir().unwrap();
     let config = || Config { port: 0, dir: Some(dir.path().to_owned()) };

@@ -10,7 +10,7 @@ use teams::service::publish::{Gh, PART_CHARS, Publication, Stage, publish};
 use crate::git_repo::set_mode;
 
 /// Issues and comments are files beside it; what is in `fail` fails.
-const GH: &str = r#"#!/bin/sh
+pub(crate) const GH: &str = r#"#!/bin/sh
 here=$(dirname "$0")
 mkdir -p "$here/issues" "$here/comments"
 echo "$*" >> "$here/calls"

@@ -5,10 +5,12 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use serenity::all::{
-    ButtonStyle, ComponentInteraction, Context, CreateActionRow, CreateButton, CreateCommand,
-    CreateInteractionResponse, CreateInteractionResponseMessage, CreateMessage, CreateThread,
-    EventHandler, GatewayIntents, Guild, GuildChannel, Http, HttpBuilder, Interaction, Message,
-    Ready,
+    ActionRowComponent, ButtonStyle, ChannelId, CommandInteraction, ComponentInteraction, Context,
+    CreateActionRow, CreateAttachment, CreateButton, CreateCommand, CreateInputText,
+    CreateInteractionResponse, CreateInteractionResponseMessage, CreateMessage, CreateModal,
+    CreateThread, CreateWebhook, EditMessage, EventHandler, ExecuteWebhook, GatewayIntents, Guild,
+    GuildChannel, GuildId, Http, HttpBuilder, InputTextStyle, Interaction, Message, MessageId,
+    MessageUpdateEvent, ModalInteraction, Ready,
 };
 use serenity::async_trait;
 use serenity::gateway::ActivityData;
@@ -25,6 +27,10 @@ enum Seen {
     Thread(String),
     Clicked(String),
     Command(String),
+    Filled(String),
+    Edited(String),
+    Deleted(MessageId),
+    Spoken(String),
     Unknown(String),
 }
 
@@ -43,6 +49,32 @@ impl Handler {
         click.create_response(&context.http, response).await.unwrap();
         self.saw(Seen::Clicked(click.data.custom_id));
     }
+
+    /// Answers a command with words, or with a dialog.
+    async fn command(&self, context: &Context, command: CommandInteraction) {
+        let response = if command.data.name == "reason" {
+            let why = CreateInputText::new(InputTextStyle::Short, "Why?", "why");
+            let dialog = CreateModal::new("reason", "A reason")
+                .components(vec![CreateActionRow::InputText(why)]);
+            CreateInteractionResponse::Modal(dialog)
+        } else {
+            let message = CreateInteractionResponseMessage::new().content("all is well");
+            CreateInteractionResponse::Message(message)
+        };
+        command.create_response(&context.http, response).await.unwrap();
+        self.saw(Seen::Command(command.data.name));
+    }
+
+    async fn filled(&self, context: &Context, modal: ModalInteraction) {
+        let ActionRowComponent::InputText(input) = &modal.data.components[0].components[0] else {
+            panic!("a text was asked for");
+        };
+        let why = input.value.clone().unwrap();
+        let message = CreateInteractionResponseMessage::new().content(format!("because {why}"));
+        let response = CreateInteractionResponse::Message(message);
+        modal.create_response(&context.http, response).await.unwrap();
+        self.saw(Seen::Filled(why));
+    }
 }
 
 #[async_trait]
@@ -59,7 +91,30 @@ impl EventHandler for Handler {
         self.saw(Seen::Thread(thread.name));
     }
 
+    async fn message_update(
+        &self,
+        _: Context,
+        _: Option<Message>,
+        _: Option<Message>,
+        event: MessageUpdateEvent,
+    ) {
+        self.saw(Seen::Edited(event.content.unwrap_or_default()));
+    }
+
+    async fn message_delete(
+        &self,
+        _: Context,
+        _: ChannelId,
+        message: MessageId,
+        _: Option<GuildId>,
+    ) {
+        self.saw(Seen::Deleted(message));
+    }
+
     async fn message(&self, context: Context, message: Message) {
+        if message.webhook_id.is_some() {
+            self.saw(Seen::Spoken(message.author.name.clone()));
+        }
         if message.author.bot {
             return;
         }
@@ -86,16 +141,9 @@ impl EventHandler for Handler {
     async fn interaction_create(&self, context: Context, interaction: Interaction) {
         match interaction {
             Interaction::Component(click) => self.click(&context, click).await,
-            Interaction::Command(command) => {
-                let message = CreateInteractionResponseMessage::new().content("all is well");
-                let response = CreateInteractionResponse::Message(message);
-                command.create_response(&context.http, response).await.unwrap();
-                self.saw(Seen::Command(command.data.name));
-            }
-            other @ (Interaction::Ping(_)
-            | Interaction::Autocomplete(_)
-            | Interaction::Modal(_)
-            | _) => {
+            Interaction::Command(command) => self.command(&context, command).await,
+            Interaction::Modal(modal) => self.filled(&context, modal).await,
+            other @ (Interaction::Ping(_) | Interaction::Autocomplete(_) | _) => {
                 self.saw(Seen::Unknown(format!("{other:?}")));
             }
         }
@@ -127,6 +175,32 @@ async fn next(seen: &mut mpsc::UnboundedReceiver<Seen>, wanted: impl Fn(&Seen) -
     }
 }
 
+/// Sends, edits, deletes, uploads, and speaks through a webhook, by what the client's objects say.
+async fn messages_and_webhooks(
+    http: &Arc<Http>,
+    general: ChannelId,
+    seen: &mut mpsc::UnboundedReceiver<Seen>,
+) {
+    let mut sent = general.say(http, "draft").await.unwrap();
+    sent.edit(http, EditMessage::new().content("final")).await.unwrap();
+    assert_eq!(sent.content, "final");
+    assert!(sent.edited_timestamp.is_some());
+    next(seen, |it| matches!(it, Seen::Edited(content) if content == "final")).await;
+    sent.delete(http).await.unwrap();
+    next(seen, |it| matches!(it, Seen::Deleted(id) if *id == sent.id)).await;
+    assert!(general.message(http, sent.id).await.is_err());
+    let file = CreateAttachment::bytes(b"bytes".as_slice(), "a.txt");
+    let filed = general.send_files(http, [file], CreateMessage::new()).await.unwrap();
+    assert_eq!(filed.attachments[0].size, 5);
+    let bytes = reqwest::get(&filed.attachments[0].url).await.unwrap().bytes().await.unwrap();
+    assert_eq!(bytes, b"bytes".as_slice());
+    let hook = general.create_webhook(http, CreateWebhook::new("voices")).await.unwrap();
+    let words = ExecuteWebhook::new().content("a plan").username("Planner");
+    let spoken = hook.execute(http, true, words).await.unwrap().unwrap();
+    assert_eq!((spoken.author.name.as_str(), spoken.webhook_id), ("Planner", Some(hook.id)));
+    next(seen, |it| matches!(it, Seen::Spoken(name) if name == "Planner")).await;
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn an_unmodified_client_logs_in_reads_answers_and_is_clicked() {
     let running = fresh().await;
@@ -154,7 +228,7 @@ async fn an_unmodified_client_logs_in_reads_answers_and_is_clicked() {
     };
     assert_eq!(name, "teams");
     let guild = next(&mut seen, |it| matches!(it, Seen::Guild { .. })).await;
-    assert!(matches!(guild, Seen::Guild { channels: 4, roles: 8 }), "{guild:?}");
+    assert!(matches!(guild, Seen::Guild { channels: 4, roles: 9 }), "{guild:?}");
 
     let owner = Caller::person(info, "owner");
     owner.ok("POST", "/_local/say", json!({"channel": "general", "content": "hello"})).await;
@@ -164,10 +238,15 @@ async fn an_unmodified_client_logs_in_reads_answers_and_is_clicked() {
         match next(&mut seen, |_| true).await {
             Seen::Answered => answered = true,
             Seen::Thread(name) => room = name == "room",
+            // The message now says that it has a room.
+            Seen::Edited(content) => assert_eq!(content, "hello"),
             other @ (Seen::Ready(_)
             | Seen::Guild { .. }
             | Seen::Clicked(_)
             | Seen::Command(_)
+            | Seen::Filled(_)
+            | Seen::Deleted(_)
+            | Seen::Spoken(_)
             | Seen::Unknown(_)) => panic!("not expected here: {other:?}"),
         }
     }
@@ -196,10 +275,18 @@ async fn an_unmodified_client_logs_in_reads_answers_and_is_clicked() {
     next(&mut seen, |it| matches!(it, Seen::Clicked(_))).await;
 
     let guild = serenity::all::GuildId::new(info.guild_id.parse().unwrap());
-    let command = CreateCommand::new("status").description("How things stand");
-    guild.set_commands(&http, vec![command]).await.unwrap();
+    let commands = [("status", "How things stand"), ("reason", "Why so")];
+    let commands = commands.map(|(name, text)| CreateCommand::new(name).description(text));
+    guild.set_commands(&http, commands.to_vec()).await.unwrap();
     owner.ok("POST", "/_local/slash", json!({"channel": "general", "command": "status"})).await;
     next(&mut seen, |it| matches!(it, Seen::Command(name) if name == "status")).await;
+    let asked = json!({"channel": "general", "command": "reason"});
+    let asked = owner.ok("POST", "/_local/slash", asked).await;
+    next(&mut seen, |it| matches!(it, Seen::Command(name) if name == "reason")).await;
+    let filled = json!({"interaction": asked["interaction"], "values": {"why": "it is so"}});
+    owner.ok("POST", "/_local/modal", filled).await;
+    next(&mut seen, |it| matches!(it, Seen::Filled(why) if why == "it is so")).await;
+    messages_and_webhooks(&http, info.channels["general"].parse().unwrap(), &mut seen).await;
 
     // Calls whose answers serenity reads strictly.
     http.get_current_application_info().await.unwrap();

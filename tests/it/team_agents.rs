@@ -106,7 +106,7 @@ async fn a_role_that_stopped_tries_again_at_a_press() {
         };
         let blocked = house.request(&asked, role, stopped).await;
         assert_eq!(blocked.blocked.as_ref().unwrap().code, "role_blocked");
-        let (code, text, _) = house.teams(&["retry", blocked.request_id.as_str()]).await;
+        let (code, text, _) = house.teams(&["request", "retry", blocked.request_id.as_str()]).await;
         assert_eq!(code, 0, "{text}");
     }
     house.becomes(&asked, RequestStatus::Committed).await;

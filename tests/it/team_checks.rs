@@ -61,7 +61,7 @@ async fn withdrawing_ends_checks_that_would_run_for_ever() {
     let asked = house.ask(EDIT).await;
     let sleeper = house.pid("check.pid").await;
     let request = house.request(&asked, "it is known", |_| true).await;
-    let (code, _, error) = house.teams(&["cancel", request.request_id.as_str()]).await;
+    let (code, _, error) = house.teams(&["request", "cancel", request.request_id.as_str()]).await;
     assert_eq!(code, 0, "{error}");
     house.becomes(&asked, RequestStatus::Cancelled).await;
     house.quiet().await;

@@ -30,10 +30,10 @@ async fn an_operator_asks_looks_and_withdraws() {
     assert_eq!(json["open_requests"].as_array().unwrap().len(), 1);
     let (_, why, _) = house.teams(&["why", id]).await;
     assert!(why.contains("Developer has worked on Building"), "{why}");
-    let (code, text, _) = house.teams(&["retry", id]).await;
+    let (code, text, _) = house.teams(&["request", "retry", id]).await;
     assert_eq!(code, 0, "{text}");
     assert!(text.contains("already being worked on"), "{text}");
-    let (code, text, _) = house.teams(&["cancel", id]).await;
+    let (code, text, _) = house.teams(&["request", "cancel", id]).await;
     assert_eq!(code, 0);
     assert!(text.contains("withdrawn"), "{text}");
     house.reads("report", "was withdrawn by operator").await;
@@ -106,7 +106,7 @@ async fn withdrawing_ends_the_action_that_its_request_waits_for() {
     let asked = house.ask("wait for ever").await;
     let sleeper = house.pid("action.pid").await;
     let request = house.request(&asked, "it is known", |_| true).await;
-    let (code, _, error) = house.teams(&["cancel", request.request_id.as_str()]).await;
+    let (code, _, error) = house.teams(&["request", "cancel", request.request_id.as_str()]).await;
     assert_eq!(code, 0, "{error}");
     house.becomes(&asked, RequestStatus::Cancelled).await;
     house.quiet().await;

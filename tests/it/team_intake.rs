@@ -173,7 +173,8 @@ async fn the_same_words_again_are_the_same_request() {
         house.request(&asked, "the words are noted", |it| !it.params.followups.is_empty()).await;
     assert_eq!(steered.params.followups[0].body, "and be kind");
     assert_eq!(house.requests().len(), 1);
-    let (code, text, error) = house.teams(&["cancel", request.request_id.as_str()]).await;
+    let (code, text, error) =
+        house.teams(&["request", "cancel", request.request_id.as_str()]).await;
     assert_eq!(code, 0, "{text}{error}");
     house.becomes(&asked, RequestStatus::Cancelled).await;
     house.close().await;

@@ -84,7 +84,11 @@ fn sprint(house: &House) -> Option<Sprint> {
 }
 
 /// Waits until the newest sprint fits, and the records agree at every look.
-async fn sprint_that(house: &House, what: &str, fits: impl Fn(&Sprint) -> bool) -> Sprint {
+pub(crate) async fn sprint_that(
+    house: &House,
+    what: &str,
+    fits: impl Fn(&Sprint) -> bool,
+) -> Sprint {
     house
         .until(what, async |house: &House| {
             let state = house.state()?;
@@ -309,7 +313,7 @@ async fn short(plan: Plan) -> House {
 }
 
 /// Begins a sprint at the command line.
-async fn start(house: &House) {
+pub(crate) async fn start(house: &House) {
     let (code, said, error) = house.teams(&["sprint", "start", "--milestone", "Say more"]).await;
     assert_eq!(code, 0, "{said}{error}");
 }

@@ -200,7 +200,7 @@ async fn an_agent_has_the_tools_of_its_role_and_nothing_else() {
     let mut house = House::built(Plan { sprint, ..Plan::default() }).await;
     let script = "teams backlog add --title 'Say goodbye' --json > add 2>&1; echo $? >> add\n\
                   teams sprint stop > stop 2>&1; echo $? >> stop\n\
-                  teams cancel 20260324-1a2b3c4d > cancel 2>&1; echo $? >> cancel";
+                  teams request cancel 20260324-1a2b3c4d > cancel 2>&1; echo $? >> cancel";
     let planner = tool_user(&house, script);
     house.agents(&format!(
         "{{default: rehearsal, roles: {{planner: codex}}, codex: {{binary: {planner}}}}}"
@@ -232,7 +232,7 @@ async fn an_agent_has_the_tools_of_its_role_and_nothing_else() {
     assert_eq!((code, error.contains("the tools of another run")), (1, true), "{error}");
 
     let request = house.request(&asked, "the planner works", |it| it.active_run.is_some()).await;
-    house.teams(&["cancel", request.request_id.as_str()]).await;
+    house.teams(&["request", "cancel", request.request_id.as_str()]).await;
     house.quiet().await;
     assert!(!std::path::Path::new(&path).exists(), "{path}");
     house.close().await;

@@ -9,7 +9,7 @@ use minijinja::{Environment, Error, ErrorKind};
 use crate::domain::request::Language;
 
 /// Kinds of words: the filter `role` says `role.planner` for `planner`.
-pub(super) const WORDS: [&str; 16] = [
+pub(super) const WORDS: [&str; 20] = [
     "role",
     "step",
     "status",
@@ -26,6 +26,10 @@ pub(super) const WORDS: [&str; 16] = [
     "skip",
     "prepass",
     "work",
+    "right",
+    "stance",
+    "sprint_mode",
+    "start_mode",
 ];
 
 /// Makes the filters known.

@@ -10,7 +10,17 @@ use super::*;
 type Samples = BTreeMap<String, Map<String, Value>>;
 
 fn samples() -> Samples {
+    let mut all = team_samples();
+    all.extend(setup_samples());
+    all
+}
+
+fn team_samples() -> Samples {
     serde_yaml::from_str(include_str!("samples.yaml")).unwrap()
+}
+
+fn setup_samples() -> Samples {
+    serde_yaml::from_str(include_str!("setup.samples.yaml")).unwrap()
 }
 
 fn content(key: &str, values: &Map<String, Value>, language: Language) -> Content {
@@ -40,12 +50,14 @@ fn both_languages_have_the_same_keys_and_each_has_a_sample() {
 fn every_text_can_be_said_as_before() {
     let catalog = Catalog::builtin().unwrap();
     for language in [Language::En, Language::Ko] {
-        let mut all = String::new();
-        for (key, values) in samples() {
-            let said = catalog.render(&content(&key, &values, language)).unwrap();
-            all.push_str(&format!("=== {key}\n{}\n", shown(&said)));
+        for (name, samples) in [("said", team_samples()), ("setup", setup_samples())] {
+            let mut all = String::new();
+            for (key, values) in samples {
+                let said = catalog.render(&content(&key, &values, language)).unwrap();
+                all.push_str(&format!("=== {key}\n{}\n", shown(&said)));
+            }
+            insta::assert_snapshot!(format!("{name}_{}", language.as_str()), all);
         }
-        insta::assert_snapshot!(format!("said_{}", language.as_str()), all);
     }
 }
 

@@ -217,8 +217,11 @@ impl Following<'_> {
         let token = text("token").to_owned();
         let rest = self.gateway.rest.clone();
         let form = forms::asked_for(data);
+        // What is suggested while somebody types is the one answer to that.
+        let suggests = data["type"] == 4;
         tasks::spawn_on(&self.gateway.calls, "discord-acknowledge", async move {
             match form {
+                None if suggests => Ok(()),
                 Some(form) => rest.open_form(id, &token, form).await,
                 None => rest.defer(id, &token).await,
             }

@@ -8,7 +8,7 @@ use super::{From, Gone, Intake, unreadable};
 use crate::discord::asked::{self, Commanded, Wanted};
 use crate::discord::error::RestError;
 use crate::discord::ingress::{Heard, Remote};
-use crate::discord::link::{Inbound, InteractionReply};
+use crate::discord::link::{Inbound, InteractionReply, Suggest};
 use crate::domain::ids::{ChannelId, MessageId, UserId};
 use crate::domain::incoming::{Actor, Attachment, Author, Command, Message};
 use crate::domain::outgoing::Content;
@@ -31,7 +31,16 @@ impl Intake {
             Interaction::Component(it) => (asked::press(it), it.application_id, &it.token),
             Interaction::Command(it) => (asked::slash(it), it.application_id, &it.token),
             Interaction::Modal(it) => (asked::form(it), it.application_id, &it.token),
-            Interaction::Ping(_) | Interaction::Autocomplete(_) | _ => return Ok(()),
+            Interaction::Autocomplete(it) => {
+                let Some(typing) = asked::typing(it) else { return Ok(()) };
+                let suggest = Suggest {
+                    rest: self.rest(from).clone(),
+                    interaction: it.id.get(),
+                    token: it.token.clone(),
+                };
+                return self.tell(Inbound::Typing { typing, suggest }).await;
+            }
+            Interaction::Ping(_) | _ => return Ok(()),
         };
         match acknowledged.await {
             Ok(Ok(())) => {}

@@ -217,8 +217,8 @@ impl DiscordConfig {
                     format!("{id} is the example id that `teams init` wrote"),
                 )
                 .hint(
-                    "in Discord: Settings, Advanced, Developer Mode; then right-click and \
-                             copy the id",
+                    "`teams setup` puts in the right one; by hand: in Discord, Settings, \
+                             Advanced, Developer Mode, then right-click and copy the id",
                 ));
             }
         }

@@ -2,8 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::domain::backlog::blank_is_none;
+use crate::domain::backlog::{BacklogItem, BacklogKind, blank_is_none};
 use crate::domain::ids::{BacklogId, RequestId, TodoId};
+use crate::domain::request::{Blocked, Request, RequestStatus};
 use crate::domain::role::Role;
 use crate::domain::time::Timestamp;
 
@@ -30,6 +31,27 @@ super::words! {
 }
 
 impl TodoStatus {
+    /// Where a todo stands, by its request's own status and nothing else (13.A #1): what a role reported on
+    /// the way does not count.
+    #[must_use]
+    pub fn of(request: &Request) -> Self {
+        match request.status {
+            RequestStatus::Queued => Self::Queued,
+            RequestStatus::Delegated => Self::Running,
+            RequestStatus::Completed => Self::Completed,
+            RequestStatus::Committed => Self::Committed,
+            RequestStatus::Uncommitted => Self::Uncommitted,
+            RequestStatus::Blocked
+                if request.blocked.as_ref().is_some_and(Blocked::is_about_the_commit) =>
+            {
+                Self::Uncommitted
+            }
+            RequestStatus::Blocked => Self::Blocked,
+            RequestStatus::Failed => Self::Failed,
+            RequestStatus::Cancelled => Self::Cancelled,
+        }
+    }
+
     /// Whether it can be worked on.
     #[must_use]
     pub const fn is_executable(self) -> bool {
@@ -171,6 +193,19 @@ impl Todo {
             commit_retries: 0,
             updated_at: Some(now),
         }
+    }
+
+    /// Its item as far as the todo still tells, where the item's own record is gone (`spec/teams.md` 9.7).
+    /// Where it stands is not said.
+    #[must_use]
+    pub fn item_again(&self, id: BacklogId, kind: BacklogKind, now: Timestamp) -> BacklogItem {
+        let title = self.title.trim();
+        let mut item = BacklogItem::new(id, title, "", kind, self.created_at.unwrap_or(now));
+        item.milestone_title.clone_from(&self.milestone_title);
+        item.priority_rank = self.priority_rank;
+        let said = self.acceptance_criteria.iter().filter(|text| !text.trim().is_empty());
+        item.acceptance_criteria = said.cloned().collect();
+        item
     }
 
     /// Whether a restart put it before its order and its dependencies.

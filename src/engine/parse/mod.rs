@@ -16,7 +16,9 @@ pub use kickoff::{Kickoff, normalize_requirements, parse_kickoff};
 pub use message::{ParsedMessage, parse_message_content, parse_user_text};
 pub use paths::normalize_artifact_hint;
 pub use reassembly::{PartHeader, part_header, strip_boundary_lines};
-pub use relay::{RelayAction, detect_target_role, resolve_internal_relay_action, strip_mentions};
+pub use relay::{
+    RelayAction, detect_target_role, is_hand_off, resolve_internal_relay_action, strip_mentions,
+};
 pub use sprint_words::{is_sprint_finalize_text, is_sprint_start_text};
 pub use width::display_width;
 

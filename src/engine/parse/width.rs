@@ -1,4 +1,4 @@
-//! How wide a text is where every letter takes the same room: in code blocks, on terminals.
+//! How wide a text is where every letter takes the same room: on terminals.
 
 use unicode_width::UnicodeWidthStr;
 

@@ -62,15 +62,9 @@ pub fn priority_key(item: &BacklogItem) -> (u8, u32, bool, BacklogKind, Timestam
     (status, rank_or_last(item.priority_rank), not_from_a_person, item.kind, item.created_at)
 }
 
-/// Whether the item is one that the sprint could work on: still active, and linked to the sprint by plan,
-/// selection, origin or milestone.
-#[must_use]
-pub fn is_relevant(item: &BacklogItem, sprint: &Sprint) -> bool {
-    relevance(sprint)(item)
-}
-
-/// The same for many items: what is asked of the sprint is made ready once.
-pub(super) fn relevance(sprint: &Sprint) -> impl Fn(&BacklogItem) -> bool {
+/// Whether an item is one that the sprint could work on: still active, and linked to the sprint by plan,
+/// selection, origin or milestone. What is asked of the sprint is made ready once.
+fn relevance(sprint: &Sprint) -> impl Fn(&BacklogItem) -> bool {
     let id = &sprint.sprint_id;
     let milestone = flat(&sprint.milestone_title);
     move |item| {
@@ -285,13 +279,7 @@ fn next_step(request: Option<&Request>) -> Option<String> {
 /// [`set_by_todo`].
 #[must_use]
 pub fn restored(id: BacklogId, todo: &Todo, now: Timestamp) -> BacklogItem {
-    let title = todo.title.trim();
-    let mut item = BacklogItem::new(id, title, "", classify(title), todo.created_at.unwrap_or(now));
-    item.milestone_title.clone_from(&todo.milestone_title);
-    item.priority_rank = todo.priority_rank;
-    item.acceptance_criteria =
-        todo.acceptance_criteria.iter().filter(|text| !text.trim().is_empty()).cloned().collect();
-    item
+    todo.item_again(id, classify(&todo.title), now)
 }
 
 /// The item that carries on one whose todo failed: the same work, waiting again.

@@ -3,14 +3,13 @@
 
 use serde_json::{Value, json};
 
-use super::{advance, backlog, closing, duties, say, todos};
+use super::{advance, backlog, closing, duties, queue, say};
 use crate::domain::backlog::BacklogStatus;
 use crate::domain::ids::SprintId;
 use crate::domain::request::{Request, RequestStatus};
 use crate::domain::result::ResultStatus;
 use crate::domain::role::Role;
 use crate::domain::sprint::{SprintStatus, Todo, TodoStatus};
-use crate::engine::closeout::is_about_the_commit;
 use crate::engine::handoff;
 use crate::engine::turn::Turn;
 
@@ -39,7 +38,7 @@ fn requests(turn: &mut Turn<'_>) {
 
 /// Where a todo stands by its request.
 fn status(request: &Request) -> TodoStatus {
-    if was_refused(request) { TodoStatus::Cancelled } else { todos::status_of(request) }
+    if was_refused(request) { TodoStatus::Cancelled } else { TodoStatus::of(request) }
 }
 
 /// Whether the team has tried all that it may: nothing that a person could bring is missing, so that the
@@ -49,7 +48,7 @@ fn has_given_up(request: &Request) -> bool {
         let code = blocked.code.as_str();
         let failed = request.result.as_ref().is_some_and(|it| it.status == ResultStatus::Failed);
         request.status == RequestStatus::Blocked
-            && !is_about_the_commit(code)
+            && !blocked.is_about_the_commit()
             && (code.ends_with("_limit")
                 || matches!(code, "checks_failing" | "step_failed" | "planner_contract")
                 || (code == "role_blocked" && failed))
@@ -150,9 +149,7 @@ fn moved(turn: &Turn<'_>, old: &Todo, request: &Request, status: TodoStatus) -> 
 }
 
 fn item(turn: &mut Turn<'_>, sprint: &SprintId, at: usize, todo: &Todo, request: &Request) {
-    let Some(mut item) = todo.backlog_id.as_ref().and_then(|id| turn.item(id)).cloned() else {
-        return;
-    };
+    let Some(mut item) = queue::item_of(turn, todo) else { return };
     backlog::set_by_todo(&mut item, todo, Some(request), sprint, turn.now);
     if was_refused(request) {
         item.status = BacklogStatus::Blocked;

@@ -58,6 +58,7 @@ pub(in crate::engine) fn advance(turn: &mut Turn<'_>) {
         schedule::consider(turn);
         return;
     };
+    queue::restore(turn, &id);
     match status {
         SprintStatus::Planning => initial::advance(turn, &id),
         SprintStatus::Running => running::advance(turn, &id),

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::backlog::relevance;
+use super::backlog::relevant;
 use crate::domain::backlog::{BacklogItem, BacklogStatus};
 use crate::domain::lenient;
 use crate::domain::result::ResultStatus;
@@ -30,9 +30,7 @@ pub fn problems(
             result_status.as_str()
         )];
     }
-    let is_relevant = relevance(sprint);
-    let relevant: Vec<&BacklogItem> =
-        items.iter().copied().filter(|item| is_relevant(item)).collect();
+    let relevant = relevant(items.iter().copied(), sprint);
     let mut found = match step {
         InitialStep::MilestoneRefinement => milestone(sprint, plan_update),
         InitialStep::ArtifactSync => Vec::new(),

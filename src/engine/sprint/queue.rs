@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::backlog::{self, MergeContext, MergeError, Merged};
 use super::{schedule, todos};
@@ -87,6 +87,35 @@ pub(super) fn sync(turn: &mut Turn<'_>, id: &SprintId) -> Vec<String> {
         sprint.todos = todos;
     }
     Vec::new()
+}
+
+/// The item of a todo; where its record is gone, what the todo still tells of it (`spec/teams.md` 9.7). `None`
+/// where the todo has none, or it was settled by somebody else.
+pub(super) fn item_of(turn: &Turn<'_>, todo: &Todo) -> Option<BacklogItem> {
+    let id = todo.backlog_id.as_ref()?;
+    match turn.item(id) {
+        Some(item) => Some(item.clone()),
+        None if turn.settled_items().contains_key(id) => None,
+        None => Some(backlog::restored(id.clone(), todo, turn.now)),
+    }
+}
+
+/// Items that are gone come back from the todos that wait for their turn or are at work: somebody removed a
+/// record while the team was down.
+pub(super) fn restore(turn: &mut Turn<'_>, id: &SprintId) {
+    let Some(sprint) = turn.sprint(id) else { return };
+    let is_gone = |todo: &&Todo| {
+        !todo.status.is_terminal()
+            && todo.backlog_id.as_ref().is_some_and(|id| turn.item(id).is_none())
+    };
+    let gone: Vec<Todo> = sprint.todos.iter().filter(is_gone).cloned().collect();
+    for todo in gone {
+        let Some(mut item) = item_of(turn, &todo) else { continue };
+        backlog::set_by_todo(&mut item, &todo, None, id, turn.now);
+        let payload = json!({ "todo_id": todo.todo_id.as_str() });
+        turn.sprint_event(id, "item_restored", &item.title, payload);
+        turn.put_item(item);
+    }
 }
 
 fn refreshed(

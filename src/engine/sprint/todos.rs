@@ -1,11 +1,9 @@
-//! The order of a sprint's todos, what each waits for, and where each stands (`spec/teams.md` 4.4, 9.5).
+//! The order of a sprint's todos, and what each waits for (`spec/teams.md` 4.4, 9.5).
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::domain::ids::{BacklogId, TodoId};
-use crate::domain::request::{Request, RequestStatus};
 use crate::domain::sprint::{Todo, TodoStatus};
-use crate::engine::closeout::is_about_the_commit;
 
 /// The order in which todos are worked on, as indexes: what a restart put first, what runs, then by rank (none
 /// is last), then by age.
@@ -89,29 +87,10 @@ pub fn cycle(items: &[(BacklogId, Vec<BacklogId>)]) -> Option<Vec<BacklogId>> {
     None
 }
 
-/// Where a todo stands, by its request's own status and nothing else (13.A #1): what a role reported on the way
-/// does not count.
-#[must_use]
-pub fn status_of(request: &Request) -> TodoStatus {
-    match request.status {
-        RequestStatus::Queued => TodoStatus::Queued,
-        RequestStatus::Delegated => TodoStatus::Running,
-        RequestStatus::Completed => TodoStatus::Completed,
-        RequestStatus::Committed => TodoStatus::Committed,
-        RequestStatus::Uncommitted => TodoStatus::Uncommitted,
-        RequestStatus::Blocked => {
-            let code = request.blocked.as_ref().map_or("", |blocked| blocked.code.as_str());
-            if is_about_the_commit(code) { TodoStatus::Uncommitted } else { TodoStatus::Blocked }
-        }
-        RequestStatus::Failed => TodoStatus::Failed,
-        RequestStatus::Cancelled => TodoStatus::Cancelled,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::request::Blocked;
+    use crate::domain::request::{Blocked, Request, RequestStatus};
     use crate::domain::sprint::RESTART_CHECKPOINT;
     use crate::domain::time::Timestamp;
     use proptest::prelude::*;
@@ -210,12 +189,12 @@ mod tests {
             (RequestStatus::Committed, TodoStatus::Committed),
         ] {
             request.status = status;
-            assert_eq!(status_of(&request), expected, "S07 {status:?}");
+            assert_eq!(TodoStatus::of(&request), expected, "S07 {status:?}");
         }
         request.status = RequestStatus::Delegated;
         request.result =
             Some(crate::domain::result::RoleResult::new(crate::domain::role::Role::Developer, "r"));
-        assert_eq!(status_of(&request), TodoStatus::Running, "S08, 13.A #1");
+        assert_eq!(TodoStatus::of(&request), TodoStatus::Running, "S08, 13.A #1");
         request.status = RequestStatus::Blocked;
         request.blocked = Some(Blocked {
             code: "person_edits".to_owned(),
@@ -223,7 +202,7 @@ mod tests {
             required_inputs: Vec::new(),
             since: Timestamp::from_millis(0),
         });
-        assert_eq!(status_of(&request), TodoStatus::Uncommitted, "G11");
+        assert_eq!(TodoStatus::of(&request), TodoStatus::Uncommitted, "G11");
     }
 
     proptest! {

@@ -194,7 +194,12 @@ fn a_dead_letter_of_another_step_gives_nobody_the_request() {
     assert!(world.state.envelopes.is_empty());
 }
 
-fn dropped(world: &World, request: &RequestId, from: Role, step: Option<Step>) -> Envelope {
+pub(super) fn dropped(
+    world: &World,
+    request: &RequestId,
+    from: Role,
+    step: Option<Step>,
+) -> Envelope {
     let result = good(from, Some(Step::PlannerDraft));
     let run = Run {
         run_id: RunId::parse("forged").expect("an id"),
@@ -309,6 +314,7 @@ fn refuse(world: &mut World, outgoing: &Outgoing) {
     world.submit(Event::OutgoingFinished { outgoing_id, outcome });
 }
 
+// Row R13, better: sends are tried for ever, and one that alone is failed is put aside and named in status.
 #[test]
 fn a_message_that_discord_fails_alone_is_set_aside_and_a_dead_discord_drops_nothing() {
     let mut world = World::new(policy());

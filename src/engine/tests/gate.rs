@@ -171,15 +171,11 @@ fn a_server_role_counts_only_in_its_server() {
 fn deciding_takes_a_button_its_form_a_command_or_the_operator() {
     let policy = policy();
     for ingress in Ingress::ALL {
-        let actor = match ingress {
-            Ingress::Operator => Actor::Operator,
-            Ingress::Delete => Actor::Deleter,
-            Ingress::AgentTool => Actor::Agent {
-                role: Role::Planner,
-                request_id: RequestId::parse("20260324-1a2b3c4d").expect("an id"),
-            },
-            other => person(OWNER, other),
-        };
+        let request_id = RequestId::parse("20260324-1a2b3c4d").expect("an id");
+        let nobody =
+            [Actor::Operator, Actor::Deleter, Actor::Agent { role: Role::Planner, request_id }];
+        let nobody = nobody.into_iter().find(|actor| actor.ingress() == ingress);
+        let actor = nobody.unwrap_or_else(|| person(OWNER, ingress));
         let decides = matches!(
             ingress,
             Ingress::Button | Ingress::Modal | Ingress::Slash | Ingress::Operator

@@ -6,15 +6,16 @@ use super::world::{GENERAL, Todo as Next, World, policy, result};
 use crate::domain::backlog::{BacklogItem, BacklogKind, BacklogStatus};
 use crate::domain::change::Change;
 use crate::domain::effect::{EffectKind, EffectOutcome};
+use crate::domain::envelope::{EnvelopeKind, Place};
 use crate::domain::event::Event;
 use crate::domain::finding::{Finding, Signal};
-use crate::domain::ids::{BacklogId, ChannelId, UserId};
+use crate::domain::ids::{BacklogId, ChannelId, RequestId, RunId, UserId};
 use crate::domain::incoming::{Attachment, Message};
-use crate::domain::outgoing::{Act, Target};
+use crate::domain::outgoing::{Act, NamedChannel, OutgoingOutcome, Target};
 use crate::domain::policy::{Policy, SprintPolicy};
 use crate::domain::request::{Request, RequestStatus};
 use crate::domain::role::Role;
-use crate::domain::run::RunOutcome;
+use crate::domain::run::{Run, RunOutcome};
 use crate::domain::sprint::Duty;
 use crate::domain::time::Timestamp;
 use crate::engine::Answer;
@@ -77,6 +78,32 @@ fn i09_files_alone_that_could_not_be_saved_are_answered_and_no_request() {
     take(&mut world, words);
     assert!(world.state.requests.is_empty());
     assert_eq!(world.said, ["attachments_failed"]);
+}
+
+#[test]
+fn i10_the_line_of_a_hand_off_is_nobodys_request() {
+    let mut rules = policy();
+    rules.trusted_bots.insert(BOT);
+    rules.rights.values_mut().for_each(|holders| {
+        holders.users.insert(BOT);
+    });
+    let mut world = World::new(rules);
+    for (number, line) in [
+        "내부 relay 요약: planner -> developer",
+        "Orchestrator → Planner · hand-off · first plan · `20260324-1a2b3c4d` · greet",
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let mut words = world.words(RELAY, 1 + number as u64, line);
+        (words.addressed, words.author.id, words.author.is_bot) = (false, BOT, true);
+        assert!(matches!(take(&mut world, words), Answer::Ignored(_)), "{line}");
+    }
+    // Our own is known by its author, whatever it says.
+    let mut words = world.words(RELAY, 3, "do task 1");
+    (words.addressed, words.author.id, words.author.is_bot) = (false, UserId(1), true);
+    assert!(matches!(take(&mut world, words), Answer::Ignored(_)));
+    assert!(world.state.requests.is_empty());
 }
 
 #[test]
@@ -143,6 +170,104 @@ fn i30_a_message_to_a_role_goes_to_the_orchestrator_which_knows_whom_it_was_for(
     let request = only(&world);
     assert_eq!(request.current_role, Some(Role::Orchestrator));
     assert_eq!(request.params.user_requested_role, Some(Role::Developer));
+}
+
+#[test]
+fn r04_a_hand_off_is_one_envelope_whatever_becomes_of_its_line() {
+    // A record of the journal and no send: there is no status of sending that could be anything but done.
+    let mut world = World::new(policy());
+    let id = world.message("do task 1");
+    let lines: Vec<_> = (world.state.outgoing.values())
+        .filter(|it| it.target == Target::Named(NamedChannel::Relay))
+        .map(|it| it.outgoing_id.clone())
+        .collect();
+    assert_eq!(lines.len(), 1);
+    for outgoing_id in lines {
+        let outcome = OutgoingOutcome::Refused { reason: "no such channel".to_owned() };
+        world.submit(Event::OutgoingFinished { outgoing_id, outcome });
+    }
+    let waiting: Vec<_> = world.state.envelopes.values().collect();
+    assert_eq!(waiting.len(), 1);
+    assert_eq!((waiting[0].kind, waiting[0].place), (EnvelopeKind::Delegate, Place::Inbox));
+    assert_eq!(waiting[0].target_role, Role::Orchestrator);
+    world.finish_well();
+    assert_eq!(world.request(&id).status, RequestStatus::Committed);
+}
+
+#[test]
+fn r10_a_report_without_a_result_is_a_dead_letter() {
+    // The result of an earlier step is not taken for this one's: the sender's envelope is still there.
+    let mut world = World::new(policy());
+    let id = world.message("do task 1");
+    let Some(Next::Run(first)) = world.todo().first().cloned() else { panic!("no run") };
+    let answer = result(Role::Orchestrator, json!({ "workflow_transition": {} }));
+    world.run(&first, RunOutcome::Result(Box::new(answer)));
+    let Some(Next::Report(report)) = world.todo().first().cloned() else { panic!("no report") };
+    world.submit(Event::ReportReady { relay_id: report });
+    let request = world.state.requests[&id].clone();
+    assert!(request.result.is_some() && request.current_role == Some(Role::Research));
+    let mut empty = super::edges::dropped(&world, &id, Role::Research, None);
+    (empty.report, empty.envelope.body) = (None, "done, see above".to_owned());
+    empty.envelope.params.clear();
+    let relay_id = empty.relay_id.clone();
+    world.state.apply(&Change::Envelope(Box::new(empty)));
+    let answer = world.submit(Event::ReportReady { relay_id });
+    assert_eq!(answer, Answer::Ignored("the report has no result"));
+    assert_eq!(world.dead_letters(), 1);
+    assert_eq!(world.state.requests[&id], request);
+    world.finish_well();
+    assert_eq!(world.request(&id).status, RequestStatus::Committed);
+}
+
+#[test]
+fn k09_a_role_keeps_its_conversation_for_a_request_and_begins_another_for_the_next() {
+    // For a request and not for a sprint: what was said about one todo is nothing to another.
+    let mut world = World::new(policy());
+    let talk = |world: &mut World, id: &RequestId, session: &str| {
+        world.session = Some(session.to_owned());
+        let mine = |todo: &&Next| matches!(todo, Next::Run(it) if world.state.envelopes[it].envelope.request_id == *id);
+        let next = world.todo().iter().find(mine).cloned().expect("a run");
+        world.do_well(&next);
+        world.session = None;
+    };
+    let known = |world: &World, id: &RequestId| {
+        let key = crate::domain::state::session_key(Role::Orchestrator, id);
+        world.state.sessions.get(&key).map(|it| (it.session_id.clone(), it.created_at))
+    };
+    let (one, two) = (world.message("do task 1"), world.message("do task 2"));
+    talk(&mut world, &one, "first");
+    talk(&mut world, &two, "second");
+    let begun = known(&world, &one).expect("a conversation");
+    assert_eq!(begun.0, "first");
+    assert_eq!(known(&world, &two).expect("another").0, "second");
+    world.finish_well();
+    world.deliver();
+    assert!(world.state.sessions.is_empty(), "they end with their requests");
+}
+
+#[test]
+fn k10_what_an_earlier_life_of_a_run_says_counts_for_nothing() {
+    let mut world = World::new(policy());
+    world.message("do task 1");
+    let Some(Next::Run(envelope)) = world.todo().first().cloned() else { panic!("no run") };
+    let run = |generation: u32| Run {
+        run_id: RunId::parse("run-a").expect("an id"),
+        request_id: world.state.envelopes[&envelope].envelope.request_id.clone(),
+        role: Role::Orchestrator,
+        step: None,
+        envelope_id: envelope.clone(),
+        attempt: 1,
+        generation,
+        started_at: Timestamp::from_millis(0),
+        pre_tree: None,
+    };
+    let (old, new) = (run(1), run(2));
+    world.submit(Event::RunStarting(old.clone()));
+    world.submit(Event::RunStarting(new.clone()));
+    let stale = world.submit(Event::RunFinished(Box::new(super::steering::finished(&old))));
+    assert_eq!(stale, Answer::Ignored("a result of an older generation"));
+    let fresh = world.submit(Event::RunFinished(Box::new(super::steering::finished(&new))));
+    assert_eq!(fresh, Answer::Accepted);
 }
 
 #[test]

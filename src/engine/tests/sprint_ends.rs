@@ -36,6 +36,29 @@ fn a_stop_after_the_current_todo_releases_what_has_not_begun() {
 }
 
 #[test]
+fn items_that_are_gone_come_back_from_the_todos_that_need_them() {
+    let mut world = World::new(by_hand());
+    world.command(kickoff());
+    let at_work =
+        |world: &World| sprint(world).todos.iter().any(|it| it.status == TodoStatus::Running);
+    while !at_work(&world) {
+        let next = world.todo().first().cloned().expect("something to do");
+        world.do_well(&next);
+    }
+    // Somebody removed their records while the team was down.
+    let before = std::mem::take(&mut world.state.backlog);
+    world.submit(Event::Started { announce: false, serves: Role::ALL.into() });
+    assert_eq!(world.state.backlog.len(), 3);
+    for (id, item) in &world.state.backlog {
+        assert_eq!((&item.title, item.status), (&before[id].title, BacklogStatus::Selected));
+        assert_eq!(item.selected_in_sprint_id, Some(sprint(&world).sprint_id));
+    }
+    world.finish_well();
+    assert_eq!(sprint(&world).status, SprintStatus::Completed);
+    assert!(world.state.backlog.is_empty(), "delivered");
+}
+
+#[test]
 fn what_comes_late_for_an_ended_sprint_leaves_the_next_one_alone() {
     let mut world = World::new(by_hand());
     world.command(kickoff());

@@ -17,6 +17,7 @@ use crate::domain::sprint::{
     CloseoutStatus, Duty, InitialStep, Kickoff, Sprint, SprintStatus, TodoStatus, Trigger,
 };
 use crate::engine::Answer;
+use crate::engine::sprint::backlog::relevant;
 
 /// A result that does the duty well: three items, of which the last depends on the first.
 pub(super) fn dutiful(world: &World, request: &Request, duty: Duty) -> RoleResult {
@@ -43,11 +44,8 @@ pub(super) fn dutiful(world: &World, request: &Request, duty: Duty) -> RoleResul
 
 fn planned(world: &World, request: &Request, sprint: &Sprint) -> RoleResult {
     let step = request.planning_step().expect("a step");
-    let mine: Vec<&BacklogItem> = world
-        .state
-        .backlog
-        .values()
-        .filter(|item| crate::engine::sprint::backlog::is_relevant(item, sprint))
+    let mine: Vec<&BacklogItem> = relevant(world.state.backlog.values(), sprint)
+        .into_iter()
         .filter(|item| item.status != BacklogStatus::Blocked)
         .collect();
     let origin = json!({

@@ -74,6 +74,8 @@ pub(super) struct World {
     pub(super) log: Vec<Change>,
     pub(super) said: Vec<String>,
     pub(super) clock: i64,
+    /// The conversation that agents have.
+    pub(super) session: Option<String>,
     next: u128,
     /// What decisions made possible, oldest first.
     pub(super) wakes: Vec<Wake>,
@@ -88,6 +90,7 @@ impl World {
             wakes: Vec::new(),
             said: Vec::new(),
             clock: 1_774_310_400_000,
+            session: None,
             next: 1 << 32,
         }
     }
@@ -267,7 +270,7 @@ impl World {
             changed_paths: Vec::new(),
             documents_present,
             usage: Usage::default(),
-            session_id: None,
+            session_id: self.session.clone(),
             duration_ms: 5,
             repairs: 0,
             dropped_bytes: 0,

@@ -136,9 +136,11 @@ fn w08_to_w11_the_way_to_the_review() {
 
     let guidance = at(Step::ArchitectGuidance);
     let advance = report(Step::ArchitectGuidance, Some(Outcome::Advance));
-    assert_eq!(next(&decide(&guidance, &advance)), Step::DeveloperBuild);
+    assert_eq!(next(&decide(&guidance, &advance)), Step::DeveloperBuild, "W09");
     let again = reopening(Step::ArchitectGuidance, Some(ReopenCategory::Architecture));
-    assert_eq!(next(&decide(&guidance, &again)), Step::ArchitectGuidance);
+    let decision = decide(&guidance, &again);
+    assert_eq!(next(&decision), Step::ArchitectGuidance, "W10");
+    assert_eq!(decision.state().reopen_category, Some(ReopenCategory::Architecture), "W10");
 
     let built = report(Step::DeveloperBuild, Some(Outcome::Advance));
     let decision = decide(&at(Step::DeveloperBuild), &built);
@@ -162,7 +164,8 @@ fn w12_to_w15_the_review() {
     let open = at(Step::ArchitectReview);
     assert_eq!(
         next(&decide(&open, &reopening(Step::ArchitectReview, None))),
-        Step::DeveloperRevision
+        Step::DeveloperRevision,
+        "W14"
     );
     let mut blocked = more;
     blocked.status = ResultStatus::Blocked;

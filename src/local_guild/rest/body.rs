@@ -7,6 +7,7 @@ use axum::RequestExt as _;
 use axum::body::Bytes;
 use axum::extract::{FromRequest, FromRequestParts, Multipart, Path, Query, Request};
 use axum::http::request::Parts;
+use chrono::{DateTime, Utc};
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
@@ -61,6 +62,17 @@ impl Asked {
         let parse = |text: &str| {
             let bad = |_| Refusal::invalid(name, "NUMBER_TYPE_COERCE", "Not a snowflake.");
             text.parse().map_err(bad)
+        };
+        self.text(name).map(parse).transpose()
+    }
+
+    /// A point in time, as ISO 8601.
+    pub(crate) fn time(&self, name: &str) -> Result<Option<DateTime<Utc>>, Refusal> {
+        let parse = |text: &str| {
+            // A plus sign in a query that was not escaped arrives as a space.
+            let read = DateTime::parse_from_rfc3339(&text.replace(' ', "+"));
+            let bad = |_| Refusal::invalid(name, "DATE_TIME_TYPE_PARSE", "Not an ISO 8601 time.");
+            read.map(|it| it.with_timezone(&Utc)).map_err(bad)
         };
         self.text(name).map(parse).transpose()
     }

@@ -9,7 +9,7 @@ use axum::{Json, Router};
 use serde_json::{Map, Value};
 
 use super::Done;
-use super::body::{At, Bot, Payload};
+use super::body::{Asked, At, Bot, Payload};
 use crate::local_guild::error::Refusal;
 use crate::local_guild::event::Event;
 use crate::local_guild::guild::{Draft, Guild};
@@ -28,6 +28,7 @@ pub(super) fn routes() -> Router<Arc<Guild>> {
             "/applications/{app}/guilds/{guild}/commands",
             get(guild_list).put(guild_set).post(guild_add),
         )
+        .route("/applications/{app}/guilds/{guild}/commands/permissions", get(permissions))
         .route(
             "/applications/{app}/guilds/{guild}/commands/{command}",
             get(guild_one).patch(guild_change).delete(guild_remove),
@@ -47,7 +48,11 @@ impl Scope {
             return Err(Refusal::MissingAccess);
         }
         if let Some(of) = of {
-            guild.read(|state| state.check_guild(of).map(|_| ()))?;
+            // An application that is not in a guild has no commands there.
+            guild.read(|state| match state.check_member(of, bot) {
+                Ok(_) => Ok(()),
+                Err(_) => Err(Refusal::MissingAccess),
+            })?;
         }
         Ok(Scope { app, guild: of })
     }
@@ -104,11 +109,28 @@ fn put(draft: &mut Draft<'_>, scope: Scope, body: Map<String, Value>) -> (Id, bo
     (id, known.is_none())
 }
 
-fn list(guild: &Guild, scope: Scope) -> Json<Vec<Value>> {
+fn list(guild: &Guild, scope: Scope, localized: bool) -> Json<Vec<Value>> {
     guild.read(|state| {
         let found = state.commands.values().filter(|it| scope.holds(it));
-        Json(found.map(payload::command).collect())
+        let mut all: Vec<Value> = found.map(payload::command).collect();
+        if !localized {
+            all.iter_mut().for_each(without_translations);
+        }
+        Json(all)
     })
+}
+
+/// Lists leave the dictionaries of translations out, unless they are asked for.
+fn without_translations(value: &mut Value) {
+    match value {
+        Value::Object(object) => {
+            object.remove("name_localizations");
+            object.remove("description_localizations");
+            object.values_mut().for_each(without_translations);
+        }
+        Value::Array(list) => list.iter_mut().for_each(without_translations),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+    }
 }
 
 fn set(guild: &Guild, scope: Scope, payload: &Payload) -> Result<Json<Vec<Value>>, Refusal> {
@@ -132,7 +154,7 @@ fn set(guild: &Guild, scope: Scope, payload: &Payload) -> Result<Json<Vec<Value>
         draft.tell(Event::Commands);
         Ok(())
     })?;
-    Ok(list(guild, scope))
+    Ok(list(guild, scope, true))
 }
 
 fn add(
@@ -189,8 +211,9 @@ async fn global_list(
     State(guild): Shared,
     Bot(bot): Bot,
     At(app): At<Id>,
+    asked: Asked,
 ) -> Result<Json<Vec<Value>>, Refusal> {
-    Ok(list(&guild, Scope::new(&guild, bot, app, None)?))
+    Ok(list(&guild, Scope::new(&guild, bot, app, None)?, asked.yes("with_localizations")))
 }
 
 async fn global_set(
@@ -236,8 +259,19 @@ async fn guild_list(
     State(guild): Shared,
     Bot(bot): Bot,
     At((app, of)): At<(Id, Id)>,
+    asked: Asked,
 ) -> Result<Json<Vec<Value>>, Refusal> {
-    Ok(list(&guild, Scope::new(&guild, bot, app, Some(of))?))
+    Ok(list(&guild, Scope::new(&guild, bot, app, Some(of))?, asked.yes("with_localizations")))
+}
+
+/// Who may use which command: nobody has changed that here.
+async fn permissions(
+    State(guild): Shared,
+    Bot(bot): Bot,
+    At((app, of)): At<(Id, Id)>,
+) -> Result<Json<Vec<Value>>, Refusal> {
+    Scope::new(&guild, bot, app, Some(of))?;
+    Ok(Json(Vec::new()))
 }
 
 async fn guild_set(

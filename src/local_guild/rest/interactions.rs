@@ -17,6 +17,7 @@ use crate::local_guild::error::Refusal;
 use crate::local_guild::event::Event;
 use crate::local_guild::guild::{Draft, Guild};
 use crate::local_guild::ids::Id;
+use crate::local_guild::limits::{check_dialog, check_suggestions};
 use crate::local_guild::model::{
     Answer, Author, EPHEMERAL, Interaction, InteractionKind, LOADING, Message, MessageKind,
 };
@@ -37,7 +38,7 @@ pub(super) fn routes() -> Router<Arc<Guild>> {
 /// Starts an interaction, and tells the page if its application lets the time pass.
 pub(crate) fn start(
     guild: &Arc<Guild>,
-    user: Id,
+    (user, locale): (Id, String),
     channel: Id,
     application: Id,
     kind: InteractionKind,
@@ -55,6 +56,8 @@ pub(crate) fn start(
             kind,
             answer: Answer::None,
             original: None,
+            locale,
+            dialog: None,
         }));
         draft.tell(Event::Interaction(id));
         Ok(id)
@@ -126,6 +129,22 @@ impl Kind {
     }
 }
 
+impl Kind {
+    /// Whether an interaction may be answered in this way.
+    fn answers(self, asked: &InteractionKind) -> bool {
+        let typing = matches!(asked, InteractionKind::Autocomplete { .. });
+        match self {
+            Kind::Suggestions => typing,
+            Kind::Message | Kind::DeferMessage => !typing,
+            Kind::DeferUpdate | Kind::Update => asked.message().is_some(),
+            Kind::Dialog => match asked {
+                InteractionKind::Command { .. } | InteractionKind::Component { .. } => true,
+                InteractionKind::Autocomplete { .. } | InteractionKind::Modal { .. } => false,
+            },
+        }
+    }
+}
+
 /// The open interaction of a callback.
 fn open(world: &World, id: Id, token: &str) -> Result<Interaction, Refusal> {
     let found = world.interactions.get(&id).filter(|it| it.token == token);
@@ -168,7 +187,7 @@ fn adorn(message: &mut Message, interaction: &Interaction) {
                 message: Some(*from),
             });
         }
-        InteractionKind::Modal { message: None, .. } => {}
+        InteractionKind::Modal { message: None, .. } | InteractionKind::Autocomplete { .. } => {}
     }
     if message.flags & EPHEMERAL != 0 {
         message.only_for = Some(interaction.user);
@@ -181,14 +200,26 @@ async fn callback(
     asked: Asked,
     payload: Payload,
 ) -> Result<Response, Refusal> {
-    guild.read(|state| open(state, id, &token).map(|_| ()))?;
+    let asked_by = guild.read(|state| open(state, id, &token).map(|it| it.kind))?;
     let number = payload.get("type").and_then(Value::as_u64);
     let kind = Kind::new(number)?;
-    let data = payload.get("data").cloned().unwrap_or_else(|| json!({}));
+    if !kind.answers(&asked_by) {
+        let text = "This interaction cannot be answered so.";
+        return Err(Refusal::invalid("type", "INTERACTION_TYPE_INVALID", text));
+    }
+    let mut data = payload.get("data").cloned().unwrap_or_else(|| json!({}));
     let inner = Payload { json: data.clone(), files: payload.files };
     let composed = match kind {
         Kind::Message | Kind::Update => Some(Composed::new(&guild, &inner)?),
-        Kind::DeferMessage | Kind::DeferUpdate | Kind::Suggestions | Kind::Dialog => None,
+        Kind::Suggestions => {
+            check_suggestions(&data)?;
+            None
+        }
+        Kind::Dialog => {
+            check_dialog(&mut data)?;
+            None
+        }
+        Kind::DeferMessage | Kind::DeferUpdate => None,
     };
     let made = guild.change(|draft| {
         let mut interaction = open(draft.state, id, &token)?;
@@ -218,8 +249,11 @@ async fn callback(
                 updated = Some(from);
                 interaction.original = Some(from);
             }
-            (Kind::Suggestions, _) => {}
+            (Kind::Suggestions, _) => {
+                draft.tell(Event::Suggested { interaction: id, data: data.clone() });
+            }
             (Kind::Dialog, _) => {
+                interaction.dialog = Some(data.clone());
                 draft.tell(Event::Dialog { interaction: id, data: data.clone() });
             }
             (Kind::Message | Kind::Update, None) => return Err(Refusal::BadJson),

@@ -19,6 +19,7 @@ use crate::local_guild::guild::{Draft, Guild};
 use crate::local_guild::ids::Id;
 use crate::local_guild::model::{Author, Channel, Message};
 use crate::local_guild::payload::is_ephemeral;
+use crate::local_guild::permission::right;
 use crate::local_guild::state::{Change, State as World};
 
 /// How long a nonce is remembered: "the past few minutes" in Discord's words.
@@ -89,6 +90,11 @@ fn sent_before(
         .map(|message| message.id)
 }
 
+/// The right to write in a place.
+pub(crate) fn speaking(place: &Channel) -> u64 {
+    if place.thread().is_some() { right::SEND_MESSAGES_IN_THREADS } else { right::SEND_MESSAGES }
+}
+
 /// Makes a message of a user, or finds the one that its nonce names. Shared with the local side.
 pub(crate) fn create_as(
     guild: &Guild,
@@ -97,7 +103,8 @@ pub(crate) fn create_as(
     composed: &Composed,
 ) -> Result<Id, Refusal> {
     guild.change(|draft| {
-        let place = draft.state.channel_for(channel, user)?;
+        let place = draft.state.may(user, channel, 0)?;
+        composed.permitted(draft.state, user, place)?;
         if let (Some(true), Some(nonce)) = (composed.body.enforce_nonce, &composed.body.nonce)
             && let Some(id) = sent_before(draft.state, draft.now, channel, user, nonce)
         {
@@ -140,7 +147,15 @@ pub(crate) fn page(
     let limit = asked.count("limit", 50, 100);
     let (before, after, around) = (asked.id("before")?, asked.id("after")?, asked.id("around")?);
     guild.render(Some(viewer), |render| {
-        render.state.channel_for(channel, viewer)?;
+        let place = render.state.channel_for(channel, viewer)?;
+        let reads = render.state.may(viewer, channel, right::READ_MESSAGE_HISTORY).is_ok();
+        if !place.is_text() {
+            return Err(Refusal::NonText);
+        }
+        if !reads {
+            // The platform shows nothing instead of refusing.
+            return Ok(Vec::new());
+        }
         let visible =
             |message: &&Message| !is_ephemeral(message) || message.only_for == Some(viewer);
         let all = || render.state.messages_in(channel).filter(visible);
@@ -172,7 +187,7 @@ async fn one(
     Bot(bot): Bot,
     At((channel, message)): At<(Id, Id)>,
 ) -> Result<Json<Value>, Refusal> {
-    guild.read(|state| state.channel_for(channel, bot).map(|_| ()))?;
+    guild.read(|state| state.may(bot, channel, right::READ_MESSAGE_HISTORY).map(|_| ()))?;
     rendered(&guild, Some(bot), channel, message)
 }
 
@@ -236,11 +251,11 @@ async fn delete(
     At((channel, message)): At<(Id, Id)>,
 ) -> Done {
     guild.change(|draft| {
-        // Bots hold every permission, so they may remove what others wrote; not in direct
-        // conversations, as on the real platform.
+        // With the right, also what others wrote; never in direct conversations.
         let place = draft.state.channel_for(channel, bot)?;
         let found = draft.state.message(channel, message)?;
-        if place.recipients().is_some() && found.author.id() != bot {
+        let managed = draft.state.rights(bot, Some(place)) & right::MANAGE_MESSAGES != 0;
+        if found.author.id() != bot && (place.recipients().is_some() || !managed) {
             return Err(Refusal::MissingPermissions);
         }
         remove(draft, channel, message)?;
@@ -269,7 +284,11 @@ async fn bulk_delete(
         ));
     }
     guild.change(|draft| {
-        draft.state.channel_for(channel, bot)?;
+        draft.state.may(bot, channel, right::MANAGE_MESSAGES)?;
+        let fortnight = Id::at(draft.now - Duration::days(14));
+        if messages.iter().any(|id| *id < fortnight) {
+            return Err(Refusal::TooOld);
+        }
         let mut gone = Vec::new();
         for id in messages {
             if draft.state.message(channel, id).is_ok() {
@@ -285,7 +304,8 @@ async fn bulk_delete(
 /// Shows that a user is writing. Nothing is kept.
 pub(crate) fn type_as(guild: &Guild, user: Id, channel: Id) -> Result<(), Refusal> {
     guild.change(|draft| {
-        draft.state.channel_for(channel, user)?;
+        let place = draft.state.channel_for(channel, user)?;
+        draft.state.may(user, channel, speaking(place))?;
         draft.tell(Event::Typing { channel, user, at: draft.now });
         Ok(())
     })
@@ -297,6 +317,6 @@ async fn typing(State(guild): State<Arc<Guild>>, Bot(bot): Bot, At(channel): At<
 }
 
 /// The object that lists of pins and threads share.
-pub(super) fn listed(key: &str, items: Vec<Value>) -> Value {
-    json!({key: items, "has_more": false})
+pub(super) fn listed(key: &str, items: Vec<Value>, more: bool) -> Value {
+    json!({key: items, "has_more": more})
 }

@@ -1,5 +1,6 @@
 //! REST v10, one file a kind of thing.
 
+pub(crate) mod applications;
 pub(crate) mod body;
 pub(crate) mod channels;
 mod commands;
@@ -7,6 +8,7 @@ mod guilds;
 pub(crate) mod interactions;
 pub(crate) mod messages;
 pub(crate) mod reactions;
+pub(crate) mod roles;
 pub(crate) mod threads;
 mod webhooks;
 
@@ -25,6 +27,8 @@ type Done = Result<StatusCode, Refusal>;
 pub(crate) fn routes() -> Router<Arc<Guild>> {
     Router::new()
         .merge(guilds::routes())
+        .merge(applications::routes())
+        .merge(roles::routes())
         .merge(channels::routes())
         .merge(messages::routes())
         .merge(reactions::routes())

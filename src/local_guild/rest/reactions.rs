@@ -16,9 +16,10 @@ use crate::local_guild::error::Refusal;
 use crate::local_guild::event::Event;
 use crate::local_guild::guild::Guild;
 use crate::local_guild::ids::Id;
-use crate::local_guild::model::{Author, Message, MessageKind, Pin, Reaction, Reference};
+use crate::local_guild::model::{Author, Channel, Message, MessageKind, Pin, Reaction, Reference};
 use crate::local_guild::payload;
-use crate::local_guild::state::Change;
+use crate::local_guild::permission::right;
+use crate::local_guild::state::{Change, State as World};
 
 /// The routes of this file.
 pub(super) fn routes() -> Router<Arc<Guild>> {
@@ -61,6 +62,9 @@ pub(crate) fn react(
         }
         let mut after = draft.state.message(channel, message)?.clone();
         let at = after.reactions.iter().position(|reaction| reaction.emoji == emoji);
+        // Where nobody has chosen the emoji yet, it takes a right of its own.
+        let needed = if added && at.is_none() { right::ADD_REACTIONS } else { 0 };
+        draft.state.may(user, channel, needed | right::READ_MESSAGE_HISTORY)?;
         let changed = match (at.and_then(|at| after.reactions.get_mut(at)), added) {
             (Some(reaction), true) => reaction.users.insert(user),
             (Some(reaction), false) => reaction.users.remove(&user),
@@ -98,52 +102,62 @@ async fn take_back(
     Bot(bot): Bot,
     At((channel, message, emoji, user)): At<(Id, Id, String, String)>,
 ) -> Done {
-    react(&guild, person(&user, bot)?, (channel, message), &emoji, false)?;
+    let user = person(&user, bot)?;
+    let needed = if user == bot { 0 } else { right::MANAGE_MESSAGES };
+    guild.read(|state| state.may(bot, channel, needed).map(|_| ()))?;
+    react(&guild, user, (channel, message), &emoji, false)?;
     Ok(StatusCode::NO_CONTENT)
 }
 
-fn wipe(guild: &Guild, (channel, message): (Id, Id), emoji: Option<&str>) -> Done {
-    let all: Vec<(String, Id)> = guild.read(|state| {
-        let found = state.message(channel, message)?;
-        let reactions = found.reactions.iter();
-        let wanted = reactions.filter(|it| emoji.is_none_or(|emoji| it.emoji == emoji));
-        let pairs = wanted.flat_map(|it| it.users.iter().map(|user| (it.emoji.clone(), *user)));
-        Ok::<_, Refusal>(pairs.collect())
-    })?;
-    for (emoji, user) in all {
-        react(guild, user, (channel, message), &emoji, false)?;
-    }
-    Ok(StatusCode::NO_CONTENT)
+fn wipe(guild: &Guild, bot: Id, (channel, message): (Id, Id), emoji: Option<&str>) -> Done {
+    guild.change(|draft| {
+        let place = draft.state.may(bot, channel, right::MANAGE_MESSAGES)?;
+        if place.recipients().is_some() {
+            return Err(Refusal::WrongChannelType);
+        }
+        let mut after = draft.state.message(channel, message)?.clone();
+        after.reactions.retain(|it| emoji.is_some_and(|emoji| it.emoji != emoji));
+        draft.put(Change::Message(Box::new(after)));
+        draft.tell(Event::ReactionsGone { channel, message, emoji: emoji.map(str::to_owned) });
+        Ok(StatusCode::NO_CONTENT)
+    })
 }
 
 async fn clear(
     State(guild): State<Arc<Guild>>,
-    Bot(_): Bot,
+    Bot(bot): Bot,
     At((channel, message)): At<(Id, Id)>,
 ) -> Done {
-    wipe(&guild, (channel, message), None)
+    wipe(&guild, bot, (channel, message), None)
 }
 
 async fn clear_one(
     State(guild): State<Arc<Guild>>,
-    Bot(_): Bot,
+    Bot(bot): Bot,
     At((channel, message, emoji)): At<(Id, Id, String)>,
 ) -> Done {
-    wipe(&guild, (channel, message), Some(&emoji))
+    wipe(&guild, bot, (channel, message), Some(&emoji))
 }
 
 async fn who(
     State(guild): State<Arc<Guild>>,
-    Bot(_): Bot,
+    Bot(bot): Bot,
     At((channel, message, emoji)): At<(Id, Id, String)>,
     asked: Asked,
 ) -> Result<Json<Vec<Value>>, Refusal> {
     let limit = asked.count("limit", 25, 100);
+    let after = asked.id("after")?;
     guild.read(|state| {
+        state.may(bot, channel, right::READ_MESSAGE_HISTORY)?;
         let found = state.message(channel, message)?;
         let users = found.reactions.iter().filter(|it| it.emoji == emoji).flat_map(|it| &it.users);
         Ok(Json(
-            users.filter_map(|id| state.users.get(id)).take(limit).map(payload::user).collect(),
+            users
+                .filter(|id| after.is_none_or(|after| **id > after))
+                .filter_map(|id| state.users.get(id))
+                .take(limit)
+                .map(payload::user)
+                .collect(),
         ))
     })
 }
@@ -152,14 +166,21 @@ async fn pins(
     State(guild): State<Arc<Guild>>,
     Bot(bot): Bot,
     At(channel): At<Id>,
+    asked: Asked,
 ) -> Result<Json<Value>, Refusal> {
+    let limit = asked.count("limit", 50, 50);
+    let before = asked.time("before")?;
     guild.render(Some(bot), |render| {
         let place = render.state.channel_for(channel, bot)?;
-        let items = place.pins.iter().filter_map(|pin| {
-            let message = render.state.message(channel, pin.message).ok()?;
-            Some(json!({"pinned_at": payload::time(pin.at), "message": render.message(message)}))
-        });
-        Ok(Json(listed("items", items.collect())))
+        let mut items =
+            place.pins.iter().filter(|pin| before.is_none_or(|it| pin.at < it)).filter_map(|pin| {
+                let message = render.state.message(channel, pin.message).ok()?;
+                Some(
+                    json!({"pinned_at": payload::time(pin.at), "message": render.message(message)}),
+                )
+            });
+        let found: Vec<Value> = items.by_ref().take(limit).collect();
+        Ok(Json(listed("items", found, items.next().is_some())))
     })
 }
 
@@ -176,13 +197,20 @@ async fn old_pins(
     })
 }
 
+/// The channel, where a bot may pin: either right will do, as the newer took over from the older.
+fn pinning(world: &World, channel: Id, bot: Id) -> Result<&Channel, Refusal> {
+    world
+        .may(bot, channel, right::PIN_MESSAGES)
+        .or_else(|_| world.may(bot, channel, right::MANAGE_MESSAGES))
+}
+
 async fn pin(
     State(guild): State<Arc<Guild>>,
     Bot(bot): Bot,
     At((channel, message)): At<(Id, Id)>,
 ) -> Done {
     guild.change(|draft| {
-        let mut place = draft.state.channel_for(channel, bot)?.clone();
+        let mut place = pinning(draft.state, channel, bot)?.clone();
         draft.state.message(channel, message)?;
         if place.pins.iter().any(|pin| pin.message == message) {
             return Ok(());
@@ -211,7 +239,7 @@ async fn unpin(
     At((channel, message)): At<(Id, Id)>,
 ) -> Done {
     guild.change(|draft| {
-        let mut place = draft.state.channel_for(channel, bot)?.clone();
+        let mut place = pinning(draft.state, channel, bot)?.clone();
         let before = place.pins.len();
         place.pins.retain(|pin| pin.message != message);
         if place.pins.len() == before {

@@ -7,6 +7,7 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use axum::routing::{get, post, put};
 use axum::{Json, Router};
+use chrono::{DateTime, Utc};
 use serde_json::{Value, json};
 
 use super::Done;
@@ -18,6 +19,7 @@ use crate::local_guild::ids::Id;
 use crate::local_guild::model::{
     Author, Channel, ChannelKind, Message, MessageKind, Reference, Thread,
 };
+use crate::local_guild::permission::right;
 use crate::local_guild::state::Change;
 
 /// The routes of this file.
@@ -30,6 +32,7 @@ pub(super) fn routes() -> Router<Arc<Guild>> {
         .route("/guilds/{guild}/threads/active", get(active))
         .route("/channels/{channel}/threads/archived/public", get(archived))
         .route("/channels/{channel}/threads/archived/private", get(archived_private))
+        .route("/channels/{channel}/users/@me/threads/archived/private", get(archived_joined))
 }
 
 /// Starts a thread, from a message or on its own.
@@ -43,13 +46,16 @@ pub(crate) fn start(
     let name = payload.name("name", 100)?;
     let minutes = payload.get("auto_archive_duration").and_then(Value::as_u64).unwrap_or(1440);
     guild.change(|draft| {
-        let place = draft.state.channel(parent)?;
-        match place.kind {
+        match draft.state.channel_for(parent, user)?.kind {
             ChannelKind::Text { .. } => {}
-            ChannelKind::Dm { .. } | ChannelKind::Thread(_) => {
+            ChannelKind::Category { .. } | ChannelKind::Dm { .. } | ChannelKind::Thread(_) => {
                 return Err(Refusal::WrongChannelType);
             }
         }
+        let private = message.is_none() && payload.get("type").and_then(Value::as_u64) == Some(12);
+        let needed =
+            if private { right::CREATE_PRIVATE_THREADS } else { right::CREATE_PUBLIC_THREADS };
+        draft.state.may(user, parent, needed)?;
         let id = match message {
             // A thread has the id of the message it starts from, so there is at most one.
             Some(message) => {
@@ -64,7 +70,7 @@ pub(crate) fn start(
         let thread = Thread {
             parent,
             owner: user,
-            private: message.is_none() && payload.get("type").and_then(Value::as_u64) == Some(12),
+            private,
             archived: false,
             locked: false,
             auto_archive: u32::try_from(minutes).unwrap_or(1440),
@@ -72,13 +78,7 @@ pub(crate) fn start(
             members: BTreeSet::from([user]),
         };
         let announced = message.is_none() && !thread.private;
-        draft.put(Change::Channel(Channel {
-            id,
-            name: name.clone(),
-            kind: ChannelKind::Thread(thread),
-            slowmode: 0,
-            pins: Vec::new(),
-        }));
+        draft.put(Change::Channel(Channel::new(id, name.clone(), ChannelKind::Thread(thread))));
         draft.tell(Event::ThreadCreate(id));
         if announced {
             let author = Author::User { id: user };
@@ -126,10 +126,12 @@ fn person(text: &str, me: Id) -> Result<Id, Refusal> {
 }
 
 /// Takes someone into a thread or out of it.
-fn set_member(guild: &Guild, channel: Id, user: Id, inside: bool) -> Done {
+fn set_member(guild: &Guild, bot: Id, channel: Id, user: Id, inside: bool) -> Done {
     guild.change(|draft| {
         draft.state.user(user)?;
-        let mut place = draft.state.channel(channel)?.clone();
+        // Taking somebody else out is for those who manage threads.
+        let needed = if inside || user == bot { 0 } else { right::MANAGE_THREADS };
+        let mut place = draft.state.may(bot, channel, needed)?.clone();
         let thread = place.thread_mut().ok_or(Refusal::WrongChannelType)?;
         if thread.archived {
             return Err(Refusal::ThreadArchived);
@@ -151,7 +153,7 @@ async fn join(
     Bot(bot): Bot,
     At((channel, user)): At<(Id, String)>,
 ) -> Done {
-    set_member(&guild, channel, person(&user, bot)?, true)
+    set_member(&guild, bot, channel, person(&user, bot)?, true)
 }
 
 async fn leave(
@@ -159,7 +161,7 @@ async fn leave(
     Bot(bot): Bot,
     At((channel, user)): At<(Id, String)>,
 ) -> Done {
-    set_member(&guild, channel, person(&user, bot)?, false)
+    set_member(&guild, bot, channel, person(&user, bot)?, false)
 }
 
 async fn member(
@@ -169,7 +171,8 @@ async fn member(
 ) -> Result<Json<Value>, Refusal> {
     let user = person(&user, bot)?;
     guild.render(None, |render| {
-        let thread = render.state.channel(channel)?.thread().ok_or(Refusal::WrongChannelType)?;
+        let place = render.state.channel_for(channel, bot)?;
+        let thread = place.thread().ok_or(Refusal::WrongChannelType)?;
         if !thread.members.contains(&user) {
             return Err(Refusal::UnknownMember);
         }
@@ -179,32 +182,47 @@ async fn member(
 
 async fn members(
     State(guild): State<Arc<Guild>>,
-    Bot(_): Bot,
+    Bot(bot): Bot,
     At(channel): At<Id>,
 ) -> Result<Json<Vec<Value>>, Refusal> {
     guild.render(None, |render| {
-        let thread = render.state.channel(channel)?.thread().ok_or(Refusal::WrongChannelType)?;
+        let place = render.state.channel_for(channel, bot)?;
+        let thread = place.thread().ok_or(Refusal::WrongChannelType)?;
         Ok(Json(thread.members.iter().map(|id| render.thread_member(channel, *id)).collect()))
     })
 }
 
-fn listed(
-    guild: &Guild,
-    bot: Id,
+/// A page of threads, as every list of them is answered.
+struct Page<'a> {
     parent: Option<Id>,
-    wanted: impl Fn(&Thread) -> bool,
-) -> Json<Value> {
-    guild.render(None, |render| {
-        let mut threads: Vec<&Channel> =
-            render.state.threads(parent).filter(|it| it.thread().is_some_and(&wanted)).collect();
-        threads.sort_by_key(|it| std::cmp::Reverse(it.id));
-        let joined = |it: &&&Channel| it.thread().is_some_and(|it| it.members.contains(&bot));
-        let members = threads.iter().filter(joined).map(|it| render.thread_member(it.id, bot));
-        Json(json!({
-            "threads": threads.iter().map(|it| render.channel(it)).collect::<Vec<_>>(),
-            "members": members.collect::<Vec<_>>(), "has_more": false,
-        }))
-    })
+    wanted: &'a dyn Fn(&Thread) -> bool,
+    /// Only what went into the archive, or was made, before this time.
+    before: Option<DateTime<Utc>>,
+    limit: usize,
+}
+
+impl Page<'_> {
+    fn show(&self, guild: &Guild, bot: Id) -> Json<Value> {
+        guild.render(None, |render| {
+            let moment = |it: &Channel| it.thread().map(|thread| thread.archive_changed);
+            let mut threads: Vec<&Channel> = render
+                .state
+                .threads(self.parent)
+                .filter(|it| render.state.sees(bot, it))
+                .filter(|it| it.thread().is_some_and(self.wanted))
+                .filter(|it| self.before.is_none_or(|end| moment(it).is_some_and(|at| at < end)))
+                .collect();
+            threads.sort_by_key(|it| std::cmp::Reverse((moment(it), it.id)));
+            let more = threads.len() > self.limit;
+            threads.truncate(self.limit);
+            let joined = |it: &&&Channel| it.thread().is_some_and(|it| it.members.contains(&bot));
+            let members = threads.iter().filter(joined).map(|it| render.thread_member(it.id, bot));
+            Json(json!({
+                "threads": threads.iter().map(|it| render.channel(it)).collect::<Vec<_>>(),
+                "members": members.collect::<Vec<_>>(), "has_more": more,
+            }))
+        })
+    }
 }
 
 async fn active(
@@ -212,25 +230,52 @@ async fn active(
     Bot(bot): Bot,
     At(id): At<Id>,
 ) -> Result<Json<Value>, Refusal> {
-    guild.read(|state| state.check_guild(id).map(|_| ()))?;
-    Ok(listed(&guild, bot, None, |thread| !thread.archived))
+    guild.read(|state| state.check_member(id, bot).map(|_| ()))?;
+    let wanted = |thread: &Thread| !thread.archived;
+    let page = Page { parent: None, wanted: &wanted, before: None, limit: usize::MAX };
+    Ok(page.show(&guild, bot))
+}
+
+fn archive(
+    guild: &Guild,
+    bot: Id,
+    channel: Id,
+    asked: &Asked,
+    wanted: &dyn Fn(&Thread) -> bool,
+) -> Result<Json<Value>, Refusal> {
+    let wanted = |thread: &Thread| thread.archived && wanted(thread);
+    let limit = asked.count("limit", 50, 100);
+    let before = asked.time("before")?;
+    Ok(Page { parent: Some(channel), wanted: &wanted, before, limit }.show(guild, bot))
 }
 
 async fn archived(
     State(guild): State<Arc<Guild>>,
     Bot(bot): Bot,
     At(channel): At<Id>,
-    _asked: Asked,
+    asked: Asked,
 ) -> Result<Json<Value>, Refusal> {
-    guild.read(|state| state.channel(channel).map(|_| ()))?;
-    Ok(listed(&guild, bot, Some(channel), |thread| thread.archived && !thread.private))
+    guild.read(|state| state.may(bot, channel, right::READ_MESSAGE_HISTORY).map(|_| ()))?;
+    archive(&guild, bot, channel, &asked, &|thread| !thread.private)
 }
 
 async fn archived_private(
     State(guild): State<Arc<Guild>>,
     Bot(bot): Bot,
     At(channel): At<Id>,
+    asked: Asked,
 ) -> Result<Json<Value>, Refusal> {
-    guild.read(|state| state.channel(channel).map(|_| ()))?;
-    Ok(listed(&guild, bot, Some(channel), |thread| thread.archived && thread.private))
+    let needed = right::MANAGE_THREADS | right::READ_MESSAGE_HISTORY;
+    guild.read(|state| state.may(bot, channel, needed).map(|_| ()))?;
+    archive(&guild, bot, channel, &asked, &|thread| thread.private)
+}
+
+async fn archived_joined(
+    State(guild): State<Arc<Guild>>,
+    Bot(bot): Bot,
+    At(channel): At<Id>,
+    asked: Asked,
+) -> Result<Json<Value>, Refusal> {
+    guild.read(|state| state.may(bot, channel, right::READ_MESSAGE_HISTORY).map(|_| ()))?;
+    archive(&guild, bot, channel, &asked, &|thread| thread.private && thread.members.contains(&bot))
 }

@@ -24,6 +24,7 @@ use crate::local_guild::guild::Guild;
 use crate::local_guild::ids::Id;
 use crate::local_guild::model::{Author, ChannelKind, Message, Webhook};
 use crate::local_guild::payload;
+use crate::local_guild::permission::right;
 use crate::local_guild::state::Change;
 use crate::platform::ids;
 
@@ -70,12 +71,16 @@ fn digest(bytes: &[u8]) -> String {
     Sha256::digest(bytes).iter().take(16).map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// Keeps an avatar sent as a data URI; returns the digest that names it.
-fn keep_avatar(guild: &Guild, sent: Option<&Value>) -> Result<Option<String>, Refusal> {
+/// Keeps a picture sent as a data URI; returns the digest that names it.
+pub(super) fn keep_picture(
+    guild: &Guild,
+    field: &str,
+    sent: Option<&Value>,
+) -> Result<Option<String>, Refusal> {
     let Some(uri) = sent.and_then(Value::as_str) else {
         return Ok(None);
     };
-    let bad = || Refusal::invalid("avatar", "IMAGE_INVALID", "A base64 data URI is expected.");
+    let bad = || Refusal::invalid(field, "IMAGE_INVALID", "A base64 data URI is expected.");
     let (head, data) = uri.split_once(",").ok_or_else(bad)?;
     if !head.starts_with("data:image/") || !head.ends_with(";base64") {
         return Err(bad());
@@ -98,11 +103,11 @@ async fn create(
 ) -> Result<Json<Value>, Refusal> {
     let name = payload.name("name", 80)?;
     check_name("name", &name)?;
-    let avatar = keep_avatar(&guild, payload.get("avatar"))?;
+    let avatar = keep_picture(&guild, "avatar", payload.get("avatar"))?;
     let id = guild.change(|draft| {
-        match draft.state.channel(channel)?.kind {
+        match draft.state.may(bot, channel, right::MANAGE_WEBHOOKS)?.kind {
             ChannelKind::Text { .. } => {}
-            ChannelKind::Dm { .. } | ChannelKind::Thread(_) => {
+            ChannelKind::Category { .. } | ChannelKind::Dm { .. } | ChannelKind::Thread(_) => {
                 return Err(Refusal::WrongChannelType);
             }
         }
@@ -139,7 +144,7 @@ async fn of_channel(
     Bot(bot): Bot,
     At(channel): At<Id>,
 ) -> Result<Json<Vec<Value>>, Refusal> {
-    guild.read(|state| state.channel(channel).map(|_| ()))?;
+    guild.read(|state| state.may(bot, channel, right::MANAGE_WEBHOOKS).map(|_| ()))?;
     Ok(listed(&guild, bot, |it| it.channel == channel))
 }
 
@@ -148,7 +153,7 @@ async fn of_guild(
     Bot(bot): Bot,
     At(id): At<Id>,
 ) -> Result<Json<Vec<Value>>, Refusal> {
-    guild.read(|state| state.check_guild(id).map(|_| ()))?;
+    guild.read(|state| state.may_in_guild(bot, id, right::MANAGE_WEBHOOKS))?;
     Ok(listed(&guild, bot, |_| true))
 }
 
@@ -164,7 +169,7 @@ fn update(guild: &Guild, id: Id, payload: &Payload) -> Result<Json<Value>, Refus
     if let Some(name) = payload.text("name") {
         check_name("name", name)?;
     }
-    let avatar = keep_avatar(guild, payload.get("avatar"))?;
+    let avatar = keep_picture(guild, "avatar", payload.get("avatar"))?;
     let channel: Option<Id> =
         payload.get("channel_id").and_then(|id| serde_json::from_value(id.clone()).ok());
     guild.change(|draft| {
@@ -195,13 +200,22 @@ fn discard(guild: &Guild, id: Id) -> Done {
     })
 }
 
+/// The webhook, if the bot may manage those of its channel.
+fn managed(guild: &Guild, bot: Id, id: Id) -> Result<Webhook, Refusal> {
+    guild.read(|state| {
+        let hook = state.webhook(id)?;
+        state.may(bot, hook.channel, right::MANAGE_WEBHOOKS)?;
+        Ok(hook.clone())
+    })
+}
+
 async fn one(
     State(guild): State<Arc<Guild>>,
     Bot(bot): Bot,
     At(id): At<Id>,
 ) -> Result<Json<Value>, Refusal> {
-    let own = guild.read(|state| state.webhook(id).map(|it| it.application == Some(bot)))?;
-    show(&guild, id, own)
+    let hook = managed(&guild, bot, id)?;
+    show(&guild, id, hook.application == Some(bot))
 }
 
 async fn by_token(
@@ -214,10 +228,11 @@ async fn by_token(
 
 async fn change(
     State(guild): State<Arc<Guild>>,
-    Bot(_): Bot,
+    Bot(bot): Bot,
     At(id): At<Id>,
     payload: Payload,
 ) -> Result<Json<Value>, Refusal> {
+    managed(&guild, bot, id)?;
     update(&guild, id, &payload)
 }
 
@@ -230,7 +245,8 @@ async fn change_by_token(
     update(&guild, id, &payload)
 }
 
-async fn drop_one(State(guild): State<Arc<Guild>>, Bot(_): Bot, At(id): At<Id>) -> Done {
+async fn drop_one(State(guild): State<Arc<Guild>>, Bot(bot): Bot, At(id): At<Id>) -> Done {
+    managed(&guild, bot, id)?;
     discard(&guild, id)
 }
 

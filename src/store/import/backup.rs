@@ -98,7 +98,8 @@ fn walk(
     Ok(())
 }
 
-/// What opening itself made before: the lock, and when this team began to listen.
+/// What opening itself made before: the lock, when this team began to listen, and the notes, where a crash
+/// came before their name was durable.
 fn is_ours(path: &Path) -> bool {
-    path == Path::new("lock") || path == Path::new("born")
+    ["lock", "born", "import.json", ".import.json.tmp"].iter().any(|name| path == Path::new(name))
 }

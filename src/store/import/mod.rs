@@ -1,11 +1,12 @@
 //! The first opening of a workspace that has no checkpoint: a new one, or one of the older runtime.
 //!
-//! What the older runtime wrote is read once, brought into our shape, made to agree with itself and written
-//! back at the first checkpoint. Before that the whole state folder is copied. What could not be carried over
-//! is named.
+//! What the older runtime wrote is read, brought into our shape, made to agree with itself and written back
+//! at the first checkpoint. Before that the whole state folder is copied, and until that checkpoint is durable
+//! the copy is what counts: a crash may have left any of the records half written, and there is no journal of
+//! them yet. What could not be carried over is named.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -42,6 +43,9 @@ pub struct Notes {
     /// What could not be carried over, a line each, beginning with the file.
     #[serde(default)]
     pub left: Vec<String>,
+    /// The first checkpoint is still to come: the records are read from the copy.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub unfinished: bool,
 }
 
 impl Notes {
@@ -82,8 +86,9 @@ pub(super) fn is_older(disk: &dyn Disk, root: &Path) -> Result<bool, StoreError>
     if disk.len(&root.join(layout::SCHEDULER))?.is_some() {
         return Ok(true);
     }
+    let here = Source { disk, folder: root.join(RUNTIME) };
     for folder in ["requests", "backlog", "sprints", "operations", "role_sessions"] {
-        if !records(disk, root, folder)?.is_empty() {
+        if !here.records(folder)?.is_empty() {
             return Ok(true);
         }
     }
@@ -100,16 +105,51 @@ pub(super) fn back_up(disk: &dyn Disk, root: &Path) -> Result<Option<String>, St
     {
         return Ok(Some(notes.backup));
     }
-    let mut notes = Notes::default();
+    let mut notes = Notes { unfinished: true, ..Notes::default() };
     notes.backup = backup::make(disk, root, &mut notes)?;
     keep_notes(disk, root, &notes)?;
     Ok(Some(notes.backup))
 }
 
-fn records(disk: &dyn Disk, root: &Path, folder: &str) -> Result<Vec<String>, StoreError> {
-    let names = disk.list(&root.join(RUNTIME).join(folder))?.into_iter();
-    let names = names.filter(|name| !name.starts_with('.') && name.ends_with(".json"));
-    Ok(names.map(|name| format!("{RUNTIME}/{folder}/{name}")).collect())
+/// The first checkpoint is durable: from now on the records count and not their copy.
+pub(super) fn finish(disk: &dyn Disk, root: &Path) -> Result<(), StoreError> {
+    match read_notes(disk, root)? {
+        Some(notes) if notes.unfinished => {
+            keep_notes(disk, root, &Notes { unfinished: false, ..notes })
+        }
+        Some(_) | None => Ok(()),
+    }
+}
+
+/// Where the records of the older runtime are read.
+struct Source<'a> {
+    disk: &'a dyn Disk,
+    /// The state folder, or its copy.
+    folder: PathBuf,
+}
+
+impl Source<'_> {
+    fn of<'a>(disk: &'a dyn Disk, root: &Path, kept: &Notes) -> Source<'a> {
+        let name = if kept.unfinished { &kept.backup } else { RUNTIME };
+        Source { disk, folder: root.join(name) }
+    }
+
+    /// The bytes of a record, by its path in the workspace; `None` where there is none.
+    fn read(&self, path: &str) -> Result<Option<Vec<u8>>, StoreError> {
+        let inside = path.strip_prefix(RUNTIME).unwrap_or(path).trim_start_matches('/');
+        match self.disk.read(&self.folder.join(inside)) {
+            Ok(bytes) => Ok(Some(bytes)),
+            Err(error) if error.is_missing() => Ok(None),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// The paths of the records of a kind, as they are in the workspace.
+    fn records(&self, folder: &str) -> Result<Vec<String>, StoreError> {
+        let names = self.disk.list(&self.folder.join(folder))?.into_iter();
+        let names = names.filter(|name| !name.starts_with('.') && name.ends_with(".json"));
+        Ok(names.map(|name| format!("{RUNTIME}/{folder}/{name}")).collect())
+    }
 }
 
 /// A backlog item, of ours or of the older runtime; `None` where it is neither.
@@ -145,8 +185,7 @@ struct Read<T> {
 }
 
 struct Reader<'a> {
-    disk: &'a dyn Disk,
-    root: &'a Path,
+    source: Source<'a>,
     covered: &'a BTreeSet<String>,
     notes: Notes,
     unreadable: Vec<Unreadable>,
@@ -161,7 +200,7 @@ impl Reader<'_> {
         shape: impl Fn(&mut Record<'_>),
     ) -> Result<Vec<(String, Read<T>)>, StoreError> {
         let mut all = Vec::new();
-        for path in records(self.disk, self.root, folder)? {
+        for path in self.source.records(folder)? {
             if let Some(read) = self.one(&path, id, &shape)? {
                 all.push((path, read));
             }
@@ -178,10 +217,8 @@ impl Reader<'_> {
         if self.covered.contains(path) {
             return Ok(None);
         }
-        let bytes = match self.disk.read(&self.root.join(path)) {
-            Ok(bytes) => bytes,
-            Err(error) if error.is_missing() => return Ok(None),
-            Err(error) => return Err(error.into()),
+        let Some(bytes) = self.source.read(path)? else {
+            return Ok(None);
         };
         let mut notes = Notes::default();
         let read = Record::read(path, &bytes, &mut notes).and_then(|mut record| {
@@ -222,8 +259,8 @@ pub(super) fn base(
 ) -> Result<(), StoreError> {
     let older = is_older(disk, root)?;
     let kept = read_notes(disk, root)?.unwrap_or_default();
-    let mut reader =
-        Reader { disk, root, covered, notes: Notes::default(), unreadable: Vec::new() };
+    let source = Source::of(disk, root, &kept);
+    let mut reader = Reader { source, covered, notes: Notes::default(), unreadable: Vec::new() };
     let mut found = Older::default();
     let requests = reader.all::<Request>("requests", "request_id", shape::request)?;
     let items = reader.all("backlog", "backlog_id", shape::backlog)?;
@@ -246,12 +283,16 @@ pub(super) fn base(
     repair::repair(&mut found, &mut reader.notes);
     for (path, read) in requests {
         let Some(now) = found.requests.remove(&read.record.request_id) else { continue };
-        take_request(disk, root, loaded, &path, read, now)?;
+        take_request(&reader.source, loaded, &path, read, now)?;
     }
     for (path, read) in items {
         let Some(now) = found.items.remove(&read.record.backlog_id) else { continue };
         let exact = read.exact && read.record == now;
         take(loaded, &path, exact, &read.bytes, vec![Change::Backlog(Box::new(now))])?;
+    }
+    // What came back from a todo has no record of its own yet.
+    for (id, item) in std::mem::take(&mut found.items) {
+        take(loaded, &layout::item(&id), false, &[], vec![Change::Backlog(Box::new(item))])?;
     }
     let kept_sprint = kept_in_memory(&found);
     for (path, read) in sprints {
@@ -274,7 +315,7 @@ pub(super) fn base(
     }
     operations(&mut reader, loaded)?;
     ours(disk, root, covered, loaded)?;
-    let sessions = records(disk, root, "role_sessions")?.len();
+    let sessions = reader.source.records("role_sessions")?.len();
     if sessions > 0 {
         let line = format!("{sessions} conversations of agents begin anew");
         reader.notes.left(&format!("{RUNTIME}/role_sessions"), &line);
@@ -282,6 +323,7 @@ pub(super) fn base(
     loaded.unreadable.append(&mut reader.unreadable);
     if older {
         reader.notes.backup = kept.backup;
+        reader.notes.unfinished = kept.unfinished;
         let mut left = kept.left;
         left.retain(|line| !reader.notes.left.contains(line));
         reader.notes.left.append(&mut left);
@@ -317,8 +359,7 @@ fn take(
 }
 
 fn take_request(
-    disk: &dyn Disk,
-    root: &Path,
+    source: &Source<'_>,
     loaded: &mut Loaded,
     path: &str,
     read: Read<Request>,
@@ -332,7 +373,7 @@ fn take_request(
         loaded.views.state.ended_requests += 1;
         return Ok(());
     }
-    keep_history(disk, root, &id, &read.bytes, changed.then_some(&now), loaded)?;
+    keep_history(source, &id, &read.bytes, changed.then_some(&now), loaded)?;
     let mut changes = vec![Change::Request(Box::new(now))];
     if over {
         changes.push(Change::RetireRequest(id));
@@ -368,13 +409,14 @@ fn ours(
     covered: &BTreeSet<String>,
     loaded: &mut Loaded,
 ) -> Result<(), StoreError> {
+    let here = Source { disk, folder: root.join(RUNTIME) };
     for (kind, folder) in [
         (Kind::Run, "runs"),
         (Kind::Effect, "effects"),
         (Kind::Outgoing, "outbox"),
         (Kind::Gate, "gates"),
     ] {
-        for path in records(disk, root, folder)? {
+        for path in here.records(folder)? {
             if covered.contains(&path) {
                 continue;
             }
@@ -391,8 +433,7 @@ fn ours(
 /// The older runtime kept a request's history inside its record; it moves to a file of its own, because
 /// the record is written anew without it. Where taking it over changed the request, a line says so.
 fn keep_history(
-    disk: &dyn Disk,
-    root: &Path,
+    source: &Source<'_>,
     id: &RequestId,
     record: &[u8],
     became: Option<&Request>,
@@ -412,11 +453,8 @@ fn keep_history(
         serde_json::to_writer(&mut lines, &line)?;
         lines.push(b'\n');
     }
-    let there = match disk.read(&root.join(&path)) {
-        Ok(bytes) => bytes,
-        Err(error) if error.is_missing() => Vec::new(),
-        Err(error) => return Err(error.into()),
-    };
+    // Whatever a crash left behind that is cut off again.
+    let there = source.read(&path)?.unwrap_or_default();
     if lines.starts_with(&there) && !lines.is_empty() {
         let rest = lines[there.len()..].to_vec();
         loaded.views.resume(&path, there.len() as u64, rest);

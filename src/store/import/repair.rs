@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::Notes;
 use crate::domain::backlog::{BacklogItem, BacklogStatus, fingerprint as item_fingerprint};
-use crate::domain::ids::{BacklogId, RequestId, SprintId, TodoId};
+use crate::domain::ids::{BacklogId, RequestId, SprintId};
 use crate::domain::request::{self, Blocked, Request, RequestStatus};
 use crate::domain::schedule::Scheduler;
 use crate::domain::sprint::{
@@ -15,6 +15,9 @@ use crate::domain::sprint::{
 };
 use crate::domain::workflow::{Step, WorkflowState};
 use crate::store::layout;
+use todos::waits_or_runs;
+
+mod todos;
 
 /// Everything that was read.
 #[derive(Default)]
@@ -38,7 +41,8 @@ pub(super) fn repair(older: &mut Older, notes: &mut Notes) {
     let active = older.scheduler.active_sprint_id.clone();
     if let Some(mut sprint) = active.as_ref().and_then(|id| older.sprints.remove(id)) {
         resume(&mut sprint, notes);
-        todos(&mut sprint, older, notes);
+        todos::follow(&mut sprint, older, notes);
+        older.items.extend(todos::items_again(&sprint, older, notes));
         older.sprints.insert(sprint.sprint_id.clone(), sprint);
     }
     requests(older, active.as_ref(), notes);
@@ -129,182 +133,6 @@ fn resume(sprint: &mut Sprint, notes: &mut Notes) {
             notes.repaired(&path, &format!("planning goes on with {step}"));
         }
         sprint.initial_phase_step = reached;
-    }
-}
-
-/// Where a todo stands by its request alone (13.A #1).
-const fn status_of(request: &Request) -> TodoStatus {
-    match request.status {
-        RequestStatus::Queued | RequestStatus::Delegated => TodoStatus::Running,
-        RequestStatus::Completed => TodoStatus::Completed,
-        RequestStatus::Committed => TodoStatus::Committed,
-        // Its change lies in the project, where a person can commit it; here there is none to retry.
-        RequestStatus::Uncommitted if request.candidate.is_none() => TodoStatus::Blocked,
-        RequestStatus::Uncommitted => TodoStatus::Uncommitted,
-        RequestStatus::Blocked => TodoStatus::Blocked,
-        RequestStatus::Failed => TodoStatus::Failed,
-        RequestStatus::Cancelled => TodoStatus::Cancelled,
-    }
-}
-
-const fn waits_or_runs(status: TodoStatus) -> bool {
-    matches!(status, TodoStatus::Queued | TodoStatus::Running)
-}
-
-/// Brings the todos of the active sprint in line with their requests, and recovers those that were lost.
-fn todos(sprint: &mut Sprint, older: &Older, notes: &mut Notes) {
-    let path = layout::sprint(&sprint.sprint_id);
-    unique(sprint, &path, notes);
-    recover(sprint, older, &path, notes);
-    let known: BTreeSet<TodoId> = sprint.todos.iter().map(|todo| todo.todo_id.clone()).collect();
-    let mut taken: BTreeSet<RequestId> = BTreeSet::new();
-    for todo in &mut sprint.todos {
-        todo.depends_on.retain(|id| known.contains(id) && *id != todo.todo_id);
-        if todo.request_id.as_ref().is_some_and(|id| !taken.insert(id.clone())) {
-            notes
-                .repaired(&path, &format!("{} shared its request with another todo", todo.todo_id));
-            todo.request_id = None;
-        }
-        let request = todo.request_id.as_ref().and_then(|id| older.requests.get(id));
-        let status = match request {
-            Some(request) => status_of(request),
-            None if todo.status.is_terminal() => todo.status,
-            None => TodoStatus::Queued,
-        };
-        if status != todo.status {
-            let by = todo.request_id.as_ref().map_or("no request", RequestId::as_str);
-            let line = format!("{} was {} and is {status} by {by}", todo.todo_id, todo.status);
-            notes.repaired(&path, &line);
-            todo.status = status;
-        }
-        if let Some(request) = request
-            && todo.commit_sha.is_empty()
-        {
-            todo.commit_sha = request.commit_sha.clone().unwrap_or_default();
-        }
-        match status {
-            TodoStatus::Queued => {
-                todo.request_id = None;
-                todo.ended_at = None;
-            }
-            TodoStatus::Running | TodoStatus::Uncommitted => todo.ended_at = None,
-            TodoStatus::Committed
-            | TodoStatus::Completed
-            | TodoStatus::Blocked
-            | TodoStatus::Failed
-            | TodoStatus::Cancelled => todo.dependency_gate_bypass.clear(),
-        }
-    }
-    one_each(sprint, older, &path, notes);
-}
-
-/// No two todos with one id.
-fn unique(sprint: &mut Sprint, path: &str, notes: &mut Notes) {
-    let mut seen = BTreeSet::new();
-    sprint.todos.retain(|todo| {
-        let first = seen.insert(todo.todo_id.clone());
-        if !first {
-            notes.repaired(path, &format!("{} was there twice", todo.todo_id));
-        }
-        first
-    });
-}
-
-/// Requests of the sprint that no todo has: the todo takes its own, and one that is gone comes back (4.5).
-fn recover(sprint: &mut Sprint, older: &Older, path: &str, notes: &mut Notes) {
-    let retired: BTreeSet<RequestId> =
-        sprint.todos.iter().filter_map(|todo| todo.retry_of_request_id.clone()).collect();
-    let mut mine: Vec<&Request> = (older.requests.values())
-        .filter(|it| it.sprint_id.as_ref() == Some(&sprint.sprint_id))
-        .filter(|it| it.backlog_id.is_some() || it.todo_id.is_some())
-        .filter(|it| it.params.kind.as_deref() == Some("sprint_internal"))
-        .filter(|it| !retired.contains(&it.request_id) && it.duty().is_none())
-        .collect();
-    mine.sort_by_key(|it| (it.updated_at, it.request_id.clone()));
-    for request in mine {
-        let id = &request.request_id;
-        if sprint.todos.iter().any(|todo| todo.request_id.as_ref() == Some(id)) {
-            continue;
-        }
-        let same = |todo: &&mut Todo| {
-            (request.todo_id.is_some() && Some(&todo.todo_id) == request.todo_id.as_ref())
-                || (request.backlog_id.is_some() && todo.backlog_id == request.backlog_id)
-        };
-        if let Some(todo) = sprint.todos.iter_mut().find(same) {
-            let known = todo.request_id.as_ref().and_then(|id| older.requests.get(id));
-            let newer = known.is_none_or(|old| old.updated_at <= request.updated_at);
-            if newer && !(todo.status.is_success() && known.is_none()) {
-                notes.repaired(path, &format!("{} is done by {id}", todo.todo_id));
-                todo.request_id = Some(id.clone());
-            }
-            continue;
-        }
-        let Ok(fresh) = TodoId::parse(&format!("recovered-{id}")) else { continue };
-        let todo_id = request.todo_id.clone().unwrap_or(fresh);
-        notes.repaired(path, &format!("{todo_id} was missing and comes back from {id}"));
-        let mut todo = Todo::new(todo_id, title(request), request.created_at);
-        todo.backlog_id.clone_from(&request.backlog_id);
-        todo.milestone_title.clone_from(&sprint.milestone_title);
-        todo.request_id = Some(id.clone());
-        todo.started_at = Some(request.created_at);
-        sprint.todos.push(todo);
-    }
-}
-
-fn title(request: &Request) -> &str {
-    let texts = [&request.scope, &request.body];
-    let line = texts.into_iter().find_map(|text| text.lines().find(|line| !line.trim().is_empty()));
-    line.map_or(request.request_id.as_str(), str::trim)
-}
-
-/// An item is worked on by one todo, and a todo that waits or runs has an item that may become work.
-fn one_each(sprint: &mut Sprint, older: &Older, path: &str, notes: &mut Notes) {
-    let mut order: Vec<usize> = (0..sprint.todos.len()).collect();
-    order.sort_by_key(|at| sprint.todos[*at].status != TodoStatus::Running);
-    // What was delivered is not done again.
-    let mut held: BTreeSet<BacklogId> = (sprint.todos.iter())
-        .filter(|todo| todo.status.is_success())
-        .filter_map(|todo| todo.backlog_id.clone())
-        .collect();
-    for at in order {
-        let todo = &mut sprint.todos[at];
-        let Some(id) = todo.backlog_id.clone().filter(|_| waits_or_runs(todo.status)) else {
-            continue;
-        };
-        match older.items.get(&id) {
-            None => {
-                notes.repaired(
-                    path,
-                    &format!("{} goes on without {id}, which is gone", todo.todo_id),
-                );
-                todo.backlog_id = None;
-            }
-            Some(item)
-                if todo.status == TodoStatus::Queued
-                    && matches!(
-                        item.status,
-                        BacklogStatus::Dropped | BacklogStatus::CarriedOver
-                    ) =>
-            {
-                let word = item.status.as_str();
-                notes.repaired(path, &format!("{} is withdrawn: {id} is {word}", todo.todo_id));
-                todo.status = TodoStatus::Cancelled;
-            }
-            Some(item)
-                if todo.status == TodoStatus::Queued && item.status == BacklogStatus::Done =>
-            {
-                notes.repaired(path, &format!("{} is completed: {id} is done", todo.todo_id));
-                todo.status = TodoStatus::Completed;
-            }
-            Some(_) if !held.insert(id.clone()) => {
-                notes.repaired(
-                    path,
-                    &format!("{} is withdrawn: another todo has {id}", todo.todo_id),
-                );
-                todo.status = TodoStatus::Cancelled;
-            }
-            Some(_) => {}
-        }
     }
 }
 

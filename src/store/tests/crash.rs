@@ -4,8 +4,77 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::platform::disk::is_full;
+use crate::platform::files;
 use crate::platform::sim_disk::Fault;
 use crate::store::load;
+
+/// What a history begins with.
+struct Start {
+    files: BTreeMap<PathBuf, Vec<u8>>,
+    /// After the first opening.
+    state: State,
+    /// What append-only files hold after it.
+    histories: BTreeMap<String, Vec<String>>,
+}
+
+impl Start {
+    fn with_nothing() -> Start {
+        Start { files: BTreeMap::new(), state: State::default(), histories: BTreeMap::new() }
+    }
+
+    /// A workspace of the older runtime, with a sprint under way.
+    fn with_an_older_workspace() -> Start {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/legacy/state");
+        let mut files = BTreeMap::new();
+        let mut folders = vec![root.clone()];
+        while let Some(folder) = folders.pop() {
+            for path in files::list(&folder).unwrap() {
+                if files::metadata(&path).unwrap().is_dir() {
+                    folders.push(path);
+                    continue;
+                }
+                let name = Path::new("/w/.teams_runtime").join(path.strip_prefix(&root).unwrap());
+                files.insert(name, files::read(&path).unwrap());
+            }
+        }
+        let mut start = Start { files, ..Start::with_nothing() };
+        let disk = start.disk();
+        start.state = Inline::open(&disk).unwrap().views.state;
+        assert!(start.state.active_sprint().is_some() && !start.state.backlog.is_empty());
+        for path in disk.contents().into_keys() {
+            let path = path.strip_prefix("/w").unwrap().to_str().unwrap().to_owned();
+            if path.starts_with(".teams_runtime/") && path.ends_with(".events.jsonl") {
+                let lines = history_on(&disk, Path::new("/w"), &path);
+                start.histories.insert(path, lines);
+            }
+        }
+        assert!(start.histories.len() > 1);
+        start
+    }
+
+    fn disk(&self) -> SimDisk {
+        let disk = SimDisk::new();
+        for (path, bytes) in &self.files {
+            disk.place(path, bytes.clone());
+        }
+        disk
+    }
+
+    /// Every file that was there before lies in one copy, whole.
+    fn is_kept(&self, disk: &SimDisk, label: &str) {
+        let contents = disk.contents();
+        let whole = |path: &&PathBuf| path.ends_with("backup-is-whole");
+        let marks: Vec<&PathBuf> = contents.keys().filter(whole).collect();
+        assert_eq!(marks.len(), usize::from(!self.files.is_empty()), "{label}");
+        for mark in marks {
+            for (path, bytes) in &self.files {
+                let inside = path.strip_prefix("/w/.teams_runtime").unwrap();
+                let copy = mark.with_file_name(inside);
+                assert_eq!(contents.get(&copy), Some(bytes), "{label}: {}", copy.display());
+            }
+        }
+    }
+}
 
 /// Plays a script until the disk stops; how many appends were acknowledged.
 fn play(disk: &SimDisk, script: &[Vec<Vec<Change>>], checkpoint_every: usize) -> usize {
@@ -44,16 +113,27 @@ fn boundaries(script: &[Vec<Vec<Change>>]) -> Vec<usize> {
 }
 
 /// Opens what a crash left and checks it against the script.
-fn verify(disk: &SimDisk, script: &[Vec<Vec<Change>>], acknowledged: usize, label: &str) {
+fn verify(
+    start: &Start,
+    disk: &SimDisk,
+    script: &[Vec<Vec<Change>>],
+    acknowledged: usize,
+    label: &str,
+) {
     let store = Inline::open(disk).unwrap_or_else(|error| panic!("{label}: {error}"));
-    let states = prefixes(script);
+    start.is_kept(disk, label);
+    let states = prefixes(&start.state, script);
     let seq = usize::try_from(store.report.seq).unwrap();
     assert!(seq >= acknowledged, "{label}: {seq} of {acknowledged} acknowledged");
     assert!(boundaries(script).contains(&seq), "{label}: half a group");
     assert_eq!(store.views.state, states[seq], "{label}");
     assert_eq!(store.report.set_aside, [], "{label}");
     assert_eq!(store.report.overridden, [] as [String; 0], "{label}");
-    for (path, expected) in histories(script, seq) {
+    let mut expected = start.histories.clone();
+    for (path, lines) in histories(script, seq) {
+        expected.entry(path).or_default().extend(lines);
+    }
+    for (path, expected) in expected {
         let found = history_on(disk, &store.root, &path);
         assert_eq!(found, expected, "{label}: {path}");
     }
@@ -76,30 +156,66 @@ fn verify(disk: &SimDisk, script: &[Vec<Vec<Change>>], acknowledged: usize, labe
     }
 }
 
+/// Crashes at every operation of the script's life.
+fn crash_everywhere(
+    start: &Start,
+    script: &[Vec<Vec<Change>>],
+    checkpoint_every: usize,
+    seeds: u64,
+) {
+    let whole = start.disk();
+    let all = play(&whole, script, checkpoint_every);
+    assert_eq!(all, script.iter().flatten().count());
+    assert!(whole.operations() > 40);
+    for operation in 1..=whole.operations() + 1 {
+        let disk = start.disk();
+        disk.fail_at(operation, Fault::Crash);
+        let acknowledged = play(&disk, script, checkpoint_every);
+        for seed in 0..seeds {
+            let label = format!("every {checkpoint_every}, operation {operation}, seed {seed}");
+            verify(start, &disk.after_crash(seed), script, acknowledged, &label);
+        }
+        let label = format!("every {checkpoint_every}, operation {operation}, killed");
+        verify(start, &disk.after_kill(), script, acknowledged, &label);
+    }
+}
+
 #[test]
 fn a_crash_at_every_operation_loses_nothing_acknowledged() {
-    let script = script();
     for checkpoint_every in [2, 3, 100] {
-        let whole = SimDisk::new();
-        let all = play(&whole, &script, checkpoint_every);
-        assert_eq!(all, script.iter().flatten().count());
-        assert!(whole.operations() > 40);
-        for operation in 1..=whole.operations() + 1 {
-            let disk = SimDisk::new();
-            disk.fail_at(operation, Fault::Crash);
-            let acknowledged = play(&disk, &script, checkpoint_every);
-            for seed in 0..6 {
-                let label = format!("every {checkpoint_every}, operation {operation}, seed {seed}");
-                verify(&disk.after_crash(seed), &script, acknowledged, &label);
-            }
-            let label = format!("every {checkpoint_every}, operation {operation}, killed");
-            verify(&disk.after_kill(), &script, acknowledged, &label);
+        crash_everywhere(&Start::with_nothing(), &script(), checkpoint_every, 6);
+    }
+}
+
+#[test]
+fn a_crash_while_an_older_workspace_is_taken_over_loses_nothing_of_it() {
+    crash_everywhere(&Start::with_an_older_workspace(), &script()[..3], 2, 3);
+}
+
+#[test]
+fn a_second_crash_while_an_older_workspace_is_taken_over_loses_nothing_either() {
+    let start = Start::with_an_older_workspace();
+    let whole = start.disk();
+    Inline::open(&whole).unwrap();
+    for first in (1..=whole.operations()).step_by(7) {
+        let disk = start.disk();
+        disk.fail_at(first, Fault::Crash);
+        assert!(Inline::open(&disk).is_err());
+        let again = disk.after_crash(first);
+        Inline::open(&again).unwrap();
+        for second in (1 + first % 3..=again.operations()).step_by(5) {
+            let disk = disk.after_crash(first);
+            disk.fail_at(second, Fault::Crash);
+            assert!(Inline::open(&disk).is_err());
+            let label = format!("operation {first}, then {second}");
+            verify(&start, &disk.after_crash(second), &[], 0, &label);
         }
     }
 }
 
 #[test]
 fn a_crash_during_recovery_is_recovered_from() {
+    let start = Start::with_nothing();
     let script = script();
     let disk = SimDisk::new();
     let acknowledged = play(&disk, &script, 3);
@@ -115,7 +231,7 @@ fn a_crash_during_recovery_is_recovered_from() {
             assert!(Inline::open(&second).is_err());
             for again in 0..3 {
                 let label = format!("seed {seed}, operation {operation}, again {again}");
-                verify(&second.after_crash(again), &script, acknowledged, &label);
+                verify(&start, &second.after_crash(again), &script, acknowledged, &label);
             }
         }
     }
@@ -123,6 +239,7 @@ fn a_crash_during_recovery_is_recovered_from() {
 
 #[test]
 fn a_failed_operation_is_never_a_wrong_state() {
+    let start = Start::with_nothing();
     let script = script();
     for checkpoint_every in [1, 2] {
         let whole = SimDisk::new();
@@ -134,20 +251,25 @@ fn a_failed_operation_is_never_a_wrong_state() {
                 let acknowledged = play(&disk, &script, checkpoint_every);
                 for seed in 0..3 {
                     let label = format!("{fault:?} at {operation}, seed {seed}");
-                    verify(&disk.after_crash(seed), &script, acknowledged, &label);
+                    verify(&start, &disk.after_crash(seed), &script, acknowledged, &label);
                 }
                 let label = format!("{fault:?} at {operation}, killed");
-                verify(&disk.after_kill(), &script, acknowledged, &label);
+                verify(&start, &disk.after_kill(), &script, acknowledged, &label);
             }
         }
     }
 }
 
-/// A disk whose journal is one segment with the whole script, and that segment's bytes, cut short
+/// A shorter life: each byte of its journal is cut and flipped, and a sprint's image has thousands.
+fn short() -> Vec<Vec<Vec<Change>>> {
+    script().into_iter().take(3).chain([vec![vec![event(1, "last"), slot(None)]]]).collect()
+}
+
+/// A disk whose journal is one segment with the short script, and that segment's bytes, cut short
 /// behind the last frame.
 fn one_segment() -> (SimDisk, PathBuf, Vec<u8>, usize) {
     let disk = SimDisk::new();
-    play(&disk, &script(), 100);
+    play(&disk, &short(), 100);
     let path = PathBuf::from("/w").join(super::super::journal::segment_path(1));
     let mut bytes = disk.read(&path).unwrap();
     let end = super::super::entry::scan(&bytes).unwrap().end;
@@ -165,8 +287,8 @@ fn state_with(disk: &SimDisk, path: &Path, bytes: &[u8]) -> Result<State, StoreE
 #[test]
 fn a_journal_cut_at_any_byte_opens_at_an_acknowledged_state() {
     let (disk, path, bytes, end) = one_segment();
-    let script = script();
-    let states = prefixes(&script);
+    let script = short();
+    let states = prefixes(&State::default(), &script);
     let allowed: Vec<&State> = boundaries(&script).into_iter().map(|n| &states[n]).collect();
     for cut in 0..bytes.len() {
         let state = state_with(&disk, &path, &bytes[..cut]).unwrap();
@@ -180,8 +302,8 @@ fn a_journal_cut_at_any_byte_opens_at_an_acknowledged_state() {
 #[test]
 fn a_journal_with_any_byte_flipped_opens_right_or_refuses_by_name() {
     let (disk, path, bytes, end) = one_segment();
-    let script = script();
-    let states = prefixes(&script);
+    let script = short();
+    let states = prefixes(&State::default(), &script);
     let before_last = boundaries(&script)[script.len() - 1];
     let last_frame = {
         let found = super::super::entry::scan(&bytes).unwrap();
@@ -224,7 +346,7 @@ fn an_index_with_any_byte_flipped_refuses_by_name() {
 }
 
 fn any_change() -> impl Strategy<Value = Change> {
-    (0..9_u8, 1..4_u64, 0..50_u64).prop_map(|(kind, number, salt)| match kind {
+    (0..15_u8, 1..4_u64, 0..50_u64).prop_map(|(kind, number, salt)| match kind {
         0 => request(number, RequestStatus::Delegated, &format!("body {salt}")),
         1 => event(number, &format!("event {salt}")),
         2 => envelope(number, Place::Inbox),
@@ -233,6 +355,12 @@ fn any_change() -> impl Strategy<Value = Change> {
         5 => Change::RunGone(run_id(number)),
         6 => mark(number, salt),
         7 => document(&format!("line {salt}")),
+        8 => item(number, BacklogStatus::Pending),
+        9 => item(number, BacklogStatus::Done),
+        10 => sprint(number, SprintStatus::Running, TodoStatus::Running),
+        11 => slot((salt % 2 == 0).then_some(number)),
+        12 => sprint_event(number, &format!("event {salt}")),
+        13 => Change::RetireSprint(sprint_id(number)),
         _ => Change::RetireRequest(request_id(number)),
     })
 }
@@ -256,6 +384,6 @@ proptest! {
         let disk = SimDisk::new();
         disk.fail_at(operation, Fault::Crash);
         let acknowledged = play(&disk, &script, checkpoint_every);
-        verify(&disk.after_crash(seed), &script, acknowledged, "random history");
+        verify(&Start::with_nothing(), &disk.after_crash(seed), &script, acknowledged, "random history");
     }
 }

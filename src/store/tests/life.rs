@@ -23,7 +23,7 @@ fn put_all(store: &Store, script: Vec<Vec<Vec<Change>>>) {
 
 /// The state at the end of the script.
 fn final_state() -> State {
-    prefixes(&script()).pop().unwrap()
+    prefixes(&State::default(), &script()).pop().unwrap()
 }
 
 #[test]

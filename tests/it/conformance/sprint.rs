@@ -202,7 +202,7 @@ pub(crate) const SUBJECTS: &[Subject] = &[
             let Ok(status) = serde_json::from_value(record["status"].clone()) else {
                 return Value::Null;
             };
-            json!(todos::status_of(&Request { status, ..Request::default() }).as_str())
+            json!(TodoStatus::of(&Request { status, ..Request::default() }).as_str())
         },
         theirs: whole,
         rules: &[

@@ -26,6 +26,11 @@ impl Caller {
         Caller::new(info, info.users[name].token.clone())
     }
 
+    /// The bot of that token.
+    pub(crate) fn token(info: &GuildInfo, token: &str) -> Caller {
+        Caller::new(info, format!("Bot {token}"))
+    }
+
     fn new(info: &GuildInfo, authorization: String) -> Caller {
         Caller { http: reqwest::Client::new(), base: info.base_url.clone(), authorization }
     }

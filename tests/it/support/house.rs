@@ -3,6 +3,7 @@
 //! close the house, which looks at what has to hold after every story.
 
 use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::sync::{Arc, Mutex};
@@ -103,6 +104,8 @@ pub(crate) struct House {
     folder: tempfile::TempDir,
     plan: Plan,
     team: Option<Team>,
+    /// Where the team looks for programs before everywhere else.
+    programs: Option<PathBuf>,
     signal: watch::Sender<u64>,
     feed: Arc<Mutex<Vec<(&'static str, Value)>>>,
     _watcher: RecommendedWatcher,
@@ -151,6 +154,7 @@ impl House {
             folder,
             plan,
             team: None,
+            programs: None,
             signal,
             feed,
             _watcher: watcher,
@@ -187,6 +191,11 @@ impl House {
         std::fs::write(self.root().join("team_runtime.yaml"), text).unwrap();
     }
 
+    /// The team finds the programs of this folder before all others; before it starts.
+    pub(crate) fn finds_programs_in(&mut self, folder: PathBuf) {
+        self.programs = Some(folder);
+    }
+
     /// The next start has other arguments.
     pub(crate) fn arguments(&mut self, arguments: &[&str]) {
         self.plan.arguments = arguments.iter().map(|word| (*word).to_owned()).collect();
@@ -196,6 +205,12 @@ impl House {
     fn tokens(&self) -> BTreeMap<String, String> {
         let bots = self.running.info.bots.iter();
         bots.map(|(name, bot)| (token_variable(name), bot.token.clone())).collect()
+    }
+
+    fn path(&self) -> OsString {
+        let path = std::env::var_os("PATH").unwrap_or_default();
+        let rest = std::env::split_paths(&path).collect::<Vec<_>>();
+        std::env::join_paths(self.programs.iter().chain(&rest)).unwrap()
     }
 
     /// Starts the team.
@@ -211,6 +226,7 @@ impl House {
             .args(&self.plan.arguments)
             .envs(self.tokens())
             .env("TEAMS_RUNTIME_LOG_LEVEL", "debug")
+            .env("PATH", self.path())
             .stdin(Stdio::piped())
             .stdout(Stdio::null())
             .stderr(errors)
@@ -450,7 +466,11 @@ impl House {
 
     /// Runs `teams` with these arguments in the workspace: exit code, stdout, stderr.
     pub(crate) async fn teams(&self, arguments: &[&str]) -> (i32, String, String) {
-        let root = self.root();
+        self.elsewhere(&self.root(), arguments).await
+    }
+
+    /// The same in another workspace.
+    pub(crate) async fn elsewhere(&self, root: &Path, arguments: &[&str]) -> (i32, String, String) {
         let mut all = arguments.to_vec();
         all.extend(["--workspace-root", root.to_str().unwrap()]);
         teams(&all, &self.tokens()).await

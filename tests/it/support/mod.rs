@@ -8,9 +8,11 @@ pub(crate) mod guild;
 pub(crate) mod house;
 pub(crate) mod life;
 pub(crate) mod model_server;
+pub(crate) mod openapi;
 pub(crate) mod sound;
 pub(crate) mod team;
 pub(crate) mod whole;
+pub(crate) mod yard;
 
 use serde_json::{Value, json};
 use teams::agents::ContractFns;

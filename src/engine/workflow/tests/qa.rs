@@ -5,9 +5,12 @@ use super::*;
 #[test]
 fn w18_to_w20_qa_sends_back() {
     for (category, step) in [
+        // W18
         (ReopenCategory::Verification, Step::DeveloperRevision),
         (ReopenCategory::Implementation, Step::DeveloperRevision),
+        // W19
         (ReopenCategory::Ux, Step::DesignerAdvisory),
+        // W20
         (ReopenCategory::Architecture, Step::ArchitectReview),
         (ReopenCategory::Scope, Step::PlannerFinalize),
     ] {

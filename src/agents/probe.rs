@@ -1,0 +1,224 @@
+//! Whether an agent's program is there and fit, without starting work or reading anybody's login.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use crate::agents::codex::{CodexSettings, Sandbox};
+use crate::agents::run::RunError;
+use crate::platform::ask::{Said, ask};
+use crate::platform::{files, ids, redact, spawn};
+
+/// How long a program may take to say its version.
+const LIMIT: Duration = Duration::from_secs(30);
+/// The versions of Codex CLI that were tried: from the first up to, and without, the second.
+pub const CODEX_TESTED: [(u32, u32); 2] = [(0, 169), (0, 170)];
+
+/// A program's version against the tested ones.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Age {
+    /// Before the first tested one.
+    TooOld,
+    /// Tested.
+    Tested,
+    /// After the last tested one.
+    Newer,
+}
+
+/// Whether the CLI says that somebody is logged in.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Login {
+    /// It does.
+    Yes,
+    /// It does not, in the folder that the configuration names.
+    No(PathBuf),
+    /// No folder is named in which somebody could have logged in.
+    Nowhere,
+    /// Another model server is used.
+    NotNeeded,
+    /// It does not answer the question.
+    Unknown,
+}
+
+/// Whether the agent's own sandbox works here.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Confinement {
+    /// It does.
+    Works,
+    /// The configuration switches it off.
+    Off,
+    /// It cannot; why.
+    Refused(String),
+    /// The program that makes it was not found.
+    NoBubblewrap,
+}
+
+/// An agent that was found.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Found {
+    /// Its program.
+    pub program: PathBuf,
+    /// What it calls its version; `None` where it is not what it should be.
+    pub version: Option<(String, Age)>,
+    /// Its login.
+    pub login: Login,
+    /// Its sandbox.
+    pub sandbox: Confinement,
+}
+
+/// Looks at Codex CLI.
+///
+/// # Errors
+/// Where its program is not there, or no scratch folder can be made.
+pub async fn codex(settings: &CodexSettings) -> Result<Found, RunError> {
+    let program = settings.program()?;
+    let scratch = std::env::temp_dir().join(format!("teams-doctor-{}", ids::random_hex(12)));
+    files::create_private_dir(&scratch)?;
+    let env = environment(&scratch, settings.login_home.as_deref());
+    let version = ask(&program, &["--version"], &env, LIMIT).await.ok();
+    let version = version.and_then(|said| read_version(&said, "codex"));
+    let login = match (&settings.model_url, &settings.login_home) {
+        (Some(_), _) => Login::NotNeeded,
+        (None, None) => Login::Nowhere,
+        (None, Some(home)) if !files::exists(home) => Login::No(home.clone()),
+        (None, Some(home)) => {
+            read_login(ask(&program, &["login", "status"], &env, LIMIT).await.ok().as_ref(), home)
+        }
+    };
+    let sandbox = match settings.sandbox {
+        Sandbox::Off => Confinement::Off,
+        Sandbox::Auto => confine(&program, &env).await,
+    };
+    files::remove_dir_all(&scratch)?;
+    let age = version.map(|(text, number)| {
+        let [first, last] = CODEX_TESTED;
+        let age = match number {
+            _ if number < first => Age::TooOld,
+            _ if number < last => Age::Tested,
+            _ => Age::Newer,
+        };
+        (text, age)
+    });
+    Ok(Found { program, version: age, login, sandbox })
+}
+
+/// Whether this machine can confine agents that bring no sandbox of their own.
+pub async fn machine(sandbox: Sandbox) -> Confinement {
+    match sandbox {
+        Sandbox::Off => Confinement::Off,
+        Sandbox::Auto => confine(Path::new("/"), &environment(&std::env::temp_dir(), None)).await,
+    }
+}
+
+fn environment(scratch: &Path, login_home: Option<&Path>) -> BTreeMap<String, String> {
+    let text = |path: &Path| path.to_string_lossy().into_owned();
+    let home = login_home.filter(|home| files::exists(home)).unwrap_or(scratch);
+    [
+        ("PATH", std::env::var("PATH").unwrap_or_else(|_| "/usr/bin:/bin".to_owned())),
+        ("LANG", "C.UTF-8".to_owned()),
+        ("HOME", text(scratch)),
+        ("TMPDIR", text(scratch)),
+        ("CODEX_HOME", text(home)),
+    ]
+    .into_iter()
+    .map(|(name, value)| (name.to_owned(), value))
+    .collect()
+}
+
+/// `codex-cli 0.169.0` → its text and its first two numbers. Another program's words are no version.
+fn read_version(said: &Said, name: &str) -> Option<(String, (u32, u32))> {
+    let line = said.stdout.lines().find(|line| line.starts_with(name))?;
+    let text = line.split_whitespace().last().filter(|_| said.code == Some(0))?;
+    let mut numbers = text.split(['.', '-']).map(str::parse);
+    match (numbers.next(), numbers.next()) {
+        (Some(Ok(major)), Some(Ok(minor))) => Some((text.to_owned(), (major, minor))),
+        (Some(_) | None, _) => None,
+    }
+}
+
+fn read_login(said: Option<&Said>, home: &Path) -> Login {
+    match said {
+        Some(said) if said.code == Some(0) => Login::Yes,
+        Some(said) if format!("{}{}", said.stdout, said.stderr).contains("Not logged in") => {
+            Login::No(home.to_owned())
+        }
+        Some(_) | None => Login::Unknown,
+    }
+}
+
+/// Tries what the agent would do: user, process and network namespaces of its own through bubblewrap.
+async fn confine(program: &Path, env: &BTreeMap<String, String>) -> Confinement {
+    let Some(bubblewrap) = bubblewrap(program, env) else {
+        return Confinement::NoBubblewrap;
+    };
+    let words = [
+        "--ro-bind",
+        "/",
+        "/",
+        "--dev",
+        "/dev",
+        "--unshare-user",
+        "--unshare-pid",
+        "--unshare-net",
+        "--die-with-parent",
+        "/bin/sh",
+        "-c",
+        "exit 7",
+    ];
+    match ask(&bubblewrap, &words, env, LIMIT).await {
+        Ok(said) if said.code == Some(7) => Confinement::Works,
+        Ok(said) => {
+            let line = said.stderr.lines().next().unwrap_or("no reason given");
+            Confinement::Refused(redact::redact(line).chars().take(200).collect())
+        }
+        Err(error) => Confinement::Refused(error.to_string()),
+    }
+}
+
+/// The one that the agent brings along, else the machine's.
+fn bubblewrap(program: &Path, env: &BTreeMap<String, String>) -> Option<PathBuf> {
+    const BROUGHT: [&str; 3] = [
+        "codex-resources/bwrap",
+        "node_modules/@openai/codex-linux-x64/vendor/x86_64-unknown-linux-musl/codex-resources/bwrap",
+        "node_modules/@openai/codex-linux-arm64/vendor/aarch64-unknown-linux-musl/codex-resources/bwrap",
+    ];
+    let real = files::canonicalize(program).unwrap_or_else(|_| program.to_owned());
+    let brought = real
+        .ancestors()
+        .skip(1)
+        .take(6)
+        .flat_map(|folder| BROUGHT.map(|path| folder.join(path)))
+        .find(|path| files::exists(path));
+    let path = env.get("PATH").map(std::ffi::OsStr::new);
+    brought.or_else(|| spawn::find_program("bwrap", path))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn said(code: i32, stdout: &str, stderr: &str) -> Said {
+        Said { code: Some(code), stdout: stdout.to_owned(), stderr: stderr.to_owned() }
+    }
+
+    #[test]
+    fn a_version_is_read_from_the_right_program_only() {
+        let read = |out: &str| read_version(&said(0, out, ""), "codex").map(|(_, number)| number);
+        assert_eq!(read("codex-cli 0.169.0\n"), Some((0, 169)));
+        assert_eq!(read("a warning\ncodex-cli 1.2.0-alpha.3\n"), Some((1, 2)));
+        for other in ["", "codex-cli soon", "GNU bash 5.2", "v22.1.0"] {
+            assert_eq!(read(other), None, "{other}");
+        }
+        assert!(read_version(&said(1, "codex-cli 0.169.0", ""), "codex").is_none());
+    }
+
+    #[test]
+    fn a_login_is_what_the_cli_says() {
+        let home = Path::new("/h");
+        let read = |answer: Option<Said>| read_login(answer.as_ref(), home);
+        assert_eq!(read(Some(said(0, "Logged in using ChatGPT", ""))), Login::Yes);
+        assert_eq!(read(Some(said(1, "", "Not logged in\n"))), Login::No(home.to_owned()));
+        assert_eq!(read(Some(said(2, "", "unrecognized subcommand"))), Login::Unknown);
+        assert_eq!(read(None), Login::Unknown);
+    }
+}

@@ -1,0 +1,90 @@
+//! `teams approve`: decide what waits for a person. What is decided on has to be named, so that nothing is
+//! approved that was not looked at.
+
+use super::{Failure, Global, command, say};
+use crate::domain::gate::{Gate, GateKind};
+use crate::domain::ids::RequestId;
+use crate::domain::incoming::Command;
+use crate::domain::request::Request;
+use crate::domain::state::State;
+use crate::engine::content_of;
+use crate::store;
+
+/// Letters of a commit that name it.
+const NAMED: usize = 10;
+
+/// Its options.
+#[derive(Debug, clap::Args)]
+pub(super) struct Args {
+    /// The request that waits; without one, everything that does is shown
+    #[arg(value_name = "REQUEST")]
+    request: Option<RequestId>,
+    /// The commit, or the digest of the command, that is decided on; at least seven letters
+    #[arg(long, value_name = "COMMIT", requires = "request")]
+    content: Option<String>,
+    /// Turn it down instead
+    #[arg(long, requires = "content")]
+    no: bool,
+}
+
+/// Runs it.
+pub(super) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
+    let state = store::read_only(&global.workspace()?)?;
+    let Some(id) = &args.request else { return list(&state) };
+    if let Some(content) = &args.content {
+        let (request_id, content) = (id.clone(), content.clone());
+        return command::say_call(global, Command::Decide { request_id, content, yes: !args.no });
+    }
+    let waiting =
+        state.requests.get(id).and_then(|request| Some((gate(&state, request)?, request)));
+    let Some((gate, request)) = waiting else {
+        return Err(Failure::new(format!("{id} waits for no decision"))
+            .hint(Some("`teams approve` lists what does".to_owned())));
+    };
+    show(gate, request);
+    Ok(())
+}
+
+fn gate<'a>(state: &'a State, request: &Request) -> Option<&'a Gate> {
+    state.gates.get(request.gate_id.as_ref()?)
+}
+
+fn list(state: &State) -> Result<(), Failure> {
+    let mut found = false;
+    for request in state.requests.values() {
+        if let Some(gate) = gate(state, request) {
+            found = true;
+            say(format_args!("{}  {}  {}", request.request_id, named(gate), title(request)));
+        }
+    }
+    if !found {
+        say("Nothing waits for a decision.");
+    }
+    Ok(())
+}
+
+fn show(gate: &Gate, request: &Request) {
+    say(title(request));
+    match (gate.kind, &request.candidate) {
+        (GateKind::Action, _) | (_, None) => {}
+        (GateKind::UnprovenCommit | GateKind::GuardedCommit | GateKind::Commit, Some(commit)) => {
+            let (added, removed) = (commit.added_lines, commit.removed_lines);
+            say(format_args!("commit {} (+{added} -{removed}): {}", commit.commit, commit.subject));
+            for changed in &commit.paths {
+                say(format_args!("  {}", changed.path));
+            }
+            say(&commit.excerpt);
+        }
+    }
+    let (id, content) = (&request.request_id, named(gate));
+    say(format_args!("To approve: teams approve {id} --content {content}"));
+    say(format_args!("To turn it down: teams approve {id} --content {content} --no"));
+}
+
+fn named(gate: &Gate) -> String {
+    content_of(gate).chars().take(NAMED).collect()
+}
+
+fn title(request: &Request) -> String {
+    request.scope.lines().next().unwrap_or_default().chars().take(80).collect()
+}

@@ -1,0 +1,163 @@
+//! `teams setup`: from a token to a server in which the team can work, and back.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use secrecy::SecretString;
+use serde_json::{Map, Value, json};
+
+use super::told::{Teller, language};
+use super::{Failure, Global};
+use crate::discord::setup::permissions::TABLE;
+use crate::domain::config::AgentKind;
+use crate::domain::ids::{GuildId, UserId};
+use crate::domain::request::Language;
+use crate::platform::{files, plug, terminal};
+use crate::service::setup::{self, Options, SetupError, Talk, Told};
+use crate::workspace;
+
+/// Its options.
+#[derive(Debug, clap::Args)]
+pub(super) struct Args {
+    /// A file that holds the bot's token; without it, what is set already counts, and then you are asked
+    #[arg(long, value_name = "FILE")]
+    token_file: Option<PathBuf>,
+    /// A `teams local-guild` on this machine instead of Discord; it needs no token
+    #[arg(long, value_name = "URL", conflicts_with_all = ["token_file", "base_url"])]
+    local: Option<String>,
+    /// Another server than Discord's that speaks its language
+    #[arg(long, value_name = "URL")]
+    base_url: Option<String>,
+    /// The server, where the bot is in several
+    #[arg(long, value_name = "SERVER_ID")]
+    guild: Option<GuildId>,
+    /// The Discord user id of the person who may do everything [default: whose the bot is]
+    #[arg(long, value_name = "USER_ID")]
+    owner: Option<UserId>,
+    /// For a new workspace: the agent of all roles [default: rehearsal]
+    #[arg(long, value_parser = super::init::agent)]
+    agent: Option<AgentKind>,
+    /// For a new workspace: the language (en, ko) where a person's own is unknown
+    #[arg(long, value_parser = super::init::language)]
+    language: Option<Language>,
+    /// How long to wait for you to open the invite link
+    #[arg(long, value_name = "SECONDS", default_value_t = 900)]
+    wait: u64,
+    /// Tell what would be done, and do nothing
+    #[arg(long)]
+    dry_run: bool,
+    /// Take away everything that setup made, and nothing else
+    #[arg(long, conflicts_with_all = ["token_file", "local", "base_url", "guild", "owner", "agent", "language"])]
+    undo: bool,
+    /// With `--undo`: do not ask
+    #[arg(long, requires = "undo")]
+    yes: bool,
+    /// A line of JSON for each step
+    #[arg(long)]
+    json: bool,
+}
+
+/// Runs it.
+pub(super) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
+    plug::check().map_err(|error| Failure::usage(error.to_string()))?;
+    let root = global.workspace()?;
+    let own = workspace::load(&root).map(|workspace| workspace.runtime.language);
+    let person = language(args.language.or(own.ok()).unwrap_or_default());
+    let teller = Teller::new(person, args.json)?;
+    let outcome =
+        if args.undo { take_back(&teller, &root, args) } else { make(&teller, root, args) };
+    plug::write_counts()?;
+    outcome.map_err(|error| {
+        let hint = error.hint();
+        if teller.is_json() {
+            let fields = vec![
+                ("step", json!("stopped")),
+                ("result", json!("problem")),
+                ("text", json!(error.to_string())),
+                ("hint", json!(hint)),
+            ];
+            teller.object(fields, &Map::new());
+        }
+        if let SetupError::Config(error) = error {
+            // Shows the place in the file.
+            return error.into();
+        }
+        Failure::new(error.to_string()).hint(hint)
+    })
+}
+
+fn make(teller: &Teller, root: PathBuf, args: &Args) -> Result<(), SetupError> {
+    let token = match &args.token_file {
+        Some(path) => Some(SecretString::from(files::read_text(path)?)),
+        None => None,
+    };
+    let options = Options {
+        root,
+        token,
+        local: args.local.clone(),
+        base_url: args.base_url.clone(),
+        guild: args.guild,
+        owner: args.owner,
+        agent: args.agent,
+        language: args.language.unwrap_or_else(|| language(Language::default())),
+        wait: Duration::from_secs(args.wait),
+        dry_run: args.dry_run,
+    };
+    let mut tell = |told: Told| tell(teller, &told);
+    let mut ask = || {
+        if teller.is_json() || !terminal::is_there() {
+            return Ok(None);
+        }
+        let question = teller.words("setup.ask.token", &Map::new());
+        let said = terminal::hidden_line(&format!("{question} "))?;
+        Ok(said)
+    };
+    converse(setup::setup(&options, Talk { tell: &mut tell, ask: &mut ask }))
+}
+
+fn take_back(teller: &Teller, root: &Path, args: &Args) -> Result<(), SetupError> {
+    if !args.yes && !args.dry_run && !teller.is_json() && terminal::is_there() {
+        let things = setup::undoable(root)?.things;
+        if !things.is_empty() {
+            let mut values = Map::new();
+            values.insert("count".to_owned(), json!(things.len()));
+            let question = teller.words("setup.ask.undo", &values);
+            let said = terminal::line(&format!("{question} ")).map_err(SetupError::Terminal)?;
+            if said != "yes" {
+                teller.line("setup.mark.kept", &teller.words("setup.ask.kept", &Map::new()));
+                return Ok(());
+            }
+        }
+    }
+    let mut tell = |told: Told| tell(teller, &told);
+    let mut ask = || Ok(None);
+    let talk = Talk { tell: &mut tell, ask: &mut ask };
+    converse(setup::undo(root, args.dry_run, talk))
+}
+
+fn converse(work: impl Future<Output = Result<(), SetupError>>) -> Result<(), SetupError> {
+    let runtime = super::runtime()
+        .map_err(|_| SetupError::Terminal(std::io::Error::other("the runtime cannot start")))?;
+    runtime.block_on(work)
+}
+
+fn tell(teller: &Teller, told: &Told) {
+    let text = teller.words(told.key, &told.values);
+    if teller.is_json() {
+        let fields = vec![
+            ("step", json!(told.step)),
+            ("result", json!(told.outcome.as_str())),
+            ("text", Value::String(text)),
+        ];
+        teller.object(fields, &told.values);
+        return;
+    }
+    let mut text = text;
+    if told.values.contains_key("permissions") {
+        for permission in TABLE {
+            let why = teller.words(permission.why, &Map::new());
+            text.push_str(&format!("\n  {}: {why}", permission.name));
+        }
+    }
+    teller.line(&format!("setup.mark.{}", told.outcome.as_str()), &text);
+}

@@ -1,0 +1,77 @@
+//! Steps and findings as people and programs read them: a line of words, or a line of JSON.
+
+use serde_json::{Map, Value};
+use unicode_width::UnicodeWidthStr as _;
+
+use super::{Failure, say};
+use crate::assets::catalog::Catalog;
+use crate::domain::outgoing::Content;
+use crate::domain::request::Language;
+use crate::platform::redact;
+
+/// The column at which lines begin, after the word for how it came out.
+const COLUMN: usize = 11;
+
+/// Says lines in one language, or as JSON.
+pub(super) struct Teller {
+    catalog: Catalog,
+    language: Language,
+    json: bool,
+}
+
+impl Teller {
+    pub(super) fn new(language: Language, json: bool) -> Result<Teller, Failure> {
+        Ok(Teller { catalog: Catalog::builtin()?, language, json })
+    }
+
+    pub(super) const fn is_json(&self) -> bool {
+        self.json
+    }
+
+    /// A text of the catalog; the key where it cannot be filled in.
+    pub(super) fn words(&self, key: &str, values: &Map<String, Value>) -> String {
+        let content =
+            Content { key: key.to_owned(), values: values.clone(), language: self.language };
+        let text = match self.catalog.render(&content) {
+            Ok(rendered) => rendered.text,
+            Err(error) => {
+                tracing::warn!(%error, key, "a text cannot be said");
+                key.to_owned()
+            }
+        };
+        redact::redact(text.trim_end()).into_owned()
+    }
+
+    /// One line of words behind its mark; further lines stand below its beginning.
+    pub(super) fn line(&self, mark: &str, text: &str) {
+        let mark = self.catalog.label(mark, self.language);
+        let gap = " ".repeat(COLUMN.saturating_sub(mark.width()).max(1));
+        let below = format!("\n{}", " ".repeat(COLUMN));
+        say(format_args!("{mark}{gap}{}", text.replace('\n', &below)));
+    }
+
+    /// One object on a line: the fields first, then the values that they do not name.
+    pub(super) fn object(&self, fields: Vec<(&str, Value)>, values: &Map<String, Value>) {
+        let mut object = Map::new();
+        for (name, value) in fields {
+            object.insert(name.to_owned(), value);
+        }
+        for (name, value) in values {
+            object.entry(name.clone()).or_insert_with(|| value.clone());
+        }
+        say(redact::redact(&Value::Object(object).to_string()));
+    }
+}
+
+/// The language of this machine's person; `else_` where the machine does not say.
+pub(super) fn language(else_: Language) -> Language {
+    let set = ["LC_ALL", "LC_MESSAGES", "LANG"]
+        .iter()
+        .find_map(|name| std::env::var(name).ok().filter(|value| !value.is_empty()));
+    match set.as_deref() {
+        Some(value) if value.starts_with("ko") => Language::Ko,
+        Some(value) if value.starts_with("en") => Language::En,
+        // `C` and `POSIX` say nothing, and the team speaks no other language.
+        Some(_) | None => else_,
+    }
+}

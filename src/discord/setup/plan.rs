@@ -1,0 +1,243 @@
+//! What should be in a server, and whether it is: pure.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+
+use crate::discord::identity::stands_for;
+use crate::discord::personas;
+use crate::discord::setup::journal::Journal;
+use crate::discord::setup::seen::Seen;
+use crate::domain::ids::{ChannelId, ServerRoleId};
+use crate::domain::role::Role;
+
+/// A channel with a purpose.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Place {
+    /// Where people ask. No configuration names it: the team hears in every channel.
+    General,
+    /// Where operators see hand-offs.
+    Relay,
+    /// Where a start is announced.
+    Startup,
+    /// Where reports go.
+    Report,
+}
+
+impl Place {
+    /// Every place, in the order in which people see them.
+    pub const ALL: [Place; 4] = [Place::General, Place::Relay, Place::Startup, Place::Report];
+
+    /// The channel's name.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Place::General => "general",
+            Place::Relay => "relay",
+            Place::Startup => "startup",
+            Place::Report => "report",
+        }
+    }
+
+    /// The key of the configuration that names it.
+    #[must_use]
+    pub const fn key(self) -> Option<&'static str> {
+        match self {
+            Place::General => None,
+            Place::Relay => Some("relay_channel_id"),
+            Place::Startup => Some("startup_channel_id"),
+            Place::Report => Some("report_channel_id"),
+        }
+    }
+}
+
+/// Something in a server that the team uses.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Thing {
+    /// What the channels stand in.
+    Category,
+    /// A channel.
+    Channel(Place),
+    /// The server role that addresses a role of the team.
+    Role(Role),
+    /// The server role whose holders decide.
+    Approver,
+    /// The webhook that a public role speaks through.
+    Hook(Role),
+    /// The webhook that the internal roles share.
+    SharedHook,
+}
+
+impl Thing {
+    /// Everything, in the order in which it is made.
+    pub fn all() -> impl DoubleEndedIterator<Item = Thing> {
+        let channels = Place::ALL.into_iter().map(Thing::Channel);
+        let roles = Role::PUBLIC.into_iter().map(Thing::Role);
+        let hooks = Role::PUBLIC.into_iter().map(Thing::Hook);
+        std::iter::once(Thing::Category)
+            .chain(channels)
+            .chain(roles)
+            .chain([Thing::Approver])
+            .chain(hooks)
+            .chain([Thing::SharedHook])
+    }
+
+    /// Reads what [`Thing::fmt`] wrote.
+    #[must_use]
+    pub fn parse(text: &str) -> Option<Thing> {
+        Thing::all().find(|thing| thing.to_string() == text)
+    }
+
+    /// The kind, for people and programs.
+    #[must_use]
+    pub const fn kind(self) -> &'static str {
+        match self {
+            Thing::Category => "category",
+            Thing::Channel(_) => "channel",
+            Thing::Role(_) | Thing::Approver => "role",
+            Thing::Hook(_) | Thing::SharedHook => "webhook",
+        }
+    }
+}
+
+impl fmt::Display for Thing {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Thing::Category => f.write_str("category"),
+            Thing::Channel(place) => write!(f, "channel.{}", place.as_str()),
+            Thing::Role(role) => write!(f, "role.{role}"),
+            Thing::Approver => f.write_str("role.approver"),
+            Thing::Hook(role) => write!(f, "webhook.{role}"),
+            Thing::SharedHook => f.write_str("webhook.team"),
+        }
+    }
+}
+
+/// What is wanted.
+#[derive(Debug, Clone, Default)]
+pub struct Wanted {
+    /// Our application, which owns the webhooks.
+    pub application: u64,
+    /// The channels, with the ids that the configuration gives them.
+    pub places: BTreeMap<Place, Option<ChannelId>>,
+    /// What stands in the head line of a channel that is made.
+    pub topics: BTreeMap<Place, String>,
+    /// Names of personas that differ from the role's.
+    pub names: BTreeMap<Role, String>,
+    /// Whether roles speak through webhooks.
+    pub hooks: bool,
+    /// Whether a role for deciding is wanted.
+    pub approver: bool,
+    /// The roles that may decide so far.
+    pub approvers: BTreeSet<ServerRoleId>,
+}
+
+/// Whether a thing is there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Standing {
+    /// It is, with this id.
+    There(u64),
+    /// It has to be made.
+    Missing,
+    /// Nobody needs it.
+    NotNeeded,
+}
+
+/// The name of the category.
+const CATEGORY: &str = "Teams";
+/// The name of the role whose holders decide.
+const APPROVER: &str = "approver";
+
+impl Wanted {
+    /// The name of a thing that is made.
+    #[must_use]
+    pub fn name(&self, thing: Thing) -> String {
+        match thing {
+            Thing::Category => CATEGORY.to_owned(),
+            Thing::Channel(place) => place.as_str().to_owned(),
+            Thing::Role(role) => role.as_str().to_owned(),
+            Thing::Approver => APPROVER.to_owned(),
+            Thing::Hook(role) => match self.names.get(&role) {
+                Some(name) => personas::allowed_name(name),
+                None => role.as_str().to_owned(),
+            },
+            Thing::SharedHook => personas::SHARED.to_owned(),
+        }
+    }
+
+    /// Whether a thing is there.
+    #[must_use]
+    pub fn standing(&self, thing: Thing, seen: &Seen, journal: &Journal) -> Standing {
+        let ours = journal.made(thing);
+        let channel = |id: u64| seen.channels.get(&ChannelId(id)).map(|_| id);
+        let role = |id: u64| seen.roles.get(&ServerRoleId(id)).map(|_| id);
+        let found = match thing {
+            Thing::Category => {
+                let there = ours.and_then(channel);
+                let needed = Place::ALL.into_iter().any(|place| {
+                    self.standing(Thing::Channel(place), seen, journal) == Standing::Missing
+                });
+                if there.is_none() && !needed {
+                    return Standing::NotNeeded;
+                }
+                there
+            }
+            Thing::Channel(place) => {
+                let Some(configured) = self.places.get(&place) else {
+                    return Standing::NotNeeded;
+                };
+                let named = || match place {
+                    // Its name is all that a person knows it by; the others could be anybody's.
+                    Place::General => seen
+                        .channels
+                        .values()
+                        .find(|it| it.is_text() && it.name == place.as_str())
+                        .map(|it| it.id.0),
+                    Place::Relay | Place::Startup | Place::Report => None,
+                };
+                let configured = configured.and_then(|id| channel(id.0));
+                configured.or_else(|| ours.and_then(channel)).or_else(named)
+            }
+            Thing::Role(team_role) => {
+                let named = seen
+                    .roles
+                    .values()
+                    .find(|it| stands_for(&it.name, &self.persona_names()) == Some(team_role));
+                ours.and_then(role).or_else(|| named.map(|it| it.id.0))
+            }
+            Thing::Approver => {
+                if !self.approver {
+                    return Standing::NotNeeded;
+                }
+                let configured = self.approvers.iter().find_map(|id| role(id.0));
+                ours.and_then(role).or(configured)
+            }
+            Thing::Hook(_) | Thing::SharedHook => {
+                if !self.hooks {
+                    return Standing::NotNeeded;
+                }
+                let name = self.name(thing);
+                self.hook_channel(seen, journal).and_then(|channel| {
+                    seen.hooks_of(channel, self.application)
+                        .find(|hook| hook.name.as_deref() == Some(name.as_str()))
+                        .map(|hook| hook.id.0)
+                })
+            }
+        };
+        found.map_or(Standing::Missing, Standing::There)
+    }
+
+    /// The channel whose webhooks are prepared: where people ask. In others they are made when a role
+    /// first speaks there.
+    #[must_use]
+    pub fn hook_channel(&self, seen: &Seen, journal: &Journal) -> Option<ChannelId> {
+        match self.standing(Thing::Channel(Place::General), seen, journal) {
+            Standing::There(id) => Some(ChannelId(id)),
+            Standing::Missing | Standing::NotNeeded => None,
+        }
+    }
+
+    /// The names of personas as [`stands_for`] reads them.
+    fn persona_names(&self) -> BTreeMap<String, Role> {
+        self.names.iter().map(|(role, name)| (name.to_lowercase(), *role)).collect()
+    }
+}

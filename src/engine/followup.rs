@@ -1,0 +1,114 @@
+//! Further words to a request that is open: an answer where it waits for one, else something for the next run
+//! to read.
+
+use serde_json::{Value, json};
+
+use super::authorize::{Granted, act};
+use super::decide::Answer;
+use super::intake::{reply, resume, saved};
+use super::turn::Turn;
+use super::{runs, say};
+use crate::domain::ids::RequestId;
+use crate::domain::incoming::Message;
+use crate::domain::outgoing::{Act, Priority, Target, Voice};
+use crate::domain::request::{Followup, RequestStatus};
+
+/// Takes in a message in the room of an open request.
+pub(super) fn said(
+    turn: &mut Turn<'_>,
+    _asked: &Granted<act::Ask>,
+    id: &RequestId,
+    message: &Message,
+) -> Answer {
+    if !add_followup(turn, id, message) {
+        return Answer::Ignored(FULL);
+    }
+    let blocked = turn.request(id).is_some_and(|r| r.status == RequestStatus::Blocked);
+    if blocked {
+        turn.record(id, "resumed", &message.author.name, "answered", Value::Null);
+        reply(turn, message, "resumed", json!({ "request_id": id.as_str() }));
+        resume(turn, id, "planning_resume");
+    } else {
+        turn.record(
+            id,
+            "followup",
+            &message.author.name,
+            &say::title(&message.content),
+            Value::Null,
+        );
+        let target = Target::Channel(message.channel_id);
+        let act = Act::React { message_id: message.message_id, emoji: "👀".to_owned() };
+        let mut outgoing = say::outgoing(turn, target, Voice::Team, Priority::Progress, act);
+        outgoing.request_id = Some(id.clone());
+        turn.send(outgoing);
+    }
+    Answer::Accepted
+}
+
+/// Words for a request from a command: what is said, and whether it is answered to.
+pub(super) fn steer(
+    turn: &mut Turn<'_>,
+    granted: &Granted<act::Say>,
+    id: &RequestId,
+    text: &str,
+) -> (&'static str, Value) {
+    let (now, limit) = (turn.now, turn.policy.limits.followups);
+    let name = granted.name();
+    let Some(request) = turn.edit(id) else {
+        return ("unknown_request", json!({ "request_id": id.as_str() }));
+    };
+    if request.params.followups.len() >= limit {
+        return ("too_many_followups", json!({ "request_id": id.as_str(), "limit": limit }));
+    }
+    let words = Followup {
+        message_id: None,
+        author_name: name.clone(),
+        body: text.to_owned(),
+        artifacts: Vec::new(),
+        at: now,
+        heard_by: Vec::new(),
+    };
+    let key = words.key();
+    request.params.followups.push(words);
+    let blocked = request.status == RequestStatus::Blocked;
+    let word = if blocked { "resumed" } else { "followup" };
+    turn.record(id, word, &name, &say::title(text), Value::Null);
+    if blocked {
+        resume(turn, id, "planning_resume");
+        return ("resumed", json!({ "request_id": id.as_str() }));
+    }
+    runs::steer(turn, id, key);
+    ("followup_taken", json!({}))
+}
+
+/// Why a follow-up changed nothing.
+pub(super) const FULL: &str = "the request has all its follow-ups";
+
+/// Adds a message to what the roles read, or tells its author that the request can take no more.
+pub(super) fn add_followup(turn: &mut Turn<'_>, id: &RequestId, message: &Message) -> bool {
+    let (now, limit) = (turn.now, turn.policy.limits.followups);
+    let Some(request) = turn.edit(id) else { return false };
+    if request.params.followups.len() >= limit {
+        let author = &message.author.name;
+        turn.record(id, "followup_refused", author, &say::title(&message.content), Value::Null);
+        let values = json!({ "request_id": id.as_str(), "limit": limit });
+        reply(turn, message, "too_many_followups", values);
+        return false;
+    }
+    let artifacts = saved(message);
+    for file in &artifacts {
+        if !request.artifacts.contains(file) {
+            request.artifacts.push(file.clone());
+        }
+    }
+    request.params.followups.push(Followup {
+        message_id: Some(message.message_id),
+        author_name: message.author.name.clone(),
+        body: message.content.clone(),
+        artifacts,
+        at: now,
+        heard_by: Vec::new(),
+    });
+    runs::steer(turn, id, message.message_id);
+    true
+}

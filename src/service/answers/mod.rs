@@ -1,0 +1,77 @@
+//! Answers to questions about the team. They change nothing, so no decision is made for them; who may ask
+//! is told by the same gate as everything else.
+
+mod spending;
+mod suggestions;
+mod team;
+mod work;
+
+use serde_json::{Value, json};
+
+use super::team::{Team, now};
+use crate::domain::commands::Question;
+use crate::domain::ids::RequestId;
+use crate::domain::incoming::Actor;
+use crate::domain::outgoing::Content;
+use crate::domain::request::Language;
+use crate::engine::authorize::{Granted, Resource, act, authorize};
+use crate::engine::why;
+use crate::store;
+
+pub(super) use suggestions::suggest;
+
+/// Lines of a list: an answer has to fit into one message, and be read on a phone.
+const LINES: usize = 10;
+
+/// What `actor` is told.
+pub(super) fn answer(
+    team: &Team,
+    actor: &Actor,
+    question: &Question,
+    language: Language,
+) -> Content {
+    let granted = team.hub.consult(|_, policy| authorize(policy, actor, Resource::Team));
+    match granted {
+        Err(_) => content("not_allowed", json!({}), language),
+        Ok(granted) => look(team, &granted, question, language),
+    }
+}
+
+fn content(key: &str, values: Value, language: Language) -> Content {
+    let values = values.as_object().cloned().unwrap_or_default();
+    Content { key: key.to_owned(), values, language }
+}
+
+fn look(
+    team: &Team,
+    _granted: &Granted<act::Look>,
+    question: &Question,
+    language: Language,
+) -> Content {
+    let (key, values) = match question {
+        Question::Status => ("overview", team.hub.read(work::status)),
+        Question::Why(id) => return why(team, id, language),
+        Question::Sprint => ("sprint.status", team.hub.read(work::sprint)),
+        Question::Backlog => ("backlog.list", team.hub.read(work::backlog)),
+        Question::Models => ("models", team::models(&team.workspace)),
+        Question::Cost => ("cost", spending::report(team, now())),
+        Question::Health => ("health", team::health(team, now())),
+        Question::Settings => ("settings", team::settings(team)),
+    };
+    content(key, values, language)
+}
+
+/// Why a request does not move; an ended one is looked up where it was put away.
+fn why(team: &Team, id: &RequestId, language: Language) -> Content {
+    let open = team.hub.consult(|state, policy| {
+        state.requests.get(id).map(|request| why::why(state, policy, request, now()))
+    });
+    let known = open.or_else(|| {
+        let ended = store::read_request(team.root(), id).ok().flatten()?;
+        Some(team.hub.consult(|state, policy| why::why(state, policy, &ended, now())))
+    });
+    match known {
+        Some(content) => work::in_language(content, language),
+        None => content("unknown_request", json!({ "request_id": id.as_str() }), language),
+    }
+}

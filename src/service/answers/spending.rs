@@ -1,0 +1,105 @@
+//! What was spent: what stands in the ledger of runs (`logs/usage/<month>.jsonl`), and on what is open.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::super::team::Team;
+use super::{LINES, work};
+use crate::domain::role::Role;
+use crate::domain::run::{Usage, ledger_of};
+use crate::domain::time::Timestamp;
+use crate::platform::files;
+
+const DAY: i64 = 24 * 3_600 * 1_000;
+
+/// One run in the ledger.
+#[derive(Debug, Deserialize)]
+struct Entry {
+    at: Timestamp,
+    role: Role,
+    usage: Usage,
+}
+
+/// Today, the last seven days, by role, and what open requests have taken so far.
+pub(super) fn report(team: &Team, now: Timestamp) -> Value {
+    let week = Timestamp::from_millis(now.millis() - 7 * DAY);
+    let (mut today, mut seven) = (Usage::default(), Usage::default());
+    let mut roles: BTreeMap<Role, Usage> = BTreeMap::new();
+    let mut runs = 0_usize;
+    for entry in entries(team.root(), week, now) {
+        runs += 1;
+        seven = seven.plus(entry.usage);
+        let of_role = roles.entry(entry.role).or_default();
+        *of_role = of_role.plus(entry.usage);
+        if entry.at.kst_date() == now.kst_date() {
+            today = today.plus(entry.usage);
+        }
+    }
+    let roles: Vec<Value> = roles
+        .into_iter()
+        .map(|(role, usage)| json!({ "role": role, "usage": shown(usage) }))
+        .collect();
+    let open: Vec<Value> = team.hub.read(|state| {
+        work::open(state)
+            .filter(|request| request.usage != Usage::default())
+            .take(LINES)
+            .map(|request| {
+                let title = work::title(request);
+                let id = request.request_id.as_str();
+                json!({ "title": title, "request_id": id, "usage": shown(request.usage) })
+            })
+            .collect()
+    });
+    json!({
+        "today": shown(today), "week": shown(seven), "runs": runs, "roles": roles, "open": open,
+    })
+}
+
+fn shown(usage: Usage) -> Value {
+    json!({
+        "tokens_in": thousands(usage.input_tokens),
+        "cached": thousands(usage.cached_tokens),
+        "tokens_out": thousands(usage.output_tokens),
+        "usd": if usage.cost_usd > 0.0 { format!("{:.2}", usage.cost_usd) } else { String::new() },
+    })
+}
+
+/// `840`, `12.3k`, `4.1M`.
+fn thousands(count: u64) -> String {
+    let tenths = |unit: u64| format!("{}.{}", count / unit, count % unit / (unit / 10));
+    match count {
+        0..=999 => count.to_string(),
+        1_000..=999_999 => format!("{}k", tenths(1_000)),
+        _ => format!("{}M", tenths(1_000_000)),
+    }
+}
+
+/// The runs that ended since; a line that is none, such as one cut by a full disk, is left out.
+fn entries(root: &Path, since: Timestamp, now: Timestamp) -> Vec<Entry> {
+    let mut files = vec![ledger_of(since), ledger_of(now)];
+    files.dedup();
+    let mut all = Vec::new();
+    for file in files {
+        let text = files::read_text_if_present(&root.join(file)).ok().flatten().unwrap_or_default();
+        let parsed = text.lines().filter_map(|line| serde_json::from_str::<Entry>(line).ok());
+        all.extend(parsed.filter(|entry| entry.at >= since));
+    }
+    all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counts_are_short() {
+        for (count, text) in
+            [(0, "0"), (999, "999"), (1_000, "1.0k"), (12_345, "12.3k"), (4_150_000, "4.1M")]
+        {
+            assert_eq!(thousands(count), text);
+        }
+    }
+}

@@ -1,0 +1,98 @@
+//! How the team is set up, and whether it works.
+
+use serde_json::{Value, json};
+
+use super::super::team::Team;
+use crate::domain::outgoing::SET_ASIDE;
+use crate::domain::policy::Right;
+use crate::domain::role::Role;
+use crate::domain::time::Timestamp;
+use crate::platform::files;
+use crate::workspace::Workspace;
+
+/// Which agent and model works for which role, and where that is said.
+pub(super) fn models(workspace: &Workspace) -> Value {
+    let runtime = &workspace.runtime;
+    let roles: Vec<Value> = Role::PUBLIC
+        .into_iter()
+        .map(|role| {
+            let agent = runtime.agents.of(role).as_str();
+            let spec = workspace.role(role).ok();
+            let set = runtime.role_defaults.get(&role);
+            let own = set.is_some_and(|set| set.model.is_some() || set.reasoning.is_some());
+            json!({
+                "role": role,
+                "agent": agent,
+                "model": spec.as_ref().map_or("", |spec| spec.model.as_str()),
+                "reasoning": spec.as_ref().map_or("", |spec| spec.reasoning.as_str()),
+                "source": if own { "team_runtime.yaml" } else { "roles" },
+                "thinks": agent != "rehearsal",
+            })
+        })
+        .collect();
+    json!({ "roles": roles })
+}
+
+/// Whether everything works.
+pub(super) fn health(team: &Team, now: Timestamp) -> Value {
+    let discord = team.link.standing().lines(now);
+    let aside = files::read_text_if_present(&team.root().join(SET_ASIDE)).ok().flatten();
+    let dead = team.hub.read(|state| {
+        let runs = state.runs.len();
+        let waiting = state.outgoing.len();
+        let oldest = state.outgoing.values().map(|it| it.created_at).min();
+        json!({
+            "runs": runs,
+            "waiting": waiting,
+            "oldest_seconds": oldest.map_or(0, |at| now.seconds_since(at)),
+            "blocked": state.requests.values().filter(|it| it.blocked.is_some()).count(),
+            "gates": state.gates.len(),
+        })
+    });
+    let mut values = dead;
+    values["discord"] = json!(discord);
+    values["set_aside"] = json!(aside.map_or(0, |text| text.lines().count()));
+    values
+}
+
+/// What the team is set to.
+pub(super) fn settings(team: &Team) -> Value {
+    let runtime = &team.workspace.runtime;
+    let checks: Vec<&str> = runtime.checks.iter().map(|check| check.name.as_str()).collect();
+    team.hub.consult(|_, policy| {
+        let people: Vec<Value> = policy
+            .rights
+            .iter()
+            .map(|(right, holders)| {
+                let users = holders.users.iter().map(|id| format!("<@{id}>"));
+                let roles = holders.roles.iter().map(|(_, role)| format!("<@&{role}>"));
+                let right = match right {
+                    Right::Ask => "ask",
+                    Right::Approve => "approve",
+                    Right::Administer => "administer",
+                };
+                json!({ "right": right, "who": users.chain(roles).collect::<Vec<_>>() })
+            })
+            .collect();
+        let gates = &policy.gates;
+        json!({
+            "project": policy.project,
+            "branch": policy.branch,
+            "checks": checks,
+            "people": people,
+            "four_eyes": policy.four_eyes,
+            "gates": {
+                "unproven": gates.unproven_commit, "guarded": gates.guarded_commit,
+                "commit": gates.commit, "action": gates.action, "wait_hours": gates.wait_hours,
+            },
+            "language": policy.language,
+            "dm": policy.dm,
+            "mentions": policy.mentions,
+            "sprint_mode": policy.sprint.mode,
+            "start_mode": policy.sprint.start_mode,
+            "interval_minutes": policy.sprint.interval_minutes,
+            "zone": policy.sprint.zone,
+            "publish": policy.sprint.publish,
+        })
+    })
+}

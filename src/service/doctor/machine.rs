@@ -1,0 +1,190 @@
+//! This machine: who runs the workspace, space, rights, git, clock.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use serde_json::json;
+
+use super::{Check, Finding, Repair, safe};
+use crate::discord::standing;
+use crate::domain::config::AgentKind;
+use crate::domain::role::Role;
+use crate::git::Project;
+use crate::platform::ask::ask;
+use crate::platform::{files, machine, spawn, tasks};
+use crate::store;
+use crate::workspace::{Origin, Workspace, secrets};
+
+/// Less space than this, in bytes, and work may fail: a checkout and the output of its checks have to fit.
+const LITTLE_SPACE: u64 = 512 * 1024 * 1024;
+/// The clock may differ by so many seconds.
+const SKEW: i64 = 60;
+/// The oldest git whose words agents know.
+const OLDEST_GIT: (u32, u32) = (2, 20);
+
+/// Who runs the workspace, and how its connections stand. `live`: the bot is connected from this machine.
+pub(super) fn service(root: &Path, live: bool) -> Vec<Finding> {
+    if store::is_owned_by_older(root) {
+        return vec![Finding::problem(Check::Service, "doctor.service.older", json!({}))];
+    }
+    if !store::is_owned(root) {
+        return vec![if live {
+            Finding::problem(Check::Service, "doctor.service.elsewhere", json!({}))
+        } else {
+            Finding::not_needed(Check::Service, "doctor.service.stopped", json!({}))
+        }];
+    }
+    let mut found = vec![Finding::ok(Check::Service, "doctor.service.running", json!({}))];
+    for (name, bot) in standing::Report::read(root).bots {
+        if let standing::Standing::NeedsYou { reason } = bot.standing {
+            let values = json!({"bot": name, "reason": safe(&reason)});
+            found.push(Finding::problem(Check::Service, "doctor.service.link", values));
+        }
+    }
+    found
+}
+
+/// Space and rights.
+pub(super) fn place(root: &Path, workspace: Option<&Workspace>) -> Vec<Finding> {
+    let mut found = Vec::new();
+    let project = workspace.map(Workspace::project_root);
+    let mut folders: Vec<PathBuf> = vec![root.to_owned()];
+    folders.extend(project.filter(|project| project != root));
+    for folder in folders.iter().filter(|folder| files::exists(folder)) {
+        let path = folder.display().to_string();
+        match machine::free_bytes(folder) {
+            Ok(free) => {
+                let values = json!({"path": path, "megabytes": free / (1024 * 1024)});
+                found.push(if free < LITTLE_SPACE {
+                    Finding::problem(Check::Disk, "doctor.disk.low", values)
+                } else {
+                    Finding::ok(Check::Disk, "doctor.disk.ok", values)
+                });
+            }
+            Err(error) => {
+                let values = json!({"path": path, "error": error.to_string()});
+                found.push(Finding::problem(Check::Disk, "doctor.disk.unknown", values));
+            }
+        }
+    }
+    let inner = [".teams_runtime", "internal_relay", "logs", "shared_workspace", secrets::FOLDER];
+    let closed: Vec<_> = folders
+        .iter()
+        .cloned()
+        .chain(inner.iter().map(|name| root.join(name)))
+        .filter(|path| files::exists(path) && !machine::may_write(path))
+        .collect();
+    let mut good = closed.is_empty();
+    for path in closed {
+        let values = json!({"path": path.display().to_string()});
+        found.push(Finding::problem(Check::Folders, "doctor.folders.closed", values));
+    }
+    for path in workspace.map(secret_files).unwrap_or_default() {
+        if machine::others_may_read(&path).unwrap_or(false) {
+            good = false;
+            let values = json!({"path": path.display().to_string()});
+            let finding = Finding::problem(Check::Folders, "doctor.folders.readable", values);
+            found.push(finding.repaired_by(Repair::Private(path)));
+        }
+    }
+    if good && files::exists(root) {
+        found.push(Finding::ok(Check::Folders, "doctor.folders.ok", json!({})));
+    }
+    found
+}
+
+/// The files that hold tokens.
+fn secret_files(workspace: &Workspace) -> Vec<PathBuf> {
+    let kept = secrets::tokens_file(&workspace.root);
+    let mut all: Vec<PathBuf> = Some(kept).filter(|path| files::exists(path)).into_iter().collect();
+    let names = workspace.discord.token_names();
+    let names = names.iter().flat_map(|names| names.roles.values().chain([&names.main]));
+    for name in names {
+        if let Some(Origin::File(path)) = workspace.environment.origin(name.as_str())
+            && !all.contains(&path)
+        {
+            all.push(path);
+        }
+    }
+    all
+}
+
+/// git, and the repository of the project.
+pub(super) async fn project(workspace: &Workspace) -> Vec<Finding> {
+    let mut found = Vec::new();
+    found.extend(git(workspace).await);
+    let (path, branch) =
+        (workspace.project_root(), workspace.branch().unwrap_or_default().to_owned());
+    let looked = {
+        let path = path.clone();
+        tasks::blocking(move || {
+            let project = Project::open(&path, &branch)?;
+            project.refuse_unfinished().map(|()| project.branch().to_owned())
+        })
+        .await
+    };
+    match looked {
+        Ok(Ok(branch)) => {
+            let values = json!({"path": path.display().to_string(), "branch": branch});
+            found.push(Finding::ok(Check::Git, "doctor.git.project", values));
+        }
+        Ok(Err(error)) => {
+            let values = json!({"error": safe(&error)});
+            found.push(Finding::problem(Check::Git, "doctor.git.wrong", values));
+        }
+        Err(error) => {
+            let values = json!({"error": safe(&error)});
+            found.push(Finding::problem(Check::Git, "doctor.git.wrong", values));
+        }
+    }
+    if workspace.runtime.checks.is_empty() {
+        found.push(Finding::not_needed(Check::Git, "doctor.git.no_checks", json!({})));
+    }
+    found
+}
+
+/// The program: agents look at history with it; the team itself does not need it.
+async fn git(workspace: &Workspace) -> Option<Finding> {
+    let agents = &workspace.runtime.agents;
+    let real = Role::ALL.into_iter().any(|role| agents.of(role) != AgentKind::Rehearsal);
+    let path = std::env::var_os("PATH");
+    let version = match spawn::find_program("git", path.as_deref()) {
+        Some(program) => {
+            let env = BTreeMap::new();
+            let said = ask(&program, &["--version"], &env, Duration::from_secs(20));
+            said.await.ok().filter(|said| said.code == Some(0)).map(|said| said.stdout)
+        }
+        None => None,
+    };
+    let Some(text) = version else {
+        return Some(if real {
+            Finding::problem(Check::Git, "doctor.git.missing", json!({}))
+        } else {
+            Finding::not_needed(Check::Git, "doctor.git.unused", json!({}))
+        });
+    };
+    let version = text.split_whitespace().nth(2).unwrap_or_default().to_owned();
+    let mut numbers = version.split('.').map(|part| part.parse().unwrap_or(0));
+    let number = (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0));
+    let values = json!({"version": version});
+    Some(if number < OLDEST_GIT {
+        Finding::problem(Check::Git, "doctor.git.old", values)
+    } else {
+        Finding::ok(Check::Git, "doctor.git.version", values)
+    })
+}
+
+/// The clock against Discord's, and the zone of sprints.
+pub(super) fn clock(workspace: &Workspace, skew: Option<i64>) -> Finding {
+    let zone = workspace.runtime.sprint.timezone.0.name();
+    match skew {
+        Some(skew) if skew.abs() > SKEW => {
+            // The other side before ours: ours is behind.
+            let values = json!({"seconds": skew.abs(), "behind": skew > 0, "zone": zone});
+            Finding::problem(Check::Clock, "doctor.clock.wrong", values)
+        }
+        Some(_) => Finding::ok(Check::Clock, "doctor.clock.ok", json!({"zone": zone})),
+        None => Finding::not_needed(Check::Clock, "doctor.clock.unknown", json!({"zone": zone})),
+    }
+}

@@ -1,0 +1,220 @@
+//! What is in the server, judged: permissions in each channel, channels, roles, webhooks.
+
+use std::collections::BTreeMap;
+
+use serde_json::json;
+
+use super::discord::Met;
+use super::{Check, Finding, Health, Repair};
+use crate::discord::setup::permissions::{self, Permission, Use};
+use crate::discord::setup::{Place, Seen, Standing, Thing};
+use crate::domain::config::Voice;
+use crate::domain::ids::{ChannelId, ServerRoleId};
+use crate::service::setup::wanted;
+use crate::workspace::Workspace;
+
+/// Judges it all.
+pub(super) fn judge(workspace: &Workspace, met: &Met, found: &mut Vec<Finding>) {
+    permissions(workspace, met, found);
+    channels(workspace, met, found);
+    roles(workspace, met, found);
+    webhooks(met, found);
+}
+
+fn standing(met: &Met, thing: Thing) -> Standing {
+    met.wanted.standing(thing, &met.seen, &met.journal)
+}
+
+/// Whether setup made a thing: then it is missed when it is gone.
+fn was_made(met: &Met, thing: Thing) -> bool {
+    met.journal.made(thing).is_some() || met.journal.intended(thing).is_some()
+}
+
+fn names(missing: &[Permission]) -> Vec<&'static str> {
+    missing.iter().map(|it| it.name).collect()
+}
+
+/// The channels in use: the named ones, and where people ask.
+fn in_use(met: &Met) -> Vec<ChannelId> {
+    let mut all: Vec<ChannelId> = Vec::new();
+    for place in Place::ALL {
+        if let Standing::There(id) = standing(met, Thing::Channel(place))
+            && !all.contains(&ChannelId(id))
+        {
+            all.push(ChannelId(id));
+        }
+    }
+    all
+}
+
+fn permissions(workspace: &Workspace, met: &Met, found: &mut Vec<Finding>) {
+    let mut uses = vec![Use::Always];
+    if workspace.discord.voice() == Voice::Personas {
+        uses.push(Use::Personas);
+    }
+    let needed = permissions::bits(&uses);
+    let team = (String::new(), &met.seen);
+    let others = met.others.iter().map(|(role, seen)| (role.to_string(), seen));
+    let mut good = Vec::new();
+    let mut bad = false;
+    for (role, seen) in std::iter::once(team).chain(others) {
+        let everywhere = permissions::missing(seen.may(), needed);
+        if !everywhere.is_empty() {
+            bad = true;
+            let link = permissions::invite(
+                workspace.discord.base_url.as_deref().unwrap_or(crate::service::setup::DISCORD),
+                met.wanted.application,
+                wanted::asked_for(),
+                Some(seen.guild),
+            );
+            let values = json!({"missing": names(&everywhere), "link": link, "role": role});
+            found.push(Finding::problem(Check::Permissions, "doctor.permissions.server", values));
+        }
+        for channel in in_use(met) {
+            let Some(channel) = seen.channels.get(&channel) else {
+                continue;
+            };
+            let missing: Vec<_> = permissions::missing(seen.may_in(channel), needed)
+                .into_iter()
+                // What is missing everywhere was said.
+                .filter(|it| !everywhere.contains(it))
+                .collect();
+            if missing.is_empty() {
+                if role.is_empty() {
+                    good.push(channel.name.clone());
+                }
+            } else {
+                bad = true;
+                let values =
+                    json!({"channel": channel.name, "missing": names(&missing), "role": role});
+                found.push(Finding::problem(
+                    Check::Permissions,
+                    "doctor.permissions.channel",
+                    values,
+                ));
+            }
+        }
+    }
+    if !bad {
+        let values = json!({"channels": good});
+        found.push(Finding::ok(Check::Permissions, "doctor.permissions.ok", values));
+    }
+}
+
+fn channels(workspace: &Workspace, met: &Met, found: &mut Vec<Finding>) {
+    let mut there = BTreeMap::new();
+    for place in Place::ALL {
+        match standing(met, Thing::Channel(place)) {
+            Standing::There(id) => {
+                let name = met.seen.channels.get(&ChannelId(id)).map(|it| it.name.clone());
+                there.insert(place, format!("#{}", name.unwrap_or_default()));
+            }
+            Standing::Missing => {
+                let key = place.key().unwrap_or_default();
+                let id = met.wanted.places.get(&place).copied().flatten();
+                let values = json!({
+                    "place": place.as_str(), "key": key,
+                    "id": id.map(|id| id.to_string()).unwrap_or_default(),
+                });
+                let finding = Finding::problem(Check::Channels, "doctor.channels.missing", values);
+                found.push(finding.repaired_by(Repair::Thing(Thing::Channel(place))));
+            }
+            Standing::NotNeeded => {
+                if !wanted::is_named(&workspace.discord, place) && place != Place::General {
+                    let values = json!({"place": place.as_str()});
+                    found.push(Finding::not_needed(
+                        Check::Channels,
+                        "doctor.channels.unnamed",
+                        values,
+                    ));
+                }
+            }
+        }
+    }
+    if !there.is_empty() {
+        let names: Vec<_> = there.into_values().collect();
+        found.push(Finding::ok(Check::Channels, "doctor.channels.ok", json!({"names": names})));
+    }
+}
+
+fn roles(workspace: &Workspace, met: &Met, found: &mut Vec<Finding>) {
+    let (mut there, mut absent) = (Vec::new(), Vec::new());
+    for thing in Thing::all().filter(|thing| matches!(thing, Thing::Role(_))) {
+        match standing(met, thing) {
+            Standing::There(_) => there.push(met.wanted.name(thing)),
+            Standing::Missing if was_made(met, thing) => {
+                let values = json!({"name": met.wanted.name(thing)});
+                let finding = Finding::problem(Check::Roles, "doctor.roles.missing", values);
+                found.push(finding.repaired_by(Repair::Thing(thing)));
+            }
+            Standing::Missing | Standing::NotNeeded => absent.push(met.wanted.name(thing)),
+        }
+    }
+    if !there.is_empty() {
+        found.push(Finding::ok(Check::Roles, "doctor.roles.ok", json!({"names": there})));
+    }
+    if !absent.is_empty() {
+        found.push(Finding::not_needed(
+            Check::Roles,
+            "doctor.roles.unused",
+            json!({"names": absent}),
+        ));
+    }
+    gone_holders(workspace, &met.seen, met, found);
+}
+
+/// Rights of server roles that are no longer there: nobody has them.
+fn gone_holders(workspace: &Workspace, seen: &Seen, met: &Met, found: &mut Vec<Finding>) {
+    let people = &workspace.runtime.people;
+    let ours = met.journal.made(Thing::Approver).map(ServerRoleId);
+    for (right, holders) in
+        [("ask", &people.ask), ("approve", &people.approve), ("administer", &people.administer)]
+    {
+        for id in holders.roles.iter().filter(|id| !seen.roles.contains_key(*id)) {
+            let values = json!({"right": right, "id": id.to_string()});
+            let finding = Finding::problem(Check::Roles, "doctor.roles.gone", values);
+            found.push(if right == "approve" && ours == Some(*id) {
+                finding.repaired_by(Repair::Thing(Thing::Approver))
+            } else {
+                finding
+            });
+        }
+    }
+}
+
+fn webhooks(met: &Met, found: &mut Vec<Finding>) {
+    if !met.wanted.hooks {
+        found.push(Finding::not_needed(Check::Webhooks, "doctor.webhooks.unused", json!({})));
+        return;
+    }
+    if met.seen.hooks.is_none() {
+        // That the permission is missing was said.
+        return;
+    }
+    let (mut there, mut later) = (0, 0);
+    for thing in Thing::all().filter(|thing| thing.kind() == "webhook") {
+        match standing(met, thing) {
+            Standing::There(_) => there += 1,
+            Standing::Missing if was_made(met, thing) => {
+                let values = json!({"name": met.wanted.name(thing)});
+                let finding = Finding::problem(Check::Webhooks, "doctor.webhooks.missing", values);
+                found.push(finding.repaired_by(Repair::Thing(thing)));
+            }
+            Standing::Missing | Standing::NotNeeded => later += 1,
+        }
+    }
+    let full = met.wanted.hook_channel(&met.seen, &met.journal).filter(|channel| {
+        let all = met.seen.hooks.iter().flatten();
+        let others = all.filter(|it| it.channel_id == Some(*channel)).count() - there;
+        // A channel has at most fifteen.
+        others + there + later > 15 && later > 0
+    });
+    if let Some(channel) = full.and_then(|id| met.seen.channels.get(&id)) {
+        let values = json!({"channel": channel.name});
+        found.push(Finding::problem(Check::Webhooks, "doctor.webhooks.full", values));
+    } else if there > 0 || later > 0 {
+        let health = if there > 0 { Health::Ok } else { Health::NotNeeded };
+        let values = json!({"there": there, "later": later});
+        found.push(Finding::new(Check::Webhooks, health, "doctor.webhooks.ok", values));
+    }
+}

@@ -1,0 +1,393 @@
+//! The steps, in their order.
+
+use secrecy::{ExposeSecret as _, SecretString};
+use serde_json::json;
+
+use super::wanted;
+use super::{DISCORD, Options, Outcome, SetupError, Talk, Told, journal, local, lock};
+use crate::discord::error::RestError;
+use crate::discord::rest::{Pool, Rest};
+use crate::discord::setup::permissions::{self, Permission};
+use crate::discord::setup::{
+    Application, Builder, Journal, Seen, Standing, Thing, Wanted, intents,
+};
+use crate::domain::config::Voice;
+use crate::domain::ids::UserId;
+use crate::platform::redact;
+use crate::workspace::settings::{self, ConfigFile, Setting};
+use crate::workspace::{self, Origin, Workspace, init, secrets};
+
+/// Sets up; see the module.
+pub async fn setup<'a>(options: &'a Options, mut talk: Talk<'a>) -> Result<(), SetupError> {
+    let _alone = if options.dry_run { None } else { Some(prepare(options, &mut talk)?) };
+    let root = &options.root;
+    let workspace = match (workspace::is_workspace(root), options.dry_run) {
+        (false, true) => blank(options, &mut talk)?,
+        (true | false, _) => workspace::load(root)?,
+    };
+    if workspace.discord.voice() == Voice::Bots {
+        return Err(SetupError::VoiceBots);
+    }
+    let mut steps = Steps::begin(options, workspace, talk).await?;
+    steps.intents().await?;
+    let Some(guild) = steps.server().await? else {
+        return Ok(());
+    };
+    let Some((seen, wanted)) = steps.permissions(guild).await? else {
+        return Ok(());
+    };
+    let seen = steps.things(seen, &wanted).await?;
+    steps.config(&seen, &wanted)?;
+    steps.ready(&seen, &wanted);
+    Ok(())
+}
+
+/// Keeps others out, and writes the workspace where there is none.
+fn prepare(
+    options: &Options,
+    talk: &mut Talk<'_>,
+) -> Result<Box<dyn crate::platform::disk::Held>, SetupError> {
+    let root = &options.root;
+    let place = json!({"path": root.display().to_string()});
+    if workspace::is_workspace(root) {
+        (talk.tell)(Told::new("workspace", Outcome::Kept, "setup.workspace.kept", place));
+        return lock(root);
+    }
+    let written = init::Options {
+        owner: options.owner,
+        agent: options.agent,
+        language: options.language,
+        ..init::Options::default()
+    };
+    init::init(root, &written)?;
+    (talk.tell)(Told::new("workspace", Outcome::Done, "setup.workspace.done", place));
+    lock(root)
+}
+
+/// The workspace that would be written, for a dry run without one.
+fn blank(options: &Options, talk: &mut Talk<'_>) -> Result<Workspace, SetupError> {
+    let place = json!({"path": options.root.display().to_string()});
+    (talk.tell)(Told::new("workspace", Outcome::Planned, "setup.workspace.planned", place));
+    let written = init::Options {
+        owner: options.owner,
+        agent: options.agent,
+        language: options.language,
+        ..init::Options::default()
+    };
+    Ok(workspace::imagine(&options.root, &written)?)
+}
+
+/// What the steps share.
+pub(super) struct Steps<'a> {
+    pub(super) options: &'a Options,
+    pub(super) workspace: Workspace,
+    talk: Talk<'a>,
+    pub(super) journal: Journal,
+    pub(super) rest: Rest,
+    pub(super) base_url: String,
+    pub(super) me: UserId,
+    pub(super) application: Application,
+    owner: Option<UserId>,
+}
+
+impl<'a> Steps<'a> {
+    pub(super) fn tell(
+        &mut self,
+        step: &'static str,
+        outcome: Outcome,
+        key: &'static str,
+        values: serde_json::Value,
+    ) {
+        (self.talk.tell)(Told::new(step, outcome, key, values));
+    }
+
+    /// The token: where it comes from, whether Discord takes it, where it is kept.
+    async fn begin(
+        options: &'a Options,
+        workspace: Workspace,
+        talk: Talk<'a>,
+    ) -> Result<Steps<'a>, SetupError> {
+        let root = &options.root;
+        let mut journal = journal(root)?;
+        let variable = variable(&workspace)?;
+        let here = match &options.local {
+            Some(address) => Some(local::info(address).await?),
+            None => None,
+        };
+        let base_url = here
+            .as_ref()
+            .map(|info| info.base_url.clone())
+            .or_else(|| options.base_url.clone())
+            .or_else(|| workspace.discord.base_url.clone())
+            .unwrap_or_else(|| DISCORD.to_owned());
+        let own = here.as_ref().and_then(|info| info.bots.get("teams"));
+        let known = workspace.environment.get(&variable).map(SecretString::from);
+        let origin = workspace.environment.origin(&variable);
+        let (token, new) = if let Some(bot) = own {
+            (SecretString::from(bot.token.clone()), origin != Some(Origin::Process))
+        } else if let Some(token) = &options.token {
+            (clean(token)?, true)
+        } else if let Some(token) = known {
+            (token, false)
+        } else {
+            let said = (talk.ask)().map_err(SetupError::Terminal)?;
+            let said = said.ok_or_else(|| SetupError::NoToken { variable: variable.clone() })?;
+            (clean(&said)?, true)
+        };
+        redact::register(token.expose_secret());
+        let rest = Rest::new(Pool::new(&base_url)?, token.clone());
+        let refused = |error| match error {
+            RestError::Unauthorized => SetupError::Refused,
+            other => SetupError::Rest(other),
+        };
+        let me = rest.me().await.map_err(refused)?;
+        let application = rest.whole_application().await.map_err(refused)?;
+        let values = json!({"bot": me.username, "application": application.id.to_string()});
+        (talk.tell)(Told::new("token", Outcome::Kept, "setup.token.accepted", values));
+        let stored = workspace.environment.get(&variable);
+        let same = stored.as_deref() == Some(token.expose_secret());
+        let path = secrets::tokens_file(root).display().to_string();
+        let told = match (new, same, origin) {
+            (true, false, Some(Origin::Process)) | (false, _, Some(Origin::Process)) => {
+                Told::new("token", Outcome::Kept, "setup.token.variable", json!({"name": variable}))
+            }
+            (true, false, _) if options.dry_run => Told::new(
+                "token",
+                Outcome::Planned,
+                "setup.token.would_keep",
+                json!({"path": path}),
+            ),
+            (true, false, _) => {
+                journal.note_token(true)?;
+                secrets::keep(root, &variable, &token)?;
+                Told::new("token", Outcome::Done, "setup.token.stored", json!({"path": path}))
+            }
+            (_, _, Some(Origin::File(path))) => {
+                let path = path.display().to_string();
+                Told::new("token", Outcome::Kept, "setup.token.file", json!({"path": path}))
+            }
+            (_, _, Some(Origin::Process | Origin::Kept) | None) => {
+                Told::new("token", Outcome::Kept, "setup.token.file", json!({"path": path}))
+            }
+        };
+        (talk.tell)(told);
+        let owner = options.owner.or_else(|| application.person().map(|(id, _)| id));
+        Ok(Steps {
+            options,
+            workspace,
+            talk,
+            journal,
+            rest,
+            base_url,
+            me: me.id,
+            application,
+            owner,
+        })
+    }
+
+    /// What the bot may read: switched on by itself where Discord lets it.
+    async fn intents(&mut self) -> Result<(), SetupError> {
+        let flags = self.application.flags;
+        if intents::reads_messages(flags) {
+            self.tell("intents", Outcome::Kept, "setup.intents.on", json!({}));
+            return Ok(());
+        }
+        if self.options.dry_run {
+            self.tell("intents", Outcome::Planned, "setup.intents.would_switch", json!({}));
+            return Ok(());
+        }
+        let switch = intents::MESSAGE_CONTENT_LIMITED;
+        self.journal.note_flags(self.journal.flags() | switch)?;
+        let tried = self.rest.set_flags(flags | switch).await;
+        let now = self.rest.whole_application().await?.flags;
+        if intents::reads_messages(now) {
+            self.application.flags = now;
+            self.tell("intents", Outcome::Done, "setup.intents.switched", json!({}));
+            return Ok(());
+        }
+        self.journal.note_flags(self.journal.flags() & !switch)?;
+        if let Err(error) = tried {
+            tracing::debug!(%error, "the message content intent was not switched on");
+        }
+        let page = json!({"page": intents::page(self.application.id.0)});
+        self.tell("intents", Outcome::Open, "setup.intents.by_hand", page);
+        Ok(())
+    }
+
+    /// Category, channels, roles, webhooks.
+    async fn things(&mut self, mut seen: Seen, wanted: &Wanted) -> Result<Seen, SetupError> {
+        for thing in Thing::all() {
+            let mut builder =
+                Builder { rest: &self.rest, wanted, seen: &mut seen, journal: &mut self.journal };
+            let name = wanted.name(thing);
+            let (outcome, key, values) = match builder.standing(thing) {
+                Standing::NotNeeded => continue,
+                Standing::There(id) => {
+                    (Outcome::Kept, kept_key(thing), json!({"name": name, "id": id.to_string()}))
+                }
+                Standing::Missing if self.options.dry_run => {
+                    (Outcome::Planned, planned_key(thing), json!({"name": name}))
+                }
+                Standing::Missing => {
+                    let id = builder.make(thing).await?;
+                    (Outcome::Done, done_key(thing), json!({"name": name, "id": id.to_string()}))
+                }
+            };
+            self.tell(thing.kind(), outcome, key, values);
+        }
+        Ok(seen)
+    }
+
+    /// The ids into the configuration.
+    fn config(&mut self, seen: &Seen, wanted: &Wanted) -> Result<(), SetupError> {
+        let runtime = &self.workspace.runtime;
+        let mut all = wanted::settings(runtime, wanted, seen, &self.journal);
+        if runtime.people.owner.is_none()
+            && let Some(owner) = self.owner
+        {
+            all.push((ConfigFile::Runtime, "people.owner", Setting::Word(owner.to_string())));
+        }
+        let present = self.workspace.discord.base_url.as_deref().unwrap_or(DISCORD);
+        if present != self.base_url {
+            let url = Setting::Word(self.base_url.clone());
+            all.push((ConfigFile::Discord, "base_url", url));
+        }
+        for file in ConfigFile::ALL {
+            let mine: Vec<_> = all
+                .iter()
+                .filter(|(where_, _, _)| *where_ == file)
+                .map(|(_, key, value)| (*key, value.clone()))
+                .collect();
+            if self.options.dry_run {
+                let keys: Vec<_> = mine.iter().map(|(key, _)| *key).collect();
+                let values = json!({"file": file.name(), "keys": keys});
+                self.tell("config", Outcome::Planned, "setup.config.would_write", values);
+                continue;
+            }
+            match write(&self.options.root, file, &mine, &mut self.journal)? {
+                Some(keys) => {
+                    let values = json!({"file": file.name(), "keys": keys});
+                    self.tell("config", Outcome::Done, "setup.config.written", values);
+                }
+                None => {
+                    let values = json!({"file": file.name()});
+                    self.tell("config", Outcome::Kept, "setup.config.kept", values);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The last word: what is still open in channels, and what comes next.
+    fn ready(&mut self, seen: &Seen, wanted: &Wanted) {
+        if self.options.dry_run {
+            return;
+        }
+        for place in crate::discord::setup::Place::ALL {
+            let standing = wanted.standing(Thing::Channel(place), seen, &self.journal);
+            let Standing::There(id) = standing else { continue };
+            let Some(channel) = seen.channels.get(&crate::domain::ids::ChannelId(id)) else {
+                continue;
+            };
+            let needed = permissions::bits(&[permissions::Use::Always]);
+            let missing = permissions::missing(seen.may_in(channel), needed);
+            if !missing.is_empty() {
+                let values = json!({"channel": channel.name, "missing": names(&missing)});
+                self.tell("permissions", Outcome::Open, "setup.permissions.in_channel", values);
+            }
+        }
+        let owner = self.workspace.runtime.people.owner.or(self.owner);
+        if owner.is_none() {
+            self.tell("config", Outcome::Open, "setup.owner.unknown", json!({}));
+        }
+        let values = json!({
+            "server": seen.name,
+            "root": self.options.root.display().to_string(),
+            "running": crate::store::is_owned(&self.options.root),
+        });
+        self.tell("ready", Outcome::Kept, "setup.ready", values);
+    }
+}
+
+/// Writes values into a file of the configuration, remembered before. The keys that got another value.
+pub(in crate::service) fn write(
+    root: &std::path::Path,
+    file: ConfigFile,
+    values: &[(&str, Setting)],
+    journal: &mut Journal,
+) -> Result<Option<Vec<String>>, SetupError> {
+    let earlier =
+        journal.file(file.name()).and_then(|value| serde_json::from_value(value.clone()).ok());
+    let Some(change) = settings::plan(root, file, values, earlier)? else {
+        return Ok(None);
+    };
+    let changed = serde_json::to_value(&change.changed).unwrap_or_default();
+    journal.note_file(file.name(), Some(changed))?;
+    change.write(root)?;
+    Ok(Some(change.keys))
+}
+
+/// The variable that holds the bot's token.
+pub(super) fn variable(workspace: &Workspace) -> Result<String, SetupError> {
+    let names = workspace.discord.token_names();
+    let names = names.map_err(workspace::ConfigError::problem)?;
+    Ok(names.main.to_string())
+}
+
+/// A token without what people paste around it.
+fn clean(token: &SecretString) -> Result<SecretString, SetupError> {
+    let text = token.expose_secret().trim().trim_matches(['"', '\'']);
+    let text = text.strip_prefix("Bot ").unwrap_or(text).trim();
+    if secrets::looks_like_a_token(text) {
+        Ok(SecretString::from(text.to_owned()))
+    } else {
+        Err(SetupError::NotAToken)
+    }
+}
+
+pub(super) fn names(missing: &[Permission]) -> Vec<&'static str> {
+    missing.iter().map(|it| it.name).collect()
+}
+
+const fn kept_key(thing: Thing) -> &'static str {
+    match thing {
+        Thing::Category => "setup.category.kept",
+        Thing::Channel(_) => "setup.channel.kept",
+        Thing::Role(_) | Thing::Approver => "setup.role.kept",
+        Thing::Hook(_) | Thing::SharedHook => "setup.webhook.kept",
+    }
+}
+
+pub(in crate::service) const fn done_key(thing: Thing) -> &'static str {
+    match thing {
+        Thing::Category => "setup.category.done",
+        Thing::Channel(_) => "setup.channel.done",
+        Thing::Role(_) => "setup.role.done",
+        Thing::Approver => "setup.approver.done",
+        Thing::Hook(_) | Thing::SharedHook => "setup.webhook.done",
+    }
+}
+
+pub(super) const fn planned_key(thing: Thing) -> &'static str {
+    match thing {
+        Thing::Category => "setup.category.planned",
+        Thing::Channel(_) => "setup.channel.planned",
+        Thing::Role(_) | Thing::Approver => "setup.role.planned",
+        Thing::Hook(_) | Thing::SharedHook => "setup.webhook.planned",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_token_is_taken_as_people_paste_it() {
+        let good = format!("{}.{}.{}", "M".repeat(24), "G".repeat(6), "k".repeat(38));
+        for pasted in [good.clone(), format!(" Bot {good}\n"), format!("\"{good}\"")] {
+            assert_eq!(clean(&pasted.into()).unwrap().expose_secret(), good);
+        }
+        let wrong = clean(&"not-a-token".into()).unwrap_err();
+        assert!(!wrong.to_string().contains("not-a-token"));
+    }
+}

@@ -1,0 +1,192 @@
+//! `teams setup --undo`: takes away what the journal says was made, and nothing else.
+
+use std::path::Path;
+
+use serde_json::json;
+
+use super::flow::variable;
+use super::{DISCORD, Outcome, SetupError, Talk, Told, journal, lock, wanted};
+use crate::discord::error::RestError;
+use crate::discord::rest::{Pool, Rest, is_loopback};
+use crate::discord::setup::{Builder, Journal, Seen, Thing, Undone};
+use crate::platform::files;
+use crate::platform::redact;
+use crate::workspace::settings::{self, ConfigFile};
+use crate::workspace::{self, Workspace, secrets};
+
+/// What an undo would take away.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Undoable {
+    /// Things in the server, as words: `channel.general`.
+    pub things: Vec<String>,
+    /// Whether anything was made at all.
+    pub anything: bool,
+}
+
+/// Looks what an undo would take away.
+pub fn undoable(root: &Path) -> Result<Undoable, SetupError> {
+    let journal = journal(root)?;
+    let things = journal.things().map(|thing| thing.to_string()).collect();
+    Ok(Undoable { things, anything: !journal.is_empty() })
+}
+
+/// Undoes; what could not be taken away is told and stays in the journal where trying again may help.
+pub async fn undo(root: &Path, dry_run: bool, mut talk: Talk<'_>) -> Result<(), SetupError> {
+    let nothing = || Told::new("ready", Outcome::Kept, "setup.undo.nothing", json!({}));
+    if !files::exists(&super::journal_file(root)) {
+        (talk.tell)(nothing());
+        return Ok(());
+    }
+    let workspace = workspace::load(root)?;
+    let mut journal = journal(root)?;
+    if dry_run {
+        for thing in journal.things() {
+            let values = json!({"name": thing.to_string()});
+            (talk.tell)(Told::new(
+                thing.kind(),
+                Outcome::Planned,
+                "setup.undo.would_remove",
+                values,
+            ));
+        }
+        return Ok(());
+    }
+    if crate::store::is_owned(root) {
+        return Err(SetupError::Running(root.to_owned()));
+    }
+    let _alone = lock(root)?;
+    if journal.things().next().is_some() || journal.flags() != 0 {
+        in_discord(&workspace, &mut journal, &mut talk).await?;
+    }
+    configuration(root, &mut journal, &mut talk)?;
+    if journal.keeps_token() {
+        secrets::forget(root, &variable(&workspace)?)?;
+        journal.note_token(false)?;
+        (talk.tell)(Told::new("token", Outcome::Undone, "setup.undo.token", json!({})));
+    }
+    journal.close()?;
+    if !files::exists(&secrets::tokens_file(root)) {
+        files::remove_dir_all(&root.join(secrets::FOLDER))?;
+    }
+    (talk.tell)(Told::new("ready", Outcome::Undone, "setup.undo.done", json!({})));
+    Ok(())
+}
+
+/// The server and the application.
+async fn in_discord(
+    workspace: &Workspace,
+    journal: &mut Journal,
+    talk: &mut Talk<'_>,
+) -> Result<(), SetupError> {
+    let base_url = workspace.discord.base_url.as_deref().unwrap_or(DISCORD);
+    let rest = rest(workspace, base_url)?;
+    let application = match rest.whole_application().await {
+        Ok(application) => application,
+        Err(RestError::Unauthorized) => return Err(SetupError::Refused),
+        // A local guild that was closed took everything with it.
+        Err(RestError::Network(_)) if is_loopback(base_url) => {
+            journal.note_flags(0)?;
+            return out_of_reach(journal, talk);
+        }
+        Err(error) => return Err(error.into()),
+    };
+    things(&rest, workspace, application.id.0, journal, talk).await?;
+    let ours = journal.flags();
+    if ours != 0 {
+        if application.flags & ours != 0 {
+            rest.set_flags(application.flags & !ours).await?;
+        }
+        journal.note_flags(0)?;
+        (talk.tell)(Told::new("intents", Outcome::Undone, "setup.undo.intents", json!({})));
+    }
+    Ok(())
+}
+
+/// Nothing can be removed any more.
+fn out_of_reach(journal: &mut Journal, talk: &mut Talk<'_>) -> Result<(), SetupError> {
+    let all: Vec<Thing> = journal.things().collect();
+    for thing in all {
+        journal.forget(thing)?;
+        let values = json!({"name": thing.to_string()});
+        (talk.tell)(Told::new(thing.kind(), Outcome::Left, "setup.undo.out_of_reach", values));
+    }
+    Ok(())
+}
+
+/// A thing as people know it.
+fn shown(thing: Thing, name: &str) -> String {
+    match thing {
+        Thing::Channel(_) => format!("#{name}"),
+        Thing::Role(_) | Thing::Approver => format!("@{name}"),
+        Thing::Category | Thing::Hook(_) | Thing::SharedHook => format!("{} {name}", thing.kind()),
+    }
+}
+
+fn rest(workspace: &Workspace, base_url: &str) -> Result<Rest, SetupError> {
+    let variable = variable(workspace)?;
+    let token = workspace.environment.get(&variable);
+    let token = token.ok_or(SetupError::NoToken { variable })?;
+    redact::register(&token);
+    Ok(Rest::new(Pool::new(base_url)?, token.into()))
+}
+
+async fn things(
+    rest: &Rest,
+    workspace: &Workspace,
+    application: u64,
+    journal: &mut Journal,
+    talk: &mut Talk<'_>,
+) -> Result<(), SetupError> {
+    let all: Vec<Thing> = journal.things().collect();
+    let Some(guild) = journal.guild().filter(|_| !all.is_empty()) else {
+        return Ok(());
+    };
+    let me = rest.me().await?.id;
+    let mut seen = match Seen::look(rest, guild, me).await {
+        Ok(seen) => seen,
+        // The bot was removed from the server: nothing there is in its reach any more.
+        Err(RestError::Gone { .. } | RestError::Refused { .. }) => {
+            return out_of_reach(journal, talk);
+        }
+        Err(error) => return Err(error.into()),
+    };
+    let wanted = wanted::everything(workspace, application, Some(&seen), journal);
+    for thing in all {
+        let mut builder = Builder { rest, wanted: &wanted, seen: &mut seen, journal };
+        let undone = builder.undo(thing).await?;
+        let (outcome, key) = match undone {
+            Undone::Removed(_) => (Outcome::Undone, "setup.undo.removed"),
+            Undone::Gone => (Outcome::Kept, "setup.undo.gone"),
+        };
+        (talk.tell)(Told::new(
+            thing.kind(),
+            outcome,
+            key,
+            json!({"name": shown(thing, &wanted.name(thing))}),
+        ));
+    }
+    Ok(())
+}
+
+fn configuration(
+    root: &Path,
+    journal: &mut Journal,
+    talk: &mut Talk<'_>,
+) -> Result<(), SetupError> {
+    for file in ConfigFile::ALL {
+        let changed = journal.file(file.name()).cloned();
+        let Some(changed) = changed.and_then(|value| serde_json::from_value(value).ok()) else {
+            continue;
+        };
+        let kept = settings::take_back(root, file, &changed)?;
+        journal.note_file(file.name(), None)?;
+        let values = json!({"file": file.name(), "kept": kept});
+        let (outcome, key) = if kept.is_empty() {
+            (Outcome::Undone, "setup.undo.config")
+        } else {
+            (Outcome::Left, "setup.undo.config_kept")
+        };
+        (talk.tell)(Told::new("config", outcome, key, values));
+    }
+    Ok(())
+}

@@ -1,0 +1,213 @@
+//! The todos of the active sprint, by their requests, and the items that they need.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::{Notes, Older};
+use crate::domain::backlog::{BacklogItem, BacklogKind, BacklogStatus};
+use crate::domain::ids::{BacklogId, RequestId, TodoId};
+use crate::domain::request::Request;
+use crate::domain::sprint::{Sprint, Todo, TodoStatus};
+use crate::domain::time::Timestamp;
+use crate::store::layout;
+
+/// Where a todo stands by its request alone (13.A #1).
+fn status_of(request: &Request) -> TodoStatus {
+    match TodoStatus::of(request) {
+        // It has a request, which is handed on at the start.
+        TodoStatus::Queued => TodoStatus::Running,
+        // Its change lies in the project, where a person can commit it; here there is none to retry.
+        TodoStatus::Uncommitted if request.candidate.is_none() => TodoStatus::Blocked,
+        status @ (TodoStatus::Running
+        | TodoStatus::Uncommitted
+        | TodoStatus::Committed
+        | TodoStatus::Completed
+        | TodoStatus::Blocked
+        | TodoStatus::Failed
+        | TodoStatus::Cancelled) => status,
+    }
+}
+
+pub(super) const fn waits_or_runs(status: TodoStatus) -> bool {
+    matches!(status, TodoStatus::Queued | TodoStatus::Running)
+}
+
+/// Brings the todos of the active sprint in line with their requests, and recovers those that were lost.
+pub(super) fn follow(sprint: &mut Sprint, older: &Older, notes: &mut Notes) {
+    let path = layout::sprint(&sprint.sprint_id);
+    unique(sprint, &path, notes);
+    recover(sprint, older, &path, notes);
+    let known: BTreeSet<TodoId> = sprint.todos.iter().map(|todo| todo.todo_id.clone()).collect();
+    let mut taken: BTreeSet<RequestId> = BTreeSet::new();
+    for todo in &mut sprint.todos {
+        todo.depends_on.retain(|id| known.contains(id) && *id != todo.todo_id);
+        if todo.request_id.as_ref().is_some_and(|id| !taken.insert(id.clone())) {
+            notes
+                .repaired(&path, &format!("{} shared its request with another todo", todo.todo_id));
+            todo.request_id = None;
+        }
+        let request = todo.request_id.as_ref().and_then(|id| older.requests.get(id));
+        let status = match request {
+            Some(request) => status_of(request),
+            None if todo.status.is_terminal() => todo.status,
+            None => TodoStatus::Queued,
+        };
+        if status != todo.status {
+            let by = todo.request_id.as_ref().map_or("no request", RequestId::as_str);
+            let line = format!("{} was {} and is {status} by {by}", todo.todo_id, todo.status);
+            notes.repaired(&path, &line);
+            todo.status = status;
+        }
+        if let Some(request) = request
+            && todo.commit_sha.is_empty()
+        {
+            todo.commit_sha = request.commit_sha.clone().unwrap_or_default();
+        }
+        match status {
+            TodoStatus::Queued => {
+                todo.request_id = None;
+                todo.ended_at = None;
+            }
+            TodoStatus::Running | TodoStatus::Uncommitted => todo.ended_at = None,
+            TodoStatus::Committed
+            | TodoStatus::Completed
+            | TodoStatus::Blocked
+            | TodoStatus::Failed
+            | TodoStatus::Cancelled => todo.dependency_gate_bypass.clear(),
+        }
+    }
+    one_each(sprint, older, &path, notes);
+}
+
+/// No two todos with one id.
+fn unique(sprint: &mut Sprint, path: &str, notes: &mut Notes) {
+    let mut seen = BTreeSet::new();
+    sprint.todos.retain(|todo| {
+        let first = seen.insert(todo.todo_id.clone());
+        if !first {
+            notes.repaired(path, &format!("{} was there twice", todo.todo_id));
+        }
+        first
+    });
+}
+
+/// Requests of the sprint that no todo has: the todo takes its own, and one that is gone comes back (4.5).
+fn recover(sprint: &mut Sprint, older: &Older, path: &str, notes: &mut Notes) {
+    let retired: BTreeSet<RequestId> =
+        sprint.todos.iter().filter_map(|todo| todo.retry_of_request_id.clone()).collect();
+    let mut mine: Vec<&Request> = (older.requests.values())
+        .filter(|it| it.sprint_id.as_ref() == Some(&sprint.sprint_id))
+        .filter(|it| it.backlog_id.is_some() || it.todo_id.is_some())
+        .filter(|it| it.params.kind.as_deref() == Some("sprint_internal"))
+        .filter(|it| !retired.contains(&it.request_id) && it.duty().is_none())
+        .collect();
+    mine.sort_by_key(|it| (it.updated_at, it.request_id.clone()));
+    for request in mine {
+        let id = &request.request_id;
+        if sprint.todos.iter().any(|todo| todo.request_id.as_ref() == Some(id)) {
+            continue;
+        }
+        let same = |todo: &&mut Todo| {
+            (request.todo_id.is_some() && Some(&todo.todo_id) == request.todo_id.as_ref())
+                || (request.backlog_id.is_some() && todo.backlog_id == request.backlog_id)
+        };
+        if let Some(todo) = sprint.todos.iter_mut().find(same) {
+            let known = todo.request_id.as_ref().and_then(|id| older.requests.get(id));
+            let newer = known.is_none_or(|old| old.updated_at <= request.updated_at);
+            if newer && !(todo.status.is_success() && known.is_none()) {
+                notes.repaired(path, &format!("{} is done by {id}", todo.todo_id));
+                todo.request_id = Some(id.clone());
+            }
+            continue;
+        }
+        let Ok(fresh) = TodoId::parse(&format!("recovered-{id}")) else { continue };
+        let todo_id = request.todo_id.clone().unwrap_or(fresh);
+        notes.repaired(path, &format!("{todo_id} was missing and comes back from {id}"));
+        let mut todo = Todo::new(todo_id, title(request), request.created_at);
+        todo.backlog_id.clone_from(&request.backlog_id);
+        todo.milestone_title.clone_from(&sprint.milestone_title);
+        todo.request_id = Some(id.clone());
+        todo.started_at = Some(request.created_at);
+        sprint.todos.push(todo);
+    }
+}
+
+fn title(request: &Request) -> &str {
+    let texts = [&request.scope, &request.body];
+    let line = texts.into_iter().find_map(|text| text.lines().find(|line| !line.trim().is_empty()));
+    line.map_or(request.request_id.as_str(), str::trim)
+}
+
+/// An item is worked on by one todo, and a todo that waits or runs has an item that may become work.
+fn one_each(sprint: &mut Sprint, older: &Older, path: &str, notes: &mut Notes) {
+    let mut order: Vec<usize> = (0..sprint.todos.len()).collect();
+    order.sort_by_key(|at| sprint.todos[*at].status != TodoStatus::Running);
+    // What was delivered is not done again.
+    let mut held: BTreeSet<BacklogId> = (sprint.todos.iter())
+        .filter(|todo| todo.status.is_success())
+        .filter_map(|todo| todo.backlog_id.clone())
+        .collect();
+    for at in order {
+        let todo = &mut sprint.todos[at];
+        let Some(id) = todo.backlog_id.clone().filter(|_| waits_or_runs(todo.status)) else {
+            continue;
+        };
+        match older.items.get(&id) {
+            Some(item)
+                if todo.status == TodoStatus::Queued
+                    && matches!(
+                        item.status,
+                        BacklogStatus::Dropped | BacklogStatus::CarriedOver
+                    ) =>
+            {
+                let word = item.status.as_str();
+                notes.repaired(path, &format!("{} is withdrawn: {id} is {word}", todo.todo_id));
+                todo.status = TodoStatus::Cancelled;
+            }
+            Some(item)
+                if todo.status == TodoStatus::Queued && item.status == BacklogStatus::Done =>
+            {
+                notes.repaired(path, &format!("{} is completed: {id} is done", todo.todo_id));
+                todo.status = TodoStatus::Completed;
+            }
+            Some(_) | None if !held.insert(id.clone()) => {
+                notes.repaired(
+                    path,
+                    &format!("{} is withdrawn: another todo has {id}", todo.todo_id),
+                );
+                todo.status = TodoStatus::Cancelled;
+            }
+            // What is gone comes back.
+            Some(_) | None => {}
+        }
+    }
+}
+
+/// The items of todos that are not over whose records are gone, as far as the todos still tell (9.7).
+pub(super) fn items_again(
+    sprint: &Sprint,
+    older: &Older,
+    notes: &mut Notes,
+) -> BTreeMap<BacklogId, BacklogItem> {
+    let mut again = BTreeMap::new();
+    let epoch = sprint.started_at.unwrap_or(Timestamp::from_millis(0));
+    for todo in &sprint.todos {
+        let Some(id) = todo.backlog_id.clone() else { continue };
+        let lives = matches!(
+            todo.status,
+            TodoStatus::Queued
+                | TodoStatus::Running
+                | TodoStatus::Blocked
+                | TodoStatus::Uncommitted
+        );
+        if !lives || older.items.contains_key(&id) || again.contains_key(&id) {
+            continue;
+        }
+        let path = layout::item(&id);
+        notes.repaired(&path, &format!("it was gone and comes back from {}", todo.todo_id));
+        let mut item = todo.item_again(id.clone(), BacklogKind::default(), epoch);
+        // Where it stands follows from the todo.
+        item.status = BacklogStatus::Selected;
+        again.insert(id, item);
+    }
+    again
+}

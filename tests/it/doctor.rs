@@ -1,0 +1,259 @@
+//! `teams doctor`, as an operator runs it: each failure is made on purpose, named with its fix, and put
+//! right where that is safe.
+
+use std::os::unix::fs::PermissionsExt as _;
+
+use serde_json::{Value, json};
+
+use crate::support::guild::text;
+use crate::support::house::{House, Plan};
+use crate::support::yard::{BOT, Came, Yard};
+
+/// A yard that is set up, with a team that would run.
+async fn ready() -> Yard {
+    let yard = Yard::empty().await;
+    yard.teams(&["init"]).await.well();
+    yard.invited().await;
+    yard.setup(&[], &[]).await.well();
+    yard
+}
+
+fn problems(came: &Came) -> Vec<Value> {
+    came.lines().into_iter().filter(|line| line["result"] == "problem").collect()
+}
+
+/// The one problem there is, with its words and what to do about it.
+#[track_caller]
+fn only(came: &Came, check: &str, said: &str, fix: &str) {
+    let found = problems(came);
+    assert_eq!(found.len(), 1, "{found:#?}\n{}", came.err);
+    assert_eq!(came.code, Some(1));
+    assert_eq!(found[0]["check"], check, "{found:#?}");
+    assert!(text(&found[0]["text"]).contains(said), "{found:#?}");
+    assert!(text(&found[0]["fix"]).contains(fix), "{found:#?}");
+}
+
+async fn doctor(yard: &Yard) -> Came {
+    yard.teams(&["doctor", "--json"]).await
+}
+
+async fn rights(yard: &Yard, order: Value) {
+    let mut order = order;
+    order["bot"] = json!(BOT);
+    yard.owner.ok("POST", "/_local/rights", order).await;
+}
+
+#[tokio::test]
+async fn each_failure_in_the_server_is_named_with_its_fix() {
+    let yard = ready().await;
+    assert_eq!(problems(&doctor(&yard).await.well()), Vec::<Value>::new());
+
+    rights(&yard, json!({"take": ["MANAGE_WEBHOOKS"]})).await;
+    only(
+        &doctor(&yard).await,
+        "permissions",
+        "lacks Manage Webhooks",
+        "/oauth2/authorize?client_id=",
+    );
+    rights(&yard, json!({"give": ["MANAGE_WEBHOOKS"]})).await;
+    // What only setup needs may be taken away.
+    rights(&yard, json!({"take": ["MANAGE_CHANNELS", "MANAGE_ROLES"]})).await;
+    doctor(&yard).await.well();
+    rights(&yard, json!({"give": ["MANAGE_CHANNELS", "MANAGE_ROLES"]})).await;
+
+    rights(&yard, json!({"take": ["SEND_MESSAGES", "EMBED_LINKS"], "channel": "relay"})).await;
+    only(
+        &doctor(&yard).await,
+        "permissions",
+        "In #relay the bot lacks Send Messages, Embed Links",
+        "#relay, Edit Channel, Permissions",
+    );
+    rights(&yard, json!({"give": ["SEND_MESSAGES", "EMBED_LINKS"], "channel": "relay"})).await;
+
+    yard.owner.ok("POST", "/_local/flags", json!({"bot": BOT, "flags": 0})).await;
+    only(&doctor(&yard).await, "intents", "Message Content", "/bot");
+    let fixed = yard.teams(&["doctor", "--fix", "--json"]).await.well();
+    assert!(fixed.lines().iter().any(|it| it["result"] == "fixed" && it["check"] == "intents"));
+
+    yard.owner.ok("POST", "/_local/kick", json!({"bot": BOT})).await;
+    only(&doctor(&yard).await, "server", "is not in the server", "press Authorize");
+    let unfixed = yard.teams(&["doctor", "--fix", "--json"]).await;
+    assert_eq!(unfixed.code, Some(1), "inviting is for a person");
+    yard.invited().await;
+    doctor(&yard).await.well();
+
+    yard.owner.ok("POST", "/_local/faults", json!({"down": true})).await;
+    only(&doctor(&yard).await, "token", "does not answer", "network");
+    yard.owner.ok("POST", "/_local/faults", json!({"clear": true, "down": false})).await;
+    assert!(!yard.said.lock().unwrap().contains(&yard.token));
+    yard.running.shutdown().await;
+}
+
+#[tokio::test]
+async fn what_is_gone_is_made_again_and_named_in_the_configuration() {
+    let yard = ready().await;
+    let before = yard.picture().await;
+    let named = |what: &str, name: &str| {
+        let all = before[what].as_array().unwrap();
+        all.iter().find(|it| it["name"] == name).unwrap()["id"].clone()
+    };
+    let remove = async |order: Value| {
+        yard.owner.ok("POST", "/_local/remove", order).await;
+    };
+    remove(json!({"channel": named("channels", "report")})).await;
+    remove(json!({"role": named("roles", "planner")})).await;
+    remove(json!({"role": named("roles", "approver")})).await;
+    remove(json!({"webhook": named("webhooks", "qa")})).await;
+    let tokens = yard.root().join(".teams_setup/tokens.env");
+    std::fs::set_permissions(&tokens, std::fs::Permissions::from_mode(0o644)).unwrap();
+    let found = doctor(&yard).await;
+    let all = problems(&found);
+    let checks: Vec<_> = all.iter().map(|it| text(&it["check"])).collect();
+    assert_eq!(checks, ["channels", "roles", "roles", "webhooks", "folders"], "{all:#?}");
+    assert!(all.iter().all(|it| it["fixable"] == true && text(&it["fix"]).contains("--fix")));
+
+    yard.teams(&["doctor", "--fix"]).await.well();
+    let mode = std::fs::metadata(&tokens).unwrap().permissions().mode() & 0o777;
+    assert_eq!(mode, 0o600);
+    let after = yard.picture().await;
+    let id = |what: &str, name: &str| {
+        let all = after[what].as_array().unwrap();
+        let found: Vec<_> = all.iter().filter(|it| it["name"] == name).collect();
+        assert_eq!(found.len(), 1, "{name}");
+        text(&found[0]["id"]).to_owned()
+    };
+    let [discord, runtime] = yard.config();
+    assert!(discord.contains(&format!("report_channel_id: \"{}\"", id("channels", "report"))));
+    assert!(runtime.contains(&id("roles", "approver")), "{runtime}");
+    let gone = named("roles", "approver");
+    assert!(!runtime.contains(text(&gone)), "{runtime}");
+    assert_eq!(yard.names("webhooks").await.len(), 8);
+    // And undo knows all of it.
+    yard.teams(&["setup", "--undo", "--json"]).await.well();
+    assert_eq!(yard.names("channels").await, ["lobby"]);
+    yard.running.shutdown().await;
+}
+
+#[tokio::test]
+async fn each_failure_of_this_machine_is_named_with_its_fix() {
+    let mut yard = ready().await;
+    let runtime = yard.root().join("team_runtime.yaml");
+    let good = std::fs::read_to_string(&runtime).unwrap();
+
+    let other = format!("{}.{}.{}", "M".repeat(24), "G".repeat(6), "k".repeat(38));
+    yard.env.insert("TEAMS_DISCORD_TOKEN".to_owned(), other.clone());
+    only(
+        &doctor(&yard).await,
+        "token",
+        "does not accept the token from $TEAMS_DISCORD_TOKEN",
+        "Reset Token",
+    );
+    yard.env.clear();
+
+    std::fs::write(&runtime, good.replace("interval_minutes: 180", "interval_minutes: soon"))
+        .unwrap();
+    only(&doctor(&yard).await, "config", "sprint.interval_minutes", "comments");
+    std::fs::write(
+        &runtime,
+        good.replace("  owner: \"", "  # owner: \"").replace("roles: [\"", "users: [] # [\""),
+    )
+    .unwrap();
+    let came = doctor(&yard).await;
+    assert!(!problems(&came).is_empty(), "{}", came.out);
+    std::fs::write(&runtime, &good).unwrap();
+
+    let (git, aside) = (yard.project().join(".git"), yard.folder.path().join("git"));
+    std::fs::rename(&git, &aside).unwrap();
+    only(&doctor(&yard).await, "git", "is not a git repository", "project.path");
+    std::fs::rename(&aside, &git).unwrap();
+    std::fs::write(git.join("MERGE_HEAD"), format!("{}\n", "0".repeat(40))).unwrap();
+    only(&doctor(&yard).await, "git", "merge or rebase is in progress", "project.branch");
+    std::fs::remove_file(git.join("MERGE_HEAD")).unwrap();
+
+    // Somebody runs the team: that is well. Somebody of the older runtime does: that is not.
+    let folder = yard.root().join(".teams_runtime/agents/planner");
+    std::fs::create_dir_all(&folder).unwrap();
+    let lock = std::fs::File::create(folder.join("service.lock")).unwrap();
+    lock.lock().unwrap();
+    only(&doctor(&yard).await, "service", "older runtime", "Stop it first");
+    drop(lock);
+    doctor(&yard).await.well();
+
+    let empty = yard.folder.path().join("nowhere");
+    let root = empty.to_str().unwrap();
+    let came = yard.teams(&["doctor", "--json", "--workspace-root", root]).await;
+    only(&came, "config", "is not a workspace", "teams setup");
+    assert!(!yard.said.lock().unwrap().contains(&other));
+    yard.running.shutdown().await;
+}
+
+#[tokio::test]
+async fn an_agents_program_that_is_missing_old_strange_or_logged_out_is_named() {
+    let mut yard = ready().await;
+    let runtime = yard.root().join("team_runtime.yaml");
+    let good = std::fs::read_to_string(&runtime).unwrap();
+    let program = yard.folder.path().join("codex");
+    let is = |words: &str| {
+        std::fs::write(&program, format!("#!/bin/sh\n{words}\n")).unwrap();
+        std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
+    };
+    let path = program.to_str().unwrap().to_owned();
+    let agents = |more: &str| {
+        let text =
+            good.replace("default: rehearsal", &format!("default: codex\n  codex: {{{more}}}"));
+        std::fs::write(&runtime, text).unwrap();
+    };
+    yard.env.insert("TEAMS_CODEX".to_owned(), path);
+    agents("sandbox: off, model_url: \"http://127.0.0.1:9/v1\"");
+    only(&doctor(&yard).await, "agent", "not installed", "npm install -g @openai/codex@");
+    is("echo codex-cli 0.120.3");
+    only(&doctor(&yard).await, "agent", "0.120.3 is too old", "@openai/codex@0.169.0");
+    is("echo GNU bash, version 5");
+    only(&doctor(&yard).await, "agent", "does not say that it is Codex", "agents.codex.binary");
+    is("echo codex-cli 0.175.0");
+    let newer = doctor(&yard).await.well();
+    assert!(newer.out.contains("newer than the tested"), "{}", newer.out);
+
+    is("[ \"$1\" = login ] && { echo Not logged in >&2; exit 1; }; echo codex-cli 0.169.0");
+    agents("sandbox: off");
+    only(&doctor(&yard).await, "agent", "no login", "login_home");
+    agents("sandbox: off, login_home: codex");
+    only(&doctor(&yard).await, "agent", "not logged in", "CODEX_HOME=");
+    let home = yard.root().join("codex");
+    std::fs::create_dir(&home).unwrap();
+    std::fs::write(home.join("auth.json"), "a login that nobody shows").unwrap();
+    let out = doctor(&yard).await;
+    only(&out, "agent", "not logged in", "login");
+    is("[ \"$1\" = login ] && { [ -r \"$CODEX_HOME/auth.json\" ]; exit; }; echo codex-cli 0.169.0");
+    let well = doctor(&yard).await.well();
+    assert!(well.out.contains("says that it is logged in"), "{}", well.out);
+    assert!(!yard.said.lock().unwrap().contains("nobody shows"));
+    yard.running.shutdown().await;
+}
+
+#[tokio::test]
+async fn a_bot_a_role_is_checked_bot_by_bot_while_the_team_runs() {
+    let house = House::open(Plan { bots: true, ..Plan::default() }).await;
+    house.reads("startup", "The team is up").await;
+    let (_, out, err) = house.teams(&["doctor", "--json"]).await;
+    let lines: Vec<Value> = out.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let of = |check: &str, result: &str| {
+        lines.iter().filter(|it| it["check"] == check && it["result"] == result).count()
+    };
+    assert_eq!(of("token", "ok"), 7, "{out}{err}");
+    assert_eq!((of("service", "ok"), of("webhooks", "not_needed")), (1, 1), "{out}");
+    assert!(lines.iter().all(|it| it["result"] != "problem"), "{out}");
+    // The same bots from another workspace of this machine.
+    let other = house.beside("other");
+    std::fs::create_dir(&other).unwrap();
+    for name in ["discord_agents_config.yaml", "team_runtime.yaml"] {
+        std::fs::copy(house.root().join(name), other.join(name)).unwrap();
+    }
+    let (_, out, _) = house.elsewhere(&other, &["doctor"]).await;
+    assert!(out.contains("connected from another workspace"), "{out}");
+    let order = json!({"bot": "qa", "take": ["ADD_REACTIONS"], "channel": "relay"});
+    house.owner.ok("POST", "/_local/rights", order).await;
+    let (code, out, _) = house.teams(&["doctor"]).await;
+    assert!(code == 1 && out.contains("qa: In #relay the bot lacks Add Reactions"), "{out}");
+    house.close().await;
+}

@@ -1,0 +1,275 @@
+//! `teams setup`, as an operator runs it, against the local guild.
+
+use std::process::Stdio;
+
+use serde_json::{Value, json};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+
+use crate::support::guild::{fresh, text};
+use crate::support::whole::{Feed, words};
+use crate::support::yard::{PATIENCE, Yard};
+
+/// Everything that setup makes in an empty server.
+const CHANNELS: [&str; 6] = ["Teams", "general", "lobby", "relay", "report", "startup"];
+const HOOKS: [&str; 8] =
+    ["Team", "architect", "designer", "developer", "orchestrator", "planner", "qa", "research"];
+
+fn result<'a>(lines: &'a [Value], step: &str) -> &'a str {
+    let found = lines.iter().rfind(|line| line["step"] == step);
+    text(&found.unwrap_or_else(|| panic!("no {step} in {lines:#?}"))["result"])
+}
+
+#[tokio::test]
+async fn from_a_token_to_an_answer_with_one_click() {
+    let yard = Yard::empty().await;
+    let lines = yard.setup_with_a_click().await;
+    let waited = lines.iter().find(|line| line["result"] == "waiting").unwrap();
+    assert!(text(&waited["link"]).contains("permissions=310043069520"), "{waited}");
+    for step in ["intents", "category", "channel", "role", "webhook", "config"] {
+        assert_eq!(result(&lines, step), "done", "{step}");
+    }
+    assert_eq!(result(&lines, "ready"), "kept");
+    assert_eq!(yard.names("channels").await, CHANNELS);
+    assert_eq!(yard.names("webhooks").await, HOOKS);
+
+    // The new bot's team runs with nothing in its environment, and its owner is answered.
+    let mut feed = Feed::open(&yard.running.info).await;
+    let mut team = yard
+        .command(&["run", "--quiet", "--parent-pipe"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .stderr(Stdio::inherit())
+        .spawn()
+        .unwrap();
+    let content = format!("<@{}> which tasks are left?", yard.bot);
+    let asked = yard
+        .owner
+        .ok("POST", "/_local/say", json!({"channel": "general", "content": content}))
+        .await;
+    let answer = feed.until(|message| {
+        message["message_reference"]["message_id"] == asked["id"] && words(message).contains("task")
+    });
+    tokio::time::timeout(PATIENCE, answer).await.expect("an answer comes");
+    drop(team.stdin.take());
+    assert!(team.wait().await.unwrap().success());
+
+    // Nobody was told the token, and one file has it.
+    let doctor = yard.teams(&["doctor"]).await.well();
+    assert!(doctor.out.contains("Everything is as it should be"), "{}", doctor.out);
+    assert!(!yard.said.lock().unwrap().contains(&yard.token));
+    assert_eq!(yard.files_with_the_token(), ["teams_generated/.teams_setup/tokens.env"]);
+    let repository = git2::Repository::open(yard.project()).unwrap();
+    assert!(repository.statuses(None).unwrap().iter().all(|it| it.status().is_ignored()));
+    yard.running.shutdown().await;
+}
+
+#[tokio::test]
+async fn a_second_setup_changes_nothing_and_undo_takes_all_of_it_back() {
+    let yard = Yard::empty().await;
+    yard.teams(&["init"]).await.well();
+    yard.invited().await;
+    let (server, config) = (yard.picture().await, yard.config());
+    yard.setup(&[], &[]).await.well();
+    let (made, written) = (yard.picture().await, yard.config());
+    assert_ne!(server, made);
+    let journal = std::fs::read(yard.root().join(".teams_setup/made.json")).unwrap();
+    let lines = yard.teams(&["setup", "--json"]).await.well().lines();
+    assert!(lines.iter().all(|line| line["result"] == "kept"), "{lines:#?}");
+    assert_eq!((yard.picture().await, yard.config()), (made, written));
+    let again = std::fs::read(yard.root().join(".teams_setup/made.json")).unwrap();
+    assert_eq!(journal, again);
+
+    let planned = yard.teams(&["setup", "--undo", "--dry-run", "--json"]).await.well().lines();
+    assert!(planned.len() == 21 && planned.iter().all(|line| line["result"] == "planned"));
+    // Somebody else's things of the same name are not touched, and what is gone already is fine.
+    let teams = crate::support::guild::Caller::bot(&yard.running.info, "teams");
+    let path = format!("/guilds/{}/channels", yard.running.info.guild_id);
+    let other = teams.ok("POST", &path, json!({"name": "relay"})).await;
+    let hook = &yard.picture().await["webhooks"][0]["id"];
+    yard.owner.ok("POST", "/_local/remove", json!({"webhook": hook})).await;
+    yard.teams(&["setup", "--undo"]).await.well();
+    yard.owner.ok("POST", "/_local/remove", json!({"channel": other["id"]})).await;
+    assert_eq!((yard.picture().await, yard.config()), (server, config));
+    assert!(!yard.root().join(".teams_setup").exists());
+    let nothing = yard.teams(&["setup", "--undo"]).await.well();
+    assert!(nothing.out.contains("nothing to undo"), "{}", nothing.out);
+    yard.running.shutdown().await;
+}
+
+/// Runs a command again and again, killed at another point of its life each time, until it ends.
+async fn through_kills(yard: &Yard, arguments: &[&str]) -> usize {
+    let plugs = ["after_sync:1", "after_effect:1", "before_append:2", "after_sync:2"];
+    for (killed, plug) in plugs.iter().cycle().take(400).enumerate() {
+        let came = yard.with(arguments, &[("TEAMS_PULL_PLUG", plug)]).await;
+        match came.code {
+            // A signal.
+            None => {}
+            Some(0) => return killed,
+            Some(_) => panic!("{plug}: {}\n{}", came.out, came.err),
+        }
+    }
+    panic!("it never ends");
+}
+
+#[tokio::test]
+async fn killed_at_every_step_it_goes_on_and_makes_and_removes_everything_once() {
+    let yard = Yard::empty().await;
+    yard.teams(&["init"]).await.well();
+    yard.invited().await;
+    let (server, config) = (yard.picture().await, yard.config());
+    let (file, base) = (yard.token_file(), yard.running.info.base_url.clone());
+    let setup = ["setup", "--token-file", &file, "--base-url", &base];
+    let killed = through_kills(&yard, &setup).await;
+    assert!(killed > 30, "it was killed {killed} times only");
+    assert_eq!(yard.names("channels").await, CHANNELS);
+    assert_eq!(yard.names("webhooks").await, HOOKS);
+    let roles = yard.names("roles").await;
+    for role in ["approver", "planner", "qa"] {
+        assert_eq!(roles.iter().filter(|name| *name == role).count(), 1, "{roles:?}");
+    }
+    yard.teams(&["doctor"]).await.well();
+    let killed = through_kills(&yard, &["setup", "--undo"]).await;
+    assert!(killed > 20, "it was killed {killed} times only");
+    assert_eq!((yard.picture().await, yard.config()), (server, config));
+    yard.running.shutdown().await;
+}
+
+/// Types what a person types at a terminal when `until` was shown; everything that the terminal showed, and
+/// how it ended.
+async fn at_a_terminal(yard: &Yard, until: &str, keys: &str) -> (String, bool) {
+    let base = &yard.running.info.base_url;
+    let words = format!("'{}' setup --base-url {base}", env!("CARGO_BIN_EXE_teams"));
+    let mut child = tokio::process::Command::new("script")
+        .args(["-qec", &words, "/dev/null"])
+        .current_dir(yard.project())
+        .env_remove("TEAMS_DISCORD_TOKEN")
+        .env("LC_ALL", "C")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .kill_on_drop(true)
+        .spawn()
+        .expect("`script` of util-linux makes a terminal");
+    let (mut input, mut output) = (child.stdin.take().unwrap(), child.stdout.take().unwrap());
+    let talk = async {
+        let (mut shown, mut typed) = (Vec::new(), false);
+        while output.read_buf(&mut shown).await.unwrap() > 0 {
+            if !typed && String::from_utf8_lossy(&shown).contains(until) {
+                input.write_all(keys.as_bytes()).await.unwrap();
+                typed = true;
+            }
+        }
+        (String::from_utf8(shown).unwrap(), child.wait().await.unwrap().success())
+    };
+    tokio::time::timeout(PATIENCE, talk).await.expect("it ends")
+}
+
+#[tokio::test]
+async fn a_token_that_is_typed_is_not_shown() {
+    let yard = Yard::empty().await;
+    yard.invited().await;
+    let (shown, well) = at_a_terminal(&yard, "it is not shown:", "\x03").await;
+    assert!(!well && shown.contains("there is no token"), "{shown}");
+    let keys = format!("{}\r", yard.token);
+    let (shown, well) = at_a_terminal(&yard, "it is not shown:", &keys).await;
+    assert!(well && shown.contains("Ready in teams"), "{shown}");
+    assert!(!shown.contains(&yard.token));
+    assert_eq!(yard.files_with_the_token(), ["teams_generated/.teams_setup/tokens.env"]);
+    yard.running.shutdown().await;
+}
+
+#[tokio::test]
+async fn a_local_guild_that_is_gone_does_not_keep_the_workspace() {
+    let yard = Yard::furnished().await;
+    let base = yard.running.info.base_url.clone();
+    yard.teams(&["setup", "--local", &base]).await.well();
+    let written = yard.config();
+    let Yard { running, owner, folder, token, bot, env, said } = yard;
+    running.shutdown().await;
+    let yard = Yard { running: fresh().await, owner, folder, token, bot, env, said };
+    let base = yard.running.info.base_url.clone();
+    let moved = yard.teams(&["setup", "--local", &base]).await;
+    assert!(moved.err.contains("teams setup --undo"), "{}", moved.err);
+    let lines = yard.teams(&["setup", "--undo", "--json"]).await.well().lines();
+    assert_eq!(result(&lines, "channel"), "left");
+    assert_ne!(yard.config(), written);
+    yard.teams(&["setup", "--local", &base]).await.well();
+    yard.teams(&["doctor"]).await.well();
+    yard.running.shutdown().await;
+}
+
+#[tokio::test]
+async fn with_a_local_guild_no_token_is_needed() {
+    let yard = Yard::furnished().await;
+    let base = yard.running.info.base_url.clone();
+    let planned = yard.teams(&["setup", "--local", &base, "--dry-run", "--json"]).await.well();
+    assert!(!yard.root().exists(), "a dry run writes nothing");
+    assert_eq!(result(&planned.lines(), "channel"), "planned");
+    let lines = yard.teams(&["setup", "--local", &base, "--json"]).await.well().lines();
+    assert_eq!(result(&lines, "ready"), "kept");
+    let [discord, runtime] = yard.config();
+    assert!(discord.contains(&base) && discord.contains("# With `voice: bots`"), "{discord}");
+    assert!(runtime.contains(&format!("owner: \"{}\"", yard.running.info.users["owner"].id)));
+    yard.teams(&["doctor"]).await.well();
+    yard.running.shutdown().await;
+}
+
+#[tokio::test]
+async fn what_a_person_refuses_is_done_without() {
+    let yard = Yard::empty().await;
+    yard.invited().await;
+    let take = json!({"bot": "newcomer", "take": ["MANAGE_WEBHOOKS", "ADD_REACTIONS"]});
+    yard.owner.ok("POST", "/_local/rights", take).await;
+    let lines = yard.setup(&["--wait", "0"], &[]).await.well().lines();
+    assert_eq!((result(&lines, "permissions"), result(&lines, "ready")), ("open", "kept"));
+    assert_eq!(yard.names("channels").await, CHANNELS);
+    assert_eq!(yard.names("webhooks").await, Vec::<String>::new());
+    let doctor = yard.teams(&["doctor"]).await;
+    assert!(doctor.out.contains("lacks Add Reactions, Manage Webhooks"), "{}", doctor.out);
+    yard.running.shutdown().await;
+}
+
+#[tokio::test]
+async fn what_cannot_work_is_refused_with_what_to_do() {
+    let mut yard = Yard::empty().await;
+    let base = yard.running.info.base_url.clone();
+    let wrong = yard.folder.path().join("wrong.txt");
+    let wrong = wrong.to_str().unwrap();
+    for (content, said) in [
+        ("not a token at all", "not a bot token"),
+        (&format!("{}.{}.{}", "M".repeat(24), "G".repeat(6), "k".repeat(38)), "does not accept"),
+    ] {
+        std::fs::write(wrong, content).unwrap();
+        let came = yard.teams(&["setup", "--token-file", wrong, "--base-url", &base]).await;
+        assert_eq!(came.code, Some(1));
+        assert!(came.err.contains(said) && came.err.contains("hint"), "{}", came.err);
+        assert!(!came.err.contains(content), "{}", came.err);
+    }
+    let nobody = yard.teams(&["setup", "--base-url", &base]).await;
+    assert!(
+        nobody.err.contains("no token") && nobody.err.contains("--token-file"),
+        "{}",
+        nobody.err
+    );
+
+    // Nobody opens the link: it says so, and a later run goes on.
+    let late = yard.setup(&["--wait", "0"], &[]).await;
+    assert_eq!(late.code, Some(1));
+    assert_eq!(late.lines().last().unwrap()["step"], "stopped");
+    assert!(late.err.contains("teams setup"), "{}", late.err);
+
+    // Too few rights: they are named, and the link asks for them again.
+    let few = json!({"bot": "newcomer", "permissions": (1 << 10).to_string()});
+    yard.owner.ok("POST", "/_local/invite", few).await;
+    let short = yard.setup(&["--wait", "0"], &[]).await;
+    let lines = short.lines();
+    let waiting = lines.iter().find(|line| line["step"] == "permissions").unwrap();
+    assert!(text(&waiting["text"]).contains("Manage Webhooks"), "{waiting}");
+    yard.press(text(&waiting["link"])).await;
+    // A token in the environment is used and not written down.
+    yard.env.insert("TEAMS_DISCORD_TOKEN".to_owned(), yard.token.clone());
+    std::fs::remove_dir_all(yard.root()).unwrap();
+    yard.teams(&["setup", "--base-url", &base]).await.well();
+    assert_eq!(yard.files_with_the_token(), Vec::<String>::new());
+    assert!(!yard.said.lock().unwrap().contains(&yard.token));
+    yard.running.shutdown().await;
+}
