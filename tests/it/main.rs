@@ -45,6 +45,7 @@ mod team_agents;
 mod team_checks;
 mod team_claude;
 mod team_codex;
+mod team_commands;
 mod team_commit;
 mod team_control;
 mod team_crew;

@@ -348,6 +348,41 @@ fn s30_the_same_findings_are_not_looked_at_twice() {
     assert_eq!(with_duty(&world, Duty::SourcerReview), 1);
 }
 
+/// An item of an older workspace says what it was found by in the keys of its origin only.
+#[test]
+fn s33_what_an_older_item_was_made_of_is_not_found_again() {
+    let origin = json!({ "signal": "open_request", "request_id": "20260324-1a2b3c4d" });
+    let origin = origin.as_object().cloned().expect("a map");
+    let look =
+        SprintPolicy { discovery_actions: vec!["tests".to_owned()], ..SprintPolicy::default() };
+    let mut world = World::new(Policy { sprint: look, ..policy() });
+    let id = BacklogId::parse("backlog-20260324-0a1b2c3d").expect("an id");
+    let now = Timestamp::from_millis(world.clock);
+    let kind = BacklogKind::Bug;
+    let mut item = BacklogItem::new(id.clone(), "It failed", "", kind, now);
+    item.origin = origin.clone();
+    item.status = BacklogStatus::Blocked;
+    world.state.backlog.insert(id, item);
+    assert!(world.wait_until_due());
+    let finding = Finding {
+        signal: Signal::OpenRequest,
+        trace: "request:20260324-1a2b3c4d".to_owned(),
+        title: "20260324-1a2b3c4d failed".to_owned(),
+        summary: String::new(),
+        origin,
+    };
+    let found = EffectOutcome::Discovered {
+        findings: vec![finding],
+        watermarks: std::collections::BTreeMap::new(),
+    };
+    let look =
+        world.state.effects.values().find(|it| matches!(it.kind, EffectKind::Discover { .. }));
+    let look = look.map(|it| it.effect_id.clone()).expect("a look");
+    world.effect(&look, found);
+    assert_eq!(world.state.scheduler.last_sourcing_status, "no_changes");
+    assert_eq!(with_duty(&world, Duty::Sourcing), 0);
+}
+
 #[test]
 fn k12_k13_research_without_a_source_or_without_a_decision_degrades_by_name() {
     let prepass = |proposals: Value| {
