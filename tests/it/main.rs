@@ -7,8 +7,10 @@
     clippy::disallowed_methods
 )]
 
+mod acp;
 mod agents;
 mod bad_input;
+mod claude;
 mod codex;
 mod conformance;
 mod discord_delivery;
@@ -37,12 +39,14 @@ mod publish;
 mod rehearsal_sprint;
 mod serenity_client;
 mod setup;
+mod steer;
 mod store_kill;
 mod supervise;
 mod support;
 mod team_agents;
 mod team_burst;
 mod team_checks;
+mod team_claude;
 mod team_codex;
 mod team_commands;
 mod team_commit;

@@ -264,9 +264,9 @@ fn k10_what_an_earlier_life_of_a_run_says_counts_for_nothing() {
     let (old, new) = (run(1), run(2));
     world.submit(Event::RunStarting(old.clone()));
     world.submit(Event::RunStarting(new.clone()));
-    let stale = world.submit(Event::RunFinished(Box::new(super::edges::finished(&old))));
+    let stale = world.submit(Event::RunFinished(Box::new(super::steering::finished(&old))));
     assert_eq!(stale, Answer::Ignored("a result of an older generation"));
-    let fresh = world.submit(Event::RunFinished(Box::new(super::edges::finished(&new))));
+    let fresh = world.submit(Event::RunFinished(Box::new(super::steering::finished(&new))));
     assert_eq!(fresh, Answer::Accepted);
 }
 
