@@ -244,3 +244,34 @@ async fn what_others_were_attacked_by_does_nothing_here() {
     house.becomes(&asked, RequestStatus::Committed).await;
     house.close().await;
 }
+
+/// The team lives in one server: a bot that somebody invited into another one leaves it, unheard.
+#[tokio::test]
+async fn a_server_that_is_not_home_is_left() {
+    let more = "allowed_guild_ids: [999]\n".to_owned();
+    let mut house = House::open(Plan { more, ..Plan::default() }).await;
+    house.expects_complaints();
+    house
+        .until("the bot leaves", async |house: &House| {
+            house.log().contains("left a server where the team does not live").then_some(())
+        })
+        .await;
+    let bot = Caller::bot(&house.running.info, "teams");
+    assert_eq!(bot.ok("GET", "/users/@me/guilds", Value::Null).await, json!([]));
+    assert!(house.requests().is_empty());
+    house.stop().await;
+}
+
+/// A configuration that names no server means the one that the bot is in.
+#[tokio::test]
+async fn without_a_named_server_the_only_one_is_home() {
+    let mut house = House::built(Plan::default()).await;
+    let path = house.root().join("discord_agents_config.yaml");
+    let text = std::fs::read_to_string(&path).unwrap();
+    let kept: Vec<&str> = text.lines().filter(|line| !line.starts_with("guild_id:")).collect();
+    std::fs::write(&path, kept.join("\n") + "\n").unwrap();
+    house.start();
+    let asked = house.ask(EDIT).await;
+    house.becomes(&asked, RequestStatus::Committed).await;
+    house.close().await;
+}

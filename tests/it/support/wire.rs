@@ -112,6 +112,7 @@ impl Wire {
             language: Language::En,
             workspace: workspace.to_owned(),
             attachments: PathBuf::from("shared_workspace/attachments"),
+            guilds: std::collections::BTreeSet::new(),
             limits: Some(limits),
             wants_files: teams::discord::WantsFiles::when(|_| true),
         };
