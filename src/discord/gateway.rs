@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use secrecy::ExposeSecret as _;
 use serde_json::Value;
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, watch};
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -18,6 +18,7 @@ use twilight_gateway::{ConfigBuilder, Intents, Session, Shard, ShardId};
 
 use crate::discord::error::RestError;
 use crate::discord::governor::Limits;
+use crate::discord::presence::Presence;
 use crate::discord::rest::Rest;
 use crate::discord::sessions::{Bot, Kept, Mark, Sessions, fingerprint};
 use crate::discord::standing::{Board, Standing};
@@ -86,6 +87,8 @@ pub(crate) struct Gateway {
     pub(crate) limits: Limits,
     pub(crate) sessions: Arc<Sessions>,
     pub(crate) board: Arc<Board>,
+    /// What the bot shows beside its name.
+    pub(crate) shows: watch::Receiver<Presence>,
     /// Where calls of ours run: not beside the connections.
     pub(crate) calls: tokio::runtime::Handle,
 }

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, PoisonError, RwLock};
 
 use serde_json::{Value, json};
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
 
 use crate::assets::catalog::Catalog;
@@ -18,6 +18,7 @@ use crate::discord::gateway::{self, Gateway};
 use crate::discord::governor::Limits;
 use crate::discord::identity::Identity;
 use crate::discord::intake::{Ask, Intake, Outlet};
+use crate::discord::presence::Presence;
 use crate::discord::rest::{Pool, Rest};
 use crate::discord::sessions::{Facts, Sessions};
 use crate::discord::speakers::{Speakers, VoiceMode};
@@ -246,6 +247,7 @@ pub struct Link {
     closing: CancellationToken,
     sessions: Arc<Sessions>,
     board: Arc<Board>,
+    shows: watch::Sender<Presence>,
 }
 
 impl Link {
@@ -271,6 +273,7 @@ impl Link {
         let closing = CancellationToken::new();
         let sessions = Arc::new(Sessions::of(&config.workspace));
         let board = Arc::new(Board::of(&config.workspace));
+        let (shows, _) = watch::channel(Presence::default());
         let listener = (None, &speakers.team);
         let others = speakers.roles.iter().map(|(role, speaker)| (Some(*role), speaker));
         let gateways = std::iter::once(listener).chain(others).map(|(bot, speaker)| Gateway {
@@ -280,6 +283,7 @@ impl Link {
             limits: pool.limits(),
             sessions: Arc::clone(&sessions),
             board: Arc::clone(&board),
+            shows: shows.subscribe(),
             calls: tokio::runtime::Handle::current(),
         });
         gateway::keep_all(gateways.collect(), &signals, closing.clone())?;
@@ -319,8 +323,18 @@ impl Link {
             }
         });
         let facts = Facts::new(facts, Arc::clone(&sessions));
-        let link = Link { delivery, identity, asks, closing, sessions, board };
+        let link = Link { delivery, identity, asks, closing, sessions, board, shows };
         Ok((link, facts))
+    }
+
+    /// Shows beside the bots' names what the team is doing. Does not wait: it goes out at Discord's pace, and
+    /// what is outdated by then never does.
+    pub fn show(&self, presence: Presence) {
+        self.shows.send_if_modified(|shown| {
+            let news = *shown != presence;
+            *shown = presence;
+            news
+        });
     }
 
     /// Asks for every message after these, oldest first, then for what waited meanwhile, then

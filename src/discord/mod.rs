@@ -22,6 +22,7 @@ pub mod lanes;
 pub mod link;
 mod outbound_files;
 mod personas;
+mod presence;
 pub mod rest;
 mod sessions;
 pub mod setup;
@@ -37,6 +38,7 @@ pub use identity::Identity;
 pub use link::{
     Inbound, InteractionReply, Link, LinkConfig, LinkError, Suggest, Suggestion, WantsFiles,
 };
+pub use presence::Presence;
 pub use sessions::Facts;
 pub use speakers::VoiceMode;
 pub use token_lock::is_taken;

@@ -187,7 +187,8 @@ fn said(team: &Team, content: Content) -> Reply {
 
 /// Whether the words of this key refuse what was asked: `sprint.refused.active`, `backlog.refused`.
 fn says_no(key: &str) -> bool {
-    key == "not_allowed" || key.split('.').any(|part| part == "refused")
+    const NO: [&str; 4] = ["not_allowed", "gate.stale", "gate.not_yours", "gate.four_eyes"];
+    NO.contains(&key) || key.split('.').any(|part| part == "refused")
 }
 
 /// Calls the team that runs in a workspace.

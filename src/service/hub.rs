@@ -214,6 +214,7 @@ impl Work {
         metrics::counter!("teams_decisions_total").increment(1);
         if requests {
             self.signals.todos.notify_one();
+            self.signals.presence.notify_one();
         }
         if papers {
             self.signals.papers.notify_one();

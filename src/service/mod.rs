@@ -17,6 +17,7 @@ mod hub;
 mod inbound;
 pub mod logs;
 mod papers;
+mod presence;
 pub mod publish;
 mod relay;
 mod run;

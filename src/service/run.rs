@@ -10,7 +10,8 @@ use tokio_util::sync::CancellationToken;
 use super::hub::Hub;
 use super::team::{Signals, Team};
 use super::{
-    clock as timer, control, delivery, documents, effects, inbound, papers, relay, workers,
+    clock as timer, control, delivery, documents, effects, inbound, papers, presence, relay,
+    workers,
 };
 use crate::agents::Driver;
 use crate::assets::catalog::Catalog;
@@ -238,6 +239,7 @@ fn start_workers(team: &Arc<Team>, facts: crate::discord::Facts) {
     tasks::spawn("outbox", delivery::send(Arc::clone(team)));
     tasks::spawn("todos", documents::keep_todos(Arc::clone(team)));
     tasks::spawn("papers", papers::keep(Arc::clone(team)));
+    tasks::spawn("presence", presence::keep(Arc::clone(team)));
     tasks::spawn("inbound", inbound::listen(Arc::clone(team), facts));
     tasks::spawn("drops", relay::watch(Arc::clone(team)));
     let socket = Arc::clone(team);

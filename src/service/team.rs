@@ -38,6 +38,7 @@ pub(super) struct Signals {
     pub(super) todos: Notify,
     pub(super) papers: Notify,
     pub(super) clock: Notify,
+    pub(super) presence: Notify,
     stops: Stops<RunId>,
     steers: Mutex<BTreeMap<RunId, Arc<Notify>>>,
     effect_stops: Stops<EffectId>,

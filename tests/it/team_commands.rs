@@ -62,6 +62,7 @@ async fn suggested(house: &House, who: (&str, &Caller), command: Value) -> Vec<V
 #[tokio::test]
 async fn questions_are_answered_to_the_asker_alone_and_in_their_language() {
     let house = ready(Plan::default()).await;
+    shown(&house, "Ready when you are").await;
     let owner = &house.owner;
     for (command, locale, answer) in [
         ("status", "en-US", "Nothing is open."),
@@ -99,11 +100,23 @@ async fn questions_are_answered_to_the_asker_alone_and_in_their_language() {
     house.close().await;
 }
 
+/// The bot shows that, beside its name.
+async fn shown(house: &House, text: &str) {
+    house
+        .until(text, async |house: &House| {
+            let told = house.told("owner");
+            let mut shown = told.iter().filter(|it| it["t"] == "PRESENCE_UPDATE");
+            shown.any(|it| it["d"].to_string().contains(text)).then_some(())
+        })
+        .await;
+}
+
 #[tokio::test]
 async fn what_waits_is_suggested_and_approved_by_a_command_for_exactly_that_content() {
     let house = ready(unproven()).await;
     let asked = house.ask(EDIT).await;
     house.reads(&asked, "May this go to the branch?").await;
+    shown(&house, "1 waiting for you").await;
     let typed = |name: &str, value: &str| json!([{"type": 3, "name": name, "value": value, "focused": true}]);
     let what = called("approve", typed("what", ""), "en-US");
     assert_eq!(suggested(&house, ("guest", &house.guest), what.clone()).await, Vec::<Value>::new());
@@ -143,7 +156,7 @@ async fn the_command_line_shows_what_waits_before_it_decides() {
         shown.lines().find_map(|line| line.strip_prefix("To turn it down: teams ")).unwrap();
     assert!(shown.contains("\n+"), "the difference is shown: {shown}");
     let (code, _, error) = house.teams(&["approve", &id, "--content", "1234567"]).await;
-    assert_eq!((code, error.contains("has changed since")), (0, false), "{error}");
+    assert_eq!((code, error.contains("has changed since")), (1, true), "{error}");
     let order: Vec<&str> = order.split(' ').collect();
     let (code, said, error) = house.teams(&order).await;
     assert_eq!(code, 0, "{error}");

@@ -12,6 +12,7 @@ use twilight_gateway::{Message, Shard};
 use super::ending::{End, after_close};
 use super::{Gateway, Heard, Live, Signal};
 use crate::discord::forms;
+use crate::discord::presence::Shower;
 use crate::discord::sessions::{Kept, Mark};
 use crate::discord::standing::Standing;
 use crate::domain::ids::{GuildId, UserId};
@@ -76,9 +77,23 @@ impl Following<'_> {
     /// behind the last one that it took. Heartbeats go on meanwhile.
     pub(super) async fn follow(&mut self, shard: &mut Shard) -> End {
         let greeting = Instant::now() + GREETING;
+        let mut shower = None;
         loop {
+            if self.greeted && shower.is_none() {
+                shower = Some(Shower::new(&self.gateway.shows));
+            }
+            let shown = async {
+                match &mut shower {
+                    Some(shower) => shower.next().await,
+                    None => std::future::pending().await,
+                }
+            };
             let next = tokio::select! {
                 next = shard.next() => next,
+                frame = shown => {
+                    shard.send(frame);
+                    continue;
+                }
                 () = self.out.closed() => return End::Unheard,
                 () = tokio::time::sleep_until(greeting), if !self.greeted => {
                     return End::Again("discord did not greet within a minute".to_owned());
