@@ -357,6 +357,7 @@ fn furnish(root: &Path, info: &GuildInfo) {
         "owner": quoted(&info.users["owner"].id),
         "agent": "rehearsal",
         "model_url": "null",
+        "command": "[]",
         "script": "null",
         "language": "en",
     });
