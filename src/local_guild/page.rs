@@ -25,10 +25,11 @@ const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; i
 const JAVASCRIPT: &str = "text/javascript; charset=utf-8";
 
 /// The page's files by path.
-const FILES: [(&str, &str, &str); 14] = [
+const FILES: [(&str, &str, &str); 19] = [
     ("index.html", "text/html; charset=utf-8", include_str!("page/index.html")),
     ("style.css", "text/css; charset=utf-8", include_str!("page/style.css")),
     ("message.css", "text/css; charset=utf-8", include_str!("page/message.css")),
+    ("form.css", "text/css; charset=utf-8", include_str!("page/form.css")),
     ("icon.svg", "image/svg+xml", include_str!("page/icon.svg")),
     ("app.js", JAVASCRIPT, include_str!("page/app.js")),
     ("api.js", JAVASCRIPT, include_str!("page/api.js")),
@@ -39,6 +40,10 @@ const FILES: [(&str, &str, &str); 14] = [
     ("message.js", JAVASCRIPT, include_str!("page/message.js")),
     ("log.js", JAVASCRIPT, include_str!("page/log.js")),
     ("sidebar.js", JAVASCRIPT, include_str!("page/sidebar.js")),
+    ("commands.js", JAVASCRIPT, include_str!("page/commands.js")),
+    ("dialog.js", JAVASCRIPT, include_str!("page/dialog.js")),
+    ("pick.js", JAVASCRIPT, include_str!("page/pick.js")),
+    ("walk.js", JAVASCRIPT, include_str!("page/walk.js")),
     ("composer.js", JAVASCRIPT, include_str!("page/composer.js")),
 ];
 

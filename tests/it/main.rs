@@ -35,6 +35,7 @@ mod local_guild_rights;
 mod older_workspace;
 mod other_clients;
 mod page;
+mod page_walk;
 mod publish;
 mod rehearsal_sprint;
 mod serenity_client;

@@ -10,6 +10,7 @@ use tokio::process::Command;
 use tokio::time::{Duration, timeout};
 
 use crate::support::guild::{Caller, fresh, text};
+use crate::support::installed;
 
 /// What every client does, in order; the same for all.
 const STEPS: [&str; 13] = [
@@ -27,18 +28,6 @@ const STEPS: [&str; 13] = [
     "modal reason because",
     "hear bye",
 ];
-
-/// The path in a variable. `None` skips the test, unless `TEAMS_NO_SKIP` forbids skipping.
-#[expect(clippy::print_stderr, reason = "a skipped test has to say so")]
-fn installed(variable: &str) -> Option<PathBuf> {
-    let found = std::env::var_os(variable).map(PathBuf::from).filter(|path| path.exists());
-    if found.is_none() {
-        let text = format!("{variable} names no installed client (.ci/run installs it)");
-        assert!(std::env::var_os("TEAMS_NO_SKIP").is_none(), "{text}");
-        eprintln!("skipped: {text}");
-    }
-    found
-}
 
 fn program(path: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/clients").join(path)

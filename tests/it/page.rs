@@ -190,7 +190,9 @@ async fn a_person_writes_addresses_a_role_and_sees_the_room_the_personas_and_the
 
     // A click reaches the application, which answers only the person who clicked.
     browser.wait("[data-testid=\"button-a:7:1\"]").await.click().await.unwrap();
-    browser.until("document.querySelector('[data-testid=\"button-a:7:1\"]').disabled").await;
+    browser
+        .until("document.querySelector('[data-testid=\"button-a:7:1\"]').ariaBusy === 'true'")
+        .await;
 
     browser.wait("[data-testid=theme]").await.click().await.unwrap();
     browser.until("document.documentElement.dataset.theme === 'dark'").await;

@@ -1,5 +1,7 @@
 // Talking to the server: requests, and the line of events.
 
+import { locale } from "./words.js";
+
 /** A refusal, with the server's words. */
 export class Refused extends Error {}
 
@@ -25,6 +27,9 @@ function firstError(errors) {
 }
 
 export const get = (path) => ask(path, {});
+
+/** What people do with an app's commands, buttons and forms; it is told the language of the page. */
+export const act = (path, body) => post(path, { ...body, locale });
 
 export const post = (path, body) =>
   ask(path, { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(body) });

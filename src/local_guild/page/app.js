@@ -1,12 +1,14 @@
 // The page as a whole: who, where, light or dark, and the line of events.
 
-import { follow, post } from "./api.js";
+import { follow } from "./api.js";
+import { filling, suggested, unanswered } from "./commands.js";
 import { moved, startEdit, startReply } from "./composer.js";
-import { el, icon, toast } from "./dom.js";
-import { open, refresh, show } from "./log.js";
+import { openForm } from "./dialog.js";
+import { icon, toast } from "./dom.js";
+import { announce, open, refresh, show } from "./log.js";
 import { drawPeople, drawSidebar } from "./sidebar.js";
-import { apply, listen, load, nameOf, placeName, touch, world } from "./store.js";
-import { language, word } from "./words.js";
+import { apply, doing, listen, load, nameOf, placeName, touch, world } from "./store.js";
+import { language, switchLanguage, word } from "./words.js";
 
 const $ = (id) => document.getElementById(id);
 const body = document.body;
@@ -21,6 +23,11 @@ for (const [id, drawing, label] of [["theme", "moon", "theme"], ["menu", "menu",
   $(id).setAttribute("aria-label", word(label));
 }
 
+$("language").append(word("other"));
+$("language").title = word("language");
+$("language").setAttribute("aria-label", `${word("other")} · ${word("language")}`);
+$("language").addEventListener("click", switchLanguage);
+
 const dark = matchMedia("(prefers-color-scheme: dark)");
 const setTheme = (name) => { document.documentElement.dataset.theme = name; };
 setTheme(localStorage.getItem("theme") ?? (dark.matches ? "dark" : "light"));
@@ -31,13 +38,27 @@ $("theme").addEventListener("click", () => {
   setTheme(next);
 });
 
+/** The list of channels over the conversation, where there is no room beside it. */
 function drawer(shown) {
+  const was = body.classList.contains("drawer");
   body.classList.toggle("drawer", shown);
   $("menu").setAttribute("aria-expanded", String(shown));
+  // What lies under it is out of reach, also for the keyboard.
+  $("main").inert = shown;
+  if (shown) $("sidebar").querySelector("[aria-current]")?.focus();
+  else if (was) $("menu").focus();
 }
 $("menu").addEventListener("click", () => drawer(!body.classList.contains("drawer")));
 $("scrim").addEventListener("click", () => drawer(false));
-addEventListener("keydown", (event) => { if (event.key === "Escape") drawer(false); });
+addEventListener("keydown", (event) => { if (event.key === "Escape" && body.classList.contains("drawer")) drawer(false); });
+matchMedia("(max-width: 720px)").addEventListener("change", () => drawer(false));
+
+// Whoever begins to write, writes to the channel on show.
+addEventListener("keydown", (event) => {
+  const plain = event.key.length === 1 && event.key !== " " && !event.ctrlKey && !event.metaKey && !event.altKey;
+  const busy = event.target.closest("input, textarea, select, dialog, .sidebar") || $("dialog").open || filling();
+  if (plain && !busy && !body.classList.contains("drawer")) $("composer").focus();
+});
 
 function drawHead() {
   const channel = world.channels.get(world.current);
@@ -45,7 +66,7 @@ function drawHead() {
   const parent = world.channels.get(channel.parent_id);
   $("title").replaceChildren(icon(channel.type === 0 ? "hash" : channel.type === 1 ? "at" : "thread"),
     channel.type === 1 ? nameOf(channel.recipients[0]) : channel.name);
-  $("topic").textContent = parent ? word("room") : channel.topic ?? "";
+  $("topic").textContent = parent ? word("room") : channel.type === 1 ? doing(channel.recipients[0]) : channel.topic ?? "";
   $("parent").hidden = !parent;
   if (parent) {
     $("parent").href = `#${parent.id}`;
@@ -77,26 +98,6 @@ function go() {
   open(channel.id).catch((error) => toast(String(error)));
 }
 
-function dialog(event) {
-  const { data, id } = event;
-  const inputs = data.data.components.flatMap((row) => row.components).map((it) =>
-    el("label", {}, it.label, el(it.style === 2 ? "textarea" : "input", {
-      name: it.custom_id, placeholder: it.placeholder, value: it.style === 2 ? undefined : it.value, required: it.required !== false, maxlength: it.max_length, rows: 4,
-    }, it.style === 2 ? it.value ?? "" : "")));
-  const form = el("form", {
-    onsubmit: (submit) => {
-      submit.preventDefault();
-      const values = Object.fromEntries(new FormData(form));
-      post("modal", { user: world.me, interaction: id, custom_id: data.data.custom_id, values }).catch((error) => toast(error.message));
-      $("dialog").close();
-    },
-  }, el("h3", {}, data.data.title), inputs, el("div", { class: "row" },
-    el("button", { type: "button", class: "button secondary", onclick: () => $("dialog").close() }, word("cancel")),
-    el("button", { type: "submit", class: "button primary" }, word("submit"))));
-  $("dialog").replaceChildren(form);
-  $("dialog").showModal();
-}
-
 /** Interactions under way, by id: the button that waits for them. */
 const clicks = new Map();
 
@@ -113,8 +114,10 @@ listen((what, detail) => {
     case "reply": startReply(detail); break;
     case "edit": startEdit(detail); break;
     case "show": show(detail); break;
-    case "dialog": dialog({ id: detail.id, data: detail }); break;
-    case "failed": toast(word("failed")); break;
+    case "dialog": openForm(detail.id, detail.data); break;
+    case "choices": suggested(detail); break;
+    case "said": announce(detail); break;
+    case "failed": if (!unanswered(detail.id)) toast(word("failed")); break;
     case "clicked":
       clicks.set(detail.interaction, detail.key);
       if (settled.delete(detail.interaction)) release(detail.interaction);

@@ -1,11 +1,14 @@
 // Writing: the box, files, replies, edits, and suggestions for names and commands.
 
 import { post, Refused, upload } from "./api.js";
+import { commandsFor, fill, leave, optionsIn, run, written } from "./commands.js";
 import { avatar, el, iconButton, toast } from "./dom.js";
+import { picture } from "./message.js";
 import { nameOf, placeName, tint, world } from "./store.js";
-import { language, word } from "./words.js";
+import { word } from "./words.js";
 
 const form = document.getElementById("form");
+const line = document.getElementById("box");
 const box = document.getElementById("composer");
 const picker = document.getElementById("file");
 const tray = document.getElementById("files");
@@ -83,6 +86,7 @@ export function startEdit(message) {
 
 /** Moves to another channel: what was begun here waits. */
 export function moved(from, channel) {
+  leave();
   if (from) drafts.set(from, editing ? "" : box.value);
   reply = null;
   editing = null;
@@ -117,7 +121,7 @@ function asked() {
   const before = box.value.slice(0, box.selectionStart);
   const name = /(?:^|\s)@([\w-]*)$/.exec(before);
   if (name) return { kind: "name", part: name[1].toLowerCase(), from: before.length - name[1].length - 1 };
-  const command = /^\/([\w-]*(?: [\w-]*)?)$/.exec(before);
+  const command = /^\/(\S*(?: \S*)?)$/.exec(before);
   return command ? { kind: "command", part: command[1].toLowerCase(), from: 0 } : null;
 }
 
@@ -132,72 +136,44 @@ function suggest() {
   const question = asked();
   if (!question) return close();
   choices = question.kind === "name"
-    ? addressable().filter((it) => it.name.startsWith(question.part)).map((it) => ({ ...it, text: `@${it.name} `, label: it.name }))
-    : world.commands.flatMap(spelled).filter((it) => it.name.startsWith(question.part)).map((it) => ({
-      text: `/${it.name} `, label: `/${it.name}`, hint: it.description_localizations?.[language] ?? it.description, name: nameOf(world.users.get(it.application_id) ?? { username: "?" }), color: tint(world.users.get(it.application_id) ?? { username: "?" }),
-    }));
-  choices = choices.slice(0, 9);
+    ? addressable().filter((it) => it.name.startsWith(question.part)).slice(0, 12).map((it) => ({ text: `@${it.name} `, label: it.name, key: it.name, sign: avatar(it.name, it.color) }))
+    : commandsFor(question.part).map((it) => ({ entry: it, text: `/${it.name} `, label: `/${it.name}`, key: `/${it.plain}`, hint: it.about, sign: picture(it.bot) }));
   chosen = Math.min(chosen, Math.max(choices.length - 1, 0));
   menu.hidden = choices.length === 0;
   menu.setAttribute("aria-label", word(question.kind === "name" ? "mentions" : "commands"));
   menu.replaceChildren(...choices.map((it, at) => el("li", {
-    id: `choice-${at}`, role: "option", "aria-selected": String(at === chosen), "data-testid": `choice-${it.label}`,
+    id: `choice-${at}`, role: "option", "aria-selected": String(at === chosen), "data-testid": `choice-${it.key}`,
     onmousedown: (event) => { event.preventDefault(); take(at); },
-  }, avatar(it.name, it.color), el("span", {}, it.label), it.hint && el("small", {}, it.hint))));
-  if (choices.length > 0) box.setAttribute("aria-activedescendant", `choice-${chosen}`);
+  }, it.sign, el("span", {}, it.label), it.hint && el("small", {}, it.hint))));
+  if (choices.length === 0) return box.removeAttribute("aria-activedescendant");
+  box.setAttribute("aria-activedescendant", `choice-${chosen}`);
+  menu.children[chosen].scrollIntoView({ block: "nearest" });
+  return undefined;
 }
 
 function take(at) {
   const question = asked();
   if (!question) return;
-  const end = box.selectionStart;
-  box.setRangeText(choices[at].text, question.from, end, "end");
+  const { entry, text } = choices[at];
+  box.setRangeText(text, question.from, box.selectionStart, "end");
   close();
   box.focus();
+  if (entry && entry.options.length > 0) begin(entry);
 }
 
-/** A command as one writes it: itself, or its subcommands. */
-function spelled(command) {
-  const inner = (command.options ?? []).filter((it) => it.type === 1);
-  return inner.length === 0 ? [command]
-    : inner.map((it) => ({ ...it, name: `${command.name} ${it.name}`, application_id: command.application_id }));
-}
-
-/** What was written after a command, as options; files go into the options that take some. */
-async function filled(command, text, attached) {
-  const inner = (command.options ?? []).filter((it) => it.type === 1);
-  if (inner.length === 0) return [...options(command, text), ...await placed(command, attached)];
-  const [first, ...rest] = text.split(/\s+/);
-  const chosen = inner.find((it) => it.name === first);
-  if (!chosen) throw new Refused(word("which", inner.map((it) => `/${command.name} ${it.name}`).join(", ")));
-  const given = [...options(chosen, rest.join(" ")), ...await placed(chosen, attached)];
-  const missing = (chosen.options ?? []).find((it) => it.required && !given.some((one) => one.name === it.name));
-  if (missing) throw new Refused(word("needed", missing.name));
-  return [{ name: chosen.name, type: 1, options: given }];
-}
-
-async function placed(command, attached) {
-  const places = (command.options ?? []).filter((it) => it.type === 11);
-  if (attached.length > places.length) throw new Refused(word("tooMany", places.length));
-  const list = [];
-  for (const [at, file] of attached.entries()) list.push({ name: places[at].name, type: 11, value: (await upload(file)).id });
-  return list;
-}
-
-/** The options of a command: `name:value` pairs, or all of the text for its first one. */
-function options(command, text) {
-  const known = (command.options ?? []).filter((it) => it.type >= 3 && it.type !== 11);
-  const value = (option, raw) => {
-    if (option.type === 4 || option.type === 10) return Number(raw);
-    if (option.type === 5) return /^(true|yes|1)$/i.test(raw);
-    return raw;
-  };
-  const pairs = known.flatMap((option) => {
-    const found = new RegExp(`(?:^|\\s)${option.name}:(?:"([^"]*)"|(\\S+))`).exec(text);
-    return found ? [{ name: option.name, type: option.type, value: value(option, found[1] ?? found[2]) }] : [];
+/** Shows the fields of a command where one writes. */
+function begin(entry) {
+  line.hidden = true;
+  fill(entry, files, (sent) => {
+    line.hidden = false;
+    if (sent) {
+      box.value = "";
+      files = [];
+      drawFiles();
+    }
+    fit();
+    box.focus();
   });
-  if (pairs.length === 0 && text && known.length > 0) return [{ name: known[0].name, type: known[0].type, value: value(known[0], text) }];
-  return pairs;
 }
 
 async function send() {
@@ -210,8 +186,9 @@ async function send() {
     return;
   }
   if (!text && files.length === 0) return;
-  const slash = /^\/([\w-]+)\s*([\s\S]*)$/.exec(text);
-  const command = slash && world.commands.find((it) => it.name === slash[1]);
+  const command = written(text);
+  // What a command cannot do without is asked for in its fields.
+  if (command && !command.rest && command.entry.options.some((it) => it.required)) return begin(command.entry);
   const pending = { text: box.value, files, reply };
   box.value = "";
   files = [];
@@ -223,7 +200,7 @@ async function send() {
   fit();
   try {
     if (command) {
-      await post("slash", { user: world.me, channel, command: command.name, options: await filled(command, slash[2], pending.files), bot: world.users.get(command.application_id)?.username });
+      await run(command.entry, optionsIn(command.entry, command.rest), pending.files, channel);
       return;
     }
     const attachments = [];

@@ -75,6 +75,34 @@ const full = new Intl.DateTimeFormat(language, { dateStyle: "full", timeStyle: "
 export const clockTime = (ms) => clock.format(ms);
 export const fullTime = (ms) => full.format(ms);
 
+const styles = {
+  t: { timeStyle: "short" }, T: { timeStyle: "medium" }, d: { dateStyle: "short" }, D: { dateStyle: "long" },
+  f: { dateStyle: "long", timeStyle: "short" }, F: { dateStyle: "full", timeStyle: "short" },
+};
+const relative = new Intl.RelativeTimeFormat(language, { numeric: "auto" });
+const units = [["year", 31536e6], ["month", 2592e6], ["day", 864e5], ["hour", 36e5], ["minute", 6e4], ["second", 1e3]];
+
+function fromNow(ms) {
+  const away = ms - Date.now();
+  const [unit, length] = units.find(([, it]) => Math.abs(away) >= it) ?? units.at(-1);
+  return relative.format(Math.round(away / length), unit);
+}
+
+/** A moment as `<t:…>` names it, in the reader's zone and language. */
+export function stamp(ms, style = "f") {
+  if (!Number.isFinite(new Date(ms).getTime())) return el("span", { class: "stamp" }, "?");
+  const text = style === "R" ? fromNow(ms) : new Intl.DateTimeFormat(language, styles[style] ?? styles.f).format(ms);
+  return el("time", { class: "stamp", datetime: new Date(ms).toISOString(), title: full.format(ms), "data-from": style === "R" ? String(ms) : null }, text);
+}
+
+// "In five minutes" is not true for long.
+setInterval(() => {
+  for (const node of document.querySelectorAll("time[data-from]")) {
+    const text = fromNow(Number(node.dataset.from));
+    if (node.textContent !== text) node.textContent = text;
+  }
+}, 10000);
+
 /** The day of a message, in words. */
 export function dayName(ms) {
   const day = (value) => new Date(value).toDateString();

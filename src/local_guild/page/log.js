@@ -1,14 +1,16 @@
 // The list of messages: nodes are kept while what they show is the same, and the view stays where
 // the reader is: at the end if they were there, else at the message they look at.
 
-import { dayName, el, timeOf } from "./dom.js";
+import { dayName, el, timeOf, toast } from "./dom.js";
 import { dependsOn, messageNode } from "./message.js";
-import { markRead, messages, older, placeName, readMark, world } from "./store.js";
+import { markRead, messages, nameOf, older, placeName, readMark, world } from "./store.js";
+import { focused, refocus, settleStop } from "./walk.js";
 import { word } from "./words.js";
 
 const scroll = document.getElementById("scroll");
 const list = document.getElementById("log");
 const jump = document.getElementById("jump");
+const said = document.getElementById("said");
 
 /** By message id: the node, and what it was made from. */
 let made = new Map();
@@ -20,13 +22,13 @@ const nearEnd = () => scroll.scrollHeight - scroll.scrollTop - scroll.clientHeig
 /** Whether a message goes under the author line of the one before. */
 function joins(before, message) {
   return before && before.type !== 6 && before.type !== 18 && !message.message_reference && message.type !== 20
-    && before.author.id === message.author.id && before.author.username === message.author.username
+    && before.flags === message.flags && before.author.id === message.author.id && before.author.username === message.author.username
     && timeOf(message.id) - timeOf(before.id) < 7 * 60000;
 }
 
 function separator(key, className, text) {
   const known = made.get(key);
-  const node = known?.node ?? el("li", { class: className, role: "separator" }, el("span", {}, text));
+  const node = known?.node ?? el("li", { class: className }, el("span", {}, text));
   return { node, message: null };
 }
 
@@ -69,12 +71,15 @@ function draw() {
     place(message.id, same ? known : { node: messageNode(message, compact), message, extra });
     before = message;
   }
+  const was = focused();
   made = next;
   const kept = new Set(order);
   for (const node of [...list.children]) if (!kept.has(node)) node.remove();
   order.forEach((node, at) => {
     if (list.children[at] !== node) list.insertBefore(node, list.children[at] ?? null);
   });
+  refocus(was, next.get(was?.id)?.node);
+  settleStop();
   if (pinned) scroll.scrollTop = scroll.scrollHeight;
   else if (anchorId && next.has(anchorId)) scroll.scrollTop = next.get(anchorId).node.offsetTop - offset;
   settle();
@@ -88,6 +93,7 @@ function settle() {
 /** Shows a channel from its end. */
 export async function open(id) {
   list.setAttribute("aria-busy", "true");
+  said.textContent = "";
   list.replaceChildren();
   made = new Map();
   pinned = true;
@@ -111,14 +117,29 @@ export function refresh(id) {
   draw();
 }
 
-/** Goes to a message, if it is loaded. */
-export function show(id) {
+/** Tells screen readers of a new message: once, and not of every change of a card. */
+export function announce(message) {
+  if (message.channel_id !== world.current || message.author.id === world.me) return;
+  const text = message.content || message.embeds?.[0]?.title || message.attachments?.[0]?.filename;
+  if (text) said.textContent = word("said", nameOf(message.author), text.slice(0, 240));
+}
+
+/** Goes to a message; what lies before those on show is read first, within reason. */
+export async function show(id) {
+  const channel = world.current;
+  for (let pages = 0; !made.has(id) && pages < 20 && world.logs.get(channel)?.more; pages += 1) {
+    pinned = false;
+    await older(channel);
+    if (world.current !== channel) return;
+  }
   const node = made.get(id)?.node;
-  if (!node) return;
+  if (!node) return toast(word("tooOld"));
   pinned = false;
+  node.focus({ preventScroll: true });
   node.scrollIntoView({ block: "center" });
   node.classList.add("flash");
   setTimeout(() => node.classList.remove("flash"), 1600);
+  return undefined;
 }
 
 scroll.addEventListener("scroll", () => {

@@ -1,6 +1,6 @@
 // Discord's flavour of Markdown, built as nodes.
 
-import { el, fullTime, safeUrl } from "./dom.js";
+import { el, safeUrl, stamp } from "./dom.js";
 import { nameOf, placeName, world } from "./store.js";
 
 const inlineRules = [
@@ -19,7 +19,7 @@ const inlineRules = [
   [/^<@!?(\d+)>/, (m) => mention("@" + (world.users.has(m[1]) ? nameOf(world.users.get(m[1])) : "?"), m[1] === world.me)],
   [/^<@&(\d+)>/, (m) => mention("@" + (world.roles.get(m[1])?.name ?? "?"), false, world.roles.get(m[1])?.color)],
   [/^<#(\d+)>/, (m) => el("a", { class: "mention", href: `#${m[1]}` }, placeName(world.channels.get(m[1])) || "#?")],
-  [/^<t:(\d+)(?::\w)?>/, (m) => el("time", { class: "stamp" }, fullTime(Number(m[1]) * 1000))],
+  [/^<t:(-?\d+)(?::(\w))?>/, (m) => stamp(Number(m[1]) * 1000, m[2])],
   [/^<a?:(\w+):\d+>/, (m) => `:${m[1]}:`],
   [/^@(everyone|here)\b/, (m) => mention(m[0], true)],
 ];
@@ -70,6 +70,12 @@ export function inline(text) {
   return nodes;
 }
 
+/** The lines of a difference: what came and what went stands out, and says so by its sign too. */
+function changes(text) {
+  const kinds = { "+": "came", "-": "went", "@": "where" };
+  return text.split("\n").map((line) => el("span", { class: kinds[line[0]] }, `${line}\n`));
+}
+
 const fence = /^```(?:([\w+#.-]*)\n)?([\s\S]*?)\n?```/;
 
 function list(lines) {
@@ -104,7 +110,7 @@ export function markdown(text) {
     const code = fence.exec(rest);
     if (code) {
       flush();
-      nodes.push(el("pre", { tabindex: "0" }, el("code", { "data-language": code[1] }, code[2])));
+      nodes.push(el("pre", { tabindex: "0" }, el("code", { "data-language": code[1] }, code[1] === "diff" ? changes(code[2]) : code[2])));
       rest = rest.slice(code[0].length).replace(/^\n/, "");
       continue;
     }

@@ -1,9 +1,11 @@
 // One message as a node: author, text, embeds, files, buttons, reactions.
 
-import { post, Refused } from "./api.js";
+import { act, post, Refused } from "./api.js";
+import { openImage, sure } from "./dialog.js";
 import { avatar, clockTime, el, fullTime, icon, iconButton, safeUrl, timeOf, toast } from "./dom.js";
 import { inline, markdown } from "./markdown.js";
-import { nameOf, tint, touch, world } from "./store.js";
+import { pickFrom } from "./pick.js";
+import { dismiss, nameOf, tint, touch, world } from "./store.js";
 import { word } from "./words.js";
 
 const EPHEMERAL = 1 << 6;
@@ -12,7 +14,8 @@ const quick = ["👍", "✅", "👀", "🎉", "❓"];
 
 const complain = (error) => toast(error instanceof Refused ? error.message : String(error));
 
-function picture(author) {
+/** The round picture of an author. */
+export function picture(author) {
   const src = author.avatar ? `/avatars/${author.id}/${author.avatar}.png` : null;
   return avatar(nameOf(author), tint(author), src);
 }
@@ -28,7 +31,7 @@ function byline(message) {
 
 function reference(message) {
   const used = message.interaction_metadata;
-  if (used?.type === 2) return el("p", { class: "reference" }, word("used", nameOf(used.user), "/"));
+  if (used?.type === 2) return el("p", { class: "reference" }, word("used", nameOf(used.user), `/${used.name ?? ""}`));
   if (!message.message_reference || message.type === 6) return null;
   const to = message.referenced_message;
   if (!to) return el("p", { class: "reference" }, word("gone"));
@@ -40,7 +43,7 @@ function reference(message) {
 }
 
 function embed(data) {
-  const title = data.title && el("h4", {}, data.url && safeUrl(data.url) ? el("a", { href: safeUrl(data.url), target: "_blank", rel: "noopener noreferrer" }, inline(data.title)) : inline(data.title));
+  const title = data.title && el("h3", {}, data.url && safeUrl(data.url) ? el("a", { href: safeUrl(data.url), target: "_blank", rel: "noopener noreferrer" }, inline(data.title)) : inline(data.title));
   const fields = (data.fields ?? []).map((field) =>
     el("div", { class: field.inline ? "field inline" : "field" }, el("dt", {}, inline(field.name)), el("dd", {}, markdown(field.value))));
   const image = data.image?.url && safeUrl(data.image.url)?.startsWith(location.origin) ? el("img", { src: safeUrl(data.image.url), alt: "" }) : null;
@@ -63,7 +66,7 @@ function attachment(file) {
   const href = new URL(file.url, location.href).pathname;
   if (/^image\/(png|jpeg|gif|webp)/.test(file.content_type ?? "")) {
     const image = el("img", { src: href, alt: file.description ?? file.filename, loading: "lazy", width: file.width, height: file.height });
-    return el("a", { class: "picture", href, target: "_blank", rel: "noopener" }, image);
+    return el("a", { class: "picture", href, onclick: (event) => { event.preventDefault(); openImage(href, file.filename); } }, image);
   }
   return el("a", { class: "file", href, download: file.filename }, icon("file"),
     el("span", { class: "file-name" }, file.filename), el("span", { class: "file-size" }, size(file.size)));
@@ -71,10 +74,11 @@ function attachment(file) {
 
 async function press(message, component, values) {
   const key = `${message.id}:${component.custom_id}`;
+  if (world.waiting.has(key)) return;
   world.waiting.add(key);
   touch("log", message.channel_id);
   try {
-    const { interaction } = await post("click", { user: world.me, channel: message.channel_id, message: message.id, custom_id: component.custom_id, values });
+    const { interaction } = await act("click", { user: world.me, channel: message.channel_id, message: message.id, custom_id: component.custom_id, values });
     touch("clicked", { interaction, key });
   } catch (error) {
     world.waiting.delete(key);
@@ -93,14 +97,16 @@ function component(message, data) {
   const busy = world.waiting.has(`${message.id}:${data.custom_id}`);
   if (data.type === 2) {
     return el("button", {
-      type: "button", class: `button ${styles[data.style] ?? "secondary"}${busy ? " busy" : ""}`, disabled: data.disabled || busy,
+      type: "button", class: `button ${styles[data.style] ?? "secondary"}${busy ? " busy" : ""}`, disabled: data.disabled, "aria-busy": busy ? "true" : null,
       "data-testid": `button-${data.custom_id}`, onclick: () => press(message, data),
     }, data.emoji?.name && !data.emoji.id ? `${data.emoji.name} ` : "", data.label ?? "");
   }
-  if (data.type === 3) {
-    const options = (data.options ?? []).map((it) => el("option", { value: it.value, selected: it.default }, it.label));
-    return el("select", { class: "menu-select", disabled: data.disabled || busy, "aria-label": data.placeholder ?? word("choose"), onchange: (e) => press(message, data, [e.target.value]) },
-      el("option", { value: "", disabled: true, selected: !(data.options ?? []).some((it) => it.default) }, data.placeholder ?? word("choose")), options);
+  if (data.type === 3 || (data.type >= 5 && data.type <= 8)) {
+    const shared = { disabled: data.disabled || busy, "aria-label": data.placeholder ?? word("choose"), "data-testid": `menu-${data.custom_id}` };
+    if ((data.max_values ?? 1) === 1) return pickFrom(data, { ...shared, onchange: (event) => press(message, data, [event.target.value]) });
+    const menu = pickFrom(data, shared);
+    const send = () => press(message, data, [...menu.selectedOptions].map((it) => it.value));
+    return el("span", { class: "many" }, menu, el("button", { type: "button", class: "button secondary", disabled: shared.disabled, onclick: send }, word("submit")));
   }
   return null;
 }
@@ -108,7 +114,7 @@ function component(message, data) {
 function reactions(message) {
   if (!message.reactions?.length) return null;
   return el("div", { class: "reactions" }, message.reactions.map((it) =>
-    el("button", { type: "button", class: it.me ? "reaction mine" : "reaction", "aria-pressed": String(it.me), onclick: () => react(message, it.emoji.name, !it.me) },
+    el("button", { type: "button", class: it.me ? "reaction mine" : "reaction", "aria-pressed": String(it.me), "aria-label": word("reactions", it.emoji.name, it.count), onclick: () => react(message, it.emoji.name, !it.me) },
       it.emoji.name, el("span", {}, String(it.count)))));
 }
 
@@ -117,11 +123,11 @@ const react = (message, emoji, on) =>
 
 function toolbar(message) {
   const mine = message.author.id === world.me;
-  const remove = () => {
-    if (confirm(word("removeSure"))) post("delete", { user: world.me, channel: message.channel_id, message: message.id }).catch(complain);
-  };
+  if (message.flags & EPHEMERAL) return null;
+  const remove = () => sure(word("removeSure"), message.content, word("remove"), () =>
+    post("delete", { user: world.me, channel: message.channel_id, message: message.id }).catch(complain));
   const palette = el("span", { class: "palette", hidden: true }, quick.map((emoji) => el("button", { type: "button", class: "icon-button", "aria-label": `${word("react")} ${emoji}`, onclick: () => react(message, emoji, true) }, emoji)));
-  return el("div", { class: "toolbar" }, palette,
+  return el("div", { class: "toolbar", role: "group", "aria-label": word("tools") }, palette,
     iconButton("smile", word("react"), () => { palette.hidden = !palette.hidden; }),
     iconButton("reply", word("reply"), () => touch("reply", message)),
     mine && iconButton("edit", word("edit"), () => touch("edit", message)),
@@ -156,7 +162,9 @@ export function messageNode(message, compact) {
   if (message.type === 6 || message.type === 18) return system(message);
   const loading = (message.flags & LOADING) !== 0 && !message.content && !message.embeds.length;
   const body = el("div", { class: "prose" }, loading ? el("p", { class: "loading" }, word("thinking")) : markdown(message.content));
-  if (message.edited_timestamp && message.content) (body.querySelector(":scope > p:last-child") ?? body).append(" ", el("span", { class: "edited", title: fullTime(Date.parse(message.edited_timestamp)) }, word("edited")));
+  // An answer that was promised first is filled in, not edited.
+  const edited = message.edited_timestamp && message.content && message.type !== 20 && !(message.flags & EPHEMERAL);
+  if (edited) (body.querySelector(":scope > p:last-child") ?? body).append(" ", el("span", { class: "edited", title: fullTime(Date.parse(message.edited_timestamp)) }, word("edited")));
   const rows = message.components.map((row) => el("div", { class: "row" }, row.components.map((it) => component(message, it))));
   // A reply counts as a mention for the badge, but only a name in the text colours the message.
   const mentioned = message.author.id !== world.me && message.mentions.some((it) => it.id === world.me && message.content.includes(it.id));
@@ -167,6 +175,6 @@ export function messageNode(message, compact) {
     el("div", { class: "body" }, compact ? el("span", { class: "hidden" }, nameOf(message.author)) : byline(message), body,
       message.attachments.length > 0 && el("div", { class: "attachments" }, message.attachments.map(attachment)),
       message.embeds.map(embed), rows, reactions(message), threadChip(message),
-      message.flags & EPHEMERAL ? el("p", { class: "only-you" }, word("onlyYou")) : null),
+      message.flags & EPHEMERAL ? el("p", { class: "only-you" }, word("onlyYou"), " · ", el("button", { type: "button", class: "plain", "data-testid": "dismiss", onclick: () => dismiss(message) }, word("dismiss"))) : null),
     toolbar(message));
 }

@@ -2,24 +2,31 @@
 
 import { avatar, el, icon } from "./dom.js";
 import { post } from "./api.js";
-import { isUnread, nameOf, tint, world } from "./store.js";
+import { picture } from "./message.js";
+import { doing, isUnread, nameOf, tint, world } from "./store.js";
 import { word } from "./words.js";
 
 const box = document.getElementById("channels");
 const select = document.getElementById("me-select");
-const picture = document.getElementById("me-avatar");
+const seat = document.getElementById("me-avatar");
+const opener = document.getElementById("menu");
 
 /** Rooms shown under a channel; older ones are reached through their message. */
 const shownRooms = 12;
 
-function entry(channel, sign, text, testid, className = "channel") {
+/** A name, and under it what its owner is doing. */
+function named(text, about) {
+  return el("span", { class: "channel-name" }, text, about && el("small", { class: "doing" }, about));
+}
+
+function entry(channel, sign, text, testid, className = "channel", about = "") {
   const unread = channel.id !== world.current && isUnread(channel);
   const mentions = world.mentioned.get(channel.id) ?? 0;
   return el("li", {},
     el("a", {
       class: [className, unread && "unread"].filter(Boolean).join(" "), href: `#${channel.id}`, "data-testid": testid,
       "aria-current": channel.id === world.current ? "page" : undefined,
-    }, sign, el("span", { class: "channel-name" }, text),
+    }, sign, named(text, about),
     mentions > 0 && channel.id !== world.current ? el("span", { class: "badge" }, String(mentions)) : null,
     unread && el("span", { class: "hidden" }, word("unread"))));
 }
@@ -42,24 +49,27 @@ export function drawSidebar() {
   const bots = [...world.users.values()].filter((it) => it.bot);
   const open = new Map(directs.map((it) => [it.recipients[0]?.id, it]));
   const people = bots.map((bot) => {
-    const sign = avatar(nameOf(bot), tint(bot));
+    const shown = world.presences.get(bot.id)?.status;
+    const about = doing(bot);
+    const sign = el("span", { class: shown ? `seat ${shown}` : "seat" }, picture(bot));
     const channel = open.get(bot.id);
-    if (channel) return entry(channel, sign, nameOf(bot), `dm-${bot.username}`);
+    if (channel) return entry(channel, sign, nameOf(bot), `dm-${bot.username}`, "channel", about);
     const begin = async () => { location.hash = (await post("dm", { user: world.me, bot: bot.id })).id; };
-    return el("li", {}, el("button", { type: "button", class: "channel", "data-testid": `dm-${bot.username}`, onclick: begin }, sign, el("span", { class: "channel-name" }, nameOf(bot))));
+    return el("li", {}, el("button", { type: "button", class: "channel", "data-testid": `dm-${bot.username}`, onclick: begin }, sign, named(nameOf(bot), about)));
   });
   box.replaceChildren(
-    el("section", {}, el("h3", {}, word("channels")),
+    el("section", {}, el("h2", {}, word("channels")),
       el("ul", {}, texts.map((it) => {
         const item = entry(it, icon("hash"), it.name, `channel-${it.name}`);
         const inner = rooms(it);
         if (inner) item.append(inner);
         return item;
       }))),
-    el("section", {}, el("h3", {}, word("direct")), el("ul", {}, people)));
+    el("section", {}, el("h2", {}, word("direct")), el("ul", {}, people)));
   if (focused) box.querySelector(`[data-testid="${CSS.escape(focused)}"]`)?.focus();
   const unread = [...world.channels.values()].filter((it) => it.id !== world.current && isUnread(it)).length;
   const here = world.channels.get(world.current);
+  opener.classList.toggle("unread", unread > 0);
   document.title = `${unread > 0 ? `(${unread}) ` : ""}${here?.name || "teams"} · teams`;
 }
 
@@ -69,5 +79,5 @@ export function drawPeople(onchange) {
   select.replaceChildren(...people.map((it) => el("option", { value: it.id, selected: it.id === world.me }, nameOf(it))));
   select.onchange = () => onchange(select.value);
   const me = world.users.get(world.me);
-  picture.replaceChildren(avatar(nameOf(me), tint(me)));
+  seat.replaceChildren(avatar(nameOf(me), tint(me)));
 }

@@ -5,6 +5,8 @@ import { colorOf } from "./dom.js";
 
 export const world = {
   me: null, guild: null, users: new Map(), roles: new Map(), channels: new Map(), commands: [],
+  /** By the id of a bot: what it shows of itself. */
+  presences: new Map(),
   /** By channel id: messages, oldest first, and whether there are older ones. */
   logs: new Map(), typing: new Map(), mentioned: new Map(), current: null, waiting: new Set(), failed: new Set(),
 };
@@ -24,6 +26,7 @@ export async function load(user) {
   world.roles = new Map(state.guild.roles.map((it) => [it.id, it]));
   world.channels = new Map(state.channels.map((it) => [it.id, it]));
   world.commands = state.commands;
+  world.presences = new Map(Object.entries(state.presences ?? {}));
   world.logs.clear();
   world.typing.clear();
   world.waiting.clear();
@@ -62,14 +65,15 @@ export async function messages(id) {
     return known;
   }
   // In place before the answer comes, so that events on the way are not lost.
-  const log = { list: [], more: true };
+  const log = { list: [], more: true, reading: true };
   world.logs.set(id, log);
   const read = async () => {
     const found = await get(`messages?user=${world.me}&channel=${id}&limit=50`);
     const live = log.list.splice(0);
     log.more = found.length === 50;
     // What came as an event meanwhile is newer than what was read.
-    for (const message of [...found.reverse(), ...live]) insert(log, message);
+    for (const message of [...found.reverse(), ...live]) if (!dismissed.has(message.id)) insert(log, message);
+    log.reading = false;
   };
   log.ready = read();
   try {
@@ -88,9 +92,21 @@ export async function older(id) {
   log.loading = true;
   const found = await get(`messages?user=${world.me}&channel=${id}&limit=50&before=${log.list[0].id}`);
   log.more = found.length === 50;
-  for (const message of found) insert(log, message);
+  for (const message of found) if (!dismissed.has(message.id)) insert(log, message);
   log.loading = false;
   changed("log", id);
+}
+
+/** Private answers put away; they do not come back when the page is read again. */
+const dismissed = new Set(JSON.parse(localStorage.getItem("dismissed") ?? "[]"));
+
+/** Puts a private answer away. */
+export function dismiss(message) {
+  dismissed.add(message.id);
+  localStorage.setItem("dismissed", JSON.stringify([...dismissed].slice(-200)));
+  const log = world.logs.get(message.channel_id);
+  if (log) log.list = log.list.filter((it) => it.id !== message.id);
+  changed("log", message.channel_id);
 }
 
 function insert(log, message) {
@@ -143,13 +159,15 @@ export function apply({ t, d }) {
       typing?.delete(d.author.id);
       if (d.webhook_id) typing?.clear();
       changed("typing", d.channel_id);
+      changed("said", d);
       changed("log", d.channel_id);
       if (channel?.parent_id) changed("log", channel.parent_id);
       changed("channels");
       break;
     }
     case "MESSAGE_UPDATE":
-      if (log) insert(log, d);
+      // Only what is known can change: the rest is read when one gets there.
+      if (log && !dismissed.has(d.id) && (log.reading || log.list.some((it) => it.id === d.id))) insert(log, d);
       changed("log", d.channel_id);
       break;
     case "MESSAGE_DELETE":
@@ -199,6 +217,13 @@ export function apply({ t, d }) {
     case "COMMANDS":
       world.commands = d.commands;
       break;
+    case "CHOICES":
+      changed("choices", d);
+      break;
+    case "PRESENCE_UPDATE":
+      world.presences.set(d.user.id, d);
+      changed("channels");
+      break;
     case "DIALOG":
       changed("dialog", d);
       break;
@@ -223,6 +248,12 @@ export function tint(author) {
 
 /** The name that people see. */
 export const nameOf = (author) => author.global_name || author.username;
+
+/** What a bot says that it is doing; empty when it says nothing. */
+export function doing(bot) {
+  const shown = world.presences.get(bot.id)?.activities?.[0];
+  return shown ? (shown.type === 4 && shown.state) || shown.name : "";
+}
 
 /** The name of a channel with its sign. */
 export function placeName(channel) {

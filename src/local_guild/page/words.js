@@ -18,7 +18,10 @@ const en = {
   used: (a, name) => `${a} used ${name}`, unread: "unread", removeFile: (name) => `Remove ${name}`,
   download: "Download", open: "Open", choose: "Choose…", tooBig: "This file is larger than 20 MiB.",
   from: "in", mentions: "People and roles", commands: "Commands", which: (all) => `Which one: ${all}?`,
-  needed: (name) => `“${name}” is missing.`, tooMany: (n) => n === 0 ? "This command takes no files." : `This command takes ${n} files at most.`,
+  needed: (name) => `“${name}” is missing.`, notThat: (name) => `“${name}” takes something else. Choose from the list.`,
+  optional: "optional", yes: "yes", no: "no", noChoices: "There is nothing to choose here now.", close: "Close", dismiss: "Dismiss",
+  reactions: (emoji, n) => `${emoji}, ${n}`, tools: "Actions", language: "한국어로 보기", other: "KO", said: (a, text) => `${a}: ${text}`, log: "Messages",
+  toRoom: (name) => `Open the room ${name}`, tooOld: "That message is too far back.", image: (name) => `Image ${name}`, team: "Team", tooMany: (n) => n === 0 ? "This command takes no files." : `This command takes ${n} files at most.`,
 };
 
 const ko = {
@@ -39,10 +42,28 @@ const ko = {
   used: (a, name) => `${a} 님이 ${name} 사용`, unread: "읽지 않음", removeFile: (name) => `${name} 빼기`,
   download: "내려받기", open: "열기", choose: "선택…", tooBig: "20MiB보다 큰 파일이에요.",
   from: "위치:", mentions: "사람과 역할", commands: "명령어", which: (all) => `어느 것인가요: ${all}`,
-  needed: (name) => `“${name}” 값이 필요해요.`, tooMany: (n) => n === 0 ? "이 명령어는 파일을 받지 않아요." : `이 명령어는 파일을 ${n}개까지 받아요.`,
+  needed: (name) => `“${name}” 값이 필요해요.`, notThat: (name) => `“${name}”에 쓸 수 없는 값이에요. 목록에서 골라 주세요.`,
+  optional: "선택", yes: "예", no: "아니요", noChoices: "지금은 고를 것이 없어요.", close: "닫기", dismiss: "지우기",
+  reactions: (emoji, n) => `${emoji}, ${n}`, tools: "할 수 있는 일", language: "Show in English", other: "EN", said: (a, text) => `${a}: ${text}`, log: "메시지",
+  toRoom: (name) => `${name} 방 열기`, tooOld: "그 메시지는 너무 오래되었어요.", image: (name) => `${name} 이미지`, team: "팀", tooMany: (n) => n === 0 ? "이 명령어는 파일을 받지 않아요." : `이 명령어는 파일을 ${n}개까지 받아요.`,
 };
 
-export const language = navigator.language.toLowerCase().startsWith("ko") ? "ko" : "en";
+const wished = localStorage.getItem("language") ?? navigator.language;
+
+/** The language of the page: as chosen on it, else the browser's. */
+export const language = wished.toLowerCase().startsWith("ko") ? "ko" : "en";
+
+/** The same as apps are told it. */
+export const locale = language === "ko" ? "ko" : "en-US";
+
+/** A name or description in the language of the page, where its app brought one. */
+export const spoken = (thing, key) => thing[`${key}_localizations`]?.[locale] ?? thing[key];
+
+/** Changes the language for good. */
+export function switchLanguage() {
+  localStorage.setItem("language", language === "ko" ? "en" : "ko");
+  location.reload();
+}
 const words = language === "ko" ? ko : en;
 
 /** A word or, with arguments, a sentence. */

@@ -114,6 +114,13 @@ impl Browser {
         }
     }
 
+    /// Keeps a picture of the window in `target/page-shots`, for people to look at.
+    pub(crate) async fn keep(&self, name: &str) {
+        let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).with_file_name("page-shots");
+        std::fs::create_dir_all(&folder).unwrap();
+        std::fs::write(folder.join(name), self.client.screenshot().await.unwrap()).unwrap();
+    }
+
     /// Closes the window and ends the driver.
     pub(crate) async fn close(self) {
         self.client.clone().close().await.unwrap();

@@ -2,6 +2,7 @@
 
 pub(crate) mod acp_agent;
 pub(crate) mod agent_run;
+pub(crate) mod axe;
 pub(crate) mod chromium;
 pub(crate) mod gateway;
 pub(crate) mod guild;
@@ -14,6 +15,8 @@ pub(crate) mod team;
 pub(crate) mod whole;
 pub(crate) mod wire;
 pub(crate) mod yard;
+
+use std::path::PathBuf;
 
 use serde_json::{Value, json};
 use teams::agents::ContractFns;
@@ -58,4 +61,16 @@ fn schema(_role: Role, _step: Option<Step>, _duty: Option<Duty>) -> Value {
         "required": ["status", "summary"],
         "additionalProperties": false
     })
+}
+
+/// The path in a variable. `None` skips the test, unless `TEAMS_NO_SKIP` forbids skipping.
+#[expect(clippy::print_stderr, reason = "a skipped test has to say so")]
+pub(crate) fn installed(variable: &str) -> Option<PathBuf> {
+    let found = std::env::var_os(variable).map(PathBuf::from).filter(|path| path.exists());
+    if found.is_none() {
+        let text = format!("{variable} names nothing that is there (.ci/run installs it)");
+        assert!(std::env::var_os("TEAMS_NO_SKIP").is_none(), "{text}");
+        eprintln!("skipped: {text}");
+    }
+    found
 }
