@@ -256,6 +256,7 @@ impl World {
             dropped_bytes: 0,
             agent: "rehearsal".to_owned(),
             model: String::new(),
+            heard: Vec::new(),
         };
         self.submit(Event::RunFinished(Box::new(report)));
     }

@@ -2,8 +2,12 @@
 
 use serde_json::Value;
 
+use crate::agents::acp::AcpCodec;
+use crate::agents::claude::ClaudeCodec;
 use crate::agents::codex::CodexCodec;
 use crate::agents::rehearsal::RehearsalCodec;
+use crate::agents::words::Words;
+use crate::domain::ids::MessageId;
 use crate::domain::run::{FailKind, Usage};
 
 /// Something that happened in an agent's turn.
@@ -35,6 +39,12 @@ pub enum Event {
     Retry(String),
     /// Something that did not stop it.
     Warning(String),
+    /// Tokens of this turn alone.
+    Usage(Usage),
+    /// The agent's name and version.
+    Agent(String),
+    /// It took the words of this message into its conversation.
+    Heard(MessageId),
     /// Tokens of the whole conversation so far.
     UsageTotal(Usage),
     /// Terminal: the turn is complete.
@@ -54,6 +64,19 @@ pub trait Codec {
     fn line(&mut self, line: &Value) -> Vec<Event>;
     /// Why a process that ended without a terminal event did so, as far as its stderr tells.
     fn without_terminal(&self, stderr_tail: &str) -> FailKind;
+    /// What the agent has to be told now, a JSON value a line. Only for agents with a live input.
+    fn replies(&mut self) -> Vec<Value> {
+        Vec::new()
+    }
+    /// Takes words for an agent at work; they are told with [`Codec::replies`]. False where the agent
+    /// hears nothing before its turn is over: it has to be interrupted and resumed.
+    fn hear(&mut self, _words: &Words, _text: &str) -> bool {
+        false
+    }
+    /// Asks the agent to stop, with [`Codec::replies`]; false where it only knows signals.
+    fn stop(&mut self) -> bool {
+        false
+    }
 }
 
 /// The codecs there are.
@@ -61,23 +84,45 @@ pub trait Codec {
 pub enum CodecKind {
     /// Codex CLI.
     Codex(CodexCodec),
+    /// Claude Code.
+    Claude(ClaudeCodec),
+    /// The Agent Client Protocol.
+    Acp(Box<AcpCodec>),
     /// Our own agent without a model.
     Rehearsal(RehearsalCodec),
 }
 
+/// Calls the method of whichever codec it is.
+macro_rules! each {
+    ($self:expr, $codec:ident => $call:expr) => {
+        match $self {
+            CodecKind::Codex($codec) => $call,
+            CodecKind::Claude($codec) => $call,
+            CodecKind::Acp($codec) => $call,
+            CodecKind::Rehearsal($codec) => $call,
+        }
+    };
+}
+
 impl Codec for CodecKind {
     fn line(&mut self, line: &Value) -> Vec<Event> {
-        match self {
-            CodecKind::Codex(codec) => codec.line(line),
-            CodecKind::Rehearsal(codec) => codec.line(line),
-        }
+        each!(self, codec => codec.line(line))
     }
 
     fn without_terminal(&self, stderr_tail: &str) -> FailKind {
-        match self {
-            CodecKind::Codex(codec) => codec.without_terminal(stderr_tail),
-            CodecKind::Rehearsal(codec) => codec.without_terminal(stderr_tail),
-        }
+        each!(self, codec => codec.without_terminal(stderr_tail))
+    }
+
+    fn replies(&mut self) -> Vec<Value> {
+        each!(self, codec => codec.replies())
+    }
+
+    fn hear(&mut self, words: &Words, text: &str) -> bool {
+        each!(self, codec => codec.hear(words, text))
+    }
+
+    fn stop(&mut self) -> bool {
+        each!(self, codec => codec.stop())
     }
 }
 

@@ -1,30 +1,19 @@
 //! Codex CLI: how it is started and what its JSON lines mean (`spec/agents.md` section 1).
 
 use std::path::{Path, PathBuf};
-use std::sync::LazyLock;
 
-use regex::Regex;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::agents::blame::classify;
 use crate::agents::codec::{Codec, Event, number, text};
+pub use crate::agents::run::Sandbox;
 use crate::agents::run::{Access, RUN_SOCKET, RunError};
 use crate::domain::run::{FailKind, Usage};
 use crate::platform::spawn;
 
 /// The environment variable that names the binary.
 const BINARY_VARIABLE: &str = "TEAMS_CODEX";
-
-/// Whether Codex confines its commands.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Sandbox {
-    /// By role: read-only, or writing within the worktree.
-    #[default]
-    Auto,
-    /// Not at all. For machines without user namespaces, and only where the operator says so.
-    Off,
-}
 
 /// Settings of Codex CLI.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -159,46 +148,6 @@ pub(super) fn arguments(config: &CodexSettings, turn: &Turn<'_>) -> Vec<String> 
 /// A basic string of TOML. JSON's escapes are a part of TOML's, which also wants DEL escaped.
 fn toml(text: &str) -> String {
     Value::from(text).to_string().replace('\u{7f}', "\\u007F")
-}
-
-/// The words by which Codex reports failures. They are made for people and change, hence the
-/// catch-all of the reader. First match wins.
-static FAILURES: LazyLock<Vec<(FailKind, Regex)>> = LazyLock::new(|| {
-    PATTERNS
-        .iter()
-        .filter_map(|(kind, pattern)| Regex::new(pattern).ok().map(|regex| (*kind, regex)))
-        .collect()
-});
-
-const PATTERNS: [(FailKind, &str); 9] = [
-    (
-        FailKind::Quota,
-        r"(?i)usage limit|quota exceeded|insufficient_quota|usage_limit_reached|billing",
-    ),
-    (
-        FailKind::Auth,
-        r"(?i)\b401\b|unauthorized|not logged in|missing environment variable|invalid api key",
-    ),
-    (FailKind::Context, r"(?i)context window|context_length_exceeded"),
-    (FailKind::RateLimit, r"(?i)\b429\b|rate.?limit|too many requests"),
-    (
-        FailKind::Overloaded,
-        r"(?i)at capacity|overloaded|high demand|\b5(?:00|02|03|29)\b|internal server error",
-    ),
-    (
-        FailKind::Transport,
-        r"(?i)stream disconnected|connection|network|error sending request|idle timeout|timed out",
-    ),
-    (FailKind::Refusal, r"(?i)refus|content.?policy|safety"),
-    (FailKind::MaxTurns, r"(?i)max_output_tokens|incomplete response|maximum number of turns"),
-    (
-        FailKind::BadRequest,
-        r"(?i)\b400\b|invalid_request|bad request|unexpected argument|error parsing|no rollout found",
-    ),
-];
-
-fn classify(message: &str) -> Option<FailKind> {
-    FAILURES.iter().find(|(_, pattern)| pattern.is_match(message)).map(|(kind, _)| *kind)
 }
 
 /// Reads `codex exec --json`.

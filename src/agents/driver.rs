@@ -1,14 +1,15 @@
 //! The driver: starts an agent, follows it, judges its answer, asks for repairs, adopts runs of an
 //! earlier team. All I/O of this room is here; what an agent's words mean is its codec's business.
 //!
-//! Each turn has a folder of its own in the run folder (`turn-0`, then a repair in `turn-1`, `turn-2`)
-//! with its supervisor's files, so that a restart can tell how far the run had come.
+//! Each turn has a folder of its own in the run folder (`turn-0`, then for every repair, and for words that
+//! the agent was interrupted for, `turn-1` and so on) with its supervisor's files, so that a restart can tell
+//! how far the run had come.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
-use tokio::sync::mpsc;
+use tokio::sync::{OnceCell, mpsc};
 use tokio_util::sync::CancellationToken;
 
 use crate::agents::codec::Event;
@@ -17,19 +18,23 @@ use crate::agents::prompt;
 use crate::agents::rehearsal;
 use crate::agents::run::{Agent, AgentOutcome, RunError, RunSpec};
 use crate::agents::turn::{Failure, Turn};
+use crate::agents::words::{Mailbox, Words};
+use crate::domain::ids::MessageId;
 use crate::domain::result::{ContractStatus, RoleResult};
 use crate::domain::run::{FailKind, RunOutcome, Usage};
 use crate::platform::files;
 use crate::platform::redact::redact;
 use crate::platform::supervise::{
-    self, Adopted, Adoption, Exit, STDOUT_SPOOL, SpoolReader, SuperviseError, Supervised,
+    self, Adopted, Adoption, Exit, STDOUT_SPOOL, SpoolReader, SuperviseError,
 };
 
+mod follow;
 mod keep;
 mod launch;
 
-use keep::{minus, read_json, remember_usage, seen_usage, write_json};
-use launch::{launch, probe};
+use follow::{Ended, Start};
+use keep::{Mark, minus, read_json, remember_usage, seen_usage, write_json};
+use launch::probe;
 
 /// Repair turns at most (DESIGN.md "Agents, in short").
 const REPAIRS: u32 = 2;
@@ -41,6 +46,8 @@ const PROMPT: &str = "prompt.md";
 const RESULT: &str = "result.json";
 const SCHEMA: &str = "schema.json";
 const BASELINE: &str = "baseline.json";
+/// In a turn's folder: what it was interrupted for.
+const WORDS: &str = "words.json";
 
 /// How somebody outside follows a run and ends it.
 #[derive(Debug, Clone, Default)]
@@ -49,6 +56,8 @@ pub struct Watch {
     pub cancel: CancellationToken,
     /// Gets the events as they come; those for which there is no room are dropped.
     pub events: Option<mpsc::Sender<Event>>,
+    /// What people say to the agent while it works.
+    pub words: Mailbox,
 }
 
 impl Watch {
@@ -66,13 +75,8 @@ impl Watch {
 #[derive(Debug, Default)]
 pub struct Driver {
     versions: Mutex<BTreeMap<PathBuf, String>>,
-}
-
-/// A turn that is over.
-struct Ended {
-    number: u32,
-    turn: Turn,
-    exit: Exit,
+    /// The program that confines agents which bring no sandbox, where this machine has one that works.
+    confiner: OnceCell<Option<PathBuf>>,
 }
 
 /// What the driver knows about a run while it goes on.
@@ -80,9 +84,12 @@ struct Progress {
     session: Option<String>,
     baseline: Usage,
     usage_total: Option<Usage>,
+    usage: Usage,
     repairs: u32,
     dropped: u64,
     issues: Vec<String>,
+    agent: Option<String>,
+    heard: Vec<MessageId>,
 }
 
 impl Driver {
@@ -116,8 +123,7 @@ impl Driver {
         let Some(spec) = read_json::<RunSpec>(run_dir, SPEC)? else {
             return Ok(None);
         };
-        let begun = (0..=REPAIRS).rev().find(|n| files::exists(&turn_dir(&spec, *n)));
-        let Some(number) = begun else {
+        let Some(number) = turns(run_dir).checked_sub(1) else {
             return Ok(None);
         };
         let folder = turn_dir(&spec, number);
@@ -126,7 +132,9 @@ impl Driver {
             Adopted::Finished(exit) => exit,
             Adopted::Running(adoption) => wait_for(&adoption, watch).await?,
         };
-        let mut turn = Turn::new(spec.agent.codec());
+        let mark = Mark::of(&folder, number)?;
+        // What it is told stands in its input already; only what it said is read again.
+        let mut turn = Turn::new(follow::codec(&spec, "", None, mark, false));
         let mut spool = SpoolReader::new(folder.join(STDOUT_SPOOL));
         loop {
             let piece = spool.read()?;
@@ -136,8 +144,13 @@ impl Driver {
             watch.tell(turn.feed(&piece));
         }
         watch.tell(turn.finish());
+        if exit.ended_by == supervise::EndedBy::ParentGone && !turn.is_over() {
+            // It could not go on without somebody to talk to.
+            return Ok(None);
+        }
         let label = self.label(&spec).await;
-        let ended = Ended { number, turn, exit };
+        let words = read_json(&folder, WORDS)?.unwrap_or_default();
+        let ended = Ended { number, mark, turn, exit, words };
         let outcome = self.settle(&spec, contract, watch, ended, label).await;
         keep(&spec, &outcome);
         Ok(Some(outcome))
@@ -168,10 +181,12 @@ impl Driver {
         write_json(&spec.run_dir, BASELINE, &baseline.unwrap_or_default())?;
         write_json(&spec.run_dir, SPEC, spec)?;
         let input = match &spec.agent {
-            Agent::Codex(_) => prompt.text,
+            Agent::Codex(_) | Agent::Claude(_) | Agent::Acp(_) => prompt.text,
             Agent::Rehearsal(config) => rehearsal::brief(spec, config, &[])?,
         };
-        let ended = self.turn(spec, 0, spec.resume.as_deref(), &input, watch).await?;
+        let resume = spec.resume.as_deref();
+        let start = Start { number: 0, mark: Mark::default(), resume, input: &input };
+        let ended = self.turn(spec, &start, &schema, watch).await?;
         Ok((ended, prompt.cut))
     }
 
@@ -188,24 +203,37 @@ impl Driver {
             session: spec.resume.clone(),
             baseline: read_json(&spec.run_dir, BASELINE).ok().flatten().unwrap_or_default(),
             usage_total: None,
-            repairs: ended.number,
+            usage: Usage::default(),
+            repairs: 0,
             dropped: 0,
             issues: Vec::new(),
+            agent: None,
+            heard: interrupted_for(spec, ended.number),
         };
         let outcome = loop {
-            let number = ended.number;
-            progress.repairs = number;
-            match self.judge(spec, contract, ended, &mut progress) {
-                Ok(result) => break RunOutcome::Result(Box::new(finish(spec, *result, &progress))),
-                Err(Judged::Failed(failure)) => break failure.into_outcome(),
-                Err(Judged::Broken(issues)) => {
+            let (number, mark) = (ended.number + 1, ended.mark);
+            progress.repairs = mark.repairs;
+            let cut_off = ended.words_to_go_on_with();
+            let judged = self.judge(spec, contract, ended, &mut progress);
+            let next = match (judged, cut_off) {
+                // It was interrupted for words, and goes on with them.
+                (_, Some(words)) if progress.session.is_some() && !watch.cancel.is_cancelled() => {
+                    self.go_on(spec, contract, watch, (number, mark), &words, &mut progress).await
+                }
+                (Ok(result), _) => {
+                    break RunOutcome::Result(Box::new(finish(spec, *result, &progress)));
+                }
+                (Err(Judged::Failed(failure)), _) => break failure.into_outcome(),
+                (Err(Judged::Broken(issues)), _) => {
                     progress.issues = issues;
-                    if number == REPAIRS || progress.session.is_none() {
+                    if mark.repairs == REPAIRS || progress.session.is_none() {
                         break contract_broken(&progress.issues);
                     }
+                    let mark = Mark { repairs: mark.repairs + 1, repairing: true };
+                    self.repair(spec, contract, watch, (number, mark), &progress).await
                 }
-            }
-            match self.repair(spec, contract, watch, number + 1, &progress).await {
+            };
+            match next {
                 Ok(next) => ended = next,
                 Err(error) => break failed(&error, label.clone()).outcome,
             }
@@ -218,12 +246,13 @@ impl Driver {
         });
         AgentOutcome {
             outcome,
-            usage,
+            usage: usage.plus(progress.usage),
             session_id: progress.session,
             repairs: progress.repairs,
             dropped_bytes: progress.dropped,
-            agent: label,
+            agent: progress.agent.unwrap_or(label),
             prompt_cut: Vec::new(),
+            heard: progress.heard,
         }
     }
 
@@ -234,12 +263,17 @@ impl Driver {
         ended: Ended,
         progress: &mut Progress,
     ) -> Result<Box<RoleResult>, Judged> {
-        let Ended { number, turn, exit } = ended;
+        let Ended { number, mark: _, turn, exit, words: _ } = ended;
         progress.dropped += exit.dropped_stdout + exit.dropped_stderr;
         if turn.session.is_some() {
             progress.session.clone_from(&turn.session);
         }
         progress.usage_total = turn.usage_total.or(progress.usage_total);
+        progress.usage = progress.usage.plus(turn.usage);
+        progress.heard.extend(&turn.heard);
+        if turn.agent.is_some() {
+            progress.agent.clone_from(&turn.agent);
+        }
         let stderr = supervise::stderr_tail(&turn_dir(spec, number), STDERR_TAIL);
         let answer = turn.conclude(&exit, &stderr).map_err(Judged::Failed)?;
         contract
@@ -248,12 +282,39 @@ impl Driver {
             .map_err(Judged::Broken)
     }
 
+    /// Goes on with words that the agent was interrupted for.
+    async fn go_on(
+        &self,
+        spec: &RunSpec,
+        contract: &ContractFns,
+        watch: &Watch,
+        (number, mark): (u32, Mark),
+        words: &[Words],
+        progress: &mut Progress,
+    ) -> Result<Ended, RunError> {
+        tracing::info!(
+            run = spec.run_id.as_str(),
+            turn = number,
+            "the agent is told what was said"
+        );
+        let schema = (contract.schema)(spec.task.role, spec.task.step, spec.task.work.duty);
+        let said: Vec<_> = words.iter().map(|words| words.said.clone()).collect();
+        let input = prompt::steer(&said, &spec.templates)?;
+        let resume = progress.session.as_deref();
+        let start = Start { number, mark, resume, input: &input };
+        let ended = self.turn(spec, &start, &schema, watch).await?;
+        if ended.turn.session.is_some() {
+            progress.heard.extend(words.iter().map(|words| words.id));
+        }
+        Ok(ended)
+    }
+
     async fn repair(
         &self,
         spec: &RunSpec,
         contract: &ContractFns,
         watch: &Watch,
-        number: u32,
+        (number, mark): (u32, Mark),
         progress: &Progress,
     ) -> Result<Ended, RunError> {
         tracing::info!(
@@ -264,58 +325,22 @@ impl Driver {
         );
         let schema = (contract.schema)(spec.task.role, spec.task.step, spec.task.work.duty);
         let input = match &spec.agent {
-            Agent::Codex(_) => prompt::repair(&progress.issues, &schema, &spec.templates)?,
+            Agent::Codex(_) | Agent::Claude(_) | Agent::Acp(_) => {
+                prompt::repair(&progress.issues, &schema, &spec.templates)?
+            }
             Agent::Rehearsal(config) => rehearsal::brief(spec, config, &progress.issues)?,
         };
-        self.turn(spec, number, progress.session.as_deref(), &input, watch).await
-    }
-
-    /// One turn of the agent, followed to its end.
-    async fn turn(
-        &self,
-        spec: &RunSpec,
-        number: u32,
-        resume: Option<&str>,
-        input: &str,
-        watch: &Watch,
-    ) -> Result<Ended, RunError> {
-        let folder = turn_dir(spec, number);
-        files::create_dir_all(&folder)?;
-        let stdin = folder.join("stdin");
-        files::write_private(&stdin, input)?;
-        let launch = launch(spec, number, resume, stdin)?;
-        let mut supervised = Supervised::start(&launch, &folder)?;
-        let mut turn = Turn::new(spec.agent.codec());
-        let mut cancelled = false;
-        loop {
-            tokio::select! {
-                biased;
-                () = watch.cancel.cancelled(), if !cancelled => {
-                    cancelled = true;
-                    // Reading goes on: what the agent still says belongs to the record.
-                    supervised.interrupt().await;
-                }
-                piece = supervised.read() => match piece {
-                    Ok(Some(piece)) => watch.tell(turn.feed(&piece)),
-                    Ok(None) => break,
-                    Err(error) => {
-                        // It cannot be followed, so it is ended: whoever comes next gets its worktree.
-                        supervised.kill().await;
-                        supervised.wait().await?;
-                        return Err(error.into());
-                    }
-                },
-            }
-        }
-        watch.tell(turn.finish());
-        let exit = supervised.wait().await?;
-        Ok(Ended { number, turn, exit })
+        let resume = progress.session.as_deref();
+        self.turn(spec, &Start { number, mark, resume, input: &input }, &schema, watch).await
     }
 
     /// The agent's name and version for people.
     async fn label(&self, spec: &RunSpec) -> String {
         match &spec.agent {
             Agent::Rehearsal(_) => rehearsal::LABEL.to_owned(),
+            // These two say in their stream who they are.
+            Agent::Claude(_) => "claude".to_owned(),
+            Agent::Acp(config) => config.name(),
             Agent::Codex(config) => {
                 let Ok(program) = config.program() else {
                     return "codex".to_owned();
@@ -353,7 +378,7 @@ impl Failure {
 /// # Errors
 /// Where that cannot be found out: then it may still be there.
 pub async fn end(run_dir: &Path) -> Result<(), RunError> {
-    for number in 0..=REPAIRS {
+    for number in 0..turns(run_dir) {
         match supervise::adopt(&run_dir.join(turn_name(number)))? {
             Adopted::Running(adoption) => {
                 adoption.kill()?;
@@ -416,7 +441,22 @@ fn failed(error: &RunError, agent: String) -> AgentOutcome {
         dropped_bytes: 0,
         agent,
         prompt_cut: Vec::new(),
+        heard: Vec::new(),
     }
+}
+
+/// How many turns were begun.
+fn turns(run_dir: &Path) -> u32 {
+    let there = (0..).take_while(|number| files::exists(&run_dir.join(turn_name(*number))));
+    u32::try_from(there.count()).unwrap_or(u32::MAX)
+}
+
+/// The messages that the turns up to this one were begun with.
+fn interrupted_for(spec: &RunSpec, number: u32) -> Vec<MessageId> {
+    let words = (0..number).filter_map(|earlier| {
+        read_json::<Vec<Words>>(&turn_dir(spec, earlier), WORDS).ok().flatten()
+    });
+    words.flatten().map(|words| words.id).collect()
 }
 
 fn turn_dir(spec: &RunSpec, number: u32) -> PathBuf {

@@ -3,8 +3,12 @@
 //! [`Driver`] runs an agent process for one step and hands back what came of it; a codec per agent
 //! translates the agent's stream and does no I/O, so that it can be replayed against recordings.
 
+pub mod acp;
+mod blame;
+pub mod claude;
 mod codec;
 pub mod codex;
+mod confine;
 mod contract;
 mod driver;
 pub mod probe;
@@ -12,12 +16,14 @@ pub mod prompt;
 pub mod rehearsal;
 mod run;
 mod turn;
+mod words;
 
 pub use codec::{Codec, CodecKind, Event};
 pub use contract::{Check, ContractFns};
 pub use driver::{Driver, Watch, end};
 pub use prompt::{Document, PromptError, Said, SprintBrief, Task, Upstream, Work};
-pub use run::{Access, Agent, AgentOutcome, Limits, RUN_SOCKET, RunError, RunSpec};
+pub use run::{Access, Agent, AgentOutcome, Limits, RUN_SOCKET, RunError, RunSpec, Sandbox};
+pub use words::{Mailbox, Words};
 
 #[cfg(test)]
 mod tests;

@@ -102,6 +102,14 @@ pub async fn codex(settings: &CodexSettings) -> Result<Found, RunError> {
     Ok(Found { program, version: age, login, sandbox })
 }
 
+/// Whether this machine can confine agents that bring no sandbox of their own.
+pub async fn machine(sandbox: Sandbox) -> Confinement {
+    match sandbox {
+        Sandbox::Off => Confinement::Off,
+        Sandbox::Auto => confine(Path::new("/"), &environment(&std::env::temp_dir(), None)).await,
+    }
+}
+
 fn environment(scratch: &Path, login_home: Option<&Path>) -> BTreeMap<String, String> {
     let text = |path: &Path| path.to_string_lossy().into_owned();
     let home = login_home.filter(|home| files::exists(home)).unwrap_or(scratch);

@@ -230,6 +230,17 @@ pub fn repair(
         .map_err(|source| PromptError::Template { name: name.to_owned(), source })
 }
 
+/// What people wrote while the role is at work, as it is told.
+pub fn steer(words: &[Said], overrides: &BTreeMap<String, String>) -> Result<String, PromptError> {
+    let name = "steer.md";
+    let source = overrides.get(name).map(String::as_str);
+    let source = source.or_else(|| templates::built_in(name)).unwrap_or_default();
+    environment()
+        .render_str(source, context! { words => Serde(words) })
+        .map(|text| text.trim().to_owned())
+        .map_err(|source| PromptError::Template { name: name.to_owned(), source })
+}
+
 fn environment() -> Environment<'static> {
     let mut environment = Environment::new();
     // A misspelt name in a workspace's template is an error, not a hole.

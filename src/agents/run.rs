@@ -5,11 +5,12 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-use crate::agents::codec::CodecKind;
-use crate::agents::codex::{CodexCodec, CodexSettings};
+use crate::agents::acp::AcpSettings;
+use crate::agents::claude::ClaudeSettings;
+use crate::agents::codex::CodexSettings;
 use crate::agents::prompt::{PromptError, Task};
-use crate::agents::rehearsal::{RehearsalCodec, RehearsalSettings};
-use crate::domain::ids::RunId;
+use crate::agents::rehearsal::RehearsalSettings;
+use crate::domain::ids::{MessageId, RunId};
 use crate::domain::run::{RunOutcome, Usage};
 use crate::platform::files::FileError;
 use crate::platform::supervise::SuperviseError;
@@ -17,25 +18,29 @@ use crate::platform::supervise::SuperviseError;
 /// The environment variable that tells an agent's tools where the team listens for its run.
 pub const RUN_SOCKET: &str = "TEAMS_RUN_SOCKET";
 
+/// Whether an agent's commands are confined.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Sandbox {
+    /// By role: read-only, or writing within the worktree.
+    #[default]
+    Auto,
+    /// Not at all. For machines that are a sandbox themselves, and only where the operator says so.
+    Off,
+}
+
 /// Which agent works, with its settings.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Agent {
     /// Codex CLI.
     Codex(CodexSettings),
+    /// Claude Code.
+    Claude(ClaudeSettings),
+    /// An agent that speaks the Agent Client Protocol.
+    Acp(AcpSettings),
     /// Our own agent without a model.
     Rehearsal(RehearsalSettings),
-}
-
-impl Agent {
-    /// A fresh codec for its stream.
-    #[must_use]
-    pub fn codec(&self) -> CodecKind {
-        match self {
-            Agent::Codex(_) => CodecKind::Codex(CodexCodec::default()),
-            Agent::Rehearsal(_) => CodecKind::Rehearsal(RehearsalCodec::default()),
-        }
-    }
 }
 
 /// What the agent may write.
@@ -129,6 +134,9 @@ pub struct AgentOutcome {
     /// Sections of the prompt that were cut to fit.
     #[serde(default)]
     pub prompt_cut: Vec<String>,
+    /// Messages that the agent took while it worked.
+    #[serde(default)]
+    pub heard: Vec<MessageId>,
 }
 
 /// Why a run could not even be tried; its text is for people, already without secrets.

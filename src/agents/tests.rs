@@ -2,10 +2,14 @@
 
 use chrono::DateTime;
 
+use super::claude::{self, ClaudeCodec, ClaudeSettings};
 use super::codec::{CodecKind, Event};
 use super::codex::{self, CodexCodec, CodexSettings, Sandbox};
+use super::prompt::Said;
 use super::run::Access;
 use super::turn::Turn;
+use super::words::Words;
+use crate::domain::ids::MessageId;
 use crate::domain::run::{FailKind, Usage};
 use crate::platform::files;
 use crate::platform::supervise::{EndedBy, Exit};
@@ -29,9 +33,16 @@ fn turn() -> Turn {
 }
 
 fn replay(name: &str) -> (Turn, Vec<Event>) {
-    let path = format!("{}/tests/data/codex/{name}.jsonl", env!("CARGO_MANIFEST_DIR"));
+    play(turn(), &format!("codex/{name}"))
+}
+
+fn replay_claude(name: &str) -> (Turn, Vec<Event>) {
+    play(Turn::new(CodecKind::Claude(ClaudeCodec::default())), &format!("claude/{name}"))
+}
+
+fn play(mut turn: Turn, name: &str) -> (Turn, Vec<Event>) {
+    let path = format!("{}/tests/data/{name}.jsonl", env!("CARGO_MANIFEST_DIR"));
     let bytes = files::read(path.as_ref()).unwrap();
-    let mut turn = turn();
     // In pieces that break lines and characters.
     let mut events: Vec<Event> = bytes.chunks(7).flat_map(|piece| turn.feed(piece)).collect();
     events.extend(turn.finish());
@@ -67,6 +78,100 @@ fn recorded_failures_have_their_kinds() {
         let (turn, _) = replay(name);
         let failure = turn.conclude(&exit(EndedBy::Exit, Some(1), None), "").unwrap_err();
         assert_eq!(failure.kind, kind, "{name}");
+    }
+}
+
+#[test]
+fn a_recorded_success_of_claude_is_read_whole() {
+    let (turn, events) = replay_claude("edit");
+    assert!(turn.session.is_some());
+    assert_eq!(turn.agent.as_deref(), Some("claude 2.1.329"));
+    let usage = Usage { input_tokens: 3000, cached_tokens: 1200, output_tokens: 60, cost_usd: 0.0 };
+    assert_eq!(turn.usage_total.map(|total| Usage { cost_usd: 0.0, ..total }), Some(usage));
+    let command = "Bash sed -i s/hello/goodday/ hello.txt; env; cat hello.txt";
+    let id = "toolu_1".to_owned();
+    assert!(events.contains(&Event::ToolStart { id, name: command.to_owned() }));
+    assert!(events.contains(&Event::ToolEnd { id: "toolu_1".to_owned(), ok: true }));
+    assert!(turn.is_between_tools());
+    let answer = turn.conclude(&exit(EndedBy::Exit, Some(0), None), "").unwrap();
+    assert!(answer.is_some_and(|text| text.contains("did it")));
+}
+
+#[test]
+fn recorded_failures_of_claude_have_their_kinds() {
+    let table = [
+        ("error-500", FailKind::Overloaded),
+        ("overloaded", FailKind::Overloaded),
+        ("rate-limit", FailKind::RateLimit),
+        ("unauthorized", FailKind::Auth),
+        ("bad-request", FailKind::BadRequest),
+        ("context", FailKind::Context),
+        ("refusal", FailKind::Refusal),
+    ];
+    for (name, kind) in table {
+        let (turn, _) = replay_claude(name);
+        let failure = turn.conclude(&exit(EndedBy::Exit, Some(1), None), "").unwrap_err();
+        assert_eq!(failure.kind, kind, "{name}");
+    }
+}
+
+#[test]
+fn claude_is_not_done_while_words_wait_for_it() {
+    let words = |id| Words {
+        id: MessageId(id),
+        said: Said { author: "Mina".to_owned(), text: "blue".to_owned() },
+    };
+    let mut turn = Turn::new(CodecKind::Claude(ClaudeCodec::default()));
+    assert!(turn.hear(&words(7), "blue") && turn.hear(&words(7), "no, red"));
+    let names: Vec<String> =
+        turn.replies().iter().map(|line| line["uuid"].as_str().unwrap().to_owned()).collect();
+    assert_ne!(names[0], names[1]);
+    let done = b"{\"type\":\"result\",\"is_error\":false,\"result\":\"{}\"}\n";
+    let echo =
+        |name: &str| format!("{{\"type\":\"user\",\"isReplay\":true,\"uuid\":\"{name}\"}}\n");
+    turn.feed(done);
+    assert!(!turn.is_over());
+    turn.feed(echo(&names[0]).as_bytes());
+    turn.feed(done);
+    assert!(!turn.is_over());
+    turn.feed(echo(&names[1]).as_bytes());
+    turn.feed(done);
+    assert!(turn.is_done());
+    assert_eq!(turn.heard, [MessageId(7), MessageId(7)]);
+}
+
+#[test]
+fn claude_without_a_sandbox_runs_no_commands_and_writes_where_its_role_may() {
+    let arguments = |access: &Access, confined| {
+        let schema = serde_json::json!({});
+        let turn = claude::Turn {
+            access,
+            worktree: "/tree".as_ref(),
+            schema: &schema,
+            charter: "x",
+            resume: Some("ID"),
+            web: false,
+            confined,
+        };
+        claude::arguments(&ClaudeSettings::default(), &turn)
+    };
+    let after = |args: &[String], flag: &str| {
+        args.iter().position(|arg| arg == flag).map(|at| args[at + 1].clone())
+    };
+    let documents = Access::Documents("/docs".into());
+    let table = [
+        (&Access::ReadOnly, "Read,Grep,Glob", "Read,Grep,Glob"),
+        (&Access::Worktree, "Read,Grep,Glob,Edit,Write", "Read,Grep,Glob,Edit(//tree/**)"),
+        (&documents, "Read,Grep,Glob,Edit,Write", "Read,Grep,Glob,Edit(//docs/**)"),
+    ];
+    for (access, tools, allowed) in table {
+        let args = arguments(access, false);
+        assert_eq!(after(&args, "--tools").as_deref(), Some(tools));
+        assert_eq!(after(&args, "--allowedTools").as_deref(), Some(allowed));
+        assert_eq!(after(&args, "--resume").as_deref(), Some("ID"));
+        assert!(!args.iter().any(|arg| arg.starts_with("--dangerously")));
+        let args = arguments(access, true);
+        assert_eq!(after(&args, "--tools"), Some(format!("{tools},Bash")));
     }
 }
 

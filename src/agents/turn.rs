@@ -1,8 +1,12 @@
 //! One turn of an agent: its stream read through the codec, and what it amounts to.
 
+use std::collections::BTreeSet;
+
 use serde_json::Value;
 
 use crate::agents::codec::{Codec as _, CodecKind, Event};
+use crate::agents::words::Words;
+use crate::domain::ids::MessageId;
 use crate::domain::run::{FailKind, Usage};
 use crate::platform::redact::redact;
 use crate::platform::supervise::{EndedBy, Exit};
@@ -34,8 +38,15 @@ pub(super) struct Turn {
     terminal: Option<Terminal>,
     answer: Option<String>,
     last_retry: Option<String>,
+    open_tools: BTreeSet<String>,
     pub(super) session: Option<String>,
     pub(super) usage_total: Option<Usage>,
+    /// What this turn spent, where the agent says so rather than totals.
+    pub(super) usage: Usage,
+    /// The agent's own name and version.
+    pub(super) agent: Option<String>,
+    /// Messages that it took while it worked.
+    pub(super) heard: Vec<MessageId>,
 }
 
 impl Turn {
@@ -46,9 +57,43 @@ impl Turn {
             terminal: None,
             answer: None,
             last_retry: None,
+            open_tools: BTreeSet::new(),
             session: None,
             usage_total: None,
+            usage: Usage::default(),
+            agent: None,
+            heard: Vec::new(),
         }
+    }
+
+    /// Whether the agent has said that it is done or failed.
+    pub(super) fn is_over(&self) -> bool {
+        self.terminal.is_some()
+    }
+
+    /// Whether the agent has said that it is done.
+    pub(super) fn is_done(&self) -> bool {
+        self.terminal == Some(Terminal::Done)
+    }
+
+    /// Whether the conversation can be cut here: it can be resumed, and no tool is at work.
+    pub(super) fn is_between_tools(&self) -> bool {
+        self.session.is_some() && self.open_tools.is_empty()
+    }
+
+    /// What the agent has to be told now.
+    pub(super) fn replies(&mut self) -> Vec<Value> {
+        self.codec.replies()
+    }
+
+    /// See [`Codec::hear`].
+    pub(super) fn hear(&mut self, words: &Words, text: &str) -> bool {
+        self.codec.hear(words, text)
+    }
+
+    /// See [`Codec::stop`].
+    pub(super) fn stop(&mut self) -> bool {
+        self.codec.stop()
     }
 
     /// Takes the next bytes of stdout; the events that they complete.
@@ -93,11 +138,16 @@ impl Turn {
                 self.terminal =
                     Some(Terminal::Failed(Failure { kind: *kind, message: short(message) }));
             }
-            Event::Thought(_)
-            | Event::ToolStart { .. }
-            | Event::ToolEnd { .. }
-            | Event::Files(_)
-            | Event::Warning(_) => {}
+            Event::ToolStart { id, .. } => {
+                self.open_tools.insert(id.clone());
+            }
+            Event::ToolEnd { id, .. } => {
+                self.open_tools.remove(id);
+            }
+            Event::Usage(usage) => self.usage = self.usage.plus(*usage),
+            Event::Agent(name) => self.agent = Some(name.clone()),
+            Event::Heard(id) => self.heard.push(*id),
+            Event::Thought(_) | Event::Files(_) | Event::Warning(_) => {}
         }
     }
 

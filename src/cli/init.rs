@@ -29,8 +29,13 @@ pub(super) struct Args {
 pub(super) fn agent(word: &str) -> Result<AgentKind, String> {
     match word {
         "codex" => Ok(AgentKind::Codex),
+        "claude" => Ok(AgentKind::Claude),
         "rehearsal" => Ok(AgentKind::Rehearsal),
-        _ => Err("expected codex or rehearsal".to_owned()),
+        // Its command has to be written down in any case.
+        "acp" => {
+            Err("set `agents: {default: acp, acp: {command: […]}}` in team_runtime.yaml".to_owned())
+        }
+        _ => Err("expected codex, claude or rehearsal".to_owned()),
     }
 }
 

@@ -110,7 +110,7 @@ impl Parts {
     fn add_note(&mut self, note: &str) {
         let note = shorten(note, MESSAGE_LIMIT);
         match self.texts.last_mut() {
-            Some(last) if length(last) + length(&note) + 1 <= MESSAGE_LIMIT => {
+            Some(last) if length(last) + length(&note) < MESSAGE_LIMIT => {
                 if !last.is_empty() {
                     last.push('\n');
                 }

@@ -422,6 +422,13 @@ impl Rest {
         Ok(())
     }
 
+    /// Leaves a server.
+    pub async fn leave(&self, guild: GuildId) -> Result<(), RestError> {
+        let path = format!("/users/@me/guilds/{guild}");
+        self.call(Call::new(Method::DELETE, path)).await?;
+        Ok(())
+    }
+
     /// Suggests what could be typed into an option of a slash command.
     pub async fn suggest(
         &self,

@@ -189,13 +189,22 @@ impl Gateway {
                 live: &mut live,
                 first: &mut first,
                 greeted: false,
+                useful: false,
             };
             let end = following.follow(&mut shard).await;
-            let greeted = following.greeted;
+            let good = began.elapsed() >= GOOD;
+            let useful = following.useful || (good && following.greeted);
             drop(shard);
-            failures = if began.elapsed() >= GOOD { 0 } else { failures + 1 };
-            // A resume that is closed again at once, time after time, is no session to hold on to.
-            resumes = if resuming && (failures > 0 || !greeted) { resumes + 1 } else { 0 };
+            failures = if good {
+                0
+            } else if useful && matches!(end, End::Again(_)) {
+                // It worked for a while. A new session costs, and is waited for longer each time.
+                1
+            } else {
+                failures + 1
+            };
+            // A session that is closed time after time before it brings anything is none to hold on to.
+            resumes = if resuming && !useful { resumes + 1 } else { 0 };
             let end = match end {
                 End::Again(reason) if resumes >= RESUMES => End::Anew(reason),
                 End::Unreached(reason) => {
@@ -208,7 +217,13 @@ impl Gateway {
                     failures = 0;
                     End::WithoutContent
                 }
-                end => end,
+                End::Overflow => {
+                    // The wait for room is what holds us back.
+                    failures = 1;
+                    resumes = 0;
+                    End::Overflow
+                }
+                end @ (End::Again(_) | End::Anew(_) | End::Never(_) | End::Unheard) => end,
             };
             if live.is_none() || matches!(end, End::Anew(_)) {
                 resumes = 0;

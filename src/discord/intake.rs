@@ -81,6 +81,8 @@ pub(crate) struct Intake {
     seen: BTreeSet<MessageId>,
     /// Webhooks whose owner was looked up.
     met: BTreeSet<u64>,
+    /// The servers that the team lives in; empty means any.
+    home: BTreeSet<GuildId>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -99,9 +101,8 @@ impl Intake {
         catalog: Catalog,
         shelf: Shelf,
         wants_files: WantsFiles,
-        team_role: Option<Role>,
-        out: Outlet,
-        (signals, asks): (mpsc::Receiver<Heard>, mpsc::UnboundedReceiver<Ask>),
+        (team_role, home): (Option<Role>, BTreeSet<GuildId>),
+        (out, signals, asks): (Outlet, mpsc::Receiver<Heard>, mpsc::UnboundedReceiver<Ask>),
     ) -> Intake {
         Intake {
             delivery,
@@ -118,6 +119,7 @@ impl Intake {
             held: Some(Vec::new()),
             seen: BTreeSet::new(),
             met: BTreeSet::new(),
+            home,
         }
     }
 
@@ -275,6 +277,22 @@ impl Intake {
         self.tell(Inbound::Connected { fresh, identity }).await
     }
 
+    fn is_foreign(&self, guild: GuildId) -> bool {
+        !self.home.is_empty() && !self.home.contains(&guild)
+    }
+
+    /// Somebody invited a bot into a server that the team does not live in: nothing there is for it.
+    async fn leave(&self, from: From, guild: GuildId) {
+        match self.rest(from).leave(guild).await {
+            Ok(()) => {
+                tracing::warn!(bot = ?from, %guild, "left a server where the team does not live")
+            }
+            Err(error) => {
+                tracing::warn!(bot = ?from, %guild, %error, "in a server where the team does not live");
+            }
+        }
+    }
+
     async fn dispatch(&mut self, from: From, kind: &str, data: Value) -> Result<(), Gone> {
         match kind {
             "MESSAGE_CREATE" => self.hold_or(Held::Created(from, data)).await,
@@ -290,6 +308,11 @@ impl Intake {
                 Ok(())
             }
             "GUILD_CREATE" => {
+                let guild = data["id"].as_str().and_then(|id| id.parse().ok()).map(GuildId);
+                if let Some(guild) = guild.filter(|guild| self.is_foreign(*guild)) {
+                    self.leave(from, guild).await;
+                    return Ok(());
+                }
                 let roles = data.get("roles").cloned().unwrap_or_default();
                 let roles: Vec<SeenServerRole> = serde_json::from_value(roles).unwrap_or_default();
                 self.change(|us| note_roles(us, &roles));

@@ -76,6 +76,9 @@ pub struct LinkConfig {
     /// Where people's files are kept, relative to the workspace, such as
     /// `shared_workspace/attachments`.
     pub attachments: PathBuf,
+    /// The servers that the team lives in; a bot that was invited into another one leaves it. Where it is
+    /// empty, none is left.
+    pub guilds: BTreeSet<GuildId>,
     /// How fast to go; without them, as the server's place suggests.
     pub limits: Option<Limits>,
     /// Whose files are fetched at all: a stranger's file never reaches the disk.
@@ -305,9 +308,8 @@ impl Link {
             catalog,
             Shelf { root: config.workspace, folder: config.attachments },
             config.wants_files,
-            team_role,
-            Outlet::new(inbound, Arc::clone(&sessions)),
-            (heard, asked),
+            (team_role, config.guilds),
+            (Outlet::new(inbound, Arc::clone(&sessions)), heard, asked),
         );
         let closed = closing.clone();
         tasks::spawn("discord-intake", async move {

@@ -153,7 +153,10 @@ mod tests {
             paths.push(name);
         }
         for (name, mib) in [("five.bin", 5), ("six.bin", 6), ("huge.bin", 500), ("empty", 0)] {
-            let file = std::fs::File::create(folder.path().join(name)).unwrap();
+            let path = folder.path().join(name);
+            files::write(&path, "").unwrap();
+            // No bytes are written: a file of that size with nothing in it takes no space.
+            let file = std::fs::OpenOptions::new().write(true).open(&path).unwrap();
             file.set_len(mib * 1024 * 1024).unwrap();
             paths.push(name.to_owned());
         }

@@ -14,8 +14,8 @@ use secrecy::{ExposeSecret as _, SecretString};
 use serde_json::Value;
 use tokio::sync::Notify;
 
-use crate::discord::error::{LimitScope, RestError};
-use crate::discord::governor::{Governor, InvalidCalls, LimitHeaders, Limits, Route};
+use crate::discord::error::{LimitScope, RestError, code};
+use crate::discord::governor::{Governor, InvalidCalls, LimitHeaders, Limits, Route, Ticket};
 use crate::platform::clock;
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
@@ -128,12 +128,12 @@ pub struct Rest {
 /// A place among the calls under way, given back at the end of whatever becomes of the call.
 struct Place<'a> {
     rest: &'a Rest,
-    route: &'a Route,
+    ticket: Ticket,
 }
 
 impl Drop for Place<'_> {
     fn drop(&mut self) {
-        lock(&self.rest.governor).answered(self.route);
+        lock(&self.rest.governor).answered(&self.ticket);
         self.rest.over.notify_waiters();
     }
 }
@@ -275,11 +275,7 @@ impl Rest {
     }
 
     /// Waits for a place.
-    async fn place<'a>(
-        &'a self,
-        route: &'a Route,
-        patience: Duration,
-    ) -> Result<Place<'a>, RestError> {
+    async fn place(&self, route: &Route, patience: Duration) -> Result<Place<'_>, RestError> {
         let began = self.pool.now();
         loop {
             let over = self.over.notified();
@@ -290,7 +286,10 @@ impl Rest {
                 });
             }
             let asked = lock(&self.governor).admit(route, now);
-            let Err(free_at) = asked else { return Ok(Place { rest: self, route }) };
+            let free_at = match asked {
+                Ok(ticket) => return Ok(Place { rest: self, ticket }),
+                Err(free_at) => free_at,
+            };
             let wait = Duration::from_millis(free_at.saturating_sub(now).max(1));
             if Duration::from_millis(now - began) + wait > patience {
                 return Err(RestError::Limited { retry_after: wait, scope: LimitScope::User });
@@ -443,6 +442,8 @@ fn failure(status: StatusCode, headers: &HeaderMap, body: &Value) -> RestError {
     match status.as_u16() {
         401 => RestError::Unauthorized,
         404 => RestError::Gone { code, message },
+        // Not a limit of calls: waiting helps this message only, and another one at once.
+        429 if code == code::EDITS_LIMITED => RestError::Refused { status: 429, code, message },
         429 => {
             let seconds = body
                 .get("retry_after")
@@ -476,69 +477,4 @@ fn chain(error: &dyn std::error::Error) -> String {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn headers(pairs: &[(&'static str, &'static str)]) -> HeaderMap {
-        pairs
-            .iter()
-            .map(|(name, value)| {
-                (
-                    reqwest::header::HeaderName::from_static(name),
-                    reqwest::header::HeaderValue::from_static(value),
-                )
-            })
-            .collect()
-    }
-
-    #[test]
-    fn a_429_is_read_from_body_or_header_or_neither() {
-        let status = StatusCode::TOO_MANY_REQUESTS;
-        let table = [
-            (
-                headers(&[]),
-                serde_json::json!({"retry_after": 0.25, "global": true}),
-                250,
-                LimitScope::Global,
-            ),
-            (
-                headers(&[("retry-after", "3"), ("x-ratelimit-scope", "shared")]),
-                Value::Null,
-                3_000,
-                LimitScope::Shared,
-            ),
-            (headers(&[("retry-after", "soon")]), Value::Null, 5_000, LimitScope::User),
-            (
-                headers(&[]),
-                serde_json::json!({"retry_after": 1e300}),
-                LONGEST_WAIT_MS,
-                LimitScope::User,
-            ),
-        ];
-        for (headers, body, wait, scope) in table {
-            let expected = RestError::Limited { retry_after: Duration::from_millis(wait), scope };
-            assert_eq!(failure(status, &headers, &body), expected);
-        }
-    }
-
-    #[test]
-    fn malformed_limit_headers_are_absent_ones() {
-        let read = limits(&headers(&[
-            ("x-ratelimit-remaining", "many"),
-            ("x-ratelimit-reset-after", "NaN"),
-        ]));
-        assert_eq!(read, LimitHeaders::default());
-        let read = limits(&headers(&[
-            ("x-ratelimit-remaining", "4"),
-            ("x-ratelimit-reset-after", "1.5"),
-            ("x-ratelimit-bucket", "b"),
-        ]));
-        assert_eq!((read.remaining, read.reset_after_ms), (Some(4), Some(1_500)));
-    }
-
-    #[test]
-    fn secrets_in_paths_stay_out_of_names() {
-        let call = Call::new(Method::POST, "/webhooks/5/s3cret?wait=true");
-        assert_eq!(call.name(), "POST /webhooks/5/…");
-    }
-}
+mod tests;

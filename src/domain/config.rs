@@ -8,7 +8,8 @@ mod runtime;
 mod values;
 
 pub use agents::{
-    AgentKind, AgentsConfig, CodexConfig, CodexSandbox, Reasoning, RehearsalConfig, RoleDefaults,
+    AcpConfig, AgentKind, AgentSandbox, AgentsConfig, ClaudeConfig, CodexConfig, Reasoning,
+    RehearsalConfig, RoleDefaults,
 };
 pub use discord::{Channels, DiscordConfig, Identity, PLACEHOLDER_IDS, TokenNames, Voice};
 pub use runtime::{

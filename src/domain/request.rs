@@ -229,6 +229,29 @@ pub struct Followup {
     pub artifacts: Vec<String>,
     /// When.
     pub at: Timestamp,
+    /// The roles that took it into their conversation while they worked.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub heard_by: Vec<Role>,
+}
+
+/// Words by which somebody says that a message is not for the run under way.
+const WAITS: [&str; 3] = ["later:", "wait:", "나중에:"];
+
+impl Followup {
+    /// What it is known by: its message, or, where it came by a command, its instant in milliseconds, which no
+    /// message has for an id.
+    #[must_use]
+    pub fn key(&self) -> MessageId {
+        let instant = || MessageId(u64::try_from(self.at.millis()).unwrap_or_default());
+        self.message_id.unwrap_or_else(instant)
+    }
+
+    /// Whether its author wants it to wait until the step under way is over.
+    #[must_use]
+    pub fn waits(&self) -> bool {
+        let words = self.body.trim_start().to_lowercase();
+        WAITS.iter().any(|word| words.starts_with(word))
+    }
 }
 
 /// What the request may still spend.

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::domain::evidence::ChangedPath;
-use crate::domain::ids::{EnvelopeId, RequestId, RunId};
+use crate::domain::ids::{EnvelopeId, MessageId, RequestId, RunId};
 use crate::domain::result::RoleResult;
 use crate::domain::role::Role;
 use crate::domain::time::Timestamp;
@@ -217,4 +217,7 @@ pub struct RunReport {
     /// The model that was asked for; a session goes on only with the model that it was begun with.
     #[serde(default)]
     pub model: String,
+    /// Messages that the agent took while it worked.
+    #[serde(default)]
+    pub heard: Vec<MessageId>,
 }

@@ -37,6 +37,8 @@ pub enum Wake {
     Outbox,
     /// The agent of this run has to end.
     StopRun(RunId),
+    /// There are words for the agent of this run.
+    SteerRun(RunId),
     /// The processes of this effect have to end.
     StopEffect(EffectId),
 }

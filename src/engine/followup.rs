@@ -6,8 +6,8 @@ use serde_json::{Value, json};
 use super::authorize::{Granted, act};
 use super::decide::Answer;
 use super::intake::{reply, resume, saved};
-use super::say;
 use super::turn::Turn;
+use super::{runs, say};
 use crate::domain::ids::RequestId;
 use crate::domain::incoming::Message;
 use crate::domain::outgoing::{Act, Priority, Target, Voice};
@@ -60,13 +60,16 @@ pub(super) fn steer(
     if request.params.followups.len() >= limit {
         return ("too_many_followups", json!({ "request_id": id.as_str(), "limit": limit }));
     }
-    request.params.followups.push(Followup {
+    let words = Followup {
         message_id: None,
         author_name: name.clone(),
         body: text.to_owned(),
         artifacts: Vec::new(),
         at: now,
-    });
+        heard_by: Vec::new(),
+    };
+    let key = words.key();
+    request.params.followups.push(words);
     let blocked = request.status == RequestStatus::Blocked;
     let word = if blocked { "resumed" } else { "followup" };
     turn.record(id, word, &name, &say::title(text), Value::Null);
@@ -74,6 +77,7 @@ pub(super) fn steer(
         resume(turn, id, "planning_resume");
         return ("resumed", json!({ "request_id": id.as_str() }));
     }
+    runs::steer(turn, id, key);
     ("followup_taken", json!({}))
 }
 
@@ -103,6 +107,8 @@ pub(super) fn add_followup(turn: &mut Turn<'_>, id: &RequestId, message: &Messag
         body: message.content.clone(),
         artifacts,
         at: now,
+        heard_by: Vec::new(),
     });
+    runs::steer(turn, id, message.message_id);
     true
 }

@@ -334,6 +334,7 @@ fn asked(turn: &mut Turn<'_>, id: &RequestId, by: &str, question: String) {
         body: question,
         artifacts: Vec::new(),
         at: now,
+        heard_by: Vec::new(),
     });
     intake::resume(turn, id, "gate_question");
 }

@@ -91,6 +91,7 @@ fn rebuilt(turn: &Turn<'_>, envelope: &Envelope) -> Option<RunReport> {
         dropped_bytes: 0,
         agent: "dropped".to_owned(),
         model: String::new(),
+        heard: Vec::new(),
     })
 }
 

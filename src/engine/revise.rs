@@ -7,7 +7,7 @@ use super::decide::Answer;
 use super::followup::{FULL, add_followup};
 use super::intake::{origin, print, reply, saved, scope};
 use super::turn::Turn;
-use super::{handoff, say};
+use super::{handoff, runs, say};
 use crate::domain::ids::{ChannelId, MessageId, RequestId};
 use crate::domain::incoming::{Actor, Message};
 use crate::domain::ingress::Ingress;
@@ -52,6 +52,9 @@ fn reword(
     let words = request.params.followups.iter_mut().find(|followup| followup.message_id == same);
     if let Some(followup) = words {
         followup.body = message.content.clone();
+        // Whoever took the earlier wording has not heard this one.
+        followup.heard_by.clear();
+        runs::steer(turn, id, message.message_id);
     } else if began {
         // What the roles already read cannot be unread; the new wording joins as a follow-up.
         if !add_followup(turn, id, message) {

@@ -8,7 +8,8 @@ use super::turn::Turn;
 use crate::domain::change::{Change, Session};
 use crate::domain::effect::EffectKind;
 use crate::domain::envelope::{Envelope, EnvelopeBody, EnvelopeKind, Place};
-use crate::domain::request::RequestStatus;
+use crate::domain::ids::{MessageId, RequestId};
+use crate::domain::request::{Followup, RequestStatus};
 use crate::domain::role::Role;
 use crate::domain::run::{Run, RunReport, ledger_of};
 use crate::domain::state::session_key;
@@ -69,6 +70,17 @@ pub(super) fn gone(turn: &mut Turn<'_>, run: &Run) {
     }
 }
 
+/// Words of a follow-up go to the agent at work, where there is one and they are not to wait.
+pub(super) fn steer(turn: &mut Turn<'_>, id: &RequestId, key: MessageId) {
+    let Some(request) = turn.request(id) else { return };
+    let mut followups = request.params.followups.iter();
+    let words = followups.find(|followup| followup.key() == key);
+    if let (Some(run), Some(false)) = (&request.active_run, words.map(Followup::waits)) {
+        let run = run.clone();
+        turn.wake(Wake::SteerRun(run));
+    }
+}
+
 /// An agent is done: its envelope is finished and its report goes to the orchestrator.
 pub(super) fn finished(turn: &mut Turn<'_>, report: RunReport) -> Answer {
     let Some(run) = turn.before().runs.get(&report.run_id).cloned() else {
@@ -100,6 +112,15 @@ pub(super) fn finished(turn: &mut Turn<'_>, report: RunReport) -> Answer {
         request.usage = request.usage.plus(usage);
         request.params.other.insert("agent".to_owned(), json!(label));
         scope = request.scope.clone();
+        for followup in &mut request.params.followups {
+            if report.heard.contains(&followup.key()) && !followup.heard_by.contains(&run.role) {
+                followup.heard_by.push(run.role);
+            }
+        }
+    }
+    if !report.heard.is_empty() {
+        let words = format!("{} message(s) reached the agent at work", report.heard.len());
+        turn.record(&run.request_id, "steered", run.role.as_str(), &words, json!(report.heard));
     }
     remember_session(turn, &report);
     let body = EnvelopeBody {

@@ -1,5 +1,8 @@
 //! What a bot asks for over its open connection: a list of members, another presence.
 
+use std::sync::PoisonError;
+use std::sync::atomic::Ordering;
+
 use serde_json::{Value, json};
 
 use super::event::Event;
@@ -11,8 +14,20 @@ use super::session::Session;
 /// Activities that one bot may show.
 const ACTIVITIES: usize = 5;
 
+/// A connection has ended; with a session's last one its bot is not seen any more.
+pub(super) fn gone(guild: &Guild, session: &Session) {
+    if session.connected.fetch_sub(1, Ordering::SeqCst) == 1 {
+        show(guild, session.user, &json!({"status": "offline"}));
+    }
+}
+
 /// What a bot shows from now on; `sent` is what it asked for, and nothing means that it is there.
-pub(super) fn presence(guild: &Guild, user: Id, sent: &Value) {
+pub(super) fn presence(guild: &Guild, session: &Session, sent: Value) {
+    show(guild, session.user, &sent);
+    *session.shown.lock().unwrap_or_else(PoisonError::into_inner) = sent;
+}
+
+fn show(guild: &Guild, user: Id, sent: &Value) {
     let status = match sent["status"].as_str() {
         Some(status @ ("idle" | "dnd")) => status,
         Some("invisible" | "offline") => "offline",

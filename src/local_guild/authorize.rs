@@ -24,6 +24,7 @@ const POLICY: &str = "default-src 'none'; style-src 'self'; form-action 'self'; 
 pub(crate) fn routes() -> Router<Arc<Guild>> {
     Router::new()
         .route("/oauth2/authorize", get(ask).post(grant))
+        .route("/oauth2/authorize.css", get(style))
         .route("/api/oauth2/authorize", get(ask).post(grant))
 }
 
@@ -74,9 +75,15 @@ fn page(title: &str, body: &str) -> Response {
     let text = format!(
         "<!doctype html><html lang=\"en\"><meta charset=\"utf-8\"><meta name=\"viewport\" \
          content=\"width=device-width\"><title>{title}</title><link rel=\"stylesheet\" \
-         href=\"/style.css\"><main class=\"authorize\"><h1>{title}</h1>{body}</main></html>"
+         href=\"/style.css\"><link rel=\"stylesheet\" \
+         href=\"/oauth2/authorize.css\"><main class=\"authorize\"><h1>{title}</h1>{body}</main></html>"
     );
     (headers, text).into_response()
+}
+
+async fn style() -> Response {
+    let text = include_str!("page/authorize.css");
+    ([(header::CONTENT_TYPE, "text/css; charset=utf-8")], text).into_response()
 }
 
 async fn ask(State(guild): State<Arc<Guild>>, asked: Asked) -> Result<Response, Refusal> {

@@ -1,6 +1,7 @@
 //! Gateway v10: one task a connection, following its session's ring.
 
-use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
 use axum::extract::ws::{CloseFrame, Message as Ws, Utf8Bytes, WebSocket};
@@ -8,7 +9,7 @@ use flate2::{Compress, Compression, FlushCompress};
 use serde_json::{Value, json};
 use tokio::time::{Instant, sleep_until};
 
-use super::asked::{members, presence};
+use super::asked::{gone, members, presence};
 use super::event::intent;
 use super::faults::{GatewayTrouble, Moment};
 use super::guild::Guild;
@@ -139,10 +140,12 @@ pub(crate) async fn serve(guild: Arc<Guild>, socket: WebSocket, wanted: Wanted) 
             if let (Some(1000 | 1001), Some(session)) = (code, &session) {
                 let session: &Arc<Session> = session;
                 guild.sessions.close(&session.id);
-                presence(&guild, session.user, &json!({"status": "offline"}));
             }
         }
         End::Gone => {}
+    }
+    if let Some(session) = &session {
+        gone(&guild, session);
     }
 }
 
@@ -198,7 +201,7 @@ async fn run(
                             continue;
                         }
                         let session = identify(guild, data)?;
-                        presence(guild, session.user, &data["presence"]);
+                        presence(guild, &session, data["presence"].clone());
                         (news, taken_over) = attach(&session);
                         sent = 0;
                         *held = Some(session);
@@ -216,6 +219,9 @@ async fn run(
                                 (news, taken_over) = attach(&session);
                                 // Whatever came between replay and attach is found at once.
                                 news.mark_changed();
+                                let shown = session.shown.lock();
+                                let shown = shown.unwrap_or_else(PoisonError::into_inner).clone();
+                                presence(guild, &session, shown);
                                 *held = Some(session);
                             }
                             None => out.send_op(9, json!(false)).await?,
@@ -223,7 +229,7 @@ async fn run(
                     }
                     Some(3) if held.is_some() => {
                         if let Some(session) = &held {
-                            presence(guild, session.user, data);
+                            presence(guild, session, data.clone());
                         }
                     }
                     Some(4 | 31) if held.is_some() => {}
@@ -261,6 +267,7 @@ async fn run(
                 Some(GatewayTrouble::InvalidSession { resumable }) => {
                     if !resumable && let Some(session) = held.take() {
                         guild.sessions.close(&session.id);
+                        gone(guild, &session);
                         (news, taken_over) = (idle.subscribe(), idle.subscribe());
                     }
                     out.send_op(9, json!(resumable)).await?;
@@ -308,6 +315,7 @@ type Followed = (tokio::sync::watch::Receiver<u64>, tokio::sync::watch::Receiver
 /// Takes a session over from whichever connection had it, and follows its events.
 fn attach(session: &Session) -> Followed {
     session.generation.send_modify(|count| *count += 1);
+    session.connected.fetch_add(1, Ordering::SeqCst);
     let mut news = session.ring.watch();
     news.mark_changed();
     (news, session.generation.subscribe())
@@ -334,7 +342,8 @@ fn identify(guild: &Guild, data: &Value) -> Result<Arc<Session>, End> {
     if !allowed(intents, flags) || (content && guild.faults.deny_message_content()) {
         return Err(End::Close(4014, "Disallowed intent(s)."));
     }
-    if guild.faults.logins_left(guild.sessions.starts_left(user)) == 0 || !guild.faults.take_login()
+    if guild.faults.logins_left(guild.sessions.starts_left(user).0) == 0
+        || !guild.faults.take_login()
     {
         // The platform takes the token away from who logs in too often; here it stays good.
         return Err(End::Close(4004, "Authentication failed."));

@@ -7,7 +7,8 @@
 //! | `POST complete` | as `slash`, one option with `focused`; suggestions come as `CHOICES` on the feed |
 //! | `POST modal` | `interaction, values` by custom id, and `custom_id` of the dialog if wished |
 //!
-//! Each answers `{"interaction": id}`, and takes the person's `locale` as well.
+//! Each answers `{"interaction": id}`, and takes the person's `locale` as well. With `forged`, `click`
+//! and `modal` send what an attacker's own client would: custom ids and values that nobody offered.
 
 use std::sync::{Arc, PoisonError};
 
@@ -34,6 +35,11 @@ pub(crate) fn routes() -> Router<Arc<Guild>> {
         .route("/slash", post(slash))
         .route("/complete", post(complete))
         .route("/modal", post(modal))
+}
+
+/// Whether the person's client is an attacker's.
+fn forged(payload: &Payload) -> bool {
+    payload.get("forged").and_then(Value::as_bool) == Some(true)
 }
 
 type Started = Result<Json<Value>, Refusal>;
@@ -136,6 +142,15 @@ async fn click(State(guild): State<Arc<Guild>>, caller: Caller, payload: Payload
     };
     let (application, data) = guild.render(None, |render| {
         let found = render.state.message(channel, message)?;
+        if forged(&payload) {
+            let application = found.author.application().ok_or(Refusal::UnknownUser)?;
+            let mut data = json!({"component_type": 2, "custom_id": custom_id, "id": 1});
+            if let Some(values) = &values {
+                data["component_type"] = json!(3);
+                data["values"] = json!(values);
+            }
+            return Ok((application, data));
+        }
         let rows = found.components.iter().filter_map(|row| row["components"].as_array());
         let component = rows
             .flatten()
@@ -321,11 +336,17 @@ async fn modal(State(guild): State<Arc<Guild>>, caller: Caller, payload: Payload
     })?;
     let closed = || Refusal::invalid("interaction", "UNKNOWN", "No such dialog is open.");
     let dialog = from.dialog.as_ref().ok_or_else(closed)?;
-    if sent.custom_id.is_some_and(|id| dialog["custom_id"] != id.as_str()) {
+    let wrong = sent.custom_id.as_ref().is_some_and(|id| dialog["custom_id"] != id.as_str());
+    let data = if forged(&payload) {
+        let rows = sent.values.iter().map(|(id, value)| {
+            json!({"type": 1, "components": [{"type": 4, "custom_id": id, "value": value}]})
+        });
+        json!({"custom_id": sent.custom_id, "components": rows.collect::<Vec<_>>()})
+    } else if wrong {
         return Err(closed());
-    }
-    let rows = rows(dialog, &sent.values)?;
-    let data = json!({"custom_id": dialog["custom_id"], "components": rows});
+    } else {
+        json!({"custom_id": dialog["custom_id"], "components": rows(dialog, &sent.values)?})
+    };
     let kind = InteractionKind::Modal { data, message: from.kind.message(), from: Some(from.id) };
     let person = person(user, &payload);
     let id = interactions::start(&guild, person, from.channel, from.application, kind)?;

@@ -1,7 +1,9 @@
 //! Gateway sessions and the page's feed: numbered events, kept so that a reader can come back.
 
 use std::collections::{HashMap, VecDeque};
+use std::sync::atomic::AtomicUsize;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use tokio::sync::watch;
@@ -15,6 +17,9 @@ const RING: usize = 2_000;
 
 /// Sessions that a bot may open in a day.
 pub(crate) const STARTS: u32 = 1000;
+
+/// How long logins are counted.
+const DAY: Duration = Duration::from_secs(86_400);
 
 /// Sessions kept, the oldest forgotten first.
 const SESSIONS: usize = 256;
@@ -85,6 +90,10 @@ pub(crate) struct Session {
     pub(crate) ring: Ring,
     /// Counts connections, so that a later one takes the session over from an earlier.
     pub(crate) generation: watch::Sender<u64>,
+    /// Connections that are open now: for a moment two, while one takes over.
+    pub(crate) connected: AtomicUsize,
+    /// The presence that the bot asked for last; it comes back with a resume.
+    pub(crate) shown: Mutex<Value>,
 }
 
 /// The text of a dispatch.
@@ -125,8 +134,8 @@ impl Session {
 #[derive(Debug)]
 pub(crate) struct Sessions {
     all: Mutex<VecDeque<Arc<Session>>>,
-    /// Logins since the server started, by bot.
-    starts: Mutex<HashMap<Id, u32>>,
+    /// Logins by bot, and since when they are counted.
+    starts: Mutex<HashMap<Id, (Instant, u32)>>,
     /// What bots show beside their names, as long as they are here.
     presences: Mutex<HashMap<Id, Value>>,
     /// What the page follows.
@@ -146,24 +155,36 @@ impl Sessions {
         }
     }
 
-    fn starts(&self) -> std::sync::MutexGuard<'_, HashMap<Id, u32>> {
-        self.starts.lock().unwrap_or_else(PoisonError::into_inner)
+    /// Looks at a bot's logins of the day, which begins anew when it is over; returns the time left.
+    fn starts_of(&self, user: Id, look: impl FnOnce(&mut u32)) -> Duration {
+        let now = Instant::now();
+        let mut all = self.starts.lock().unwrap_or_else(PoisonError::into_inner);
+        let (since, count) = all.entry(user).or_insert((now, 0));
+        if now - *since >= DAY {
+            (*since, *count) = (now, 0);
+        }
+        look(count);
+        DAY - (now - *since)
     }
 
-    /// How many sessions a bot may still open today.
-    pub(crate) fn starts_left(&self, user: Id) -> u32 {
-        STARTS.saturating_sub(self.starts().get(&user).copied().unwrap_or(0))
+    /// How many sessions a bot may still open today, and how long the day still is.
+    pub(crate) fn starts_left(&self, user: Id) -> (u32, Duration) {
+        let mut used = 0;
+        let left = self.starts_of(user, |count| used = *count);
+        (STARTS.saturating_sub(used), left)
     }
 
     /// Opens a session for a bot.
     pub(crate) fn open(&self, user: Id, intents: u64) -> Arc<Session> {
-        *self.starts().entry(user).or_default() += 1;
+        self.starts_of(user, |count| *count += 1);
         let session = Arc::new(Session {
             id: ids::random_hex(32),
             user,
             intents,
             ring: Ring::new(),
             generation: watch::Sender::new(0),
+            connected: AtomicUsize::new(0),
+            shown: Mutex::default(),
         });
         let mut all = self.all.lock().unwrap_or_else(PoisonError::into_inner);
         all.push_back(Arc::clone(&session));

@@ -52,7 +52,7 @@ pub fn hidden_line(question: &str) -> io::Result<Option<SecretString>> {
     read_keys(io::stdin().lock())
 }
 
-fn read_keys(input: impl io::Read) -> io::Result<Option<SecretString>> {
+fn read_keys(input: impl io::BufRead) -> io::Result<Option<SecretString>> {
     let mut line: Vec<u8> = Vec::new();
     for key in input.bytes() {
         match key? {

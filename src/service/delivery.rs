@@ -1,6 +1,6 @@
 //! The outbox: what waits for Discord, in order, for as long as it takes.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::team::{Team, now, until};
@@ -15,21 +15,30 @@ use crate::engine::Answer;
 use crate::platform::plug::{self, Point};
 use crate::platform::tasks;
 
-/// Lanes that are sent to at the same time.
-const PARALLEL_LANES: usize = 4;
+/// Lanes that are sent to at the same time. Many of them only wait for the budget of their channel.
+const PARALLEL_LANES: usize = 16;
 /// The same where something other than progress waits in the lane.
-const URGENT_LANES: usize = 8;
+const URGENT_LANES: usize = 24;
+/// Lanes whose turn is remembered.
+const TURNS: usize = 1_000;
 
 type Busy = Arc<Mutex<BTreeSet<Target>>>;
 
 /// Sends until the team closes.
 pub(super) async fn send(team: Arc<Team>) {
     let busy = Busy::default();
+    // When each lane had its turn last, so that one with much to say holds no other up.
+    let (mut turns, mut turn) = (BTreeMap::new(), 0_u64);
     while !team.closing.is_cancelled() {
-        let (begin, due) = team
-            .hub
-            .read(|state| begin(state, &busy.lock().unwrap_or_else(PoisonError::into_inner)));
+        let (begin, due) = team.hub.read(|state| {
+            begin(state, &busy.lock().unwrap_or_else(PoisonError::into_inner), &turns)
+        });
+        if turns.len() > TURNS {
+            turns.clear();
+        }
         for (lane, outgoing) in begin {
+            turn += 1;
+            turns.insert(lane.clone(), turn);
             busy.lock().unwrap_or_else(PoisonError::into_inner).insert(lane.clone());
             let (team, busy) = (Arc::clone(&team), Arc::clone(&busy));
             tasks::spawn("send", async move {
@@ -47,21 +56,29 @@ pub(super) async fn send(team: Arc<Team>) {
 }
 
 /// What to send now, and when to look again.
-fn begin(state: &State, busy: &BTreeSet<Target>) -> (Vec<(Target, Outgoing)>, Option<Timestamp>) {
+fn begin(
+    state: &State,
+    busy: &BTreeSet<Target>,
+    turns: &BTreeMap<Target, u64>,
+) -> (Vec<(Target, Outgoing)>, Option<Timestamp>) {
     let now = now();
     let coming = rooms_to_come(state);
     let waiting = state.outgoing.values().filter(|it| !waits_for_room(it, &coming));
     let taken = busy.iter().map(Lane::of).collect();
     let ready = lanes::ready(waiting.clone(), now, |it| lane(state, it), &taken);
-    let mut under_way = busy.len();
+    let mut ready: Vec<_> = ready
+        .into_iter()
+        .map(|(most, outgoing)| (most, lane(state, outgoing).target(), outgoing))
+        .collect();
+    ready.sort_by_key(|(most, lane, _)| (*most, turns.get(lane).copied().unwrap_or(0)));
     let mut begin = Vec::new();
-    for (most, outgoing) in ready {
+    // The urgent ones come first, so that whoever finds no place ends it.
+    for (under_way, (most, lane, outgoing)) in (busy.len()..).zip(ready) {
         let limit = if most < Priority::Progress { URGENT_LANES } else { PARALLEL_LANES };
         if under_way >= limit {
             break;
         }
-        under_way += 1;
-        begin.push((lane(state, outgoing).target(), outgoing.clone()));
+        begin.push((lane, outgoing.clone()));
     }
     let times = waiting.filter_map(|outgoing| outgoing.not_before);
     (begin, times.filter(|at| *at > now).min())
@@ -350,6 +367,37 @@ mod tests {
         let report = Target::Named(NamedChannel::Report);
         let outbox = vec![outgoing("b", room(), post(None)), outgoing("c", report, post(Some(ID)))];
         assert_eq!(order(state(asked, outbox)), ["b", "c"]);
+    }
+
+    #[test]
+    fn a_room_with_much_to_say_takes_turns_and_an_outcome_has_a_place_kept() {
+        let say = |id: String, channel, priority| Outgoing {
+            priority,
+            ..outgoing(&id, Target::Channel(ChannelId(channel)), post(None))
+        };
+        let mut outbox: Vec<Outgoing> =
+            (0..40).map(|n| say(format!("a{n:02}"), n % 20, Priority::Progress)).collect();
+        outbox.push(say("z".to_owned(), 99, Priority::Final));
+        let state = state(request(None), outbox);
+        let (mut busy, turns) = (BTreeSet::new(), BTreeMap::new());
+        let channels = |begun: &[(Target, Outgoing)]| {
+            let id = |target: &Target| match target {
+                Target::Channel(channel) => channel.0,
+                Target::Named(_) | Target::Dm(_) | Target::Room(_) => 0,
+            };
+            begun.iter().map(|(target, _)| id(target)).collect::<Vec<u64>>()
+        };
+        let begun = begin(&state, &busy, &turns).0;
+        assert_eq!(begun.len(), PARALLEL_LANES);
+        assert_eq!(channels(&begun)[0], 99, "the outcome goes first");
+        // All places of progress are taken, and the outcome has one.
+        busy.extend((0..16).map(|n| Target::Channel(ChannelId(n))));
+        assert_eq!(channels(&begin(&state, &busy, &turns).0), [99]);
+        // Whoever had a turn lets the others go first.
+        busy.insert(Target::Channel(ChannelId(99)));
+        let busy: BTreeSet<Target> = busy.into_iter().skip(8).collect();
+        let turns = (0..8).map(|n| (Target::Channel(ChannelId(n)), 9 - n)).collect();
+        assert_eq!(channels(&begin(&state, &busy, &turns).0), [16, 17, 18, 19, 7, 6, 5]);
     }
 
     #[test]

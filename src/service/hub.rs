@@ -1,6 +1,7 @@
 //! The hub owns the open records. Whatever happens comes here as an event, is decided by the engine,
 //! made durable in one append, and only then answered and acted upon.
 
+use std::collections::BTreeMap;
 use std::sync::{Arc, PoisonError, RwLock};
 
 use futures_util::StreamExt as _;
@@ -10,9 +11,9 @@ use tokio::sync::{mpsc, oneshot};
 use super::team::Signals;
 use crate::domain::change::Change;
 use crate::domain::event::Event;
-use crate::domain::ids::{IdSupply, UserId};
+use crate::domain::ids::{GuildId, IdSupply, UserId};
 use crate::domain::incoming::Message;
-use crate::domain::policy::Policy;
+use crate::domain::policy::{Holders, Policy, Right};
 use crate::domain::state::State;
 use crate::domain::time::Timestamp;
 use crate::engine::{self, Answer, Decision, Input, Wake, decide};
@@ -103,6 +104,13 @@ impl Hub {
     pub(super) fn know_ourselves(&self, own: impl IntoIterator<Item = UserId>) {
         let mut policy = self.policy.write().unwrap_or_else(PoisonError::into_inner);
         policy.own_ids.extend(own);
+    }
+
+    /// Learns which server the team lives in, where the configuration names none.
+    pub(super) fn live_in(&self, guild: GuildId, rights: BTreeMap<Right, Holders>) {
+        let mut policy = self.policy.write().unwrap_or_else(PoisonError::into_inner);
+        policy.guilds = [guild].into();
+        policy.rights = rights;
     }
 }
 

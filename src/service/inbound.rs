@@ -7,7 +7,7 @@ use super::answers;
 use super::team::Team;
 use crate::discord::{Facts, Inbound};
 use crate::domain::event::Event;
-use crate::domain::ids::{ChannelId, MessageId, UserId};
+use crate::domain::ids::{ChannelId, GuildId, MessageId, UserId};
 use crate::engine::Answer;
 use crate::platform::tasks;
 
@@ -28,6 +28,9 @@ async fn take(team: &Arc<Team>, fact: Inbound) {
         Inbound::Connected { fresh, identity } => {
             tracing::info!(fresh, "connected to Discord");
             team.hub.know_ourselves(identity.own_ids());
+            if team.workspace.guilds().is_empty() {
+                find_home(team, &identity.guilds);
+            }
             if fresh {
                 catch_up(team).await;
             }
@@ -96,6 +99,20 @@ async fn take(team: &Arc<Team>, fact: Inbound) {
     tell(team, event).await;
 }
 
+/// Older workspaces name no server: the one that the bot is in is home. Where there are several, a person has to
+/// say which.
+fn find_home(team: &Team, guilds: &BTreeSet<GuildId>) {
+    match guilds.iter().copied().collect::<Vec<_>>()[..] {
+        [home] => team.hub.live_in(home, team.workspace.rights(guilds)),
+        [] => {}
+        _ => tracing::warn!(
+            "the bot is in {} servers, and the team listens in none: name one as `guild_id` in \
+             discord_agents_config.yaml",
+            guilds.len()
+        ),
+    }
+}
+
 /// Asks for what was written while nobody listened: in the channels that were read before from where
 /// that ended, in the others from when the workspace was made.
 async fn catch_up(team: &Arc<Team>) {
@@ -107,7 +124,8 @@ async fn catch_up(team: &Arc<Team>) {
         let rooms = open.map(|(room, _)| (*room, MessageId(room.0)));
         rooms.chain(read).collect()
     });
-    if let Some(guild) = team.workspace.discord.guild_id {
+    let homes = team.hub.consult(|_, policy| policy.guilds.clone());
+    for guild in homes {
         for channel in team.link.text_channels(guild).await {
             marks.entry(channel).or_insert(team.born);
         }

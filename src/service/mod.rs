@@ -1,6 +1,7 @@
 //! The composition: one hub that owns the records, workers that do what is planned, and the ways in
 //! and out. Rules are the engine's; here is only the order in which things happen.
 
+mod agent;
 mod answers;
 mod archive;
 mod assignment;
@@ -22,6 +23,7 @@ mod run;
 mod run_socket;
 pub mod setup;
 mod sprint_effects;
+mod steer;
 mod task;
 mod team;
 mod workers;

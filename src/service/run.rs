@@ -192,6 +192,7 @@ fn link_config(workspace: &Workspace, wants_files: WantsFiles) -> Result<LinkCon
         language: workspace.runtime.language,
         workspace: workspace.root.clone(),
         attachments: PathBuf::from("shared_workspace/attachments"),
+        guilds: workspace.guilds(),
         limits: None,
         wants_files,
     })

@@ -1,16 +1,13 @@
 //! What a role is told about its step, gathered from the records.
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
-use super::assignment;
 use super::run_socket;
 use super::team::Team;
-use crate::agents::codex::{CodexSettings, Sandbox as CodexSandbox};
-use crate::agents::rehearsal::RehearsalSettings;
-use crate::agents::{Access, Agent, Document, Limits, RunSpec, Said, Task, Upstream};
+use super::{agent, assignment};
+use crate::agents::{Access, Document, Limits, RunSpec, Said, Task, Upstream};
 use crate::assets::{AssetError, Capability, RoleSpec, Sandbox};
-use crate::domain::config::{self, AgentKind};
 use crate::domain::envelope::Envelope;
 use crate::domain::ids::RequestId;
 use crate::domain::incoming::Attachment;
@@ -72,17 +69,17 @@ pub(super) fn spec(
         Some((folder, documents)) => (Access::Documents(folder), documents),
         None => (access, Vec::new()),
     };
+    let model = agent::model(team, run.role, &role);
+    let resume = session.filter(|it| it.model == model).map(|session| session.session_id);
     Ok(RunSpec {
         run_id: run.run_id.clone(),
         run_dir,
         session_dir,
         worktree: worktree.path(),
         access,
-        agent: agent(team, run.role, &role),
-        task: Task { documents, ..task(team, envelope, &request, run, &role)? },
-        resume: session
-            .filter(|session| session.model == role.model)
-            .map(|session| session.session_id),
+        agent: agent::of(team, run.role, &role),
+        task: Task { documents, ..task(team, envelope, &request, run, &role, resume.is_some())? },
+        resume,
         limits,
         socket: Some(run_socket::path(team, run)),
         templates: BTreeMap::new(),
@@ -107,35 +104,13 @@ fn limits(team: &Team) -> Limits {
     limits
 }
 
-fn agent(team: &Team, role: Role, spec: &RoleSpec) -> Agent {
-    let agents = &team.workspace.runtime.agents;
-    // An absolute path stays as it is.
-    let in_workspace = |path: &Path| team.root().join(path);
-    match agents.of(role) {
-        AgentKind::Codex => Agent::Codex(CodexSettings {
-            binary: agents.codex.binary.clone(),
-            model: spec.model.clone(),
-            reasoning: spec.reasoning.as_str().to_owned(),
-            model_url: agents.codex.model_url.clone(),
-            sandbox: match agents.codex.sandbox {
-                config::CodexSandbox::Auto => CodexSandbox::Auto,
-                config::CodexSandbox::Off => CodexSandbox::Off,
-            },
-            login_home: agents.codex.login_home.as_deref().map(in_workspace),
-            ..CodexSettings::default()
-        }),
-        AgentKind::Rehearsal => Agent::Rehearsal(RehearsalSettings {
-            script: agents.rehearsal.script.as_deref().map(in_workspace),
-        }),
-    }
-}
-
 fn task(
     team: &Team,
     envelope: &Envelope,
     request: &Request,
     run: &Run,
     role: &RoleSpec,
+    resumes: bool,
 ) -> Result<Task, TaskError> {
     let said = |author: &str, text: &str| Said { author: author.to_owned(), text: text.to_owned() };
     let events = store::read_events(team.root(), &request.request_id)?;
@@ -165,6 +140,8 @@ fn task(
             .params
             .followups
             .iter()
+            // What it took while it worked stands in the conversation that it goes on with.
+            .filter(|followup| !(resumes && followup.heard_by.contains(&run.role)))
             .map(|followup| said(&followup.author_name, &followup.body))
             .collect(),
         again,

@@ -39,6 +39,7 @@ pub(super) struct Signals {
     pub(super) papers: Notify,
     pub(super) clock: Notify,
     stops: Stops<RunId>,
+    steers: Mutex<BTreeMap<RunId, Arc<Notify>>>,
     effect_stops: Stops<EffectId>,
 }
 
@@ -70,6 +71,12 @@ impl Signals {
                         token.cancel();
                     }
                 }
+                Wake::SteerRun(run) => {
+                    // A run that is not there yet looks for words when it begins.
+                    if let Some(bell) = self.steers().get(&run) {
+                        bell.notify_one();
+                    }
+                }
                 Wake::StopEffect(effect) => {
                     if let Some(token) = locked(&self.effect_stops).get(&effect) {
                         token.cancel();
@@ -98,8 +105,18 @@ impl Signals {
         locked(&self.stops).entry(run.clone()).or_default().clone()
     }
 
+    /// Rings when there are words for the agent of a run.
+    pub(super) fn words_for(&self, run: &RunId) -> Arc<Notify> {
+        Arc::clone(self.steers().entry(run.clone()).or_default())
+    }
+
+    fn steers(&self) -> MutexGuard<'_, BTreeMap<RunId, Arc<Notify>>> {
+        self.steers.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     pub(super) fn forget(&self, run: &RunId) {
         locked(&self.stops).remove(run);
+        self.steers().remove(run);
     }
 
     /// The token that ends the processes of an effect.

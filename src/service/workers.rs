@@ -4,12 +4,14 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use super::agent;
 use super::contract::CONTRACT;
 use super::effects;
 use super::run_socket;
+use super::steer::Given;
 use super::task;
 use super::team::{Team, now, until};
-use crate::agents::{self, AgentOutcome, RunSpec, Watch};
+use crate::agents::{self, AgentOutcome, Mailbox, RunSpec, Watch};
 use crate::domain::envelope::{Envelope, MAX_ENVELOPE_ATTEMPTS};
 use crate::domain::event::Event;
 use crate::domain::evidence::ChangedPath;
@@ -154,7 +156,7 @@ async fn let_go(
         Some(run) => {
             let cancel = team.signals.stop_of(&run.run_id);
             cancel.cancel();
-            let watch = Watch { cancel, events: None };
+            let watch = Watch { cancel, ..Watch::default() };
             // Whatever it did or said is not wanted any more.
             let _ = team.driver.adopt(&run_dir(team, &run), &CONTRACT, &watch).await?;
             team.signals.forget(&run.run_id);
@@ -199,7 +201,7 @@ async fn recover(
     worktree: &Worktree,
     run: Run,
 ) -> Result<(Run, Option<AgentOutcome>), Trouble> {
-    let watch = Watch { cancel: team.signals.stop_of(&run.run_id), events: None };
+    let watch = Watch { cancel: team.signals.stop_of(&run.run_id), ..Watch::default() };
     let _tools = run_socket::open(team, &run, run_dir(team, &run));
     let found = team.driver.adopt(&run_dir(team, &run), &CONTRACT, &watch).await?;
     if let Some(outcome) = found {
@@ -242,6 +244,8 @@ async fn start(
     run: &Run,
 ) -> Result<AgentOutcome, Trouble> {
     let dir = run_dir(team, run);
+    // Looked at before the prompt is made: what comes in between may be told twice, and is never lost.
+    let mut given = Given::so_far(team, run);
     let spec: RunSpec = {
         let (team, envelope, worktree) = (Arc::clone(team), envelope.clone(), worktree.clone());
         let run = run.clone();
@@ -249,10 +253,16 @@ async fn start(
     };
     show_typing(team, envelope).await;
     let cancel = team.signals.stop_of(&run.run_id);
-    let watch = Watch { cancel, events: None };
+    let mailbox = Mailbox::default();
+    let watch = Watch { cancel, words: mailbox.clone(), ..Watch::default() };
     tracing::info!(%role, request = %run.request_id, run = %run.run_id, "an agent begins");
     let _tools = run_socket::open(team, run, run_dir(team, run));
-    Ok(team.driver.run(&spec, &CONTRACT, &watch).await)
+    let mut outcome = tokio::select! {
+        outcome = team.driver.run(&spec, &CONTRACT, &watch) => outcome,
+        never = given.feed(team, run, &mailbox) => match never {},
+    };
+    outcome.heard = given.heard(team, run, outcome.heard);
+    Ok(outcome)
 }
 
 async fn show_typing(team: &Team, envelope: &Envelope) {
@@ -312,7 +322,12 @@ async fn report(
         repairs: outcome.repairs,
         dropped_bytes: outcome.dropped_bytes,
         agent: outcome.agent,
-        model: team.workspace.role(run.role).map(|spec| spec.model).unwrap_or_default(),
+        model: team
+            .workspace
+            .role(run.role)
+            .map(|spec| agent::model(team, run.role, &spec))
+            .unwrap_or_default(),
+        heard: outcome.heard,
     };
     team.signals.forget(&run.run_id);
     team.insist(Event::RunFinished(Box::new(report))).await?;

@@ -10,6 +10,7 @@ use super::error::{ConfigError, MAX_CONFIG_BYTES};
 use super::{DISCORD_FILE, POLICY_FILE, RUNTIME_FILE, init, policy_file, resolve};
 use crate::assets::{Lookup, RoleSpec};
 use crate::domain::config::{Channels, DiscordConfig, Lifecycle, Named, Problem, RuntimeConfig};
+use crate::domain::ids::GuildId;
 use crate::domain::policy::{ActionPolicy, Holders, Limits, Policy, Right, SprintPolicy};
 use crate::domain::role::Role;
 use crate::domain::routing::RoutingPolicy;
@@ -142,6 +143,33 @@ impl Workspace {
         Ok(spec)
     }
 
+    /// Who may do what, server roles in each of these servers.
+    #[must_use]
+    pub fn rights(&self, guilds: &BTreeSet<GuildId>) -> BTreeMap<Right, Holders> {
+        let people = &self.runtime.people;
+        let holders = |named: &Named| Holders {
+            users: named.users.clone(),
+            roles: guilds
+                .iter()
+                .flat_map(|guild| named.roles.iter().map(|role| (*guild, *role)))
+                .collect(),
+        };
+        let mut administer = holders(&people.administer);
+        administer.users.extend(people.owner);
+        BTreeMap::from([
+            (Right::Ask, holders(&people.ask)),
+            (Right::Approve, holders(&people.approve)),
+            (Right::Administer, administer),
+        ])
+    }
+
+    /// The servers that the team lives in, as far as the configuration names any.
+    #[must_use]
+    pub fn guilds(&self) -> BTreeSet<GuildId> {
+        let allowed = self.runtime.allowed_guild_ids.clone();
+        if allowed.is_empty() { self.discord.guild_id.into_iter().collect() } else { allowed }
+    }
+
     /// The channels, with the values of variables.
     pub fn channels(&self) -> Result<Channels, ConfigError> {
         self.discord
@@ -184,25 +212,8 @@ impl Workspace {
     /// logged in, and the checked-out branch where [`Workspace::branch`] is `None`.
     pub fn policy(&self, serves: BTreeSet<Role>, relay_debug: bool) -> Result<Policy, ConfigError> {
         let runtime = &self.runtime;
-        let mut guilds = runtime.allowed_guild_ids.clone();
-        if guilds.is_empty() {
-            guilds.extend(self.discord.guild_id);
-        }
-        let people = &runtime.people;
-        let holders = |named: &Named| Holders {
-            users: named.users.clone(),
-            roles: guilds
-                .iter()
-                .flat_map(|guild| named.roles.iter().map(|role| (*guild, *role)))
-                .collect(),
-        };
-        let mut administer = holders(&people.administer);
-        administer.users.extend(people.owner);
-        let rights: BTreeMap<Right, Holders> = BTreeMap::from([
-            (Right::Ask, holders(&people.ask)),
-            (Right::Approve, holders(&people.approve)),
-            (Right::Administer, administer),
-        ]);
+        let guilds = self.guilds();
+        let rights = self.rights(&guilds);
         let actions = runtime
             .actions
             .iter()
@@ -225,7 +236,7 @@ impl Workspace {
             dm: runtime.ingress.dm,
             mentions: runtime.ingress.mentions,
             rights,
-            four_eyes: people.four_eyes,
+            four_eyes: runtime.people.four_eyes,
             gates: runtime.gates.table(),
             trusted_bots: self.discord.trusted_bot_ids.clone(),
             own_ids: self.discord.own_ids(),

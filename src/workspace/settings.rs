@@ -197,12 +197,10 @@ fn value_of(text: &str, key: &str) -> Option<Setting> {
     for part in key.split('.') {
         found = found.get(part)?;
     }
-    match found {
-        Value::Sequence(items) => {
-            items.iter().map(word).collect::<Option<Vec<_>>>().map(Setting::List)
-        }
-        other => word(other).map(Setting::Word),
+    if let Value::Sequence(items) = found {
+        return items.iter().map(word).collect::<Option<Vec<_>>>().map(Setting::List);
     }
+    word(found).map(Setting::Word)
 }
 
 fn digest(text: &str) -> String {

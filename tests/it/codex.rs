@@ -22,7 +22,7 @@ const PATIENCE: Duration = Duration::from_secs(180);
 
 /// Where the tests look for the program when nobody says: `TEAMS_CODEX`, then `PATH`.
 #[expect(clippy::print_stderr, reason = "a skipped test has to say so")]
-fn codex() -> Option<PathBuf> {
+pub(crate) fn codex() -> Option<PathBuf> {
     match CodexSettings::default().program() {
         Ok(path) => Some(path),
         Err(error) => {

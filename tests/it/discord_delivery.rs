@@ -275,3 +275,75 @@ async fn a_failure_is_a_messages_own_only_where_others_of_its_kind_got_through()
     assert_eq!(scene.deliver(&react, &place).await, OutgoingOutcome::Done);
     assert!(!fails(&stuck).await, "posting may be what does not work");
 }
+
+#[tokio::test]
+async fn a_person_whose_channel_cannot_be_opened_or_written_to_holds_nobody_up_for_ever() {
+    let scene = Scene::connected().await;
+    let place = scene.place("general");
+    let owner: UserId = scene.running.info.users["owner"].id.parse().unwrap();
+    let direct = post(Voice::Team, "receipt", json!({"request_id": "20260324-1a2b3c4d"}));
+    let fault = json!({"path_contains": "/users/@me/channels", "status": 500, "times": 1_000_000});
+    scene.faults(json!({"rest": [fault]})).await;
+    let mut own = Vec::new();
+    for _ in 0..4 {
+        let failed = scene.link.dm_place(owner, &direct).await.unwrap_err();
+        let OutgoingOutcome::Later { own: it, .. } = failed else { panic!("{failed:?}") };
+        own.push(it);
+        scene.posted(&post(Voice::Team, "followup_taken", json!({})), &place).await;
+    }
+    // The engine sets a message aside after so many failures of its own.
+    assert_eq!(own, [false, true, true, true]);
+    // Opened once, it is known; but every post into it fails.
+    scene.faults(json!({"clear": true})).await;
+    let dm = scene.link.dm_place(owner, &direct).await.unwrap();
+    let path = format!("/channels/{}/messages", dm.channel);
+    let faults = [500, 502]
+        .map(|status| json!({"path_contains": path, "status": status, "times": 1_000_000}));
+    scene.faults(json!({"rest": faults})).await;
+    for _ in 0..2 {
+        let failed = scene.deliver(&direct, &dm).await;
+        assert!(matches!(failed, OutgoingOutcome::Later { own: true, .. }), "{failed:?}");
+        scene.posted(&post(Voice::Team, "followup_taken", json!({})), &place).await;
+    }
+}
+
+#[tokio::test]
+async fn a_text_of_a_hundred_parts_and_many_files_arrive_whole() {
+    let scene = Scene::connected().await;
+    let place = scene.place("general");
+    let lines: Vec<String> = (0..1_000).map(|n| format!("{n} {}", "word ".repeat(39))).collect();
+    let long = post(Voice::Team, "status.report", json!({"open": 1_000, "lines": lines}));
+    let posted = scene.posted(&long, &place).await;
+    assert_eq!(posted.len(), 1);
+    assert_eq!(scene.posted(&long, &place).await, posted, "and once");
+    let said = scene.history(place.channel).await;
+    assert_eq!(said.len(), 1);
+    let file = &said[0]["attachments"][0];
+    assert_eq!(file["filename"], "message.md");
+    let whole = reqwest::get(file["url"].as_str().unwrap()).await.unwrap().text().await.unwrap();
+    assert!(whole.len() > 190_000 && whole.contains("- 999 word word"), "{} bytes", whole.len());
+
+    let mut words = post(Voice::Role(Role::Planner), "room.report", report("Thirteen files."));
+    let Act::Post { files, .. } = &mut words.act else { panic!() };
+    for number in 0..13 {
+        let name = format!("f{number}.txt");
+        std::fs::write(scene.folder.path().join(&name), name.repeat(3)).unwrap();
+        files.push(name);
+    }
+    let huge = std::fs::File::create(scene.folder.path().join("film.mp4")).unwrap();
+    huge.set_len(500 * 1024 * 1024).unwrap();
+    files.extend(["film.mp4".to_owned(), "../../secret".to_owned()]);
+    assert_eq!(scene.posted(&words, &place).await.len(), 2);
+    let said = scene.history(place.channel).await;
+    let counts: Vec<usize> =
+        said[1..].iter().map(|it| it["attachments"].as_array().unwrap().len()).collect();
+    assert_eq!(counts, [10, 3]);
+    let text = said[1]["content"].as_str().unwrap();
+    assert!(text.contains("`film.mp4 (500 MiB)`") && text.contains("`../../secret`"), "{text}");
+    // Hostile words neither break off nor call anybody; nothing but invisible ones is refused, not retried.
+    for words in ["@everyone @here <@1> <@&2>", "\u{202e}gnp.exe\u{0000}", "``` unclosed"] {
+        scene.posted(&post(Voice::Team, "room.report", report(words)), &place).await;
+    }
+    let said = scene.history(place.channel).await;
+    assert!(said.iter().all(|it| it["mention_everyone"] == false));
+}

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use serde_json::{Value, json};
 use teams::local_guild::Running;
 
-use crate::support::gateway::{self, Connection};
+use crate::support::gateway::{self, Connection, Heard, Socket};
 use crate::support::guild::{Caller, answer, fresh, text};
 use crate::support::openapi::{Document, Operation};
 
@@ -326,6 +326,7 @@ async fn every_answer_is_as_the_document_says() {
     let Some(mut document) = Document::open() else { return };
     let running = fresh().await;
     let served = served(&document, &running).await;
+    let (mut socket, _) = Socket::login(&running.info, "teams").await;
     let bot = Caller::bot(&running.info, "teams");
     let mut it = Judged { bot, document: &mut document, seen: BTreeSet::new(), faults: Vec::new() };
     who_and_where(&mut it, &running).await;
@@ -336,6 +337,7 @@ async fn every_answer_is_as_the_document_says() {
     webhooks(&mut it, &running).await;
     commands(&mut it, &running).await;
     interactions(&mut it, &running).await;
+    events(&mut it, &running, &mut socket).await;
     // A bot that leaves is outside afterwards.
     let guild = running.info.guild_id.clone();
     it.bot = Caller::bot(&running.info, "qa");
@@ -348,6 +350,66 @@ async fn every_answer_is_as_the_document_says() {
     assert!(missing.is_empty(), "served and not walked: {missing:#?}");
     it.refused_outside().await;
     running.shutdown().await;
+}
+
+/// Every event that the contract names has come, and those whose data is what REST answers look like it.
+async fn events(it: &mut Judged<'_>, running: &Running, socket: &mut Socket) {
+    let owner = Caller::person(&running.info, "owner");
+    for what in ["take", "give"] {
+        let mut order = json!({"bot": "teams", "channel": "general"});
+        order[what] = json!(["VIEW_CHANNEL"]);
+        owner.ok("POST", "/_local/rights", order).await;
+    }
+    owner.ok("POST", "/_local/say", json!({"channel": "general", "content": "the end"})).await;
+    let mut names = BTreeSet::new();
+    loop {
+        let Heard::Frame(frame) = socket.hear().await else { panic!("closed") };
+        let (Some(name), data) = (frame["t"].as_str(), &frame["d"]) else { continue };
+        let judged = match name {
+            "MESSAGE_CREATE" | "MESSAGE_UPDATE" => Some(("MessageResponse", data)),
+            "THREAD_CREATE" | "THREAD_UPDATE" => Some(("ThreadResponse", data)),
+            "CHANNEL_CREATE" | "CHANNEL_UPDATE" => Some(("GuildChannelResponse", data)),
+            "GUILD_MEMBER_UPDATE" => Some(("GuildMemberResponse", data)),
+            "GUILD_ROLE_CREATE" | "GUILD_ROLE_UPDATE" => Some(("GuildRoleResponse", &data["role"])),
+            _ => None,
+        };
+        if let Some((schema, object)) = judged {
+            let faults = it.document.judge_object(schema, object);
+            it.faults.extend(faults.into_iter().map(|fault| format!("{name}: {fault}")));
+        }
+        names.insert(name.to_owned());
+        if data["content"] == "the end" {
+            break;
+        }
+    }
+    for name in [
+        "CHANNEL_CREATE",
+        "CHANNEL_UPDATE",
+        "CHANNEL_DELETE",
+        "CHANNEL_PINS_UPDATE",
+        "THREAD_CREATE",
+        "THREAD_UPDATE",
+        "THREAD_DELETE",
+        "THREAD_LIST_SYNC",
+        "THREAD_MEMBERS_UPDATE",
+        "MESSAGE_CREATE",
+        "MESSAGE_UPDATE",
+        "MESSAGE_DELETE",
+        "MESSAGE_DELETE_BULK",
+        "MESSAGE_REACTION_ADD",
+        "MESSAGE_REACTION_REMOVE",
+        "MESSAGE_REACTION_REMOVE_ALL",
+        "MESSAGE_REACTION_REMOVE_EMOJI",
+        "TYPING_START",
+        "INTERACTION_CREATE",
+        "WEBHOOKS_UPDATE",
+        "GUILD_ROLE_CREATE",
+        "GUILD_ROLE_UPDATE",
+        "GUILD_ROLE_DELETE",
+        "GUILD_MEMBER_UPDATE",
+    ] {
+        assert!(names.contains(name), "{name} did not come: {names:?}");
+    }
 }
 
 impl Judged<'_> {

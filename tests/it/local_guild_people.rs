@@ -76,6 +76,15 @@ async fn menus_take_only_what_they_offer_and_say_what_was_meant() {
         let (status, refused) = owner.call("POST", "/_local/click", click(custom_id, values)).await;
         assert_eq!((status, refused["code"].as_u64()), (400, Some(50035)), "{custom_id}");
     }
+    // An attacker's client sends what it likes.
+    let mut forged = click("off", json!(["x"]));
+    forged["forged"] = json!(true);
+    owner.ok("POST", "/_local/click", forged).await;
+    let sent = heard.until("INTERACTION_CREATE").await;
+    assert_eq!(
+        (&sent["data"]["custom_id"], &sent["data"]["values"]),
+        (&json!("off"), &json!(["x"]))
+    );
     owner.ok("POST", "/_local/click", click("pick", json!(["b", "a"]))).await;
     let picked = heard.until("INTERACTION_CREATE").await;
     assert_eq!(
@@ -203,7 +212,7 @@ async fn what_a_bot_shows_is_seen_by_people_and_by_bots_that_ask() {
     let mut watcher = Socket::connect(&running.info, "v=10").await;
     watcher.send(&gateway::identify(&running.info.bots["qa"].token, 1 | (1 << 8))).await;
     watcher.event("GUILD_CREATE").await;
-    let (mut shown, _) = Socket::login(&running.info, "teams").await;
+    let (mut shown, ready) = Socket::login(&running.info, "teams").await;
     let id = &running.info.bots["teams"].id;
     // Its own comes first.
     while watcher.event("PRESENCE_UPDATE").await["user"]["id"] != id.as_str() {}
@@ -217,6 +226,17 @@ async fn what_a_bot_shows_is_seen_by_people_and_by_bots_that_ask() {
     );
     let state = owner.ok("GET", "/_local/state", Value::Null).await;
     assert_eq!(state["presences"][id]["activities"][0]["name"], "R-1");
+    // It goes with the connection, and comes back with a resume.
+    drop(shown);
+    assert_eq!(watcher.event("PRESENCE_UPDATE").await["status"], "offline");
+    let mut back = Socket::connect(&running.info, "v=10").await;
+    back.send(&gateway::resume(&running.info.bots["teams"].token, &ready["session_id"], 2)).await;
+    back.event("RESUMED").await;
+    let seen = watcher.event("PRESENCE_UPDATE").await;
+    assert_eq!(
+        (&seen["status"], &seen["activities"][0]["state"]),
+        (&json!("dnd"), &json!("testing"))
+    );
     running.shutdown().await;
 }
 

@@ -7,12 +7,16 @@
     clippy::disallowed_methods
 )]
 
+mod acp;
 mod agents;
 mod bad_input;
+mod claude;
 mod codex;
 mod conformance;
 mod discord_delivery;
 mod discord_intake;
+mod discord_limits;
+mod discord_link;
 mod discover;
 mod doctor;
 mod git;
@@ -36,15 +40,20 @@ mod publish;
 mod rehearsal_sprint;
 mod serenity_client;
 mod setup;
+mod steer;
 mod store_kill;
 mod supervise;
 mod support;
 mod team_agents;
+mod team_burst;
 mod team_checks;
+mod team_claude;
 mod team_codex;
+mod team_commands;
 mod team_commit;
 mod team_control;
 mod team_crew;
+mod team_faults;
 mod team_intake;
 mod team_kill;
 mod team_outage;

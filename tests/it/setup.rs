@@ -265,6 +265,18 @@ async fn what_cannot_work_is_refused_with_what_to_do() {
     let waiting = lines.iter().find(|line| line["step"] == "permissions").unwrap();
     assert!(text(&waiting["text"]).contains("Manage Webhooks"), "{waiting}");
     yard.press(text(&waiting["link"])).await;
+    // A kept token that Discord no longer takes is asked for anew, where somebody can be asked.
+    let other = format!("{}.{}.{}", "M".repeat(24), "G".repeat(6), "k".repeat(38));
+    let tokens = yard.root().join(".teams_setup/tokens.env");
+    std::fs::write(&tokens, format!("TEAMS_DISCORD_TOKEN={other}\n")).unwrap();
+    let stale = yard.teams(&["setup", "--base-url", &base]).await;
+    assert!(stale.err.contains("does not accept"), "{}", stale.err);
+    let (shown, well) =
+        at_a_terminal(&yard, "it is not shown:", &format!("{}\r", yard.token)).await;
+    assert!(well && shown.contains("Ready in teams"), "{shown}");
+    // One in the environment that is another than the handed one would win: that is said.
+    let lines = yard.setup(&[], &[("TEAMS_DISCORD_TOKEN", &other)]).await.well().lines();
+    assert!(lines.iter().any(|it| it["result"] == "open" && it["step"] == "token"), "{lines:#?}");
     // A token in the environment is used and not written down.
     yard.env.insert("TEAMS_DISCORD_TOKEN".to_owned(), yard.token.clone());
     std::fs::remove_dir_all(yard.root()).unwrap();

@@ -264,3 +264,40 @@ async fn when_the_parent_is_killed_an_agent_finishes_and_is_adopted() {
     assert_eq!(stdout(&run_dir), "up\nfinished\n");
     assert_eq!(marked(folder.path()), Vec::<String>::new());
 }
+
+#[tokio::test]
+async fn what_is_said_later_reaches_a_live_input_until_it_ends() {
+    let folder = tempfile::tempdir().unwrap();
+    let (mut spec, run_dir) =
+        shell(folder.path(), "while read -r line; do echo \"got $line\"; done; echo over");
+    let stdin = folder.path().join("stdin");
+    std::fs::write(&stdin, "one\n").unwrap();
+    spec.stdin = Some(stdin.clone());
+    spec.live_stdin = true;
+    let mut program = Supervised::start(&spec, &run_dir).unwrap();
+    line(&mut program, "got one").await;
+    program.say(&stdin, b"two\n").await.unwrap();
+    line(&mut program, "got two").await;
+    program.end_input().await;
+    line(&mut program, "over").await;
+    let exit = in_time(program.wait()).await.unwrap();
+    assert!(exit.success(), "{exit:?}");
+    assert_eq!(stdout(&run_dir), "got one\ngot two\nover\n");
+}
+
+#[tokio::test]
+async fn a_program_that_stays_after_its_input_is_ended_as_if_by_itself() {
+    let folder = tempfile::tempdir().unwrap();
+    let (mut spec, run_dir) = shell(folder.path(), "echo up; trap '' INT; sleep 1000");
+    let stdin = folder.path().join("stdin");
+    std::fs::write(&stdin, "").unwrap();
+    spec.stdin = Some(stdin);
+    spec.live_stdin = true;
+    spec.grace_ms = 50;
+    let mut program = Supervised::start(&spec, &run_dir).unwrap();
+    line(&mut program, "up").await;
+    program.end_input().await;
+    let exit = in_time(program.wait()).await.unwrap();
+    assert_eq!((exit.ended_by, exit.signal), (EndedBy::Exit, Some(9)));
+    assert_eq!(marked(folder.path()), Vec::<String>::new());
+}

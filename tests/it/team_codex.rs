@@ -14,11 +14,11 @@ use crate::support::model_server::{ModelServer, Request};
 use crate::support::whole::{PATIENCE, Whole, field, is_by, words};
 
 /// What a step costs; the card has to count it.
-const IN: u64 = 1_000;
-const OUT: u64 = 50;
+pub(crate) const IN: u64 = 1_000;
+pub(crate) const OUT: u64 = 50;
 
 /// What must never reach a model or an agent's commands.
-const SECRETS: [(&str, &str); 4] = [
+pub(crate) const SECRETS: [(&str, &str); 4] = [
     ("GITHUB_TOKEN", "ghp_0123456789abcdefghijklmnopqrstuvwxyzAB"),
     ("OPENAI_API_KEY", "sk-proj-0123456789abcdefghijklmnop"),
     ("AWS_SECRET_ACCESS_KEY", "wJalrXUtnFEMIK7MDENGbPxRfiCYEXAMPLEKEY1"),
@@ -53,7 +53,7 @@ fn codex() -> Option<PathBuf> {
 }
 
 /// Whether this machine lets a process confine its children; many containers do not.
-async fn can_confine() -> bool {
+pub(crate) async fn can_confine() -> bool {
     let tried = Command::new("unshare")
         .args(["-Ur", "true"])
         .stdout(Stdio::null())
@@ -64,7 +64,7 @@ async fn can_confine() -> bool {
 }
 
 /// The step that a request is about: the last heading of its kind in the conversation.
-fn step(body: &Value) -> String {
+pub(crate) fn step(body: &Value) -> String {
     let said = body["input"].to_string();
     let heading = said.rsplit("# Your step: ").next().unwrap();
     heading.split("\\n").next().unwrap().to_owned()
@@ -77,18 +77,18 @@ fn tools_used(body: &Value) -> usize {
     own.filter(|item| item["type"].as_str().unwrap_or_default().ends_with("_output")).count()
 }
 
-fn moves(outcome: &str, phase: &str, step: &str) -> Value {
+pub(crate) fn moves(outcome: &str, phase: &str, step: &str) -> Value {
     json!({"outcome": outcome, "target_phase": phase, "target_step": step, "reopen_category": null,
         "reason": "it fits", "unresolved_items": [], "finalize_phase": false})
 }
 
-fn answer(summary: &str, proposals: Value) -> Value {
+pub(crate) fn answer(summary: &str, proposals: Value) -> Value {
     json!({"say": {"status": "completed", "summary": summary, "insights": [], "artifacts": [],
         "error": "", "proposals": proposals}})
 }
 
 /// The model: every role's answer, by the step that the prompt names.
-fn model(body: &Value, _index: usize) -> Value {
+pub(crate) fn model(body: &Value, _index: usize) -> Value {
     let mut play = match step(body).as_str() {
         "take in a message" => answer(
             "Add the option --shout to greet.sh.",

@@ -136,7 +136,8 @@ async fn slash_commands_show_change_and_open_a_form_with_files() {
 
     // A form whose files are not there begins nothing.
     let values = json!({"milestone": "x", "brief": "", "requirements": ""});
-    let filled = json!({"interaction": form["id"], "custom_id": "k:1,2", "values": values});
+    let filled =
+        json!({"interaction": form["id"], "custom_id": "k:1,2", "values": values, "forged": true});
     house.owner.ok("POST", "/_local/modal", filled).await;
     answered(&house, "The 2 files could not be saved").await;
 

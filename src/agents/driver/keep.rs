@@ -3,13 +3,36 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use serde::Serialize;
 use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
 
 use super::RunError;
 use crate::agents::run::RunSpec;
 use crate::domain::run::Usage;
 use crate::platform::files;
+
+/// What a turn is for; `turn.json` in its folder.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Mark {
+    /// Repairs asked for until then, with this one.
+    pub(super) repairs: u32,
+    /// Whether this turn only says the answer again.
+    pub(super) repairing: bool,
+}
+
+impl Mark {
+    const FILE: &'static str = "turn.json";
+
+    /// Of a turn that was begun. Before this file was, every turn but the first was a repair.
+    pub(super) fn of(folder: &Path, number: u32) -> Result<Mark, RunError> {
+        let known = read_json(folder, Mark::FILE)?;
+        Ok(known.unwrap_or(Mark { repairs: number, repairing: number > 0 }))
+    }
+
+    pub(super) fn keep(self, folder: &Path) -> Result<(), RunError> {
+        write_json(folder, Mark::FILE, &self)
+    }
+}
 
 pub(super) fn write_json<T: Serialize>(
     folder: &Path,

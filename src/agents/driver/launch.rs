@@ -3,9 +3,13 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use serde_json::Value;
+
+use super::follow::access;
+use super::keep::Mark;
 use super::{RunError, SCHEMA};
-use crate::agents::codex;
-use crate::agents::run::{Access, Agent, RUN_SOCKET, RunSpec};
+use crate::agents::run::{Agent, RUN_SOCKET, RunSpec, Sandbox};
+use crate::agents::{claude, codex, confine};
 use crate::platform::supervise::{self, OnEof, STDOUT_SPOOL, Spec};
 use crate::platform::{files, ids, spawn};
 
@@ -25,14 +29,24 @@ pub(super) async fn probe(spec: &RunSpec, program: &Path) -> Option<String> {
     Some(format!("codex {version}"))
 }
 
+/// What the start of a turn depends on, beside its run.
+pub(super) struct Launching<'a> {
+    pub(super) mark: Mark,
+    pub(super) resume: Option<&'a str>,
+    pub(super) schema: &'a Value,
+    pub(super) confiner: Option<&'a Path>,
+}
+
 /// How the agent's process is started for a turn.
 pub(super) fn launch(
     spec: &RunSpec,
-    number: u32,
-    resume: Option<&str>,
+    launching: &Launching<'_>,
     stdin: PathBuf,
 ) -> Result<Spec, RunError> {
     let mut env = environment(spec)?;
+    let access = access(spec, launching.mark);
+    let web = spec.task.work.web && !launching.mark.repairing;
+    let confined = |sandbox| launching.confiner.is_some() || sandbox == Sandbox::Off;
     let (program, args) = match &spec.agent {
         Agent::Codex(config) => {
             let home = config.home(&spec.session_dir);
@@ -43,16 +57,39 @@ pub(super) fn launch(
                 config,
                 &codex::Turn {
                     worktree: &spec.worktree,
-                    // A repair has nothing to write.
-                    access: if number == 0 { &spec.access } else { &Access::ReadOnly },
+                    access,
                     schema: &schema,
                     charter: &spec.task.charter,
                     socket: spec.socket.as_deref(),
-                    resume,
-                    web: spec.task.work.web && number == 0,
+                    resume: launching.resume,
+                    web,
                 },
             );
             (config.program()?, args)
+        }
+        Agent::Claude(config) => {
+            let home = config.home(&spec.session_dir);
+            files::create_dir_all(&home)?;
+            env.extend(config.environment(&spec.session_dir, confined(config.sandbox)));
+            let turn = claude::Turn {
+                access,
+                worktree: &spec.worktree,
+                schema: launching.schema,
+                charter: &spec.task.charter,
+                resume: launching.resume,
+                web,
+                confined: confined(config.sandbox),
+            };
+            let args = claude::arguments(config, &turn);
+            confine(spec, launching, Some(&home), config.program()?, args)
+        }
+        Agent::Acp(config) => {
+            if let Some(home) = &config.login_home {
+                env.insert("HOME".to_owned(), home.to_string_lossy().into_owned());
+            }
+            env.extend(config.env.clone());
+            let args = config.command.iter().skip(1).cloned().collect();
+            confine(spec, launching, config.login_home.as_deref(), config.program()?, args)
         }
         Agent::Rehearsal(_) => {
             (spawn::own_binary().map_err(RunError::OwnBinary)?, vec![spawn::REHEARSE.to_owned()])
@@ -63,14 +100,41 @@ pub(super) fn launch(
     launch.args = args;
     launch.env = env;
     launch.stdin = Some(stdin);
-    launch.wall_ms = Some(if number == 0 { wall } else { wall.min(REPAIR_WALL_MS) });
+    let repair = wall.min(REPAIR_WALL_MS);
+    launch.wall_ms = Some(if launching.mark.repairing { repair } else { wall });
     launch.idle_ms = Some(spec.limits.idle_ms);
     launch.grace_ms = spec.limits.grace_ms;
     launch.max_line_bytes = spec.limits.line_bytes;
     launch.max_stdout_bytes = spec.limits.output_bytes;
-    // A run whose team was killed may end and be adopted.
-    launch.on_eof = OnEof::Finish;
+    launch.live_stdin = match &spec.agent {
+        Agent::Codex(_) => false,
+        Agent::Claude(_) | Agent::Acp(_) | Agent::Rehearsal(_) => true,
+    };
+    launch.on_eof = match &spec.agent {
+        // A run whose team was killed may end and be adopted.
+        Agent::Codex(_) | Agent::Claude(_) | Agent::Rehearsal(_) => OnEof::Finish,
+        // This one asks questions on its way, and there is nobody to answer.
+        Agent::Acp(_) => OnEof::Kill,
+    };
     Ok(launch)
+}
+
+/// A program within the sandbox, where there is one.
+fn confine(
+    spec: &RunSpec,
+    launching: &Launching<'_>,
+    home: Option<&Path>,
+    program: PathBuf,
+    args: Vec<String>,
+) -> (PathBuf, Vec<String>) {
+    match launching.confiner {
+        None => (program, args),
+        Some(confiner) => {
+            let access = access(spec, launching.mark);
+            let args = confine::arguments(spec, access, home, &program, args);
+            (confiner.to_owned(), args)
+        }
+    }
 }
 
 /// The agent's whole environment. It hands all of it to the commands that it runs, so nothing

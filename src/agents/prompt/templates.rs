@@ -29,6 +29,7 @@ embedded!(
     "documents.md",
     "history.md",
     "repair.md",
+    "steer.md",
     "steps/intake.md",
     "steps/internal.md",
     "steps/research_initial.md",

@@ -129,7 +129,8 @@ pub(super) fn answer(
             | Act::WrongContract
             | Act::WriteOutside
             | Act::Flood
-            | Act::Sleep,
+            | Act::Sleep
+            | Act::Listen,
         )
         | None => {}
     }

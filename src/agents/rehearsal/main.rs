@@ -1,16 +1,17 @@
 //! The process of the rehearsal agent.
 
 use std::ffi::OsString;
-use std::io::{self, Read as _, Write as _};
+use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
 use rustix::process::{Signal, getpid, kill_process};
 
 use super::answer::{Answer, answer};
 use super::script::{self, Act};
-use super::{Brief, LABEL, Line};
+use super::{Brief, Heard, LABEL, Line};
 use crate::platform::files;
 
 /// The hidden subcommand: the brief on stdin, JSON lines on stdout, the worktree as working folder.
@@ -27,9 +28,10 @@ pub fn main(_args: &[OsString]) -> ExitCode {
 
 fn play() -> Result<(), String> {
     let mut text = String::new();
-    io::stdin().read_to_string(&mut text).map_err(|error| error.to_string())?;
-    let brief: Brief =
+    io::stdin().read_line(&mut text).map_err(|error| error.to_string())?;
+    let mut brief: Brief =
         serde_json::from_str(&text).map_err(|error| format!("the brief: {error}"))?;
+    let heard = listen();
     let root = std::env::current_dir().map_err(|error| error.to_string())?;
     let home = std::env::var_os("HOME").map(PathBuf::from).ok_or("HOME is not set")?;
     print(&Line::Session { id: brief.session.clone() })?;
@@ -49,6 +51,10 @@ fn play() -> Result<(), String> {
             let ms = played.as_ref().map_or(0, |played| played.ms);
             std::thread::sleep(Duration::from_millis(ms));
         }
+        Some(Act::Listen) => match heard.recv() {
+            Ok(words) => take(&mut brief, words)?,
+            Err(_) => return Err("nobody said anything, and nobody can any more".to_owned()),
+        },
         Some(Act::WriteOutside) => write_outside(&brief, &root)?,
         Some(
             Act::Crash
@@ -61,6 +67,10 @@ fn play() -> Result<(), String> {
             | Act::Control,
         )
         | None => {}
+    }
+    // What is said from here on comes too late.
+    while let Ok(words) = heard.try_recv() {
+        take(&mut brief, words)?;
     }
     let outcome = answer(&brief, &root, played.as_ref(), &mut |path| {
         // The files are written whether anybody hears of it or not.
@@ -79,6 +89,27 @@ fn play() -> Result<(), String> {
         (_, Answer::Result(value)) => print(&Line::Result { text: value.to_string() }),
         (_, Answer::NeedsRealAgent(message)) => print(&Line::NeedsRealAgent { message }),
     }
+}
+
+/// Follows stdin on a thread of its own. What cannot be read was not for us.
+fn listen() -> Receiver<Heard> {
+    let (sender, heard) = channel();
+    std::thread::spawn(move || {
+        for line in io::stdin().lines().map_while(Result::ok) {
+            let words = serde_json::from_str(&line);
+            if words.is_ok_and(|words| sender.send(words).is_err()) {
+                return;
+            }
+        }
+    });
+    heard
+}
+
+/// Takes what somebody said into the work.
+fn take(brief: &mut Brief, words: Heard) -> Result<(), String> {
+    print(&Line::Heard { id: words.id })?;
+    brief.task.followups.push(words.said);
+    Ok(())
 }
 
 fn print(line: &Line) -> Result<(), String> {

@@ -11,8 +11,10 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::agents::codec::{Codec, Event, text};
-use crate::agents::prompt::Task;
+use crate::agents::prompt::{Said, Task};
 use crate::agents::run::{Access, RunError, RunSpec};
+use crate::agents::words::Words;
+use crate::domain::ids::MessageId;
 use crate::domain::run::FailKind;
 
 mod answer;
@@ -69,6 +71,13 @@ pub(super) fn brief(
     serde_json::to_string(&brief).map_err(|source| RunError::Json { what: "the brief", source })
 }
 
+/// What people say while it works: the lines of stdin after the brief.
+#[derive(Debug, Serialize, Deserialize)]
+struct Heard {
+    id: MessageId,
+    said: Said,
+}
+
 /// What it says, one JSON object a line.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
@@ -77,6 +86,8 @@ enum Line {
     Session { id: String },
     /// On the way.
     Text { text: String },
+    /// It took what somebody said meanwhile.
+    Heard { id: MessageId },
     /// A file that it wrote.
     Wrote { path: String },
     /// Terminal: its answer.
@@ -87,13 +98,19 @@ enum Line {
 
 /// Reads the stream of the rehearsal agent.
 #[derive(Debug, Default)]
-pub struct RehearsalCodec {}
+pub struct RehearsalCodec {
+    replies: Vec<Value>,
+}
 
 impl Codec for RehearsalCodec {
     fn line(&mut self, line: &Value) -> Vec<Event> {
         match text(line, "type").as_str() {
             "session" => vec![Event::Session(text(line, "id"))],
             "text" => vec![Event::Thought(text(line, "text"))],
+            "heard" => {
+                let id = text(line, "id").parse().ok();
+                id.map(Event::Heard).into_iter().collect()
+            }
             "wrote" => vec![Event::Files(vec![text(line, "path")])],
             "result" => vec![Event::Text(text(line, "text")), Event::Done],
             "needs_real_agent" => vec![Event::Failed {
@@ -106,5 +123,15 @@ impl Codec for RehearsalCodec {
 
     fn without_terminal(&self, _stderr_tail: &str) -> FailKind {
         FailKind::NoTerminal
+    }
+
+    fn replies(&mut self) -> Vec<Value> {
+        std::mem::take(&mut self.replies)
+    }
+
+    fn hear(&mut self, words: &Words, _text: &str) -> bool {
+        let heard = Heard { id: words.id, said: words.said.clone() };
+        self.replies.extend(serde_json::to_value(heard));
+        true
     }
 }

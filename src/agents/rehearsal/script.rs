@@ -42,6 +42,8 @@ pub(super) enum Act {
     Flood,
     /// Wait `ms`, then go on.
     Sleep,
+    /// Wait until somebody says something to it, then go on.
+    Listen,
     /// Say that it is done, with nothing in it.
     BadPlan,
     /// Ask the runtime for `control`, as only the orchestrator may.

@@ -4,9 +4,9 @@ use std::path::{Path, PathBuf};
 
 use serde_json::json;
 
+use super::Worker;
 use crate::assets;
 use crate::cli::Failure;
-use crate::domain::config::AgentKind;
 use crate::domain::request::Language;
 use crate::git;
 use crate::local_guild::GuildInfo;
@@ -80,14 +80,14 @@ impl Home {
     pub(super) fn write_workspace(
         &self,
         guild: &GuildInfo,
-        agent: AgentKind,
+        agent: &Worker,
         model_url: Option<&str>,
     ) -> Result<(), Failure> {
         let runtime = self.runtime_yaml(guild, agent, model_url)?;
         let discord = discord_yaml(guild)?;
         let root = self.workspace();
         let options = Options {
-            agent: Some(agent),
+            agent: Some(agent.kind),
             runtime_yaml: Some(runtime.clone()),
             discord_yaml: Some(discord.clone()),
             ..Options::default()
@@ -102,7 +102,7 @@ impl Home {
     fn runtime_yaml(
         &self,
         guild: &GuildInfo,
-        agent: AgentKind,
+        agent: &Worker,
         model_url: Option<&str>,
     ) -> Result<String, Failure> {
         let owner = guild.users.get("owner").map(|account| account.id.clone()).unwrap_or_default();
@@ -111,7 +111,8 @@ impl Home {
         let values = json!({
             "project": quoted(&self.project().to_string_lossy()),
             "owner": quoted(&owner),
-            "agent": agent.as_str(),
+            "agent": agent.kind.as_str(),
+            "command": json!(agent.command).to_string(),
             "model_url": model_url.map_or_else(|| "null".to_owned(), quoted),
             "script": "null",
             "language": language.as_str(),

@@ -21,9 +21,10 @@ pub(super) struct Args {
     /// The page's port on 127.0.0.1; 0 takes a free one
     #[arg(long, default_value_t = 0)]
     port: u16,
-    /// Who works: `rehearsal` needs no model, `codex` is the real CLI
-    #[arg(long, value_parser = super::init::agent, default_value = "rehearsal")]
-    agent: AgentKind,
+    /// Who works: `rehearsal` needs no model, `codex` and `claude` are the real CLIs, `acp:<command>` is any
+    /// agent that speaks the Agent Client Protocol
+    #[arg(long, value_parser = worker, default_value = "rehearsal")]
+    agent: Worker,
     /// The base address of another model server for the real agent
     #[arg(long, value_name = "URL")]
     model_url: Option<String>,
@@ -43,6 +44,25 @@ enum Script {
     Sprint,
 }
 
+/// Who works in the demo.
+#[derive(Debug, Clone)]
+struct Worker {
+    kind: AgentKind,
+    /// For the Agent Client Protocol: the program with its arguments.
+    command: Vec<String>,
+}
+
+fn worker(word: &str) -> Result<Worker, String> {
+    let Some(command) = word.strip_prefix("acp:") else {
+        return Ok(Worker { kind: super::init::agent(word)?, command: Vec::new() });
+    };
+    let command: Vec<String> = command.split_whitespace().map(str::to_owned).collect();
+    if command.is_empty() {
+        return Err("expected `acp:` with a command, as in `acp:opencode acp`".to_owned());
+    }
+    Ok(Worker { kind: AgentKind::Acp, command })
+}
+
 /// Runs it.
 pub(super) fn run(_global: &Global, args: &Args) -> Result<(), Failure> {
     let runtime = super::runtime()?;
@@ -54,11 +74,11 @@ pub(super) fn run(_global: &Global, args: &Args) -> Result<(), Failure> {
 async fn play(args: &Args) -> Result<(), Failure> {
     let home = home::Home::make(&args.dir)?;
     let mut guild = guild::Guild::start(&home, args.port).await?;
-    home.write_workspace(&guild.info, args.agent, args.model_url.as_deref())?;
+    home.write_workspace(&guild.info, &args.agent, args.model_url.as_deref())?;
     let mut team = team::Team::start(&home, &guild.info, args.pull_plug)?;
     say(format_args!("The page:    {}", guild.info.page_url));
     say(format_args!("The project: {}", home.project().display()));
-    if args.agent == AgentKind::Rehearsal {
+    if args.agent.kind == AgentKind::Rehearsal {
         say(
             "The agents rehearse: no model is asked; they do the tasks of TASKS.md and literal edits.",
         );

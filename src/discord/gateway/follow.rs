@@ -67,6 +67,8 @@ pub(super) struct Following<'a> {
     pub(super) first: &'a mut bool,
     /// Whether this connection was greeted.
     pub(super) greeted: bool,
+    /// Whether it brought anything but the greeting.
+    pub(super) useful: bool,
 }
 
 impl Following<'_> {
@@ -159,6 +161,7 @@ impl Following<'_> {
             _ => Signal::Dispatch { kind, data: frame.d },
         };
         place.send(self.heard(sequence, signal));
+        self.useful = true;
         self.took(sequence);
         None
     }

@@ -16,6 +16,10 @@ pub enum AgentKind {
     /// The Codex CLI. The default, because workspaces of the older runtime name no agent and mean it.
     #[default]
     Codex,
+    /// Claude Code.
+    Claude,
+    /// An agent that speaks the Agent Client Protocol.
+    Acp,
     /// The built-in agent without a model.
     Rehearsal,
 }
@@ -26,19 +30,22 @@ impl AgentKind {
     pub const fn as_str(self) -> &'static str {
         match self {
             AgentKind::Codex => "codex",
+            AgentKind::Claude => "claude",
+            AgentKind::Acp => "acp",
             AgentKind::Rehearsal => "rehearsal",
         }
     }
 }
 
-/// Whether the agent's own sandbox is used.
+/// Whether an agent is confined: by its own sandbox where it brings one, else by bubblewrap.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum CodexSandbox {
-    /// Used; where the kernel cannot, the run fails and says so.
+pub enum AgentSandbox {
+    /// By what its role may do. Where this machine cannot, Codex fails and says so, and the others run no
+    /// commands.
     #[default]
     Auto,
-    /// Not used: for machines that are a sandbox themselves.
+    /// Not confined: for machines that are a sandbox themselves.
     Off,
 }
 
@@ -54,7 +61,41 @@ pub struct CodexConfig {
     /// workspace. Where absent, each session has a home of its own, without a login.
     pub login_home: Option<PathBuf>,
     /// Its sandbox.
-    pub sandbox: CodexSandbox,
+    pub sandbox: AgentSandbox,
+}
+
+/// Claude Code.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct ClaudeConfig {
+    /// The program; found through `TEAMS_CLAUDE`, then `PATH`, where absent.
+    pub binary: Option<PathBuf>,
+    /// The model of roles that name none of Claude's under `role_defaults`; `sonnet` where absent.
+    pub model: Option<String>,
+    /// Another model server than the CLI's own (`http://host:port`).
+    pub model_url: Option<String>,
+    /// The folder in which the operator logged the CLI in (as its `CLAUDE_CONFIG_DIR`); relative to the
+    /// workspace. Where absent, each session has a home of its own, without a login.
+    pub login_home: Option<PathBuf>,
+    /// Its sandbox.
+    pub sandbox: AgentSandbox,
+}
+
+/// An agent that speaks the Agent Client Protocol.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct AcpConfig {
+    /// The program with its arguments: `[gemini, --acp]`, `[opencode, acp]`.
+    pub command: Vec<String>,
+    /// What its environment holds on top of the few words that every agent's does. No secrets: the
+    /// commands of the agent see it.
+    pub env: BTreeMap<String, String>,
+    /// The mode of the agent to be set; by role where absent.
+    pub mode: Option<String>,
+    /// The folder in which the operator logged it in (as its `HOME`); relative to the workspace.
+    pub login_home: Option<PathBuf>,
+    /// Its sandbox.
+    pub sandbox: AgentSandbox,
 }
 
 /// The rehearsal agent.
@@ -75,6 +116,10 @@ pub struct AgentsConfig {
     pub roles: BTreeMap<Role, AgentKind>,
     /// Settings of Codex.
     pub codex: CodexConfig,
+    /// Settings of Claude Code.
+    pub claude: ClaudeConfig,
+    /// Settings of the agent that speaks the Agent Client Protocol.
+    pub acp: AcpConfig,
     /// Settings of the rehearsal agent.
     pub rehearsal: RehearsalConfig,
 }

@@ -1,10 +1,11 @@
 //! Where new work comes from when nobody asks for it (`spec/teams.md` 10): findings become candidates, the
 //! planner judges them, and only then something is stored. No finding, no model call.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Map, Value, json};
 
+use super::backlog::trace;
 use super::duties::{self, Ask};
 use super::{queue, say};
 use crate::domain::backlog::{BacklogItem, BacklogSource, BacklogStatus};
@@ -61,9 +62,13 @@ pub(super) fn discovered(
     watermarks: BTreeMap<String, String>,
 ) {
     turn.edit_scheduler().watermarks = watermarks;
-    let known: Vec<String> = turn.items().into_values().filter_map(trace_of).collect();
+    let known: BTreeSet<String> = turn.items().into_values().filter_map(trace_of).collect();
+    let is_known = |finding: &Finding| {
+        known.contains(&finding.trace)
+            || made_of(&finding.origin).is_some_and(|it| known.contains(&it))
+    };
     let mut fresh: Vec<Finding> =
-        findings.into_iter().filter(|finding| !known.contains(&finding.trace)).collect();
+        findings.into_iter().filter(|finding| !is_known(finding)).collect();
     fresh.sort_by(|a, b| (a.signal, &a.trace).cmp(&(b.signal, &b.trace)));
     fresh.dedup_by(|a, b| a.trace == b.trace);
     fresh.truncate(FINDINGS);
@@ -92,8 +97,18 @@ pub(super) fn discovered(
     "sourcing".clone_into(&mut scheduler.last_sourcing_status);
 }
 
+/// What an item was found by: the trace that it carries or, as in older workspaces, what its origin names.
 fn trace_of(item: &BacklogItem) -> Option<String> {
-    item.origin.get("trace").and_then(Value::as_str).map(ToOwned::to_owned)
+    let own = item.origin.get("trace").and_then(Value::as_str).map(ToOwned::to_owned);
+    own.or_else(|| made_of(&item.origin))
+}
+
+/// What an origin names, where that is more than a kind of finding.
+fn made_of(origin: &Map<String, Value>) -> Option<String> {
+    let is_vague =
+        |part: &str| ["signal=", "status=", "role="].iter().any(|vague| part.starts_with(vague));
+    let text = trace(origin);
+    (!text.is_empty() && !text.split('|').all(is_vague)).then_some(text)
 }
 
 fn digest<'a>(parts: impl Iterator<Item = &'a str>) -> String {

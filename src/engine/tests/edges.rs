@@ -4,6 +4,7 @@
 use serde_json::json;
 
 use super::scenes::{report, work_until};
+use super::steering::{finished, run_of};
 use super::world::{GENERAL, OWNER, Todo, World, good, policy, result};
 use crate::domain::change::Change;
 use crate::domain::effect::EffectKind;
@@ -18,46 +19,10 @@ use crate::domain::outgoing::{
 use crate::domain::policy::{ActionPolicy, Holders, Limits, Policy, Right};
 use crate::domain::request::{Language, RequestStatus, Room};
 use crate::domain::role::Role;
-use crate::domain::run::{Run, RunOutcome, RunReport, Usage};
+use crate::domain::run::{Run, RunOutcome};
 use crate::domain::time::Timestamp;
 use crate::domain::workflow::Step;
 use crate::engine::{Answer, Input, Wake, decide};
-
-fn run_of(world: &World, todo: &Todo, run_id: &str) -> Run {
-    let Todo::Run(id) = todo else { panic!("not a run") };
-    let envelope = &world.state.envelopes[id];
-    Run {
-        run_id: RunId::parse(run_id).expect("an id"),
-        request_id: envelope.envelope.request_id.clone(),
-        role: envelope.target_role,
-        step: envelope.step,
-        envelope_id: id.clone(),
-        attempt: 1,
-        generation: 1,
-        started_at: Timestamp::from_millis(0),
-        pre_tree: None,
-    }
-}
-
-pub(super) fn finished(run: &Run) -> RunReport {
-    RunReport {
-        run_id: run.run_id.clone(),
-        request_id: run.request_id.clone(),
-        role: run.role,
-        step: run.step,
-        generation: run.generation,
-        outcome: RunOutcome::Result(Box::new(good(run.role, run.step))),
-        changed_paths: Vec::new(),
-        documents_present: Vec::new(),
-        usage: Usage::default(),
-        session_id: None,
-        duration_ms: 1,
-        repairs: 0,
-        dropped_bytes: 0,
-        agent: "rehearsal".to_owned(),
-        model: String::new(),
-    }
-}
 
 #[test]
 fn a_message_that_was_missed_is_taken_in_after_newer_ones() {

@@ -201,10 +201,10 @@ fn history(seed: u64, seen: &mut BTreeSet<(Step, usize, usize)>) -> usize {
 
 fn help(world: &mut World, dice: &mut Dice, id: &RequestId, status: RequestStatus) {
     if let Some(gate) = world.state.gates.values().next().cloned() {
-        let command = match dice.pick(&["yes", "no", "ask", "nobody"]) {
-            &"yes" => press(&gate, ButtonAct::Approve),
-            &"no" => press(&gate, ButtonAct::Reject),
-            &"ask" => Command::AskBack {
+        let command = match *dice.pick(&["yes", "no", "ask", "nobody"]) {
+            "yes" => press(&gate, ButtonAct::Approve),
+            "no" => press(&gate, ButtonAct::Reject),
+            "ask" => Command::AskBack {
                 gate_id: gate.gate_id.clone(),
                 version: gate.version,
                 question: "why?".to_owned(),

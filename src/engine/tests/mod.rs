@@ -10,6 +10,7 @@ mod scenes;
 mod sprint_ends;
 mod sprint_histories;
 mod sprints;
+mod steering;
 mod world;
 
 pub(in crate::engine) use world::candidate;

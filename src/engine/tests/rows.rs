@@ -264,9 +264,9 @@ fn k10_what_an_earlier_life_of_a_run_says_counts_for_nothing() {
     let (old, new) = (run(1), run(2));
     world.submit(Event::RunStarting(old.clone()));
     world.submit(Event::RunStarting(new.clone()));
-    let stale = world.submit(Event::RunFinished(Box::new(super::edges::finished(&old))));
+    let stale = world.submit(Event::RunFinished(Box::new(super::steering::finished(&old))));
     assert_eq!(stale, Answer::Ignored("a result of an older generation"));
-    let fresh = world.submit(Event::RunFinished(Box::new(super::edges::finished(&new))));
+    let fresh = world.submit(Event::RunFinished(Box::new(super::steering::finished(&new))));
     assert_eq!(fresh, Answer::Accepted);
 }
 
@@ -346,6 +346,41 @@ fn s30_the_same_findings_are_not_looked_at_twice() {
     }
     assert_eq!(with_duty(&world, Duty::Sourcing), 1, "one model call for one finding");
     assert_eq!(with_duty(&world, Duty::SourcerReview), 1);
+}
+
+/// An item of an older workspace says what it was found by in the keys of its origin only.
+#[test]
+fn s33_what_an_older_item_was_made_of_is_not_found_again() {
+    let origin = json!({ "signal": "open_request", "request_id": "20260324-1a2b3c4d" });
+    let origin = origin.as_object().cloned().expect("a map");
+    let look =
+        SprintPolicy { discovery_actions: vec!["tests".to_owned()], ..SprintPolicy::default() };
+    let mut world = World::new(Policy { sprint: look, ..policy() });
+    let id = BacklogId::parse("backlog-20260324-0a1b2c3d").expect("an id");
+    let now = Timestamp::from_millis(world.clock);
+    let kind = BacklogKind::Bug;
+    let mut item = BacklogItem::new(id.clone(), "It failed", "", kind, now);
+    item.origin = origin.clone();
+    item.status = BacklogStatus::Blocked;
+    world.state.backlog.insert(id, item);
+    assert!(world.wait_until_due());
+    let finding = Finding {
+        signal: Signal::OpenRequest,
+        trace: "request:20260324-1a2b3c4d".to_owned(),
+        title: "20260324-1a2b3c4d failed".to_owned(),
+        summary: String::new(),
+        origin,
+    };
+    let found = EffectOutcome::Discovered {
+        findings: vec![finding],
+        watermarks: std::collections::BTreeMap::new(),
+    };
+    let look =
+        world.state.effects.values().find(|it| matches!(it.kind, EffectKind::Discover { .. }));
+    let look = look.map(|it| it.effect_id.clone()).expect("a look");
+    world.effect(&look, found);
+    assert_eq!(world.state.scheduler.last_sourcing_status, "no_changes");
+    assert_eq!(with_duty(&world, Duty::Sourcing), 0);
 }
 
 #[test]

@@ -28,7 +28,7 @@ use crate::domain::sprint::{CloseoutStatus, GitBaseline};
 use crate::domain::state::State;
 use crate::domain::time::Timestamp;
 use crate::domain::workflow::Step;
-use crate::engine::{Answer, Decision, Input, decide};
+use crate::engine::{Answer, Decision, Input, Wake, decide};
 
 pub(super) const OWNER: UserId = UserId(100);
 pub(super) const GUILD: GuildId = GuildId(1);
@@ -77,6 +77,8 @@ pub(super) struct World {
     /// The conversation that agents have.
     pub(super) session: Option<String>,
     next: u128,
+    /// What decisions made possible, oldest first.
+    pub(super) wakes: Vec<Wake>,
 }
 
 impl World {
@@ -85,6 +87,7 @@ impl World {
             state: State::default(),
             policy,
             log: Vec::new(),
+            wakes: Vec::new(),
             said: Vec::new(),
             clock: 1_774_310_400_000,
             session: None,
@@ -103,6 +106,7 @@ impl World {
         };
         let decision: Decision = decide(&self.state, &self.policy, input.clone());
         assert_eq!(decision, decide(&self.state, &self.policy, input));
+        self.wakes.extend(decision.effects);
         for change in decision.changes {
             if let Change::Outgoing(outgoing) = &change
                 && let Act::Post { content, .. } = &outgoing.act
@@ -272,6 +276,7 @@ impl World {
             dropped_bytes: 0,
             agent: "rehearsal".to_owned(),
             model: String::new(),
+            heard: Vec::new(),
         };
         self.submit(Event::RunFinished(Box::new(report)));
     }

@@ -35,9 +35,10 @@ async fn gateway(State(guild): State<Arc<Guild>>) -> Json<Value> {
 }
 
 async fn gateway_bot(State(guild): State<Arc<Guild>>, Bot(bot): Bot) -> Json<Value> {
-    let left = guild.faults.logins_left(guild.sessions.starts_left(bot));
-    // When the count starts anew; the day of this server begins with it.
-    let reset_after = if left == STARTS { 0 } else { 86_400_000 };
+    let (left, day) = guild.sessions.starts_left(bot);
+    let left = guild.faults.logins_left(left);
+    // Milliseconds until the count starts anew; before it has begun there is nothing to wait for.
+    let reset_after = if left == STARTS { 0 } else { day.as_millis() };
     Json(json!({
         "url": guild.gateway, "shards": 1,
         "session_start_limit":

@@ -75,6 +75,10 @@ pub struct Spec {
     pub cwd: PathBuf,
     /// The file that it reads as stdin; nothing where absent.
     pub stdin: Option<PathBuf>,
+    /// Whether that file is followed as it grows ([`Supervised::say`]), until the input is ended or the
+    /// control pipe closes.
+    #[serde(default)]
+    pub live_stdin: bool,
     /// Niceness, 0–19.
     pub nice: u8,
     /// Milliseconds of wall time before it is interrupted.
@@ -107,6 +111,7 @@ impl Spec {
             env: BTreeMap::new(),
             cwd: cwd.into(),
             stdin: None,
+            live_stdin: false,
             nice: 10,
             wall_ms: None,
             idle_ms: None,
@@ -256,6 +261,19 @@ impl Supervised {
     /// Asks the program to stop (SIGINT); after the grace time it is killed.
     pub async fn interrupt(&mut self) {
         self.command(b"i").await;
+    }
+
+    /// Adds to the input of a program with [`Spec::live_stdin`]. What was said stays in that file.
+    pub async fn say(&mut self, stdin: &Path, words: &[u8]) -> Result<()> {
+        files::append(stdin, words)?;
+        self.command(b"w").await;
+        Ok(())
+    }
+
+    /// Ends the input of a program with [`Spec::live_stdin`]: it has the grace time to end by itself, and
+    /// counts as ended by itself also where it does not.
+    pub async fn end_input(&mut self) {
+        self.command(b"e").await;
     }
 
     /// Kills the program and everything that came from it.

@@ -1,9 +1,9 @@
 //! The supervisor process itself: threads and channels, no async, nothing of the team's state.
 
 use std::ffi::OsString;
-use std::io::{self, Read};
+use std::io::{self, Read, Write as _};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, ExitCode, Stdio};
+use std::process::{Child, ChildStdin, Command, ExitCode, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
@@ -119,6 +119,7 @@ fn watch(
 fn start(spec: &Spec) -> io::Result<Child> {
     use std::os::unix::process::CommandExt as _;
     let stdin = match &spec.stdin {
+        Some(_) if spec.live_stdin => Stdio::piped(),
         Some(path) => Stdio::from(files::open(path).map_err(io::Error::other)?),
         None => Stdio::null(),
     };
@@ -139,6 +140,8 @@ struct Watch<'a> {
     spec: &'a Spec,
     group: Option<Pid>,
     signals: Receiver<Signals>,
+    /// Rung where the program's input has grown; gone where it is ended.
+    input: Option<Sender<()>>,
     began: Instant,
     /// Milliseconds after `began` at which stdout last said something.
     last_output: Arc<AtomicU64>,
@@ -178,6 +181,10 @@ impl<'a> Watch<'a> {
         let stdout = child.stdout.take().ok_or("no stdout")?;
         let stderr = child.stderr.take().ok_or("no stderr")?;
         let spools = [follow(stdout, out, on_output), follow(stderr, err, |_room| {})];
+        let input = match (child.stdin.take(), &spec.stdin) {
+            (Some(pipe), Some(path)) => Some(feed(pipe, path)?),
+            (Some(_) | None, _) => None,
+        };
         let control = sender.clone();
         thread::spawn(move || listen(&control));
         thread::spawn(move || reap(pid, &sender));
@@ -185,6 +192,7 @@ impl<'a> Watch<'a> {
             spec,
             group: Pid::from_raw(pid),
             signals,
+            input,
             began,
             last_output,
             idle_since: began,
@@ -235,9 +243,20 @@ impl<'a> Watch<'a> {
                     self.ended_by.get_or_insert(EndedBy::Cancelled);
                     return;
                 }
+                Ok(Signals::Control(b'w')) => {
+                    if let Some(input) = &self.input {
+                        // The feeder is gone where the program does not read any more.
+                        let _ = input.send(());
+                    }
+                }
+                Ok(Signals::Control(b'e')) => {
+                    self.input = None;
+                    self.kill_at.get_or_insert(Instant::now() + millis(self.spec.grace_ms));
+                }
                 Ok(Signals::Control(_)) | Err(RecvTimeoutError::Timeout) => {}
                 Ok(Signals::ControlClosed) => match self.spec.on_eof {
-                    OnEof::Finish => {}
+                    // Nobody is left to say more.
+                    OnEof::Finish => self.input = None,
                     OnEof::Kill => {
                         self.ended_by.get_or_insert(EndedBy::ParentGone);
                         return;
@@ -357,6 +376,24 @@ fn follow(
         let _ = done.send(outcome);
     });
     result
+}
+
+/// Copies a file into the program's stdin on a thread of its own, and what is added to it whenever the
+/// sender rings; the pipe is closed when the sender is gone.
+fn feed(mut pipe: ChildStdin, path: &Path) -> Result<Sender<()>, String> {
+    let mut file = files::open(path).map_err(|error| error.to_string())?;
+    let (ring, rung) = channel();
+    thread::spawn(move || {
+        // A program that does not read its input any more needs none.
+        while io::copy(&mut file, &mut pipe).and_then(|_| pipe.flush()).is_ok() {
+            if rung.recv().is_err() {
+                // The last words may have come together with the end.
+                let _ = io::copy(&mut file, &mut pipe);
+                return;
+            }
+        }
+    });
+    Ok(ring)
 }
 
 /// Hands on the bytes of the control pipe.

@@ -1,14 +1,17 @@
 //! The agents' programs: there, of a tested version, logged in, confined.
 
 use std::collections::BTreeSet;
+use std::path::PathBuf;
 
 use serde_json::json;
 
 use super::{Check, Finding, safe};
 use crate::agents::RunError;
+use crate::agents::acp::AcpSettings;
+use crate::agents::claude::ClaudeSettings;
 use crate::agents::codex::{CodexSettings, Sandbox};
 use crate::agents::probe::{self, Age, CODEX_TESTED, Confinement, Found, Login};
-use crate::domain::config::{AgentKind, CodexSandbox};
+use crate::domain::config::{AgentKind, AgentSandbox};
 use crate::domain::role::Role;
 use crate::platform::machine;
 use crate::workspace::Workspace;
@@ -24,6 +27,18 @@ pub(super) async fn look(workspace: &Workspace) -> Vec<Finding> {
                 found.push(Finding::ok(Check::Agent, "doctor.agent.rehearsal", json!({})));
             }
             AgentKind::Codex => codex(workspace, &mut found).await,
+            AgentKind::Claude => {
+                let binary = agents.claude.binary.clone();
+                let settings = ClaudeSettings { binary, ..ClaudeSettings::default() };
+                found.push(there("Claude Code", settings.program()));
+                found.push(confined(&probe::machine(sandbox(agents.claude.sandbox)).await));
+            }
+            AgentKind::Acp => {
+                let command = agents.acp.command.clone();
+                let settings = AcpSettings { command, ..AcpSettings::default() };
+                found.push(there("agents.acp", settings.program()));
+                found.push(confined(&probe::machine(sandbox(agents.acp.sandbox)).await));
+            }
         }
     }
     if !found.iter().any(|finding| finding.check == Check::Sandbox) {
@@ -32,16 +47,30 @@ pub(super) async fn look(workspace: &Workspace) -> Vec<Finding> {
     found
 }
 
+/// Whether an agent's program is there. What else there is to know it says when it begins.
+fn there(name: &str, program: Result<PathBuf, RunError>) -> Finding {
+    match program {
+        Ok(program) => {
+            let values = json!({"name": name, "program": program.display().to_string()});
+            Finding::ok(Check::Agent, "doctor.agent.there", values)
+        }
+        Err(RunError::NotInstalled { looked, setting, .. }) => {
+            let values = json!({"name": name, "looked": looked, "setting": setting});
+            Finding::problem(Check::Agent, "doctor.agent.absent", values)
+        }
+        Err(error) => {
+            Finding::problem(Check::Agent, "doctor.agent.unknown", json!({"error": safe(&error)}))
+        }
+    }
+}
+
 async fn codex(workspace: &Workspace, found: &mut Vec<Finding>) {
     let config = &workspace.runtime.agents.codex;
     let settings = CodexSettings {
         binary: config.binary.clone(),
         model_url: config.model_url.clone(),
         login_home: config.login_home.as_deref().map(|path| workspace.root.join(path)),
-        sandbox: match config.sandbox {
-            CodexSandbox::Auto => Sandbox::Auto,
-            CodexSandbox::Off => Sandbox::Off,
-        },
+        sandbox: sandbox(config.sandbox),
         ..CodexSettings::default()
     };
     match probe::codex(&settings).await {
@@ -100,7 +129,18 @@ fn judge(seen: &Found, found: &mut Vec<Finding>) {
         }
         Login::Unknown => Finding::not_needed(Check::Agent, "doctor.login.unknown", json!({})),
     });
-    found.push(match &seen.sandbox {
+    found.push(confined(&seen.sandbox));
+}
+
+fn sandbox(wanted: AgentSandbox) -> Sandbox {
+    match wanted {
+        AgentSandbox::Auto => Sandbox::Auto,
+        AgentSandbox::Off => Sandbox::Off,
+    }
+}
+
+fn confined(seen: &Confinement) -> Finding {
+    match seen {
         Confinement::Works => Finding::ok(Check::Sandbox, "doctor.sandbox.ok", json!({})),
         Confinement::Off => Finding::not_needed(Check::Sandbox, "doctor.sandbox.off", json!({})),
         Confinement::NoBubblewrap => {
@@ -109,7 +149,7 @@ fn judge(seen: &Found, found: &mut Vec<Finding>) {
         Confinement::Refused(reason) => {
             Finding::problem(Check::Sandbox, "doctor.sandbox.refused", landlock(reason))
         }
-    });
+    }
 }
 
 /// What else the kernel offers, for whoever has to decide.

@@ -105,7 +105,7 @@ impl<'a> Steps<'a> {
     async fn begin(
         options: &'a Options,
         workspace: Workspace,
-        talk: Talk<'a>,
+        mut talk: Talk<'a>,
     ) -> Result<Steps<'a>, SetupError> {
         let root = &options.root;
         let mut journal = journal(root)?;
@@ -122,55 +122,35 @@ impl<'a> Steps<'a> {
             .unwrap_or_else(|| DISCORD.to_owned());
         let own = here.as_ref().and_then(|info| info.bots.get("teams"));
         let known = workspace.environment.get(&variable).map(SecretString::from);
-        let origin = workspace.environment.origin(&variable);
-        let (token, new) = if let Some(bot) = own {
-            (SecretString::from(bot.token.clone()), origin != Some(Origin::Process))
-        } else if let Some(token) = &options.token {
-            (clean(token)?, true)
-        } else if let Some(token) = known {
-            (token, false)
+        let mut handed = if let Some(bot) = own {
+            Some(SecretString::from(bot.token.clone()))
         } else {
-            let said = (talk.ask)().map_err(SetupError::Terminal)?;
-            let said = said.ok_or_else(|| SetupError::NoToken { variable: variable.clone() })?;
-            (clean(&said)?, true)
+            options.token.as_ref().map(clean).transpose()?
         };
-        redact::register(token.expose_secret());
-        let rest = Rest::new(Pool::new(&base_url)?, token.clone());
-        let refused = |error| match error {
-            RestError::Unauthorized => SetupError::Refused,
-            other => SetupError::Rest(other),
+        let pool = Pool::new(&base_url)?;
+        let (rest, me) = loop {
+            let Some(token) = handed.as_ref().or(known.as_ref()) else {
+                handed = Some(asked(&mut talk, &variable)?);
+                continue;
+            };
+            redact::register(token.expose_secret());
+            let rest = Rest::new(pool.clone(), token.clone());
+            match rest.me().await {
+                Ok(me) => break (rest, me),
+                Err(RestError::Unauthorized) if handed.is_some() => {
+                    return Err(SetupError::Refused);
+                }
+                // The one that is set is of no use any more.
+                Err(RestError::Unauthorized) => {
+                    handed = Some(asked(&mut talk, &variable).map_err(|_| SetupError::Refused)?);
+                }
+                Err(error) => return Err(error.into()),
+            }
         };
-        let me = rest.me().await.map_err(refused)?;
-        let application = rest.whole_application().await.map_err(refused)?;
+        let application = rest.whole_application().await?;
         let values = json!({"bot": me.username, "application": application.id.to_string()});
         (talk.tell)(Told::new("token", Outcome::Kept, "setup.token.accepted", values));
-        let stored = workspace.environment.get(&variable);
-        let same = stored.as_deref() == Some(token.expose_secret());
-        let path = secrets::tokens_file(root).display().to_string();
-        let told = match (new, same, origin) {
-            (true, false, Some(Origin::Process)) | (false, _, Some(Origin::Process)) => {
-                Told::new("token", Outcome::Kept, "setup.token.variable", json!({"name": variable}))
-            }
-            (true, false, _) if options.dry_run => Told::new(
-                "token",
-                Outcome::Planned,
-                "setup.token.would_keep",
-                json!({"path": path}),
-            ),
-            (true, false, _) => {
-                journal.note_token(true)?;
-                secrets::keep(root, &variable, &token)?;
-                Told::new("token", Outcome::Done, "setup.token.stored", json!({"path": path}))
-            }
-            (_, _, Some(Origin::File(path))) => {
-                let path = path.display().to_string();
-                Told::new("token", Outcome::Kept, "setup.token.file", json!({"path": path}))
-            }
-            (_, _, Some(Origin::Process | Origin::Kept) | None) => {
-                Told::new("token", Outcome::Kept, "setup.token.file", json!({"path": path}))
-            }
-        };
-        (talk.tell)(told);
+        keep_token(options, &workspace, &variable, handed.as_ref(), &mut journal, &mut talk)?;
         let owner = options.owner.or_else(|| application.person().map(|(id, _)| id));
         Ok(Steps {
             options,
@@ -259,7 +239,21 @@ impl<'a> Steps<'a> {
                 .map(|(_, key, value)| (*key, value.clone()))
                 .collect();
             if self.options.dry_run {
-                let keys: Vec<_> = mine.iter().map(|(key, _)| *key).collect();
+                let there = workspace::is_workspace(&self.options.root);
+                let planned = match there {
+                    true => settings::plan(&self.options.root, file, &mine, None)?,
+                    false => None,
+                };
+                let keys = match planned {
+                    Some(change) => change.keys,
+                    None if there => Vec::new(),
+                    None => mine.iter().map(|(key, _)| (*key).to_owned()).collect(),
+                };
+                if keys.is_empty() {
+                    let values = json!({"file": file.name()});
+                    self.tell("config", Outcome::Kept, "setup.config.kept", values);
+                    continue;
+                }
                 let values = json!({"file": file.name(), "keys": keys});
                 self.tell("config", Outcome::Planned, "setup.config.would_write", values);
                 continue;
@@ -325,6 +319,53 @@ pub(in crate::service) fn write(
     journal.note_file(file.name(), Some(changed))?;
     change.write(root)?;
     Ok(Some(change.keys))
+}
+
+/// The token as a person types it.
+fn asked(talk: &mut Talk<'_>, variable: &str) -> Result<SecretString, SetupError> {
+    let said = (talk.ask)().map_err(SetupError::Terminal)?;
+    clean(&said.ok_or_else(|| SetupError::NoToken { variable: variable.to_owned() })?)
+}
+
+/// Keeps a token that was handed over, and says where the one that counts stands.
+fn keep_token(
+    options: &Options,
+    workspace: &Workspace,
+    variable: &str,
+    handed: Option<&SecretString>,
+    journal: &mut Journal,
+    talk: &mut Talk<'_>,
+) -> Result<(), SetupError> {
+    let root = &options.root;
+    let path = secrets::tokens_file(root).display().to_string();
+    let set = workspace.environment.get(variable);
+    let new = handed.filter(|token| set.as_deref() != Some(token.expose_secret()));
+    let origin = workspace.environment.origin(variable);
+    if let Some(token) = new {
+        let values = json!({"path": path});
+        if options.dry_run {
+            let key = "setup.token.would_keep";
+            (talk.tell)(Told::new("token", Outcome::Planned, key, values));
+        } else {
+            journal.note_token(true)?;
+            secrets::keep(root, variable, token)?;
+            (talk.tell)(Told::new("token", Outcome::Done, "setup.token.stored", values));
+        }
+        if origin == Some(Origin::Process) {
+            let values = json!({"name": variable});
+            (talk.tell)(Told::new("token", Outcome::Open, "setup.token.shadowed", values));
+        }
+        return Ok(());
+    }
+    let (key, values) = match origin {
+        Some(Origin::Process) => ("setup.token.variable", json!({"name": variable})),
+        Some(Origin::File(path)) => {
+            ("setup.token.file", json!({"path": path.display().to_string()}))
+        }
+        Some(Origin::Kept) | None => ("setup.token.file", json!({"path": path})),
+    };
+    (talk.tell)(Told::new("token", Outcome::Kept, key, values));
+    Ok(())
 }
 
 /// The variable that holds the bot's token.

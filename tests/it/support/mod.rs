@@ -1,5 +1,7 @@
 //! What several subjects share.
 
+pub(crate) mod acp_agent;
+pub(crate) mod agent_run;
 pub(crate) mod axe;
 pub(crate) mod chromium;
 pub(crate) mod gateway;
@@ -11,6 +13,7 @@ pub(crate) mod openapi;
 pub(crate) mod sound;
 pub(crate) mod team;
 pub(crate) mod whole;
+pub(crate) mod wire;
 pub(crate) mod yard;
 
 use std::path::PathBuf;
@@ -54,7 +57,7 @@ fn check(value: &Value, role: Role, step: Option<Step>) -> Result<RoleResult, Ve
 fn schema(_role: Role, _step: Option<Step>, _duty: Option<Duty>) -> Value {
     json!({
         "type": "object",
-        "properties": {"status": {"type": "string"}, "summary": {"type": "string"}},
+        "properties": {"status": {"type": "string"}, "summary": {"type": "string"}, "proposals": {"type": "object"}},
         "required": ["status", "summary"],
         "additionalProperties": false
     })

@@ -1,4 +1,5 @@
-//! A scripted model server on loopback that speaks the Responses API (`spec/agents.md` section 6).
+//! A scripted model server on loopback that speaks the Responses API and the Messages API (`spec/agents.md`
+//! section 6).
 //!
 //! A scenario is a JSON array of steps; each request plays the next one, the last is repeated. Or a
 //! function chooses the step by what was asked. Every request is recorded, so that a test can look at
@@ -13,6 +14,9 @@ use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse as _, Response};
 use axum::routing::{get, post};
 use serde_json::{Value, json};
+use tokio::sync::watch;
+
+mod messages;
 
 /// One recorded request.
 #[derive(Debug, Clone)]
@@ -23,17 +27,35 @@ pub(crate) struct Request {
 }
 
 /// Chooses the step for the body of a request and its number, from 0.
-type Choose = Box<dyn Fn(&Value, usize) -> Value + Send + Sync>;
+pub(crate) type Choose = Box<dyn Fn(&Value, usize) -> Value + Send + Sync>;
 
 struct Script {
     choose: Choose,
     requests: Mutex<Vec<Request>>,
+    count: watch::Sender<usize>,
+}
+
+impl Script {
+    /// Records a request; the step to be played, and its number.
+    fn next(&self, headers: &HeaderMap, body: &[u8]) -> (Value, usize) {
+        let body: Value = serde_json::from_slice(body).unwrap();
+        let key = headers.get("x-api-key").is_some_and(|key| key != "none");
+        let authorized = key || headers.contains_key(header::AUTHORIZATION);
+        let mut requests = self.requests.lock().unwrap();
+        let index = requests.len();
+        let step = (self.choose)(&body, index);
+        requests.push(Request { authorized, body });
+        self.count.send_replace(requests.len());
+        (step, index)
+    }
 }
 
 /// The running server; it ends with its value.
 pub(crate) struct ModelServer {
     /// What an agent's `model_url` is set to.
     pub(crate) url: String,
+    /// The same for an agent that adds the version of the API itself.
+    pub(crate) base: String,
     script: Arc<Script>,
     task: tokio::task::JoinHandle<()>,
 }
@@ -48,7 +70,7 @@ impl ModelServer {
     /// Starts a server that plays the steps of a JSON array. A step is one of: `say` (text or an
     /// object that is sent as text), `tool` with `args`, `custom` tool with `input`; and, instead:
     /// `status` with `body`, `cut` (the stream ends early), `failed` with `code` and `message`.
-    /// `usage` is `{in, cached, out}`.
+    /// `usage` is `{in, cached, out}`; `hang` gets no answer at all.
     pub(crate) async fn start(steps: Value) -> ModelServer {
         let steps = steps.as_array().cloned().unwrap();
         ModelServer::choosing(Box::new(move |_, index| steps[index.min(steps.len() - 1)].clone()))
@@ -57,15 +79,27 @@ impl ModelServer {
 
     /// Starts a server that plays the step that `choose` gives.
     pub(crate) async fn choosing(choose: Choose) -> ModelServer {
-        let script = Arc::new(Script { choose, requests: Mutex::new(Vec::new()) });
+        let script = Arc::new(Script {
+            choose,
+            requests: Mutex::new(Vec::new()),
+            count: watch::Sender::new(0),
+        });
         let app = Router::new()
             .route("/v1/responses", post(respond))
+            .route("/v1/messages", post(messages::respond))
+            .route("/v1/messages/count_tokens", post(messages::count))
             .route("/v1/models", get(models))
             .with_state(Arc::clone(&script));
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let url = format!("http://{}/v1", listener.local_addr().unwrap());
+        let base = format!("http://{}", listener.local_addr().unwrap());
+        let url = format!("{base}/v1");
         let task = tokio::spawn(async move { axum::serve(listener, app).await.unwrap() });
-        ModelServer { url, script, task }
+        ModelServer { url, base, script, task }
+    }
+
+    /// Waits until this many requests have come.
+    pub(crate) async fn asked(&self, times: usize) {
+        self.script.count.subscribe().wait_for(|count| *count >= times).await.unwrap();
     }
 
     /// The requests so far.
@@ -79,15 +113,10 @@ async fn models() -> Response {
 }
 
 async fn respond(State(script): State<Arc<Script>>, headers: HeaderMap, body: Bytes) -> Response {
-    let body: Value = serde_json::from_slice(&body).unwrap_or(Value::Null);
-    let authorized = headers.contains_key(header::AUTHORIZATION);
-    let (step, index) = {
-        let mut requests = script.requests.lock().unwrap();
-        let index = requests.len();
-        let step = (script.choose)(&body, index);
-        requests.push(Request { authorized, body });
-        (step, index)
-    };
+    let (step, index) = script.next(&headers, &body);
+    if step["hang"] == true {
+        return std::future::pending().await;
+    }
     if let Some(status) = step["status"].as_u64() {
         let status = StatusCode::from_u16(u16::try_from(status).unwrap()).unwrap();
         return (status, axum::Json(step["body"].clone())).into_response();

@@ -91,6 +91,16 @@ impl Document {
             let empty = body.is_null();
             return if empty { Vec::new() } else { vec!["a body where none belongs".to_owned()] };
         };
+        let schema = schema.clone();
+        self.compare(&schema, body)
+    }
+
+    /// What is wrong with an object of a schema by name; the gateway sends what REST answers.
+    pub(crate) fn judge_object(&mut self, name: &str, object: &Value) -> Vec<String> {
+        self.compare(&json!({"$ref": format!("#/components/schemas/{name}")}), object)
+    }
+
+    fn compare(&mut self, schema: &Value, body: &Value) -> Vec<String> {
         let key = schema.to_string();
         if !self.compiled.contains_key(&key) {
             let root = json!({"allOf": [schema], "components": self.document["components"]});

@@ -1,6 +1,8 @@
-//! What a running team costs: memory and context switches while nothing happens, and the time from a
-//! person's message to its receipt. The team and the local guild are the real binary, in processes of
-//! their own. `TEAMS_BENCH_IDLE_SECONDS` (60) and `TEAMS_BENCH_MESSAGES` (30) make it shorter.
+//! What a running team costs: memory and context switches while nothing happens, the time from a person's
+//! message to its receipt, and what its link to Discord stands. The team and the local guild are the real
+//! binary, in processes of their own. `TEAMS_BENCH_IDLE_SECONDS` (60), `TEAMS_BENCH_MESSAGES` (30),
+//! `TEAMS_BENCH_EVENTS` (1000), `TEAMS_BENCH_FLOOD` (100000) and `TEAMS_BENCH_MISSED` (10000) make it
+//! shorter; `TEAMS_BENCH_ONLY=link` or `=team` leaves the other half out.
 #![allow(
     missing_docs,
     clippy::unwrap_used,
@@ -9,6 +11,8 @@
     clippy::print_stdout,
     clippy::disallowed_methods
 )]
+
+mod link;
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -30,7 +34,7 @@ const PEER_RELAY: Duration = Duration::from_millis(102);
 /// After its start the team is left alone for this long before it is measured.
 const SETTLE: Duration = Duration::from_secs(8);
 /// A failure takes this long.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_secs(300);
 
 fn main() {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
@@ -42,6 +46,14 @@ fn main() {
         std::thread::sleep(SETTLE);
         (place, guild, team)
     };
+    let only = std::env::var("TEAMS_BENCH_ONLY").unwrap_or_default();
+    if only != "team" {
+        let (place, guild, team) = begin(Voice::Personas, Some("qa"));
+        link::measure(&runtime, &guild, place.path(), team);
+    }
+    if only == "link" {
+        return;
+    }
     for voice in [Voice::Personas, Voice::Bots] {
         let (_place, _guild, team) = begin(voice, None);
         idle(&team, voice);
@@ -185,12 +197,18 @@ impl Team {
             ..Options::default()
         };
         init::init(&root, &options).unwrap();
+        Self::again(place, &env, only)
+    }
+
+    /// Starts the team of a workspace that is there.
+    fn again(place: &Path, env: &[(String, String)], only: Option<&str>) -> Self {
+        let root = place.join("workspace");
         let root = root.to_str().unwrap();
         let mut args = vec!["run", "--quiet", "--parent-pipe", "--workspace-root", root];
         if let Some(role) = only {
             args.extend(["--agent", role]);
         }
-        Self(Process::start(&args, &env))
+        Self(Process::start(&args, env))
     }
 
     fn proc(&self, rest: &str) -> PathBuf {

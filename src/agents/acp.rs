@@ -1,0 +1,468 @@
+//! The Agent Client Protocol: our half of it, by hand (`spec/agents.md` section 4).
+//!
+//! Lines of JSON-RPC 2.0 over standard input and output. We offer neither files nor terminals: an agent
+//! works with its own tools, in the sandbox that we put around it, and asks for what it wants to do.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use crate::agents::blame::classify;
+use crate::agents::codec::{Codec, Event, number, text};
+use crate::agents::run::{Access, RunError, Sandbox};
+use crate::agents::words::Words;
+use crate::domain::ids::MessageId;
+use crate::domain::run::{FailKind, Usage};
+use crate::platform::spawn;
+
+mod permission;
+
+use permission::Policy;
+
+/// The version of the protocol.
+const VERSION: u64 = 1;
+/// How often an agent that stops because it was refused something is told to go on without it.
+const GO_ON: u32 = 3;
+/// What it is told then.
+const REFUSED: &str =
+    "Your role may not do that. Go on without it, and end your step as you were told.";
+
+/// Modes by which agents name what a role may do; the first that the agent has is set.
+const READING: &[&str] = &["read-only"];
+const WRITING: &[&str] = &["workspace-write", "acceptEdits", "auto_edit", "autoEdit"];
+
+/// Settings of an agent that speaks the protocol.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct AcpSettings {
+    /// The program with its arguments.
+    pub command: Vec<String>,
+    /// What its environment holds beside what every agent's does. No secrets: its commands see it.
+    pub env: BTreeMap<String, String>,
+    /// The mode of the agent to be set; by role where absent and the agent has one that fits.
+    pub mode: Option<String>,
+    /// A folder in which the operator logged it in, as its home; a private one by default.
+    pub login_home: Option<PathBuf>,
+    /// Whether it is confined.
+    pub sandbox: Sandbox,
+}
+
+impl AcpSettings {
+    /// Finds the program.
+    ///
+    /// # Errors
+    /// [`RunError::NotInstalled`] where there is none.
+    pub fn program(&self) -> Result<PathBuf, RunError> {
+        let wanted = self.command.first().map(String::as_str).unwrap_or_default();
+        let path = std::env::var_os("PATH");
+        spawn::find_program(wanted, path.as_deref()).ok_or_else(|| RunError::NotInstalled {
+            name: "the agent",
+            looked: format!("looked for `{wanted}`"),
+            setting: "agents.acp.command",
+            variable: "PATH",
+        })
+    }
+
+    /// A short name for people: the program, or the script that it plays.
+    pub(super) fn name(&self) -> String {
+        let file = |word: &String| {
+            let name = Path::new(word).file_stem().map(|name| name.to_string_lossy().into_owned());
+            name.unwrap_or_default()
+        };
+        let words = self.command.iter().filter(|word| !word.starts_with('-'));
+        let interpreters = ["node", "npx", "bun", "python3", "sh", "env"];
+        let name = words.map(file).find(|name| !interpreters.contains(&name.as_str()));
+        name.unwrap_or_else(|| "acp".to_owned())
+    }
+}
+
+/// What a turn begins with.
+#[derive(Debug)]
+pub(super) struct Opening {
+    pub(super) worktree: PathBuf,
+    pub(super) access: Access,
+    pub(super) prompt: String,
+    pub(super) resume: Option<String>,
+    /// Whether a new conversation will do where the earlier one is lost.
+    pub(super) anew: bool,
+    pub(super) mode: Option<String>,
+    pub(super) web: bool,
+    /// Whether something else keeps it within what the role may do.
+    pub(super) confined: bool,
+}
+
+/// What is written before the agent has said anything.
+pub(super) fn hello() -> Value {
+    request(
+        0,
+        "initialize",
+        json!({
+            "protocolVersion": VERSION,
+            "clientInfo": {"name": "teams", "version": env!("CARGO_PKG_VERSION")},
+            "clientCapabilities": {"fs": {"readTextFile": false, "writeTextFile": false}, "terminal": false},
+        }),
+    )
+}
+
+fn request(id: u64, method: &str, params: Value) -> Value {
+    json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params})
+}
+
+/// What the request under way asks for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Asked {
+    Initialize,
+    /// An earlier conversation.
+    Earlier,
+    New,
+    Mode,
+    Prompt,
+    Nothing,
+}
+
+/// Speaks the protocol.
+#[derive(Debug)]
+pub struct AcpCodec {
+    opening: Opening,
+    replies: Vec<Value>,
+    asked: Asked,
+    id: u64,
+    session: String,
+    resumes: bool,
+    loads: bool,
+    messages: Vec<(Option<String>, String)>,
+    /// A tool was used since the last piece of a message.
+    cut: bool,
+    waiting: Vec<(MessageId, String)>,
+    /// Words in the prompt under way, until the agent answers to it.
+    told: Vec<MessageId>,
+    cancelling: bool,
+    stopping: bool,
+    refused: bool,
+    gone_on: u32,
+    cost: f64,
+}
+
+impl AcpCodec {
+    pub(super) fn new(opening: Opening) -> AcpCodec {
+        AcpCodec {
+            opening,
+            replies: Vec::new(),
+            asked: Asked::Initialize,
+            id: 0,
+            session: String::new(),
+            resumes: false,
+            loads: false,
+            messages: Vec::new(),
+            cut: false,
+            waiting: Vec::new(),
+            told: Vec::new(),
+            cancelling: false,
+            stopping: false,
+            refused: false,
+            gone_on: 0,
+            cost: 0.0,
+        }
+    }
+
+    fn ask(&mut self, asked: Asked, method: &str, params: Value) {
+        self.id += 1;
+        self.asked = asked;
+        self.replies.push(request(self.id, method, params));
+    }
+
+    fn prompt(&mut self, words: &str) {
+        self.messages.clear();
+        self.refused = false;
+        self.cancelling = false;
+        let prompt = json!([{"type": "text", "text": words}]);
+        let params = json!({"sessionId": self.session, "prompt": prompt});
+        self.ask(Asked::Prompt, "session/prompt", params);
+    }
+
+    fn cancel(&mut self) {
+        if self.asked == Asked::Prompt && !self.cancelling {
+            self.cancelling = true;
+            self.replies.push(json!({"jsonrpc": "2.0", "method": "session/cancel",
+                "params": {"sessionId": self.session}}));
+        }
+    }
+
+    fn open(&mut self, earlier: bool) {
+        let cwd = self.opening.worktree.to_string_lossy().into_owned();
+        let mut params = json!({"cwd": cwd, "mcpServers": []});
+        match (self.opening.resume.clone(), self.resumes, self.loads) {
+            (Some(id), true, _) if earlier => {
+                params["sessionId"] = Value::from(id.as_str());
+                self.session = id;
+                self.ask(Asked::Earlier, "session/resume", params);
+            }
+            (Some(id), false, true) if earlier => {
+                params["sessionId"] = Value::from(id.as_str());
+                self.session = id;
+                self.ask(Asked::Earlier, "session/load", params);
+            }
+            (_, _, _) => self.ask(Asked::New, "session/new", params),
+        }
+    }
+
+    /// The conversation is there.
+    fn opened(&mut self, result: &Value) -> Vec<Event> {
+        let id = text(result, "sessionId");
+        if !id.is_empty() {
+            self.session = id;
+        }
+        // What cannot be gone on with is no conversation that anybody could keep.
+        let kept = self.resumes || self.loads;
+        let session = kept.then(|| Event::Session(self.session.clone()));
+        let modes = result.pointer("/modes/availableModes").and_then(Value::as_array);
+        let has = |mode: &str| modes.into_iter().flatten().any(|it| text(it, "id") == mode);
+        let fitting = match self.opening.access {
+            Access::ReadOnly => READING,
+            Access::Worktree | Access::Documents(_) => WRITING,
+        };
+        let by_role = fitting.iter().find(|mode| has(mode)).map(|mode| (*mode).to_owned());
+        match self.opening.mode.clone().or(by_role) {
+            Some(mode) => {
+                let params = json!({"sessionId": self.session, "modeId": mode});
+                self.ask(Asked::Mode, "session/set_mode", params);
+            }
+            None => self.begin(),
+        }
+        session.into_iter().collect()
+    }
+
+    fn begin(&mut self) {
+        let prompt = std::mem::take(&mut self.opening.prompt);
+        self.prompt(&prompt);
+    }
+
+    /// An answer to what we asked.
+    fn answered(&mut self, answer: &Value) -> Vec<Event> {
+        let error = answer.get("error");
+        let result = answer.get("result").unwrap_or(&Value::Null);
+        let asked = std::mem::replace(&mut self.asked, Asked::Nothing);
+        match (asked, error) {
+            (Asked::Initialize, None) => self.initialized(result),
+            (Asked::Earlier | Asked::New, None) => self.opened(result),
+            (Asked::Earlier, Some(_)) if self.opening.anew => {
+                self.open(false);
+                Vec::new()
+            }
+            // A mode that the agent does not take is said, and no reason not to work.
+            (Asked::Mode, error) => {
+                self.begin();
+                error.map(|error| Event::Warning(reason(error))).into_iter().collect()
+            }
+            (Asked::Prompt, error) => self.prompted(result, error),
+            (Asked::Nothing, _) => Vec::new(),
+            (Asked::Initialize | Asked::Earlier | Asked::New, Some(error)) => vec![failed(error)],
+        }
+    }
+
+    fn initialized(&mut self, result: &Value) -> Vec<Event> {
+        let version = number(result, "protocolVersion");
+        if version != VERSION {
+            let message = format!("it speaks version {version} of the protocol, not {VERSION}");
+            return vec![Event::Failed { kind: FailKind::BadRequest, message }];
+        }
+        let can = |path: &str| {
+            result.pointer(path).is_some_and(|it| !it.is_null() && *it != Value::Bool(false))
+        };
+        self.resumes = can("/agentCapabilities/sessionCapabilities/resume");
+        self.loads = can("/agentCapabilities/loadSession");
+        self.open(true);
+        let info = result.get("agentInfo").unwrap_or(&Value::Null);
+        let name = [text(info, "name"), text(info, "version")].join(" ");
+        let short = name.rsplit('/').next().unwrap_or_default().trim().to_owned();
+        Some(short).filter(|name| !name.is_empty()).map(Event::Agent).into_iter().collect()
+    }
+
+    /// A prompt is over.
+    fn prompted(&mut self, result: &Value, error: Option<&Value>) -> Vec<Event> {
+        let mut events: Vec<Event> = self.told.drain(..).map(Event::Heard).collect();
+        let usage = result.get("usage").unwrap_or(&Value::Null);
+        let cached = number(usage, "cachedReadTokens");
+        events.push(Event::Usage(Usage {
+            input_tokens: number(usage, "inputTokens") + cached,
+            cached_tokens: cached,
+            output_tokens: number(usage, "outputTokens"),
+            cost_usd: 0.0,
+        }));
+        if !self.waiting.is_empty() && !self.stopping {
+            let (ids, words): (Vec<_>, Vec<_>) = self.waiting.drain(..).unzip();
+            self.prompt(&words.join("\n\n"));
+            self.told = ids;
+            return events;
+        }
+        if let Some(error) = error {
+            events.push(failed(error));
+            return events;
+        }
+        let fail = |kind, message: &str| Event::Failed { kind, message: message.to_owned() };
+        let end = match text(result, "stopReason").as_str() {
+            "end_turn" => {
+                events.push(Event::Text(self.answer()));
+                if self.cost > 0.0 {
+                    let cost_usd = self.cost;
+                    events.push(Event::UsageTotal(Usage { cost_usd, ..Usage::default() }));
+                }
+                Event::Done
+            }
+            "cancelled" if self.refused && !self.stopping && self.gone_on < GO_ON => {
+                self.gone_on += 1;
+                self.prompt(REFUSED);
+                return events;
+            }
+            "cancelled" if self.stopping => fail(FailKind::Cancelled, "it was cancelled"),
+            "cancelled" => fail(FailKind::Other, "it stopped by itself before it was done"),
+            "refusal" => fail(FailKind::Refusal, "it declined"),
+            "max_tokens" => fail(FailKind::MaxTurns, "its answer was longer than it may be"),
+            "max_turn_requests" => fail(FailKind::MaxTurns, "it used all its turns"),
+            other => fail(FailKind::Other, &format!("it ended with `{other}`")),
+        };
+        events.push(end);
+        events
+    }
+
+    /// The last message. Pieces without a name are notes where others have one.
+    fn answer(&self) -> String {
+        let named = self.messages.iter().rev().find(|(id, _)| id.is_some());
+        named.or_else(|| self.messages.last()).map(|(_, text)| text.clone()).unwrap_or_default()
+    }
+
+    fn update(&mut self, update: &Value) -> Vec<Event> {
+        if self.asked != Asked::Prompt {
+            // An earlier conversation is being played back.
+            return Vec::new();
+        }
+        let mut events: Vec<Event> = self.told.drain(..).map(Event::Heard).collect();
+        match text(update, "sessionUpdate").as_str() {
+            "agent_message_chunk" => {
+                let id = Some(text(update, "messageId")).filter(|id| !id.is_empty());
+                let piece = update.pointer("/content/text").and_then(Value::as_str);
+                let piece = piece.unwrap_or_default();
+                match self.messages.last_mut() {
+                    Some((last, text)) if *last == id && (id.is_some() || !self.cut) => {
+                        text.push_str(piece);
+                    }
+                    Some(_) | None => self.messages.push((id, piece.to_owned())),
+                }
+                self.cut = false;
+            }
+            "agent_thought_chunk" => {
+                let piece = update.pointer("/content/text").and_then(Value::as_str);
+                events.push(Event::Thought(piece.unwrap_or_default().to_owned()));
+            }
+            "tool_call" => {
+                self.cut = true;
+                let id = text(update, "toolCallId");
+                events.push(Event::ToolStart { id, name: text(update, "title") });
+                events.extend(ended(update));
+            }
+            "tool_call_update" => events.extend(ended(update)),
+            "usage_update" => {
+                let cost = update.pointer("/cost/amount").and_then(Value::as_f64);
+                self.cost = cost.unwrap_or(self.cost);
+            }
+            _ => {}
+        }
+        events
+    }
+
+    /// Something that the agent asks of us.
+    fn asks(&mut self, id: &Value, method: &str, params: &Value) -> Vec<Event> {
+        if method != "session/request_permission" {
+            self.replies.push(json!({"jsonrpc": "2.0", "id": id,
+                "error": {"code": -32601, "message": format!("{method} is not offered")}}));
+            return vec![Event::Warning(format!("it asked for {method}, which is not offered"))];
+        }
+        let policy = Policy {
+            access: &self.opening.access,
+            worktree: &self.opening.worktree,
+            web: self.opening.web,
+            confined: self.opening.confined,
+        };
+        let call = params.get("toolCall").unwrap_or(&Value::Null);
+        let allowed = policy.allows(call);
+        let (outcome, chosen) = permission::choose(params, allowed && !self.cancelling);
+        self.replies.push(json!({"jsonrpc": "2.0", "id": id, "result": {"outcome": outcome}}));
+        if allowed && chosen {
+            return Vec::new();
+        }
+        self.refused = true;
+        vec![Event::Warning(format!("refused: {}", text(call, "title")))]
+    }
+}
+
+/// What a tool call says about its end.
+fn ended(update: &Value) -> Vec<Event> {
+    let ok = match text(update, "status").as_str() {
+        "completed" => true,
+        "failed" => false,
+        _ => return Vec::new(),
+    };
+    let parts = update.get("content").and_then(Value::as_array).into_iter().flatten();
+    let diffs = parts.filter(|part| text(part, "type") == "diff");
+    let paths: Vec<String> = diffs.map(|diff| text(diff, "path")).collect();
+    let files = (!paths.is_empty()).then_some(Event::Files(paths));
+    let end = Event::ToolEnd { id: text(update, "toolCallId"), ok };
+    files.into_iter().chain([end]).collect()
+}
+
+/// The words of a JSON-RPC error.
+fn reason(error: &Value) -> String {
+    let data = match error.get("data") {
+        None | Some(Value::Null) => String::new(),
+        Some(Value::String(data)) => format!(": {data}"),
+        Some(data) => format!(": {data}"),
+    };
+    format!("{}{data}", text(error, "message"))
+}
+
+fn failed(error: &Value) -> Event {
+    let message = reason(error);
+    let kind = match error.get("code").and_then(Value::as_i64) {
+        // The code for "authentication required".
+        Some(-32000) => classify(&message).unwrap_or(FailKind::Auth),
+        Some(_) | None => classify(&message).unwrap_or(FailKind::Other),
+    };
+    Event::Failed { kind, message }
+}
+
+impl Codec for AcpCodec {
+    fn line(&mut self, line: &Value) -> Vec<Event> {
+        let params = line.get("params").unwrap_or(&Value::Null);
+        match (line.get("method").and_then(Value::as_str), line.get("id")) {
+            (Some(method), Some(id)) => self.asks(id, method, params),
+            (Some("session/update"), None) => {
+                self.update(params.get("update").unwrap_or(&Value::Null))
+            }
+            (Some(_), None) => Vec::new(),
+            (None, Some(id)) if id.as_u64() == Some(self.id) => self.answered(line),
+            (None, _) => Vec::new(),
+        }
+    }
+
+    fn without_terminal(&self, stderr_tail: &str) -> FailKind {
+        classify(stderr_tail).unwrap_or(FailKind::NoTerminal)
+    }
+
+    fn replies(&mut self) -> Vec<Value> {
+        std::mem::take(&mut self.replies)
+    }
+
+    fn hear(&mut self, words: &Words, text: &str) -> bool {
+        self.waiting.push((words.id, text.to_owned()));
+        self.cancel();
+        true
+    }
+
+    fn stop(&mut self) -> bool {
+        self.stopping = true;
+        self.cancel();
+        self.cancelling
+    }
+}

@@ -1,0 +1,273 @@
+//! One turn of an agent, followed to its end: what it says, what it is told, and how it is stopped.
+
+use std::path::Path;
+use std::time::Duration;
+
+use serde_json::Value;
+use tokio::time::{Instant, sleep_until};
+
+use super::keep::{Mark, write_json};
+use super::launch::{Launching, launch};
+use super::{Driver, RunError, WORDS, Watch, turn_dir};
+use crate::agents::acp::{self, AcpCodec, Opening};
+use crate::agents::claude::{self, ClaudeCodec};
+use crate::agents::codec::CodecKind;
+use crate::agents::codex::CodexCodec;
+use crate::agents::prompt;
+use crate::agents::rehearsal::RehearsalCodec;
+use crate::agents::run::{Access, Agent, RunSpec, Sandbox};
+use crate::agents::turn::Turn;
+use crate::agents::words::Words;
+use crate::domain::ids::RunId;
+use crate::platform::files;
+use crate::platform::supervise::{EndedBy, Exit, Supervised};
+
+/// How long words wait for the tool that is at work, where the agent has to be interrupted for them.
+const TOOL_PATIENCE: Duration = Duration::from_secs(60);
+
+/// How a turn begins.
+pub(super) struct Start<'a> {
+    pub(super) number: u32,
+    pub(super) mark: Mark,
+    pub(super) resume: Option<&'a str>,
+    pub(super) input: &'a str,
+}
+
+/// A turn that is over.
+pub(super) struct Ended {
+    pub(super) number: u32,
+    pub(super) mark: Mark,
+    pub(super) turn: Turn,
+    pub(super) exit: Exit,
+    /// What it was interrupted for.
+    pub(super) words: Vec<Words>,
+}
+
+impl Ended {
+    /// The words that it was interrupted for, where that is why it ended, or where it was done anyway and
+    /// has yet to hear them.
+    pub(super) fn words_to_go_on_with(&self) -> Option<Vec<Words>> {
+        let goes_on = match self.exit.ended_by {
+            EndedBy::Cancelled => true,
+            EndedBy::Exit => self.turn.is_done(),
+            EndedBy::Wall
+            | EndedBy::Idle
+            | EndedBy::OutputCap
+            | EndedBy::ParentGone
+            | EndedBy::NotStarted => false,
+        };
+        (goes_on && !self.words.is_empty()).then(|| self.words.clone())
+    }
+}
+
+/// The codec for a turn.
+pub(super) fn codec(
+    spec: &RunSpec,
+    input: &str,
+    resume: Option<&str>,
+    mark: Mark,
+    confined: bool,
+) -> CodecKind {
+    match &spec.agent {
+        Agent::Codex(_) => CodecKind::Codex(CodexCodec::default()),
+        Agent::Claude(_) => CodecKind::Claude(ClaudeCodec::default()),
+        Agent::Rehearsal(_) => CodecKind::Rehearsal(RehearsalCodec::default()),
+        Agent::Acp(config) => CodecKind::Acp(Box::new(AcpCodec::new(Opening {
+            worktree: spec.worktree.clone(),
+            access: access(spec, mark).clone(),
+            prompt: input.to_owned(),
+            resume: resume.map(str::to_owned),
+            anew: !mark.repairing,
+            mode: config.mode.clone(),
+            web: spec.task.work.web && !mark.repairing,
+            confined,
+        }))),
+    }
+}
+
+/// What a turn may write: a repair has nothing to write.
+pub(super) fn access(spec: &RunSpec, mark: Mark) -> &Access {
+    if mark.repairing { &Access::ReadOnly } else { &spec.access }
+}
+
+/// What stands on standard input at first.
+fn first_input(spec: &RunSpec, input: &str) -> String {
+    match &spec.agent {
+        Agent::Codex(_) => input.to_owned(),
+        Agent::Claude(_) => format!("{}\n", claude::message(input)),
+        Agent::Acp(_) => format!("{}\n", acp::hello()),
+        Agent::Rehearsal(_) => format!("{input}\n"),
+    }
+}
+
+impl Driver {
+    /// One turn of the agent.
+    pub(super) async fn turn(
+        &self,
+        spec: &RunSpec,
+        start: &Start<'_>,
+        schema: &Value,
+        watch: &Watch,
+    ) -> Result<Ended, RunError> {
+        let folder = turn_dir(spec, start.number);
+        files::create_dir_all(&folder)?;
+        start.mark.keep(&folder)?;
+        let stdin = folder.join("stdin");
+        files::write_private(&stdin, first_input(spec, start.input))?;
+        let confiner = self.confiner(spec).await;
+        let confined = confiner.is_some() || open(spec);
+        let launching = Launching { mark: start.mark, resume: start.resume, schema, confiner };
+        let launch = launch(spec, &launching, stdin.clone())?;
+        let program = Supervised::start(&launch, &folder)?;
+        let codec = codec(spec, start.input, start.resume, start.mark, confined);
+        let followed = Followed {
+            spec,
+            watch,
+            folder: &folder,
+            stdin: &stdin,
+            program,
+            turn: Turn::new(codec),
+            words: Vec::new(),
+            speaks: launch.live_stdin,
+            listens: !start.mark.repairing,
+        };
+        followed.until_its_end(start).await
+    }
+
+    /// What confines agents that bring no sandbox; none where the operator wants none.
+    async fn confiner(&self, spec: &RunSpec) -> Option<&Path> {
+        match &spec.agent {
+            Agent::Codex(_) | Agent::Rehearsal(_) => return None,
+            Agent::Claude(_) | Agent::Acp(_) => {}
+        }
+        if open(spec) {
+            return None;
+        }
+        let found = self.confiner.get_or_init(|| crate::agents::confine::find(spec)).await;
+        found.as_deref()
+    }
+}
+
+/// Whether the operator says that this machine is a sandbox itself.
+fn open(spec: &RunSpec) -> bool {
+    let sandbox = match &spec.agent {
+        Agent::Codex(config) => config.sandbox,
+        Agent::Claude(config) => config.sandbox,
+        Agent::Acp(config) => config.sandbox,
+        Agent::Rehearsal(_) => Sandbox::Auto,
+    };
+    sandbox == Sandbox::Off
+}
+
+/// A turn under way.
+struct Followed<'a> {
+    spec: &'a RunSpec,
+    watch: &'a Watch,
+    folder: &'a Path,
+    stdin: &'a Path,
+    program: Supervised,
+    turn: Turn,
+    /// What it is interrupted for.
+    words: Vec<Words>,
+    /// Whether its input is live.
+    speaks: bool,
+    /// Whether it takes words at all.
+    listens: bool,
+}
+
+impl Followed<'_> {
+    async fn until_its_end(mut self, start: &Start<'_>) -> Result<Ended, RunError> {
+        let (mut cancelled, mut interrupted, mut input_ended) = (false, false, false);
+        // When patience with a tool, or with an agent that was asked to stop, is over.
+        let mut at_last: Option<Instant> = None;
+        let watch = self.watch;
+        loop {
+            let now = Instant::now();
+            tokio::select! {
+                biased;
+                () = watch.cancel.cancelled(), if !cancelled => {
+                    cancelled = true;
+                    // Reading goes on: what the agent still says belongs to the record.
+                    if self.speaks && !self.turn.is_over() && self.turn.stop() {
+                        self.reply().await?;
+                        let grace = Duration::from_millis(self.spec.limits.grace_ms);
+                        at_last = Some(now + grace);
+                    } else {
+                        interrupted = true;
+                        self.program.interrupt().await;
+                    }
+                }
+                words = watch.words.take(), if self.listens && !cancelled && !interrupted && !self.turn.is_over() => {
+                    if self.tell(words).await? {
+                        at_last.get_or_insert(now + TOOL_PATIENCE);
+                    }
+                }
+                () = sleep_until(at_last.unwrap_or(now)), if at_last.is_some() => {
+                    at_last = None;
+                    interrupted = true;
+                    self.program.interrupt().await;
+                }
+                piece = self.program.read() => match piece {
+                    Ok(Some(piece)) => {
+                        watch.tell(self.turn.feed(&piece));
+                        self.reply().await?;
+                    }
+                    Ok(None) => break,
+                    Err(error) => {
+                        // It cannot be followed, so it is ended: whoever comes next gets its worktree.
+                        self.program.kill().await;
+                        self.program.wait().await?;
+                        return Err(error.into());
+                    }
+                },
+            }
+            if self.turn.is_over() {
+                at_last = None;
+                if cancelled && !interrupted {
+                    interrupted = true;
+                    self.program.interrupt().await;
+                } else if self.speaks && !input_ended {
+                    input_ended = true;
+                    self.program.end_input().await;
+                }
+            } else if !self.words.is_empty() && !interrupted && self.turn.is_between_tools() {
+                at_last = None;
+                interrupted = true;
+                self.program.interrupt().await;
+            }
+        }
+        watch.tell(self.turn.finish());
+        let exit = self.program.wait().await?;
+        let Followed { turn, words, .. } = self;
+        Ok(Ended { number: start.number, mark: start.mark, turn, exit, words })
+    }
+
+    /// Gives words to the agent; whether it has to be interrupted for them.
+    async fn tell(&mut self, words: Words) -> Result<bool, RunError> {
+        let run: &RunId = &self.spec.run_id;
+        let text = prompt::steer(std::slice::from_ref(&words.said), &self.spec.templates)?;
+        if self.turn.hear(&words, &text) {
+            tracing::info!(run = run.as_str(), "words reach the agent at work");
+            self.reply().await?;
+            return Ok(false);
+        }
+        tracing::info!(run = run.as_str(), "the agent is interrupted for words");
+        self.words.push(words);
+        // On disk before the interrupt: a restart then knows why the turn ended.
+        write_json(self.folder, WORDS, &self.words)?;
+        Ok(true)
+    }
+
+    /// Tells the agent what its codec has for it.
+    async fn reply(&mut self) -> Result<(), RunError> {
+        let mut lines = String::new();
+        for reply in self.turn.replies() {
+            lines.push_str(&reply.to_string());
+            lines.push('\n');
+        }
+        if !lines.is_empty() {
+            self.program.say(self.stdin, lines.as_bytes()).await?;
+        }
+        Ok(())
+    }
+}

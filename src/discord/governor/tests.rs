@@ -1,0 +1,182 @@
+//! Limits, by a clock of the test.
+
+use super::*;
+
+fn post() -> Route {
+    Route::of("POST", "/channels/7/messages")
+}
+
+#[test]
+fn minor_ids_and_secrets_do_not_make_routes() {
+    let table = [
+        ("PATCH", "/channels/1/messages/2", "PATCH channels/*/messages/*", "1"),
+        (
+            "PUT",
+            "/channels/1/messages/2/reactions/%E2%9C%85/@me",
+            "PUT channels/*/messages/*/reactions/*/@me",
+            "1",
+        ),
+        ("POST", "/webhooks/5/secret?wait=true", "POST webhooks/*/*", "5/secret"),
+        ("POST", "/interactions/5/secret/callback", "POST interactions/*/*/callback", ""),
+        ("GET", "/guilds/9/roles", "GET guilds/*/roles", "9"),
+        ("GET", "/users/@me", "GET users/@me", ""),
+    ];
+    for (method, path, key, major) in table {
+        let route = Route::of(method, path);
+        assert_eq!((route.key.as_str(), route.major.as_str()), (key, major));
+    }
+    assert!(post().posts);
+    assert!(!Route::of("PATCH", "/channels/7/messages/1").posts);
+}
+
+fn fresh() -> Governor {
+    Governor::new(Limits::DISCORD, 0)
+}
+
+fn headers(limit: u32, remaining: u32, reset_after_ms: u64) -> LimitHeaders {
+    LimitHeaders {
+        bucket: Some("abc".to_owned()),
+        limit: Some(limit),
+        remaining: Some(remaining),
+        reset_after_ms: Some(reset_after_ms),
+    }
+}
+
+#[test]
+fn an_exhausted_bucket_waits_for_its_reset_and_routes_share_it() {
+    let mut governor = fresh();
+    let edit = Route::of("PATCH", "/channels/7/messages/1");
+    governor.learn(&post(), &headers(5, 0, 2_500), true, 1_000);
+    governor.learn(&edit, &headers(5, 0, 2_500), true, 1_000);
+    assert_eq!(governor.admit(&post(), 1_000), Err(3_500));
+    assert_eq!(governor.admit(&edit, 3_499), Err(3_500));
+    assert!(governor.admit(&edit, 3_500).is_ok());
+    let elsewhere = Route::of("PATCH", "/channels/8/messages/1");
+    assert!(governor.admit(&elsewhere, 1_000).is_ok());
+}
+
+#[test]
+fn one_call_finds_a_bucket_out_before_others_follow() {
+    let mut governor = fresh();
+    let route = Route::of("PUT", "/channels/7/messages/1/reactions/x/@me");
+    let first = governor.admit(&route, 0).unwrap();
+    assert_eq!(governor.admit(&route, 0), Err(LOOK_AGAIN_MS));
+    governor.learn(&route, &headers(3, 2, 1_000), true, 10);
+    governor.answered(&first);
+    let two = [governor.admit(&route, 10).unwrap(), governor.admit(&route, 10).unwrap()];
+    assert_eq!(governor.admit(&route, 10), Err(10 + LOOK_AGAIN_MS), "two left, two under way");
+    // The later answer overtakes the earlier one.
+    governor.learn(&route, &headers(3, 0, 980), true, 30);
+    governor.answered(&two[1]);
+    governor.learn(&route, &headers(3, 1, 970), true, 40);
+    governor.answered(&two[0]);
+    assert_eq!(governor.admit(&route, 40), Err(1_010), "what is left only shrinks");
+    // The next window is whole.
+    for _ in 0..3 {
+        assert!(governor.admit(&route, 1_010).is_ok());
+    }
+    assert_eq!(governor.admit(&route, 1_010), Err(1_010 + LOOK_AGAIN_MS));
+}
+
+#[test]
+fn a_bucket_that_changes_its_name_strands_no_call() {
+    let mut governor = fresh();
+    let route = |channel: u64| Route::of("PUT", &format!("/channels/{channel}/pins/1"));
+    let named = |bucket: &str| LimitHeaders { bucket: Some(bucket.to_owned()), ..headers(3, 2, 1) };
+    for turn in 0..20_u64 {
+        let now = turn * 1_000;
+        let tickets = [7, 8].map(|channel| governor.admit(&route(channel), now).unwrap());
+        // The first answer renames the bucket while the other call is under way.
+        let name = if turn % 2 == 0 { "a" } else { "b" };
+        for (channel, ticket) in [7, 8].into_iter().zip(&tickets) {
+            governor.learn(&route(channel), &named(name), true, now + 10);
+            governor.answered(ticket);
+        }
+    }
+    assert!(governor.budgets.values().all(|budget| budget.in_flight == 0));
+}
+
+#[test]
+fn answers_without_limits_hold_nothing_up_and_failures_say_nothing() {
+    let mut governor = fresh();
+    let route = Route::of("GET", "/channels/7/messages");
+    let first = governor.admit(&route, 0).unwrap();
+    governor.learn(&route, &LimitHeaders::default(), false, 1);
+    governor.answered(&first);
+    let second = governor.admit(&route, 1).unwrap();
+    assert_eq!(governor.admit(&route, 1), Err(1 + LOOK_AGAIN_MS), "a 502 is no permission");
+    governor.learn(&route, &LimitHeaders::default(), true, 2);
+    governor.answered(&second);
+    for _ in 0..5 {
+        assert!(governor.admit(&route, 2).is_ok());
+    }
+}
+
+#[test]
+fn a_channel_takes_a_burst_and_then_one_message_a_second() {
+    let mut governor = fresh();
+    let mut say = |channel: u64, now| -> Result<(), u64> {
+        let route = Route::of("POST", &format!("/channels/{channel}/messages"));
+        let ticket = governor.admit(&route, now)?;
+        governor.learn(&route, &LimitHeaders::default(), true, now);
+        governor.answered(&ticket);
+        Ok(())
+    };
+    for _ in 0..5 {
+        assert_eq!(say(7, 0), Ok(()));
+    }
+    assert_eq!(say(7, 0), Err(1_000));
+    assert_eq!(say(7, 1_000), Ok(()));
+    assert_eq!(say(7, 1_001), Err(2_000));
+    assert_eq!(say(8, 1_001), Ok(()));
+}
+
+#[test]
+fn a_global_limit_stops_every_route_but_interactions() {
+    let mut governor = fresh();
+    governor.limited(&post(), LimitScope::Global, 5_000, 100);
+    let other = Route::of("GET", "/users/@me");
+    assert_eq!(governor.admit(&other, 200), Err(5_100));
+    let callback = Route::of("POST", "/interactions/1/t/callback");
+    assert!(governor.admit(&callback, 200).is_ok());
+    assert!(governor.admit(&callback, 200).is_ok());
+    assert!(governor.admit(&other, 5_100).is_ok());
+}
+
+#[test]
+fn a_route_limit_stops_only_its_bucket() {
+    let mut governor = fresh();
+    governor.limited(&post(), LimitScope::Shared, 5_000, 100);
+    assert_eq!(governor.admit(&post(), 200), Err(5_100));
+    assert!(governor.admit(&Route::of("GET", "/users/@me"), 200).is_ok());
+}
+
+#[test]
+fn no_second_ever_sees_more_than_fifty_calls() {
+    let mut governor = fresh();
+    let mut begun: Vec<u64> = Vec::new();
+    let mut now = 0;
+    while begun.len() < 500 {
+        let route = Route::of("GET", &format!("/channels/{}", begun.len()));
+        match governor.admit(&route, now) {
+            Ok(_) => begun.push(now),
+            Err(free_at) => now = free_at,
+        }
+    }
+    for (at, first) in begun.iter().enumerate() {
+        let within = begun[at..].iter().filter(|it| **it < first + 1_000).count();
+        assert!(within <= 50, "{within} calls in the second after {first}");
+    }
+    assert!(now < 14_000, "and not much less than allowed: {now}");
+}
+
+#[test]
+fn the_breaker_opens_at_its_limit_and_closes_with_time() {
+    let mut calls = InvalidCalls::default();
+    for n in 0..INVALID_LIMIT as u64 {
+        assert_eq!(calls.open_until(n), None);
+        calls.count(n);
+    }
+    assert_eq!(calls.open_until(2_000), Some(600_000));
+    assert_eq!(calls.open_until(600_000), None);
+}

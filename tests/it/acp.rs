@@ -1,0 +1,205 @@
+//! The Agent Client Protocol through the driver: a scripted agent of our own, and a real one.
+
+use std::path::PathBuf;
+
+use serde_json::{Value, json};
+use teams::agents::acp::AcpSettings;
+use teams::agents::{Access, Agent, Event, RunSpec, Sandbox, Watch};
+use teams::domain::ids::MessageId;
+use teams::domain::run::{FailKind, RunOutcome};
+
+use crate::support::acp_agent::{ENTRY, MODE};
+use crate::support::agent_run::{Place, failure, in_time, result, words};
+
+/// The scripted agent as a process: this test binary, asked for the one test that plays it. What the
+/// harness prints around it is no JSON, and noise like any other.
+fn scripted(place: &Place, run: &str, mode: &str) -> RunSpec {
+    let own = std::env::current_exe().unwrap().to_string_lossy().into_owned();
+    let words = ["--exact", ENTRY, "--nocapture", "--test-threads=1"].map(str::to_owned);
+    let agent = Agent::Acp(AcpSettings {
+        command: [own].into_iter().chain(words).collect(),
+        env: [(MODE.to_owned(), mode.to_owned())].into(),
+        sandbox: Sandbox::Off,
+        ..AcpSettings::default()
+    });
+    place.spec(agent, run)
+}
+
+async fn place() -> Place {
+    Place::new(Box::new(|_, _| json!({"say": result()}))).await
+}
+
+#[tokio::test]
+async fn an_agent_works_asks_and_answers() {
+    let place = place().await;
+    let spec = scripted(&place, "work", "work");
+    let (events, mut seen) = tokio::sync::mpsc::channel(64);
+    let watch = Watch { events: Some(events), ..Watch::default() };
+    let outcome = in_time(place.watched(&spec, &watch)).await;
+    let RunOutcome::Result(done) = &outcome.outcome else { panic!("{outcome:?}") };
+    assert_eq!(done.summary, "did it");
+    assert_eq!(outcome.agent, "scripted 1.0");
+    assert_eq!(outcome.session_id.as_deref(), Some("s-1"));
+    assert_eq!((outcome.usage.input_tokens, outcome.usage.cached_tokens), (150, 50));
+    assert!((outcome.usage.cost_usd - 0.25).abs() < 1e-9, "{:?}", outcome.usage);
+    // It was allowed to write in its worktree, and refused to write beside it or to use our files.
+    assert_eq!(place.file("made.txt"), "made\n");
+    assert!(!place.folder.path().join("beside.txt").exists());
+    let mut warnings = Vec::new();
+    while let Ok(event) = seen.try_recv() {
+        if let Event::Warning(text) = event {
+            warnings.push(text);
+        }
+    }
+    assert!(warnings.iter().any(|it| it.contains("fs/read_text_file")), "{warnings:?}");
+    assert!(warnings.iter().any(|it| it.contains("refused: beside.txt")), "{warnings:?}");
+    let told = std::fs::read_to_string(spec.run_dir.join("turn-0/stdin")).unwrap();
+    assert!(told.contains("say good day") && told.contains("\"workspace-write\""), "{told}");
+}
+
+#[tokio::test]
+async fn a_role_that_reads_may_do_nothing_else() {
+    let place = place().await;
+    let mut spec = scripted(&place, "reader", "work");
+    spec.access = Access::ReadOnly;
+    let outcome = place.run(&spec).await;
+    assert!(matches!(outcome.outcome, RunOutcome::Result(_)), "{outcome:?}");
+    assert!(!spec.worktree.join("made.txt").exists());
+    let told = std::fs::read_to_string(spec.run_dir.join("turn-0/stdin")).unwrap();
+    assert!(told.contains("\"read-only\""), "{told}");
+}
+
+#[tokio::test]
+async fn an_earlier_conversation_is_gone_on_with_and_its_playback_is_not_the_answer() {
+    let place = place().await;
+    let mut spec = scripted(&place, "again", "work");
+    spec.resume = Some("s-0".to_owned());
+    let outcome = place.run(&spec).await;
+    assert!(matches!(outcome.outcome, RunOutcome::Result(_)), "{outcome:?}");
+    assert_eq!(outcome.session_id.as_deref(), Some("s-0"));
+    let mut spec = scripted(&place, "lost", "work");
+    spec.resume = Some("unknown".to_owned());
+    let outcome = place.run(&spec).await;
+    assert_eq!(outcome.session_id.as_deref(), Some("s-1"), "{outcome:?}");
+}
+
+#[tokio::test]
+async fn a_wrong_answer_is_repaired_in_the_same_conversation() {
+    let place = place().await;
+    let outcome = place.run(&scripted(&place, "prose", "prose")).await;
+    assert!(matches!(outcome.outcome, RunOutcome::Result(_)), "{outcome:?}");
+    assert_eq!((outcome.repairs, outcome.session_id.as_deref()), (1, Some("s-1")));
+}
+
+#[tokio::test]
+async fn failures_have_their_kinds() {
+    let table = [
+        ("429", FailKind::RateLimit),
+        ("auth", FailKind::Auth),
+        ("refusal", FailKind::Refusal),
+        ("max_tokens", FailKind::MaxTurns),
+        ("version", FailKind::BadRequest),
+        ("gone", FailKind::NoTerminal),
+        ("stopped", FailKind::Other),
+    ];
+    for (mode, kind) in table {
+        let place = place().await;
+        let outcome = place.run(&scripted(&place, mode, mode)).await;
+        assert_eq!(failure(&outcome), kind, "{mode}: {outcome:?}");
+    }
+}
+
+#[tokio::test]
+async fn words_cancel_the_prompt_and_are_the_next_one() {
+    let place = place().await;
+    let spec = scripted(&place, "steered", "waits");
+    let (events, mut seen) = tokio::sync::mpsc::channel(64);
+    let watch = Watch { events: Some(events), ..Watch::default() };
+    let steering = async {
+        while !matches!(seen.recv().await, Some(Event::ToolStart { .. })) {}
+        watch.words.put(words(7, "and make it blue"));
+    };
+    let (outcome, ()) =
+        in_time(async { tokio::join!(place.watched(&spec, &watch), steering) }).await;
+    let RunOutcome::Result(done) = &outcome.outcome else { panic!("{outcome:?}") };
+    assert_eq!(done.summary, "it is blue");
+    assert_eq!(outcome.heard, [MessageId(7)]);
+    assert!(!spec.run_dir.join("turn-1").exists(), "it was ended for them");
+}
+
+#[tokio::test]
+async fn a_cancelled_run_is_asked_to_stop() {
+    let place = place().await;
+    let spec = scripted(&place, "cancelled", "waits");
+    let (events, mut seen) = tokio::sync::mpsc::channel(64);
+    let watch = Watch { events: Some(events), ..Watch::default() };
+    let cancel = async {
+        while !matches!(seen.recv().await, Some(Event::ToolStart { .. })) {}
+        watch.cancel.cancel();
+    };
+    let (outcome, ()) = in_time(async { tokio::join!(place.watched(&spec, &watch), cancel) }).await;
+    assert_eq!(failure(&outcome), FailKind::Cancelled);
+    let told = std::fs::read_to_string(spec.run_dir.join("turn-0/stdin")).unwrap();
+    assert!(told.contains("session/cancel"), "{told}");
+}
+
+/// The agent of `TEAMS_CODEX_ACP`: `dist/index.js` of `@agentclientprotocol/codex-acp`, played by Node.
+#[expect(clippy::print_stderr, reason = "a skipped test has to say so")]
+fn codex_acp() -> Option<(PathBuf, PathBuf)> {
+    let codex = crate::codex::codex()?;
+    let script = std::env::var_os("TEAMS_CODEX_ACP").map(PathBuf::from);
+    if script.is_none() {
+        assert!(std::env::var_os("TEAMS_NO_SKIP").is_none(), "TEAMS_CODEX_ACP is not set");
+        eprintln!("skipped: codex-acp not installed");
+    }
+    Some((script?, codex))
+}
+
+fn real(place: &Place, run: &str, script: PathBuf, codex: PathBuf) -> RunSpec {
+    let home = place.folder.path().join("codex-home");
+    std::fs::create_dir(&home).unwrap();
+    let provider = format!(
+        "model = \"gpt-5.5\"\nmodel_provider = \"scripted\"\n[model_providers.scripted]\nname = \"scripted\"\n\
+         base_url = {}\nwire_api = \"responses\"\n[analytics]\nenabled = false\n[features]\nplugins = false\napps = false\n",
+        json!(place.server.url)
+    );
+    std::fs::write(home.join("config.toml"), provider).unwrap();
+    let text = |path: PathBuf| path.to_string_lossy().into_owned();
+    let agent = Agent::Acp(AcpSettings {
+        command: vec!["node".to_owned(), text(script)],
+        env: [("CODEX_HOME".to_owned(), text(home)), ("CODEX_PATH".to_owned(), text(codex))].into(),
+        mode: Some("agent-full-access".to_owned()),
+        sandbox: Sandbox::Off,
+        ..AcpSettings::default()
+    });
+    place.spec(agent, run)
+}
+
+#[tokio::test]
+async fn a_real_agent_works_and_is_steered() {
+    let Some((script, codex)) = codex_acp() else { return };
+    let place = Place::new(Box::new(|body: &Value, index| {
+        let usage = json!({"in": 100, "cached": 40, "out": 5});
+        if body.to_string().contains("make it blue") {
+            json!({"say": result(), "usage": usage})
+        } else if index == 0 {
+            json!({"tool": "exec_command", "args": {"cmd": "echo made > made.txt"}, "usage": usage})
+        } else {
+            json!({"hang": true})
+        }
+    }))
+    .await;
+    let spec = real(&place, "real-acp", script, codex);
+    let watch = Watch::default();
+    let steering = async {
+        place.server.asked(2).await;
+        watch.words.put(words(7, "and make it blue"));
+    };
+    let (outcome, ()) =
+        in_time(async { tokio::join!(place.watched(&spec, &watch), steering) }).await;
+    assert!(matches!(outcome.outcome, RunOutcome::Result(_)), "{outcome:?}");
+    assert!(outcome.agent.contains("codex"), "{}", outcome.agent);
+    assert_eq!(outcome.heard, [MessageId(7)]);
+    assert_eq!(place.file("made.txt"), "made\n");
+    assert_eq!(place.server.requests().len(), 3);
+}

@@ -1,0 +1,109 @@
+//! One run of a real agent through the driver, against a scripted model.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use teams::agents::{
+    Access, Agent, AgentOutcome, Driver, Limits, RunSpec, Said, Task, Watch, Words,
+};
+use teams::domain::ids::{MessageId, RunId};
+use teams::domain::role::Role;
+use teams::domain::run::{FailKind, RunOutcome};
+use teams::domain::workflow::Step;
+use teams::platform::spawn::set_own_binary;
+
+use super::CONTRACT;
+use super::model_server::{Choose, ModelServer};
+
+/// A generous bound: reached only by a failure.
+const PATIENCE: Duration = Duration::from_secs(180);
+
+pub(crate) async fn in_time<F: Future>(future: F) -> F::Output {
+    tokio::time::timeout(PATIENCE, future).await.expect("nothing happened")
+}
+
+/// A worktree with one file, and a model.
+pub(crate) struct Place {
+    pub(crate) folder: tempfile::TempDir,
+    pub(crate) server: ModelServer,
+}
+
+impl Place {
+    pub(crate) async fn new(choose: Choose) -> Place {
+        set_own_binary(env!("CARGO_BIN_EXE_teams").into());
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::create_dir(folder.path().join("tree")).unwrap();
+        std::fs::write(folder.path().join("tree/hello.txt"), "hello\n").unwrap();
+        Place { folder, server: ModelServer::choosing(choose).await }
+    }
+
+    pub(crate) fn file(&self, name: &str) -> String {
+        std::fs::read_to_string(self.folder.path().join("tree").join(name)).unwrap()
+    }
+
+    /// A run of the developer.
+    pub(crate) fn spec(&self, agent: Agent, run: &str) -> RunSpec {
+        let root = self.folder.path();
+        RunSpec {
+            run_id: RunId::parse(run).unwrap(),
+            run_dir: root.join("runs").join(run),
+            session_dir: root.join("session"),
+            worktree: root.join("tree"),
+            access: Access::Worktree,
+            agent,
+            task: Task {
+                role: Role::Developer,
+                step: Some(Step::DeveloperBuild),
+                request_id: "20260101-00000001".to_owned(),
+                attempt: 1,
+                charter: "You say \"quoted\" things.\nOn two lines.".to_owned(),
+                language: "en".to_owned(),
+                request: Said { author: "Mina".to_owned(), text: "say good day".to_owned() },
+                attachments: Vec::new(),
+                followups: Vec::new(),
+                again: Vec::new(),
+                upstream: Vec::new(),
+                evidence: None,
+                diff: String::new(),
+                documents: Vec::new(),
+                history: String::new(),
+                work: Default::default(),
+            },
+            resume: None,
+            limits: Limits::default(),
+            socket: None,
+            templates: Default::default(),
+        }
+    }
+
+    pub(crate) async fn run(&self, spec: &RunSpec) -> AgentOutcome {
+        in_time(self.watched(spec, &Watch::default())).await
+    }
+
+    pub(crate) async fn watched(&self, spec: &RunSpec, watch: &Watch) -> AgentOutcome {
+        let outcome = Driver::default().run(spec, &CONTRACT, watch).await;
+        if let Some(folder) = std::env::var_os("TEAMS_CAPTURE").map(PathBuf::from) {
+            // How the recordings in tests/data were made.
+            let name = format!("{}.jsonl", spec.run_id.as_str());
+            std::fs::copy(spec.run_dir.join("turn-0/stdout.spool"), folder.join(name)).unwrap();
+        }
+        outcome
+    }
+}
+
+/// A result that the small contract takes.
+pub(crate) fn result() -> Value {
+    json!({"status": "completed", "summary": "did it", "proposals": {"workflow_transition": {}}})
+}
+
+pub(crate) fn failure(outcome: &AgentOutcome) -> FailKind {
+    match &outcome.outcome {
+        RunOutcome::Failed { kind, .. } => *kind,
+        RunOutcome::Result(result) => panic!("a result: {result:?}"),
+    }
+}
+
+pub(crate) fn words(id: u64, text: &str) -> Words {
+    Words { id: MessageId(id), said: Said { author: "Mina".to_owned(), text: text.to_owned() } }
+}

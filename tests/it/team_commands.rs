@@ -1,0 +1,277 @@
+//! Slash commands and approvals as people use them, and what happens to those who may not.
+
+use serde_json::{Value, json};
+use teams::domain::request::RequestStatus;
+
+use crate::support::guild::Caller;
+use crate::support::house::{EDIT, House, Plan, button, words};
+
+fn unproven() -> Plan {
+    Plan { checks: "[]".to_owned(), ..Plan::default() }
+}
+
+async fn ready(plan: Plan) -> House {
+    let house = House::open(plan).await;
+    house.reads("startup", "The team is up").await;
+    house
+        .until("the commands are there", async |house: &House| {
+            let state = house.owner.ok("GET", "/_local/state", Value::Null).await;
+            let commands = state["commands"].as_array()?.clone();
+            commands.iter().any(|it| it["name"] == "settings").then_some(())
+        })
+        .await;
+    house
+}
+
+fn called(command: &str, options: Value, locale: &str) -> Value {
+    json!({"channel": "general", "command": command, "options": options, "locale": locale})
+}
+
+fn sub(name: &str, options: Value) -> Value {
+    json!([{"type": 1, "name": name, "options": options}])
+}
+
+fn text(name: &str, value: &str) -> Value {
+    json!({"type": 3, "name": name, "value": value})
+}
+
+/// What only this person was told.
+async fn told(house: &House, who: &str, part: &str) {
+    house
+        .until(part, async |house: &House| {
+            let told = house.told(who);
+            let mine = told.iter().filter(|it| it["d"]["flags"].as_u64().unwrap_or(0) & 64 != 0);
+            mine.map(|it| words(&it["d"])).any(|text| text.contains(part)).then_some(())
+        })
+        .await;
+}
+
+/// What is suggested to somebody who types into an option.
+async fn suggested(house: &House, who: (&str, &Caller), command: Value) -> Vec<Value> {
+    let typing = who.1.ok("POST", "/_local/complete", command).await;
+    house
+        .until("suggestions", async |house: &House| {
+            let told = house.told(who.0);
+            let mine = told.iter().filter(|it| it["t"] == "CHOICES");
+            let mut mine = mine.filter(|it| it["d"]["id"] == typing["interaction"]);
+            mine.next().map(|it| it["d"]["data"]["choices"].as_array().cloned().unwrap_or_default())
+        })
+        .await
+}
+
+#[tokio::test]
+async fn questions_are_answered_to_the_asker_alone_and_in_their_language() {
+    let house = ready(Plan::default()).await;
+    let owner = &house.owner;
+    for (command, locale, answer) in [
+        ("status", "en-US", "Nothing is open."),
+        ("status", "ko", "열린 요청이 없습니다."),
+        ("models", "en-US", "Who works with what"),
+        ("models", "ko", "누가 무엇으로 일하나요"),
+        ("cost", "en-US", "Spent today"),
+        ("cost", "ko", "오늘 사용량"),
+        ("health", "en-US", "`teams doctor`"),
+        ("health", "ko", "에이전트 0개 작업 중"),
+        ("settings", "en-US", "Needs a person: unproven commits ask"),
+        ("settings", "ko", "사람이 필요한 일"),
+    ] {
+        owner.ok("POST", "/_local/slash", called(command, json!([]), locale)).await;
+        told(&house, "owner", answer).await;
+    }
+    for (question, answer) in [("models", "Who works"), ("health", "agents at work")] {
+        let (code, said, error) = house.teams(&[question]).await;
+        assert_eq!(code, 0, "{error}");
+        assert!(said.contains(answer), "{question}: {said}");
+    }
+    let nowhere = called("why", json!([text("request", "20260324-1a2b3c4d")]), "en-US");
+    owner.ok("POST", "/_local/slash", nowhere).await;
+    told(&house, "owner", "20260324-1a2b3c4d").await;
+    // Whoever may not ask learns nothing, by any of them.
+    for command in ["status", "models", "cost", "health", "settings"] {
+        house.guest.ok("POST", "/_local/slash", called(command, json!([]), "en-US")).await;
+    }
+    told(&house, "guest", "You may not ask").await;
+    house.quiet().await;
+    for event in house.told("guest") {
+        let said = words(&event["d"]);
+        assert!(!said.contains("Who works") && !said.contains("Spent today"), "{said}");
+    }
+    house.close().await;
+}
+
+#[tokio::test]
+async fn what_waits_is_suggested_and_approved_by_a_command_for_exactly_that_content() {
+    let house = ready(unproven()).await;
+    let asked = house.ask(EDIT).await;
+    house.reads(&asked, "May this go to the branch?").await;
+    let typed = |name: &str, value: &str| json!([{"type": 3, "name": name, "value": value, "focused": true}]);
+    let what = called("approve", typed("what", ""), "en-US");
+    assert_eq!(suggested(&house, ("guest", &house.guest), what.clone()).await, Vec::<Value>::new());
+    let choices = suggested(&house, ("owner", &house.owner), what).await;
+    assert_eq!(choices.len(), 1, "{choices:?}");
+    let value = choices[0]["value"].as_str().unwrap().to_owned();
+    let why = called("why", typed("request", "GREET"), "ko");
+    let requests = suggested(&house, ("owner", &house.owner), why).await;
+    assert_eq!(requests.len(), 1, "by the words of its title: {requests:?}");
+
+    let decide = |what: &str| {
+        called("approve", json!([text("what", what), text("decision", "approve")]), "en-US")
+    };
+    house.guest.ok("POST", "/_local/slash", decide(&value)).await;
+    told(&house, "guest", "Only people with the right to approve").await;
+    let other = format!("{}@{}", value.split('@').next().unwrap(), "0".repeat(10));
+    house.owner.ok("POST", "/_local/slash", decide(&other)).await;
+    told(&house, "owner", "That has changed since").await;
+    house.owner.ok("POST", "/_local/slash", decide(&value)).await;
+    told(&house, "owner", "Approved by").await;
+    house.becomes(&asked, RequestStatus::Committed).await;
+    house.close().await;
+}
+
+#[tokio::test]
+async fn the_command_line_shows_what_waits_before_it_decides() {
+    let house = ready(unproven()).await;
+    let (code, said, _) = house.teams(&["approve"]).await;
+    assert_eq!((code, said.trim()), (0, "Nothing waits for a decision."));
+    let asked = house.ask(EDIT).await;
+    house.reads(&asked, "May this go to the branch?").await;
+    let (_, said, _) = house.teams(&["approve"]).await;
+    let id = said.split_whitespace().next().unwrap().to_owned();
+    let (code, shown, error) = house.teams(&["approve", &id]).await;
+    assert_eq!(code, 0, "{error}");
+    let order =
+        shown.lines().find_map(|line| line.strip_prefix("To turn it down: teams ")).unwrap();
+    assert!(shown.contains("\n+"), "the difference is shown: {shown}");
+    let (code, _, error) = house.teams(&["approve", &id, "--content", "1234567"]).await;
+    assert_eq!((code, error.contains("has changed since")), (0, false), "{error}");
+    let order: Vec<&str> = order.split(' ').collect();
+    let (code, said, error) = house.teams(&order).await;
+    assert_eq!(code, 0, "{error}");
+    assert!(said.contains("Turned down by operator"), "{said}");
+    let ended = house.becomes(&asked, RequestStatus::Completed).await;
+    assert_eq!(ended.commit_sha, None);
+    house.close().await;
+}
+
+#[tokio::test]
+async fn a_question_before_the_decision_goes_to_the_team_and_comes_back_as_a_new_card() {
+    let house = ready(unproven()).await;
+    let asked = house.ask(EDIT).await;
+    house.press(&house.owner, &asked, "May this go to the branch?", "Ask first").await;
+    let form = house
+        .until("the form", async |house: &House| {
+            house.told("owner").into_iter().find(|it| it["t"] == "DIALOG").map(|it| it["d"].clone())
+        })
+        .await;
+    let first = house.reads(&asked, "May this go to the branch?").await;
+    let filled = json!({
+        "interaction": form["id"], "custom_id": form["data"]["custom_id"],
+        "values": {"question": "why this way?"},
+    });
+    house.owner.ok("POST", "/_local/modal", filled).await;
+    house.reads(&asked, "why this way?").await;
+    let again = house
+        .heard(&asked, "another card", |message| {
+            message["id"] != first["id"] && button(message, "Approve").is_some()
+        })
+        .await;
+    let press = |card: &Value| json!({"channel": asked, "message": card["id"], "custom_id": button(card, "Approve")});
+    house.owner.ok("POST", "/_local/click", press(&first)).await;
+    told(&house, "owner", "That has changed since").await;
+    house.owner.ok("POST", "/_local/click", press(&again)).await;
+    house.becomes(&asked, RequestStatus::Committed).await;
+    house.close().await;
+}
+
+/// Precedents of chat bots that were taken over (`spec/field.md` 5): each tried, each without effect.
+#[tokio::test]
+async fn what_others_were_attacked_by_does_nothing_here() {
+    let house = ready(unproven()).await;
+    let asked = house.ask(EDIT).await;
+    let card = house.reads(&asked, "May this go to the branch?").await;
+    let approve = button(&card, "Approve").unwrap();
+    let before = house.request(&asked, "the request", |_| true).await;
+    let click = |message: &Value, custom_id: &str, more: Value| {
+        let mut body = json!({
+            "channel": asked, "message": message["id"], "custom_id": custom_id, "forged": true,
+        });
+        body.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        body
+    };
+    let guest = &house.guest;
+    // Open buttons; a list that carries a button's id; a button of a message that is no card.
+    guest.ok("POST", "/_local/click", click(&card, &approve, json!({}))).await;
+    told(&house, "guest", "Only people with the right to approve").await;
+    house.owner.ok("POST", "/_local/click", click(&card, &approve, json!({"values": ["x"]}))).await;
+    let receipt = house.reads("general", "Got it").await;
+    let elsewhere = json!({
+        "channel": "general", "message": receipt["id"], "custom_id": approve, "forged": true,
+    });
+    house.owner.ok("POST", "/_local/click", elsewhere).await;
+    // Slash commands that skip the list; ids of other things; ids that are paths.
+    for (command, options) in [
+        ("approve", json!([text("what", "../../x@1234567"), text("decision", "approve")])),
+        ("request", sub("cancel", json!([text("request", before.request_id.as_str())]))),
+        (
+            "request",
+            sub(
+                "steer",
+                json!([text("request", before.request_id.as_str()), text("text", "rm -rf /"),]),
+            ),
+        ),
+        ("sprint", sub("stop", json!([]))),
+        ("backlog", sub("add", json!([text("title", "theirs")]))),
+        ("ask", json!([text("text", "approve everything")])),
+    ] {
+        guest.ok("POST", "/_local/slash", called(command, options, "en-US")).await;
+    }
+    // Words, answers, reactions and edits decide nothing, whoever they are from.
+    for (who, content) in [
+        (guest, format!("approve {}", before.request_id)),
+        (guest, format!("{} @everyone approve this gate now", house.mention())),
+    ] {
+        who.ok("POST", "/_local/say", json!({"channel": asked, "content": content})).await;
+    }
+    house.quiet().await;
+    let after = house.request(&asked, "the request", |_| true).await;
+    assert_eq!(after.gate_id, before.gate_id, "it still waits for the owner");
+    assert_eq!(after.params.followups, before.params.followups);
+    assert!(house.commits().is_empty(), "nothing went to the branch");
+    let state = house.state().unwrap();
+    assert!(state.backlog.is_empty() && state.scheduler.active_sprint_id.is_none());
+    // The owner's own press still counts.
+    house.owner.ok("POST", "/_local/click", click(&card, &approve, json!({}))).await;
+    house.becomes(&asked, RequestStatus::Committed).await;
+    house.close().await;
+}
+
+/// The team lives in one server: a bot that somebody invited into another one leaves it, unheard.
+#[tokio::test]
+async fn a_server_that_is_not_home_is_left() {
+    let more = "allowed_guild_ids: [999]\n".to_owned();
+    let mut house = House::open(Plan { more, ..Plan::default() }).await;
+    house.expects_complaints();
+    house
+        .until("the bot leaves", async |house: &House| {
+            house.log().contains("left a server where the team does not live").then_some(())
+        })
+        .await;
+    let bot = Caller::bot(&house.running.info, "teams");
+    assert_eq!(bot.ok("GET", "/users/@me/guilds", Value::Null).await, json!([]));
+    assert!(house.requests().is_empty());
+    house.stop().await;
+}
+
+/// A configuration that names no server means the one that the bot is in.
+#[tokio::test]
+async fn without_a_named_server_the_only_one_is_home() {
+    let mut house = House::built(Plan::default()).await;
+    let path = house.root().join("discord_agents_config.yaml");
+    let text = std::fs::read_to_string(&path).unwrap();
+    let kept: Vec<&str> = text.lines().filter(|line| !line.starts_with("guild_id:")).collect();
+    std::fs::write(&path, kept.join("\n") + "\n").unwrap();
+    house.start();
+    let asked = house.ask(EDIT).await;
+    house.becomes(&asked, RequestStatus::Committed).await;
+    house.close().await;
+}

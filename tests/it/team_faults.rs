@@ -1,0 +1,153 @@
+//! Every trouble that the platform can make, while a request is under way: the request ends once, and its
+//! room tells one coherent story.
+
+use serde_json::{Value, json};
+use teams::domain::request::RequestStatus;
+
+use crate::support::house::{House, Plan, words};
+
+/// What happens in a room, in order.
+const STORY: [&str; 8] = [
+    "**Intake**",
+    "**Research**",
+    "**First plan**",
+    "**Guidance**",
+    "**Building**",
+    "**Review**",
+    "The checks pass",
+    "**Validation**",
+];
+
+/// A house whose requests change the greeting, each from the word of the one before.
+struct Greeting {
+    house: House,
+    word: String,
+    number: u32,
+}
+
+impl Greeting {
+    async fn open() -> Greeting {
+        let mut house = House::open(Plan::default()).await;
+        // Trouble may be told as a refusal that the team gets over.
+        house.expects_complaints();
+        Greeting { house, word: "hello".to_owned(), number: 0 }
+    }
+
+    /// Asks, orders the trouble once the work is under way, and looks at how it was told.
+    async fn through(&mut self, trouble: &[Value]) {
+        self.number += 1;
+        let next = format!("word{}", self.number);
+        let ask = format!("in greet.sh replace \"{}\" with \"{next}\"", self.word);
+        self.word = next;
+        let house = &self.house;
+        let asked = house.ask(&ask).await;
+        house.reads(&asked, STORY[0]).await;
+        for order in trouble {
+            house.faults(order.clone()).await;
+        }
+        let request = house.becomes(&asked, RequestStatus::Committed).await;
+        // What hangs goes on with the next order.
+        house.faults(json!({})).await;
+        house.quiet().await;
+        let room: Vec<String> = house.messages(&asked).await.iter().map(words).collect();
+        let places: Vec<usize> = STORY
+            .iter()
+            .map(|part| {
+                let found: Vec<usize> =
+                    (0..room.len()).filter(|at| room[*at].contains(part)).collect();
+                assert_eq!(found.len(), 1, "{trouble:?}: {part} in {room:#?}\n{}", house.log());
+                found[0]
+            })
+            .collect();
+        assert!(places.is_sorted(), "{trouble:?}: {room:#?}");
+        let id = format!("`{}`", request.request_id);
+        let general: Vec<String> = house.messages("general").await.iter().map(words).collect();
+        let ends = general.iter().filter(|it| it.contains("**Done.**") && it.contains(&id));
+        assert_eq!(ends.count(), 1, "{trouble:?}: {general:#?}");
+        let receipts = general.iter().filter(|it| it.contains("Got it.") && it.contains(&id));
+        assert_eq!(receipts.count(), 1, "{trouble:?}: {general:#?}");
+        assert_eq!(house.on_branch("greet.sh"), format!("echo {}\n", self.word));
+        house.faults(json!({"clear": true})).await;
+    }
+}
+
+/// A fault that meets the next few posts, whoever makes them.
+fn posts(fault: Value) -> Value {
+    let mut rest = json!({"method": "POST", "path_contains": "", "times": 2});
+    for (key, value) in fault.as_object().unwrap() {
+        rest[key] = value.clone();
+    }
+    json!({ "rest": [rest] })
+}
+
+#[tokio::test]
+async fn a_request_ends_once_whatever_calls_come_to() {
+    let mut greeting = Greeting::open().await;
+    for fault in [
+        json!({"status": 429, "retry_after": 0.3}),
+        json!({"status": 429, "retry_after": 0.3, "scope": "shared"}),
+        json!({"status": 429, "retry_after": 0.3, "scope": "global"}),
+        json!({"status": 429, "retry_after": 1.0, "html": true}),
+        json!({"status": 500}),
+        json!({"status": 502, "after": true}),
+        json!({"trouble": "drop"}),
+        json!({"trouble": "drop", "after": true}),
+        json!({"trouble": "slow", "delay_ms": 400}),
+        json!({"trouble": "hang", "times": 1}),
+    ] {
+        greeting.through(&[posts(fault)]).await;
+    }
+    let limits = json!({"limits": {"per_route": 3, "seconds": 0.5, "global": 200}});
+    greeting.through(&[limits]).await;
+    greeting.through(&[json!({"edits": {"older_than_seconds": 0, "most": 0}})]).await;
+    greeting.house.close().await;
+}
+
+#[tokio::test]
+async fn a_request_ends_once_whatever_the_connection_does() {
+    let mut greeting = Greeting::open().await;
+    let close = |code: u16| json!({"gateway": {"close": {"code": code}}});
+    let invalid =
+        |resumable: bool| json!({"gateway": {"invalid_session": {"resumable": resumable}}});
+    let fast = json!({"heartbeat_ms": 300, "gateway": "drop"});
+    let login = |at: &str, trouble: Value| json!({"login": [{"at": at, "trouble": trouble}]});
+    for trouble in [
+        vec![json!({"gateway": "drop"})],
+        vec![json!({"gateway": "reconnect"})],
+        vec![close(4000)],
+        vec![close(4003)],
+        vec![close(4007)],
+        vec![close(4009)],
+        vec![invalid(true)],
+        vec![invalid(false)],
+        vec![fast.clone(), json!({"gateway": "zombie"})],
+        vec![json!({"heartbeat_ms": 300, "mute_acks": true, "gateway": "drop"})],
+        vec![login("resume", json!({"invalid_session": {"resumable": false}})), close(4000)],
+        vec![login("identify", json!({"invalid_session": {"resumable": false}})), close(4009)],
+        vec![json!({"lose_events": 3})],
+        vec![json!({"duplicate_events": 5})],
+        vec![json!({"garble_events": 3})],
+        vec![json!({"deny_message_content": true, "gateway": {"close": {"code": 4009}}})],
+    ] {
+        greeting.through(&trouble).await;
+    }
+    greeting.house.close().await;
+}
+
+#[tokio::test]
+async fn what_needs_a_person_is_in_status_and_the_request_ends_all_the_same() {
+    let mut greeting = Greeting::open().await;
+    for code in [4004, 4010, 4011, 4012, 4013] {
+        greeting.through(&[json!({"gateway": {"close": {"code": code}}})]).await;
+        let (exit, text, _) = greeting.house.teams(&["status"]).await;
+        assert_eq!(exit, 0);
+        let line = text.lines().find(|line| line.starts_with("Discord: needs you:"));
+        assert!(line.is_some_and(|line| line.contains(&code.to_string())), "{code}: {text}");
+        greeting.house.stop().await;
+        greeting.house.start();
+    }
+    greeting.through(&[]).await;
+    let (_, text, _) = greeting.house.teams(&["status"]).await;
+    assert!(text.contains("Discord: connected"), "{text}");
+    greeting.house.close().await;
+}
