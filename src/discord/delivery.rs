@@ -278,6 +278,16 @@ impl Delivery {
                     Err(error) => Err(error.into()),
                 }
             }
+            Act::Unbutton { message_id } => {
+                let rest = &self.speakers.team.rest;
+                let bare = serde_json::json!({ "components": [] });
+                let edit = || rest.edit_message(place.channel, *message_id, bare.clone());
+                match self.in_open(place.channel, edit).await {
+                    // What is gone has no buttons.
+                    Ok(()) | Err(RestError::Gone { .. }) => Ok(OutgoingOutcome::Done),
+                    Err(error) => Err(error.into()),
+                }
+            }
             Act::Envelope { relay_id, json } => {
                 let rendered = Rendered { text: format!("`{relay_id}`"), embed: None };
                 let mut parts = Parts::new(&rendered, None, None, "");

@@ -210,6 +210,11 @@ pub enum Act {
         /// A unicode emoji.
         emoji: String,
     },
+    /// Take the buttons off one of our messages: what they were for is over.
+    Unbutton {
+        /// The message.
+        message_id: MessageId,
+    },
     /// Post a whole relay envelope for debugging (`--relay-transport discord`).
     Envelope {
         /// The envelope.

@@ -196,8 +196,20 @@ fn deciders(policy: &Policy) -> Vec<String> {
 fn void(turn: &mut Turn<'_>, id: &RequestId) {
     let old = turn.request(id).and_then(|request| request.gate_id.clone());
     if let Some(gate) = old.and_then(|old| turn.before().gates.get(&old).cloned()) {
-        turn.change(Change::Gate(Gate { state: GateState::Void, ..gate }));
+        close(turn, gate, GateState::Void);
     }
+}
+
+/// A gate is open no longer, and its card shows so: its buttons go.
+pub(super) fn close(turn: &mut Turn<'_>, gate: Gate, state: GateState) {
+    if let Some((channel, message_id)) = gate.card {
+        let target = Target::Channel(channel);
+        let act = Act::Unbutton { message_id };
+        let mut outgoing = say::outgoing(turn, target, Voice::Team, Priority::Progress, act);
+        outgoing.request_id = Some(gate.request_id.clone());
+        turn.send(outgoing);
+    }
+    turn.change(Change::Gate(Gate { state, ..gate }));
 }
 
 /// The open gate of a request, for a command that names the request.
@@ -278,7 +290,7 @@ fn settle(
         Verdict::No => (GateState::Rejected { by, at }, "rejected"),
         Verdict::Ask(_) => (GateState::Void, "asked"),
     };
-    turn.change(Change::Gate(Gate { state, ..gate }));
+    close(turn, gate, state);
     let name = granted.name();
     turn.record(&id, "gate_decided", &name, word, json!({ "gate_id": gate_id.as_str() }));
     if let Some(request) = turn.edit(&id) {
@@ -374,7 +386,7 @@ pub(super) fn expire(turn: &mut Turn<'_>) {
     let gates: Vec<Gate> = turn.before().gates.values().filter(over).cloned().collect();
     for gate in gates {
         let (id, kind, gate_id) = (gate.request_id.clone(), gate.kind, gate.gate_id.clone());
-        turn.change(Change::Gate(Gate { state: GateState::Expired { at: now }, ..gate }));
+        close(turn, gate, GateState::Expired { at: now });
         let mine = turn.edit(&id).is_some_and(|request| {
             let mine = request.gate_id.as_ref() == Some(&gate_id);
             if mine {

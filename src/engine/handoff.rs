@@ -280,10 +280,7 @@ pub(super) fn end(
         }
     }
     if let Some(gate) = gate.and_then(|gate| before.gates.get(&gate)) {
-        turn.change(Change::Gate(crate::domain::gate::Gate {
-            state: GateState::Void,
-            ..gate.clone()
-        }));
+        super::gates::close(turn, gate.clone(), GateState::Void);
     }
     if worked {
         turn.plan(EffectKind::Release { request_id: id.clone() });

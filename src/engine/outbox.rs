@@ -79,6 +79,7 @@ pub(super) fn finished(turn: &mut Turn<'_>, id: &OutgoingId, outcome: OutgoingOu
                 Act::Post { gate_id: None, .. }
                 | Act::OpenRoom { .. }
                 | Act::React { .. }
+                | Act::Unbutton { .. }
                 | Act::Envelope { .. } => {}
             }
         }
@@ -136,6 +137,7 @@ fn elsewhere(turn: &mut Turn<'_>, refused: &Outgoing) {
             | Act::Card { .. }
             | Act::OpenRoom { .. }
             | Act::React { .. }
+            | Act::Unbutton { .. }
             | Act::Envelope { .. },
             _,
         ) => return,

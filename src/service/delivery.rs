@@ -151,6 +151,7 @@ fn rooms_to_come(state: &State) -> BTreeSet<RequestId> {
             | Act::Card { .. }
             | Act::OpenRoom { .. }
             | Act::React { .. }
+            | Act::Unbutton { .. }
             | Act::Envelope { .. },
             _,
         ) => None,
@@ -167,9 +168,10 @@ fn rooms_to_come(state: &State) -> BTreeSet<RequestId> {
 fn waits_for_room(outgoing: &Outgoing, coming: &BTreeSet<RequestId>) -> bool {
     match (&outgoing.target, &outgoing.act) {
         (Target::Room(id), Act::Post { room_of: None, .. })
-        | (Target::Room(id), Act::Card { .. } | Act::React { .. } | Act::Envelope { .. }) => {
-            coming.contains(id)
-        }
+        | (
+            Target::Room(id),
+            Act::Card { .. } | Act::React { .. } | Act::Unbutton { .. } | Act::Envelope { .. },
+        ) => coming.contains(id),
         // The message that a room hangs on cannot wait for it.
         (Target::Room(id), Act::Post { room_of: Some(other), .. }) => {
             id != other && coming.contains(id)

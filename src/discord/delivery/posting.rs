@@ -170,9 +170,10 @@ impl Delivery {
                 tracing::warn!(%error, ?names, "files were too large for Discord");
                 let language = match &outgoing.act {
                     Act::Post { content, .. } | Act::Card { content, .. } => content.language,
-                    Act::OpenRoom { .. } | Act::React { .. } | Act::Envelope { .. } => {
-                        Language::default()
-                    }
+                    Act::OpenRoom { .. }
+                    | Act::React { .. }
+                    | Act::Unbutton { .. }
+                    | Act::Envelope { .. } => Language::default(),
                 };
                 let mut body = body;
                 let words = body.get("content").and_then(Value::as_str).unwrap_or_default();

@@ -90,6 +90,9 @@ fn a_button_counts_on_its_own_card_only() {
     assert_eq!(said(world.submit(list)), "gate.not_yours", "a list with a button's id");
     let true_one = by(OWNER, Ingress::Button, press(&gate, ButtonAct::Approve));
     assert_eq!(said(world.submit(true_one)), "gate.decided");
+    let bare = Act::Unbutton { message_id: card };
+    let goes = world.state.outgoing.values().any(|it| it.act == bare);
+    assert!(goes, "what was decided cannot be pressed again");
     world.finish_well();
     assert_eq!(world.request(&id).status, RequestStatus::Committed);
 }

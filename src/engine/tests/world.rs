@@ -233,7 +233,7 @@ impl World {
                         message_ids: vec![MessageId(number)],
                     }
                 }
-                Act::React { .. } => OutgoingOutcome::Done,
+                Act::React { .. } | Act::Unbutton { .. } => OutgoingOutcome::Done,
             };
             self.submit(Event::OutgoingFinished { outgoing_id: id, outcome });
         }
