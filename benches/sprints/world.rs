@@ -209,7 +209,7 @@ impl World {
                     let channel_id = ChannelId(10);
                     OutgoingOutcome::Posted { channel_id, message_ids: vec![MessageId(number)] }
                 }
-                Act::React { .. } => OutgoingOutcome::Done,
+                Act::React { .. } | Act::Unbutton { .. } => OutgoingOutcome::Done,
             };
             let (id, parts_done) = (outgoing_id.clone(), 0);
             self.submit(Event::OutgoingStarting { outgoing_id: id, parts_done });
