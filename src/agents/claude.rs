@@ -11,11 +11,10 @@ use serde_json::{Value, json};
 
 use crate::agents::blame::classify;
 use crate::agents::codec::{Codec, Event, number, text};
-use crate::agents::run::{Access, RunError, Sandbox};
+use crate::agents::run::{self, Access, RunError, Sandbox};
 use crate::agents::words::Words;
 use crate::domain::ids::MessageId;
 use crate::domain::run::{FailKind, Usage};
-use crate::platform::spawn;
 
 /// The environment variable that names the binary.
 const BINARY_VARIABLE: &str = "TEAMS_CLAUDE";
@@ -60,21 +59,8 @@ impl ClaudeSettings {
     /// # Errors
     /// [`RunError::NotInstalled`] where there is none.
     pub fn program(&self) -> Result<PathBuf, RunError> {
-        let variable = std::env::var_os(BINARY_VARIABLE).filter(|value| !value.is_empty());
-        let wanted = match (&self.binary, variable) {
-            (Some(path), _) => path.clone(),
-            (None, Some(path)) => PathBuf::from(path),
-            (None, None) => PathBuf::from("claude"),
-        };
-        let path = std::env::var_os("PATH");
-        spawn::find_program(&wanted.to_string_lossy(), path.as_deref()).ok_or_else(|| {
-            RunError::NotInstalled {
-                name: "Claude Code",
-                looked: format!("looked for {}", wanted.display()),
-                setting: "agents.claude.binary",
-                variable: BINARY_VARIABLE,
-            }
-        })
+        let setting = "agents.claude.binary";
+        run::program("Claude Code", self.binary.as_deref(), BINARY_VARIABLE, "claude", setting)
     }
 
     /// The folder that Claude Code keeps its state in.

@@ -8,9 +8,8 @@ use serde_json::Value;
 use crate::agents::blame::classify;
 use crate::agents::codec::{Codec, Event, number, text};
 pub use crate::agents::run::Sandbox;
-use crate::agents::run::{Access, RUN_SOCKET, RunError};
+use crate::agents::run::{self, Access, RUN_SOCKET, RunError};
 use crate::domain::run::{FailKind, Usage};
-use crate::platform::spawn;
 
 /// The environment variable that names the binary.
 const BINARY_VARIABLE: &str = "TEAMS_CODEX";
@@ -52,21 +51,8 @@ impl Default for CodexSettings {
 impl CodexSettings {
     /// Finds the program: the setting, then `TEAMS_CODEX`, then `codex` in `PATH`.
     pub fn program(&self) -> Result<PathBuf, RunError> {
-        let variable = std::env::var_os(BINARY_VARIABLE).filter(|value| !value.is_empty());
-        let wanted = match (&self.binary, variable) {
-            (Some(path), _) => path.clone(),
-            (None, Some(path)) => PathBuf::from(path),
-            (None, None) => PathBuf::from("codex"),
-        };
-        let path = std::env::var_os("PATH");
-        spawn::find_program(&wanted.to_string_lossy(), path.as_deref()).ok_or_else(|| {
-            RunError::NotInstalled {
-                name: "Codex CLI",
-                looked: format!("looked for {}", wanted.display()),
-                setting: "agents.codex.binary",
-                variable: BINARY_VARIABLE,
-            }
-        })
+        let setting = "agents.codex.binary";
+        run::program("Codex CLI", self.binary.as_deref(), BINARY_VARIABLE, "codex", setting)
     }
 
     /// The folder that Codex keeps its state in.

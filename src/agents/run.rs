@@ -1,7 +1,7 @@
 //! What a run is given and what it hands back.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
@@ -13,6 +13,7 @@ use crate::agents::rehearsal::RehearsalSettings;
 use crate::domain::ids::{MessageId, RunId};
 use crate::domain::run::{RunOutcome, Usage};
 use crate::platform::files::FileError;
+use crate::platform::spawn;
 use crate::platform::supervise::SuperviseError;
 
 /// The environment variable that tells an agent's tools where the team listens for its run.
@@ -175,4 +176,24 @@ pub enum RunError {
     /// Where our own binary is.
     #[error("cannot find our own binary: {0}")]
     OwnBinary(#[source] std::io::Error),
+}
+
+/// Finds an agent's program: by the setting, then by the environment variable, then by its usual name in `PATH`.
+///
+/// # Errors
+/// [`RunError::NotInstalled`] where there is none.
+pub(super) fn program(
+    name: &'static str,
+    binary: Option<&Path>,
+    variable: &'static str,
+    usual: &str,
+    setting: &'static str,
+) -> Result<PathBuf, RunError> {
+    let named = std::env::var_os(variable).filter(|value| !value.is_empty()).map(PathBuf::from);
+    let wanted = binary.map(Path::to_path_buf).or(named).unwrap_or_else(|| PathBuf::from(usual));
+    let path = std::env::var_os("PATH");
+    spawn::find_program(&wanted.to_string_lossy(), path.as_deref()).ok_or_else(|| {
+        let looked = format!("looked for {}", wanted.display());
+        RunError::NotInstalled { name, looked, setting, variable }
+    })
 }

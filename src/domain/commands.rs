@@ -298,7 +298,8 @@ pub fn find(path: &[&str]) -> Option<&'static Entry> {
 pub fn page() -> String {
     let mut page = String::from(
         "# Commands\n\nMade from `src/domain/commands.rs`; a test keeps the two the same. Each is a slash command in \
-         Discord and, with the same words, a command of `teams`.\n\n| command | what it does | 한국어 | takes the \
+         Discord and a command of `teams` of the same name; the options here are Discord's, and `teams <command> \
+         --help` names its own.\n\n| command | what it does | 한국어 | takes the \
          right to |\n|---|---|---|---|\n",
     );
     for entry in &COMMANDS {

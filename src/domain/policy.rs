@@ -32,6 +32,14 @@ pub struct Holders {
     pub roles: BTreeSet<(GuildId, ServerRoleId)>,
 }
 
+impl Holders {
+    /// Mentions of them all, for people to read.
+    pub fn mentions(&self) -> impl Iterator<Item = String> {
+        let users = self.users.iter().map(|id| format!("<@{id}>"));
+        users.chain(self.roles.iter().map(|(_, role)| format!("<@&{role}>")))
+    }
+}
+
 /// A registered action (`spec/teams.md` 2.2).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ActionPolicy {

@@ -238,6 +238,19 @@ pub struct Followup {
 const WAITS: [&str; 3] = ["later:", "wait:", "나중에:"];
 
 impl Followup {
+    /// Words that came by a command.
+    #[must_use]
+    pub fn command(author: &str, body: String, at: Timestamp) -> Self {
+        Self {
+            message_id: None,
+            author_name: author.to_owned(),
+            body,
+            artifacts: Vec::new(),
+            at,
+            heard_by: Vec::new(),
+        }
+    }
+
     /// What it is known by: its message, or, where it came by a command, its instant in milliseconds, which no
     /// message has for an id.
     #[must_use]

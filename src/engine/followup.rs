@@ -60,14 +60,7 @@ pub(super) fn steer(
     if request.params.followups.len() >= limit {
         return ("too_many_followups", json!({ "request_id": id.as_str(), "limit": limit }));
     }
-    let words = Followup {
-        message_id: None,
-        author_name: name.clone(),
-        body: text.to_owned(),
-        artifacts: Vec::new(),
-        at: now,
-        heard_by: Vec::new(),
-    };
+    let words = Followup::command(&name, text.to_owned(), now);
     let key = words.key();
     request.params.followups.push(words);
     let blocked = request.status == RequestStatus::Blocked;

@@ -184,11 +184,11 @@ fn card(
 fn deciders(policy: &Policy) -> Vec<String> {
     let holders = policy.rights.iter().filter(|(right, _)| **right >= Right::Approve);
     let mut all: Vec<String> = Vec::new();
-    for (_, holders) in holders {
-        all.extend(holders.users.iter().map(|id| format!("<@{id}>")));
-        all.extend(holders.roles.iter().map(|(_, role)| format!("<@&{role}>")));
+    for mention in holders.flat_map(|(_, holders)| holders.mentions()) {
+        if !all.contains(&mention) {
+            all.push(mention);
+        }
     }
-    all.dedup();
     all
 }
 
@@ -340,14 +340,7 @@ fn declined(turn: &mut Turn<'_>, id: &RequestId, kind: GateKind, why: &str) {
 fn asked(turn: &mut Turn<'_>, id: &RequestId, by: &str, question: String) {
     let now = turn.now;
     let Some(request) = turn.edit(id) else { return };
-    request.params.followups.push(Followup {
-        message_id: None,
-        author_name: by.to_owned(),
-        body: question,
-        artifacts: Vec::new(),
-        at: now,
-        heard_by: Vec::new(),
-    });
+    request.params.followups.push(Followup::command(by, question, now));
     intake::resume(turn, id, "gate_question");
 }
 

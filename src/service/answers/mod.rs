@@ -71,7 +71,8 @@ fn why(team: &Team, id: &RequestId, language: Language) -> Content {
         Some(team.hub.consult(|state, policy| why::why(state, policy, &ended, now())))
     });
     match known {
-        Some(content) => work::in_language(content, language),
+        // In the language of who asks, also about another's request.
+        Some(content) => Content { language, ..content },
         None => content("unknown_request", json!({ "request_id": id.as_str() }), language),
     }
 }

@@ -37,19 +37,16 @@ pub(super) fn models(workspace: &Workspace) -> Value {
 pub(super) fn health(team: &Team, now: Timestamp) -> Value {
     let discord = team.link.standing().lines(now);
     let aside = files::read_text_if_present(&team.root().join(SET_ASIDE)).ok().flatten();
-    let dead = team.hub.read(|state| {
-        let runs = state.runs.len();
-        let waiting = state.outgoing.len();
+    let mut values = team.hub.read(|state| {
         let oldest = state.outgoing.values().map(|it| it.created_at).min();
         json!({
-            "runs": runs,
-            "waiting": waiting,
+            "runs": state.runs.len(),
+            "waiting": state.outgoing.len(),
             "oldest_seconds": oldest.map_or(0, |at| now.seconds_since(at)),
             "blocked": state.requests.values().filter(|it| it.blocked.is_some()).count(),
             "gates": state.gates.len(),
         })
     });
-    let mut values = dead;
     values["discord"] = json!(discord);
     values["set_aside"] = json!(aside.map_or(0, |text| text.lines().count()));
     values
@@ -64,14 +61,13 @@ pub(super) fn settings(team: &Team) -> Value {
             .rights
             .iter()
             .map(|(right, holders)| {
-                let users = holders.users.iter().map(|id| format!("<@{id}>"));
-                let roles = holders.roles.iter().map(|(_, role)| format!("<@&{role}>"));
+                let who: Vec<String> = holders.mentions().collect();
                 let right = match right {
                     Right::Ask => "ask",
                     Right::Approve => "approve",
                     Right::Administer => "administer",
                 };
-                json!({ "right": right, "who": users.chain(roles).collect::<Vec<_>>() })
+                json!({ "right": right, "who": who })
             })
             .collect();
         let gates = &policy.gates;

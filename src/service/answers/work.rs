@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::LINES;
 use crate::domain::backlog::{BacklogItem, BacklogStatus};
 use crate::domain::gate::Gate;
-use crate::domain::request::{Language, Request};
+use crate::domain::request::Request;
 use crate::domain::sprint::TodoStatus;
 use crate::domain::state::State;
 use crate::engine::sprint::backlog::priority_key;
@@ -54,14 +54,6 @@ pub(super) fn waiting(state: &State) -> Vec<(&Gate, &Request)> {
 /// The first line of what was asked for.
 pub(super) fn title(request: &Request) -> String {
     request.scope.lines().next().unwrap_or_default().chars().take(80).collect()
-}
-
-/// The language in which a person is answered is theirs, also about another's request.
-pub(super) fn in_language(
-    content: crate::domain::outgoing::Content,
-    language: Language,
-) -> crate::domain::outgoing::Content {
-    crate::domain::outgoing::Content { language, ..content }
 }
 
 /// The active sprint, or else the last one, in the words in which the team answers plain questions.

@@ -118,14 +118,7 @@ pub struct Finding {
 
 impl Finding {
     fn new(check: Check, health: Health, key: &'static str, values: Value) -> Finding {
-        let values = match values {
-            Value::Object(values) => values,
-            Value::Null
-            | Value::Bool(_)
-            | Value::Number(_)
-            | Value::String(_)
-            | Value::Array(_) => Map::new(),
-        };
+        let values = values.as_object().cloned().unwrap_or_default();
         Finding { check, health, key, values, repair: None }
     }
 

@@ -107,14 +107,7 @@ pub struct Told {
 
 impl Told {
     fn new(step: &'static str, outcome: Outcome, key: &'static str, values: Value) -> Told {
-        let values = match values {
-            Value::Object(values) => values,
-            Value::Null
-            | Value::Bool(_)
-            | Value::Number(_)
-            | Value::String(_)
-            | Value::Array(_) => Map::new(),
-        };
+        let values = values.as_object().cloned().unwrap_or_default();
         Told { step, outcome, key, values }
     }
 }
