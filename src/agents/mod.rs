@@ -16,6 +16,7 @@ pub mod prompt;
 pub mod rehearsal;
 mod run;
 mod turn;
+mod until;
 mod words;
 
 pub use codec::{Codec, CodecKind, Event};
