@@ -14,7 +14,7 @@ use crate::domain::incoming::Attachment;
 use crate::domain::request::{Request, RequestEvent};
 use crate::domain::result::RoleResult;
 use crate::domain::role::Role;
-use crate::domain::run::Run;
+use crate::domain::run::{Approach, Run};
 use crate::domain::state::session_key;
 use crate::git::{self, GitError, Worktree};
 use crate::platform::files::{self, FileError};
@@ -69,15 +69,18 @@ pub(super) fn spec(
         Some((folder, documents)) => (Access::Documents(folder), documents),
         None => (access, Vec::new()),
     };
-    let model = agent::model(team, run.role, &role);
-    let resume = session.filter(|it| it.model == model).map(|session| session.session_id);
+    let choice = team.workspace.choice(run.role, run.step, run.approach)?;
+    // A conversation goes on only with the model that it was begun with, and another approach begins anew.
+    let resume = session
+        .filter(|it| it.model == choice.model && run.approach != Approach::Different)
+        .map(|session| session.session_id);
     Ok(RunSpec {
         run_id: run.run_id.clone(),
         run_dir,
         session_dir,
         worktree: worktree.path(),
         access,
-        agent: agent::of(team, run.role, &role),
+        agent: agent::of(team, &choice),
         task: Task { documents, ..task(team, envelope, &request, run, &role, resume.is_some())? },
         resume,
         limits,
