@@ -48,6 +48,7 @@ pub(super) fn of(team: &Team, role: Role, spec: &RoleSpec) -> Agent {
         }),
         AgentKind::Rehearsal => Agent::Rehearsal(RehearsalSettings {
             script: agents.rehearsal.script.as_deref().map(in_workspace),
+            sandbox: sandbox(agents.rehearsal.sandbox),
         }),
     }
 }

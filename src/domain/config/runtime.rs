@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use serde::{Deserialize, Deserializer, Serialize};
 
 use super::values::{Argv, BranchName, CutoffTime, IntervalMinutes, Positive, Zone};
-use super::{AgentsConfig, Problem, RoleDefaults};
+use super::{AgentsConfig, Problem, RoleDefaults, SandboxConfig};
 use crate::domain::gate::Stance;
 use crate::domain::ids::{GuildId, ServerRoleId, UserId};
 use crate::domain::policy::{GateTable, Limits};
@@ -49,6 +49,9 @@ pub struct RuntimeConfig {
     /// Which agents work.
     #[serde(default)]
     pub agents: AgentsConfig,
+    /// What agents may see of this machine.
+    #[serde(default)]
+    pub sandbox: SandboxConfig,
     /// Budgets.
     #[serde(default)]
     pub limits: LimitsConfig,
