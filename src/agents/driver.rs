@@ -13,6 +13,7 @@ use tokio::sync::{OnceCell, mpsc};
 use tokio_util::sync::CancellationToken;
 
 use crate::agents::codec::Event;
+use crate::agents::confine::Confinement;
 use crate::agents::contract::ContractFns;
 use crate::agents::prompt;
 use crate::agents::rehearsal;
@@ -44,7 +45,7 @@ const STDERR_TAIL: usize = 8 << 10;
 const SPEC: &str = "spec.json";
 const PROMPT: &str = "prompt.md";
 const RESULT: &str = "result.json";
-const SCHEMA: &str = "schema.json";
+pub(super) const SCHEMA: &str = "schema.json";
 const BASELINE: &str = "baseline.json";
 /// In a turn's folder: what it was interrupted for.
 const WORDS: &str = "words.json";
@@ -75,8 +76,8 @@ impl Watch {
 #[derive(Debug, Default)]
 pub struct Driver {
     versions: Mutex<BTreeMap<PathBuf, String>>,
-    /// The program that confines agents which bring no sandbox, where this machine has one that works.
-    confiner: OnceCell<Option<PathBuf>>,
+    /// What this machine confines agents by.
+    confinement: OnceCell<Confinement>,
 }
 
 /// What the driver knows about a run while it goes on.

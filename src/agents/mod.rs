@@ -8,7 +8,7 @@ mod blame;
 pub mod claude;
 mod codec;
 pub mod codex;
-mod confine;
+pub mod confine;
 mod contract;
 mod driver;
 pub mod probe;
@@ -20,10 +20,13 @@ mod until;
 mod words;
 
 pub use codec::{Codec, CodecKind, Event};
+pub use confine::Confinement;
 pub use contract::{Check, ContractFns};
 pub use driver::{Driver, Watch, end};
 pub use prompt::{Document, PromptError, Said, SprintBrief, Task, Upstream, Work};
-pub use run::{Access, Agent, AgentOutcome, Limits, RUN_SOCKET, RunError, RunSpec, Sandbox};
+pub use run::{
+    Access, Agent, AgentOutcome, Door, Limits, RUN_SOCKET, RunError, RunSpec, Sandbox, Surroundings,
+};
 pub use words::{Mailbox, Words};
 
 #[cfg(test)]

@@ -11,7 +11,7 @@ mod values;
 
 pub use agents::{
     AcpConfig, AgentKind, AgentSandbox, AgentsConfig, ClaudeConfig, CodexConfig, Reasoning,
-    RehearsalConfig, RoleDefaults,
+    RehearsalConfig, RoleDefaults, SandboxConfig,
 };
 pub use discord::{Channels, DiscordConfig, Identity, PLACEHOLDER_IDS, TokenNames, Voice};
 pub use limits::LimitsConfig;

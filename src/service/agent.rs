@@ -44,6 +44,7 @@ pub(super) fn of(team: &Team, choice: &Choice) -> Agent {
         }),
         AgentKind::Rehearsal => Agent::Rehearsal(RehearsalSettings {
             script: agents.rehearsal.script.as_deref().map(in_workspace),
+            sandbox: sandbox(agents.rehearsal.sandbox),
         }),
     }
 }

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use super::run_socket;
 use super::team::Team;
 use super::{agent, assignment};
-use crate::agents::{Access, Document, Limits, RunSpec, Said, Task, Upstream};
+use crate::agents::{Access, Document, Limits, RunSpec, Said, Surroundings, Task, Upstream};
 use crate::assets::{AssetError, Capability, RoleSpec, Sandbox};
 use crate::domain::envelope::Envelope;
 use crate::domain::ids::RequestId;
@@ -85,8 +85,28 @@ pub(super) fn spec(
         resume,
         limits,
         socket: Some(run_socket::path(team, run)),
+        surroundings: surroundings(team, run, &request),
         templates: BTreeMap::new(),
     })
+}
+
+/// What a role sees of the workspace: the documents that all share, the request as it was written down for
+/// it, and what was attached to that request.
+fn surroundings(team: &Team, run: &Run, request: &Request) -> Surroundings {
+    let root = team.root();
+    let own = documents::request_snapshot_path(run.role, &request.request_id);
+    let attached = request.artifacts.iter().filter(|path| path.starts_with("shared_workspace/"));
+    let shared = ["shared_workspace".to_owned(), own].into_iter().chain(attached.cloned());
+    Surroundings {
+        readable: shared.filter(|path| !path.contains("..")).map(|path| root.join(path)).collect(),
+        hidden: vec![
+            root.to_owned(),
+            team.project.path().to_owned(),
+            root.join("shared_workspace/attachments"),
+        ],
+        tools: team.workspace.runtime.sandbox.readable.clone(),
+        door: None,
+    }
 }
 
 /// Where a role keeps its conversation about a request.

@@ -38,6 +38,7 @@ mod page;
 mod page_walk;
 mod publish;
 mod rehearsal_sprint;
+mod sandbox;
 mod serenity_client;
 mod setup;
 mod steer;

@@ -7,7 +7,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 
 use super::limits::{self, LimitsConfig};
 use super::values::{Argv, BranchName, CutoffTime, IntervalMinutes, Positive, Zone};
-use super::{AgentsConfig, Problem, ProfilesConfig, RoleDefaults};
+use super::{AgentsConfig, Problem, ProfilesConfig, RoleDefaults, SandboxConfig};
 use crate::domain::budget::{Budgets, PriceTable};
 use crate::domain::gate::Stance;
 use crate::domain::ids::{GuildId, ServerRoleId, UserId};
@@ -54,6 +54,9 @@ pub struct RuntimeConfig {
     /// How strong the models are.
     #[serde(default)]
     pub profiles: ProfilesConfig,
+    /// What agents may see of this machine.
+    #[serde(default)]
+    pub sandbox: SandboxConfig,
     /// How often something is tried, and how long.
     #[serde(default)]
     pub limits: LimitsConfig,
