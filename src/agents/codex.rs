@@ -9,6 +9,7 @@ use crate::agents::blame::classify;
 use crate::agents::codec::{Codec, Event, number, text};
 pub use crate::agents::run::Sandbox;
 use crate::agents::run::{self, Access, RUN_SOCKET, RunError};
+use crate::agents::tools::Tools;
 use crate::domain::run::{FailKind, Usage};
 
 /// The environment variable that names the binary.
@@ -68,6 +69,8 @@ pub(super) struct Turn<'a> {
     pub(super) schema: &'a Path,
     pub(super) charter: &'a str,
     pub(super) socket: Option<&'a Path>,
+    /// The tools of the team.
+    pub(super) tools: Option<&'a Tools>,
     pub(super) resume: Option<&'a str>,
     /// Whether it may search the web.
     pub(super) web: bool,
@@ -111,6 +114,9 @@ pub(super) fn arguments(config: &CodexSettings, turn: &Turn<'_>) -> Vec<String> 
         let key = format!("shell_environment_policy.set.{RUN_SOCKET}");
         set(&key, &toml(&socket.to_string_lossy()));
     }
+    for (key, value) in turn.tools.iter().flat_map(|tools| tools.codex()) {
+        set(&key, &value);
+    }
     set("model_reasoning_effort", &toml(&config.reasoning));
     set("developer_instructions", &toml(turn.charter));
     if let Some(url) = &config.model_url {
@@ -132,7 +138,7 @@ pub(super) fn arguments(config: &CodexSettings, turn: &Turn<'_>) -> Vec<String> 
 }
 
 /// A basic string of TOML. JSON's escapes are a part of TOML's, which also wants DEL escaped.
-fn toml(text: &str) -> String {
+pub(super) fn toml(text: &str) -> String {
     Value::from(text).to_string().replace('\u{7f}', "\\u007F")
 }
 

@@ -13,7 +13,7 @@ use tokio::sync::{OnceCell, mpsc};
 use tokio_util::sync::CancellationToken;
 
 use crate::agents::codec::Event;
-use crate::agents::contract::ContractFns;
+use crate::agents::contract::{Answered, ContractFns};
 use crate::agents::prompt;
 use crate::agents::rehearsal;
 use crate::agents::run::{Agent, AgentOutcome, RunError, RunSpec};
@@ -33,8 +33,12 @@ mod keep;
 mod launch;
 
 use follow::{Ended, Start};
-use keep::{Mark, minus, read_json, remember_usage, seen_usage, write_json};
+use keep::{
+    Mark, forget_submitted, minus, read_json, remember_usage, seen_usage, submitted, write_json,
+};
 use launch::probe;
+
+pub use keep::submit;
 
 /// Repair turns at most (DESIGN.md "Agents, in short").
 const REPAIRS: u32 = 2;
@@ -276,8 +280,17 @@ impl Driver {
         }
         let stderr = supervise::stderr_tail(&turn_dir(spec, number), STDERR_TAIL);
         let answer = turn.conclude(&exit, &stderr).map_err(Judged::Failed)?;
+        let answered = Answered {
+            text: answer.as_deref(),
+            // These two are held to the schema by their own CLI.
+            by_schema: match &spec.agent {
+                Agent::Codex(_) | Agent::Claude(_) => true,
+                Agent::Acp(_) | Agent::Rehearsal(_) => false,
+            },
+            submitted: submitted(&spec.run_dir),
+        };
         contract
-            .judge(answer.as_deref(), spec.task.role, spec.task.step)
+            .judge(&answered, spec.task.role, spec.task.step)
             .map(Box::new)
             .map_err(Judged::Broken)
     }
@@ -297,6 +310,7 @@ impl Driver {
             turn = number,
             "the agent is told what was said"
         );
+        forget_submitted(&spec.run_dir)?;
         let schema = (contract.schema)(spec.task.role, spec.task.step, spec.task.work.duty);
         let said: Vec<_> = words.iter().map(|words| words.said.clone()).collect();
         let input = prompt::steer(&said, &spec.templates)?;

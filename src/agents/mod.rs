@@ -15,12 +15,13 @@ pub mod probe;
 pub mod prompt;
 pub mod rehearsal;
 mod run;
+mod tools;
 mod turn;
 mod words;
 
 pub use codec::{Codec, CodecKind, Event};
 pub use contract::{Check, ContractFns};
-pub use driver::{Driver, Watch, end};
+pub use driver::{Driver, Watch, end, submit};
 pub use prompt::{Document, PromptError, Said, SprintBrief, Task, Upstream, Work};
 pub use run::{Access, Agent, AgentOutcome, Limits, RUN_SOCKET, RunError, RunSpec, Sandbox};
 pub use words::{Mailbox, Words};

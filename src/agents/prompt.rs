@@ -230,6 +230,12 @@ pub fn repair(
         .map_err(|source| PromptError::Template { name: name.to_owned(), source })
 }
 
+/// What an agent is told about a tool of the team; blank for one that is none.
+#[must_use]
+pub fn about_tool(name: &str) -> &'static str {
+    templates::built_in(&format!("tools/{name}.md")).unwrap_or_default().trim_ascii_end()
+}
+
 /// What people wrote while the role is at work, as it is told.
 pub fn steer(words: &[Said], overrides: &BTreeMap<String, String>) -> Result<String, PromptError> {
     let name = "steer.md";

@@ -21,6 +21,7 @@ mod doctor;
 mod init;
 mod list;
 mod local_guild;
+mod mcp;
 mod output;
 mod run;
 mod setup;
@@ -83,6 +84,8 @@ enum Command {
     Demo(demo::Args),
     /// Serve a Discord-like guild with a web page on this machine
     LocalGuild(local_guild::LocalGuildArgs),
+    /// Serve the tools of its run to an agent (MCP, on standard input and output); agents start it
+    Mcp,
 }
 
 const STYLES: Styles = Styles::styled()
@@ -173,6 +176,7 @@ pub fn main_with(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         Command::Health => command::say_call(&cli.global, Question::Health),
         Command::Settings => command::say_call(&cli.global, Question::Settings),
         Command::Demo(args) => demo::run(&cli.global, &args),
+        Command::Mcp => mcp::run(),
         Command::LocalGuild(args) => return local_guild::run(args),
     };
     match outcome {

@@ -3,10 +3,10 @@
 use std::path::Path;
 use std::time::Duration;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 use tokio::time::{Instant, sleep_until};
 
-use super::keep::{Mark, write_json};
+use super::keep::{Mark, forget_submitted, write_json};
 use super::launch::{Launching, launch};
 use super::{Driver, RunError, WORDS, Watch, turn_dir};
 use crate::agents::acp::{self, AcpCodec, Opening};
@@ -16,6 +16,7 @@ use crate::agents::codex::CodexCodec;
 use crate::agents::prompt;
 use crate::agents::rehearsal::RehearsalCodec;
 use crate::agents::run::{Access, Agent, RunSpec, Sandbox};
+use crate::agents::tools::Tools;
 use crate::agents::turn::Turn;
 use crate::agents::words::Words;
 use crate::domain::ids::RunId;
@@ -81,7 +82,19 @@ pub(super) fn codec(
             mode: config.mode.clone(),
             web: spec.task.work.web && !mark.repairing,
             confined,
+            servers: servers(spec),
         }))),
+    }
+}
+
+/// The team's tools, as the protocol names them.
+fn servers(spec: &RunSpec) -> Value {
+    match Tools::of(spec) {
+        Ok(tools) => tools.map_or_else(|| json!([]), |tools| tools.acp()),
+        Err(error) => {
+            tracing::warn!(run = spec.run_id.as_str(), %error, "the run has no tools of the team");
+            json!([])
+        }
     }
 }
 
@@ -248,6 +261,8 @@ impl Followed<'_> {
         let text = prompt::steer(std::slice::from_ref(&words.said), &self.spec.templates)?;
         if self.turn.hear(&words, &text) {
             tracing::info!(run = run.as_str(), "words reach the agent at work");
+            // What it handed in before them does not count any more.
+            forget_submitted(&self.spec.run_dir)?;
             self.reply().await?;
             return Ok(false);
         }

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use super::RunError;
 use crate::agents::run::RunSpec;
@@ -55,6 +56,34 @@ pub(super) fn read_json<T: DeserializeOwned>(
         .map(|text| serde_json::from_str(&text))
         .transpose()
         .map_err(|source| RunError::Json { what, source })
+}
+
+/// The result that the agent handed in by the tool, as it was accepted last.
+const SUBMITTED: &str = "submitted.json";
+
+/// Keeps a result that an agent hands in while it works: durable before it is told so, and the last one
+/// counts. Whoever calls has judged it.
+///
+/// # Errors
+/// Where it cannot be written; then it must not be acknowledged.
+pub fn submit(run_dir: &Path, result: &Value) -> Result<(), RunError> {
+    write_json(run_dir, SUBMITTED, result)
+}
+
+/// What was handed in.
+pub(super) fn submitted(run_dir: &Path) -> Option<Value> {
+    match read_json(run_dir, SUBMITTED) {
+        Ok(result) => result,
+        Err(error) => {
+            tracing::warn!(%error, "what the agent handed in cannot be read");
+            None
+        }
+    }
+}
+
+/// What was handed in is about less than the agent knows now.
+pub(super) fn forget_submitted(run_dir: &Path) -> Result<(), RunError> {
+    Ok(files::remove_file(&run_dir.join(SUBMITTED))?)
 }
 
 /// Where the totals of a conversation are kept: agents count over its whole life.

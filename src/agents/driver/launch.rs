@@ -9,6 +9,7 @@ use super::follow::access;
 use super::keep::Mark;
 use super::{RunError, SCHEMA};
 use crate::agents::run::{Agent, RUN_SOCKET, RunSpec, Sandbox};
+use crate::agents::tools::Tools;
 use crate::agents::{claude, codex, confine};
 use crate::platform::supervise::{self, OnEof, STDOUT_SPOOL, Spec};
 use crate::platform::{files, ids, spawn};
@@ -46,6 +47,7 @@ pub(super) fn launch(
     let mut env = environment(spec)?;
     let access = access(spec, launching.mark);
     let web = spec.task.work.web && !launching.mark.repairing;
+    let tools = Tools::of(spec)?;
     let confined = |sandbox| launching.confiner.is_some() || sandbox == Sandbox::Off;
     let (program, args) = match &spec.agent {
         Agent::Codex(config) => {
@@ -61,6 +63,7 @@ pub(super) fn launch(
                     schema: &schema,
                     charter: &spec.task.charter,
                     socket: spec.socket.as_deref(),
+                    tools: tools.as_ref(),
                     resume: launching.resume,
                     web,
                 },
@@ -79,6 +82,7 @@ pub(super) fn launch(
                 resume: launching.resume,
                 web,
                 confined: confined(config.sandbox),
+                tools: tools.as_ref(),
             };
             let args = claude::arguments(config, &turn);
             confine(spec, launching, Some(&home), config.program()?, args)
