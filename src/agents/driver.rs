@@ -14,7 +14,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::agents::codec::Event;
 use crate::agents::contract::{Answered, ContractFns};
-use crate::agents::prompt;
+use crate::agents::prompt::{self, Making};
 use crate::agents::rehearsal;
 use crate::agents::run::{Agent, AgentOutcome, RunError, RunSpec};
 use crate::agents::turn::{Failure, Turn};
@@ -47,6 +47,7 @@ const STDERR_TAIL: usize = 8 << 10;
 
 const SPEC: &str = "spec.json";
 const PROMPT: &str = "prompt.md";
+const SECTIONS: &str = "prompt.json";
 const RESULT: &str = "result.json";
 const SCHEMA: &str = "schema.json";
 const BASELINE: &str = "baseline.json";
@@ -170,14 +171,17 @@ impl Driver {
         files::create_dir_all(&spec.run_dir)?;
         files::set_mode(&spec.run_dir, 0o700)?;
         let schema = (contract.schema)(spec.task.role, spec.task.step, spec.task.work.duty);
-        let prompt = prompt::assemble(
-            &spec.task,
-            &spec.worktree.to_string_lossy(),
-            &schema,
-            spec.limits.prompt_bytes,
-            &spec.templates,
-        )?;
+        let prompt = prompt::assemble(&Making {
+            task: &spec.task,
+            worktree: &spec.worktree.to_string_lossy(),
+            schema: &schema,
+            budget: spec.limits.prompt_bytes,
+            templates: &spec.templates,
+            submit: submits(spec),
+        })?;
         write_json(&spec.run_dir, SCHEMA, &schema)?;
+        let cut = prompt.cut();
+        write_json(&spec.run_dir, SECTIONS, &prompt.sections)?;
         files::write_private(&spec.run_dir.join(PROMPT), &prompt.text)?;
         // What the conversation had used before is noted with the run, so that settling it a second
         // time, after a kill, counts the same.
@@ -191,7 +195,7 @@ impl Driver {
         let resume = spec.resume.as_deref();
         let start = Start { number: 0, mark: Mark::default(), resume, input: &input };
         let ended = self.turn(spec, &start, &schema, watch).await?;
-        Ok((ended, prompt.cut))
+        Ok((ended, cut))
     }
 
     /// Judges a turn, and asks for repairs while the answer does not follow the contract.
@@ -340,7 +344,7 @@ impl Driver {
         let schema = (contract.schema)(spec.task.role, spec.task.step, spec.task.work.duty);
         let input = match &spec.agent {
             Agent::Codex(_) | Agent::Claude(_) | Agent::Acp(_) => {
-                prompt::repair(&progress.issues, &schema, &spec.templates)?
+                prompt::repair(&progress.issues, &schema, submits(spec), &spec.templates)?
             }
             Agent::Rehearsal(config) => rehearsal::brief(spec, config, &progress.issues)?,
         };
@@ -372,6 +376,14 @@ impl Driver {
                 version
             }
         }
+    }
+}
+
+/// Whether the agent is told to hand its result in by the tool: where it knows no schema of its own.
+fn submits(spec: &RunSpec) -> bool {
+    match &spec.agent {
+        Agent::Acp(_) => spec.socket.is_some(),
+        Agent::Codex(_) | Agent::Claude(_) | Agent::Rehearsal(_) => false,
     }
 }
 

@@ -152,6 +152,7 @@ fn claude_without_a_sandbox_runs_no_commands_and_writes_where_its_role_may() {
             resume: Some("ID"),
             web: false,
             confined,
+            tools: None,
         };
         claude::arguments(&ClaudeSettings::default(), &turn)
     };
@@ -229,6 +230,7 @@ fn k10_a_resumed_turn_is_told_everything_again() {
                 access: &Access::Worktree,
                 schema: "/schema.json".as_ref(),
                 socket: None,
+                tools: None,
                 charter: "x",
                 resume,
                 web: false,
@@ -251,6 +253,7 @@ fn the_sandbox_follows_the_access_and_only_the_operator_turns_it_off() {
             access,
             schema: "/schema.json".as_ref(),
             socket: None,
+            tools: None,
             charter: "x",
             resume: Some("ID"),
             web: *access == Access::ReadOnly,
