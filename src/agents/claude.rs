@@ -193,6 +193,7 @@ impl Codec for ClaudeCodec {
             "user" if line.get("isReplay") == Some(&Value::Bool(true)) => self.echoed(line),
             "user" if of_its_own => tool_ends(line),
             "result" => self.result(line),
+            "rate_limit_event" => limit(line),
             _ => Vec::new(),
         }
     }
@@ -319,6 +320,14 @@ impl ClaudeCodec {
         };
         (kind, message)
     }
+}
+
+/// How it stands with the limits of a plan.
+fn limit(line: &Value) -> Vec<Event> {
+    let info = line.get("rate_limit_info").unwrap_or(&Value::Null);
+    let rejected = text(info, "status") == "rejected";
+    let at = info.get("resetsAt").and_then(Value::as_i64).filter(|_| rejected);
+    vec![Event::LimitEnds(at)]
 }
 
 /// A tool with what it is used on.

@@ -395,7 +395,7 @@ enum Judged {
 
 impl Failure {
     fn into_outcome(self) -> RunOutcome {
-        RunOutcome::Failed { kind: self.kind, message: self.message }
+        RunOutcome::Failed { kind: self.kind, message: self.message, until: self.until }
     }
 }
 
@@ -445,6 +445,7 @@ fn contract_broken(issues: &[String]) -> RunOutcome {
     RunOutcome::Failed {
         kind: FailKind::Contract,
         message: format!("its answer is no valid result: {}", issues.join(", ")),
+        until: None,
     }
 }
 
@@ -460,6 +461,7 @@ fn failed(error: &RunError, agent: String) -> AgentOutcome {
                 | RunError::OwnBinary(_) => FailKind::Crash,
             },
             message: redact(&error.to_string()).into_owned(),
+            until: None,
         },
         usage: Usage::default(),
         session_id: None,

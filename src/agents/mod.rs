@@ -17,6 +17,7 @@ pub mod rehearsal;
 mod run;
 mod tools;
 mod turn;
+mod until;
 mod words;
 
 pub use codec::{Codec, CodecKind, Event};

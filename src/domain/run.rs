@@ -146,6 +146,10 @@ pub enum RunOutcome {
         kind: FailKind,
         /// One line, already redacted.
         message: String,
+        /// When it can go on, where the agent or its model's service told: the reset of a usage limit, the
+        /// end of a rate limit.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        until: Option<Timestamp>,
     },
 }
 

@@ -97,7 +97,9 @@ fn rebuilt(turn: &Turn<'_>, envelope: &Envelope) -> Option<RunReport> {
 
 fn apply(turn: &mut Turn<'_>, id: &RequestId, report: RunReport) {
     match report.outcome.clone() {
-        RunOutcome::Failed { kind, message } => failed_attempt(turn, id, &report, kind, &message),
+        RunOutcome::Failed { kind, message, until: _ } => {
+            failed_attempt(turn, id, &report, kind, &message)
+        }
         RunOutcome::Result(result) => {
             if let Some(request) = turn.edit(id) {
                 request.spent.step_failures = 0;

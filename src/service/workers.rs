@@ -294,6 +294,7 @@ async fn report(
         outcome.outcome = RunOutcome::Failed {
             kind: FailKind::WroteFiles,
             message: format!("{} may not write, and wrote {}", run.role, paths.join(", ")),
+            until: None,
         };
     }
     if let RunOutcome::Failed { .. } = &outcome.outcome {

@@ -106,7 +106,7 @@ impl Place {
         let outcome = tokio::time::timeout(PATIENCE, driver.run(&spec, &CONTRACT, &watch)).await;
         match outcome.expect("the run did not end").outcome {
             RunOutcome::Result(result) => *result,
-            RunOutcome::Failed { kind, message } => panic!("{kind:?}: {message}"),
+            RunOutcome::Failed { kind, message, .. } => panic!("{kind:?}: {message}"),
         }
     }
 

@@ -151,6 +151,8 @@ pub(super) fn environment(spec: &RunSpec) -> Result<BTreeMap<String, String>, Ru
     files::set_mode(&spec.session_dir, 0o700)?;
     let text = |path: &Path| path.to_string_lossy().into_owned();
     let socket = spec.socket.as_deref().map(|path| (RUN_SOCKET, text(path)));
+    // The times that it tells are times of our zone.
+    let zone = std::env::var("TZ").ok().map(|zone| ("TZ", zone));
     Ok([
         ("PATH", std::env::var("PATH").unwrap_or_else(|_| "/usr/bin:/bin".to_owned())),
         ("LANG", "C.UTF-8".to_owned()),
@@ -160,6 +162,7 @@ pub(super) fn environment(spec: &RunSpec) -> Result<BTreeMap<String, String>, Ru
     ]
     .into_iter()
     .chain(socket)
+    .chain(zone)
     .map(|(name, value)| (name.to_owned(), value))
     .collect())
 }

@@ -162,7 +162,11 @@ fn history(seed: u64, seen: &mut BTreeSet<(Step, usize, usize)>) -> usize {
                 let found = world.state.envelopes[&envelope].clone();
                 let outcome = match dice.roll(14) {
                     0 => crash(),
-                    1 => RunOutcome::Failed { kind: FailKind::Quota, message: "empty".to_owned() },
+                    1 => RunOutcome::Failed {
+                        kind: FailKind::Quota,
+                        message: "empty".to_owned(),
+                        until: None,
+                    },
                     _ => RunOutcome::Result(Box::new(random_result(
                         &mut dice,
                         found.target_role,

@@ -439,7 +439,7 @@ pub(super) fn good(role: Role, step: Option<Step>) -> RoleResult {
 }
 
 pub(super) fn crash() -> RunOutcome {
-    RunOutcome::Failed { kind: FailKind::Crash, message: "it died".to_owned() }
+    RunOutcome::Failed { kind: FailKind::Crash, message: "it died".to_owned(), until: None }
 }
 
 /// A press of a button on the card of a gate.
