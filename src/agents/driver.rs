@@ -14,9 +14,10 @@ use tokio_util::sync::CancellationToken;
 
 use crate::agents::codec::Event;
 use crate::agents::contract::{Answered, ContractFns};
-use crate::agents::prompt::{self, Making};
+use crate::agents::prompt::{self, Making, Section};
 use crate::agents::rehearsal;
 use crate::agents::run::{Agent, AgentOutcome, RunError, RunSpec};
+use crate::agents::sent::PromptRecord;
 use crate::agents::turn::{Failure, Turn};
 use crate::agents::words::{Mailbox, Words};
 use crate::domain::ids::MessageId;
@@ -33,9 +34,8 @@ mod keep;
 mod launch;
 
 use follow::{Ended, Start};
-use keep::{
-    Mark, forget_submitted, minus, read_json, remember_usage, seen_usage, submitted, write_json,
-};
+use keep::{forget_submitted, minus, remember_usage, seen_usage, submitted, write_json};
+pub(super) use keep::{Mark, read_json};
 use launch::probe;
 
 pub use keep::submit;
@@ -46,8 +46,12 @@ const REPAIRS: u32 = 2;
 const STDERR_TAIL: usize = 8 << 10;
 
 const SPEC: &str = "spec.json";
-const PROMPT: &str = "prompt.md";
-const SECTIONS: &str = "prompt.json";
+pub(super) const PROMPT: &str = "prompt.md";
+/// In a turn's folder: what it was begun with, but for the first.
+pub(super) const TURN_PROMPT: &str = "prompt.md";
+/// In a turn's folder: what it was told on the way, a JSON string a line.
+pub(super) const TOLD: &str = "told.jsonl";
+pub(super) const SECTIONS: &str = "prompt.json";
 const RESULT: &str = "result.json";
 const SCHEMA: &str = "schema.json";
 const BASELINE: &str = "baseline.json";
@@ -102,11 +106,7 @@ impl Driver {
     pub async fn run(&self, spec: &RunSpec, contract: &ContractFns, watch: &Watch) -> AgentOutcome {
         let label = self.label(spec).await;
         let outcome = match self.begin(spec, contract, watch).await {
-            Ok((ended, cut)) => {
-                let mut outcome = self.settle(spec, contract, watch, ended, label).await;
-                outcome.prompt_cut = cut;
-                outcome
-            }
+            Ok(ended) => self.settle(spec, contract, watch, ended, label).await,
             Err(error) => failed(&error, label),
         };
         keep(spec, &outcome);
@@ -167,7 +167,7 @@ impl Driver {
         spec: &RunSpec,
         contract: &ContractFns,
         watch: &Watch,
-    ) -> Result<(Ended, Vec<String>), RunError> {
+    ) -> Result<Ended, RunError> {
         files::create_dir_all(&spec.run_dir)?;
         files::set_mode(&spec.run_dir, 0o700)?;
         let schema = (contract.schema)(spec.task.role, spec.task.step, spec.task.work.duty);
@@ -180,8 +180,7 @@ impl Driver {
             submit: submits(spec),
         })?;
         write_json(&spec.run_dir, SCHEMA, &schema)?;
-        let cut = prompt.cut();
-        write_json(&spec.run_dir, SECTIONS, &prompt.sections)?;
+        write_json(&spec.run_dir, SECTIONS, &PromptRecord::new(spec, prompt.sections))?;
         files::write_private(&spec.run_dir.join(PROMPT), &prompt.text)?;
         // What the conversation had used before is noted with the run, so that settling it a second
         // time, after a kill, counts the same.
@@ -194,8 +193,7 @@ impl Driver {
         };
         let resume = spec.resume.as_deref();
         let start = Start { number: 0, mark: Mark::default(), resume, input: &input };
-        let ended = self.turn(spec, &start, &schema, watch).await?;
-        Ok((ended, cut))
+        self.turn(spec, &start, &schema, watch).await
     }
 
     /// Judges a turn, and asks for repairs while the answer does not follow the contract.
@@ -259,7 +257,7 @@ impl Driver {
             repairs: progress.repairs,
             dropped_bytes: progress.dropped,
             agent: progress.agent.unwrap_or(label),
-            prompt_cut: Vec::new(),
+            prompt_cut: prompt_cut(spec),
             heard: progress.heard,
         }
     }
@@ -379,6 +377,13 @@ impl Driver {
     }
 }
 
+/// The sections of the run's prompt that were cut.
+fn prompt_cut(spec: &RunSpec) -> Vec<String> {
+    let record = read_json::<PromptRecord>(&spec.run_dir, SECTIONS).ok().flatten();
+    let sections = record.into_iter().flat_map(|record| record.sections);
+    sections.filter(Section::is_cut).map(|section| section.name).collect()
+}
+
 /// Whether the agent is told to hand its result in by the tool: where it knows no schema of its own.
 fn submits(spec: &RunSpec) -> bool {
     match &spec.agent {
@@ -491,7 +496,7 @@ fn turn_dir(spec: &RunSpec, number: u32) -> PathBuf {
     spec.run_dir.join(turn_name(number))
 }
 
-fn turn_name(number: u32) -> String {
+pub(super) fn turn_name(number: u32) -> String {
     format!("turn-{number}")
 }
 

@@ -15,6 +15,7 @@ pub mod probe;
 pub mod prompt;
 pub mod rehearsal;
 mod run;
+mod sent;
 mod tools;
 mod turn;
 mod until;
@@ -23,8 +24,11 @@ mod words;
 pub use codec::{Codec, CodecKind, Event};
 pub use contract::{Check, ContractFns};
 pub use driver::{Driver, Watch, end, submit};
-pub use prompt::{Document, PromptError, Said, SprintBrief, Task, Upstream, Work};
+pub use prompt::{
+    Document, Handover, PromptError, Said, Section, SprintBrief, Task, Upstream, Work,
+};
 pub use run::{Access, Agent, AgentOutcome, Limits, RUN_SOCKET, RunError, RunSpec, Sandbox};
+pub use sent::{PromptRecord, Sent, Why, keep_sent, sent};
 pub use words::{Mailbox, Words};
 
 #[cfg(test)]

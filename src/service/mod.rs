@@ -19,6 +19,7 @@ pub mod logs;
 pub mod mcp;
 mod papers;
 mod presence;
+pub mod prompts;
 pub mod publish;
 mod relay;
 mod run;

@@ -8,7 +8,7 @@ use tokio::time::{Instant, sleep_until};
 
 use super::keep::{Mark, forget_submitted, write_json};
 use super::launch::{Launching, launch};
-use super::{Driver, RunError, WORDS, Watch, turn_dir};
+use super::{Driver, RunError, TOLD, TURN_PROMPT, WORDS, Watch, turn_dir};
 use crate::agents::acp::{self, AcpCodec, Opening};
 use crate::agents::claude::{self, ClaudeCodec};
 use crate::agents::codec::CodecKind;
@@ -127,6 +127,9 @@ impl Driver {
         start.mark.keep(&folder)?;
         let stdin = folder.join("stdin");
         files::write_private(&stdin, first_input(spec, start.input))?;
+        if start.number > 0 {
+            files::write_private(&folder.join(TURN_PROMPT), start.input)?;
+        }
         let confiner = self.confiner(spec).await;
         let confined = confiner.is_some() || open(spec);
         let launching = Launching { mark: start.mark, resume: start.resume, schema, confiner };
@@ -263,6 +266,9 @@ impl Followed<'_> {
             tracing::info!(run = run.as_str(), "words reach the agent at work");
             // What it handed in before them does not count any more.
             forget_submitted(&self.spec.run_dir)?;
+            let path = self.folder.join(TOLD);
+            files::append(&path, format!("{}\n", Value::from(text)))?;
+            files::set_mode(&path, 0o600)?;
             self.reply().await?;
             return Ok(false);
         }

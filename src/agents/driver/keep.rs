@@ -14,18 +14,18 @@ use crate::platform::files;
 
 /// What a turn is for; `turn.json` in its folder.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Mark {
+pub(in crate::agents) struct Mark {
     /// Repairs asked for until then, with this one.
-    pub(super) repairs: u32,
+    pub(in crate::agents) repairs: u32,
     /// Whether this turn only says the answer again.
-    pub(super) repairing: bool,
+    pub(in crate::agents) repairing: bool,
 }
 
 impl Mark {
-    const FILE: &'static str = "turn.json";
+    pub(in crate::agents) const FILE: &'static str = "turn.json";
 
     /// Of a turn that was begun. Before this file was, every turn but the first was a repair.
-    pub(super) fn of(folder: &Path, number: u32) -> Result<Mark, RunError> {
+    pub(in crate::agents) fn of(folder: &Path, number: u32) -> Result<Mark, RunError> {
         let known = read_json(folder, Mark::FILE)?;
         Ok(known.unwrap_or(Mark { repairs: number, repairing: number > 0 }))
     }
@@ -48,7 +48,7 @@ pub(super) fn write_json<T: Serialize>(
     Ok(())
 }
 
-pub(super) fn read_json<T: DeserializeOwned>(
+pub(in crate::agents) fn read_json<T: DeserializeOwned>(
     folder: &Path,
     what: &'static str,
 ) -> Result<Option<T>, RunError> {
