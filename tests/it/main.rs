@@ -65,4 +65,5 @@ mod team_serving;
 mod team_sprint;
 mod team_sprint_kill;
 mod team_surface;
+mod team_tools;
 mod tidy;
