@@ -45,6 +45,7 @@ mod store_kill;
 mod supervise;
 mod support;
 mod team_agents;
+mod team_bodies;
 mod team_burst;
 mod team_checks;
 mod team_claude;
