@@ -64,5 +64,6 @@ mod team_review;
 mod team_serving;
 mod team_sprint;
 mod team_sprint_kill;
+mod team_steer;
 mod team_surface;
 mod tidy;
