@@ -32,7 +32,7 @@ mod follow;
 mod keep;
 mod launch;
 
-use follow::{Ended, Start};
+use follow::{CutOff, Ended, Start};
 use keep::{Mark, minus, read_json, remember_usage, seen_usage, write_json};
 use launch::probe;
 
@@ -46,8 +46,11 @@ const PROMPT: &str = "prompt.md";
 const RESULT: &str = "result.json";
 const SCHEMA: &str = "schema.json";
 const BASELINE: &str = "baseline.json";
-/// In a turn's folder: what it was interrupted for.
+/// In a turn's folder: what it was interrupted for, the team's own hint that it was interrupted for, and why it
+/// was ended as stuck.
 const WORDS: &str = "words.json";
+const HINT: &str = "hint.json";
+const STUCK: &str = "stuck.json";
 
 /// How somebody outside follows a run and ends it.
 #[derive(Debug, Clone, Default)]
@@ -150,7 +153,8 @@ impl Driver {
         }
         let label = self.label(&spec).await;
         let words = read_json(&folder, WORDS)?.unwrap_or_default();
-        let ended = Ended { number, mark, turn, exit, words };
+        let (hint, stuck) = (read_json(&folder, HINT)?, read_json(&folder, STUCK)?);
+        let ended = Ended { number, mark, turn, exit, words, hint, stuck };
         let outcome = self.settle(&spec, contract, watch, ended, label).await;
         keep(&spec, &outcome);
         Ok(Some(outcome))
@@ -213,12 +217,12 @@ impl Driver {
         let outcome = loop {
             let (number, mark) = (ended.number + 1, ended.mark);
             progress.repairs = mark.repairs;
-            let cut_off = ended.words_to_go_on_with();
+            let cut_off = ended.to_go_on_with();
             let judged = self.judge(spec, contract, ended, &mut progress);
             let next = match (judged, cut_off) {
                 // It was interrupted for words, and goes on with them.
-                (_, Some(words)) if progress.session.is_some() && !watch.cancel.is_cancelled() => {
-                    self.go_on(spec, contract, watch, (number, mark), &words, &mut progress).await
+                (_, Some(cut)) if progress.session.is_some() && !watch.cancel.is_cancelled() => {
+                    self.go_on(spec, contract, watch, (number, mark), &cut, &mut progress).await
                 }
                 (Ok(result), _) => {
                     break RunOutcome::Result(Box::new(finish(spec, *result, &progress)));
@@ -229,7 +233,7 @@ impl Driver {
                     if mark.repairs == REPAIRS || progress.session.is_none() {
                         break contract_broken(&progress.issues);
                     }
-                    let mark = Mark { repairs: mark.repairs + 1, repairing: true };
+                    let mark = Mark { repairs: mark.repairs + 1, repairing: true, ..mark };
                     self.repair(spec, contract, watch, (number, mark), &progress).await
                 }
             };
@@ -263,7 +267,7 @@ impl Driver {
         ended: Ended,
         progress: &mut Progress,
     ) -> Result<Box<RoleResult>, Judged> {
-        let Ended { number, mark: _, turn, exit, words: _ } = ended;
+        let Ended { number, turn, exit, stuck, .. } = ended;
         progress.dropped += exit.dropped_stdout + exit.dropped_stderr;
         if turn.session.is_some() {
             progress.session.clone_from(&turn.session);
@@ -273,6 +277,9 @@ impl Driver {
         progress.heard.extend(&turn.heard);
         if turn.agent.is_some() {
             progress.agent.clone_from(&turn.agent);
+        }
+        if let Some(stuck) = stuck {
+            return Err(Judged::Failed(stuck));
         }
         let stderr = supervise::stderr_tail(&turn_dir(spec, number), STDERR_TAIL);
         let answer = turn.conclude(&exit, &stderr).map_err(Judged::Failed)?;
@@ -289,7 +296,7 @@ impl Driver {
         contract: &ContractFns,
         watch: &Watch,
         (number, mark): (u32, Mark),
-        words: &[Words],
+        cut: &CutOff,
         progress: &mut Progress,
     ) -> Result<Ended, RunError> {
         tracing::info!(
@@ -298,13 +305,12 @@ impl Driver {
             "the agent is told what was said"
         );
         let schema = (contract.schema)(spec.task.role, spec.task.step, spec.task.work.duty);
-        let said: Vec<_> = words.iter().map(|words| words.said.clone()).collect();
-        let input = prompt::steer(&said, &spec.templates)?;
+        let input = cut.input(spec)?;
         let resume = progress.session.as_deref();
         let start = Start { number, mark, resume, input: &input };
         let ended = self.turn(spec, &start, &schema, watch).await?;
         if ended.turn.session.is_some() {
-            progress.heard.extend(words.iter().map(|words| words.id));
+            progress.heard.extend(cut.words.iter().map(|words| words.id));
         }
         Ok(ended)
     }

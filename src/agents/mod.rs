@@ -15,6 +15,7 @@ pub mod probe;
 pub mod prompt;
 pub mod rehearsal;
 mod run;
+mod stuck;
 mod turn;
 mod until;
 mod words;
@@ -24,6 +25,7 @@ pub use contract::{Check, ContractFns};
 pub use driver::{Driver, Watch, end};
 pub use prompt::{Document, PromptError, Said, SprintBrief, Task, Upstream, Work};
 pub use run::{Access, Agent, AgentOutcome, Limits, RUN_SOCKET, RunError, RunSpec, Sandbox};
+pub use stuck::Patience;
 pub use words::{Mailbox, Words};
 
 #[cfg(test)]

@@ -241,6 +241,17 @@ pub fn steer(words: &[Said], overrides: &BTreeMap<String, String>) -> Result<Str
         .map_err(|source| PromptError::Template { name: name.to_owned(), source })
 }
 
+/// What an agent at work is told that goes in circles; `what` it did fits behind "you".
+pub fn hint(what: &str, overrides: &BTreeMap<String, String>) -> Result<String, PromptError> {
+    let name = "hint.md";
+    let source = overrides.get(name).map(String::as_str);
+    let source = source.or_else(|| templates::built_in(name)).unwrap_or_default();
+    environment()
+        .render_str(source, context! { what => what })
+        .map(|text| text.trim().to_owned())
+        .map_err(|source| PromptError::Template { name: name.to_owned(), source })
+}
+
 fn environment() -> Environment<'static> {
     let mut environment = Environment::new();
     // A misspelt name in a workspace's template is an error, not a hole.

@@ -18,6 +18,9 @@ pub(super) struct Mark {
     pub(super) repairs: u32,
     /// Whether this turn only says the answer again.
     pub(super) repairing: bool,
+    /// Whether the agent was told that it goes in circles.
+    #[serde(default)]
+    pub(super) hinted: bool,
 }
 
 impl Mark {
@@ -26,7 +29,7 @@ impl Mark {
     /// Of a turn that was begun. Before this file was, every turn but the first was a repair.
     pub(super) fn of(folder: &Path, number: u32) -> Result<Mark, RunError> {
         let known = read_json(folder, Mark::FILE)?;
-        Ok(known.unwrap_or(Mark { repairs: number, repairing: number > 0 }))
+        Ok(known.unwrap_or(Mark { repairs: number, repairing: number > 0, hinted: false }))
     }
 
     pub(super) fn keep(self, folder: &Path) -> Result<(), RunError> {

@@ -30,6 +30,7 @@ embedded!(
     "history.md",
     "repair.md",
     "steer.md",
+    "hint.md",
     "steps/intake.md",
     "steps/internal.md",
     "steps/research_initial.md",
