@@ -21,7 +21,7 @@ mod permission;
 mod told;
 
 use permission::Policy;
-use told::{call, ended, failed, reason};
+use told::{call, ended, failed, reason, trouble};
 
 /// The version of the protocol.
 const VERSION: u64 = 1;
@@ -103,7 +103,9 @@ pub(super) fn hello() -> Value {
         json!({
             "protocolVersion": VERSION,
             "clientInfo": {"name": "teams", "version": env!("CARGO_PKG_VERSION")},
-            "clientCapabilities": {"fs": {"readTextFile": false, "writeTextFile": false}, "terminal": false},
+            "clientCapabilities": {"fs": {"readTextFile": false, "writeTextFile": false}, "terminal": false,
+                // Else codex-acp tells what went wrong with the model as if the model had said it.
+                "_meta": {"jetbrains": {"air": {"version": 1, "capabilities": ["sessionFailure"]}}}},
         }),
     )
 }
@@ -145,6 +147,8 @@ pub struct AcpCodec {
     refused: bool,
     gone_on: u32,
     cost: f64,
+    /// What went wrong with the model in the prompt under way.
+    trouble: Option<Event>,
     /// Calls of which it is known what they are made with.
     calls: BTreeSet<String>,
 }
@@ -168,6 +172,7 @@ impl AcpCodec {
             refused: false,
             gone_on: 0,
             cost: 0.0,
+            trouble: None,
             calls: BTreeSet::new(),
         }
     }
@@ -180,6 +185,7 @@ impl AcpCodec {
 
     fn prompt(&mut self, words: &str) {
         self.messages.clear();
+        self.trouble = None;
         self.refused = false;
         self.cancelling = false;
         let prompt = json!([{"type": "text", "text": words}]);
@@ -306,6 +312,12 @@ impl AcpCodec {
             events.push(failed(error));
             return events;
         }
+        if let Some(trouble) = trouble(result, true).or(self.trouble.take())
+            && !self.stopping
+        {
+            events.push(trouble);
+            return events;
+        }
         let fail = |kind, message: &str| Event::Failed { kind, message: message.to_owned() };
         let end = match text(result, "stopReason").as_str() {
             "end_turn" => {
@@ -372,6 +384,10 @@ impl AcpCodec {
                 events.extend(self.call(&text(update, "toolCallId"), update));
                 events.extend(ended(update));
             }
+            "session_info_update" => match trouble(update, false) {
+                Some(failed @ Event::Failed { .. }) => self.trouble = Some(failed),
+                other => events.extend(other),
+            },
             "usage_update" => {
                 let cost = update.pointer("/cost/amount").and_then(Value::as_f64);
                 self.cost = cost.unwrap_or(self.cost);

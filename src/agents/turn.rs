@@ -250,9 +250,21 @@ impl Turn {
     }
 }
 
-/// One line of a message, its end kept, without secrets.
+/// One line of a message, its end kept, without secrets; of an answer of a model's service only its words.
 fn short(text: &str) -> String {
-    let clean = redact(text);
+    let body: Option<Value> = text.find('{').and_then(|at| serde_json::from_str(&text[at..]).ok());
+    let words = body.as_ref().and_then(|body| {
+        let places = ["/error/message", "/message", "/detail"];
+        places.iter().find_map(|place| body.pointer(place)?.as_str())
+    });
+    let before = text.find('{').map_or("", |at| text[..at].trim_end());
+    let clean = match words {
+        Some(words) if before.is_empty() => {
+            redact(&format!("the model's service says: {words}")).into_owned()
+        }
+        Some(words) => redact(&format!("{before} {words}")).into_owned(),
+        None => redact(text).into_owned(),
+    };
     let line = clean.split_whitespace().collect::<Vec<_>>().join(" ");
     let count = line.chars().count();
     if count <= MESSAGE {

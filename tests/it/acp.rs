@@ -1,6 +1,6 @@
 //! The Agent Client Protocol through the driver: a scripted agent of our own, and a real one.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 use teams::agents::acp::AcpSettings;
@@ -145,7 +145,7 @@ async fn a_cancelled_run_is_asked_to_stop() {
 
 /// The agent of `TEAMS_CODEX_ACP`: `dist/index.js` of `@agentclientprotocol/codex-acp`, played by Node.
 #[expect(clippy::print_stderr, reason = "a skipped test has to say so")]
-fn codex_acp() -> Option<(PathBuf, PathBuf)> {
+pub(crate) fn codex_acp() -> Option<(PathBuf, PathBuf)> {
     let codex = crate::codex::codex()?;
     let script = std::env::var_os("TEAMS_CODEX_ACP").map(PathBuf::from);
     if script.is_none() {
@@ -155,24 +155,25 @@ fn codex_acp() -> Option<(PathBuf, PathBuf)> {
     Some((script?, codex))
 }
 
-fn real(place: &Place, run: &str, script: PathBuf, codex: PathBuf) -> RunSpec {
-    let home = place.folder.path().join("codex-home");
+/// Its settings, with its state in a folder of its own and a model at that address.
+pub(crate) fn real(folder: &Path, url: &str, script: PathBuf, codex: PathBuf) -> AcpSettings {
+    let home = folder.join("codex-home");
     std::fs::create_dir(&home).unwrap();
     let provider = format!(
         "model = \"gpt-5.5\"\nmodel_provider = \"scripted\"\n[model_providers.scripted]\nname = \"scripted\"\n\
-         base_url = {}\nwire_api = \"responses\"\n[analytics]\nenabled = false\n[features]\nplugins = false\napps = false\n",
-        json!(place.server.url)
+         base_url = {}\nwire_api = \"responses\"\nrequest_max_retries = 2\n\
+         stream_max_retries = 2\n[analytics]\nenabled = false\n[features]\nplugins = false\napps = false\n",
+        json!(url)
     );
     std::fs::write(home.join("config.toml"), provider).unwrap();
     let text = |path: PathBuf| path.to_string_lossy().into_owned();
-    let agent = Agent::Acp(AcpSettings {
+    AcpSettings {
         command: vec!["node".to_owned(), text(script)],
         env: [("CODEX_HOME".to_owned(), text(home)), ("CODEX_PATH".to_owned(), text(codex))].into(),
         mode: Some("agent-full-access".to_owned()),
         sandbox: Sandbox::Off,
         ..AcpSettings::default()
-    });
-    place.spec(agent, run)
+    }
 }
 
 #[tokio::test]
@@ -189,7 +190,8 @@ async fn a_real_agent_works_and_is_steered() {
         }
     }))
     .await;
-    let spec = real(&place, "real-acp", script, codex);
+    let settings = real(place.folder.path(), &place.server.url, script, codex);
+    let spec = place.spec(Agent::Acp(settings), "real-acp");
     let watch = Watch::default();
     let steering = async {
         place.server.asked(2).await;

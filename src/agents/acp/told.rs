@@ -54,3 +54,31 @@ pub(super) fn failed(error: &Value) -> Event {
     };
     Event::Failed { kind, message }
 }
+
+/// What an agent says apart from its messages about trouble with its model (codex-acp, where the client says that
+/// it understands that). A warning is that it tries again; one in the answer to a prompt is why it ended.
+pub(super) fn trouble(holder: &Value, ended: bool) -> Option<Event> {
+    let told = holder.pointer("/_meta/jetbrains/air/sessionFailure")?;
+    let message = text(told, "title");
+    match text(told, "severity").as_str() {
+        "error" => {}
+        "warning" if !ended => return Some(Event::Retry(message)),
+        _ => return None,
+    }
+    let has = |action: &str| {
+        let actions = told.get("actions").and_then(Value::as_array);
+        actions.into_iter().flatten().any(|it| it == action)
+    };
+    let by_category = match text(told, "category").as_str() {
+        "connection" => FailKind::Transport,
+        "access" => FailKind::Auth,
+        "limit" if has("retry") => FailKind::RateLimit,
+        "limit" if has("new_session") => FailKind::Context,
+        "limit" => FailKind::Quota,
+        "service" => FailKind::Overloaded,
+        "request" => FailKind::BadRequest,
+        _ => FailKind::Other,
+    };
+    let kind = classify(&message).unwrap_or(by_category);
+    Some(Event::Failed { kind, message })
+}
