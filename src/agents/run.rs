@@ -10,6 +10,7 @@ use crate::agents::claude::ClaudeSettings;
 use crate::agents::codex::CodexSettings;
 use crate::agents::prompt::{PromptError, Task};
 use crate::agents::rehearsal::RehearsalSettings;
+use crate::agents::stuck::Patience;
 use crate::domain::ids::{MessageId, RunId};
 use crate::domain::run::{RunOutcome, Usage};
 use crate::platform::files::FileError;
@@ -130,6 +131,9 @@ pub struct Limits {
     pub line_bytes: u64,
     /// Bytes of output in all.
     pub output_bytes: u64,
+    /// When it is taken to be stuck.
+    #[serde(default)]
+    pub patience: Patience,
 }
 
 impl Default for Limits {
@@ -142,6 +146,7 @@ impl Default for Limits {
             prompt_bytes: 160 << 10,
             line_bytes: 4 << 20,
             output_bytes: 64 << 20,
+            patience: Patience::default(),
         }
     }
 }
