@@ -257,6 +257,7 @@ impl World {
             agent: "rehearsal".to_owned(),
             model: String::new(),
             heard: Vec::new(),
+            conversation: Default::default(),
         };
         self.submit(Event::RunFinished(Box::new(report)));
     }

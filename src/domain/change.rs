@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::domain::backlog::BacklogItem;
+use crate::domain::conversation::{Fill, Room};
 use crate::domain::effect::Effect;
 use crate::domain::envelope::Envelope;
 use crate::domain::gate::Gate;
@@ -28,6 +29,12 @@ pub struct Session {
     /// The model that it was begun with.
     #[serde(default)]
     pub model: String,
+    /// How full it is, as far as that is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fill: Option<Fill>,
+    /// What room it has: where there is too little, the next run begins a fresh one.
+    #[serde(default)]
+    pub room: Room,
     /// When it was begun.
     pub created_at: Timestamp,
     /// When it was last used.

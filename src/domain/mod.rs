@@ -4,6 +4,7 @@ pub mod backlog;
 pub mod change;
 pub mod commands;
 pub mod config;
+pub mod conversation;
 pub mod effect;
 pub mod envelope;
 pub mod event;

@@ -8,6 +8,7 @@ use super::turn::Turn;
 use super::workflow::{DocumentRule, StepReport};
 use super::{actions, contract, governed, handoff, intake, routing, runs, say, sprint, workflow};
 use crate::domain::change::Change;
+use crate::domain::conversation::Conversation;
 use crate::domain::envelope::{Envelope, EnvelopeKind, MAX_ENVELOPE_ATTEMPTS, Place};
 use crate::domain::ids::{EnvelopeId, RequestId};
 use crate::domain::incoming::Actor;
@@ -92,6 +93,7 @@ fn rebuilt(turn: &Turn<'_>, envelope: &Envelope) -> Option<RunReport> {
         agent: "dropped".to_owned(),
         model: String::new(),
         heard: Vec::new(),
+        conversation: Conversation::default(),
     })
 }
 

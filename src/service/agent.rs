@@ -58,10 +58,18 @@ pub(super) fn model(team: &Team, role: Role, spec: &RoleSpec) -> String {
     let agents = &team.workspace.runtime.agents;
     match agents.of(role) {
         // As before there were others.
-        AgentKind::Codex | AgentKind::Rehearsal => spec.model.clone(),
+        AgentKind::Codex => spec.model.clone(),
+        AgentKind::Rehearsal => AgentKind::Rehearsal.as_str().to_owned(),
         AgentKind::Claude => format!("claude {}", claude_model(team, role)),
         AgentKind::Acp => format!("acp {}", agents.acp.command.join(" ")),
     }
+}
+
+/// The tokens of its model's window, where the operator says so.
+pub(super) fn window(team: &Team, role: Role) -> Option<u64> {
+    let runtime = &team.workspace.runtime;
+    let of_the_role = runtime.role_defaults.get(&role).and_then(|it| it.context_window);
+    of_the_role.or_else(|| runtime.agents.window_of(runtime.agents.of(role)))
 }
 
 /// What a role's model is called decides whose it is: `role_defaults` usually names Codex's, and those mean

@@ -111,9 +111,11 @@ mod tests {
         files::write(&folder.join("prompt.json"), record.to_string()).unwrap();
         files::write(&folder.join("turn-0/told.jsonl"), "\"make it\\nblue\"\n\"to").unwrap();
         files::write(&folder.join("turn-1/prompt.md"), "again").unwrap();
-        files::write(&folder.join("turn-1/turn.json"), r#"{"repairs":1,"repairing":true}"#).unwrap();
+        files::write(&folder.join("turn-1/turn.json"), r#"{"repairs":1,"repairing":true}"#)
+            .unwrap();
         files::write(&folder.join("turn-2/prompt.md"), "words").unwrap();
-        files::write(&folder.join("turn-2/turn.json"), r#"{"repairs":1,"repairing":false}"#).unwrap();
+        files::write(&folder.join("turn-2/turn.json"), r#"{"repairs":1,"repairing":false}"#)
+            .unwrap();
     }
 
     #[test]

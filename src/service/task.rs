@@ -6,8 +6,10 @@ use std::path::PathBuf;
 use super::run_socket;
 use super::team::Team;
 use super::{agent, assignment};
-use crate::agents::{Access, Document, Limits, RunSpec, Said, Task, Upstream};
+use crate::agents::{Access, Document, Handover, Limits, RunSpec, Said, Task, Upstream};
 use crate::assets::{AssetError, Capability, RoleSpec, Sandbox};
+use crate::domain::change::Session;
+use crate::domain::conversation::Room;
 use crate::domain::envelope::Envelope;
 use crate::domain::ids::RequestId;
 use crate::domain::incoming::Attachment;
@@ -26,6 +28,8 @@ use crate::workspace::documents;
 const DIFF_LINES: usize = 400;
 /// Bytes of a role's own history that go into a prompt.
 const HISTORY_BYTES: usize = 4_000;
+/// Reports of a role on its request that a fresh conversation of it is told.
+const REPORTS: usize = 3;
 
 /// Why a task could not be put together.
 #[derive(Debug, thiserror::Error)]
@@ -60,7 +64,7 @@ pub(super) fn spec(
     let role = team.workspace.role(run.role)?;
     let session_dir = session_dir(team, run.role, &request.request_id);
     snapshot(team, &request, run.role)?;
-    let limits = limits(team);
+    let limits = Limits { context_window: agent::window(team, run.role), ..limits(team) };
     let access = match role.sandbox {
         Sandbox::ReadOnly => Access::ReadOnly,
         Sandbox::WorktreeWrite => Access::Worktree,
@@ -70,7 +74,17 @@ pub(super) fn spec(
         None => (access, Vec::new()),
     };
     let model = agent::model(team, run.role, &role);
-    let resume = session.filter(|it| it.model == model).map(|session| session.session_id);
+    // Another model's conversation is nobody's to go on with.
+    let session = session.filter(|it| it.model == model);
+    let handover = match &session {
+        Some(session) if session.room.hands_over() => {
+            Some(left_by(team, &request.request_id, session)?)
+        }
+        Some(_) | None => None,
+    };
+    let goes_on = session.is_some() && handover.is_none();
+    let mut task = Task { documents, ..task(team, envelope, &request, run, &role, goes_on)? };
+    task.work.handover = handover;
     Ok(RunSpec {
         run_id: run.run_id.clone(),
         run_dir,
@@ -78,12 +92,45 @@ pub(super) fn spec(
         worktree: worktree.path(),
         access,
         agent: agent::of(team, run.role, &role),
-        task: Task { documents, ..task(team, envelope, &request, run, &role, resume.is_some())? },
-        resume,
+        task,
+        // One that hands over is asked for a summary, and then a fresh one begins.
+        resume: session.map(|session| session.session_id),
         limits,
         socket: Some(run_socket::path(team, run)),
         templates: BTreeMap::new(),
     })
+}
+
+/// What a conversation that is nearly full leaves: the role's own reports on the request, as the records
+/// have them. Whether it can still be asked itself depends on its room.
+fn left_by(team: &Team, id: &RequestId, session: &Session) -> Result<Handover, TaskError> {
+    let events = store::read_events(team.root(), id)?;
+    Ok(Handover {
+        session: session.session_id.clone(),
+        can_answer: session.room != Room::Full,
+        records: own_reports(&events, session.role),
+        summary: String::new(),
+    })
+}
+
+/// The last reports of a role, oldest first, a paragraph each.
+fn own_reports(events: &[RequestEvent], role: Role) -> String {
+    let own = events.iter().filter(|it| it.kind == "role_report" && it.actor == role.as_str());
+    let results = own.filter_map(|event| {
+        let result = event.payload.get("result").cloned()?;
+        serde_json::from_value::<RoleResult>(result).ok().filter(|result| result.role == role)
+    });
+    let paragraphs: Vec<String> = results
+        .map(|result| {
+            let lines = [result.summary].into_iter().chain(result.insights).chain(result.artifacts);
+            let text = lines.collect::<Vec<_>>().join("\n- ");
+            format!("{}: {text}", result.status.as_str())
+        })
+        .collect();
+    let last = paragraphs.iter().skip(paragraphs.len().saturating_sub(REPORTS));
+    let text = last.map(String::as_str).collect::<Vec<_>>().join("\n\n");
+    let from = text.len().saturating_sub(HISTORY_BYTES);
+    (from..=text.len()).find_map(|at| text.get(at..)).unwrap_or_default().to_owned()
 }
 
 /// Where a role keeps its conversation about a request.

@@ -12,6 +12,7 @@ use super::steer::Given;
 use super::task;
 use super::team::{Team, now, until};
 use crate::agents::{self, AgentOutcome, Mailbox, RunSpec, Watch};
+use crate::domain::conversation::Conversation;
 use crate::domain::envelope::{Envelope, MAX_ENVELOPE_ATTEMPTS};
 use crate::domain::event::Event;
 use crate::domain::evidence::ChangedPath;
@@ -332,6 +333,11 @@ async fn report(
             .map(|spec| agent::model(team, run.role, &spec))
             .unwrap_or_default(),
         heard: outcome.heard,
+        conversation: Conversation {
+            fill: outcome.fill,
+            handed_over: outcome.handed_over,
+            prompt_cut: outcome.prompt_cut,
+        },
     };
     team.signals.forget(&run.run_id);
     team.insist(Event::RunFinished(Box::new(report))).await?;

@@ -129,6 +129,8 @@ fn session(number: u64) -> Change {
         request_id: request_id(number),
         session_id: "s".to_owned(),
         model: String::new(),
+        fill: None,
+        room: Default::default(),
         created_at: at(number),
         last_used_at: at(number),
     })

@@ -24,6 +24,7 @@ mod git_checks;
 mod git_merge;
 mod git_repo;
 mod git_sprint;
+mod hand_over;
 mod journal_damage;
 mod local_guild;
 mod local_guild_disk;

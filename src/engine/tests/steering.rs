@@ -43,6 +43,7 @@ pub(super) fn finished(run: &Run) -> RunReport {
         agent: "rehearsal".to_owned(),
         model: String::new(),
         heard: Vec::new(),
+        conversation: Default::default(),
     }
 }
 
