@@ -55,7 +55,12 @@ fn done(outcome: &AgentOutcome) {
 }
 
 async fn hands_over(place: &Place, agent: &Agent, refuses: bool) -> Vec<Request> {
-    let first = place.run(&place.spec(agent.clone(), "first")).await;
+    let mut spec = place.spec(agent.clone(), "first");
+    if matches!(agent, Agent::Claude(_)) {
+        // What the operator says outweighs what the agent says of its model.
+        spec.limits.context_window = Some(200_000);
+    }
+    let first = place.run(&spec).await;
     done(&first);
     let fill = first.fill.expect("how full it is");
     match agent {

@@ -59,6 +59,7 @@ mod team_intake;
 mod team_kill;
 mod team_outage;
 mod team_page;
+mod team_prompts;
 mod team_publish;
 mod team_review;
 mod team_serving;
