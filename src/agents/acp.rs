@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use crate::agents::blame::classify;
 use crate::agents::codec::{Codec, Event, number, text};
-use crate::agents::run::{Access, RunError, Sandbox};
+use crate::agents::run::{Access, Door, RunError, Sandbox};
 use crate::agents::words::Words;
 use crate::domain::ids::MessageId;
 use crate::domain::run::{FailKind, Usage};
@@ -63,6 +63,19 @@ impl AcpSettings {
             setting: "agents.acp.command",
             variable: "PATH",
         })
+    }
+
+    /// What its environment holds beside what every agent's does. `{models}` in a value is the address of the
+    /// team's door, below which each model server has its name, and `{token}` the word that opens it.
+    pub(super) fn environment(&self, door: Option<&Door>) -> BTreeMap<String, String> {
+        let filled = |value: &String| match door {
+            Some(door) => {
+                let url = door.url("");
+                value.replace("{models}", url.trim_end_matches('/')).replace("{token}", &door.token)
+            }
+            None => value.clone(),
+        };
+        self.env.iter().map(|(name, value)| (name.clone(), filled(value))).collect()
     }
 
     /// A short name for people: the program, or the script that it plays.

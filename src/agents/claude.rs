@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use crate::agents::blame::classify;
 use crate::agents::codec::{Codec, Event, number, text};
-use crate::agents::run::{self, Access, RunError, Sandbox};
+use crate::agents::run::{self, Access, Door, RunError, Sandbox};
 use crate::agents::tools::{SERVER, Tools};
 use crate::agents::words::Words;
 use crate::domain::ids::MessageId;
@@ -32,6 +32,8 @@ pub struct ClaudeSettings {
     pub reasoning: String,
     /// The base address of a model server that speaks the Messages API without a key.
     pub model_url: Option<String>,
+    /// The model server behind the team's door; counts where the run has one.
+    pub server: Option<String>,
     /// A folder in which the operator logged the CLI in; a private one by default.
     pub login_home: Option<PathBuf>,
     /// Whether commands are confined.
@@ -47,6 +49,7 @@ impl Default for ClaudeSettings {
             model: "sonnet".to_owned(),
             reasoning: "medium".to_owned(),
             model_url: None,
+            server: None,
             login_home: None,
             sandbox: Sandbox::Auto,
             retries: 4,
@@ -74,6 +77,7 @@ impl ClaudeSettings {
         &self,
         session_dir: &Path,
         confined: bool,
+        door: Option<&Door>,
     ) -> BTreeMap<String, String> {
         let path = |path: PathBuf| path.to_string_lossy().into_owned();
         let mut env = BTreeMap::from([
@@ -83,7 +87,10 @@ impl ClaudeSettings {
             ("DISABLE_AUTOUPDATER", "1".to_owned()),
             ("CLAUDE_CODE_MAX_RETRIES", self.retries.to_string()),
         ]);
-        if let Some(url) = &self.model_url {
+        if let Some((door, server)) = door.zip(self.server.as_deref()) {
+            env.insert("ANTHROPIC_BASE_URL", door.url(server));
+            env.insert("ANTHROPIC_API_KEY", door.token.clone());
+        } else if let Some(url) = &self.model_url {
             env.insert("ANTHROPIC_BASE_URL", url.clone());
             if self.login_home.is_none() {
                 // It does not begin without a key; such a server wants none.

@@ -13,6 +13,7 @@ use tokio::sync::{OnceCell, mpsc};
 use tokio_util::sync::CancellationToken;
 
 use crate::agents::codec::Event;
+use crate::agents::confine::Confinement;
 use crate::agents::contract::{Answered, ContractFns};
 use crate::agents::prompt::{self, Making};
 use crate::agents::rehearsal;
@@ -57,7 +58,7 @@ pub(super) const TURN_PROMPT: &str = "prompt.md";
 pub(super) const TOLD: &str = "told.jsonl";
 pub(super) const SECTIONS: &str = "prompt.json";
 const RESULT: &str = "result.json";
-const SCHEMA: &str = "schema.json";
+pub(super) const SCHEMA: &str = "schema.json";
 const BASELINE: &str = "baseline.json";
 /// In a turn's folder: what it was interrupted for.
 const WORDS: &str = "words.json";
@@ -88,8 +89,8 @@ impl Watch {
 #[derive(Debug, Default)]
 pub struct Driver {
     versions: Mutex<BTreeMap<PathBuf, String>>,
-    /// The program that confines agents which bring no sandbox, where this machine has one that works.
-    confiner: OnceCell<Option<PathBuf>>,
+    /// What this machine confines agents by.
+    confinement: OnceCell<Confinement>,
 }
 
 /// What the driver knows about a run while it goes on.

@@ -8,7 +8,7 @@ mod blame;
 pub mod claude;
 mod codec;
 pub mod codex;
-mod confine;
+pub mod confine;
 mod contract;
 mod driver;
 pub mod probe;
@@ -22,12 +22,15 @@ mod until;
 mod words;
 
 pub use codec::{Codec, CodecKind, Event};
+pub use confine::Confinement;
 pub use contract::{Check, ContractFns};
 pub use driver::{Driver, Watch, end, submit};
 pub use prompt::{
     Document, Handover, PromptError, Said, Section, SprintBrief, Task, Upstream, Work,
 };
-pub use run::{Access, Agent, AgentOutcome, Limits, RUN_SOCKET, RunError, RunSpec, Sandbox};
+pub use run::{
+    Access, Agent, AgentOutcome, Door, Limits, RUN_SOCKET, RunError, RunSpec, Sandbox, Surroundings,
+};
 pub use sent::{PromptRecord, Sent, Why, keep_sent, sent};
 pub use words::{Mailbox, Words};
 

@@ -10,7 +10,7 @@ use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 
 use crate::agents::rehearsal;
 use crate::domain::commands::{COMMANDS, GROUPS, Question};
-use crate::platform::{spawn, supervise};
+use crate::platform::{inside, spawn, supervise};
 
 mod approve;
 mod backlog;
@@ -195,6 +195,7 @@ fn helper(arguments: &[OsString]) -> Option<ExitCode> {
     let (name, rest) = arguments.split_first()?;
     match name.to_str()? {
         spawn::SUPERVISE => Some(supervise::main(rest)),
+        spawn::INSIDE => Some(inside::main(rest)),
         spawn::REHEARSE => Some(rehearsal::main(rest)),
         _ => None,
     }

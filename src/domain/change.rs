@@ -3,6 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 use crate::domain::backlog::BacklogItem;
+use crate::domain::budget::Spending;
+use crate::domain::config::AgentKind;
 use crate::domain::conversation::{Fill, Room};
 use crate::domain::effect::Effect;
 use crate::domain::envelope::Envelope;
@@ -26,6 +28,9 @@ pub struct Session {
     pub request_id: RequestId,
     /// The agent's own id of it.
     pub session_id: String,
+    /// The agent that it is held with; no other can go on with it.
+    #[serde(default)]
+    pub agent: AgentKind,
     /// The model that it was begun with.
     #[serde(default)]
     pub model: String,
@@ -94,6 +99,8 @@ pub enum Change {
     SprintEvent(SprintId, SprintEvent),
     /// The scheduler is now this.
     Scheduler(Box<Scheduler>),
+    /// What was spent is now this.
+    Spending(Box<Spending>),
     /// Text for an append-only document.
     Append {
         /// Workspace-relative path.

@@ -3,8 +3,8 @@
 use serde_json::{Value, json};
 
 use super::decide::{Answer, Wake};
-use super::handoff;
 use super::turn::Turn;
+use super::{attempts, budget, gates, handoff};
 use crate::domain::change::{Change, Session};
 use crate::domain::conversation::Room;
 use crate::domain::effect::EffectKind;
@@ -37,6 +37,24 @@ pub(super) fn starting(turn: &mut Turn<'_>, run: Run) -> Answer {
         handoff::block(turn, &run.request_id, "turns_limit", &detail, Vec::new());
         return refuse(turn, &run, &envelope, "no runs left");
     }
+    let run = if again {
+        run
+    } else {
+        if let Some(until) = budget::rests_until(turn, run.agent) {
+            // It waits for its agent, and nothing is counted.
+            let waits = Envelope { not_before: Some(until), ..envelope };
+            turn.change(Change::Envelope(Box::new(waits)));
+            attempts::tell_of_wait(turn, &run.request_id, run.role, run.agent, until);
+            return Answer::Ignored("the agent's plan is used up");
+        }
+        if let Some(account) = budget::spent(turn, &run.request_id, run.role) {
+            gates::budget(turn, &run.request_id, run.role, &account);
+            return refuse(turn, &run, &envelope, "a budget is used up");
+        }
+        let allowance = budget::allowance(turn, &run.request_id, run.role);
+        let approach = turn.request(&run.request_id).map(attempts::approach).unwrap_or_default();
+        Run { allowance, approach, ..run }
+    };
     if let Some(request) = turn.edit(&run.request_id) {
         request.active_run = Some(run.run_id.clone());
         if !again {
@@ -116,17 +134,20 @@ pub(super) fn finished(turn: &mut Turn<'_>, report: RunReport) -> Answer {
     if !open {
         return Answer::Ignored("the request has moved on");
     }
-    let usage = report.usage;
+    let usage = turn.policy.prices.priced(&report.model, report.usage);
+    let request = turn.request(&run.request_id);
     let line = json!({
         "at": turn.now, "role": run.role, "request_id": run.request_id, "step": run.step,
+        "sprint_id": request.and_then(|it| it.sprint_id.clone()),
+        "todo_id": request.and_then(|it| it.todo_id.clone()),
         "agent": report.agent, "model": report.model, "usage": usage, "ms": report.duration_ms,
     });
     turn.change(Change::Append { file: ledger_of(turn.now), text: format!("{line}\n") });
+    budget::charge(turn, &run.request_id, run.role, usage);
     let label = report.agent.clone();
     let mut scope = String::new();
     if let Some(request) = turn.edit(&run.request_id) {
         request.active_run = None;
-        request.usage = request.usage.plus(usage);
         request.params.other.insert("agent".to_owned(), json!(label));
         scope = request.scope.clone();
         for followup in &mut request.params.followups {
@@ -204,6 +225,7 @@ fn remember_session(turn: &mut Turn<'_>, report: &RunReport) {
         role: report.role,
         request_id: report.request_id.clone(),
         session_id,
+        agent: report.agent_kind,
         model: report.model.clone(),
         fill: conversation.fill.or_else(|| old.as_ref().and_then(|old| old.fill)),
         room,

@@ -32,7 +32,9 @@ pub(super) struct RunSocket {
 
 impl Drop for RunSocket {
     fn drop(&mut self) {
-        if let Err(error) = files::remove_file(&self.path) {
+        let folder = self.path.parent().unwrap_or(&self.path);
+        let gone = files::remove_file(&self.path).and_then(|()| files::remove_dir_if_empty(folder));
+        if let Err(error) = gone {
             tracing::warn!(%error, "the socket of a run stays behind");
         }
     }
@@ -52,10 +54,15 @@ enum NoSocket {
 /// Where the socket of a run is. It follows from the run, so that a restart finds the agent that an
 /// earlier start left behind where it expects the team.
 pub(super) fn path(team: &Team, run: &Run) -> PathBuf {
+    folder_of(team, run).join("run.sock")
+}
+
+/// The folder of a run's sockets, which its agent's sandbox shows.
+pub(super) fn folder_of(team: &Team, run: &Run) -> PathBuf {
     use sha2::{Digest, Sha256};
     let run = format!("{}\n{}.{}", team.root().display(), run.run_id, run.generation);
     let name: String = Sha256::digest(run).iter().take(8).map(|b| format!("{b:02x}")).collect();
-    folder().join(format!("{name}.sock"))
+    folder().join(name)
 }
 
 /// A folder of this user alone. Paths in a workspace are often longer than a socket's may be.
@@ -81,6 +88,7 @@ fn listen(team: &Arc<Team>, run: &Run, run_dir: PathBuf) -> Result<RunSocket, No
         return Err(NoSocket::TooLong);
     }
     files::create_private_dir(&folder())?;
+    files::create_private_dir(&folder_of(team, run))?;
     // Left behind by an earlier start.
     files::remove_file(&path)?;
     let listener = UnixListener::bind(&path)?;

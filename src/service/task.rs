@@ -6,7 +6,9 @@ use std::path::PathBuf;
 use super::run_socket;
 use super::team::Team;
 use super::{agent, assignment};
-use crate::agents::{Access, Document, Handover, Limits, RunSpec, Said, Task, Upstream};
+use crate::agents::{
+    Access, Document, Handover, Limits, RunSpec, Said, Surroundings, Task, Upstream,
+};
 use crate::assets::{AssetError, Capability, RoleSpec, Sandbox};
 use crate::domain::change::Session;
 use crate::domain::conversation::Room;
@@ -16,7 +18,7 @@ use crate::domain::incoming::Attachment;
 use crate::domain::request::{Request, RequestEvent};
 use crate::domain::result::RoleResult;
 use crate::domain::role::Role;
-use crate::domain::run::Run;
+use crate::domain::run::{Approach, Run};
 use crate::domain::state::session_key;
 use crate::git::{self, GitError, Worktree};
 use crate::platform::files::{self, FileError};
@@ -64,7 +66,7 @@ pub(super) fn spec(
     let role = team.workspace.role(run.role)?;
     let session_dir = session_dir(team, run.role, &request.request_id);
     snapshot(team, &request, run.role)?;
-    let limits = Limits { context_window: agent::window(team, run.role), ..limits(team) };
+    let limits = limits(team);
     let access = match role.sandbox {
         Sandbox::ReadOnly => Access::ReadOnly,
         Sandbox::WorktreeWrite => Access::Worktree,
@@ -73,9 +75,13 @@ pub(super) fn spec(
         Some((folder, documents)) => (Access::Documents(folder), documents),
         None => (access, Vec::new()),
     };
-    let model = agent::model(team, run.role, &role);
-    // Another model's conversation is nobody's to go on with.
-    let session = session.filter(|it| it.model == model);
+    let choice = team.workspace.choice(run.role, run.step, run.approach)?;
+    // A conversation goes on only with the agent and the model that it was begun with, and another approach
+    // begins anew.
+    let session = session.filter(|it| {
+        let same = it.agent == choice.agent && it.model == choice.model;
+        same && run.approach != Approach::Different
+    });
     let handover = match &session {
         Some(session) if session.room.hands_over() => {
             Some(left_by(team, &request.request_id, session)?)
@@ -83,6 +89,7 @@ pub(super) fn spec(
         Some(_) | None => None,
     };
     let goes_on = session.is_some() && handover.is_none();
+    let limits = Limits { context_window: agent::window(team, run.role, choice.agent), ..limits };
     let mut task = Task { documents, ..task(team, envelope, &request, run, &role, goes_on)? };
     task.work.handover = handover;
     Ok(RunSpec {
@@ -91,12 +98,13 @@ pub(super) fn spec(
         session_dir,
         worktree: worktree.path(),
         access,
-        agent: agent::of(team, run.role, &role),
+        agent: agent::of(team, &choice),
         task,
         // One that hands over is asked for a summary, and then a fresh one begins.
         resume: session.map(|session| session.session_id),
         limits,
         socket: Some(run_socket::path(team, run)),
+        surroundings: surroundings(team, run, &request),
         templates: BTreeMap::new(),
     })
 }
@@ -131,6 +139,25 @@ fn own_reports(events: &[RequestEvent], role: Role) -> String {
     let text = last.map(String::as_str).collect::<Vec<_>>().join("\n\n");
     let from = text.len().saturating_sub(HISTORY_BYTES);
     (from..=text.len()).find_map(|at| text.get(at..)).unwrap_or_default().to_owned()
+}
+
+/// What a role sees of the workspace: the documents that all share, the request as it was written down for
+/// it, and what was attached to that request.
+fn surroundings(team: &Team, run: &Run, request: &Request) -> Surroundings {
+    let root = team.root();
+    let own = documents::request_snapshot_path(run.role, &request.request_id);
+    let attached = request.artifacts.iter().filter(|path| path.starts_with("shared_workspace/"));
+    let shared = ["shared_workspace".to_owned(), own].into_iter().chain(attached.cloned());
+    Surroundings {
+        readable: shared.filter(|path| !path.contains("..")).map(|path| root.join(path)).collect(),
+        hidden: vec![
+            root.to_owned(),
+            team.project.path().to_owned(),
+            root.join("shared_workspace/attachments"),
+        ],
+        tools: team.workspace.runtime.sandbox.readable.clone(),
+        door: None,
+    }
 }
 
 /// Where a role keeps its conversation about a request.

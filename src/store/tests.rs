@@ -112,6 +112,9 @@ fn run(number: u64) -> Change {
         generation: 0,
         started_at: at(number),
         pre_tree: None,
+        agent: crate::domain::config::AgentKind::Rehearsal,
+        approach: crate::domain::run::Approach::Usual,
+        allowance: crate::domain::budget::Allowance::default(),
     })
 }
 
@@ -128,6 +131,7 @@ fn session(number: u64) -> Change {
         role: Role::Planner,
         request_id: request_id(number),
         session_id: "s".to_owned(),
+        agent: Default::default(),
         model: String::new(),
         fill: None,
         room: Default::default(),

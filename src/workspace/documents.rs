@@ -75,6 +75,7 @@ fn changed_request<'a>(changes: &'a [Change], id: &RequestId) -> Option<&'a Requ
         | Change::RetireSprint(_)
         | Change::SprintEvent(..)
         | Change::Scheduler(_)
+        | Change::Spending(_)
         | Change::Append { .. } => None,
     })
 }

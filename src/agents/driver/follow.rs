@@ -14,6 +14,7 @@ use crate::agents::acp::{self, AcpCodec, Opening};
 use crate::agents::claude::{self, ClaudeCodec};
 use crate::agents::codec::CodecKind;
 use crate::agents::codex::CodexCodec;
+use crate::agents::confine::{self, Confinement, RULES};
 use crate::agents::prompt;
 use crate::agents::rehearsal::RehearsalCodec;
 use crate::agents::run::{Access, Agent, RunSpec, Sandbox};
@@ -137,9 +138,20 @@ impl Driver {
         if start.number > 0 || start.hands_over {
             files::write_private(&folder.join(TURN_PROMPT), start.input)?;
         }
-        let confiner = self.confiner(spec).await;
-        let confined = confiner.is_some() || open(spec);
-        let launching = Launching { mark: start.mark, resume: start.resume, schema, confiner };
+        let confinement = self.confinement(spec.agent.sandbox()).await;
+        let confined = match (&confinement, spec.agent.sandbox()) {
+            (Some(Confinement::Bubblewrap(_) | Confinement::Landlock(..)), _)
+            | (_, Sandbox::Off) => true,
+            (Some(Confinement::Nothing(_)) | None, Sandbox::Auto) => false,
+        };
+        let rules = folder.join(RULES);
+        let launching = Launching {
+            mark: start.mark,
+            resume: start.resume,
+            schema,
+            confinement,
+            rules: &rules,
+        };
         let mut launch = launch(spec, &launching, stdin.clone())?;
         if start.hands_over {
             launch.wall_ms = Some(launch.wall_ms.map_or(WALL_MS, |wall| wall.min(WALL_MS)));
@@ -160,29 +172,13 @@ impl Driver {
         followed.until_its_end(start).await
     }
 
-    /// What confines agents that bring no sandbox; none where the operator wants none.
-    async fn confiner(&self, spec: &RunSpec) -> Option<&Path> {
-        match &spec.agent {
-            Agent::Codex(_) | Agent::Rehearsal(_) => return None,
-            Agent::Claude(_) | Agent::Acp(_) => {}
+    /// What confines agents here; found out once. `None` where the operator wants nothing of the kind.
+    pub async fn confinement(&self, wanted: Sandbox) -> Option<&Confinement> {
+        match wanted {
+            Sandbox::Off => None,
+            Sandbox::Auto => Some(self.confinement.get_or_init(confine::find).await),
         }
-        if open(spec) {
-            return None;
-        }
-        let found = self.confiner.get_or_init(|| crate::agents::confine::find(spec)).await;
-        found.as_deref()
     }
-}
-
-/// Whether the operator says that this machine is a sandbox itself.
-fn open(spec: &RunSpec) -> bool {
-    let sandbox = match &spec.agent {
-        Agent::Codex(config) => config.sandbox,
-        Agent::Claude(config) => config.sandbox,
-        Agent::Acp(config) => config.sandbox,
-        Agent::Rehearsal(_) => Sandbox::Auto,
-    };
-    sandbox == Sandbox::Off
 }
 
 /// A turn under way.
