@@ -17,14 +17,15 @@ use crate::domain::ids::MessageId;
 use crate::domain::run::{FailKind, Usage};
 use crate::platform::spawn;
 
+pub mod known;
 mod permission;
 mod told;
 
 use permission::Policy;
-use told::{call, ended, failed, reason, trouble};
+use told::{call, ended, failed, reason, spent, trouble};
 
 /// The version of the protocol.
-const VERSION: u64 = 1;
+pub(super) const VERSION: u64 = 1;
 /// How often an agent that stops because it was refused something is told to go on without it.
 const GO_ON: u32 = 3;
 /// What it is told then.
@@ -294,14 +295,7 @@ impl AcpCodec {
     /// A prompt is over.
     fn prompted(&mut self, result: &Value, error: Option<&Value>) -> Vec<Event> {
         let mut events: Vec<Event> = self.told.drain(..).map(Event::Heard).collect();
-        let usage = result.get("usage").unwrap_or(&Value::Null);
-        let cached = number(usage, "cachedReadTokens");
-        events.push(Event::Usage(Usage {
-            input_tokens: number(usage, "inputTokens") + cached,
-            cached_tokens: cached,
-            output_tokens: number(usage, "outputTokens"),
-            cost_usd: 0.0,
-        }));
+        events.push(Event::Usage(spent(result)));
         if !self.waiting.is_empty() && !self.stopping {
             let (ids, words): (Vec<_>, Vec<_>) = self.waiting.drain(..).unzip();
             self.prompt(&words.join("\n\n"));

@@ -8,6 +8,7 @@
 )]
 
 mod acp;
+mod acp_agents;
 mod agents;
 mod bad_input;
 mod claude;

@@ -86,9 +86,11 @@ async fn the_demo_plays_its_request_with_an_acp_agent() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_demo_whose_model_refuses_everybody_says_so_and_fails() {
     let Some(binary) = crate::codex::codex() else { return };
-    let refusal = |_: &Value, _| json!({"status": 401, "error": "invalid_api_key", "message": "who are you"});
+    let refusal =
+        |_: &Value, _| json!({"status": 401, "error": "invalid_api_key", "message": "who are you"});
     let server = ModelServer::choosing(Box::new(refusal)).await;
-    let (well, said) = demo("codex", &server.url, &[("TEAMS_CODEX", binary.to_str().unwrap())]).await;
+    let (well, said) =
+        demo("codex", &server.url, &[("TEAMS_CODEX", binary.to_str().unwrap())]).await;
     assert!(!well, "{said}");
     assert!(said.contains("who are you"), "{said}");
 }
