@@ -103,14 +103,10 @@ impl Own {
     }
 
     fn absent(&self, error: &RunError) -> Finding {
-        match error {
-            RunError::NotInstalled { looked, .. } => {
-                let mut values = self.values(Path::new(""), None);
-                values["looked"] = json!(looked);
-                Finding::problem(Check::Agent, "doctor.agent.missing", values)
-            }
-            error => unknown(error),
-        }
+        let RunError::NotInstalled { looked, .. } = error else { return unknown(error) };
+        let mut values = self.values(Path::new(""), None);
+        values["looked"] = json!(looked);
+        Finding::problem(Check::Agent, "doctor.agent.missing", values)
     }
 
     fn version(&self, program: &Path, version: Option<&(String, Age)>) -> Finding {
