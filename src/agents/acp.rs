@@ -18,9 +18,11 @@ use crate::domain::run::{FailKind, Usage};
 use crate::platform::spawn;
 
 pub mod known;
+mod past;
 mod permission;
 mod told;
 
+use past::Past;
 use permission::Policy;
 use told::{call, ended, failed, reason, spent, trouble};
 
@@ -150,6 +152,8 @@ pub struct AcpCodec {
     cost: f64,
     /// What went wrong with the model in the prompt under way.
     trouble: Option<Event>,
+    /// What was asked by which request, where a stream is read again.
+    past: Option<Past>,
     /// Calls of which it is known what they are made with.
     calls: BTreeSet<String>,
 }
@@ -174,8 +178,16 @@ impl AcpCodec {
             gone_on: 0,
             cost: 0.0,
             trouble: None,
+            past: None,
             calls: BTreeSet::new(),
         }
+    }
+
+    /// The same for a stream that is read again, of which it is known what stood in its input: answers are told
+    /// apart by that, because nobody answers anew.
+    pub(super) fn again(opening: Opening, input: &str) -> AcpCodec {
+        let past = Past::read(input);
+        AcpCodec { session: past.session.clone(), past: Some(past), ..AcpCodec::new(opening) }
     }
 
     fn ask(&mut self, asked: Asked, method: &str, params: Value) {
@@ -272,6 +284,17 @@ impl AcpCodec {
             (Asked::Nothing, _) => Vec::new(),
             (Asked::Initialize | Asked::Earlier | Asked::New, Some(error)) => vec![failed(error)],
         }
+    }
+
+    /// An answer to what an earlier team asked. After a prompt that was not the last one it was told more.
+    fn answered_before(&mut self, answer: &Value, asked: Asked, last: bool) -> Vec<Event> {
+        self.asked = asked;
+        if asked == Asked::Prompt && !last {
+            self.messages.clear();
+            self.trouble = None;
+            return vec![Event::Usage(spent(answer.get("result").unwrap_or(&Value::Null)))];
+        }
+        self.answered(answer)
     }
 
     fn initialized(&mut self, result: &Value) -> Vec<Event> {
@@ -431,7 +454,14 @@ impl Codec for AcpCodec {
                 self.update(params.get("update").unwrap_or(&Value::Null))
             }
             (Some(_), None) => Vec::new(),
-            (None, Some(id)) if id.as_u64() == Some(self.id) => self.answered(line),
+            (None, Some(id)) => match (&self.past, id.as_u64()) {
+                (None, id) if id == Some(self.id) => self.answered(line),
+                (Some(past), Some(id)) => match past.asked(id) {
+                    Some((asked, last)) => self.answered_before(line, asked, last),
+                    None => Vec::new(),
+                },
+                (_, _) => Vec::new(),
+            },
             (None, _) => Vec::new(),
         }
     }

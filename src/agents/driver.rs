@@ -17,21 +17,22 @@ use crate::agents::contract::ContractFns;
 use crate::agents::prompt;
 use crate::agents::rehearsal;
 use crate::agents::run::{Agent, AgentOutcome, RunError, RunSpec};
-use crate::agents::turn::{Failure, Turn};
+use crate::agents::turn::Failure;
 use crate::agents::words::{Mailbox, Words};
 use crate::domain::ids::MessageId;
 use crate::domain::result::{ContractStatus, RoleResult};
 use crate::domain::run::{FailKind, RunOutcome, Usage};
 use crate::platform::files;
 use crate::platform::redact::redact;
-use crate::platform::supervise::{
-    self, Adopted, Adoption, Exit, STDOUT_SPOOL, SpoolReader, SuperviseError,
-};
+use crate::platform::supervise::{self, Adopted, Adoption, Exit, SuperviseError};
 
+mod again;
 mod follow;
 mod keep;
 mod launch;
 
+pub use again::conversation;
+use again::read_again;
 use follow::{CutOff, Ended, Start};
 use keep::{Mark, minus, read_json, remember_usage, seen_usage, write_json};
 use launch::probe;
@@ -43,6 +44,8 @@ const STDERR_TAIL: usize = 8 << 10;
 
 const SPEC: &str = "spec.json";
 const PROMPT: &str = "prompt.md";
+/// In a turn's folder: what the agent reads.
+const STDIN: &str = "stdin";
 const RESULT: &str = "result.json";
 const SCHEMA: &str = "schema.json";
 const BASELINE: &str = "baseline.json";
@@ -136,17 +139,7 @@ impl Driver {
             Adopted::Running(adoption) => wait_for(&adoption, watch).await?,
         };
         let mark = Mark::of(&folder, number)?;
-        // What it is told stands in its input already; only what it said is read again.
-        let mut turn = Turn::new(follow::codec(&spec, "", None, mark, false));
-        let mut spool = SpoolReader::new(folder.join(STDOUT_SPOOL));
-        loop {
-            let piece = spool.read()?;
-            if piece.is_empty() {
-                break;
-            }
-            watch.tell(turn.feed(&piece));
-        }
-        watch.tell(turn.finish());
+        let turn = read_again(&spec, &folder, mark, watch)?;
         if exit.ended_by == supervise::EndedBy::ParentGone && !turn.is_over() {
             // It could not go on without somebody to talk to.
             return Ok(None);

@@ -22,7 +22,7 @@ mod words;
 
 pub use codec::{Codec, CodecKind, Event};
 pub use contract::{Check, ContractFns};
-pub use driver::{Driver, Watch, end};
+pub use driver::{Driver, Watch, conversation, end};
 pub use prompt::{Document, PromptError, Said, SprintBrief, Task, Upstream, Work};
 pub use run::{Access, Agent, AgentOutcome, Limits, RUN_SOCKET, RunError, RunSpec, Sandbox};
 pub use stuck::Patience;

@@ -8,7 +8,7 @@ use tokio::time::{Instant, sleep_until};
 
 use super::keep::{Mark, write_json};
 use super::launch::{Launching, launch};
-use super::{Driver, HINT, RunError, STUCK, WORDS, Watch, turn_dir};
+use super::{Driver, HINT, RunError, STDIN, STUCK, WORDS, Watch, turn_dir};
 use crate::agents::acp::{self, AcpCodec, Opening};
 use crate::agents::claude::{self, ClaudeCodec};
 use crate::agents::codec::{CodecKind, Event};
@@ -87,8 +87,21 @@ impl Ended {
     }
 }
 
+/// The codec for a turn that is read again; `told` is what stood in its input.
+pub(super) fn codec_again(spec: &RunSpec, mark: Mark, told: &str) -> CodecKind {
+    match &spec.agent {
+        Agent::Acp(_) => {
+            let opening = opening(spec, "", None, mark, true);
+            CodecKind::Acp(Box::new(AcpCodec::again(opening, told)))
+        }
+        Agent::Codex(_) | Agent::Claude(_) | Agent::Rehearsal(_) => {
+            codec(spec, "", None, mark, false)
+        }
+    }
+}
+
 /// The codec for a turn.
-pub(super) fn codec(
+fn codec(
     spec: &RunSpec,
     input: &str,
     resume: Option<&str>,
@@ -99,16 +112,32 @@ pub(super) fn codec(
         Agent::Codex(_) => CodecKind::Codex(CodexCodec::default()),
         Agent::Claude(_) => CodecKind::Claude(ClaudeCodec::default()),
         Agent::Rehearsal(_) => CodecKind::Rehearsal(RehearsalCodec::default()),
-        Agent::Acp(config) => CodecKind::Acp(Box::new(AcpCodec::new(Opening {
-            worktree: spec.worktree.clone(),
-            access: access(spec, mark).clone(),
-            prompt: input.to_owned(),
-            resume: resume.map(str::to_owned),
-            anew: !mark.repairing,
-            mode: config.mode.clone(),
-            web: spec.task.work.web && !mark.repairing,
-            confined,
-        }))),
+        Agent::Acp(_) => {
+            CodecKind::Acp(Box::new(AcpCodec::new(opening(spec, input, resume, mark, confined))))
+        }
+    }
+}
+
+fn opening(
+    spec: &RunSpec,
+    input: &str,
+    resume: Option<&str>,
+    mark: Mark,
+    confined: bool,
+) -> Opening {
+    let mode = match &spec.agent {
+        Agent::Acp(config) => config.mode.clone(),
+        Agent::Codex(_) | Agent::Claude(_) | Agent::Rehearsal(_) => None,
+    };
+    Opening {
+        worktree: spec.worktree.clone(),
+        access: access(spec, mark).clone(),
+        prompt: input.to_owned(),
+        resume: resume.map(str::to_owned),
+        anew: !mark.repairing,
+        mode,
+        web: spec.task.work.web && !mark.repairing,
+        confined,
     }
 }
 
@@ -139,7 +168,7 @@ impl Driver {
         let folder = turn_dir(spec, start.number);
         files::create_dir_all(&folder)?;
         start.mark.keep(&folder)?;
-        let stdin = folder.join("stdin");
+        let stdin = folder.join(STDIN);
         files::write_private(&stdin, first_input(spec, start.input))?;
         let confiner = self.confiner(spec).await;
         let confined = confiner.is_some() || open(spec);
