@@ -3,27 +3,27 @@
 //! Lines of JSON-RPC 2.0 over standard input and output. We offer neither files nor terminals: an agent
 //! works with its own tools, in the sandbox that we put around it, and asks for what it wants to do.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::path::{Path, PathBuf};
+use std::collections::BTreeSet;
+use std::path::PathBuf;
 
-use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::agents::blame::classify;
 use crate::agents::codec::{Codec, Event, number, text};
-use crate::agents::run::{Access, RunError, Sandbox};
+use crate::agents::run::Access;
 use crate::agents::words::Words;
 use crate::domain::ids::MessageId;
 use crate::domain::run::{FailKind, Usage};
-use crate::platform::spawn;
 
 pub mod known;
 mod past;
 mod permission;
+mod settings;
 mod told;
 
 use past::Past;
 use permission::Policy;
+pub use settings::AcpSettings;
 use told::{call, ended, failed, reason, spent, trouble};
 
 /// The version of the protocol.
@@ -38,51 +38,6 @@ const REFUSED: &str =
 const READING: &[&str] = &["read-only"];
 const WRITING: &[&str] = &["workspace-write", "acceptEdits", "auto_edit", "autoEdit"];
 
-/// Settings of an agent that speaks the protocol.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct AcpSettings {
-    /// The program with its arguments.
-    pub command: Vec<String>,
-    /// What its environment holds beside what every agent's does. No secrets: its commands see it.
-    pub env: BTreeMap<String, String>,
-    /// The mode of the agent to be set; by role where absent and the agent has one that fits.
-    pub mode: Option<String>,
-    /// A folder in which the operator logged it in, as its home; a private one by default.
-    pub login_home: Option<PathBuf>,
-    /// Whether it is confined.
-    pub sandbox: Sandbox,
-}
-
-impl AcpSettings {
-    /// Finds the program.
-    ///
-    /// # Errors
-    /// [`RunError::NotInstalled`] where there is none.
-    pub fn program(&self) -> Result<PathBuf, RunError> {
-        let wanted = self.command.first().map(String::as_str).unwrap_or_default();
-        let path = std::env::var_os("PATH");
-        spawn::find_program(wanted, path.as_deref()).ok_or_else(|| RunError::NotInstalled {
-            name: "the agent",
-            looked: format!("looked for `{wanted}`"),
-            setting: "agents.acp.command",
-            variable: "PATH",
-        })
-    }
-
-    /// A short name for people: the program, or the script that it plays.
-    pub(super) fn name(&self) -> String {
-        let file = |word: &String| {
-            let name = Path::new(word).file_stem().map(|name| name.to_string_lossy().into_owned());
-            name.unwrap_or_default()
-        };
-        let words = self.command.iter().filter(|word| !word.starts_with('-'));
-        let interpreters = ["node", "npx", "bun", "python3", "sh", "env"];
-        let name = words.map(file).find(|name| !interpreters.contains(&name.as_str()));
-        name.unwrap_or_else(|| "acp".to_owned())
-    }
-}
-
 /// What a turn begins with.
 #[derive(Debug)]
 pub(super) struct Opening {
@@ -96,6 +51,8 @@ pub(super) struct Opening {
     pub(super) web: bool,
     /// Whether something else keeps it within what the role may do.
     pub(super) confined: bool,
+    /// The tools of the team, as the protocol names them.
+    pub(super) servers: Value,
 }
 
 /// What is written before the agent has said anything.
@@ -216,7 +173,7 @@ impl AcpCodec {
 
     fn open(&mut self, earlier: bool) {
         let cwd = self.opening.worktree.to_string_lossy().into_owned();
-        let mut params = json!({"cwd": cwd, "mcpServers": []});
+        let mut params = json!({"cwd": cwd, "mcpServers": self.opening.servers});
         match (self.opening.resume.clone(), self.resumes, self.loads) {
             (Some(id), true, _) if earlier => {
                 params["sessionId"] = Value::from(id.as_str());

@@ -11,8 +11,9 @@ use serde_json::{Value, json};
 
 use crate::agents::blame::classify;
 use crate::agents::codec::{Codec, Event, number, text};
-use crate::agents::run::{self, Access, RunError, Sandbox};
+use crate::agents::run::{self, Access, Door, RunError, Sandbox};
 use crate::agents::stuck::digest;
+use crate::agents::tools::{SERVER, Tools};
 use crate::agents::words::Words;
 use crate::domain::ids::MessageId;
 use crate::domain::run::{FailKind, Usage};
@@ -32,6 +33,8 @@ pub struct ClaudeSettings {
     pub reasoning: String,
     /// The base address of a model server that speaks the Messages API without a key.
     pub model_url: Option<String>,
+    /// The model server behind the team's door; counts where the run has one.
+    pub server: Option<String>,
     /// A folder in which the operator logged the CLI in; a private one by default.
     pub login_home: Option<PathBuf>,
     /// Whether commands are confined.
@@ -47,6 +50,7 @@ impl Default for ClaudeSettings {
             model: "sonnet".to_owned(),
             reasoning: "medium".to_owned(),
             model_url: None,
+            server: None,
             login_home: None,
             sandbox: Sandbox::Auto,
             retries: 4,
@@ -74,6 +78,7 @@ impl ClaudeSettings {
         &self,
         session_dir: &Path,
         confined: bool,
+        door: Option<&Door>,
     ) -> BTreeMap<String, String> {
         let path = |path: PathBuf| path.to_string_lossy().into_owned();
         let mut env = BTreeMap::from([
@@ -83,7 +88,10 @@ impl ClaudeSettings {
             ("DISABLE_AUTOUPDATER", "1".to_owned()),
             ("CLAUDE_CODE_MAX_RETRIES", self.retries.to_string()),
         ]);
-        if let Some(url) = &self.model_url {
+        if let Some((door, server)) = door.zip(self.server.as_deref()) {
+            env.insert("ANTHROPIC_BASE_URL", door.url(server));
+            env.insert("ANTHROPIC_API_KEY", door.token.clone());
+        } else if let Some(url) = &self.model_url {
             env.insert("ANTHROPIC_BASE_URL", url.clone());
             if self.login_home.is_none() {
                 // It does not begin without a key; such a server wants none.
@@ -109,6 +117,8 @@ pub(super) struct Turn<'a> {
     pub(super) web: bool,
     /// Whether something else keeps its commands within what the role may do.
     pub(super) confined: bool,
+    /// The tools of the team.
+    pub(super) tools: Option<&'a Tools>,
 }
 
 /// The arguments. Settings, hooks and servers of the project or of the user are not read.
@@ -121,6 +131,9 @@ pub(super) fn arguments(config: &ClaudeSettings, turn: &Turn<'_>) -> Vec<String>
     add(&[&turn.schema.to_string(), "--append-system-prompt", turn.charter]);
     // Else the words of the first turn stay in force on a resume.
     add(&["--system-prompt-snapshot", "off"]);
+    if let Some(tools) = turn.tools {
+        add(&["--mcp-config", &tools.claude().to_string()]);
+    }
     let mut tools = vec!["Read", "Grep", "Glob"];
     let folder = match turn.access {
         Access::ReadOnly => None,
@@ -147,6 +160,9 @@ pub(super) fn arguments(config: &ClaudeSettings, turn: &Turn<'_>) -> Vec<String>
         }
         if turn.web {
             allowed.extend(["WebSearch".to_owned(), "WebFetch".to_owned()]);
+        }
+        if turn.tools.is_some() {
+            allowed.push(format!("mcp__{SERVER}"));
         }
         add(&["--permission-mode", "dontAsk", "--allowedTools", &allowed.join(",")]);
     }

@@ -11,6 +11,8 @@ pub mod why;
 pub mod workflow;
 
 mod actions;
+mod attempts;
+mod budget;
 mod clock;
 mod closeout;
 mod commands;
@@ -33,6 +35,7 @@ mod tests;
 mod turn;
 mod words;
 
+pub use budget::amount;
 pub use clock::due;
 pub use decide::{Answer, Decision, Input, Wake, decide};
 pub use gates::content_of;

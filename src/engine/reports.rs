@@ -6,16 +6,19 @@ use super::authorize::{Resource, authorize};
 use super::decide::{Answer, Wake};
 use super::turn::Turn;
 use super::workflow::{DocumentRule, StepReport};
-use super::{actions, contract, governed, handoff, intake, routing, runs, say, sprint, workflow};
+use super::{
+    actions, attempts, contract, governed, handoff, intake, routing, runs, say, sprint, workflow,
+};
 use crate::domain::change::Change;
+use crate::domain::config::AgentKind;
 use crate::domain::envelope::{Envelope, EnvelopeKind, MAX_ENVELOPE_ATTEMPTS, Place};
 use crate::domain::ids::{EnvelopeId, RequestId};
 use crate::domain::incoming::Actor;
 use crate::domain::outgoing::{Priority, Voice};
-use crate::domain::request::{Language, ReplyRoute, RequestStatus};
+use crate::domain::request::{Language, ReplyRoute, Request, RequestStatus};
 use crate::domain::result::{ResultStatus, RoleResult};
 use crate::domain::role::Role;
-use crate::domain::run::{FailKind, RunOutcome, RunReport, Usage};
+use crate::domain::run::{RunOutcome, RunReport, Usage};
 use crate::domain::workflow::{Step, Word as _, WorkflowState};
 
 /// Applies a report.
@@ -90,6 +93,7 @@ fn rebuilt(turn: &Turn<'_>, envelope: &Envelope) -> Option<RunReport> {
         repairs: 0,
         dropped_bytes: 0,
         agent: "dropped".to_owned(),
+        agent_kind: AgentKind::default(),
         model: String::new(),
         heard: Vec::new(),
     })
@@ -97,12 +101,14 @@ fn rebuilt(turn: &Turn<'_>, envelope: &Envelope) -> Option<RunReport> {
 
 fn apply(turn: &mut Turn<'_>, id: &RequestId, report: RunReport) {
     match report.outcome.clone() {
-        RunOutcome::Failed { kind, message, until: _ } => {
-            failed_attempt(turn, id, &report, kind, &message)
+        RunOutcome::Failed { kind, message, until } => {
+            attempts::failed(turn, id, &report, kind, &message, until);
         }
         RunOutcome::Result(result) => {
             if let Some(request) = turn.edit(id) {
                 request.spent.step_failures = 0;
+                request.spent.last_failure = None;
+                request.spent.waits = 0;
                 request.result = Some((*result).clone());
                 if !request.visited_roles.contains(&report.role) {
                     request.visited_roles.push(report.role);
@@ -153,7 +159,7 @@ pub(super) fn start_workflow(turn: &mut Turn<'_>, id: &RequestId, result: &RoleR
         request.params.workflow = Some(state);
         request.routing_context = json!({ "selection_source": "agent_first_intake" });
     }
-    room_report(turn, id, Role::Orchestrator, "intake", result, Some(Role::Research));
+    room_report(turn, id, Role::Orchestrator, "intake", result, Some(Role::Research), Vec::new());
     handoff::delegate(turn, id, Role::Research, Some(Step::ResearchInitial), &result.summary, None);
 }
 
@@ -180,7 +186,7 @@ pub(super) fn answered(turn: &mut Turn<'_>, id: &RequestId, summary: &str) {
     let agent = request.params.other.get("agent").and_then(Value::as_str).unwrap_or_default();
     let values = json!({
         "request_id": id.as_str(),
-        "summary": say::cut(summary, 6_000),
+        "summary": say::whole(summary),
         "seconds": turn.now.seconds_since(request.created_at),
         "agent": agent,
         "rehearsal": agent.contains("rehearsal"),
@@ -202,6 +208,7 @@ fn step_result(
         return;
     };
     let in_sprint = request.sprint_id.is_some();
+    let documents = documents(request, report);
     let mut facts = StepReport::from_result(result);
     facts.documents_present = report.documents_present.iter().cloned().collect();
     facts.document_rule = if in_sprint { DocumentRule::Sprint } else { DocumentRule::NotAsked };
@@ -226,7 +233,7 @@ fn step_result(
             "routing_phase": routing::phase_for_role(Some(role)),
         });
     }
-    room_report(turn, id, report.role, step.as_str(), result, next);
+    room_report(turn, id, report.role, step.as_str(), result, next, documents);
     handoff::follow(turn, id, decision);
     if let Some(request) = turn.request(id)
         && request.status == RequestStatus::Blocked
@@ -239,6 +246,20 @@ fn step_result(
     }
 }
 
+/// Documents of the team that a role names as its own: they go along, so that people in the room can read
+/// them. What the request came with is there already, and the planner's documents are told by the planner.
+fn documents(request: &Request, report: &RunReport) -> Vec<String> {
+    let own = |path: &&String| {
+        path.starts_with("shared_workspace/")
+            && !request.artifacts.contains(path)
+            && (report.role == Role::Planner || !workflow::is_planner_document(path))
+    };
+    report.documents_present.iter().filter(own).take(MOST_DOCUMENTS).cloned().collect()
+}
+
+/// Documents that go along with one report.
+const MOST_DOCUMENTS: usize = 10;
+
 /// The persona's word in the room when its step is done.
 pub(super) fn room_report(
     turn: &mut Turn<'_>,
@@ -247,15 +268,19 @@ pub(super) fn room_report(
     step: &str,
     result: &RoleResult,
     next: Option<Role>,
+    documents: Vec<String>,
 ) {
+    let Some(request) = turn.request(id) else { return };
+    let language = request.language;
     let values = json!({
         "role": role,
         "step": step,
         "status": result.status.as_str(),
-        "summary": say::cut(&result.summary, 3_000),
+        "summary": say::whole(&result.summary),
         "next_role": next.map_or("", Role::as_str),
     });
-    say::in_room(turn, id, Voice::Role(role), Priority::Progress, "room.report", values);
+    let said = say::content("room.report", language, values);
+    say::in_room_with(turn, id, Voice::Role(role), said, documents);
 }
 
 fn required_inputs(result: &RoleResult) -> Vec<String> {
@@ -268,98 +293,13 @@ fn first_of(texts: &[&str]) -> String {
         .iter()
         .map(|text| text.trim())
         .find(|text| !text.is_empty())
-        .map(|text| say::cut(text, 1_500))
+        .map(say::whole)
         .unwrap_or_default()
 }
 
 fn block_with(turn: &mut Turn<'_>, id: &RequestId, result: &RoleResult) {
     let detail = first_of(&[&result.error, &result.summary]);
     handoff::block(turn, id, "role_blocked", &detail, required_inputs(result));
-}
-
-/// A run without a result: another attempt where that can help, else a person.
-fn failed_attempt(
-    turn: &mut Turn<'_>,
-    id: &RequestId,
-    report: &RunReport,
-    kind: FailKind,
-    message: &str,
-) {
-    let limit = turn.policy.limits.step_attempts;
-    let Some(request) = turn.edit(id) else { return };
-    request.spent.step_failures += 1;
-    let attempt = request.spent.step_failures;
-    turn.record(
-        id,
-        "attempt_failed",
-        report.role.as_str(),
-        &say::cut(message, 300),
-        json!({ "kind": kind, "attempt": attempt }),
-    );
-    let retry = kind.is_retryable() && attempt < limit;
-    let wait = if retry { backoff_seconds(kind, attempt) } else { 0 };
-    let values = json!({
-        "role": report.role,
-        "step": handoff::step_word(report.step),
-        "kind": kind.as_str(),
-        "message": say::cut(message, 600),
-        "attempt": attempt,
-        "limit": limit,
-        "retry_seconds": wait,
-    });
-    say::in_room(turn, id, Voice::Team, Priority::Error, "room.failed_attempt", values);
-    if retry {
-        let at = (wait > 0).then(|| turn.now.plus_seconds(wait));
-        let why = format!("The last attempt failed: {message}");
-        handoff::delegate(turn, id, report.role, report.step, &why, at);
-        return;
-    }
-    let code = match kind {
-        FailKind::Auth => "agent_auth",
-        FailKind::Quota | FailKind::Budget => "agent_quota",
-        FailKind::Refusal | FailKind::BadRequest => "agent_refused",
-        FailKind::NeedsRealAgent => "needs_real_agent",
-        FailKind::RateLimit
-        | FailKind::Overloaded
-        | FailKind::Context
-        | FailKind::MaxTurns
-        | FailKind::Transport
-        | FailKind::Stuck
-        | FailKind::WallTimeout
-        | FailKind::OutputCap
-        | FailKind::Cancelled
-        | FailKind::NoTerminal
-        | FailKind::Crash
-        | FailKind::Contract
-        | FailKind::WroteFiles
-        | FailKind::Other => "step_failed",
-    };
-    handoff::block(turn, id, code, message, Vec::new());
-}
-
-/// How long to wait before the next attempt: longer where the cause is the provider's load.
-fn backoff_seconds(kind: FailKind, attempt: u32) -> u64 {
-    let base = match kind {
-        FailKind::RateLimit | FailKind::Overloaded | FailKind::Transport => 30,
-        FailKind::Auth
-        | FailKind::Quota
-        | FailKind::Context
-        | FailKind::BadRequest
-        | FailKind::Refusal
-        | FailKind::MaxTurns
-        | FailKind::Budget
-        | FailKind::Stuck
-        | FailKind::WallTimeout
-        | FailKind::OutputCap
-        | FailKind::Cancelled
-        | FailKind::NoTerminal
-        | FailKind::Crash
-        | FailKind::Contract
-        | FailKind::WroteFiles
-        | FailKind::NeedsRealAgent
-        | FailKind::Other => return 0,
-    };
-    base * (1 << attempt.min(6).saturating_sub(1))
 }
 
 /// Words of a person that another program dropped into the orchestrator's inbox.

@@ -218,10 +218,8 @@ pub(crate) fn codex_acp() -> Option<(PathBuf, PathBuf)> {
     Some((script?, codex))
 }
 
-/// Its settings, with its state in a folder of its own and a model at that address.
-pub(crate) fn real(folder: &Path, url: &str, script: PathBuf, codex: PathBuf) -> AcpSettings {
-    let home = folder.join("codex-home");
-    std::fs::create_dir(&home).unwrap();
+/// A home in which Codex talks to the scripted model.
+pub(crate) fn codex_home(home: &Path, url: &str) {
     let provider = format!(
         "model = \"gpt-5.5\"\nmodel_provider = \"scripted\"\n[model_providers.scripted]\nname = \"scripted\"\n\
          base_url = {}\nwire_api = \"responses\"\nrequest_max_retries = 2\n\
@@ -229,6 +227,13 @@ pub(crate) fn real(folder: &Path, url: &str, script: PathBuf, codex: PathBuf) ->
         json!(url)
     );
     std::fs::write(home.join("config.toml"), provider).unwrap();
+}
+
+/// Its settings, with its state in a folder of its own and a model at that address.
+pub(crate) fn real(folder: &Path, url: &str, script: PathBuf, codex: PathBuf) -> AcpSettings {
+    let home = folder.join("codex-home");
+    std::fs::create_dir(&home).unwrap();
+    codex_home(&home, url);
     let text = |path: PathBuf| path.to_string_lossy().into_owned();
     AcpSettings {
         command: vec!["node".to_owned(), text(script)],

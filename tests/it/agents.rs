@@ -67,6 +67,7 @@ impl Place {
             },
             agent: Agent::Rehearsal(RehearsalSettings {
                 script: Some(path).filter(|_| !script.is_empty()),
+                ..RehearsalSettings::default()
             }),
             task: Task {
                 role,
@@ -89,6 +90,7 @@ impl Place {
             resume: None,
             limits: Limits::default(),
             socket: None,
+            surroundings: Default::default(),
             templates: Default::default(),
         }
     }

@@ -77,8 +77,10 @@ impl Place {
             },
             agent: Agent::Rehearsal(RehearsalSettings {
                 script: Some(path).filter(|_| !script.is_empty()),
+                ..RehearsalSettings::default()
             }),
             socket: None,
+            surroundings: Default::default(),
             task: Task {
                 role,
                 step,
