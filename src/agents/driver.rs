@@ -22,16 +22,16 @@ use crate::agents::sent::PromptRecord;
 use crate::agents::turn::Failure;
 use crate::agents::words::{Mailbox, Words};
 use crate::domain::ids::MessageId;
-use crate::domain::result::{ContractStatus, RoleResult};
-use crate::domain::run::{FailKind, RunOutcome, Usage};
+use crate::domain::result::RoleResult;
+use crate::domain::run::{RunOutcome, Usage};
 use crate::platform::files;
-use crate::platform::redact::redact;
 use crate::platform::supervise::{self, Adopted};
 
 mod again;
 mod follow;
 mod keep;
 mod launch;
+mod outcome;
 
 pub use again::{conversation, end};
 use again::{read_again, wait_for};
@@ -39,6 +39,7 @@ use follow::{CutOff, Ended, Start};
 pub(super) use keep::{Mark, read_json};
 use keep::{forget_submitted, minus, remember_usage, seen_usage, submitted, write_json};
 use launch::probe;
+use outcome::{contract_broken, failed, finish};
 
 pub use keep::submit;
 
@@ -396,56 +397,6 @@ fn submits(spec: &RunSpec) -> bool {
 enum Judged {
     Failed(Failure),
     Broken(Vec<String>),
-}
-
-impl Failure {
-    fn into_outcome(self) -> RunOutcome {
-        RunOutcome::Failed { kind: self.kind, message: self.message, until: self.until }
-    }
-}
-
-/// The result as the records keep it.
-fn finish(spec: &RunSpec, mut result: RoleResult, progress: &Progress) -> RoleResult {
-    result.request_id.clone_from(&spec.task.request_id);
-    result.role = spec.task.role;
-    if progress.repairs > 0 {
-        result.contract_status = Some(ContractStatus::Repaired);
-        result.contract_repair_attempted = true;
-        result.contract_issues.clone_from(&progress.issues);
-    }
-    result
-}
-
-fn contract_broken(issues: &[String]) -> RunOutcome {
-    RunOutcome::Failed {
-        kind: FailKind::Contract,
-        message: format!("its answer is no valid result: {}", issues.join(", ")),
-        until: None,
-    }
-}
-
-fn failed(error: &RunError, agent: String) -> AgentOutcome {
-    AgentOutcome {
-        outcome: RunOutcome::Failed {
-            kind: match error {
-                RunError::NotInstalled { .. } => FailKind::Auth,
-                RunError::Prompt(_) => FailKind::BadRequest,
-                RunError::File(_)
-                | RunError::Supervise(_)
-                | RunError::Json { .. }
-                | RunError::OwnBinary(_) => FailKind::Crash,
-            },
-            message: redact(&error.to_string()).into_owned(),
-            until: None,
-        },
-        usage: Usage::default(),
-        session_id: None,
-        repairs: 0,
-        dropped_bytes: 0,
-        agent,
-        prompt_cut: Vec::new(),
-        heard: Vec::new(),
-    }
 }
 
 /// How many turns were begun.

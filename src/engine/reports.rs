@@ -14,7 +14,7 @@ use crate::domain::config::AgentKind;
 use crate::domain::envelope::{Envelope, EnvelopeKind, MAX_ENVELOPE_ATTEMPTS, Place};
 use crate::domain::ids::{EnvelopeId, RequestId};
 use crate::domain::incoming::Actor;
-use crate::domain::outgoing::{Priority, Voice};
+use crate::domain::outgoing::Voice;
 use crate::domain::request::{Language, ReplyRoute, Request, RequestStatus};
 use crate::domain::result::{ResultStatus, RoleResult};
 use crate::domain::role::Role;
