@@ -226,6 +226,13 @@ impl InteractionReply {
         self.language
     }
 
+    /// Has nothing to add: what waits for the answer goes away.
+    pub async fn nothing(self) {
+        if let Err(error) = self.rest.withdraw_answer(self.application, &self.token).await {
+            tracing::debug!(%error, "a command without an answer still waits for one");
+        }
+    }
+
     /// Answers. Trouble is logged: the person sees the effect in the channel anyway.
     pub async fn say(self, content: &Content) {
         let text = match self.catalog.render(content) {
@@ -286,6 +293,7 @@ impl Link {
             limits: pool.limits(),
             sessions: Arc::clone(&sessions),
             board: Arc::clone(&board),
+            catalog: catalog.clone(),
             shows: shows.subscribe(),
             calls: tokio::runtime::Handle::current(),
         });
