@@ -31,6 +31,7 @@ use crate::domain::request::Language;
 use crate::domain::role::Role;
 use crate::domain::time::Timestamp;
 use crate::platform::tasks;
+use crate::platform::redact::redact;
 
 /// Facts that may wait for the team before Discord is told to wait.
 const INBOUND: usize = 256;
@@ -236,7 +237,7 @@ impl InteractionReply {
     /// Answers. Trouble is logged: the person sees the effect in the channel anyway.
     pub async fn say(self, content: &Content) {
         let text = match self.catalog.render(content) {
-            Ok(rendered) => rendered.text,
+            Ok(rendered) => redact(&rendered.text).into_owned(),
             Err(error) => {
                 tracing::error!(%error, "a command's answer cannot be said");
                 return;
