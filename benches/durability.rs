@@ -101,6 +101,9 @@ impl Letters {
             generation: 0,
             started_at: self.1,
             pre_tree: None,
+            agent: teams::domain::config::AgentKind::Rehearsal,
+            approach: teams::domain::run::Approach::Usual,
+            allowance: teams::domain::budget::Allowance::default(),
         };
         (run.run_id.clone(), Change::Run(run))
     }

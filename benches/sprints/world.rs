@@ -60,6 +60,8 @@ pub(crate) fn policy() -> Policy {
         relay_debug: false,
         language: Language::En,
         limits: Limits::default(),
+        budgets: teams::domain::budget::Budgets::default(),
+        prices: teams::domain::budget::PriceTable::default(),
         routing: RoutingPolicy::default(),
         sprint: SprintPolicy {
             start_mode: StartMode::ManualDaily,
@@ -238,6 +240,9 @@ impl World {
             generation: 1,
             started_at: Timestamp::from_millis(self.clock),
             pre_tree: None,
+            agent: teams::domain::config::AgentKind::Rehearsal,
+            approach: teams::domain::run::Approach::Usual,
+            allowance: teams::domain::budget::Allowance::default(),
         };
         assert_eq!(self.submit(Event::RunStarting(run.clone())), Answer::Accepted);
         let report = RunReport {
@@ -255,6 +260,7 @@ impl World {
             repairs: 0,
             dropped_bytes: 0,
             agent: "rehearsal".to_owned(),
+            agent_kind: teams::domain::config::AgentKind::Rehearsal,
             model: String::new(),
             heard: Vec::new(),
         };

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use crate::agents::blame::classify;
 use crate::agents::codec::{Codec, Event, number, text};
-use crate::agents::run::{Access, RunError, Sandbox};
+use crate::agents::run::{Access, Door, RunError, Sandbox};
 use crate::agents::words::Words;
 use crate::domain::ids::MessageId;
 use crate::domain::run::{FailKind, Usage};
@@ -65,6 +65,19 @@ impl AcpSettings {
         })
     }
 
+    /// What its environment holds beside what every agent's does. `{models}` in a value is the address of the
+    /// team's door, below which each model server has its name, and `{token}` the word that opens it.
+    pub(super) fn environment(&self, door: Option<&Door>) -> BTreeMap<String, String> {
+        let filled = |value: &String| match door {
+            Some(door) => {
+                let url = door.url("");
+                value.replace("{models}", url.trim_end_matches('/')).replace("{token}", &door.token)
+            }
+            None => value.clone(),
+        };
+        self.env.iter().map(|(name, value)| (name.clone(), filled(value))).collect()
+    }
+
     /// A short name for people: the program, or the script that it plays.
     pub(super) fn name(&self) -> String {
         let file = |word: &String| {
@@ -91,6 +104,8 @@ pub(super) struct Opening {
     pub(super) web: bool,
     /// Whether something else keeps it within what the role may do.
     pub(super) confined: bool,
+    /// The tools of the team, as the protocol names them.
+    pub(super) servers: Value,
 }
 
 /// What is written before the agent has said anything.
@@ -192,7 +207,7 @@ impl AcpCodec {
 
     fn open(&mut self, earlier: bool) {
         let cwd = self.opening.worktree.to_string_lossy().into_owned();
-        let mut params = json!({"cwd": cwd, "mcpServers": []});
+        let mut params = json!({"cwd": cwd, "mcpServers": self.opening.servers});
         match (self.opening.resume.clone(), self.resumes, self.loads) {
             (Some(id), true, _) if earlier => {
                 params["sessionId"] = Value::from(id.as_str());

@@ -11,7 +11,8 @@ use serde_json::{Value, json};
 
 use crate::agents::blame::classify;
 use crate::agents::codec::{Codec, Event, number, text};
-use crate::agents::run::{self, Access, RunError, Sandbox};
+use crate::agents::run::{self, Access, Door, RunError, Sandbox};
+use crate::agents::tools::{SERVER, Tools};
 use crate::agents::words::Words;
 use crate::domain::ids::MessageId;
 use crate::domain::run::{FailKind, Usage};
@@ -31,6 +32,8 @@ pub struct ClaudeSettings {
     pub reasoning: String,
     /// The base address of a model server that speaks the Messages API without a key.
     pub model_url: Option<String>,
+    /// The model server behind the team's door; counts where the run has one.
+    pub server: Option<String>,
     /// A folder in which the operator logged the CLI in; a private one by default.
     pub login_home: Option<PathBuf>,
     /// Whether commands are confined.
@@ -46,6 +49,7 @@ impl Default for ClaudeSettings {
             model: "sonnet".to_owned(),
             reasoning: "medium".to_owned(),
             model_url: None,
+            server: None,
             login_home: None,
             sandbox: Sandbox::Auto,
             retries: 4,
@@ -73,6 +77,7 @@ impl ClaudeSettings {
         &self,
         session_dir: &Path,
         confined: bool,
+        door: Option<&Door>,
     ) -> BTreeMap<String, String> {
         let path = |path: PathBuf| path.to_string_lossy().into_owned();
         let mut env = BTreeMap::from([
@@ -82,7 +87,10 @@ impl ClaudeSettings {
             ("DISABLE_AUTOUPDATER", "1".to_owned()),
             ("CLAUDE_CODE_MAX_RETRIES", self.retries.to_string()),
         ]);
-        if let Some(url) = &self.model_url {
+        if let Some((door, server)) = door.zip(self.server.as_deref()) {
+            env.insert("ANTHROPIC_BASE_URL", door.url(server));
+            env.insert("ANTHROPIC_API_KEY", door.token.clone());
+        } else if let Some(url) = &self.model_url {
             env.insert("ANTHROPIC_BASE_URL", url.clone());
             if self.login_home.is_none() {
                 // It does not begin without a key; such a server wants none.
@@ -108,6 +116,8 @@ pub(super) struct Turn<'a> {
     pub(super) web: bool,
     /// Whether something else keeps its commands within what the role may do.
     pub(super) confined: bool,
+    /// The tools of the team.
+    pub(super) tools: Option<&'a Tools>,
 }
 
 /// The arguments. Settings, hooks and servers of the project or of the user are not read.
@@ -120,6 +130,9 @@ pub(super) fn arguments(config: &ClaudeSettings, turn: &Turn<'_>) -> Vec<String>
     add(&[&turn.schema.to_string(), "--append-system-prompt", turn.charter]);
     // Else the words of the first turn stay in force on a resume.
     add(&["--system-prompt-snapshot", "off"]);
+    if let Some(tools) = turn.tools {
+        add(&["--mcp-config", &tools.claude().to_string()]);
+    }
     let mut tools = vec!["Read", "Grep", "Glob"];
     let folder = match turn.access {
         Access::ReadOnly => None,
@@ -146,6 +159,9 @@ pub(super) fn arguments(config: &ClaudeSettings, turn: &Turn<'_>) -> Vec<String>
         }
         if turn.web {
             allowed.extend(["WebSearch".to_owned(), "WebFetch".to_owned()]);
+        }
+        if turn.tools.is_some() {
+            allowed.push(format!("mcp__{SERVER}"));
         }
         add(&["--permission-mode", "dontAsk", "--allowedTools", &allowed.join(",")]);
     }
@@ -184,6 +200,7 @@ impl Codec for ClaudeCodec {
             "user" if line.get("isReplay") == Some(&Value::Bool(true)) => self.echoed(line),
             "user" if of_its_own => tool_ends(line),
             "result" => self.result(line),
+            "rate_limit_event" => limit(line),
             _ => Vec::new(),
         }
     }
@@ -310,6 +327,14 @@ impl ClaudeCodec {
         };
         (kind, message)
     }
+}
+
+/// How it stands with the limits of a plan.
+fn limit(line: &Value) -> Vec<Event> {
+    let info = line.get("rate_limit_info").unwrap_or(&Value::Null);
+    let rejected = text(info, "status") == "rejected";
+    let at = info.get("resetsAt").and_then(Value::as_i64).filter(|_| rejected);
+    vec![Event::LimitEnds(at)]
 }
 
 /// A tool with what it is used on.

@@ -37,6 +37,8 @@ pub enum Event {
     Files(Vec<String>),
     /// The agent tries its model again.
     Retry(String),
+    /// The usage limit that it has reached ends then, in seconds since 1970; none where it has not.
+    LimitEnds(Option<i64>),
     /// Something that did not stop it.
     Warning(String),
     /// Tokens of this turn alone.

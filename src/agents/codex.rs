@@ -1,5 +1,6 @@
 //! Codex CLI: how it is started and what its JSON lines mean (`spec/agents.md` section 1).
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
@@ -8,11 +9,27 @@ use serde_json::Value;
 use crate::agents::blame::classify;
 use crate::agents::codec::{Codec, Event, number, text};
 pub use crate::agents::run::Sandbox;
-use crate::agents::run::{self, Access, RUN_SOCKET, RunError};
+use crate::agents::run::{self, Access, Door, RUN_SOCKET, RunError};
+use crate::agents::tools::Tools;
 use crate::domain::run::{FailKind, Usage};
 
 /// The environment variable that names the binary.
 const BINARY_VARIABLE: &str = "TEAMS_CODEX";
+
+/// The environment variable that it takes the run's token from.
+const TOKEN_VARIABLE: &str = "TEAMS_MODEL_TOKEN";
+/// What its commands get of its environment, beside the few words that they always have.
+const FOR_COMMANDS: [&str; 9] = [
+    RUN_SOCKET,
+    "CARGO_HOME",
+    "RUSTUP_HOME",
+    "HTTPS_PROXY",
+    "https_proxy",
+    "HTTP_PROXY",
+    "http_proxy",
+    "NO_PROXY",
+    "no_proxy",
+];
 
 /// Settings of Codex CLI.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -26,6 +43,8 @@ pub struct CodexSettings {
     pub reasoning: String,
     /// The base address of a model server that speaks the Responses API without a key.
     pub model_url: Option<String>,
+    /// The model server behind the team's door; counts where the run has one.
+    pub server: Option<String>,
     /// A folder in which the operator ran `codex login`; a private one by default.
     pub login_home: Option<PathBuf>,
     /// Whether commands are confined.
@@ -41,6 +60,7 @@ impl Default for CodexSettings {
             model: "gpt-5.5".to_owned(),
             reasoning: "medium".to_owned(),
             model_url: None,
+            server: None,
             login_home: None,
             sandbox: Sandbox::Auto,
             retries: 2,
@@ -55,6 +75,12 @@ impl CodexSettings {
         run::program("Codex CLI", self.binary.as_deref(), BINARY_VARIABLE, "codex", setting)
     }
 
+    /// What its environment holds beside what every agent's does: the run's token, which stands for a key.
+    pub(super) fn environment(&self, door: Option<&Door>) -> Option<(String, String)> {
+        let door = door.filter(|_| self.server.is_some())?;
+        Some((TOKEN_VARIABLE.to_owned(), door.token.clone()))
+    }
+
     /// The folder that Codex keeps its state in.
     pub(super) fn home(&self, session_dir: &Path) -> PathBuf {
         self.login_home.clone().unwrap_or_else(|| session_dir.join("codex"))
@@ -67,10 +93,16 @@ pub(super) struct Turn<'a> {
     pub(super) access: &'a Access,
     pub(super) schema: &'a Path,
     pub(super) charter: &'a str,
-    pub(super) socket: Option<&'a Path>,
+    /// Its environment; of which its commands get what they need.
+    pub(super) env: &'a BTreeMap<String, String>,
+    /// The tools of the team.
+    pub(super) tools: Option<&'a Tools>,
     pub(super) resume: Option<&'a str>,
     /// Whether it may search the web.
     pub(super) web: bool,
+    /// Whether something else keeps its commands within what the role may do.
+    pub(super) confined: bool,
+    pub(super) door: Option<&'a Door>,
 }
 
 /// The arguments; the prompt comes on stdin. Options stand before `resume`, which takes none of
@@ -78,16 +110,17 @@ pub(super) struct Turn<'a> {
 pub(super) fn arguments(config: &CodexSettings, turn: &Turn<'_>) -> Vec<String> {
     let mut args: Vec<String> = Vec::new();
     let mut add = |words: &[&str]| args.extend(words.iter().map(|word| (*word).to_owned()));
-    let (mode, folder) = match (config.sandbox, turn.access) {
-        (Sandbox::Off, Access::Documents(folder)) => ("danger-full-access", folder.as_path()),
-        (Sandbox::Off, Access::ReadOnly | Access::Worktree) => {
-            ("danger-full-access", turn.worktree)
-        }
-        (Sandbox::Auto, Access::ReadOnly) => ("read-only", turn.worktree),
-        (Sandbox::Auto, Access::Worktree) => ("workspace-write", turn.worktree),
-        // Everything is readable in this mode and only the folder is writable; the prompt names the
-        // worktree.
-        (Sandbox::Auto, Access::Documents(folder)) => ("workspace-write", folder.as_path()),
+    let folder = match turn.access {
+        Access::Documents(folder) => folder.as_path(),
+        Access::ReadOnly | Access::Worktree => turn.worktree,
+    };
+    let mode = match (turn.confined, turn.access) {
+        // Its own sandbox within ours would have nothing to add, and often cannot be made there.
+        (true, _) => "danger-full-access",
+        (false, Access::ReadOnly) => "read-only",
+        // Everything is readable in this mode and only the folder is writable; where that is one of
+        // documents, the prompt names the worktree.
+        (false, Access::Worktree | Access::Documents(_)) => "workspace-write",
     };
     add(&["exec", "--json", "--skip-git-repo-check", "--ignore-user-config"]);
     add(&["-C", &folder.to_string_lossy(), "-s", mode, "-m", &config.model]);
@@ -107,18 +140,25 @@ pub(super) fn arguments(config: &CodexSettings, turn: &Turn<'_>) -> Vec<String> 
     set("sandbox_workspace_write.exclude_slash_tmp", "true");
     set("sandbox_workspace_write.network_access", "false");
     set("shell_environment_policy.inherit", "core");
-    if let Some(socket) = turn.socket {
-        let key = format!("shell_environment_policy.set.{RUN_SOCKET}");
-        set(&key, &toml(&socket.to_string_lossy()));
+    for name in FOR_COMMANDS {
+        if let Some(value) = turn.env.get(name) {
+            set(&format!("shell_environment_policy.set.{name}"), &toml(value));
+        }
+    }
+    for (key, value) in turn.tools.iter().flat_map(|tools| tools.codex()) {
+        set(&key, &value);
     }
     set("model_reasoning_effort", &toml(&config.reasoning));
     set("developer_instructions", &toml(turn.charter));
-    if let Some(url) = &config.model_url {
+    let behind = turn.door.zip(config.server.as_deref()).map(|(door, server)| door.url(server));
+    let key =
+        if behind.is_some() { format!("env_key=\"{TOKEN_VARIABLE}\",") } else { String::new() };
+    if let Some(url) = behind.as_ref().or(config.model_url.as_ref()) {
         set("model_provider", "teams");
         set(
             "model_providers.teams",
             &format!(
-                "{{name=\"teams\",base_url={url},wire_api=\"responses\",request_max_retries={n},stream_max_retries={n},stream_idle_timeout_ms=300000}}",
+                "{{name=\"teams\",{key}base_url={url},wire_api=\"responses\",request_max_retries={n},stream_max_retries={n},stream_idle_timeout_ms=300000}}",
                 url = toml(url),
                 n = config.retries,
             ),
@@ -132,7 +172,7 @@ pub(super) fn arguments(config: &CodexSettings, turn: &Turn<'_>) -> Vec<String> 
 }
 
 /// A basic string of TOML. JSON's escapes are a part of TOML's, which also wants DEL escaped.
-fn toml(text: &str) -> String {
+pub(super) fn toml(text: &str) -> String {
     Value::from(text).to_string().replace('\u{7f}', "\\u007F")
 }
 

@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use crate::agents::codex::{CodexSettings, Sandbox};
+use crate::agents::codex::CodexSettings;
 use crate::agents::run::RunError;
 use crate::platform::ask::{Said, ask};
-use crate::platform::{files, ids, redact, spawn};
+use crate::platform::{files, ids};
 
 /// How long a program may take to say its version.
 const LIMIT: Duration = Duration::from_secs(30);
@@ -40,19 +40,6 @@ pub enum Login {
     Unknown,
 }
 
-/// Whether the agent's own sandbox works here.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Confinement {
-    /// It does.
-    Works,
-    /// The configuration switches it off.
-    Off,
-    /// It cannot; why.
-    Refused(String),
-    /// The program that makes it was not found.
-    NoBubblewrap,
-}
-
 /// An agent that was found.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Found {
@@ -62,8 +49,6 @@ pub struct Found {
     pub version: Option<(String, Age)>,
     /// Its login.
     pub login: Login,
-    /// Its sandbox.
-    pub sandbox: Confinement,
 }
 
 /// Looks at Codex CLI.
@@ -85,10 +70,6 @@ pub async fn codex(settings: &CodexSettings) -> Result<Found, RunError> {
             read_login(ask(&program, &["login", "status"], &env, LIMIT).await.ok().as_ref(), home)
         }
     };
-    let sandbox = match settings.sandbox {
-        Sandbox::Off => Confinement::Off,
-        Sandbox::Auto => confine(&program, &env).await,
-    };
     files::remove_dir_all(&scratch)?;
     let age = version.map(|(text, number)| {
         let [first, last] = CODEX_TESTED;
@@ -99,15 +80,7 @@ pub async fn codex(settings: &CodexSettings) -> Result<Found, RunError> {
         };
         (text, age)
     });
-    Ok(Found { program, version: age, login, sandbox })
-}
-
-/// Whether this machine can confine agents that bring no sandbox of their own.
-pub async fn machine(sandbox: Sandbox) -> Confinement {
-    match sandbox {
-        Sandbox::Off => Confinement::Off,
-        Sandbox::Auto => confine(Path::new("/"), &environment(&std::env::temp_dir(), None)).await,
-    }
+    Ok(Found { program, version: age, login })
 }
 
 fn environment(scratch: &Path, login_home: Option<&Path>) -> BTreeMap<String, String> {
@@ -144,53 +117,6 @@ fn read_login(said: Option<&Said>, home: &Path) -> Login {
         }
         Some(_) | None => Login::Unknown,
     }
-}
-
-/// Tries what the agent would do: user, process and network namespaces of its own through bubblewrap.
-async fn confine(program: &Path, env: &BTreeMap<String, String>) -> Confinement {
-    let Some(bubblewrap) = bubblewrap(program, env) else {
-        return Confinement::NoBubblewrap;
-    };
-    let words = [
-        "--ro-bind",
-        "/",
-        "/",
-        "--dev",
-        "/dev",
-        "--unshare-user",
-        "--unshare-pid",
-        "--unshare-net",
-        "--die-with-parent",
-        "/bin/sh",
-        "-c",
-        "exit 7",
-    ];
-    match ask(&bubblewrap, &words, env, LIMIT).await {
-        Ok(said) if said.code == Some(7) => Confinement::Works,
-        Ok(said) => {
-            let line = said.stderr.lines().next().unwrap_or("no reason given");
-            Confinement::Refused(redact::redact(line).chars().take(200).collect())
-        }
-        Err(error) => Confinement::Refused(error.to_string()),
-    }
-}
-
-/// The one that the agent brings along, else the machine's.
-fn bubblewrap(program: &Path, env: &BTreeMap<String, String>) -> Option<PathBuf> {
-    const BROUGHT: [&str; 3] = [
-        "codex-resources/bwrap",
-        "node_modules/@openai/codex-linux-x64/vendor/x86_64-unknown-linux-musl/codex-resources/bwrap",
-        "node_modules/@openai/codex-linux-arm64/vendor/aarch64-unknown-linux-musl/codex-resources/bwrap",
-    ];
-    let real = files::canonicalize(program).unwrap_or_else(|_| program.to_owned());
-    let brought = real
-        .ancestors()
-        .skip(1)
-        .take(6)
-        .flat_map(|folder| BROUGHT.map(|path| folder.join(path)))
-        .find(|path| files::exists(path));
-    let path = env.get("PATH").map(std::ffi::OsStr::new);
-    brought.or_else(|| spawn::find_program("bwrap", path))
 }
 
 #[cfg(test)]

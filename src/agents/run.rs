@@ -44,6 +44,19 @@ pub enum Agent {
     Rehearsal(RehearsalSettings),
 }
 
+impl Agent {
+    /// Whether its commands are to be confined.
+    #[must_use]
+    pub const fn sandbox(&self) -> Sandbox {
+        match self {
+            Agent::Codex(config) => config.sandbox,
+            Agent::Claude(config) => config.sandbox,
+            Agent::Acp(config) => config.sandbox,
+            Agent::Rehearsal(config) => config.sandbox,
+        }
+    }
+}
+
 /// What the agent may write.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -54,6 +67,52 @@ pub enum Access {
     Worktree,
     /// A folder of documents; the worktree is for reading.
     Documents(PathBuf),
+}
+
+/// What of the world around it a run has.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Surroundings {
+    /// Files and folders that its role reads besides: shared documents, its sources, attachments.
+    pub readable: Vec<PathBuf>,
+    /// Folders of which it sees nothing else: the workspace, the project.
+    pub hidden: Vec<PathBuf>,
+    /// Folders of tools that it may read; the usual ones in the operator's home where absent.
+    pub tools: Option<Vec<PathBuf>>,
+    /// The team's door: the only way out, and the way to the models.
+    pub door: Option<Door>,
+}
+
+/// The team's door for one run: where it is, and the word that opens it. Models are reached through it, and of
+/// the rest of the network what the role's policy opens.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Door {
+    /// Its socket.
+    pub socket: PathBuf,
+    /// Its port on the loopback of this machine, for an agent without a network of its own.
+    pub port: Option<u16>,
+    /// The run's own token; worth nothing elsewhere, and nothing later.
+    pub token: String,
+    /// Whether more than models can be reached through it.
+    pub leads_out: bool,
+}
+
+impl Door {
+    /// The address of a model server behind it, for an agent within or without a network of its own.
+    #[must_use]
+    pub fn url(&self, server: &str) -> String {
+        format!("http://127.0.0.1:{}/{server}", self.port_within())
+    }
+
+    /// The proxy that leads out, with the word that opens it.
+    #[must_use]
+    pub fn proxy(&self) -> String {
+        format!("http://run:{}@127.0.0.1:{}", self.token, self.port_within())
+    }
+
+    fn port_within(&self) -> u16 {
+        self.port.unwrap_or(crate::agents::confine::DOOR_PORT)
+    }
 }
 
 /// Limits of a run.
@@ -112,6 +171,9 @@ pub struct RunSpec {
     /// The socket on which the team serves the tools of this run.
     #[serde(default)]
     pub socket: Option<PathBuf>,
+    /// What of the world around it it has.
+    #[serde(default)]
+    pub surroundings: Surroundings,
     /// Prompt templates that replace the built-in ones, by name (`steps/developer_build.md`).
     #[serde(default)]
     pub templates: BTreeMap<String, String>,

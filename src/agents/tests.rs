@@ -4,7 +4,7 @@ use chrono::DateTime;
 
 use super::claude::{self, ClaudeCodec, ClaudeSettings};
 use super::codec::{CodecKind, Event};
-use super::codex::{self, CodexCodec, CodexSettings, Sandbox};
+use super::codex::{self, CodexCodec, CodexSettings};
 use super::prompt::Said;
 use super::run::Access;
 use super::turn::Turn;
@@ -152,6 +152,7 @@ fn claude_without_a_sandbox_runs_no_commands_and_writes_where_its_role_may() {
             resume: Some("ID"),
             web: false,
             confined,
+            tools: None,
         };
         claude::arguments(&ClaudeSettings::default(), &turn)
     };
@@ -228,10 +229,13 @@ fn k10_a_resumed_turn_is_told_everything_again() {
                 worktree: "/tree".as_ref(),
                 access: &Access::Worktree,
                 schema: "/schema.json".as_ref(),
-                socket: None,
+                env: &std::collections::BTreeMap::new(),
+                tools: None,
                 charter: "x",
                 resume,
                 web: false,
+                confined: false,
+                door: None,
             },
         )
     };
@@ -243,17 +247,20 @@ fn k10_a_resumed_turn_is_told_everything_again() {
 }
 
 #[test]
-fn the_sandbox_follows_the_access_and_only_the_operator_turns_it_off() {
-    let mode = |sandbox, access: &Access| {
-        let config = CodexSettings { sandbox, ..CodexSettings::default() };
+fn codex_confines_itself_by_the_access_where_nothing_else_does() {
+    let mode = |confined, access: &Access| {
+        let config = CodexSettings::default();
         let turn = codex::Turn {
             worktree: "/tree".as_ref(),
             access,
             schema: "/schema.json".as_ref(),
-            socket: None,
+            env: &std::collections::BTreeMap::new(),
+            tools: None,
             charter: "x",
             resume: Some("ID"),
             web: *access == Access::ReadOnly,
+            confined,
+            door: None,
         };
         let args = codex::arguments(&config, &turn);
         let after = |flag: &str| args[args.iter().position(|arg| arg == flag).unwrap() + 1].clone();
@@ -263,9 +270,9 @@ fn the_sandbox_follows_the_access_and_only_the_operator_turns_it_off() {
         (after("-s"), after("-C"))
     };
     let pair = |mode: &str, folder: &str| (mode.to_owned(), folder.to_owned());
-    assert_eq!(mode(Sandbox::Auto, &Access::ReadOnly), pair("read-only", "/tree"));
-    assert_eq!(mode(Sandbox::Auto, &Access::Worktree), pair("workspace-write", "/tree"));
+    assert_eq!(mode(false, &Access::ReadOnly), pair("read-only", "/tree"));
+    assert_eq!(mode(false, &Access::Worktree), pair("workspace-write", "/tree"));
     let documents = Access::Documents("/docs".into());
-    assert_eq!(mode(Sandbox::Auto, &documents), pair("workspace-write", "/docs"));
-    assert_eq!(mode(Sandbox::Off, &Access::ReadOnly), pair("danger-full-access", "/tree"));
+    assert_eq!(mode(false, &documents), pair("workspace-write", "/docs"));
+    assert_eq!(mode(true, &Access::ReadOnly), pair("danger-full-access", "/tree"));
 }

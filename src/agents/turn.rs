@@ -5,9 +5,12 @@ use std::collections::BTreeSet;
 use serde_json::Value;
 
 use crate::agents::codec::{Codec as _, CodecKind, Event};
+use crate::agents::until::{instant, until};
 use crate::agents::words::Words;
 use crate::domain::ids::MessageId;
 use crate::domain::run::{FailKind, Usage};
+use crate::domain::time::Timestamp;
+use crate::platform::clock;
 use crate::platform::redact::redact;
 use crate::platform::supervise::{EndedBy, Exit};
 
@@ -21,6 +24,14 @@ const MESSAGE: usize = 600;
 pub(super) struct Failure {
     pub(super) kind: FailKind,
     pub(super) message: String,
+    /// When it can go on, where that was told.
+    pub(super) until: Option<Timestamp>,
+}
+
+impl Failure {
+    fn new(kind: FailKind, message: String) -> Failure {
+        Failure { kind, message, until: None }
+    }
 }
 
 /// How a turn's stream ended.
@@ -38,6 +49,9 @@ pub(super) struct Turn {
     terminal: Option<Terminal>,
     answer: Option<String>,
     last_retry: Option<String>,
+    /// The whole words of its failure, and the end of a limit that it told in a field: seconds since 1970.
+    failed_with: String,
+    limit_ends: Option<i64>,
     open_tools: BTreeSet<String>,
     pub(super) session: Option<String>,
     pub(super) usage_total: Option<Usage>,
@@ -57,6 +71,8 @@ impl Turn {
             terminal: None,
             answer: None,
             last_retry: None,
+            failed_with: String::new(),
+            limit_ends: None,
             open_tools: BTreeSet::new(),
             session: None,
             usage_total: None,
@@ -133,10 +149,11 @@ impl Turn {
             Event::Text(text) => self.answer = Some(text.clone()),
             Event::Retry(reason) => self.last_retry = Some(reason.clone()),
             Event::UsageTotal(usage) => self.usage_total = Some(*usage),
+            Event::LimitEnds(at) => self.limit_ends = *at,
             Event::Done => self.terminal = Some(Terminal::Done),
             Event::Failed { kind, message } => {
-                self.terminal =
-                    Some(Terminal::Failed(Failure { kind: *kind, message: short(message) }));
+                self.terminal = Some(Terminal::Failed(Failure::new(*kind, short(message))));
+                self.failed_with.clone_from(message);
             }
             Event::ToolStart { id, .. } => {
                 self.open_tools.insert(id.clone());
@@ -159,7 +176,27 @@ impl Turn {
         exit: &Exit,
         stderr_tail: &str,
     ) -> Result<Option<String>, Failure> {
-        let fail = |kind, message: String| Err(Failure { kind, message });
+        let said = Timestamp::new(exit.ended_at);
+        let words = match (self.failed_with.as_str(), &self.last_retry) {
+            ("", Some(retry)) => format!("{retry}\n{stderr_tail}"),
+            ("", None) => stderr_tail.to_owned(),
+            (words, _) => words.to_owned(),
+        };
+        let ends = self.limit_ends;
+        self.ended(exit, stderr_tail).map_err(|failure| {
+            let waits = matches!(
+                failure.kind,
+                FailKind::Quota | FailKind::RateLimit | FailKind::Overloaded
+            );
+            let told = || until(&words, said, &clock::zone());
+            let until =
+                if waits { ends.and_then(|at| instant(at, said)).or_else(told) } else { None };
+            Failure { until, ..failure }
+        })
+    }
+
+    fn ended(self, exit: &Exit, stderr_tail: &str) -> Result<Option<String>, Failure> {
+        let fail = |kind, message: String| Err(Failure::new(kind, message));
         let last_words = || match (&self.last_retry, stderr_tail.trim()) {
             (Some(retry), _) => short(retry),
             (None, "") => "it wrote nothing to stderr".to_owned(),

@@ -75,7 +75,8 @@ impl Rendered {
         self.text = clean(&self.text);
         if let Some(embed) = &mut self.embed {
             let values = embed.fields.iter_mut().map(|field| &mut field.value);
-            for text in values.chain([&mut embed.title, &mut embed.description, &mut embed.footer]) {
+            for text in values.chain([&mut embed.title, &mut embed.description, &mut embed.footer])
+            {
                 *text = clean(text);
             }
         }

@@ -66,6 +66,11 @@ fn list(state: &State) -> Result<(), Failure> {
 fn show(gate: &Gate, request: &Request) {
     say(title(request));
     match (gate.kind, &request.candidate) {
+        (GateKind::Budget, _) => {
+            if let Some(budget) = request.params.other.get("budget_at_gate") {
+                say(format_args!("a budget is used up: {}", budget["card"]));
+            }
+        }
         (GateKind::Action, _) | (_, None) => {}
         (GateKind::UnprovenCommit | GateKind::GuardedCommit | GateKind::Commit, Some(commit)) => {
             let (added, removed) = (commit.added_lines, commit.removed_lines);

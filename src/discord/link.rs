@@ -30,8 +30,8 @@ use crate::domain::outgoing::{Content, Outgoing, OutgoingOutcome};
 use crate::domain::request::Language;
 use crate::domain::role::Role;
 use crate::domain::time::Timestamp;
-use crate::platform::tasks;
 use crate::platform::redact::redact;
+use crate::platform::tasks;
 
 /// Facts that may wait for the team before Discord is told to wait.
 const INBOUND: usize = 256;

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::domain::backlog::BacklogItem;
+use crate::domain::budget::Spending;
 use crate::domain::effect::Effect;
 use crate::domain::envelope::Envelope;
 use crate::domain::gate::Gate;
@@ -87,6 +88,8 @@ pub enum Change {
     SprintEvent(SprintId, SprintEvent),
     /// The scheduler is now this.
     Scheduler(Box<Scheduler>),
+    /// What was spent is now this.
+    Spending(Box<Spending>),
     /// Text for an append-only document.
     Append {
         /// Workspace-relative path.

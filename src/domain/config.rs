@@ -4,18 +4,21 @@
 
 mod agents;
 mod discord;
+mod limits;
+mod profiles;
 mod runtime;
 mod values;
 
 pub use agents::{
     AcpConfig, AgentKind, AgentSandbox, AgentsConfig, ClaudeConfig, CodexConfig, Reasoning,
-    RehearsalConfig, RoleDefaults,
+    RehearsalConfig, RoleDefaults, SandboxConfig,
 };
 pub use discord::{Channels, DiscordConfig, Identity, PLACEHOLDER_IDS, TokenNames, Voice};
+pub use limits::LimitsConfig;
+pub use profiles::{Profile, ProfilesConfig, Wish};
 pub use runtime::{
-    Action, Check, DiscoveryScope, Gates, Ingress, IngressMode, Lifecycle, LimitsConfig, Named,
-    OverlapPolicy, People, Project, ResearchDefaults, RuntimeConfig, Seconds, Sprint, SprintMode,
-    StartMode,
+    Action, Check, DiscoveryScope, Gates, Ingress, IngressMode, Lifecycle, Named, OverlapPolicy,
+    People, Project, ResearchDefaults, RuntimeConfig, Seconds, Sprint, SprintMode, StartMode,
 };
 pub use values::{Argv, BranchName, CutoffTime, EnvName, IntervalMinutes, Positive, Zone};
 

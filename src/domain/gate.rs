@@ -18,6 +18,8 @@ pub enum GateKind {
     Commit,
     /// May this registered action run?
     Action,
+    /// May as much again be spent?
+    Budget,
 }
 
 impl GateKind {
@@ -29,6 +31,7 @@ impl GateKind {
             Self::GuardedCommit => "guarded",
             Self::Commit => "commit",
             Self::Action => "action",
+            Self::Budget => "budget",
         }
     }
 }
@@ -84,9 +87,10 @@ pub struct Gate {
     pub request_id: RequestId,
     /// What is decided.
     pub kind: GateKind,
-    /// The commit that is decided on: it names the whole content. Blank for an action.
+    /// The commit that is decided on: it names the whole content. Blank where it is about none.
     pub commit: String,
-    /// The digest of the artifact: a commit's tree, or an action's command line.
+    /// The digest of the artifact: a commit's tree, an action's command line, or a budget as often as it was
+    /// granted.
     #[serde(default)]
     pub artifact: String,
     /// Bumped when the card changes; a button of an older version does nothing.

@@ -1,6 +1,7 @@
 //! The words of the house: types and their invariants. No I/O, clock, randomness or async.
 
 pub mod backlog;
+pub mod budget;
 pub mod change;
 pub mod commands;
 pub mod config;

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
+use crate::domain::budget::{Budgets, PriceTable};
 use crate::domain::config::{CutoffTime, DiscoveryScope, SprintMode, StartMode, Zone};
 use crate::domain::gate::Stance;
 use crate::domain::ids::{ChannelId, GuildId, ServerRoleId, UserId};
@@ -198,8 +199,12 @@ pub struct Policy {
     pub relay_debug: bool,
     /// The language where a person's own is unknown.
     pub language: Language,
-    /// Budgets.
+    /// How often something is tried.
     pub limits: Limits,
+    /// Money and tokens.
+    pub budgets: Budgets,
+    /// What models cost.
+    pub prices: PriceTable,
     /// Governed routing (`spec/teams.md` 7.6).
     pub routing: RoutingPolicy,
     /// Sprints (`spec/teams.md` 9).

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use crate::domain::budget::Purse;
 use crate::domain::evidence::{Candidate, Evidence};
 use crate::domain::ids::{
     BacklogId, ChannelId, GateId, GuildId, MessageId, OperationId, RequestId, RunId, ServerRoleId,
@@ -16,6 +17,10 @@ use crate::domain::run::Usage;
 use crate::domain::sprint::{Duty, InitialStep};
 use crate::domain::time::Timestamp;
 use crate::domain::workflow::WorkflowState;
+
+mod spent;
+
+pub use spent::Spent;
 
 /// Where a request stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -271,33 +276,6 @@ impl Followup {
     }
 }
 
-/// What the request may still spend.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(default)]
-pub struct Spent {
-    /// Agent runs started for this request.
-    pub turns: u32,
-    /// How many of them a person has made up for by saying: go on.
-    pub forgiven_turns: u32,
-    /// Failed attempts of the current step.
-    pub step_failures: u32,
-    /// Times that the branch moved under a finished request.
-    pub rebases: u32,
-}
-
-impl Spent {
-    /// A person says go on: the budgets begin anew, and what was done stays counted.
-    pub fn renew(&mut self) {
-        *self = Spent { turns: self.turns, forgiven_turns: self.turns, ..Spent::default() };
-    }
-
-    /// Agent runs that count against the limit.
-    #[must_use]
-    pub const fn counted_turns(&self) -> u32 {
-        self.turns.saturating_sub(self.forgiven_turns)
-    }
-}
-
 /// One request.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
@@ -420,6 +398,13 @@ impl Default for Request {
 }
 
 impl Request {
+    /// What was spent on it against its budget.
+    #[must_use]
+    pub const fn purse(&self) -> Purse {
+        let Spent { budget_raised: raised, budget_warned: warned, .. } = self.spent;
+        Purse { used: self.usage, raised, warned }
+    }
+
     /// What the request is for, where the sprint or the backlog made it and it does no todo.
     #[must_use]
     pub fn duty(&self) -> Option<Duty> {

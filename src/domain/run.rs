@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::domain::budget::Allowance;
+use crate::domain::config::AgentKind;
 use crate::domain::evidence::ChangedPath;
 use crate::domain::ids::{EnvelopeId, MessageId, RequestId, RunId};
 use crate::domain::result::RoleResult;
@@ -10,7 +12,7 @@ use crate::domain::time::Timestamp;
 use crate::domain::workflow::Step;
 
 /// A run that has been started and whose result is not applied yet. Durable before the agent starts.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Run {
     /// Its id; also the name of its folder.
     pub run_id: RunId,
@@ -30,6 +32,42 @@ pub struct Run {
     pub started_at: Timestamp,
     /// The tree that the worktree had before (git tree id), for snapshot and reset.
     pub pre_tree: Option<String>,
+    /// The agent that works.
+    #[serde(default)]
+    pub agent: AgentKind,
+    /// How the step is gone about; set when the run is let begin.
+    #[serde(default)]
+    pub approach: Approach,
+    /// What it may spend; set when the run is let begin.
+    #[serde(default)]
+    pub allowance: Allowance,
+}
+
+/// How a step is gone about, after what went before.
+#[derive(
+    Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
+#[serde(rename_all = "snake_case")]
+pub enum Approach {
+    /// As usual.
+    #[default]
+    Usual,
+    /// Once more, with a word about what went wrong.
+    Hinted,
+    /// Another way: a new conversation, and a stronger model where there is one.
+    Different,
+}
+
+impl Approach {
+    /// The word in values of the catalog.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Usual => "usual",
+            Self::Hinted => "hinted",
+            Self::Different => "different",
+        }
+    }
 }
 
 /// Why a run has no result.
@@ -146,6 +184,10 @@ pub enum RunOutcome {
         kind: FailKind,
         /// One line, already redacted.
         message: String,
+        /// When it can go on, where the agent or its model's service told: the reset of a usage limit, the
+        /// end of a rate limit.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        until: Option<Timestamp>,
     },
 }
 
@@ -164,6 +206,12 @@ pub struct Usage {
 }
 
 impl Usage {
+    /// All tokens, in and out.
+    #[must_use]
+    pub const fn tokens(self) -> u64 {
+        self.input_tokens.saturating_add(self.output_tokens)
+    }
+
     /// The sum of both.
     #[must_use]
     pub fn plus(self, other: Usage) -> Usage {
@@ -214,6 +262,9 @@ pub struct RunReport {
     pub dropped_bytes: u64,
     /// The agent, for people: `codex 0.169.0`, `rehearsal`.
     pub agent: String,
+    /// The same for rules.
+    #[serde(default)]
+    pub agent_kind: AgentKind,
     /// The model that was asked for; a session goes on only with the model that it was begun with.
     #[serde(default)]
     pub model: String,

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::{Deserialize, Serialize};
 
 use crate::domain::backlog::BacklogItem;
+use crate::domain::budget::Spending;
 use crate::domain::change::{Change, ChannelMark, Session};
 use crate::domain::effect::Effect;
 use crate::domain::envelope::{Envelope, Place};
@@ -66,6 +67,9 @@ pub struct State {
     pub sprint_ids: BTreeSet<SprintId>,
     /// When the next sprint begins, and what was last looked for.
     pub scheduler: Scheduler,
+    /// What was spent.
+    #[serde(default)]
+    pub spending: Spending,
 }
 
 /// The key of a session.
@@ -168,6 +172,7 @@ impl State {
                 self.sprints.remove(id);
             }
             Change::Scheduler(scheduler) => self.scheduler = (**scheduler).clone(),
+            Change::Spending(spending) => self.spending = (**spending).clone(),
         }
     }
 

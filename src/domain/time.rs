@@ -59,6 +59,15 @@ impl Timestamp {
         Self(self.0.checked_add_signed(delta).unwrap_or(self.0))
     }
 
+    /// The beginning of the next day in Korea.
+    #[must_use]
+    pub fn next_day(self) -> Self {
+        let local = self.0.timestamp() + i64::from(KST_SECONDS);
+        let seconds = 86_400 - local.rem_euclid(86_400);
+        let whole = Self(DateTime::from_timestamp(self.0.timestamp(), 0).unwrap_or_default());
+        whole.plus_seconds(u64::try_from(seconds).unwrap_or(86_400))
+    }
+
     /// Whole seconds from `earlier` to this instant; 0 where it lies ahead.
     #[must_use]
     pub fn seconds_since(self, earlier: Timestamp) -> u64 {

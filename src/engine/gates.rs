@@ -13,13 +13,18 @@ use crate::domain::change::Change;
 use crate::domain::gate::{Gate, GateKind, GateState, Stance};
 use crate::domain::ids::{ChannelId, GateId, MessageId, RequestId, UserId};
 use crate::domain::incoming::Actor;
-use crate::domain::outgoing::{Act, Button, ButtonAct, Content, Priority, Target, Voice};
+use crate::domain::outgoing::{
+    Act, Button, ButtonAct, Content, NamedChannel, Priority, Target, Voice,
+};
 use crate::domain::policy::{Policy, Right};
 use crate::domain::request::{Followup, Request, RequestStatus};
 use crate::domain::state::State;
 use crate::domain::time::Timestamp;
 
+mod spending;
 mod stance;
+
+pub(super) use spending::ask as budget;
 
 /// What somebody decides on, as they saw it.
 #[derive(Debug, Clone, Copy)]
@@ -95,7 +100,11 @@ fn open(turn: &mut Turn<'_>, id: &RequestId, kind: GateKind, commit: String, art
     void(turn, id);
     let gate_id = turn.ids.gate();
     let wait = u64::from(turn.policy.gates.wait_hours) * 3_600;
-    let expires_at = turn.now.plus_seconds(wait);
+    let mut expires_at = turn.now.plus_seconds(wait);
+    if kind == GateKind::Budget && spending::is_daily(turn, id) {
+        // With the next day there is a new one, whatever is decided about this one.
+        expires_at = expires_at.min(turn.now.next_day());
+    }
     let gate = Gate {
         gate_id: gate_id.clone(),
         request_id: id.clone(),
@@ -112,28 +121,45 @@ fn open(turn: &mut Turn<'_>, id: &RequestId, kind: GateKind, commit: String, art
     request.gate_id = Some(gate_id.clone());
     let language = request.language;
     let author = request.reply_route.author_id;
+    let duty = request.duty();
     let Some(request) = turn.request(id) else { return };
     let (key, values) = card(turn.policy, request, &gate, expires_at);
     turn.change(Change::Gate(gate));
     turn.record(id, "gate_opened", "runtime", gate_id.as_str(), Value::Null);
     let button = |act| Button { act, subject: gate_id.to_string(), version: 1 };
+    let mut buttons = vec![button(ButtonAct::Approve), button(ButtonAct::Reject)];
+    if may_be_asked_about(kind) {
+        buttons.push(button(ButtonAct::Question));
+    }
     let act = Act::Post {
         content: say::content(key, language, values),
         reply_to: None,
         mention: author,
-        buttons: vec![
-            button(ButtonAct::Approve),
-            button(ButtonAct::Reject),
-            button(ButtonAct::Question),
-        ],
+        buttons,
         gate_id: Some(gate_id.clone()),
         files: Vec::new(),
         room_of: None,
     };
-    let target = Target::Room(id.clone());
+    // A sprint's own work has no room.
+    let target = match duty {
+        None => Target::Room(id.clone()),
+        Some(_) => Target::Named(NamedChannel::Report),
+    };
     let mut outgoing = say::outgoing(turn, target, Voice::Team, Priority::Approval, act);
     outgoing.request_id = Some(id.clone());
     turn.send(outgoing);
+}
+
+/// Whether the team can answer a question about it before it is decided: not where answering would spend
+/// what is asked for.
+const fn may_be_asked_about(kind: GateKind) -> bool {
+    match kind {
+        GateKind::UnprovenCommit
+        | GateKind::GuardedCommit
+        | GateKind::Commit
+        | GateKind::Action => true,
+        GateKind::Budget => false,
+    }
 }
 
 /// What a person needs to see to decide: what, why, how risky, who may, until when.
@@ -158,6 +184,10 @@ fn card(
             values["action"] = json!(name);
             values["command"] = json!(say::cut(&command.join(" "), 400));
             "gate.action"
+        }
+        (GateKind::Budget, _) => {
+            values["budget"] = spending::on_card(request);
+            "gate.budget"
         }
         (
             GateKind::UnprovenCommit | GateKind::GuardedCommit | GateKind::Commit,
@@ -238,8 +268,11 @@ pub(super) fn decide(
         Err(Denied::OwnRequest) => return say_key("gate.four_eyes"),
         Err(_) => return say_key("gate.not_yours"),
     };
-    if !is_current(&gate, &request, seen) {
+    if !is_current(turn, &gate, &request, seen) {
         return say_key("gate.stale");
+    }
+    if matches!(verdict, Verdict::Ask(_)) && !may_be_asked_about(gate.kind) {
+        return say_key("gate.no_question");
     }
     let said = settle(turn, &granted, gate, verdict);
     match seen {
@@ -250,7 +283,7 @@ pub(super) fn decide(
 }
 
 /// Whether what somebody saw is what the gate is about now.
-fn is_current(gate: &Gate, request: &Request, seen: Seen<'_>) -> bool {
+fn is_current(turn: &Turn<'_>, gate: &Gate, request: &Request, seen: Seen<'_>) -> bool {
     let same_content = match gate.kind {
         GateKind::UnprovenCommit | GateKind::GuardedCommit | GateKind::Commit => request
             .candidate
@@ -258,6 +291,9 @@ fn is_current(gate: &Gate, request: &Request, seen: Seen<'_>) -> bool {
             .is_some_and(|it| it.commit == gate.commit && it.tree == gate.artifact),
         GateKind::Action => {
             waiting_action(request).is_some_and(|(_, command)| digest(&command) == gate.artifact)
+        }
+        GateKind::Budget => {
+            spending::digest_now(turn, request).is_some_and(|now| now == gate.artifact)
         }
     };
     let same_card = match seen {
@@ -326,6 +362,7 @@ fn approved(turn: &mut Turn<'_>, id: &RequestId, kind: GateKind) {
                 actions::run(turn, id, &name, command);
             }
         }
+        GateKind::Budget => spending::granted(turn, id),
     }
 }
 
@@ -338,6 +375,7 @@ fn declined(turn: &mut Turn<'_>, id: &RequestId, kind: GateKind, why: &str) {
             let name = turn.request(id).and_then(waiting_action).map(|(name, _)| name);
             not_run(turn, id, &name.unwrap_or_default(), why);
         }
+        GateKind::Budget => spending::declined(turn, id, why),
     }
 }
 

@@ -12,6 +12,8 @@ pub mod why;
 pub mod workflow;
 
 mod actions;
+mod attempts;
+mod budget;
 mod clock;
 mod closeout;
 mod commands;
@@ -34,6 +36,7 @@ mod tests;
 mod turn;
 mod words;
 
+pub use budget::amount;
 pub use clock::due;
 pub use decide::{Answer, Decision, Input, Wake, decide};
 pub use gates::content_of;

@@ -6,16 +6,19 @@ use super::authorize::{Resource, authorize};
 use super::decide::{Answer, Wake};
 use super::turn::Turn;
 use super::workflow::{DocumentRule, StepReport};
-use super::{actions, contract, governed, handoff, intake, routing, runs, say, sprint, workflow};
+use super::{
+    actions, attempts, contract, governed, handoff, intake, routing, runs, say, sprint, workflow,
+};
 use crate::domain::change::Change;
+use crate::domain::config::AgentKind;
 use crate::domain::envelope::{Envelope, EnvelopeKind, MAX_ENVELOPE_ATTEMPTS, Place};
 use crate::domain::ids::{EnvelopeId, RequestId};
 use crate::domain::incoming::Actor;
-use crate::domain::outgoing::{Priority, Voice};
+use crate::domain::outgoing::Voice;
 use crate::domain::request::{Language, ReplyRoute, Request, RequestStatus};
 use crate::domain::result::{ResultStatus, RoleResult};
 use crate::domain::role::Role;
-use crate::domain::run::{FailKind, RunOutcome, RunReport, Usage};
+use crate::domain::run::{RunOutcome, RunReport, Usage};
 use crate::domain::workflow::{Step, Word as _, WorkflowState};
 
 /// Applies a report.
@@ -90,6 +93,7 @@ fn rebuilt(turn: &Turn<'_>, envelope: &Envelope) -> Option<RunReport> {
         repairs: 0,
         dropped_bytes: 0,
         agent: "dropped".to_owned(),
+        agent_kind: AgentKind::default(),
         model: String::new(),
         heard: Vec::new(),
     })
@@ -97,10 +101,14 @@ fn rebuilt(turn: &Turn<'_>, envelope: &Envelope) -> Option<RunReport> {
 
 fn apply(turn: &mut Turn<'_>, id: &RequestId, report: RunReport) {
     match report.outcome.clone() {
-        RunOutcome::Failed { kind, message } => failed_attempt(turn, id, &report, kind, &message),
+        RunOutcome::Failed { kind, message, until } => {
+            attempts::failed(turn, id, &report, kind, &message, until);
+        }
         RunOutcome::Result(result) => {
             if let Some(request) = turn.edit(id) {
                 request.spent.step_failures = 0;
+                request.spent.last_failure = None;
+                request.spent.waits = 0;
                 request.result = Some((*result).clone());
                 if !request.visited_roles.contains(&report.role) {
                     request.visited_roles.push(report.role);
@@ -292,91 +300,6 @@ fn first_of(texts: &[&str]) -> String {
 fn block_with(turn: &mut Turn<'_>, id: &RequestId, result: &RoleResult) {
     let detail = first_of(&[&result.error, &result.summary]);
     handoff::block(turn, id, "role_blocked", &detail, required_inputs(result));
-}
-
-/// A run without a result: another attempt where that can help, else a person.
-fn failed_attempt(
-    turn: &mut Turn<'_>,
-    id: &RequestId,
-    report: &RunReport,
-    kind: FailKind,
-    message: &str,
-) {
-    let limit = turn.policy.limits.step_attempts;
-    let Some(request) = turn.edit(id) else { return };
-    request.spent.step_failures += 1;
-    let attempt = request.spent.step_failures;
-    turn.record(
-        id,
-        "attempt_failed",
-        report.role.as_str(),
-        &say::cut(message, 300),
-        json!({ "kind": kind, "attempt": attempt }),
-    );
-    let retry = kind.is_retryable() && attempt < limit;
-    let wait = if retry { backoff_seconds(kind, attempt) } else { 0 };
-    let values = json!({
-        "role": report.role,
-        "step": handoff::step_word(report.step),
-        "kind": kind.as_str(),
-        "message": say::cut(message, 600),
-        "attempt": attempt,
-        "limit": limit,
-        "retry_seconds": wait,
-    });
-    say::in_room(turn, id, Voice::Team, Priority::Error, "room.failed_attempt", values);
-    if retry {
-        let at = (wait > 0).then(|| turn.now.plus_seconds(wait));
-        let why = format!("The last attempt failed: {message}");
-        handoff::delegate(turn, id, report.role, report.step, &why, at);
-        return;
-    }
-    let code = match kind {
-        FailKind::Auth => "agent_auth",
-        FailKind::Quota | FailKind::Budget => "agent_quota",
-        FailKind::Refusal | FailKind::BadRequest => "agent_refused",
-        FailKind::NeedsRealAgent => "needs_real_agent",
-        FailKind::RateLimit
-        | FailKind::Overloaded
-        | FailKind::Context
-        | FailKind::MaxTurns
-        | FailKind::Transport
-        | FailKind::Stuck
-        | FailKind::WallTimeout
-        | FailKind::OutputCap
-        | FailKind::Cancelled
-        | FailKind::NoTerminal
-        | FailKind::Crash
-        | FailKind::Contract
-        | FailKind::WroteFiles
-        | FailKind::Other => "step_failed",
-    };
-    handoff::block(turn, id, code, message, Vec::new());
-}
-
-/// How long to wait before the next attempt: longer where the cause is the provider's load.
-fn backoff_seconds(kind: FailKind, attempt: u32) -> u64 {
-    let base = match kind {
-        FailKind::RateLimit | FailKind::Overloaded | FailKind::Transport => 30,
-        FailKind::Auth
-        | FailKind::Quota
-        | FailKind::Context
-        | FailKind::BadRequest
-        | FailKind::Refusal
-        | FailKind::MaxTurns
-        | FailKind::Budget
-        | FailKind::Stuck
-        | FailKind::WallTimeout
-        | FailKind::OutputCap
-        | FailKind::Cancelled
-        | FailKind::NoTerminal
-        | FailKind::Crash
-        | FailKind::Contract
-        | FailKind::WroteFiles
-        | FailKind::NeedsRealAgent
-        | FailKind::Other => return 0,
-    };
-    base * (1 << attempt.min(6).saturating_sub(1))
 }
 
 /// Words of a person that another program dropped into the orchestrator's inbox.

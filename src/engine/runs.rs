@@ -1,14 +1,14 @@
 //! Agent runs: that one may begin, and what came of it.
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::decide::{Answer, Wake};
-use super::handoff;
 use super::turn::Turn;
+use super::{attempts, budget, gates, handoff};
 use crate::domain::change::{Change, Session};
 use crate::domain::effect::EffectKind;
 use crate::domain::envelope::{Envelope, EnvelopeBody, EnvelopeKind, Place};
-use crate::domain::ids::{MessageId, RequestId};
+use crate::domain::ids::{MessageId, RequestId, RunId};
 use crate::domain::request::{Followup, RequestStatus};
 use crate::domain::role::Role;
 use crate::domain::run::{Run, RunReport, ledger_of};
@@ -36,6 +36,24 @@ pub(super) fn starting(turn: &mut Turn<'_>, run: Run) -> Answer {
         handoff::block(turn, &run.request_id, "turns_limit", &detail, Vec::new());
         return refuse(turn, &run, &envelope, "no runs left");
     }
+    let run = if again {
+        run
+    } else {
+        if let Some(until) = budget::rests_until(turn, run.agent) {
+            // It waits for its agent, and nothing is counted.
+            let waits = Envelope { not_before: Some(until), ..envelope };
+            turn.change(Change::Envelope(Box::new(waits)));
+            attempts::tell_of_wait(turn, &run.request_id, run.role, run.agent, until);
+            return Answer::Ignored("the agent's plan is used up");
+        }
+        if let Some(account) = budget::spent(turn, &run.request_id, run.role) {
+            gates::budget(turn, &run.request_id, run.role, &account);
+            return refuse(turn, &run, &envelope, "a budget is used up");
+        }
+        let allowance = budget::allowance(turn, &run.request_id, run.role);
+        let approach = turn.request(&run.request_id).map(attempts::approach).unwrap_or_default();
+        Run { allowance, approach, ..run }
+    };
     if let Some(request) = turn.edit(&run.request_id) {
         request.active_run = Some(run.run_id.clone());
         if !again {
@@ -81,6 +99,22 @@ pub(super) fn steer(turn: &mut Turn<'_>, id: &RequestId, key: MessageId) {
     }
 }
 
+/// An agent at work wants something remembered: a line of the request's history, from which the role's
+/// journal follows.
+pub(super) fn noted(turn: &mut Turn<'_>, run_id: &RunId, text: &str) -> Answer {
+    let Some(run) = turn.before().runs.get(run_id).cloned() else {
+        return Answer::Ignored("the run is gone");
+    };
+    let at_work = turn
+        .request(&run.request_id)
+        .is_some_and(|request| request.active_run.as_ref() == Some(run_id));
+    if !at_work || text.trim().is_empty() {
+        return Answer::Ignored("there is nothing to remember");
+    }
+    turn.record(&run.request_id, "role_note", run.role.as_str(), text.trim(), Value::Null);
+    Answer::Accepted
+}
+
 /// An agent is done: its envelope is finished and its report goes to the orchestrator.
 pub(super) fn finished(turn: &mut Turn<'_>, report: RunReport) -> Answer {
     let Some(run) = turn.before().runs.get(&report.run_id).cloned() else {
@@ -99,17 +133,20 @@ pub(super) fn finished(turn: &mut Turn<'_>, report: RunReport) -> Answer {
     if !open {
         return Answer::Ignored("the request has moved on");
     }
-    let usage = report.usage;
+    let usage = turn.policy.prices.priced(&report.model, report.usage);
+    let request = turn.request(&run.request_id);
     let line = json!({
         "at": turn.now, "role": run.role, "request_id": run.request_id, "step": run.step,
+        "sprint_id": request.and_then(|it| it.sprint_id.clone()),
+        "todo_id": request.and_then(|it| it.todo_id.clone()),
         "agent": report.agent, "model": report.model, "usage": usage, "ms": report.duration_ms,
     });
     turn.change(Change::Append { file: ledger_of(turn.now), text: format!("{line}\n") });
+    budget::charge(turn, &run.request_id, run.role, usage);
     let label = report.agent.clone();
     let mut scope = String::new();
     if let Some(request) = turn.edit(&run.request_id) {
         request.active_run = None;
-        request.usage = request.usage.plus(usage);
         request.params.other.insert("agent".to_owned(), json!(label));
         scope = request.scope.clone();
         for followup in &mut request.params.followups {

@@ -6,7 +6,8 @@ use serde_json::Value;
 
 use super::decide::{Answer, Decision, Wake};
 use super::sprint::plans::Plans;
-use super::{say, sprint};
+use super::{budget, say, sprint};
+use crate::domain::budget::Spending;
 use crate::domain::change::{Change, ChannelMark};
 use crate::domain::effect::{Effect, EffectKind, EffectState};
 use crate::domain::envelope::{Envelope, Place};
@@ -34,6 +35,8 @@ pub(super) struct Turn<'a> {
     requests: BTreeMap<RequestId, Request>,
     /// Sprints, backlog items and the scheduler as this turn leaves them.
     pub(super) plans: Plans,
+    /// What was spent, as this turn leaves it.
+    spending: Option<Spending>,
     changes: Vec<Change>,
     wakes: Vec<Wake>,
 }
@@ -52,6 +55,7 @@ impl<'a> Turn<'a> {
             ids,
             requests: BTreeMap::new(),
             plans: Plans::default(),
+            spending: None,
             changes: Vec::new(),
             wakes: Vec::new(),
         }
@@ -106,6 +110,18 @@ impl<'a> Turn<'a> {
             (!gone(&effect.effect_id)).then_some(effect)
         });
         before.chain(now).any(|effect| which(&effect.kind))
+    }
+
+    /// What was spent, as of today.
+    pub(super) fn spending(&self) -> Spending {
+        let now = self.spending.as_ref().unwrap_or(&self.state.spending);
+        budget::opened(now, self.now)
+    }
+
+    /// The same for changing.
+    pub(super) fn edit_spending(&mut self) -> &mut Spending {
+        let spending = self.spending();
+        self.spending.insert(spending)
     }
 
     /// Adds a change.
@@ -218,6 +234,9 @@ impl<'a> Turn<'a> {
         }
         let plans = std::mem::take(&mut self.plans);
         plans.close(&mut self.changes);
+        if let Some(spending) = self.spending.take() {
+            self.changes.push(Change::Spending(Box::new(spending)));
+        }
         let requests = std::mem::take(&mut self.requests);
         let mut state_changes: Vec<Change> =
             requests.values().map(|request| Change::Request(Box::new(request.clone()))).collect();
@@ -274,6 +293,7 @@ impl<'a> Turn<'a> {
             | Change::RetireSprint(_)
             | Change::SprintEvent(..)
             | Change::Scheduler(_)
+            | Change::Spending(_)
             | Change::Append { .. } => None,
         }
     }
@@ -331,6 +351,7 @@ impl<'a> Turn<'a> {
                 | Change::RetireSprint(_)
                 | Change::SprintEvent(..)
                 | Change::Scheduler(_)
+                | Change::Spending(_)
                 | Change::Append { .. } => {}
             }
         }

@@ -70,7 +70,9 @@ fn moving(
         return Some(("why.effect", values));
     }
     if let Some(gate) = state.gates.values().find(|gate| gate.request_id == *id) {
-        let values = json!({ "request_id": id.as_str(), "commit": say::short(&gate.commit) });
+        let values = json!({
+            "request_id": id.as_str(), "commit": say::short(&gate.commit), "kind": gate.kind.as_str(),
+        });
         return Some(("why.gate", values));
     }
     let envelope = state.envelopes.values().find(|e| e.envelope.request_id == *id)?;
@@ -81,6 +83,11 @@ fn moving(
         None if !policy.serves.contains(&role) => ("why.not_served", String::new()),
         None => ("why.queued", String::new()),
     };
-    let values = json!({ "request_id": id.as_str(), "role": role, "at": at });
+    let rests =
+        state.spending.resting.iter().find(|(_, until)| Some(**until) == envelope.not_before);
+    let values = json!({
+        "request_id": id.as_str(), "role": role, "at": at,
+        "rests": rests.is_some(), "agent": rests.map_or("", |(agent, _)| agent.as_str()),
+    });
     Some((key, values))
 }

@@ -1,4 +1,4 @@
-//! What this machine offers: space, rights, the kernel's means to confine a program.
+//! What this machine offers: space and rights.
 
 use std::io;
 use std::path::Path;
@@ -23,13 +23,6 @@ pub fn may_write(folder: &Path) -> bool {
 pub fn others_may_read(path: &Path) -> files::Result<bool> {
     use std::os::unix::fs::PermissionsExt as _;
     Ok(files::metadata(path)?.permissions().mode() & 0o077 != 0)
-}
-
-/// Whether Landlock is among the kernel's security modules; `None` where the kernel does not say.
-#[must_use]
-pub fn landlock() -> Option<bool> {
-    let modules = files::read_text(Path::new("/sys/kernel/security/lsm")).ok()?;
-    Some(modules.trim().split(',').any(|name| name == "landlock"))
 }
 
 #[cfg(test)]

@@ -9,6 +9,8 @@ pub mod files;
 #[doc(hidden)]
 pub mod forgetful_disk;
 pub mod ids;
+pub mod inside;
+pub mod landlock;
 pub mod machine;
 pub mod plug;
 pub mod redact;

@@ -10,6 +10,9 @@ pub const SUPERVISE: &str = "__supervise";
 /// The hidden subcommand that turns our binary into the rehearsal agent.
 pub const REHEARSE: &str = "__rehearse";
 
+/// The hidden subcommand that turns our binary into the first program within a sandbox.
+pub const INSIDE: &str = "__inside";
+
 static OWN_BINARY: OnceLock<PathBuf> = OnceLock::new();
 
 /// Says where our own binary is, for a process that is not it: a test harness. The first call wins.

@@ -8,23 +8,19 @@ use crate::agents::claude::ClaudeSettings;
 use crate::agents::codex::CodexSettings;
 use crate::agents::rehearsal::RehearsalSettings;
 use crate::agents::{Agent, Sandbox};
-use crate::assets::RoleSpec;
 use crate::domain::config::{AgentKind, AgentSandbox};
-use crate::domain::role::Role;
+use crate::workspace::Choice;
 
-/// How the names of Claude's models begin.
-const CLAUDE_MODELS: [&str; 4] = ["claude", "sonnet", "opus", "haiku"];
-
-/// The agent of a role.
-pub(super) fn of(team: &Team, role: Role, spec: &RoleSpec) -> Agent {
+/// The agent that was chosen.
+pub(super) fn of(team: &Team, choice: &Choice) -> Agent {
     let agents = &team.workspace.runtime.agents;
     // An absolute path stays as it is.
     let in_workspace = |path: &Path| team.root().join(path);
-    match agents.of(role) {
+    match choice.agent {
         AgentKind::Codex => Agent::Codex(CodexSettings {
             binary: agents.codex.binary.clone(),
-            model: spec.model.clone(),
-            reasoning: spec.reasoning.as_str().to_owned(),
+            model: choice.model.clone(),
+            reasoning: choice.reasoning.as_str().to_owned(),
             model_url: agents.codex.model_url.clone(),
             sandbox: sandbox(agents.codex.sandbox),
             login_home: agents.codex.login_home.as_deref().map(in_workspace),
@@ -32,8 +28,8 @@ pub(super) fn of(team: &Team, role: Role, spec: &RoleSpec) -> Agent {
         }),
         AgentKind::Claude => Agent::Claude(ClaudeSettings {
             binary: agents.claude.binary.clone(),
-            model: claude_model(team, role),
-            reasoning: spec.reasoning.as_str().to_owned(),
+            model: choice.model.clone(),
+            reasoning: choice.reasoning.as_str().to_owned(),
             model_url: agents.claude.model_url.clone(),
             sandbox: sandbox(agents.claude.sandbox),
             login_home: agents.claude.login_home.as_deref().map(in_workspace),
@@ -48,31 +44,9 @@ pub(super) fn of(team: &Team, role: Role, spec: &RoleSpec) -> Agent {
         }),
         AgentKind::Rehearsal => Agent::Rehearsal(RehearsalSettings {
             script: agents.rehearsal.script.as_deref().map(in_workspace),
+            sandbox: sandbox(agents.rehearsal.sandbox),
         }),
     }
-}
-
-/// The model that a conversation of the role is held with. A conversation goes on only with the same one,
-/// and with the same agent: no agent can resume another's.
-pub(super) fn model(team: &Team, role: Role, spec: &RoleSpec) -> String {
-    let agents = &team.workspace.runtime.agents;
-    match agents.of(role) {
-        // As before there were others.
-        AgentKind::Codex | AgentKind::Rehearsal => spec.model.clone(),
-        AgentKind::Claude => format!("claude {}", claude_model(team, role)),
-        AgentKind::Acp => format!("acp {}", agents.acp.command.join(" ")),
-    }
-}
-
-/// What a role's model is called decides whose it is: `role_defaults` usually names Codex's, and those mean
-/// nothing here.
-fn claude_model(team: &Team, role: Role) -> String {
-    let runtime = &team.workspace.runtime;
-    let named = runtime.role_defaults.get(&role).and_then(|defaults| defaults.model.clone());
-    named
-        .filter(|model| CLAUDE_MODELS.iter().any(|word| model.starts_with(word)))
-        .or_else(|| runtime.agents.claude.model.clone())
-        .unwrap_or_else(|| ClaudeSettings::default().model)
 }
 
 fn sandbox(wanted: AgentSandbox) -> Sandbox {

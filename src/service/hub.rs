@@ -251,6 +251,7 @@ fn moves_the_clock(change: &Change) -> bool {
         | Change::Session(_)
         | Change::Channel(_)
         | Change::SprintEvent(..)
+        | Change::Spending(_)
         | Change::Append { .. } => false,
     }
 }

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use super::run_socket;
 use super::team::Team;
 use super::{agent, assignment};
-use crate::agents::{Access, Document, Limits, RunSpec, Said, Task, Upstream};
+use crate::agents::{Access, Document, Limits, RunSpec, Said, Surroundings, Task, Upstream};
 use crate::assets::{AssetError, Capability, RoleSpec, Sandbox};
 use crate::domain::envelope::Envelope;
 use crate::domain::ids::RequestId;
@@ -14,7 +14,7 @@ use crate::domain::incoming::Attachment;
 use crate::domain::request::{Request, RequestEvent};
 use crate::domain::result::RoleResult;
 use crate::domain::role::Role;
-use crate::domain::run::Run;
+use crate::domain::run::{Approach, Run};
 use crate::domain::state::session_key;
 use crate::git::{self, GitError, Worktree};
 use crate::platform::files::{self, FileError};
@@ -69,21 +69,44 @@ pub(super) fn spec(
         Some((folder, documents)) => (Access::Documents(folder), documents),
         None => (access, Vec::new()),
     };
-    let model = agent::model(team, run.role, &role);
-    let resume = session.filter(|it| it.model == model).map(|session| session.session_id);
+    let choice = team.workspace.choice(run.role, run.step, run.approach)?;
+    // A conversation goes on only with the model that it was begun with, and another approach begins anew.
+    let resume = session
+        .filter(|it| it.model == choice.model && run.approach != Approach::Different)
+        .map(|session| session.session_id);
     Ok(RunSpec {
         run_id: run.run_id.clone(),
         run_dir,
         session_dir,
         worktree: worktree.path(),
         access,
-        agent: agent::of(team, run.role, &role),
+        agent: agent::of(team, &choice),
         task: Task { documents, ..task(team, envelope, &request, run, &role, resume.is_some())? },
         resume,
         limits,
         socket: Some(run_socket::path(team, run)),
+        surroundings: surroundings(team, run, &request),
         templates: BTreeMap::new(),
     })
+}
+
+/// What a role sees of the workspace: the documents that all share, the request as it was written down for
+/// it, and what was attached to that request.
+fn surroundings(team: &Team, run: &Run, request: &Request) -> Surroundings {
+    let root = team.root();
+    let own = documents::request_snapshot_path(run.role, &request.request_id);
+    let attached = request.artifacts.iter().filter(|path| path.starts_with("shared_workspace/"));
+    let shared = ["shared_workspace".to_owned(), own].into_iter().chain(attached.cloned());
+    Surroundings {
+        readable: shared.filter(|path| !path.contains("..")).map(|path| root.join(path)).collect(),
+        hidden: vec![
+            root.to_owned(),
+            team.project.path().to_owned(),
+            root.join("shared_workspace/attachments"),
+        ],
+        tools: team.workspace.runtime.sandbox.readable.clone(),
+        door: None,
+    }
 }
 
 /// Where a role keeps its conversation about a request.
@@ -215,10 +238,7 @@ fn diff(team: &Team, request: &Request) -> Result<String, TaskError> {
 /// The end of the role's own history file.
 fn history(team: &Team, role: Role) -> Result<String, TaskError> {
     let path = team.root().join(crate::assets::role_folder(role)).join("history.md");
-    let text = files::read_text_if_present(&path)?.unwrap_or_default();
-    let from = text.len().saturating_sub(HISTORY_BYTES);
-    let from = (from..text.len()).find(|at| text.is_char_boundary(*at)).unwrap_or(text.len());
-    Ok(text[from..].to_owned())
+    Ok(files::read_end(&path, HISTORY_BYTES)?.unwrap_or_default())
 }
 
 /// The request as the role finds it in its sources folder.

@@ -4,7 +4,6 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use super::agent;
 use super::contract::CONTRACT;
 use super::effects;
 use super::run_socket;
@@ -12,17 +11,21 @@ use super::steer::Given;
 use super::task;
 use super::team::{Team, now, until};
 use crate::agents::{self, AgentOutcome, Mailbox, RunSpec, Watch};
+use crate::domain::budget::Allowance;
 use crate::domain::envelope::{Envelope, MAX_ENVELOPE_ATTEMPTS};
 use crate::domain::event::Event;
 use crate::domain::evidence::ChangedPath;
 use crate::domain::ids::{RequestId, RunId};
 use crate::domain::role::Role;
-use crate::domain::run::{FailKind, Run, RunOutcome, RunReport};
+use crate::domain::run::{Approach, FailKind, Run, RunOutcome, RunReport};
 use crate::engine::Answer;
 use crate::git::{GitError, TreeId, Worktree};
 use crate::platform::plug::{self, Point};
 use crate::platform::{ids, tasks};
 use crate::relay;
+
+/// Where runs have their folders, in the state's folder.
+pub(super) const RUNS: &str = "runs";
 
 type Busy = Arc<Mutex<BTreeSet<(Role, RequestId)>>>;
 
@@ -103,18 +106,18 @@ async fn work(team: &Arc<Team>, role: Role, envelope: &Envelope) -> Result<(), T
         None => {
             let tree = worktree.clone();
             let tree = tasks::blocking(move || tree.tree_id()).await??;
-            (fresh(envelope, Some(tree))?, None)
+            (fresh(team, envelope, Some(tree))?, None)
         }
     };
-    let outcome = match adopted {
-        Some(outcome) => outcome,
-        None => {
-            if team.insist(Event::RunStarting(run.clone())).await? != Answer::Accepted {
-                return tidy(team, &request_id).await;
-            }
-            start(team, role, envelope, &worktree, &run).await?
-        }
-    };
+    if let Some(outcome) = adopted {
+        return report(team, &worktree, &run, outcome).await;
+    }
+    if team.insist(Event::RunStarting(run.clone())).await? != Answer::Accepted {
+        return tidy(team, &request_id).await;
+    }
+    // What it may spend and how it goes about it was decided just now.
+    let run = team.hub.read(|state| state.runs.get(&run.run_id).cloned()).unwrap_or(run);
+    let outcome = start(team, role, envelope, &worktree, &run).await?;
     report(team, &worktree, &run, outcome).await
 }
 
@@ -162,7 +165,7 @@ async fn let_go(
             team.signals.forget(&run.run_id);
             run
         }
-        None => fresh(envelope, None)?,
+        None => fresh(team, envelope, None)?,
     };
     team.insist(Event::RunStarting(run)).await?;
     Ok(())
@@ -180,7 +183,7 @@ async fn tidy(team: &Arc<Team>, id: &RequestId) -> Result<(), Trouble> {
 }
 
 /// A run that nobody has begun.
-fn fresh(envelope: &Envelope, tree: Option<TreeId>) -> Result<Run, Trouble> {
+fn fresh(team: &Team, envelope: &Envelope, tree: Option<TreeId>) -> Result<Run, Trouble> {
     Ok(Run {
         run_id: RunId::parse(&ids::uuid_v7().to_string())?,
         request_id: envelope.envelope.request_id.clone(),
@@ -191,6 +194,9 @@ fn fresh(envelope: &Envelope, tree: Option<TreeId>) -> Result<Run, Trouble> {
         generation: 1,
         started_at: now(),
         pre_tree: tree.map(|tree| tree.to_string()),
+        agent: team.workspace.runtime.agents.of(envelope.target_role),
+        approach: Approach::default(),
+        allowance: Allowance::default(),
     })
 }
 
@@ -232,7 +238,7 @@ async fn keep_aside(worktree: &Worktree, run: &Run) -> Result<(), Trouble> {
 }
 
 fn run_dir(team: &Team, run: &Run) -> PathBuf {
-    let runs = team.workspace.state_dir().join("runs");
+    let runs = team.workspace.state_dir().join(RUNS);
     runs.join(run.request_id.as_str()).join(format!("{}.{}", run.run_id, run.generation))
 }
 
@@ -294,6 +300,7 @@ async fn report(
         outcome.outcome = RunOutcome::Failed {
             kind: FailKind::WroteFiles,
             message: format!("{} may not write, and wrote {}", run.role, paths.join(", ")),
+            until: None,
         };
     }
     if let RunOutcome::Failed { .. } = &outcome.outcome {
@@ -322,10 +329,11 @@ async fn report(
         repairs: outcome.repairs,
         dropped_bytes: outcome.dropped_bytes,
         agent: outcome.agent,
+        agent_kind: run.agent,
         model: team
             .workspace
-            .role(run.role)
-            .map(|spec| agent::model(team, run.role, &spec))
+            .choice(run.role, run.step, run.approach)
+            .map(|choice| choice.model)
             .unwrap_or_default(),
         heard: outcome.heard,
     };

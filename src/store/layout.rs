@@ -3,6 +3,7 @@
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
+use crate::domain::budget::Spending;
 use crate::domain::change::{Change, Session};
 use crate::domain::envelope::{Envelope, Place};
 use crate::domain::ids::{BacklogId, RequestId, SprintId};
@@ -58,10 +59,14 @@ pub(super) enum Kind {
     Backlog,
     Sprint,
     Scheduler,
+    Spending,
 }
 
 /// The scheduler's record.
 pub(super) const SCHEDULER: &str = ".teams_runtime/sprint_scheduler.json";
+
+/// The record of what was spent.
+const SPENDING: &str = ".teams_runtime/spending.json";
 
 /// The path of a sprint's record.
 pub(super) fn sprint(id: &SprintId) -> String {
@@ -137,6 +142,7 @@ pub(super) fn path_of(change: &Change) -> Option<String> {
         Change::Backlog(record) => Some(item(&record.backlog_id)),
         Change::Sprint(record) => Some(sprint(&record.sprint_id)),
         Change::Scheduler(_) => Some(SCHEDULER.to_owned()),
+        Change::Spending(_) => Some(SPENDING.to_owned()),
         Change::RetireRequest(_)
         | Change::RetireSprint(_)
         | Change::SprintEvent(..)
@@ -193,6 +199,7 @@ pub(super) fn targets(
         Change::Backlog(record) => one(set(pretty(record)?)),
         Change::Sprint(record) => one(set(pretty(record)?)),
         Change::Scheduler(record) => one(set(pretty(record)?)),
+        Change::Spending(record) => one(set(pretty(record)?)),
         Change::RetireSprint(_) => Vec::new(),
         Change::Envelope(record) => {
             // An operator may move a dead letter back as soon as it can be seen. A removal of the inbox's
@@ -253,7 +260,8 @@ pub(super) fn appended_file(change: &Change) -> Option<String> {
         | Change::Backlog(_)
         | Change::Sprint(_)
         | Change::RetireSprint(_)
-        | Change::Scheduler(_) => None,
+        | Change::Scheduler(_)
+        | Change::Spending(_) => None,
     }
 }
 
@@ -274,6 +282,7 @@ pub(super) fn parse(kind: Kind, path: &str, bytes: &[u8]) -> Result<Change, Stri
         Kind::Backlog => Change::Backlog(read(bytes)?),
         Kind::Sprint => Change::Sprint(read(bytes)?),
         Kind::Scheduler => Change::Scheduler(read(bytes)?),
+        Kind::Spending => Change::Spending(read(bytes)?),
     };
     // An id or place that was edited would make the record another one.
     if path_of(&change).as_deref() == Some(path) {
@@ -311,6 +320,9 @@ pub(super) fn open_records(state: &State) -> Vec<(Kind, String)> {
     records.extend(state.sprints.keys().map(|id| (Kind::Sprint, sprint(id))));
     if state.scheduler != Scheduler::default() {
         records.push((Kind::Scheduler, SCHEDULER.to_owned()));
+    }
+    if state.spending != Spending::default() {
+        records.push((Kind::Spending, SPENDING.to_owned()));
     }
     records
 }

@@ -332,6 +332,7 @@ pub(super) fn last_image(tail: &Tail, id: &RequestId) -> Option<Request> {
             | Change::RetireSprint(_)
             | Change::SprintEvent(..)
             | Change::Scheduler(_)
+            | Change::Spending(_)
             | Change::Append { .. } => None,
         },
     )

@@ -112,6 +112,9 @@ fn run(number: u64) -> Change {
         generation: 0,
         started_at: at(number),
         pre_tree: None,
+        agent: crate::domain::config::AgentKind::Rehearsal,
+        approach: crate::domain::run::Approach::Usual,
+        allowance: crate::domain::budget::Allowance::default(),
     })
 }
 

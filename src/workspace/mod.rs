@@ -1,6 +1,7 @@
 //! A workspace: the folder that `teams init` writes. Finding it, reading its configuration, writing
 //! its scaffold and the documents that people read in it.
 
+mod choice;
 pub mod documents;
 pub mod edit;
 mod environment;
@@ -14,6 +15,7 @@ mod resolve;
 pub mod secrets;
 pub mod settings;
 
+pub use choice::Choice;
 pub use environment::{Environment, Origin, Tokens};
 pub use error::{ConfigError, Invalid};
 pub use open::{Workspace, imagine, load};

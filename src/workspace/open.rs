@@ -254,6 +254,8 @@ impl Workspace {
             relay_debug,
             language: runtime.language,
             limits,
+            budgets: runtime.budgets.clone(),
+            prices: runtime.prices.clone(),
             routing: self.routing.clone(),
             sprint: SprintPolicy {
                 interval_minutes: runtime.sprint.interval_minutes.get(),

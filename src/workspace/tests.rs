@@ -223,10 +223,12 @@ fn setting_a_value_keeps_comments_c17_c18() {
     let folder = tempfile::tempdir().unwrap();
     init(folder.path(), &Options::default()).unwrap();
     let path = folder.path().join(RUNTIME_FILE);
-    let before = files::read_text(&path).unwrap();
+    let from = "planner: {model: gpt-5.5, reasoning: high}";
+    let fresh = files::read_text(&path).unwrap();
+    let before = fresh.replace("role_defaults: {}", &format!("role_defaults:\n  {from} # ours"));
+    files::write(&path, &before).unwrap();
     set_role_defaults(folder.path(), Role::Planner, Some("m1"), None).unwrap();
     let after = files::read_text(&path).unwrap();
-    let from = "planner: {model: gpt-5.5, reasoning: high}";
     assert_eq!(after, before.replace(from, "planner: {model: m1, reasoning: high}"));
     let nothing = set_role_defaults(folder.path(), Role::Planner, None, None);
     assert!(matches!(nothing, Err(EditError::Nothing)));

@@ -67,6 +67,7 @@ impl Place {
             },
             agent: Agent::Rehearsal(RehearsalSettings {
                 script: Some(path).filter(|_| !script.is_empty()),
+                ..RehearsalSettings::default()
             }),
             task: Task {
                 role,
@@ -89,6 +90,7 @@ impl Place {
             resume: None,
             limits: Limits::default(),
             socket: None,
+            surroundings: Default::default(),
             templates: Default::default(),
         }
     }
@@ -101,7 +103,7 @@ async fn run(spec: &RunSpec) -> AgentOutcome {
 fn result(outcome: &AgentOutcome) -> &RoleResult {
     match &outcome.outcome {
         RunOutcome::Result(result) => result,
-        RunOutcome::Failed { kind, message } => panic!("{kind:?}: {message}"),
+        RunOutcome::Failed { kind, message, .. } => panic!("{kind:?}: {message}"),
     }
 }
 
@@ -338,7 +340,7 @@ async fn an_agent_that_is_not_installed_is_named() {
         ..Default::default()
     });
     let outcome = run(&spec).await;
-    let RunOutcome::Failed { kind, message } = outcome.outcome else {
+    let RunOutcome::Failed { kind, message, .. } = outcome.outcome else {
         panic!("it cannot run");
     };
     assert_eq!(kind, FailKind::Auth);

@@ -77,8 +77,10 @@ impl Place {
             },
             agent: Agent::Rehearsal(RehearsalSettings {
                 script: Some(path).filter(|_| !script.is_empty()),
+                ..RehearsalSettings::default()
             }),
             socket: None,
+            surroundings: Default::default(),
             task: Task {
                 role,
                 step,
@@ -106,7 +108,7 @@ impl Place {
         let outcome = tokio::time::timeout(PATIENCE, driver.run(&spec, &CONTRACT, &watch)).await;
         match outcome.expect("the run did not end").outcome {
             RunOutcome::Result(result) => *result,
-            RunOutcome::Failed { kind, message } => panic!("{kind:?}: {message}"),
+            RunOutcome::Failed { kind, message, .. } => panic!("{kind:?}: {message}"),
         }
     }
 

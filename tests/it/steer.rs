@@ -128,7 +128,10 @@ async fn interrupt(spec: &RunSpec) {
 fn rehearsal(place: &Place, run: &str, script: &str) -> RunSpec {
     let path = place.folder.path().join("script.yaml");
     std::fs::write(&path, script).unwrap();
-    let mut spec = place.spec(Agent::Rehearsal(RehearsalSettings { script: Some(path) }), run);
+    let mut spec = place.spec(
+        Agent::Rehearsal(RehearsalSettings { script: Some(path), ..RehearsalSettings::default() }),
+        run,
+    );
     spec.task.request.text = "replace \"hello\" with \"bye\" in hello.txt".to_owned();
     spec
 }

@@ -66,7 +66,9 @@ async fn an_agent_that_crashes_once_is_tried_again() {
 #[tokio::test]
 async fn a_role_that_may_not_write_and_does_is_refused_and_cleaned_up_after() {
     let script = "- {role: architect, step: architect_review, times: 1, do: write_outside}\n";
-    let house = House::open(Plan::script(script)).await;
+    // As it would be where nothing confines it.
+    let agents = "{default: rehearsal, rehearsal: {script: script.yaml, sandbox: off}}".to_owned();
+    let house = House::open(Plan { agents, ..Plan::script(script) }).await;
     let asked = house.ask(EDIT).await;
     let request = house.becomes(&asked, RequestStatus::Committed).await;
     let history = house.history(&request);

@@ -3,19 +3,21 @@
 use std::path::Path;
 use std::time::Duration;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 use tokio::time::{Instant, sleep_until};
 
-use super::keep::{Mark, write_json};
+use super::keep::{Mark, forget_submitted, write_json};
 use super::launch::{Launching, launch};
-use super::{Driver, RunError, WORDS, Watch, turn_dir};
+use super::{Driver, RunError, TOLD, TURN_PROMPT, WORDS, Watch, turn_dir};
 use crate::agents::acp::{self, AcpCodec, Opening};
 use crate::agents::claude::{self, ClaudeCodec};
 use crate::agents::codec::CodecKind;
 use crate::agents::codex::CodexCodec;
+use crate::agents::confine::{self, Confinement, RULES};
 use crate::agents::prompt;
 use crate::agents::rehearsal::RehearsalCodec;
 use crate::agents::run::{Access, Agent, RunSpec, Sandbox};
+use crate::agents::tools::Tools;
 use crate::agents::turn::Turn;
 use crate::agents::words::Words;
 use crate::domain::ids::RunId;
@@ -81,7 +83,19 @@ pub(super) fn codec(
             mode: config.mode.clone(),
             web: spec.task.work.web && !mark.repairing,
             confined,
+            servers: servers(spec),
         }))),
+    }
+}
+
+/// The team's tools, as the protocol names them.
+fn servers(spec: &RunSpec) -> Value {
+    match Tools::of(spec) {
+        Ok(tools) => tools.map_or_else(|| json!([]), |tools| tools.acp()),
+        Err(error) => {
+            tracing::warn!(run = spec.run_id.as_str(), %error, "the run has no tools of the team");
+            json!([])
+        }
     }
 }
 
@@ -114,9 +128,23 @@ impl Driver {
         start.mark.keep(&folder)?;
         let stdin = folder.join("stdin");
         files::write_private(&stdin, first_input(spec, start.input))?;
-        let confiner = self.confiner(spec).await;
-        let confined = confiner.is_some() || open(spec);
-        let launching = Launching { mark: start.mark, resume: start.resume, schema, confiner };
+        if start.number > 0 {
+            files::write_private(&folder.join(TURN_PROMPT), start.input)?;
+        }
+        let confinement = self.confinement(spec.agent.sandbox()).await;
+        let confined = match (&confinement, spec.agent.sandbox()) {
+            (Some(Confinement::Bubblewrap(_) | Confinement::Landlock(..)), _)
+            | (_, Sandbox::Off) => true,
+            (Some(Confinement::Nothing(_)) | None, Sandbox::Auto) => false,
+        };
+        let rules = folder.join(RULES);
+        let launching = Launching {
+            mark: start.mark,
+            resume: start.resume,
+            schema,
+            confinement,
+            rules: &rules,
+        };
         let launch = launch(spec, &launching, stdin.clone())?;
         let program = Supervised::start(&launch, &folder)?;
         let codec = codec(spec, start.input, start.resume, start.mark, confined);
@@ -134,29 +162,13 @@ impl Driver {
         followed.until_its_end(start).await
     }
 
-    /// What confines agents that bring no sandbox; none where the operator wants none.
-    async fn confiner(&self, spec: &RunSpec) -> Option<&Path> {
-        match &spec.agent {
-            Agent::Codex(_) | Agent::Rehearsal(_) => return None,
-            Agent::Claude(_) | Agent::Acp(_) => {}
+    /// What confines agents here; found out once. `None` where the operator wants nothing of the kind.
+    pub async fn confinement(&self, wanted: Sandbox) -> Option<&Confinement> {
+        match wanted {
+            Sandbox::Off => None,
+            Sandbox::Auto => Some(self.confinement.get_or_init(confine::find).await),
         }
-        if open(spec) {
-            return None;
-        }
-        let found = self.confiner.get_or_init(|| crate::agents::confine::find(spec)).await;
-        found.as_deref()
     }
-}
-
-/// Whether the operator says that this machine is a sandbox itself.
-fn open(spec: &RunSpec) -> bool {
-    let sandbox = match &spec.agent {
-        Agent::Codex(config) => config.sandbox,
-        Agent::Claude(config) => config.sandbox,
-        Agent::Acp(config) => config.sandbox,
-        Agent::Rehearsal(_) => Sandbox::Auto,
-    };
-    sandbox == Sandbox::Off
 }
 
 /// A turn under way.
@@ -248,6 +260,11 @@ impl Followed<'_> {
         let text = prompt::steer(std::slice::from_ref(&words.said), &self.spec.templates)?;
         if self.turn.hear(&words, &text) {
             tracing::info!(run = run.as_str(), "words reach the agent at work");
+            // What it handed in before them does not count any more.
+            forget_submitted(&self.spec.run_dir)?;
+            let path = self.folder.join(TOLD);
+            files::append(&path, format!("{}\n", Value::from(text)))?;
+            files::set_mode(&path, 0o600)?;
             self.reply().await?;
             return Ok(false);
         }

@@ -8,8 +8,10 @@ use serde_json::Value;
 use super::follow::access;
 use super::keep::Mark;
 use super::{RunError, SCHEMA};
-use crate::agents::run::{Agent, RUN_SOCKET, RunSpec, Sandbox};
-use crate::agents::{claude, codex, confine};
+use crate::agents::confine::{self, Confinement, tools_environment};
+use crate::agents::run::{Agent, Door, RUN_SOCKET, RunSpec, Sandbox};
+use crate::agents::tools::Tools;
+use crate::agents::{claude, codex};
 use crate::platform::supervise::{self, OnEof, STDOUT_SPOOL, Spec};
 use crate::platform::{files, ids, spawn};
 
@@ -34,7 +36,19 @@ pub(super) struct Launching<'a> {
     pub(super) mark: Mark,
     pub(super) resume: Option<&'a str>,
     pub(super) schema: &'a Value,
-    pub(super) confiner: Option<&'a Path>,
+    pub(super) confinement: Option<&'a Confinement>,
+    /// Where rules for the sandbox can be written.
+    pub(super) rules: &'a Path,
+}
+
+impl Launching<'_> {
+    /// Whether the agent is put into a sandbox of ours.
+    fn walled(&self) -> bool {
+        match self.confinement {
+            Some(Confinement::Bubblewrap(_) | Confinement::Landlock(..)) => true,
+            Some(Confinement::Nothing(_)) | None => false,
+        }
+    }
 }
 
 /// How the agent's process is started for a turn.
@@ -46,12 +60,24 @@ pub(super) fn launch(
     let mut env = environment(spec)?;
     let access = access(spec, launching.mark);
     let web = spec.task.work.web && !launching.mark.repairing;
-    let confined = |sandbox| launching.confiner.is_some() || sandbox == Sandbox::Off;
+    let tools = Tools::of(spec)?;
+    let confined = launching.walled() || spec.agent.sandbox() == Sandbox::Off;
+    if launching.walled() {
+        env.extend(tools_environment());
+    }
+    let door = spec.surroundings.door.as_ref();
+    if let Some(door) = door.filter(|door| door.leads_out) {
+        env.extend(proxies(door));
+    }
+    // What the agent keeps beside its session's folder.
+    let mut keeps = Vec::new();
     let (program, args) = match &spec.agent {
         Agent::Codex(config) => {
             let home = config.home(&spec.session_dir);
             files::create_dir_all(&home)?;
             env.insert("CODEX_HOME".to_owned(), home.to_string_lossy().into_owned());
+            keeps.push(home);
+            env.extend(config.environment(door));
             let schema = spec.run_dir.join(SCHEMA);
             let args = codex::arguments(
                 config,
@@ -60,9 +86,12 @@ pub(super) fn launch(
                     access,
                     schema: &schema,
                     charter: &spec.task.charter,
-                    socket: spec.socket.as_deref(),
+                    env: &env,
+                    tools: tools.as_ref(),
                     resume: launching.resume,
                     web,
+                    confined,
+                    door,
                 },
             );
             (config.program()?, args)
@@ -70,7 +99,8 @@ pub(super) fn launch(
         Agent::Claude(config) => {
             let home = config.home(&spec.session_dir);
             files::create_dir_all(&home)?;
-            env.extend(config.environment(&spec.session_dir, confined(config.sandbox)));
+            keeps.push(home);
+            env.extend(config.environment(&spec.session_dir, confined, door));
             let turn = claude::Turn {
                 access,
                 worktree: &spec.worktree,
@@ -78,26 +108,44 @@ pub(super) fn launch(
                 charter: &spec.task.charter,
                 resume: launching.resume,
                 web,
-                confined: confined(config.sandbox),
+                confined,
+                tools: tools.as_ref(),
             };
-            let args = claude::arguments(config, &turn);
-            confine(spec, launching, Some(&home), config.program()?, args)
+            (config.program()?, claude::arguments(config, &turn))
         }
         Agent::Acp(config) => {
             if let Some(home) = &config.login_home {
                 env.insert("HOME".to_owned(), home.to_string_lossy().into_owned());
+                keeps.push(home.clone());
             }
-            env.extend(config.env.clone());
+            env.extend(config.environment(door));
             let args = config.command.iter().skip(1).cloned().collect();
-            confine(spec, launching, config.login_home.as_deref(), config.program()?, args)
+            (config.program()?, args)
         }
         Agent::Rehearsal(_) => {
-            (spawn::own_binary().map_err(RunError::OwnBinary)?, vec![spawn::REHEARSE.to_owned()])
+            let own = spawn::own_binary().map_err(RunError::OwnBinary)?;
+            (own, vec![spawn::REHEARSE.to_owned()])
+        }
+    };
+    let plain = confine::Launch { program, args, holds_inside: false };
+    let started = match launching.confinement {
+        None => plain,
+        Some(confinement) => {
+            // A script that an interpreter plays, and what is named by path, belongs to the program.
+            let named = plain.args.iter().map(PathBuf::from).filter(|path| path.is_absolute());
+            let programs: Vec<PathBuf> = match &spec.agent {
+                Agent::Acp(_) => [plain.program.clone()].into_iter().chain(named).collect(),
+                Agent::Rehearsal(config) => config.script.iter().cloned().collect(),
+                Agent::Codex(_) | Agent::Claude(_) => vec![plain.program.clone()],
+            };
+            let walls = confine::around(spec, access, &keeps, &programs);
+            confine::within(confinement, &walls, launching.rules, plain)?
         }
     };
     let wall = spec.limits.wall_ms;
-    let mut launch = Spec::new(program, &spec.worktree);
-    launch.args = args;
+    let mut launch = Spec::new(started.program, &spec.worktree);
+    launch.args = started.args;
+    launch.holds_inside = started.holds_inside;
     launch.env = env;
     launch.stdin = Some(stdin);
     let repair = wall.min(REPAIR_WALL_MS);
@@ -119,22 +167,13 @@ pub(super) fn launch(
     Ok(launch)
 }
 
-/// A program within the sandbox, where there is one.
-fn confine(
-    spec: &RunSpec,
-    launching: &Launching<'_>,
-    home: Option<&Path>,
-    program: PathBuf,
-    args: Vec<String>,
-) -> (PathBuf, Vec<String>) {
-    match launching.confiner {
-        None => (program, args),
-        Some(confiner) => {
-            let access = access(spec, launching.mark);
-            let args = confine::arguments(spec, access, home, &program, args);
-            (confiner.to_owned(), args)
-        }
-    }
+/// How programs are told of the way out. What is on the sandbox's own loopback needs none.
+fn proxies(door: &Door) -> Vec<(String, String)> {
+    let names =
+        ["HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"];
+    let local = ["NO_PROXY", "no_proxy"].map(|name| (name, "127.0.0.1,localhost,::1".to_owned()));
+    let all = names.map(|name| (name, door.proxy())).into_iter().chain(local);
+    all.map(|(name, value)| (name.to_owned(), value)).collect()
 }
 
 /// The agent's whole environment. It hands all of it to the commands that it runs, so nothing
@@ -147,6 +186,8 @@ pub(super) fn environment(spec: &RunSpec) -> Result<BTreeMap<String, String>, Ru
     files::set_mode(&spec.session_dir, 0o700)?;
     let text = |path: &Path| path.to_string_lossy().into_owned();
     let socket = spec.socket.as_deref().map(|path| (RUN_SOCKET, text(path)));
+    // The times that it tells are times of our zone.
+    let zone = std::env::var("TZ").ok().map(|zone| ("TZ", zone));
     Ok([
         ("PATH", std::env::var("PATH").unwrap_or_else(|_| "/usr/bin:/bin".to_owned())),
         ("LANG", "C.UTF-8".to_owned()),
@@ -156,6 +197,7 @@ pub(super) fn environment(spec: &RunSpec) -> Result<BTreeMap<String, String>, Ru
     ]
     .into_iter()
     .chain(socket)
+    .chain(zone)
     .map(|(name, value)| (name.to_owned(), value))
     .collect())
 }

@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use crate::agents::codec::{Codec, Event, text};
 use crate::agents::prompt::{Said, Task};
-use crate::agents::run::{Access, RunError, RunSpec};
+use crate::agents::run::{Access, RunError, RunSpec, Sandbox};
 use crate::agents::words::Words;
 use crate::domain::ids::MessageId;
 use crate::domain::run::FailKind;
@@ -38,6 +38,8 @@ pub const LABEL: &str = "rehearsal";
 pub struct RehearsalSettings {
     /// A YAML file that tells it to fail, absolute. Written for tests and for trying things out.
     pub script: Option<PathBuf>,
+    /// Whether it is confined.
+    pub sandbox: Sandbox,
 }
 
 /// What it gets on stdin.

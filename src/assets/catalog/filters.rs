@@ -50,6 +50,7 @@ pub(super) fn add(
         .add_filter("line", |text: String| text.split_whitespace().collect::<Vec<_>>().join(" "));
     templates.add_filter("short", |text: String| text.chars().take(10).collect::<String>());
     templates.add_filter("duration", move |seconds: f64| duration(seconds, language));
+    templates.add_filter("amount", move |amount: Jinja| money(&amount, language));
     templates.add_filter("color", color);
     templates.add_filter("mark", mark);
     templates.add_filter("clock", |time: String| {
@@ -262,6 +263,27 @@ pub(super) fn fence(text: String, kind: Option<String>) -> Result<String, Error>
     }
     let body = text.trim_end().replace("```", "`\u{200b}`\u{200b}`");
     Ok(format!("```{kind}\n{body}\n```"))
+}
+
+/// Dollars, tokens, or both: `{usd: "4.10", tokens: "120000"}` is `$4.10, 120k tokens`.
+fn money(amount: &Jinja, language: Language) -> String {
+    let part = |key: &str| {
+        let text = amount.get_attr(key).map(|it| it.to_string()).unwrap_or_default();
+        Some(text).filter(|text| !text.is_empty())
+    };
+    let tokens = part("tokens").and_then(|text| text.parse::<u64>().ok()).map(|count| {
+        let short = match count {
+            0..=9_999 => count.to_string(),
+            10_000..=9_999_999 => format!("{}k", count / 1_000),
+            _ => format!("{}M", count / 1_000_000),
+        };
+        match language {
+            Language::En => format!("{short} tokens"),
+            Language::Ko => format!("{short} 토큰"),
+        }
+    });
+    let all = part("usd").map(|usd| format!("${usd}")).into_iter().chain(tokens);
+    all.collect::<Vec<_>>().join(", ")
 }
 
 #[expect(

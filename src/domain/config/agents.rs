@@ -37,12 +37,12 @@ impl AgentKind {
     }
 }
 
-/// Whether an agent is confined: by its own sandbox where it brings one, else by bubblewrap.
+/// Whether an agent is confined: by bubblewrap, or by the kernel's Landlock where that does not work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum AgentSandbox {
-    /// By what its role may do. Where this machine cannot, Codex fails and says so, and the others run no
-    /// commands.
+    /// By what its role may do. Where this machine can do neither, Codex confines itself, and the others run
+    /// no commands.
     #[default]
     Auto,
     /// Not confined: for machines that are a sandbox themselves.
@@ -104,6 +104,8 @@ pub struct AcpConfig {
 pub struct RehearsalConfig {
     /// A file that makes it fail on purpose; relative to the workspace.
     pub script: Option<PathBuf>,
+    /// Its sandbox.
+    pub sandbox: AgentSandbox,
 }
 
 /// `agents:` of `team_runtime.yaml`.
@@ -130,6 +132,15 @@ impl AgentsConfig {
     pub fn of(&self, role: Role) -> AgentKind {
         self.roles.get(&role).copied().unwrap_or(self.default)
     }
+}
+
+/// `sandbox:` of `team_runtime.yaml`.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct SandboxConfig {
+    /// Files and folders of tools that agents may read beside the system's; `~` is the home of whoever runs
+    /// the team. Where absent: the usual ones there, such as `~/.cargo` and `~/.nvm`, without their keys.
+    pub readable: Option<Vec<PathBuf>>,
 }
 
 /// How long a model may think.

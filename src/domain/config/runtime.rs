@@ -5,11 +5,13 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Deserializer, Serialize};
 
+use super::limits::{self, LimitsConfig};
 use super::values::{Argv, BranchName, CutoffTime, IntervalMinutes, Positive, Zone};
-use super::{AgentsConfig, Problem, RoleDefaults};
+use super::{AgentsConfig, Problem, ProfilesConfig, RoleDefaults, SandboxConfig};
+use crate::domain::budget::{Budgets, PriceTable};
 use crate::domain::gate::Stance;
 use crate::domain::ids::{GuildId, ServerRoleId, UserId};
-use crate::domain::policy::{GateTable, Limits};
+use crate::domain::policy::GateTable;
 use crate::domain::request::Language;
 use crate::domain::role::Role;
 
@@ -49,9 +51,21 @@ pub struct RuntimeConfig {
     /// Which agents work.
     #[serde(default)]
     pub agents: AgentsConfig,
-    /// Budgets.
+    /// How strong the models are.
+    #[serde(default)]
+    pub profiles: ProfilesConfig,
+    /// What agents may see of this machine.
+    #[serde(default)]
+    pub sandbox: SandboxConfig,
+    /// How often something is tried, and how long.
     #[serde(default)]
     pub limits: LimitsConfig,
+    /// Money and tokens.
+    #[serde(default)]
+    pub budgets: Budgets,
+    /// What models cost.
+    #[serde(default)]
+    pub prices: PriceTable,
     /// The language where a person's own is unknown.
     #[serde(default)]
     pub language: Language,
@@ -396,71 +410,6 @@ pub struct Named {
     pub roles: BTreeSet<ServerRoleId>,
 }
 
-/// `limits:`. What is absent has the engine's default.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct LimitsConfig {
-    /// Attempts of one step before a person is asked.
-    pub step_attempts: Option<Positive>,
-    /// Agent runs of one request.
-    pub turns: Option<Positive>,
-    /// Times that failing checks send a request back.
-    pub check_failures: Option<Positive>,
-    /// Times that a moved branch is followed.
-    pub rebases: Option<Positive>,
-    /// Reviews of one request.
-    pub review_cycles: Option<Positive>,
-    /// Characters of a message that are taken in.
-    pub message_chars: Option<Positive>,
-    /// Open requests of one person.
-    pub open_requests_per_person: Option<Positive>,
-    /// See [`Limits::followups`].
-    pub followups: Option<Positive>,
-    /// Seconds that one agent turn may take.
-    pub wall_seconds: Option<Positive>,
-    /// Seconds without output after which an agent is stuck.
-    pub idle_seconds: Option<Positive>,
-}
-
-impl LimitsConfig {
-    /// Over the engine's defaults.
-    #[must_use]
-    pub fn apply(&self, mut limits: Limits) -> Limits {
-        let set = |value: Option<Positive>, target: &mut u32| {
-            if let Some(value) = value {
-                *target = value.as_u32();
-            }
-        };
-        set(self.step_attempts, &mut limits.step_attempts);
-        set(self.turns, &mut limits.turns);
-        set(self.check_failures, &mut limits.check_failures);
-        set(self.rebases, &mut limits.rebases);
-        set(self.review_cycles, &mut limits.review_cycles);
-        if let Some(chars) = self.message_chars {
-            limits.message_chars = chars.as_usize();
-        }
-        if let Some(open) = self.open_requests_per_person {
-            limits.open_requests_per_person = open.as_usize();
-        }
-        if let Some(followups) = self.followups {
-            limits.followups = followups.as_usize();
-        }
-        limits
-    }
-
-    /// Seconds that one agent turn may take.
-    #[must_use]
-    pub fn wall_seconds(&self) -> u64 {
-        self.wall_seconds.map_or(3_600, Positive::get)
-    }
-
-    /// Seconds without output after which an agent is stuck.
-    #[must_use]
-    pub fn idle_seconds(&self) -> u64 {
-        self.idle_seconds.map_or(600, Positive::get)
-    }
-}
-
 impl RuntimeConfig {
     /// What is wrong only beside other values.
     pub fn check(&self) -> Result<(), Problem> {
@@ -475,6 +424,7 @@ impl RuntimeConfig {
                     .hint("add it under `actions`, or take it out of the list"));
             }
         }
+        limits::check_money(&self.budgets, &self.prices)?;
         let mut names = BTreeSet::new();
         for (index, check) in self.checks.iter().enumerate() {
             let key = format!("checks.{index}.name");

@@ -70,7 +70,7 @@ impl Turn<'_> {
     }
 
     /// The scheduler as it is now.
-    pub(super) fn scheduler(&self) -> &Scheduler {
+    pub(in crate::engine) fn scheduler(&self) -> &Scheduler {
         self.plans.scheduler.as_ref().unwrap_or(&self.before().scheduler)
     }
 

@@ -211,6 +211,9 @@ pub(super) fn dropped(
         generation: 1,
         started_at: Timestamp::from_millis(0),
         pre_tree: None,
+        agent: crate::domain::config::AgentKind::Rehearsal,
+        approach: crate::domain::run::Approach::Usual,
+        allowance: crate::domain::budget::Allowance::default(),
     };
     Envelope {
         relay_id: EnvelopeId::parse("drop-1").expect("an id"),

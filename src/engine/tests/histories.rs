@@ -8,16 +8,20 @@ use serde_json::json;
 use super::world::{
     Todo, World, candidate, crash, evidence, good, good_effect, policy, press, result,
 };
+use crate::domain::budget::{Allowance, Budgets};
 use crate::domain::effect::{EffectKind, EffectOutcome};
 use crate::domain::event::Event;
 use crate::domain::evidence::CheckVerdict;
+use crate::domain::gate::GateKind;
 use crate::domain::ids::RequestId;
 use crate::domain::incoming::Command;
 use crate::domain::outgoing::ButtonAct;
+use crate::domain::policy::Policy;
 use crate::domain::request::RequestStatus;
 use crate::domain::result::{ResultStatus, RoleResult};
 use crate::domain::role::Role;
 use crate::domain::run::{FailKind, RunOutcome};
+use crate::domain::time::Timestamp;
 use crate::domain::workflow::Step;
 
 /// A small seeded generator (splitmix64), so that a failing seed can be run again.
@@ -131,8 +135,14 @@ pub(super) fn random_effect(dice: &mut Dice, kind: &EffectKind, number: usize) -
 /// One history. Returns the steps that it took.
 fn history(seed: u64, seen: &mut BTreeSet<(Step, usize, usize)>) -> usize {
     let mut dice = Dice(seed);
-    let mut world =
-        World::new(crate::domain::policy::Policy { has_checks: dice.roll(4) > 0, ..policy() });
+    let budgets = match dice.roll(3) {
+        0 => Budgets { request: usd(1.0), day: usd(2.0), ..Budgets::default() },
+        1 => Budgets { roles: [(Role::Planner, usd(0.5))].into(), ..Budgets::default() },
+        _ => Budgets::default(),
+    };
+    let has_checks = dice.roll(4) > 0;
+    let mut world = World::new(Policy { has_checks, budgets, ..policy() });
+    world.usage.cost_usd = 0.3;
     let id = world.message("do it");
     let mut steps = 0;
     let mut helped = 0;
@@ -140,6 +150,9 @@ fn history(seed: u64, seen: &mut BTreeSet<(Step, usize, usize)>) -> usize {
         steps += 1;
         assert!(steps < 4_000, "seed {seed}: it never ends");
         let todo = world.todo();
+        if todo.is_empty() && world.wait_for_an_envelope() {
+            continue;
+        }
         if todo.is_empty() {
             let request = world.request(&id);
             if request.status.is_terminal() {
@@ -162,7 +175,12 @@ fn history(seed: u64, seen: &mut BTreeSet<(Step, usize, usize)>) -> usize {
                 let found = world.state.envelopes[&envelope].clone();
                 let outcome = match dice.roll(14) {
                     0 => crash(),
-                    1 => RunOutcome::Failed { kind: FailKind::Quota, message: "empty".to_owned() },
+                    1 => RunOutcome::Failed {
+                        kind: *dice.pick(&[FailKind::Quota, FailKind::RateLimit, FailKind::Budget]),
+                        message: "empty".to_owned(),
+                        until: (dice.roll(2) == 0)
+                            .then(|| Timestamp::from_millis(world.clock + 7_200_000)),
+                    },
                     _ => RunOutcome::Result(Box::new(random_result(
                         &mut dice,
                         found.target_role,
@@ -199,11 +217,16 @@ fn history(seed: u64, seen: &mut BTreeSet<(Step, usize, usize)>) -> usize {
     steps
 }
 
+fn usd(usd: f64) -> Allowance {
+    Allowance { usd: Some(usd), tokens: None }
+}
+
 fn help(world: &mut World, dice: &mut Dice, id: &RequestId, status: RequestStatus) {
     if let Some(gate) = world.state.gates.values().next().cloned() {
         let command = match *dice.pick(&["yes", "no", "ask", "nobody"]) {
             "yes" => press(&gate, ButtonAct::Approve),
             "no" => press(&gate, ButtonAct::Reject),
+            "ask" if gate.kind == GateKind::Budget => press(&gate, ButtonAct::Reject),
             "ask" => Command::AskBack {
                 gate_id: gate.gate_id.clone(),
                 version: gate.version,

@@ -260,6 +260,9 @@ fn k10_what_an_earlier_life_of_a_run_says_counts_for_nothing() {
         generation,
         started_at: Timestamp::from_millis(0),
         pre_tree: None,
+        agent: crate::domain::config::AgentKind::Rehearsal,
+        approach: crate::domain::run::Approach::Usual,
+        allowance: crate::domain::budget::Allowance::default(),
     };
     let (old, new) = (run(1), run(2));
     world.submit(Event::RunStarting(old.clone()));

@@ -22,6 +22,9 @@ pub(super) fn run_of(world: &World, todo: &Todo, run_id: &str) -> Run {
         generation: 1,
         started_at: Timestamp::from_millis(0),
         pre_tree: None,
+        agent: crate::domain::config::AgentKind::Rehearsal,
+        approach: crate::domain::run::Approach::Usual,
+        allowance: crate::domain::budget::Allowance::default(),
     }
 }
 
@@ -41,6 +44,7 @@ pub(super) fn finished(run: &Run) -> RunReport {
         repairs: 0,
         dropped_bytes: 0,
         agent: "rehearsal".to_owned(),
+        agent_kind: crate::domain::config::AgentKind::Rehearsal,
         model: String::new(),
         heard: Vec::new(),
     }

@@ -55,6 +55,8 @@ pub(super) fn policy() -> Policy {
         relay_debug: false,
         language: Language::En,
         limits: Limits::default(),
+        budgets: crate::domain::budget::Budgets::default(),
+        prices: crate::domain::budget::PriceTable::default(),
         routing: RoutingPolicy::default(),
         sprint: crate::domain::policy::SprintPolicy::default(),
     }
@@ -76,6 +78,8 @@ pub(super) struct World {
     pub(super) clock: i64,
     /// The conversation that agents have.
     pub(super) session: Option<String>,
+    /// What each run costs.
+    pub(super) usage: Usage,
     next: u128,
     /// What decisions made possible, oldest first.
     pub(super) wakes: Vec<Wake>,
@@ -91,6 +95,7 @@ impl World {
             said: Vec::new(),
             clock: 1_774_310_400_000,
             session: None,
+            usage: Usage::default(),
             next: 1 << 32,
         }
     }
@@ -119,6 +124,14 @@ impl World {
         }
         self.check();
         decision.answer
+    }
+
+    /// Time passes until the next envelope may be taken; whether one waits for that.
+    pub(super) fn wait_for_an_envelope(&mut self) -> bool {
+        let delayed = self.state.envelopes.values().filter_map(|it| it.not_before);
+        let next = delayed.map(Timestamp::millis).filter(|at| *at > self.clock).min();
+        self.clock = next.unwrap_or(self.clock);
+        next.is_some()
     }
 
     /// Time passes, and the engine is told where it asked to be.
@@ -208,6 +221,9 @@ impl World {
         let mut todo = Vec::new();
         for envelope in self.state.envelopes.values() {
             let id = envelope.relay_id.clone();
+            if envelope.not_before.is_some_and(|at| at.millis() > self.clock) {
+                continue;
+            }
             todo.push(match envelope.kind {
                 EnvelopeKind::Delegate => Todo::Run(id),
                 EnvelopeKind::Report | EnvelopeKind::Forward => Todo::Report(id),
@@ -252,6 +268,9 @@ impl World {
             generation: 1,
             started_at: Timestamp::from_millis(self.clock),
             pre_tree: None,
+            agent: crate::domain::config::AgentKind::Rehearsal,
+            approach: crate::domain::run::Approach::Usual,
+            allowance: crate::domain::budget::Allowance::default(),
         };
         if self.submit(Event::RunStarting(run.clone())) != Answer::Accepted {
             return;
@@ -269,12 +288,13 @@ impl World {
             outcome,
             changed_paths: Vec::new(),
             documents_present,
-            usage: Usage::default(),
+            usage: self.usage,
             session_id: self.session.clone(),
             duration_ms: 5,
             repairs: 0,
             dropped_bytes: 0,
             agent: "rehearsal".to_owned(),
+            agent_kind: crate::domain::config::AgentKind::Rehearsal,
             model: String::new(),
             heard: Vec::new(),
         };
@@ -439,7 +459,7 @@ pub(super) fn good(role: Role, step: Option<Step>) -> RoleResult {
 }
 
 pub(super) fn crash() -> RunOutcome {
-    RunOutcome::Failed { kind: FailKind::Crash, message: "it died".to_owned() }
+    RunOutcome::Failed { kind: FailKind::Crash, message: "it died".to_owned(), until: None }
 }
 
 /// A press of a button on the card of a gate.

@@ -73,6 +73,10 @@ pub struct Spec {
     pub env: BTreeMap<String, String>,
     /// Its working folder.
     pub cwd: PathBuf,
+    /// Whether the program is a sandbox with [`super::inside`] in it: an interrupt is then for that one, and
+    /// not for the sandbox, which would end at once with everything in it.
+    #[serde(default)]
+    pub holds_inside: bool,
     /// The file that it reads as stdin; nothing where absent.
     pub stdin: Option<PathBuf>,
     /// Whether that file is followed as it grows ([`Supervised::say`]), until the input is ended or the
@@ -110,6 +114,7 @@ impl Spec {
             args: Vec::new(),
             env: BTreeMap::new(),
             cwd: cwd.into(),
+            holds_inside: false,
             stdin: None,
             live_stdin: false,
             nice: 10,

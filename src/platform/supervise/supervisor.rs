@@ -212,10 +212,14 @@ impl<'a> Watch<'a> {
             Ok(result) => result.map_err(|error| format!("cannot write the spool: {error}")),
             Err(_) => Err("the output pipe is held open by a stranger".to_owned()),
         };
+        let code = self.status.and_then(WaitStatus::exit_status);
+        let signal = self.status.and_then(WaitStatus::terminating_signal);
+        // A sandbox tells a signal as shells do.
+        let told = code.filter(|code| self.spec.holds_inside && *code > 128).map(|code| code - 128);
         Ok(Exit {
             ended_by: self.ended_by.unwrap_or(EndedBy::Exit),
-            code: self.status.and_then(WaitStatus::exit_status),
-            signal: self.status.and_then(WaitStatus::terminating_signal),
+            code: code.filter(|_| told.is_none()),
+            signal: signal.or(told),
             started_at,
             ended_at: clock::now(),
             dropped_stdout: dropped(out)?,
@@ -312,7 +316,9 @@ impl<'a> Watch<'a> {
     fn begin_end(&mut self, why: EndedBy) {
         self.ended_by.get_or_insert(why);
         self.kill_at.get_or_insert(Instant::now() + millis(self.spec.grace_ms));
-        self.signal_group(Signal::INT);
+        if !(self.spec.holds_inside && tree::interrupt_inside()) {
+            self.signal_group(Signal::INT);
+        }
     }
 
     fn signal_group(&self, signal: Signal) {

@@ -8,7 +8,7 @@ use std::path::Path;
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::platform::files;
-use crate::platform::spawn::SUPERVISE;
+use crate::platform::spawn::{INSIDE, SUPERVISE};
 
 /// One process of the tree.
 struct Process {
@@ -90,6 +90,18 @@ pub fn belongs_to(pid: i32, run_dir: &Path) -> bool {
 /// The processor time of the whole tree, in ticks.
 pub(super) fn ticks() -> u64 {
     descendants().iter().map(|(_, ticks)| ticks).sum()
+}
+
+/// Interrupts the first program within a sandbox ([`crate::platform::inside`]), which passes it on; whether
+/// there is one. What calls itself so further down harms nobody but itself.
+pub(super) fn interrupt_inside() -> bool {
+    let named = |pid: i32| words(pid).get(1).is_some_and(|name| name == INSIDE.as_bytes());
+    let found: Vec<i32> =
+        descendants().into_iter().map(|(pid, _)| pid).filter(|pid| named(*pid)).collect();
+    for pid in found.iter().filter_map(|pid| Pid::from_raw(*pid)) {
+        let _ = kill_process(pid, Signal::INT);
+    }
+    !found.is_empty()
 }
 
 /// Kills every living descendant once; how many there were.

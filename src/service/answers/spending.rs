@@ -7,9 +7,13 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::super::team::Team;
+use crate::domain::budget::{Allowance, Purse, Scope};
+use crate::domain::policy::Policy;
 use crate::domain::role::Role;
 use crate::domain::run::{Usage, ledger_of};
+use crate::domain::state::State;
 use crate::domain::time::Timestamp;
+use crate::engine;
 use crate::engine::standing::{self, LINES};
 use crate::platform::files;
 
@@ -53,9 +57,34 @@ pub(super) fn report(team: &Team, now: Timestamp) -> Value {
             })
             .collect()
     });
+    let budgets = team.hub.consult(|state, policy| budgets(state, policy, now));
     json!({
         "today": shown(today), "week": shown(seven), "runs": runs, "roles": roles, "open": open,
+        "budgets": budgets,
     })
+}
+
+/// The budgets that are not a request's, as they stand.
+fn budgets(state: &State, policy: &Policy, now: Timestamp) -> Vec<Value> {
+    let spending = state.spending.on(&now.kst("%Y-%m-%d"));
+    let line = |scope: Scope, role: Option<Role>, purse: Purse, budget: Allowance| {
+        let limit = purse.limit(budget);
+        (!budget.is_unlimited()).then(|| {
+            json!({
+                "scope": scope.as_str(), "role": role,
+                "used": engine::amount(limit.usd.map(|_| purse.used.cost_usd), limit.tokens.map(|_| purse.used.tokens())),
+                "limit": engine::amount(limit.usd, limit.tokens),
+            })
+        })
+    };
+    let sprint = state.active_sprint().map(|it| spending.of_sprint(&it.sprint_id));
+    let day = line(Scope::Day, None, spending.today, policy.budgets.day);
+    let sprint = sprint.and_then(|purse| line(Scope::Sprint, None, purse, policy.budgets.sprint));
+    let roles = policy.budgets.roles.iter().filter_map(|(role, budget)| {
+        let purse = spending.roles.get(role).copied().unwrap_or_default();
+        line(Scope::Role, Some(*role), purse, *budget)
+    });
+    day.into_iter().chain(sprint).chain(roles).collect()
 }
 
 fn shown(usage: Usage) -> Value {

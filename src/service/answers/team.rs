@@ -3,34 +3,34 @@
 use serde_json::{Value, json};
 
 use super::super::team::Team;
+use crate::domain::config::AgentKind;
 use crate::domain::outgoing::SET_ASIDE;
 use crate::domain::policy::Right;
 use crate::domain::role::Role;
+use crate::domain::run::Approach;
 use crate::domain::time::Timestamp;
 use crate::platform::files;
 use crate::workspace::Workspace;
 
 /// Which agent and model works for which role, and where that is said.
 pub(super) fn models(workspace: &Workspace) -> Value {
-    let runtime = &workspace.runtime;
+    let chosen = |role| workspace.choice(role, None, Approach::Usual).ok().map(|it| (role, it));
     let roles: Vec<Value> = Role::PUBLIC
         .into_iter()
-        .map(|role| {
-            let agent = runtime.agents.of(role).as_str();
-            let spec = workspace.role(role).ok();
-            let set = runtime.role_defaults.get(&role);
-            let own = set.is_some_and(|set| set.model.is_some() || set.reasoning.is_some());
+        .filter_map(chosen)
+        .map(|(role, choice)| {
             json!({
                 "role": role,
-                "agent": agent,
-                "model": spec.as_ref().map_or("", |spec| spec.model.as_str()),
-                "reasoning": spec.as_ref().map_or("", |spec| spec.reasoning.as_str()),
-                "source": if own { "team_runtime.yaml" } else { "roles" },
-                "thinks": agent != "rehearsal",
+                "agent": choice.agent.as_str(),
+                "model": choice.model,
+                "reasoning": if choice.agent == AgentKind::Acp { "" } else { choice.reasoning.as_str() },
+                "profile": choice.profile.as_str(),
+                "source": choice.source,
+                "thinks": choice.agent != AgentKind::Rehearsal,
             })
         })
         .collect();
-    json!({ "roles": roles })
+    json!({ "roles": roles, "escalates": workspace.runtime.profiles.escalate })
 }
 
 /// Whether everything works.

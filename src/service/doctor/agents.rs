@@ -9,11 +9,12 @@ use super::{Check, Finding, safe};
 use crate::agents::RunError;
 use crate::agents::acp::AcpSettings;
 use crate::agents::claude::ClaudeSettings;
-use crate::agents::codex::{CodexSettings, Sandbox};
-use crate::agents::probe::{self, Age, CODEX_TESTED, Confinement, Found, Login};
+use crate::agents::codex::CodexSettings;
+use crate::agents::confine::{self, Confinement};
+use crate::agents::probe::{self, Age, CODEX_TESTED, Found, Login};
 use crate::domain::config::{AgentKind, AgentSandbox};
 use crate::domain::role::Role;
-use crate::platform::machine;
+use crate::platform::landlock::Strength;
 use crate::workspace::Workspace;
 
 /// Each agent that some role works with.
@@ -26,18 +27,21 @@ pub(super) async fn look(workspace: &Workspace) -> Vec<Finding> {
             AgentKind::Rehearsal => {
                 found.push(Finding::ok(Check::Agent, "doctor.agent.rehearsal", json!({})));
             }
-            AgentKind::Codex => codex(workspace, &mut found).await,
+            AgentKind::Codex => {
+                codex(workspace, &mut found).await;
+                found.push(confined(agents.codex.sandbox).await);
+            }
             AgentKind::Claude => {
                 let binary = agents.claude.binary.clone();
                 let settings = ClaudeSettings { binary, ..ClaudeSettings::default() };
                 found.push(there("Claude Code", settings.program()));
-                found.push(confined(&probe::machine(sandbox(agents.claude.sandbox)).await));
+                found.push(confined(agents.claude.sandbox).await);
             }
             AgentKind::Acp => {
                 let command = agents.acp.command.clone();
                 let settings = AcpSettings { command, ..AcpSettings::default() };
                 found.push(there("agents.acp", settings.program()));
-                found.push(confined(&probe::machine(sandbox(agents.acp.sandbox)).await));
+                found.push(confined(agents.acp.sandbox).await);
             }
         }
     }
@@ -70,7 +74,6 @@ async fn codex(workspace: &Workspace, found: &mut Vec<Finding>) {
         binary: config.binary.clone(),
         model_url: config.model_url.clone(),
         login_home: config.login_home.as_deref().map(|path| workspace.root.join(path)),
-        sandbox: sandbox(config.sandbox),
         ..CodexSettings::default()
     };
     match probe::codex(&settings).await {
@@ -129,35 +132,27 @@ fn judge(seen: &Found, found: &mut Vec<Finding>) {
         }
         Login::Unknown => Finding::not_needed(Check::Agent, "doctor.login.unknown", json!({})),
     });
-    found.push(confined(&seen.sandbox));
 }
 
-fn sandbox(wanted: AgentSandbox) -> Sandbox {
-    match wanted {
-        AgentSandbox::Auto => Sandbox::Auto,
-        AgentSandbox::Off => Sandbox::Off,
+/// What the agent would be confined by.
+async fn confined(wanted: AgentSandbox) -> Finding {
+    if wanted == AgentSandbox::Off {
+        return Finding::not_needed(Check::Sandbox, "doctor.sandbox.off", json!({}));
     }
-}
-
-fn confined(seen: &Confinement) -> Finding {
-    match seen {
-        Confinement::Works => Finding::ok(Check::Sandbox, "doctor.sandbox.ok", json!({})),
-        Confinement::Off => Finding::not_needed(Check::Sandbox, "doctor.sandbox.off", json!({})),
-        Confinement::NoBubblewrap => {
-            Finding::problem(Check::Sandbox, "doctor.sandbox.no_bwrap", landlock(""))
+    match confine::find().await {
+        Confinement::Bubblewrap(program) => {
+            let values = json!({"program": program.display().to_string()});
+            Finding::ok(Check::Sandbox, "doctor.sandbox.ok", values)
         }
-        Confinement::Refused(reason) => {
-            Finding::problem(Check::Sandbox, "doctor.sandbox.refused", landlock(reason))
+        Confinement::Landlock(strength, reason) => {
+            let key = match strength {
+                Strength::Files => "doctor.sandbox.files",
+                Strength::FilesAndTcp | Strength::FilesTcpAndSignals => "doctor.sandbox.landlock",
+            };
+            Finding::ok(Check::Sandbox, key, json!({"reason": reason}))
+        }
+        Confinement::Nothing(reason) => {
+            Finding::problem(Check::Sandbox, "doctor.sandbox.none", json!({"reason": reason}))
         }
     }
-}
-
-/// What else the kernel offers, for whoever has to decide.
-fn landlock(reason: &str) -> serde_json::Value {
-    let landlock = match machine::landlock() {
-        Some(true) => "yes",
-        Some(false) => "no",
-        None => "unknown",
-    };
-    json!({"reason": reason, "landlock": landlock})
 }

@@ -23,6 +23,7 @@ use crate::workspace::{self, Origin, Workspace, init, secrets};
 
 /// Sets up; see the module.
 pub async fn setup<'a>(options: &'a Options, mut talk: Talk<'a>) -> Result<(), SetupError> {
+    refuse_doubles(options)?;
     let _alone = if options.dry_run { None } else { Some(prepare(options, &mut talk)?) };
     let root = &options.root;
     let workspace = match (workspace::is_workspace(root), options.dry_run) {
@@ -42,6 +43,19 @@ pub async fn setup<'a>(options: &'a Options, mut talk: Talk<'a>) -> Result<(), S
     let seen = steps.things(seen, &wanted).await?;
     steps.config(&seen, &wanted)?;
     steps.ready(&seen, &wanted);
+    Ok(())
+}
+
+/// A token belongs to one bot, and a bot to one role. Seen before anything is made.
+fn refuse_doubles(options: &Options) -> Result<(), SetupError> {
+    let mut seen: Vec<(Role, String)> = Vec::new();
+    for (role, token) in &options.tokens {
+        let token = clean(token)?.expose_secret().to_owned();
+        if let Some((one, _)) = seen.iter().find(|(_, other)| *other == token) {
+            return Err(SetupError::SameBot { one: *one, other: *role });
+        }
+        seen.push((*role, token));
+    }
     Ok(())
 }
 

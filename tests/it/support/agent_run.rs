@@ -73,6 +73,7 @@ impl Place {
             resume: None,
             limits: Limits::default(),
             socket: None,
+            surroundings: Default::default(),
             templates: Default::default(),
         }
     }

@@ -1,0 +1,297 @@
+//! Money and tokens: what a model costs, what may be spent, and what was.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::domain::config::AgentKind;
+use crate::domain::ids::SprintId;
+use crate::domain::role::Role;
+use crate::domain::run::Usage;
+use crate::domain::time::Timestamp;
+
+/// What may be spent on something. What is absent has no limit.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Allowance {
+    /// US dollars.
+    pub usd: Option<f64>,
+    /// Tokens in and out, cached ones included.
+    pub tokens: Option<u64>,
+}
+
+impl Allowance {
+    /// Whether there is no limit at all.
+    #[must_use]
+    pub fn is_unlimited(self) -> bool {
+        self == Self::default()
+    }
+
+    /// The part of it that is used, the greater of both; 1.0 is all of it.
+    #[must_use]
+    pub fn share(self, used: Usage) -> f64 {
+        #[expect(clippy::cast_precision_loss, reason = "a share needs no exact count")]
+        let of = |used: u64, limit: u64| used as f64 / (limit.max(1) as f64);
+        let money = self.usd.map_or(0.0, |limit| used.cost_usd / limit.max(f64::MIN_POSITIVE));
+        let tokens = self.tokens.map_or(0.0, |limit| of(used.tokens(), limit));
+        money.max(tokens)
+    }
+
+    /// So many times as much.
+    #[must_use]
+    pub fn times(self, factor: u32) -> Self {
+        Self {
+            usd: self.usd.map(|usd| usd * f64::from(factor)),
+            tokens: self.tokens.map(|tokens| tokens.saturating_mul(u64::from(factor))),
+        }
+    }
+
+    /// What is left of it.
+    #[must_use]
+    pub fn left(self, used: Usage) -> Self {
+        Self {
+            usd: self.usd.map(|usd| (usd - used.cost_usd).max(0.0)),
+            tokens: self.tokens.map(|tokens| tokens.saturating_sub(used.tokens())),
+        }
+    }
+
+    /// The narrower of both.
+    #[must_use]
+    pub fn and(self, other: Self) -> Self {
+        let least = |one: Option<f64>, two: Option<f64>| match (one, two) {
+            (Some(one), Some(two)) => Some(one.min(two)),
+            (one, two) => one.or(two),
+        };
+        Self {
+            usd: least(self.usd, other.usd),
+            tokens: match (self.tokens, other.tokens) {
+                (Some(one), Some(two)) => Some(one.min(two)),
+                (one, two) => one.or(two),
+            },
+        }
+    }
+}
+
+/// `budgets:` of `team_runtime.yaml`: what may be spent before a person is asked.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Budgets {
+    /// One run of an agent: it is stopped there.
+    pub run: Allowance,
+    /// One request, and so one todo.
+    pub request: Allowance,
+    /// One sprint.
+    pub sprint: Allowance,
+    /// A role, a day in Korea.
+    pub roles: BTreeMap<Role, Allowance>,
+    /// Everything, a day in Korea.
+    pub day: Allowance,
+}
+
+/// What a budget is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Scope {
+    /// A request.
+    Request,
+    /// A sprint.
+    Sprint,
+    /// A role's day.
+    Role,
+    /// A day.
+    Day,
+}
+
+impl Scope {
+    /// From the narrowest to the widest.
+    pub const ALL: [Scope; 4] = [Scope::Request, Scope::Sprint, Scope::Role, Scope::Day];
+
+    /// The word in values of the catalog.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Request => "request",
+            Self::Sprint => "sprint",
+            Self::Role => "role",
+            Self::Day => "day",
+        }
+    }
+
+    /// Whether it is full again with the next day.
+    #[must_use]
+    pub const fn is_daily(self) -> bool {
+        match self {
+            Self::Role | Self::Day => true,
+            Self::Request | Self::Sprint => false,
+        }
+    }
+}
+
+/// What was spent against a budget, and what people said about it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Purse {
+    /// Spent.
+    pub used: Usage,
+    /// How often a person granted the whole budget once more.
+    pub raised: u32,
+    /// Whether it was told that it is nearly spent.
+    pub warned: bool,
+}
+
+impl Purse {
+    /// All that may be spent: the budget, and as much again as often as people said.
+    #[must_use]
+    pub fn limit(&self, budget: Allowance) -> Allowance {
+        budget.times(self.raised.saturating_add(1))
+    }
+
+    /// A person grants the budget once more.
+    pub const fn raise(&mut self) {
+        self.raised = self.raised.saturating_add(1);
+        self.warned = false;
+    }
+}
+
+/// What was spent on what is not a record of its own: one record a workspace. It does not grow with the
+/// history; the runs themselves stand in the ledger.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Spending {
+    /// The day in Korea that `today` and `roles` are about.
+    pub date: String,
+    /// That day.
+    pub today: Purse,
+    /// That day, by role.
+    pub roles: BTreeMap<Role, Purse>,
+    /// The sprint that last spent something.
+    pub sprint: Option<(SprintId, Purse)>,
+    /// Agents whose plan is used up, and until when.
+    pub resting: BTreeMap<AgentKind, Timestamp>,
+}
+
+impl Spending {
+    /// The record on a day: another day begins with full purses.
+    #[must_use]
+    pub fn on(&self, date: &str) -> Self {
+        if self.date == date {
+            return self.clone();
+        }
+        Self {
+            date: date.to_owned(),
+            sprint: self.sprint.clone(),
+            resting: self.resting.clone(),
+            ..Self::default()
+        }
+    }
+
+    /// What was spent on a sprint.
+    #[must_use]
+    pub fn of_sprint(&self, id: &SprintId) -> Purse {
+        let mine = self.sprint.as_ref().filter(|(sprint, _)| sprint == id);
+        mine.map(|(_, purse)| *purse).unwrap_or_default()
+    }
+}
+
+/// US dollars for a million tokens.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Price {
+    /// Of input that no cache had.
+    pub input: f64,
+    /// Of input from a cache; as `input` where absent.
+    pub cached: Option<f64>,
+    /// Of output.
+    pub output: f64,
+}
+
+/// `prices:` of `team_runtime.yaml`, by model; a name that ends with `*` stands for all that begin so. The
+/// longest that fits counts. For agents that do not say themselves what a run cost.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct PriceTable(pub BTreeMap<String, Price>);
+
+impl PriceTable {
+    /// The price of a model; none where the table has none.
+    #[must_use]
+    pub fn of(&self, model: &str) -> Option<Price> {
+        let fits = |name: &str| match name.strip_suffix('*') {
+            Some(beginning) => model.starts_with(beginning),
+            None => model == name,
+        };
+        let fitting = self.0.iter().filter(|(name, _)| fits(name));
+        fitting.max_by_key(|(name, _)| name.trim_end_matches('*').len()).map(|(_, price)| *price)
+    }
+
+    /// The usage with its cost, where it says none itself and the model has a price.
+    #[must_use]
+    pub fn priced(&self, model: &str, usage: Usage) -> Usage {
+        let Some(price) = self.of(model).filter(|_| usage.cost_usd <= 0.0) else { return usage };
+        #[expect(clippy::cast_precision_loss, reason = "fractions of a cent do not matter")]
+        let cost = |tokens: u64, price: f64| tokens as f64 * price / 1_000_000.0;
+        let fresh = usage.input_tokens.saturating_sub(usage.cached_tokens);
+        let cost_usd = cost(fresh, price.input)
+            + cost(usage.cached_tokens, price.cached.unwrap_or(price.input))
+            + cost(usage.output_tokens, price.output);
+        Usage { cost_usd, ..usage }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn usage(input: u64, cached: u64, output: u64, cost_usd: f64) -> Usage {
+        Usage { input_tokens: input, cached_tokens: cached, output_tokens: output, cost_usd }
+    }
+
+    #[test]
+    fn the_longest_name_that_fits_has_the_price() {
+        let price = |input| Price { input, cached: Some(0.5), output: 10.0 };
+        let table = PriceTable(
+            [("gpt-*", 1.0), ("gpt-5*", 2.0), ("gpt-5.5", 4.0)]
+                .map(|(name, input)| (name.to_owned(), price(input)))
+                .into(),
+        );
+        for (model, input) in [("gpt-4", 1.0), ("gpt-5.1", 2.0), ("gpt-5.5", 4.0)] {
+            assert_eq!(table.of(model).map(|it| it.input), Some(input), "{model}");
+        }
+        assert_eq!(table.of("sonnet"), None);
+        let used = usage(3_000_000, 1_000_000, 100_000, 0.0);
+        assert!((table.priced("gpt-5.5", used).cost_usd - 9.5).abs() < 1e-9);
+        let told = usage(3_000_000, 0, 0, 0.25);
+        assert_eq!(table.priced("gpt-5.5", told), told, "the agent knows better");
+        assert_eq!(table.priced("sonnet", used), used);
+    }
+
+    #[test]
+    fn a_budget_is_used_by_its_scarcer_part() {
+        let both = Allowance { usd: Some(2.0), tokens: Some(1_000) };
+        assert!((both.share(usage(400, 0, 100, 0.5)) - 0.5).abs() < 1e-9);
+        assert!((both.share(usage(0, 0, 0, 3.0)) - 1.5).abs() < 1e-9);
+        assert!(Allowance::default().share(usage(1 << 40, 0, 0, 1e9)).abs() < 1e-9);
+        let left = both.times(2).left(usage(1_500, 0, 0, 5.0));
+        assert_eq!(left, Allowance { usd: Some(0.0), tokens: Some(500) });
+        let one = Allowance { usd: Some(1.0), tokens: None };
+        assert_eq!(one.and(left), Allowance { usd: Some(0.0), tokens: Some(500) });
+    }
+
+    #[test]
+    fn a_new_day_begins_with_full_purses() {
+        let purse = Purse { used: usage(1, 0, 0, 0.0), raised: 1, warned: true };
+        let id: SprintId = "2026-Sprint-01-20260101T000000Z".parse().expect("an id");
+        let old = Spending {
+            date: "2026-01-01".to_owned(),
+            today: purse,
+            roles: [(Role::Qa, purse)].into(),
+            sprint: Some((id.clone(), purse)),
+            ..Spending::default()
+        };
+        assert_eq!(old.on("2026-01-01"), old);
+        let new = old.on("2026-01-02");
+        assert_eq!((new.today, new.roles.len()), (Purse::default(), 0));
+        assert_eq!(new.of_sprint(&id), purse);
+        let budget = Allowance { usd: Some(2.0), tokens: None };
+        assert_eq!(purse.limit(budget).usd, Some(4.0));
+    }
+}

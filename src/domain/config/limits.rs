@@ -1,0 +1,99 @@
+//! How often and how long something is tried, and whether the amounts of money make sense.
+
+use serde::{Deserialize, Serialize};
+
+use super::Problem;
+use super::values::Positive;
+use crate::domain::budget::{Allowance, Budgets, PriceTable};
+use crate::domain::policy::Limits;
+
+/// `limits:`. What is absent has the engine's default.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct LimitsConfig {
+    /// Attempts of one step before a person is asked.
+    pub step_attempts: Option<Positive>,
+    /// Agent runs of one request.
+    pub turns: Option<Positive>,
+    /// Times that failing checks send a request back.
+    pub check_failures: Option<Positive>,
+    /// Times that a moved branch is followed.
+    pub rebases: Option<Positive>,
+    /// Reviews of one request.
+    pub review_cycles: Option<Positive>,
+    /// Characters of a message that are taken in.
+    pub message_chars: Option<Positive>,
+    /// Open requests of one person.
+    pub open_requests_per_person: Option<Positive>,
+    /// See [`Limits::followups`].
+    pub followups: Option<Positive>,
+    /// Seconds that one agent turn may take.
+    pub wall_seconds: Option<Positive>,
+    /// Seconds without output after which an agent is stuck.
+    pub idle_seconds: Option<Positive>,
+}
+
+impl LimitsConfig {
+    /// Over the engine's defaults.
+    #[must_use]
+    pub fn apply(&self, mut limits: Limits) -> Limits {
+        let set = |value: Option<Positive>, target: &mut u32| {
+            if let Some(value) = value {
+                *target = value.as_u32();
+            }
+        };
+        set(self.step_attempts, &mut limits.step_attempts);
+        set(self.turns, &mut limits.turns);
+        set(self.check_failures, &mut limits.check_failures);
+        set(self.rebases, &mut limits.rebases);
+        set(self.review_cycles, &mut limits.review_cycles);
+        if let Some(chars) = self.message_chars {
+            limits.message_chars = chars.as_usize();
+        }
+        if let Some(open) = self.open_requests_per_person {
+            limits.open_requests_per_person = open.as_usize();
+        }
+        if let Some(followups) = self.followups {
+            limits.followups = followups.as_usize();
+        }
+        limits
+    }
+
+    /// Seconds that one agent turn may take.
+    #[must_use]
+    pub fn wall_seconds(&self) -> u64 {
+        self.wall_seconds.map_or(3_600, Positive::get)
+    }
+
+    /// Seconds without output after which an agent is stuck.
+    #[must_use]
+    pub fn idle_seconds(&self) -> u64 {
+        self.idle_seconds.map_or(600, Positive::get)
+    }
+}
+
+/// A budget or price that is no amount: it would stop everything, or nothing.
+pub(super) fn check_money(budgets: &Budgets, prices: &PriceTable) -> Result<(), Problem> {
+    let roles = budgets.roles.iter().map(|(role, it)| (format!("roles.{role}"), it));
+    let named = [
+        ("run", &budgets.run),
+        ("request", &budgets.request),
+        ("sprint", &budgets.sprint),
+        ("day", &budgets.day),
+    ];
+    let all = named.into_iter().map(|(name, it)| (name.to_owned(), it)).chain(roles);
+    for (name, Allowance { usd, tokens }) in all {
+        if usd.is_some_and(|usd| !usd.is_finite() || usd <= 0.0) || *tokens == Some(0) {
+            return Err(Problem::at(&format!("budgets.{name}"), "is not above 0")
+                .hint("leave it out for no limit"));
+        }
+    }
+    for (model, price) in &prices.0 {
+        let amounts = [Some(price.input), price.cached, Some(price.output)];
+        if amounts.into_iter().flatten().any(|usd| !usd.is_finite() || usd < 0.0) {
+            return Err(Problem::at(&format!("prices.{model}"), "is not an amount")
+                .hint("US dollars for a million tokens"));
+        }
+    }
+    Ok(())
+}

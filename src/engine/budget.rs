@@ -1,0 +1,228 @@
+//! What may be spent, and what happens when it is: at four fifths people are told, and at the end no run
+//! begins before a person says so.
+
+use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
+
+use super::turn::Turn;
+use super::{gates, say};
+use crate::domain::budget::{Allowance, Purse, Scope, Spending};
+use crate::domain::config::AgentKind;
+use crate::domain::ids::{RequestId, SprintId};
+use crate::domain::outgoing::{NamedChannel, Priority, Target, Voice};
+use crate::domain::request::Request;
+use crate::domain::role::Role;
+use crate::domain::run::Usage;
+use crate::domain::time::Timestamp;
+
+/// The part of a budget at which people are told.
+const NEARLY: f64 = 0.8;
+
+/// A budget with what was spent of it.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Account {
+    pub(super) scope: Scope,
+    purse: Purse,
+    budget: Allowance,
+}
+
+impl Account {
+    fn share(&self) -> f64 {
+        self.purse.limit(self.budget).share(self.purse.used)
+    }
+
+    fn is_spent(&self) -> bool {
+        self.share() >= 1.0
+    }
+
+    /// The values of a card or a message.
+    pub(super) fn values(&self, role: Role) -> Value {
+        let limit = self.purse.limit(self.budget);
+        json!({
+            "scope": self.scope.as_str(),
+            "role": role,
+            "used": amount(Some(self.purse.used.cost_usd).filter(|_| limit.usd.is_some()),
+                limit.tokens.map(|_| self.purse.used.tokens())),
+            "limit": amount(limit.usd, limit.tokens),
+            "more": amount(self.budget.usd, self.budget.tokens),
+        })
+    }
+
+    /// The digest of what a person decides on: this budget, as often as it was granted so far.
+    pub(super) fn digest(&self, of: &str) -> String {
+        let text = format!("{}\0{of}\0{}", self.scope.as_str(), self.purse.raised);
+        Sha256::digest(text).iter().take(20).map(|byte| format!("{byte:02x}")).collect()
+    }
+}
+
+/// An amount for templates: dollars, tokens or both.
+#[must_use]
+pub fn amount(usd: Option<f64>, tokens: Option<u64>) -> Value {
+    json!({ "usd": usd.map_or_else(String::new, |usd| format!("{usd:.2}")),
+        "tokens": tokens.map_or_else(String::new, |tokens| tokens.to_string()) })
+}
+
+/// The day in Korea.
+fn date(now: Timestamp) -> String {
+    now.kst("%Y-%m-%d")
+}
+
+/// The sprint that a request spends for: its own, or the active one where it is a duty of it.
+fn sprint_of(turn: &Turn<'_>, request: &Request) -> Option<SprintId> {
+    let active = || turn.scheduler().active_sprint_id.clone();
+    request.sprint_id.clone().or_else(|| request.duty().and_then(|_| active()))
+}
+
+/// What a budget is about, as one word.
+pub(super) fn subject(turn: &Turn<'_>, request: &Request, role: Role, scope: Scope) -> String {
+    match scope {
+        Scope::Request => request.request_id.to_string(),
+        Scope::Sprint => sprint_of(turn, request).map(|id| id.to_string()).unwrap_or_default(),
+        Scope::Role => format!("{role} {}", date(turn.now)),
+        Scope::Day => date(turn.now),
+    }
+}
+
+/// One budget as it stands for a request and a role; none where there is no limit.
+pub(super) fn account(
+    turn: &Turn<'_>,
+    request: &Request,
+    role: Role,
+    scope: Scope,
+) -> Option<Account> {
+    let budgets = &turn.policy.budgets;
+    let spending = turn.spending();
+    let (purse, budget) = match scope {
+        Scope::Request => (request.purse(), budgets.request),
+        Scope::Sprint => (spending.of_sprint(&sprint_of(turn, request)?), budgets.sprint),
+        Scope::Role => {
+            let purse = spending.roles.get(&role).copied().unwrap_or_default();
+            (purse, budgets.roles.get(&role).copied()?)
+        }
+        Scope::Day => (spending.today, budgets.day),
+    };
+    (!budget.is_unlimited()).then_some(Account { scope, purse, budget })
+}
+
+fn accounts(turn: &Turn<'_>, id: &RequestId, role: Role) -> Vec<Account> {
+    let Some(request) = turn.request(id) else { return Vec::new() };
+    Scope::ALL.into_iter().filter_map(|scope| account(turn, request, role, scope)).collect()
+}
+
+/// The first budget that has nothing left for a run of the role on the request.
+pub(super) fn spent(turn: &Turn<'_>, id: &RequestId, role: Role) -> Option<Account> {
+    accounts(turn, id, role).into_iter().find(Account::is_spent)
+}
+
+/// What a run of the role on the request may spend: the narrowest of what is left.
+pub(super) fn allowance(turn: &Turn<'_>, id: &RequestId, role: Role) -> Allowance {
+    let all = accounts(turn, id, role).into_iter();
+    let left = all.map(|it| it.purse.limit(it.budget).left(it.purse.used));
+    left.fold(turn.policy.budgets.run, Allowance::and)
+}
+
+/// A run has spent this: it is noted, and people are told of what is nearly used up.
+pub(super) fn charge(turn: &mut Turn<'_>, id: &RequestId, role: Role, usage: Usage) {
+    let sprint = turn.request(id).and_then(|request| sprint_of(turn, request));
+    let spending = turn.edit_spending();
+    spending.today.used = spending.today.used.plus(usage);
+    let purse = spending.roles.entry(role).or_default();
+    purse.used = purse.used.plus(usage);
+    if let Some(sprint) = sprint {
+        let mut purse = spending.of_sprint(&sprint);
+        purse.used = purse.used.plus(usage);
+        spending.sprint = Some((sprint, purse));
+    }
+    if let Some(request) = turn.edit(id) {
+        request.usage = request.usage.plus(usage);
+    }
+    let near: Vec<Account> = accounts(turn, id, role)
+        .into_iter()
+        .filter(|it| it.share() >= NEARLY && !it.is_spent() && !it.purse.warned)
+        .collect();
+    for account in near {
+        change(turn, id, role, account.scope, |purse| purse.warned = true);
+        let mut values = account.values(role);
+        #[expect(clippy::cast_possible_truncation, reason = "a share below one")]
+        let percent = (account.share() * 100.0) as i64;
+        values["percent"] = json!(percent);
+        values["request_id"] = json!(id.as_str());
+        tell(turn, id, account.scope, values);
+    }
+}
+
+fn tell(turn: &mut Turn<'_>, id: &RequestId, scope: Scope, values: Value) {
+    match scope {
+        Scope::Request => {
+            say::in_room(turn, id, Voice::Team, Priority::Error, "budget.nearly", values);
+        }
+        Scope::Sprint | Scope::Role | Scope::Day => {
+            let content = say::content("budget.nearly", turn.policy.language, values);
+            let target = Target::Named(NamedChannel::Report);
+            let act = say::post(content);
+            let outgoing = say::outgoing(turn, target, Voice::Team, Priority::Error, act);
+            turn.send(outgoing);
+        }
+    }
+}
+
+/// A person grants a budget once more.
+pub(super) fn raise(turn: &mut Turn<'_>, id: &RequestId, role: Role, scope: Scope) {
+    change(turn, id, role, scope, Purse::raise);
+}
+
+fn change(
+    turn: &mut Turn<'_>,
+    id: &RequestId,
+    role: Role,
+    scope: Scope,
+    how: impl FnOnce(&mut Purse),
+) {
+    match scope {
+        Scope::Request => {
+            if let Some(request) = turn.edit(id) {
+                let mut purse = request.purse();
+                how(&mut purse);
+                request.spent.budget_raised = purse.raised;
+                request.spent.budget_warned = purse.warned;
+            }
+        }
+        Scope::Sprint => {
+            let sprint = turn.request(id).and_then(|request| sprint_of(turn, request));
+            if let Some(sprint) = sprint {
+                let spending = turn.edit_spending();
+                let mut purse = spending.of_sprint(&sprint);
+                how(&mut purse);
+                spending.sprint = Some((sprint, purse));
+            }
+        }
+        Scope::Role => how(turn.edit_spending().roles.entry(role).or_default()),
+        Scope::Day => how(&mut turn.edit_spending().today),
+    }
+}
+
+/// The agent stopped because it had spent what it was given. A person decides, where a budget is used up;
+/// whether one is.
+pub(super) fn ask_if_spent(turn: &mut Turn<'_>, id: &RequestId, role: Role) -> bool {
+    let Some(account) = spent(turn, id, role) else { return false };
+    gates::budget(turn, id, role, &account);
+    true
+}
+
+/// Until when an agent's plan is used up; none where it is not.
+pub(super) fn rests_until(turn: &Turn<'_>, agent: AgentKind) -> Option<Timestamp> {
+    turn.before().spending.resting.get(&agent).copied().filter(|until| *until > turn.now)
+}
+
+/// An agent's plan is used up until then.
+pub(super) fn rest(turn: &mut Turn<'_>, agent: AgentKind, until: Timestamp) {
+    let now = turn.now;
+    let resting = &mut turn.edit_spending().resting;
+    resting.retain(|_, until| *until > now);
+    resting.insert(agent, until);
+}
+
+/// What the record of a day begins with.
+pub(super) fn opened(spending: &Spending, now: Timestamp) -> Spending {
+    spending.on(&date(now))
+}

@@ -1,0 +1,224 @@
+//! Money and patience: what is spent, what waits for a plan, and how a step is gone about that fails.
+
+use super::scenes::{report, work_until};
+use super::world::{World, crash, policy, press};
+use crate::domain::budget::{Allowance, Budgets, Price, PriceTable};
+use crate::domain::change::Change;
+use crate::domain::gate::{Gate, GateKind};
+use crate::domain::ids::RequestId;
+use crate::domain::incoming::Command;
+use crate::domain::outgoing::ButtonAct;
+use crate::domain::policy::Policy;
+use crate::domain::request::RequestStatus;
+use crate::domain::role::Role;
+use crate::domain::run::{Approach, FailKind, Run, RunOutcome, Usage};
+use crate::domain::time::Timestamp;
+use crate::engine::Answer;
+
+fn usd(usd: f64) -> Allowance {
+    Allowance { usd: Some(usd), tokens: None }
+}
+
+/// A world in which each run costs a dollar.
+fn costly(budgets: Budgets) -> World {
+    let mut world = World::new(Policy { budgets, ..policy() });
+    world.usage = Usage { input_tokens: 1_000, output_tokens: 100, cost_usd: 1.0, ..world.usage };
+    world
+}
+
+fn gate(world: &World) -> Option<Gate> {
+    world.state.gates.values().next().cloned()
+}
+
+fn said(world: &World, key: &str) -> usize {
+    world.said.iter().filter(|said| *said == key).count()
+}
+
+/// The runs that were let begin.
+fn runs(world: &World) -> Vec<Run> {
+    let runs = world.log.iter().filter_map(|change| {
+        let Change::Run(run) = change else { return None };
+        Some(run.clone())
+    });
+    runs.collect()
+}
+
+fn failure(kind: FailKind, until: Option<Timestamp>) -> RunOutcome {
+    RunOutcome::Failed { kind, message: "no".to_owned(), until }
+}
+
+#[test]
+fn a_budget_warns_at_four_fifths_and_then_no_run_begins_before_a_person_says_so() {
+    let mut world = costly(Budgets { request: usd(5.0), ..Budgets::default() });
+    let id = world.message("do it");
+    world.finish_well();
+    assert_eq!((runs(&world).len(), said(&world, "budget.nearly")), (5, 1));
+    let waits = gate(&world).expect("a gate");
+    assert_eq!(
+        (waits.kind, world.request(&id).status),
+        (GateKind::Budget, RequestStatus::Delegated)
+    );
+    let question = Command::AskBack {
+        gate_id: waits.gate_id.clone(),
+        version: waits.version,
+        question: "why?".to_owned(),
+    };
+    let Answer::Say(answer) = world.command(question) else { panic!("no answer") };
+    assert_eq!(answer.key, "gate.no_question");
+    world.command(press(&waits, ButtonAct::Approve));
+    world.finish_well();
+    let request = world.request(&id);
+    assert_eq!((request.status, request.spent.budget_raised), (RequestStatus::Committed, 1));
+    let Answer::Say(late) = world.command(press(&waits, ButtonAct::Approve)) else { panic!() };
+    assert_eq!(late.key, "gate.stale");
+}
+
+#[test]
+fn what_is_turned_down_stops_and_can_be_asked_again() {
+    let mut world = costly(Budgets { request: usd(2.0), ..Budgets::default() });
+    let id = world.message("do it");
+    world.finish_well();
+    world.command(press(&gate(&world).expect("a gate"), ButtonAct::Reject));
+    let blocked = world.request(&id).blocked.expect("it stops");
+    assert_eq!(blocked.code, "budget_spent");
+    world.command(Command::Retry { request_id: id.clone() });
+    world.finish_well();
+    let again = gate(&world).expect("asked once more");
+    assert_eq!((again.kind, runs(&world).len()), (GateKind::Budget, 2));
+}
+
+#[test]
+fn a_days_budget_is_granted_for_all_that_wait_or_is_new_tomorrow() {
+    let mut world = costly(Budgets { day: usd(2.0), ..Budgets::default() });
+    let (one, two) = (world.message("do it"), world.message("do something else"));
+    world.finish_well();
+    assert_eq!((world.state.gates.len(), runs(&world).len()), (2, 2));
+    world.command(press(&gate(&world).expect("a gate"), ButtonAct::Approve));
+    assert_eq!(world.state.gates.len(), 0, "both go on");
+    world.finish_well();
+    assert_eq!((world.state.gates.len(), runs(&world).len()), (2, 4));
+    let day = |world: &World| Timestamp::from_millis(world.clock).kst_date();
+    let today = day(&world);
+    assert!(world.wait_until_due());
+    assert_ne!(day(&world), today);
+    assert_eq!(world.state.gates.len(), 0, "a new day, a new budget");
+    world.finish_well();
+    assert_eq!(runs(&world).len(), 6);
+    for id in [one, two] {
+        assert_eq!(world.request(&id).status, RequestStatus::Delegated);
+    }
+}
+
+#[test]
+fn a_role_has_its_own_budget_and_a_run_the_narrowest() {
+    let roles = [(Role::Developer, usd(0.5))].into();
+    let mut world = costly(Budgets { roles, day: usd(50.0), run: usd(3.0), ..Budgets::default() });
+    world.message("do it");
+    world.finish_well();
+    let all = runs(&world);
+    let developer = all.iter().find(|run| run.role == Role::Developer).expect("it built");
+    assert_eq!(developer.allowance.usd, Some(0.5));
+    let planner = all.iter().find(|run| run.role == Role::Planner).expect("it planned");
+    assert_eq!(planner.allowance.usd, Some(3.0));
+    world.message("do another thing");
+    world.finish_well();
+    let waits = gate(&world).expect("the developer has nothing left today");
+    assert_eq!(waits.kind, GateKind::Budget);
+}
+
+#[test]
+fn an_agent_that_spent_what_it_was_given_stops_for_a_person() {
+    let mut world = costly(Budgets { run: usd(3.0), ..Budgets::default() });
+    let id = world.message("do it");
+    let todo = work_until(&mut world, |role, _| role == Role::Developer);
+    report(&mut world, &todo, failure(FailKind::Budget, None));
+    assert_eq!(world.request(&id).blocked.expect("it stops").code, "run_budget");
+}
+
+#[test]
+fn what_a_model_costs_is_known_from_the_table_where_the_agent_does_not_say() {
+    let price = Price { input: 2.0, cached: None, output: 10.0 };
+    let prices = PriceTable([("*".to_owned(), price)].into());
+    let mut world = World::new(Policy { prices, ..policy() });
+    world.usage = Usage { input_tokens: 1_000_000, output_tokens: 100_000, ..world.usage };
+    let id = world.message("hello");
+    let todo = work_until(&mut world, |_, _| true);
+    report(&mut world, &todo, crash());
+    assert!((world.request(&id).usage.cost_usd - 3.0).abs() < 1e-9);
+    assert!((world.state.spending.today.used.cost_usd - 3.0).abs() < 1e-9);
+}
+
+#[test]
+fn a_plan_that_is_used_up_is_waited_for_and_counts_as_no_attempt() {
+    let mut world = World::new(policy());
+    let id = world.message("do it");
+    let todo = work_until(&mut world, |role, _| role == Role::Developer);
+    let until = Timestamp::from_millis(world.clock + 3_600_000);
+    report(&mut world, &todo, failure(FailKind::Quota, Some(until)));
+    let request = world.request(&id);
+    assert_eq!((request.status, request.spent.step_failures), (RequestStatus::Delegated, 0));
+    assert!(world.todo().is_empty(), "nothing runs before the plan is back");
+    let other = world.message("do something else");
+    world.finish_well();
+    assert_eq!(world.request(&other).spent.turns, 0, "the same agent is not tried in vain");
+    let waits: Vec<_> = world.state.envelopes.values().filter_map(|it| it.not_before).collect();
+    assert_eq!(waits, [until, until]);
+    assert!(world.wait_for_an_envelope());
+    world.finish_well();
+    for id in [id, other] {
+        assert_eq!(world.request(&id).status, RequestStatus::Committed);
+    }
+}
+
+#[test]
+fn a_plan_that_never_comes_back_is_a_persons_business() {
+    let mut world = World::new(policy());
+    let id = world.message("hello");
+    while world.request(&id).status == RequestStatus::Delegated {
+        let until = Timestamp::from_millis(world.clock + 5_000);
+        let todo = world.todo().first().cloned();
+        match todo {
+            Some(todo) => report(&mut world, &todo, failure(FailKind::Quota, Some(until))),
+            None => assert!(world.wait_for_an_envelope()),
+        }
+    }
+    assert_eq!(world.request(&id).blocked.expect("it stops").code, "agent_quota");
+}
+
+#[test]
+fn a_step_that_fails_is_hinted_at_then_gone_about_another_way_and_then_a_person_is_asked() {
+    let mut world = World::new(policy());
+    let id = world.message("hello");
+    world.session = Some("s1".to_owned());
+    for kind in [FailKind::Stuck, FailKind::Stuck, FailKind::Stuck] {
+        let todo = work_until(&mut world, |_, _| true);
+        report(&mut world, &todo, failure(kind, None));
+    }
+    let ways: Vec<Approach> = runs(&world).iter().map(|run| run.approach).collect();
+    assert_eq!(ways, [Approach::Usual, Approach::Hinted, Approach::Different]);
+    assert_eq!(world.request(&id).blocked.expect("a person is asked").code, "step_failed");
+    let told = |world: &World| {
+        let bodies = world.log.iter().filter_map(|change| {
+            let Change::Envelope(it) = change else { return None };
+            Some(it.envelope.body.clone())
+        });
+        bodies.collect::<Vec<_>>().join("\n")
+    };
+    assert!(told(&world).contains("went in circles") && told(&world).contains("another way"));
+}
+
+#[test]
+fn a_full_conversation_is_left_at_once_and_a_busy_service_changes_nothing() {
+    for (kind, way) in
+        [(FailKind::Context, Approach::Different), (FailKind::Overloaded, Approach::Usual)]
+    {
+        let mut world = World::new(policy());
+        let _: RequestId = world.message("hello");
+        let todo = work_until(&mut world, |_, _| true);
+        report(&mut world, &todo, failure(kind, None));
+        world.wait_for_an_envelope();
+        let todo = work_until(&mut world, |_, _| true);
+        report(&mut world, &todo, crash());
+        assert_eq!(runs(&world).last().map(|run| run.approach), Some(way), "{kind:?}");
+    }
+}

@@ -1,0 +1,191 @@
+//! The first program within a sandbox: our binary as `teams __inside [--door PORT SOCKET] [--rules FILE]
+//! -- program arguments…`.
+//!
+//! With a door it listens on that port of the sandbox's own loopback, which leads nowhere else, and carries
+//! every connection to a Unix socket that the sandbox shows: the one way out. It passes an interrupt on to
+//! the program and ends with it; in a process namespace of its own, that is the end of everything there.
+//! With rules it confines itself by Landlock before the program begins.
+
+#![expect(clippy::disallowed_methods, reason = "this is the room that owns processes")]
+
+use std::ffi::OsString;
+use std::io;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use rustix::process::{Pid, Signal, kill_process_group};
+use tokio::io::copy_bidirectional;
+use tokio::net::{TcpListener, TcpStream, UnixStream};
+use tokio::signal::unix::{SignalKind, signal};
+
+use super::landlock::{self, Rules};
+use super::{files, tasks};
+
+/// What it is told.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Orders {
+    door: Option<(u16, PathBuf)>,
+    rules: Option<PathBuf>,
+    stays: bool,
+    program: PathBuf,
+    args: Vec<OsString>,
+}
+
+/// The words by which it is started, ahead of the program's own; `stay` where it has to outlast the
+/// program's start although there is no door: for interrupts.
+#[must_use]
+pub fn arguments(door: Option<(u16, &Path)>, rules: Option<&Path>, stay: bool) -> Vec<String> {
+    let text = |path: &Path| path.to_string_lossy().into_owned();
+    let mut words = vec![super::spawn::INSIDE.to_owned()];
+    if let Some((port, socket)) = door {
+        words.extend(["--door".to_owned(), port.to_string(), text(socket)]);
+    }
+    if let Some(rules) = rules {
+        words.extend(["--rules".to_owned(), text(rules)]);
+    }
+    if stay {
+        words.push("--stay".to_owned());
+    }
+    words.push("--".to_owned());
+    words
+}
+
+/// The hidden subcommand: `args` is what follows `__inside`.
+pub fn main(args: &[OsString]) -> ExitCode {
+    let Some(orders) = read(args) else {
+        return complain("usage: teams __inside [--door PORT SOCKET] [--rules FILE] -- program …");
+    };
+    if let Some(rules) = &orders.rules
+        && let Err(error) = restrict(rules)
+    {
+        return complain(&format!("the sandbox could not be set up: {error}"));
+    }
+    if orders.door.is_none() && !orders.stays {
+        let error = std::process::Command::new(&orders.program).args(&orders.args).exec();
+        return complain(&format!("cannot start {}: {error}", orders.program.display()));
+    }
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    match runtime.and_then(|runtime| runtime.block_on(attend(&orders))) {
+        Ok(code) => ExitCode::from(code),
+        Err(error) => complain(&format!("cannot start {}: {error}", orders.program.display())),
+    }
+}
+
+#[expect(
+    clippy::print_stderr,
+    reason = "what a sandbox says goes where its program's complaints go"
+)]
+fn complain(text: &str) -> ExitCode {
+    eprintln!("{text}");
+    ExitCode::from(126)
+}
+
+fn read(args: &[OsString]) -> Option<Orders> {
+    let mut orders = Orders::default();
+    let mut words = args.iter();
+    loop {
+        match words.next()?.to_str()? {
+            "--door" => {
+                let port = words.next()?.to_str()?.parse().ok()?;
+                orders.door = Some((port, PathBuf::from(words.next()?)));
+            }
+            "--rules" => orders.rules = Some(PathBuf::from(words.next()?)),
+            "--stay" => orders.stays = true,
+            "--" => break,
+            _ => return None,
+        }
+    }
+    orders.program = PathBuf::from(words.next()?);
+    orders.args = words.cloned().collect();
+    Some(orders)
+}
+
+fn restrict(path: &Path) -> Result<(), landlock::RestrictError> {
+    let text = files::read_text(path)?;
+    let rules: Rules = serde_json::from_str(&text)?;
+    landlock::restrict(&rules)
+}
+
+/// Starts the program and serves it until it ends; the exit code, with signals as shells write them.
+async fn attend(orders: &Orders) -> io::Result<u8> {
+    let mut interrupts = signal(SignalKind::interrupt())?;
+    let mut terminations = signal(SignalKind::terminate())?;
+    let door = match &orders.door {
+        Some((port, socket)) => {
+            let address = SocketAddr::from((Ipv4Addr::LOCALHOST, *port));
+            Some((TcpListener::bind(address).await?, socket.clone()))
+        }
+        None => None,
+    };
+    let mut child = tokio::process::Command::new(&orders.program)
+        .args(&orders.args)
+        .process_group(0)
+        .spawn()?;
+    let group = child.id().and_then(|id| i32::try_from(id).ok()).and_then(Pid::from_raw);
+    let tell = |signal| {
+        if let Some(group) = group {
+            // Gone meanwhile is what was wanted.
+            let _ = kill_process_group(group, signal);
+        }
+    };
+    loop {
+        tokio::select! {
+            status = child.wait() => {
+                let status = status?;
+                let signal = status.signal().map(|signal| 128 + signal);
+                let code = status.code().or(signal).unwrap_or(1);
+                return Ok(u8::try_from(code).unwrap_or(1));
+            }
+            _ = interrupts.recv() => tell(Signal::INT),
+            _ = terminations.recv() => tell(Signal::TERM),
+            accepted = accept(door.as_ref().map(|(listener, _)| listener)) => {
+                if let (Ok(stream), Some((_, socket))) = (accepted, &door) {
+                    let socket = socket.clone();
+                    tasks::spawn("door", async move { carry(stream, &socket).await });
+                }
+            }
+        }
+    }
+}
+
+async fn accept(listener: Option<&TcpListener>) -> io::Result<TcpStream> {
+    match listener {
+        Some(listener) => Ok(listener.accept().await?.0),
+        None => std::future::pending().await,
+    }
+}
+
+/// One connection; it breaks where the team is not there, which the program takes for a failing server.
+async fn carry(mut inner: TcpStream, socket: &Path) {
+    if let Ok(mut outer) = UnixStream::connect(socket).await {
+        let _ = inner.set_nodelay(true);
+        let _ = copy_bidirectional(&mut inner, &mut outer).await;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_it_is_told_is_what_was_meant() {
+        let mut words = arguments(Some((99, Path::new("/s"))), Some(Path::new("/r")), true);
+        assert_eq!(words.remove(0), super::super::spawn::INSIDE);
+        words.extend(["/bin/a", "--", "b"].map(str::to_owned));
+        let words: Vec<OsString> = words.into_iter().map(OsString::from).collect();
+        let expected = Orders {
+            door: Some((99, PathBuf::from("/s"))),
+            rules: Some(PathBuf::from("/r")),
+            stays: true,
+            program: PathBuf::from("/bin/a"),
+            args: vec!["--".into(), "b".into()],
+        };
+        assert_eq!(read(&words), Some(expected));
+        for wrong in [&["--door", "x", "y", "--", "p"][..], &["p"], &["--"], &[]] {
+            let words: Vec<OsString> = wrong.iter().map(OsString::from).collect();
+            assert_eq!(read(&words), None, "{wrong:?}");
+        }
+    }
+}

@@ -1,0 +1,320 @@
+//! What an agent's commands can do from within the sandbox: a script that stands for Codex tries everything.
+
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+
+use serde_json::json;
+use teams::agents::codex::CodexSettings;
+use teams::agents::{
+    Access, Agent, Confinement, Door, Driver, Event, RunSpec, Sandbox, Surroundings, Watch,
+};
+use teams::domain::ids::RequestId;
+use teams::domain::run::{FailKind, RunOutcome};
+use teams::git::{Project, create};
+
+use crate::git_repo::set_mode;
+use crate::support::CONTRACT;
+use crate::support::agent_run::{Place, failure, in_time, result};
+
+/// Asks this binary, in a process without bubblewrap in its `PATH`, for the test of Landlock.
+const LANDLOCK: &str = "TEAMS_TEST_LANDLOCK";
+
+/// A workspace, a project and a worktree with the usual things lying around.
+struct Yard {
+    place: Place,
+    spec: RunSpec,
+    _listener: std::net::TcpListener,
+}
+
+impl Yard {
+    async fn new(run: &str, access: Access, script: &str) -> Yard {
+        let place = Place::new(Box::new(|_, _| json!({"say": "nobody asks"}))).await;
+        let root = place.folder.path().canonicalize().unwrap();
+        let put = |path: &str, text: &str| {
+            let path = root.join(path);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, text).unwrap();
+        };
+        put("project/hello.txt", "hello\n");
+        create::create(&root.join("project"), "main", "begin").unwrap();
+        put("project/.env", "SECRET=1\n");
+        put("workspace/.env", "SECRET=1\n");
+        put("workspace/.teams_setup/tokens.env", "TOKEN=secret\n");
+        put("workspace/.teams_runtime/control.secret", "secret\n");
+        put("workspace/.teams_runtime/journal/1", "secret\n");
+        put("workspace/developer/sessions/other/home/notes", "secret\n");
+        put("workspace/shared_workspace/plan.md", "the plan\n");
+        put("workspace/shared_workspace/attachments/other.txt", "secret\n");
+        put("elsewhere.txt", "secret\n");
+        std::fs::create_dir(root.join("sockets")).unwrap();
+        let project = Project::open(&root.join("project"), "main").unwrap();
+        let id = RequestId::parse("20260101-00000001").unwrap();
+        let worktree = project.worktree(&id, &root.join("workspace/.teams_runtime/worktrees"));
+        put("agent/codex", script);
+        set_mode(&root.join("agent/codex"), 0o755);
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = listener.local_addr().unwrap().port();
+        put(
+            "agent/places",
+            &format!("root={} port={port} team={}\n", root.display(), std::process::id()),
+        );
+        let said = json!({"type": "agent_message", "text": result().to_string()});
+        let answer = [
+            json!({"type": "thread.started", "thread_id": "t"}),
+            json!({"type": "item.completed", "item": said}),
+            json!({"type": "turn.completed", "usage": {}}),
+        ];
+        put("agent/answer", &answer.map(|line| format!("{line}\n")).concat());
+        let agent = Agent::Codex(CodexSettings {
+            binary: Some(root.join("agent/codex")),
+            ..CodexSettings::default()
+        });
+        let spec = RunSpec {
+            run_dir: root.join("workspace/.teams_runtime/runs").join(run),
+            session_dir: root.join("workspace/developer/sessions/own"),
+            worktree: worktree.unwrap().path(),
+            access,
+            surroundings: Surroundings {
+                readable: vec![root.join("workspace/shared_workspace")],
+                hidden: vec![
+                    root.join("workspace"),
+                    root.join("project"),
+                    root.join("workspace/shared_workspace/attachments"),
+                ],
+                door: Some(Door {
+                    socket: root.join("sockets/door.sock"),
+                    port: std::env::var_os(LANDLOCK).map(|_| 9),
+                    token: "run-token".to_owned(),
+                    leads_out: false,
+                }),
+                ..Surroundings::default()
+            },
+            ..place.spec(agent, run)
+        };
+        Yard { place, spec, _listener: listener }
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.place.folder.path().join(name)
+    }
+
+    /// What the script found out, one line a question.
+    async fn found(&self) -> Vec<String> {
+        let (events, mut seen) = tokio::sync::mpsc::channel(64);
+        let watch = Watch { events: Some(events), ..Watch::default() };
+        let outcome = in_time(self.place.watched(&self.spec, &watch)).await;
+        assert!(matches!(outcome.outcome, RunOutcome::Result(_)), "{outcome:?}");
+        let mut found = Vec::new();
+        while let Ok(event) = seen.try_recv() {
+            if let Event::Thought(text) = event {
+                found.push(text);
+            }
+        }
+        assert!(!found.is_empty(), "the script found nothing out");
+        found
+    }
+}
+
+/// Tries each thing, and says what worked as thoughts of the agent.
+const TRIES: &str = r#"#!/bin/bash
+export PATH=/usr/bin:/bin
+here=$(dirname "$0")
+if [ "$1" = --version ]; then echo "codex-cli 0.0.1"; exit; fi
+cat > /dev/null
+. "$here/places"
+export GIT_AUTHOR_NAME=a GIT_AUTHOR_EMAIL=a@b GIT_COMMITTER_NAME=a GIT_COMMITTER_EMAIL=a@b
+try() {
+  name=$1; shift
+  if (eval "$@") > /dev/null 2>&1; then answer=yes; else answer=no; fi
+  echo "{\"type\":\"item.completed\",\"item\":{\"type\":\"reasoning\",\"text\":\"$name: $answer\"}}"
+}
+ws=$root/workspace
+try reads-the-tokens-of-the-team 'grep . $ws/.teams_setup/tokens.env'
+try reads-the-env-file-of-the-workspace 'grep . $ws/.env'
+try reads-the-env-file-of-the-project 'grep . $root/project/.env'
+try reads-the-secret-of-the-control-socket 'grep . $ws/.teams_runtime/control.secret'
+try reads-the-journal 'grep -r . $ws/.teams_runtime/journal'
+try reads-another-session 'grep . $ws/developer/sessions/other/home/notes'
+try reads-what-was-attached-elsewhere 'grep . $ws/shared_workspace/attachments/other.txt'
+try reads-what-lies-beside 'grep . $root/elsewhere.txt'
+try reads-the-passwords-of-the-machine 'grep . /etc/shadow'
+try reads-the-ssh-keys-of-the-operator 'ls ~root/.ssh ~root/.config ~root/.codex ~root/.claude ~root/.gitconfig'
+try reads-the-run-folder 'grep . $ws/.teams_runtime/runs/*/spec.json $ws/.teams_runtime/runs/*/turn-0/*'
+try reads-the-environment-of-the-team 'grep -z . /proc/$team/environ'
+try sees-the-team '[ -d /proc/$team ]'
+(echo x > $root/outside; echo x > $ws/outside) 2> /dev/null
+try writes-to-the-shared-documents 'echo x >> $ws/shared_workspace/plan.md'
+try writes-a-hook 'echo x > $root/project/.git/hooks/post-commit'
+try writes-the-settings-of-the-repository 'echo x >> $root/project/.git/config'
+try commits 'echo x > committed.txt; git add committed.txt && git commit -m x'
+try writes-to-the-system 'echo x > /usr/bin/teams-was-here'
+try reaches-the-network-of-the-machine 'exec 3<>/dev/tcp/127.0.0.1/$port'
+try reaches-a-socket-of-the-system 'ls /run/docker.sock /run/user /var/run/docker.sock'
+try writes-to-the-worktree 'echo made > made.txt'
+try changes-a-file 'echo changed >> hello.txt'
+try asks-git-for-the-state 'git status --porcelain && git diff && git log -1'
+try writes-to-its-home 'echo x > $HOME/x'
+try writes-to-its-temporary-folder 'echo x > $TMPDIR/x'
+try writes-to-a-temporary-folder-of-its-own 'echo x > /tmp/x'
+try reads-the-shared-documents 'grep . $ws/shared_workspace/plan.md'
+try runs-programs 'git --version && bash --version'
+try writes-the-link-to-the-repository 'echo gitdir: /tmp > .git'
+cat "$here/answer"
+"#;
+
+/// What must work for whoever may write.
+const ALLOWED: [&str; 8] = [
+    "writes-to-the-worktree",
+    "changes-a-file",
+    "asks-git-for-the-state",
+    "writes-to-its-home",
+    "writes-to-its-temporary-folder",
+    "writes-to-a-temporary-folder-of-its-own",
+    "reads-the-shared-documents",
+    "runs-programs",
+];
+
+fn answers(found: &[String], allowed: &[&str]) {
+    let all: Vec<(&str, &str)> = found.iter().map(|line| line.split_once(": ").unwrap()).collect();
+    assert_eq!(all.len(), TRIES.matches("\ntry ").count(), "{found:?}");
+    for (name, answer) in all {
+        let expected = if allowed.contains(&name) { "yes" } else { "no" };
+        assert_eq!(answer, expected, "{name}");
+    }
+}
+
+#[expect(clippy::print_stderr, reason = "a skipped test has to say so")]
+async fn bubblewrap() -> bool {
+    let found = Driver::default().confinement(Sandbox::Auto).await.cloned();
+    let works = matches!(found, Some(Confinement::Bubblewrap(_)));
+    if !works {
+        assert!(std::env::var_os("TEAMS_NO_SKIP").is_none(), "{found:?}");
+        eprintln!("skipped: bubblewrap does not work here");
+    }
+    works
+}
+
+#[tokio::test]
+async fn an_agent_sees_and_reaches_what_its_role_needs_and_nothing_else() {
+    if !bubblewrap().await {
+        return;
+    }
+    let yard = Yard::new("writer", Access::Worktree, TRIES).await;
+    answers(&yard.found().await, &ALLOWED);
+    let read = |path: PathBuf| std::fs::read_to_string(path).unwrap();
+    assert_eq!(read(yard.spec.worktree.join("made.txt")), "made\n");
+    assert!(!Path::new("/tmp/x").exists() && !yard.path("outside").exists());
+    assert!(!yard.path("workspace/outside").exists());
+}
+
+#[tokio::test]
+async fn who_only_reads_writes_nothing_that_lasts() {
+    if !bubblewrap().await {
+        return;
+    }
+    let yard = Yard::new("reader", Access::ReadOnly, TRIES).await;
+    let allowed: Vec<&str> = ALLOWED.iter().skip(2).copied().collect();
+    answers(&yard.found().await, &allowed);
+    assert!(!yard.spec.worktree.join("made.txt").exists());
+}
+
+#[tokio::test]
+async fn whoever_writes_documents_writes_those_and_not_the_work() {
+    if !bubblewrap().await {
+        return;
+    }
+    let mut yard = Yard::new("documents", Access::ReadOnly, TRIES).await;
+    yard.spec.access = Access::Documents(yard.path("workspace/shared_workspace"));
+    let mut allowed: Vec<&str> = ALLOWED.iter().skip(2).copied().collect();
+    allowed.push("writes-to-the-shared-documents");
+    let found = yard.found().await;
+    answers(&found, &allowed);
+}
+
+/// Ignores what it can; leaves a process of a session of its own behind.
+const STUBBORN: &str = r#"#!/bin/bash
+if [ "$1" = --version ]; then echo "codex-cli 0.0.1"; exit; fi
+cat > /dev/null
+setsid sh -c 'trap "" INT TERM; while :; do sleep 1000; done' &
+trap 'echo "{\"type\":\"item.completed\",\"item\":{\"type\":\"reasoning\",\"text\":\"interrupted\"}}"; exit 1' INT
+echo '{"type":"item.started","item":{"id":"1","type":"command_execution","command":"wait"}}'
+while :; do sleep 0.1; done
+"#;
+
+#[tokio::test]
+async fn an_interrupt_reaches_the_agent_within_and_nothing_of_it_is_left() {
+    if !bubblewrap().await {
+        return;
+    }
+    let mut yard = Yard::new("stubborn", Access::Worktree, STUBBORN).await;
+    yard.spec.limits.grace_ms = 60_000;
+    let (events, mut seen) = tokio::sync::mpsc::channel(64);
+    let watch = Watch { events: Some(events), ..Watch::default() };
+    let mut interrupted = false;
+    let cancel = async {
+        while let Some(event) = seen.recv().await {
+            if matches!(event, Event::ToolStart { .. }) {
+                watch.cancel.cancel();
+            }
+            if let Event::Thought(text) = event {
+                interrupted = text == "interrupted";
+                return;
+            }
+        }
+    };
+    let driver = Driver::default();
+    let run = driver.run(&yard.spec, &CONTRACT, &watch);
+    let (outcome, ()) = in_time(async { tokio::join!(run, cancel) }).await;
+    assert_eq!(failure(&outcome), FailKind::Cancelled);
+    assert!(interrupted, "it was killed and not asked");
+}
+
+/// Runs where bubblewrap is not to be found; see the test below.
+#[tokio::test]
+async fn within_landlock() {
+    if std::env::var_os(LANDLOCK).is_none() {
+        return;
+    }
+    let found = Driver::default().confinement(Sandbox::Auto).await.cloned();
+    assert!(matches!(found, Some(Confinement::Landlock(..))), "{found:?}");
+    let yard = Yard::new("landlock", Access::Worktree, TRIES).await;
+    let mut found = yard.found().await;
+    // What it cannot do: hide processes, give a temporary folder, keep a file within the worktree.
+    found.retain(|line| {
+        let known = [
+            "sees-the-team",
+            "writes-to-a-temporary-folder-of-its-own",
+            "writes-the-link-to-the-repository",
+        ];
+        !known.iter().any(|name| line.starts_with(name))
+    });
+    assert_eq!(found.len(), TRIES.matches("\ntry ").count() - 3, "{found:?}");
+    for line in found {
+        let (name, answer) = line.split_once(": ").unwrap();
+        let expected = if ALLOWED.contains(&name) { "yes" } else { "no" };
+        assert_eq!(answer, expected, "{name}");
+    }
+    assert!(!yard.path("outside").exists() && !yard.path("workspace/outside").exists());
+}
+
+#[tokio::test]
+#[expect(clippy::print_stderr, reason = "a skipped test has to say so")]
+async fn without_bubblewrap_the_kernel_confines() {
+    if teams::platform::landlock::strength().is_none() {
+        assert!(std::env::var_os("TEAMS_NO_SKIP").is_none(), "no landlock");
+        eprintln!("skipped: this kernel has no landlock");
+        return;
+    }
+    let empty = tempfile::tempdir().unwrap();
+    let child = tokio::process::Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", "sandbox::within_landlock", "--nocapture"])
+        .env(LANDLOCK, "1")
+        .env("PATH", empty.path())
+        .stdin(Stdio::null())
+        .kill_on_drop(true)
+        .output();
+    let said = in_time(child).await.unwrap();
+    let text = String::from_utf8_lossy(&said.stdout);
+    let errors = String::from_utf8_lossy(&said.stderr);
+    assert!(said.status.success() && text.contains("1 passed"), "{text}\n{errors}");
+}
