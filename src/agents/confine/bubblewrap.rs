@@ -9,8 +9,14 @@ use crate::platform::files;
 
 /// Namespaces of its own: processes (also their environments are not to be seen), names, messages, network;
 /// and no terminal.
-const ALWAYS: [&str; 5] =
-    ["--unshare-pid", "--unshare-ipc", "--unshare-uts", "--new-session", "--die-with-parent"];
+const ALWAYS: [&str; 6] = [
+    "--unshare-pid",
+    "--unshare-ipc",
+    "--unshare-uts",
+    "--unshare-net",
+    "--new-session",
+    "--die-with-parent",
+];
 /// Folders of its own. The size keeps a program from filling the memory.
 const OWN: [&str; 12] = [
     "--dev",
