@@ -85,36 +85,9 @@ impl Place {
         }
     }
 
-    /// The door of a run to the model, as the team would open it; its agent has no other way.
+    /// See [`door_to`].
     pub(crate) async fn door(&self, spec: &mut RunSpec) -> OpenDoor {
-        let (name, api, base_url) = match &mut spec.agent {
-            Agent::Codex(config) => {
-                config.server = Some("codex".to_owned());
-                ("codex", ModelApi::Responses, self.server.url.clone())
-            }
-            Agent::Claude(config) => {
-                config.server = Some("claude".to_owned());
-                ("claude", ModelApi::Messages, self.server.base.clone())
-            }
-            Agent::Acp(_) => ("acp", ModelApi::Responses, self.server.url.clone()),
-            Agent::Rehearsal(_) => panic!("it needs no model"),
-        };
-        let server = Server { api, base_url, key: None };
-        let models = Models::new([(name.to_owned(), server)].into(), Default::default()).unwrap();
-        let sockets = self.folder.path().join(format!("door-{}", spec.run_id.as_str()));
-        std::fs::create_dir(&sockets).unwrap();
-        let confinement = Driver::default().confinement(spec.agent.sandbox()).await.cloned();
-        let opening = Opening {
-            socket: sockets.join("door.sock"),
-            port: !confinement.is_some_and(|it| it.has_own_network()),
-            run_dir: spec.run_dir.clone(),
-            servers: [name.to_owned()].into(),
-            outside: Outside::Nothing,
-            allowance: self.allowance,
-        };
-        let door = Arc::new(models).open(opening).await.unwrap();
-        spec.surroundings.door = Some(door.door().clone());
-        door
+        door_to(&self.server, spec, self.allowance).await
     }
 
     pub(crate) async fn run(&self, spec: &RunSpec) -> AgentOutcome {
@@ -130,6 +103,42 @@ impl Place {
         }
         outcome
     }
+}
+
+/// The door of a run to the model, as the team would open it; its agent has no other way.
+pub(crate) async fn door_to(
+    server: &ModelServer,
+    spec: &mut RunSpec,
+    allowance: Allowance,
+) -> OpenDoor {
+    let (name, api, base_url) = match &mut spec.agent {
+        Agent::Codex(config) => {
+            config.server = Some("codex".to_owned());
+            ("codex", ModelApi::Responses, server.url.clone())
+        }
+        Agent::Claude(config) => {
+            config.server = Some("claude".to_owned());
+            ("claude", ModelApi::Messages, server.base.clone())
+        }
+        Agent::Acp(_) => ("acp", ModelApi::Responses, server.url.clone()),
+        Agent::Rehearsal(_) => panic!("it needs no model"),
+    };
+    let behind = Server { api, base_url, key: None };
+    let models = Models::new([(name.to_owned(), behind)].into(), Default::default()).unwrap();
+    let sockets = spec.session_dir.with_file_name(format!("door-{}", spec.run_id.as_str()));
+    std::fs::create_dir(&sockets).unwrap();
+    let confinement = Driver::default().confinement(spec.agent.sandbox()).await.cloned();
+    let opening = Opening {
+        socket: sockets.join("door.sock"),
+        port: !confinement.is_some_and(|it| it.has_own_network()),
+        run_dir: spec.run_dir.clone(),
+        servers: [name.to_owned()].into(),
+        outside: Outside::Nothing,
+        allowance,
+    };
+    let door = Arc::new(models).open(opening).await.unwrap();
+    spec.surroundings.door = Some(door.door().clone());
+    door
 }
 
 /// A result that the small contract takes.
