@@ -104,6 +104,8 @@ pub(super) struct Opening {
     pub(super) web: bool,
     /// Whether something else keeps it within what the role may do.
     pub(super) confined: bool,
+    /// The tools of the team, as the protocol names them.
+    pub(super) servers: Value,
 }
 
 /// What is written before the agent has said anything.
@@ -205,7 +207,7 @@ impl AcpCodec {
 
     fn open(&mut self, earlier: bool) {
         let cwd = self.opening.worktree.to_string_lossy().into_owned();
-        let mut params = json!({"cwd": cwd, "mcpServers": []});
+        let mut params = json!({"cwd": cwd, "mcpServers": self.opening.servers});
         match (self.opening.resume.clone(), self.resumes, self.loads) {
             (Some(id), true, _) if earlier => {
                 params["sessionId"] = Value::from(id.as_str());

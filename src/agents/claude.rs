@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 use crate::agents::blame::classify;
 use crate::agents::codec::{Codec, Event, number, text};
 use crate::agents::run::{self, Access, Door, RunError, Sandbox};
+use crate::agents::tools::{SERVER, Tools};
 use crate::agents::words::Words;
 use crate::domain::ids::MessageId;
 use crate::domain::run::{FailKind, Usage};
@@ -115,6 +116,8 @@ pub(super) struct Turn<'a> {
     pub(super) web: bool,
     /// Whether something else keeps its commands within what the role may do.
     pub(super) confined: bool,
+    /// The tools of the team.
+    pub(super) tools: Option<&'a Tools>,
 }
 
 /// The arguments. Settings, hooks and servers of the project or of the user are not read.
@@ -127,6 +130,9 @@ pub(super) fn arguments(config: &ClaudeSettings, turn: &Turn<'_>) -> Vec<String>
     add(&[&turn.schema.to_string(), "--append-system-prompt", turn.charter]);
     // Else the words of the first turn stay in force on a resume.
     add(&["--system-prompt-snapshot", "off"]);
+    if let Some(tools) = turn.tools {
+        add(&["--mcp-config", &tools.claude().to_string()]);
+    }
     let mut tools = vec!["Read", "Grep", "Glob"];
     let folder = match turn.access {
         Access::ReadOnly => None,
@@ -153,6 +159,9 @@ pub(super) fn arguments(config: &ClaudeSettings, turn: &Turn<'_>) -> Vec<String>
         }
         if turn.web {
             allowed.extend(["WebSearch".to_owned(), "WebFetch".to_owned()]);
+        }
+        if turn.tools.is_some() {
+            allowed.push(format!("mcp__{SERVER}"));
         }
         add(&["--permission-mode", "dontAsk", "--allowedTools", &allowed.join(",")]);
     }

@@ -10,6 +10,7 @@ use crate::agents::blame::classify;
 use crate::agents::codec::{Codec, Event, number, text};
 pub use crate::agents::run::Sandbox;
 use crate::agents::run::{self, Access, Door, RUN_SOCKET, RunError};
+use crate::agents::tools::Tools;
 use crate::domain::run::{FailKind, Usage};
 
 /// The environment variable that names the binary.
@@ -93,7 +94,9 @@ pub(super) struct Turn<'a> {
     pub(super) schema: &'a Path,
     pub(super) charter: &'a str,
     /// Its environment; of which its commands get what they need.
-    pub(super) tools: &'a BTreeMap<String, String>,
+    pub(super) env: &'a BTreeMap<String, String>,
+    /// The tools of the team.
+    pub(super) tools: Option<&'a Tools>,
     pub(super) resume: Option<&'a str>,
     /// Whether it may search the web.
     pub(super) web: bool,
@@ -138,9 +141,12 @@ pub(super) fn arguments(config: &CodexSettings, turn: &Turn<'_>) -> Vec<String> 
     set("sandbox_workspace_write.network_access", "false");
     set("shell_environment_policy.inherit", "core");
     for name in FOR_COMMANDS {
-        if let Some(value) = turn.tools.get(name) {
+        if let Some(value) = turn.env.get(name) {
             set(&format!("shell_environment_policy.set.{name}"), &toml(value));
         }
+    }
+    for (key, value) in turn.tools.iter().flat_map(|tools| tools.codex()) {
+        set(&key, &value);
     }
     set("model_reasoning_effort", &toml(&config.reasoning));
     set("developer_instructions", &toml(turn.charter));
@@ -166,7 +172,7 @@ pub(super) fn arguments(config: &CodexSettings, turn: &Turn<'_>) -> Vec<String> 
 }
 
 /// A basic string of TOML. JSON's escapes are a part of TOML's, which also wants DEL escaped.
-fn toml(text: &str) -> String {
+pub(super) fn toml(text: &str) -> String {
     Value::from(text).to_string().replace('\u{7f}', "\\u007F")
 }
 

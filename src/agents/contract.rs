@@ -22,17 +22,92 @@ pub struct ContractFns {
     pub schema: fn(Role, Option<Step>, Option<Duty>) -> Value,
 }
 
+/// What came of a turn.
+#[derive(Debug, Default)]
+pub(crate) struct Answered<'a> {
+    /// The agent's last message.
+    pub(crate) text: Option<&'a str>,
+    /// Whether the agent holds its model to the schema, so that the message itself is the result.
+    pub(crate) by_schema: bool,
+    /// What it handed in by the tool for it.
+    pub(crate) submitted: Option<Value>,
+}
+
 impl ContractFns {
-    /// Judges an agent's last message.
+    /// Judges what came of a turn. The message of an agent that knows the schema comes first, then what was
+    /// handed in, then whatever a message holds (`spec/agents.md` 5.4). Nothing is guessed.
     pub(crate) fn judge(
         &self,
-        text: Option<&str>,
+        answered: &Answered<'_>,
         role: Role,
         step: Option<Step>,
     ) -> Result<RoleResult, Vec<String>> {
-        match text.and_then(self.extract) {
+        let whole = answered.text.filter(|_| answered.by_schema).and_then(object);
+        for value in whole.iter().chain(&answered.submitted) {
+            if let Ok(result) = (self.check)(value, role, step) {
+                return Ok(result);
+            }
+        }
+        match answered.text.and_then(self.extract) {
             Some(value) => (self.check)(&value, role, step),
             None => Err(vec!["missing_json_object".to_owned()]),
+        }
+    }
+}
+
+/// A text that is one JSON object and nothing else.
+fn object(text: &str) -> Option<Value> {
+    serde_json::from_str(text).ok().filter(Value::is_object)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    /// A contract that takes whatever says `ok`.
+    fn contract() -> ContractFns {
+        ContractFns {
+            extract: |text| object(text.get(text.find('{')?..=text.rfind('}')?)?),
+            check: |value, role, _| match value["summary"].as_str() {
+                Some(summary) if summary.starts_with("ok") => {
+                    let mut result = RoleResult::new(role, "r");
+                    result.summary = summary.to_owned();
+                    Ok(result)
+                }
+                _ => Err(vec!["wrong".to_owned()]),
+            },
+            schema: |_, _, _| Value::Null,
+        }
+    }
+
+    #[test]
+    fn the_answer_by_schema_comes_first_then_what_was_handed_in_then_what_a_message_holds() {
+        let own = r#"{"summary": "ok own"}"#;
+        let bad = r#"{"summary": "bad"}"#;
+        let held = r#"It is {"summary": "ok held"}."#;
+        let tool = Some(json!({"summary": "ok tool"}));
+        let old = Some(json!({"summary": "of another contract"}));
+        let table = [
+            (true, Some(own), tool.clone(), Ok("ok own")),
+            (true, Some(bad), tool.clone(), Ok("ok tool")),
+            (true, Some(held), tool.clone(), Ok("ok tool")),
+            (true, None, tool.clone(), Ok("ok tool")),
+            (false, Some(own), tool.clone(), Ok("ok tool")),
+            (false, Some(held), None, Ok("ok held")),
+            (false, Some(held), old.clone(), Ok("ok held")),
+            (true, Some(own), None, Ok("ok own")),
+            (true, Some(bad), old.clone(), Err("wrong")),
+            (false, Some("It is done."), old, Err("missing_json_object")),
+            (false, None, None, Err("missing_json_object")),
+        ];
+        for (by_schema, text, submitted, wanted) in table {
+            let answered = Answered { text, by_schema, submitted };
+            let judged = contract().judge(&answered, Role::Developer, None);
+            let judged = judged.map(|result| result.summary).map_err(|issues| issues.join(" "));
+            let wanted = wanted.map(str::to_owned).map_err(str::to_owned);
+            assert_eq!(judged, wanted, "{answered:?}");
         }
     }
 }

@@ -14,10 +14,11 @@ use tokio_util::sync::CancellationToken;
 
 use crate::agents::codec::Event;
 use crate::agents::confine::Confinement;
-use crate::agents::contract::ContractFns;
-use crate::agents::prompt;
+use crate::agents::contract::{Answered, ContractFns};
+use crate::agents::prompt::{self, Making, Section};
 use crate::agents::rehearsal;
 use crate::agents::run::{Agent, AgentOutcome, RunError, RunSpec};
+use crate::agents::sent::PromptRecord;
 use crate::agents::turn::{Failure, Turn};
 use crate::agents::words::{Mailbox, Words};
 use crate::domain::ids::MessageId;
@@ -34,8 +35,11 @@ mod keep;
 mod launch;
 
 use follow::{Ended, Start};
-use keep::{Mark, minus, read_json, remember_usage, seen_usage, write_json};
+pub(super) use keep::{Mark, read_json};
+use keep::{forget_submitted, minus, remember_usage, seen_usage, submitted, write_json};
 use launch::probe;
+
+pub use keep::submit;
 
 /// Repair turns at most (DESIGN.md "Agents, in short").
 const REPAIRS: u32 = 2;
@@ -43,7 +47,12 @@ const REPAIRS: u32 = 2;
 const STDERR_TAIL: usize = 8 << 10;
 
 const SPEC: &str = "spec.json";
-const PROMPT: &str = "prompt.md";
+pub(super) const PROMPT: &str = "prompt.md";
+/// In a turn's folder: what it was begun with, but for the first.
+pub(super) const TURN_PROMPT: &str = "prompt.md";
+/// In a turn's folder: what it was told on the way, a JSON string a line.
+pub(super) const TOLD: &str = "told.jsonl";
+pub(super) const SECTIONS: &str = "prompt.json";
 const RESULT: &str = "result.json";
 pub(super) const SCHEMA: &str = "schema.json";
 const BASELINE: &str = "baseline.json";
@@ -98,11 +107,7 @@ impl Driver {
     pub async fn run(&self, spec: &RunSpec, contract: &ContractFns, watch: &Watch) -> AgentOutcome {
         let label = self.label(spec).await;
         let outcome = match self.begin(spec, contract, watch).await {
-            Ok((ended, cut)) => {
-                let mut outcome = self.settle(spec, contract, watch, ended, label).await;
-                outcome.prompt_cut = cut;
-                outcome
-            }
+            Ok(ended) => self.settle(spec, contract, watch, ended, label).await,
             Err(error) => failed(&error, label),
         };
         keep(spec, &outcome);
@@ -163,18 +168,20 @@ impl Driver {
         spec: &RunSpec,
         contract: &ContractFns,
         watch: &Watch,
-    ) -> Result<(Ended, Vec<String>), RunError> {
+    ) -> Result<Ended, RunError> {
         files::create_dir_all(&spec.run_dir)?;
         files::set_mode(&spec.run_dir, 0o700)?;
         let schema = (contract.schema)(spec.task.role, spec.task.step, spec.task.work.duty);
-        let prompt = prompt::assemble(
-            &spec.task,
-            &spec.worktree.to_string_lossy(),
-            &schema,
-            spec.limits.prompt_bytes,
-            &spec.templates,
-        )?;
+        let prompt = prompt::assemble(&Making {
+            task: &spec.task,
+            worktree: &spec.worktree.to_string_lossy(),
+            schema: &schema,
+            budget: spec.limits.prompt_bytes,
+            templates: &spec.templates,
+            submit: submits(spec),
+        })?;
         write_json(&spec.run_dir, SCHEMA, &schema)?;
+        write_json(&spec.run_dir, SECTIONS, &PromptRecord::new(spec, prompt.sections))?;
         files::write_private(&spec.run_dir.join(PROMPT), &prompt.text)?;
         // What the conversation had used before is noted with the run, so that settling it a second
         // time, after a kill, counts the same.
@@ -187,8 +194,7 @@ impl Driver {
         };
         let resume = spec.resume.as_deref();
         let start = Start { number: 0, mark: Mark::default(), resume, input: &input };
-        let ended = self.turn(spec, &start, &schema, watch).await?;
-        Ok((ended, prompt.cut))
+        self.turn(spec, &start, &schema, watch).await
     }
 
     /// Judges a turn, and asks for repairs while the answer does not follow the contract.
@@ -252,7 +258,7 @@ impl Driver {
             repairs: progress.repairs,
             dropped_bytes: progress.dropped,
             agent: progress.agent.unwrap_or(label),
-            prompt_cut: Vec::new(),
+            prompt_cut: prompt_cut(spec),
             heard: progress.heard,
         }
     }
@@ -277,8 +283,17 @@ impl Driver {
         }
         let stderr = supervise::stderr_tail(&turn_dir(spec, number), STDERR_TAIL);
         let answer = turn.conclude(&exit, &stderr).map_err(Judged::Failed)?;
+        let answered = Answered {
+            text: answer.as_deref(),
+            // These two are held to the schema by their own CLI.
+            by_schema: match &spec.agent {
+                Agent::Codex(_) | Agent::Claude(_) => true,
+                Agent::Acp(_) | Agent::Rehearsal(_) => false,
+            },
+            submitted: submitted(&spec.run_dir),
+        };
         contract
-            .judge(answer.as_deref(), spec.task.role, spec.task.step)
+            .judge(&answered, spec.task.role, spec.task.step)
             .map(Box::new)
             .map_err(Judged::Broken)
     }
@@ -298,6 +313,7 @@ impl Driver {
             turn = number,
             "the agent is told what was said"
         );
+        forget_submitted(&spec.run_dir)?;
         let schema = (contract.schema)(spec.task.role, spec.task.step, spec.task.work.duty);
         let said: Vec<_> = words.iter().map(|words| words.said.clone()).collect();
         let input = prompt::steer(&said, &spec.templates)?;
@@ -327,7 +343,7 @@ impl Driver {
         let schema = (contract.schema)(spec.task.role, spec.task.step, spec.task.work.duty);
         let input = match &spec.agent {
             Agent::Codex(_) | Agent::Claude(_) | Agent::Acp(_) => {
-                prompt::repair(&progress.issues, &schema, &spec.templates)?
+                prompt::repair(&progress.issues, &schema, submits(spec), &spec.templates)?
             }
             Agent::Rehearsal(config) => rehearsal::brief(spec, config, &progress.issues)?,
         };
@@ -359,6 +375,21 @@ impl Driver {
                 version
             }
         }
+    }
+}
+
+/// The sections of the run's prompt that were cut.
+fn prompt_cut(spec: &RunSpec) -> Vec<String> {
+    let record = read_json::<PromptRecord>(&spec.run_dir, SECTIONS).ok().flatten();
+    let sections = record.into_iter().flat_map(|record| record.sections);
+    sections.filter(Section::is_cut).map(|section| section.name).collect()
+}
+
+/// Whether the agent is told to hand its result in by the tool: where it knows no schema of its own.
+fn submits(spec: &RunSpec) -> bool {
+    match &spec.agent {
+        Agent::Acp(_) => spec.socket.is_some(),
+        Agent::Codex(_) | Agent::Claude(_) | Agent::Rehearsal(_) => false,
     }
 }
 
@@ -466,7 +497,7 @@ fn turn_dir(spec: &RunSpec, number: u32) -> PathBuf {
     spec.run_dir.join(turn_name(number))
 }
 
-fn turn_name(number: u32) -> String {
+pub(super) fn turn_name(number: u32) -> String {
     format!("turn-{number}")
 }
 

@@ -15,6 +15,8 @@ pub mod probe;
 pub mod prompt;
 pub mod rehearsal;
 mod run;
+mod sent;
+mod tools;
 mod turn;
 mod until;
 mod words;
@@ -22,11 +24,14 @@ mod words;
 pub use codec::{Codec, CodecKind, Event};
 pub use confine::Confinement;
 pub use contract::{Check, ContractFns};
-pub use driver::{Driver, Watch, end};
-pub use prompt::{Document, PromptError, Said, SprintBrief, Task, Upstream, Work};
+pub use driver::{Driver, Watch, end, submit};
+pub use prompt::{
+    Document, Handover, PromptError, Said, Section, SprintBrief, Task, Upstream, Work,
+};
 pub use run::{
     Access, Agent, AgentOutcome, Door, Limits, RUN_SOCKET, RunError, RunSpec, Sandbox, Surroundings,
 };
+pub use sent::{PromptRecord, Sent, Why, keep_sent, sent};
 pub use words::{Mailbox, Words};
 
 #[cfg(test)]

@@ -7,6 +7,7 @@
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use minijinja::syntax::SyntaxConfig;
 use minijinja::value::Serde;
@@ -19,10 +20,15 @@ use crate::domain::incoming::Attachment;
 use crate::domain::role::Role;
 use crate::domain::workflow::Step;
 
+mod fit;
+mod quote;
 mod templates;
 mod work;
 
-pub use work::{SprintBrief, Work};
+pub use fit::Section;
+use fit::{Cut, Part};
+use quote::Found;
+pub use work::{Handover, SprintBrief, Work};
 
 /// Something that a person said.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -111,13 +117,38 @@ pub struct Task {
     pub work: Work,
 }
 
+/// What a prompt is made from.
+#[derive(Debug, Clone, Copy)]
+pub struct Making<'a> {
+    /// What it is about.
+    pub task: &'a Task,
+    /// Where the project is.
+    pub worktree: &'a str,
+    /// What the answer has to follow.
+    pub schema: &'a Value,
+    /// Bytes that it may have.
+    pub budget: usize,
+    /// Templates of the workspace by name.
+    pub templates: &'a BTreeMap<String, String>,
+    /// Whether the result is handed in by the tool for it.
+    pub submit: bool,
+}
+
 /// A prompt.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Prompt {
     /// Its text.
     pub text: String,
-    /// The sections that were cut, for the log and the run's record.
-    pub cut: Vec<String>,
+    /// Its sections in order, for the log and the run's record.
+    pub sections: Vec<Section>,
+}
+
+impl Prompt {
+    /// The sections of which something is missing.
+    #[must_use]
+    pub fn cut(&self) -> Vec<String> {
+        self.sections.iter().filter(|it| it.is_cut()).map(|it| it.name.clone()).collect()
+    }
 }
 
 /// Why there is no prompt.
@@ -144,21 +175,16 @@ pub enum PromptError {
     },
 }
 
-/// How a section may be shortened.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Cut {
-    Never,
-    KeepBeginning,
-    KeepEnd,
-}
-
-/// The sections in order of priority, which is also the order in which they stand.
-const SECTIONS: [(&str, Cut); 14] = [
+/// The sections in order of priority, which is also the order in which they stand. The first two are the
+/// same for every request, so that what a provider keeps of them is of use.
+const SECTIONS: [(&str, Cut); 16] = [
     ("charter", Cut::Never),
     ("contract", Cut::Never),
     ("step", Cut::Never),
     ("request", Cut::Never),
+    ("criteria", Cut::Never),
     ("again", Cut::KeepBeginning),
+    ("handover", Cut::KeepBeginning),
     ("sprint", Cut::KeepBeginning),
     ("facts", Cut::KeepBeginning),
     ("followups", Cut::KeepEnd),
@@ -170,78 +196,108 @@ const SECTIONS: [(&str, Cut); 14] = [
     ("history", Cut::KeepEnd),
 ];
 
-/// Makes the prompt of a task. `overrides` are templates of the workspace by name; `budget` is in
-/// bytes.
-pub fn assemble(
-    task: &Task,
-    worktree: &str,
-    schema: &Value,
-    budget: usize,
-    overrides: &BTreeMap<String, String>,
-) -> Result<Prompt, PromptError> {
-    let environment = environment();
+/// Makes the prompt of a task.
+///
+/// # Errors
+/// [`PromptError::TooLong`] where what is never cut does not fit, [`PromptError::Template`] where a template
+/// of the workspace does not render.
+pub fn assemble(making: &Making<'_>) -> Result<Prompt, PromptError> {
+    let task = making.task;
+    let found = Arc::new(Found::default());
+    let environment = environment(&found);
     let values = context! {
         task => Serde(task),
-        worktree => worktree,
-        schema => serde_json::to_string_pretty(schema).unwrap_or_default(),
+        worktree => making.worktree,
+        schema => serde_json::to_string_pretty(making.schema).unwrap_or_default(),
+        submit => making.submit,
     };
-    let render = |name: &str| {
-        let source = overrides.get(name).map(String::as_str);
-        let source = source.or_else(|| templates::built_in(name)).unwrap_or_default();
-        environment
-            .render_str(source, &values)
-            .map(|text| text.trim().to_owned())
-            .map_err(|source| PromptError::Template { name: name.to_owned(), source })
-    };
-    let mut sections = Vec::new();
+    let mut parts = Vec::new();
     for (name, cut) in SECTIONS {
         let file = match name {
             "step" => templates::step(task.role, task.step, &task.work),
             name => format!("{name}.md"),
         };
-        sections.push((name, cut, render(&file)?));
+        let text = render(&environment, making.templates, &file, &values)?;
+        let (orders, hidden) = found.take();
+        let (bytes, name) = (text.len(), name.to_owned());
+        let section = Section { name, bytes, whole: bytes, orders, hidden };
+        parts.push(Part { section, cut, text });
     }
-    let cut = fit(&mut sections, budget)?;
+    fit::fit(&mut parts, making.budget)?;
     let mut text = String::new();
-    for (_, _, section) in sections.iter().filter(|(_, _, text)| !text.is_empty()) {
-        text.push_str(section);
+    for part in parts.iter().filter(|part| !part.text.is_empty()) {
+        text.push_str(&part.text);
         text.push_str("\n\n");
     }
+    parts.retain(|part| part.section.whole > 0);
+    let sections: Vec<Section> = parts.into_iter().map(|part| part.section).collect();
+    let cut = sections.iter().filter(|section| section.is_cut());
+    let cut: Vec<String> =
+        cut.map(|it| format!("{} ({} of {} bytes)", it.name, it.bytes, it.whole)).collect();
     if !cut.is_empty() {
-        text.push_str("Shortened for length: ");
-        text.push_str(&cut.join(", "));
-        text.push_str(".\n");
+        text.push_str(&format!("Shortened for length: {}.\n", cut.join(", ")));
     }
-    Ok(Prompt { text, cut })
+    Ok(Prompt { text, sections })
 }
 
-/// The prompt of a repair turn: what was wrong, and the schema once more.
-pub fn repair(
-    issues: &[String],
-    schema: &Value,
+fn render(
+    environment: &Environment<'_>,
     overrides: &BTreeMap<String, String>,
+    name: &str,
+    values: &minijinja::Value,
 ) -> Result<String, PromptError> {
-    let name = "repair.md";
     let source = overrides.get(name).map(String::as_str);
     let source = source.or_else(|| templates::built_in(name)).unwrap_or_default();
-    let schema = serde_json::to_string_pretty(schema).unwrap_or_default();
-    environment()
-        .render_str(source, context! { issues => Serde(issues), schema => schema })
-        .map_err(|source| PromptError::Template { name: name.to_owned(), source })
-}
-
-/// What people wrote while the role is at work, as it is told.
-pub fn steer(words: &[Said], overrides: &BTreeMap<String, String>) -> Result<String, PromptError> {
-    let name = "steer.md";
-    let source = overrides.get(name).map(String::as_str);
-    let source = source.or_else(|| templates::built_in(name)).unwrap_or_default();
-    environment()
-        .render_str(source, context! { words => Serde(words) })
+    environment
+        .render_str(source, values)
         .map(|text| text.trim().to_owned())
         .map_err(|source| PromptError::Template { name: name.to_owned(), source })
 }
 
-fn environment() -> Environment<'static> {
+/// A template that stands for itself.
+fn alone(
+    name: &str,
+    overrides: &BTreeMap<String, String>,
+    values: &minijinja::Value,
+) -> Result<String, PromptError> {
+    render(&environment(&Arc::default()), overrides, name, values)
+}
+
+/// The prompt of a repair turn: what was wrong, and the schema once more.
+///
+/// # Errors
+/// [`PromptError::Template`] where the workspace's template does not render.
+pub fn repair(
+    issues: &[String],
+    schema: &Value,
+    submit: bool,
+    overrides: &BTreeMap<String, String>,
+) -> Result<String, PromptError> {
+    let schema = serde_json::to_string_pretty(schema).unwrap_or_default();
+    let values = context! { issues => Serde(issues), schema => schema, submit => submit };
+    alone("repair.md", overrides, &values)
+}
+
+/// What a conversation is asked before it ends: what whoever goes on has to know.
+///
+/// # Errors
+/// [`PromptError::Template`] where the workspace's template does not render.
+pub fn hand_over(overrides: &BTreeMap<String, String>) -> Result<String, PromptError> {
+    alone("hand_over.md", overrides, &context! {})
+}
+
+/// What an agent is told about a tool of the team; blank for one that is none.
+#[must_use]
+pub fn about_tool(name: &str) -> &'static str {
+    templates::built_in(&format!("tools/{name}.md")).unwrap_or_default().trim_ascii_end()
+}
+
+/// What people wrote while the role is at work, as it is told.
+pub fn steer(words: &[Said], overrides: &BTreeMap<String, String>) -> Result<String, PromptError> {
+    alone("steer.md", overrides, &context! { words => Serde(words) })
+}
+
+fn environment(found: &Arc<Found>) -> Environment<'static> {
     let mut environment = Environment::new();
     // A misspelt name in a workspace's template is an error, not a hole.
     environment.set_undefined_behavior(UndefinedBehavior::Strict);
@@ -252,93 +308,18 @@ fn environment() -> Environment<'static> {
     environment.add_filter("json", |value: minijinja::Value| {
         serde_json::to_string(&value).unwrap_or_default()
     });
-    environment.add_filter("quoted", |text: String| quoted(&text));
-    environment.add_filter("name", |text: String| name(&text));
-    environment
-}
-
-/// A name that somebody chose, as one short line without markup: it stands among our own words.
-fn name(text: &str) -> String {
-    let plain: String = text
-        .chars()
-        .map(|char| if char.is_control() || "`#*<>[]".contains(char) { ' ' } else { char })
-        .take(80)
-        .collect();
-    plain.split_whitespace().collect::<Vec<_>>().join(" ")
-}
-
-/// A fenced block that its own content cannot close.
-fn quoted(text: &str) -> String {
-    let mut longest = 0;
-    let mut run = 0;
-    for char in text.chars() {
-        run = if char == '`' { run + 1 } else { 0 };
-        longest = longest.max(run);
-    }
-    let fence = "`".repeat(longest.max(2) + 1);
-    format!("{fence}\n{}\n{fence}", text.trim_end())
-}
-
-/// Shortens sections from the last on until all fit; the names of those that were.
-fn fit(
-    sections: &mut [(&'static str, Cut, String)],
-    budget: usize,
-) -> Result<Vec<String>, PromptError> {
-    /// Room for blank lines and the closing remark.
-    const SPARE: usize = 256;
-    /// Less of a section than this is of no use.
-    const LEAST: usize = 400;
-    let size = |sections: &[(&str, Cut, String)]| {
-        sections.iter().map(|(_, _, text)| text.len()).sum::<usize>() + SPARE
+    // Our own.
+    environment.add_filter("fenced", |text: String| quote::fenced(&text));
+    // Others' words: fenced, of those who decide what is wanted, a name, a line.
+    let with = |filter: fn(&Found, &str) -> String| {
+        let found = Arc::clone(found);
+        move |text: String| filter(&found, &text)
     };
-    let needed: usize = sections
-        .iter()
-        .filter(|(_, cut, _)| *cut == Cut::Never)
-        .map(|(_, _, text)| text.len())
-        .sum();
-    if needed + SPARE > budget {
-        return Err(PromptError::TooLong { needed: needed + SPARE, budget });
-    }
-    let mut names = Vec::new();
-    for index in (0..sections.len()).rev() {
-        let over = size(sections).saturating_sub(budget);
-        if over == 0 {
-            break;
-        }
-        let (name, cut, text) = &mut sections[index];
-        if *cut == Cut::Never || text.is_empty() {
-            continue;
-        }
-        let keep = text.len().saturating_sub(over);
-        *text = if keep < LEAST { String::new() } else { shorten(text, keep - 40, *cut) };
-        names.push((*name).to_owned());
-    }
-    Ok(names)
-}
-
-fn shorten(text: &str, keep: usize, cut: Cut) -> String {
-    match cut {
-        Cut::Never => text.to_owned(),
-        Cut::KeepBeginning => {
-            format!("{}\n[… cut …]", beginning(text, keep))
-        }
-        Cut::KeepEnd => {
-            // The heading stays, so that what follows is known for what it is.
-            let (heading, rest) = text.split_once('\n').unwrap_or(("", text));
-            let from = rest.len().saturating_sub(keep.saturating_sub(heading.len()));
-            format!("{heading}\n[… cut …]\n{}", end(rest, from))
-        }
-    }
-}
-
-/// The text up to a byte, whole characters only.
-fn beginning(text: &str, bytes: usize) -> &str {
-    (0..=bytes).rev().find_map(|at| text.get(..at)).unwrap_or_default()
-}
-
-/// The text from a byte on, whole characters only.
-fn end(text: &str, from: usize) -> &str {
-    (from..=text.len()).find_map(|at| text.get(at..)).unwrap_or_default()
+    environment.add_filter("quoted", with(Found::quoted));
+    environment.add_filter("asked", with(Found::asked));
+    environment.add_filter("name", with(Found::name));
+    environment.add_filter("line", with(Found::line));
+    environment
 }
 
 #[cfg(test)]

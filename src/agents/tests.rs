@@ -152,6 +152,7 @@ fn claude_without_a_sandbox_runs_no_commands_and_writes_where_its_role_may() {
             resume: Some("ID"),
             web: false,
             confined,
+            tools: None,
         };
         claude::arguments(&ClaudeSettings::default(), &turn)
     };
@@ -228,7 +229,8 @@ fn k10_a_resumed_turn_is_told_everything_again() {
                 worktree: "/tree".as_ref(),
                 access: &Access::Worktree,
                 schema: "/schema.json".as_ref(),
-                tools: &std::collections::BTreeMap::new(),
+                env: &std::collections::BTreeMap::new(),
+                tools: None,
                 charter: "x",
                 resume,
                 web: false,
@@ -252,7 +254,8 @@ fn codex_confines_itself_by_the_access_where_nothing_else_does() {
             worktree: "/tree".as_ref(),
             access,
             schema: "/schema.json".as_ref(),
-            tools: &std::collections::BTreeMap::new(),
+            env: &std::collections::BTreeMap::new(),
+            tools: None,
             charter: "x",
             resume: Some("ID"),
             web: *access == Access::ReadOnly,

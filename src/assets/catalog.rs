@@ -15,7 +15,7 @@ use crate::domain::request::Language;
 
 mod filters;
 
-use filters::{shorten, tidy};
+use filters::{Shown, shorten, tidy};
 
 /// Characters of a whole embed (`spec/discord.md` 5, row "2000 chars").
 pub const EMBED_LIMIT: usize = 6_000;
@@ -63,6 +63,18 @@ pub struct Rendered {
     pub text: String,
     /// The card.
     pub embed: Option<Embed>,
+    /// Texts of which only a part stands above.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub whole: Vec<Whole>,
+}
+
+/// The whole of a text that is shown in part.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Whole {
+    /// A plain file name.
+    pub name: String,
+    /// All of it.
+    pub text: String,
 }
 
 /// A card, within Discord's limits.
@@ -219,10 +231,16 @@ impl Catalog {
             });
         };
         let values = Jinja::from(minijinja::value::Serde(&content.values));
-        let fill = |name: String| -> Result<String, CatalogError> {
-            let filled = texts.templates.get_template(&name).and_then(|t| t.render(&values));
-            match filled {
-                Ok(text) => Ok(tidy(&text)),
+        let mut whole = Vec::new();
+        let mut fill = |name: String| -> Result<String, CatalogError> {
+            let template = texts.templates.get_template(&name);
+            match template.and_then(|template| template.render_captured(&values)) {
+                Ok(filled) => {
+                    if let Some(Shown(shown)) = filled.state().get_extension() {
+                        whole.extend_from_slice(shown);
+                    }
+                    Ok(tidy(filled.output()))
+                }
                 Err(error) => Err(CatalogError::Unfilled {
                     key: content.key.clone(),
                     message: error.to_string(),
@@ -231,7 +249,10 @@ impl Catalog {
         };
         let key = &content.key;
         match entry {
-            Entry::Text(_) => Ok(Rendered { text: fill(key.clone())?, embed: None }),
+            Entry::Text(_) => {
+                let text = fill(key.clone())?;
+                Ok(Rendered { text, embed: None, whole })
+            }
             Entry::Card(card) => {
                 let mut fields = Vec::new();
                 for (at, field) in card.fields.iter().enumerate() {
@@ -252,7 +273,7 @@ impl Catalog {
                     fields,
                     footer: fill(format!("{key}#footer"))?,
                 };
-                Ok(Rendered { text: String::new(), embed: Some(within_limits(embed)) })
+                Ok(Rendered { text: String::new(), embed: Some(within_limits(embed)), whole })
             }
         }
     }

@@ -21,7 +21,9 @@ mod doctor;
 mod init;
 mod list;
 mod local_guild;
+mod mcp;
 mod output;
+mod prompt;
 mod run;
 mod setup;
 mod sprint;
@@ -79,10 +81,15 @@ enum Command {
     Sprint(sprint::Command),
     #[command(subcommand)]
     Backlog(backlog::Command),
+    /// What agents were told
+    #[command(subcommand)]
+    Prompt(prompt::Command),
     /// A whole team on this machine, to try it out: a page to chat on, a project, agents that rehearse
     Demo(demo::Args),
     /// Serve a Discord-like guild with a web page on this machine
     LocalGuild(local_guild::LocalGuildArgs),
+    /// Serve the tools of its run to an agent (MCP, on standard input and output); agents start it
+    Mcp,
 }
 
 const STYLES: Styles = Styles::styled()
@@ -172,7 +179,9 @@ pub fn main_with(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         Command::Cost => command::say_call(&cli.global, Question::Cost),
         Command::Health => command::say_call(&cli.global, Question::Health),
         Command::Settings => command::say_call(&cli.global, Question::Settings),
+        Command::Prompt(command) => prompt::run(&cli.global, &command),
         Command::Demo(args) => demo::run(&cli.global, &args),
+        Command::Mcp => mcp::run(),
         Command::LocalGuild(args) => return local_guild::run(args),
     };
     match outcome {

@@ -6,7 +6,7 @@ use base64::Engine as _;
 use serde_json::{Map, Value, json};
 
 use crate::assets::catalog::{Catalog, CatalogError, Embed, Rendered};
-use crate::discord::outbound_files::Outbound;
+use crate::discord::outbound_files::{self, Outbound};
 use crate::discord::rest::Upload;
 use crate::discord::split::{MAX_PARTS, MESSAGE_LIMIT, beginning, length, shorten, split};
 use crate::domain::ids::{MessageId, OutgoingId, UserId};
@@ -30,6 +30,8 @@ pub(crate) struct Parts {
     pub(crate) components: Vec<Value>,
     /// Files, by the part that they go out with.
     pub(crate) files: BTreeMap<usize, Vec<Upload>>,
+    /// The whole of what the words show in part, until it is attached.
+    whole: Vec<Upload>,
     /// The message answered, by the first part.
     pub(crate) reply_to: Option<MessageId>,
     /// The one person who may be notified, by the first part.
@@ -39,12 +41,11 @@ pub(crate) struct Parts {
 impl Parts {
     /// Cuts a rendered message into parts. `header` stands in bold above the first one; `mentioned` puts
     /// the mention before the words (an answer notifies without it). A text of too many parts becomes its
-    /// beginning, the words `whole`, and a file with all of it.
+    /// beginning and a file with all of it. Files are named and go out only after [`Parts::attach`].
     pub(crate) fn new(
         rendered: &Rendered,
         header: Option<&str>,
         mentioned: Option<UserId>,
-        whole: &str,
     ) -> Parts {
         let mut text = String::new();
         if let Some(user) = mentioned {
@@ -54,15 +55,25 @@ impl Parts {
             text.push_str(&format!("**{name}**\n"));
         }
         text.push_str(&rendered.text);
-        let mut files = BTreeMap::new();
+        let mut whole: Vec<Upload> = Vec::new();
+        for file in &rendered.whole {
+            // Two of one message may have one name.
+            let same = |name: &str| whole.iter().any(|it| it.filename == name);
+            let mut filename = file.name.clone();
+            while same(&filename) {
+                filename.insert_str(0, "more-");
+            }
+            whole.push(Upload { filename, bytes: file.text.clone().into_bytes() });
+        }
         let texts = split(&text, MESSAGE_LIMIT, MAX_PARTS).unwrap_or_else(|| {
             let bytes = rendered.text.clone().into_bytes();
-            files.insert(0, vec![Upload { filename: "message.md".to_owned(), bytes }]);
-            vec![format!("{}\n…\n-# {}", beginning(&text, BEGINNING), shorten(whole, 400))]
+            whole.push(Upload { filename: "message.md".to_owned(), bytes });
+            vec![format!("{}\n…", beginning(&text, BEGINNING))]
         });
         Parts {
             texts,
-            files,
+            files: BTreeMap::new(),
+            whole,
             embed: rendered.embed.as_ref().map(embed),
             components: Vec::new(),
             reply_to: None,
@@ -70,8 +81,8 @@ impl Parts {
         }
     }
 
-    /// Adds files: the first lot goes with the last words, each further one with a part of its own. What
-    /// could not be attached is said.
+    /// Adds files, the whole texts first: the first lot goes with the last words, each further one with a
+    /// part of its own. What could not be attached is said.
     pub(crate) fn attach(
         &mut self,
         outbound: Outbound,
@@ -83,7 +94,24 @@ impl Parts {
             let content = Content { key: key.to_owned(), values, language };
             catalog.render(&content).map(|it| it.text)
         };
-        let Outbound { lots, too_much, missing } = outbound;
+        let Outbound { mut lots, too_much, missing } = outbound;
+        let whole = std::mem::take(&mut self.whole);
+        if !whole.is_empty() {
+            let names: Vec<&str> = whole.iter().map(|file| file.filename.as_str()).collect();
+            let said = say("text.whole", json!({ "files": names }))?;
+            self.add_note(&format!("-# {}", shorten(&said, 400)));
+            let more = lots.first().map_or(&[][..], Vec::as_slice);
+            if outbound_files::fit_together(&whole, more) {
+                let first = lots.first_mut().map(std::mem::take).unwrap_or_default();
+                let both = whole.into_iter().chain(first).collect();
+                match lots.first_mut() {
+                    Some(lot) => *lot = both,
+                    None => lots.push(both),
+                }
+            } else {
+                lots.insert(0, whole);
+            }
+        }
         for (key, files) in [("files.too_much", too_much), ("files.missing", missing)] {
             if !files.is_empty() {
                 self.add_note(&say(key, json!({ "files": files }))?);
@@ -218,9 +246,10 @@ pub(crate) fn components(buttons: &[Button], catalog: &Catalog, language: Langua
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::assets::catalog::Whole;
 
     fn words(text: &str) -> Rendered {
-        Rendered { text: text.to_owned(), embed: None }
+        Rendered { text: text.to_owned(), ..Rendered::default() }
     }
 
     #[test]
@@ -237,7 +266,7 @@ mod tests {
 
     #[test]
     fn nobody_is_notified_unless_meant() {
-        let mut parts = Parts::new(&words("hi @everyone <@1>"), None, None, "");
+        let mut parts = Parts::new(&words("hi @everyone <@1>"), None, None);
         assert_eq!(parts.body(0)["allowed_mentions"], json!({"parse": []}));
         parts.mention = Some(UserId(7));
         parts.reply_to = Some(MessageId(9));
@@ -250,8 +279,7 @@ mod tests {
 
     #[test]
     fn extras_stand_where_they_belong() {
-        let mut parts =
-            Parts::new(&words(&"x".repeat(4_500)), Some("Planner"), Some(UserId(7)), "");
+        let mut parts = Parts::new(&words(&"x".repeat(4_500)), Some("Planner"), Some(UserId(7)));
         parts.reply_to = Some(MessageId(9));
         parts.components = vec![json!({})];
         assert_eq!(parts.texts.len(), 3);
@@ -266,14 +294,31 @@ mod tests {
     #[test]
     fn a_text_of_a_hundred_parts_is_a_beginning_and_a_file() {
         let text = "word ".repeat(40_000);
-        let parts = Parts::new(&words(&text), None, Some(UserId(7)), "All of it is attached.");
+        let mut parts = Parts::new(&words(&text), None, Some(UserId(7)));
+        let catalog = Catalog::builtin().unwrap();
+        parts.attach(Outbound::default(), &catalog, Language::En).unwrap();
         assert_eq!(parts.texts.len(), 1);
         assert!(
             length(&parts.texts[0]) <= MESSAGE_LIMIT && parts.texts[0].starts_with("<@7> word")
         );
-        assert!(parts.texts[0].ends_with("-# All of it is attached."));
+        assert!(parts.texts[0].ends_with("\n…\n-# The whole text is attached: `message.md`"));
         let file = &parts.files[&0][0];
         assert_eq!((file.filename.as_str(), &*file.bytes), ("message.md", text.as_bytes()));
+    }
+
+    #[test]
+    fn a_whole_text_goes_before_the_other_files() {
+        let whole = |name: &str| Whole { name: name.to_owned(), text: "all".to_owned() };
+        let both = vec![whole("report.md"), whole("report.md")];
+        let rendered = Rendered { text: "some".to_owned(), embed: None, whole: both };
+        let file = Upload { filename: "plan.md".to_owned(), bytes: vec![1] };
+        let outbound = Outbound { lots: vec![vec![file]], ..Outbound::default() };
+        let mut parts = Parts::new(&rendered, None, None);
+        parts.attach(outbound, &Catalog::builtin().unwrap(), Language::En).unwrap();
+        let names: Vec<&str> = parts.files[&0].iter().map(|it| it.filename.as_str()).collect();
+        assert_eq!(names, ["report.md", "more-report.md", "plan.md"]);
+        let said = "some\n-# The whole text is attached: `report.md`, `more-report.md`";
+        assert_eq!(parts.texts, [said]);
     }
 
     #[test]
@@ -285,7 +330,7 @@ mod tests {
             missing: Vec::new(),
         };
         let catalog = Catalog::builtin().unwrap();
-        let mut parts = Parts::new(&words("look"), None, None, "");
+        let mut parts = Parts::new(&words("look"), None, None);
         parts.attach(outbound, &catalog, Language::En).unwrap();
         assert_eq!(parts.texts.len(), 2);
         assert!(parts.texts[0].starts_with("look\nNot attached"), "{}", parts.texts[0]);
@@ -293,7 +338,7 @@ mod tests {
         assert_eq!(parts.texts[1], "Files 3 to 3 of 3");
         assert_eq!((parts.files[&0].len(), parts.files[&1].len()), (2, 1));
         // Nothing but what cannot be attached is still something to say.
-        let mut parts = Parts::new(&words(""), None, None, "");
+        let mut parts = Parts::new(&words(""), None, None);
         let gone = Outbound { missing: vec!["x".to_owned()], ..Outbound::default() };
         parts.attach(gone, &catalog, Language::Ko).unwrap();
         assert!(!parts.is_empty());

@@ -289,8 +289,8 @@ impl Delivery {
                 }
             }
             Act::Envelope { relay_id, json } => {
-                let rendered = Rendered { text: format!("`{relay_id}`"), embed: None };
-                let mut parts = Parts::new(&rendered, None, None, "");
+                let rendered = Rendered { text: format!("`{relay_id}`"), ..Rendered::default() };
+                let mut parts = Parts::new(&rendered, None, None);
                 let filename = format!("{relay_id}.json");
                 parts.files.insert(0, vec![Upload { filename, bytes: json.clone().into_bytes() }]);
                 let mouth = Mouth::Bot(&self.speakers.team);
@@ -347,8 +347,7 @@ impl Delivery {
         let reply_to = post.reply_to.filter(|_| matches!(mouth, Mouth::Bot(_)));
         let mentioned = post.mention.filter(|_| reply_to.is_none() && !channel.is_dm());
         let language = post.content.language;
-        let whole = self.catalog.label("text.whole", language);
-        let mut parts = Parts::new(&rendered, header, mentioned, &whole);
+        let mut parts = Parts::new(&rendered, header, mentioned);
         parts.components = components(post.buttons, &self.catalog, language);
         parts
             .attach(post.files, &self.catalog, language)

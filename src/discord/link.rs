@@ -29,10 +29,13 @@ use crate::domain::incoming::{Actor, Command, Message};
 use crate::domain::outgoing::{Content, Outgoing, OutgoingOutcome};
 use crate::domain::request::Language;
 use crate::domain::role::Role;
+use crate::domain::time::Timestamp;
 use crate::platform::tasks;
 
 /// Facts that may wait for the team before Discord is told to wait.
 const INBOUND: usize = 256;
+/// Pages of a channel's archive that are read after an absence, a hundred threads each.
+const ARCHIVE_PAGES: usize = 3;
 /// People whose direct messages are looked for after an absence.
 const PEOPLE: usize = 50;
 /// Events that may wait for the intake; beyond, the session is given up and read again.
@@ -347,15 +350,22 @@ impl Link {
         }
     }
 
-    /// Where people can write in a server: its text channels, and the threads that are open, our rooms
-    /// among them. What Discord does not tell is left out: then only channels that are known are
+    /// Where people can write in a server: its text channels, the threads that are open, our rooms among
+    /// them, and those that were put into the archive since `away`. What Discord does not tell is left out: then only channels that are known are
     /// caught up with.
-    pub async fn text_channels(&self, guild: GuildId) -> Vec<ChannelId> {
+    pub async fn text_channels(&self, guild: GuildId, away: Timestamp) -> Vec<ChannelId> {
         let rest = &self.delivery.speakers.team.rest;
-        let mut found = Vec::new();
+        let mut found: Vec<ChannelId> = Vec::new();
         match rest.channels(guild).await {
             Ok(channels) => found.extend(channels.iter().filter(|it| it.is_text()).map(|it| it.id)),
             Err(error) => tracing::warn!(%error, "the server's channels are not known"),
+        }
+        for channel in found.clone() {
+            match rest.threads_archived_since(channel, away, ARCHIVE_PAGES).await {
+                Ok(threads) => found.extend(threads.iter().map(|it| it.id)),
+                // A channel that is not ours to read has no threads for us.
+                Err(error) => tracing::debug!(%error, %channel, "the archive was not read"),
+            }
         }
         match rest.active_threads(guild).await {
             Ok(threads) => found.extend(threads.iter().map(|it| it.id)),

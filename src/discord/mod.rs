@@ -4,6 +4,7 @@
 //! business. What goes out is an [`crate::domain::outgoing::Outgoing`], delivered at most once as far as
 //! Discord allows, and at least once always.
 
+mod archive;
 pub mod asked;
 pub mod attachments;
 pub mod commands;

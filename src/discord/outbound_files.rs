@@ -24,6 +24,12 @@ pub(crate) struct Outbound {
     pub(crate) missing: Vec<String>,
 }
 
+/// Whether one message takes both.
+pub(crate) fn fit_together(some: &[Upload], more: &[Upload]) -> bool {
+    let bytes: usize = some.iter().chain(more).map(|file| file.bytes.len()).sum();
+    some.len() + more.len() <= MOST && bytes as u64 <= LARGEST
+}
+
 /// Reads the files that may go out. The words go out whatever becomes of the files.
 pub(crate) async fn read(workspace: &Path, paths: &[String]) -> Outbound {
     if paths.is_empty() {

@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use crate::domain::effect::EffectOutcome;
 use crate::domain::envelope::Envelope;
-use crate::domain::ids::{ChannelId, EffectId, EnvelopeId, MessageId, OutgoingId};
+use crate::domain::ids::{ChannelId, EffectId, EnvelopeId, MessageId, OutgoingId, RunId};
 use crate::domain::incoming::{Actor, Command, Message};
 use crate::domain::outgoing::OutgoingOutcome;
 use crate::domain::role::Role;
@@ -51,6 +51,13 @@ pub enum Event {
     },
     /// A role worker takes a delegate envelope and is about to start an agent.
     RunStarting(Run),
+    /// The agent at work wants something remembered. Whose it is follows from the run.
+    Noted {
+        /// The run.
+        run_id: RunId,
+        /// A line.
+        text: String,
+    },
     /// The agent is done.
     RunFinished(Box<RunReport>),
     /// A report in the orchestrator's inbox is to be applied.

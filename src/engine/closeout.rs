@@ -204,7 +204,7 @@ pub(super) fn merged(turn: &mut Turn<'_>, id: &RequestId, commit: String) {
     let agent = request.params.other.get("agent").and_then(Value::as_str).unwrap_or_default();
     let values = json!({
         "request_id": id.as_str(),
-        "summary": say::cut(summary, 1_200),
+        "summary": say::whole(summary),
         "commit": say::short(&commit),
         "branch": branch,
         "files": say::files(request.candidate.as_ref()),

@@ -385,7 +385,7 @@ fn stay_on_side_branch(turn: &mut Turn<'_>, id: &RequestId, why: &str) {
     let Some(request) = turn.request(id) else {
         return;
     };
-    let summary = request.result.as_ref().map(|r| say::cut(&r.summary, 1_200)).unwrap_or_default();
+    let summary = request.result.as_ref().map(|r| say::whole(&r.summary)).unwrap_or_default();
     let commit = request.candidate.as_ref().map(|c| say::short(&c.commit)).unwrap_or_default();
     let values = json!({
         "request_id": id.as_str(),

@@ -38,7 +38,7 @@ pub(super) fn result(turn: &mut Turn<'_>, id: &RequestId, result: &RoleResult) {
         ReportRoute::Terminal(_) => None,
     };
     let next = next.filter(|_| !result.is_negative());
-    reports::room_report(turn, id, result.role, "", result, next);
+    reports::room_report(turn, id, result.role, "", result, next, Vec::new());
     if reports::stopped(turn, id, result) {
         return;
     }

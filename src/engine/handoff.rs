@@ -236,7 +236,7 @@ pub(super) fn block(
     let values = json!({
         "request_id": id.as_str(),
         "code": code,
-        "detail": say::cut(detail, 900),
+        "detail": say::whole(detail),
         "required_inputs": required_inputs,
         "who": who,
     });

@@ -15,7 +15,7 @@ use crate::domain::envelope::{Envelope, EnvelopeKind, MAX_ENVELOPE_ATTEMPTS, Pla
 use crate::domain::ids::{EnvelopeId, RequestId};
 use crate::domain::incoming::Actor;
 use crate::domain::outgoing::{Priority, Voice};
-use crate::domain::request::{Language, ReplyRoute, RequestStatus};
+use crate::domain::request::{Language, ReplyRoute, Request, RequestStatus};
 use crate::domain::result::{ResultStatus, RoleResult};
 use crate::domain::role::Role;
 use crate::domain::run::{RunOutcome, RunReport, Usage};
@@ -159,7 +159,7 @@ pub(super) fn start_workflow(turn: &mut Turn<'_>, id: &RequestId, result: &RoleR
         request.params.workflow = Some(state);
         request.routing_context = json!({ "selection_source": "agent_first_intake" });
     }
-    room_report(turn, id, Role::Orchestrator, "intake", result, Some(Role::Research));
+    room_report(turn, id, Role::Orchestrator, "intake", result, Some(Role::Research), Vec::new());
     handoff::delegate(turn, id, Role::Research, Some(Step::ResearchInitial), &result.summary, None);
 }
 
@@ -186,7 +186,7 @@ pub(super) fn answered(turn: &mut Turn<'_>, id: &RequestId, summary: &str) {
     let agent = request.params.other.get("agent").and_then(Value::as_str).unwrap_or_default();
     let values = json!({
         "request_id": id.as_str(),
-        "summary": say::cut(summary, 6_000),
+        "summary": say::whole(summary),
         "seconds": turn.now.seconds_since(request.created_at),
         "agent": agent,
         "rehearsal": agent.contains("rehearsal"),
@@ -208,6 +208,7 @@ fn step_result(
         return;
     };
     let in_sprint = request.sprint_id.is_some();
+    let documents = documents(request, report);
     let mut facts = StepReport::from_result(result);
     facts.documents_present = report.documents_present.iter().cloned().collect();
     facts.document_rule = if in_sprint { DocumentRule::Sprint } else { DocumentRule::NotAsked };
@@ -232,7 +233,7 @@ fn step_result(
             "routing_phase": routing::phase_for_role(Some(role)),
         });
     }
-    room_report(turn, id, report.role, step.as_str(), result, next);
+    room_report(turn, id, report.role, step.as_str(), result, next, documents);
     handoff::follow(turn, id, decision);
     if let Some(request) = turn.request(id)
         && request.status == RequestStatus::Blocked
@@ -245,6 +246,20 @@ fn step_result(
     }
 }
 
+/// Documents of the team that a role names as its own: they go along, so that people in the room can read
+/// them. What the request came with is there already, and the planner's documents are told by the planner.
+fn documents(request: &Request, report: &RunReport) -> Vec<String> {
+    let own = |path: &&String| {
+        path.starts_with("shared_workspace/")
+            && !request.artifacts.contains(path)
+            && (report.role == Role::Planner || !workflow::is_planner_document(path))
+    };
+    report.documents_present.iter().filter(own).take(MOST_DOCUMENTS).cloned().collect()
+}
+
+/// Documents that go along with one report.
+const MOST_DOCUMENTS: usize = 10;
+
 /// The persona's word in the room when its step is done.
 pub(super) fn room_report(
     turn: &mut Turn<'_>,
@@ -253,15 +268,19 @@ pub(super) fn room_report(
     step: &str,
     result: &RoleResult,
     next: Option<Role>,
+    documents: Vec<String>,
 ) {
+    let Some(request) = turn.request(id) else { return };
+    let language = request.language;
     let values = json!({
         "role": role,
         "step": step,
         "status": result.status.as_str(),
-        "summary": say::cut(&result.summary, 3_000),
+        "summary": say::whole(&result.summary),
         "next_role": next.map_or("", Role::as_str),
     });
-    say::in_room(turn, id, Voice::Role(role), Priority::Progress, "room.report", values);
+    let said = say::content("room.report", language, values);
+    say::in_room_with(turn, id, Voice::Role(role), said, documents);
 }
 
 fn required_inputs(result: &RoleResult) -> Vec<String> {
@@ -274,7 +293,7 @@ fn first_of(texts: &[&str]) -> String {
         .iter()
         .map(|text| text.trim())
         .find(|text| !text.is_empty())
-        .map(|text| say::cut(text, 1_500))
+        .map(say::whole)
         .unwrap_or_default()
 }
 

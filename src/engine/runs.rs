@@ -1,6 +1,6 @@
 //! Agent runs: that one may begin, and what came of it.
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::decide::{Answer, Wake};
 use super::turn::Turn;
@@ -8,7 +8,7 @@ use super::{attempts, budget, gates, handoff};
 use crate::domain::change::{Change, Session};
 use crate::domain::effect::EffectKind;
 use crate::domain::envelope::{Envelope, EnvelopeBody, EnvelopeKind, Place};
-use crate::domain::ids::{MessageId, RequestId};
+use crate::domain::ids::{MessageId, RequestId, RunId};
 use crate::domain::request::{Followup, RequestStatus};
 use crate::domain::role::Role;
 use crate::domain::run::{Run, RunReport, ledger_of};
@@ -97,6 +97,22 @@ pub(super) fn steer(turn: &mut Turn<'_>, id: &RequestId, key: MessageId) {
         let run = run.clone();
         turn.wake(Wake::SteerRun(run));
     }
+}
+
+/// An agent at work wants something remembered: a line of the request's history, from which the role's
+/// journal follows.
+pub(super) fn noted(turn: &mut Turn<'_>, run_id: &RunId, text: &str) -> Answer {
+    let Some(run) = turn.before().runs.get(run_id).cloned() else {
+        return Answer::Ignored("the run is gone");
+    };
+    let at_work = turn
+        .request(&run.request_id)
+        .is_some_and(|request| request.active_run.as_ref() == Some(run_id));
+    if !at_work || text.trim().is_empty() {
+        return Answer::Ignored("there is nothing to remember");
+    }
+    turn.record(&run.request_id, "role_note", run.role.as_str(), text.trim(), Value::Null);
+    Answer::Accepted
 }
 
 /// An agent is done: its envelope is finished and its report goes to the orchestrator.

@@ -82,6 +82,26 @@ pub(super) fn in_room(
     turn.send(outgoing);
 }
 
+/// The same with files of the workspace.
+pub(super) fn in_room_with(
+    turn: &mut Turn<'_>,
+    id: &RequestId,
+    voice: Voice,
+    said: Content,
+    files: Vec<String>,
+) {
+    if turn.request(id).is_none_or(|request| request.duty().is_some()) {
+        return;
+    }
+    let mut act = post(said);
+    if let Act::Post { files: attached, .. } = &mut act {
+        *attached = files;
+    }
+    let mut outgoing = outgoing(turn, Target::Room(id.clone()), voice, Priority::Progress, act);
+    outgoing.request_id = Some(id.clone());
+    turn.send(outgoing);
+}
+
 /// The outcome, as an answer to the message that asked, notifying who asked.
 pub(super) fn answer(
     turn: &mut Turn<'_>,
@@ -173,6 +193,14 @@ pub(super) fn cut(text: &str, most: usize) -> String {
     let mut short: String = text.chars().take(most.saturating_sub(1)).collect();
     short.push('…');
     short
+}
+
+/// The most that is kept of what a role wrote, for the file that people get; far beyond what anybody reads.
+const WHOLE: usize = 400_000;
+
+/// All of what a role wrote. How much of it a message shows is the template's matter.
+pub(super) fn whole(text: &str) -> String {
+    cut(text, WHOLE)
 }
 
 /// The first line of a text, for titles.

@@ -53,6 +53,25 @@ pub fn read_text_if_present(path: &Path) -> Result<Option<String>> {
     }
 }
 
+/// Reads the last bytes of a file as UTF-8, whole characters only, however long the file is; `None`
+/// where it does not exist. What is no UTF-8 is replaced.
+pub fn read_end(path: &Path, bytes: usize) -> Result<Option<String>> {
+    use std::io::{Read as _, Seek as _, SeekFrom};
+    let mut file = match File::open(path) {
+        Ok(file) => file,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(source) => return Err(FileError { action: "read", path: path.to_owned(), source }),
+    };
+    let length = at("read", path, file.metadata())?.len();
+    let from = length.saturating_sub(bytes as u64);
+    at("read", path, file.seek(SeekFrom::Start(from)))?;
+    let mut end = Vec::new();
+    at("read", path, file.take(bytes as u64).read_to_end(&mut end))?;
+    // A character of which the beginning is missing.
+    let torn = end.iter().take(3).take_while(|byte| from > 0 && **byte & 0xc0 == 0x80).count();
+    Ok(Some(String::from_utf8_lossy(end.get(torn..).unwrap_or_default()).into_owned()))
+}
+
 /// Whether something exists at the path.
 #[must_use]
 pub fn exists(path: &Path) -> bool {

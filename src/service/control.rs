@@ -6,10 +6,12 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
 use tokio::net::{UnixListener, UnixStream};
 
 use super::answers;
+use super::run_tools::Tool;
 use super::team::Team;
 use crate::domain::commands::Question;
 use crate::domain::event::Event;
@@ -66,6 +68,15 @@ pub enum Wanted {
     Command(Command),
     /// Something to be shown.
     Question(Question),
+    /// The tools that an agent has, as MCP lists them.
+    Tools,
+    /// An agent uses one.
+    Use {
+        /// Which.
+        tool: Tool,
+        /// With what.
+        arguments: Value,
+    },
 }
 
 impl From<Command> for Wanted {
@@ -93,6 +104,10 @@ pub struct Reply {
 }
 
 impl Reply {
+    pub(super) fn yes(text: impl Into<String>) -> Reply {
+        Reply { ok: true, text: text.into(), content: None }
+    }
+
     pub(super) fn no(text: impl Into<String>) -> Reply {
         Reply { ok: false, text: text.into(), content: None }
     }
@@ -135,6 +150,9 @@ async fn serve(team: &Team, secret: &str, mut stream: UnixStream) -> Result<(), 
             Wanted::Question(question) => {
                 let language = team.workspace.runtime.language;
                 said(team, answers::answer(team, &Actor::Operator, &question, language))
+            }
+            Wanted::Tools | Wanted::Use { .. } => {
+                Reply::no("these are the tools of agents; they are there within a run only")
             }
         },
         Ok(_) => Reply::no("the secret is not that of this start"),

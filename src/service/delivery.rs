@@ -3,6 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use serde_json::Value;
+
 use super::team::{Team, now, until};
 use crate::discord::{Place, lanes};
 use crate::domain::event::Event;
@@ -12,6 +14,7 @@ use crate::domain::request::Request;
 use crate::domain::state::State;
 use crate::domain::time::Timestamp;
 use crate::engine::Answer;
+use crate::git;
 use crate::platform::plug::{self, Point};
 use crate::platform::tasks;
 
@@ -21,6 +24,10 @@ const PARALLEL_LANES: usize = 16;
 const URGENT_LANES: usize = 24;
 /// Lanes whose turn is remembered.
 const TURNS: usize = 1_000;
+
+/// Lines and characters of a difference that goes out as a file.
+const LINES: usize = 100_000;
+const DIFFERENCE: usize = 4_000_000;
 
 type Busy = Arc<Mutex<BTreeSet<Target>>>;
 
@@ -199,7 +206,8 @@ async fn one(team: &Arc<Team>, outgoing: &Outgoing) {
                     let _ = hub.submit(event).await;
                 }
             };
-            team.link.deliver(outgoing, &place, progress).await
+            let outgoing = with_difference(team, outgoing).await;
+            team.link.deliver(&outgoing, &place, progress).await
         }
         Err(outcome) => outcome,
     };
@@ -222,6 +230,31 @@ async fn one(team: &Arc<Team>, outgoing: &Outgoing) {
     {
         tracing::warn!(outgoing = %id, target = ?outgoing.target, %reason, "a message was set aside");
     }
+}
+
+/// The card of a commit holds the beginning of its difference; who decides gets all of it.
+async fn with_difference(team: &Arc<Team>, outgoing: &Outgoing) -> Outgoing {
+    let mut outgoing = outgoing.clone();
+    let Act::Post { gate_id: Some(gate_id), content, .. } = &mut outgoing.act else {
+        return outgoing;
+    };
+    let Some(Value::String(shown)) = content.values.get_mut("diff") else {
+        return outgoing;
+    };
+    let candidate = team.hub.read(|state| {
+        let request = state.requests.get(&state.gates.get(gate_id)?.request_id)?;
+        request.candidate.clone()
+    });
+    let Some(candidate) = candidate else { return outgoing };
+    let project = team.project.clone();
+    let whole = tasks::blocking(move || git::diff_excerpt(&project, &candidate, LINES)).await;
+    match whole {
+        Ok(Ok(whole)) => *shown = whole.chars().take(DIFFERENCE).collect(),
+        // The beginning, which the record holds, is better than no card.
+        Ok(Err(error)) => tracing::warn!(%error, "the whole difference is not attached"),
+        Err(error) => tracing::warn!(%error, "the whole difference is not attached"),
+    }
+    outgoing
 }
 
 async fn place(team: &Team, outgoing: &Outgoing) -> Result<Place, OutgoingOutcome> {

@@ -14,9 +14,11 @@ use tokio_util::sync::CancellationToken;
 
 use super::HubError;
 use super::discover::LookError;
+use super::prompts;
 use super::sprint_effects;
 use super::task;
 use super::team::{Team, now};
+use super::workers::RUNS;
 use crate::assets::AssetError;
 use crate::domain::config::Check;
 use crate::domain::effect::{Effect, EffectKind, EffectOutcome, EffectState};
@@ -420,9 +422,13 @@ pub(super) async fn release(team: &Arc<Team>, id: &RequestId) -> Result<EffectOu
     git::checks::end_earlier(&state.join("checks").join(id.as_str())).await?;
     let mut folders: Vec<_> =
         Role::ALL.iter().map(|role| task::session_dir(team, *role, id)).collect();
-    folders.extend(["checks", "runs"].map(|folder| state.join(folder).join(id.as_str())));
+    folders.extend(["checks", RUNS].map(|folder| state.join(folder).join(id.as_str())));
     tasks::blocking(move || -> Result<(), Trouble> {
         project.release(&request, &root)?;
+        // Nobody's work waits for it.
+        if let Err(error) = prompts::keep(&state, &request) {
+            tracing::warn!(%request, %error, "what its agents were told is not kept");
+        }
         for folder in folders {
             files::remove_dir_all_forced(&folder)?;
         }

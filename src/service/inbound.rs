@@ -8,6 +8,7 @@ use super::team::Team;
 use crate::discord::{Facts, Inbound};
 use crate::domain::event::Event;
 use crate::domain::ids::{ChannelId, GuildId, MessageId, UserId};
+use crate::domain::time::Timestamp;
 use crate::engine::Answer;
 use crate::platform::tasks;
 
@@ -113,6 +114,9 @@ fn find_home(team: &Team, guilds: &BTreeSet<GuildId>) {
     }
 }
 
+/// A day in milliseconds.
+const DAY_MS: i64 = 24 * 60 * 60 * 1_000;
+
 /// Asks for what was written while nobody listened: in the channels that were read before from where
 /// that ended, in the others from when the workspace was made.
 async fn catch_up(team: &Arc<Team>) {
@@ -124,9 +128,12 @@ async fn catch_up(team: &Arc<Team>) {
         let rooms = open.map(|(room, _)| (*room, MessageId(room.0)));
         rooms.chain(read).collect()
     });
+    // The team was there when the latest of these was written. A look back may have been cut short: a day more.
+    let latest = marks.values().max().map_or(team.born, |latest| team.born.max(*latest));
+    let away = Timestamp::from_millis(latest.written_at().millis() - DAY_MS);
     let homes = team.hub.consult(|_, policy| policy.guilds.clone());
     for guild in homes {
-        for channel in team.link.text_channels(guild).await {
+        for channel in team.link.text_channels(guild, away).await {
             marks.entry(channel).or_insert(team.born);
         }
     }

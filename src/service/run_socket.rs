@@ -4,11 +4,13 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::AtomicU32;
 
 use tokio::net::{UnixListener, UnixStream};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::control::{self, Call, ControlError, Reply, Wanted};
+use super::run_tools::{self, AtWork};
 use super::team::Team;
 use crate::domain::backlog::BacklogSource;
 use crate::domain::incoming::{Actor, Command};
@@ -99,6 +101,7 @@ fn listen(team: &Arc<Team>, run: &Run, run_dir: PathBuf) -> Result<RunSocket, No
     let socket = RunSocket { path, _listens: stop.clone().drop_guard() };
     files::set_mode(&socket.path, 0o600)?;
     let (team, run, run_dir) = (Arc::clone(team), run.clone(), Arc::<Path>::from(run_dir));
+    let notes = Arc::new(AtomicU32::new(0));
     tasks::spawn("run-socket", async move {
         loop {
             let accepted = tokio::select! {
@@ -114,11 +117,11 @@ fn listen(team: &Arc<Team>, run: &Run, run_dir: PathBuf) -> Result<RunSocket, No
                 }
             };
             let (team, run, stop) = (Arc::clone(&team), run.clone(), stop.clone());
-            let run_dir = Arc::clone(&run_dir);
+            let (run_dir, notes) = (Arc::clone(&run_dir), Arc::clone(&notes));
             tasks::spawn("run-call", async move {
                 let served = tokio::select! {
                     () = stop.cancelled() => return,
-                    served = serve(&team, &run, &run_dir, stream) => served,
+                    served = serve(&team, &run, &run_dir, &notes, stream) => served,
                 };
                 if let Err(error) = served {
                     tracing::debug!(%error, "the call of an agent broke off");
@@ -133,6 +136,7 @@ async fn serve(
     team: &Team,
     run: &Run,
     run_dir: &Path,
+    notes: &AtomicU32,
     mut stream: UnixStream,
 ) -> Result<(), ControlError> {
     // Agents share a user: another one may have found the path, but its processes are not of this run.
@@ -141,24 +145,38 @@ async fn serve(
         _ if !peer.is_some_and(|pid| supervise::belongs_to(pid, run_dir)) => {
             Reply::no("these are the tools of another run")
         }
-        Ok(call) => match tool(run.role, call.wanted) {
-            Ok(command) => {
-                let actor = Actor::Agent { role: run.role, request_id: run.request_id.clone() };
-                tracing::info!(role = %run.role, request = %run.request_id, "an agent uses a tool");
-                control::submit(team, actor, command).await
+        Ok(call) => match call.wanted {
+            Wanted::Tools => run_tools::offer(team, run),
+            Wanted::Use { tool, arguments } => {
+                let at_work = AtWork { team, run, run_dir, notes };
+                at_work.serve(tool, arguments).await
             }
-            Err(why) => Reply::no(why),
+            wanted @ (Wanted::Command(_) | Wanted::Question(_)) => command(team, run, wanted).await,
         },
         Err(refusal) => refusal,
     };
     control::write(&mut stream, &reply).await
 }
 
+/// Does what an agent commands, where its role may.
+pub(super) async fn command(team: &Team, run: &Run, wanted: Wanted) -> Reply {
+    match tool(run.role, wanted) {
+        Ok(command) => {
+            let actor = Actor::Agent { role: run.role, request_id: run.request_id.clone() };
+            tracing::info!(role = %run.role, request = %run.request_id, "an agent uses a tool");
+            control::submit(team, actor, command).await
+        }
+        Err(why) => Reply::no(why),
+    }
+}
+
 /// The command as an agent of this role may give it.
 fn tool(role: Role, wanted: Wanted) -> Result<Command, String> {
     let command = match wanted {
         Wanted::Command(command) => command,
-        Wanted::Question(_) => return Err("that is for people; an agent cannot ask it".to_owned()),
+        Wanted::Question(_) | Wanted::Tools | Wanted::Use { .. } => {
+            return Err("that is for people; an agent cannot ask it".to_owned());
+        }
     };
     let name = match command {
         Command::BacklogMerge { payload, source: _ } if role == Role::Planner => {

@@ -238,10 +238,7 @@ fn diff(team: &Team, request: &Request) -> Result<String, TaskError> {
 /// The end of the role's own history file.
 fn history(team: &Team, role: Role) -> Result<String, TaskError> {
     let path = team.root().join(crate::assets::role_folder(role)).join("history.md");
-    let text = files::read_text_if_present(&path)?.unwrap_or_default();
-    let from = text.len().saturating_sub(HISTORY_BYTES);
-    let from = (from..text.len()).find(|at| text.is_char_boundary(*at)).unwrap_or(text.len());
-    Ok(text[from..].to_owned())
+    Ok(files::read_end(&path, HISTORY_BYTES)?.unwrap_or_default())
 }
 
 /// The request as the role finds it in its sources folder.

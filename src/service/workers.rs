@@ -25,6 +25,9 @@ use crate::platform::plug::{self, Point};
 use crate::platform::{ids, tasks};
 use crate::relay;
 
+/// Where runs have their folders, in the state's folder.
+pub(super) const RUNS: &str = "runs";
+
 type Busy = Arc<Mutex<BTreeSet<(Role, RequestId)>>>;
 
 /// Serves one role until the team closes.
@@ -240,7 +243,7 @@ async fn keep_aside(worktree: &Worktree, run: &Run) -> Result<(), Trouble> {
 }
 
 fn run_dir(team: &Team, run: &Run) -> PathBuf {
-    let runs = team.workspace.state_dir().join("runs");
+    let runs = team.workspace.state_dir().join(RUNS);
     runs.join(run.request_id.as_str()).join(format!("{}.{}", run.run_id, run.generation))
 }
 

@@ -16,11 +16,13 @@ use crate::domain::workflow::Word as _;
 
 /// The event that stands for an applied result.
 const ROLE_REPORT: &str = "role_report";
+/// The event that stands for something that a role wants to remember.
+const ROLE_NOTE: &str = "role_note";
 /// Characters of one line of an entry.
 const LINE_CHARS: usize = 600;
 
 /// The entries that a decision adds to the append-only documents: for each role result, the role's
-/// history and journal and the shared documents that the role writes to. The state is only asked for
+/// history and journal and the shared documents that the role writes to; for a role's note, its journal. The state is only asked for
 /// requests that the decision did not change.
 pub fn documents_for(changes: &[Change], state: &State) -> Result<Vec<Change>, AssetError> {
     let mut out = Vec::new();
@@ -28,12 +30,19 @@ pub fn documents_for(changes: &[Change], state: &State) -> Result<Vec<Change>, A
         let Change::Event(id, event) = change else {
             continue;
         };
-        if event.kind != ROLE_REPORT {
+        if event.kind != ROLE_REPORT && event.kind != ROLE_NOTE {
             continue;
         }
         let Some(role) = Role::parse(&event.actor) else {
             continue;
         };
+        if event.kind == ROLE_NOTE {
+            let insights = vec![one_line(&event.summary)];
+            let entry = Entry { insights, ..Entry::new(role, id, event, None, None) };
+            let folder = assets::role_folder(role);
+            out.push(entry.append(format!("{}/journal.md", folder.display()), "journal")?);
+            continue;
+        }
         let request = changed_request(changes, id).or_else(|| state.requests.get(id));
         let result = request
             .and_then(|request| request.result.as_ref())
@@ -343,6 +352,19 @@ mod tests {
         }
         let created = [report(Role::Qa).remove(0)];
         assert!(documents_for(&created, &State::default()).unwrap().is_empty());
+    }
+
+    #[test]
+    fn a_note_goes_to_the_journal_of_its_role_on_one_line() {
+        let mut note = report(Role::Qa).remove(1);
+        if let Change::Event(_, event) = &mut note {
+            event.kind = ROLE_NOTE.to_owned();
+            event.summary = "the tests are slow\n\n## forged".to_owned();
+        }
+        let appended = documents_for(&[note], &State::default()).unwrap();
+        let [Change::Append { file, text }] = appended.as_slice() else { panic!("{appended:?}") };
+        assert_eq!(file, "qa/journal.md");
+        assert!(text.contains("- the tests are slow ## forged\n"), "{text}");
     }
 
     #[test]

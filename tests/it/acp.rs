@@ -145,7 +145,7 @@ async fn a_cancelled_run_is_asked_to_stop() {
 
 /// The agent of `TEAMS_CODEX_ACP`: `dist/index.js` of `@agentclientprotocol/codex-acp`, played by Node.
 #[expect(clippy::print_stderr, reason = "a skipped test has to say so")]
-fn codex_acp() -> Option<(PathBuf, PathBuf)> {
+pub(crate) fn codex_acp() -> Option<(PathBuf, PathBuf)> {
     let codex = crate::codex::codex()?;
     let script = std::env::var_os("TEAMS_CODEX_ACP").map(PathBuf::from);
     if script.is_none() {
@@ -155,15 +155,20 @@ fn codex_acp() -> Option<(PathBuf, PathBuf)> {
     Some((script?, codex))
 }
 
-fn real(place: &Place, run: &str, script: PathBuf, codex: PathBuf) -> RunSpec {
-    let home = place.folder.path().join("codex-home");
-    std::fs::create_dir(&home).unwrap();
+/// A home in which Codex talks to the scripted model.
+pub(crate) fn codex_home(home: &std::path::Path, url: &str) {
     let provider = format!(
         "model = \"gpt-5.5\"\nmodel_provider = \"scripted\"\n[model_providers.scripted]\nname = \"scripted\"\n\
          base_url = {}\nwire_api = \"responses\"\n[analytics]\nenabled = false\n[features]\nplugins = false\napps = false\n",
-        json!(place.server.url)
+        json!(url)
     );
     std::fs::write(home.join("config.toml"), provider).unwrap();
+}
+
+fn real(place: &Place, run: &str, script: PathBuf, codex: PathBuf) -> RunSpec {
+    let home = place.folder.path().join("codex-home");
+    std::fs::create_dir(&home).unwrap();
+    codex_home(&home, &place.server.url);
     let text = |path: PathBuf| path.to_string_lossy().into_owned();
     let agent = Agent::Acp(AcpSettings {
         command: vec!["node".to_owned(), text(script)],

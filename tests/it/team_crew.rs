@@ -11,7 +11,12 @@ use crate::support::house::{House, Plan};
 const TASKS: &str = "# Tasks\n\n## 1. Say goodbye\n\nCreate `bye.sh`:\n\n```sh\necho bye\n```\n\n## 2. Explain it\n\nAfter 1.\n\nCreate `DOC.md`:\n\n```\nIt greets.\n```\n";
 
 async fn house(script: &str, more: &str) -> House {
-    let plan = Plan { more: more.to_owned(), ..Plan::script(script) };
+    house_with(script, more, "").await
+}
+
+async fn house_with(script: &str, more: &str, agents: &str) -> House {
+    let (more, agents) = (more.to_owned(), agents.to_owned());
+    let plan = Plan { more, agents, ..Plan::script(script) };
     let mut house = House::built(plan).await;
     std::fs::write(house.project().join("TASKS.md"), TASKS).unwrap();
     git_in(&house.project(), &["add", "TASKS.md"]);

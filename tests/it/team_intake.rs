@@ -28,7 +28,6 @@ async fn a_question_is_answered_without_a_commit() {
 #[tokio::test]
 async fn a_direct_message_is_a_request_of_its_own() {
     let house = House::open(Plan::default()).await;
-    // A bot cannot find a first direct message that was written while it was away: it must be there.
     let here = house.ask("what files are there?").await;
     house.becomes(&here, RequestStatus::Completed).await;
     house.quiet().await;

@@ -6,6 +6,7 @@ use serenity::async_trait;
 use teams::domain::request::RequestStatus;
 use tokio::sync::mpsc;
 
+use crate::support::guild::Caller;
 use crate::support::house::{EDIT, EDITED, House, Plan, words};
 
 #[tokio::test]
@@ -66,6 +67,37 @@ async fn an_answer_written_in_a_room_while_the_team_was_away_is_read() {
     house.start();
     house.becomes(&asked, RequestStatus::Committed).await;
     assert_eq!(house.on_branch("greet.sh"), EDITED);
+    house.close().await;
+}
+
+#[tokio::test]
+async fn a_first_direct_message_written_while_the_team_was_away_is_read() {
+    let mut house = House::built(Plan::default()).await;
+    let dm = house.owner.ok("POST", "/_local/dm", json!({"bot": "teams"})).await;
+    let channel = dm["id"].as_str().unwrap();
+    let asked = house.say(channel, EDIT).await;
+    house.start();
+    house.becomes(&asked, RequestStatus::Committed).await;
+    house.reads(channel, "**Done.**").await;
+    house.close().await;
+}
+
+#[tokio::test]
+async fn a_thread_that_was_opened_and_archived_while_the_team_was_away_is_read() {
+    let mut house = House::open(Plan::default()).await;
+    let here = house.ask("what files are there?").await;
+    house.becomes(&here, RequestStatus::Completed).await;
+    house.quiet().await;
+    house.stop().await;
+    let body = json!({"channel": "general", "name": "while you were out"});
+    let thread = house.owner.ok("POST", "/_local/thread", body).await;
+    let thread = thread["id"].as_str().unwrap();
+    let asked = house.say(thread, &format!("{} {EDIT}", house.mention())).await;
+    let bot = Caller::bot(&house.running.info, "teams");
+    bot.ok("PATCH", &format!("/channels/{thread}"), json!({"archived": true})).await;
+    house.start();
+    house.becomes(&asked, RequestStatus::Committed).await;
+    house.reads(thread, "**Done.**").await;
     house.close().await;
 }
 

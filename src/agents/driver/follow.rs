@@ -3,12 +3,12 @@
 use std::path::Path;
 use std::time::Duration;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 use tokio::time::{Instant, sleep_until};
 
-use super::keep::{Mark, write_json};
+use super::keep::{Mark, forget_submitted, write_json};
 use super::launch::{Launching, launch};
-use super::{Driver, RunError, WORDS, Watch, turn_dir};
+use super::{Driver, RunError, TOLD, TURN_PROMPT, WORDS, Watch, turn_dir};
 use crate::agents::acp::{self, AcpCodec, Opening};
 use crate::agents::claude::{self, ClaudeCodec};
 use crate::agents::codec::CodecKind;
@@ -17,6 +17,7 @@ use crate::agents::confine::{self, Confinement, RULES};
 use crate::agents::prompt;
 use crate::agents::rehearsal::RehearsalCodec;
 use crate::agents::run::{Access, Agent, RunSpec, Sandbox};
+use crate::agents::tools::Tools;
 use crate::agents::turn::Turn;
 use crate::agents::words::Words;
 use crate::domain::ids::RunId;
@@ -82,7 +83,19 @@ pub(super) fn codec(
             mode: config.mode.clone(),
             web: spec.task.work.web && !mark.repairing,
             confined,
+            servers: servers(spec),
         }))),
+    }
+}
+
+/// The team's tools, as the protocol names them.
+fn servers(spec: &RunSpec) -> Value {
+    match Tools::of(spec) {
+        Ok(tools) => tools.map_or_else(|| json!([]), |tools| tools.acp()),
+        Err(error) => {
+            tracing::warn!(run = spec.run_id.as_str(), %error, "the run has no tools of the team");
+            json!([])
+        }
     }
 }
 
@@ -115,6 +128,9 @@ impl Driver {
         start.mark.keep(&folder)?;
         let stdin = folder.join("stdin");
         files::write_private(&stdin, first_input(spec, start.input))?;
+        if start.number > 0 {
+            files::write_private(&folder.join(TURN_PROMPT), start.input)?;
+        }
         let confinement = self.confinement(spec.agent.sandbox()).await;
         let confined = match (&confinement, spec.agent.sandbox()) {
             (Some(Confinement::Bubblewrap(_) | Confinement::Landlock(..)), _)
@@ -244,6 +260,11 @@ impl Followed<'_> {
         let text = prompt::steer(std::slice::from_ref(&words.said), &self.spec.templates)?;
         if self.turn.hear(&words, &text) {
             tracing::info!(run = run.as_str(), "words reach the agent at work");
+            // What it handed in before them does not count any more.
+            forget_submitted(&self.spec.run_dir)?;
+            let path = self.folder.join(TOLD);
+            files::append(&path, format!("{}\n", Value::from(text)))?;
+            files::set_mode(&path, 0o600)?;
             self.reply().await?;
             return Ok(false);
         }

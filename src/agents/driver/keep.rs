@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use super::RunError;
 use crate::agents::run::RunSpec;
@@ -13,18 +14,18 @@ use crate::platform::files;
 
 /// What a turn is for; `turn.json` in its folder.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Mark {
+pub(in crate::agents) struct Mark {
     /// Repairs asked for until then, with this one.
-    pub(super) repairs: u32,
+    pub(in crate::agents) repairs: u32,
     /// Whether this turn only says the answer again.
-    pub(super) repairing: bool,
+    pub(in crate::agents) repairing: bool,
 }
 
 impl Mark {
-    const FILE: &'static str = "turn.json";
+    pub(in crate::agents) const FILE: &'static str = "turn.json";
 
     /// Of a turn that was begun. Before this file was, every turn but the first was a repair.
-    pub(super) fn of(folder: &Path, number: u32) -> Result<Mark, RunError> {
+    pub(in crate::agents) fn of(folder: &Path, number: u32) -> Result<Mark, RunError> {
         let known = read_json(folder, Mark::FILE)?;
         Ok(known.unwrap_or(Mark { repairs: number, repairing: number > 0 }))
     }
@@ -47,7 +48,7 @@ pub(super) fn write_json<T: Serialize>(
     Ok(())
 }
 
-pub(super) fn read_json<T: DeserializeOwned>(
+pub(in crate::agents) fn read_json<T: DeserializeOwned>(
     folder: &Path,
     what: &'static str,
 ) -> Result<Option<T>, RunError> {
@@ -55,6 +56,34 @@ pub(super) fn read_json<T: DeserializeOwned>(
         .map(|text| serde_json::from_str(&text))
         .transpose()
         .map_err(|source| RunError::Json { what, source })
+}
+
+/// The result that the agent handed in by the tool, as it was accepted last.
+const SUBMITTED: &str = "submitted.json";
+
+/// Keeps a result that an agent hands in while it works: durable before it is told so, and the last one
+/// counts. Whoever calls has judged it.
+///
+/// # Errors
+/// Where it cannot be written; then it must not be acknowledged.
+pub fn submit(run_dir: &Path, result: &Value) -> Result<(), RunError> {
+    write_json(run_dir, SUBMITTED, result)
+}
+
+/// What was handed in.
+pub(super) fn submitted(run_dir: &Path) -> Option<Value> {
+    match read_json(run_dir, SUBMITTED) {
+        Ok(result) => result,
+        Err(error) => {
+            tracing::warn!(%error, "what the agent handed in cannot be read");
+            None
+        }
+    }
+}
+
+/// What was handed in is about less than the agent knows now.
+pub(super) fn forget_submitted(run_dir: &Path) -> Result<(), RunError> {
+    Ok(files::remove_file(&run_dir.join(SUBMITTED))?)
 }
 
 /// Where the totals of a conversation are kept: agents count over its whole life.

@@ -10,6 +10,7 @@ use super::keep::Mark;
 use super::{RunError, SCHEMA};
 use crate::agents::confine::{self, Confinement, tools_environment};
 use crate::agents::run::{Agent, Door, RUN_SOCKET, RunSpec, Sandbox};
+use crate::agents::tools::Tools;
 use crate::agents::{claude, codex};
 use crate::platform::supervise::{self, OnEof, STDOUT_SPOOL, Spec};
 use crate::platform::{files, ids, spawn};
@@ -59,6 +60,7 @@ pub(super) fn launch(
     let mut env = environment(spec)?;
     let access = access(spec, launching.mark);
     let web = spec.task.work.web && !launching.mark.repairing;
+    let tools = Tools::of(spec)?;
     let confined = launching.walled() || spec.agent.sandbox() == Sandbox::Off;
     if launching.walled() {
         env.extend(tools_environment());
@@ -84,7 +86,8 @@ pub(super) fn launch(
                     access,
                     schema: &schema,
                     charter: &spec.task.charter,
-                    tools: &env,
+                    env: &env,
+                    tools: tools.as_ref(),
                     resume: launching.resume,
                     web,
                     confined,
@@ -106,6 +109,7 @@ pub(super) fn launch(
                 resume: launching.resume,
                 web,
                 confined,
+                tools: tools.as_ref(),
             };
             (config.program()?, claude::arguments(config, &turn))
         }

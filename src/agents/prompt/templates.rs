@@ -18,6 +18,9 @@ embedded!(
     "charter.md",
     "contract.md",
     "request.md",
+    "criteria.md",
+    "handover.md",
+    "hand_over.md",
     "again.md",
     "sprint.md",
     "facts.md",
@@ -30,6 +33,10 @@ embedded!(
     "history.md",
     "repair.md",
     "steer.md",
+    "tools/submit_result.md",
+    "tools/backlog.md",
+    "tools/memory.md",
+    "tools/status.md",
     "steps/intake.md",
     "steps/internal.md",
     "steps/research_initial.md",
@@ -60,6 +67,11 @@ embedded!(
 /// The built-in text of a template.
 pub(super) fn built_in(name: &str) -> Option<&'static str> {
     TEMPLATES.iter().find(|(known, _)| *known == name).map(|(_, text)| *text)
+}
+
+/// The texts of all built-in templates.
+pub(super) fn all() -> impl Iterator<Item = &'static str> {
+    TEMPLATES.iter().map(|(_, text)| *text)
 }
 
 /// The template with the rules of a step: of the duty where there is one, else of the workflow.

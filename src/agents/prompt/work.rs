@@ -40,8 +40,22 @@ pub struct SprintBrief {
     pub uncommitted_paths: Vec<String>,
 }
 
-/// Everything about sprint and backlog that a step needs; all blank for a person's request outside a
-/// sprint.
+/// What an earlier conversation of the role about this request leaves to the one that follows it.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Handover {
+    /// That conversation.
+    pub session: String,
+    /// Whether it may still be asked for a summary.
+    pub can_answer: bool,
+    /// What the records say about the role's work until then.
+    pub records: String,
+    /// What it said itself, where it could.
+    pub summary: String,
+}
+
+/// Everything about sprint, backlog and the role's own earlier work that a step needs; all blank for a
+/// person's request outside a sprint that begins.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Work {
@@ -67,6 +81,8 @@ pub struct Work {
     pub blocked_items: Vec<Value>,
     /// Whether the web may be read.
     pub web: bool,
+    /// Set where the conversation is handed over to a fresh one.
+    pub handover: Option<Handover>,
 }
 
 impl Work {

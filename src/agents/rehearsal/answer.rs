@@ -130,7 +130,8 @@ pub(super) fn answer(
             | Act::WriteOutside
             | Act::Flood
             | Act::Sleep
-            | Act::Listen,
+            | Act::Listen
+            | Act::Say,
         )
         | None => {}
     }

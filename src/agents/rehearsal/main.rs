@@ -51,10 +51,18 @@ fn play() -> Result<(), String> {
             let ms = played.as_ref().map_or(0, |played| played.ms);
             std::thread::sleep(Duration::from_millis(ms));
         }
-        Some(Act::Listen) => match heard.recv() {
-            Ok(words) => take(&mut brief, words)?,
-            Err(_) => return Err("nobody said anything, and nobody can any more".to_owned()),
-        },
+        Some(Act::Listen) => {
+            let awaited = played.as_ref().map(|played| played.text.as_str()).unwrap_or_default();
+            loop {
+                let gone = "nobody said what it waits for, and nobody can any more";
+                let words = heard.recv().map_err(|_| gone.to_owned())?;
+                let found = words.said.text.contains(awaited);
+                take(&mut brief, words)?;
+                if found {
+                    break;
+                }
+            }
+        }
         Some(Act::WriteOutside) => write_outside(&brief, &root)?,
         Some(
             Act::Crash
@@ -64,6 +72,7 @@ fn play() -> Result<(), String> {
             | Act::Fail
             | Act::Block
             | Act::BadPlan
+            | Act::Say
             | Act::Control,
         )
         | None => {}
@@ -85,6 +94,10 @@ fn play() -> Result<(), String> {
         }),
         (Some(Act::WrongContract), _) => {
             print(&Line::Result { text: r#"{"state": "finished"}"#.to_owned() })
+        }
+        (Some(Act::Say), Answer::Result(mut value)) => {
+            value["summary"] = played.map_or_else(String::new, |played| played.text).into();
+            print(&Line::Result { text: value.to_string() })
         }
         (_, Answer::Result(value)) => print(&Line::Result { text: value.to_string() }),
         (_, Answer::NeedsRealAgent(message)) => print(&Line::NeedsRealAgent { message }),

@@ -42,8 +42,10 @@ pub(super) enum Act {
     Flood,
     /// Wait `ms`, then go on.
     Sleep,
-    /// Wait until somebody says something to it, then go on.
+    /// Wait until somebody says something to it that contains `text`, then go on.
     Listen,
+    /// Do the work, and report in the words of `text`, which go on for `times_over` times.
+    Say,
     /// Say that it is done, with nothing in it.
     BadPlan,
     /// Ask the runtime for `control`, as only the orchestrator may.
@@ -58,6 +60,8 @@ pub(super) struct Played {
     pub(super) ms: u64,
     /// For `control`: the proposal.
     pub(super) control: Value,
+    /// For `say` and `listen`.
+    pub(super) text: String,
 }
 
 /// One line of the script.
@@ -83,6 +87,12 @@ struct Entry {
     /// For `sleep`.
     #[serde(default)]
     ms: u64,
+    /// For `say`: the words. For `listen`: what has to be among the words.
+    #[serde(default)]
+    text: String,
+    /// For `say`: how often the words are said, each time as a numbered line.
+    #[serde(default)]
+    times_over: usize,
     /// For `control`: a `control_action` (`spec/teams.md` 8.1).
     #[serde(default)]
     control: Value,
@@ -117,5 +127,12 @@ pub(super) fn next(script: &Path, task: &Task, home: &Path) -> Result<Option<Pla
     *played.entry(index).or_default() += 1;
     let text = serde_json::to_vec(&played).map_err(|error| error.to_string())?;
     files::write_durable(&path, text).map_err(|error| error.to_string())?;
-    Ok(Some(Played { act: entry.act, ms: entry.ms, control: entry.control.clone() }))
+    let text = match entry.times_over {
+        0 => entry.text.clone(),
+        times => {
+            let lines = (1..=times).map(|at| format!("{at}. {}", entry.text));
+            lines.collect::<Vec<_>>().join("\n")
+        }
+    };
+    Ok(Some(Played { act: entry.act, ms: entry.ms, control: entry.control.clone(), text }))
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use minijinja::value::Value as Jinja;
-use minijinja::{Environment, Error, ErrorKind};
+use minijinja::{Environment, Error, ErrorKind, State};
 
 use crate::domain::request::Language;
 
@@ -32,6 +32,10 @@ pub(super) const WORDS: [&str; 20] = [
     "start_mode",
 ];
 
+/// Texts that were shown in part while a template was filled in.
+#[derive(Debug, Default)]
+pub(super) struct Shown(pub(super) Vec<super::Whole>);
+
 /// Makes the filters known.
 pub(super) fn add(
     templates: &mut Environment<'static>,
@@ -40,6 +44,7 @@ pub(super) fn add(
 ) {
     templates.add_filter("cut", |text: String, limit: usize| shorten(&text, limit));
     templates.add_filter("tail", tail);
+    templates.add_filter("whole", whole);
     templates.add_filter("fence", fence);
     templates
         .add_filter("line", |text: String| text.split_whitespace().collect::<Vec<_>>().join(" "));
@@ -105,6 +110,64 @@ fn tail(text: String, limit: usize) -> String {
         Some((_, rest)) if !rest.trim().is_empty() => format!("…\n{rest}"),
         Some(_) | None => format!("…{end}"),
     }
+}
+
+/// As much of a text as is read here; where that is not all of it, the whole goes along as a file.
+fn whole(
+    state: &mut State<'_, '_>,
+    text: String,
+    limit: usize,
+    name: String,
+    from_end: Option<bool>,
+) -> String {
+    let text = text.trim();
+    if text.chars().count() <= limit {
+        return text.to_owned();
+    }
+    let shown = match from_end {
+        Some(true) => tail(text.to_owned(), limit),
+        Some(false) | None => beginning(text, limit),
+    };
+    let file = super::Whole { name: safe_name(&name), text: text.to_owned() };
+    state.get_or_insert_extension(Shown::default()).0.push(file);
+    shown
+}
+
+/// A name that is one on every machine.
+fn safe_name(name: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_');
+    let name: String = name.chars().filter(|c| plain(*c)).take(60).collect();
+    match name.trim_start_matches('.') {
+        "" => "text.md".to_owned(),
+        name => name.to_owned(),
+    }
+}
+
+/// The beginning of a text in whole paragraphs, lines, sentences or words, whichever comes closest to the
+/// limit without losing more than half of what fits. An open code block is closed.
+pub(super) fn beginning(text: &str, limit: usize) -> String {
+    let end = text.char_indices().nth(limit.saturating_sub(6)).map_or(text.len(), |(at, _)| at);
+    let head = &text[..end];
+    let sentence = || {
+        let ends = |(at, c): (usize, char)| {
+            let after = head[at + c.len_utf8()..].chars().next();
+            let over = matches!(c, '。' | '！' | '？')
+                || matches!(c, '.' | '!' | '?') && after.is_none_or(char::is_whitespace);
+            over.then_some(at + c.len_utf8())
+        };
+        head.char_indices().filter_map(ends).next_back()
+    };
+    let places =
+        [head.rfind("\n\n"), head.rfind('\n'), sentence(), head.rfind(char::is_whitespace)];
+    let enough = |at: &usize| *at * 2 >= head.len();
+    let at = places.into_iter().flatten().find(enough).unwrap_or(head.len());
+    let mut shown = head[..at].trim_end().to_owned();
+    let fences = shown.lines().filter(|line| line.trim_start().starts_with("```")).count();
+    if fences % 2 == 1 {
+        shown.push_str("\n```");
+    }
+    shown.push_str("\n…");
+    shown
 }
 
 /// The edge of a card, by status.

@@ -67,7 +67,7 @@ impl Delivery {
         F: FnMut(u32) -> Fut + Send,
         Fut: Future<Output = ()> + Send,
     {
-        let mut parts = Parts::new(&self.render(content)?, None, None, "");
+        let mut parts = Parts::new(&self.render(content)?, None, None);
         parts.components = components(buttons, &self.catalog, content.language);
         let team = &self.speakers.team;
         let mut old = None;

@@ -5,11 +5,13 @@ mod extract;
 mod normalize;
 mod plan;
 mod schema;
+mod shape;
 mod validate;
 
 pub use extract::{ExtractError, extract_json_object};
 pub use normalize::normalize;
 pub use schema::schema;
+pub use shape::misshapen;
 pub use validate::{ContractIssue, validate};
 
 /// The status line of a prompt that was copied instead of answered.

@@ -12,6 +12,7 @@ use crate::domain::role::Role;
 use crate::domain::sprint::{ExecutionMode, InitialStep, PrepassStatus, TodoStatus, WrapUp};
 use crate::engine::say;
 use crate::engine::turn::Turn;
+use crate::engine::workflow::is_planner_document;
 
 /// A report about a sprint, or about the team where there is none.
 pub(super) fn report(
@@ -97,7 +98,7 @@ fn kickoff(turn: &mut Turn<'_>, id: &SprintId) {
 
 /// The planner changed the plan of the running sprint.
 pub(super) fn review(turn: &mut Turn<'_>, id: &SprintId, summary: &str, changes: usize) {
-    let summary = say::cut(summary, 700);
+    let summary = say::whole(summary);
     let values = json!({ "sprint_id": id.as_str(), "summary": summary, "changes": changes });
     report(turn, Some(id), "sprint.review", values, Vec::new());
 }
@@ -131,7 +132,7 @@ pub(super) fn step(
     request: &Request,
     problems: &[String],
 ) {
-    let summary = request.result.as_ref().map(|result| say::cut(&result.summary, 700));
+    let summary = request.result.as_ref().map(|result| say::whole(&result.summary));
     let values = json!({
         "sprint_id": id.as_str(),
         "step": step,
@@ -175,7 +176,9 @@ pub(super) fn plan(turn: &mut Turn<'_>, id: &SprintId) {
         PrepassStatus::Blocked | PrepassStatus::Failed => "failed",
         PrepassStatus::NotConfigured => "not_configured",
     });
-    let summary = sprint.planning_iterations.last().map(|it| say::cut(&it.summary, 700));
+    let written = sprint.reference_artifacts.iter().filter(|path| is_planner_document(path));
+    let documents = written.take(10).cloned().collect();
+    let summary = sprint.planning_iterations.last().map(|it| say::whole(&it.summary));
     let values = json!({
         "sprint_id": id.as_str(),
         "milestone": sprint.milestone_title,
@@ -185,7 +188,7 @@ pub(super) fn plan(turn: &mut Turn<'_>, id: &SprintId) {
         "todos": todos,
         "documents": sprint.reference_artifacts.iter().take(12).collect::<Vec<_>>(),
     });
-    report(turn, Some(id), "sprint.plan", values, Vec::new());
+    report(turn, Some(id), "sprint.plan", values, documents);
 }
 
 /// A todo begins: the message on which its room hangs.
@@ -231,7 +234,7 @@ pub(super) fn todo(turn: &mut Turn<'_>, id: &SprintId, at: usize) {
         "total": sprint.todos.len(),
         "title": todo.title,
         "status": todo.status,
-        "summary": say::cut(&todo.summary, 600),
+        "summary": say::whole(&todo.summary),
         "commit": say::short(&todo.commit_sha),
         "request_id": todo.request_id.as_ref().map_or("", |id| id.as_str()),
         "done": of(TodoStatus::Committed) + of(TodoStatus::Completed),

@@ -68,7 +68,7 @@ impl Drop for ModelServer {
 
 impl ModelServer {
     /// Starts a server that plays the steps of a JSON array. A step is one of: `say` (text or an
-    /// object that is sent as text), `tool` with `args`, `custom` tool with `input`; and, instead:
+    /// object that is sent as text), `tool` with `args`, `custom` tool with `input`; a tool of an MCP server has a `namespace`; and, instead:
     /// `status` with `body`, `cut` (the stream ends early), `failed` with `code` and `message`.
     /// `usage` is `{in, cached, out}`; `hang` gets no answer at all.
     pub(crate) async fn start(steps: Value) -> ModelServer {
@@ -151,6 +151,9 @@ fn play(step: &Value, index: usize) -> Vec<Value> {
     if let Some(name) = step["tool"].as_str() {
         items.push(json!({"id": format!("fc_{index}"), "type": "function_call", "name": name,
             "call_id": format!("call_{index}"), "arguments": step["args"].to_string(), "status": "completed"}));
+        if step["namespace"].is_string() {
+            items.last_mut().unwrap()["namespace"] = step["namespace"].clone();
+        }
     }
     if let Some(name) = step["custom"].as_str() {
         items.push(json!({"id": format!("ct_{index}"), "type": "custom_tool_call", "name": name,
