@@ -35,8 +35,10 @@ mod keep;
 mod launch;
 
 use follow::{Ended, Start};
-pub(super) use keep::{Mark, read_json};
-use keep::{forget_submitted, minus, remember_usage, seen_usage, submitted, write_json};
+pub(super) use keep::{Mark, read_json, turn_name};
+use keep::{
+    forget_submitted, minus, remember_usage, seen_usage, submitted, turn_dir, turns, write_json,
+};
 use launch::probe;
 
 pub use keep::submit;
@@ -479,26 +481,12 @@ fn failed(error: &RunError, agent: String) -> AgentOutcome {
     }
 }
 
-/// How many turns were begun.
-fn turns(run_dir: &Path) -> u32 {
-    let there = (0..).take_while(|number| files::exists(&run_dir.join(turn_name(*number))));
-    u32::try_from(there.count()).unwrap_or(u32::MAX)
-}
-
 /// The messages that the turns up to this one were begun with.
 fn interrupted_for(spec: &RunSpec, number: u32) -> Vec<MessageId> {
     let words = (0..number).filter_map(|earlier| {
         read_json::<Vec<Words>>(&turn_dir(spec, earlier), WORDS).ok().flatten()
     });
     words.flatten().map(|words| words.id).collect()
-}
-
-fn turn_dir(spec: &RunSpec, number: u32) -> PathBuf {
-    spec.run_dir.join(turn_name(number))
-}
-
-pub(super) fn turn_name(number: u32) -> String {
-    format!("turn-{number}")
 }
 
 /// Keeps the outcome for a team that is killed before it has applied it.

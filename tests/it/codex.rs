@@ -322,12 +322,18 @@ async fn tool_of_the_team(sandbox: Sandbox) -> Option<String> {
     let listener = tokio::net::UnixListener::bind(&socket).unwrap();
     let team = tokio::spawn(async move {
         use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader};
-        let (stream, _) = listener.accept().await.unwrap();
-        let mut stream = BufReader::new(stream);
-        let mut call = String::new();
-        stream.read_line(&mut call).await.unwrap();
-        assert!(call.contains("backlog_merge") && call.contains("goodbye"), "{call}");
-        stream.write_all(b"{\"ok\": true, \"text\": \"one was added\"}\n").await.unwrap();
+        loop {
+            let (stream, _) = listener.accept().await.unwrap();
+            let mut stream = BufReader::new(stream);
+            let mut call = String::new();
+            stream.read_line(&mut call).await.unwrap();
+            // Its MCP server asks what there is before its command asks for something.
+            let said = match call.contains("backlog_merge") && call.contains("goodbye") {
+                true => "{\"ok\": true, \"text\": \"one was added\"}\n",
+                false => "{\"ok\": false, \"text\": \"nothing here\"}\n",
+            };
+            stream.write_all(said.as_bytes()).await.unwrap();
+        }
     });
     let mut spec = place.spec(binary, "tool");
     spec.socket = Some(socket);

@@ -112,3 +112,19 @@ pub(super) fn minus(total: Usage, earlier: Usage) -> Usage {
         cost_usd: (total.cost_usd - earlier.cost_usd).max(0.0),
     }
 }
+
+/// How many turns were begun.
+pub(super) fn turns(run_dir: &Path) -> u32 {
+    let there = (0..).take_while(|number| files::exists(&run_dir.join(turn_name(*number))));
+    u32::try_from(there.count()).unwrap_or(u32::MAX)
+}
+
+/// The folder of a turn.
+pub(super) fn turn_dir(spec: &RunSpec, number: u32) -> PathBuf {
+    spec.run_dir.join(turn_name(number))
+}
+
+/// Its name in the run's folder.
+pub(in crate::agents) fn turn_name(number: u32) -> String {
+    format!("turn-{number}")
+}
