@@ -15,7 +15,9 @@ static FAILURES: LazyLock<Vec<(FailKind, Regex)>> = LazyLock::new(|| {
         .collect()
 });
 
-const PATTERNS: [(FailKind, &str); 9] = [
+const PATTERNS: [(FailKind, &str); 10] = [
+    // What the team's own door says (`service::models`).
+    (FailKind::Budget, "budget of this run is used up"),
     (
         FailKind::Quota,
         r"(?i)usage limit|quota|insufficient_quota|usage_limit_reached|billing|credit balance|limit reached",

@@ -338,6 +338,7 @@ impl ClaudeCodec {
                 (_, 401 | 403) => FailKind::Auth,
                 (_, 429) if by_words == Some(FailKind::Quota) => FailKind::Quota,
                 (_, 429) => FailKind::RateLimit,
+                (_, 400) if by_words == Some(FailKind::Budget) => FailKind::Budget,
                 (_, 400) if by_words == Some(FailKind::Context) => FailKind::Context,
                 (_, 400) if by_words == Some(FailKind::Quota) => FailKind::Quota,
                 (_, 400) => FailKind::BadRequest,

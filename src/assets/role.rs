@@ -39,6 +39,17 @@ pub enum Sandbox {
     WorktreeWrite,
 }
 
+/// What of the network an agent's process reaches, beside its model.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Network {
+    /// Nothing.
+    #[default]
+    None,
+    /// Whatever is public. For research only where the workspace lets it read the web.
+    Open,
+}
+
 /// A role.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -51,6 +62,9 @@ pub struct RoleSpec {
     pub capabilities: BTreeSet<Capability>,
     /// What its process may write.
     pub sandbox: Sandbox,
+    /// What its process reaches of the network.
+    #[serde(default)]
+    pub network: Network,
     /// The model where the workspace names none.
     pub model: String,
     /// How long it may think where the workspace says nothing.

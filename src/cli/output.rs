@@ -136,6 +136,7 @@ impl From<RunError> for Failure {
             | RunError::Link(_)
             | RunError::Catalog(_)
             | RunError::File(_)
+            | RunError::Door(_)
             | RunError::System(_)
             | RunError::Cut(_) => Failure::new(error.to_string()),
         }

@@ -5,6 +5,7 @@
 mod agents;
 mod discord;
 mod limits;
+mod models;
 mod profiles;
 mod runtime;
 mod values;
@@ -15,6 +16,7 @@ pub use agents::{
 };
 pub use discord::{Channels, DiscordConfig, Identity, PLACEHOLDER_IDS, TokenNames, Voice};
 pub use limits::LimitsConfig;
+pub use models::{ModelApi, ModelServer};
 pub use profiles::{Profile, ProfilesConfig, Wish};
 pub use runtime::{
     Action, Check, DiscoveryScope, Gates, Ingress, IngressMode, Lifecycle, Named, OverlapPolicy,

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use super::doors;
 use super::team::Team;
 use crate::agents::acp::AcpSettings;
 use crate::agents::claude::ClaudeSettings;
@@ -17,12 +18,14 @@ pub(super) fn of(team: &Team, choice: &Choice) -> Agent {
     let agents = &team.workspace.runtime.agents;
     // An absolute path stays as it is.
     let in_workspace = |path: &Path| team.root().join(path);
+    let server = doors::server_of(agents, choice.agent, |name| team.models.has(name));
     match choice.agent {
         AgentKind::Codex => Agent::Codex(CodexSettings {
             binary: agents.codex.binary.clone(),
             model: choice.model.clone(),
             reasoning: choice.reasoning.as_str().to_owned(),
             model_url: agents.codex.model_url.clone(),
+            server,
             sandbox: sandbox(agents.codex.sandbox),
             login_home: agents.codex.login_home.as_deref().map(in_workspace),
             ..CodexSettings::default()
@@ -32,6 +35,7 @@ pub(super) fn of(team: &Team, choice: &Choice) -> Agent {
             model: choice.model.clone(),
             reasoning: choice.reasoning.as_str().to_owned(),
             model_url: agents.claude.model_url.clone(),
+            server,
             sandbox: sandbox(agents.claude.sandbox),
             login_home: agents.claude.login_home.as_deref().map(in_workspace),
             ..ClaudeSettings::default()

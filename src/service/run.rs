@@ -8,9 +8,10 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
 use super::hub::Hub;
+use super::models::{DoorError, Models};
 use super::team::{Signals, Team};
 use super::{
-    clock as timer, control, delivery, documents, effects, inbound, papers, presence, relay,
+    clock as timer, control, delivery, documents, doors, effects, inbound, papers, presence, relay,
     workers,
 };
 use crate::agents::Driver;
@@ -74,6 +75,9 @@ pub enum RunError {
     /// A file.
     #[error(transparent)]
     File(#[from] files::FileError),
+    /// The door to the models.
+    #[error(transparent)]
+    Door(#[from] DoorError),
     /// Signals, threads.
     #[error("the system refused: {0}")]
     System(#[from] std::io::Error),
@@ -107,6 +111,7 @@ pub async fn run(options: RunOptions) -> Result<(), RunError> {
     let asked = hub.clone();
     let wants_files = WantsFiles::when(move |message| asked.would_take_in(message));
     let config = link_config(&workspace, wants_files)?;
+    let models = Models::new(doors::servers(&workspace), workspace.runtime.prices.clone())?;
     let (link, facts) = Link::start(config, catalog.clone())?;
     let team = Arc::new(Team {
         hub,
@@ -116,6 +121,7 @@ pub async fn run(options: RunOptions) -> Result<(), RunError> {
         project,
         channels,
         driver: Driver::default(),
+        models: Arc::new(models),
         link,
         catalog,
         born,

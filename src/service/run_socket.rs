@@ -71,6 +71,12 @@ fn folder() -> PathBuf {
     std::env::temp_dir().join(format!("teams-{user}"))
 }
 
+/// Makes that folder, for this user alone.
+pub(super) fn make_folder(team: &Team, run: &Run) -> Result<(), FileError> {
+    files::create_private_dir(&folder())?;
+    files::create_private_dir(&folder_of(team, run))
+}
+
 /// Opens the socket of a run. A run without one has no tools, which is logged and no reason to fail.
 pub(super) fn open(team: &Arc<Team>, run: &Run, run_dir: PathBuf) -> Option<RunSocket> {
     match listen(team, run, run_dir) {
@@ -87,8 +93,7 @@ fn listen(team: &Arc<Team>, run: &Run, run_dir: PathBuf) -> Result<RunSocket, No
     if path.as_os_str().len() > LONGEST_PATH {
         return Err(NoSocket::TooLong);
     }
-    files::create_private_dir(&folder())?;
-    files::create_private_dir(&folder_of(team, run))?;
+    make_folder(team, run)?;
     // Left behind by an earlier start.
     files::remove_file(&path)?;
     let listener = UnixListener::bind(&path)?;

@@ -8,6 +8,7 @@ use tokio::sync::{Notify, Semaphore};
 use tokio_util::sync::CancellationToken;
 
 use super::hub::{Hub, HubError};
+use super::models::Models;
 use crate::agents::Driver;
 use crate::assets::catalog::Catalog;
 use crate::discord::Link;
@@ -139,6 +140,7 @@ pub(super) struct Team {
     pub(super) project: Project,
     pub(super) channels: Channels,
     pub(super) driver: Driver,
+    pub(super) models: Arc<Models>,
     pub(super) link: Link,
     pub(super) catalog: Catalog,
     /// The first message id that could be meant for this team: of the moment its workspace was made.

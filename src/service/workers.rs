@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::contract::CONTRACT;
+use super::doors;
 use super::effects;
 use super::run_socket;
 use super::steer::Given;
@@ -215,8 +216,12 @@ async fn recover(
 ) -> Result<(Run, Option<AgentOutcome>), Trouble> {
     let watch = Watch { cancel: team.signals.stop_of(&run.run_id), ..Watch::default() };
     let _tools = run_socket::open(team, &run, run_dir(team, &run));
-    let found = team.driver.adopt(&run_dir(team, &run), &CONTRACT, &watch).await?;
-    if let Some(outcome) = found {
+    let dir = run_dir(team, &run);
+    let door =
+        if doors::was_open(&dir) { doors::open(team, &run, dir.clone()).await } else { None };
+    let found = team.driver.adopt(&dir, &CONTRACT, &watch).await?;
+    if let Some(mut outcome) = found {
+        outcome.usage = door.map_or(outcome.usage, |door| door.settle(outcome.usage));
         tracing::info!(run = %run.run_id, "the run of an earlier start was adopted");
         return Ok((run, Some(outcome)));
     }
@@ -259,7 +264,7 @@ async fn start(
     let earlier = cut_off.map(|run| run_dir(team, run));
     // Looked at before the prompt is made: what comes in between may be told twice, and is never lost.
     let mut given = Given::so_far(team, run);
-    let spec: RunSpec = {
+    let mut spec: RunSpec = {
         let (team, envelope, worktree) = (Arc::clone(team), envelope.clone(), worktree.clone());
         let run = run.clone();
         tasks::blocking(move || {
@@ -277,11 +282,14 @@ async fn start(
     let watch = Watch { cancel, words: mailbox.clone(), ..Watch::default() };
     tracing::info!(%role, request = %run.request_id, run = %run.run_id, "an agent begins");
     let _tools = run_socket::open(team, run, run_dir(team, run));
+    let door = doors::open(team, run, run_dir(team, run)).await;
+    spec.surroundings.door = door.as_ref().map(|door| door.door().clone());
     let mut outcome = tokio::select! {
         outcome = team.driver.run(&spec, &CONTRACT, &watch) => outcome,
         never = given.feed(team, run, &mailbox) => match never {},
     };
     outcome.heard = given.heard(team, run, outcome.heard);
+    outcome.usage = door.map_or(outcome.usage, |door| door.settle(outcome.usage));
     Ok(outcome)
 }
 

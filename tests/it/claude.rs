@@ -200,6 +200,7 @@ async fn a_role_that_may_not_write_cannot() {
     if let Agent::Claude(config) = &mut spec.agent {
         config.sandbox = Sandbox::Auto;
     }
+    let _door = place.door(&mut spec).await;
     let outcome = place.run(&spec).await;
     assert!(matches!(outcome.outcome, RunOutcome::Result(_)), "{outcome:?}");
     assert!(!spec.worktree.join("made.txt").exists());

@@ -8,6 +8,7 @@ use teams::agents::codex::{CodexSettings, Sandbox};
 use teams::agents::{
     Access, Agent, AgentOutcome, Driver, Event, Limits, RunSpec, Said, Task, Watch,
 };
+use teams::domain::budget::Allowance;
 use teams::domain::ids::RunId;
 use teams::domain::role::Role;
 use teams::domain::run::{FailKind, RunOutcome};
@@ -15,6 +16,7 @@ use teams::domain::workflow::Step;
 use teams::platform::spawn::set_own_binary;
 
 use crate::support::CONTRACT;
+use crate::support::agent_run::door_to;
 use crate::support::model_server::ModelServer;
 
 /// A generous bound: reached only by a failure.
@@ -298,6 +300,7 @@ async fn a_role_that_may_not_write_cannot() {
     if let Agent::Codex(config) = &mut spec.agent {
         config.sandbox = Sandbox::Auto;
     }
+    let _door = door_to(&place.server, &mut spec, Allowance::default()).await;
     let outcome = place.run(&spec).await;
     assert!(matches!(outcome.outcome, RunOutcome::Result(_)), "{outcome:?}");
     assert!(!spec.worktree.join("made.txt").exists());
@@ -337,6 +340,7 @@ async fn tool_of_the_team(sandbox: Sandbox) -> Option<String> {
     if let Agent::Codex(config) = &mut spec.agent {
         config.sandbox = sandbox;
     }
+    let _door = door_to(&place.server, &mut spec, Allowance::default()).await;
     let outcome = place.run(&spec).await;
     assert!(matches!(outcome.outcome, RunOutcome::Result(_)), "{outcome:?}");
     team.abort();

@@ -21,6 +21,7 @@ mod discord_limits;
 mod discord_link;
 mod discover;
 mod doctor;
+mod door;
 mod git;
 mod git_checks;
 mod git_merge;

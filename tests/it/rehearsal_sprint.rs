@@ -8,7 +8,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use teams::agents::rehearsal::RehearsalSettings;
 use teams::agents::{
-    Access, Agent, Document, Driver, Limits, RunSpec, Said, SprintBrief, Task, Watch, Work,
+    Access, Agent, Document, Driver, Limits, RunSpec, Said, Sandbox, SprintBrief, Task, Watch, Work,
 };
 use teams::domain::backlog::{BacklogItem, BacklogKind, BacklogStatus};
 use teams::domain::ids::{BacklogId, RunId, SprintId};
@@ -77,6 +77,8 @@ impl Place {
             },
             agent: Agent::Rehearsal(RehearsalSettings {
                 script: Some(path).filter(|_| !script.is_empty()),
+                // The web of these tests is on this machine, where no door leads.
+                sandbox: if work.web { Sandbox::Off } else { Sandbox::Auto },
                 ..RehearsalSettings::default()
             }),
             socket: None,

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
 use serde_json::json;
+use teams::agents::claude::ClaudeSettings;
 use teams::agents::codex::CodexSettings;
 use teams::agents::{
     Access, Agent, Confinement, Door, Driver, Event, RunSpec, Sandbox, Surroundings, Watch,
@@ -317,4 +318,100 @@ async fn without_bubblewrap_the_kernel_confines() {
     let text = String::from_utf8_lossy(&said.stdout);
     let errors = String::from_utf8_lossy(&said.stderr);
     assert!(said.status.success() && text.contains("1 passed"), "{text}\n{errors}");
+}
+
+/// What a model has a real agent's command try.
+const FROM_WITHIN: &str = "echo made > made.txt; ls -A / $HOME; \
+    env; cat /proc/*/environ | tr '\\0' '\\n'; \
+    curl -sS -m 2 https://example.com 2>&1; echo the end";
+
+/// What the model was told of the command that it had run.
+fn told(place: &Place) -> String {
+    place.server.requests()[1].body.to_string()
+}
+
+#[tokio::test]
+async fn codex_works_within_the_sandbox_and_reaches_its_model_by_the_door() {
+    let Some(binary) = crate::codex::codex() else { return };
+    if !bubblewrap().await {
+        return;
+    }
+    let usage = json!({"in": 1000, "cached": 400, "out": 20});
+    let place = Place::new(Box::new(move |_, index| match index {
+        0 => json!({"tool": "exec_command", "usage": usage,
+            "args": {"cmd": FROM_WITHIN, "yield_time_ms": 30_000}}),
+        _ => json!({"say": result(), "usage": usage}),
+    }))
+    .await;
+    let agent = Agent::Codex(CodexSettings { binary: Some(binary), ..CodexSettings::default() });
+    let mut spec = place.spec(agent, "codex");
+    let door = place.door(&mut spec).await;
+    let outcome = place.run(&spec).await;
+    assert!(matches!(outcome.outcome, RunOutcome::Result(_)), "{outcome:?}");
+    assert_eq!(place.file("made.txt"), "made\n");
+    let (told, token) = (told(&place), &door.door().token);
+    assert!(told.contains("the end") && told.contains("CODEX_HOME="), "{told}");
+    assert!(!told.contains("CARGO_MANIFEST"), "the environment leaks: {told}");
+    assert!(!place.server.requests().iter().any(|request| request.authorized));
+    // The agent's own environment shows it; it opens this run's door and nothing else.
+    assert!(told.contains(token.as_str()));
+    let counted = door.counted();
+    assert_eq!((counted.requests, counted.last_input), (2, 1000));
+    assert_eq!(counted.usage, outcome.usage, "it counts as the agent does");
+    assert_eq!(door.settle(outcome.usage), outcome.usage);
+}
+
+#[tokio::test]
+async fn claude_works_within_the_sandbox_and_reaches_its_model_by_the_door() {
+    let Some(binary) = crate::claude::claude() else { return };
+    if !bubblewrap().await {
+        return;
+    }
+    let usage = json!({"in": 1000, "cached": 400, "out": 20});
+    let place = Place::new(Box::new(move |_, index| match index {
+        0 => json!({"tool": "Bash", "usage": usage,
+            "args": {"command": FROM_WITHIN, "description": "look"}}),
+        _ => json!({"tool": "StructuredOutput", "args": result(), "usage": usage}),
+    }))
+    .await;
+    let agent = Agent::Claude(ClaudeSettings { binary: Some(binary), ..ClaudeSettings::default() });
+    let mut spec = place.spec(agent, "claude");
+    let door = place.door(&mut spec).await;
+    let outcome = place.run(&spec).await;
+    assert!(matches!(outcome.outcome, RunOutcome::Result(_)), "{outcome:?}");
+    assert_eq!(place.file("made.txt"), "made\n");
+    assert!(told(&place).contains("the end"), "{}", told(&place));
+    assert!(!place.server.requests().iter().any(|request| request.authorized));
+    let counted = door.counted();
+    assert_eq!(counted.usage.tokens(), outcome.usage.tokens());
+    assert_eq!(counted.requests, 2);
+}
+
+#[tokio::test]
+async fn a_run_that_has_spent_its_budget_ends_as_that() {
+    let mut agents = Vec::new();
+    if let Some(binary) = crate::codex::codex() {
+        let binary = Some(binary);
+        agents.push(Agent::Codex(CodexSettings { binary, ..CodexSettings::default() }));
+    }
+    if let Some(binary) = crate::claude::claude() {
+        let binary = Some(binary);
+        agents.push(Agent::Claude(ClaudeSettings { binary, ..ClaudeSettings::default() }));
+    }
+    for agent in agents {
+        let usage = json!({"in": 1000, "cached": 0, "out": 20});
+        let look = match &agent {
+            Agent::Codex(_) => {
+                json!({"tool": "exec_command", "args": {"cmd": "true"}, "usage": usage})
+            }
+            _ => json!({"tool": "Read", "args": {"file_path": "hello.txt"}, "usage": usage}),
+        };
+        let mut place = Place::new(Box::new(move |_, _| look.clone())).await;
+        place.allowance.tokens = Some(2_500);
+        let mut spec = place.spec(agent, "spent");
+        let door = place.door(&mut spec).await;
+        let outcome = place.run(&spec).await;
+        assert_eq!(failure(&outcome), FailKind::Budget, "{outcome:?}");
+        assert_eq!((place.server.requests().len(), door.counted().requests), (3, 3));
+    }
 }

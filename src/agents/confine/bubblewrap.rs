@@ -7,10 +7,16 @@ use super::places::{SYSTEM, is_link};
 use super::walls::{Show, Walls};
 use crate::platform::files;
 
-/// Namespaces of its own: processes (also their environments are not to be seen), names, messages; and no
-/// terminal.
-const ALWAYS: [&str; 5] =
-    ["--unshare-pid", "--unshare-ipc", "--unshare-uts", "--new-session", "--die-with-parent"];
+/// Namespaces of its own: processes (also their environments are not to be seen), names, messages, network;
+/// and no terminal.
+const ALWAYS: [&str; 6] = [
+    "--unshare-pid",
+    "--unshare-ipc",
+    "--unshare-uts",
+    "--unshare-net",
+    "--new-session",
+    "--die-with-parent",
+];
 /// Folders of its own. The size keeps a program from filling the memory.
 const OWN: [&str; 12] = [
     "--dev",
@@ -53,9 +59,6 @@ pub(super) const TRIAL_CODE: i32 = 7;
 /// The arguments up to where the program within begins. `own` is our binary, which is that program.
 pub(super) fn arguments(walls: &Walls, own: &Path) -> Vec<String> {
     let mut all: Vec<String> = ALWAYS.iter().map(|word| (*word).to_owned()).collect();
-    if walls.own_network {
-        all.push("--unshare-net".to_owned());
-    }
     let text = |path: &Path| path.to_string_lossy().into_owned();
     for folder in SYSTEM.map(Path::new) {
         match files::read_link(folder) {

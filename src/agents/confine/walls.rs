@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use super::places::{self, SYSTEM, SYSTEM_SECRETS};
-use crate::agents::run::{Access, Agent, RunSpec};
+use crate::agents::run::{Access, RunSpec};
 use crate::platform::files;
 use crate::platform::landlock::Rules;
 
@@ -27,8 +27,6 @@ pub(crate) struct Walls {
     /// The later of two words about the same path counts; deeper paths have the last word.
     at: BTreeMap<PathBuf, Show>,
     pub(super) cwd: PathBuf,
-    /// Whether the network outside is kept away.
-    pub(super) own_network: bool,
     /// The socket of the team's door.
     pub(super) door: Option<PathBuf>,
     /// Its port, where the agent has no network of its own.
@@ -46,11 +44,6 @@ pub(crate) fn around(
     let mut walls = Walls {
         at: BTreeMap::new(),
         cwd: spec.worktree.clone(),
-        own_network: match &spec.agent {
-            // Without a door a model is reached by the network or not at all.
-            Agent::Codex(_) | Agent::Claude(_) | Agent::Acp(_) => spec.surroundings.door.is_some(),
-            Agent::Rehearsal(_) => true,
-        },
         door: spec.surroundings.door.as_ref().map(|door| door.socket.clone()),
         port: spec.surroundings.door.as_ref().and_then(|door| door.port),
     };

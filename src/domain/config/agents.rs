@@ -57,6 +57,8 @@ pub struct CodexConfig {
     pub binary: Option<PathBuf>,
     /// Another model server than the CLI's own (`http://host:port/v1`).
     pub model_url: Option<String>,
+    /// The entry of `models` that it works with; where absent `openai`, if there is a key for it and no login.
+    pub server: Option<String>,
     /// The folder in which the operator ran `codex login` (as its `CODEX_HOME`); relative to the
     /// workspace. Where absent, each session has a home of its own, without a login.
     pub login_home: Option<PathBuf>,
@@ -76,6 +78,9 @@ pub struct ClaudeConfig {
     pub model: Option<String>,
     /// Another model server than the CLI's own (`http://host:port`).
     pub model_url: Option<String>,
+    /// The entry of `models` that it works with; where absent `anthropic`, if there is a key for it and no
+    /// login.
+    pub server: Option<String>,
     /// The folder in which the operator logged the CLI in (as its `CLAUDE_CONFIG_DIR`); relative to the
     /// workspace. Where absent, each session has a home of its own, without a login.
     pub login_home: Option<PathBuf>,
@@ -92,8 +97,12 @@ pub struct AcpConfig {
     /// The program with its arguments: `[gemini, --acp]`, `[opencode, acp]`.
     pub command: Vec<String>,
     /// What its environment holds on top of the few words that every agent's does. No secrets: the
-    /// commands of the agent see it.
+    /// commands of the agent see it. `{models}/<name>` stands for the address of an entry of `models`, and
+    /// `{token}` for the run's own key to it.
     pub env: BTreeMap<String, String>,
+    /// Hosts that it has to reach by itself, for a login of its own: `example.com`, `.example.com`,
+    /// `example.com:8443`.
+    pub hosts: Vec<String>,
     /// The mode of the agent to be set; by role where absent.
     pub mode: Option<String>,
     /// The folder in which the operator logged it in (as its `HOME`); relative to the workspace.

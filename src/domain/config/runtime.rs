@@ -7,7 +7,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 
 use super::limits::{self, LimitsConfig};
 use super::values::{Argv, BranchName, CutoffTime, IntervalMinutes, Positive, Zone};
-use super::{AgentsConfig, Problem, ProfilesConfig, RoleDefaults, SandboxConfig};
+use super::{AgentsConfig, ModelServer, Problem, ProfilesConfig, RoleDefaults, SandboxConfig};
 use crate::domain::budget::{Budgets, PriceTable};
 use crate::domain::gate::Stance;
 use crate::domain::ids::{GuildId, ServerRoleId, UserId};
@@ -51,6 +51,9 @@ pub struct RuntimeConfig {
     /// Which agents work.
     #[serde(default)]
     pub agents: AgentsConfig,
+    /// Model servers, by name.
+    #[serde(default)]
+    pub models: BTreeMap<String, ModelServer>,
     /// How strong the models are.
     #[serde(default)]
     pub profiles: ProfilesConfig,
@@ -425,6 +428,13 @@ impl RuntimeConfig {
             }
         }
         limits::check_money(&self.budgets, &self.prices)?;
+        for name in self.models.keys() {
+            let plain = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
+            if name.is_empty() || !name.chars().all(plain) {
+                let key = format!("models.{name}");
+                return Err(Problem::at(&key, "its name is more than letters, digits, - and _"));
+            }
+        }
         let mut names = BTreeSet::new();
         for (index, check) in self.checks.iter().enumerate() {
             let key = format!("checks.{index}.name");

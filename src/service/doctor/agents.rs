@@ -5,6 +5,7 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
+use super::super::doors;
 use super::{Check, Finding, safe};
 use crate::agents::RunError;
 use crate::agents::acp::AcpSettings;
@@ -42,10 +43,42 @@ pub(super) async fn look(workspace: &Workspace) -> Vec<Finding> {
             }
         }
     }
+    keys(workspace, &mut found);
     if !found.iter().any(|finding| finding.check == Check::Sandbox) {
         found.push(Finding::not_needed(Check::Sandbox, "doctor.sandbox.unused", json!({})));
     }
     found
+}
+
+fn servers_of(workspace: &Workspace, kind: AgentKind) -> Option<String> {
+    let servers = doors::servers(workspace);
+    doors::server_of(&workspace.runtime.agents, kind, |name| servers.contains_key(name))
+}
+
+/// The model servers that are listed: each with its key, and each that an agent is to work with.
+fn keys(workspace: &Workspace, found: &mut Vec<Finding>) {
+    let runtime = &workspace.runtime;
+    let servers = doors::servers(workspace);
+    for (name, listed) in &runtime.models {
+        let Some(variable) = listed.key_env.as_ref().filter(|_| !servers.contains_key(name)) else {
+            continue;
+        };
+        let values = json!({"name": name, "variable": variable.as_str()});
+        found.push(Finding::problem(Check::Agent, "doctor.models.key", values));
+    }
+    for wanted in [&runtime.agents.codex.server, &runtime.agents.claude.server] {
+        if let Some(name) = wanted
+            .as_ref()
+            .filter(|name| !servers.contains_key(*name) && !runtime.models.contains_key(*name))
+        {
+            let values = json!({"name": name});
+            found.push(Finding::problem(Check::Agent, "doctor.models.unknown", values));
+        }
+    }
+    if !servers.is_empty() {
+        let names = servers.keys().map(String::as_str).collect::<Vec<_>>().join(", ");
+        found.push(Finding::ok(Check::Agent, "doctor.models.ok", json!({"names": names})));
+    }
 }
 
 async fn codex(workspace: &Workspace, found: &mut Vec<Finding>) {
@@ -53,6 +86,7 @@ async fn codex(workspace: &Workspace, found: &mut Vec<Finding>) {
     let settings = CodexSettings {
         binary: config.binary.clone(),
         model_url: config.model_url.clone(),
+        server: servers_of(workspace, AgentKind::Codex),
         login_home: config.login_home.as_deref().map(|path| workspace.root.join(path)),
         ..CodexSettings::default()
     };

@@ -1,17 +1,21 @@
 //! One run of a real agent through the driver, against a scripted model.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Value, json};
 use teams::agents::{
     Access, Agent, AgentOutcome, Driver, Limits, RunSpec, Said, Task, Watch, Words,
 };
+use teams::domain::budget::Allowance;
+use teams::domain::config::ModelApi;
 use teams::domain::ids::{MessageId, RunId};
 use teams::domain::role::Role;
 use teams::domain::run::{FailKind, RunOutcome};
 use teams::domain::workflow::Step;
 use teams::platform::spawn::set_own_binary;
+use teams::service::models::{Models, OpenDoor, Opening, Outside, Server};
 
 use super::CONTRACT;
 use super::model_server::{Choose, ModelServer};
@@ -27,6 +31,8 @@ pub(crate) async fn in_time<F: Future>(future: F) -> F::Output {
 pub(crate) struct Place {
     pub(crate) folder: tempfile::TempDir,
     pub(crate) server: ModelServer,
+    /// What a run may spend.
+    pub(crate) allowance: Allowance,
 }
 
 impl Place {
@@ -35,7 +41,8 @@ impl Place {
         let folder = tempfile::tempdir().unwrap();
         std::fs::create_dir(folder.path().join("tree")).unwrap();
         std::fs::write(folder.path().join("tree/hello.txt"), "hello\n").unwrap();
-        Place { folder, server: ModelServer::choosing(choose).await }
+        let server = ModelServer::choosing(choose).await;
+        Place { folder, server, allowance: Allowance::default() }
     }
 
     pub(crate) fn file(&self, name: &str) -> String {
@@ -78,6 +85,11 @@ impl Place {
         }
     }
 
+    /// See [`door_to`].
+    pub(crate) async fn door(&self, spec: &mut RunSpec) -> OpenDoor {
+        door_to(&self.server, spec, self.allowance).await
+    }
+
     pub(crate) async fn run(&self, spec: &RunSpec) -> AgentOutcome {
         in_time(self.watched(spec, &Watch::default())).await
     }
@@ -91,6 +103,42 @@ impl Place {
         }
         outcome
     }
+}
+
+/// The door of a run to the model, as the team would open it; its agent has no other way.
+pub(crate) async fn door_to(
+    server: &ModelServer,
+    spec: &mut RunSpec,
+    allowance: Allowance,
+) -> OpenDoor {
+    let (name, api, base_url) = match &mut spec.agent {
+        Agent::Codex(config) => {
+            config.server = Some("codex".to_owned());
+            ("codex", ModelApi::Responses, server.url.clone())
+        }
+        Agent::Claude(config) => {
+            config.server = Some("claude".to_owned());
+            ("claude", ModelApi::Messages, server.base.clone())
+        }
+        Agent::Acp(_) => ("acp", ModelApi::Responses, server.url.clone()),
+        Agent::Rehearsal(_) => panic!("it needs no model"),
+    };
+    let behind = Server { api, base_url, key: None };
+    let models = Models::new([(name.to_owned(), behind)].into(), Default::default()).unwrap();
+    let sockets = spec.session_dir.with_file_name(format!("door-{}", spec.run_id.as_str()));
+    std::fs::create_dir(&sockets).unwrap();
+    let confinement = Driver::default().confinement(spec.agent.sandbox()).await.cloned();
+    let opening = Opening {
+        socket: sockets.join("door.sock"),
+        port: !confinement.is_some_and(|it| it.has_own_network()),
+        run_dir: spec.run_dir.clone(),
+        servers: [name.to_owned()].into(),
+        outside: Outside::Nothing,
+        allowance,
+    };
+    let door = Arc::new(models).open(opening).await.unwrap();
+    spec.surroundings.door = Some(door.door().clone());
+    door
 }
 
 /// A result that the small contract takes.

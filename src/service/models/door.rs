@@ -1,0 +1,263 @@
+//! The door of one run: where it listens, and who may come in.
+
+use std::collections::BTreeSet;
+use std::convert::Infallible;
+use std::net::Ipv4Addr;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use axum::body::Body;
+use axum::http::{HeaderMap, Method, Request, Response, StatusCode, header};
+use base64::Engine as _;
+use hyper::body::Incoming;
+use hyper::service::service_fn;
+use hyper_util::rt::TokioIo;
+use tokio::io::{AsyncRead, AsyncWrite, copy_bidirectional};
+use tokio::net::{TcpListener, TcpStream, UnixListener};
+use tokio::sync::Semaphore;
+use tokio_util::sync::{CancellationToken, DropGuard};
+
+use super::answer::{No, bare, no};
+use super::meter::{Kept, Meter};
+use super::outside::{self, Outside};
+use super::{DoorError, KEPT, Metered, Models, Opening, api, forward};
+use crate::agents::Door;
+use crate::domain::run::Usage;
+use crate::platform::files;
+use crate::platform::{ids, redact, tasks};
+
+/// Bytes of the longest path that a socket can have, the ending zero left aside.
+const LONGEST_PATH: usize = 107;
+/// Connections of one run at the same time.
+const MOST: usize = 64;
+/// Hexadecimal digits of a token.
+const DIGITS: usize = 48;
+
+/// An open door; it closes with its value, and whatever goes through it breaks off.
+#[derive(Debug)]
+pub struct OpenDoor {
+    door: Door,
+    meter: Arc<Meter>,
+    _listens: DropGuard,
+}
+
+impl OpenDoor {
+    /// Where it is, for the agent.
+    #[must_use]
+    pub const fn door(&self) -> &Door {
+        &self.door
+    }
+
+    /// What was counted so far.
+    #[must_use]
+    pub fn counted(&self) -> Metered {
+        self.meter.counted()
+    }
+
+    /// What a run has used: as its agent says, and as was counted where it does not. Never both.
+    #[must_use]
+    pub fn settle(&self, told: Usage) -> Usage {
+        if told.tokens() > 0 { told } else { self.counted().usage }
+    }
+}
+
+impl Drop for OpenDoor {
+    fn drop(&mut self) {
+        if let Err(error) = files::remove_file(&self.door.socket) {
+            tracing::warn!(%error, "the socket of a door stays behind");
+        }
+    }
+}
+
+/// What every connection of a door needs.
+pub(super) struct Behind {
+    pub(super) models: Arc<Models>,
+    pub(super) meter: Arc<Meter>,
+    servers: BTreeSet<String>,
+    outside: Outside,
+    token: String,
+    stop: CancellationToken,
+    room: Arc<Semaphore>,
+}
+
+pub(super) async fn open(models: Arc<Models>, opening: Opening) -> Result<OpenDoor, DoorError> {
+    let Opening { socket, port, run_dir, servers, outside, allowance } = opening;
+    if socket.as_os_str().len() > LONGEST_PATH {
+        return Err(DoorError::TooLong(LONGEST_PATH));
+    }
+    let earlier: Option<Kept> = files::read_text_if_present(&run_dir.join(KEPT))?
+        .map(|text| serde_json::from_str(&text))
+        .transpose()?;
+    let fresh = || Kept {
+        token: format!("teams-run-{}", ids::random_hex(DIGITS)),
+        port: None,
+        counted: Metered::default(),
+    };
+    let mut kept = earlier.unwrap_or_else(fresh);
+    redact::register(&kept.token);
+    let listener = if port { Some(listen(kept.port).await?) } else { None };
+    kept.port = match &listener {
+        Some(listener) => Some(listener.local_addr()?.port()),
+        None => None,
+    };
+    files::remove_file(&socket)?;
+    let unix = UnixListener::bind(&socket)?;
+    files::set_mode(&socket, 0o600)?;
+    let door =
+        Door { socket, port: kept.port, token: kept.token.clone(), leads_out: outside.is_open() };
+    files::create_dir_all(&run_dir)?;
+    files::set_mode(&run_dir, 0o700)?;
+    let meter = Arc::new(Meter::new(kept, allowance, models.prices.clone(), run_dir));
+    meter.keep()?;
+    let stop = CancellationToken::new();
+    let behind = Arc::new(Behind {
+        models,
+        meter: Arc::clone(&meter),
+        servers,
+        outside,
+        token: door.token.clone(),
+        stop: stop.clone(),
+        room: Arc::new(Semaphore::new(MOST)),
+    });
+    tasks::spawn("door", accept(unix, listener, behind));
+    Ok(OpenDoor { door, meter, _listens: stop.drop_guard() })
+}
+
+/// A port of the loopback: the one that it had, for an agent that is still there, else any.
+async fn listen(earlier: Option<u16>) -> Result<TcpListener, std::io::Error> {
+    if let Some(port) = earlier
+        && let Ok(listener) = TcpListener::bind((Ipv4Addr::LOCALHOST, port)).await
+    {
+        return Ok(listener);
+    }
+    TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await
+}
+
+async fn accept(unix: UnixListener, tcp: Option<TcpListener>, behind: Arc<Behind>) {
+    loop {
+        let by_port = async {
+            match &tcp {
+                Some(listener) => listener.accept().await,
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            () = behind.stop.cancelled() => return,
+            Ok((stream, _)) = unix.accept() => serve(stream, &behind),
+            Ok((stream, _)) = by_port => {
+                let _ = stream.set_nodelay(true);
+                serve(stream, &behind);
+            }
+            else => return,
+        }
+    }
+}
+
+fn serve(stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static, behind: &Arc<Behind>) {
+    // One run cannot take the others' places; what is too much breaks off.
+    let Ok(place) = Arc::clone(&behind.room).try_acquire_owned() else { return };
+    let behind = Arc::clone(behind);
+    tasks::spawn("door-call", async move {
+        let _place = place;
+        let answering = service_fn(|request| {
+            let behind = Arc::clone(&behind);
+            async move { Ok::<_, Infallible>(answer(&behind, request).await) }
+        });
+        let connection = hyper::server::conn::http1::Builder::new()
+            .serve_connection(TokioIo::new(stream), answering)
+            .with_upgrades();
+        tokio::select! {
+            () = behind.stop.cancelled() => {}
+            served = connection => if let Err(error) = served {
+                tracing::debug!(%error, "a connection of an agent broke off");
+            },
+        }
+    });
+}
+
+async fn answer(behind: &Arc<Behind>, request: Request<Incoming>) -> Response<Body> {
+    if *request.method() == Method::CONNECT {
+        return lead_out(behind, request).await;
+    }
+    let path = request.uri().path();
+    let (name, rest) = path.trim_start_matches('/').split_once('/').unwrap_or((path, ""));
+    let known = behind.servers.contains(name).then(|| behind.models.servers.get(name)).flatten();
+    let query = request.uri().query();
+    let shown = api::shown(request.headers(), query);
+    if !shown.is_some_and(|word| same(&word, &behind.token)) {
+        return no(No::Token, known.map(|server| server.api));
+    }
+    let Some(server) = known else { return no(No::Server, None) };
+    let rest = format!("/{rest}");
+    let Some(asks) = api::allowed(server.api, request.method(), &rest) else {
+        tracing::info!(method = %request.method(), "an agent asked a model server for what it need not");
+        return no(No::Path, Some(server.api));
+    };
+    if asks == api::Asks::Model && behind.meter.is_spent() {
+        return no(No::Spent, Some(server.api));
+    }
+    forward::pass(behind, server, asks, &rest, request).await
+}
+
+/// A way out, where the run has one there.
+async fn lead_out(behind: &Arc<Behind>, request: Request<Incoming>) -> Response<Body> {
+    if !proxy_word(request.headers()).is_some_and(|word| same(&word, &behind.token)) {
+        return bare(StatusCode::PROXY_AUTHENTICATION_REQUIRED);
+    }
+    let place = request.uri().authority().cloned();
+    let Some((host, port)) = place.as_ref().and_then(|it| Some((it.host(), it.port_u16()?))) else {
+        return bare(StatusCode::BAD_REQUEST);
+    };
+    let mut outer = match outside::connect(&behind.outside, host, port).await {
+        Ok(Some(stream)) => stream,
+        Ok(None) => {
+            tracing::info!(host, port, "an agent wanted to go where its role may not");
+            return bare(StatusCode::FORBIDDEN);
+        }
+        Err(error) => {
+            tracing::debug!(host, %error, "where an agent may go cannot be reached");
+            return bare(StatusCode::BAD_GATEWAY);
+        }
+    };
+    let stop = behind.stop.clone();
+    tasks::spawn("door-way", async move {
+        let carried = async {
+            let upgraded = hyper::upgrade::on(request).await?;
+            carry(&mut TokioIo::new(upgraded), &mut outer).await;
+            Ok::<_, hyper::Error>(())
+        };
+        tokio::select! {
+            () = stop.cancelled() => {}
+            _ = carried => {}
+        }
+    });
+    bare(StatusCode::OK)
+}
+
+async fn carry(inner: &mut (impl AsyncRead + AsyncWrite + Unpin), outer: &mut TcpStream) {
+    // Either side may simply be gone.
+    let _ = copy_bidirectional(inner, outer).await;
+}
+
+/// The word that a program shows to a proxy: `Basic` of `name:word`, or `Bearer`.
+fn proxy_word(headers: &HeaderMap) -> Option<String> {
+    let shown = headers.get(header::PROXY_AUTHORIZATION)?.to_str().ok()?;
+    if let Some(word) = shown.strip_prefix("Bearer ") {
+        return Some(word.to_owned());
+    }
+    let pair = base64::engine::general_purpose::STANDARD.decode(shown.strip_prefix("Basic ")?);
+    let pair = String::from_utf8(pair.ok()?).ok()?;
+    pair.split_once(':').map(|(_, word)| word.to_owned())
+}
+
+/// Whether two words are the same, in the same time wherever they differ.
+fn same(one: &str, other: &str) -> bool {
+    use sha2::{Digest as _, Sha256};
+    Sha256::digest(one) == Sha256::digest(other)
+}
+
+/// Where the socket of a door lies in the folder of a run's sockets.
+#[must_use]
+pub fn socket_in(folder: &std::path::Path) -> PathBuf {
+    folder.join("door.sock")
+}

@@ -1,0 +1,145 @@
+//! One request to a model server, and its answer back, piece by piece as it comes.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use axum::body::{Body, Bytes};
+use axum::http::{Method, Request, Response, StatusCode, header};
+use futures_util::{Stream, StreamExt as _};
+use hyper::body::Incoming;
+use secrecy::ExposeSecret as _;
+
+use super::Server;
+use super::answer::{No, no};
+use super::api::{self, Asks};
+use super::door::Behind;
+use super::meter::Meter;
+use super::usage::Reader;
+
+/// Bytes of a request's body: a whole conversation with pictures.
+const LARGEST: u64 = 64 << 20;
+
+/// The body is larger than that.
+#[derive(Debug, thiserror::Error)]
+#[error("the request is too large")]
+struct TooLarge;
+
+/// Why a body ends early.
+type Broken = Box<dyn std::error::Error + Send + Sync>;
+
+pub(super) async fn pass(
+    behind: &Arc<Behind>,
+    server: &Server,
+    asks: Asks,
+    path: &str,
+    request: Request<Incoming>,
+) -> Response<Body> {
+    let length = request.headers().get(header::CONTENT_LENGTH);
+    let length = length.and_then(|value| value.to_str().ok()?.parse::<u64>().ok());
+    if length.is_some_and(|length| length > LARGEST) {
+        return no(No::Large, Some(server.api));
+    }
+    let query = api::query(request.uri().query());
+    let url = format!("{}{path}{query}", server.base_url.trim_end_matches('/'));
+    let mut headers = api::forth(request.headers());
+    if let Some(key) = &server.key {
+        let (name, value) = api::key(server.api, key.expose_secret());
+        let Ok(mut value) = header::HeaderValue::from_str(&value) else {
+            tracing::warn!("a model server's key cannot stand in a header");
+            return no(No::Gone, Some(server.api));
+        };
+        value.set_sensitive(true);
+        headers.insert(name, value);
+    }
+    let client = behind.models.client(server);
+    let asked = Arc::new(AtomicU64::new(0));
+    let onward = match *request.method() {
+        Method::GET => client.get(url),
+        _ => {
+            let pieces = Body::new(request.into_body()).into_data_stream();
+            client.post(url).body(limited(pieces, Arc::clone(&asked)))
+        }
+    };
+    let sent = onward.headers(headers).send().await;
+    let answer = match sent {
+        Ok(answer) if answer.status().is_redirection() => {
+            tracing::warn!("a model server sends elsewhere, which is not followed");
+            return no(No::Gone, Some(server.api));
+        }
+        Ok(answer) => answer,
+        Err(error) => {
+            // Without its address, which may be the operator's own business.
+            tracing::warn!(error = %error.without_url(), "a model server cannot be reached");
+            return no(No::Gone, Some(server.api));
+        }
+    };
+    let status = StatusCode::from_u16(answer.status().as_u16()).unwrap_or(StatusCode::BAD_GATEWAY);
+    let kind = answer.headers().get(header::CONTENT_TYPE);
+    let events = kind.is_some_and(|kind| kind.as_bytes().starts_with(b"text/event-stream"));
+    let mut response = Response::new(Body::empty());
+    *response.headers_mut() = api::back(answer.headers());
+    *response.status_mut() = status;
+    let counts = asks == Asks::Model && status.is_success();
+    let tap = counts.then(|| Tap {
+        reader: Some(Reader::new(server.api, events)),
+        meter: Arc::clone(&behind.meter),
+        asked,
+        answered: 0,
+    });
+    *response.body_mut() = Body::from_stream(tapped(answer.bytes_stream(), tap));
+    response
+}
+
+/// The body as it goes on; it breaks off where it grows too large.
+fn limited(
+    pieces: impl Stream<Item = Result<Bytes, axum::Error>> + Send + 'static,
+    count: Arc<AtomicU64>,
+) -> reqwest::Body {
+    reqwest::Body::wrap_stream(pieces.map(move |piece| {
+        let piece = piece.map_err(Broken::from)?;
+        let size = u64::try_from(piece.len()).unwrap_or(u64::MAX);
+        let before = count.fetch_add(size, Ordering::Relaxed);
+        if before.saturating_add(size) > LARGEST {
+            return Err(Broken::from(TooLarge));
+        }
+        Ok(piece)
+    }))
+}
+
+/// Reads along, and counts when the answer is over, however that came.
+struct Tap {
+    reader: Option<Reader>,
+    meter: Arc<Meter>,
+    asked: Arc<AtomicU64>,
+    answered: u64,
+}
+
+impl Tap {
+    fn see(&mut self, piece: &Bytes) {
+        self.answered = self.answered.saturating_add(u64::try_from(piece.len()).unwrap_or(0));
+        if let Some(reader) = &mut self.reader {
+            reader.feed(piece);
+        }
+    }
+}
+
+impl Drop for Tap {
+    fn drop(&mut self) {
+        if let Some(reader) = self.reader.take() {
+            let asked = self.asked.load(Ordering::Relaxed);
+            self.meter.add(reader.finish(), (asked, self.answered));
+        }
+    }
+}
+
+fn tapped(
+    pieces: impl Stream<Item = reqwest::Result<Bytes>> + Send + 'static,
+    mut tap: Option<Tap>,
+) -> impl Stream<Item = Result<Bytes, reqwest::Error>> + Send + 'static {
+    pieces.map(move |piece| {
+        if let (Some(tap), Ok(piece)) = (&mut tap, &piece) {
+            tap.see(piece);
+        }
+        piece.map_err(reqwest::Error::without_url)
+    })
+}

@@ -1,0 +1,356 @@
+//! The team's door to the models and out: who may pass, what passes on, what is counted.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use axum::Router;
+use axum::body::{Body, Bytes};
+use axum::extract::State;
+use axum::http::{HeaderMap, Method, StatusCode, Uri, header};
+use axum::response::{IntoResponse as _, Response};
+use futures_util::StreamExt as _;
+use secrecy::SecretString;
+use serde_json::{Value, json};
+use teams::domain::budget::{Allowance, Price, PriceTable};
+use teams::domain::config::ModelApi;
+use teams::domain::run::Usage;
+use teams::service::models::{Metered, Models, OpenDoor, Opening, Outside, Server, counted};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::{TcpListener, TcpStream, UnixStream};
+use tokio::sync::Notify;
+
+use crate::support::agent_run::in_time;
+
+const KEY: &str = "sk-real-0123456789abcdefghij";
+
+/// A request as the model server saw it.
+#[derive(Debug, Clone)]
+struct Seen {
+    method: Method,
+    path: String,
+    headers: HeaderMap,
+}
+
+#[derive(Default)]
+struct Upstream {
+    seen: Mutex<Vec<Seen>>,
+    /// Lets the second half of a stream go.
+    go_on: Notify,
+}
+
+async fn answer(
+    State(upstream): State<Arc<Upstream>>,
+    method: Method,
+    uri: Uri,
+    headers: HeaderMap,
+    body: Bytes,
+) -> Response {
+    upstream.seen.lock().unwrap().push(Seen { method, path: uri.to_string(), headers });
+    let asked: Value = serde_json::from_slice(&body).unwrap_or_default();
+    let event = |text: String| Ok::<_, std::io::Error>(Bytes::from(text));
+    let usage = json!({"model": "m", "usage": {"input_tokens": 100, "output_tokens": 10}});
+    let last = format!("data: {}\n\n", json!({"type": "response.completed", "response": usage}));
+    match asked["play"].as_str().unwrap_or_default() {
+        "elsewhere" => {
+            (StatusCode::FOUND, [(header::LOCATION, "http://127.0.0.1:1/")]).into_response()
+        }
+        "silent" => {
+            let first = futures_util::stream::iter([event("data: {}\n\n".to_owned())]);
+            let stream = first.chain(futures_util::stream::pending());
+            ([(header::CONTENT_TYPE, "text/event-stream")], Body::from_stream(stream))
+                .into_response()
+        }
+        "halves" => {
+            let first = futures_util::stream::iter([event("data: {\"half\":1}\n\n".to_owned())]);
+            let second = futures_util::stream::once(async move {
+                upstream.go_on.notified().await;
+                event(last)
+            });
+            let body = Body::from_stream(first.chain(second));
+            ([(header::CONTENT_TYPE, "text/event-stream")], body).into_response()
+        }
+        _ => ([(header::CONTENT_TYPE, "text/event-stream"), (header::SET_COOKIE, "c=1")], last)
+            .into_response(),
+    }
+}
+
+struct Place {
+    folder: tempfile::TempDir,
+    upstream: Arc<Upstream>,
+    models: Arc<Models>,
+}
+
+impl Place {
+    async fn new() -> Place {
+        Place::patient(Duration::from_secs(600)).await
+    }
+
+    async fn patient(silence: Duration) -> Place {
+        let upstream = Arc::new(Upstream::default());
+        let app = Router::new().fallback(answer).with_state(Arc::clone(&upstream));
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let base_url = format!("http://{}/base", listener.local_addr().unwrap());
+        tokio::spawn(async move { axum::serve(listener, app).await.unwrap() });
+        let server = |api, base_url: &str| Server {
+            api,
+            base_url: base_url.to_owned(),
+            key: Some(SecretString::from(KEY)),
+        };
+        let servers = BTreeMap::from([
+            ("one".to_owned(), server(ModelApi::Responses, &base_url)),
+            ("two".to_owned(), server(ModelApi::Messages, &base_url)),
+            ("gone".to_owned(), server(ModelApi::Responses, "http://127.0.0.1:1")),
+            ("not-given".to_owned(), server(ModelApi::Responses, &base_url)),
+        ]);
+        let price = Price { input: 1_000.0, cached: None, output: 10_000.0 };
+        let prices = PriceTable([("m".to_owned(), price)].into());
+        let models = Models::patient(servers, prices, silence).unwrap();
+        Place { folder: tempfile::tempdir().unwrap(), upstream, models: Arc::new(models) }
+    }
+
+    fn opening(&self) -> Opening {
+        Opening {
+            socket: self.folder.path().join("door.sock"),
+            port: true,
+            run_dir: self.folder.path().join("run"),
+            servers: BTreeSet::from(["one", "two", "gone"].map(str::to_owned)),
+            outside: Outside::Nothing,
+            allowance: Allowance::default(),
+        }
+    }
+
+    async fn open(&self, change: impl FnOnce(&mut Opening)) -> OpenDoor {
+        let mut opening = self.opening();
+        change(&mut opening);
+        self.models.open(opening).await.unwrap()
+    }
+
+    fn seen(&self) -> Vec<Seen> {
+        self.upstream.seen.lock().unwrap().clone()
+    }
+}
+
+/// Asks through the door as an agent would.
+async fn ask(door: &OpenDoor, path: &str, token: &str, body: &Value) -> reqwest::Response {
+    let client = reqwest::Client::builder().no_proxy().build().unwrap();
+    let request = client.post(door.door().url(path)).bearer_auth(token).header("cookie", "c=2");
+    in_time(request.header("session_id", "s").json(body).send()).await.unwrap()
+}
+
+#[tokio::test]
+async fn the_key_is_put_on_and_the_token_goes_no_further() {
+    let place = Place::new().await;
+    let door = place.open(|_| {}).await;
+    let token = door.door().token.clone();
+    let answer = ask(&door, "one/responses", &token, &json!({})).await;
+    assert_eq!(answer.status(), 200);
+    assert!(answer.headers().get("set-cookie").is_none());
+    assert!(answer.text().await.unwrap().contains("response.completed"));
+    let answer = ask(&door, "two/v1/messages?beta=true", &token, &json!({})).await;
+    assert_eq!(answer.status(), 200);
+    let seen = place.seen();
+    assert_eq!(seen.len(), 2);
+    let header = |seen: &Seen, name: &str| {
+        seen.headers.get(name).map(|value| value.to_str().unwrap().to_owned())
+    };
+    assert_eq!((seen[0].method.as_str(), seen[0].path.as_str()), ("POST", "/base/responses"));
+    assert_eq!(header(&seen[0], "authorization"), Some(format!("Bearer {KEY}")));
+    assert_eq!(header(&seen[0], "session_id").as_deref(), Some("s"));
+    assert_eq!(seen[1].path, "/base/v1/messages?beta=true");
+    assert_eq!(
+        (header(&seen[1], "x-api-key").as_deref(), header(&seen[1], "authorization")),
+        (Some(KEY), None)
+    );
+    for one in &seen {
+        assert_eq!(header(one, "cookie"), None);
+        assert!(!format!("{:?}", one.headers).contains(&token), "{one:?}");
+    }
+    // Whatever is written down of either is masked.
+    let told = teams::platform::redact::redact(&format!("{KEY} {token}")).into_owned();
+    assert!(!told.contains(KEY) && !told.contains(&token), "{told}");
+}
+
+#[tokio::test]
+async fn who_has_no_token_and_what_need_not_be_asked_is_refused() {
+    let place = Place::new().await;
+    let door = place.open(|_| {}).await;
+    let token = door.door().token.clone();
+    let table = [
+        ("one/responses", "another", 401),
+        ("one/responses", "", 401),
+        ("one/files", token.as_str(), 404),
+        ("one/responses/../files", token.as_str(), 404),
+        ("two/v1/organizations/api_keys", token.as_str(), 404),
+        ("not-given/responses", token.as_str(), 404),
+        ("unknown/responses", token.as_str(), 404),
+        ("gone/responses", token.as_str(), 502),
+    ];
+    for (path, token, status) in table {
+        assert_eq!(ask(&door, path, token, &json!({})).await.status(), status, "{path}");
+    }
+    let wrong = ask(&door, "two/v1/messages", "another", &json!({})).await;
+    let body: Value = wrong.json().await.unwrap();
+    assert_eq!(body["error"]["type"], "authentication_error", "as its provider would say it");
+    assert!(place.seen().is_empty());
+    let moved = ask(&door, "one/responses", &token, &json!({"play": "elsewhere"})).await;
+    assert_eq!(moved.status(), 502, "a redirect is not followed with the key");
+    // A door that is closed is closed.
+    let url = door.door().url("one/responses");
+    drop(door);
+    let client = reqwest::Client::builder().no_proxy().build().unwrap();
+    let closed = async { while client.post(&url).bearer_auth(&token).send().await.is_ok() {} };
+    in_time(closed).await;
+    assert!(!place.folder.path().join("door.sock").exists());
+}
+
+#[tokio::test]
+async fn an_answer_passes_piece_by_piece() {
+    let place = Place::new().await;
+    let door = place.open(|_| {}).await;
+    let token = door.door().token.clone();
+    let mut answer = ask(&door, "one/responses", &token, &json!({"play": "halves"})).await;
+    // The first half is here while the second has not been written.
+    let first = in_time(answer.chunk()).await.unwrap().unwrap();
+    assert_eq!(&first[..], b"data: {\"half\":1}\n\n");
+    place.upstream.go_on.notify_one();
+    let second = in_time(answer.chunk()).await.unwrap().unwrap();
+    assert!(second.starts_with(b"data: {\"type\":\"response.completed\""));
+    drop(answer);
+}
+
+#[tokio::test]
+async fn a_server_that_falls_silent_is_given_up() {
+    let place = Place::patient(Duration::from_millis(200)).await;
+    let door = place.open(|_| {}).await;
+    let token = door.door().token.clone();
+    let answer = ask(&door, "one/responses", &token, &json!({"play": "silent"})).await;
+    assert!(in_time(answer.bytes()).await.is_err(), "it goes on for ever");
+}
+
+#[tokio::test]
+async fn what_is_spent_is_counted_kept_and_ends_where_it_has_to() {
+    let place = Place::new().await;
+    let limit = |opening: &mut Opening| opening.allowance.tokens = Some(200);
+    let door = place.open(limit).await;
+    let (token, port) = (door.door().token.clone(), door.door().port);
+    let all = |answer: reqwest::Response| async move { answer.text().await.unwrap() };
+    all(ask(&door, "one/responses", &token, &json!({})).await).await;
+    let once = door.counted();
+    assert_eq!((once.usage.input_tokens, once.usage.output_tokens), (100, 10));
+    assert!((once.usage.cost_usd - 0.2).abs() < 1e-9, "{once:?}");
+    assert_eq!((once.requests, once.last_input, once.guessed), (1, 100, false));
+    // What the agent says itself counts alone.
+    let told = Usage { input_tokens: 7, ..Usage::default() };
+    assert_eq!((door.settle(told), door.settle(Usage::default())), (told, once.usage));
+    assert_eq!(counted(&place.opening().run_dir).unwrap(), Some(once));
+
+    // A restart goes on where it was: the same token, the same port, the same count.
+    drop(door);
+    in_time(async { while TcpStream::connect(("127.0.0.1", port.unwrap())).await.is_ok() {} })
+        .await;
+    let again = place.open(limit).await;
+    assert_eq!(again.door().port, port);
+    assert_eq!((again.door().token.as_str(), again.counted()), (token.as_str(), once));
+    all(ask(&again, "one/responses", &token, &json!({})).await).await;
+    assert_eq!(again.counted().usage.tokens(), 220);
+    let spent = ask(&again, "one/responses", &token, &json!({})).await;
+    assert_eq!(spent.status(), 400);
+    assert!(all(spent).await.contains("the budget of this run is used up"));
+    let spent = ask(&again, "two/v1/messages", &token, &json!({})).await;
+    let body: Value = serde_json::from_str(&all(spent).await).unwrap();
+    assert_eq!(body["type"], "error");
+    // What costs nothing is still answered.
+    let free = ask(&again, "two/v1/messages/count_tokens", &token, &json!({})).await;
+    assert_eq!(free.status(), 200);
+    assert_eq!(again.counted().requests, 2);
+}
+
+#[tokio::test]
+async fn a_server_that_does_not_count_is_counted_by_bytes() {
+    let place = Place::new().await;
+    let door = place.open(|_| {}).await;
+    let token = door.door().token.clone();
+    // What the Messages API says stands elsewhere than in this answer.
+    let words = json!({"text": "x".repeat(4_000)});
+    ask(&door, "two/v1/messages", &token, &words).await.text().await.unwrap();
+    let Metered { usage, guessed, .. } = door.counted();
+    assert!(guessed && usage.input_tokens > 1_000, "{usage:?}");
+}
+
+#[tokio::test]
+async fn the_socket_leads_to_the_same_door() {
+    let place = Place::new().await;
+    let door = place.open(|opening| opening.port = false).await;
+    assert_eq!(door.door().port, None);
+    let mut stream = UnixStream::connect(&door.door().socket).await.unwrap();
+    let token = &door.door().token;
+    let request = format!(
+        "GET /one/models HTTP/1.1\r\nhost: x\r\nauthorization: Bearer {token}\r\nconnection: close\r\n\r\n"
+    );
+    stream.write_all(request.as_bytes()).await.unwrap();
+    let mut said = String::new();
+    in_time(stream.read_to_string(&mut said)).await.unwrap();
+    assert!(said.starts_with("HTTP/1.1 200"), "{said}");
+    assert_eq!(place.seen()[0].path, "/base/models");
+}
+
+/// Asks the door for a way; the status, and the connection.
+async fn way(door: &OpenDoor, to: &str, word: &str) -> (String, TcpStream) {
+    use base64::Engine as _;
+    let port = door.door().port.unwrap();
+    let mut stream = TcpStream::connect(("127.0.0.1", port)).await.unwrap();
+    let word = base64::engine::general_purpose::STANDARD.encode(format!("run:{word}"));
+    let request =
+        format!("CONNECT {to} HTTP/1.1\r\nhost: {to}\r\nproxy-authorization: Basic {word}\r\n\r\n");
+    stream.write_all(request.as_bytes()).await.unwrap();
+    let mut head = Vec::new();
+    while !head.ends_with(b"\r\n\r\n") {
+        head.push(in_time(stream.read_u8()).await.unwrap());
+    }
+    let head = String::from_utf8(head).unwrap();
+    (head.split(' ').nth(1).unwrap().to_owned(), stream)
+}
+
+#[tokio::test]
+async fn the_way_out_leads_where_the_policy_says_and_nowhere_else() {
+    let place = Place::new().await;
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let host = listener.local_addr().unwrap().to_string();
+    tokio::spawn(async move {
+        while let Ok((mut stream, _)) = listener.accept().await {
+            let _ = stream.write_all(b"here").await;
+        }
+    });
+    let listed = host.clone();
+    let door = place.open(|opening| opening.outside = Outside::Hosts(vec![listed])).await;
+    assert!(door.door().leads_out);
+    let token = door.door().token.clone();
+    let (status, mut stream) = way(&door, &host, &token).await;
+    let mut said = [0; 4];
+    in_time(stream.read_exact(&mut said)).await.unwrap();
+    assert_eq!((status.as_str(), &said), ("200", b"here"));
+    assert_eq!(way(&door, &host, "another").await.0, "407");
+    for elsewhere in ["127.0.0.1:1", "example.com:443", "169.254.169.254:80"] {
+        assert_eq!(way(&door, elsewhere, &token).await.0, "403", "{elsewhere}");
+    }
+    // What is open to everything public is not open to this machine.
+    let open = place.open(|opening| {
+        opening.outside = Outside::Public;
+        opening.run_dir.push("open");
+        opening.socket.set_extension("open");
+    });
+    let open = open.await;
+    let token = open.door().token.clone();
+    for here in [host.as_str(), "localhost:443", "127.0.0.1:443", "[::1]:443"] {
+        assert_eq!(way(&open, here, &token).await.0, "403", "{here}");
+    }
+    let closed = place.open(|opening| {
+        opening.run_dir.push("closed");
+        opening.socket.set_extension("closed");
+    });
+    let closed = closed.await;
+    assert!(!closed.door().leads_out);
+    let token = closed.door().token.clone();
+    assert_eq!(way(&closed, &host, &token).await.0, "403");
+}
