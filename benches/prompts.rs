@@ -1,5 +1,6 @@
 //! How long the prompts of one request are, in a workspace that has finished one request and in one that has
 //! finished 10,000: whole teams with rehearsal agents. `TEAMS_BENCH_FINISHED` (10,000) makes it fewer.
+#![allow(missing_docs, clippy::unwrap_used, clippy::print_stdout, clippy::disallowed_methods)]
 
 use std::path::Path;
 use std::process::{Command, Stdio};

@@ -3,7 +3,7 @@
 //! Lines of JSON-RPC 2.0 over standard input and output. We offer neither files nor terminals: an agent
 //! works with its own tools, in the sandbox that we put around it, and asks for what it wants to do.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
@@ -18,8 +18,10 @@ use crate::domain::run::{FailKind, Usage};
 use crate::platform::spawn;
 
 mod permission;
+mod told;
 
 use permission::Policy;
+use told::{call, ended, failed, reason, trouble};
 
 /// The version of the protocol.
 const VERSION: u64 = 1;
@@ -116,7 +118,9 @@ pub(super) fn hello() -> Value {
         json!({
             "protocolVersion": VERSION,
             "clientInfo": {"name": "teams", "version": env!("CARGO_PKG_VERSION")},
-            "clientCapabilities": {"fs": {"readTextFile": false, "writeTextFile": false}, "terminal": false},
+            "clientCapabilities": {"fs": {"readTextFile": false, "writeTextFile": false}, "terminal": false,
+                // Else codex-acp tells what went wrong with the model as if the model had said it.
+                "_meta": {"jetbrains": {"air": {"version": 1, "capabilities": ["sessionFailure"]}}}},
         }),
     )
 }
@@ -150,7 +154,7 @@ pub struct AcpCodec {
     messages: Vec<(Option<String>, String)>,
     /// A tool was used since the last piece of a message.
     cut: bool,
-    waiting: Vec<(MessageId, String)>,
+    waiting: Vec<(Option<MessageId>, String)>,
     /// Words in the prompt under way, until the agent answers to it.
     told: Vec<MessageId>,
     cancelling: bool,
@@ -158,6 +162,10 @@ pub struct AcpCodec {
     refused: bool,
     gone_on: u32,
     cost: f64,
+    /// What went wrong with the model in the prompt under way.
+    trouble: Option<Event>,
+    /// Calls of which it is known what they are made with.
+    calls: BTreeSet<String>,
 }
 
 impl AcpCodec {
@@ -179,6 +187,8 @@ impl AcpCodec {
             refused: false,
             gone_on: 0,
             cost: 0.0,
+            trouble: None,
+            calls: BTreeSet::new(),
         }
     }
 
@@ -190,6 +200,7 @@ impl AcpCodec {
 
     fn prompt(&mut self, words: &str) {
         self.messages.clear();
+        self.trouble = None;
         self.refused = false;
         self.cancelling = false;
         let prompt = json!([{"type": "text", "text": words}]);
@@ -309,11 +320,17 @@ impl AcpCodec {
         if !self.waiting.is_empty() && !self.stopping {
             let (ids, words): (Vec<_>, Vec<_>) = self.waiting.drain(..).unzip();
             self.prompt(&words.join("\n\n"));
-            self.told = ids;
+            self.told = ids.into_iter().flatten().collect();
             return events;
         }
         if let Some(error) = error {
             events.push(failed(error));
+            return events;
+        }
+        if let Some(trouble) = trouble(result, true).or(self.trouble.take())
+            && !self.stopping
+        {
+            events.push(trouble);
             return events;
         }
         let fail = |kind, message: &str| Event::Failed { kind, message: message.to_owned() };
@@ -374,10 +391,18 @@ impl AcpCodec {
             "tool_call" => {
                 self.cut = true;
                 let id = text(update, "toolCallId");
+                events.extend(self.call(&id, update));
                 events.push(Event::ToolStart { id, name: text(update, "title") });
                 events.extend(ended(update));
             }
-            "tool_call_update" => events.extend(ended(update)),
+            "tool_call_update" => {
+                events.extend(self.call(&text(update, "toolCallId"), update));
+                events.extend(ended(update));
+            }
+            "session_info_update" => match trouble(update, false) {
+                Some(failed @ Event::Failed { .. }) => self.trouble = Some(failed),
+                other => events.extend(other),
+            },
             "usage_update" => {
                 let cost = update.pointer("/cost/amount").and_then(Value::as_f64);
                 self.cost = cost.unwrap_or(self.cost);
@@ -388,6 +413,12 @@ impl AcpCodec {
             _ => {}
         }
         events
+    }
+
+    /// A call counts once, whenever it is told what it is made with.
+    fn call(&mut self, id: &str, update: &Value) -> Option<Event> {
+        let call = call(update)?;
+        self.calls.insert(id.to_owned()).then_some(call)
     }
 
     /// Something that the agent asks of us.
@@ -415,41 +446,6 @@ impl AcpCodec {
     }
 }
 
-/// What a tool call says about its end.
-fn ended(update: &Value) -> Vec<Event> {
-    let ok = match text(update, "status").as_str() {
-        "completed" => true,
-        "failed" => false,
-        _ => return Vec::new(),
-    };
-    let parts = update.get("content").and_then(Value::as_array).into_iter().flatten();
-    let diffs = parts.filter(|part| text(part, "type") == "diff");
-    let paths: Vec<String> = diffs.map(|diff| text(diff, "path")).collect();
-    let files = (!paths.is_empty()).then_some(Event::Files(paths));
-    let end = Event::ToolEnd { id: text(update, "toolCallId"), ok };
-    files.into_iter().chain([end]).collect()
-}
-
-/// The words of a JSON-RPC error.
-fn reason(error: &Value) -> String {
-    let data = match error.get("data") {
-        None | Some(Value::Null) => String::new(),
-        Some(Value::String(data)) => format!(": {data}"),
-        Some(data) => format!(": {data}"),
-    };
-    format!("{}{data}", text(error, "message"))
-}
-
-fn failed(error: &Value) -> Event {
-    let message = reason(error);
-    let kind = match error.get("code").and_then(Value::as_i64) {
-        // The code for "authentication required".
-        Some(-32000) => classify(&message).unwrap_or(FailKind::Auth),
-        Some(_) | None => classify(&message).unwrap_or(FailKind::Other),
-    };
-    Event::Failed { kind, message }
-}
-
 impl Codec for AcpCodec {
     fn line(&mut self, line: &Value) -> Vec<Event> {
         let params = line.get("params").unwrap_or(&Value::Null);
@@ -473,7 +469,13 @@ impl Codec for AcpCodec {
     }
 
     fn hear(&mut self, words: &Words, text: &str) -> bool {
-        self.waiting.push((words.id, text.to_owned()));
+        self.waiting.push((Some(words.id), text.to_owned()));
+        self.cancel();
+        true
+    }
+
+    fn hint(&mut self, text: &str) -> bool {
+        self.waiting.push((None, text.to_owned()));
         self.cancel();
         true
     }

@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 use crate::agents::blame::classify;
 use crate::agents::codec::{Codec, Event, number, text};
 use crate::agents::run::{self, Access, Door, RunError, Sandbox};
+use crate::agents::stuck::digest;
 use crate::agents::tools::{SERVER, Tools};
 use crate::agents::words::Words;
 use crate::domain::ids::MessageId;
@@ -218,16 +219,30 @@ impl Codec for ClaudeCodec {
         if !self.over {
             let uuid = name(words.id, self.sent);
             self.sent += 1;
-            let mut said = message(text);
-            said["uuid"] = Value::from(uuid.as_str());
-            self.replies.push(said);
-            self.unheard.push(uuid);
+            self.tell(uuid, text);
+        }
+        true
+    }
+
+    fn hint(&mut self, text: &str) -> bool {
+        if !self.over {
+            // No message's name: nobody is told that it was heard.
+            let uuid = format!("00000000-0000-4000-9000-{:012x}", self.sent);
+            self.sent += 1;
+            self.tell(uuid, text);
         }
         true
     }
 }
 
 impl ClaudeCodec {
+    fn tell(&mut self, uuid: String, text: &str) {
+        let mut said = message(text);
+        said["uuid"] = Value::from(uuid.as_str());
+        self.replies.push(said);
+        self.unheard.push(uuid);
+    }
+
     fn system(&mut self, line: &Value) -> Vec<Event> {
         match text(line, "subtype").as_str() {
             "init" => vec![
@@ -256,14 +271,18 @@ impl ClaudeCodec {
             return Vec::new();
         }
         blocks
-            .filter_map(|block| match text(block, "type").as_str() {
-                "text" => Some(Event::Text(text(block, "text"))),
-                "thinking" => Some(Event::Thought(text(block, "thinking"))),
-                "tool_use" => Some(Event::ToolStart {
-                    id: text(block, "id"),
-                    name: called(&text(block, "name"), block.get("input")),
-                }),
-                _ => None,
+            .flat_map(|block| match text(block, "type").as_str() {
+                "text" => vec![Event::Text(text(block, "text"))],
+                "thinking" => vec![Event::Thought(text(block, "thinking"))],
+                "tool_use" => {
+                    let input = block.get("input").unwrap_or(&Value::Null);
+                    let tool = text(block, "name");
+                    let name = called(&tool, input);
+                    let digest = digest(&tool, &asked(input));
+                    let start = Event::ToolStart { id: text(block, "id"), name: name.clone() };
+                    vec![Event::Call { name, digest }, start]
+                }
+                _ => Vec::new(),
             })
             .chain(used.map(|used| Event::Context { used: Some(used), size: None }))
             .collect()
@@ -341,13 +360,23 @@ fn limit(line: &Value) -> Vec<Event> {
 }
 
 /// A tool with what it is used on.
-fn called(name: &str, input: Option<&Value>) -> String {
-    let input = input.unwrap_or(&Value::Null);
+fn called(name: &str, input: &Value) -> String {
     let on = ["command", "file_path", "pattern", "url", "query"];
     match on.iter().map(|key| text(input, key)).find(|text| !text.is_empty()) {
         Some(on) => format!("{name} {on}"),
         None => name.to_owned(),
     }
+}
+
+/// What a tool is asked for. How the model describes a command to people changes from call to call.
+fn asked(input: &Value) -> Value {
+    let mut input = input.clone();
+    if let Value::Object(fields) = &mut input
+        && fields.contains_key("command")
+    {
+        fields.remove("description");
+    }
+    input
 }
 
 fn tool_ends(line: &Value) -> Vec<Event> {

@@ -20,12 +20,11 @@ use crate::agents::rehearsal;
 use crate::agents::run::{Agent, AgentOutcome, RunError, RunSpec};
 use crate::agents::sent::PromptRecord;
 use crate::agents::turn::{Failure, Turn};
-use crate::agents::words::{Mailbox, Words};
+use crate::agents::words::Mailbox;
 use crate::domain::ids::MessageId;
-use crate::domain::result::{ContractStatus, RoleResult};
-use crate::domain::run::{FailKind, RunOutcome, Usage};
+use crate::domain::result::RoleResult;
+use crate::domain::run::{RunOutcome, Usage};
 use crate::platform::files;
-use crate::platform::redact::redact;
 use crate::platform::supervise::{self, Adopted, STDOUT_SPOOL, SpoolReader};
 
 mod folder;
@@ -33,15 +32,17 @@ mod follow;
 mod hand_over;
 mod keep;
 mod launch;
+mod outcome;
 
 pub use folder::end;
 pub(super) use folder::turn_name;
 use folder::{end_turn, input_bytes, interrupted_for, keep, prompt_cut, turn_dir, turns, wait_for};
-use follow::{Ended, Start};
+use follow::{CutOff, Ended, Start};
 use hand_over::Weight;
 pub(super) use keep::{Mark, read_json};
 use keep::{forget_submitted, minus, remember_usage, seen_usage, submitted, write_json};
 use launch::probe;
+use outcome::{contract_broken, failed, finish};
 
 pub use keep::submit;
 
@@ -60,8 +61,11 @@ pub(super) const SECTIONS: &str = "prompt.json";
 const RESULT: &str = "result.json";
 pub(super) const SCHEMA: &str = "schema.json";
 const BASELINE: &str = "baseline.json";
-/// In a turn's folder: what it was interrupted for.
+/// In a turn's folder: what it was interrupted for, the team's own hint that it was interrupted for, and why it
+/// was ended as stuck.
 const WORDS: &str = "words.json";
+const HINT: &str = "hint.json";
+const STUCK: &str = "stuck.json";
 
 /// How somebody outside follows a run and ends it.
 #[derive(Debug, Clone, Default)]
@@ -167,7 +171,8 @@ impl Driver {
         }
         let label = self.label(&spec).await;
         let words = read_json(&folder, WORDS)?.unwrap_or_default();
-        let ended = Ended { number, mark, turn, exit, words };
+        let (hint, stuck) = (read_json(&folder, HINT)?, read_json(&folder, STUCK)?);
+        let ended = Ended { number, mark, turn, exit, words, hint, stuck };
         let outcome = self.settle(&spec, contract, watch, ended, label).await;
         keep(&spec, &outcome);
         Ok(Some(outcome))
@@ -233,12 +238,12 @@ impl Driver {
         let outcome = loop {
             let (number, mark) = (ended.number + 1, ended.mark);
             progress.repairs = mark.repairs;
-            let cut_off = ended.words_to_go_on_with();
+            let cut_off = ended.to_go_on_with();
             let judged = self.judge(spec, contract, ended, &mut progress);
             let next = match (judged, cut_off) {
                 // It was interrupted for words, and goes on with them.
-                (_, Some(words)) if progress.session.is_some() && !watch.cancel.is_cancelled() => {
-                    self.go_on(spec, contract, watch, (number, mark), &words, &mut progress).await
+                (_, Some(cut)) if progress.session.is_some() && !watch.cancel.is_cancelled() => {
+                    self.go_on(spec, contract, watch, (number, mark), &cut, &mut progress).await
                 }
                 (Ok(result), _) => {
                     break RunOutcome::Result(Box::new(finish(spec, *result, &progress)));
@@ -249,7 +254,7 @@ impl Driver {
                     if mark.repairs == REPAIRS || progress.session.is_none() {
                         break contract_broken(&progress.issues);
                     }
-                    let mark = Mark { repairs: mark.repairs + 1, repairing: true };
+                    let mark = Mark { repairs: mark.repairs + 1, repairing: true, ..mark };
                     self.repair(spec, contract, watch, (number, mark), &progress).await
                 }
             };
@@ -287,7 +292,7 @@ impl Driver {
         ended: Ended,
         progress: &mut Progress,
     ) -> Result<Box<RoleResult>, Judged> {
-        let Ended { number, mark: _, turn, exit, words: _ } = ended;
+        let Ended { number, turn, exit, stuck, .. } = ended;
         progress.dropped += exit.dropped_stdout + exit.dropped_stderr;
         if turn.session.is_some() {
             progress.session.clone_from(&turn.session);
@@ -298,6 +303,9 @@ impl Driver {
         progress.weight.add(&turn, input_bytes(spec, number));
         if turn.agent.is_some() {
             progress.agent.clone_from(&turn.agent);
+        }
+        if let Some(stuck) = stuck {
+            return Err(Judged::Failed(stuck));
         }
         let stderr = supervise::stderr_tail(&turn_dir(spec, number), STDERR_TAIL);
         let answer = turn.conclude(&exit, &stderr).map_err(Judged::Failed)?;
@@ -323,7 +331,7 @@ impl Driver {
         contract: &ContractFns,
         watch: &Watch,
         (number, mark): (u32, Mark),
-        words: &[Words],
+        cut: &CutOff,
         progress: &mut Progress,
     ) -> Result<Ended, RunError> {
         tracing::info!(
@@ -333,13 +341,12 @@ impl Driver {
         );
         forget_submitted(&spec.run_dir)?;
         let schema = (contract.schema)(spec.task.role, spec.task.step, spec.task.work.duty);
-        let said: Vec<_> = words.iter().map(|words| words.said.clone()).collect();
-        let input = prompt::steer(&said, &spec.templates)?;
+        let input = cut.input(spec)?;
         let resume = progress.session.as_deref();
         let start = Start { number, mark, resume, input: &input, hands_over: false };
         let ended = self.turn(spec, &start, &schema, watch).await?;
         if ended.turn.session.is_some() {
-            progress.heard.extend(words.iter().map(|words| words.id));
+            progress.heard.extend(cut.words.iter().map(|words| words.id));
         }
         Ok(ended)
     }
@@ -409,56 +416,4 @@ fn submits(spec: &RunSpec) -> bool {
 enum Judged {
     Failed(Failure),
     Broken(Vec<String>),
-}
-
-impl Failure {
-    fn into_outcome(self) -> RunOutcome {
-        RunOutcome::Failed { kind: self.kind, message: self.message, until: self.until }
-    }
-}
-
-/// The result as the records keep it.
-fn finish(spec: &RunSpec, mut result: RoleResult, progress: &Progress) -> RoleResult {
-    result.request_id.clone_from(&spec.task.request_id);
-    result.role = spec.task.role;
-    if progress.repairs > 0 {
-        result.contract_status = Some(ContractStatus::Repaired);
-        result.contract_repair_attempted = true;
-        result.contract_issues.clone_from(&progress.issues);
-    }
-    result
-}
-
-fn contract_broken(issues: &[String]) -> RunOutcome {
-    RunOutcome::Failed {
-        kind: FailKind::Contract,
-        message: format!("its answer is no valid result: {}", issues.join(", ")),
-        until: None,
-    }
-}
-
-fn failed(error: &RunError, agent: String) -> AgentOutcome {
-    AgentOutcome {
-        outcome: RunOutcome::Failed {
-            kind: match error {
-                RunError::NotInstalled { .. } => FailKind::Auth,
-                RunError::Prompt(_) => FailKind::BadRequest,
-                RunError::File(_)
-                | RunError::Supervise(_)
-                | RunError::Json { .. }
-                | RunError::OwnBinary(_) => FailKind::Crash,
-            },
-            message: redact(&error.to_string()).into_owned(),
-            until: None,
-        },
-        usage: Usage::default(),
-        session_id: None,
-        repairs: 0,
-        dropped_bytes: 0,
-        agent,
-        prompt_cut: Vec::new(),
-        heard: Vec::new(),
-        fill: None,
-        handed_over: None,
-    }
 }

@@ -10,6 +10,7 @@ use crate::agents::claude::ClaudeSettings;
 use crate::agents::codex::CodexSettings;
 use crate::agents::prompt::{PromptError, Task};
 use crate::agents::rehearsal::RehearsalSettings;
+use crate::agents::stuck::Patience;
 use crate::domain::conversation::{Fill, HandedOver};
 use crate::domain::ids::{MessageId, RunId};
 use crate::domain::run::{RunOutcome, Usage};
@@ -134,6 +135,9 @@ pub struct Limits {
     /// Tokens of the model's window, where the operator says so; else the agent's word, else the model's name.
     #[serde(default)]
     pub context_window: Option<u64>,
+    /// When it is taken to be stuck.
+    #[serde(default)]
+    pub patience: Patience,
 }
 
 impl Default for Limits {
@@ -147,6 +151,7 @@ impl Default for Limits {
             line_bytes: 4 << 20,
             output_bytes: 64 << 20,
             context_window: None,
+            patience: Patience::default(),
         }
     }
 }

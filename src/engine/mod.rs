@@ -13,6 +13,7 @@ pub mod workflow;
 mod actions;
 mod attempts;
 mod budget;
+mod claims;
 mod clock;
 mod closeout;
 mod commands;

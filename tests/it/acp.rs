@@ -1,6 +1,6 @@
 //! The Agent Client Protocol through the driver: a scripted agent of our own, and a real one.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 use teams::agents::acp::AcpSettings;
@@ -156,28 +156,29 @@ pub(crate) fn codex_acp() -> Option<(PathBuf, PathBuf)> {
 }
 
 /// A home in which Codex talks to the scripted model.
-pub(crate) fn codex_home(home: &std::path::Path, url: &str) {
+pub(crate) fn codex_home(home: &Path, url: &str) {
     let provider = format!(
         "model = \"gpt-5.5\"\nmodel_provider = \"scripted\"\n[model_providers.scripted]\nname = \"scripted\"\n\
-         base_url = {}\nwire_api = \"responses\"\n[analytics]\nenabled = false\n[features]\nplugins = false\napps = false\n",
+         base_url = {}\nwire_api = \"responses\"\nrequest_max_retries = 2\n\
+         stream_max_retries = 2\n[analytics]\nenabled = false\n[features]\nplugins = false\napps = false\n",
         json!(url)
     );
     std::fs::write(home.join("config.toml"), provider).unwrap();
 }
 
-fn real(place: &Place, run: &str, script: PathBuf, codex: PathBuf) -> RunSpec {
-    let home = place.folder.path().join("codex-home");
+/// Its settings, with its state in a folder of its own and a model at that address.
+pub(crate) fn real(folder: &Path, url: &str, script: PathBuf, codex: PathBuf) -> AcpSettings {
+    let home = folder.join("codex-home");
     std::fs::create_dir(&home).unwrap();
-    codex_home(&home, &place.server.url);
+    codex_home(&home, url);
     let text = |path: PathBuf| path.to_string_lossy().into_owned();
-    let agent = Agent::Acp(AcpSettings {
+    AcpSettings {
         command: vec!["node".to_owned(), text(script)],
         env: [("CODEX_HOME".to_owned(), text(home)), ("CODEX_PATH".to_owned(), text(codex))].into(),
         mode: Some("agent-full-access".to_owned()),
         sandbox: Sandbox::Off,
         ..AcpSettings::default()
-    });
-    place.spec(agent, run)
+    }
 }
 
 #[tokio::test]
@@ -194,7 +195,8 @@ async fn a_real_agent_works_and_is_steered() {
         }
     }))
     .await;
-    let spec = real(&place, "real-acp", script, codex);
+    let settings = real(place.folder.path(), &place.server.url, script, codex);
+    let spec = place.spec(Agent::Acp(settings), "real-acp");
     let watch = Watch::default();
     let steering = async {
         place.server.asked(2).await;

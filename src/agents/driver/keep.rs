@@ -19,6 +19,9 @@ pub(in crate::agents) struct Mark {
     pub(in crate::agents) repairs: u32,
     /// Whether this turn only says the answer again.
     pub(in crate::agents) repairing: bool,
+    /// Whether the agent was told that it goes in circles.
+    #[serde(default)]
+    pub(in crate::agents) hinted: bool,
 }
 
 impl Mark {
@@ -27,7 +30,7 @@ impl Mark {
     /// Of a turn that was begun. Before this file was, every turn but the first was a repair.
     pub(in crate::agents) fn of(folder: &Path, number: u32) -> Result<Mark, RunError> {
         let known = read_json(folder, Mark::FILE)?;
-        Ok(known.unwrap_or(Mark { repairs: number, repairing: number > 0 }))
+        Ok(known.unwrap_or(Mark { repairs: number, repairing: number > 0, hinted: false }))
     }
 
     pub(super) fn keep(self, folder: &Path) -> Result<(), RunError> {

@@ -7,6 +7,7 @@ use crate::domain::ids::{MessageId, RunId};
 use crate::domain::role::Role;
 use crate::domain::run::{Run, RunOutcome, RunReport, Usage};
 use crate::domain::time::Timestamp;
+use crate::domain::workflow::Step;
 use crate::engine::{Answer, Wake};
 
 pub(super) fn run_of(world: &World, todo: &Todo, run_id: &str) -> Run {
@@ -26,6 +27,15 @@ pub(super) fn run_of(world: &World, todo: &Todo, run_id: &str) -> Run {
         approach: crate::domain::run::Approach::Usual,
         allowance: crate::domain::budget::Allowance::default(),
     }
+}
+
+/// The report of a role at a step that changed nothing.
+pub(in crate::engine) fn report_of(role: Role, step: Option<Step>) -> RunReport {
+    let mut world = World::new(policy());
+    world.message("do it");
+    let todo = work_until(&mut world, |_, _| true);
+    let run = run_of(&world, &todo, "run-report");
+    RunReport { role, step, ..finished(&run) }
 }
 
 pub(super) fn finished(run: &Run) -> RunReport {

@@ -379,7 +379,7 @@ pub(in crate::engine) fn candidate(commit: &str) -> Candidate {
     }
 }
 
-pub(super) fn evidence(commit: &str, verdict: CheckVerdict) -> Evidence {
+pub(in crate::engine) fn evidence(commit: &str, verdict: CheckVerdict) -> Evidence {
     let check = CheckRun {
         name: "tests".to_owned(),
         command: vec!["make".to_owned()],
