@@ -132,12 +132,12 @@ pub struct Limits {
     pub line_bytes: u64,
     /// Bytes of output in all.
     pub output_bytes: u64,
-    /// Tokens of the model's window, where the operator says so; else the agent's word, else the model's name.
-    #[serde(default)]
-    pub context_window: Option<u64>,
     /// When it is taken to be stuck.
     #[serde(default)]
     pub patience: Patience,
+    /// Tokens of the model's window, where the operator says so; else the agent's word, else the model's name.
+    #[serde(default)]
+    pub context_window: Option<u64>,
 }
 
 impl Default for Limits {
@@ -150,8 +150,8 @@ impl Default for Limits {
             prompt_bytes: 160 << 10,
             line_bytes: 4 << 20,
             output_bytes: 64 << 20,
-            context_window: None,
             patience: Patience::default(),
+            context_window: None,
         }
     }
 }

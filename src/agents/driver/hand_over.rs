@@ -104,7 +104,7 @@ impl Driver {
             files::set_mode(&spec.run_dir, 0o700)?;
             write_json(&spec.run_dir, SCHEMA, &schema)?;
             let input = prompt::hand_over(&spec.templates)?;
-            let mark = Mark { repairing: true, ..Mark::default() };
+            let mark = Mark { repairs: 0, repairing: true, hinted: false };
             let start =
                 Start { number: 0, mark, resume: Some(earlier), input: &input, hands_over: true };
             self.turn(spec, &start, &schema, watch).await

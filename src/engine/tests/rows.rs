@@ -245,10 +245,6 @@ fn k09_a_role_keeps_its_conversation_for_a_request_and_begins_another_for_the_ne
     assert!(world.state.sessions.is_empty(), "they end with their requests");
 }
 
-fn session_of(change: &Change) -> Option<crate::domain::change::Session> {
-    if let Change::Session(session) = change { Some(session.clone()) } else { None }
-}
-
 #[test]
 fn a_conversation_that_fills_up_is_told_of_once_and_then_handed_over() {
     use crate::domain::conversation::{Conversation, Fill, HandedOver, Measured, Room};
@@ -280,10 +276,14 @@ fn a_conversation_that_fills_up_is_told_of_once_and_then_handed_over() {
         };
         let decision = decide(&world.state, &world.policy, input);
         let kinds = decision.changes.iter().filter_map(|change| {
-            if let Change::Event(_, event) = change { Some(event.kind.clone()) } else { None }
+            let Change::Event(_, event) = change else { return None };
+            Some(event.kind.clone())
         });
         let kinds: Vec<String> = kinds.filter(|kind| kind != "run_finished").collect();
-        let session = decision.changes.iter().find_map(session_of);
+        let session = decision.changes.iter().find_map(|change| {
+            let Change::Session(session) = change else { return None };
+            Some(session.clone())
+        });
         assert_eq!(session.expect("a session").room, room);
         kinds
     };
@@ -316,7 +316,10 @@ fn a_conversation_that_fills_up_is_told_of_once_and_then_handed_over() {
         ids: IdSupply::new(uuid::Uuid::from_u128(78)),
     };
     let decision = decide(&state, &world.policy, input);
-    let session = decision.changes.iter().find_map(session_of);
+    let session = decision.changes.iter().find_map(|change| {
+        let Change::Session(session) = change else { return None };
+        Some(session.clone())
+    });
     assert_eq!(session.map(|it| (it.room, it.fill)), Some((Room::Low, fill(131_000))));
 }
 
