@@ -3,28 +3,31 @@
 //! Lines of JSON-RPC 2.0 over standard input and output. We offer neither files nor terminals: an agent
 //! works with its own tools, in the sandbox that we put around it, and asks for what it wants to do.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::path::{Path, PathBuf};
+use std::collections::BTreeSet;
+use std::path::PathBuf;
 
-use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::agents::blame::classify;
 use crate::agents::codec::{Codec, Event, number, text};
-use crate::agents::run::{Access, Door, RunError, Sandbox};
+use crate::agents::run::Access;
 use crate::agents::words::Words;
 use crate::domain::ids::MessageId;
 use crate::domain::run::{FailKind, Usage};
-use crate::platform::spawn;
 
+pub mod known;
+mod past;
 mod permission;
+mod settings;
 mod told;
 
+use past::Past;
 use permission::Policy;
-use told::{call, ended, failed, reason, trouble};
+pub use settings::AcpSettings;
+use told::{call, ended, failed, reason, spent, trouble};
 
 /// The version of the protocol.
-const VERSION: u64 = 1;
+pub(super) const VERSION: u64 = 1;
 /// How often an agent that stops because it was refused something is told to go on without it.
 const GO_ON: u32 = 3;
 /// What it is told then.
@@ -34,64 +37,6 @@ const REFUSED: &str =
 /// Modes by which agents name what a role may do; the first that the agent has is set.
 const READING: &[&str] = &["read-only"];
 const WRITING: &[&str] = &["workspace-write", "acceptEdits", "auto_edit", "autoEdit"];
-
-/// Settings of an agent that speaks the protocol.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct AcpSettings {
-    /// The program with its arguments.
-    pub command: Vec<String>,
-    /// What its environment holds beside what every agent's does. No secrets: its commands see it.
-    pub env: BTreeMap<String, String>,
-    /// The mode of the agent to be set; by role where absent and the agent has one that fits.
-    pub mode: Option<String>,
-    /// A folder in which the operator logged it in, as its home; a private one by default.
-    pub login_home: Option<PathBuf>,
-    /// Whether it is confined.
-    pub sandbox: Sandbox,
-}
-
-impl AcpSettings {
-    /// Finds the program.
-    ///
-    /// # Errors
-    /// [`RunError::NotInstalled`] where there is none.
-    pub fn program(&self) -> Result<PathBuf, RunError> {
-        let wanted = self.command.first().map(String::as_str).unwrap_or_default();
-        let path = std::env::var_os("PATH");
-        spawn::find_program(wanted, path.as_deref()).ok_or_else(|| RunError::NotInstalled {
-            name: "the agent",
-            looked: format!("looked for `{wanted}`"),
-            setting: "agents.acp.command",
-            variable: "PATH",
-        })
-    }
-
-    /// What its environment holds beside what every agent's does. `{models}` in a value is the address of the
-    /// team's door, below which each model server has its name, and `{token}` the word that opens it.
-    pub(super) fn environment(&self, door: Option<&Door>) -> BTreeMap<String, String> {
-        let filled = |value: &String| match door {
-            Some(door) => {
-                let url = door.url("");
-                value.replace("{models}", url.trim_end_matches('/')).replace("{token}", &door.token)
-            }
-            None => value.clone(),
-        };
-        self.env.iter().map(|(name, value)| (name.clone(), filled(value))).collect()
-    }
-
-    /// A short name for people: the program, or the script that it plays.
-    pub(super) fn name(&self) -> String {
-        let file = |word: &String| {
-            let name = Path::new(word).file_stem().map(|name| name.to_string_lossy().into_owned());
-            name.unwrap_or_default()
-        };
-        let words = self.command.iter().filter(|word| !word.starts_with('-'));
-        let interpreters = ["node", "npx", "bun", "python3", "sh", "env"];
-        let name = words.map(file).find(|name| !interpreters.contains(&name.as_str()));
-        name.unwrap_or_else(|| "acp".to_owned())
-    }
-}
 
 /// What a turn begins with.
 #[derive(Debug)]
@@ -164,6 +109,8 @@ pub struct AcpCodec {
     cost: f64,
     /// What went wrong with the model in the prompt under way.
     trouble: Option<Event>,
+    /// What was asked by which request, where a stream is read again.
+    past: Option<Past>,
     /// Calls of which it is known what they are made with.
     calls: BTreeSet<String>,
 }
@@ -188,8 +135,16 @@ impl AcpCodec {
             gone_on: 0,
             cost: 0.0,
             trouble: None,
+            past: None,
             calls: BTreeSet::new(),
         }
+    }
+
+    /// The same for a stream that is read again, of which it is known what stood in its input: answers are told
+    /// apart by that, because nobody answers anew.
+    pub(super) fn again(opening: Opening, input: &str) -> AcpCodec {
+        let past = Past::read(input);
+        AcpCodec { session: past.session.clone(), past: Some(past), ..AcpCodec::new(opening) }
     }
 
     fn ask(&mut self, asked: Asked, method: &str, params: Value) {
@@ -288,6 +243,17 @@ impl AcpCodec {
         }
     }
 
+    /// An answer to what an earlier team asked. After a prompt that was not the last one it was told more.
+    fn answered_before(&mut self, answer: &Value, asked: Asked, last: bool) -> Vec<Event> {
+        self.asked = asked;
+        if asked == Asked::Prompt && !last {
+            self.messages.clear();
+            self.trouble = None;
+            return vec![Event::Usage(spent(answer.get("result").unwrap_or(&Value::Null)))];
+        }
+        self.answered(answer)
+    }
+
     fn initialized(&mut self, result: &Value) -> Vec<Event> {
         let version = number(result, "protocolVersion");
         if version != VERSION {
@@ -309,14 +275,7 @@ impl AcpCodec {
     /// A prompt is over.
     fn prompted(&mut self, result: &Value, error: Option<&Value>) -> Vec<Event> {
         let mut events: Vec<Event> = self.told.drain(..).map(Event::Heard).collect();
-        let usage = result.get("usage").unwrap_or(&Value::Null);
-        let cached = number(usage, "cachedReadTokens");
-        events.push(Event::Usage(Usage {
-            input_tokens: number(usage, "inputTokens") + cached,
-            cached_tokens: cached,
-            output_tokens: number(usage, "outputTokens"),
-            cost_usd: 0.0,
-        }));
+        events.push(Event::Usage(spent(result)));
         if !self.waiting.is_empty() && !self.stopping {
             let (ids, words): (Vec<_>, Vec<_>) = self.waiting.drain(..).unzip();
             self.prompt(&words.join("\n\n"));
@@ -455,7 +414,14 @@ impl Codec for AcpCodec {
                 self.update(params.get("update").unwrap_or(&Value::Null))
             }
             (Some(_), None) => Vec::new(),
-            (None, Some(id)) if id.as_u64() == Some(self.id) => self.answered(line),
+            (None, Some(id)) => match (&self.past, id.as_u64()) {
+                (None, id) if id == Some(self.id) => self.answered(line),
+                (Some(past), Some(id)) => match past.asked(id) {
+                    Some((asked, last)) => self.answered_before(line, asked, last),
+                    None => Vec::new(),
+                },
+                (_, _) => Vec::new(),
+            },
             (None, _) => Vec::new(),
         }
     }

@@ -19,14 +19,15 @@ use crate::agents::prompt::{self, Making};
 use crate::agents::rehearsal;
 use crate::agents::run::{Agent, AgentOutcome, RunError, RunSpec};
 use crate::agents::sent::PromptRecord;
-use crate::agents::turn::{Failure, Turn};
+use crate::agents::turn::Failure;
 use crate::agents::words::Mailbox;
 use crate::domain::ids::MessageId;
 use crate::domain::result::RoleResult;
 use crate::domain::run::{RunOutcome, Usage};
 use crate::platform::files;
-use crate::platform::supervise::{self, Adopted, STDOUT_SPOOL, SpoolReader};
+use crate::platform::supervise::{self, Adopted};
 
+mod again;
 mod folder;
 mod follow;
 mod hand_over;
@@ -34,6 +35,8 @@ mod keep;
 mod launch;
 mod outcome;
 
+pub use again::conversation;
+use again::read_again;
 pub use folder::end;
 pub(super) use folder::turn_name;
 use folder::{end_turn, input_bytes, interrupted_for, keep, prompt_cut, turn_dir, turns, wait_for};
@@ -58,6 +61,8 @@ pub(super) const TURN_PROMPT: &str = "prompt.md";
 /// In a turn's folder: what it was told on the way, a JSON string a line.
 pub(super) const TOLD: &str = "told.jsonl";
 pub(super) const SECTIONS: &str = "prompt.json";
+/// In a turn's folder: what the agent reads.
+const STDIN: &str = "stdin";
 const RESULT: &str = "result.json";
 pub(super) const SCHEMA: &str = "schema.json";
 const BASELINE: &str = "baseline.json";
@@ -154,17 +159,7 @@ impl Driver {
             Adopted::Running(adoption) => wait_for(&adoption, watch).await?,
         };
         let mark = Mark::of(&folder, number)?;
-        // What it is told stands in its input already; only what it said is read again.
-        let mut turn = Turn::new(follow::codec(&spec, "", None, mark, false));
-        let mut spool = SpoolReader::new(folder.join(STDOUT_SPOOL));
-        loop {
-            let piece = spool.read()?;
-            if piece.is_empty() {
-                break;
-            }
-            watch.tell(turn.feed(&piece));
-        }
-        watch.tell(turn.finish());
+        let turn = read_again(&spec, &folder, mark, watch)?;
         if exit.ended_by == supervise::EndedBy::ParentGone && !turn.is_over() {
             // It could not go on without somebody to talk to.
             return Ok(None);

@@ -25,7 +25,7 @@ mod words;
 pub use codec::{Codec, CodecKind, Event};
 pub use confine::Confinement;
 pub use contract::{Check, ContractFns};
-pub use driver::{Driver, Watch, end, submit};
+pub use driver::{Driver, Watch, conversation, end, submit};
 pub use prompt::{
     Document, Handover, PromptError, Said, Section, SprintBrief, Task, Upstream, Work,
 };

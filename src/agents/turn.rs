@@ -222,7 +222,7 @@ impl Turn {
         match (exit.ended_by, self.terminal) {
             (EndedBy::Cancelled, _) => fail(FailKind::Cancelled, "it was cancelled".to_owned()),
             (_, Some(Terminal::Done)) => Ok(self.answer),
-            (EndedBy::Exit, Some(Terminal::Failed(failure))) => Err(failure),
+            (EndedBy::Exit | EndedBy::ParentGone, Some(Terminal::Failed(failure))) => Err(failure),
             (EndedBy::Wall, _) => fail(
                 FailKind::WallTimeout,
                 format!("it took longer than allowed; last: {}", last_words()),

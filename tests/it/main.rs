@@ -8,6 +8,8 @@
 )]
 
 mod acp;
+mod acp_agents;
+mod agent_rubbish;
 mod agents;
 mod bad_input;
 mod claude;
@@ -45,6 +47,7 @@ mod serenity_client;
 mod setup;
 mod steer;
 mod store_kill;
+mod strays;
 mod supervise;
 mod support;
 mod team_acp;

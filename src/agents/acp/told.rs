@@ -3,9 +3,9 @@
 use serde_json::Value;
 
 use crate::agents::blame::classify;
-use crate::agents::codec::{Event, text};
+use crate::agents::codec::{Event, number, text};
 use crate::agents::stuck::digest;
-use crate::domain::run::FailKind;
+use crate::domain::run::{FailKind, Usage};
 
 /// What a tool call is made with, once it is told.
 pub(super) fn call(update: &Value) -> Option<Event> {
@@ -81,4 +81,26 @@ pub(super) fn trouble(holder: &Value, ended: bool) -> Option<Event> {
     };
     let kind = classify(&message).unwrap_or(by_category);
     Some(Event::Failed { kind, message })
+}
+
+/// Tokens of a prompt: where the protocol has them, or where Gemini CLI puts them.
+pub(super) fn spent(result: &Value) -> Usage {
+    let of = |place: &str| result.pointer(place).filter(|it| it.is_object());
+    match (of("/usage"), of("/_meta/quota/token_count")) {
+        (Some(usage), _) => {
+            let cached = number(usage, "cachedReadTokens");
+            Usage {
+                input_tokens: number(usage, "inputTokens") + cached,
+                cached_tokens: cached,
+                output_tokens: number(usage, "outputTokens"),
+                cost_usd: 0.0,
+            }
+        }
+        (None, Some(count)) => Usage {
+            input_tokens: number(count, "input_tokens"),
+            output_tokens: number(count, "output_tokens"),
+            ..Usage::default()
+        },
+        (None, None) => Usage::default(),
+    }
 }

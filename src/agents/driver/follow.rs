@@ -9,7 +9,7 @@ use tokio::time::{Instant, sleep_until};
 use super::hand_over::WALL_MS;
 use super::keep::{Mark, forget_submitted, write_json};
 use super::launch::{Launching, launch};
-use super::{Driver, HINT, RunError, STUCK, TOLD, TURN_PROMPT, WORDS, Watch, turn_dir};
+use super::{Driver, HINT, RunError, STDIN, STUCK, TOLD, TURN_PROMPT, WORDS, Watch, turn_dir};
 use crate::agents::acp::{self, AcpCodec, Opening};
 use crate::agents::claude::{self, ClaudeCodec};
 use crate::agents::codec::{CodecKind, Event};
@@ -93,8 +93,21 @@ impl Ended {
     }
 }
 
+/// The codec for a turn that is read again; `told` is what stood in its input.
+pub(super) fn codec_again(spec: &RunSpec, mark: Mark, told: &str) -> CodecKind {
+    match &spec.agent {
+        Agent::Acp(_) => {
+            let opening = opening(spec, "", None, mark, true);
+            CodecKind::Acp(Box::new(AcpCodec::again(opening, told)))
+        }
+        Agent::Codex(_) | Agent::Claude(_) | Agent::Rehearsal(_) => {
+            codec(spec, "", None, mark, false)
+        }
+    }
+}
+
 /// The codec for a turn.
-pub(super) fn codec(
+fn codec(
     spec: &RunSpec,
     input: &str,
     resume: Option<&str>,
@@ -105,17 +118,33 @@ pub(super) fn codec(
         Agent::Codex(_) => CodecKind::Codex(CodexCodec::default()),
         Agent::Claude(_) => CodecKind::Claude(ClaudeCodec::default()),
         Agent::Rehearsal(_) => CodecKind::Rehearsal(RehearsalCodec::default()),
-        Agent::Acp(config) => CodecKind::Acp(Box::new(AcpCodec::new(Opening {
-            worktree: spec.worktree.clone(),
-            access: access(spec, mark).clone(),
-            prompt: input.to_owned(),
-            resume: resume.map(str::to_owned),
-            anew: !mark.repairing,
-            mode: config.mode.clone(),
-            web: spec.task.work.web && !mark.repairing,
-            confined,
-            servers: servers(spec),
-        }))),
+        Agent::Acp(_) => {
+            CodecKind::Acp(Box::new(AcpCodec::new(opening(spec, input, resume, mark, confined))))
+        }
+    }
+}
+
+fn opening(
+    spec: &RunSpec,
+    input: &str,
+    resume: Option<&str>,
+    mark: Mark,
+    confined: bool,
+) -> Opening {
+    let mode = match &spec.agent {
+        Agent::Acp(config) => config.mode.clone(),
+        Agent::Codex(_) | Agent::Claude(_) | Agent::Rehearsal(_) => None,
+    };
+    Opening {
+        worktree: spec.worktree.clone(),
+        access: access(spec, mark).clone(),
+        prompt: input.to_owned(),
+        resume: resume.map(str::to_owned),
+        anew: !mark.repairing,
+        mode,
+        web: spec.task.work.web && !mark.repairing,
+        confined,
+        servers: servers(spec),
     }
 }
 
@@ -160,7 +189,7 @@ impl Driver {
         };
         files::create_dir_all(&folder)?;
         start.mark.keep(&folder)?;
-        let stdin = folder.join("stdin");
+        let stdin = folder.join(STDIN);
         files::write_private(&stdin, first_input(spec, start.input))?;
         if start.number > 0 || start.hands_over {
             files::write_private(&folder.join(TURN_PROMPT), start.input)?;
@@ -356,13 +385,20 @@ impl Followed<'_> {
         self.mark.keep(self.folder)?;
         self.habits.forget();
         if self.turn.hint(&text) {
-            self.note_told(&text)?;
-            self.reply().await?;
+            self.told(text).await?;
             return Ok(false);
         }
         write_json(self.folder, HINT, &text)?;
         self.hint = Some(text);
         Ok(true)
+    }
+
+    /// Keeps what it is told on the way, and tells it.
+    async fn told(&mut self, text: String) -> Result<(), RunError> {
+        let path = self.folder.join(TOLD);
+        files::append(&path, format!("{}\n", Value::from(text)))?;
+        files::set_mode(&path, 0o600)?;
+        self.reply().await
     }
 
     /// Gives words to the agent; whether it has to be interrupted for them.
@@ -373,8 +409,7 @@ impl Followed<'_> {
             tracing::info!(run = run.as_str(), "words reach the agent at work");
             // What it handed in before them does not count any more.
             forget_submitted(&self.spec.run_dir)?;
-            self.note_told(&text)?;
-            self.reply().await?;
+            self.told(text).await?;
             return Ok(false);
         }
         tracing::info!(run = run.as_str(), "the agent is interrupted for words");
@@ -382,13 +417,6 @@ impl Followed<'_> {
         // On disk before the interrupt: a restart then knows why the turn ended.
         write_json(self.folder, WORDS, &self.words)?;
         Ok(true)
-    }
-
-    /// What is told on the way is kept for people to read.
-    fn note_told(&self, text: &str) -> Result<(), RunError> {
-        let path = self.folder.join(TOLD);
-        files::append(&path, format!("{}\n", Value::from(text)))?;
-        Ok(files::set_mode(&path, 0o600)?)
     }
 
     /// Tells the agent what its codec has for it.
