@@ -150,10 +150,10 @@ impl Habits {
             | Event::ToolStart { .. }
             | Event::LimitEnds(_)
             | Event::Warning(_)
+            | Event::Context { .. }
             | Event::Usage(_)
             | Event::Agent(_)
             | Event::Heard(_)
-            | Event::Context { .. }
             | Event::UsageTotal(_)
             | Event::Done
             | Event::Failed { .. } => None,
