@@ -365,6 +365,9 @@ impl AcpCodec {
             "usage_update" => {
                 let cost = update.pointer("/cost/amount").and_then(Value::as_f64);
                 self.cost = cost.unwrap_or(self.cost);
+                let count = |key: &str| update.get(key).and_then(Value::as_u64);
+                let (used, size) = (count("used"), count("size").filter(|size| *size > 0));
+                events.push(Event::Context { used, size });
             }
             _ => {}
         }

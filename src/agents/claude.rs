@@ -264,6 +264,7 @@ impl ClaudeCodec {
         let Some(message) = message else { return Vec::new() };
         let blocks = message.get("content").and_then(Value::as_array);
         let blocks = blocks.into_iter().flatten();
+        let used = message.get("usage").map(request_size).filter(|used| *used > 0);
         if text(message, "model") == "<synthetic>" {
             // Its own report of an error, not the model's words.
             self.last_error = blocks.map(|block| text(block, "text")).next_back();
@@ -283,6 +284,7 @@ impl ClaudeCodec {
                 }
                 _ => Vec::new(),
             })
+            .chain(used.map(|used| Event::Context { used: Some(used), size: None }))
             .collect()
     }
 
@@ -296,6 +298,7 @@ impl ClaudeCodec {
     /// The end of a turn, but not of the work while there are words that it has yet to take up.
     fn result(&mut self, line: &Value) -> Vec<Event> {
         let mut events = vec![Event::UsageTotal(usage(line))];
+        events.extend(window(line).map(|size| Event::Context { used: None, size: Some(size) }));
         if line.get("is_error") == Some(&Value::Bool(true)) {
             self.over = true;
             let (kind, message) = self.failure(line);
@@ -405,6 +408,21 @@ fn usage(result: &Value) -> Usage {
         all.output_tokens += number(model, "outputTokens");
     }
     all
+}
+
+/// Tokens that a request to the model took, by the usage that its answer names.
+fn request_size(usage: &Value) -> u64 {
+    let parts =
+        ["input_tokens", "cache_read_input_tokens", "cache_creation_input_tokens", "output_tokens"];
+    parts.iter().map(|part| number(usage, part)).sum()
+}
+
+/// The window of the model that read the most: small ones help it along.
+fn window(result: &Value) -> Option<u64> {
+    let models = result.get("modelUsage")?.as_object()?.values();
+    let read =
+        |model: &&Value| number(model, "inputTokens") + number(model, "cacheReadInputTokens");
+    models.max_by_key(read).map(|model| number(model, "contextWindow")).filter(|size| *size > 0)
 }
 
 /// The name by which it echoes words: a UUID that holds the message's id and how many came before, so

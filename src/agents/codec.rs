@@ -48,6 +48,14 @@ pub enum Event {
     LimitEnds(Option<i64>),
     /// Something that did not stop it.
     Warning(String),
+    /// How full the conversation is, as the agent says: tokens that the last request to the model took, and
+    /// what its window holds.
+    Context {
+        /// Taken up.
+        used: Option<u64>,
+        /// What the window holds.
+        size: Option<u64>,
+    },
     /// Tokens of this turn alone.
     Usage(Usage),
     /// The agent's name and version.

@@ -15,12 +15,12 @@ use tokio_util::sync::CancellationToken;
 use crate::agents::codec::Event;
 use crate::agents::confine::Confinement;
 use crate::agents::contract::{Answered, ContractFns};
-use crate::agents::prompt::{self, Making, Section};
+use crate::agents::prompt::{self, Making};
 use crate::agents::rehearsal;
 use crate::agents::run::{Agent, AgentOutcome, RunError, RunSpec};
 use crate::agents::sent::PromptRecord;
 use crate::agents::turn::Failure;
-use crate::agents::words::{Mailbox, Words};
+use crate::agents::words::Mailbox;
 use crate::domain::ids::MessageId;
 use crate::domain::result::RoleResult;
 use crate::domain::run::{RunOutcome, Usage};
@@ -28,14 +28,20 @@ use crate::platform::files;
 use crate::platform::supervise::{self, Adopted};
 
 mod again;
+mod folder;
 mod follow;
+mod hand_over;
 mod keep;
 mod launch;
 mod outcome;
 
-pub use again::{conversation, end};
-use again::{read_again, wait_for};
+pub use again::conversation;
+use again::read_again;
+pub use folder::end;
+pub(super) use folder::turn_name;
+use folder::{end_turn, input_bytes, interrupted_for, keep, prompt_cut, turn_dir, turns, wait_for};
 use follow::{CutOff, Ended, Start};
+use hand_over::Weight;
 pub(super) use keep::{Mark, read_json};
 use keep::{forget_submitted, minus, remember_usage, seen_usage, submitted, write_json};
 use launch::probe;
@@ -107,12 +113,18 @@ struct Progress {
     issues: Vec<String>,
     agent: Option<String>,
     heard: Vec<MessageId>,
+    weight: Weight,
 }
 
 impl Driver {
     /// Runs an agent to the end of its step. An agent's failure is an outcome, not an error.
     pub async fn run(&self, spec: &RunSpec, contract: &ContractFns, watch: &Watch) -> AgentOutcome {
         let label = self.label(spec).await;
+        let fresh = match self.handed_over(spec, watch).await {
+            Ok(fresh) => fresh,
+            Err(error) => return failed(&error, label),
+        };
+        let spec = fresh.as_ref().unwrap_or(spec);
         let outcome = match self.begin(spec, contract, watch).await {
             Ok(ended) => self.settle(spec, contract, watch, ended, label).await,
             Err(error) => failed(&error, label),
@@ -133,6 +145,7 @@ impl Driver {
         if let Some(outcome) = read_json(run_dir, RESULT)? {
             return Ok(Some(outcome));
         }
+        hand_over::end(run_dir).await?;
         let Some(spec) = read_json::<RunSpec>(run_dir, SPEC)? else {
             return Ok(None);
         };
@@ -191,7 +204,8 @@ impl Driver {
             Agent::Rehearsal(config) => rehearsal::brief(spec, config, &[])?,
         };
         let resume = spec.resume.as_deref();
-        let start = Start { number: 0, mark: Mark::default(), resume, input: &input };
+        let start =
+            Start { number: 0, mark: Mark::default(), resume, input: &input, hands_over: false };
         self.turn(spec, &start, &schema, watch).await
     }
 
@@ -214,6 +228,7 @@ impl Driver {
             issues: Vec::new(),
             agent: None,
             heard: interrupted_for(spec, ended.number),
+            weight: Weight::default(),
         };
         let outcome = loop {
             let (number, mark) = (ended.number + 1, ended.mark);
@@ -249,9 +264,13 @@ impl Driver {
             }
             minus(total, progress.baseline)
         });
+        let usage = usage.plus(progress.usage);
+        let (handed_over, before) = hand_over::done(spec).unzip();
         AgentOutcome {
             outcome,
-            usage: usage.plus(progress.usage),
+            fill: progress.weight.fill(spec, progress.session.as_deref(), usage),
+            handed_over,
+            usage: usage.plus(before.unwrap_or_default()),
             session_id: progress.session,
             repairs: progress.repairs,
             dropped_bytes: progress.dropped,
@@ -276,6 +295,7 @@ impl Driver {
         progress.usage_total = turn.usage_total.or(progress.usage_total);
         progress.usage = progress.usage.plus(turn.usage);
         progress.heard.extend(&turn.heard);
+        progress.weight.add(&turn, input_bytes(spec, number));
         if turn.agent.is_some() {
             progress.agent.clone_from(&turn.agent);
         }
@@ -318,7 +338,7 @@ impl Driver {
         let schema = (contract.schema)(spec.task.role, spec.task.step, spec.task.work.duty);
         let input = cut.input(spec)?;
         let resume = progress.session.as_deref();
-        let start = Start { number, mark, resume, input: &input };
+        let start = Start { number, mark, resume, input: &input, hands_over: false };
         let ended = self.turn(spec, &start, &schema, watch).await?;
         if ended.turn.session.is_some() {
             progress.heard.extend(cut.words.iter().map(|words| words.id));
@@ -348,7 +368,8 @@ impl Driver {
             Agent::Rehearsal(config) => rehearsal::brief(spec, config, &progress.issues)?,
         };
         let resume = progress.session.as_deref();
-        self.turn(spec, &Start { number, mark, resume, input: &input }, &schema, watch).await
+        let start = Start { number, mark, resume, input: &input, hands_over: false };
+        self.turn(spec, &start, &schema, watch).await
     }
 
     /// The agent's name and version for people.
@@ -378,13 +399,6 @@ impl Driver {
     }
 }
 
-/// The sections of the run's prompt that were cut.
-fn prompt_cut(spec: &RunSpec) -> Vec<String> {
-    let record = read_json::<PromptRecord>(&spec.run_dir, SECTIONS).ok().flatten();
-    let sections = record.into_iter().flat_map(|record| record.sections);
-    sections.filter(Section::is_cut).map(|section| section.name).collect()
-}
-
 /// Whether the agent is told to hand its result in by the tool: where it knows no schema of its own.
 fn submits(spec: &RunSpec) -> bool {
     match &spec.agent {
@@ -397,33 +411,4 @@ fn submits(spec: &RunSpec) -> bool {
 enum Judged {
     Failed(Failure),
     Broken(Vec<String>),
-}
-
-/// How many turns were begun.
-fn turns(run_dir: &Path) -> u32 {
-    let there = (0..).take_while(|number| files::exists(&run_dir.join(turn_name(*number))));
-    u32::try_from(there.count()).unwrap_or(u32::MAX)
-}
-
-/// The messages that the turns up to this one were begun with.
-fn interrupted_for(spec: &RunSpec, number: u32) -> Vec<MessageId> {
-    let words = (0..number).filter_map(|earlier| {
-        read_json::<Vec<Words>>(&turn_dir(spec, earlier), WORDS).ok().flatten()
-    });
-    words.flatten().map(|words| words.id).collect()
-}
-
-fn turn_dir(spec: &RunSpec, number: u32) -> PathBuf {
-    spec.run_dir.join(turn_name(number))
-}
-
-pub(super) fn turn_name(number: u32) -> String {
-    format!("turn-{number}")
-}
-
-/// Keeps the outcome for a team that is killed before it has applied it.
-fn keep(spec: &RunSpec, outcome: &AgentOutcome) {
-    if let Err(error) = write_json(&spec.run_dir, RESULT, outcome) {
-        tracing::warn!(run = spec.run_id.as_str(), %error, "cannot keep the result");
-    }
 }

@@ -11,6 +11,7 @@ use crate::agents::codex::CodexSettings;
 use crate::agents::prompt::{PromptError, Task};
 use crate::agents::rehearsal::RehearsalSettings;
 use crate::agents::stuck::Patience;
+use crate::domain::conversation::{Fill, HandedOver};
 use crate::domain::ids::{MessageId, RunId};
 use crate::domain::run::{RunOutcome, Usage};
 use crate::platform::files::FileError;
@@ -134,6 +135,9 @@ pub struct Limits {
     /// When it is taken to be stuck.
     #[serde(default)]
     pub patience: Patience,
+    /// Tokens of the model's window, where the operator says so; else the agent's word, else the model's name.
+    #[serde(default)]
+    pub context_window: Option<u64>,
 }
 
 impl Default for Limits {
@@ -147,6 +151,7 @@ impl Default for Limits {
             line_bytes: 4 << 20,
             output_bytes: 64 << 20,
             patience: Patience::default(),
+            context_window: None,
         }
     }
 }
@@ -205,6 +210,12 @@ pub struct AgentOutcome {
     /// Messages that the agent took while it worked.
     #[serde(default)]
     pub heard: Vec<MessageId>,
+    /// How full its conversation is.
+    #[serde(default)]
+    pub fill: Option<Fill>,
+    /// An earlier conversation was handed over to this run's.
+    #[serde(default)]
+    pub handed_over: Option<HandedOver>,
 }
 
 /// Why a run could not even be tried; its text is for people, already without secrets.

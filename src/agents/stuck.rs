@@ -153,6 +153,7 @@ impl Habits {
             | Event::Usage(_)
             | Event::Agent(_)
             | Event::Heard(_)
+            | Event::Context { .. }
             | Event::UsageTotal(_)
             | Event::Done
             | Event::Failed { .. } => None,

@@ -62,6 +62,10 @@ pub(super) struct Turn {
     pub(super) agent: Option<String>,
     /// Messages that it took while it worked.
     pub(super) heard: Vec<MessageId>,
+    /// See [`Event::Context`].
+    pub(super) context: (Option<u64>, Option<u64>),
+    /// Bytes that it wrote.
+    pub(super) bytes: u64,
 }
 
 impl Turn {
@@ -80,6 +84,8 @@ impl Turn {
             usage: Usage::default(),
             agent: None,
             heard: Vec::new(),
+            context: (None, None),
+            bytes: 0,
         }
     }
 
@@ -121,6 +127,7 @@ impl Turn {
     /// Takes the next bytes of stdout; the events that they complete.
     pub(super) fn feed(&mut self, bytes: &[u8]) -> Vec<Event> {
         let mut events = Vec::new();
+        self.bytes += bytes.len() as u64;
         for part in bytes.split_inclusive(|byte| *byte == b'\n') {
             if self.line.len() + part.len() <= LONGEST_LINE {
                 self.line.extend_from_slice(part);
@@ -170,6 +177,10 @@ impl Turn {
             Event::Usage(usage) => self.usage = self.usage.plus(*usage),
             Event::Agent(name) => self.agent = Some(name.clone()),
             Event::Heard(id) => self.heard.push(*id),
+            Event::Context { used, size } => {
+                self.context.0 = used.or(self.context.0);
+                self.context.1 = size.or(self.context.1);
+            }
             Event::Thought(_) | Event::Call { .. } | Event::Files(_) | Event::Warning(_) => {}
         }
     }

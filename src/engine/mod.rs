@@ -7,6 +7,7 @@ pub mod authorize;
 pub mod contract;
 pub mod parse;
 pub mod routing;
+pub mod standing;
 pub mod why;
 pub mod workflow;
 

@@ -12,6 +12,7 @@ use super::task;
 use super::team::{Team, now, until};
 use crate::agents::{self, AgentOutcome, Mailbox, RunSpec, Watch};
 use crate::domain::budget::Allowance;
+use crate::domain::conversation::Conversation;
 use crate::domain::envelope::{Envelope, MAX_ENVELOPE_ATTEMPTS};
 use crate::domain::event::Event;
 use crate::domain::evidence::ChangedPath;
@@ -357,6 +358,11 @@ async fn report(
             .map(|choice| choice.model)
             .unwrap_or_default(),
         heard: outcome.heard,
+        conversation: Conversation {
+            fill: outcome.fill,
+            handed_over: outcome.handed_over,
+            prompt_cut: outcome.prompt_cut,
+        },
     };
     team.signals.forget(&run.run_id);
     team.insist(Event::RunFinished(Box::new(report))).await?;

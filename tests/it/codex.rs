@@ -324,9 +324,11 @@ async fn tool_of_the_team(sandbox: Sandbox) -> Option<String> {
             let mut stream = BufReader::new(stream);
             let mut call = String::new();
             stream.read_line(&mut call).await.unwrap();
-            // Its list of tools is asked for as well.
-            let added = call.contains("backlog_merge") && call.contains("goodbye");
-            let reply = json!({"ok": added, "text": if added { "one was added" } else { "no" }});
+            // The server beside the agent asks what it has to offer.
+            let text = if call.contains("\"tools\"") { "[]" } else { "one was added" };
+            let wanted = call.contains("backlog_merge") && call.contains("goodbye");
+            assert!(text == "[]" || wanted, "{call}");
+            let reply = json!({"ok": true, "text": text});
             stream.write_all(format!("{reply}\n").as_bytes()).await.unwrap();
         }
     });

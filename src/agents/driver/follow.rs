@@ -6,6 +6,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use tokio::time::{Instant, sleep_until};
 
+use super::hand_over::WALL_MS;
 use super::keep::{Mark, forget_submitted, write_json};
 use super::launch::{Launching, launch};
 use super::{Driver, HINT, RunError, STDIN, STUCK, TOLD, TURN_PROMPT, WORDS, Watch, turn_dir};
@@ -17,6 +18,7 @@ use crate::agents::confine::{self, Confinement, RULES};
 use crate::agents::prompt;
 use crate::agents::rehearsal::RehearsalCodec;
 use crate::agents::run::{Access, Agent, RunSpec, Sandbox};
+use crate::agents::sent::HAND_OVER;
 use crate::agents::stuck::{Habits, Sign};
 use crate::agents::tools::Tools;
 use crate::agents::turn::{Failure, Turn};
@@ -35,6 +37,8 @@ pub(super) struct Start<'a> {
     pub(super) mark: Mark,
     pub(super) resume: Option<&'a str>,
     pub(super) input: &'a str,
+    /// Whether the conversation is asked to hand over, in a folder beside those of the run's turns.
+    pub(super) hands_over: bool,
 }
 
 /// A turn that is over.
@@ -179,12 +183,15 @@ impl Driver {
         schema: &Value,
         watch: &Watch,
     ) -> Result<Ended, RunError> {
-        let folder = turn_dir(spec, start.number);
+        let folder = match start.hands_over {
+            true => spec.run_dir.join(HAND_OVER),
+            false => turn_dir(spec, start.number),
+        };
         files::create_dir_all(&folder)?;
         start.mark.keep(&folder)?;
         let stdin = folder.join(STDIN);
         files::write_private(&stdin, first_input(spec, start.input))?;
-        if start.number > 0 {
+        if start.number > 0 || start.hands_over {
             files::write_private(&folder.join(TURN_PROMPT), start.input)?;
         }
         let confinement = self.confinement(spec.agent.sandbox()).await;
@@ -201,7 +208,10 @@ impl Driver {
             confinement,
             rules: &rules,
         };
-        let launch = launch(spec, &launching, stdin.clone())?;
+        let mut launch = launch(spec, &launching, stdin.clone())?;
+        if start.hands_over {
+            launch.wall_ms = Some(launch.wall_ms.map_or(WALL_MS, |wall| wall.min(WALL_MS)));
+        }
         let program = Supervised::start(&launch, &folder)?;
         let codec = codec(spec, start.input, start.resume, start.mark, confined);
         let followed = Followed {

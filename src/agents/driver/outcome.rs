@@ -54,5 +54,7 @@ pub(super) fn failed(error: &RunError, agent: String) -> AgentOutcome {
         agent,
         prompt_cut: Vec::new(),
         heard: Vec::new(),
+        fill: None,
+        handed_over: None,
     }
 }

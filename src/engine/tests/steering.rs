@@ -57,6 +57,7 @@ pub(super) fn finished(run: &Run) -> RunReport {
         agent_kind: crate::domain::config::AgentKind::Rehearsal,
         model: String::new(),
         heard: Vec::new(),
+        conversation: Default::default(),
     }
 }
 

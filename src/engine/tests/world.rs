@@ -297,6 +297,7 @@ impl World {
             agent_kind: crate::domain::config::AgentKind::Rehearsal,
             model: String::new(),
             heard: Vec::new(),
+            conversation: Default::default(),
         };
         self.submit(Event::RunFinished(Box::new(report)));
     }
