@@ -50,7 +50,10 @@ impl AcpSettings {
             }
             None => value.clone(),
         };
-        self.env.iter().map(|(name, value)| (name.clone(), filled(value))).collect()
+        // Else codex-acp asks its model, after every turn, what the user might say next.
+        let quiet = ("CODEX_ACP_PROMPT_SUGGESTIONS".to_owned(), "false".to_owned());
+        let own = self.env.iter().map(|(name, value)| (name.clone(), filled(value)));
+        [quiet].into_iter().chain(own).collect()
     }
 
     /// A short name for people: the program, or the script that it plays.
