@@ -263,6 +263,7 @@ impl World {
             agent_kind: teams::domain::config::AgentKind::Rehearsal,
             model: String::new(),
             heard: Vec::new(),
+            conversation: Default::default(),
         };
         self.submit(Event::RunFinished(Box::new(report)));
     }

@@ -3,26 +3,31 @@
 //! Lines of JSON-RPC 2.0 over standard input and output. We offer neither files nor terminals: an agent
 //! works with its own tools, in the sandbox that we put around it, and asks for what it wants to do.
 
-use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::collections::BTreeSet;
+use std::path::PathBuf;
 
-use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::agents::blame::classify;
 use crate::agents::codec::{Codec, Event, number, text};
-use crate::agents::run::{Access, Door, RunError, Sandbox};
+use crate::agents::run::Access;
 use crate::agents::words::Words;
 use crate::domain::ids::MessageId;
 use crate::domain::run::{FailKind, Usage};
-use crate::platform::spawn;
 
+pub mod known;
+mod past;
 mod permission;
+mod settings;
+mod told;
 
+use past::Past;
 use permission::Policy;
+pub use settings::AcpSettings;
+use told::{call, ended, failed, reason, spent, trouble};
 
 /// The version of the protocol.
-const VERSION: u64 = 1;
+pub(super) const VERSION: u64 = 1;
 /// How often an agent that stops because it was refused something is told to go on without it.
 const GO_ON: u32 = 3;
 /// What it is told then.
@@ -32,64 +37,6 @@ const REFUSED: &str =
 /// Modes by which agents name what a role may do; the first that the agent has is set.
 const READING: &[&str] = &["read-only"];
 const WRITING: &[&str] = &["workspace-write", "acceptEdits", "auto_edit", "autoEdit"];
-
-/// Settings of an agent that speaks the protocol.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct AcpSettings {
-    /// The program with its arguments.
-    pub command: Vec<String>,
-    /// What its environment holds beside what every agent's does. No secrets: its commands see it.
-    pub env: BTreeMap<String, String>,
-    /// The mode of the agent to be set; by role where absent and the agent has one that fits.
-    pub mode: Option<String>,
-    /// A folder in which the operator logged it in, as its home; a private one by default.
-    pub login_home: Option<PathBuf>,
-    /// Whether it is confined.
-    pub sandbox: Sandbox,
-}
-
-impl AcpSettings {
-    /// Finds the program.
-    ///
-    /// # Errors
-    /// [`RunError::NotInstalled`] where there is none.
-    pub fn program(&self) -> Result<PathBuf, RunError> {
-        let wanted = self.command.first().map(String::as_str).unwrap_or_default();
-        let path = std::env::var_os("PATH");
-        spawn::find_program(wanted, path.as_deref()).ok_or_else(|| RunError::NotInstalled {
-            name: "the agent",
-            looked: format!("looked for `{wanted}`"),
-            setting: "agents.acp.command",
-            variable: "PATH",
-        })
-    }
-
-    /// What its environment holds beside what every agent's does. `{models}` in a value is the address of the
-    /// team's door, below which each model server has its name, and `{token}` the word that opens it.
-    pub(super) fn environment(&self, door: Option<&Door>) -> BTreeMap<String, String> {
-        let filled = |value: &String| match door {
-            Some(door) => {
-                let url = door.url("");
-                value.replace("{models}", url.trim_end_matches('/')).replace("{token}", &door.token)
-            }
-            None => value.clone(),
-        };
-        self.env.iter().map(|(name, value)| (name.clone(), filled(value))).collect()
-    }
-
-    /// A short name for people: the program, or the script that it plays.
-    pub(super) fn name(&self) -> String {
-        let file = |word: &String| {
-            let name = Path::new(word).file_stem().map(|name| name.to_string_lossy().into_owned());
-            name.unwrap_or_default()
-        };
-        let words = self.command.iter().filter(|word| !word.starts_with('-'));
-        let interpreters = ["node", "npx", "bun", "python3", "sh", "env"];
-        let name = words.map(file).find(|name| !interpreters.contains(&name.as_str()));
-        name.unwrap_or_else(|| "acp".to_owned())
-    }
-}
 
 /// What a turn begins with.
 #[derive(Debug)]
@@ -116,7 +63,9 @@ pub(super) fn hello() -> Value {
         json!({
             "protocolVersion": VERSION,
             "clientInfo": {"name": "teams", "version": env!("CARGO_PKG_VERSION")},
-            "clientCapabilities": {"fs": {"readTextFile": false, "writeTextFile": false}, "terminal": false},
+            "clientCapabilities": {"fs": {"readTextFile": false, "writeTextFile": false}, "terminal": false,
+                // Else codex-acp tells what went wrong with the model as if the model had said it.
+                "_meta": {"jetbrains": {"air": {"version": 1, "capabilities": ["sessionFailure"]}}}},
         }),
     )
 }
@@ -150,7 +99,7 @@ pub struct AcpCodec {
     messages: Vec<(Option<String>, String)>,
     /// A tool was used since the last piece of a message.
     cut: bool,
-    waiting: Vec<(MessageId, String)>,
+    waiting: Vec<(Option<MessageId>, String)>,
     /// Words in the prompt under way, until the agent answers to it.
     told: Vec<MessageId>,
     cancelling: bool,
@@ -158,6 +107,12 @@ pub struct AcpCodec {
     refused: bool,
     gone_on: u32,
     cost: f64,
+    /// What went wrong with the model in the prompt under way.
+    trouble: Option<Event>,
+    /// What was asked by which request, where a stream is read again.
+    past: Option<Past>,
+    /// Calls of which it is known what they are made with.
+    calls: BTreeSet<String>,
 }
 
 impl AcpCodec {
@@ -179,7 +134,17 @@ impl AcpCodec {
             refused: false,
             gone_on: 0,
             cost: 0.0,
+            trouble: None,
+            past: None,
+            calls: BTreeSet::new(),
         }
+    }
+
+    /// The same for a stream that is read again, of which it is known what stood in its input: answers are told
+    /// apart by that, because nobody answers anew.
+    pub(super) fn again(opening: Opening, input: &str) -> AcpCodec {
+        let past = Past::read(input);
+        AcpCodec { session: past.session.clone(), past: Some(past), ..AcpCodec::new(opening) }
     }
 
     fn ask(&mut self, asked: Asked, method: &str, params: Value) {
@@ -190,6 +155,7 @@ impl AcpCodec {
 
     fn prompt(&mut self, words: &str) {
         self.messages.clear();
+        self.trouble = None;
         self.refused = false;
         self.cancelling = false;
         let prompt = json!([{"type": "text", "text": words}]);
@@ -277,6 +243,17 @@ impl AcpCodec {
         }
     }
 
+    /// An answer to what an earlier team asked. After a prompt that was not the last one it was told more.
+    fn answered_before(&mut self, answer: &Value, asked: Asked, last: bool) -> Vec<Event> {
+        self.asked = asked;
+        if asked == Asked::Prompt && !last {
+            self.messages.clear();
+            self.trouble = None;
+            return vec![Event::Usage(spent(answer.get("result").unwrap_or(&Value::Null)))];
+        }
+        self.answered(answer)
+    }
+
     fn initialized(&mut self, result: &Value) -> Vec<Event> {
         let version = number(result, "protocolVersion");
         if version != VERSION {
@@ -298,22 +275,21 @@ impl AcpCodec {
     /// A prompt is over.
     fn prompted(&mut self, result: &Value, error: Option<&Value>) -> Vec<Event> {
         let mut events: Vec<Event> = self.told.drain(..).map(Event::Heard).collect();
-        let usage = result.get("usage").unwrap_or(&Value::Null);
-        let cached = number(usage, "cachedReadTokens");
-        events.push(Event::Usage(Usage {
-            input_tokens: number(usage, "inputTokens") + cached,
-            cached_tokens: cached,
-            output_tokens: number(usage, "outputTokens"),
-            cost_usd: 0.0,
-        }));
+        events.push(Event::Usage(spent(result)));
         if !self.waiting.is_empty() && !self.stopping {
             let (ids, words): (Vec<_>, Vec<_>) = self.waiting.drain(..).unzip();
             self.prompt(&words.join("\n\n"));
-            self.told = ids;
+            self.told = ids.into_iter().flatten().collect();
             return events;
         }
         if let Some(error) = error {
             events.push(failed(error));
+            return events;
+        }
+        if let Some(trouble) = trouble(result, true).or(self.trouble.take())
+            && !self.stopping
+        {
+            events.push(trouble);
             return events;
         }
         let fail = |kind, message: &str| Event::Failed { kind, message: message.to_owned() };
@@ -374,17 +350,34 @@ impl AcpCodec {
             "tool_call" => {
                 self.cut = true;
                 let id = text(update, "toolCallId");
+                events.extend(self.call(&id, update));
                 events.push(Event::ToolStart { id, name: text(update, "title") });
                 events.extend(ended(update));
             }
-            "tool_call_update" => events.extend(ended(update)),
+            "tool_call_update" => {
+                events.extend(self.call(&text(update, "toolCallId"), update));
+                events.extend(ended(update));
+            }
+            "session_info_update" => match trouble(update, false) {
+                Some(failed @ Event::Failed { .. }) => self.trouble = Some(failed),
+                other => events.extend(other),
+            },
             "usage_update" => {
                 let cost = update.pointer("/cost/amount").and_then(Value::as_f64);
                 self.cost = cost.unwrap_or(self.cost);
+                let count = |key: &str| update.get(key).and_then(Value::as_u64);
+                let (used, size) = (count("used"), count("size").filter(|size| *size > 0));
+                events.push(Event::Context { used, size });
             }
             _ => {}
         }
         events
+    }
+
+    /// A call counts once, whenever it is told what it is made with.
+    fn call(&mut self, id: &str, update: &Value) -> Option<Event> {
+        let call = call(update)?;
+        self.calls.insert(id.to_owned()).then_some(call)
     }
 
     /// Something that the agent asks of us.
@@ -412,41 +405,6 @@ impl AcpCodec {
     }
 }
 
-/// What a tool call says about its end.
-fn ended(update: &Value) -> Vec<Event> {
-    let ok = match text(update, "status").as_str() {
-        "completed" => true,
-        "failed" => false,
-        _ => return Vec::new(),
-    };
-    let parts = update.get("content").and_then(Value::as_array).into_iter().flatten();
-    let diffs = parts.filter(|part| text(part, "type") == "diff");
-    let paths: Vec<String> = diffs.map(|diff| text(diff, "path")).collect();
-    let files = (!paths.is_empty()).then_some(Event::Files(paths));
-    let end = Event::ToolEnd { id: text(update, "toolCallId"), ok };
-    files.into_iter().chain([end]).collect()
-}
-
-/// The words of a JSON-RPC error.
-fn reason(error: &Value) -> String {
-    let data = match error.get("data") {
-        None | Some(Value::Null) => String::new(),
-        Some(Value::String(data)) => format!(": {data}"),
-        Some(data) => format!(": {data}"),
-    };
-    format!("{}{data}", text(error, "message"))
-}
-
-fn failed(error: &Value) -> Event {
-    let message = reason(error);
-    let kind = match error.get("code").and_then(Value::as_i64) {
-        // The code for "authentication required".
-        Some(-32000) => classify(&message).unwrap_or(FailKind::Auth),
-        Some(_) | None => classify(&message).unwrap_or(FailKind::Other),
-    };
-    Event::Failed { kind, message }
-}
-
 impl Codec for AcpCodec {
     fn line(&mut self, line: &Value) -> Vec<Event> {
         let params = line.get("params").unwrap_or(&Value::Null);
@@ -456,7 +414,14 @@ impl Codec for AcpCodec {
                 self.update(params.get("update").unwrap_or(&Value::Null))
             }
             (Some(_), None) => Vec::new(),
-            (None, Some(id)) if id.as_u64() == Some(self.id) => self.answered(line),
+            (None, Some(id)) => match (&self.past, id.as_u64()) {
+                (None, id) if id == Some(self.id) => self.answered(line),
+                (Some(past), Some(id)) => match past.asked(id) {
+                    Some((asked, last)) => self.answered_before(line, asked, last),
+                    None => Vec::new(),
+                },
+                (_, _) => Vec::new(),
+            },
             (None, _) => Vec::new(),
         }
     }
@@ -470,7 +435,13 @@ impl Codec for AcpCodec {
     }
 
     fn hear(&mut self, words: &Words, text: &str) -> bool {
-        self.waiting.push((words.id, text.to_owned()));
+        self.waiting.push((Some(words.id), text.to_owned()));
+        self.cancel();
+        true
+    }
+
+    fn hint(&mut self, text: &str) -> bool {
+        self.waiting.push((None, text.to_owned()));
         self.cancel();
         true
     }

@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 use crate::agents::blame::classify;
 use crate::agents::codec::{Codec, Event, number, text};
 use crate::agents::run::{self, Access, Door, RunError, Sandbox};
+use crate::agents::stuck::digest;
 use crate::agents::tools::{SERVER, Tools};
 use crate::agents::words::Words;
 use crate::domain::ids::MessageId;
@@ -218,16 +219,30 @@ impl Codec for ClaudeCodec {
         if !self.over {
             let uuid = name(words.id, self.sent);
             self.sent += 1;
-            let mut said = message(text);
-            said["uuid"] = Value::from(uuid.as_str());
-            self.replies.push(said);
-            self.unheard.push(uuid);
+            self.tell(uuid, text);
+        }
+        true
+    }
+
+    fn hint(&mut self, text: &str) -> bool {
+        if !self.over {
+            // No message's name: nobody is told that it was heard.
+            let uuid = format!("00000000-0000-4000-9000-{:012x}", self.sent);
+            self.sent += 1;
+            self.tell(uuid, text);
         }
         true
     }
 }
 
 impl ClaudeCodec {
+    fn tell(&mut self, uuid: String, text: &str) {
+        let mut said = message(text);
+        said["uuid"] = Value::from(uuid.as_str());
+        self.replies.push(said);
+        self.unheard.push(uuid);
+    }
+
     fn system(&mut self, line: &Value) -> Vec<Event> {
         match text(line, "subtype").as_str() {
             "init" => vec![
@@ -249,21 +264,27 @@ impl ClaudeCodec {
         let Some(message) = message else { return Vec::new() };
         let blocks = message.get("content").and_then(Value::as_array);
         let blocks = blocks.into_iter().flatten();
+        let used = message.get("usage").map(request_size).filter(|used| *used > 0);
         if text(message, "model") == "<synthetic>" {
             // Its own report of an error, not the model's words.
             self.last_error = blocks.map(|block| text(block, "text")).next_back();
             return Vec::new();
         }
         blocks
-            .filter_map(|block| match text(block, "type").as_str() {
-                "text" => Some(Event::Text(text(block, "text"))),
-                "thinking" => Some(Event::Thought(text(block, "thinking"))),
-                "tool_use" => Some(Event::ToolStart {
-                    id: text(block, "id"),
-                    name: called(&text(block, "name"), block.get("input")),
-                }),
-                _ => None,
+            .flat_map(|block| match text(block, "type").as_str() {
+                "text" => vec![Event::Text(text(block, "text"))],
+                "thinking" => vec![Event::Thought(text(block, "thinking"))],
+                "tool_use" => {
+                    let input = block.get("input").unwrap_or(&Value::Null);
+                    let tool = text(block, "name");
+                    let name = called(&tool, input);
+                    let digest = digest(&tool, &asked(input));
+                    let start = Event::ToolStart { id: text(block, "id"), name: name.clone() };
+                    vec![Event::Call { name, digest }, start]
+                }
+                _ => Vec::new(),
             })
+            .chain(used.map(|used| Event::Context { used: Some(used), size: None }))
             .collect()
     }
 
@@ -277,6 +298,7 @@ impl ClaudeCodec {
     /// The end of a turn, but not of the work while there are words that it has yet to take up.
     fn result(&mut self, line: &Value) -> Vec<Event> {
         let mut events = vec![Event::UsageTotal(usage(line))];
+        events.extend(window(line).map(|size| Event::Context { used: None, size: Some(size) }));
         if line.get("is_error") == Some(&Value::Bool(true)) {
             self.over = true;
             let (kind, message) = self.failure(line);
@@ -339,13 +361,23 @@ fn limit(line: &Value) -> Vec<Event> {
 }
 
 /// A tool with what it is used on.
-fn called(name: &str, input: Option<&Value>) -> String {
-    let input = input.unwrap_or(&Value::Null);
+fn called(name: &str, input: &Value) -> String {
     let on = ["command", "file_path", "pattern", "url", "query"];
     match on.iter().map(|key| text(input, key)).find(|text| !text.is_empty()) {
         Some(on) => format!("{name} {on}"),
         None => name.to_owned(),
     }
+}
+
+/// What a tool is asked for. How the model describes a command to people changes from call to call.
+fn asked(input: &Value) -> Value {
+    let mut input = input.clone();
+    if let Value::Object(fields) = &mut input
+        && fields.contains_key("command")
+    {
+        fields.remove("description");
+    }
+    input
 }
 
 fn tool_ends(line: &Value) -> Vec<Event> {
@@ -377,6 +409,21 @@ fn usage(result: &Value) -> Usage {
         all.output_tokens += number(model, "outputTokens");
     }
     all
+}
+
+/// Tokens that a request to the model took, by the usage that its answer names.
+fn request_size(usage: &Value) -> u64 {
+    let parts =
+        ["input_tokens", "cache_read_input_tokens", "cache_creation_input_tokens", "output_tokens"];
+    parts.iter().map(|part| number(usage, part)).sum()
+}
+
+/// The window of the model that read the most: small ones help it along.
+fn window(result: &Value) -> Option<u64> {
+    let models = result.get("modelUsage")?.as_object()?.values();
+    let read =
+        |model: &&Value| number(model, "inputTokens") + number(model, "cacheReadInputTokens");
+    models.max_by_key(read).map(|model| number(model, "contextWindow")).filter(|size| *size > 0)
 }
 
 /// The name by which it echoes words: a UUID that holds the message's id and how many came before, so

@@ -26,6 +26,13 @@ pub enum Event {
         /// Its name or command.
         name: String,
     },
+    /// What a tool was begun with is known. Apart from its start, because some agents tell it later.
+    Call {
+        /// The tool with what it is used on, for people.
+        name: String,
+        /// Of its name and whole input: two calls with the same one are the same call.
+        digest: u64,
+    },
     /// A tool is done.
     ToolEnd {
         /// Pairs it with its start.
@@ -41,6 +48,14 @@ pub enum Event {
     LimitEnds(Option<i64>),
     /// Something that did not stop it.
     Warning(String),
+    /// How full the conversation is, as the agent says: tokens that the last request to the model took, and
+    /// what its window holds.
+    Context {
+        /// Taken up.
+        used: Option<u64>,
+        /// What the window holds.
+        size: Option<u64>,
+    },
     /// Tokens of this turn alone.
     Usage(Usage),
     /// The agent's name and version.
@@ -73,6 +88,10 @@ pub trait Codec {
     /// Takes words for an agent at work; they are told with [`Codec::replies`]. False where the agent
     /// hears nothing before its turn is over: it has to be interrupted and resumed.
     fn hear(&mut self, _words: &Words, _text: &str) -> bool {
+        false
+    }
+    /// Takes a word of the team's own for an agent at work, as [`Codec::hear`] does those of people.
+    fn hint(&mut self, _text: &str) -> bool {
         false
     }
     /// Asks the agent to stop, with [`Codec::replies`]; false where it only knows signals.
@@ -121,6 +140,10 @@ impl Codec for CodecKind {
 
     fn hear(&mut self, words: &Words, text: &str) -> bool {
         each!(self, codec => codec.hear(words, text))
+    }
+
+    fn hint(&mut self, text: &str) -> bool {
+        each!(self, codec => codec.hint(text))
     }
 
     fn stop(&mut self) -> bool {

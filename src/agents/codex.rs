@@ -10,6 +10,7 @@ use crate::agents::blame::classify;
 use crate::agents::codec::{Codec, Event, number, text};
 pub use crate::agents::run::Sandbox;
 use crate::agents::run::{self, Access, Door, RUN_SOCKET, RunError};
+use crate::agents::stuck::digest;
 use crate::agents::tools::Tools;
 use crate::domain::run::{FailKind, Usage};
 
@@ -225,14 +226,22 @@ impl Codec for CodexCodec {
 }
 
 fn started(item: &Value) -> Vec<Event> {
-    let name = match text(item, "type").as_str() {
-        "command_execution" => text(item, "command"),
-        "mcp_tool_call" => format!("{}.{}", text(item, "server"), text(item, "tool")),
-        "web_search" => format!("search {}", text(item, "query")),
-        "file_change" => "edit".to_owned(),
+    // Of an edit only the paths are told, and many edits of one file are no circle.
+    let (name, input) = match text(item, "type").as_str() {
+        "command_execution" => (text(item, "command"), Some(&Value::Null)),
+        "mcp_tool_call" => {
+            (format!("{}.{}", text(item, "server"), text(item, "tool")), item.get("arguments"))
+        }
+        "web_search" => {
+            let query = text(item, "query");
+            let known = (!query.is_empty()).then_some(&Value::Null);
+            (format!("search {query}"), known)
+        }
+        "file_change" => ("edit".to_owned(), None),
         _ => return Vec::new(),
     };
-    vec![Event::ToolStart { id: text(item, "id"), name }]
+    let call = input.map(|input| Event::Call { name: name.clone(), digest: digest(&name, input) });
+    call.into_iter().chain([Event::ToolStart { id: text(item, "id"), name }]).collect()
 }
 
 fn completed(item: &Value) -> Vec<Event> {

@@ -15,31 +15,37 @@ use tokio_util::sync::CancellationToken;
 use crate::agents::codec::Event;
 use crate::agents::confine::Confinement;
 use crate::agents::contract::{Answered, ContractFns};
-use crate::agents::prompt::{self, Making, Section};
+use crate::agents::prompt::{self, Making};
 use crate::agents::rehearsal;
 use crate::agents::run::{Agent, AgentOutcome, RunError, RunSpec};
 use crate::agents::sent::PromptRecord;
-use crate::agents::turn::{Failure, Turn};
-use crate::agents::words::{Mailbox, Words};
+use crate::agents::turn::Failure;
+use crate::agents::words::Mailbox;
 use crate::domain::ids::MessageId;
-use crate::domain::result::{ContractStatus, RoleResult};
-use crate::domain::run::{FailKind, RunOutcome, Usage};
+use crate::domain::result::RoleResult;
+use crate::domain::run::{RunOutcome, Usage};
 use crate::platform::files;
-use crate::platform::redact::redact;
-use crate::platform::supervise::{
-    self, Adopted, Adoption, Exit, STDOUT_SPOOL, SpoolReader, SuperviseError,
-};
+use crate::platform::supervise::{self, Adopted};
 
+mod again;
+mod folder;
 mod follow;
+mod hand_over;
 mod keep;
 mod launch;
+mod outcome;
 
-use follow::{Ended, Start};
-pub(super) use keep::{Mark, read_json, turn_name};
-use keep::{
-    forget_submitted, minus, remember_usage, seen_usage, submitted, turn_dir, turns, write_json,
-};
+pub use again::conversation;
+use again::read_again;
+pub use folder::end;
+pub(super) use folder::turn_name;
+use folder::{end_turn, input_bytes, interrupted_for, keep, prompt_cut, turn_dir, turns, wait_for};
+use follow::{CutOff, Ended, Start};
+use hand_over::Weight;
+pub(super) use keep::{Mark, read_json};
+use keep::{forget_submitted, minus, remember_usage, seen_usage, submitted, write_json};
 use launch::probe;
+use outcome::{contract_broken, failed, finish};
 
 pub use keep::submit;
 
@@ -55,11 +61,16 @@ pub(super) const TURN_PROMPT: &str = "prompt.md";
 /// In a turn's folder: what it was told on the way, a JSON string a line.
 pub(super) const TOLD: &str = "told.jsonl";
 pub(super) const SECTIONS: &str = "prompt.json";
+/// In a turn's folder: what the agent reads.
+const STDIN: &str = "stdin";
 const RESULT: &str = "result.json";
 pub(super) const SCHEMA: &str = "schema.json";
 const BASELINE: &str = "baseline.json";
-/// In a turn's folder: what it was interrupted for.
+/// In a turn's folder: what it was interrupted for, the team's own hint that it was interrupted for, and why it
+/// was ended as stuck.
 const WORDS: &str = "words.json";
+const HINT: &str = "hint.json";
+const STUCK: &str = "stuck.json";
 
 /// How somebody outside follows a run and ends it.
 #[derive(Debug, Clone, Default)]
@@ -102,12 +113,18 @@ struct Progress {
     issues: Vec<String>,
     agent: Option<String>,
     heard: Vec<MessageId>,
+    weight: Weight,
 }
 
 impl Driver {
     /// Runs an agent to the end of its step. An agent's failure is an outcome, not an error.
     pub async fn run(&self, spec: &RunSpec, contract: &ContractFns, watch: &Watch) -> AgentOutcome {
         let label = self.label(spec).await;
+        let fresh = match self.handed_over(spec, watch).await {
+            Ok(fresh) => fresh,
+            Err(error) => return failed(&error, label),
+        };
+        let spec = fresh.as_ref().unwrap_or(spec);
         let outcome = match self.begin(spec, contract, watch).await {
             Ok(ended) => self.settle(spec, contract, watch, ended, label).await,
             Err(error) => failed(&error, label),
@@ -128,6 +145,7 @@ impl Driver {
         if let Some(outcome) = read_json(run_dir, RESULT)? {
             return Ok(Some(outcome));
         }
+        hand_over::end(run_dir).await?;
         let Some(spec) = read_json::<RunSpec>(run_dir, SPEC)? else {
             return Ok(None);
         };
@@ -141,24 +159,15 @@ impl Driver {
             Adopted::Running(adoption) => wait_for(&adoption, watch).await?,
         };
         let mark = Mark::of(&folder, number)?;
-        // What it is told stands in its input already; only what it said is read again.
-        let mut turn = Turn::new(follow::codec(&spec, "", None, mark, false));
-        let mut spool = SpoolReader::new(folder.join(STDOUT_SPOOL));
-        loop {
-            let piece = spool.read()?;
-            if piece.is_empty() {
-                break;
-            }
-            watch.tell(turn.feed(&piece));
-        }
-        watch.tell(turn.finish());
+        let turn = read_again(&spec, &folder, mark, watch)?;
         if exit.ended_by == supervise::EndedBy::ParentGone && !turn.is_over() {
             // It could not go on without somebody to talk to.
             return Ok(None);
         }
         let label = self.label(&spec).await;
         let words = read_json(&folder, WORDS)?.unwrap_or_default();
-        let ended = Ended { number, mark, turn, exit, words };
+        let (hint, stuck) = (read_json(&folder, HINT)?, read_json(&folder, STUCK)?);
+        let ended = Ended { number, mark, turn, exit, words, hint, stuck };
         let outcome = self.settle(&spec, contract, watch, ended, label).await;
         keep(&spec, &outcome);
         Ok(Some(outcome))
@@ -195,7 +204,8 @@ impl Driver {
             Agent::Rehearsal(config) => rehearsal::brief(spec, config, &[])?,
         };
         let resume = spec.resume.as_deref();
-        let start = Start { number: 0, mark: Mark::default(), resume, input: &input };
+        let start =
+            Start { number: 0, mark: Mark::default(), resume, input: &input, hands_over: false };
         self.turn(spec, &start, &schema, watch).await
     }
 
@@ -218,16 +228,17 @@ impl Driver {
             issues: Vec::new(),
             agent: None,
             heard: interrupted_for(spec, ended.number),
+            weight: Weight::default(),
         };
         let outcome = loop {
             let (number, mark) = (ended.number + 1, ended.mark);
             progress.repairs = mark.repairs;
-            let cut_off = ended.words_to_go_on_with();
+            let cut_off = ended.to_go_on_with();
             let judged = self.judge(spec, contract, ended, &mut progress);
             let next = match (judged, cut_off) {
                 // It was interrupted for words, and goes on with them.
-                (_, Some(words)) if progress.session.is_some() && !watch.cancel.is_cancelled() => {
-                    self.go_on(spec, contract, watch, (number, mark), &words, &mut progress).await
+                (_, Some(cut)) if progress.session.is_some() && !watch.cancel.is_cancelled() => {
+                    self.go_on(spec, contract, watch, (number, mark), &cut, &mut progress).await
                 }
                 (Ok(result), _) => {
                     break RunOutcome::Result(Box::new(finish(spec, *result, &progress)));
@@ -238,7 +249,7 @@ impl Driver {
                     if mark.repairs == REPAIRS || progress.session.is_none() {
                         break contract_broken(&progress.issues);
                     }
-                    let mark = Mark { repairs: mark.repairs + 1, repairing: true };
+                    let mark = Mark { repairs: mark.repairs + 1, repairing: true, ..mark };
                     self.repair(spec, contract, watch, (number, mark), &progress).await
                 }
             };
@@ -253,9 +264,13 @@ impl Driver {
             }
             minus(total, progress.baseline)
         });
+        let usage = usage.plus(progress.usage);
+        let (handed_over, before) = hand_over::done(spec).unzip();
         AgentOutcome {
             outcome,
-            usage: usage.plus(progress.usage),
+            fill: progress.weight.fill(spec, progress.session.as_deref(), usage),
+            handed_over,
+            usage: usage.plus(before.unwrap_or_default()),
             session_id: progress.session,
             repairs: progress.repairs,
             dropped_bytes: progress.dropped,
@@ -272,7 +287,7 @@ impl Driver {
         ended: Ended,
         progress: &mut Progress,
     ) -> Result<Box<RoleResult>, Judged> {
-        let Ended { number, mark: _, turn, exit, words: _ } = ended;
+        let Ended { number, turn, exit, stuck, .. } = ended;
         progress.dropped += exit.dropped_stdout + exit.dropped_stderr;
         if turn.session.is_some() {
             progress.session.clone_from(&turn.session);
@@ -280,8 +295,12 @@ impl Driver {
         progress.usage_total = turn.usage_total.or(progress.usage_total);
         progress.usage = progress.usage.plus(turn.usage);
         progress.heard.extend(&turn.heard);
+        progress.weight.add(&turn, input_bytes(spec, number));
         if turn.agent.is_some() {
             progress.agent.clone_from(&turn.agent);
+        }
+        if let Some(stuck) = stuck {
+            return Err(Judged::Failed(stuck));
         }
         let stderr = supervise::stderr_tail(&turn_dir(spec, number), STDERR_TAIL);
         let answer = turn.conclude(&exit, &stderr).map_err(Judged::Failed)?;
@@ -307,7 +326,7 @@ impl Driver {
         contract: &ContractFns,
         watch: &Watch,
         (number, mark): (u32, Mark),
-        words: &[Words],
+        cut: &CutOff,
         progress: &mut Progress,
     ) -> Result<Ended, RunError> {
         tracing::info!(
@@ -317,13 +336,12 @@ impl Driver {
         );
         forget_submitted(&spec.run_dir)?;
         let schema = (contract.schema)(spec.task.role, spec.task.step, spec.task.work.duty);
-        let said: Vec<_> = words.iter().map(|words| words.said.clone()).collect();
-        let input = prompt::steer(&said, &spec.templates)?;
+        let input = cut.input(spec)?;
         let resume = progress.session.as_deref();
-        let start = Start { number, mark, resume, input: &input };
+        let start = Start { number, mark, resume, input: &input, hands_over: false };
         let ended = self.turn(spec, &start, &schema, watch).await?;
         if ended.turn.session.is_some() {
-            progress.heard.extend(words.iter().map(|words| words.id));
+            progress.heard.extend(cut.words.iter().map(|words| words.id));
         }
         Ok(ended)
     }
@@ -350,7 +368,8 @@ impl Driver {
             Agent::Rehearsal(config) => rehearsal::brief(spec, config, &progress.issues)?,
         };
         let resume = progress.session.as_deref();
-        self.turn(spec, &Start { number, mark, resume, input: &input }, &schema, watch).await
+        let start = Start { number, mark, resume, input: &input, hands_over: false };
+        self.turn(spec, &start, &schema, watch).await
     }
 
     /// The agent's name and version for people.
@@ -380,13 +399,6 @@ impl Driver {
     }
 }
 
-/// The sections of the run's prompt that were cut.
-fn prompt_cut(spec: &RunSpec) -> Vec<String> {
-    let record = read_json::<PromptRecord>(&spec.run_dir, SECTIONS).ok().flatten();
-    let sections = record.into_iter().flat_map(|record| record.sections);
-    sections.filter(Section::is_cut).map(|section| section.name).collect()
-}
-
 /// Whether the agent is told to hand its result in by the tool: where it knows no schema of its own.
 fn submits(spec: &RunSpec) -> bool {
     match &spec.agent {
@@ -399,99 +411,4 @@ fn submits(spec: &RunSpec) -> bool {
 enum Judged {
     Failed(Failure),
     Broken(Vec<String>),
-}
-
-impl Failure {
-    fn into_outcome(self) -> RunOutcome {
-        RunOutcome::Failed { kind: self.kind, message: self.message, until: self.until }
-    }
-}
-
-/// Ends whatever agent an earlier start left in a run folder, and waits until nothing of it is left.
-///
-/// # Errors
-/// Where that cannot be found out: then it may still be there.
-pub async fn end(run_dir: &Path) -> Result<(), RunError> {
-    for number in 0..turns(run_dir) {
-        match supervise::adopt(&run_dir.join(turn_name(number)))? {
-            Adopted::Running(adoption) => {
-                adoption.kill()?;
-                match adoption.wait().await {
-                    // Without an outcome it is over all the same: its lock is free.
-                    Ok(_) | Err(SuperviseError::Lost { .. }) => {}
-                    Err(error) => return Err(error.into()),
-                }
-            }
-            Adopted::Finished(_) | Adopted::Never => {}
-        }
-    }
-    Ok(())
-}
-
-async fn wait_for(adoption: &Adoption, watch: &Watch) -> Result<Exit, RunError> {
-    tokio::select! {
-        exit = adoption.wait() => return Ok(exit?),
-        () = watch.cancel.cancelled() => {}
-    }
-    adoption.interrupt()?;
-    Ok(Exit { ended_by: supervise::EndedBy::Cancelled, ..adoption.wait().await? })
-}
-
-/// The result as the records keep it.
-fn finish(spec: &RunSpec, mut result: RoleResult, progress: &Progress) -> RoleResult {
-    result.request_id.clone_from(&spec.task.request_id);
-    result.role = spec.task.role;
-    if progress.repairs > 0 {
-        result.contract_status = Some(ContractStatus::Repaired);
-        result.contract_repair_attempted = true;
-        result.contract_issues.clone_from(&progress.issues);
-    }
-    result
-}
-
-fn contract_broken(issues: &[String]) -> RunOutcome {
-    RunOutcome::Failed {
-        kind: FailKind::Contract,
-        message: format!("its answer is no valid result: {}", issues.join(", ")),
-        until: None,
-    }
-}
-
-fn failed(error: &RunError, agent: String) -> AgentOutcome {
-    AgentOutcome {
-        outcome: RunOutcome::Failed {
-            kind: match error {
-                RunError::NotInstalled { .. } => FailKind::Auth,
-                RunError::Prompt(_) => FailKind::BadRequest,
-                RunError::File(_)
-                | RunError::Supervise(_)
-                | RunError::Json { .. }
-                | RunError::OwnBinary(_) => FailKind::Crash,
-            },
-            message: redact(&error.to_string()).into_owned(),
-            until: None,
-        },
-        usage: Usage::default(),
-        session_id: None,
-        repairs: 0,
-        dropped_bytes: 0,
-        agent,
-        prompt_cut: Vec::new(),
-        heard: Vec::new(),
-    }
-}
-
-/// The messages that the turns up to this one were begun with.
-fn interrupted_for(spec: &RunSpec, number: u32) -> Vec<MessageId> {
-    let words = (0..number).filter_map(|earlier| {
-        read_json::<Vec<Words>>(&turn_dir(spec, earlier), WORDS).ok().flatten()
-    });
-    words.flatten().map(|words| words.id).collect()
-}
-
-/// Keeps the outcome for a team that is killed before it has applied it.
-fn keep(spec: &RunSpec, outcome: &AgentOutcome) {
-    if let Err(error) = write_json(&spec.run_dir, RESULT, outcome) {
-        tracing::warn!(run = spec.run_id.as_str(), %error, "cannot keep the result");
-    }
 }

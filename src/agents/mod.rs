@@ -16,6 +16,7 @@ pub mod prompt;
 pub mod rehearsal;
 mod run;
 mod sent;
+mod stuck;
 mod tools;
 mod turn;
 mod until;
@@ -24,7 +25,7 @@ mod words;
 pub use codec::{Codec, CodecKind, Event};
 pub use confine::Confinement;
 pub use contract::{Check, ContractFns};
-pub use driver::{Driver, Watch, end, submit};
+pub use driver::{Driver, Watch, conversation, end, submit};
 pub use prompt::{
     Document, Handover, PromptError, Said, Section, SprintBrief, Task, Upstream, Work,
 };
@@ -32,6 +33,7 @@ pub use run::{
     Access, Agent, AgentOutcome, Door, Limits, RUN_SOCKET, RunError, RunSpec, Sandbox, Surroundings,
 };
 pub use sent::{PromptRecord, Sent, Why, keep_sent, sent};
+pub use stuck::Patience;
 pub use words::{Mailbox, Words};
 
 #[cfg(test)]

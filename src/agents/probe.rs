@@ -9,10 +9,15 @@ use crate::agents::run::RunError;
 use crate::platform::ask::{Said, ask};
 use crate::platform::{files, ids};
 
+mod acp;
+mod claude;
+pub mod known;
+
+pub use acp::{Answer, Greeted, acp};
+pub use claude::{Seen, claude};
+
 /// How long a program may take to say its version.
 const LIMIT: Duration = Duration::from_secs(30);
-/// The versions of Codex CLI that were tried: from the first up to, and without, the second.
-pub const CODEX_TESTED: [(u32, u32); 2] = [(0, 169), (0, 170)];
 
 /// A program's version against the tested ones.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -72,15 +77,7 @@ pub async fn codex(settings: &CodexSettings) -> Result<Found, RunError> {
         }
     };
     files::remove_dir_all(&scratch)?;
-    let age = version.map(|(text, number)| {
-        let [first, last] = CODEX_TESTED;
-        let age = match number {
-            _ if number < first => Age::TooOld,
-            _ if number < last => Age::Tested,
-            _ => Age::Newer,
-        };
-        (text, age)
-    });
+    let age = version.map(|(text, number)| (text, known::CODEX.age(number)));
     Ok(Found { program, version: age, login })
 }
 
@@ -99,15 +96,11 @@ fn environment(scratch: &Path, login_home: Option<&Path>) -> BTreeMap<String, St
     .collect()
 }
 
-/// `codex-cli 0.169.0` → its text and its first two numbers. Another program's words are no version.
-fn read_version(said: &Said, name: &str) -> Option<(String, (u32, u32))> {
+/// `codex-cli 0.169.0` → its text and its numbers. Another program's words are no version.
+fn read_version(said: &Said, name: &str) -> Option<(String, known::Number)> {
     let line = said.stdout.lines().find(|line| line.starts_with(name))?;
     let text = line.split_whitespace().last().filter(|_| said.code == Some(0))?;
-    let mut numbers = text.split(['.', '-']).map(str::parse);
-    match (numbers.next(), numbers.next()) {
-        (Some(Ok(major)), Some(Ok(minor))) => Some((text.to_owned(), (major, minor))),
-        (Some(_) | None, _) => None,
-    }
+    Some((text.to_owned(), known::number(text)?))
 }
 
 fn read_login(said: Option<&Said>, home: &Path) -> Login {
@@ -131,8 +124,8 @@ mod tests {
     #[test]
     fn a_version_is_read_from_the_right_program_only() {
         let read = |out: &str| read_version(&said(0, out, ""), "codex").map(|(_, number)| number);
-        assert_eq!(read("codex-cli 0.169.0\n"), Some((0, 169)));
-        assert_eq!(read("a warning\ncodex-cli 1.2.0-alpha.3\n"), Some((1, 2)));
+        assert_eq!(read("codex-cli 0.169.0\n"), Some((0, 169, 0)));
+        assert_eq!(read("a warning\ncodex-cli 1.2.0-alpha.3\n"), Some((1, 2, 0)));
         for other in ["", "codex-cli soon", "GNU bash 5.2", "v22.1.0"] {
             assert_eq!(read(other), None, "{other}");
         }

@@ -297,6 +297,14 @@ pub fn steer(words: &[Said], overrides: &BTreeMap<String, String>) -> Result<Str
     alone("steer.md", overrides, &context! { words => Serde(words) })
 }
 
+/// What an agent at work is told that goes in circles; `what` it did fits behind "you".
+///
+/// # Errors
+/// [`PromptError::Template`] where the workspace's template does not render.
+pub fn hint(what: &str, overrides: &BTreeMap<String, String>) -> Result<String, PromptError> {
+    alone("hint.md", overrides, &context! { what => what })
+}
+
 fn environment(found: &Arc<Found>) -> Environment<'static> {
     let mut environment = Environment::new();
     // A misspelt name in a workspace's template is an error, not a hole.

@@ -10,6 +10,8 @@ use crate::agents::claude::ClaudeSettings;
 use crate::agents::codex::CodexSettings;
 use crate::agents::prompt::{PromptError, Task};
 use crate::agents::rehearsal::RehearsalSettings;
+use crate::agents::stuck::Patience;
+use crate::domain::conversation::{Fill, HandedOver};
 use crate::domain::ids::{MessageId, RunId};
 use crate::domain::run::{RunOutcome, Usage};
 use crate::platform::files::FileError;
@@ -130,6 +132,12 @@ pub struct Limits {
     pub line_bytes: u64,
     /// Bytes of output in all.
     pub output_bytes: u64,
+    /// When it is taken to be stuck.
+    #[serde(default)]
+    pub patience: Patience,
+    /// Tokens of the model's window, where the operator says so; else the agent's word, else the model's name.
+    #[serde(default)]
+    pub context_window: Option<u64>,
 }
 
 impl Default for Limits {
@@ -142,6 +150,8 @@ impl Default for Limits {
             prompt_bytes: 160 << 10,
             line_bytes: 4 << 20,
             output_bytes: 64 << 20,
+            patience: Patience::default(),
+            context_window: None,
         }
     }
 }
@@ -200,6 +210,12 @@ pub struct AgentOutcome {
     /// Messages that the agent took while it worked.
     #[serde(default)]
     pub heard: Vec<MessageId>,
+    /// How full its conversation is.
+    #[serde(default)]
+    pub fill: Option<Fill>,
+    /// An earlier conversation was handed over to this run's.
+    #[serde(default)]
+    pub handed_over: Option<HandedOver>,
 }
 
 /// Why a run could not even be tried; its text is for people, already without secrets.

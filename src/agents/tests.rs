@@ -116,6 +116,26 @@ fn recorded_failures_of_claude_have_their_kinds() {
 }
 
 #[test]
+fn the_reset_of_a_plan_is_known_from_its_event() {
+    let ends = |lines: &str| {
+        let mut turn = Turn::new(CodecKind::Claude(ClaudeCodec::default()));
+        turn.feed(lines.as_bytes());
+        turn.feed(b"{\"type\":\"result\",\"is_error\":true,\"api_error_status\":429,\"result\":\"limit reached\"}\n");
+        let failure = turn.conclude(&exit(EndedBy::Exit, Some(1), None), "").unwrap_err();
+        assert_eq!(failure.kind, FailKind::Quota);
+        failure.until.map(|at| at.millis())
+    };
+    let event = |status: &str| {
+        format!(
+            "{{\"type\":\"rate_limit_event\",\"rate_limit_info\":{{\"status\":\"{status}\",\"resetsAt\":86400,\"rateLimitType\":\"five_hour\"}}}}\n"
+        )
+    };
+    assert_eq!(ends(&event("rejected")), Some(86_400_000));
+    assert_eq!(ends(&event("allowed_warning")), None);
+    assert_eq!(ends(&(event("rejected") + &event("allowed"))), None);
+}
+
+#[test]
 fn claude_is_not_done_while_words_wait_for_it() {
     let words = |id| Words {
         id: MessageId(id),

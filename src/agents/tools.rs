@@ -11,8 +11,23 @@ use crate::platform::spawn;
 
 /// The name of the server, by which agents call its tools: `mcp__teams__submit_result`.
 pub(super) const SERVER: &str = "teams";
+/// Its tools.
+const NAMES: [&str; 4] = ["submit_result", "backlog", "memory", "status"];
 /// The command that serves them.
 const COMMAND: &str = "mcp";
+
+/// Whether the title that an agent gives a call is that of a tool of the team, as agents write it:
+/// `mcp__teams__status`, `teams.status`, `teams/status`, `status (teams MCP Server)`.
+pub(super) fn is_ours(title: &str) -> bool {
+    let title = title.trim();
+    let title = title.strip_prefix("Tool: ").unwrap_or(title);
+    let name = title
+        .strip_prefix("mcp__teams__")
+        .or_else(|| title.strip_prefix("teams"))
+        .map(|rest| rest.trim_start_matches(['.', '/', '_', ':']))
+        .or_else(|| title.strip_suffix(" (teams MCP Server)"));
+    name.is_some_and(|name| NAMES.contains(&name))
+}
 
 /// How the server is started.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -56,5 +71,49 @@ impl Tools {
             "name": SERVER, "command": self.program, "args": [COMMAND],
             "env": [{"name": RUN_SOCKET, "value": self.socket}],
         }])
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_call_of_ours_is_known_by_its_title() {
+        for title in [
+            "mcp__teams__submit_result",
+            "teams.status",
+            "teams/memory",
+            "Tool: teams/backlog",
+            "status (teams MCP Server)",
+        ] {
+            assert!(is_ours(title), "{title}");
+        }
+        for title in
+            ["", "teams", "status", "teams.status; rm -rf /", "other.status", "mcp__teams__approve"]
+        {
+            assert!(!is_ours(title), "{title}");
+        }
+    }
+
+    #[test]
+    fn every_agent_is_given_the_server_in_its_own_words() {
+        let tools =
+            Tools { program: "/bin/te ams".to_owned(), socket: "/run/a\"b.sock".to_owned() };
+        let (key, value) = tools.codex().remove(0);
+        assert_eq!(key, "mcp_servers.teams");
+        assert!(
+            value.starts_with(
+                r#"{command="/bin/te ams",args=["mcp"],env={TEAMS_RUN_SOCKET="/run/a\"b.sock"}"#
+            ),
+            "{value}"
+        );
+        let claude = tools.claude();
+        assert_eq!(claude["mcpServers"]["teams"]["env"][RUN_SOCKET], "/run/a\"b.sock");
+        let acp = tools.acp();
+        assert_eq!(
+            (&acp[0]["command"], &acp[0]["env"][0]["name"]),
+            (&json!("/bin/te ams"), &json!(RUN_SOCKET))
+        );
     }
 }

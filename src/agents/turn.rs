@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::agents::codec::{Codec as _, CodecKind, Event};
@@ -20,7 +21,7 @@ const LONGEST_LINE: usize = 8 << 20;
 const MESSAGE: usize = 600;
 
 /// Why a turn has no answer.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(super) struct Failure {
     pub(super) kind: FailKind,
     pub(super) message: String,
@@ -29,7 +30,7 @@ pub(super) struct Failure {
 }
 
 impl Failure {
-    fn new(kind: FailKind, message: String) -> Failure {
+    pub(super) fn new(kind: FailKind, message: String) -> Failure {
         Failure { kind, message, until: None }
     }
 }
@@ -61,6 +62,10 @@ pub(super) struct Turn {
     pub(super) agent: Option<String>,
     /// Messages that it took while it worked.
     pub(super) heard: Vec<MessageId>,
+    /// See [`Event::Context`].
+    pub(super) context: (Option<u64>, Option<u64>),
+    /// Bytes that it wrote.
+    pub(super) bytes: u64,
 }
 
 impl Turn {
@@ -79,6 +84,8 @@ impl Turn {
             usage: Usage::default(),
             agent: None,
             heard: Vec::new(),
+            context: (None, None),
+            bytes: 0,
         }
     }
 
@@ -107,6 +114,11 @@ impl Turn {
         self.codec.hear(words, text)
     }
 
+    /// See [`Codec::hint`].
+    pub(super) fn hint(&mut self, text: &str) -> bool {
+        self.codec.hint(text)
+    }
+
     /// See [`Codec::stop`].
     pub(super) fn stop(&mut self) -> bool {
         self.codec.stop()
@@ -115,6 +127,7 @@ impl Turn {
     /// Takes the next bytes of stdout; the events that they complete.
     pub(super) fn feed(&mut self, bytes: &[u8]) -> Vec<Event> {
         let mut events = Vec::new();
+        self.bytes += bytes.len() as u64;
         for part in bytes.split_inclusive(|byte| *byte == b'\n') {
             if self.line.len() + part.len() <= LONGEST_LINE {
                 self.line.extend_from_slice(part);
@@ -164,7 +177,11 @@ impl Turn {
             Event::Usage(usage) => self.usage = self.usage.plus(*usage),
             Event::Agent(name) => self.agent = Some(name.clone()),
             Event::Heard(id) => self.heard.push(*id),
-            Event::Thought(_) | Event::Files(_) | Event::Warning(_) => {}
+            Event::Context { used, size } => {
+                self.context.0 = used.or(self.context.0);
+                self.context.1 = size.or(self.context.1);
+            }
+            Event::Thought(_) | Event::Call { .. } | Event::Files(_) | Event::Warning(_) => {}
         }
     }
 
@@ -205,7 +222,7 @@ impl Turn {
         match (exit.ended_by, self.terminal) {
             (EndedBy::Cancelled, _) => fail(FailKind::Cancelled, "it was cancelled".to_owned()),
             (_, Some(Terminal::Done)) => Ok(self.answer),
-            (EndedBy::Exit, Some(Terminal::Failed(failure))) => Err(failure),
+            (EndedBy::Exit | EndedBy::ParentGone, Some(Terminal::Failed(failure))) => Err(failure),
             (EndedBy::Wall, _) => fail(
                 FailKind::WallTimeout,
                 format!("it took longer than allowed; last: {}", last_words()),
@@ -244,9 +261,21 @@ impl Turn {
     }
 }
 
-/// One line of a message, its end kept, without secrets.
+/// One line of a message, its end kept, without secrets; of an answer of a model's service only its words.
 fn short(text: &str) -> String {
-    let clean = redact(text);
+    let body: Option<Value> = text.find('{').and_then(|at| serde_json::from_str(&text[at..]).ok());
+    let words = body.as_ref().and_then(|body| {
+        let places = ["/error/message", "/message", "/detail"];
+        places.iter().find_map(|place| body.pointer(place)?.as_str())
+    });
+    let before = text.find('{').map_or("", |at| text[..at].trim_end());
+    let clean = match words {
+        Some(words) if before.is_empty() => {
+            redact(&format!("the model's service says: {words}")).into_owned()
+        }
+        Some(words) => redact(&format!("{before} {words}")).into_owned(),
+        None => redact(text).into_owned(),
+    };
     let line = clean.split_whitespace().collect::<Vec<_>>().join(" ");
     let count = line.chars().count();
     if count <= MESSAGE {

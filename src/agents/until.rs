@@ -39,6 +39,10 @@ pattern!(
     IN,
     r"(?i)(?:again|retry|resets?) in ((?:(?:about )?\d+(?:\.\d+)?\s*[a-z]+[,\s]*(?:and )?)+)"
 );
+pattern!(
+    DAY,
+    r"(?i)(?:access|again|resets?|until) on (\d{4}-\d\d-\d\d)(?:,? (?:at )?(\d\d:\d\d)(?: (?:UTC|GMT))?)?"
+);
 pattern!(PART, r"(?i)(\d+(?:\.\d+)?)\s*([a-z]+)");
 pattern!(
     CLOCK,
@@ -53,6 +57,7 @@ pattern!(
 pub(super) fn until<Z: TimeZone>(message: &str, said: Timestamp, zone: &Z) -> Option<Timestamp> {
     let at = field(message)
         .or_else(|| iso(message))
+        .or_else(|| day(message))
         .or_else(|| seconds(message, said))
         .or_else(|| span(message, said))
         .or_else(|| clock(message, said, zone))?;
@@ -84,6 +89,13 @@ fn field(message: &str) -> Option<Timestamp> {
 
 fn iso(message: &str) -> Option<Timestamp> {
     Timestamp::parse(&find(&ISO, message)?[1]).ok()
+}
+
+/// A date, with a time of day or not, in UTC: how the Messages API tells it.
+fn day(message: &str) -> Option<Timestamp> {
+    let found = find(&DAY, message)?;
+    let time = found.get(2).map_or("00:00", |it| it.as_str());
+    Timestamp::parse(&format!("{}T{time}:00Z", &found[1])).ok().map(|at| at.plus_seconds(60))
 }
 
 fn seconds(message: &str, said: Timestamp) -> Option<Timestamp> {
@@ -212,6 +224,10 @@ mod tests {
             ("429 too many requests, retry-after: 30", "2026-11-21 12:00:30"),
             (r#""retryDelay":"34.07s""#, "2026-11-21 12:00:34"),
             ("quota resets at 2026-11-21T05:00:00Z", "2026-11-21 14:00:00"),
+            (
+                "You have reached your specified API usage limits. You will regain access on 2026-12-01 at 00:00 UTC.",
+                "2026-12-01 09:01:00",
+            ),
             ("limit resets at 18:30", "2026-11-21 18:31:00"),
         ];
         for (message, at) in table {

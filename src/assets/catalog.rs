@@ -68,6 +68,25 @@ pub struct Rendered {
     pub whole: Vec<Whole>,
 }
 
+impl Rendered {
+    /// The same with every text passed through `clean`.
+    #[must_use]
+    pub fn map(mut self, clean: impl Fn(&str) -> String) -> Rendered {
+        self.text = clean(&self.text);
+        if let Some(embed) = &mut self.embed {
+            let values = embed.fields.iter_mut().map(|field| &mut field.value);
+            for text in values.chain([&mut embed.title, &mut embed.description, &mut embed.footer])
+            {
+                *text = clean(text);
+            }
+        }
+        for whole in &mut self.whole {
+            whole.text = clean(&whole.text);
+        }
+        self
+    }
+}
+
 /// The whole of a text that is shown in part.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Whole {

@@ -1,9 +1,9 @@
 //! `teams setup`: from a token to a server in which the team can work, and back.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use secrecy::SecretString;
 use serde_json::{Map, Value, json};
 
 use super::told::{Teller, language};
@@ -12,6 +12,7 @@ use crate::discord::setup::permissions::TABLE;
 use crate::domain::config::AgentKind;
 use crate::domain::ids::{GuildId, UserId};
 use crate::domain::request::Language;
+use crate::domain::role::Role;
 use crate::platform::{files, plug, terminal};
 use crate::service::setup::{self, Options, SetupError, Talk, Told};
 use crate::workspace;
@@ -19,7 +20,8 @@ use crate::workspace;
 /// Its options.
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
-    /// A file that holds the bot's token; without it, what is set already counts, and then you are asked
+    /// A file that holds the bot's token (with `voice: bots` a line `role=token` for each); without it, what is
+    /// set already counts, and then you are asked
     #[arg(long, value_name = "FILE")]
     token_file: Option<PathBuf>,
     /// A `teams local-guild` on this machine instead of Discord; it needs no token
@@ -87,13 +89,14 @@ pub(super) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
 }
 
 fn make(teller: &Teller, root: PathBuf, args: &Args) -> Result<(), SetupError> {
-    let token = match &args.token_file {
-        Some(path) => Some(SecretString::from(files::read_text(path)?)),
-        None => None,
+    let (token, tokens) = match &args.token_file {
+        Some(path) => setup::tokens(&files::read_text(path)?)?,
+        None => (None, BTreeMap::new()),
     };
     let options = Options {
         root,
         token,
+        tokens,
         local: args.local.clone(),
         base_url: args.base_url.clone(),
         guild: args.guild,
@@ -104,11 +107,17 @@ fn make(teller: &Teller, root: PathBuf, args: &Args) -> Result<(), SetupError> {
         dry_run: args.dry_run,
     };
     let mut tell = |told: Told| tell(teller, &told);
-    let mut ask = || {
+    let mut ask = |role: Option<Role>| {
         if teller.is_json() || !terminal::is_there() {
             return Ok(None);
         }
-        let question = teller.words("setup.ask.token", &Map::new());
+        let question = match role {
+            None => teller.words("setup.ask.token", &Map::new()),
+            Some(role) => {
+                let values = [("role".to_owned(), json!(role))].into_iter().collect();
+                teller.words("setup.ask.bot", &values)
+            }
+        };
         let said = terminal::hidden_line(&format!("{question} "))?;
         Ok(said)
     };
@@ -130,7 +139,7 @@ fn take_back(teller: &Teller, root: &Path, args: &Args) -> Result<(), SetupError
         }
     }
     let mut tell = |told: Told| tell(teller, &told);
-    let mut ask = || Ok(None);
+    let mut ask = |_| Ok(None);
     let talk = Talk { tell: &mut tell, ask: &mut ask };
     converse(setup::undo(root, args.dry_run, talk))
 }

@@ -4,7 +4,8 @@ use serde_json::{Value, json};
 
 use super::{Failure, Global, say};
 use crate::domain::ids::RequestId;
-use crate::domain::outgoing::SET_ASIDE;
+use crate::domain::outgoing::{Content, SET_ASIDE};
+use crate::domain::request::Language;
 use crate::domain::role::Role;
 use crate::domain::state::State;
 use crate::domain::time::Timestamp;
@@ -126,8 +127,11 @@ fn overview(workspace: &Workspace, state: &State) -> Result<(), Failure> {
     ));
     let now = Timestamp::new(clock::now());
     if running == "running" {
+        let catalog = crate::assets::catalog::Catalog::builtin()?;
         for line in crate::discord::standing::Report::read(&workspace.root).lines(now) {
-            say(line);
+            let values = [("line".to_owned(), line)].into_iter().collect();
+            let key = "discord.standing".to_owned();
+            say(catalog.render(&Content { key, values, language: Language::En })?.text);
         }
     }
     let aside = set_aside(&workspace.root)?;

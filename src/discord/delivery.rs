@@ -28,6 +28,7 @@ use crate::domain::outgoing::{Act, Button, Content, Outgoing, OutgoingOutcome, V
 use crate::domain::role::Role;
 use crate::domain::time::Timestamp;
 use crate::platform::clock;
+use crate::platform::redact::redact;
 
 mod cards;
 mod posting;
@@ -319,8 +320,11 @@ impl Delivery {
         }
     }
 
+    /// The words, without secrets: what a role wrote, or a difference holds, is not for everybody in a room.
     fn render(&self, content: &Content) -> Result<Rendered, Trouble> {
-        self.catalog.render(content).map_err(|error| Trouble::Unsayable(error.to_string()))
+        let rendered = self.catalog.render(content);
+        let rendered = rendered.map_err(|error| Trouble::Unsayable(error.to_string()))?;
+        Ok(rendered.map(|text| redact(text).into_owned()))
     }
 
     async fn post<F, Fut>(

@@ -387,6 +387,13 @@ impl Rest {
         Ok(())
     }
 
+    /// Takes the acknowledgement of an interaction back where there is nothing to say.
+    pub async fn withdraw_answer(&self, application: u64, token: &str) -> Result<(), RestError> {
+        let path = format!("/webhooks/{application}/{token}/messages/@original");
+        self.call(Call::new(Method::DELETE, path).bare()).await?;
+        Ok(())
+    }
+
     /// The slash commands of the application in one server, as raw JSON.
     pub async fn commands(
         &self,

@@ -3,10 +3,10 @@
 
 use serde_json::{Value, json};
 
+use crate::assets::catalog::Catalog;
 use crate::discord::asked::language;
 use crate::domain::ids::GateId;
 use crate::domain::outgoing::{Button, ButtonAct};
-use crate::domain::request::Language;
 
 /// The field of the milestone.
 pub(crate) const MILESTONE: &str = "milestone";
@@ -29,14 +29,14 @@ pub(crate) const WORDS: &str = "question";
 pub(crate) const FILES: [&str; 4] = ["file", "file2", "file3", "file4"];
 
 /// The form that an interaction asks for, from the payload as Discord sent it.
-pub(crate) fn asked_for(interaction: &Value) -> Option<Value> {
+pub(crate) fn asked_for(interaction: &Value, catalog: &Catalog) -> Option<Value> {
     let data = &interaction["data"];
     let locale = interaction["locale"].as_str().unwrap_or_default();
     if interaction["type"] == 3 {
         // Only a button opens a form: what merely has its id, such as a list, does not.
         let button = Button::parse(data["custom_id"].as_str()?)?;
         let opens = data["component_type"] == 2 && button.act == ButtonAct::Question;
-        return opens.then(|| question(&button, language(locale)));
+        return opens.then(|| question(&button, &|key| catalog.label(key, language(locale))));
     }
     let chosen = &data["options"][0];
     if interaction["type"] != 2 || data["name"] != "sprint" || chosen["name"] != "start" {
@@ -50,7 +50,8 @@ pub(crate) fn asked_for(interaction: &Value) -> Option<Value> {
         .filter_map(|option| option["value"].as_str())
         .take(FILES.len())
         .collect();
-    Some(kickoff(&format!("{KICKOFF}{}", files.join(",")), language(locale)))
+    let label = |key: &str| catalog.label(key, language(locale));
+    Some(kickoff(&format!("{KICKOFF}{}", files.join(",")), &label))
 }
 
 /// The files of a form that begins a sprint; `None` for any other form.
@@ -65,17 +66,12 @@ pub(crate) fn gate_of(custom_id: &str) -> Option<(GateId, u32)> {
     Some((GateId::parse(gate).ok()?, version.parse().ok()?))
 }
 
-fn question(button: &Button, language: Language) -> Value {
-    let [title, label, hint] = match language {
-        Language::En => {
-            ["Ask before deciding", "Your question", "The team answers, then asks you again"]
-        }
-        Language::Ko => ["결정 전에 묻기", "질문", "팀이 답한 뒤 다시 결정을 요청합니다"],
-    };
+fn question(button: &Button, label: &dyn Fn(&str) -> String) -> Value {
+    let (words, hint) = (label("form.question.label"), label("form.question.hint"));
     json!({
         "custom_id": format!("{QUESTION}{}:{}", button.subject, button.version),
-        "title": title,
-        "components": [field(WORDS, label, 2, 1_000, true, hint)],
+        "title": label("form.question"),
+        "components": [field(WORDS, &words, 2, 1_000, true, &hint)],
     })
 }
 
@@ -90,29 +86,15 @@ fn field(id: &str, label: &str, style: u8, most: u16, required: bool, hint: &str
     json!({"type": 1, "components": [input]})
 }
 
-fn kickoff(custom_id: &str, language: Language) -> Value {
-    let [title, milestone, brief, requirements, hint] = match language {
-        Language::En => [
-            "Start a sprint",
-            "Milestone",
-            "What it is about",
-            "What has to hold at the end, one a line",
-            "What is to be reached",
-        ],
-        Language::Ko => [
-            "스프린트 시작",
-            "마일스톤",
-            "무엇에 관한 일인가요",
-            "끝났을 때 만족해야 할 조건 (한 줄에 하나)",
-            "무엇을 이루려고 하나요",
-        ],
-    };
+fn kickoff(custom_id: &str, label: &dyn Fn(&str) -> String) -> Value {
+    let hint = label("form.kickoff.hint");
+    let of = |part: &str| label(&format!("form.kickoff.{part}"));
     json!({
-        "custom_id": custom_id, "title": title,
+        "custom_id": custom_id, "title": label("form.kickoff"),
         "components": [
-            field(MILESTONE, milestone, 1, 200, true, hint),
-            field(BRIEF, brief, 2, 4_000, false, ""),
-            field(REQUIREMENTS, requirements, 2, 4_000, false, ""),
+            field(MILESTONE, &of("milestone"), 1, 200, true, &hint),
+            field(BRIEF, &of("brief"), 2, 4_000, false, ""),
+            field(REQUIREMENTS, &of("requirements"), 2, 4_000, false, ""),
         ],
     })
 }
@@ -131,9 +113,10 @@ mod tests {
 
     #[test]
     fn only_a_start_opens_the_form_and_it_fits_discords_limits() {
+        let catalog = Catalog::builtin().unwrap();
         let longest = "18446744073709551615";
         for locale in ["en-US", "ko"] {
-            let form = asked_for(&start(locale, &[longest; 4])).unwrap();
+            let form = asked_for(&start(locale, &[longest; 4]), &catalog).unwrap();
             let id = form["custom_id"].as_str().unwrap();
             assert!(id.len() <= 100, "{id}");
             assert_eq!(files_of(id).unwrap(), [u64::MAX; 4]);
@@ -148,7 +131,7 @@ mod tests {
         assert_eq!(files_of("t:approve:x:1"), None);
         let mut other = start("en", &[]);
         other["data"]["options"][0]["name"] = json!("stop");
-        assert_eq!(asked_for(&other), None);
-        assert_eq!(asked_for(&json!({"type": 5, "data": {"custom_id": "k:"}})), None);
+        assert_eq!(asked_for(&other, &catalog), None);
+        assert_eq!(asked_for(&json!({"type": 5, "data": {"custom_id": "k:"}}), &catalog), None);
     }
 }

@@ -16,6 +16,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use twilight_gateway::{ConfigBuilder, Intents, Session, Shard, ShardId};
 
+use crate::assets::catalog::Catalog;
 use crate::discord::error::RestError;
 use crate::discord::governor::Limits;
 use crate::discord::presence::Presence;
@@ -87,6 +88,8 @@ pub(crate) struct Gateway {
     pub(crate) limits: Limits,
     pub(crate) sessions: Arc<Sessions>,
     pub(crate) board: Arc<Board>,
+    /// The words of forms.
+    pub(crate) catalog: Catalog,
     /// What the bot shows beside its name.
     pub(crate) shows: watch::Receiver<Presence>,
     /// Where calls of ours run: not beside the connections.

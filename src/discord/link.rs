@@ -30,6 +30,7 @@ use crate::domain::outgoing::{Content, Outgoing, OutgoingOutcome};
 use crate::domain::request::Language;
 use crate::domain::role::Role;
 use crate::domain::time::Timestamp;
+use crate::platform::redact::redact;
 use crate::platform::tasks;
 
 /// Facts that may wait for the team before Discord is told to wait.
@@ -226,10 +227,17 @@ impl InteractionReply {
         self.language
     }
 
+    /// Has nothing to add: what waits for the answer goes away.
+    pub async fn nothing(self) {
+        if let Err(error) = self.rest.withdraw_answer(self.application, &self.token).await {
+            tracing::debug!(%error, "a command without an answer still waits for one");
+        }
+    }
+
     /// Answers. Trouble is logged: the person sees the effect in the channel anyway.
     pub async fn say(self, content: &Content) {
         let text = match self.catalog.render(content) {
-            Ok(rendered) => rendered.text,
+            Ok(rendered) => redact(&rendered.text).into_owned(),
             Err(error) => {
                 tracing::error!(%error, "a command's answer cannot be said");
                 return;
@@ -286,6 +294,7 @@ impl Link {
             limits: pool.limits(),
             sessions: Arc::clone(&sessions),
             board: Arc::clone(&board),
+            catalog: catalog.clone(),
             shows: shows.subscribe(),
             calls: tokio::runtime::Handle::current(),
         });

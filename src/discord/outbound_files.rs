@@ -4,6 +4,7 @@ use std::path::{Component, Path, PathBuf};
 
 use crate::discord::rest::Upload;
 use crate::platform::files::FileError;
+use crate::platform::redact::redact;
 use crate::platform::{files, tasks};
 
 /// Bytes of the files of one message; what every server takes.
@@ -98,6 +99,14 @@ impl From<FileError> for LeftOut {
     }
 }
 
+/// A text without the secrets that somebody wrote into it; anything else as it is.
+fn without_secrets(bytes: Vec<u8>) -> Vec<u8> {
+    match String::from_utf8(bytes) {
+        Ok(text) => redact(&text).into_owned().into_bytes(),
+        Err(other) => other.into_bytes(),
+    }
+}
+
 /// One file, which must lie in the workspace: no `..`, nothing hidden, no link that leads out.
 fn one(workspace: &Path, path: &str) -> Result<Upload, LeftOut> {
     let relative = PathBuf::from(path);
@@ -121,7 +130,7 @@ fn one(workspace: &Path, path: &str) -> Result<Upload, LeftOut> {
     if facts.len() > LARGEST {
         return Err(LeftOut::TooLarge(facts.len()));
     }
-    let bytes = files::read(&full)?;
+    let bytes = without_secrets(files::read(&full)?);
     let filename = relative
         .file_name()
         .map_or_else(|| "file".to_owned(), |name| name.to_string_lossy().into_owned());

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
 
 use crate::discord::sessions::Bot;
 use crate::domain::role::Role;
@@ -72,36 +73,35 @@ impl Report {
         serde_json::from_str(&text.unwrap_or_default()).unwrap_or_default()
     }
 
-    /// A line for everything that a person should know; one short line where all is well.
+    /// The values of the text `discord.standing`, for everything that a person should know; one where all is
+    /// well.
     #[must_use]
-    pub fn lines(&self, now: Timestamp) -> Vec<String> {
+    pub fn lines(&self, now: Timestamp) -> Vec<Value> {
+        let line = |who: &str, state: &str, reason: &str, until: Option<Timestamp>| {
+            let until = until.map(|at| at.kst("%Y-%m-%dT%H:%M")).unwrap_or_default();
+            json!({ "who": who, "state": state, "reason": reason, "until": until })
+        };
         let mut lines = Vec::new();
         let mut well = 0;
         for (name, bot) in &self.bots {
-            let who = if name == "team" { String::new() } else { format!(" ({name}'s bot)") };
+            let who = if name == "team" { "" } else { name.as_str() };
             match &bot.standing {
                 Standing::Connected => well += 1,
-                Standing::Away { reason } => {
-                    lines.push(format!("Discord{who}: away, trying again: {reason}"));
-                }
+                Standing::Away { reason } => lines.push(line(who, "away", reason, None)),
                 Standing::Waiting { until, reason } => {
-                    lines.push(format!("Discord{who}: waiting until {until}: {reason}"));
+                    lines.push(line(who, "waiting", reason, Some(*until)));
                 }
-                Standing::NeedsYou { reason } => {
-                    lines.push(format!("Discord{who}: needs you: {reason}"));
-                }
+                Standing::NeedsYou { reason } => lines.push(line(who, "needs_you", reason, None)),
             }
             if let Some(reason) = &bot.lessened {
-                lines.push(format!("Discord{who}: with less: {reason}"));
+                lines.push(line(who, "lessened", reason, None));
             }
         }
         if let Some(until) = self.no_calls_until.filter(|until| *until > now) {
-            lines.push(format!(
-                "Discord: no calls until {until}, because too many were refused; the log names them"
-            ));
+            lines.push(line("", "no_calls", "", Some(until)));
         }
         if lines.is_empty() && well > 0 {
-            lines.push("Discord: connected".to_owned());
+            lines.push(line("", "connected", "", None));
         }
         lines
     }
@@ -178,6 +178,9 @@ impl Board {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::assets::catalog::Catalog;
+    use crate::domain::outgoing::Content;
+    use crate::domain::request::Language;
 
     #[test]
     fn what_needs_a_person_is_said_and_what_is_well_is_short() {
@@ -185,7 +188,14 @@ mod tests {
         files::create_dir_all(&folder.path().join(".teams_runtime/discord")).unwrap();
         let board = Board::of(folder.path());
         let now = Timestamp::from_millis(0);
-        let lines = || Report::read(folder.path()).lines(now);
+        let report = || Report::read(folder.path());
+        let catalog = Catalog::builtin().unwrap();
+        let say = |line: Value| {
+            let values = json!({ "line": line }).as_object().cloned().unwrap();
+            let key = "discord.standing".to_owned();
+            catalog.render(&Content { key, values, language: Language::En }).unwrap().text
+        };
+        let lines = || report().lines(now).into_iter().map(say).collect::<Vec<_>>();
         assert!(lines().is_empty());
         board.set(None, Standing::Connected);
         assert_eq!(lines(), ["Discord: connected"]);
@@ -193,10 +203,10 @@ mod tests {
         board.set(Some(Role::Qa), Standing::NeedsYou { reason: "a token (4004)".to_owned() });
         assert_eq!(
             lines(),
-            ["Discord (qa's bot): needs you: a token (4004)", "Discord: with less: no content"]
+            ["Discord (QA): needs you: a token (4004)", "Discord: with less: no content"]
         );
         board.no_calls_until(Timestamp::from_millis(5_000));
         assert_eq!(lines().len(), 3);
-        assert_eq!(board.report().lines(now), lines());
+        assert_eq!(board.report().lines(now), report().lines(now));
     }
 }

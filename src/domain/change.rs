@@ -4,6 +4,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::domain::backlog::BacklogItem;
 use crate::domain::budget::Spending;
+use crate::domain::config::AgentKind;
+use crate::domain::conversation::{Fill, Room};
 use crate::domain::effect::Effect;
 use crate::domain::envelope::Envelope;
 use crate::domain::gate::Gate;
@@ -26,9 +28,18 @@ pub struct Session {
     pub request_id: RequestId,
     /// The agent's own id of it.
     pub session_id: String,
+    /// The agent that it is held with; no other can go on with it.
+    #[serde(default)]
+    pub agent: AgentKind,
     /// The model that it was begun with.
     #[serde(default)]
     pub model: String,
+    /// How full it is, as far as that is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fill: Option<Fill>,
+    /// What room it has: where there is too little, the next run begins a fresh one.
+    #[serde(default)]
+    pub room: Room,
     /// When it was begun.
     pub created_at: Timestamp,
     /// When it was last used.

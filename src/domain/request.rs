@@ -237,6 +237,9 @@ pub struct Followup {
     /// The roles that took it into their conversation while they worked.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub heard_by: Vec<Role>,
+    /// A question that somebody had before deciding: it takes no place of those that people may write.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub at_gate: bool,
 }
 
 /// Words by which somebody says that a message is not for the run under way.
@@ -253,6 +256,7 @@ impl Followup {
             artifacts: Vec::new(),
             at,
             heard_by: Vec::new(),
+            at_gate: false,
         }
     }
 

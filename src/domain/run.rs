@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::domain::budget::Allowance;
 use crate::domain::config::AgentKind;
+use crate::domain::conversation::Conversation;
 use crate::domain::evidence::ChangedPath;
 use crate::domain::ids::{EnvelopeId, MessageId, RequestId, RunId};
 use crate::domain::result::RoleResult;
@@ -271,4 +272,7 @@ pub struct RunReport {
     /// Messages that the agent took while it worked.
     #[serde(default)]
     pub heard: Vec<MessageId>,
+    /// The agent's conversation, and what its prompt was.
+    #[serde(default)]
+    pub conversation: Conversation,
 }

@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 
 use super::authorize::{Resource, authorize};
 use super::turn::Turn;
-use super::{commands, gates, handoff, parse, say, sprint};
+use super::{commands, gates, handoff, parse, say, sprint, standing};
 use crate::domain::change::Change;
 use crate::domain::effect::EffectKind;
 use crate::domain::ids::RequestId;
@@ -58,7 +58,7 @@ fn sprint(
             .and_then(|granted| sprint::commands::stopped(turn, &granted, false)),
         SprintCommand::Restart => sprint::commands::may(turn, &asker)
             .and_then(|granted| sprint::commands::restarted(turn, &granted)),
-        SprintCommand::Status => Ok(sprint::commands::status(turn)),
+        SprintCommand::Status => Ok(("sprint.status", standing::sprint(turn.before()))),
     };
     let (status, (key, values)) = match done {
         Ok(said) => (RequestStatus::Completed, said),

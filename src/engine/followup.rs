@@ -57,7 +57,7 @@ pub(super) fn steer(
     let Some(request) = turn.edit(id) else {
         return ("unknown_request", json!({ "request_id": id.as_str() }));
     };
-    if request.params.followups.len() >= limit {
+    if taken(&request.params.followups) >= limit {
         return ("too_many_followups", json!({ "request_id": id.as_str(), "limit": limit }));
     }
     let words = Followup::command(&name, text.to_owned(), now);
@@ -74,6 +74,11 @@ pub(super) fn steer(
     ("followup_taken", json!({}))
 }
 
+/// Places taken of those that a request has.
+fn taken(followups: &[Followup]) -> usize {
+    followups.iter().filter(|followup| !followup.at_gate).count()
+}
+
 /// Why a follow-up changed nothing.
 pub(super) const FULL: &str = "the request has all its follow-ups";
 
@@ -81,7 +86,7 @@ pub(super) const FULL: &str = "the request has all its follow-ups";
 pub(super) fn add_followup(turn: &mut Turn<'_>, id: &RequestId, message: &Message) -> bool {
     let (now, limit) = (turn.now, turn.policy.limits.followups);
     let Some(request) = turn.edit(id) else { return false };
-    if request.params.followups.len() >= limit {
+    if taken(&request.params.followups) >= limit {
         let author = &message.author.name;
         turn.record(id, "followup_refused", author, &say::title(&message.content), Value::Null);
         let values = json!({ "request_id": id.as_str(), "limit": limit });
@@ -101,6 +106,7 @@ pub(super) fn add_followup(turn: &mut Turn<'_>, id: &RequestId, message: &Messag
         artifacts,
         at: now,
         heard_by: Vec::new(),
+        at_gate: false,
     });
     runs::steer(turn, id, message.message_id);
     true

@@ -13,7 +13,9 @@ use crate::domain::change::Change;
 use crate::domain::gate::{Gate, GateKind, GateState, Stance};
 use crate::domain::ids::{ChannelId, GateId, MessageId, RequestId, UserId};
 use crate::domain::incoming::Actor;
-use crate::domain::outgoing::{Act, Button, ButtonAct, NamedChannel, Priority, Target, Voice};
+use crate::domain::outgoing::{
+    Act, Button, ButtonAct, Content, NamedChannel, Priority, Target, Voice,
+};
 use crate::domain::policy::{Policy, Right};
 use crate::domain::request::{Followup, Request, RequestStatus};
 use crate::domain::state::State;
@@ -272,7 +274,12 @@ pub(super) fn decide(
     if matches!(verdict, Verdict::Ask(_)) && !may_be_asked_about(gate.kind) {
         return say_key("gate.no_question");
     }
-    settle(turn, &granted, gate, verdict)
+    let said = settle(turn, &granted, gate, verdict);
+    match seen {
+        // Whoever decides at the card reads below it what came of it.
+        Seen::Card(..) | Seen::Form(_) => Answer::Accepted,
+        Seen::Content(_) => Answer::Say(said),
+    }
 }
 
 /// Whether what somebody saw is what the gate is about now.
@@ -310,7 +317,7 @@ fn settle(
     granted: &Granted<act::Decide>,
     gate: Gate,
     verdict: Verdict,
-) -> Answer {
+) -> Content {
     let language = turn.policy.language;
     let by = match granted.actor() {
         Actor::Person { author, .. } => author.id,
@@ -341,7 +348,7 @@ fn settle(
         Verdict::No => declined(turn, &id, kind, "rejected"),
         Verdict::Ask(question) => asked(turn, &id, &name, question),
     }
-    Answer::Say(say::content("gate.decided", language, values))
+    say::content("gate.decided", language, values)
 }
 
 fn approved(turn: &mut Turn<'_>, id: &RequestId, kind: GateKind) {
@@ -376,7 +383,8 @@ fn declined(turn: &mut Turn<'_>, id: &RequestId, kind: GateKind, why: &str) {
 fn asked(turn: &mut Turn<'_>, id: &RequestId, by: &str, question: String) {
     let now = turn.now;
     let Some(request) = turn.edit(id) else { return };
-    request.params.followups.push(Followup::command(by, question, now));
+    let question = Followup { at_gate: true, ..Followup::command(by, question, now) };
+    request.params.followups.push(question);
     intake::resume(turn, id, "gate_question");
 }
 

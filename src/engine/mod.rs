@@ -7,12 +7,14 @@ pub mod authorize;
 pub mod contract;
 pub mod parse;
 pub mod routing;
+pub mod standing;
 pub mod why;
 pub mod workflow;
 
 mod actions;
 mod attempts;
 mod budget;
+mod claims;
 mod clock;
 mod closeout;
 mod commands;

@@ -7,14 +7,16 @@ use super::decide::{Answer, Wake};
 use super::turn::Turn;
 use super::workflow::{DocumentRule, StepReport};
 use super::{
-    actions, attempts, contract, governed, handoff, intake, routing, runs, say, sprint, workflow,
+    actions, attempts, claims, contract, governed, handoff, intake, routing, runs, say, sprint,
+    workflow,
 };
 use crate::domain::change::Change;
 use crate::domain::config::AgentKind;
+use crate::domain::conversation::Conversation;
 use crate::domain::envelope::{Envelope, EnvelopeKind, MAX_ENVELOPE_ATTEMPTS, Place};
 use crate::domain::ids::{EnvelopeId, RequestId};
 use crate::domain::incoming::Actor;
-use crate::domain::outgoing::{Priority, Voice};
+use crate::domain::outgoing::Voice;
 use crate::domain::request::{Language, ReplyRoute, Request, RequestStatus};
 use crate::domain::result::{ResultStatus, RoleResult};
 use crate::domain::role::Role;
@@ -96,6 +98,7 @@ fn rebuilt(turn: &Turn<'_>, envelope: &Envelope) -> Option<RunReport> {
         agent_kind: AgentKind::default(),
         model: String::new(),
         heard: Vec::new(),
+        conversation: Conversation::default(),
     })
 }
 
@@ -209,6 +212,7 @@ fn step_result(
     };
     let in_sprint = request.sprint_id.is_some();
     let documents = documents(request, report);
+    claims::hold_against(turn, id, report, result);
     let mut facts = StepReport::from_result(result);
     facts.documents_present = report.documents_present.iter().cloned().collect();
     facts.document_rule = if in_sprint { DocumentRule::Sprint } else { DocumentRule::NotAsked };

@@ -6,12 +6,13 @@ use super::decide::{Answer, Wake};
 use super::turn::Turn;
 use super::{attempts, budget, gates, handoff};
 use crate::domain::change::{Change, Session};
+use crate::domain::conversation::Room;
 use crate::domain::effect::EffectKind;
 use crate::domain::envelope::{Envelope, EnvelopeBody, EnvelopeKind, Place};
 use crate::domain::ids::{MessageId, RequestId, RunId};
 use crate::domain::request::{Followup, RequestStatus};
 use crate::domain::role::Role;
-use crate::domain::run::{Run, RunReport, ledger_of};
+use crate::domain::run::{FailKind, Run, RunOutcome, RunReport, ledger_of};
 use crate::domain::state::session_key;
 
 /// A worker is about to start an agent for an envelope. Refused where the envelope or its request is
@@ -191,18 +192,44 @@ pub(super) fn finished(turn: &mut Turn<'_>, report: RunReport) -> Answer {
     Answer::Accepted
 }
 
+/// Keeps the conversation for the role's next run on the request, and says when its room runs out.
 fn remember_session(turn: &mut Turn<'_>, report: &RunReport) {
+    let (id, role) = (&report.request_id, report.role.as_str());
+    let conversation = &report.conversation;
+    if let Some(handed) = &conversation.handed_over {
+        let words = if handed.by_itself { "by its own summary" } else { "by what the records say" };
+        turn.record(id, "conversation_handed_over", role, words, json!(handed));
+    }
+    if !conversation.prompt_cut.is_empty() {
+        let words = format!("cut to fit: {}", conversation.prompt_cut.join(", "));
+        turn.record(id, "prompt_cut", role, &words, json!(conversation.prompt_cut));
+    }
     let Some(session_id) = report.session_id.clone() else {
         return;
     };
     let key = session_key(report.role, &report.request_id);
-    let created_at = turn.before().sessions.get(&key).map_or(turn.now, |old| old.created_at);
+    let old = turn.before().sessions.get(&key).filter(|old| old.session_id == session_id).cloned();
+    let full = matches!(&report.outcome, RunOutcome::Failed { kind: FailKind::Context, .. });
+    let before = old.as_ref().map_or(Room::Plenty, |old| old.room);
+    // A conversation only fills up; a run that could not tell changes nothing.
+    let room = Room::after(conversation.fill, full).max(before);
+    if room > before {
+        let words = match conversation.fill {
+            Some(fill) => format!("{} % of the window is left", fill.left()),
+            None => "the window is full".to_owned(),
+        };
+        let kind = if room.hands_over() { "conversation_full" } else { "conversation_low" };
+        turn.record(id, kind, role, &words, json!(conversation.fill));
+    }
     let session = Session {
         role: report.role,
         request_id: report.request_id.clone(),
         session_id,
+        agent: report.agent_kind,
         model: report.model.clone(),
-        created_at,
+        fill: conversation.fill.or_else(|| old.as_ref().and_then(|old| old.fill)),
+        room,
+        created_at: old.map_or(turn.now, |old| old.created_at),
         last_used_at: turn.now,
     };
     turn.change(Change::Session(session));

@@ -5,15 +5,11 @@ use serde_json::{Value, json};
 
 use super::authorize::{Resource, authorize};
 use super::turn::Turn;
-use super::{commands, parse, say, sprint};
+use super::{commands, parse, sprint, standing};
 use crate::domain::ids::RequestId;
 use crate::domain::incoming::{Actor, Message};
-use crate::domain::request::{Language, Request};
-use crate::domain::role::Role;
+use crate::domain::request::Language;
 use crate::domain::sprint::Kickoff;
-
-/// Open requests that one answer lists.
-const LISTED: usize = 10;
 
 /// A command in words.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -77,19 +73,14 @@ pub(super) fn obey(
     word: Word,
 ) -> (&'static str, Value) {
     match word {
-        Word::Status(None) => {
-            let open: Vec<&Request> =
-                turn.before().requests.values().filter(|it| !it.status.is_terminal()).collect();
-            let lines: Vec<String> = open.iter().take(LISTED).map(|it| line(it)).collect();
-            ("status.report", json!({ "open": open.len(), "lines": lines }))
-        }
+        Word::Status(None) => ("overview", standing::overview(turn.before())),
         Word::Status(Some(id)) => match turn.request(&id) {
             Some(found) if !found.status.is_terminal() => {
-                ("status.report", json!({ "open": 1, "lines": [line(found)] }))
+                ("overview", standing::overview_of(found))
             }
             Some(_) | None => unknown(&id),
         },
-        Word::SprintStatus => sprint::commands::status(turn),
+        Word::SprintStatus => ("sprint.status", standing::sprint(turn.before())),
         Word::SprintStop => sprint::commands::may(turn, actor)
             .and_then(|granted| sprint::commands::stopped(turn, &granted, false))
             .unwrap_or_else(|refused| refused),
@@ -120,14 +111,6 @@ pub(super) fn obey(
 
 fn unknown(id: &RequestId) -> (&'static str, Value) {
     ("unknown_request", json!({ "request_id": id.as_str() }))
-}
-
-fn line(request: &Request) -> String {
-    let who = match &request.blocked {
-        Some(_) => request.reply_route.author_name.as_str(),
-        None => request.current_role.map_or("", Role::as_str),
-    };
-    format!("`{}` · {who} · {}", request.request_id, say::title(&request.scope))
 }
 
 #[cfg(test)]

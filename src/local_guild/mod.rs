@@ -38,6 +38,7 @@ use std::time::Duration;
 use axum::Router;
 use axum::extract::DefaultBodyLimit;
 use axum::middleware::{from_fn, from_fn_with_state};
+use axum::serve::ListenerExt as _;
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 
@@ -98,6 +99,12 @@ pub async fn serve(config: Config) -> Result<Running, GuildError> {
     let router = router(&guild);
     let closing = guild.closing.clone();
     let server = tasks::spawn("local-guild", async move {
+        // Small frames and answers go at once; otherwise each may wait 40 ms for the last one's receipt.
+        let listener = listener.tap_io(|stream| {
+            if let Err(error) = stream.set_nodelay(true) {
+                tracing::debug!(%error, "a connection answers in larger pieces");
+            }
+        });
         let ended = closing.clone().cancelled_owned();
         let serving = axum::serve(listener, router).with_graceful_shutdown(ended);
         let serving = async { serving.await };

@@ -10,6 +10,7 @@ use crate::agents::codex::CodexSettings;
 use crate::agents::rehearsal::RehearsalSettings;
 use crate::agents::{Agent, Sandbox};
 use crate::domain::config::{AgentKind, AgentSandbox};
+use crate::domain::role::Role;
 use crate::workspace::Choice;
 
 /// The agent that was chosen.
@@ -51,6 +52,13 @@ pub(super) fn of(team: &Team, choice: &Choice) -> Agent {
             sandbox: sandbox(agents.rehearsal.sandbox),
         }),
     }
+}
+
+/// The tokens of its model's window, where the operator says so.
+pub(super) fn window(team: &Team, role: Role, agent: AgentKind) -> Option<u64> {
+    let runtime = &team.workspace.runtime;
+    let of_the_role = runtime.role_defaults.get(&role).and_then(|it| it.context_window);
+    of_the_role.or_else(|| runtime.agents.window_of(agent))
 }
 
 fn sandbox(wanted: AgentSandbox) -> Sandbox {

@@ -176,7 +176,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::domain::backlog::BacklogKind;
+    use crate::domain::backlog::{BacklogKind, BacklogStatus};
     use crate::domain::change::Change;
     use crate::domain::ids::{BacklogId, SprintId};
     use crate::domain::request::Language;
@@ -228,6 +228,56 @@ mod tests {
         assert_eq!(brief.milestone, "Greet everybody");
         let outside = super::work(&state, &Request::default(), false);
         assert_eq!(outside, Work::default());
+    }
+
+    #[test]
+    fn ten_thousand_items_make_no_longer_prompt_than_sixty() {
+        use crate::agents::prompt::{Making, assemble};
+        use crate::agents::{Said, Task};
+
+        let size = |items: usize| {
+            let mut state = State::default();
+            state.apply(&Change::Sprint(Box::new(sprint())));
+            for number in 0..items {
+                let at = Timestamp::from_millis(0);
+                let id = BacklogId::parse(&format!("backlog-{number:06}")).unwrap();
+                let item = BacklogItem::new(id, "Louder", "say it louder", BacklogKind::Chore, at);
+                state.apply(&Change::Backlog(Box::new(item.clone())));
+                let status = BacklogStatus::Done;
+                let id = BacklogId::parse(&format!("backlog-done-{number:06}")).unwrap();
+                let done = BacklogItem { backlog_id: id, status, ..item };
+                state.apply(&Change::Backlog(Box::new(done)));
+            }
+            let task = Task {
+                role: Role::Planner,
+                step: None,
+                request_id: "20260324-00000001".to_owned(),
+                attempt: 1,
+                charter: "You plan.".to_owned(),
+                language: "en".to_owned(),
+                request: Said { author: "Mina".to_owned(), text: "plan it".to_owned() },
+                attachments: Vec::new(),
+                followups: Vec::new(),
+                again: Vec::new(),
+                upstream: Vec::new(),
+                evidence: None,
+                diff: String::new(),
+                documents: Vec::new(),
+                history: String::new(),
+                work: work(&state, &planning(), false),
+            };
+            let making = Making {
+                task: &task,
+                worktree: "/w",
+                schema: &json!({}),
+                budget: 160 << 10,
+                templates: &Default::default(),
+                submit: false,
+            };
+            assemble(&making).unwrap().text.len()
+        };
+        let (sixty, all) = (size(ITEMS), size(10_000));
+        assert!(all.abs_diff(sixty) < 100, "{sixty} and {all} bytes");
     }
 
     #[test]

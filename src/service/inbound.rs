@@ -71,9 +71,11 @@ async fn take(team: &Arc<Team>, fact: Inbound) {
         Inbound::Command { actor, command, reply } => {
             let hub = team.hub.clone();
             tasks::spawn("command", async move {
-                let answer = hub.submit(Event::Command { actor, command }).await;
-                if let Ok(Answer::Say(content)) = answer {
-                    reply.say(&content).await;
+                match hub.submit(Event::Command { actor, command }).await {
+                    Ok(Answer::Say(content)) => reply.say(&content).await,
+                    // What came of it is seen where it was pressed.
+                    Ok(Answer::Accepted | Answer::Ignored(_)) => reply.nothing().await,
+                    Err(error) => tracing::warn!(%error, "a command was not carried out"),
                 }
             });
             return;

@@ -6,8 +6,12 @@ use std::path::PathBuf;
 use super::run_socket;
 use super::team::Team;
 use super::{agent, assignment};
-use crate::agents::{Access, Document, Limits, RunSpec, Said, Surroundings, Task, Upstream};
+use crate::agents::{
+    Access, Document, Handover, Limits, RunSpec, Said, Surroundings, Task, Upstream,
+};
 use crate::assets::{AssetError, Capability, RoleSpec, Sandbox};
+use crate::domain::change::Session;
+use crate::domain::conversation::Room;
 use crate::domain::envelope::Envelope;
 use crate::domain::ids::RequestId;
 use crate::domain::incoming::Attachment;
@@ -26,6 +30,8 @@ use crate::workspace::documents;
 const DIFF_LINES: usize = 400;
 /// Bytes of a role's own history that go into a prompt.
 const HISTORY_BYTES: usize = 4_000;
+/// Reports of a role on its request that a fresh conversation of it is told.
+const REPORTS: usize = 3;
 
 /// Why a task could not be put together.
 #[derive(Debug, thiserror::Error)]
@@ -70,10 +76,22 @@ pub(super) fn spec(
         None => (access, Vec::new()),
     };
     let choice = team.workspace.choice(run.role, run.step, run.approach)?;
-    // A conversation goes on only with the model that it was begun with, and another approach begins anew.
-    let resume = session
-        .filter(|it| it.model == choice.model && run.approach != Approach::Different)
-        .map(|session| session.session_id);
+    // A conversation goes on only with the agent and the model that it was begun with, and another approach
+    // begins anew.
+    let session = session.filter(|it| {
+        let same = it.agent == choice.agent && it.model == choice.model;
+        same && run.approach != Approach::Different
+    });
+    let handover = match &session {
+        Some(session) if session.room.hands_over() => {
+            Some(left_by(team, &request.request_id, session)?)
+        }
+        Some(_) | None => None,
+    };
+    let goes_on = session.is_some() && handover.is_none();
+    let limits = Limits { context_window: agent::window(team, run.role, choice.agent), ..limits };
+    let mut task = Task { documents, ..task(team, envelope, &request, run, &role, goes_on)? };
+    task.work.handover = handover;
     Ok(RunSpec {
         run_id: run.run_id.clone(),
         run_dir,
@@ -81,13 +99,46 @@ pub(super) fn spec(
         worktree: worktree.path(),
         access,
         agent: agent::of(team, &choice),
-        task: Task { documents, ..task(team, envelope, &request, run, &role, resume.is_some())? },
-        resume,
+        task,
+        // One that hands over is asked for a summary, and then a fresh one begins.
+        resume: session.map(|session| session.session_id),
         limits,
         socket: Some(run_socket::path(team, run)),
         surroundings: surroundings(team, run, &request),
         templates: BTreeMap::new(),
     })
+}
+
+/// What a conversation that is nearly full leaves: the role's own reports on the request, as the records
+/// have them. Whether it can still be asked itself depends on its room.
+fn left_by(team: &Team, id: &RequestId, session: &Session) -> Result<Handover, TaskError> {
+    let events = store::read_events(team.root(), id)?;
+    Ok(Handover {
+        session: session.session_id.clone(),
+        can_answer: session.room != Room::Full,
+        records: own_reports(&events, session.role),
+        summary: String::new(),
+    })
+}
+
+/// The last reports of a role, oldest first, a paragraph each.
+fn own_reports(events: &[RequestEvent], role: Role) -> String {
+    let own = events.iter().filter(|it| it.kind == "role_report" && it.actor == role.as_str());
+    let results = own.filter_map(|event| {
+        let result = event.payload.get("result").cloned()?;
+        serde_json::from_value::<RoleResult>(result).ok().filter(|result| result.role == role)
+    });
+    let paragraphs: Vec<String> = results
+        .map(|result| {
+            let lines = [result.summary].into_iter().chain(result.insights).chain(result.artifacts);
+            let text = lines.collect::<Vec<_>>().join("\n- ");
+            format!("{}: {text}", result.status.as_str())
+        })
+        .collect();
+    let last = paragraphs.iter().skip(paragraphs.len().saturating_sub(REPORTS));
+    let text = last.map(String::as_str).collect::<Vec<_>>().join("\n\n");
+    let from = text.len().saturating_sub(HISTORY_BYTES);
+    (from..=text.len()).find_map(|at| text.get(at..)).unwrap_or_default().to_owned()
 }
 
 /// What a role sees of the workspace: the documents that all share, the request as it was written down for

@@ -13,6 +13,7 @@ use super::task;
 use super::team::{Team, now, until};
 use crate::agents::{self, AgentOutcome, Mailbox, RunSpec, Watch};
 use crate::domain::budget::Allowance;
+use crate::domain::conversation::Conversation;
 use crate::domain::envelope::{Envelope, MAX_ENVELOPE_ATTEMPTS};
 use crate::domain::event::Event;
 use crate::domain::evidence::ChangedPath;
@@ -68,6 +69,10 @@ pub(super) async fn serve(team: Arc<Team>, role: Role) {
     }
 }
 
+/// What an agent is told that was ended with the team, and that remembers what it did.
+const CUT_OFF: &str = "You were cut off in the middle of this step, and it begins anew. What you had changed in the worktree \
+was put back: look at what is there before you go on.";
+
 /// Why an envelope could not be worked at all. What an agent does wrong is an outcome instead.
 #[derive(Debug, thiserror::Error)]
 enum Trouble {
@@ -102,6 +107,7 @@ async fn work(team: &Arc<Team>, role: Role, envelope: &Envelope) -> Result<(), T
         Some(true) => {}
     }
     let worktree = open_worktree(team, &request_id).await?;
+    let cut_off = earlier.clone();
     let (run, adopted) = match earlier {
         Some(run) => recover(team, &worktree, run).await?,
         None => {
@@ -118,7 +124,7 @@ async fn work(team: &Arc<Team>, role: Role, envelope: &Envelope) -> Result<(), T
     }
     // What it may spend and how it goes about it was decided just now.
     let run = team.hub.read(|state| state.runs.get(&run.run_id).cloned()).unwrap_or(run);
-    let outcome = start(team, role, envelope, &worktree, &run).await?;
+    let outcome = start(team, role, envelope, &worktree, (&run, cut_off.as_ref())).await?;
     report(team, &worktree, &run, outcome).await
 }
 
@@ -252,15 +258,23 @@ async fn start(
     role: Role,
     envelope: &Envelope,
     worktree: &Worktree,
-    run: &Run,
+    (run, cut_off): (&Run, Option<&Run>),
 ) -> Result<AgentOutcome, Trouble> {
     let dir = run_dir(team, run);
+    let earlier = cut_off.map(|run| run_dir(team, run));
     // Looked at before the prompt is made: what comes in between may be told twice, and is never lost.
     let mut given = Given::so_far(team, run);
     let mut spec: RunSpec = {
         let (team, envelope, worktree) = (Arc::clone(team), envelope.clone(), worktree.clone());
         let run = run.clone();
-        tasks::blocking(move || task::spec(&team, &envelope, &worktree, &run, dir)).await??
+        tasks::blocking(move || {
+            let mut spec = task::spec(&team, &envelope, &worktree, &run, dir)?;
+            if let Some(earlier) = earlier {
+                go_on_from(&mut spec, &earlier);
+            }
+            Ok::<_, task::TaskError>(spec)
+        })
+        .await??
     };
     show_typing(team, envelope).await;
     let cancel = team.signals.stop_of(&run.run_id);
@@ -277,6 +291,14 @@ async fn start(
     outcome.heard = given.heard(team, run, outcome.heard);
     outcome.usage = door.map_or(outcome.usage, |door| door.settle(outcome.usage));
     Ok(outcome)
+}
+
+/// A run that begins anew after it was cut off goes on with its conversation, where its agent can.
+fn go_on_from(spec: &mut RunSpec, earlier: &Path) {
+    if let Some(session) = agents::conversation(earlier, &spec.agent) {
+        spec.resume = Some(session);
+        spec.task.again.push(CUT_OFF.to_owned());
+    }
 }
 
 async fn show_typing(team: &Team, envelope: &Envelope) {
@@ -344,6 +366,11 @@ async fn report(
             .map(|choice| choice.model)
             .unwrap_or_default(),
         heard: outcome.heard,
+        conversation: Conversation {
+            fill: outcome.fill,
+            handed_over: outcome.handed_over,
+            prompt_cut: outcome.prompt_cut,
+        },
     };
     team.signals.forget(&run.run_id);
     team.insist(Event::RunFinished(Box::new(report))).await?;

@@ -131,7 +131,10 @@ fn session(number: u64) -> Change {
         role: Role::Planner,
         request_id: request_id(number),
         session_id: "s".to_owned(),
+        agent: Default::default(),
         model: String::new(),
+        fill: None,
+        room: Default::default(),
         created_at: at(number),
         last_used_at: at(number),
     })

@@ -1,13 +1,16 @@
 //! The Agent Client Protocol through the driver: a scripted agent of our own, and a real one.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 use teams::agents::acp::AcpSettings;
-use teams::agents::{Access, Agent, Event, RunSpec, Sandbox, Watch};
+use teams::agents::{
+    Access, Agent, AgentOutcome, Driver, Event, RunSpec, Sandbox, Watch, conversation,
+};
 use teams::domain::ids::MessageId;
 use teams::domain::run::{FailKind, RunOutcome};
 
+use crate::support::CONTRACT;
 use crate::support::acp_agent::{ENTRY, MODE};
 use crate::support::agent_run::{Place, failure, in_time, result, words};
 
@@ -143,6 +146,66 @@ async fn a_cancelled_run_is_asked_to_stop() {
     assert!(told.contains("session/cancel"), "{told}");
 }
 
+/// Starts a run, and drops it as soon as a tool is at work: what a killed team does.
+async fn abandoned(spec: &RunSpec) {
+    let (events, mut seen) = tokio::sync::mpsc::channel(64);
+    let watch = Watch { events: Some(events), ..Watch::default() };
+    let driver = Driver::default();
+    let at_work = async { while !matches!(seen.recv().await, Some(Event::ToolStart { .. })) {} };
+    tokio::select! {
+        outcome = driver.run(spec, &CONTRACT, &watch) => panic!("over already: {outcome:?}"),
+        () = in_time(at_work) => {}
+    }
+}
+
+async fn adopt(spec: &RunSpec) -> Option<AgentOutcome> {
+    let driver = Driver::default();
+    in_time(driver.adopt(&spec.run_dir, &CONTRACT, &Watch::default())).await.unwrap()
+}
+
+#[tokio::test]
+async fn an_agent_cut_off_with_the_team_is_gone_and_its_conversation_goes_on() {
+    let place = place().await;
+    let spec = scripted(&place, "cut", "waits");
+    abandoned(&spec).await;
+    assert_eq!(adopt(&spec).await, None);
+    assert_eq!(crate::scenarios::left_in(place.folder.path()), Vec::<String>::new());
+    let session = conversation(&spec.run_dir, &spec.agent);
+    assert_eq!(session.as_deref(), Some("s-1"));
+    let other = scripted(&place, "other", "work");
+    assert_eq!(conversation(&spec.run_dir, &other.agent), None, "of another agent");
+    // It goes on there, and when it is cut off again, there once more.
+    let mut again = scripted(&place, "cut-again", "waits");
+    again.resume = session;
+    abandoned(&again).await;
+    assert_eq!(adopt(&again).await, None);
+    assert_eq!(conversation(&again.run_dir, &again.agent).as_deref(), Some("s-1"));
+}
+
+#[tokio::test]
+async fn a_finished_turn_of_a_killed_team_is_adopted_also_after_words() {
+    let place = place().await;
+    let spec = scripted(&place, "finished", "waits");
+    let (events, mut seen) = tokio::sync::mpsc::channel(64);
+    let watch = Watch { events: Some(events), ..Watch::default() };
+    let steering = async {
+        while !matches!(seen.recv().await, Some(Event::ToolStart { .. })) {}
+        watch.words.put(words(7, "and make it blue"));
+    };
+    let (outcome, ()) =
+        in_time(async { tokio::join!(place.watched(&spec, &watch), steering) }).await;
+    assert!(matches!(outcome.outcome, RunOutcome::Result(_)), "{outcome:?}");
+    // As if the team had been killed before it could judge it.
+    std::fs::remove_file(spec.run_dir.join("result.json")).unwrap();
+    let exit = spec.run_dir.join("turn-0/exit.json");
+    let text = std::fs::read_to_string(&exit).unwrap();
+    assert!(text.contains("\"exit\""), "{text}");
+    std::fs::write(&exit, text.replace("\"exit\"", "\"parent_gone\"")).unwrap();
+    let adopted = adopt(&spec).await.expect("an outcome");
+    assert_eq!(adopted.outcome, outcome.outcome);
+    assert_eq!((adopted.session_id, adopted.usage), (outcome.session_id, outcome.usage));
+}
+
 /// The agent of `TEAMS_CODEX_ACP`: `dist/index.js` of `@agentclientprotocol/codex-acp`, played by Node.
 #[expect(clippy::print_stderr, reason = "a skipped test has to say so")]
 pub(crate) fn codex_acp() -> Option<(PathBuf, PathBuf)> {
@@ -156,28 +219,29 @@ pub(crate) fn codex_acp() -> Option<(PathBuf, PathBuf)> {
 }
 
 /// A home in which Codex talks to the scripted model.
-pub(crate) fn codex_home(home: &std::path::Path, url: &str) {
+pub(crate) fn codex_home(home: &Path, url: &str) {
     let provider = format!(
         "model = \"gpt-5.5\"\nmodel_provider = \"scripted\"\n[model_providers.scripted]\nname = \"scripted\"\n\
-         base_url = {}\nwire_api = \"responses\"\n[analytics]\nenabled = false\n[features]\nplugins = false\napps = false\n",
+         base_url = {}\nwire_api = \"responses\"\nrequest_max_retries = 2\n\
+         stream_max_retries = 2\n[analytics]\nenabled = false\n[features]\nplugins = false\napps = false\n",
         json!(url)
     );
     std::fs::write(home.join("config.toml"), provider).unwrap();
 }
 
-fn real(place: &Place, run: &str, script: PathBuf, codex: PathBuf) -> RunSpec {
-    let home = place.folder.path().join("codex-home");
+/// Its settings, with its state in a folder of its own and a model at that address.
+pub(crate) fn real(folder: &Path, url: &str, script: PathBuf, codex: PathBuf) -> AcpSettings {
+    let home = folder.join("codex-home");
     std::fs::create_dir(&home).unwrap();
-    codex_home(&home, &place.server.url);
+    codex_home(&home, url);
     let text = |path: PathBuf| path.to_string_lossy().into_owned();
-    let agent = Agent::Acp(AcpSettings {
+    AcpSettings {
         command: vec!["node".to_owned(), text(script)],
         env: [("CODEX_HOME".to_owned(), text(home)), ("CODEX_PATH".to_owned(), text(codex))].into(),
         mode: Some("agent-full-access".to_owned()),
         sandbox: Sandbox::Off,
         ..AcpSettings::default()
-    });
-    place.spec(agent, run)
+    }
 }
 
 #[tokio::test]
@@ -194,7 +258,8 @@ async fn a_real_agent_works_and_is_steered() {
         }
     }))
     .await;
-    let spec = real(&place, "real-acp", script, codex);
+    let settings = real(place.folder.path(), &place.server.url, script, codex);
+    let spec = place.spec(Agent::Acp(settings), "real-acp");
     let watch = Watch::default();
     let steering = async {
         place.server.asked(2).await;

@@ -327,12 +327,12 @@ async fn tool_of_the_team(sandbox: Sandbox) -> Option<String> {
             let mut stream = BufReader::new(stream);
             let mut call = String::new();
             stream.read_line(&mut call).await.unwrap();
-            // Its MCP server asks what there is before its command asks for something.
-            let said = match call.contains("backlog_merge") && call.contains("goodbye") {
-                true => "{\"ok\": true, \"text\": \"one was added\"}\n",
-                false => "{\"ok\": false, \"text\": \"nothing here\"}\n",
-            };
-            stream.write_all(said.as_bytes()).await.unwrap();
+            // The server beside the agent asks what it has to offer.
+            let text = if call.contains("\"tools\"") { "[]" } else { "one was added" };
+            let wanted = call.contains("backlog_merge") && call.contains("goodbye");
+            assert!(text == "[]" || wanted, "{call}");
+            let reply = json!({"ok": true, "text": text});
+            stream.write_all(format!("{reply}\n").as_bytes()).await.unwrap();
         }
     });
     let mut spec = place.spec(binary, "tool");

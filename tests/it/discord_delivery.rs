@@ -312,14 +312,22 @@ async fn a_text_of_a_hundred_parts_and_many_files_arrive_whole() {
     let scene = Scene::connected().await;
     let place = scene.place("general");
     let lines: Vec<String> = (0..1_000).map(|n| format!("{n} {}", "word ".repeat(39))).collect();
-    let long = post(Voice::Team, "status.report", json!({"open": 1_000, "lines": lines}));
+    let lines: String = lines.iter().map(|line| format!("- {}\n", line.trim())).collect();
+    let long = post(
+        Voice::Team,
+        "blocked",
+        json!({
+            "request_id": "20260324-1a2b3c4d", "code": "role_blocked", "detail": lines,
+            "required_inputs": [], "who": "",
+        }),
+    );
     let posted = scene.posted(&long, &place).await;
     assert_eq!(posted.len(), 1);
     assert_eq!(scene.posted(&long, &place).await, posted, "and once");
     let said = scene.history(place.channel).await;
     assert_eq!(said.len(), 1);
     let file = &said[0]["attachments"][0];
-    assert_eq!(file["filename"], "message.md");
+    assert_eq!(file["filename"], "details.md");
     let whole = reqwest::get(file["url"].as_str().unwrap()).await.unwrap().text().await.unwrap();
     assert!(whole.len() > 190_000 && whole.contains("- 999 word word"), "{} bytes", whole.len());
 

@@ -232,6 +232,134 @@ async fn an_agents_program_that_is_missing_old_strange_or_logged_out_is_named() 
 }
 
 #[tokio::test]
+async fn claude_code_that_is_missing_old_strange_or_logged_out_is_named() {
+    let mut yard = ready().await;
+    let runtime = yard.root().join("team_runtime.yaml");
+    let good = std::fs::read_to_string(&runtime).unwrap();
+    let program = yard.folder.path().join("claude");
+    let is = |words: &str| script(&program, words);
+    let agents = |more: &str| {
+        let text =
+            good.replace("default: rehearsal", &format!("default: claude\n  claude: {{{more}}}"));
+        std::fs::write(&runtime, text).unwrap();
+    };
+    yard.env.insert("TEAMS_CLAUDE".to_owned(), program.to_str().unwrap().to_owned());
+    agents("sandbox: off, model_url: \"http://127.0.0.1:9\"");
+    let install = "npm install -g @anthropic-ai/claude-code@2.1.329";
+    only(&doctor(&yard).await, "agent", "Claude Code is not installed", install);
+    is("echo '2.1.197 (Claude Code)'");
+    only(&doctor(&yard).await, "agent", "2.1.197 is too old", install);
+    is("echo codex-cli 0.169.0");
+    only(&doctor(&yard).await, "agent", "does not say that it is Claude", "agents.claude.binary");
+    is("echo '2.3.0 (Claude Code)'");
+    let newer = doctor(&yard).await.well();
+    assert!(newer.out.contains("newer than the tested"), "{}", newer.out);
+
+    let status = r#"if [ "$1 $2" = "auth status" ]; then
+  if [ -e "$CLAUDE_CONFIG_DIR/in" ]; then echo '{"loggedIn": true}'; exit; fi
+  echo '{"loggedIn": false}'; exit 1
+fi
+echo '2.1.329 (Claude Code)'"#;
+    is(status);
+    agents("sandbox: off");
+    only(&doctor(&yard).await, "agent", "no login", "login_home: claude");
+    agents("sandbox: off, login_home: claude");
+    only(&doctor(&yard).await, "agent", "not logged in", "CLAUDE_CONFIG_DIR=");
+    let home = yard.root().join("claude");
+    std::fs::create_dir(&home).unwrap();
+    only(&doctor(&yard).await, "agent", "not logged in", "auth login");
+    std::fs::write(home.join("in"), "").unwrap();
+    let well = doctor(&yard).await.well();
+    assert!(well.out.contains("Claude Code says that it is logged in"), "{}", well.out);
+    is("[ \"$1\" = auth ] && exit 2; echo '2.1.329 (Claude Code)'");
+    let unknown = doctor(&yard).await.well();
+    assert!(unknown.out.contains("does not say whether"), "{}", unknown.out);
+    yard.running.shutdown().await;
+}
+
+#[tokio::test]
+async fn an_acp_agent_that_is_missing_old_strange_or_of_another_version_is_named() {
+    let yard = ready().await;
+    let runtime = yard.root().join("team_runtime.yaml");
+    let good = std::fs::read_to_string(&runtime).unwrap();
+    let program = yard.folder.path().join("agent");
+    let agents = |more: &str| {
+        let acp = format!(
+            "default: acp\n  acp: {{command: [{}, acp], sandbox: off{more}}}",
+            json!(program.to_str().unwrap())
+        );
+        std::fs::write(&runtime, good.replace("default: rehearsal", &acp)).unwrap();
+    };
+    agents("");
+    only(&doctor(&yard).await, "agent", "is not installed", "agents.acp.command");
+    script(&program, "echo usage: agent COMMAND >&2; exit 2");
+    only(&doctor(&yard).await, "agent", "usage: agent COMMAND", "gemini --acp");
+    // Greeted once, it stays until it is ended, with whatever it began.
+    let answers = |result: Value| {
+        let line = json!({"jsonrpc": "2.0", "id": 0, "result": result});
+        script(
+            &program,
+            &format!("read greeting\necho noise\necho '{line}'\nsetsid sleep 1000 &\nsleep 1000"),
+        );
+    };
+    let info = |name: &str, version: &str| {
+        json!({"protocolVersion": 1, "agentInfo": {"name": name, "version": version},
+            "authMethods": [{"id": "key", "name": "API key"}]})
+    };
+    answers(json!({"protocolVersion": 2}));
+    only(&doctor(&yard).await, "agent", "speaks version 2", "speaks 1");
+    answers(info("@agentclientprotocol/codex-acp", "2.5.1"));
+    only(&doctor(&yard).await, "agent", "2.5.1 is too old", "@agentclientprotocol/codex-acp@2.6.0");
+    answers(info("somebody", "7.0"));
+    let well = doctor(&yard).await.well();
+    assert!(well.out.contains("somebody 7.0 answers"), "{}", well.out);
+    assert!(
+        well.out.contains("only at work whether it is logged in. Its ways: API key"),
+        "{}",
+        well.out
+    );
+    agents(", login_home: agent-home");
+    only(&doctor(&yard).await, "agent", "has no login", "HOME=");
+    assert_eq!(crate::scenarios::left_in(yard.folder.path()), Vec::<String>::new());
+    yard.running.shutdown().await;
+}
+
+#[tokio::test]
+async fn the_real_agents_are_recognised() {
+    let (Some(claude), Some((acp, codex))) = (crate::claude::claude(), crate::acp::codex_acp())
+    else {
+        return;
+    };
+    let mut yard = ready().await;
+    let runtime = yard.root().join("team_runtime.yaml");
+    let good = std::fs::read_to_string(&runtime).unwrap();
+    yard.env.insert("TEAMS_CLAUDE".to_owned(), claude.to_str().unwrap().to_owned());
+    let agents = |more: &str| {
+        let text = format!(
+            "default: acp\n  roles: {{developer: claude}}\n  \
+             acp: {{command: [node, {}], env: {{CODEX_PATH: {}}}, sandbox: off}}\n  \
+             claude: {{sandbox: off{more}}}",
+            json!(acp.to_str().unwrap()),
+            json!(codex.to_str().unwrap()),
+        );
+        std::fs::write(&runtime, good.replace("default: rehearsal", &text)).unwrap();
+    };
+    agents(", login_home: claude");
+    let home = yard.root().join("claude");
+    std::fs::create_dir(&home).unwrap();
+    let came = doctor(&yard).await;
+    only(&came, "agent", "Claude Code is not logged in", "auth login");
+    assert!(came.out.contains("Claude Code 2.1.329 is there"), "{}", came.out);
+    assert!(came.out.contains("codex-acp 2.6.0 is there"), "{}", came.out);
+    yard.running.shutdown().await;
+}
+
+fn script(program: &std::path::Path, words: &str) {
+    std::fs::write(program, format!("#!/bin/sh\n{words}\n")).unwrap();
+    std::fs::set_permissions(program, std::fs::Permissions::from_mode(0o755)).unwrap();
+}
+
+#[tokio::test]
 async fn a_bot_a_role_is_checked_bot_by_bot_while_the_team_runs() {
     let house = House::open(Plan { bots: true, ..Plan::default() }).await;
     house.reads("startup", "The team is up").await;

@@ -3,6 +3,7 @@
 use std::process::Stdio;
 
 use serde_json::{Value, json};
+use teams::domain::role::Role;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
 use crate::support::guild::{fresh, text};
@@ -283,5 +284,68 @@ async fn what_cannot_work_is_refused_with_what_to_do() {
     yard.teams(&["setup", "--base-url", &base]).await.well();
     assert_eq!(yard.files_with_the_token(), Vec::<String>::new());
     assert!(!yard.said.lock().unwrap().contains(&yard.token));
+    yard.running.shutdown().await;
+}
+
+#[tokio::test]
+async fn with_a_bot_a_role_each_is_checked_invited_and_named_and_undo_forgets_them() {
+    let yard = Yard::empty().await;
+    yard.teams(&["init"]).await.well();
+    let path = yard.root().join("discord_agents_config.yaml");
+    let (mut config, mut tokens) = ("voice: bots\nagents:\n".to_owned(), String::new());
+    let mut ids = Vec::new();
+    for role in Role::PUBLIC {
+        let made = yard.owner.ok("POST", "/_local/bot", json!({"name": format!("our-{role}")}));
+        let made = made.await;
+        config.push_str(&format!(
+            "  {role}:\n    token_env: T_{}\n    bot_id: '111111111111111111'\n",
+            role.as_str().to_uppercase()
+        ));
+        tokens.push_str(&format!("{role}={}\n", text(&made["token"])));
+        ids.push((role, text(&made["id"]).to_owned()));
+    }
+    config.push_str("relay_channel_id: '111111111111111112'\n");
+    std::fs::write(&path, &config).unwrap();
+    let file = yard.folder.path().join("tokens.txt");
+    std::fs::write(&file, &tokens).unwrap();
+    let file = file.to_str().unwrap();
+    let (server, before) = (yard.picture().await, yard.config());
+
+    // One token for two roles is one bot too few.
+    let (first, second) = (tokens.lines().next().unwrap(), tokens.lines().nth(1).unwrap());
+    let doubled = tokens.replace(second, &format!("research={}", first.split_once('=').unwrap().1));
+    let wrong = yard.folder.path().join("wrong.txt");
+    std::fs::write(&wrong, doubled).unwrap();
+    let base = yard.running.info.base_url.clone();
+    let refused = ["setup", "--token-file", wrong.to_str().unwrap(), "--base-url", &base];
+    let refused = yard.teams(&refused).await;
+    assert!(refused.err.contains("have the token of one bot"), "{}", refused.err);
+    assert!(!yard.root().join(".teams_setup").exists(), "nothing was begun");
+
+    let lines = yard.setup_with_clicks(file).await;
+    let waiting: Vec<&Value> = lines.iter().filter(|it| it["result"] == "waiting").collect();
+    let links = waiting.last().unwrap()["bots"].as_array().unwrap();
+    assert_eq!(links.len(), 6, "{waiting:#?}");
+    let stored = lines.iter().filter(|it| it["step"] == "token" && it["result"] == "done").count();
+    let switched = lines.iter().filter(|it| it["step"] == "intents" && it["result"] == "done");
+    assert_eq!((stored, switched.count()), (7, 7), "{lines:#?}");
+    assert_eq!(result(&lines, "ready"), "kept");
+    let written = std::fs::read_to_string(&path).unwrap();
+    for (role, id) in &ids {
+        assert!(written.contains(id), "{role} in {written}");
+    }
+    assert_eq!(yard.names("webhooks").await, [""; 0], "each speaks for itself");
+    let doctor = yard.teams(&["doctor"]).await.well();
+    assert!(doctor.out.contains("Everything is as it should be"), "{}", doctor.out);
+    let again = yard.teams(&["setup", "--json"]).await.well().lines();
+    assert!(again.iter().all(|line| line["result"] == "kept"), "{again:#?}");
+    let said = yard.said.lock().unwrap().clone();
+    let mut secrets = tokens.lines().map(|line| line.split_once('=').unwrap().1);
+    assert!(secrets.all(|token| !said.contains(token)), "a token was shown");
+
+    yard.teams(&["setup", "--undo"]).await.well();
+    assert_eq!((yard.config(), yard.root().join(".teams_setup").exists()), (before, false));
+    let left = yard.picture().await;
+    assert_eq!((&left["channels"], &left["webhooks"]), (&server["channels"], &server["webhooks"]));
     yard.running.shutdown().await;
 }

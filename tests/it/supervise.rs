@@ -206,7 +206,11 @@ async fn parent_to_be_killed() {
     let Some(folder) = std::env::var_os("TEAMS_TEST_PARENT").map(PathBuf::from) else {
         return;
     };
-    let script = "echo up; read x <go; echo finished";
+    let stubborn = STUBBORN.replace("ready", "up");
+    let script = match std::env::var_os("TEAMS_TEST_STUBBORN") {
+        Some(_) => stubborn.as_str(),
+        None => "echo up; read x <go; echo finished",
+    };
     let (mut spec, run_dir) = shell(&folder, script);
     if std::env::var_os("TEAMS_TEST_FINISH").is_some() {
         spec.on_eof = OnEof::Finish;
@@ -217,7 +221,7 @@ async fn parent_to_be_killed() {
     supervised.wait().await.unwrap();
 }
 
-async fn killed_parent(folder: &Path, finish: bool) {
+async fn killed_parent(folder: &Path, variable: Option<&str>) {
     let fifo = folder.join("go");
     rustix::fs::mkfifoat(rustix::fs::CWD, &fifo, rustix::fs::Mode::from_raw_mode(0o600)).unwrap();
     // The parent reports through a fifo, so that nothing has to be polled.
@@ -228,9 +232,7 @@ async fn killed_parent(folder: &Path, finish: bool) {
         .args(["--exact", "supervise::parent_to_be_killed"])
         .env("TEAMS_TEST_PARENT", folder)
         .stdout(std::process::Stdio::null());
-    if finish {
-        command.env("TEAMS_TEST_FINISH", "1");
-    }
+    command.envs(variable.map(|name| (name, "1")));
     let mut parent = command.spawn().unwrap();
     in_time(tokio::fs::read(&ready)).await.unwrap();
     parent.kill().await.unwrap();
@@ -238,22 +240,24 @@ async fn killed_parent(folder: &Path, finish: bool) {
 
 #[tokio::test]
 async fn when_the_parent_is_killed_a_check_ends_with_it() {
-    let folder = tempfile::tempdir().unwrap();
-    killed_parent(folder.path(), false).await;
-    let run_dir = folder.path().join("run");
-    let exit = match adopt(&run_dir).unwrap() {
-        Adopted::Running(adoption) => in_time(adoption.wait()).await.unwrap(),
-        Adopted::Finished(exit) => exit,
-        Adopted::Never => panic!("it was started"),
-    };
-    assert_eq!(exit.ended_by, EndedBy::ParentGone);
-    assert_eq!(marked(folder.path()), Vec::<String>::new());
+    for variable in [None, Some("TEAMS_TEST_STUBBORN")] {
+        let folder = tempfile::tempdir().unwrap();
+        killed_parent(folder.path(), variable).await;
+        let run_dir = folder.path().join("run");
+        let exit = match adopt(&run_dir).unwrap() {
+            Adopted::Running(adoption) => in_time(adoption.wait()).await.unwrap(),
+            Adopted::Finished(exit) => exit,
+            Adopted::Never => panic!("it was started"),
+        };
+        assert_eq!(exit.ended_by, EndedBy::ParentGone);
+        assert_eq!(marked(folder.path()), Vec::<String>::new());
+    }
 }
 
 #[tokio::test]
 async fn when_the_parent_is_killed_an_agent_finishes_and_is_adopted() {
     let folder = tempfile::tempdir().unwrap();
-    killed_parent(folder.path(), true).await;
+    killed_parent(folder.path(), Some("TEAMS_TEST_FINISH")).await;
     let run_dir = folder.path().join("run");
     let Adopted::Running(adoption) = adopt(&run_dir).unwrap() else {
         panic!("it goes on without its parent");

@@ -73,3 +73,21 @@ async fn who_decides_gets_the_whole_difference() {
     house.becomes(&asked, RequestStatus::Committed).await;
     house.close().await;
 }
+
+#[tokio::test]
+async fn no_secret_that_a_role_writes_reaches_the_chat() {
+    let mut house = House::built(Plan::script("[]")).await;
+    let token = house.running.info.bots["teams"].token.clone();
+    let text = format!("what I found: {token}");
+    let script = json!([{"role": "developer", "do": "say", "text": text, "times_over": 100}]);
+    std::fs::write(house.root().join("script.yaml"), script.to_string()).unwrap();
+    house.start();
+    let asked = house.ask(EDIT).await;
+    house.becomes(&asked, RequestStatus::Committed).await;
+    house.quiet().await;
+    let report = house.reads(&asked, "**Building**").await;
+    let all = files(&report).await;
+    assert!(words(&report).contains("what I found") && all[0].1.contains("100. what I found"));
+    assert!(!all[0].1.contains(&token) && !house.transcript().await.contains(&token));
+    house.close().await;
+}

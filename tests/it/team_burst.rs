@@ -2,9 +2,17 @@
 //! order, and no limit is overstepped. `TEAMS_BURST` says how many thousands (2).
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use futures_util::StreamExt as _;
 use serde_json::{Value, json};
+use teams::domain::change::Change;
+use teams::domain::ids::OutgoingId;
+use teams::domain::outgoing::{Act, Content, Outgoing, OutgoingState, Priority, Target, Voice};
+use teams::domain::request::Language;
+use teams::domain::time::Timestamp;
+use teams::platform::disk::RealDisk;
+use teams::store::Store;
 use tokio::sync::watch;
 
 use crate::support::guild::Caller;
@@ -153,6 +161,103 @@ async fn two_thousand_messages_while_faults_fire_are_answered_once_each() {
     }
     let general: Vec<String> = all(&house, "general").await.iter().map(words).collect();
     assert_eq!(general.iter().filter(|it| it.contains("**Done.**")).count(), 1);
+    let counted = house.owner.ok("POST", "/_local/faults", json!({})).await;
+    assert_eq!(counted["counted"]["limited"], 0, "a limit was overstepped: {counted}");
+    house.close().await;
+}
+
+/// A message for a channel.
+fn waiting(number: usize, channel: &str, priority: Priority, text: &str) -> Change {
+    let words = json!({
+        "request_id": "20260324-1a2b3c4d", "summary": text, "seconds": 1, "agent": "rehearsal",
+        "rehearsal": true,
+    });
+    Change::Outgoing(Box::new(Outgoing {
+        outgoing_id: OutgoingId::parse(&format!("019a3b7e-0000-7000-8000-{number:012}")).unwrap(),
+        target: Target::Channel(channel.parse().unwrap()),
+        voice: Voice::Team,
+        priority,
+        act: Act::Post {
+            content: Content {
+                key: "final.answered".to_owned(),
+                values: words.as_object().cloned().unwrap(),
+                language: Language::En,
+            },
+            reply_to: None,
+            mention: None,
+            buttons: Vec::new(),
+            gate_id: None,
+            files: Vec::new(),
+            room_of: None,
+        },
+        request_id: None,
+        slot: None,
+        state: OutgoingState::Queued,
+        attempts: 0,
+        own_failures: 0,
+        not_before: None,
+        created_at: Timestamp::from_millis(1_774_300_000_000),
+    }))
+}
+
+#[tokio::test]
+async fn finals_and_approvals_leave_before_hundreds_of_lines_of_progress() {
+    const ROOMS: usize = 24;
+    const LINES: usize = 16;
+    let mut house = House::open(Plan::default()).await;
+    house.quiet().await;
+    house.stop().await;
+    let bot = Caller::bot(&house.running.info, "teams");
+    let guild = format!("/guilds/{}/channels", house.running.info.guild_id);
+    let mut rooms = Vec::new();
+    for number in 0..ROOMS + 2 {
+        let made = bot.ok("POST", &guild, json!({"name": format!("room-{number}"), "type": 0}));
+        rooms.push(made.await["id"].as_str().unwrap().to_owned());
+    }
+    // What was written while Discord was away: progress everywhere, and last of all what people wait for.
+    let lines = (0..ROOMS * LINES).map(|at| (&rooms[at % ROOMS], Priority::Progress, "a line"));
+    let last = [
+        (&rooms[ROOMS], Priority::Final, "the outcome"),
+        (&rooms[ROOMS + 1], Priority::Approval, "the question"),
+        (&rooms[ROOMS - 1], Priority::Final, "the outcome of a busy room"),
+    ];
+    let outbox = lines.chain(last).enumerate();
+    let outbox = outbox.map(|(at, (room, priority, text))| waiting(at, room, priority, text));
+    let outbox: Vec<Change> = outbox.collect();
+    let root = house.root();
+    let kept = tokio::task::spawn_blocking(move || {
+        let opened = Store::open(&root, Arc::new(RealDisk)).unwrap();
+        opened.store.append(outbox).wait().unwrap();
+        opened.store.close().unwrap();
+    });
+    kept.await.unwrap();
+    house.faults(json!({"limits": {"per_route": 5, "seconds": 0.5, "global": 4_000}})).await;
+    house.start();
+    house.reads(&rooms[ROOMS - 1], "a busy room").await;
+    house.quiet().await;
+
+    // Ids grow in the order in which Discord took the messages.
+    let mut said = Vec::new();
+    for room in &rooms {
+        for message in all(&house, room).await {
+            let id: u64 = message["id"].as_str().unwrap().parse().unwrap();
+            said.push((id, room.as_str(), words(&message)));
+        }
+    }
+    said.sort();
+    assert_eq!(said.len(), ROOMS * LINES + 3);
+    let place = |text: &str| said.iter().position(|(_, _, words)| words.starts_with(text)).unwrap();
+    for text in ["the outcome\n", "the question"] {
+        // Those that were begun at the same instant may overtake them; none of the hundreds that wait.
+        assert!(place(text) < ROOMS, "{text}: {} of {}", place(text), said.len());
+    }
+    // Within its room an outcome keeps its place, and the whole room goes before the others.
+    let busy = place("the outcome of a busy room");
+    let room = &rooms[ROOMS - 1];
+    assert_eq!(said[..busy].iter().filter(|it| it.1 == room).count(), LINES);
+    let ended = |room: &&String| said.iter().rposition(|it| it.1 == room.as_str()).unwrap();
+    let earlier = rooms[..ROOMS - 1].iter().filter(|room| ended(room) < busy).count();
+    assert!(earlier < ROOMS / 2, "{earlier} rooms of progress ended before it");
     let counted = house.owner.ok("POST", "/_local/faults", json!({})).await;
     assert_eq!(counted["counted"]["limited"], 0, "a limit was overstepped: {counted}");
     house.close().await;

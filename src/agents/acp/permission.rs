@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 
 use crate::agents::codec::text;
 use crate::agents::run::Access;
+use crate::agents::tools;
 
 /// What a role may do.
 pub(super) struct Policy<'a> {
@@ -21,6 +22,8 @@ impl Policy<'_> {
     pub(super) fn allows(&self, call: &Value) -> bool {
         match text(call, "kind").as_str() {
             "read" | "search" | "think" => true,
+            // The tools of the team know themselves what the role may.
+            "other" | "" if tools::is_ours(&text(call, "title")) => true,
             "fetch" => self.web,
             "edit" | "delete" | "move" => self.may_write(&paths(call)),
             // Commands, and whatever we do not know: only where something else sets the bounds.
@@ -90,6 +93,13 @@ mod tests {
             (&Access::Worktree, json!({"kind": "new_kind"}), false),
             (&Access::ReadOnly, json!({"kind": "read"}), true),
             (&Access::ReadOnly, json!({"kind": "fetch"}), false),
+            (&Access::ReadOnly, json!({"kind": "other", "title": "teams.submit_result"}), true),
+            (&Access::ReadOnly, json!({"kind": "execute", "title": "teams.submit_result"}), false),
+            (
+                &Access::ReadOnly,
+                json!({"kind": "other", "title": "teams.submit_result; rm x"}),
+                false,
+            ),
         ];
         for (access, call, wanted) in table {
             assert_eq!(allows(access, false, call.clone()), wanted, "{access:?} {call}");

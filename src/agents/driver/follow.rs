@@ -6,22 +6,26 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use tokio::time::{Instant, sleep_until};
 
+use super::hand_over::WALL_MS;
 use super::keep::{Mark, forget_submitted, write_json};
 use super::launch::{Launching, launch};
-use super::{Driver, RunError, TOLD, TURN_PROMPT, WORDS, Watch, turn_dir};
+use super::{Driver, HINT, RunError, STDIN, STUCK, TOLD, TURN_PROMPT, WORDS, Watch, turn_dir};
 use crate::agents::acp::{self, AcpCodec, Opening};
 use crate::agents::claude::{self, ClaudeCodec};
-use crate::agents::codec::CodecKind;
+use crate::agents::codec::{CodecKind, Event};
 use crate::agents::codex::CodexCodec;
 use crate::agents::confine::{self, Confinement, RULES};
 use crate::agents::prompt;
 use crate::agents::rehearsal::RehearsalCodec;
 use crate::agents::run::{Access, Agent, RunSpec, Sandbox};
+use crate::agents::sent::HAND_OVER;
+use crate::agents::stuck::{Habits, Sign};
 use crate::agents::tools::Tools;
-use crate::agents::turn::Turn;
+use crate::agents::turn::{Failure, Turn};
 use crate::agents::words::Words;
 use crate::domain::ids::RunId;
 use crate::platform::files;
+use crate::platform::redact::redact;
 use crate::platform::supervise::{EndedBy, Exit, Supervised};
 
 /// How long words wait for the tool that is at work, where the agent has to be interrupted for them.
@@ -33,6 +37,8 @@ pub(super) struct Start<'a> {
     pub(super) mark: Mark,
     pub(super) resume: Option<&'a str>,
     pub(super) input: &'a str,
+    /// Whether the conversation is asked to hand over, in a folder beside those of the run's turns.
+    pub(super) hands_over: bool,
 }
 
 /// A turn that is over.
@@ -43,12 +49,36 @@ pub(super) struct Ended {
     pub(super) exit: Exit,
     /// What it was interrupted for.
     pub(super) words: Vec<Words>,
+    /// The team's own word that it was interrupted for.
+    pub(super) hint: Option<String>,
+    /// Why it was ended, where it went in circles.
+    pub(super) stuck: Option<Failure>,
+}
+
+/// What an agent goes on with that was interrupted for it.
+pub(super) struct CutOff {
+    pub(super) words: Vec<Words>,
+    hint: Option<String>,
+}
+
+impl CutOff {
+    /// What it is told.
+    pub(super) fn input(&self, spec: &RunSpec) -> Result<String, RunError> {
+        let mut parts = Vec::new();
+        if !self.words.is_empty() {
+            let said: Vec<_> = self.words.iter().map(|words| words.said.clone()).collect();
+            parts.push(prompt::steer(&said, &spec.templates)?);
+        }
+        parts.extend(self.hint.clone());
+        Ok(parts.join("\n\n"))
+    }
 }
 
 impl Ended {
-    /// The words that it was interrupted for, where that is why it ended, or where it was done anyway and
-    /// has yet to hear them.
-    pub(super) fn words_to_go_on_with(&self) -> Option<Vec<Words>> {
+    /// What it was interrupted for, where that is why it ended, or where it was done anyway and has yet to
+    /// hear people's words. A hint has nothing to say to one that is done.
+    pub(super) fn to_go_on_with(&self) -> Option<CutOff> {
+        let hint = self.hint.clone().filter(|_| !self.turn.is_done());
         let goes_on = match self.exit.ended_by {
             EndedBy::Cancelled => true,
             EndedBy::Exit => self.turn.is_done(),
@@ -58,12 +88,26 @@ impl Ended {
             | EndedBy::ParentGone
             | EndedBy::NotStarted => false,
         };
-        (goes_on && !self.words.is_empty()).then(|| self.words.clone())
+        let any = !self.words.is_empty() || hint.is_some();
+        (goes_on && self.stuck.is_none() && any).then(|| CutOff { words: self.words.clone(), hint })
+    }
+}
+
+/// The codec for a turn that is read again; `told` is what stood in its input.
+pub(super) fn codec_again(spec: &RunSpec, mark: Mark, told: &str) -> CodecKind {
+    match &spec.agent {
+        Agent::Acp(_) => {
+            let opening = opening(spec, "", None, mark, true);
+            CodecKind::Acp(Box::new(AcpCodec::again(opening, told)))
+        }
+        Agent::Codex(_) | Agent::Claude(_) | Agent::Rehearsal(_) => {
+            codec(spec, "", None, mark, false)
+        }
     }
 }
 
 /// The codec for a turn.
-pub(super) fn codec(
+fn codec(
     spec: &RunSpec,
     input: &str,
     resume: Option<&str>,
@@ -74,17 +118,33 @@ pub(super) fn codec(
         Agent::Codex(_) => CodecKind::Codex(CodexCodec::default()),
         Agent::Claude(_) => CodecKind::Claude(ClaudeCodec::default()),
         Agent::Rehearsal(_) => CodecKind::Rehearsal(RehearsalCodec::default()),
-        Agent::Acp(config) => CodecKind::Acp(Box::new(AcpCodec::new(Opening {
-            worktree: spec.worktree.clone(),
-            access: access(spec, mark).clone(),
-            prompt: input.to_owned(),
-            resume: resume.map(str::to_owned),
-            anew: !mark.repairing,
-            mode: config.mode.clone(),
-            web: spec.task.work.web && !mark.repairing,
-            confined,
-            servers: servers(spec),
-        }))),
+        Agent::Acp(_) => {
+            CodecKind::Acp(Box::new(AcpCodec::new(opening(spec, input, resume, mark, confined))))
+        }
+    }
+}
+
+fn opening(
+    spec: &RunSpec,
+    input: &str,
+    resume: Option<&str>,
+    mark: Mark,
+    confined: bool,
+) -> Opening {
+    let mode = match &spec.agent {
+        Agent::Acp(config) => config.mode.clone(),
+        Agent::Codex(_) | Agent::Claude(_) | Agent::Rehearsal(_) => None,
+    };
+    Opening {
+        worktree: spec.worktree.clone(),
+        access: access(spec, mark).clone(),
+        prompt: input.to_owned(),
+        resume: resume.map(str::to_owned),
+        anew: !mark.repairing,
+        mode,
+        web: spec.task.work.web && !mark.repairing,
+        confined,
+        servers: servers(spec),
     }
 }
 
@@ -123,12 +183,15 @@ impl Driver {
         schema: &Value,
         watch: &Watch,
     ) -> Result<Ended, RunError> {
-        let folder = turn_dir(spec, start.number);
+        let folder = match start.hands_over {
+            true => spec.run_dir.join(HAND_OVER),
+            false => turn_dir(spec, start.number),
+        };
         files::create_dir_all(&folder)?;
         start.mark.keep(&folder)?;
-        let stdin = folder.join("stdin");
+        let stdin = folder.join(STDIN);
         files::write_private(&stdin, first_input(spec, start.input))?;
-        if start.number > 0 {
+        if start.number > 0 || start.hands_over {
             files::write_private(&folder.join(TURN_PROMPT), start.input)?;
         }
         let confinement = self.confinement(spec.agent.sandbox()).await;
@@ -145,7 +208,10 @@ impl Driver {
             confinement,
             rules: &rules,
         };
-        let launch = launch(spec, &launching, stdin.clone())?;
+        let mut launch = launch(spec, &launching, stdin.clone())?;
+        if start.hands_over {
+            launch.wall_ms = Some(launch.wall_ms.map_or(WALL_MS, |wall| wall.min(WALL_MS)));
+        }
         let program = Supervised::start(&launch, &folder)?;
         let codec = codec(spec, start.input, start.resume, start.mark, confined);
         let followed = Followed {
@@ -156,6 +222,11 @@ impl Driver {
             program,
             turn: Turn::new(codec),
             words: Vec::new(),
+            mark: start.mark,
+            hint: None,
+            stuck: None,
+            habits: Habits::new(spec.limits.patience),
+            begun: Instant::now(),
             speaks: launch.live_stdin,
             listens: !start.mark.repairing,
         };
@@ -181,6 +252,13 @@ struct Followed<'a> {
     turn: Turn,
     /// What it is interrupted for.
     words: Vec<Words>,
+    mark: Mark,
+    /// See [`Ended`].
+    hint: Option<String>,
+    stuck: Option<Failure>,
+    /// What it does over and over.
+    habits: Habits,
+    begun: Instant,
     /// Whether its input is live.
     speaks: bool,
     /// Whether it takes words at all.
@@ -200,14 +278,7 @@ impl Followed<'_> {
                 () = watch.cancel.cancelled(), if !cancelled => {
                     cancelled = true;
                     // Reading goes on: what the agent still says belongs to the record.
-                    if self.speaks && !self.turn.is_over() && self.turn.stop() {
-                        self.reply().await?;
-                        let grace = Duration::from_millis(self.spec.limits.grace_ms);
-                        at_last = Some(now + grace);
-                    } else {
-                        interrupted = true;
-                        self.program.interrupt().await;
-                    }
+                    (interrupted, at_last) = self.stop(now).await?;
                 }
                 words = watch.words.take(), if self.listens && !cancelled && !interrupted && !self.turn.is_over() => {
                     if self.tell(words).await? {
@@ -221,8 +292,19 @@ impl Followed<'_> {
                 }
                 piece = self.program.read() => match piece {
                     Ok(Some(piece)) => {
-                        watch.tell(self.turn.feed(&piece));
+                        let events = self.turn.feed(&piece);
+                        let sign = self.sign(&events, now);
+                        watch.tell(events);
                         self.reply().await?;
+                        let at_work = !cancelled && !interrupted && !self.turn.is_over();
+                        if let Some(sign) = sign.filter(|_| at_work && self.stuck.is_none()) {
+                            if self.mark.hinted || !sign.is_for_the_agent() {
+                                self.give_up(&sign)?;
+                                (interrupted, at_last) = self.stop(now).await?;
+                            } else if self.tell_of(&sign).await? {
+                                at_last.get_or_insert(now + TOOL_PATIENCE);
+                            }
+                        }
                     }
                     Ok(None) => break,
                     Err(error) => {
@@ -242,7 +324,10 @@ impl Followed<'_> {
                     input_ended = true;
                     self.program.end_input().await;
                 }
-            } else if !self.words.is_empty() && !interrupted && self.turn.is_between_tools() {
+            } else if (!self.words.is_empty() || self.hint.is_some())
+                && !interrupted
+                && self.turn.is_between_tools()
+            {
                 at_last = None;
                 interrupted = true;
                 self.program.interrupt().await;
@@ -250,8 +335,70 @@ impl Followed<'_> {
         }
         watch.tell(self.turn.finish());
         let exit = self.program.wait().await?;
-        let Followed { turn, words, .. } = self;
-        Ok(Ended { number: start.number, mark: start.mark, turn, exit, words })
+        let Followed { turn, words, mark, hint, stuck, .. } = self;
+        Ok(Ended { number: start.number, mark, turn, exit, words, hint, stuck })
+    }
+
+    /// Asks it to stop: by its own means where it has them, with a limit, else by a signal. Whether it got the
+    /// signal, and when it will.
+    async fn stop(&mut self, now: Instant) -> Result<(bool, Option<Instant>), RunError> {
+        if self.speaks && !self.turn.is_over() && self.turn.stop() {
+            self.reply().await?;
+            return Ok((false, Some(now + Duration::from_millis(self.spec.limits.grace_ms))));
+        }
+        self.program.interrupt().await;
+        Ok((true, None))
+    }
+
+    /// Counts what it does.
+    fn sign(&mut self, events: &[Event], now: Instant) -> Option<Sign> {
+        let millis = u64::try_from((now - self.begun).as_millis()).unwrap_or(u64::MAX);
+        events.iter().filter_map(|event| self.habits.note(event, millis)).last()
+    }
+
+    /// It was told, and goes on as before, or nobody can tell it.
+    fn give_up(&mut self, sign: &Sign) -> Result<(), RunError> {
+        let told = if self.mark.hinted { ", also after it was told so" } else { "" };
+        let failure =
+            Failure::new(sign.kind(), redact(&format!("it {}{told}", sign.words())).into_owned());
+        tracing::warn!(
+            run = self.spec.run_id.as_str(),
+            why = failure.message,
+            "the agent is stuck"
+        );
+        // On disk before it is ended, as below.
+        write_json(self.folder, STUCK, &failure)?;
+        self.stuck = Some(failure);
+        Ok(())
+    }
+
+    /// Tells it once that it goes in circles; whether it has to be interrupted for that.
+    async fn tell_of(&mut self, sign: &Sign) -> Result<bool, RunError> {
+        let what = sign.words();
+        tracing::info!(
+            run = self.spec.run_id.as_str(),
+            what,
+            "the agent is told that it goes in circles"
+        );
+        let text = prompt::hint(&what, &self.spec.templates)?;
+        self.mark.hinted = true;
+        self.mark.keep(self.folder)?;
+        self.habits.forget();
+        if self.turn.hint(&text) {
+            self.told(text).await?;
+            return Ok(false);
+        }
+        write_json(self.folder, HINT, &text)?;
+        self.hint = Some(text);
+        Ok(true)
+    }
+
+    /// Keeps what it is told on the way, and tells it.
+    async fn told(&mut self, text: String) -> Result<(), RunError> {
+        let path = self.folder.join(TOLD);
+        files::append(&path, format!("{}\n", Value::from(text)))?;
+        files::set_mode(&path, 0o600)?;
+        self.reply().await
     }
 
     /// Gives words to the agent; whether it has to be interrupted for them.
@@ -262,10 +409,7 @@ impl Followed<'_> {
             tracing::info!(run = run.as_str(), "words reach the agent at work");
             // What it handed in before them does not count any more.
             forget_submitted(&self.spec.run_dir)?;
-            let path = self.folder.join(TOLD);
-            files::append(&path, format!("{}\n", Value::from(text)))?;
-            files::set_mode(&path, 0o600)?;
-            self.reply().await?;
+            self.told(text).await?;
             return Ok(false);
         }
         tracing::info!(run = run.as_str(), "the agent is interrupted for words");

@@ -19,6 +19,9 @@ pub(in crate::agents) struct Mark {
     pub(in crate::agents) repairs: u32,
     /// Whether this turn only says the answer again.
     pub(in crate::agents) repairing: bool,
+    /// Whether the agent was told that it goes in circles.
+    #[serde(default)]
+    pub(in crate::agents) hinted: bool,
 }
 
 impl Mark {
@@ -27,7 +30,7 @@ impl Mark {
     /// Of a turn that was begun. Before this file was, every turn but the first was a repair.
     pub(in crate::agents) fn of(folder: &Path, number: u32) -> Result<Mark, RunError> {
         let known = read_json(folder, Mark::FILE)?;
-        Ok(known.unwrap_or(Mark { repairs: number, repairing: number > 0 }))
+        Ok(known.unwrap_or(Mark { repairs: number, repairing: number > 0, hinted: false }))
     }
 
     pub(super) fn keep(self, folder: &Path) -> Result<(), RunError> {
@@ -111,20 +114,4 @@ pub(super) fn minus(total: Usage, earlier: Usage) -> Usage {
         output_tokens: total.output_tokens.saturating_sub(earlier.output_tokens),
         cost_usd: (total.cost_usd - earlier.cost_usd).max(0.0),
     }
-}
-
-/// How many turns were begun.
-pub(super) fn turns(run_dir: &Path) -> u32 {
-    let there = (0..).take_while(|number| files::exists(&run_dir.join(turn_name(*number))));
-    u32::try_from(there.count()).unwrap_or(u32::MAX)
-}
-
-/// The folder of a turn.
-pub(super) fn turn_dir(spec: &RunSpec, number: u32) -> PathBuf {
-    spec.run_dir.join(turn_name(number))
-}
-
-/// Its name in the run's folder.
-pub(in crate::agents) fn turn_name(number: u32) -> String {
-    format!("turn-{number}")
 }

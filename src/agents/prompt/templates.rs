@@ -33,6 +33,7 @@ embedded!(
     "history.md",
     "repair.md",
     "steer.md",
+    "hint.md",
     "tools/submit_result.md",
     "tools/backlog.md",
     "tools/memory.md",

@@ -234,7 +234,7 @@ impl Following<'_> {
         let id = text("id").parse().unwrap_or(0);
         let token = text("token").to_owned();
         let rest = self.gateway.rest.clone();
-        let form = forms::asked_for(data);
+        let form = forms::asked_for(data, &self.gateway.catalog);
         // What is suggested while somebody types is the one answer to that.
         let suggests = data["type"] == 4;
         tasks::spawn_on(&self.gateway.calls, "discord-acknowledge", async move {

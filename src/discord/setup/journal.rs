@@ -9,6 +9,7 @@ use serde_json::Value;
 
 use crate::discord::setup::plan::Thing;
 use crate::domain::ids::GuildId;
+use crate::domain::role::Role;
 use crate::platform::files::{self, FileError};
 use crate::platform::plug::{self, Point};
 
@@ -50,6 +51,17 @@ struct Pages {
     flags: u64,
     token: bool,
     files: BTreeMap<String, Value>,
+    bots: BTreeMap<Role, BotPages>,
+}
+
+/// What setup did for the bot of a role.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct BotPages {
+    /// Flags of its application that were switched on.
+    pub flags: u64,
+    /// Whether its token is kept.
+    pub token: bool,
 }
 
 /// The journal of a workspace.
@@ -71,9 +83,9 @@ impl Journal {
     /// Whether nothing was ever made, or all of it is undone.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        let Pages { version: _, application: _, guild: _, things, flags, token, files } =
+        let Pages { version: _, application: _, guild: _, things, flags, token, files, bots } =
             &self.pages;
-        things.is_empty() && *flags == 0 && !token && files.is_empty()
+        things.is_empty() && *flags == 0 && !token && files.is_empty() && bots.is_empty()
     }
 
     fn save(&mut self) -> Result<(), JournalError> {
@@ -163,6 +175,21 @@ impl Journal {
     /// Remembers whether setup keeps the token.
     pub fn note_token(&mut self, kept: bool) -> Result<(), JournalError> {
         self.pages.token = kept;
+        self.save()
+    }
+
+    /// What was done for the bots of roles.
+    #[must_use]
+    pub const fn bots(&self) -> &BTreeMap<Role, BotPages> {
+        &self.pages.bots
+    }
+
+    /// Remembers what is about to be done for the bot of a role, or that it is undone.
+    pub fn note_bot(&mut self, role: Role, pages: BotPages) -> Result<(), JournalError> {
+        match pages {
+            BotPages { flags: 0, token: false } => self.pages.bots.remove(&role),
+            BotPages { .. } => self.pages.bots.insert(role, pages),
+        };
         self.save()
     }
 

@@ -12,7 +12,7 @@ pub mod seen;
 
 pub use build::{BuildError, Builder, Undone};
 pub use calls::{Application, GuildName, TeamOwner};
-pub use journal::{Journal, JournalError};
+pub use journal::{BotPages, Journal, JournalError};
 pub use plan::{Place, Standing, Thing, Wanted};
 pub use seen::{Seen, ServerChannel, ServerRole};
 

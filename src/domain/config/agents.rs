@@ -64,6 +64,8 @@ pub struct CodexConfig {
     pub login_home: Option<PathBuf>,
     /// Its sandbox.
     pub sandbox: AgentSandbox,
+    /// Tokens of its model's window; by the model where absent.
+    pub context_window: Option<u64>,
 }
 
 /// Claude Code.
@@ -84,6 +86,8 @@ pub struct ClaudeConfig {
     pub login_home: Option<PathBuf>,
     /// Its sandbox.
     pub sandbox: AgentSandbox,
+    /// Tokens of its model's window; by the model where absent.
+    pub context_window: Option<u64>,
 }
 
 /// An agent that speaks the Agent Client Protocol.
@@ -105,6 +109,8 @@ pub struct AcpConfig {
     pub login_home: Option<PathBuf>,
     /// Its sandbox.
     pub sandbox: AgentSandbox,
+    /// Tokens of its model's window; by the model where absent.
+    pub context_window: Option<u64>,
 }
 
 /// The rehearsal agent.
@@ -136,6 +142,17 @@ pub struct AgentsConfig {
 }
 
 impl AgentsConfig {
+    /// The window that the settings name for an agent, in tokens.
+    #[must_use]
+    pub const fn window_of(&self, agent: AgentKind) -> Option<u64> {
+        match agent {
+            AgentKind::Codex => self.codex.context_window,
+            AgentKind::Claude => self.claude.context_window,
+            AgentKind::Acp => self.acp.context_window,
+            AgentKind::Rehearsal => None,
+        }
+    }
+
     /// The agent of a role.
     #[must_use]
     pub fn of(&self, role: Role) -> AgentKind {
@@ -190,4 +207,6 @@ pub struct RoleDefaults {
     pub model: Option<String>,
     /// How long it may think.
     pub reasoning: Option<Reasoning>,
+    /// Tokens of the model's window; by the agent or the model where absent.
+    pub context_window: Option<u64>,
 }

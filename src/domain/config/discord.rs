@@ -30,7 +30,8 @@ pub enum Voice {
 pub struct Identity {
     /// The variable that holds its token.
     pub token_env: EnvName,
-    /// Its user id.
+    /// Its user id; an example where absent, until `teams setup` has asked the bot itself.
+    #[serde(default = "example_bot")]
     pub bot_id: UserId,
     /// Its name, for people; the role's where absent.
     #[serde(default)]
@@ -41,6 +42,10 @@ pub struct Identity {
     /// Older files repeat the key here; the key counts.
     #[serde(default)]
     pub role: Option<String>,
+}
+
+const fn example_bot() -> UserId {
+    UserId(*PLACEHOLDER_IDS.start())
 }
 
 /// The whole file.

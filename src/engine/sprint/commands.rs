@@ -84,36 +84,6 @@ fn cut(kickoff: Kickoff) -> Kickoff {
     }
 }
 
-/// How the sprint stands, for a message.
-pub(in crate::engine) fn status(turn: &Turn<'_>) -> Said {
-    let scheduler = turn.scheduler();
-    let next = scheduler.next_slot_at.map(|at| at.kst("%Y-%m-%d %H:%M")).unwrap_or_default();
-    let Some(sprint) = turn.active_sprint() else {
-        return ("sprint.status", json!({ "next_slot_at": next }));
-    };
-    let running: Vec<Value> = sprint
-        .todos
-        .iter()
-        .filter(|todo| todo.status == TodoStatus::Running)
-        .map(|todo| {
-            let request = todo.request_id.as_ref().map_or("", |id| id.as_str());
-            json!({ "title": words::cut(&todo.title, 120), "request_id": request })
-        })
-        .collect();
-    let values = json!({
-        "sprint_id": sprint.sprint_id.as_str(),
-        "milestone": sprint.milestone_title,
-        "status": sprint.status,
-        "phase": sprint.phase,
-        "step": sprint.initial_phase_step,
-        "done": sprint.todos.iter().filter(|todo| todo.status.is_success()).count(),
-        "total": sprint.todos.len(),
-        "next_slot_at": next,
-        "running": running,
-    });
-    ("sprint.status", values)
-}
-
 /// Ends the active sprint: after the running todos, or at once.
 pub(in crate::engine) fn stop(turn: &mut Turn<'_>, actor: &Actor, now: bool) -> Answer {
     let language = language(turn);

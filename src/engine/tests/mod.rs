@@ -14,4 +14,5 @@ mod sprints;
 mod steering;
 mod world;
 
-pub(in crate::engine) use world::candidate;
+pub(in crate::engine) use steering::report_of;
+pub(in crate::engine) use world::{candidate, evidence};

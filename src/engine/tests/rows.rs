@@ -9,7 +9,7 @@ use crate::domain::effect::{EffectKind, EffectOutcome};
 use crate::domain::envelope::{EnvelopeKind, Place};
 use crate::domain::event::Event;
 use crate::domain::finding::{Finding, Signal};
-use crate::domain::ids::{BacklogId, ChannelId, RequestId, RunId, UserId};
+use crate::domain::ids::{BacklogId, ChannelId, IdSupply, RequestId, RunId, UserId};
 use crate::domain::incoming::{Attachment, Message};
 use crate::domain::outgoing::{Act, NamedChannel, OutgoingOutcome, Target};
 use crate::domain::policy::{Policy, SprintPolicy};
@@ -18,7 +18,7 @@ use crate::domain::role::Role;
 use crate::domain::run::{Run, RunOutcome};
 use crate::domain::sprint::Duty;
 use crate::domain::time::Timestamp;
-use crate::engine::Answer;
+use crate::engine::{Answer, Input, decide};
 
 const RELAY: ChannelId = ChannelId(11);
 const BOT: UserId = UserId(200);
@@ -243,6 +243,84 @@ fn k09_a_role_keeps_its_conversation_for_a_request_and_begins_another_for_the_ne
     world.finish_well();
     world.deliver();
     assert!(world.state.sessions.is_empty(), "they end with their requests");
+}
+
+#[test]
+fn a_conversation_that_fills_up_is_told_of_once_and_then_handed_over() {
+    use crate::domain::conversation::{Conversation, Fill, HandedOver, Measured, Room};
+    use crate::domain::run::FailKind;
+
+    // What a run of the orchestrator tells, and how the record stands then.
+    let mut world = World::new(policy());
+    let id = world.message("do task 1");
+    let next = world.todo().first().cloned().expect("a run");
+    let run = super::steering::run_of(&world, &next, "run-full");
+    world.submit(Event::RunStarting(run.clone()));
+    let fill = |used| Some(Fill { used, size: 200_000, measured: Measured::Tokens });
+    let handed = HandedOver { from: "older".to_owned(), by_itself: true };
+    let report = |conversation: Conversation, full: bool| {
+        let mut report = super::steering::finished(&run);
+        report.session_id = Some("first".to_owned());
+        report.conversation = conversation;
+        if full {
+            let (kind, message) = (FailKind::Context, "full".to_owned());
+            report.outcome = RunOutcome::Failed { kind, message, until: None };
+        }
+        report
+    };
+    let tell = |conversation: Conversation, full: bool, room: Room| {
+        let input = Input {
+            event: Event::RunFinished(Box::new(report(conversation, full))),
+            now: Timestamp::from_millis(1),
+            ids: IdSupply::new(uuid::Uuid::from_u128(77)),
+        };
+        let decision = decide(&world.state, &world.policy, input);
+        let kinds = decision.changes.iter().filter_map(|change| {
+            let Change::Event(_, event) = change else { return None };
+            Some(event.kind.clone())
+        });
+        let kinds: Vec<String> = kinds.filter(|kind| kind != "run_finished").collect();
+        let session = decision.changes.iter().find_map(|change| {
+            let Change::Session(session) = change else { return None };
+            Some(session.clone())
+        });
+        assert_eq!(session.expect("a session").room, room);
+        kinds
+    };
+    let with = |used| Conversation { fill: fill(used), ..Conversation::default() };
+    let none = [] as [&str; 0];
+    assert_eq!(tell(with(10_000), false, Room::Plenty), none);
+    assert_eq!(tell(with(131_000), false, Room::Low), ["conversation_low"]);
+    assert_eq!(tell(with(151_000), false, Room::HandOver), ["conversation_full"]);
+    assert_eq!(tell(Conversation::default(), true, Room::Full), ["conversation_full"]);
+    assert_eq!(tell(Conversation::default(), false, Room::Plenty), none);
+    let begun = Conversation {
+        handed_over: Some(handed),
+        prompt_cut: vec!["diff".to_owned()],
+        fill: fill(9_000),
+    };
+    assert_eq!(tell(begun, false, Room::Plenty), ["conversation_handed_over", "prompt_cut"]);
+
+    // What was told once is not told again, and what is known does not get better by itself.
+    let mut report = report(with(131_000), false);
+    world.submit(Event::RunFinished(Box::new(report.clone())));
+    let key = crate::domain::state::session_key(Role::Orchestrator, &id);
+    assert_eq!(world.state.sessions[&key].room, Room::Low);
+    let mut state = world.state.clone();
+    state.runs.insert(run.run_id.clone(), run.clone());
+    state.requests.get_mut(&id).expect("open").active_run = Some(run.run_id.clone());
+    report.conversation = Conversation::default();
+    let input = Input {
+        event: Event::RunFinished(Box::new(report)),
+        now: Timestamp::from_millis(2),
+        ids: IdSupply::new(uuid::Uuid::from_u128(78)),
+    };
+    let decision = decide(&state, &world.policy, input);
+    let session = decision.changes.iter().find_map(|change| {
+        let Change::Session(session) = change else { return None };
+        Some(session.clone())
+    });
+    assert_eq!(session.map(|it| (it.room, it.fill)), Some((Room::Low, fill(131_000))));
 }
 
 #[test]

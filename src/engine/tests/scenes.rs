@@ -249,8 +249,8 @@ fn status_and_cancel_in_words_cost_no_run() {
     let mut world = World::new(policy());
     let id = world.message("do it");
     for (number, text, key) in [
-        (9_001, "status".to_owned(), "status.report"),
-        (9_002, format!("status {id}"), "status.report"),
+        (9_001, "status".to_owned(), "overview"),
+        (9_002, format!("status {id}"), "overview"),
         (9_003, format!("cancel {id}"), "cancel.done"),
         (9_004, "cancel 20200101-00000000".to_owned(), "unknown_request"),
     ] {

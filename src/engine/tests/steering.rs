@@ -7,6 +7,7 @@ use crate::domain::ids::{MessageId, RunId};
 use crate::domain::role::Role;
 use crate::domain::run::{Run, RunOutcome, RunReport, Usage};
 use crate::domain::time::Timestamp;
+use crate::domain::workflow::Step;
 use crate::engine::{Answer, Wake};
 
 pub(super) fn run_of(world: &World, todo: &Todo, run_id: &str) -> Run {
@@ -28,6 +29,15 @@ pub(super) fn run_of(world: &World, todo: &Todo, run_id: &str) -> Run {
     }
 }
 
+/// The report of a role at a step that changed nothing.
+pub(in crate::engine) fn report_of(role: Role, step: Option<Step>) -> RunReport {
+    let mut world = World::new(policy());
+    world.message("do it");
+    let todo = work_until(&mut world, |_, _| true);
+    let run = run_of(&world, &todo, "run-report");
+    RunReport { role, step, ..finished(&run) }
+}
+
 pub(super) fn finished(run: &Run) -> RunReport {
     RunReport {
         run_id: run.run_id.clone(),
@@ -47,6 +57,7 @@ pub(super) fn finished(run: &Run) -> RunReport {
         agent_kind: crate::domain::config::AgentKind::Rehearsal,
         model: String::new(),
         heard: Vec::new(),
+        conversation: Default::default(),
     }
 }
 

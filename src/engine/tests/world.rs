@@ -297,6 +297,7 @@ impl World {
             agent_kind: crate::domain::config::AgentKind::Rehearsal,
             model: String::new(),
             heard: Vec::new(),
+            conversation: Default::default(),
         };
         self.submit(Event::RunFinished(Box::new(report)));
     }
@@ -378,7 +379,7 @@ pub(in crate::engine) fn candidate(commit: &str) -> Candidate {
     }
 }
 
-pub(super) fn evidence(commit: &str, verdict: CheckVerdict) -> Evidence {
+pub(in crate::engine) fn evidence(commit: &str, verdict: CheckVerdict) -> Evidence {
     let check = CheckRun {
         name: "tests".to_owned(),
         command: vec!["make".to_owned()],

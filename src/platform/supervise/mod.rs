@@ -21,7 +21,7 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::process::{Child, ChildStdin, ChildStdout};
 
 use crate::platform::files::{self, FileError};
-use crate::platform::spawn;
+use crate::platform::{machine, spawn};
 
 mod adopt;
 mod spool;
@@ -37,6 +37,8 @@ pub(crate) const SPEC_FILE: &str = "spec.json";
 pub(crate) const LOCK_FILE: &str = "lock";
 pub(crate) const STARTED_FILE: &str = "started.json";
 pub(crate) const EXIT_FILE: &str = "exit.json";
+/// Less free bytes than this, and a supervisor may have had no room to say why it ended.
+const ROOM_FOR_WORDS: u64 = 16 * 1024;
 /// The program's stdout within the run folder.
 pub const STDOUT_SPOOL: &str = "stdout.spool";
 /// The program's stderr within the run folder.
@@ -393,10 +395,15 @@ fn read_exit(run_dir: &Path) -> Result<Option<Exit>> {
 
 fn lost(run_dir: &Path) -> SuperviseError {
     let log = files::read(&run_dir.join(LOCK_FILE)).unwrap_or_default();
-    SuperviseError::Lost {
-        path: run_dir.to_owned(),
-        log: String::from_utf8_lossy(&log).trim().to_owned(),
-    }
+    let log = match String::from_utf8_lossy(&log).trim() {
+        // Its last words lie on the same disk.
+        "" if machine::free_bytes(run_dir).is_ok_and(|free| free < ROOM_FOR_WORDS) => {
+            "no space left on the disk of the run folder".to_owned()
+        }
+        "" => "it left no word".to_owned(),
+        log => log.to_owned(),
+    };
+    SuperviseError::Lost { path: run_dir.to_owned(), log }
 }
 
 fn millis(ms: u64) -> Duration {

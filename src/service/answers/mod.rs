@@ -15,13 +15,10 @@ use crate::domain::incoming::Actor;
 use crate::domain::outgoing::Content;
 use crate::domain::request::Language;
 use crate::engine::authorize::{Granted, Resource, act, authorize};
-use crate::engine::why;
+use crate::engine::{standing, why};
 use crate::store;
 
 pub(super) use suggestions::suggest;
-
-/// Lines of a list: an answer has to fit into one message, and be read on a phone.
-const LINES: usize = 10;
 
 /// What `actor` is told.
 pub(super) fn answer(
@@ -49,9 +46,9 @@ fn look(
     language: Language,
 ) -> Content {
     let (key, values) = match question {
-        Question::Status => ("overview", team.hub.read(work::status)),
+        Question::Status => ("overview", team.hub.read(standing::overview)),
         Question::Why(id) => return why(team, id, language),
-        Question::Sprint => ("sprint.status", team.hub.read(work::sprint)),
+        Question::Sprint => ("sprint.status", team.hub.read(standing::sprint)),
         Question::Backlog => ("backlog.list", team.hub.read(work::backlog)),
         Question::Models => ("models", team::models(&team.workspace)),
         Question::Cost => ("cost", spending::report(team, now())),

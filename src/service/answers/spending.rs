@@ -7,7 +7,6 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::super::team::Team;
-use super::{LINES, work};
 use crate::domain::budget::{Allowance, Purse, Scope};
 use crate::domain::policy::Policy;
 use crate::domain::role::Role;
@@ -15,6 +14,7 @@ use crate::domain::run::{Usage, ledger_of};
 use crate::domain::state::State;
 use crate::domain::time::Timestamp;
 use crate::engine;
+use crate::engine::standing::{self, LINES};
 use crate::platform::files;
 
 const DAY: i64 = 24 * 3_600 * 1_000;
@@ -47,11 +47,11 @@ pub(super) fn report(team: &Team, now: Timestamp) -> Value {
         .map(|(role, usage)| json!({ "role": role, "usage": shown(usage) }))
         .collect();
     let open: Vec<Value> = team.hub.read(|state| {
-        work::open(state)
+        standing::open(state)
             .filter(|request| request.usage != Usage::default())
             .take(LINES)
             .map(|request| {
-                let title = work::title(request);
+                let title = standing::title(request);
                 let id = request.request_id.as_str();
                 json!({ "title": title, "request_id": id, "usage": shown(request.usage) })
             })

@@ -6,7 +6,7 @@ use crate::discord::{Suggestion, Typing};
 use crate::domain::commands::Takes;
 use crate::domain::state::State;
 use crate::engine::authorize::{Granted, Resource, act, authorize};
-use crate::engine::content_of;
+use crate::engine::{content_of, standing};
 
 /// The most that Discord shows.
 const MOST: usize = 25;
@@ -22,9 +22,9 @@ pub(in crate::service) fn suggest(team: &Team, typing: &Typing) -> Vec<Suggestio
 
 fn fitting(_granted: &Granted<act::Look>, state: &State, typing: &Typing) -> Vec<Suggestion> {
     let all: Vec<Suggestion> = match typing.takes {
-        Takes::Request => work::open(state)
+        Takes::Request => standing::open(state)
             .map(|request| Suggestion {
-                name: format!("{} · {}", work::title(request), request.request_id),
+                name: format!("{} · {}", standing::title(request), request.request_id),
                 value: request.request_id.to_string(),
             })
             .collect(),
@@ -33,7 +33,7 @@ fn fitting(_granted: &Granted<act::Look>, state: &State, typing: &Typing) -> Vec
             .map(|(gate, request)| {
                 let content: String = content_of(gate).chars().take(10).collect();
                 Suggestion {
-                    name: format!("{} · {content}", work::title(request)),
+                    name: format!("{} · {content}", standing::title(request)),
                     value: format!("{}@{content}", request.request_id),
                 }
             })

@@ -1,9 +1,9 @@
 //! The agents' programs: there, of a tested version, logged in, confined.
 
 use std::collections::BTreeSet;
-use std::path::PathBuf;
+use std::path::Path;
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::super::doors;
 use super::{Check, Finding, safe};
@@ -12,7 +12,8 @@ use crate::agents::acp::AcpSettings;
 use crate::agents::claude::ClaudeSettings;
 use crate::agents::codex::CodexSettings;
 use crate::agents::confine::{self, Confinement};
-use crate::agents::probe::{self, Age, CODEX_TESTED, Found, Login};
+use crate::agents::probe::known::{self, Tried};
+use crate::agents::probe::{self, Age, Answer, Login};
 use crate::domain::config::{AgentKind, AgentSandbox};
 use crate::domain::role::Role;
 use crate::platform::landlock::Strength;
@@ -33,15 +34,11 @@ pub(super) async fn look(workspace: &Workspace) -> Vec<Finding> {
                 found.push(confined(agents.codex.sandbox).await);
             }
             AgentKind::Claude => {
-                let binary = agents.claude.binary.clone();
-                let settings = ClaudeSettings { binary, ..ClaudeSettings::default() };
-                found.push(there("Claude Code", settings.program()));
+                claude(workspace, &mut found).await;
                 found.push(confined(agents.claude.sandbox).await);
             }
             AgentKind::Acp => {
-                let command = agents.acp.command.clone();
-                let settings = AcpSettings { command, ..AcpSettings::default() };
-                found.push(there("agents.acp", settings.program()));
+                acp(workspace, &mut found).await;
                 found.push(confined(agents.acp.sandbox).await);
             }
         }
@@ -84,23 +81,6 @@ fn keys(workspace: &Workspace, found: &mut Vec<Finding>) {
     }
 }
 
-/// Whether an agent's program is there. What else there is to know it says when it begins.
-fn there(name: &str, program: Result<PathBuf, RunError>) -> Finding {
-    match program {
-        Ok(program) => {
-            let values = json!({"name": name, "program": program.display().to_string()});
-            Finding::ok(Check::Agent, "doctor.agent.there", values)
-        }
-        Err(RunError::NotInstalled { looked, setting, .. }) => {
-            let values = json!({"name": name, "looked": looked, "setting": setting});
-            Finding::problem(Check::Agent, "doctor.agent.absent", values)
-        }
-        Err(error) => {
-            Finding::problem(Check::Agent, "doctor.agent.unknown", json!({"error": safe(&error)}))
-        }
-    }
-}
-
 async fn codex(workspace: &Workspace, found: &mut Vec<Finding>) {
     let config = &workspace.runtime.agents.codex;
     let settings = CodexSettings {
@@ -110,62 +90,158 @@ async fn codex(workspace: &Workspace, found: &mut Vec<Finding>) {
         login_home: config.login_home.as_deref().map(|path| workspace.root.join(path)),
         ..CodexSettings::default()
     };
+    let own = Own { tried: known::CODEX, kind: "codex", variable: "TEAMS_CODEX" };
     match probe::codex(&settings).await {
-        Ok(seen) => judge(&seen, found),
-        Err(RunError::NotInstalled { looked, .. }) => {
-            let values = json!({"looked": looked, "version": install_version()});
-            found.push(Finding::problem(Check::Agent, "doctor.agent.missing", values));
+        Ok(seen) => {
+            found.push(own.version(&seen.program, seen.version.as_ref()));
+            let login = |home: &str, program: &str| {
+                format!("mkdir -p '{home}' && CODEX_HOME='{home}' '{program}' login")
+            };
+            found.push(own.login(&seen.program, &seen.login, login));
         }
-        Err(error) => {
-            let values = json!({"error": safe(&error)});
-            found.push(Finding::problem(Check::Agent, "doctor.agent.unknown", values));
+        Err(error) => found.push(own.absent(&error)),
+    }
+}
+
+async fn claude(workspace: &Workspace, found: &mut Vec<Finding>) {
+    let config = &workspace.runtime.agents.claude;
+    let settings = ClaudeSettings {
+        binary: config.binary.clone(),
+        model_url: config.model_url.clone(),
+        server: servers_of(workspace, AgentKind::Claude),
+        login_home: config.login_home.as_deref().map(|path| workspace.root.join(path)),
+        ..ClaudeSettings::default()
+    };
+    let own = Own { tried: known::CLAUDE, kind: "claude", variable: "TEAMS_CLAUDE" };
+    match probe::claude(&settings).await {
+        Ok(seen) => {
+            found.push(own.version(&seen.program, seen.version.as_ref()));
+            let login = |home: &str, program: &str| {
+                format!("mkdir -p '{home}' && CLAUDE_CONFIG_DIR='{home}' '{program}' auth login")
+            };
+            found.push(own.login(&seen.program, &seen.login, login));
+        }
+        Err(error) => found.push(own.absent(&error)),
+    }
+}
+
+/// An agent with a driver of its own, and how it is named.
+struct Own {
+    tried: Tried,
+    kind: &'static str,
+    variable: &'static str,
+}
+
+impl Own {
+    fn values(&self, program: &Path, version: Option<&str>) -> Value {
+        json!({"name": self.tried.name, "package": self.tried.package, "version": self.tried.version(),
+            "kind": self.kind, "variable": self.variable,
+            "program": program.display().to_string(), "found": version})
+    }
+
+    fn absent(&self, error: &RunError) -> Finding {
+        let RunError::NotInstalled { looked, .. } = error else { return unknown(error) };
+        let mut values = self.values(Path::new(""), None);
+        values["looked"] = json!(looked);
+        Finding::problem(Check::Agent, "doctor.agent.missing", values)
+    }
+
+    fn version(&self, program: &Path, version: Option<&(String, Age)>) -> Finding {
+        let values = self.values(program, version.map(|(text, _)| text.as_str()));
+        match version.map(|(_, age)| age) {
+            None => Finding::problem(Check::Agent, "doctor.agent.strange", values),
+            Some(Age::TooOld) => Finding::problem(Check::Agent, "doctor.agent.old", values),
+            Some(Age::Newer) => Finding::ok(Check::Agent, "doctor.agent.newer", values),
+            Some(Age::Tested) => Finding::ok(Check::Agent, "doctor.agent.ok", values),
+        }
+    }
+
+    /// `command` logs it in, in a folder with a program.
+    fn login(
+        &self,
+        program: &Path,
+        login: &Login,
+        command: impl Fn(&str, &str) -> String,
+    ) -> Finding {
+        let mut values = self.values(program, None);
+        match login {
+            Login::Yes => Finding::ok(Check::Agent, "doctor.login.ok", values),
+            Login::NotNeeded => Finding::not_needed(Check::Agent, "doctor.login.server", values),
+            Login::Unknown => Finding::not_needed(Check::Agent, "doctor.login.unknown", values),
+            Login::Nowhere => Finding::problem(Check::Agent, "doctor.login.nowhere", values),
+            Login::No(home) => {
+                let (home, program) = (home.display().to_string(), program.display().to_string());
+                values["command"] = json!(command(&home, &program));
+                Finding::problem(Check::Agent, "doctor.login.none", values)
+            }
         }
     }
 }
 
-/// What to install: the first tested version.
-fn install_version() -> String {
-    let [(major, minor), _] = CODEX_TESTED;
-    format!("{major}.{minor}.0")
-}
-
-fn judge(seen: &Found, found: &mut Vec<Finding>) {
-    let program = seen.program.display().to_string();
-    let wanted = install_version();
-    found.push(match &seen.version {
-        None => {
-            let values = json!({"program": program, "version": wanted});
-            Finding::problem(Check::Agent, "doctor.agent.strange", values)
+async fn acp(workspace: &Workspace, found: &mut Vec<Finding>) {
+    let config = &workspace.runtime.agents.acp;
+    let settings = AcpSettings {
+        command: config.command.clone(),
+        env: config.env.clone(),
+        login_home: config.login_home.as_deref().map(|path| workspace.root.join(path)),
+        ..AcpSettings::default()
+    };
+    let seen = match probe::acp(&settings).await {
+        Ok(seen) => seen,
+        Err(RunError::NotInstalled { looked, setting, .. }) => {
+            let values = json!({"name": "agents.acp", "looked": looked, "setting": setting});
+            found.push(Finding::problem(Check::Agent, "doctor.agent.absent", values));
+            return;
         }
-        Some((version, Age::TooOld)) => {
-            let values = json!({"program": program, "found": version, "version": wanted});
-            Finding::problem(Check::Agent, "doctor.agent.old", values)
+        Err(error) => {
+            found.push(unknown(&error));
+            return;
         }
-        Some((version, Age::Newer)) => {
-            let values = json!({"program": program, "found": version, "version": wanted});
-            Finding::ok(Check::Agent, "doctor.agent.newer", values)
+    };
+    let command = config.command.join(" ");
+    let (name, ways) = match &seen.answer {
+        Answer::Strange(reason) => {
+            let values = json!({"command": command, "reason": reason});
+            found.push(Finding::problem(Check::Agent, "doctor.acp.strange", values));
+            return;
         }
-        Some((version, Age::Tested)) => {
-            let values = json!({"program": program, "found": version});
-            Finding::ok(Check::Agent, "doctor.agent.ok", values)
+        Answer::Version(version) => {
+            let values = json!({"command": command, "found": version});
+            found.push(Finding::problem(Check::Agent, "doctor.acp.protocol", values));
+            return;
         }
-    });
+        Answer::Speaks { name, version, tried, ways } => {
+            let wanted = tried.map(|(tried, _)| tried.version()).unwrap_or_default();
+            let package = tried.map(|(tried, _)| tried.package).unwrap_or_default();
+            let values = json!({"name": name, "found": version, "version": wanted, "package": package,
+                "program": seen.program.display().to_string()});
+            found.push(match tried.map(|(_, age)| age) {
+                Some(Age::TooOld) => Finding::problem(Check::Agent, "doctor.agent.old", values),
+                Some(Age::Tested) => Finding::ok(Check::Agent, "doctor.agent.ok", values),
+                Some(Age::Newer) => Finding::ok(Check::Agent, "doctor.agent.newer", values),
+                None => Finding::ok(Check::Agent, "doctor.acp.untried", values),
+            });
+            (name, ways)
+        }
+    };
     found.push(match &seen.login {
-        Login::Yes => Finding::ok(Check::Agent, "doctor.login.ok", json!({})),
-        Login::NotNeeded => Finding::not_needed(Check::Agent, "doctor.login.server", json!({})),
         Login::No(home) => {
             let home = home.display().to_string();
-            Finding::problem(
-                Check::Agent,
-                "doctor.login.none",
-                json!({"home": home, "program": program}),
-            )
+            let values = json!({"name": name, "home": home, "command": format!("mkdir -p '{home}' && HOME='{home}' {command}")});
+            Finding::problem(Check::Agent, "doctor.acp.login.none", values)
         }
-        Login::Nowhere => {
-            Finding::problem(Check::Agent, "doctor.login.nowhere", json!({"program": program}))
+        Login::NotNeeded => {
+            Finding::not_needed(Check::Agent, "doctor.acp.login.not_needed", json!({"name": name}))
         }
-        Login::Unknown => Finding::not_needed(Check::Agent, "doctor.login.unknown", json!({})),
+        Login::Yes | Login::Nowhere | Login::Unknown => {
+            let values = json!({"name": name, "ways": ways.join(", ")});
+            Finding::not_needed(Check::Agent, "doctor.acp.login.unknown", values)
+        }
     });
+}
+
+fn unknown(error: &RunError) -> Finding {
+    Finding::problem(Check::Agent, "doctor.agent.unknown", json!({"error": safe(error)}))
 }
 
 /// What the agent would be confined by.

@@ -3,8 +3,10 @@
 use secrecy::{ExposeSecret as _, SecretString};
 use serde_json::json;
 
+use super::bots::RoleBot;
 use super::wanted;
 use super::{DISCORD, Options, Outcome, SetupError, Talk, Told, journal, local, lock};
+use crate::discord::endpoints::SeenUser;
 use crate::discord::error::RestError;
 use crate::discord::rest::{Pool, Rest};
 use crate::discord::setup::permissions::{self, Permission};
@@ -13,32 +15,47 @@ use crate::discord::setup::{
 };
 use crate::domain::config::Voice;
 use crate::domain::ids::UserId;
+use crate::domain::role::Role;
+use crate::local_guild::GuildInfo;
 use crate::platform::redact;
 use crate::workspace::settings::{self, ConfigFile, Setting};
 use crate::workspace::{self, Origin, Workspace, init, secrets};
 
 /// Sets up; see the module.
 pub async fn setup<'a>(options: &'a Options, mut talk: Talk<'a>) -> Result<(), SetupError> {
+    refuse_doubles(options)?;
     let _alone = if options.dry_run { None } else { Some(prepare(options, &mut talk)?) };
     let root = &options.root;
     let workspace = match (workspace::is_workspace(root), options.dry_run) {
         (false, true) => blank(options, &mut talk)?,
         (true | false, _) => workspace::load(root)?,
     };
-    if workspace.discord.voice() == Voice::Bots {
-        return Err(SetupError::VoiceBots);
-    }
     let mut steps = Steps::begin(options, workspace, talk).await?;
     steps.intents().await?;
+    steps.bots().await?;
     let Some(guild) = steps.server().await? else {
         return Ok(());
     };
     let Some((seen, wanted)) = steps.permissions(guild).await? else {
         return Ok(());
     };
+    steps.bots_join(guild).await?;
     let seen = steps.things(seen, &wanted).await?;
     steps.config(&seen, &wanted)?;
     steps.ready(&seen, &wanted);
+    Ok(())
+}
+
+/// A token belongs to one bot, and a bot to one role. Seen before anything is made.
+fn refuse_doubles(options: &Options) -> Result<(), SetupError> {
+    let mut seen: Vec<(Role, String)> = Vec::new();
+    for (role, token) in &options.tokens {
+        let token = clean(token)?.expose_secret().to_owned();
+        if let Some((one, _)) = seen.iter().find(|(_, other)| *other == token) {
+            return Err(SetupError::SameBot { one: *one, other: *role });
+        }
+        seen.push((*role, token));
+    }
     Ok(())
 }
 
@@ -81,7 +98,10 @@ fn blank(options: &Options, talk: &mut Talk<'_>) -> Result<Workspace, SetupError
 pub(super) struct Steps<'a> {
     pub(super) options: &'a Options,
     pub(super) workspace: Workspace,
-    talk: Talk<'a>,
+    pub(super) talk: Talk<'a>,
+    /// In `voice: bots`, those of the other roles.
+    pub(super) bots: Vec<RoleBot>,
+    pub(super) here: Option<GuildInfo>,
     pub(super) journal: Journal,
     pub(super) rest: Rest,
     pub(super) base_url: String,
@@ -120,33 +140,20 @@ impl<'a> Steps<'a> {
             .or_else(|| options.base_url.clone())
             .or_else(|| workspace.discord.base_url.clone())
             .unwrap_or_else(|| DISCORD.to_owned());
-        let own = here.as_ref().and_then(|info| info.bots.get("teams"));
+        let bots = workspace.discord.voice() == Voice::Bots;
+        let name = if bots { Role::Orchestrator.as_str() } else { "teams" };
+        let own = here.as_ref().and_then(|info| info.bots.get(name));
         let known = workspace.environment.get(&variable).map(SecretString::from);
-        let mut handed = if let Some(bot) = own {
+        let handed = if let Some(bot) = own {
             Some(SecretString::from(bot.token.clone()))
         } else {
-            options.token.as_ref().map(clean).transpose()?
+            let main = options.tokens.get(&Role::Orchestrator).filter(|_| bots);
+            main.or(options.token.as_ref()).map(clean).transpose()?
         };
         let pool = Pool::new(&base_url)?;
-        let (rest, me) = loop {
-            let Some(token) = handed.as_ref().or(known.as_ref()) else {
-                handed = Some(asked(&mut talk, &variable)?);
-                continue;
-            };
-            redact::register(token.expose_secret());
-            let rest = Rest::new(pool.clone(), token.clone());
-            match rest.me().await {
-                Ok(me) => break (rest, me),
-                Err(RestError::Unauthorized) if handed.is_some() => {
-                    return Err(SetupError::Refused);
-                }
-                // The one that is set is of no use any more.
-                Err(RestError::Unauthorized) => {
-                    handed = Some(asked(&mut talk, &variable).map_err(|_| SetupError::Refused)?);
-                }
-                Err(error) => return Err(error.into()),
-            }
-        };
+        let role = bots.then_some(Role::Orchestrator);
+        let Entered { rest, me, handed } =
+            enter(&mut talk, &pool, (role, &variable), handed, known).await?;
         let application = rest.whole_application().await?;
         let values = json!({"bot": me.username, "application": application.id.to_string()});
         (talk.tell)(Told::new("token", Outcome::Kept, "setup.token.accepted", values));
@@ -156,6 +163,8 @@ impl<'a> Steps<'a> {
             options,
             workspace,
             talk,
+            bots: Vec::new(),
+            here,
             journal,
             rest,
             base_url,
@@ -232,11 +241,14 @@ impl<'a> Steps<'a> {
             let url = Setting::Word(self.base_url.clone());
             all.push((ConfigFile::Discord, "base_url", url));
         }
+        let bots = self.bot_ids();
         for file in ConfigFile::ALL {
-            let mine: Vec<_> = all
+            let of_bots = bots.iter().filter(|_| file == ConfigFile::Discord);
+            let mine: Vec<(&str, Setting)> = all
                 .iter()
                 .filter(|(where_, _, _)| *where_ == file)
                 .map(|(_, key, value)| (*key, value.clone()))
+                .chain(of_bots.map(|(key, value)| (key.as_str(), value.clone())))
                 .collect();
             if self.options.dry_run {
                 let there = workspace::is_workspace(&self.options.root);
@@ -321,9 +333,50 @@ pub(in crate::service) fn write(
     Ok(Some(change.keys))
 }
 
+/// A token that Discord takes.
+pub(super) struct Entered {
+    pub(super) rest: Rest,
+    pub(super) me: SeenUser,
+    /// The token, where it is new here.
+    pub(super) handed: Option<SecretString>,
+}
+
+/// Goes in with a token that was handed over, else with the one that is known, else with one that is asked for.
+pub(super) async fn enter(
+    talk: &mut Talk<'_>,
+    pool: &Pool,
+    (role, variable): (Option<Role>, &str),
+    mut handed: Option<SecretString>,
+    known: Option<SecretString>,
+) -> Result<Entered, SetupError> {
+    loop {
+        let Some(token) = handed.as_ref().or(known.as_ref()) else {
+            handed = Some(asked(talk, role, variable)?);
+            continue;
+        };
+        redact::register(token.expose_secret());
+        let rest = Rest::new(pool.clone(), token.clone());
+        match rest.me().await {
+            Ok(me) => return Ok(Entered { rest, me, handed }),
+            Err(RestError::Unauthorized) if handed.is_some() => {
+                return Err(SetupError::Refused);
+            }
+            // The one that is set is of no use any more.
+            Err(RestError::Unauthorized) => {
+                handed = Some(asked(talk, role, variable).map_err(|_| SetupError::Refused)?);
+            }
+            Err(error) => return Err(error.into()),
+        }
+    }
+}
+
 /// The token as a person types it.
-fn asked(talk: &mut Talk<'_>, variable: &str) -> Result<SecretString, SetupError> {
-    let said = (talk.ask)().map_err(SetupError::Terminal)?;
+fn asked(
+    talk: &mut Talk<'_>,
+    role: Option<Role>,
+    variable: &str,
+) -> Result<SecretString, SetupError> {
+    let said = (talk.ask)(role).map_err(SetupError::Terminal)?;
     clean(&said.ok_or_else(|| SetupError::NoToken { variable: variable.to_owned() })?)
 }
 
@@ -376,7 +429,7 @@ pub(super) fn variable(workspace: &Workspace) -> Result<String, SetupError> {
 }
 
 /// A token without what people paste around it.
-fn clean(token: &SecretString) -> Result<SecretString, SetupError> {
+pub(super) fn clean(token: &SecretString) -> Result<SecretString, SetupError> {
     let text = token.expose_secret().trim().trim_matches(['"', '\'']);
     let text = text.strip_prefix("Bot ").unwrap_or(text).trim();
     if secrets::looks_like_a_token(text) {

@@ -1,12 +1,14 @@
 //! `teams setup`: from a token to a server in which the team can work. Each step looks first and does only
 //! what is missing; what it makes goes into a journal, so that it can be cut off, repeated and undone.
 
+mod bots;
 mod flow;
 mod local;
 mod server;
 mod undo;
 pub(super) mod wanted;
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -18,6 +20,7 @@ use crate::discord::setup::{BuildError, Journal, JournalError};
 use crate::domain::config::AgentKind;
 use crate::domain::ids::{GuildId, UserId};
 use crate::domain::request::Language;
+use crate::domain::role::Role;
 use crate::platform::disk::{Disk as _, Held, RealDisk};
 use crate::platform::files::FileError;
 use crate::workspace::edit::EditError;
@@ -38,6 +41,8 @@ pub struct Options {
     pub root: PathBuf,
     /// A token that was handed over, to be kept.
     pub token: Option<SecretString>,
+    /// Tokens of the bots of roles that were handed over, to be kept.
+    pub tokens: BTreeMap<Role, SecretString>,
     /// The address of a local guild, which tells the rest itself.
     pub local: Option<String>,
     /// Another REST server than Discord's.
@@ -116,8 +121,9 @@ impl Told {
 pub struct Talk<'a> {
     /// Tells a step.
     pub tell: &'a mut (dyn FnMut(Told) + Send),
-    /// Asks for the token; `None` where nobody can be asked or nothing is said.
-    pub ask: &'a mut (dyn FnMut() -> std::io::Result<Option<SecretString>> + Send),
+    /// Asks for the token, that of a role where each has its bot; `None` where nobody can be asked or nothing
+    /// is said.
+    pub ask: &'a mut (dyn FnMut(Option<Role>) -> std::io::Result<Option<SecretString>> + Send),
 }
 
 /// Why setup stops. What was made so far stays and is found by the next attempt.
@@ -167,9 +173,17 @@ pub enum SetupError {
     /// Discord does not know the token.
     #[error("Discord does not accept the token")]
     Refused,
-    /// A bot a role.
-    #[error("`voice: bots` needs a token for each role, which setup cannot make")]
-    VoiceBots,
+    /// Two roles were given one bot.
+    #[error("{one} and {other} have the token of one bot")]
+    SameBot {
+        /// The one.
+        one: Role,
+        /// The other.
+        other: Role,
+    },
+    /// A line of a file of tokens.
+    #[error("line {0} of the file of tokens is not `role=token` with a role of the team")]
+    TokenLine(usize),
     /// The bot is in several servers, or not in the one that is meant.
     #[error("it is not clear which server is meant; the bot is in {}", .0.join(", "))]
     WhichServer(Vec<String>),
@@ -209,10 +223,13 @@ impl SetupError {
                  application, Bot, Reset Token; then `teams setup` again"
                     .to_owned()
             }
-            SetupError::VoiceBots => {
-                "fill in `agents` in discord_agents_config.yaml, then `teams doctor`; or \
-                 set `voice: personas`, for which one token is enough"
+            SetupError::SameBot { .. } => {
+                "each role needs an application of its own, or set `voice: personas`, for which \
+                 one token is enough"
                     .to_owned()
+            }
+            SetupError::TokenLine(_) => {
+                "a line for each role, such as `planner=<its bot's token>`".to_owned()
             }
             SetupError::WhichServer(_) => "name one: `teams setup --guild <id>`".to_owned(),
             SetupError::Late => {
@@ -240,6 +257,29 @@ impl SetupError {
             | SetupError::Busy(_) => return None,
         })
     }
+}
+
+/// The tokens of a file: one alone, or a line `role=token` for the bot of each role.
+pub fn tokens(
+    text: &str,
+) -> Result<(Option<SecretString>, BTreeMap<Role, SecretString>), SetupError> {
+    // A token has no such sign.
+    if !text.contains('=') {
+        return Ok((Some(SecretString::from(text)), BTreeMap::new()));
+    }
+    let mut tokens = BTreeMap::new();
+    for (at, line) in text.lines().enumerate() {
+        let line = line.trim();
+        if line.is_empty() || line.starts_with('#') {
+            continue;
+        }
+        let read = line.split_once('=').and_then(|(role, token)| {
+            Some((Role::parse(role.trim())?, SecretString::from(token.trim())))
+        });
+        let (role, token) = read.ok_or(SetupError::TokenLine(at + 1))?;
+        tokens.insert(role, token);
+    }
+    Ok((None, tokens))
 }
 
 /// Where the journal of a workspace lies.

@@ -150,23 +150,23 @@ fn choose(
 }
 
 /// Looking again, later each time.
-struct Wait {
+pub(super) struct Wait {
     until: Instant,
     pause: Duration,
     new: bool,
 }
 
 impl Wait {
-    fn new(patience: Duration) -> Wait {
+    pub(super) fn new(patience: Duration) -> Wait {
         Wait { until: Instant::now() + patience, pause: LOOKS.0, new: true }
     }
 
     /// Whether nothing was waited for yet; once.
-    fn is_new(&mut self) -> bool {
+    pub(super) fn is_new(&mut self) -> bool {
         std::mem::take(&mut self.new)
     }
 
-    async fn next(&mut self) -> Result<(), SetupError> {
+    pub(super) async fn next(&mut self) -> Result<(), SetupError> {
         let left = self.until.saturating_duration_since(Instant::now());
         if left.is_zero() {
             return Err(SetupError::Late);

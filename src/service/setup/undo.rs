@@ -4,11 +4,12 @@ use std::path::Path;
 
 use serde_json::json;
 
+use super::bots::variable_of;
 use super::flow::variable;
 use super::{DISCORD, Outcome, SetupError, Talk, Told, journal, lock, wanted};
 use crate::discord::error::RestError;
 use crate::discord::rest::{Pool, Rest, is_loopback};
-use crate::discord::setup::{Builder, Journal, Seen, Thing, Undone};
+use crate::discord::setup::{BotPages, Builder, Journal, Seen, Thing, Undone};
 use crate::platform::files;
 use crate::platform::redact;
 use crate::workspace::settings::{self, ConfigFile};
@@ -58,6 +59,7 @@ pub async fn undo(root: &Path, dry_run: bool, mut talk: Talk<'_>) -> Result<(), 
     if journal.things().next().is_some() || journal.flags() != 0 {
         in_discord(&workspace, &mut journal, &mut talk).await?;
     }
+    bots(&workspace, &mut journal, &mut talk).await?;
     configuration(root, &mut journal, &mut talk)?;
     if journal.keeps_token() {
         secrets::forget(root, &variable(&workspace)?)?;
@@ -98,6 +100,43 @@ async fn in_discord(
         }
         journal.note_flags(0)?;
         (talk.tell)(Told::new("intents", Outcome::Undone, "setup.undo.intents", json!({})));
+    }
+    Ok(())
+}
+
+/// The bots of roles: what they may read as before, and their tokens forgotten.
+async fn bots(
+    workspace: &Workspace,
+    journal: &mut Journal,
+    talk: &mut Talk<'_>,
+) -> Result<(), SetupError> {
+    let base_url = workspace.discord.base_url.as_deref().unwrap_or(DISCORD);
+    for (role, pages) in journal.bots().clone() {
+        let Some(variable) = variable_of(workspace, role)? else {
+            // The role has no bot any more; nobody can speak for it.
+            journal.note_bot(role, BotPages::default())?;
+            continue;
+        };
+        if let (1.., Some(token)) = (pages.flags, workspace.environment.get(&variable)) {
+            redact::register(&token);
+            let rest = Rest::new(Pool::new(base_url)?, token.into());
+            match rest.whole_application().await {
+                Ok(application) if application.flags & pages.flags != 0 => {
+                    rest.set_flags(application.flags & !pages.flags).await?;
+                }
+                // A bot that is gone, or its place, reads nothing any more.
+                Ok(_) | Err(RestError::Unauthorized) => {}
+                Err(RestError::Network(_)) if is_loopback(base_url) => {}
+                Err(error) => return Err(error.into()),
+            }
+            journal.note_bot(role, BotPages { flags: 0, ..pages })?;
+        }
+        if pages.token {
+            secrets::forget(&workspace.root, &variable)?;
+        }
+        journal.note_bot(role, BotPages::default())?;
+        let values = json!({ "role": role });
+        (talk.tell)(Told::new("token", Outcome::Undone, "setup.undo.bot", values));
     }
     Ok(())
 }

@@ -114,6 +114,11 @@ impl Agent {
                 message("m", "All done!");
                 end("end_turn");
             }
+            "nearly_full" => {
+                update(json!({"sessionUpdate": "usage_update", "used": 80_000, "size": 100_000}));
+                message("m", &answer("did it"));
+                end("end_turn");
+            }
             "waits" if self.prompts == 1 => {
                 update(json!({"sessionUpdate": "tool_call", "toolCallId": "t", "kind": "think",
                     "title": "thinking", "status": "in_progress"}));

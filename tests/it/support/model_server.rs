@@ -1,5 +1,5 @@
-//! A scripted model server on loopback that speaks the Responses API and the Messages API (`spec/agents.md`
-//! section 6).
+//! A scripted model server on loopback that speaks the Responses API, the Messages API, chat completions and
+//! Gemini's API (`spec/agents.md` section 6).
 //!
 //! A scenario is a JSON array of steps; each request plays the next one, the last is repeated. Or a
 //! function chooses the step by what was asked. Every request is recorded, so that a test can look at
@@ -16,6 +16,8 @@ use axum::routing::{get, post};
 use serde_json::{Value, json};
 use tokio::sync::watch;
 
+mod chat;
+mod gemini;
 mod messages;
 
 /// One recorded request.
@@ -36,14 +38,14 @@ struct Script {
 }
 
 impl Script {
-    /// Records a request; the step to be played, and its number.
-    fn next(&self, headers: &HeaderMap, body: &[u8]) -> (Value, usize) {
+    /// Records a request; the step to be played, in the words of its API, and its number.
+    fn next(&self, api: Api, headers: &HeaderMap, body: &[u8]) -> (Value, usize) {
         let body: Value = serde_json::from_slice(body).unwrap();
-        let key = headers.get("x-api-key").is_some_and(|key| key != "none");
-        let authorized = key || headers.contains_key(header::AUTHORIZATION);
+        let key = |name: &str| headers.get(name).is_some_and(|key| key != "none");
+        let authorized = key("x-api-key") || headers.contains_key(header::AUTHORIZATION);
         let mut requests = self.requests.lock().unwrap();
         let index = requests.len();
-        let step = (self.choose)(&body, index);
+        let step = api.words((self.choose)(&body, index), &body);
         requests.push(Request { authorized, body });
         self.count.send_replace(requests.len());
         (step, index)
@@ -70,7 +72,9 @@ impl ModelServer {
     /// Starts a server that plays the steps of a JSON array. A step is one of: `say` (text or an
     /// object that is sent as text), `tool` with `args`, `custom` tool with `input`; a tool of an MCP server has a `namespace`; and, instead:
     /// `status` with `body`, `cut` (the stream ends early), `failed` with `code` and `message`.
-    /// `usage` is `{in, cached, out}`; `hang` gets no answer at all.
+    /// `usage` is `{in, cached, out}`; `hang` gets no answer at all, `stall` the beginning of one.
+    /// Whatever the API is called there: `shell` (a command), `answer` (the result), `error` (a kind) with
+    /// `status`, `message` and `more`, and `headers`.
     pub(crate) async fn start(steps: Value) -> ModelServer {
         let steps = steps.as_array().cloned().unwrap();
         ModelServer::choosing(Box::new(move |_, index| steps[index.min(steps.len() - 1)].clone()))
@@ -89,6 +93,8 @@ impl ModelServer {
             .route("/v1/messages", post(messages::respond))
             .route("/v1/messages/count_tokens", post(messages::count))
             .route("/v1/models", get(models))
+            .route("/v1/chat/completions", post(chat::respond))
+            .route("/v1beta/models/{call}", post(gemini::respond))
             .with_state(Arc::clone(&script));
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let base = format!("http://{}", listener.local_addr().unwrap());
@@ -113,13 +119,9 @@ async fn models() -> Response {
 }
 
 async fn respond(State(script): State<Arc<Script>>, headers: HeaderMap, body: Bytes) -> Response {
-    let (step, index) = script.next(&headers, &body);
-    if step["hang"] == true {
-        return std::future::pending().await;
-    }
-    if let Some(status) = step["status"].as_u64() {
-        let status = StatusCode::from_u16(u16::try_from(status).unwrap()).unwrap();
-        return (status, axum::Json(step["body"].clone())).into_response();
+    let (step, index) = script.next(Api::Responses, &headers, &body);
+    if let Some(answer) = refused(&step).await {
+        return answer;
     }
     let events = play(&step, index);
     let mut text = String::new();
@@ -128,10 +130,87 @@ async fn respond(State(script): State<Arc<Script>>, headers: HeaderMap, body: By
         let kind = event["type"].as_str().unwrap().to_owned();
         text.push_str(&format!("event: {kind}\ndata: {event}\n\n"));
     }
+    stream(&step, text)
+}
+
+/// Whose words a step is in.
+#[derive(Clone, Copy)]
+enum Api {
+    Responses,
+    Messages,
+    Chat,
+    Gemini,
+}
+
+impl Api {
+    /// A step in the words of the API.
+    fn words(self, mut step: Value, body: &Value) -> Value {
+        if let Some(command) = step["shell"].as_str() {
+            let (name, key) = match self {
+                Api::Responses => ("exec_command", "cmd"),
+                Api::Messages => ("Bash", "command"),
+                Api::Chat => ("bash", "command"),
+                Api::Gemini => ("run_shell_command", "command"),
+            };
+            let mut args = json!({"description": "as asked"});
+            args[key] = json!(command);
+            step["tool"] = json!(name);
+            step["args"] = args;
+        }
+        if step["answer"].is_object() {
+            let tools = body["tools"].as_array().into_iter().flatten();
+            if tools.into_iter().any(|tool| tool["name"] == "StructuredOutput") {
+                step["tool"] = json!("StructuredOutput");
+                step["args"] = step["answer"].clone();
+            } else {
+                step["say"] = step["answer"].clone();
+            }
+        }
+        if let Some(kind) = step["error"].as_str() {
+            let mut error = json!({"type": kind, "message": step["message"]});
+            let fields = step["more"].as_object().cloned().unwrap_or_default();
+            error.as_object_mut().unwrap().extend(fields);
+            step["body"] = match self {
+                Api::Responses | Api::Chat => {
+                    error["code"] = json!(kind);
+                    json!({"error": error})
+                }
+                Api::Messages => json!({"type": "error", "error": error}),
+                Api::Gemini => json!({"error": {"code": step["status"], "status": kind,
+                    "message": step["message"]}}),
+            };
+        }
+        step
+    }
+}
+
+/// The answer of a step that has no stream.
+async fn refused(step: &Value) -> Option<Response> {
+    if step["hang"] == true {
+        return std::future::pending().await;
+    }
+    let status = StatusCode::from_u16(u16::try_from(step["status"].as_u64()?).unwrap()).unwrap();
+    let mut answer = (status, axum::Json(step["body"].clone())).into_response();
+    for (name, value) in step["headers"].as_object().into_iter().flatten() {
+        let name: header::HeaderName = name.parse().unwrap();
+        answer.headers_mut().insert(name, value.as_str().unwrap().parse().unwrap());
+    }
+    Some(answer)
+}
+
+/// A stream of events. A stalled one does not end.
+fn stream(step: &Value, text: String) -> Response {
+    use futures_util::stream::{StreamExt as _, once, pending};
+    let body = if step["stall"] == true {
+        let first = once(async { Ok::<_, std::convert::Infallible>(Bytes::from(text)) });
+        Body::from_stream(first.chain(pending()))
+    } else {
+        Body::from(text)
+    };
     Response::builder()
         .header(header::CONTENT_TYPE, "text/event-stream")
         .header(header::CONNECTION, "close")
-        .body(Body::from(text))
+        .body(body)
         .unwrap()
 }
 
@@ -147,6 +226,10 @@ fn play(step: &Value, index: usize) -> Vec<Value> {
         };
         items.push(json!({"id": format!("msg_{index}"), "type": "message", "role": "assistant",
             "status": "completed", "content": [{"type": "output_text", "text": text, "annotations": []}]}));
+    }
+    if let Some(text) = step["refusal"].as_str() {
+        items.push(json!({"id": format!("msg_{index}"), "type": "message", "role": "assistant",
+            "status": "completed", "content": [{"type": "refusal", "refusal": text}]}));
     }
     if let Some(name) = step["tool"].as_str() {
         items.push(json!({"id": format!("fc_{index}"), "type": "function_call", "name": name,
@@ -167,11 +250,14 @@ fn play(step: &Value, index: usize) -> Vec<Value> {
             json!({"type": "response.output_item.done", "output_index": place, "item": item}),
         );
     }
-    if step["cut"] == true {
+    if step["cut"] == true || step["stall"] == true {
         return events;
     }
     let number = |key: &str| step["usage"][key].as_u64().unwrap_or(0);
-    events.push(if step["failed"].is_object() {
+    events.push(if step["stop"] == "max_tokens" {
+        json!({"type": "response.incomplete", "response": {"id": id, "status": "incomplete", "output": items,
+            "incomplete_details": {"reason": "max_output_tokens"}}})
+    } else if step["failed"].is_object() {
         json!({"type": "response.failed", "response": {"id": id, "status": "failed", "error": step["failed"]}})
     } else {
         json!({"type": "response.completed", "response": {"id": id, "status": "completed", "output": items,

@@ -26,6 +26,7 @@ pub(crate) struct Whole {
     pub(crate) feed: Feed,
     process: Child,
     input: Option<ChildStdin>,
+    env: Vec<(String, String)>,
 }
 
 impl Whole {
@@ -38,17 +39,19 @@ impl Whole {
         workspace(folder.path(), &running.info, agents);
         let owner = Caller::person(&running.info, "owner");
         let feed = Feed::open(&running.info).await;
-        let mut process = Command::new(env!("CARGO_BIN_EXE_teams"))
-            .args(["run", "--quiet", "--parent-pipe", "--workspace-root"])
-            .arg(folder.path().join("workspace"))
-            .env("TEAM_TOKEN", &running.info.bots["teams"].token)
-            .envs(env.iter().copied())
-            .stdin(Stdio::piped())
-            .kill_on_drop(true)
-            .spawn()
-            .unwrap();
+        let token = ("TEAM_TOKEN", running.info.bots["teams"].token.as_str());
+        let env = env.iter().copied().chain([token]);
+        let env: Vec<_> = env.map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
+        let mut process = team(folder.path(), &env);
         let input = process.stdin.take();
-        Whole { running, folder, owner, feed, process, input }
+        Whole { running, folder, owner, feed, process, input, env }
+    }
+
+    /// Kills it as a power cut would, and starts it again.
+    pub(crate) async fn killed_and_started_again(&mut self) {
+        self.process.kill().await.unwrap();
+        self.process = team(self.folder.path(), &self.env);
+        self.input = self.process.stdin.take();
     }
 
     pub(crate) fn workspace(&self) -> PathBuf {
@@ -101,6 +104,17 @@ impl Whole {
         let status = ended.expect("it does not stop").unwrap();
         assert!(status.success(), "{status}\n{}", self.log());
     }
+}
+
+fn team(folder: &Path, env: &[(String, String)]) -> Child {
+    Command::new(env!("CARGO_BIN_EXE_teams"))
+        .args(["run", "--quiet", "--parent-pipe", "--workspace-root"])
+        .arg(folder.join("workspace"))
+        .envs(env.iter().map(|(name, value)| (name, value)))
+        .stdin(Stdio::piped())
+        .kill_on_drop(true)
+        .spawn()
+        .unwrap()
 }
 
 /// The little program of the demo, in a repository with one commit.

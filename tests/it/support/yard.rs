@@ -173,10 +173,14 @@ impl Yard {
 
     /// Runs setup to its end; the link is opened when it comes.
     pub(crate) async fn setup_with_a_click(&self) -> Vec<Value> {
-        let file = self.token_file();
+        self.setup_with_clicks(&self.token_file()).await
+    }
+
+    /// The same with a file of tokens; every link is opened when it comes.
+    pub(crate) async fn setup_with_clicks(&self, file: &str) -> Vec<Value> {
         let base = &self.running.info.base_url;
         let mut child = self
-            .command(&["setup", "--token-file", &file, "--base-url", base, "--json"])
+            .command(&["setup", "--token-file", file, "--base-url", base, "--json"])
             .stderr(Stdio::inherit())
             .spawn()
             .unwrap();
@@ -187,7 +191,11 @@ impl Yard {
                 self.said.lock().unwrap().push_str(&line);
                 let told: Value = serde_json::from_str(&line).unwrap();
                 if told["result"] == "waiting" {
-                    self.press(text(&told["link"])).await;
+                    let bots = told["bots"].as_array().into_iter().flatten();
+                    let links = bots.map(|bot| &bot["link"]).chain(told.get("link"));
+                    for link in links {
+                        self.press(text(link)).await;
+                    }
                 }
                 lines.push(told);
             }

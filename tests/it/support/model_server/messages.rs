@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use axum::body::{Body, Bytes};
+use axum::body::Bytes;
 use axum::extract::State;
-use axum::http::{HeaderMap, StatusCode, header};
+use axum::http::HeaderMap;
 use axum::response::{IntoResponse as _, Response};
 use serde_json::{Value, json};
 
-use super::Script;
+use super::{Api, Script, refused, stream};
 
 pub(super) async fn count() -> Response {
     axum::Json(json!({"input_tokens": 100})).into_response()
@@ -19,13 +19,9 @@ pub(super) async fn respond(
     headers: HeaderMap,
     body: Bytes,
 ) -> Response {
-    let (step, index) = script.next(&headers, &body);
-    if step["hang"] == true {
-        return std::future::pending().await;
-    }
-    if let Some(status) = step["status"].as_u64() {
-        let status = StatusCode::from_u16(u16::try_from(status).unwrap()).unwrap();
-        return (status, axum::Json(step["body"].clone())).into_response();
+    let (step, index) = script.next(Api::Messages, &headers, &body);
+    if let Some(answer) = refused(&step).await {
+        return answer;
     }
     let body: Value = serde_json::from_slice(&body).unwrap();
     let answer = whole(&step, index, &body["model"]);
@@ -38,11 +34,7 @@ pub(super) async fn respond(
         let kind = event["type"].as_str().unwrap();
         text.push_str(&format!("event: {kind}\ndata: {event}\n\n"));
     }
-    Response::builder()
-        .header(header::CONTENT_TYPE, "text/event-stream")
-        .header(header::CONNECTION, "close")
-        .body(Body::from(text))
-        .unwrap()
+    stream(&step, text)
 }
 
 /// The answer as one message.
@@ -87,7 +79,7 @@ fn events(step: &Value, answer: &Value) -> Vec<Value> {
         events.push(json!({"type": "content_block_delta", "index": index, "delta": delta}));
         events.push(json!({"type": "content_block_stop", "index": index}));
     }
-    if step["cut"] == true {
+    if step["cut"] == true || step["stall"] == true {
         return events;
     }
     let delta = json!({"stop_reason": answer["stop_reason"], "stop_sequence": null});

@@ -1,0 +1,67 @@
+//! How an agent that speaks the protocol is found and started.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use crate::agents::run::{Door, RunError, Sandbox};
+use crate::platform::spawn;
+
+/// Settings of an agent that speaks the protocol.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct AcpSettings {
+    /// The program with its arguments.
+    pub command: Vec<String>,
+    /// What its environment holds beside what every agent's does. No secrets: its commands see it.
+    pub env: BTreeMap<String, String>,
+    /// The mode of the agent to be set; by role where absent and the agent has one that fits.
+    pub mode: Option<String>,
+    /// A folder in which the operator logged it in, as its home; a private one by default.
+    pub login_home: Option<PathBuf>,
+    /// Whether it is confined.
+    pub sandbox: Sandbox,
+}
+
+impl AcpSettings {
+    /// Finds the program.
+    ///
+    /// # Errors
+    /// [`RunError::NotInstalled`] where there is none.
+    pub fn program(&self) -> Result<PathBuf, RunError> {
+        let wanted = self.command.first().map(String::as_str).unwrap_or_default();
+        let path = std::env::var_os("PATH");
+        spawn::find_program(wanted, path.as_deref()).ok_or_else(|| RunError::NotInstalled {
+            name: "the agent",
+            looked: format!("looked for `{wanted}`"),
+            setting: "agents.acp.command",
+            variable: "PATH",
+        })
+    }
+
+    /// What its environment holds beside what every agent's does. `{models}` in a value is the address of the
+    /// team's door, below which each model server has its name, and `{token}` the word that opens it.
+    pub(in crate::agents) fn environment(&self, door: Option<&Door>) -> BTreeMap<String, String> {
+        let filled = |value: &String| match door {
+            Some(door) => {
+                let url = door.url("");
+                value.replace("{models}", url.trim_end_matches('/')).replace("{token}", &door.token)
+            }
+            None => value.clone(),
+        };
+        self.env.iter().map(|(name, value)| (name.clone(), filled(value))).collect()
+    }
+
+    /// A short name for people: the program, or the script that it plays.
+    pub(in crate::agents) fn name(&self) -> String {
+        let file = |word: &String| {
+            let name = Path::new(word).file_stem().map(|name| name.to_string_lossy().into_owned());
+            name.unwrap_or_default()
+        };
+        let words = self.command.iter().filter(|word| !word.starts_with('-'));
+        let interpreters = ["node", "npx", "bun", "python3", "sh", "env"];
+        let name = words.map(file).find(|name| !interpreters.contains(&name.as_str()));
+        name.unwrap_or_else(|| "acp".to_owned())
+    }
+}

@@ -1,0 +1,60 @@
+//! What a run comes to, as the records keep it.
+
+use super::Progress;
+use crate::agents::run::{AgentOutcome, RunError, RunSpec};
+use crate::agents::turn::Failure;
+use crate::domain::result::{ContractStatus, RoleResult};
+use crate::domain::run::{FailKind, RunOutcome, Usage};
+use crate::platform::redact::redact;
+
+impl Failure {
+    pub(super) fn into_outcome(self) -> RunOutcome {
+        RunOutcome::Failed { kind: self.kind, message: self.message, until: self.until }
+    }
+}
+
+/// The result as the records keep it.
+pub(super) fn finish(spec: &RunSpec, mut result: RoleResult, progress: &Progress) -> RoleResult {
+    result.request_id.clone_from(&spec.task.request_id);
+    result.role = spec.task.role;
+    if progress.repairs > 0 {
+        result.contract_status = Some(ContractStatus::Repaired);
+        result.contract_repair_attempted = true;
+        result.contract_issues.clone_from(&progress.issues);
+    }
+    result
+}
+
+pub(super) fn contract_broken(issues: &[String]) -> RunOutcome {
+    RunOutcome::Failed {
+        kind: FailKind::Contract,
+        message: format!("its answer is no valid result: {}", issues.join(", ")),
+        until: None,
+    }
+}
+
+pub(super) fn failed(error: &RunError, agent: String) -> AgentOutcome {
+    AgentOutcome {
+        outcome: RunOutcome::Failed {
+            kind: match error {
+                RunError::NotInstalled { .. } => FailKind::Auth,
+                RunError::Prompt(_) => FailKind::BadRequest,
+                RunError::File(_)
+                | RunError::Supervise(_)
+                | RunError::Json { .. }
+                | RunError::OwnBinary(_) => FailKind::Crash,
+            },
+            message: redact(&error.to_string()).into_owned(),
+            until: None,
+        },
+        usage: Usage::default(),
+        session_id: None,
+        repairs: 0,
+        dropped_bytes: 0,
+        agent,
+        prompt_cut: Vec::new(),
+        heard: Vec::new(),
+        fill: None,
+        handed_over: None,
+    }
+}
