@@ -14,10 +14,10 @@ use super::{
     clock as timer, control, delivery, documents, doors, effects, inbound, papers, presence, relay,
     workers,
 };
-use crate::agents::Driver;
+use crate::agents::{Confinement, Driver, Sandbox};
 use crate::assets::catalog::Catalog;
 use crate::discord::{Link, LinkConfig, LinkError, VoiceMode, WantsFiles};
-use crate::domain::config::Voice;
+use crate::domain::config::{AgentKind, AgentSandbox, Voice};
 use crate::domain::event::Event;
 use crate::domain::ids::MessageId;
 use crate::domain::role::Role;
@@ -134,6 +134,7 @@ pub async fn run(options: RunOptions) -> Result<(), RunError> {
         &options.root.join(SERVES_FILE),
         serde_json::to_vec(&serves).unwrap_or_default(),
     )?;
+    say_confinement(&team).await;
     start_workers(&team, facts);
     let started = Event::Started { announce: true, serves: serves.into_iter().collect() };
     // A hub that closed already has put its reason into `failure`.
@@ -230,6 +231,37 @@ fn tell(report: &crate::store::OpenReport) {
     }
     for path in &report.missing {
         tracing::warn!(%path, "an open record is gone");
+    }
+}
+
+/// Says what agents are confined by, where some agent is to be.
+async fn say_confinement(team: &Team) {
+    let agents = &team.workspace.runtime.agents;
+    let off = |kind| match kind {
+        AgentKind::Codex => agents.codex.sandbox == AgentSandbox::Off,
+        AgentKind::Claude => agents.claude.sandbox == AgentSandbox::Off,
+        AgentKind::Acp => agents.acp.sandbox == AgentSandbox::Off,
+        AgentKind::Rehearsal => agents.rehearsal.sandbox == AgentSandbox::Off,
+    };
+    let kinds: BTreeSet<AgentKind> = team.serves.iter().map(|role| agents.of(*role)).collect();
+    for kind in kinds.iter().filter(|kind| off(**kind)) {
+        tracing::warn!(
+            agent = kind.as_str(),
+            "not confined: the configuration says that this machine is a sandbox"
+        );
+    }
+    if kinds.iter().all(|kind| off(*kind)) {
+        return;
+    }
+    match team.driver.confinement(Sandbox::Auto).await {
+        Some(Confinement::Bubblewrap(_)) => tracing::info!("agents are confined by bubblewrap"),
+        Some(Confinement::Landlock(strength, reason)) => {
+            tracing::warn!(?strength, %reason, "agents are confined by Landlock, less strictly than by bubblewrap");
+        }
+        Some(Confinement::Nothing(reason)) => {
+            tracing::warn!(%reason, "agents cannot be confined here: Codex confines itself where it can, the others run no commands");
+        }
+        None => {}
     }
 }
 

@@ -79,7 +79,6 @@ impl Place {
                 script: Some(path).filter(|_| !script.is_empty()),
                 // The web of these tests is on this machine, where no door leads.
                 sandbox: if work.web { Sandbox::Off } else { Sandbox::Auto },
-                ..RehearsalSettings::default()
             }),
             socket: None,
             surroundings: Default::default(),

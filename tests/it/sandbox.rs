@@ -404,7 +404,9 @@ async fn a_run_that_has_spent_its_budget_ends_as_that() {
             Agent::Codex(_) => {
                 json!({"tool": "exec_command", "args": {"cmd": "true"}, "usage": usage})
             }
-            _ => json!({"tool": "Read", "args": {"file_path": "hello.txt"}, "usage": usage}),
+            Agent::Claude(_) | Agent::Acp(_) | Agent::Rehearsal(_) => {
+                json!({"tool": "Read", "args": {"file_path": "hello.txt"}, "usage": usage})
+            }
         };
         let mut place = Place::new(Box::new(move |_, _| look.clone())).await;
         place.allowance.tokens = Some(2_500);

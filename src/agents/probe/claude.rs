@@ -40,7 +40,8 @@ pub async fn claude(settings: &ClaudeSettings) -> Result<Seen, RunError> {
     );
     let version = ask(&program, &["--version"], &env, LIMIT).await.ok();
     let version = version.and_then(|said| read_version(&said));
-    let login = match (&settings.model_url, &settings.login_home) {
+    let elsewhere = settings.model_url.as_ref().or(settings.server.as_ref());
+    let login = match (elsewhere, &settings.login_home) {
         (Some(_), _) => Login::NotNeeded,
         (None, None) => Login::Nowhere,
         (None, Some(home)) if !files::exists(home) => Login::No(home.clone()),

@@ -108,6 +108,7 @@ async fn claude(workspace: &Workspace, found: &mut Vec<Finding>) {
     let settings = ClaudeSettings {
         binary: config.binary.clone(),
         model_url: config.model_url.clone(),
+        server: servers_of(workspace, AgentKind::Claude),
         login_home: config.login_home.as_deref().map(|path| workspace.root.join(path)),
         ..ClaudeSettings::default()
     };
