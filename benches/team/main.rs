@@ -1,8 +1,8 @@
 //! What a running team costs: memory and context switches while nothing happens, the time from a person's
-//! message to its receipt, and what its link to Discord stands. The team and the local guild are the real
+//! message to its receipt, what its link to Discord stands, and what it adds to an agent's run. The team and the local guild are the real
 //! binary, in processes of their own. `TEAMS_BENCH_IDLE_SECONDS` (60), `TEAMS_BENCH_MESSAGES` (30),
 //! `TEAMS_BENCH_EVENTS` (1000), `TEAMS_BENCH_FLOOD` (100000) and `TEAMS_BENCH_MISSED` (10000) make it
-//! shorter; `TEAMS_BENCH_ONLY=link` or `=team` leaves the other half out.
+//! shorter; `TEAMS_BENCH_ONLY=agents`, `=link` or `=team` leaves the others out.
 #![allow(
     missing_docs,
     clippy::unwrap_used,
@@ -12,6 +12,7 @@
     clippy::disallowed_methods
 )]
 
+mod agents;
 mod link;
 
 use std::collections::BTreeMap;
@@ -47,6 +48,13 @@ fn main() {
         (place, guild, team)
     };
     let only = std::env::var("TEAMS_BENCH_ONLY").unwrap_or_default();
+    if matches!(only.as_str(), "" | "agents") {
+        let place = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+        agents::measure(&runtime, place.path());
+    }
+    if only == "agents" {
+        return;
+    }
     if only != "team" {
         let (place, guild, team) = begin(Voice::Personas, Some("qa"));
         link::measure(&runtime, &guild, place.path(), team);
@@ -177,6 +185,18 @@ struct Team(Process);
 
 impl Team {
     fn start(place: &Path, guild: &GuildInfo, voice: Voice, only: Option<&str>) -> Self {
+        let usual = "agents: {default: rehearsal}\nlimits: {open_requests_per_person: 1000}\n";
+        Self::with(place, guild, voice, only, usual)
+    }
+
+    /// The same, with these agents and limits.
+    fn with(
+        place: &Path,
+        guild: &GuildInfo,
+        voice: Voice,
+        only: Option<&str>,
+        extra: &str,
+    ) -> Self {
         let project = place.join("project");
         fs::create_dir(&project).unwrap();
         fs::write(project.join("README.md"), "Something to work on.\n").unwrap();
@@ -185,8 +205,7 @@ impl Team {
         let runtime = format!(
             "project: {{path: {}, branch: main}}\nchecks: []\n\
              people: {{owner: \"{owner}\", ask: {{users: [\"{owner}\"]}}}}\n\
-             agents: {{default: rehearsal}}\nlimits: {{open_requests_per_person: 1000}}\n\
-             sprint: {{id: bench}}\n",
+             sprint: {{id: bench}}\n{extra}",
             project.display(),
             owner = guild.users["owner"].id,
         );

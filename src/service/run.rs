@@ -113,6 +113,7 @@ pub async fn run(options: RunOptions) -> Result<(), RunError> {
     let config = link_config(&workspace, wants_files)?;
     let models = Models::new(doors::servers(&workspace), workspace.runtime.prices.clone())?;
     let (link, facts) = Link::start(config, catalog.clone())?;
+    let slots = Team::slots(&workspace);
     let team = Arc::new(Team {
         hub,
         store: Arc::clone(&store),
@@ -126,7 +127,7 @@ pub async fn run(options: RunOptions) -> Result<(), RunError> {
         catalog,
         born,
         serves: serves.clone(),
-        slots: Team::slots(),
+        slots,
         git: tokio::sync::Mutex::new(()),
         closing: CancellationToken::new(),
     });

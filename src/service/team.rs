@@ -12,7 +12,7 @@ use super::models::Models;
 use crate::agents::Driver;
 use crate::assets::catalog::Catalog;
 use crate::discord::Link;
-use crate::domain::config::Channels;
+use crate::domain::config::{Channels, Positive};
 use crate::domain::event::Event;
 use crate::domain::ids::{EffectId, MessageId, RunId};
 use crate::domain::role::Role;
@@ -154,8 +154,10 @@ pub(super) struct Team {
 }
 
 impl Team {
-    pub(super) fn slots() -> Arc<Semaphore> {
-        Arc::new(Semaphore::new(PARALLEL_RUNS))
+    /// A place for each agent that may work at the same time.
+    pub(super) fn slots(workspace: &Workspace) -> Arc<Semaphore> {
+        let said = workspace.runtime.limits.parallel_runs.map(Positive::as_usize);
+        Arc::new(Semaphore::new(said.unwrap_or(PARALLEL_RUNS)))
     }
 
     pub(super) fn root(&self) -> &Path {

@@ -27,6 +27,8 @@ pub struct LimitsConfig {
     pub open_requests_per_person: Option<Positive>,
     /// See [`Limits::followups`].
     pub followups: Option<Positive>,
+    /// Agents that work at the same time; two where absent.
+    pub parallel_runs: Option<Positive>,
     /// Seconds that one agent turn may take.
     pub wall_seconds: Option<Positive>,
     /// Seconds without output after which an agent is stuck.
