@@ -346,7 +346,8 @@ fn identify(guild: &Guild, data: &Value) -> Result<Option<Arc<Session>>, End> {
     if !allowed(intents, flags) || (content && guild.faults.deny_message_content()) {
         return Err(End::Close(4014, "Disallowed intent(s)."));
     }
-    if !guild.sessions.take_turn(user, std::time::Instant::now()) {
+    let apart = guild.faults.login_spacing();
+    if !guild.sessions.take_turn(user, std::time::Instant::now(), apart) {
         return Ok(None);
     }
     if guild.faults.logins_left(guild.sessions.starts_left(user).0) == 0

@@ -18,12 +18,8 @@ const RING: usize = 2_000;
 /// Sessions that a bot may open in a day.
 pub(crate) const STARTS: u32 = 1000;
 
-/// Logins that a bot may begin within `TURN`.
+/// Logins that a bot may begin at once, before it has to wait for its turn.
 pub(crate) const MAX_CONCURRENCY: u32 = 1;
-
-/// How far apart logins have to be: five seconds, less a little for clients that count from when they
-/// send, while the road takes its time.
-const TURN: Duration = Duration::from_millis(4_500);
 
 /// How long logins are counted.
 const DAY: Duration = Duration::from_secs(86_400);
@@ -185,9 +181,9 @@ impl Sessions {
     }
 
     /// Whether a bot may log in now: not too soon after its last login.
-    pub(crate) fn take_turn(&self, user: Id, now: Instant) -> bool {
+    pub(crate) fn take_turn(&self, user: Id, now: Instant, apart: Duration) -> bool {
         let mut turns = self.turns.lock().unwrap_or_else(PoisonError::into_inner);
-        let free = turns.get(&user).is_none_or(|last| now.duration_since(*last) >= TURN);
+        let free = turns.get(&user).is_none_or(|last| now.duration_since(*last) >= apart);
         if free {
             turns.insert(user, now);
         }
@@ -280,7 +276,8 @@ mod tests {
             (one, 9, false),
             (one, 10, true),
         ] {
-            assert_eq!(sessions.take_turn(bot, at(second)), free, "{bot:?} at {second}");
+            let taken = sessions.take_turn(bot, at(second), Duration::from_secs(5));
+            assert_eq!(taken, free, "{bot:?} at {second}");
         }
     }
 
