@@ -308,7 +308,9 @@ impl Render<'_> {
                     Some(2) => {
                         let id = serde_json::from_value::<Id>(data["target_id"].clone()).ok();
                         let target = id.and_then(|id| self.state.users.get(&id));
-                        value["target_user"] = json!(target.map(user));
+                        if let Some(target) = target {
+                            value["target_user"] = user(target);
+                        }
                     }
                     Some(3) => value["target_message_id"] = data["target_id"].clone(),
                     Some(_) | None => {}

@@ -96,6 +96,7 @@ async fn what_a_client_does_wrong_closes_its_connection_with_the_right_code() {
 #[tokio::test]
 async fn a_reconnect_and_both_invalid_sessions_are_told_open_and_at_login() {
     let running = fresh().await;
+    order(&running, json!({"login_spacing_ms": 0})).await;
     let (mut open, ready) = Socket::login(&running.info, "teams").await;
     order(&running, json!({"gateway": "reconnect"})).await;
     open.op(7).await;
@@ -132,6 +133,7 @@ async fn a_reconnect_and_both_invalid_sessions_are_told_open_and_at_login() {
 #[tokio::test]
 async fn a_dropped_socket_has_no_closing_frame_and_a_zombie_stays_open_without_a_word() {
     let running = fresh().await;
+    order(&running, json!({"login_spacing_ms": 0})).await;
     let (mut cut, _) = Socket::login(&running.info, "teams").await;
     order(&running, json!({"gateway": "drop"})).await;
     assert_eq!(cut.ended().await, None);

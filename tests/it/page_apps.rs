@@ -78,9 +78,21 @@ async fn a_button_that_is_pressed_while_everything_changes_is_still_pressed() {
     browser.until("document.getElementById('log').innerText.includes('third')").await;
     browser.until("document.querySelector('[data-testid=button-yes]').ariaBusy !== 'true'").await;
 
-    // What is drawn again does what its newest form says: the button now stands under another message's id.
-    let kept = "return window.kept.isConnected";
-    assert_eq!(browser.run(kept).await, json!(true));
+    // A tool that stays does what it says of the newest text.
+    let owner = Caller::person(&running.info, "owner");
+    let slip = json!({"channel": "general", "content": "a slip"});
+    let slip = owner.ok("POST", "/_local/say", slip).await;
+    let edit = "document.querySelector('[data-author=Owner] .toolbar button[aria-label=Edit]')";
+    browser.until(edit).await;
+    browser.run(&format!("window.tool = {edit}")).await;
+    let better = json!({"channel": "general", "message": slip["id"], "content": "put right"});
+    owner.ok("POST", "/_local/edit", better).await;
+    browser.until("document.getElementById('log').innerText.includes('put right')").await;
+    assert_eq!(
+        browser.run("window.tool.click(); return window.tool.isConnected").await,
+        json!(true)
+    );
+    browser.until("document.getElementById('composer').value === 'put right'").await;
     browser.close().await;
     running.shutdown().await;
 }
