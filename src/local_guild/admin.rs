@@ -5,6 +5,7 @@
 //! |---|---|---|
 //! | `GET info` | | where everything is and who is in it, tokens included: `GuildInfo` |
 //! | `POST bot` | `name, [display]` | a new application outside the guild: `id, token, invite` |
+//! | `POST person` | `name, [display]` | a new person in the guild: `id, token` |
 //! | `POST invite` | `bot, [permissions]` | 204; the bot is in the guild |
 //! | `POST kick` | `bot` | 204 |
 //! | `POST rights` | `bot, [give, take, channel]`; rights by name or as bits | `permissions` there |
@@ -39,6 +40,7 @@ pub(crate) fn routes() -> Router<Arc<Guild>> {
     Router::new()
         .route("/info", get(info))
         .route("/bot", post(create))
+        .route("/person", post(person))
         .route("/invite", post(invite))
         .route("/kick", post(kick))
         .route("/rights", post(rights))
@@ -77,19 +79,37 @@ async fn info(
     seed::info(&guild).map(Json)
 }
 
+/// A new account, not yet put. Its name is its own; the one that people see may be anybody's.
+fn account(draft: &mut Draft<'_>, payload: &Payload, bot: bool) -> Result<User, Refusal> {
+    let name = payload.name("name", 32)?;
+    if draft.state.users.values().any(|user| user.name == name) {
+        return Err(Refusal::invalid("name", "USERNAME_ALREADY_TAKEN", "Take another name."));
+    }
+    let id = draft.id();
+    Ok(User::new(id, &name, payload.text("display").unwrap_or(&name), bot, token(id)))
+}
+
+async fn person(
+    State(guild): State<Arc<Guild>>,
+    _operator: Caller,
+    payload: Payload,
+) -> Result<Json<Value>, Refusal> {
+    let user = guild.change(|draft| {
+        let user = account(draft, &payload, false)?;
+        draft.put(Change::User(user.clone()));
+        draft.tell(Event::MemberAdd(user.id));
+        Ok(user)
+    })?;
+    Ok(Json(json!({"id": user.id, "token": user.token})))
+}
+
 async fn create(
     State(guild): State<Arc<Guild>>,
     _operator: Caller,
     payload: Payload,
 ) -> Result<Json<Value>, Refusal> {
-    let name = payload.name("name", 32)?;
-    let display = payload.text("display").unwrap_or(&name).to_owned();
     let user = guild.change(|draft| {
-        if draft.state.users.values().any(|user| user.name == name) {
-            return Err(Refusal::invalid("name", "USERNAME_ALREADY_TAKEN", "Take another name."));
-        }
-        let id = draft.id();
-        let mut user = User::new(id, &name, &display, true, token(id));
+        let mut user = account(draft, &payload, true)?;
         user.member = false;
         user.application.flags = 0;
         draft.put(Change::User(user.clone()));

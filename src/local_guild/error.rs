@@ -80,6 +80,8 @@ pub(crate) enum Refusal {
     TooManyChannels,
     #[error("Maximum number of pins reached for the channel (50)")]
     TooManyPins,
+    #[error("Max number of daily application command creates has been reached (200)")]
+    TooManyCommands,
     #[error("Request entity too large")]
     TooLarge,
     #[error("Interaction has already been acknowledged")]
@@ -156,6 +158,7 @@ impl Refusal {
             Refusal::TooManyRoles => (S::BAD_REQUEST, 30005),
             Refusal::TooManyChannels => (S::BAD_REQUEST, 30013),
             Refusal::TooManyPins => (S::BAD_REQUEST, 30003),
+            Refusal::TooManyCommands => (S::BAD_REQUEST, 30034),
             Refusal::TooLarge => (S::PAYLOAD_TOO_LARGE, 40005),
             Refusal::Acknowledged => (S::BAD_REQUEST, 40060),
             Refusal::MissingAccess => (S::FORBIDDEN, 50001),

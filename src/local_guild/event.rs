@@ -411,7 +411,7 @@ impl Event {
             name,
             data: json!({
                 "id": id, "channel_id": interaction.channel, "data": extra,
-                "message_id": interaction.kind.message(),
+                "message_id": interaction.kind.message(), "session": interaction.session,
             }),
             audience: Audience::Page(Some(interaction.user)),
             intents: 0,

@@ -200,7 +200,10 @@ async fn run(
                         if met(guild, out, Moment::Identify, data).await? {
                             continue;
                         }
-                        let session = identify(guild, data)?;
+                        let Some(session) = identify(guild, data)? else {
+                            out.send_op(9, json!(false)).await?;
+                            continue;
+                        };
                         presence(guild, &session, data["presence"].clone());
                         (news, taken_over) = attach(&session);
                         sent = 0;
@@ -329,7 +332,8 @@ fn bot(guild: &Guild, data: &Value) -> Result<Id, End> {
         .ok_or(End::Close(4004, "Authentication failed."))
 }
 
-fn identify(guild: &Guild, data: &Value) -> Result<Arc<Session>, End> {
+/// The session that a login opens; `None` if it comes too soon after the last one.
+fn identify(guild: &Guild, data: &Value) -> Result<Option<Arc<Session>>, End> {
     let user = bot(guild, data)?;
     let shard = (data["shard"][0].as_u64(), data["shard"][1].as_u64());
     if !data["shard"].is_null() && !matches!(shard, (Some(id), Some(count)) if id < count) {
@@ -341,6 +345,10 @@ fn identify(guild: &Guild, data: &Value) -> Result<Arc<Session>, End> {
     let content = intents & intent::MESSAGE_CONTENT != 0;
     if !allowed(intents, flags) || (content && guild.faults.deny_message_content()) {
         return Err(End::Close(4014, "Disallowed intent(s)."));
+    }
+    let apart = guild.faults.login_spacing();
+    if !guild.sessions.take_turn(user, std::time::Instant::now(), apart) {
+        return Ok(None);
     }
     if guild.faults.logins_left(guild.sessions.starts_left(user).0) == 0
         || !guild.faults.take_login()
@@ -373,7 +381,7 @@ fn identify(guild: &Guild, data: &Value) -> Result<Arc<Session>, End> {
         }
         session
     });
-    Ok(session)
+    Ok(Some(session))
 }
 
 /// Whether the application may ask for these intents: three of them need a switch of its own, each

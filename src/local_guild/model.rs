@@ -393,7 +393,7 @@ pub(crate) struct Command {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub(crate) enum InteractionKind {
-    /// A slash command; `data` as clients get it.
+    /// A slash command, or one from a menu; `data` as clients get it.
     Command { data: Value },
     /// A button or a menu under a message.
     Component { data: Value, message: Id },
@@ -485,6 +485,9 @@ pub(crate) struct Interaction {
     /// The language of the person's client.
     #[serde(default = "english")]
     pub(crate) locale: String,
+    /// Which of the person's clients it came from: a dialog opens there and nowhere else.
+    #[serde(default)]
+    pub(crate) session: Option<String>,
     /// The dialog that its application opened.
     #[serde(default)]
     pub(crate) dialog: Option<Value>,

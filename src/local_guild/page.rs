@@ -25,7 +25,7 @@ const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; i
 const JAVASCRIPT: &str = "text/javascript; charset=utf-8";
 
 /// The page's files by path.
-const FILES: [(&str, &str, &str); 19] = [
+const FILES: [(&str, &str, &str); 22] = [
     ("index.html", "text/html; charset=utf-8", include_str!("page/index.html")),
     ("style.css", "text/css; charset=utf-8", include_str!("page/style.css")),
     ("message.css", "text/css; charset=utf-8", include_str!("page/message.css")),
@@ -41,6 +41,9 @@ const FILES: [(&str, &str, &str); 19] = [
     ("log.js", JAVASCRIPT, include_str!("page/log.js")),
     ("sidebar.js", JAVASCRIPT, include_str!("page/sidebar.js")),
     ("commands.js", JAVASCRIPT, include_str!("page/commands.js")),
+    ("menu.js", JAVASCRIPT, include_str!("page/menu.js")),
+    ("morph.js", JAVASCRIPT, include_str!("page/morph.js")),
+    ("pressing.js", JAVASCRIPT, include_str!("page/pressing.js")),
     ("dialog.js", JAVASCRIPT, include_str!("page/dialog.js")),
     ("pick.js", JAVASCRIPT, include_str!("page/pick.js")),
     ("walk.js", JAVASCRIPT, include_str!("page/walk.js")),

@@ -302,7 +302,19 @@ impl Render<'_> {
             }
             InteractionKind::Command { .. } => {
                 value["name"] = from.kind.data()["name"].clone();
-                value["command_type"] = json!(1);
+                let data = from.kind.data();
+                value["command_type"] = data["type"].clone();
+                match data["type"].as_u64() {
+                    Some(2) => {
+                        let id = serde_json::from_value::<Id>(data["target_id"].clone()).ok();
+                        let target = id.and_then(|id| self.state.users.get(&id));
+                        if let Some(target) = target {
+                            value["target_user"] = user(target);
+                        }
+                    }
+                    Some(3) => value["target_message_id"] = data["target_id"].clone(),
+                    Some(_) | None => {}
+                }
             }
             InteractionKind::Autocomplete { .. } => {}
         }

@@ -5,9 +5,11 @@
 //! | `POST click` | `channel, message, custom_id, [values]` for a button or a menu |
 //! | `POST slash` | `channel, command, [options, bot]`; files by upload id |
 //! | `POST complete` | as `slash`, one option with `focused`; suggestions come as `CHOICES` on the feed |
+//! | `POST context` | `channel, command, type, target, [bot]`: 2 for a person, 3 for a message there |
 //! | `POST modal` | `interaction, values` by custom id, and `custom_id` of the dialog if wished |
 //!
-//! Each answers `{"interaction": id}`, and takes the person's `locale` as well. With `forged`, `click`
+//! Each answers `{"interaction": id}`, and takes the person's `locale` as well, and the `session` of their client,
+//! which comes back with what opens there. With `forged`, `click`
 //! and `modal` send what an attacker's own client would: custom ids and values that nobody offered.
 
 use std::sync::{Arc, PoisonError};
@@ -23,10 +25,11 @@ use super::guild::Guild;
 use super::ids::Id;
 use super::limits::inputs;
 use super::local::{Caller, needed, place};
-use super::model::{Attachment, InteractionKind};
+use super::model::{Attachment, Command, EPHEMERAL, InteractionKind};
 use super::payload::{self, Render};
 use super::rest::body::Payload;
-use super::rest::interactions;
+use super::rest::interactions::{self, Asker};
+use super::state::State as World;
 
 /// The routes of this file, below `/_local`.
 pub(crate) fn routes() -> Router<Arc<Guild>> {
@@ -34,6 +37,7 @@ pub(crate) fn routes() -> Router<Arc<Guild>> {
         .route("/click", post(click))
         .route("/slash", post(slash))
         .route("/complete", post(complete))
+        .route("/context", post(context))
         .route("/modal", post(modal))
 }
 
@@ -44,9 +48,11 @@ fn forged(payload: &Payload) -> bool {
 
 type Started = Result<Json<Value>, Refusal>;
 
-/// Who does it, with the language of their client.
-fn person(user: Id, payload: &Payload) -> (Id, String) {
-    (user, payload.text("locale").unwrap_or("en-US").to_owned())
+/// Who does it, with the language and the name of their client.
+fn person(user: Id, payload: &Payload) -> Asker {
+    let locale = payload.text("locale").unwrap_or("en-US").to_owned();
+    let session = payload.text("session").filter(|it| it.len() <= 100).map(str::to_owned);
+    Asker { user, locale, session }
 }
 
 /// The objects behind chosen ids, each kind under its name, as clients look them up.
@@ -212,6 +218,37 @@ fn look_up(resolved: &mut Resolved<'_>, options: &Value, viewer: Id) -> Result<(
     Ok(())
 }
 
+/// The command that a person means, of the wire's type: 1 is a slash command, 2 and 3 stand in the menus
+/// of people and messages. Several bots may have one of one name; `bot` then says whose is meant.
+fn named<'a>(world: &'a World, payload: &Payload, kind: u64) -> Result<&'a Command, Refusal> {
+    let name = payload.name("command", 32)?;
+    let bot = payload.text("bot");
+    let meant = |id: Id| match (bot, world.users.get(&id)) {
+        (None, _) => true,
+        (Some(name), Some(user)) => user.name == name,
+        (Some(_), None) => false,
+    };
+    let found = world.commands.values().find(|it| {
+        it.body.get("name").and_then(Value::as_str) == Some(name.as_str())
+            && it.kind() == kind
+            && meant(it.application)
+    });
+    found.ok_or(Refusal::UnknownCommand)
+}
+
+/// What every command tells of itself.
+fn told(command: &Command, resolved: Resolved<'_>) -> Value {
+    let mut data =
+        json!({"id": command.id, "name": command.body.get("name"), "type": command.kind()});
+    if !resolved.found.is_empty() {
+        data["resolved"] = Value::Object(resolved.found);
+    }
+    if let Some(guild) = command.guild {
+        data["guild_id"] = json!(guild);
+    }
+    data
+}
+
 /// The application and data of a command that a person gives or types.
 fn command(
     guild: &Guild,
@@ -220,38 +257,53 @@ fn command(
     payload: &Payload,
     files: &[Attachment],
 ) -> Result<(Id, Value), Refusal> {
-    let name = payload.name("command", 32)?;
     let options = payload.get("options").cloned().unwrap_or_else(|| json!([]));
-    // Several bots may have a command of one name; `bot` then says whose is meant.
-    let bot = payload.text("bot");
     guild.render(None, |render| {
-        let state = render.state;
-        let meant = |id: Id| match (bot, state.users.get(&id)) {
-            (None, _) => true,
-            (Some(name), Some(user)) => user.name == name,
-            (Some(_), None) => false,
-        };
-        let named = |it: &&super::model::Command| {
-            it.body.get("name").and_then(Value::as_str) == Some(name.as_str())
-                && it.body.get("type").and_then(Value::as_u64).unwrap_or(1) == 1
-                && meant(it.application)
-        };
-        let command = state.commands.values().find(named).ok_or(Refusal::UnknownCommand)?;
-        let mut data = json!({"id": command.id, "name": name, "type": 1, "options": options});
+        let command = named(render.state, payload, 1)?;
         let mut resolved = Resolved { render, found: Map::new() };
         look_up(&mut resolved, &options, user)?;
         for file in files {
             let shown = render.attachment(channel, file);
             resolved.put("attachments", file.id, shown);
         }
-        if !resolved.found.is_empty() {
-            data["resolved"] = Value::Object(resolved.found);
-        }
-        if let Some(guild) = command.guild {
-            data["guild_id"] = json!(guild);
-        }
+        let mut data = told(command, resolved);
+        data["options"] = options;
         Ok((command.application, data))
     })
+}
+
+/// The application and data of a command on a person, or on a message of the channel.
+fn on_target(guild: &Guild, channel: Id, payload: &Payload) -> Result<(Id, Value), Refusal> {
+    let kind = payload.get("type").and_then(Value::as_u64).unwrap_or(0);
+    let target = payload.text("target").and_then(|id| id.parse::<Id>().ok());
+    let target = target.ok_or_else(|| unknown("target"))?;
+    guild.render(None, |render| {
+        let command = named(render.state, payload, kind)?;
+        let mut resolved = Resolved { render, found: Map::new() };
+        match kind {
+            2 if resolved.user(target) => {}
+            3 => {
+                let message = render.state.message(channel, target)?;
+                // An answer for one person belongs to its application; nobody else can be sent it.
+                if message.flags & EPHEMERAL != 0 {
+                    return Err(Refusal::UnknownMessage);
+                }
+                resolved.put("messages", target, render.message(message));
+            }
+            _ => return Err(unknown("target")),
+        }
+        let mut data = told(command, resolved);
+        data["target_id"] = json!(target);
+        Ok((command.application, data))
+    })
+}
+
+async fn context(State(guild): State<Arc<Guild>>, caller: Caller, payload: Payload) -> Started {
+    let (user, channel, _) = place(&guild, &caller, &payload)?;
+    let (application, data) = on_target(&guild, channel, &payload)?;
+    let kind = InteractionKind::Command { data };
+    let id = interactions::start(&guild, person(user, &payload), channel, application, kind)?;
+    Ok(Json(json!({"interaction": id})))
 }
 
 async fn slash(State(guild): State<Arc<Guild>>, caller: Caller, payload: Payload) -> Started {

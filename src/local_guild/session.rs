@@ -18,6 +18,9 @@ const RING: usize = 2_000;
 /// Sessions that a bot may open in a day.
 pub(crate) const STARTS: u32 = 1000;
 
+/// Logins that a bot may begin at once, before it has to wait for its turn.
+pub(crate) const MAX_CONCURRENCY: u32 = 1;
+
 /// How long logins are counted.
 const DAY: Duration = Duration::from_secs(86_400);
 
@@ -136,6 +139,8 @@ pub(crate) struct Sessions {
     all: Mutex<VecDeque<Arc<Session>>>,
     /// Logins by bot, and since when they are counted.
     starts: Mutex<HashMap<Id, (Instant, u32)>>,
+    /// When a bot's last login was let in.
+    turns: Mutex<HashMap<Id, Instant>>,
     /// What bots show beside their names, as long as they are here.
     presences: Mutex<HashMap<Id, Value>>,
     /// What the page follows.
@@ -149,6 +154,7 @@ impl Sessions {
         Sessions {
             all: Mutex::default(),
             starts: Mutex::default(),
+            turns: Mutex::default(),
             presences: Mutex::default(),
             feed: Ring::new(),
             epoch: ids::random_hex(12),
@@ -172,6 +178,16 @@ impl Sessions {
         let mut used = 0;
         let left = self.starts_of(user, |count| used = *count);
         (STARTS.saturating_sub(used), left)
+    }
+
+    /// Whether a bot may log in now: not too soon after its last login.
+    pub(crate) fn take_turn(&self, user: Id, now: Instant, apart: Duration) -> bool {
+        let mut turns = self.turns.lock().unwrap_or_else(PoisonError::into_inner);
+        let free = turns.get(&user).is_none_or(|last| now.duration_since(*last) >= apart);
+        if free {
+            turns.insert(user, now);
+        }
+        free
     }
 
     /// Opens a session for a bot.
@@ -244,6 +260,26 @@ impl Sessions {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_bot_logs_in_once_in_five_seconds_and_a_refused_login_takes_no_turn() {
+        let sessions = Sessions::new();
+        let start = Instant::now();
+        let at = |seconds: u64| start + Duration::from_secs(seconds);
+        let (one, other) = ("1".parse().unwrap(), "2".parse().unwrap());
+        for (bot, second, free) in [
+            (one, 0, true),
+            (other, 0, true),
+            (one, 1, false),
+            (one, 4, false),
+            (one, 5, true),
+            (one, 9, false),
+            (one, 10, true),
+        ] {
+            let taken = sessions.take_turn(bot, at(second), Duration::from_secs(5));
+            assert_eq!(taken, free, "{bot:?} at {second}");
+        }
+    }
 
     #[test]
     fn a_ring_gives_back_what_came_after_and_says_what_it_lost() {

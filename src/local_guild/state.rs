@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 
 use super::error::Refusal;
@@ -25,6 +26,17 @@ pub(crate) enum Change {
     Command(Command),
     CommandGone(Id),
     Interaction(Interaction),
+    Creates(Creates),
+}
+
+/// How many commands an application has created on one day, in one guild or everywhere.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct Creates {
+    pub(crate) application: Id,
+    pub(crate) guild: Option<Id>,
+    /// When the day began.
+    pub(crate) since: DateTime<Utc>,
+    pub(crate) count: usize,
 }
 
 /// What the guild itself is.
@@ -47,6 +59,8 @@ pub(crate) struct State {
     pub(crate) webhooks: BTreeMap<Id, Webhook>,
     pub(crate) commands: BTreeMap<Id, Command>,
     pub(crate) interactions: BTreeMap<Id, Interaction>,
+    /// By application, and the guild where it is one guild.
+    pub(crate) creates: BTreeMap<(Id, Option<Id>), Creates>,
 }
 
 impl State {
@@ -114,6 +128,9 @@ impl State {
                 ids.saw(interaction.id);
                 self.interactions.insert(interaction.id, interaction);
             }
+            Change::Creates(creates) => {
+                self.creates.insert((creates.application, creates.guild), creates);
+            }
         }
     }
 
@@ -138,6 +155,7 @@ impl State {
         all.extend(self.webhooks.values().cloned().map(Change::Webhook));
         all.extend(self.commands.values().cloned().map(Change::Command));
         all.extend(self.interactions.values().cloned().map(Change::Interaction));
+        all.extend(self.creates.values().cloned().map(Change::Creates));
         all
     }
 

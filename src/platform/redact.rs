@@ -30,8 +30,8 @@ pub fn register(secret: &str) {
     }
 }
 
-/// The shapes; the group `keep`, where there is one, stays.
-const SHAPES: [&str; 10] = [
+/// The shapes. The group `keep`, where there is one, stays; `doubted` is masked if it looks like a token.
+const SHAPES: [&str; 11] = [
     // A private key block, also one that was cut off.
     r"(?s)-----BEGIN [A-Z0-9 ]*PRIVATE KEY-----.*?(?:-----END [A-Z0-9 ]*PRIVATE KEY-----|\z)",
     // Discord bot tokens: id, time, signature.
@@ -44,7 +44,9 @@ const SHAPES: [&str; 10] = [
     r"\b(?:AKIA|ASIA)[A-Z0-9]{16}\b|\bAIza[A-Za-z0-9_-]{35}",
     // A signed web token.
     r"\beyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]*",
-    r"(?i)(?P<keep>\b(?:bearer|bot)\s+)[A-Za-z0-9._~+/=-]{20,}",
+    r"(?i)(?P<keep>\bbearer\s+)[A-Za-z0-9._~+/=-]{20,}",
+    // People write of bots as well: what follows has to look like a token.
+    r"(?i)(?P<keep>\bbot\s+)(?P<doubted>[A-Za-z0-9._~+/=-]{20,})",
     // Credentials in an address.
     r"(?P<keep>\b[a-z][a-z0-9+.-]*://[^/\s:@]*:)[^/\s@]+(?P<after>@)",
 ];
@@ -67,13 +69,47 @@ pub fn redact(text: &str) -> Cow<'_, str> {
     }
     for pattern in PATTERNS.iter() {
         if pattern.is_match(&clean) {
-            clean = Cow::Owned(pattern.replace_all(&clean, mask).into_owned());
+            let masked = pattern.replace_all(&clean, mask);
+            // What was doubted and stays is no change.
+            if *masked != *clean {
+                clean = Cow::Owned(masked.into_owned());
+            }
         }
     }
     clean
 }
 
+/// Whether a word is a token rather than prose, a path or an address: a bot's token in its three parts, or
+/// letters of both cases and digits, as random bytes in base64 have them.
+fn looks_like_a_token(word: &str) -> bool {
+    let word = word.trim_end_matches(['.', '-', '~']);
+    let parts: Vec<&str> = word.split('.').collect();
+    let plain =
+        |part: &str| part.bytes().all(|it| it.is_ascii_alphanumeric() || b"_-".contains(&it));
+    match parts.as_slice() {
+        [id, time, signature] => {
+            id.len() >= 16
+                && time.len() >= 5
+                && signature.len() >= 20
+                && parts.iter().all(|part| plain(part))
+        }
+        [word] => {
+            let has = |kind: fn(&u8) -> bool| word.bytes().any(|it| kind(&it));
+            word.len() >= 20
+                && has(u8::is_ascii_digit)
+                && has(u8::is_ascii_lowercase)
+                && has(u8::is_ascii_uppercase)
+        }
+        _ => false,
+    }
+}
+
 fn mask(found: &Captures<'_>) -> String {
+    if let (Some(whole), Some(word)) = (found.get(0), found.name("doubted"))
+        && !looks_like_a_token(word.as_str())
+    {
+        return whole.as_str().to_owned();
+    }
     let group = |name| found.name(name).map_or("", |part| part.as_str());
     format!("{}{MASK}{}", group("keep"), group("after"))
 }
@@ -96,6 +132,33 @@ mod tests {
             redact("a=correct-horse-battery-staple b=correct-horse-battery short"),
             format!("a={MASK} b={MASK} short")
         );
+    }
+
+    #[test]
+    fn what_follows_the_word_bot_is_masked_only_if_it_is_a_token() {
+        let parts = format!("{}.{}.{}", "7".repeat(18), "abc-_9", "f".repeat(38));
+        for token in [parts.as_str(), "q83Tz1kLm0Xb2Yc4Vd6Wn8", "q83Tz1kLm0Xb2/Yc4+Vd6Wn8=="] {
+            for before in ["Bot ", "bot ", "authorization: BOT  "] {
+                let text = format!("{before}{token} end");
+                assert_eq!(redact(&text), format!("{before}{MASK} end"));
+            }
+            // In a sentence, and in quotes.
+            assert!(!redact(&format!("It was bot {token}.")).contains(token));
+            assert!(!redact(&format!("\"Bot {token}\"")).contains(token));
+        }
+        for text in [
+            "a bot internationalization layer",
+            "the bot Internationalizations and more",
+            "each bot responsible-for-one-role-only answers",
+            "the bot docs.example.organization is down",
+            "bot src/local_guild/rest/commands.rs",
+            "a bot ====================",
+            "bot version-20260324-nightly-build",
+            "bot 0123456789abcdef0123456789abcdef01234567",
+            "Robot Tz1kLm0Xb2Yc4Vd6Wn8q83",
+        ] {
+            assert!(matches!(redact(text), Cow::Borrowed(same) if same == text), "{text}");
+        }
     }
 
     #[test]

@@ -134,6 +134,47 @@ async fn rights_roles_categories_and_members_outlive_a_kill() {
 }
 
 #[tokio::test]
+async fn two_hundred_commands_are_created_a_day_and_a_restart_begins_no_new_day() {
+    let dir = tempfile::tempdir().unwrap();
+    let config = || Config { port: 0, dir: Some(dir.path().to_owned()) };
+    let first = serve(config()).await.unwrap();
+    let bot = Caller::bot(&first.info, "teams");
+    let app = &first.info.bots["teams"].id;
+    let here = format!("/applications/{app}/guilds/{}/commands", first.info.guild_id);
+    let everywhere = format!("/applications/{app}/commands");
+    let named = |name: String| json!({"name": name, "description": "One of many"});
+    let many = |of: &str| Value::Array((0..100).map(|at| named(format!("{of}-{at}"))).collect());
+    bot.ok("PUT", &here, many("one")).await;
+    // What is there already is not created again, however often it is sent.
+    for _ in 0..3 {
+        bot.ok("PUT", &here, many("one")).await;
+    }
+    bot.ok("PUT", &here, many("two")).await;
+    let over = (400, Some(30034));
+    let refused = async |bot: &Caller, method: &str, body: Value| {
+        let (status, refused) = bot.call(method, &here, body).await;
+        (status, refused["code"].as_u64())
+    };
+    // All or nothing, and removing gives nothing back.
+    assert_eq!(refused(&bot, "PUT", many("three")).await, over);
+    assert_eq!(refused(&bot, "POST", named("another".to_owned())).await, over);
+    bot.ok("PUT", &here, json!([named("two-1".to_owned())])).await;
+    assert_eq!(refused(&bot, "POST", named("another".to_owned())).await, over);
+    first.shutdown().await;
+
+    let second = serve(config()).await.unwrap();
+    let bot = Caller::bot(&second.info, "teams");
+    assert_eq!(refused(&bot, "POST", named("another".to_owned())).await, over);
+    bot.ok("POST", &here, named("two-1".to_owned())).await;
+    // Everywhere is a place of its own, and so is another application.
+    bot.ok("POST", &everywhere, named("another".to_owned())).await;
+    let qa = &second.info.bots["qa"].id;
+    let theirs = format!("/applications/{qa}/guilds/{}/commands", second.info.guild_id);
+    Caller::bot(&second.info, "qa").ok("POST", &theirs, named("another".to_owned())).await;
+    second.shutdown().await;
+}
+
+#[tokio::test]
 async fn a_clean_end_frees_the_folder_at_once() {
     let dir = tempfile::tempdir().unwrap();
     let config = || Config { port: 0, dir: Some(dir.path().to_owned()) };

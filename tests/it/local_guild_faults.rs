@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 use teams::local_guild::Running;
 
-use crate::support::gateway::{self, Heard, Socket};
+use crate::support::gateway::{self, Connection, Heard, Socket};
 use crate::support::guild::{Caller, fresh, text};
 
 async fn order(running: &Running, order: Value) -> Value {
@@ -24,6 +24,7 @@ fn token(running: &Running) -> String {
 #[tokio::test]
 async fn every_close_code_strikes_open_connections_and_those_that_log_in() {
     let running = fresh().await;
+    order(&running, json!({"login_spacing_ms": 0})).await;
     for code in [4000, 4003, 4004, 4007, 4008, 4009, 4010, 4011, 4012, 4013, 4014_u16] {
         let (mut open, ready) = Socket::login(&running.info, "teams").await;
         order(&running, json!({"gateway": {"close": {"code": code}}, "bot": "teams"})).await;
@@ -95,6 +96,7 @@ async fn what_a_client_does_wrong_closes_its_connection_with_the_right_code() {
 #[tokio::test]
 async fn a_reconnect_and_both_invalid_sessions_are_told_open_and_at_login() {
     let running = fresh().await;
+    order(&running, json!({"login_spacing_ms": 0})).await;
     let (mut open, ready) = Socket::login(&running.info, "teams").await;
     order(&running, json!({"gateway": "reconnect"})).await;
     open.op(7).await;
@@ -131,6 +133,7 @@ async fn a_reconnect_and_both_invalid_sessions_are_told_open_and_at_login() {
 #[tokio::test]
 async fn a_dropped_socket_has_no_closing_frame_and_a_zombie_stays_open_without_a_word() {
     let running = fresh().await;
+    order(&running, json!({"login_spacing_ms": 0})).await;
     let (mut cut, _) = Socket::login(&running.info, "teams").await;
     order(&running, json!({"gateway": "drop"})).await;
     assert_eq!(cut.ended().await, None);
@@ -356,6 +359,31 @@ async fn too_many_invalid_requests_shut_this_machine_out() {
 }
 
 #[tokio::test]
+async fn a_second_login_in_five_seconds_meets_an_invalid_session_and_one_in_time_does_not() {
+    let running = fresh().await;
+    let (mut first, ready) = Socket::login(&running.info, "teams").await;
+    let mut early = Socket::connect(&running.info, "v=10").await;
+    for _ in 0..2 {
+        early.send(&gateway::identify(&token(&running), gateway::ALL)).await;
+        assert_eq!(early.op(9).await, false);
+    }
+    // Neither another bot nor a resume waits for a turn, and the first session goes on.
+    Socket::login(&running.info, "qa").await;
+    say(&running, "still here").await;
+    assert_eq!(first.event("MESSAGE_CREATE").await["content"], "still here");
+    let mut resumed = Socket::connect(&running.info, "v=10").await;
+    resumed.send(&gateway::resume(&token(&running), &ready["session_id"], 2)).await;
+    resumed.event("RESUMED").await;
+    // A real client waits five seconds and is let in, on a new session.
+    let mut patient = Connection::open(&running.info, "teams", gateway::ALL).await;
+    assert_ne!(patient.until("READY").await["session_id"], ready["session_id"]);
+    let bot = Caller::bot(&running.info, "teams");
+    let limit = bot.ok("GET", "/gateway/bot", Value::Null).await["session_start_limit"].clone();
+    assert_eq!((&limit["max_concurrency"], &limit["remaining"]), (&json!(1), &json!(998)));
+    running.shutdown().await;
+}
+
+#[tokio::test]
 async fn logins_run_out_and_the_gateway_says_how_many_are_left() {
     let running = fresh().await;
     let bot = Caller::bot(&running.info, "teams");
@@ -366,7 +394,7 @@ async fn logins_run_out_and_the_gateway_says_how_many_are_left() {
     assert_eq!(left().await, 1000);
     Socket::login(&running.info, "teams").await;
     assert_eq!(left().await, 999);
-    order(&running, json!({"logins_left": 1})).await;
+    order(&running, json!({"logins_left": 1, "login_spacing_ms": 0})).await;
     assert_eq!(left().await, 1);
     Socket::login(&running.info, "teams").await;
     assert_eq!(left().await, 0);

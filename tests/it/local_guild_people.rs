@@ -282,3 +282,79 @@ async fn reactions_go_one_by_one_by_emoji_and_all_at_once() {
     assert_eq!(bot.ok("GET", &at, Value::Null).await.get("reactions"), None);
     running.shutdown().await;
 }
+
+#[tokio::test]
+async fn commands_of_menus_name_the_person_or_message_they_are_for() {
+    let running = fresh().await;
+    let bot = Caller::bot(&running.info, "teams");
+    let owner = Caller::person(&running.info, "owner");
+    let mut heard = Connection::open(&running.info, "teams", gateway::ALL).await;
+    heard.until("GUILD_CREATE").await;
+    let app = &running.info.bots["teams"].id;
+    let home = &running.info.guild_id;
+    let list = json!([
+        {"name": "Who is this", "type": 2}, {"name": "Ask about this", "type": 3},
+        {"name": "ask", "description": "Ask"},
+    ]);
+    bot.ok("PUT", &format!("/applications/{app}/guilds/{home}/commands"), list).await;
+    let guest = &running.info.users["guest"].id;
+    let said = json!({"channel": "general", "content": "look at this"});
+    let said = owner.ok("POST", "/_local/say", said).await;
+    let mut feed = Feed::open(&owner).await;
+    let on = |kind: u64, command: &str, target: &Value| json!({"channel": "general", "command": command, "type": kind, "target": target, "session": "tab-1"});
+    owner.ok("POST", "/_local/context", on(2, "Who is this", &json!(guest))).await;
+    let asked = heard.until("INTERACTION_CREATE").await;
+    let data = &asked["data"];
+    assert_eq!(
+        (&asked["type"], &data["type"], &data["target_id"]),
+        (&json!(2), &json!(2), &json!(guest))
+    );
+    assert_eq!(data["resolved"]["users"][guest]["username"], "guest");
+    assert!(data["resolved"]["members"][guest]["roles"].is_array());
+    assert_eq!((&data["guild_id"], &data["options"]), (&json!(home), &Value::Null));
+    let text_of = json!({"type": 4, "data": {"content": "A guest."}});
+    bot.ok("POST", &callback(&asked), text_of).await;
+    let answer = feed.until("MESSAGE_CREATE").await["interaction_metadata"].clone();
+    assert_eq!((&answer["command_type"], &answer["target_user"]["id"]), (&json!(2), &json!(guest)));
+
+    owner.ok("POST", "/_local/context", on(3, "Ask about this", &said["id"])).await;
+    let asked = heard.until("INTERACTION_CREATE").await;
+    let data = &asked["data"];
+    assert_eq!(data["target_id"], said["id"]);
+    assert_eq!(data["resolved"]["messages"][text(&said["id"])]["content"], "look at this");
+    // A dialog opens where it was asked for: the person's client gets its own name back.
+    let dialog = json!({"type": 9, "data": {"title": "About", "custom_id": "about", "components": [
+        {"type": 1, "components": [{"type": 4, "style": 1, "label": "What", "custom_id": "what"}]}]}});
+    bot.ok("POST", &callback(&asked), dialog).await;
+    let shown = feed.until("DIALOG").await;
+    assert_eq!((&shown["id"], &shown["session"]), (&asked["id"], &json!("tab-1")));
+    let filled =
+        json!({"interaction": shown["id"], "custom_id": "about", "values": {"what": "all"}});
+    owner.ok("POST", "/_local/modal", filled).await;
+    let sent = heard.until("INTERACTION_CREATE").await;
+    bot.ok(
+        "POST",
+        &callback(&sent),
+        json!({"type": 4, "data": {"content": "Noted.", "flags": 64}}),
+    )
+    .await;
+    let private = feed.until("MESSAGE_CREATE").await;
+
+    // Names and targets have to fit together, and the message has to be one that all can see.
+    for (kind, command, target, code) in [
+        (3, "Who is this", &said["id"], 10063),
+        (2, "Ask about this", &json!(guest), 10063),
+        (1, "ask", &json!(guest), 50035),
+        (2, "Who is this", &said["id"], 50035),
+        (2, "Who is this", &json!("nobody"), 50035),
+        (3, "Ask about this", &json!(guest), 10008),
+        (3, "Ask about this", &private["id"], 10008),
+    ] {
+        let (_, refused) = owner.call("POST", "/_local/context", on(kind, command, target)).await;
+        assert_eq!(refused["code"], code, "{kind} {command} {target}");
+    }
+    let slash = json!({"channel": "general", "command": "Who is this"});
+    let (_, refused) = owner.call("POST", "/_local/slash", slash).await;
+    assert_eq!(refused["code"], 10063, "it is no slash command");
+    running.shutdown().await;
+}

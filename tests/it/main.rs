@@ -39,6 +39,7 @@ mod local_guild_rights;
 mod older_workspace;
 mod other_clients;
 mod page;
+mod page_apps;
 mod page_walk;
 mod publish;
 mod rehearsal_sprint;

@@ -64,9 +64,8 @@ async fn walk((width, height, size): (u32, u32, &str)) {
     let asked = asked.as_str().unwrap();
 
     // Watch: the room opens, and the team speaks in it.
-    browser.wait("[data-testid^=open-]").await;
-    // The count of its messages changes under the pointer, and the link with it.
-    browser.run("document.querySelector('[data-testid^=open-]').click()").await;
+    // The count of its messages changes under the pointer; the link stays the same.
+    browser.wait("[data-testid^=open-]").await.click().await.unwrap();
     for name in ["Orchestrator", "Developer"] {
         browser.wait(&format!("[data-testid=message][data-author={name}]")).await;
     }

@@ -246,6 +246,47 @@ async fn what_others_were_attacked_by_does_nothing_here() {
     ] {
         guest.ok("POST", "/_local/slash", called(command, options, "en-US")).await;
     }
+    // People who are called like the owner, like each other, or like what stands in the configuration.
+    let info = &house.running.info;
+    let bot = Caller::bot(info, "teams");
+    let home = format!("/guilds/{}", info.guild_id);
+    let owner_id = &info.users["owner"].id;
+    // Rights by name: a server role called like the owner, like a right, like a role of the team.
+    let mut badges = Vec::new();
+    for name in ["owner", "approvers", "administer", owner_id.as_str()] {
+        let role = bot.ok("POST", &format!("{home}/roles"), json!({"name": name})).await;
+        badges.push(role["id"].clone());
+    }
+    let mut namesakes = Vec::new();
+    for (name, display) in [
+        ("owner_", "Owner"),
+        ("owner.", "Owner"),
+        ("owner#0", "owner"),
+        ("0wner", owner_id.as_str()),
+        ("operator", "operator"),
+        ("teams_", "Teams"),
+    ] {
+        namesakes.push((name, house.owner.newcomer(info, name, display).await));
+    }
+    let members = bot.ok("GET", &format!("{home}/members?limit=1000"), Value::Null).await;
+    for (name, namesake) in &namesakes {
+        let mut members = members.as_array().unwrap().iter();
+        let member = members.find(|it| it["user"]["username"] == *name).unwrap();
+        let path = format!("{home}/members/{}", member["user"]["id"].as_str().unwrap());
+        let change = json!({"nick": format!("<@{owner_id}>"), "roles": badges});
+        bot.ok("PATCH", &path, change).await;
+        namesake.ok("POST", "/_local/click", click(&card, &approve, json!({}))).await;
+        for (command, options) in [
+            ("request", sub("cancel", json!([text("request", before.request_id.as_str())]))),
+            ("backlog", sub("add", json!([text("title", "theirs")]))),
+            ("ask", json!([text("text", "approve everything")])),
+        ] {
+            namesake.ok("POST", "/_local/slash", called(command, options, "en-US")).await;
+        }
+        let words = format!("{} approve {}", house.mention(), before.request_id);
+        let said = json!({"channel": asked, "content": words});
+        namesake.ok("POST", "/_local/say", said).await;
+    }
     // Words, answers, reactions and edits decide nothing, whoever they are from.
     for (who, content) in [
         (guest, format!("approve {}", before.request_id)),

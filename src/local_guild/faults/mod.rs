@@ -5,6 +5,7 @@ mod limits;
 mod rest;
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -172,6 +173,8 @@ pub(crate) struct Order {
     pub(crate) deny_message_content: Option<bool>,
     /// How many logins are left for the day.
     pub(crate) logins_left: Option<u32>,
+    /// Milliseconds between two logins of a bot; one that comes earlier meets op 9.
+    pub(crate) login_spacing_ms: Option<u64>,
     /// Rate limits, told by headers and kept.
     pub(crate) limits: Option<Limits>,
     /// When edits of old messages are refused (30046).
@@ -182,6 +185,9 @@ pub(crate) struct Order {
 
 /// Invalid requests in ten minutes that the platform bears.
 const INVALID_LIMIT: u32 = 10_000;
+
+/// Five seconds, less a little for clients that count from when they send, while the road takes its time.
+const LOGIN_SPACING_MS: u64 = 4_500;
 
 #[derive(Debug, Clone, Serialize)]
 struct Settings {
@@ -195,6 +201,7 @@ struct Settings {
     garble_events: u32,
     deny_message_content: bool,
     logins_left: Option<u32>,
+    login_spacing_ms: u64,
     limits: Option<Limits>,
     edits: Option<Edits>,
     invalid_limit: u32,
@@ -213,6 +220,7 @@ impl Default for Settings {
             garble_events: 0,
             deny_message_content: false,
             logins_left: None,
+            login_spacing_ms: LOGIN_SPACING_MS,
             limits: None,
             edits: None,
             invalid_limit: INVALID_LIMIT,
@@ -272,6 +280,8 @@ impl Faults {
         count(&mut settings.invalid_limit, order.invalid_limit);
         settings.heartbeat_ms = order.heartbeat_ms.unwrap_or(settings.heartbeat_ms);
         settings.logins_left = order.logins_left.or(settings.logins_left);
+        let spacing = order.login_spacing_ms.unwrap_or(settings.login_spacing_ms);
+        settings.login_spacing_ms = spacing;
         settings.limits = order.limits.or(settings.limits);
         settings.edits = order.edits.or(settings.edits);
         let down = order.down == Some(true);
@@ -316,6 +326,11 @@ impl Faults {
     /// Logins left for the day: as ordered, or all that `day` has left.
     pub(crate) fn logins_left(&self, day: u32) -> u32 {
         self.lock().logins_left.unwrap_or(day)
+    }
+
+    /// How far apart the logins of a bot have to be.
+    pub(crate) fn login_spacing(&self) -> Duration {
+        Duration::from_millis(self.lock().login_spacing_ms)
     }
 
     /// Takes one login, if one is left.

@@ -28,8 +28,11 @@ function firstError(errors) {
 
 export const get = (path) => ask(path, {});
 
+/** The name of this one page among those that are open: what it asks for comes back to it alone. */
+export const session = Array.from(crypto.getRandomValues(new Uint32Array(4)), (it) => it.toString(16)).join("");
+
 /** What people do with an app's commands, buttons and forms; it is told the language of the page. */
-export const act = (path, body) => post(path, { ...body, locale });
+export const act = (path, body) => post(path, { ...body, locale, session });
 
 export const post = (path, body) =>
   ask(path, { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(body) });

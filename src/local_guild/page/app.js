@@ -1,6 +1,6 @@
 // The page as a whole: who, where, light or dark, and the line of events.
 
-import { follow } from "./api.js";
+import { follow, session } from "./api.js";
 import { filling, suggested, unanswered } from "./commands.js";
 import { moved, startEdit, startReply } from "./composer.js";
 import { openForm } from "./dialog.js";
@@ -114,10 +114,13 @@ listen((what, detail) => {
     case "reply": startReply(detail); break;
     case "edit": startEdit(detail); break;
     case "show": show(detail); break;
-    case "dialog": openForm(detail.id, detail.data); break;
+    case "dialog":
+      // Another page of the same person may have asked for it.
+      if (detail.session === session) openForm(detail.id, detail.data);
+      break;
     case "choices": suggested(detail); break;
     case "said": announce(detail); break;
-    case "failed": if (!unanswered(detail.id)) toast(word("failed")); break;
+    case "failed": if (detail.session === session && !unanswered(detail.id)) toast(word("failed")); break;
     case "clicked":
       clicks.set(detail.interaction, detail.key);
       if (settled.delete(detail.interaction)) release(detail.interaction);

@@ -15,7 +15,7 @@ export function commands() {
     const inner = (path.at(-1).options ?? []).filter((it) => it.type <= 2);
     return inner.length === 0 ? [path] : inner.flatMap((it) => leaves([...path, it]));
   };
-  return world.commands.flatMap((command) => leaves([command]).map((path) => ({
+  return world.commands.filter((it) => (it.type ?? 1) === 1).flatMap((command) => leaves([command]).map((path) => ({
     path, command,
     bot: world.users.get(command.application_id) ?? { username: "?" },
     options: path.at(-1).options ?? [],

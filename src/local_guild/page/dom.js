@@ -2,13 +2,24 @@
 
 import { language, word } from "./words.js";
 
+/** What an element does on events, by their names; another drawing of it can put others in their place. */
+export const HANDLERS = Symbol("handlers");
+
+/** The listener of every element: asks what is to be done now. */
+export function hear(event) {
+  return this[HANDLERS]?.[event.type]?.call(this, event);
+}
+
 /** An element with properties (`class`, `on…`, `data-…`, attributes) and children. */
 export function el(tag, props = {}, ...children) {
   const node = document.createElement(tag);
   for (const [key, value] of Object.entries(props)) {
     if (value === undefined || value === null || value === false) continue;
     if (key === "class") node.className = value;
-    else if (key.startsWith("on")) node.addEventListener(key.slice(2), value);
+    else if (key.startsWith("on")) {
+      (node[HANDLERS] ??= {})[key.slice(2)] = value;
+      node.addEventListener(key.slice(2), hear);
+    }
     else node.setAttribute(key, value === true ? "" : value);
   }
   node.append(...children.flat().filter((child) => child !== null && child !== undefined && child !== false));
@@ -20,7 +31,7 @@ const shapes = {
   reply: "M9 7l-5 5 5 5M4.5 12H14a6 6 0 0 1 6 6", edit: "M5 19l1-4L16 5l3 3L9 18z", remove: "M6 8h12M10 8V5.5h4V8M8 8l1 11h6l1-11",
   smile: "M12 4a8 8 0 1 0 0 16 8 8 0 0 0 0-16M9 10v.5M15 10v.5M8.5 14c1.8 2.4 5.2 2.4 7 0",
   thread: "M6 5v8a4 4 0 0 0 4 4h8M15 14l3 3-3 3", hash: "M10 5l-2 14M16 5l-2 14M5.5 9.5h14M4.5 14.5h14", close: "M7 7l10 10M17 7L7 17",
-  moon: "M19 14.5A7.5 7.5 0 0 1 9.5 5 7.5 7.5 0 1 0 19 14.5", file: "M7 4h7l4 4v12H7zM14 4v4h4", pin: "M9 4h6l-1 6 3 3H7l3-3zM12 13v7", down: "M12 5v13M6.5 12.5l5.5 5.5 5.5-5.5", at: "M15.5 12a3.5 3.5 0 1 1-7 0 3.5 3.5 0 0 1 7 0v1.5a2.2 2.2 0 0 0 4.4 0V12a8 8 0 1 0-3.2 6.4",
+  moon: "M19 14.5A7.5 7.5 0 0 1 9.5 5 7.5 7.5 0 1 0 19 14.5", file: "M7 4h7l4 4v12H7zM14 4v4h4", dots: "M6 12v.5M12 12v.5M18 12v.5", pin: "M9 4h6l-1 6 3 3H7l3-3zM12 13v7", down: "M12 5v13M6.5 12.5l5.5 5.5 5.5-5.5", at: "M15.5 12a3.5 3.5 0 1 1-7 0 3.5 3.5 0 0 1 7 0v1.5a2.2 2.2 0 0 0 4.4 0V12a8 8 0 1 0-3.2 6.4",
 };
 
 /** A line drawing by name; it says nothing to screen readers. */
@@ -57,8 +68,7 @@ export function avatar(name, color, src) {
   const node = el("span", { class: "avatar", "aria-hidden": "true" }, letters.toUpperCase());
   node.style.setProperty("--tint", color);
   if (src) {
-    const image = el("img", { src, alt: "", onerror: () => image.remove() });
-    node.append(image);
+    node.append(el("img", { src, alt: "", onerror: (event) => event.currentTarget.remove() }));
   }
   return node;
 }

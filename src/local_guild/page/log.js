@@ -3,6 +3,8 @@
 
 import { dayName, el, timeOf, toast } from "./dom.js";
 import { dependsOn, messageNode } from "./message.js";
+import { morph } from "./morph.js";
+import { whenStill } from "./pressing.js";
 import { markRead, messages, nameOf, older, placeName, readMark, world } from "./store.js";
 import { focused, refocus, settleStop } from "./walk.js";
 import { word } from "./words.js";
@@ -47,6 +49,7 @@ function draw() {
   const anchor = [...list.children].find((node) => node.dataset.id && node.offsetTop + node.offsetHeight > scroll.scrollTop);
   const anchorId = anchor?.dataset.id;
   const offset = anchor ? anchor.offsetTop - scroll.scrollTop : 0;
+  const was = focused();
   const next = new Map();
   const order = [];
   const place = (key, entry) => { next.set(key, entry); order.push(entry.node); };
@@ -68,10 +71,10 @@ function draw() {
     const extra = `${compact}|${dependsOn(message)}`;
     const known = made.get(message.id);
     const same = known && known.message === message && known.extra === extra;
-    place(message.id, same ? known : { node: messageNode(message, compact), message, extra });
+    const node = () => (known ? morph(known.node, messageNode(message, compact)) : messageNode(message, compact));
+    place(message.id, same ? known : { node: node(), message, extra });
     before = message;
   }
-  const was = focused();
   made = next;
   const kept = new Set(order);
   for (const node of [...list.children]) if (!kept.has(node)) node.remove();
@@ -112,9 +115,8 @@ export async function open(id) {
 export function refresh(id) {
   if (id !== world.current) return;
   // While one looks on, what arrives is seen: no line for it.
-  if (mark === "0" || !pinned || made.has("new")) return draw();
-  mark = "0";
-  draw();
+  if (pinned && !made.has("new")) mark = "0";
+  whenStill(draw);
 }
 
 /** Tells screen readers of a new message: once, and not of every change of a card. */

@@ -4,6 +4,7 @@ import { act, post, Refused } from "./api.js";
 import { openImage, sure } from "./dialog.js";
 import { avatar, clockTime, el, fullTime, icon, iconButton, safeUrl, timeOf, toast } from "./dom.js";
 import { inline, markdown } from "./markdown.js";
+import { messageMenu, offers, personMenu } from "./menu.js";
 import { pickFrom } from "./pick.js";
 import { dismiss, nameOf, tint, touch, world } from "./store.js";
 import { word } from "./words.js";
@@ -31,7 +32,10 @@ function byline(message) {
 
 function reference(message) {
   const used = message.interaction_metadata;
-  if (used?.type === 2) return el("p", { class: "reference" }, word("used", nameOf(used.user), `/${used.name ?? ""}`));
+  if (used?.type === 2) {
+    const sign = (used.command_type ?? 1) === 1 ? "/" : "";
+    return el("p", { class: "reference" }, word("used", nameOf(used.user), `${sign}${used.name ?? ""}`));
+  }
   if (!message.message_reference || message.type === 6) return null;
   const to = message.referenced_message;
   if (!to) return el("p", { class: "reference" }, word("gone"));
@@ -104,9 +108,9 @@ function component(message, data) {
   if (data.type === 3 || (data.type >= 5 && data.type <= 8)) {
     const shared = { disabled: data.disabled || busy, "aria-label": data.placeholder ?? word("choose"), "data-testid": `menu-${data.custom_id}` };
     if ((data.max_values ?? 1) === 1) return pickFrom(data, { ...shared, onchange: (event) => press(message, data, [event.target.value]) });
-    const menu = pickFrom(data, shared);
-    const send = () => press(message, data, [...menu.selectedOptions].map((it) => it.value));
-    return el("span", { class: "many" }, menu, el("button", { type: "button", class: "button secondary", disabled: shared.disabled, onclick: send }, word("submit")));
+    const chosen = (button) => [...button.parentElement.querySelector("select").selectedOptions].map((it) => it.value);
+    const send = (event) => press(message, data, chosen(event.currentTarget));
+    return el("span", { class: "many" }, pickFrom(data, shared), el("button", { type: "button", class: "button secondary", disabled: shared.disabled, onclick: send }, word("submit")));
   }
   return null;
 }
@@ -126,12 +130,21 @@ function toolbar(message) {
   if (message.flags & EPHEMERAL) return null;
   const remove = () => sure(word("removeSure"), message.content, word("remove"), () =>
     post("delete", { user: world.me, channel: message.channel_id, message: message.id }).catch(complain));
-  const palette = el("span", { class: "palette", hidden: true }, quick.map((emoji) => el("button", { type: "button", class: "icon-button", "aria-label": `${word("react")} ${emoji}`, onclick: () => react(message, emoji, true) }, emoji)));
+  const palette = el("span", { class: "palette", hidden: true, "data-own": "hidden" }, quick.map((emoji) => el("button", { type: "button", class: "icon-button", "aria-label": `${word("react")} ${emoji}`, onclick: () => react(message, emoji, true) }, emoji)));
   return el("div", { class: "toolbar", role: "group", "aria-label": word("tools") }, palette,
-    iconButton("smile", word("react"), () => { palette.hidden = !palette.hidden; }),
+    iconButton("smile", word("react"), (event) => event.currentTarget.parentElement.querySelector(".palette").toggleAttribute("hidden")),
     iconButton("reply", word("reply"), () => touch("reply", message)),
     mine && iconButton("edit", word("edit"), () => touch("edit", message)),
-    (mine || world.guild.owner_id === world.me) && iconButton("remove", word("remove"), remove));
+    (mine || world.guild.owner_id === world.me) && iconButton("remove", word("remove"), remove),
+    offers() && iconButton("dots", word("apps"), (event) => messageMenu(event, message), { "aria-haspopup": "menu", "data-testid": "apps" }));
+}
+
+/** A click with the other button: on the author a menu for them, elsewhere one for the message. */
+function context(event, message) {
+  if (event.shiftKey || message.flags & EPHEMERAL) return;
+  if (event.target.closest(".byline .author, .gutter .avatar")) personMenu(event, message.author);
+  if (event.defaultPrevented || event.target.closest("a, img, input, select")) return;
+  messageMenu(event, message);
 }
 
 function threadChip(message) {
@@ -154,7 +167,7 @@ function system(message) {
 export function dependsOn(message) {
   const thread = world.channels.get(message.id);
   const busy = [...world.waiting].filter((key) => key.startsWith(`${message.id}:`)).join();
-  return `${thread ? `${thread.name}/${thread.message_count}` : ""}|${busy}`;
+  return `${thread ? `${thread.name}/${thread.message_count}` : ""}|${busy}|${offers()}`;
 }
 
 /** The node of a message. `compact` leaves out the author: the one before is by the same. */
@@ -169,7 +182,7 @@ export function messageNode(message, compact) {
   // A reply counts as a mention for the badge, but only a name in the text colours the message.
   const mentioned = message.author.id !== world.me && message.mentions.some((it) => it.id === world.me && message.content.includes(it.id));
   const classes = ["message", compact && "compact", mentioned && "mentioned", message.flags & EPHEMERAL && "private"].filter(Boolean).join(" ");
-  return el("li", { class: classes, "data-testid": "message", "data-author": nameOf(message.author), "data-id": message.id },
+  return el("li", { class: classes, "data-testid": "message", "data-author": nameOf(message.author), "data-id": message.id, oncontextmenu: (event) => context(event, message) },
     compact ? null : reference(message),
     el("div", { class: "gutter" }, compact ? el("time", { class: "aside", datetime: message.timestamp }, clockTime(timeOf(message.id))) : picture(message.author)),
     el("div", { class: "body" }, compact ? el("span", { class: "hidden" }, nameOf(message.author)) : byline(message), body,

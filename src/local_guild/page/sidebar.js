@@ -3,6 +3,9 @@
 import { avatar, el, icon } from "./dom.js";
 import { post } from "./api.js";
 import { picture } from "./message.js";
+import { children } from "./morph.js";
+import { personMenu } from "./menu.js";
+import { whenStill } from "./pressing.js";
 import { doing, isUnread, nameOf, tint, world } from "./store.js";
 import { word } from "./words.js";
 
@@ -19,13 +22,13 @@ function named(text, about) {
   return el("span", { class: "channel-name" }, text, about && el("small", { class: "doing" }, about));
 }
 
-function entry(channel, sign, text, testid, className = "channel", about = "") {
+function entry(channel, sign, text, testid, className = "channel", about = "", oncontextmenu = null) {
   const unread = channel.id !== world.current && isUnread(channel);
   const mentions = world.mentioned.get(channel.id) ?? 0;
-  return el("li", {},
+  return el("li", { "data-key": testid },
     el("a", {
       class: [className, unread && "unread"].filter(Boolean).join(" "), href: `#${channel.id}`, "data-testid": testid,
-      "aria-current": channel.id === world.current ? "page" : undefined,
+      "aria-current": channel.id === world.current ? "page" : undefined, oncontextmenu,
     }, sign, named(text, about),
     mentions > 0 && channel.id !== world.current ? el("span", { class: "badge" }, String(mentions)) : null,
     unread && el("span", { class: "hidden" }, word("unread"))));
@@ -41,8 +44,7 @@ function rooms(parent) {
   return el("ul", { class: "rooms", "aria-label": word("rooms") }, shown.map((room) => entry(room, icon("thread"), room.name, `thread-${room.id}`, "channel room")));
 }
 
-/** Draws the list. Focus stays on the same entry. */
-export function drawSidebar() {
+function draw() {
   const focused = box.contains(document.activeElement) ? document.activeElement.dataset.testid : null;
   const texts = [...world.channels.values()].filter((it) => it.type === 0).sort((a, b) => a.position - b.position);
   const directs = [...world.channels.values()].filter((it) => it.type === 1);
@@ -53,11 +55,12 @@ export function drawSidebar() {
     const about = doing(bot);
     const sign = el("span", { class: shown ? `seat ${shown}` : "seat" }, picture(bot));
     const channel = open.get(bot.id);
-    if (channel) return entry(channel, sign, nameOf(bot), `dm-${bot.username}`, "channel", about);
+    const context = (event) => { if (!event.shiftKey) personMenu(event, bot); };
+    if (channel) return entry(channel, sign, nameOf(bot), `dm-${bot.username}`, "channel", about, context);
     const begin = async () => { location.hash = (await post("dm", { user: world.me, bot: bot.id })).id; };
-    return el("li", {}, el("button", { type: "button", class: "channel", "data-testid": `dm-${bot.username}`, onclick: begin }, sign, named(nameOf(bot), about)));
+    return el("li", { "data-key": bot.id }, el("button", { type: "button", class: "channel", "data-testid": `dm-${bot.username}`, onclick: begin, oncontextmenu: context }, sign, named(nameOf(bot), about)));
   });
-  box.replaceChildren(
+  children(box, [
     el("section", {}, el("h2", {}, word("channels")),
       el("ul", {}, texts.map((it) => {
         const item = entry(it, icon("hash"), it.name, `channel-${it.name}`);
@@ -65,13 +68,16 @@ export function drawSidebar() {
         if (inner) item.append(inner);
         return item;
       }))),
-    el("section", {}, el("h2", {}, word("direct")), el("ul", {}, people)));
-  if (focused) box.querySelector(`[data-testid="${CSS.escape(focused)}"]`)?.focus();
+    el("section", {}, el("h2", {}, word("direct")), el("ul", {}, people))]);
+  if (focused && !box.contains(document.activeElement)) box.querySelector(`[data-testid="${CSS.escape(focused)}"]`)?.focus();
   const unread = [...world.channels.values()].filter((it) => it.id !== world.current && isUnread(it)).length;
   const here = world.channels.get(world.current);
   opener.classList.toggle("unread", unread > 0);
   document.title = `${unread > 0 ? `(${unread}) ` : ""}${here?.name || "teams"} · teams`;
 }
+
+/** Draws the list once nothing is pressed. Focus stays on the same entry. */
+export const drawSidebar = () => whenStill(draw);
 
 /** Fills the choice of people, and calls back when another is chosen. */
 export function drawPeople(onchange) {

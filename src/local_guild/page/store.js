@@ -216,6 +216,7 @@ export function apply({ t, d }) {
       break;
     case "COMMANDS":
       world.commands = d.commands;
+      changed("log", world.current);
       break;
     case "CHOICES":
       changed("choices", d);

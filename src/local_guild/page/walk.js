@@ -48,7 +48,9 @@ export function focused() {
 
 /** Gives the focus back. */
 export function refocus(was, node) {
-  if (!was || !node || node === was.node) return;
+  const active = document.activeElement;
+  // It has it still, unless that can have it no more.
+  if (!was || !node || (node.contains(active) && !active.disabled)) return;
   const inner = [...node.querySelectorAll("a, button, select, input, [tabindex]")];
   const again = inner[was.index];
   (again && !again.disabled ? again : node).focus({ preventScroll: true });

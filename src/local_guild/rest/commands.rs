@@ -6,6 +6,7 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use axum::routing::get;
 use axum::{Json, Router};
+use chrono::Duration;
 use serde_json::{Map, Value};
 
 use super::Done;
@@ -17,7 +18,7 @@ use crate::local_guild::ids::Id;
 use crate::local_guild::limits::strip_nulls;
 use crate::local_guild::model::Command;
 use crate::local_guild::payload;
-use crate::local_guild::state::Change;
+use crate::local_guild::state::{Change, Creates};
 
 /// The routes of this file.
 pub(super) fn routes() -> Router<Arc<Guild>> {
@@ -62,6 +63,17 @@ impl Scope {
     }
 }
 
+impl Command {
+    /// The type on the wire: 1 for a slash command, 2 and 3 in the menus of people and messages.
+    pub(crate) fn kind(&self) -> u64 {
+        kind_of(&self.body)
+    }
+}
+
+fn kind_of(body: &Map<String, Value>) -> u64 {
+    body.get("type").and_then(Value::as_u64).unwrap_or(1)
+}
+
 /// The command object that a client sent, with a name that Discord accepts.
 fn checked(sent: &Value) -> Result<Map<String, Value>, Refusal> {
     let mut sent = sent.clone();
@@ -73,7 +85,7 @@ fn checked(sent: &Value) -> Result<Map<String, Value>, Refusal> {
         body.remove(ours);
     }
     let name = body.get("name").and_then(Value::as_str).unwrap_or_default();
-    let slash = body.get("type").and_then(Value::as_u64).unwrap_or(1) == 1;
+    let slash = kind_of(&body) == 1;
     let fits = |c: char| c.is_alphanumeric() && !c.is_uppercase() || c == '-' || c == '_';
     let length = name.chars().count();
     if !(1..=32).contains(&length) || (slash && !name.chars().all(fits)) {
@@ -94,12 +106,31 @@ fn checked(sent: &Value) -> Result<Map<String, Value>, Refusal> {
     Ok(body)
 }
 
+/// Commands that an application may create in a day, in each guild and everywhere. One that takes the
+/// place of another of its name is not created.
+const CREATES: usize = 200;
+
+/// Counts what is created now; refuses all of it where the day's share does not suffice.
+fn count(draft: &mut Draft<'_>, scope: Scope, created: usize) -> Result<(), Refusal> {
+    if created == 0 {
+        return Ok(());
+    }
+    let day = |it: &&Creates| draft.now - it.since < Duration::days(1);
+    let before = draft.state.creates.get(&(scope.app, scope.guild)).filter(day);
+    let (since, used) = before.map_or((draft.now, 0), |it| (it.since, it.count));
+    let count = used + created;
+    if count > CREATES {
+        return Err(Refusal::TooManyCommands);
+    }
+    let (application, guild) = (scope.app, scope.guild);
+    draft.put(Change::Creates(Creates { application, guild, since, count }));
+    Ok(())
+}
+
 /// Puts a command in place of the one of the same name; tells whether it is new.
 fn put(draft: &mut Draft<'_>, scope: Scope, body: Map<String, Value>) -> (Id, bool) {
     let same = draft.state.commands.values().find(|it| {
-        scope.holds(it)
-            && it.body.get("name") == body.get("name")
-            && it.body.get("type") == body.get("type")
+        scope.holds(it) && it.body.get("name") == body.get("name") && it.kind() == kind_of(&body)
     });
     let known = same.map(|it| it.id);
     let id = known.unwrap_or_else(|| draft.id());
@@ -143,9 +174,13 @@ fn set(guild: &Guild, scope: Scope, payload: &Payload) -> Result<Json<Vec<Value>
         let before: Vec<Id> =
             draft.state.commands.values().filter(|it| scope.holds(it)).map(|it| it.id).collect();
         let mut kept = Vec::new();
+        let mut created = 0;
         for body in bodies {
-            kept.push(put(draft, scope, body).0);
+            let (id, new) = put(draft, scope, body);
+            kept.push(id);
+            created += usize::from(new);
         }
+        count(draft, scope, created)?;
         for id in before {
             if !kept.contains(&id) {
                 draft.put(Change::CommandGone(id));
@@ -165,7 +200,9 @@ fn add(
     let body = checked(&payload.json)?;
     let (id, new) = guild.change(|draft| {
         draft.tell(Event::Commands);
-        Ok(put(draft, scope, body))
+        let (id, new) = put(draft, scope, body);
+        count(draft, scope, usize::from(new))?;
+        Ok((id, new))
     })?;
     let status = if new { StatusCode::CREATED } else { StatusCode::OK };
     Ok((status, show(guild, scope, id)?))

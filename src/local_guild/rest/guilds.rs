@@ -14,7 +14,7 @@ use crate::local_guild::guild::Guild;
 use crate::local_guild::ids::Id;
 use crate::local_guild::model::MEMBERS_LIMITED;
 use crate::local_guild::permission::right;
-use crate::local_guild::session::STARTS;
+use crate::local_guild::session::{MAX_CONCURRENCY, STARTS};
 use crate::local_guild::state::{Change, State as World};
 
 /// The routes of this file.
@@ -42,7 +42,7 @@ async fn gateway_bot(State(guild): State<Arc<Guild>>, Bot(bot): Bot) -> Json<Val
     Json(json!({
         "url": guild.gateway, "shards": 1,
         "session_start_limit":
-            {"total": STARTS, "remaining": left, "reset_after": reset_after, "max_concurrency": 1},
+            {"total": STARTS, "remaining": left, "reset_after": reset_after, "max_concurrency": MAX_CONCURRENCY},
     }))
 }
 

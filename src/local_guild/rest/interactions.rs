@@ -35,10 +35,20 @@ pub(super) fn routes() -> Router<Arc<Guild>> {
     Router::new().route("/interactions/{id}/{token}/callback", post(callback))
 }
 
+/// Who starts an interaction, and from where.
+#[derive(Debug)]
+pub(crate) struct Asker {
+    pub(crate) user: Id,
+    /// The language of their client.
+    pub(crate) locale: String,
+    /// Which of their clients it is, if it says so.
+    pub(crate) session: Option<String>,
+}
+
 /// Starts an interaction, and tells the page if its application lets the time pass.
 pub(crate) fn start(
     guild: &Arc<Guild>,
-    (user, locale): (Id, String),
+    Asker { user, locale, session }: Asker,
     channel: Id,
     application: Id,
     kind: InteractionKind,
@@ -57,6 +67,7 @@ pub(crate) fn start(
             answer: Answer::None,
             original: None,
             locale,
+            session,
             dialog: None,
         }));
         draft.tell(Event::Interaction(id));
