@@ -23,9 +23,10 @@ struct Scene {
 }
 
 impl Scene {
-    async fn new(more: &str) -> Scene {
+    async fn new(more: &str, agents: &str) -> Scene {
         let more = format!("gates: {{guarded: [README.md, test.sh]}}\n{more}");
-        let mut house = House::built(Plan { more, ..Plan::script("[]") }).await;
+        let mut house =
+            House::built(Plan { more, agents: agents.to_owned(), ..Plan::script("[]") }).await;
         let env = format!("OPENAI_API_KEY={MODEL_KEY}\nDEPLOY_PASSWORD={PASSWORD}\n");
         std::fs::write(house.root().join(".env"), env).unwrap();
         std::fs::create_dir_all(house.root().join(".teams_setup")).unwrap();
@@ -190,7 +191,7 @@ fn attempts(scene: &Scene) -> Vec<String> {
         format!("grep . {root}/.teams_setup/tokens.env"),
         format!("grep . {state}/control.secret"),
         format!("grep -r . {state}/journal"),
-        format!("grep -r . {state}/runs"),
+        format!("grep -r --exclude=schema.json . {state}/runs"),
         format!("find / -xdev -name tokens.env -o -xdev -name control.secret | grep -e {root}"),
         // The network.
         format!("exec 3<>/dev/tcp/127.0.0.1/{port}"),
@@ -208,15 +209,17 @@ fn attempts(scene: &Scene) -> Vec<String> {
         call(
             json!({"name": "submit_result", "arguments": {"request_id": other, "status": "completed"}}),
         ),
-        format!("ls -d {root}/*/sessions/* | grep -v developer/sessions/$(basename $PWD)"),
+        format!(
+            "ls -d {root}/*/sessions/* | grep -v developer/sessions/$(basename ${{TMPDIR%/*}})"
+        ),
         "ls ${TEAMS_RUN_SOCKET%/*/*} | grep -v $(basename ${TEAMS_RUN_SOCKET%/*})".to_owned(),
         // Tools of another role.
-        format!("{teams} backlog add hostile"),
+        format!("{teams} backlog add --title hostile"),
         call(json!({"name": "backlog", "arguments": {"items": [{"title": "hostile"}]}})),
         call(json!({"name": "approve", "arguments": {}})),
         // A person's decision.
         format!("{teams} approve {other} --content {commit}"),
-        format!("{teams} approve $(basename $PWD) --content {commit}"),
+        format!("{teams} approve $(basename ${{TMPDIR%/*}}) --content {commit}"),
         format!(
             "env -u TEAMS_RUN_SOCKET {teams} --workspace-root {root} approve {other} --content {commit}"
         ),
@@ -247,7 +250,7 @@ fn run(role: &str, commands: &[String]) -> Value {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn whatever_a_hostile_agent_tries_fails_and_is_reported() {
-    let scene = Scene::new("").await;
+    let scene = Scene::new("", "").await;
     let tries = attempts(&scene);
     let rewrites = [
         "printf 'echo \"1 passed, 0 failed\"\\n' > test.sh".to_owned(),
@@ -314,8 +317,152 @@ async fn whatever_a_hostile_agent_tries_fails_and_is_reported() {
     assert!(state.backlog.is_empty(), "{:?}", state.backlog);
     scene.nothing_leaked().await;
 
-    scene.house.press(&scene.house.owner, &asked, "May this go", "Reject").await;
+    scene.house.press(&scene.house.owner, &asked, "May this go", "Turn down").await;
     scene.house.press(&scene.house.owner, &scene.asked, "May this go", "Approve").await;
     scene.house.becomes(&scene.asked, RequestStatus::Committed).await;
     scene.house.close().await;
+}
+
+/// Goes to the way out as programs do; `$token` is what it shows there.
+fn way_out(token: &str, to: &str) -> String {
+    format!(
+        "c=${{HTTPS_PROXY#*//}}; p=${{c##*:}}; p=${{p%/}}; c=${{c%@*}}; {token} exec 3<>/dev/tcp/127.0.0.1/$p; \
+         printf 'CONNECT {to} HTTP/1.1\\r\\nHost: x\\r\\nProxy-Authorization: Basic %s\\r\\n\\r\\n' \
+         $(printf %s \"$c\" | base64 -w0) >&3; read -r line <&3; echo $line; \
+         case $line in *' 200 '*) exit 0;; *) exit 1;; esac"
+    )
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_way_out_does_not_lead_home_and_what_is_tried_there_is_reported() {
+    let scene = Scene::new("research_defaults: {web: true}\n", "").await;
+    let guild: reqwest::Url = scene.house.running.info.base_url.parse().unwrap();
+    let port = guild.port().unwrap();
+    let tries = [
+        way_out("", &format!("127.0.0.1:{port}")),
+        way_out("", "localhost:443"),
+        way_out("c=run:another;", "example.com:443"),
+        format!("exec 3<>/dev/tcp/127.0.0.1/{port}"),
+    ];
+    scene.script(&json!([run("research", &tries)]));
+    let asked = scene.house.ask(EDIT).await;
+    let request = scene.house.becomes(&asked, RequestStatus::Committed).await;
+    scene.house.quiet().await;
+    let told = scene.told(&request, "research");
+    for (line, end) in told.iter().zip([" 403 ", " 403 ", " 407 ", ""]) {
+        assert!(line.contains(": exit code 1: ") && line.contains(end), "{told:#?}");
+    }
+    assert_eq!(told.len(), tries.len());
+    let refused = scene.refused(&request);
+    let kinds: Vec<&str> = refused.iter().map(|(_, kind, _)| kind.as_str()).collect();
+    assert_eq!(kinds, ["network", "network", "door"], "{refused:?}");
+    scene.house.reads(&asked, "to reach a place that its role may not").await;
+    scene.nothing_leaked().await;
+    scene.house.press(&scene.house.owner, &scene.asked, "May this go", "Turn down").await;
+    scene.house.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_agent_that_has_the_secret_of_the_control_socket_is_refused_there_and_told_of() {
+    let agents = "{default: rehearsal, rehearsal: {script: script.yaml, sandbox: \"off\"}}";
+    let scene = Scene::new("", agents).await;
+    let (root, teams) = (scene.root(), env!("CARGO_BIN_EXE_teams"));
+    let commit = scene.waiting.candidate.as_ref().unwrap().commit.to_string();
+    let (id, commit) = (scene.waiting.request_id.as_str(), &commit[..10]);
+    let tries = [
+        format!("grep -q . {root}/.teams_runtime/control.secret"),
+        format!(
+            "env -u TEAMS_RUN_SOCKET {teams} --workspace-root {root} approve {id} --content {commit}"
+        ),
+        format!("env -u TEAMS_RUN_SOCKET setsid -w {teams} --workspace-root {root} sprint stop"),
+    ];
+    scene.script(&json!([run("developer", &tries)]));
+    let asked = scene.house.ask(EDIT).await;
+    let request = scene.house.becomes(&asked, RequestStatus::Committed).await;
+    let told = scene.told(&request, "developer");
+    assert!(told[0].contains(": exit code 0:"), "nothing confines it: {told:#?}");
+    for line in &told[1..] {
+        assert!(line.contains(": exit code 1: ") && line.contains("for the operator"), "{told:#?}");
+    }
+    let refused = scene.refused(&request);
+    assert!(refused.len() == 2 && refused.iter().all(|(_, kind, _)| kind == "control"));
+    scene.house.reads(&asked, "the operator's control socket").await;
+    let gate = scene.waiting.gate_id.as_ref().unwrap();
+    assert!(scene.house.state().unwrap().gates.contains_key(gate), "an agent decided");
+    scene.house.press(&scene.house.owner, &scene.asked, "May this go", "Turn down").await;
+    scene.house.close().await;
+}
+
+/// A token by its shape, which nobody registered.
+const SHAPED: &str = "ghp_9Qd2mVx7Lk4Rt8Zw1Yb6Nc3Hf5Js0Pa2Ge4U";
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_secret_that_an_agent_says_is_masked_at_every_sink() {
+    let scene = Scene::new("", "").await;
+    let secrets: Vec<String> =
+        scene.canaries().into_iter().map(|(_, value)| value).chain([SHAPED.to_owned()]).collect();
+    let text = format!("what I found: {}", secrets.join(" and "));
+    scene
+        .script(&json!([{"role": "developer", "contains": "greet.sh", "do": "say", "text": text}]));
+    let asked = scene.house.ask(EDIT).await;
+    scene.house.becomes(&asked, RequestStatus::Committed).await;
+    scene.house.quiet().await;
+    scene.house.reads(&asked, "[redacted]").await;
+    let said = scene.house.transcript().await;
+    let mut masked = Vec::new();
+    for path in files(&scene.house.root()).into_iter().chain(files(&scene.house.project())) {
+        let bytes = std::fs::read(&path).unwrap_or_default();
+        let text = String::from_utf8_lossy(&bytes);
+        let name = path.file_name().unwrap().to_str().unwrap();
+        if text.contains("[redacted]") {
+            masked.push(name.to_owned());
+        }
+        // Where they belong, and the agent's own words as it said them.
+        let own = [".env", "tokens.env", "control.secret", "script.yaml", "stdout.spool"];
+        for secret in secrets.iter().filter(|_| !own.contains(&name)) {
+            assert!(!text.contains(secret.as_str()), "{secret} stands in {}", path.display());
+        }
+    }
+    for secret in &secrets {
+        assert!(!said.contains(secret.as_str()), "{secret} was said");
+    }
+    assert!(masked.iter().any(|name| name.ends_with(".events.jsonl")), "{masked:?}");
+    assert!(masked.iter().any(|name| name == "history.md"), "{masked:?}");
+
+    // Errors on the command line.
+    let file = scene.house.root().join("team_runtime.yaml");
+    let before = std::fs::read_to_string(&file).unwrap();
+    std::fs::write(&file, format!("{before}extra: {SHAPED}\n{SHAPED}: 1\n")).unwrap();
+    let (code, out, error) = scene.house.teams(&["run", "--quiet"]).await;
+    std::fs::write(&file, before).unwrap();
+    assert!(error.contains("[redacted]"), "{code}: {out}\n{error}");
+    assert!(code != 0 && !out.contains(SHAPED) && !error.contains(SHAPED), "{out}\n{error}");
+    scene.house.press(&scene.house.owner, &scene.asked, "May this go", "Turn down").await;
+    scene.house.close().await;
+}
+
+/// Asks this binary, in a process of its own, for the test of panics.
+const PANICS: &str = "TEAMS_TEST_PANICS";
+
+#[test]
+fn within_a_panic() {
+    if std::env::var_os(PANICS).is_some() {
+        teams::platform::redact::register(PASSWORD);
+        teams::platform::panics::tell_cleanly();
+        panic!("it held {PASSWORD} and {SHAPED}");
+    }
+}
+
+#[test]
+fn the_words_of_a_panic_are_masked() {
+    let said = std::process::Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", "hostile::within_a_panic", "--nocapture"])
+        .env(PANICS, "1")
+        .output()
+        .unwrap();
+    let text = String::from_utf8([said.stdout, said.stderr].concat()).unwrap();
+    assert!(!said.status.success());
+    assert!(text.contains("a fault of this program"), "{text}");
+    assert!(text.contains("it held [redacted] and [redacted]"), "{text}");
+    assert!(!text.contains(PASSWORD) && !text.contains(SHAPED), "{text}");
 }
