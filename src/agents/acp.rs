@@ -36,6 +36,8 @@ const REFUSED: &str =
 
 /// Modes by which agents name what a role may do; the first that the agent has is set.
 const READING: &[&str] = &["read-only"];
+/// Modes of agents that would put a sandbox of their own within the one that they are in.
+const CONFINED: &[&str] = &["agent-full-access"];
 const WRITING: &[&str] = &["workspace-write", "acceptEdits", "auto_edit", "autoEdit"];
 
 /// What a turn begins with.
@@ -204,7 +206,8 @@ impl AcpCodec {
             Access::ReadOnly => READING,
             Access::Worktree | Access::Documents(_) => WRITING,
         };
-        let by_role = fitting.iter().find(|mode| has(mode)).map(|mode| (*mode).to_owned());
+        let within = CONFINED.iter().filter(|_| self.opening.confined);
+        let by_role = within.chain(fitting).find(|mode| has(mode)).map(|mode| (*mode).to_owned());
         match self.opening.mode.clone().or(by_role) {
             Some(mode) => {
                 let params = json!({"sessionId": self.session, "modeId": mode});

@@ -19,7 +19,10 @@ pub fn tell_cleanly() {
 fn words(panic: &PanicHookInfo<'_>) -> String {
     let thread = std::thread::current();
     let name = thread.name().unwrap_or("unnamed");
-    let said = panic.payload_as_str().unwrap_or("without words");
+    let payload = panic.payload();
+    let said = payload.downcast_ref::<&str>().copied();
+    let said = said.or_else(|| payload.downcast_ref::<String>().map(String::as_str));
+    let said = said.unwrap_or("without words");
     let place = panic.location().map(|at| format!(" at {at}")).unwrap_or_default();
     redact(&format!("a fault of this program (thread {name}{place}): {said}")).into_owned()
 }

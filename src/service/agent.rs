@@ -43,6 +43,7 @@ pub(super) fn of(team: &Team, choice: &Choice) -> Agent {
         AgentKind::Acp => Agent::Acp(AcpSettings {
             command: agents.acp.command.clone(),
             env: agents.acp.env.clone(),
+            server,
             mode: agents.acp.mode.clone(),
             login_home: agents.acp.login_home.as_deref().map(in_workspace),
             sandbox: sandbox(agents.acp.sandbox),

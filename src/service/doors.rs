@@ -10,6 +10,7 @@ use super::models::{Models, OpenDoor, Opening, Outside, Server, socket_in};
 use super::refusals;
 use super::run_socket;
 use super::team::Team;
+use crate::agents::acp::known;
 use crate::agents::{Agent, Confinement};
 use crate::assets::Network;
 use crate::domain::config::{AgentKind, AgentsConfig, ModelApi, ModelServer};
@@ -21,6 +22,7 @@ use crate::workspace::Workspace;
 /// The servers that `agents.codex.model_url` and `agents.claude.model_url` are.
 const CODEX_URL: &str = "codex-model-url";
 const CLAUDE_URL: &str = "claude-model-url";
+const ACP_URL: &str = "acp-model-url";
 /// Where an agent with a login of its own has to get to.
 const CODEX_HOSTS: [&str; 3] = ["chatgpt.com", "api.openai.com", "auth.openai.com"];
 const CLAUDE_HOSTS: [&str; 4] =
@@ -36,12 +38,14 @@ pub(super) fn servers(workspace: &Workspace) -> BTreeMap<String, Server> {
             all.insert(name.to_owned(), server);
         }
     }
+    let agents = &workspace.runtime.agents;
     let urls = [
-        (CODEX_URL, ModelApi::Responses, &workspace.runtime.agents.codex.model_url),
-        (CLAUDE_URL, ModelApi::Messages, &workspace.runtime.agents.claude.model_url),
+        (CODEX_URL, Some(ModelApi::Responses), &agents.codex.model_url),
+        (CLAUDE_URL, Some(ModelApi::Messages), &agents.claude.model_url),
+        (ACP_URL, known::api(&agents.acp.command), &agents.acp.model_url),
     ];
     for (name, api, url) in urls {
-        if let Some(base_url) = url.clone() {
+        if let (Some(api), Some(base_url)) = (api, url.clone()) {
             all.insert(name.to_owned(), Server { api, base_url, key: None });
         }
     }
@@ -72,7 +76,12 @@ pub(super) fn server_of(
             let set = &agents.claude;
             (set.model_url.is_some(), CLAUDE_URL, &set.login_home, &set.server, "anthropic")
         }
-        AgentKind::Acp | AgentKind::Rehearsal => return None,
+        // Which one such an agent wants by itself is not known.
+        AgentKind::Acp => {
+            let set = &agents.acp;
+            (set.model_url.is_some(), ACP_URL, &set.login_home, &set.server, "")
+        }
+        AgentKind::Rehearsal => return None,
     };
     let name = match (named, url, login) {
         (Some(named), _, _) => named.as_str(),
@@ -101,7 +110,8 @@ fn servers_for(agents: &AgentsConfig, kind: AgentKind, models: &Models) -> BTree
                 };
                 agents.acp.env.values().any(found)
             };
-            models.names().filter(named).map(str::to_owned).collect()
+            let told = models.names().filter(named).map(str::to_owned);
+            told.chain(server_of(agents, kind, |name| models.has(name))).collect()
         }
         AgentKind::Rehearsal => BTreeSet::new(),
     }

@@ -220,8 +220,11 @@ async fn recover(
     let door =
         if doors::was_open(&dir) { doors::open(team, &run, dir.clone()).await } else { None };
     let found = team.driver.adopt(&dir, &CONTRACT, &watch).await?;
-    if let Some(mut outcome) = found {
-        outcome.usage = door.map_or(outcome.usage, |door| door.settle(outcome.usage));
+    if let Some(outcome) = found {
+        let outcome = match door {
+            Some(door) => door.complete(outcome),
+            None => outcome,
+        };
         tracing::info!(run = %run.run_id, "the run of an earlier start was adopted");
         return Ok((run, Some(outcome)));
     }
@@ -289,8 +292,10 @@ async fn start(
         never = given.feed(team, run, &mailbox) => match never {},
     };
     outcome.heard = given.heard(team, run, outcome.heard);
-    outcome.usage = door.map_or(outcome.usage, |door| door.settle(outcome.usage));
-    Ok(outcome)
+    Ok(match door {
+        Some(door) => door.complete(outcome),
+        None => outcome,
+    })
 }
 
 /// A run that begins anew after it was cut off goes on with its conversation, where its agent can.

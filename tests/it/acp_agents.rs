@@ -37,7 +37,7 @@ async fn turn(name: &str, command: Vec<String>, versioned: bool, env: &[(&str, S
     }))
     .await;
     let url = if versioned { &place.server.url } else { &place.server.base };
-    let mut all = known::environment(&command, url).unwrap();
+    let mut all = known::environment(&command, url, "none").unwrap();
     all.extend(env.iter().map(|(name, value)| ((*name).to_owned(), value.clone())));
     let agent = Agent::Acp(AcpSettings {
         command,

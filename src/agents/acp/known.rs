@@ -5,42 +5,78 @@ use std::collections::BTreeMap;
 use serde_json::json;
 
 use crate::agents::codex::CodexSettings;
+use crate::domain::config::ModelApi;
 
-/// The environment by which a known agent uses the model server at `url`, which wants no key; none for one that
-/// is not known. `command` is the program with its arguments.
-#[must_use]
-pub fn environment(command: &[String], url: &str) -> Option<BTreeMap<String, String>> {
+/// An agent whose ways are known.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Known {
+    Codex,
+    Claude,
+    Gemini,
+    OpenCode,
+}
+
+fn known(command: &[String]) -> Option<Known> {
+    let names = [
+        ("codex-acp", Known::Codex),
+        ("claude-agent-acp", Known::Claude),
+        ("claude-code-acp", Known::Claude),
+        ("gemini", Known::Gemini),
+        ("opencode", Known::OpenCode),
+    ];
     let is = |name: &str| command.iter().any(|word| word.contains(name));
+    names.into_iter().find(|(name, _)| is(name)).map(|(_, agent)| agent)
+}
+
+/// What a known agent asks its model server for; none for one that is not known. `command` is the program with
+/// its arguments.
+#[must_use]
+pub fn api(command: &[String]) -> Option<ModelApi> {
+    known(command).map(|agent| match agent {
+        Known::Codex => ModelApi::Responses,
+        Known::Claude => ModelApi::Messages,
+        Known::Gemini => ModelApi::Gemini,
+        Known::OpenCode => ModelApi::Chat,
+    })
+}
+
+/// The environment by which a known agent uses the model server at `url` with `key`; none for one that is not
+/// known.
+#[must_use]
+pub fn environment(command: &[String], url: &str, key: &str) -> Option<BTreeMap<String, String>> {
     let mut env = BTreeMap::new();
-    let mut set = |name: &str, value: String| env.insert(name.to_owned(), value);
-    if is("codex-acp") {
-        let server = json!({"name": "teams", "base_url": url, "wire_api": "responses",
-            "request_max_retries": 2, "stream_max_retries": 2});
-        let config = json!({"model": CodexSettings::default().model, "model_provider": "teams",
-            "model_providers": {"teams": server}, "analytics": {"enabled": false},
-            "features": {"plugins": false, "apps": false}});
-        set("CODEX_CONFIG", config.to_string());
-        if let Ok(program) = CodexSettings::default().program() {
-            set("CODEX_PATH", program.to_string_lossy().into_owned());
+    let mut set = |name: &str, value: &str| env.insert(name.to_owned(), value.to_owned());
+    match known(command)? {
+        Known::Codex => {
+            let server = json!({"name": "teams", "base_url": url, "wire_api": "responses",
+                "experimental_bearer_token": key, "request_max_retries": 2, "stream_max_retries": 2});
+            let config = json!({"model": CodexSettings::default().model, "model_provider": "teams",
+                "model_providers": {"teams": server}, "analytics": {"enabled": false},
+                "features": {"plugins": false, "apps": false}});
+            set("CODEX_CONFIG", &config.to_string());
+            if let Ok(program) = CodexSettings::default().program() {
+                set("CODEX_PATH", &program.to_string_lossy());
+            }
         }
-    } else if is("claude-agent-acp") || is("claude-code-acp") {
-        set("ANTHROPIC_BASE_URL", url.to_owned());
-        set("ANTHROPIC_API_KEY", "none".to_owned());
-        set("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1".to_owned());
-    } else if is("gemini") {
-        set("GOOGLE_GEMINI_BASE_URL", url.to_owned());
-        set("GEMINI_API_KEY", "none".to_owned());
-        set("GEMINI_CLI_TRUST_WORKSPACE", "true".to_owned());
-        set("GEMINI_CLI_NO_RELAUNCH", "true".to_owned());
-    } else if is("opencode") {
-        // Without a provider of its own it takes a hosted one of somebody else.
-        let provider = json!({"npm": "@ai-sdk/openai-compatible",
-            "options": {"baseURL": url, "apiKey": "none"}, "models": {"model": {}}});
-        let config = json!({"model": "teams/model", "small_model": "teams/model", "share": "disabled",
-            "enabled_providers": ["teams"], "autoupdate": false, "provider": {"teams": provider}});
-        set("OPENCODE_CONFIG_CONTENT", config.to_string());
-    } else {
-        return None;
+        Known::Claude => {
+            set("ANTHROPIC_BASE_URL", url);
+            set("ANTHROPIC_API_KEY", key);
+            set("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1");
+        }
+        Known::Gemini => {
+            set("GOOGLE_GEMINI_BASE_URL", url);
+            set("GEMINI_API_KEY", key);
+            set("GEMINI_CLI_TRUST_WORKSPACE", "true");
+            set("GEMINI_CLI_NO_RELAUNCH", "true");
+        }
+        Known::OpenCode => {
+            // Without a provider of its own it takes a hosted one of somebody else.
+            let provider = json!({"npm": "@ai-sdk/openai-compatible",
+                "options": {"baseURL": url, "apiKey": key}, "models": {"model": {}}});
+            let config = json!({"model": "teams/model", "small_model": "teams/model", "share": "disabled",
+                "enabled_providers": ["teams"], "autoupdate": false, "provider": {"teams": provider}});
+            set("OPENCODE_CONFIG_CONTENT", &config.to_string());
+        }
     }
     Some(env)
 }
@@ -59,9 +95,12 @@ mod tests {
             &["opencode", "acp"],
         ] {
             let command: Vec<String> = command.iter().map(|word| (*word).to_owned()).collect();
-            let env = environment(&command, url).unwrap();
-            assert!(env.values().any(|value| value.contains(url)), "{command:?}");
+            let env = environment(&command, url, "the-key").unwrap();
+            for part in [url, "the-key"] {
+                assert!(env.values().any(|value| value.contains(part)), "{command:?} {part}");
+            }
+            assert!(api(&command).is_some());
         }
-        assert_eq!(environment(&["sh".to_owned()], url), None);
+        assert_eq!(environment(&["sh".to_owned()], url, ""), None);
     }
 }

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
+use super::known;
 use crate::agents::run::{Door, RunError, Sandbox};
 use crate::platform::spawn;
 
@@ -16,6 +17,8 @@ pub struct AcpSettings {
     pub command: Vec<String>,
     /// What its environment holds beside what every agent's does. No secrets: its commands see it.
     pub env: BTreeMap<String, String>,
+    /// The model server behind the team's door that it works with, for the agents that are known.
+    pub server: Option<String>,
     /// The mode of the agent to be set; by role where absent and the agent has one that fits.
     pub mode: Option<String>,
     /// A folder in which the operator logged it in, as its home; a private one by default.
@@ -52,8 +55,12 @@ impl AcpSettings {
         };
         // Else codex-acp asks its model, after every turn, what the user might say next.
         let quiet = ("CODEX_ACP_PROMPT_SUGGESTIONS".to_owned(), "false".to_owned());
+        let server = door.zip(self.server.as_deref());
+        let known = server.and_then(|(door, server)| {
+            known::environment(&self.command, &door.url(server), &door.token)
+        });
         let own = self.env.iter().map(|(name, value)| (name.clone(), filled(value)));
-        [quiet].into_iter().chain(own).collect()
+        [quiet].into_iter().chain(known.unwrap_or_default()).chain(own).collect()
     }
 
     /// A short name for people: the program, or the script that it plays.

@@ -240,6 +240,12 @@ impl Driver {
             Sandbox::Auto => Some(self.confinement.get_or_init(confine::find).await),
         }
     }
+
+    /// The same, where it has been looked for already.
+    #[must_use]
+    pub fn known_confinement(&self) -> Option<&Confinement> {
+        self.confinement.get()
+    }
 }
 
 /// A turn under way.

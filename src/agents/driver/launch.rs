@@ -134,7 +134,12 @@ pub(super) fn launch(
             // A script that an interpreter plays, and what is named by path, belongs to the program.
             let named = plain.args.iter().map(PathBuf::from).filter(|path| path.is_absolute());
             let programs: Vec<PathBuf> = match &spec.agent {
-                Agent::Acp(_) => [plain.program.clone()].into_iter().chain(named).collect(),
+                Agent::Acp(_) => {
+                    let told = env.values().map(PathBuf::from).filter(|path| path.is_absolute());
+                    let told =
+                        told.filter(|path| files::metadata(path).is_ok_and(|it| it.is_file()));
+                    [plain.program.clone()].into_iter().chain(named).chain(told).collect()
+                }
                 Agent::Codex(_) | Agent::Claude(_) => vec![plain.program.clone()],
                 Agent::Rehearsal(_) => Vec::new(),
             };

@@ -1,6 +1,5 @@
 //! The demo's folder: the project and the workspace. Making it can be cut off anywhere and begun again.
 
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use serde_json::json;
@@ -111,26 +110,19 @@ impl Home {
         let owner = guild.users.get("owner").map(|account| account.id.clone()).unwrap_or_default();
         let quoted = |text: &str| serde_json::to_string(text).unwrap_or_default();
         let language = system_language();
-        let env = match (agent.kind, model_url) {
-            (AgentKind::Acp, Some(url)) => {
-                known::environment(&agent.command, url).ok_or_else(|| {
-                    Failure::new("how this agent is told of another model server is not known")
-                        .detail(Some(
-                            "leave out --model-url and set what it asks for: agents.acp.env in team_runtime.yaml"
-                                .to_owned(),
-                        ))
-                })?
-            }
-            (AgentKind::Acp | AgentKind::Codex | AgentKind::Claude | AgentKind::Rehearsal, _) => {
-                BTreeMap::new()
-            }
-        };
+        let unknown = agent.kind == AgentKind::Acp && known::api(&agent.command).is_none();
+        if unknown && model_url.is_some() {
+            let hint = "leave out --model-url and set what it asks for: agents.acp.env in team_runtime.yaml";
+            return Err(Failure::new(
+                "how this agent is told of another model server is not known",
+            )
+            .detail(Some(hint.to_owned())));
+        }
         let values = json!({
             "project": quoted(&self.project().to_string_lossy()),
             "owner": quoted(&owner),
             "agent": agent.kind.as_str(),
             "command": json!(agent.command).to_string(),
-            "env": json!(env).to_string(),
             "model_url": model_url.map_or_else(|| "null".to_owned(), quoted),
             "script": "null",
             "language": language.as_str(),

@@ -100,6 +100,10 @@ pub struct AcpConfig {
     /// commands of the agent see it. `{models}/<name>` stands for the address of an entry of `models`, and
     /// `{token}` for the run's own key to it.
     pub env: BTreeMap<String, String>,
+    /// A model server that wants no key (`http://host:port/v1`), for the agents that are known.
+    pub model_url: Option<String>,
+    /// The entry of `models` that it works with, for the agents that are known; others are told by `env`.
+    pub server: Option<String>,
     /// Hosts that it has to reach by itself, for a login of its own: `example.com`, `.example.com`,
     /// `example.com:8443`.
     pub hosts: Vec<String>,

@@ -5,28 +5,52 @@ use crate::domain::gate::{GateKind, Stance};
 use crate::domain::policy::GateTable;
 
 /// Folders that agents, checks or the repository's own machinery run by.
-const FOLDERS: [&str; 9] = [
+const FOLDERS: [&str; 17] = [
     ".claude/",
     ".codex/",
+    ".agents/",
     ".gemini/",
     ".opencode/",
+    ".cursor/",
+    ".windsurf/",
+    ".vscode/",
+    ".devcontainer/",
     ".github/",
     ".gitlab/",
     ".circleci/",
+    ".buildkite/",
+    ".woodpecker/",
     ".husky/",
     ".githooks/",
+    ".cargo/",
 ];
 
 /// Files that they run by, wherever they lie.
-const FILES: [&str; 9] = [
+const FILES: [&str; 25] = [
     "AGENTS.md",
+    "AGENTS.override.md",
     "CLAUDE.md",
+    "CLAUDE.local.md",
     "GEMINI.md",
+    ".cursorrules",
+    ".windsurfrules",
+    ".goosehints",
+    ".aider.conf.yml",
     ".mcp.json",
     "opencode.json",
+    "opencode.jsonc",
+    ".envrc",
+    ".npmrc",
     ".gitlab-ci.yml",
+    ".travis.yml",
+    ".drone.yml",
+    ".woodpecker.yml",
+    "azure-pipelines.yml",
+    "bitbucket-pipelines.yml",
+    ".pre-commit-config.yaml",
     ".gitattributes",
     ".gitmodules",
+    ".gitconfig",
     "Jenkinsfile",
 ];
 

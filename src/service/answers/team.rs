@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use super::super::team::Team;
+use crate::agents::Confinement;
 use crate::domain::config::AgentKind;
 use crate::domain::outgoing::SET_ASIDE;
 use crate::domain::policy::Right;
@@ -48,6 +49,12 @@ pub(super) fn health(team: &Team, now: Timestamp) -> Value {
         })
     });
     values["discord"] = json!(discord);
+    values["confined"] = json!(match team.driver.known_confinement() {
+        Some(Confinement::Bubblewrap(_)) => "bubblewrap",
+        Some(Confinement::Landlock(..)) => "landlock",
+        Some(Confinement::Nothing(_)) => "nothing",
+        None => "",
+    });
     values["set_aside"] = json!(aside.map_or(0, |text| text.lines().count()));
     values
 }

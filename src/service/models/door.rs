@@ -22,7 +22,8 @@ use super::answer::{No, bare, no};
 use super::meter::{Kept, Meter};
 use super::outside::{self, Outside};
 use super::{DoorError, KEPT, Metered, Models, Opening, api, forward};
-use crate::agents::Door;
+use crate::agents::{AgentOutcome, Door};
+use crate::domain::conversation::{Fill, Measured};
 use crate::domain::refusal::Refusal;
 use crate::domain::run::Usage;
 use crate::platform::files;
@@ -60,6 +61,22 @@ impl OpenDoor {
     #[must_use]
     pub fn settle(&self, told: Usage) -> Usage {
         if told.tokens() > 0 { told } else { self.counted().usage }
+    }
+}
+
+impl OpenDoor {
+    /// What the agent came to, with what was counted here in place of what it did not tell, or guessed.
+    #[must_use]
+    pub fn complete(&self, outcome: AgentOutcome) -> AgentOutcome {
+        let counted = self.counted();
+        let known = counted.last_input > 0 && !counted.guessed;
+        let fill = outcome.fill.map(|fill| match fill.measured {
+            Measured::Bytes if known => {
+                Fill { used: counted.last_input, measured: Measured::Tokens, ..fill }
+            }
+            Measured::Bytes | Measured::Tokens => fill,
+        });
+        AgentOutcome { usage: self.settle(outcome.usage), fill, ..outcome }
     }
 }
 
