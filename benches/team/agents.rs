@@ -197,6 +197,7 @@ async fn door(driver: &Driver, spec: &mut RunSpec, url: &str) -> OpenDoor {
         servers: ["codex".to_owned()].into(),
         outside: Outside::Nothing,
         allowance: Allowance::default(),
+        refused: tokio::sync::mpsc::channel(1).0,
     };
     let door = Arc::new(models).open(opening).await.unwrap();
     spec.surroundings.door = Some(door.door().clone());

@@ -8,6 +8,7 @@ use clap::builder::styling::{AnsiColor, Effects, Style};
 use crate::assets::catalog::CatalogError;
 use crate::engine::parse::display_width;
 use crate::platform::files::FileError;
+use crate::platform::redact::redact;
 use crate::service::RunError;
 use crate::store::StoreError;
 use crate::workspace::ConfigError;
@@ -77,12 +78,12 @@ impl Failure {
         };
         let red = AnsiColor::Red.on_default().effects(Effects::BOLD);
         let cyan = AnsiColor::Cyan.on_default().effects(Effects::BOLD);
-        let _ = writeln!(stderr, "{}: {}", paint(red, "error"), self.message);
+        let _ = writeln!(stderr, "{}: {}", paint(red, "error"), redact(&self.message));
         if let Some(detail) = &self.detail {
-            let _ = writeln!(stderr, "{detail}");
+            let _ = writeln!(stderr, "{}", redact(detail));
         }
         if let Some(hint) = &self.hint {
-            let _ = writeln!(stderr, "{}: {hint}", paint(cyan, "hint"));
+            let _ = writeln!(stderr, "{}: {}", paint(cyan, "hint"), redact(hint));
         }
         ExitCode::from(self.code)
     }

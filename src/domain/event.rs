@@ -8,6 +8,7 @@ use crate::domain::envelope::Envelope;
 use crate::domain::ids::{ChannelId, EffectId, EnvelopeId, MessageId, OutgoingId, RunId};
 use crate::domain::incoming::{Actor, Command, Message};
 use crate::domain::outgoing::OutgoingOutcome;
+use crate::domain::refusal::Refusal;
 use crate::domain::role::Role;
 use crate::domain::run::{Run, RunReport};
 
@@ -57,6 +58,15 @@ pub enum Event {
         run_id: RunId,
         /// A line.
         text: String,
+    },
+    /// The agent at work tried what it may not, at one of the team's doors.
+    Refused {
+        /// The run.
+        run_id: RunId,
+        /// The kind of it.
+        refusal: Refusal,
+        /// What it was, in a few words.
+        what: String,
     },
     /// The agent is done.
     RunFinished(Box<RunReport>),

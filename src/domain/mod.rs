@@ -19,6 +19,7 @@ pub mod lenient;
 pub mod operation;
 pub mod outgoing;
 pub mod policy;
+pub mod refusal;
 pub mod request;
 pub mod result;
 pub mod role;

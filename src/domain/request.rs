@@ -1,5 +1,7 @@
 //! A request: the unit that the workflow runs on (`spec/teams.md` 4.2).
 
+use std::collections::BTreeSet;
+
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -11,6 +13,7 @@ use crate::domain::ids::{
 };
 use crate::domain::incoming::{Actor, Author};
 use crate::domain::ingress::Ingress;
+use crate::domain::refusal::Refusal;
 use crate::domain::result::RoleResult;
 use crate::domain::role::Role;
 use crate::domain::run::Usage;
@@ -350,6 +353,9 @@ pub struct Request {
     pub commit_sha: Option<String>,
     /// Budgets used.
     pub spent: Spent,
+    /// What its agents were refused and its room was told of.
+    #[serde(skip_serializing_if = "BTreeSet::is_empty")]
+    pub refusals: BTreeSet<Refusal>,
     /// Tokens and cost so far.
     pub usage: Usage,
     /// When it ended.
@@ -391,6 +397,7 @@ impl Default for Request {
             operation_id: None,
             commit_sha: None,
             spent: Spent::default(),
+            refusals: BTreeSet::new(),
             usage: Usage::default(),
             ended_at: None,
         }

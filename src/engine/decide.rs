@@ -86,6 +86,9 @@ pub fn decide(state: &State, policy: &Policy, input: Input) -> Decision {
         Event::Command { actor, command } => commands::command(&mut turn, &actor, command),
         Event::RunStarting(run) => runs::starting(&mut turn, run),
         Event::Noted { run_id, text } => runs::noted(&mut turn, &run_id, &text),
+        Event::Refused { run_id, refusal, what } => {
+            runs::refused(&mut turn, &run_id, refusal, &what)
+        }
         Event::RunFinished(report) => runs::finished(&mut turn, *report),
         Event::ReportReady { relay_id } => reports::ready(&mut turn, &relay_id),
         Event::EnvelopeFailed { relay_id, reason, agent_lives } => {

@@ -4,12 +4,14 @@ use serde_json::{Value, json};
 
 use super::decide::{Answer, Wake};
 use super::turn::Turn;
-use super::{attempts, budget, gates, handoff};
+use super::{attempts, budget, gates, handoff, say};
 use crate::domain::change::{Change, Session};
 use crate::domain::conversation::Room;
 use crate::domain::effect::EffectKind;
 use crate::domain::envelope::{Envelope, EnvelopeBody, EnvelopeKind, Place};
 use crate::domain::ids::{MessageId, RequestId, RunId};
+use crate::domain::outgoing::{Priority, Voice};
+use crate::domain::refusal::Refusal;
 use crate::domain::request::{Followup, RequestStatus};
 use crate::domain::role::Role;
 use crate::domain::run::{FailKind, Run, RunOutcome, RunReport, ledger_of};
@@ -113,6 +115,23 @@ pub(super) fn noted(turn: &mut Turn<'_>, run_id: &RunId, text: &str) -> Answer {
         return Answer::Ignored("there is nothing to remember");
     }
     turn.record(&run.request_id, "role_note", run.role.as_str(), text.trim(), Value::Null);
+    Answer::Accepted
+}
+
+/// An agent at work tried what it may not: a line of the request's history each time, and one in its room for
+/// each kind.
+pub(super) fn refused(turn: &mut Turn<'_>, run_id: &RunId, refusal: Refusal, what: &str) -> Answer {
+    let Some(run) = turn.before().runs.get(run_id).cloned() else {
+        return Answer::Ignored("the run is gone");
+    };
+    let (id, role) = (&run.request_id, run.role);
+    let payload = json!({"kind": refusal, "run_id": run.run_id});
+    turn.record(id, "refused", role.as_str(), what, payload);
+    let told = turn.edit(id).is_some_and(|request| request.refusals.insert(refusal));
+    if told {
+        let values = json!({"role": role, "kind": refusal.as_str(), "what": what});
+        say::in_room(turn, id, Voice::Team, Priority::Error, "room.refused", values);
+    }
     Answer::Accepted
 }
 

@@ -36,11 +36,24 @@ pub async fn ask(
     env: &BTreeMap<String, String>,
     limit: Duration,
 ) -> io::Result<Said> {
-    let mut child = Command::new(program)
-        .args(arguments)
-        .env_clear()
-        .envs(env)
-        .current_dir("/")
+    let mut command = Command::new(program);
+    command.args(arguments).env_clear().envs(env).current_dir("/");
+    said(command, limit).await
+}
+
+/// Runs a command where this process is, with its environment, and waits as [`ask`] does.
+///
+/// # Errors
+/// Where it cannot be started, or takes too long.
+pub fn here(program: &str, arguments: &[String], limit: Duration) -> io::Result<Said> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let mut command = Command::new(program);
+    command.args(arguments);
+    runtime.block_on(said(command, limit))
+}
+
+async fn said(mut command: Command, limit: Duration) -> io::Result<Said> {
+    let mut child = command
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())

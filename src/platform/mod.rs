@@ -12,6 +12,7 @@ pub mod ids;
 pub mod inside;
 pub mod landlock;
 pub mod machine;
+pub mod panics;
 pub mod plug;
 pub mod redact;
 #[doc(hidden)]

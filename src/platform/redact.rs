@@ -7,6 +7,7 @@ use std::borrow::Cow;
 use std::sync::{LazyLock, RwLock};
 
 use regex::{Captures, Regex};
+use serde_json::Value;
 
 /// What stands where a secret stood.
 pub const MASK: &str = "[redacted]";
@@ -23,11 +24,16 @@ pub fn register(secret: &str) {
     }
     // A poisoned lock still holds a whole list: pushes cannot be half done.
     let mut known = KNOWN.write().unwrap_or_else(std::sync::PoisonError::into_inner);
-    if !known.iter().any(|value| value == secret) {
-        known.push(secret.to_owned());
-        // Longest first, so that a secret that contains another is masked whole.
-        known.sort_by_key(|value| std::cmp::Reverse(value.len()));
+    // As it stands, and as it stands in a JSON text or a debug line.
+    let escaped = Value::from(secret).to_string();
+    let escaped = escaped.get(1..escaped.len() - 1).unwrap_or(secret);
+    for form in [secret, escaped] {
+        if !known.iter().any(|value| value == form) {
+            known.push(form.to_owned());
+        }
     }
+    // Longest first, so that a secret that contains another is masked whole.
+    known.sort_by_key(|value| std::cmp::Reverse(value.len()));
 }
 
 /// The shapes. The group `keep`, where there is one, stays; `doubted` is masked if it looks like a token.
@@ -101,6 +107,20 @@ fn looks_like_a_token(word: &str) -> bool {
                 && has(u8::is_ascii_uppercase)
         }
         _ => false,
+    }
+}
+
+/// A value with every secret in its texts masked, names of fields included.
+#[must_use]
+pub fn value(value: Value) -> Value {
+    match value {
+        Value::String(text) => Value::String(redact(&text).into_owned()),
+        Value::Array(items) => items.into_iter().map(self::value).collect(),
+        Value::Object(fields) => fields
+            .into_iter()
+            .map(|(name, inner)| (redact(&name).into_owned(), self::value(inner)))
+            .collect(),
+        Value::Null | Value::Bool(_) | Value::Number(_) => value,
     }
 }
 

@@ -11,14 +11,17 @@ use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, Buf
 use tokio::net::{UnixListener, UnixStream};
 
 use super::answers;
+use super::refusals::{self, Refusals};
 use super::run_tools::Tool;
 use super::team::Team;
 use crate::domain::commands::Question;
 use crate::domain::event::Event;
 use crate::domain::incoming::{Actor, Command};
 use crate::domain::outgoing::Content;
+use crate::domain::refusal::Refusal;
 use crate::engine::Answer;
 use crate::platform::files::{self, FileError};
+use crate::platform::redact::{self, redact};
 use crate::platform::{ids, tasks};
 
 /// Bytes of one call.
@@ -126,25 +129,42 @@ pub(super) async fn listen(team: Arc<Team>) -> Result<(), ControlError> {
     let path = socket(team.root());
     files::remove_file(&path)?;
     let secret: Arc<str> = ids::secret().into();
+    redact::register(&secret);
     files::write_private(&secret_file(team.root()), secret.as_bytes())?;
     let listener = UnixListener::bind(&path)?;
     files::set_mode(&path, 0o600)?;
+    let refusals = Arc::new(Refusals::default());
     loop {
         let stream = tokio::select! {
             () = team.closing.cancelled() => return Ok(()),
             accepted = listener.accept() => accepted?.0,
         };
         let (team, secret) = (Arc::clone(&team), Arc::clone(&secret));
+        let refusals = Arc::clone(&refusals);
         tasks::spawn("control", async move {
-            if let Err(error) = serve(&team, &secret, stream).await {
+            if let Err(error) = serve(&team, &secret, &refusals, stream).await {
                 tracing::debug!(%error, "a control call broke off");
             }
         });
     }
 }
 
-async fn serve(team: &Team, secret: &str, mut stream: UnixStream) -> Result<(), ControlError> {
-    let reply = match read(&mut stream).await? {
+async fn serve(
+    team: &Team,
+    secret: &str,
+    refusals: &Refusals,
+    mut stream: UnixStream,
+) -> Result<(), ControlError> {
+    let peer = stream.peer_cred()?.pid();
+    let call = read(&mut stream).await?;
+    // Whatever an agent found, this is not for it.
+    let agent = refusals::run_of(team, peer);
+    if let Some(run) = &agent {
+        refusals.note(team, &run.run_id, Refusal::Control, "control.sock").await;
+        let reply = Reply::no("this is for the operator; an agent has the tools of its run");
+        return write(&mut stream, &reply).await;
+    }
+    let reply = match call {
         Ok(call) if same(&call.secret, secret) => match call.wanted {
             Wanted::Command(command) => submit(team, Actor::Operator, command).await,
             Wanted::Question(question) => {
@@ -171,7 +191,8 @@ pub(super) async fn read(stream: &mut UnixStream) -> Result<Result<Call, Reply>,
 
 /// Answers a call.
 pub(super) async fn write(stream: &mut UnixStream, reply: &Reply) -> Result<(), ControlError> {
-    let mut text = serde_json::to_string(reply)?;
+    let reply = Reply { text: redact(&reply.text).into_owned(), ..reply.clone() };
+    let mut text = serde_json::to_string(&reply)?;
     text.push('\n');
     stream.write_all(text.as_bytes()).await?;
     Ok(())

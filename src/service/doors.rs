@@ -7,6 +7,7 @@ use std::sync::Arc;
 use secrecy::SecretString;
 
 use super::models::{Models, OpenDoor, Opening, Outside, Server, socket_in};
+use super::refusals;
 use super::run_socket;
 use super::team::Team;
 use crate::agents::acp::known;
@@ -155,6 +156,7 @@ pub(super) async fn open(team: &Arc<Team>, run: &Run, run_dir: PathBuf) -> Optio
         servers,
         outside,
         allowance: run.allowance,
+        refused: refusals::of_door(team, run),
     };
     let opened = match run_socket::make_folder(team, run) {
         Ok(()) => team.models.open(opening).await,

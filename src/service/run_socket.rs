@@ -10,10 +10,12 @@ use tokio::net::{UnixListener, UnixStream};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::control::{self, Call, ControlError, Reply, Wanted};
+use super::refusals::{self, Refusals};
 use super::run_tools::{self, AtWork};
 use super::team::Team;
 use crate::domain::backlog::BacklogSource;
 use crate::domain::incoming::{Actor, Command};
+use crate::domain::refusal::Refusal;
 use crate::domain::role::Role;
 use crate::domain::run::Run;
 use crate::platform::files::{self, FileError};
@@ -101,7 +103,7 @@ fn listen(team: &Arc<Team>, run: &Run, run_dir: PathBuf) -> Result<RunSocket, No
     let socket = RunSocket { path, _listens: stop.clone().drop_guard() };
     files::set_mode(&socket.path, 0o600)?;
     let (team, run, run_dir) = (Arc::clone(team), run.clone(), Arc::<Path>::from(run_dir));
-    let notes = Arc::new(AtomicU32::new(0));
+    let counts = Arc::new(Counts::default());
     tasks::spawn("run-socket", async move {
         loop {
             let accepted = tokio::select! {
@@ -117,11 +119,11 @@ fn listen(team: &Arc<Team>, run: &Run, run_dir: PathBuf) -> Result<RunSocket, No
                 }
             };
             let (team, run, stop) = (Arc::clone(&team), run.clone(), stop.clone());
-            let (run_dir, notes) = (Arc::clone(&run_dir), Arc::clone(&notes));
+            let (run_dir, counts) = (Arc::clone(&run_dir), Arc::clone(&counts));
             tasks::spawn("run-call", async move {
                 let served = tokio::select! {
                     () = stop.cancelled() => return,
-                    served = serve(&team, &run, &run_dir, &notes, stream) => served,
+                    served = serve(&team, &run, &run_dir, &counts, stream) => served,
                 };
                 if let Err(error) = served {
                     tracing::debug!(%error, "the call of an agent broke off");
@@ -136,46 +138,84 @@ async fn serve(
     team: &Team,
     run: &Run,
     run_dir: &Path,
-    notes: &AtomicU32,
+    counts: &Counts,
     mut stream: UnixStream,
 ) -> Result<(), ControlError> {
     // Agents share a user: another one may have found the path, but its processes are not of this run.
     let peer = stream.peer_cred()?.pid();
-    let reply = match control::read(&mut stream).await? {
-        _ if !peer.is_some_and(|pid| supervise::belongs_to(pid, run_dir)) => {
-            Reply::no("these are the tools of another run")
+    let call = control::read(&mut stream).await?;
+    let ours = peer.is_some_and(|pid| supervise::belongs_to(pid, run_dir));
+    let told = match call {
+        _ if !ours => {
+            // Not this run's doing.
+            if let Some(other) = refusals::run_of(team, peer) {
+                let what = format!("the tools of {} on {}", run.role, run.request_id);
+                let (run, refusal) = (&other.run_id, Refusal::OtherRun);
+                counts.refusals.note(team, run, refusal, &what).await;
+            }
+            Err(Refused { refusal: None, why: "these are the tools of another run".to_owned() })
         }
         Ok(call) => match call.wanted {
-            Wanted::Tools => run_tools::offer(team, run),
+            Wanted::Tools => Ok(run_tools::offer(team, run)),
             Wanted::Use { tool, arguments } => {
-                let at_work = AtWork { team, run, run_dir, notes };
+                let at_work = AtWork { team, run, run_dir, notes: &counts.notes };
                 at_work.serve(tool, arguments).await
             }
             wanted @ (Wanted::Command(_) | Wanted::Question(_)) => command(team, run, wanted).await,
         },
-        Err(refusal) => refusal,
+        Err(refusal) => Ok(refusal),
+    };
+    let reply = match told {
+        Ok(reply) => reply,
+        Err(Refused { refusal, why }) => {
+            if let Some((refusal, what)) = refusal {
+                counts.refusals.note(team, &run.run_id, refusal, &what).await;
+            }
+            Reply::no(why)
+        }
     };
     control::write(&mut stream, &reply).await
 }
 
-/// Does what an agent commands, where its role may.
-pub(super) async fn command(team: &Team, run: &Run, wanted: Wanted) -> Reply {
-    match tool(run.role, wanted) {
-        Ok(command) => {
-            let actor = Actor::Agent { role: run.role, request_id: run.request_id.clone() };
-            tracing::info!(role = %run.role, request = %run.request_id, "an agent uses a tool");
-            control::submit(team, actor, command).await
-        }
-        Err(why) => Reply::no(why),
+/// What an agent may not, whatever it says.
+#[derive(Debug, PartialEq)]
+pub(super) struct Refused {
+    /// The kind of it, and what it was; none where it is noted elsewhere.
+    refusal: Option<(Refusal, String)>,
+    /// What the agent is told.
+    why: String,
+}
+
+impl Refused {
+    fn new(refusal: Refusal, what: &str, why: String) -> Refused {
+        Refused { refusal: Some((refusal, what.to_owned())), why }
     }
 }
 
+/// What is counted for one run.
+#[derive(Debug, Default)]
+struct Counts {
+    /// Notes that it made.
+    notes: AtomicU32,
+    /// What it was refused here.
+    refusals: Refusals,
+}
+
+/// Does what an agent commands, where its role may.
+pub(super) async fn command(team: &Team, run: &Run, wanted: Wanted) -> Result<Reply, Refused> {
+    let command = tool(run.role, wanted)?;
+    let actor = Actor::Agent { role: run.role, request_id: run.request_id.clone() };
+    tracing::info!(role = %run.role, request = %run.request_id, "an agent uses a tool");
+    Ok(control::submit(team, actor, command).await)
+}
+
 /// The command as an agent of this role may give it.
-fn tool(role: Role, wanted: Wanted) -> Result<Command, String> {
+fn tool(role: Role, wanted: Wanted) -> Result<Command, Refused> {
     let command = match wanted {
         Wanted::Command(command) => command,
         Wanted::Question(_) | Wanted::Tools | Wanted::Use { .. } => {
-            return Err("that is for people; an agent cannot ask it".to_owned());
+            let why = "that is for people; an agent cannot ask it".to_owned();
+            return Err(Refused::new(Refusal::Command, "a question", why));
         }
     };
     let name = match command {
@@ -183,7 +223,8 @@ fn tool(role: Role, wanted: Wanted) -> Result<Command, String> {
             return Ok(Command::BacklogMerge { payload, source: BacklogSource::Planner });
         }
         Command::BacklogMerge { .. } => {
-            return Err(format!("only the planner keeps the backlog; {role} can propose items"));
+            let why = format!("only the planner keeps the backlog; {role} can propose items");
+            return Err(Refused::new(Refusal::Tool, "backlog", why));
         }
         Command::Press { .. } => "press",
         Command::Ask { .. } => "ask",
@@ -195,7 +236,8 @@ fn tool(role: Role, wanted: Wanted) -> Result<Command, String> {
         Command::SprintStop { .. } => "sprint stop",
         Command::SprintRestart => "sprint restart",
     };
-    Err(format!("`{name}` is for people; an agent cannot do it"))
+    let why = format!("`{name}` is for people; an agent cannot do it");
+    Err(Refused::new(Refusal::Command, name, why))
 }
 
 /// Calls the team over the socket of a run, from within that run.
@@ -225,7 +267,7 @@ mod tests {
             if role == Role::Planner {
                 assert_eq!(allowed, Ok(merge(BacklogSource::Planner)));
             } else {
-                let refused = allowed.unwrap_err();
+                let refused = allowed.unwrap_err().why;
                 assert!(refused.contains(role.as_str()), "{refused}");
             }
         }
@@ -238,7 +280,7 @@ mod tests {
             (Command::SprintStart { kickoff: Box::default() }, "sprint start"),
             (Command::SprintRestart, "sprint restart"),
         ] {
-            let refused = tool(Role::Planner, command.into()).unwrap_err();
+            let refused = tool(Role::Planner, command.into()).unwrap_err().why;
             assert!(refused.contains(name), "{refused}");
         }
     }

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use super::contract::CONTRACT;
 use super::control::{Reply, Wanted};
-use super::run_socket;
+use super::run_socket::{self, Refused};
 use super::team::Team;
 use crate::agents::{self, prompt};
 use crate::assets;
@@ -25,7 +25,7 @@ use crate::domain::workflow::Word as _;
 use crate::engine::Answer;
 use crate::engine::contract::misshapen;
 use crate::platform::files::{self, FileError};
-use crate::platform::redact::redact;
+use crate::platform::redact::{self, redact};
 use crate::platform::tasks;
 
 /// Bytes of the end of a history or a journal that are shown.
@@ -149,20 +149,20 @@ pub(super) struct AtWork<'a> {
 
 impl AtWork<'_> {
     /// Serves one call. What is said no to is said in words that the model can act on.
-    pub(super) async fn serve(&self, tool: Tool, arguments: Value) -> Reply {
+    pub(super) async fn serve(&self, tool: Tool, arguments: Value) -> Result<Reply, Refused> {
         let (role, run) = (self.run.role, &self.run.run_id);
         tracing::info!(%role, %run, tool = tool.as_str(), "an agent uses a tool");
-        match tool {
+        Ok(match tool {
             Tool::SubmitResult => self.submit(arguments).await,
             Tool::Backlog => {
                 let payload = arguments.get("items").cloned().unwrap_or(arguments);
                 let source = BacklogSource::Planner;
                 let merge = Wanted::Command(Command::BacklogMerge { payload, source });
-                run_socket::command(self.team, self.run, merge).await
+                run_socket::command(self.team, self.run, merge).await?
             }
             Tool::Memory => self.memory(&arguments).await,
             Tool::Status => self.status(),
-        }
+        })
     }
 
     /// Judges a result and keeps it.
@@ -178,7 +178,7 @@ impl AtWork<'_> {
             ));
         }
         let run_dir = self.run_dir.to_owned();
-        let kept = tasks::blocking(move || agents::submit(&run_dir, &result)).await;
+        let kept = tasks::blocking(move || agents::submit(&run_dir, &redact::value(result))).await;
         match kept.map_err(|error| error.to_string()).and_then(|it| it.map_err(|e| e.to_string())) {
             Ok(()) => Reply::yes("accepted: end your turn now with one short sentence"),
             Err(error) => {

@@ -251,7 +251,7 @@ async fn keep_aside(worktree: &Worktree, run: &Run) -> Result<(), Trouble> {
     Ok(())
 }
 
-fn run_dir(team: &Team, run: &Run) -> PathBuf {
+pub(super) fn run_dir(team: &Team, run: &Run) -> PathBuf {
     let runs = team.workspace.state_dir().join(RUNS);
     runs.join(run.request_id.as_str()).join(format!("{}.{}", run.run_id, run.generation))
 }

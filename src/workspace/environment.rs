@@ -9,7 +9,10 @@ use super::error::ConfigError;
 use super::secrets;
 use crate::domain::config::{DiscordConfig, EnvName};
 use crate::domain::role::Role;
-use crate::platform::files;
+use crate::platform::{files, redact};
+
+/// Bytes of the shortest value that a name alone makes a secret.
+const SHORTEST: usize = 12;
 
 /// The variables that a workspace sees. A variable of the process beats the files, so that what an
 /// operator exports is what counts (the older runtime did it the other way round).
@@ -53,7 +56,26 @@ pub struct Tokens {
 
 impl Environment {
     /// Reads the tokens that setup keeps, and the nearest `.env` at or above the workspace.
+    ///
+    /// Whatever of it is a secret is registered as one, so that no sink says it.
     pub fn read(root: &Path) -> Result<Environment, ConfigError> {
+        let environment = Environment::found(root)?;
+        environment.register();
+        Ok(environment)
+    }
+
+    fn register(&self) {
+        self.kept.values().for_each(|token| redact::register(token));
+        let own = std::env::vars_os().filter_map(|(name, value)| {
+            Some((name.into_string().ok()?, value.into_string().ok()?))
+        });
+        let file = self.file.iter().map(|(name, value)| (name.clone(), value.clone()));
+        for (_, value) in own.chain(file).filter(|(name, value)| is_secret(name, value)) {
+            redact::register(&value);
+        }
+    }
+
+    fn found(root: &Path) -> Result<Environment, ConfigError> {
         let kept = files::read_text_if_present(&root.join(secrets::TOKENS_FILE))?;
         let kept = kept.map(|text| parse(&text)).unwrap_or_default();
         for folder in root.ancestors() {
@@ -108,6 +130,17 @@ impl Environment {
         }
         Ok(Tokens { main: read(&names.main, "the team's bot")?, roles })
     }
+}
+
+/// Whether a variable's name says that its value is a secret. A short one could be any word, and a path is
+/// where a secret lies.
+fn is_secret(name: &str, value: &str) -> bool {
+    const ENDS: [&str; 7] =
+        ["TOKEN", "SECRET", "PASSWORD", "PASSWD", "_KEY", "CREDENTIAL", "CREDENTIALS"];
+    let name = name.to_ascii_uppercase();
+    value.len() >= SHORTEST
+        && ENDS.iter().any(|end| name.ends_with(end))
+        && !files::exists(Path::new(value))
 }
 
 /// `NAME=value` lines; `export` before and quotes around are allowed, `#` begins a comment.

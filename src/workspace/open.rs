@@ -11,7 +11,9 @@ use super::{DISCORD_FILE, POLICY_FILE, RUNTIME_FILE, init, policy_file, resolve}
 use crate::assets::{Lookup, RoleSpec};
 use crate::domain::config::{Channels, DiscordConfig, Lifecycle, Named, Problem, RuntimeConfig};
 use crate::domain::ids::GuildId;
-use crate::domain::policy::{ActionPolicy, Holders, Limits, Policy, Right, SprintPolicy};
+use crate::domain::policy::{
+    ActionPolicy, GateTable, Holders, Limits, Policy, Right, SprintPolicy,
+};
 use crate::domain::role::Role;
 use crate::domain::routing::RoutingPolicy;
 use crate::platform::files;
@@ -143,6 +145,20 @@ impl Workspace {
         Ok(spec)
     }
 
+    /// What needs a person. The files of the project that a check's command names are what it runs by, and so
+    /// guarded.
+    fn gates(&self) -> GateTable {
+        let mut table = self.runtime.gates.table();
+        let project = self.project_root();
+        let words = self.runtime.checks.iter().flat_map(|check| check.command.as_slice());
+        let files = words.map(|word| word.trim_start_matches("./")).filter(|word| {
+            let path = Path::new(word);
+            path.is_relative() && files::metadata(&project.join(path)).is_ok_and(|it| it.is_file())
+        });
+        table.guarded.extend(files.map(str::to_owned));
+        table
+    }
+
     /// Who may do what, server roles in each of these servers.
     #[must_use]
     pub fn rights(&self, guilds: &BTreeSet<GuildId>) -> BTreeMap<Right, Holders> {
@@ -237,7 +253,7 @@ impl Workspace {
             mentions: runtime.ingress.mentions,
             rights,
             four_eyes: runtime.people.four_eyes,
-            gates: runtime.gates.table(),
+            gates: self.gates(),
             trusted_bots: self.discord.trusted_bot_ids.clone(),
             own_ids: self.discord.own_ids(),
             relay_channel: Some(self.channels()?.relay),

@@ -117,6 +117,7 @@ impl Place {
             servers: BTreeSet::from(["one", "two", "gone"].map(str::to_owned)),
             outside: Outside::Nothing,
             allowance: Allowance::default(),
+            refused: tokio::sync::mpsc::channel(1).0,
         }
     }
 

@@ -28,6 +28,7 @@ mod git_merge;
 mod git_repo;
 mod git_sprint;
 mod hand_over;
+mod hostile;
 mod journal_damage;
 mod local_guild;
 mod local_guild_disk;

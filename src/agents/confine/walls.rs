@@ -65,7 +65,11 @@ pub(crate) fn around(
     for secret in places::tool_secrets() {
         walls.hide(&secret);
     }
-    walls.show(Show::Read, programs.iter().flat_map(|program| places::installation(program)));
+    // A folder that holds what is hidden is no installation: then the program's file is all that is shown.
+    let hidden = &spec.surroundings.hidden;
+    let apart = |path: &PathBuf| !hidden.iter().any(|one| one.starts_with(path));
+    let installed = programs.iter().flat_map(|program| places::installation(program));
+    walls.show(Show::Read, installed.filter(apart));
     walls.show(Show::Read, spec.surroundings.readable.iter().cloned());
     walls.show(Show::Read, repository(&spec.worktree));
     let worktree = [spec.worktree.clone()];
@@ -97,6 +101,12 @@ fn repository(worktree: &Path) -> Option<PathBuf> {
 }
 
 impl Walls {
+    /// With one more file for reading.
+    pub(crate) fn with_file(mut self, path: Option<PathBuf>) -> Walls {
+        self.show(Show::Read, path);
+        self
+    }
+
     fn show(&mut self, show: Show, paths: impl IntoIterator<Item = PathBuf>) {
         for path in paths {
             if path.is_absolute() && path.parent().is_some() && files::exists(&path) {

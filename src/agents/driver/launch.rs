@@ -140,10 +140,15 @@ pub(super) fn launch(
                         told.filter(|path| files::metadata(path).is_ok_and(|it| it.is_file()));
                     [plain.program.clone()].into_iter().chain(named).chain(told).collect()
                 }
-                Agent::Rehearsal(config) => config.script.iter().cloned().collect(),
                 Agent::Codex(_) | Agent::Claude(_) => vec![plain.program.clone()],
+                Agent::Rehearsal(_) => Vec::new(),
             };
-            let walls = confine::around(spec, access, &keeps, &programs);
+            // A script is a file, and what lies beside it belongs to somebody else.
+            let script = match &spec.agent {
+                Agent::Rehearsal(config) => config.script.clone(),
+                Agent::Codex(_) | Agent::Claude(_) | Agent::Acp(_) => None,
+            };
+            let walls = confine::around(spec, access, &keeps, &programs).with_file(script);
             confine::within(confinement, &walls, launching.rules, plain)?
         }
     };

@@ -5,7 +5,7 @@ use crate::agents::run::{AgentOutcome, RunError, RunSpec};
 use crate::agents::turn::Failure;
 use crate::domain::result::{ContractStatus, RoleResult};
 use crate::domain::run::{FailKind, RunOutcome, Usage};
-use crate::platform::redact::redact;
+use crate::platform::redact::{self, redact};
 
 impl Failure {
     pub(super) fn into_outcome(self) -> RunOutcome {
@@ -14,7 +14,8 @@ impl Failure {
 }
 
 /// The result as the records keep it.
-pub(super) fn finish(spec: &RunSpec, mut result: RoleResult, progress: &Progress) -> RoleResult {
+pub(super) fn finish(spec: &RunSpec, result: RoleResult, progress: &Progress) -> RoleResult {
+    let mut result = clean(result);
     result.request_id.clone_from(&spec.task.request_id);
     result.role = spec.task.role;
     if progress.repairs > 0 {
@@ -23,6 +24,13 @@ pub(super) fn finish(spec: &RunSpec, mut result: RoleResult, progress: &Progress
         result.contract_issues.clone_from(&progress.issues);
     }
     result
+}
+
+/// Without what an agent wrote down and should not know: records, documents and other agents get it from
+/// here. What cannot be taken apart would not have been read either.
+fn clean(result: RoleResult) -> RoleResult {
+    let value = serde_json::to_value(&result).map(redact::value);
+    value.and_then(serde_json::from_value).unwrap_or(result)
 }
 
 pub(super) fn contract_broken(issues: &[String]) -> RunOutcome {

@@ -131,6 +131,7 @@ pub(super) fn answer(
             | Act::Flood
             | Act::Sleep
             | Act::Listen
+            | Act::Run
             | Act::Say,
         )
         | None => {}

@@ -10,6 +10,7 @@ use std::time::Duration;
 use rustix::process::{Signal, getpid, kill_process};
 
 use super::answer::{Answer, answer};
+use super::run;
 use super::script::{self, Act};
 use super::{Brief, Heard, LABEL, Line};
 use crate::platform::files;
@@ -73,10 +74,12 @@ fn play() -> Result<(), String> {
             | Act::Block
             | Act::BadPlan
             | Act::Say
-            | Act::Control,
+            | Act::Control
+            | Act::Run,
         )
         | None => {}
     }
+    let found = played.as_ref().map(|played| run::all(&played.commands)).unwrap_or_default();
     // What is said from here on comes too late.
     while let Ok(words) = heard.try_recv() {
         take(&mut brief, words)?;
@@ -98,6 +101,14 @@ fn play() -> Result<(), String> {
         (Some(Act::Say), Answer::Result(mut value)) => {
             value["summary"] = played.map_or_else(String::new, |played| played.text).into();
             print(&Line::Result { text: value.to_string() })
+        }
+        (Some(Act::Run), Answer::Result(mut value)) => {
+            let before = value["summary"].as_str().unwrap_or_default().to_owned();
+            value["summary"] = format!("{before}\n\n{found}").into();
+            print(&Line::Result { text: value.to_string() })
+        }
+        (Some(Act::Run), Answer::NeedsRealAgent(message)) => {
+            print(&Line::NeedsRealAgent { message: format!("{message}\n\n{found}") })
         }
         (_, Answer::Result(value)) => print(&Line::Result { text: value.to_string() }),
         (_, Answer::NeedsRealAgent(message)) => print(&Line::NeedsRealAgent { message }),

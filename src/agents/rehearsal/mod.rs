@@ -23,6 +23,7 @@ mod duties;
 mod edits;
 mod main;
 mod plan;
+mod run;
 mod script;
 mod tasks;
 mod web;

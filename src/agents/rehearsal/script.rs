@@ -48,6 +48,9 @@ pub(super) enum Act {
     Say,
     /// Say that it is done, with nothing in it.
     BadPlan,
+    /// Run the `commands` one after the other in its own sandbox, then do the work and report what came of
+    /// them: what could an agent do here?
+    Run,
     /// Ask the runtime for `control`, as only the orchestrator may.
     Control,
 }
@@ -62,6 +65,8 @@ pub(super) struct Played {
     pub(super) control: Value,
     /// For `say` and `listen`.
     pub(super) text: String,
+    /// For `run`.
+    pub(super) commands: Vec<Vec<String>>,
 }
 
 /// One line of the script.
@@ -93,6 +98,9 @@ struct Entry {
     /// For `say`: how often the words are said, each time as a numbered line.
     #[serde(default)]
     times_over: usize,
+    /// For `run`: each a program with its arguments.
+    #[serde(default)]
+    commands: Vec<Vec<String>>,
     /// For `control`: a `control_action` (`spec/teams.md` 8.1).
     #[serde(default)]
     control: Value,
@@ -134,5 +142,6 @@ pub(super) fn next(script: &Path, task: &Task, home: &Path) -> Result<Option<Pla
             lines.collect::<Vec<_>>().join("\n")
         }
     };
-    Ok(Some(Played { act: entry.act, ms: entry.ms, control: entry.control.clone(), text }))
+    let (control, commands) = (entry.control.clone(), entry.commands.clone());
+    Ok(Some(Played { act: entry.act, ms: entry.ms, control, text, commands }))
 }

@@ -14,15 +14,17 @@ use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
 use tokio::io::{AsyncRead, AsyncWrite, copy_bidirectional};
 use tokio::net::{TcpListener, TcpStream, UnixListener};
-use tokio::sync::Semaphore;
+use tokio::sync::{Semaphore, mpsc, oneshot};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
+use super::super::refusals::Refused;
 use super::answer::{No, bare, no};
 use super::meter::{Kept, Meter};
 use super::outside::{self, Outside};
 use super::{DoorError, KEPT, Metered, Models, Opening, api, forward};
 use crate::agents::{AgentOutcome, Door};
 use crate::domain::conversation::{Fill, Measured};
+use crate::domain::refusal::Refusal;
 use crate::domain::run::Usage;
 use crate::platform::files;
 use crate::platform::{ids, redact, tasks};
@@ -93,12 +95,24 @@ pub(super) struct Behind {
     servers: BTreeSet<String>,
     outside: Outside,
     token: String,
+    refused: mpsc::Sender<Refused>,
     stop: CancellationToken,
     room: Arc<Semaphore>,
 }
 
+impl Behind {
+    /// Says what was refused, and waits until it is noted.
+    async fn refuse(&self, refusal: Refusal, what: String) {
+        let (noted, known) = oneshot::channel();
+        if self.refused.send(Refused { refusal, what, noted }).await.is_ok() {
+            // Where nobody listens any more there is nothing to wait for.
+            let _ = known.await;
+        }
+    }
+}
+
 pub(super) async fn open(models: Arc<Models>, opening: Opening) -> Result<OpenDoor, DoorError> {
-    let Opening { socket, port, run_dir, servers, outside, allowance } = opening;
+    let Opening { socket, port, run_dir, servers, outside, allowance, refused } = opening;
     if socket.as_os_str().len() > LONGEST_PATH {
         return Err(DoorError::TooLong(LONGEST_PATH));
     }
@@ -133,6 +147,7 @@ pub(super) async fn open(models: Arc<Models>, opening: Opening) -> Result<OpenDo
         servers,
         outside,
         token: door.token.clone(),
+        refused,
         stop: stop.clone(),
         room: Arc::new(Semaphore::new(MOST)),
     });
@@ -201,10 +216,17 @@ async fn answer(behind: &Arc<Behind>, request: Request<Incoming>) -> Response<Bo
     let known = behind.servers.contains(name).then(|| behind.models.servers.get(name)).flatten();
     let query = request.uri().query();
     let shown = api::shown(request.headers(), query);
-    if !shown.is_some_and(|word| same(&word, &behind.token)) {
+    if !shown.as_ref().is_some_and(|word| same(word, &behind.token)) {
+        // Programs also knock without anything, to see what is wanted.
+        if shown.is_some() {
+            behind.refuse(Refusal::Door, format!("{name}, with another token")).await;
+        }
         return no(No::Token, known.map(|server| server.api));
     }
-    let Some(server) = known else { return no(No::Server, None) };
+    let Some(server) = known else {
+        behind.refuse(Refusal::Door, name.to_owned()).await;
+        return no(No::Server, None);
+    };
     let rest = format!("/{rest}");
     let Some(asks) = api::allowed(server.api, request.method(), &rest) else {
         tracing::info!(method = %request.method(), "an agent asked a model server for what it need not");
@@ -218,7 +240,12 @@ async fn answer(behind: &Arc<Behind>, request: Request<Incoming>) -> Response<Bo
 
 /// A way out, where the run has one there.
 async fn lead_out(behind: &Arc<Behind>, request: Request<Incoming>) -> Response<Body> {
-    if !proxy_word(request.headers()).is_some_and(|word| same(&word, &behind.token)) {
+    let shown = proxy_word(request.headers());
+    if !shown.as_ref().is_some_and(|word| same(word, &behind.token)) {
+        if shown.is_some() {
+            let what = "the way out, with another token".to_owned();
+            behind.refuse(Refusal::Door, what).await;
+        }
         return bare(StatusCode::PROXY_AUTHENTICATION_REQUIRED);
     }
     let place = request.uri().authority().cloned();
@@ -228,7 +255,7 @@ async fn lead_out(behind: &Arc<Behind>, request: Request<Incoming>) -> Response<
     let mut outer = match outside::connect(&behind.outside, host, port).await {
         Ok(Some(stream)) => stream,
         Ok(None) => {
-            tracing::info!(host, port, "an agent wanted to go where its role may not");
+            behind.refuse(Refusal::Network, format!("{host}:{port}")).await;
             return bare(StatusCode::FORBIDDEN);
         }
         Err(error) => {

@@ -11,7 +11,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use secrecy::SecretString;
+use tokio::sync::mpsc;
 
+use super::refusals::Refused;
 use crate::domain::budget::{Allowance, PriceTable};
 use crate::domain::config::ModelApi;
 use crate::platform::files::{self, FileError};
@@ -70,6 +72,8 @@ pub struct Opening {
     pub outside: Outside,
     /// What the run may spend.
     pub allowance: Allowance,
+    /// Where to say what was refused.
+    pub refused: mpsc::Sender<Refused>,
 }
 
 /// Why there is no door.

@@ -135,6 +135,7 @@ pub(crate) async fn door_to(
         servers: [name.to_owned()].into(),
         outside: Outside::Nothing,
         allowance,
+        refused: tokio::sync::mpsc::channel(1).0,
     };
     let door = Arc::new(models).open(opening).await.unwrap();
     spec.surroundings.door = Some(door.door().clone());

@@ -1,0 +1,72 @@
+//! What agents are refused at the team's doors goes into the history of their request, and is told in its room
+//! by the engine. Who it was follows from the run, or from the process that asked.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use tokio::sync::{mpsc, oneshot};
+
+use super::team::Team;
+use super::workers;
+use crate::domain::event::Event;
+use crate::domain::ids::RunId;
+use crate::domain::refusal::Refusal;
+use crate::domain::run::Run;
+use crate::platform::redact::redact;
+use crate::platform::{supervise, tasks};
+
+/// Refusals of one run at one door that are noted. Whoever goes on is refused all the same.
+const MOST: u32 = 20;
+/// Characters that say what was tried.
+const WHAT: usize = 200;
+
+/// What the door to the models and out refused.
+#[derive(Debug)]
+pub struct Refused {
+    /// The kind of it.
+    pub refusal: Refusal,
+    /// In a few words.
+    pub what: String,
+    /// Told once it is noted; the agent has its answer after that.
+    pub noted: oneshot::Sender<()>,
+}
+
+/// Counts what one door refused to one run.
+#[derive(Debug, Default)]
+pub(super) struct Refusals(AtomicU32);
+
+impl Refusals {
+    /// Notes one.
+    pub(super) async fn note(&self, team: &Team, run: &RunId, refusal: Refusal, what: &str) {
+        tracing::warn!(%run, refusal = refusal.as_str(), "an agent was refused something");
+        if self.0.fetch_add(1, Ordering::Relaxed) < MOST {
+            let what = redact(what).chars().filter(|c| !c.is_control()).take(WHAT).collect();
+            let event = Event::Refused { run_id: run.clone(), refusal, what };
+            if let Err(error) = team.hub.submit(event).await {
+                tracing::warn!(%error, "what an agent was refused is not in its request's history");
+            }
+        }
+    }
+}
+
+/// Where the door of a run says what it refused.
+pub(super) fn of_door(team: &Arc<Team>, run: &Run) -> mpsc::Sender<Refused> {
+    let (sender, mut refused) = mpsc::channel::<Refused>(8);
+    let (team, run) = (Arc::clone(team), run.run_id.clone());
+    tasks::spawn("refusals", async move {
+        let count = Refusals::default();
+        while let Some(Refused { refusal, what, noted }) = refused.recv().await {
+            count.note(&team, &run, refusal, &what).await;
+            // Whoever asked may be gone meanwhile.
+            let _ = noted.send(());
+        }
+    });
+    sender
+}
+
+/// The run at work that a process belongs to, if any.
+pub(super) fn run_of(team: &Team, pid: Option<i32>) -> Option<Run> {
+    let pid = pid?;
+    let runs: Vec<Run> = team.hub.read(|state| state.runs.values().cloned().collect());
+    runs.into_iter().find(|run| supervise::belongs_to(pid, &workers::run_dir(team, run)))
+}
