@@ -253,9 +253,13 @@ impl Loaded {
             // A record that had ended before the checkpoint and is open again may still be as it was then,
             // which nobody remembers.
             let judged = indexed.contains(&path) || !layout::outlives_its_end(&path);
-            // A file that does not parse was being written when the machine stopped: no edit.
+            // A file that does not parse was being written when the machine stopped, and so was one that lacks
+            // nothing but its last newline: no edits.
+            let mut ended = bytes.clone();
+            ended.push(b'\n');
             let is_edit = judged
                 && !ours.contains(&digest)
+                && !ours.contains(&crc32fast::hash(&ended))
                 && serde_json::from_slice::<serde_json::Value>(&bytes).is_ok();
             if is_edit {
                 self.overridden.push(path);
