@@ -186,6 +186,8 @@ async fn files_come_in_and_go_out() {
 #[tokio::test]
 async fn what_was_missed_is_told_before_what_is_new() {
     let mut scene = Scene::connected().await;
+    // It logs in twice within a moment.
+    scene.faults(json!({"login_spacing_ms": 0})).await;
     let general = scene.channel("general");
     let first = scene.say("general", "first").await;
     assert_eq!(scene.message().await.content, "first");
@@ -194,6 +196,10 @@ async fn what_was_missed_is_told_before_what_is_new() {
     scene.faults(json!({"gateway": "drop"})).await;
     scene.say("general", "while away").await;
     assert_eq!(scene.message().await.content, "while away");
+
+    // What else the return brought along is through with this one, and none of it is lost below.
+    scene.say("general", "back").await;
+    assert_eq!(scene.message().await.content, "back");
 
     // Lost events and a lost session: only the history has them.
     scene.faults(json!({"lose_events": 2})).await;

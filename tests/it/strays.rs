@@ -82,15 +82,16 @@ async fn no_process_of_a_run_is_left_however_it_ends() {
         let place = place().await;
         let mut spec = spec(&place, way);
         match way {
-            "wall" => spec.limits.wall_ms = 500,
-            "idle" => spec.limits.idle_ms = 500,
+            "wall" => spec.limits.wall_ms = 3_000,
+            "idle" => spec.limits.idle_ms = 3_000,
             _ => {}
         }
         let watch = Watch::default();
         let cancel = watch.cancel.clone();
         let outcome = then(&spec, watch, || {
-            assert!(left_in(place.folder.path()).len() > 3, "it began nothing");
+            // The others may be over already.
             if way == "cancel" {
+                assert!(left_in(place.folder.path()).len() > 3, "it began nothing");
                 cancel.cancel();
             }
         })
