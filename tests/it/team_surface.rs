@@ -204,7 +204,8 @@ async fn an_agent_has_the_tools_of_its_role_and_nothing_else() {
                   teams request cancel 20260324-1a2b3c4d > cancel 2>&1; echo $? >> cancel";
     let planner = tool_user(&house, script);
     house.agents(&format!(
-        "{{default: rehearsal, roles: {{planner: codex}}, codex: {{binary: {planner}}}}}"
+        // What it tried is written down outside of any sandbox.
+        "{{default: rehearsal, roles: {{planner: codex}}, codex: {{binary: {planner}, sandbox: \"off\"}}}}"
     ));
     house.start();
     let asked = house.ask("make a plan for greeting").await;
