@@ -202,11 +202,12 @@ async fn what_was_missed_is_told_before_what_is_new() {
     assert_eq!(scene.message().await.content, "back");
 
     // Lost events and a lost session: only the history has them.
-    scene.faults(json!({"lose_events": 2})).await;
+    scene.faults(json!({"lose_events": 1000})).await;
     let us = scene.running.info.bots["teams"].id.clone();
     scene.say("general", &format!("<@{us}> lost one")).await;
     scene.say("general", "lost two").await;
-    scene.faults(json!({"gateway": {"invalid_session": {"resumable": false}}})).await;
+    let anew = json!({"lose_events": 0, "gateway": {"invalid_session": {"resumable": false}}});
+    scene.faults(anew).await;
     let back = scene.until(|it| matches!(it, Inbound::Connected { fresh: true, .. })).await;
     assert!(matches!(back, Inbound::Connected { .. }));
     scene.say("general", "new").await;
