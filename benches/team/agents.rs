@@ -72,22 +72,13 @@ fn spec(root: &Path, config: CodexSettings, number: usize) -> RunSpec {
         access: Access::Worktree,
         agent: Agent::Codex(config),
         task: Task {
-            role: Role::Developer,
-            step: Some(Step::DeveloperBuild),
-            request_id: "20260101-00000001".to_owned(),
-            attempt: 1,
             charter: "You build.".to_owned(),
-            language: "en".to_owned(),
-            request: Said { author: "Mina".to_owned(), text: "say good day".to_owned() },
-            attachments: Vec::new(),
-            followups: Vec::new(),
-            again: Vec::new(),
-            upstream: Vec::new(),
-            evidence: None,
-            diff: String::new(),
-            documents: Vec::new(),
-            history: String::new(),
-            work: Default::default(),
+            ..Task::first(
+                Role::Developer,
+                Some(Step::DeveloperBuild),
+                "20260101-00000001",
+                Said { author: "Mina".to_owned(), text: "say good day".to_owned() },
+            )
         },
         resume: None,
         // The answer is no developer's result; asking for another is not what is timed.

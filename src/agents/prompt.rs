@@ -18,6 +18,7 @@ use serde_json::Value;
 use crate::domain::evidence::Evidence;
 use crate::domain::incoming::Attachment;
 use crate::domain::role::Role;
+use crate::domain::run::{Approach, FailKind};
 use crate::domain::workflow::Step;
 
 mod fit;
@@ -97,6 +98,12 @@ pub struct Task {
     /// the attempt before.
     #[serde(default)]
     pub again: Vec<String>,
+    /// How the step is gone about this time.
+    #[serde(default)]
+    pub approach: Approach,
+    /// Why the attempt before this one failed, where it did.
+    #[serde(default)]
+    pub failed: Option<FailKind>,
     /// What the other roles handed back.
     #[serde(default)]
     pub upstream: Vec<Upstream>,
@@ -115,6 +122,33 @@ pub struct Task {
     /// The sprint and the backlog, where the step has to do with them.
     #[serde(default)]
     pub work: Work,
+}
+
+impl Task {
+    /// The first attempt of a step, with nothing to build on.
+    #[must_use]
+    pub fn first(role: Role, step: Option<Step>, request_id: &str, request: Said) -> Self {
+        Self {
+            role,
+            step,
+            request_id: request_id.to_owned(),
+            attempt: 1,
+            charter: String::new(),
+            language: "en".to_owned(),
+            request,
+            attachments: Vec::new(),
+            followups: Vec::new(),
+            again: Vec::new(),
+            approach: Approach::Usual,
+            failed: None,
+            upstream: Vec::new(),
+            evidence: None,
+            diff: String::new(),
+            documents: Vec::new(),
+            history: String::new(),
+            work: Work::default(),
+        }
+    }
 }
 
 /// What a prompt is made from.

@@ -1,13 +1,14 @@
 //! `teams approve`: decide what waits for a person. What is decided on has to be named, so that nothing is
 //! approved that was not looked at.
 
+use super::told::Teller;
 use super::{Failure, Global, command, say};
 use crate::domain::gate::{Gate, GateKind};
 use crate::domain::ids::RequestId;
 use crate::domain::incoming::Command;
-use crate::domain::request::Request;
+use crate::domain::request::{Language, Request};
 use crate::domain::state::State;
-use crate::engine::content_of;
+use crate::engine::{budget_on_card, content_of};
 use crate::store;
 
 /// Letters of a commit that name it.
@@ -41,8 +42,7 @@ pub(super) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
         return Err(Failure::new(format!("{id} waits for no decision"))
             .hint(Some("`teams approve` lists what does".to_owned())));
     };
-    show(gate, request);
-    Ok(())
+    show(gate, request)
 }
 
 fn gate<'a>(state: &'a State, request: &Request) -> Option<&'a Gate> {
@@ -63,13 +63,13 @@ fn list(state: &State) -> Result<(), Failure> {
     Ok(())
 }
 
-fn show(gate: &Gate, request: &Request) {
+fn show(gate: &Gate, request: &Request) -> Result<(), Failure> {
     say(title(request));
     match (gate.kind, &request.candidate) {
         (GateKind::Budget, _) => {
-            if let Some(budget) = request.params.other.get("budget_at_gate") {
-                say(format_args!("a budget is used up: {}", budget["card"]));
-            }
+            let values = budget_on_card(request).as_object().cloned().unwrap_or_default();
+            let teller = Teller::new(Language::En, false)?;
+            say(teller.words("budget.spent", &values));
         }
         (GateKind::Action, _) | (_, None) => {}
         (GateKind::UnprovenCommit | GateKind::GuardedCommit | GateKind::Commit, Some(commit)) => {
@@ -84,6 +84,7 @@ fn show(gate: &Gate, request: &Request) {
     let (id, content) = (&request.request_id, named(gate));
     say(format_args!("To approve: teams approve {id} --content {content}"));
     say(format_args!("To turn it down: teams approve {id} --content {content} --no"));
+    Ok(())
 }
 
 fn named(gate: &Gate) -> String {

@@ -145,6 +145,31 @@ impl FailKind {
         }
     }
 
+    /// Whether the model's service, or the way to it, was the trouble: the attempt itself may have been right.
+    #[must_use]
+    pub const fn is_of_the_service(self) -> bool {
+        match self {
+            Self::RateLimit | Self::Overloaded | Self::Transport => true,
+            Self::Auth
+            | Self::Quota
+            | Self::Context
+            | Self::BadRequest
+            | Self::Refusal
+            | Self::MaxTurns
+            | Self::Budget
+            | Self::Stuck
+            | Self::WallTimeout
+            | Self::OutputCap
+            | Self::Cancelled
+            | Self::NoTerminal
+            | Self::Crash
+            | Self::Contract
+            | Self::WroteFiles
+            | Self::NeedsRealAgent
+            | Self::Other => false,
+        }
+    }
+
     /// Whether another attempt can help without a person.
     #[must_use]
     pub const fn is_retryable(self) -> bool {

@@ -18,19 +18,18 @@ const WAITS: u32 = 50;
 /// Seconds that are waited at least for a plan.
 const SHORTEST_WAIT: u64 = 60;
 
-/// A run has no result.
+/// A run has no result. `why` is what it was told about why its step is done again.
 pub(super) fn failed(
     turn: &mut Turn<'_>,
     id: &RequestId,
     report: &RunReport,
-    kind: FailKind,
-    message: &str,
-    until: Option<Timestamp>,
+    (kind, message, until): (FailKind, &str, Option<Timestamp>),
+    why: &str,
 ) {
     match (kind, until) {
-        (FailKind::Budget, _) if budget::ask_if_spent(turn, id, report.role) => return,
+        (FailKind::Budget, _) if budget::ask_if_spent(turn, id, report.role, why) => return,
         (FailKind::Quota | FailKind::RateLimit, Some(until)) => {
-            if wait(turn, id, report, until) {
+            if wait(turn, id, report, until, why) {
                 return;
             }
         }
@@ -65,8 +64,8 @@ pub(super) fn failed(
     say::in_room(turn, id, Voice::Team, Priority::Error, "room.failed_attempt", values);
     if retry {
         let at = (wait > 0).then(|| turn.now.plus_seconds(wait));
-        let why = format!("The last attempt failed: {message}\n{}", advice(kind, next));
-        handoff::delegate(turn, id, report.role, report.step, why.trim(), at);
+        let why = format!("The last attempt failed: {message}");
+        handoff::delegate(turn, id, report.role, report.step, &why, at);
         return;
     }
     handoff::block(turn, id, code(kind), message, Vec::new());
@@ -74,7 +73,13 @@ pub(super) fn failed(
 
 /// The agent's plan is used up until an instant: the same attempt goes on then, and does not count. Whether
 /// that is still worth it.
-fn wait(turn: &mut Turn<'_>, id: &RequestId, report: &RunReport, until: Timestamp) -> bool {
+fn wait(
+    turn: &mut Turn<'_>,
+    id: &RequestId,
+    report: &RunReport,
+    until: Timestamp,
+    why: &str,
+) -> bool {
     let until = until.max(turn.now.plus_seconds(SHORTEST_WAIT));
     let Some(request) = turn.edit(id) else { return true };
     if request.spent.waits >= WAITS {
@@ -85,7 +90,7 @@ fn wait(turn: &mut Turn<'_>, id: &RequestId, report: &RunReport, until: Timestam
     budget::rest(turn, report.agent_kind, until);
     turn.record(id, "waits", report.role.as_str(), "the agent's plan is used up", json!(until));
     tell_of_wait(turn, id, report.role, report.agent_kind, until);
-    handoff::delegate(turn, id, report.role, report.step, "", Some(until));
+    handoff::delegate(turn, id, report.role, report.step, why, Some(until));
     true
 }
 
@@ -109,60 +114,9 @@ pub(super) fn approach(request: &Request) -> Approach {
     match (request.spent.step_failures, request.spent.last_failure) {
         (0, _) => Approach::Usual,
         (_, Some(FailKind::Context)) => Approach::Different,
-        (_, Some(FailKind::RateLimit | FailKind::Overloaded | FailKind::Transport)) => {
-            Approach::Usual
-        }
+        (_, Some(kind)) if kind.is_of_the_service() => Approach::Usual,
         (1, _) => Approach::Hinted,
         (_, _) => Approach::Different,
-    }
-}
-
-/// What the role is told beside the failure. English, as all that roles are told.
-fn advice(kind: FailKind, approach: Approach) -> &'static str {
-    match (approach, kind) {
-        (Approach::Usual, _) => "",
-        (Approach::Different, FailKind::Context) => {
-            "Your conversation was full. You begin a new one: read only what you need, and in parts."
-        }
-        (Approach::Different, _) => {
-            "It has failed more than once in the same way. Choose another way than before, and begin with \
-             the smallest step that shows whether it works. If nothing can work, end your step as blocked \
-             and say what would help."
-        }
-        (Approach::Hinted, FailKind::Stuck) => {
-            "You went in circles or stood still. Do not repeat a command that has already told you its answer; \
-             take the next smaller step, and end your step when you have enough."
-        }
-        (Approach::Hinted, FailKind::WallTimeout) => {
-            "It took too long. Do less: leave out long commands, and end your step with what you have."
-        }
-        (Approach::Hinted, FailKind::OutputCap) => {
-            "You printed too much. Look at parts of files, and send long output to a file."
-        }
-        (Approach::Hinted, FailKind::MaxTurns) => {
-            "You ran out of turns or words. Take the shortest way to an answer."
-        }
-        (Approach::Hinted, FailKind::Contract) => {
-            "Your answer did not follow the form that is asked for below. Answer in exactly that form."
-        }
-        (Approach::Hinted, FailKind::WroteFiles) => "You may read, and write nothing.",
-        (
-            Approach::Hinted,
-            FailKind::Auth
-            | FailKind::Quota
-            | FailKind::RateLimit
-            | FailKind::Overloaded
-            | FailKind::Context
-            | FailKind::BadRequest
-            | FailKind::Refusal
-            | FailKind::Budget
-            | FailKind::Transport
-            | FailKind::Cancelled
-            | FailKind::NoTerminal
-            | FailKind::Crash
-            | FailKind::NeedsRealAgent
-            | FailKind::Other,
-        ) => "Look at what may have caused it before you do the same again.",
     }
 }
 
@@ -193,25 +147,5 @@ fn code(kind: FailKind) -> &'static str {
 
 /// How long to wait before the next attempt: longer where the cause is the provider's load.
 fn backoff_seconds(kind: FailKind, attempt: u32) -> u64 {
-    let base = match kind {
-        FailKind::RateLimit | FailKind::Overloaded | FailKind::Transport => 30,
-        FailKind::Auth
-        | FailKind::Quota
-        | FailKind::Context
-        | FailKind::BadRequest
-        | FailKind::Refusal
-        | FailKind::MaxTurns
-        | FailKind::Budget
-        | FailKind::Stuck
-        | FailKind::WallTimeout
-        | FailKind::OutputCap
-        | FailKind::Cancelled
-        | FailKind::NoTerminal
-        | FailKind::Crash
-        | FailKind::Contract
-        | FailKind::WroteFiles
-        | FailKind::NeedsRealAgent
-        | FailKind::Other => return 0,
-    };
-    base * (1 << attempt.min(6).saturating_sub(1))
+    if kind.is_of_the_service() { 30 * (1 << attempt.min(6).saturating_sub(1)) } else { 0 }
 }

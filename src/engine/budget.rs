@@ -203,9 +203,9 @@ fn change(
 
 /// The agent stopped because it had spent what it was given. A person decides, where a budget is used up;
 /// whether one is.
-pub(super) fn ask_if_spent(turn: &mut Turn<'_>, id: &RequestId, role: Role) -> bool {
+pub(super) fn ask_if_spent(turn: &mut Turn<'_>, id: &RequestId, role: Role, why: &str) -> bool {
     let Some(account) = spent(turn, id, role) else { return false };
-    gates::budget(turn, id, role, &account);
+    gates::budget(turn, id, role, &account, why);
     true
 }
 

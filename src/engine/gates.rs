@@ -25,6 +25,7 @@ mod spending;
 mod stance;
 
 pub(super) use spending::ask as budget;
+pub use spending::on_card as budget_on_card;
 
 /// What somebody decides on, as they saw it.
 #[derive(Debug, Clone, Copy)]
@@ -100,11 +101,12 @@ fn open(turn: &mut Turn<'_>, id: &RequestId, kind: GateKind, commit: String, art
     void(turn, id);
     let gate_id = turn.ids.gate();
     let wait = u64::from(turn.policy.gates.wait_hours) * 3_600;
-    let mut expires_at = turn.now.plus_seconds(wait);
-    if kind == GateKind::Budget && spending::is_daily(turn, id) {
-        // With the next day there is a new one, whatever is decided about this one.
-        expires_at = expires_at.min(turn.now.next_day());
-    }
+    let expires_at = if kind == GateKind::Budget && spending::is_daily(turn, id) {
+        // With the next day there is a new one, and not before.
+        turn.now.next_day()
+    } else {
+        turn.now.plus_seconds(wait)
+    };
     let gate = Gate {
         gate_id: gate_id.clone(),
         request_id: id.clone(),

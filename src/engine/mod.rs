@@ -40,5 +40,5 @@ mod words;
 pub use budget::amount;
 pub use clock::due;
 pub use decide::{Answer, Decision, Input, Wake, decide};
-pub use gates::content_of;
+pub use gates::{budget_on_card, content_of};
 pub use intake::would_take_in;

@@ -44,7 +44,8 @@ pub(super) fn ready(turn: &mut Turn<'_>, relay_id: &EnvelopeId) -> Answer {
         return Answer::Ignored("the report has no result");
     };
     turn.put_away(&envelope, Place::Archive, "applied");
-    apply(turn, &id, report);
+    let why = envelope.envelope.params.get(runs::WHY).and_then(Value::as_str);
+    apply(turn, &id, report, why.unwrap_or_default());
     Answer::Accepted
 }
 
@@ -102,10 +103,10 @@ fn rebuilt(turn: &Turn<'_>, envelope: &Envelope) -> Option<RunReport> {
     })
 }
 
-fn apply(turn: &mut Turn<'_>, id: &RequestId, report: RunReport) {
+fn apply(turn: &mut Turn<'_>, id: &RequestId, report: RunReport, why: &str) {
     match report.outcome.clone() {
         RunOutcome::Failed { kind, message, until } => {
-            attempts::failed(turn, id, &report, kind, &message, until);
+            attempts::failed(turn, id, &report, (kind, &message, until), why);
         }
         RunOutcome::Result(result) => {
             if let Some(request) = turn.edit(id) {

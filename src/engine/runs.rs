@@ -17,6 +17,10 @@ use crate::domain::role::Role;
 use crate::domain::run::{FailKind, Run, RunOutcome, RunReport, ledger_of};
 use crate::domain::state::session_key;
 
+/// Where a report keeps what its run was told about why the step is done again: an attempt that does not count
+/// is told the same.
+pub(super) const WHY: &str = "why";
+
 /// A worker is about to start an agent for an envelope. Refused where the envelope or its request is
 /// gone, and where the request has used up its runs.
 pub(super) fn starting(turn: &mut Turn<'_>, run: Run) -> Answer {
@@ -50,7 +54,8 @@ pub(super) fn starting(turn: &mut Turn<'_>, run: Run) -> Answer {
             return Answer::Ignored("the agent's plan is used up");
         }
         if let Some(account) = budget::spent(turn, &run.request_id, run.role) {
-            gates::budget(turn, &run.request_id, run.role, &account);
+            let why = &envelope.envelope.body;
+            gates::budget(turn, &run.request_id, run.role, &account, why);
             return refuse(turn, &run, &envelope, "a budget is used up");
         }
         let allowance = budget::allowance(turn, &run.request_id, run.role);
@@ -144,8 +149,10 @@ pub(super) fn finished(turn: &mut Turn<'_>, report: RunReport) -> Answer {
         return Answer::Ignored("a result of an older generation");
     }
     gone(turn, &run);
+    let mut why = String::new();
     if let Some(envelope) = turn.before().envelopes.get(&run.envelope_id) {
         turn.put_away(envelope, Place::Archive, "done");
+        why.clone_from(&envelope.envelope.body);
     }
     let open = turn
         .request(&run.request_id)
@@ -186,7 +193,9 @@ pub(super) fn finished(turn: &mut Turn<'_>, report: RunReport) -> Answer {
         urgency: "normal".to_owned(),
         scope,
         artifacts: Vec::new(),
-        params: [("_teams_kind".to_owned(), json!("report"))].into_iter().collect(),
+        params: [("_teams_kind".to_owned(), json!("report")), (WHY.to_owned(), json!(why))]
+            .into_iter()
+            .collect(),
         body: String::new(),
         from: run.role,
         to: Role::Orchestrator,

@@ -249,22 +249,14 @@ mod tests {
                 state.apply(&Change::Backlog(Box::new(done)));
             }
             let task = Task {
-                role: Role::Planner,
-                step: None,
-                request_id: "20260324-00000001".to_owned(),
-                attempt: 1,
                 charter: "You plan.".to_owned(),
-                language: "en".to_owned(),
-                request: Said { author: "Mina".to_owned(), text: "plan it".to_owned() },
-                attachments: Vec::new(),
-                followups: Vec::new(),
-                again: Vec::new(),
-                upstream: Vec::new(),
-                evidence: None,
-                diff: String::new(),
-                documents: Vec::new(),
-                history: String::new(),
                 work: work(&state, &planning(), false),
+                ..Task::first(
+                    Role::Planner,
+                    None,
+                    "20260324-00000001",
+                    Said { author: "Mina".to_owned(), text: "plan it".to_owned() },
+                )
             };
             let making = Making {
                 task: &task,

@@ -219,6 +219,8 @@ fn task(
             .map(|followup| said(&followup.author_name, &followup.body))
             .collect(),
         again,
+        approach: run.approach,
+        failed: request.spent.last_failure,
         upstream: upstream(&events, run.role),
         evidence,
         diff: diff(team, request)?,

@@ -70,22 +70,13 @@ impl Place {
                 ..RehearsalSettings::default()
             }),
             task: Task {
-                role,
-                step,
-                request_id: "20260101-00000001".to_owned(),
-                attempt: 1,
                 charter: "You work.".to_owned(),
-                language: "en".to_owned(),
-                request: Said { author: "Mina".to_owned(), text: text.to_owned() },
-                attachments: Vec::new(),
-                followups: Vec::new(),
-                again: Vec::new(),
-                upstream: Vec::new(),
-                evidence: None,
-                diff: String::new(),
-                documents: Vec::new(),
-                history: String::new(),
-                work: Default::default(),
+                ..Task::first(
+                    role,
+                    step,
+                    "20260101-00000001",
+                    Said { author: "Mina".to_owned(), text: text.to_owned() },
+                )
             },
             resume: None,
             limits: Limits::default(),

@@ -66,22 +66,13 @@ impl Place {
                 ..CodexSettings::default()
             }),
             task: Task {
-                role: Role::Developer,
-                step: Some(Step::DeveloperBuild),
-                request_id: "20260101-00000001".to_owned(),
-                attempt: 1,
                 charter: "You say \"quoted\" things.\nOn two lines.".to_owned(),
-                language: "en".to_owned(),
-                request: Said { author: "Mina".to_owned(), text: "say good day".to_owned() },
-                attachments: Vec::new(),
-                followups: Vec::new(),
-                again: Vec::new(),
-                upstream: Vec::new(),
-                evidence: None,
-                diff: String::new(),
-                documents: Vec::new(),
-                history: String::new(),
-                work: Default::default(),
+                ..Task::first(
+                    Role::Developer,
+                    Some(Step::DeveloperBuild),
+                    "20260101-00000001",
+                    Said { author: "Mina".to_owned(), text: "say good day".to_owned() },
+                )
             },
             resume: None,
             limits: Limits::default(),

@@ -162,32 +162,42 @@ impl serenity::all::RawEventHandler for Raw {
     }
 }
 
-async fn next(seen: &mut mpsc::UnboundedReceiver<Seen>, wanted: impl Fn(&Seen) -> bool) -> Seen {
-    loop {
-        let next = tokio::time::timeout(Duration::from_secs(30), seen.recv()).await;
-        let next = next.expect("the client goes on").expect("the client is there");
-        if let Seen::Unknown(what) = &next {
-            panic!("serenity could not read {what}");
+/// What the client saw. serenity handles each event in a task of its own, so that a later one may be seen
+/// first: what is not waited for yet is kept.
+struct Watch {
+    seen: mpsc::UnboundedReceiver<Seen>,
+    earlier: Vec<Seen>,
+}
+
+impl Watch {
+    async fn next(&mut self, wanted: impl Fn(&Seen) -> bool) -> Seen {
+        if let Some(at) = self.earlier.iter().position(&wanted) {
+            return self.earlier.remove(at);
         }
-        if wanted(&next) {
-            return next;
+        loop {
+            let next = tokio::time::timeout(Duration::from_secs(30), self.seen.recv()).await;
+            let next = next.unwrap_or_else(|_| panic!("only {:?} came", self.earlier));
+            let next = next.expect("the client is there");
+            if let Seen::Unknown(what) = &next {
+                panic!("serenity could not read {what}");
+            }
+            if wanted(&next) {
+                return next;
+            }
+            self.earlier.push(next);
         }
     }
 }
 
 /// Sends, edits, deletes, uploads, and speaks through a webhook, by what the client's objects say.
-async fn messages_and_webhooks(
-    http: &Arc<Http>,
-    general: ChannelId,
-    seen: &mut mpsc::UnboundedReceiver<Seen>,
-) {
+async fn messages_and_webhooks(http: &Arc<Http>, general: ChannelId, seen: &mut Watch) {
     let mut sent = general.say(http, "draft").await.unwrap();
     sent.edit(http, EditMessage::new().content("final")).await.unwrap();
     assert_eq!(sent.content, "final");
     assert!(sent.edited_timestamp.is_some());
-    next(seen, |it| matches!(it, Seen::Edited(content) if content == "final")).await;
+    seen.next(|it| matches!(it, Seen::Edited(content) if content == "final")).await;
     sent.delete(http).await.unwrap();
-    next(seen, |it| matches!(it, Seen::Deleted(id) if *id == sent.id)).await;
+    seen.next(|it| matches!(it, Seen::Deleted(id) if *id == sent.id)).await;
     assert!(general.message(http, sent.id).await.is_err());
     let file = CreateAttachment::bytes(b"bytes".as_slice(), "a.txt");
     let filed = general.send_files(http, [file], CreateMessage::new()).await.unwrap();
@@ -198,7 +208,7 @@ async fn messages_and_webhooks(
     let words = ExecuteWebhook::new().content("a plan").username("Planner");
     let spoken = hook.execute(http, true, words).await.unwrap().unwrap();
     assert_eq!((spoken.author.name.as_str(), spoken.webhook_id), ("Planner", Some(hook.id)));
-    next(seen, |it| matches!(it, Seen::Spoken(name) if name == "Planner")).await;
+    seen.next(|it| matches!(it, Seen::Spoken(name) if name == "Planner")).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -210,7 +220,8 @@ async fn an_unmodified_client_logs_in_reads_answers_and_is_clicked() {
         .ratelimiter_disabled(true)
         .application_id(info.bots["teams"].id.parse().unwrap())
         .build();
-    let (sender, mut seen) = mpsc::unbounded_channel();
+    let (sender, seen) = mpsc::unbounded_channel();
+    let mut seen = Watch { seen, earlier: Vec::new() };
     let intents = GatewayIntents::non_privileged() | GatewayIntents::MESSAGE_CONTENT;
     let mut client = serenity::client::ClientBuilder::new_with_http(http, intents)
         .event_handler(Handler(sender.clone()))
@@ -223,33 +234,19 @@ async fn an_unmodified_client_logs_in_reads_answers_and_is_clicked() {
     let shards = Arc::clone(&client.shard_manager);
     let task = tokio::spawn(async move { client.start().await });
 
-    let Seen::Ready(name) = next(&mut seen, |it| matches!(it, Seen::Ready(_))).await else {
+    let Seen::Ready(name) = seen.next(|it| matches!(it, Seen::Ready(_))).await else {
         unreachable!()
     };
     assert_eq!(name, "teams");
-    let guild = next(&mut seen, |it| matches!(it, Seen::Guild { .. })).await;
+    let guild = seen.next(|it| matches!(it, Seen::Guild { .. })).await;
     assert!(matches!(guild, Seen::Guild { channels: 4, roles: 9 }), "{guild:?}");
 
     let owner = Caller::person(info, "owner");
     owner.ok("POST", "/_local/say", json!({"channel": "general", "content": "hello"})).await;
-    // The room's event and the answer to the call that made it come in either order.
-    let (mut answered, mut room) = (false, false);
-    while !(answered && room) {
-        match next(&mut seen, |_| true).await {
-            Seen::Answered => answered = true,
-            Seen::Thread(name) => room = name == "room",
-            // The message now says that it has a room.
-            Seen::Edited(content) => assert_eq!(content, "hello"),
-            other @ (Seen::Ready(_)
-            | Seen::Guild { .. }
-            | Seen::Clicked(_)
-            | Seen::Command(_)
-            | Seen::Filled(_)
-            | Seen::Deleted(_)
-            | Seen::Spoken(_)
-            | Seen::Unknown(_)) => panic!("not expected here: {other:?}"),
-        }
-    }
+    seen.next(|it| matches!(it, Seen::Answered)).await;
+    seen.next(|it| matches!(it, Seen::Thread(name) if name == "room")).await;
+    // The message now says that it has a room.
+    seen.next(|it| matches!(it, Seen::Edited(content) if content == "hello")).await;
     let list = format!("/_local/messages?channel={}", info.channels["general"]);
     let messages = owner.ok("GET", &list, Value::Null).await;
     let reply = &messages[0];
@@ -259,7 +256,7 @@ async fn an_unmodified_client_logs_in_reads_answers_and_is_clicked() {
 
     let click = json!({"channel": "general", "message": reply["id"], "custom_id": "ok"});
     owner.ok("POST", "/_local/click", click).await;
-    next(&mut seen, |it| matches!(it, Seen::Clicked(id) if id == "ok")).await;
+    seen.next(|it| matches!(it, Seen::Clicked(id) if id == "ok")).await;
     let messages = owner.ok("GET", &list, Value::Null).await;
     assert_eq!(messages[0]["content"], "owner pressed ok");
     assert_eq!(messages[0]["components"], json!([]));
@@ -267,25 +264,25 @@ async fn an_unmodified_client_logs_in_reads_answers_and_is_clicked() {
     // A direct conversation, with a button in it.
     let dm = owner.ok("POST", "/_local/dm", json!({"bot": "teams"})).await;
     owner.ok("POST", "/_local/say", json!({"channel": dm["id"], "content": "psst"})).await;
-    next(&mut seen, |it| matches!(it, Seen::Answered)).await;
+    seen.next(|it| matches!(it, Seen::Answered)).await;
     let private = format!("/_local/messages?channel={}", dm["id"].as_str().unwrap());
     let private = owner.ok("GET", &private, Value::Null).await;
     let click = json!({"channel": dm["id"], "message": private[0]["id"], "custom_id": "ok"});
     owner.ok("POST", "/_local/click", click).await;
-    next(&mut seen, |it| matches!(it, Seen::Clicked(_))).await;
+    seen.next(|it| matches!(it, Seen::Clicked(_))).await;
 
     let guild = serenity::all::GuildId::new(info.guild_id.parse().unwrap());
     let commands = [("status", "How things stand"), ("reason", "Why so")];
     let commands = commands.map(|(name, text)| CreateCommand::new(name).description(text));
     guild.set_commands(&http, commands.to_vec()).await.unwrap();
     owner.ok("POST", "/_local/slash", json!({"channel": "general", "command": "status"})).await;
-    next(&mut seen, |it| matches!(it, Seen::Command(name) if name == "status")).await;
+    seen.next(|it| matches!(it, Seen::Command(name) if name == "status")).await;
     let asked = json!({"channel": "general", "command": "reason"});
     let asked = owner.ok("POST", "/_local/slash", asked).await;
-    next(&mut seen, |it| matches!(it, Seen::Command(name) if name == "reason")).await;
+    seen.next(|it| matches!(it, Seen::Command(name) if name == "reason")).await;
     let filled = json!({"interaction": asked["interaction"], "values": {"why": "it is so"}});
     owner.ok("POST", "/_local/modal", filled).await;
-    next(&mut seen, |it| matches!(it, Seen::Filled(why) if why == "it is so")).await;
+    seen.next(|it| matches!(it, Seen::Filled(why) if why == "it is so")).await;
     messages_and_webhooks(&http, info.channels["general"].parse().unwrap(), &mut seen).await;
 
     // Calls whose answers serenity reads strictly.

@@ -24,6 +24,8 @@ fn task() -> Task {
             text: "and loudly".to_owned(),
         }],
         again: vec!["the check `unit` failed".to_owned()],
+        approach: Approach::Usual,
+        failed: None,
         upstream: vec![Upstream {
             role: Role::Planner,
             step: Some(Step::PlannerDraft),
@@ -399,4 +401,19 @@ fn nobodys_words_pass_for_ours() {
         let section = prompt.sections.iter().find(|section| section.name == name).unwrap();
         assert!(section.orders > 0 && section.hidden > 0, "{section:?}");
     }
+}
+
+#[test]
+fn a_step_that_failed_is_told_what_to_do_otherwise_and_not_in_the_words_of_others() {
+    let told = |approach, failed| {
+        let task = Task { approach, failed, again: Vec::new(), ..task() };
+        make(&task, 100_000).unwrap().text
+    };
+    let hinted = |kind| told(Approach::Hinted, Some(kind));
+    assert!(hinted(FailKind::Stuck).contains("went in circles"));
+    assert!(hinted(FailKind::Contract).contains("in exactly that form"));
+    assert!(hinted(FailKind::Crash).contains("what may have caused it"));
+    assert!(told(Approach::Different, Some(FailKind::Stuck)).contains("another way than before"));
+    assert!(told(Approach::Different, Some(FailKind::Context)).contains("this is a new one"));
+    assert!(!told(Approach::Usual, Some(FailKind::Overloaded)).contains("# Why this step"));
 }

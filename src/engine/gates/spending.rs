@@ -11,11 +11,19 @@ use crate::engine::budget::{self, Account};
 use crate::engine::handoff;
 use crate::engine::turn::Turn;
 
-/// A budget is used up: no run begins before a person grants it once more.
-pub(in crate::engine) fn ask(turn: &mut Turn<'_>, id: &RequestId, role: Role, account: &Account) {
+/// A budget is used up: no run begins before a person grants it once more. `why` is what the run is told then
+/// about why its step is done again.
+pub(in crate::engine) fn ask(
+    turn: &mut Turn<'_>,
+    id: &RequestId,
+    role: Role,
+    account: &Account,
+    why: &str,
+) {
     let Some(request) = turn.request(id) else { return };
     let artifact = account.digest(&budget::subject(turn, request, role, account.scope));
-    let wanted = json!({ "scope": account.scope, "role": role, "card": account.values(role) });
+    let card = account.values(role);
+    let wanted = json!({ "scope": account.scope, "role": role, "card": card, "why": why });
     if let Some(request) = turn.edit(id) {
         request.params.other.insert(BUDGET.to_owned(), wanted);
     }
@@ -40,10 +48,19 @@ pub(super) fn digest_now(turn: &Turn<'_>, request: &Request) -> Option<String> {
     Some(account.digest(&budget::subject(turn, request, role, scope)))
 }
 
-/// What the card says about it.
-pub(super) fn on_card(request: &Request) -> Value {
+/// What the card says about it: which budget, how much of it, and how much more.
+#[must_use]
+pub fn on_card(request: &Request) -> Value {
     let wanted = request.params.other.get(BUDGET).and_then(|it| it.get("card"));
     wanted.cloned().unwrap_or_default()
+}
+
+/// The run that waited may be asked for again.
+fn go_on(turn: &mut Turn<'_>, id: &RequestId) {
+    let waited = turn.request(id).and_then(|request| request.params.other.get(BUDGET));
+    let why = waited.and_then(|it| it.get("why")).and_then(Value::as_str).unwrap_or_default();
+    let why = why.to_owned();
+    handoff::delegate_current(turn, id, &why);
 }
 
 /// Whether the budget that a request waits for is a new one with the next day.
@@ -59,7 +76,7 @@ pub(super) fn granted(turn: &mut Turn<'_>, id: &RequestId) {
     });
     let subject = of(turn, id);
     budget::raise(turn, id, role, scope);
-    handoff::delegate_current(turn, id, "");
+    go_on(turn, id);
     for gate in before.gates.values().filter(|gate| gate.kind == GateKind::Budget) {
         let other = gate.request_id.clone();
         let waits = turn.request(&other).filter(|it| it.gate_id.as_ref() == Some(&gate.gate_id));
@@ -70,7 +87,7 @@ pub(super) fn granted(turn: &mut Turn<'_>, id: &RequestId) {
             if let Some(request) = turn.edit(&other) {
                 request.gate_id = None;
             }
-            handoff::delegate_current(turn, &other, "");
+            go_on(turn, &other);
         }
     }
 }
@@ -78,7 +95,7 @@ pub(super) fn granted(turn: &mut Turn<'_>, id: &RequestId) {
 /// It is not granted: the request stops, unless there is a new budget because it is another day.
 pub(super) fn declined(turn: &mut Turn<'_>, id: &RequestId, why: &str) {
     if why == "expired" && is_daily(turn, id) {
-        handoff::delegate_current(turn, id, "");
+        go_on(turn, id);
     } else {
         handoff::block(turn, id, "budget_spent", "", Vec::new());
     }

@@ -171,6 +171,29 @@ fn a_plan_that_is_used_up_is_waited_for_and_counts_as_no_attempt() {
 }
 
 #[test]
+fn a_wait_for_a_plan_or_for_a_person_keeps_why_the_step_is_done_again() {
+    let mut world = costly(Budgets { request: usd(2.0), ..Budgets::default() });
+    let id = world.message("hello");
+    let told = |world: &World| {
+        let envelope = world.state.envelopes.values().next().expect("an envelope");
+        envelope.envelope.body.clone()
+    };
+    let todo = work_until(&mut world, |_, _| true);
+    report(&mut world, &todo, crash());
+    let why = told(&world);
+    assert!(why.contains("it died"), "{why}");
+    let until = Timestamp::from_millis(world.clock + 3_600_000);
+    let todo = work_until(&mut world, |_, _| true);
+    report(&mut world, &todo, failure(FailKind::Quota, Some(until)));
+    assert_eq!(told(&world), why);
+    assert!(world.wait_for_an_envelope());
+    let todo = work_until(&mut world, |_, _| true);
+    world.do_well(&todo);
+    world.command(press(&gate(&world).expect("the budget is used up"), ButtonAct::Approve));
+    assert_eq!((told(&world), world.request(&id).spent.budget_raised), (why, 1));
+}
+
+#[test]
 fn a_plan_that_never_comes_back_is_a_persons_business() {
     let mut world = World::new(policy());
     let id = world.message("hello");
@@ -197,14 +220,6 @@ fn a_step_that_fails_is_hinted_at_then_gone_about_another_way_and_then_a_person_
     let ways: Vec<Approach> = runs(&world).iter().map(|run| run.approach).collect();
     assert_eq!(ways, [Approach::Usual, Approach::Hinted, Approach::Different]);
     assert_eq!(world.request(&id).blocked.expect("a person is asked").code, "step_failed");
-    let told = |world: &World| {
-        let bodies = world.log.iter().filter_map(|change| {
-            let Change::Envelope(it) = change else { return None };
-            Some(it.envelope.body.clone())
-        });
-        bodies.collect::<Vec<_>>().join("\n")
-    };
-    assert!(told(&world).contains("went in circles") && told(&world).contains("another way"));
 }
 
 #[test]

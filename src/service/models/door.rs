@@ -62,9 +62,7 @@ impl OpenDoor {
     pub fn settle(&self, told: Usage) -> Usage {
         if told.tokens() > 0 { told } else { self.counted().usage }
     }
-}
 
-impl OpenDoor {
     /// What the agent came to, with what was counted here in place of what it did not tell, or guessed.
     #[must_use]
     pub fn complete(&self, outcome: AgentOutcome) -> AgentOutcome {
