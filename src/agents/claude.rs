@@ -17,9 +17,13 @@ use crate::agents::tools::{SERVER, Tools};
 use crate::agents::words::Words;
 use crate::domain::ids::MessageId;
 use crate::domain::run::{FailKind, Usage};
+use crate::platform::files;
 
 /// The environment variable that names the binary.
 const BINARY_VARIABLE: &str = "TEAMS_CLAUDE";
+
+/// Where a project names tool servers of its own.
+const SERVERS: &str = ".mcp.json";
 
 /// Settings of Claude Code.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -119,20 +123,30 @@ pub(super) struct Turn<'a> {
     pub(super) confined: bool,
     /// The tools of the team.
     pub(super) tools: Option<&'a Tools>,
+    /// Whether the project's settings are pinned.
+    pub(super) pinned: bool,
 }
 
-/// The arguments. Settings, hooks and servers of the project or of the user are not read.
+/// The arguments. Settings, hooks and servers of the user are not read, nor those of the project that are not
+/// pinned.
 pub(super) fn arguments(config: &ClaudeSettings, turn: &Turn<'_>) -> Vec<String> {
     let mut args: Vec<String> = Vec::new();
     let mut add = |words: &[&str]| args.extend(words.iter().map(|word| (*word).to_owned()));
     add(&["-p", "--input-format", "stream-json", "--output-format", "stream-json", "--verbose"]);
     add(&["--replay-user-messages", "--model", &config.model, "--effort", &config.reasoning]);
-    add(&["--setting-sources", "", "--strict-mcp-config", "--json-schema"]);
+    let sources = if turn.pinned { "project" } else { "" };
+    add(&["--setting-sources", sources, "--strict-mcp-config", "--json-schema"]);
     add(&[&turn.schema.to_string(), "--append-system-prompt", turn.charter]);
     // Else the words of the first turn stay in force on a resume.
     add(&["--system-prompt-snapshot", "off"]);
-    if let Some(tools) = turn.tools {
-        add(&["--mcp-config", &tools.claude().to_string()]);
+    let servers = turn.worktree.join(SERVERS);
+    let servers =
+        (turn.pinned && files::exists(&servers)).then(|| servers.to_string_lossy().into_owned());
+    let servers = turn.tools.map(|tools| tools.claude().to_string()).into_iter().chain(servers);
+    let servers: Vec<String> = servers.collect();
+    if !servers.is_empty() {
+        add(&["--mcp-config"]);
+        add(&servers.iter().map(String::as_str).collect::<Vec<_>>());
     }
     let mut tools = vec!["Read", "Grep", "Glob"];
     let folder = match turn.access {

@@ -103,6 +103,8 @@ pub(super) struct Turn<'a> {
     pub(super) web: bool,
     /// Whether something else keeps its commands within what the role may do.
     pub(super) confined: bool,
+    /// Whether the project's settings are pinned.
+    pub(super) pinned: bool,
     pub(super) door: Option<&'a Door>,
 }
 
@@ -148,6 +150,11 @@ pub(super) fn arguments(config: &CodexSettings, turn: &Turn<'_>) -> Vec<String> 
     }
     for (key, value) in turn.tools.iter().flat_map(|tools| tools.codex()) {
         set(&key, &value);
+    }
+    if turn.pinned {
+        // Settings of a folder that is not trusted are not read.
+        let worktree = toml(&turn.worktree.to_string_lossy());
+        set("projects", &format!("{{{worktree}={{trust_level=\"trusted\"}}}}"));
     }
     set("model_reasoning_effort", &toml(&config.reasoning));
     set("developer_instructions", &toml(turn.charter));

@@ -12,6 +12,7 @@ pub mod confine;
 mod contract;
 mod driver;
 pub mod probe;
+pub mod project_settings;
 pub mod prompt;
 pub mod rehearsal;
 mod run;
@@ -26,6 +27,7 @@ pub use codec::{Codec, CodecKind, Event};
 pub use confine::Confinement;
 pub use contract::{Check, ContractFns};
 pub use driver::{Driver, Watch, conversation, end, submit};
+pub use prompt::check as check_templates;
 pub use prompt::{
     Document, Handover, PromptError, Said, Section, SprintBrief, Task, Upstream, Work,
 };

@@ -288,6 +288,24 @@ fn render(
         .map_err(|source| PromptError::Template { name: name.to_owned(), source })
 }
 
+/// Whether the templates of a workspace can be filled in, tried with a task that has nothing to say.
+///
+/// # Errors
+/// [`PromptError::Template`] of the first that cannot.
+pub fn check(templates: &BTreeMap<String, String>) -> Result<(), PromptError> {
+    let words = [Said { author: String::new(), text: String::new() }];
+    let task = Task::first(Role::Developer, None, "", words[0].clone());
+    let values = context! {
+        task => Serde(&task), worktree => "", schema => "{}", submit => false,
+        issues => [""], words => Serde(&words), what => "",
+    };
+    let environment = environment(&Arc::default());
+    for name in templates.keys() {
+        render(&environment, templates, name, &values)?;
+    }
+    Ok(())
+}
+
 /// A template that stands for itself.
 fn alone(
     name: &str,

@@ -83,6 +83,8 @@ pub struct Surroundings {
     pub tools: Option<Vec<PathBuf>>,
     /// The team's door: the only way out, and the way to the models.
     pub door: Option<Door>,
+    /// The settings for agents in the project that may be read, by the hash of each ([`super::project_settings`]).
+    pub pinned: BTreeMap<String, String>,
 }
 
 /// The team's door for one run: where it is, and the word that opens it. Models are reached through it, and of

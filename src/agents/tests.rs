@@ -173,6 +173,7 @@ fn claude_without_a_sandbox_runs_no_commands_and_writes_where_its_role_may() {
             web: false,
             confined,
             tools: None,
+            pinned: false,
         };
         claude::arguments(&ClaudeSettings::default(), &turn)
     };
@@ -251,6 +252,7 @@ fn k10_a_resumed_turn_is_told_everything_again() {
                 schema: "/schema.json".as_ref(),
                 env: &std::collections::BTreeMap::new(),
                 tools: None,
+                pinned: false,
                 charter: "x",
                 resume,
                 web: false,
@@ -276,6 +278,7 @@ fn codex_confines_itself_by_the_access_where_nothing_else_does() {
             schema: "/schema.json".as_ref(),
             env: &std::collections::BTreeMap::new(),
             tools: None,
+            pinned: false,
             charter: "x",
             resume: Some("ID"),
             web: *access == Access::ReadOnly,

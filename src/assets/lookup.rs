@@ -1,6 +1,7 @@
 //! Finding a file: the room's, else the workspace's, else the built-in one.
 
 use std::borrow::Cow;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Component, Path, PathBuf};
 
 use rust_embed::RustEmbed;
@@ -113,7 +114,7 @@ pub fn avatar(role: Role) -> Option<Cow<'static, [u8]>> {
 /// A chain of places to look in.
 #[derive(Debug, Clone, Default)]
 pub struct Lookup {
-    /// Nearest first: the room's folder, then the workspace.
+    /// Nearest first: the role's folder, then the workspace.
     layers: Vec<PathBuf>,
     workspace: Option<PathBuf>,
 }
@@ -131,10 +132,12 @@ impl Lookup {
         Lookup { layers: vec![root.to_owned()], workspace: Some(root.to_owned()) }
     }
 
-    /// The same with a room's folder (`roles/` and `prompts/` in it) in front.
+    /// The same with a role's own folder in front, where the workspace has one.
     #[must_use]
-    pub fn in_room(mut self, folder: &Path) -> Lookup {
-        self.layers.insert(0, folder.to_owned());
+    pub fn in_room(mut self, role: Role) -> Lookup {
+        if let Some(root) = &self.workspace {
+            self.layers.insert(0, root.join(role_folder(role)));
+        }
         self
     }
 
@@ -145,11 +148,8 @@ impl Lookup {
         if name.is_empty() || !plain {
             return Err(unknown());
         }
-        for layer in &self.layers {
-            let path = layer.join(kind.folder()).join(name);
-            if let Some(text) = files::read_text_if_present(&path)? {
-                return Ok(text);
-            }
+        if let Some(text) = self.over(kind, name)? {
+            return Ok(text);
         }
         let file = kind.builtin(name).ok_or_else(unknown)?;
         as_text(name, file)
@@ -159,6 +159,47 @@ impl Lookup {
     #[must_use]
     pub fn names(kind: AssetKind) -> Vec<String> {
         kind.names()
+    }
+
+    /// The texts of a family that stand in a layer in place of the built-in ones, by name.
+    pub fn overrides(&self, kind: AssetKind) -> Result<BTreeMap<String, String>, AssetError> {
+        let mut found = BTreeMap::new();
+        for name in kind.names() {
+            if let Some(text) = self.over(kind, &name)? {
+                found.insert(name, text);
+            }
+        }
+        Ok(found)
+    }
+
+    /// Files in the layers' folders of a family that stand for nothing, because no built-in asset is called so.
+    pub fn strays(&self, kind: AssetKind) -> Result<Vec<PathBuf>, AssetError> {
+        let known: BTreeSet<PathBuf> = kind.names().into_iter().map(PathBuf::from).collect();
+        let mut strays = Vec::new();
+        for layer in &self.layers {
+            let root = layer.join(kind.folder());
+            let mut folders = vec![root.clone()];
+            while let Some(folder) = folders.pop() {
+                for path in files::list(&folder)? {
+                    if files::symlink_metadata(&path)?.is_dir() {
+                        folders.push(path);
+                    } else if path.strip_prefix(&root).is_ok_and(|name| !known.contains(name)) {
+                        strays.push(path);
+                    }
+                }
+            }
+        }
+        Ok(strays)
+    }
+
+    fn over(&self, kind: AssetKind, name: &str) -> Result<Option<String>, AssetError> {
+        for layer in &self.layers {
+            let path = layer.join(kind.folder()).join(name);
+            if let Some(text) = files::read_text_if_present(&path)? {
+                return Ok(Some(text));
+            }
+        }
+        Ok(None)
     }
 
     /// A role. `AGENTS.md` in the role's folder of the workspace is its charter, over any role file;

@@ -22,7 +22,10 @@ pub use runtime::{
     Action, Check, DiscoveryScope, Gates, Ingress, IngressMode, Lifecycle, Named, OverlapPolicy,
     People, Project, ResearchDefaults, RuntimeConfig, Seconds, Sprint, SprintMode, StartMode,
 };
-pub use values::{Argv, BranchName, CutoffTime, EnvName, IntervalMinutes, Positive, Zone};
+pub use values::{
+    Argv, BranchName, ContentHash, CutoffTime, EnvName, IntervalMinutes, Positive, ProjectPath,
+    Zone,
+};
 
 /// A value that is wrong only beside others, or only for what is about to happen.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -28,7 +28,10 @@ pub(super) fn failed(
 ) {
     match (kind, until) {
         (FailKind::Budget, _) if budget::ask_if_spent(turn, id, report.role, why) => return,
-        (FailKind::Quota | FailKind::RateLimit, Some(until)) => {
+        // A limit that is over at once is as any trouble of the service.
+        (FailKind::Quota | FailKind::RateLimit, Some(until))
+            if kind == FailKind::Quota || until > turn.now.plus_seconds(SHORTEST_WAIT) =>
+        {
             if wait(turn, id, report, until, why) {
                 return;
             }

@@ -1,6 +1,5 @@
 //! What a role is told about its step, gathered from the records.
 
-use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use super::run_socket;
@@ -9,7 +8,7 @@ use super::{agent, assignment};
 use crate::agents::{
     Access, Document, Handover, Limits, RunSpec, Said, Surroundings, Task, Upstream,
 };
-use crate::assets::{AssetError, Capability, RoleSpec, Sandbox};
+use crate::assets::{AssetError, AssetKind, Capability, RoleSpec, Sandbox};
 use crate::domain::change::Session;
 use crate::domain::conversation::Room;
 use crate::domain::envelope::Envelope;
@@ -105,7 +104,7 @@ pub(super) fn spec(
         limits,
         socket: Some(run_socket::path(team, run)),
         surroundings: surroundings(team, run, &request),
-        templates: BTreeMap::new(),
+        templates: team.workspace.lookup().in_room(run.role).overrides(AssetKind::Prompt)?,
     })
 }
 
@@ -157,6 +156,10 @@ fn surroundings(team: &Team, run: &Run, request: &Request) -> Surroundings {
         ],
         tools: team.workspace.runtime.sandbox.readable.clone(),
         door: None,
+        pinned: {
+            let set = &team.workspace.runtime.sandbox.project_settings;
+            set.iter().map(|(path, hash)| (path.to_string(), hash.to_string())).collect()
+        },
     }
 }
 
@@ -174,6 +177,9 @@ fn limits(team: &Team) -> Limits {
     }
     if let Some(seconds) = set.idle_seconds {
         limits.idle_ms = seconds.get() * 1_000;
+    }
+    if let Some(bytes) = set.prompt_bytes {
+        limits.prompt_bytes = bytes.as_usize();
     }
     limits
 }

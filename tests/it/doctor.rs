@@ -162,6 +162,33 @@ async fn each_failure_of_this_machine_is_named_with_its_fix() {
     assert!(!problems(&came).is_empty(), "{}", came.out);
     std::fs::write(&runtime, &good).unwrap();
 
+    let servers = yard.project().join(".mcp.json");
+    std::fs::write(&servers, "{}").unwrap();
+    doctor(&yard).await.well();
+    let hash = "44136fa355b3678a1146ad16f7e8649e94fb4fc21fe77e8310c060f61caaff8a";
+    let pin = format!("{good}\nsandbox: {{project_settings: {{\".mcp.json\": \"{hash}\"}}}}\n");
+    std::fs::write(&runtime, pin).unwrap();
+    doctor(&yard).await.well();
+    std::fs::write(&servers, "{ }").unwrap();
+    only(
+        &doctor(&yard).await,
+        "agent",
+        "not what was pinned",
+        "project_settings: {\".mcp.json\": \"",
+    );
+    std::fs::remove_file(&servers).unwrap();
+    std::fs::write(&runtime, &good).unwrap();
+
+    let own = yard.root().join("prompts/steps");
+    std::fs::create_dir_all(&own).unwrap();
+    std::fs::write(own.join("build.md"), "Build.").unwrap();
+    only(&doctor(&yard).await, "config", "has that name: prompts/steps/build.md", "docs/prompts.md");
+    std::fs::rename(own.join("build.md"), own.join("developer_build.md")).unwrap();
+    doctor(&yard).await.well();
+    std::fs::write(own.join("developer_build.md"), "Build {{ task.reqest }}.").unwrap();
+    only(&doctor(&yard).await, "config", "steps/developer_build.md", "or delete it");
+    std::fs::remove_dir_all(yard.root().join("prompts")).unwrap();
+
     let (git, aside) = (yard.project().join(".git"), yard.folder.path().join("git"));
     std::fs::rename(&git, &aside).unwrap();
     only(&doctor(&yard).await, "git", "is not a git repository", "project.path");

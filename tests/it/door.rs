@@ -12,9 +12,10 @@ use axum::response::{IntoResponse as _, Response};
 use futures_util::StreamExt as _;
 use secrecy::SecretString;
 use serde_json::{Value, json};
+use teams::agents::AgentOutcome;
 use teams::domain::budget::{Allowance, Price, PriceTable};
 use teams::domain::config::ModelApi;
-use teams::domain::run::Usage;
+use teams::domain::run::{FailKind, RunOutcome, Usage};
 use teams::service::models::{Metered, Models, OpenDoor, Opening, Outside, Server, counted};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream, UnixStream};
@@ -60,6 +61,9 @@ async fn answer(
             let stream = first.chain(futures_util::stream::pending());
             ([(header::CONTENT_TYPE, "text/event-stream")], Body::from_stream(stream))
                 .into_response()
+        }
+        "limited" => {
+            (StatusCode::TOO_MANY_REQUESTS, [(header::RETRY_AFTER, "600")], "no").into_response()
         }
         "halves" => {
             let first = futures_util::stream::iter([event("data: {\"half\":1}\n\n".to_owned())]);
@@ -265,6 +269,43 @@ async fn what_is_spent_is_counted_kept_and_ends_where_it_has_to() {
     let free = ask(&again, "two/v1/messages/count_tokens", &token, &json!({})).await;
     assert_eq!(free.status(), 200);
     assert_eq!(again.counted().requests, 2);
+}
+
+#[tokio::test]
+async fn a_limit_is_known_by_the_servers_word_where_the_agent_has_none() {
+    let place = Place::new().await;
+    let door = place.open(|_| {}).await;
+    let token = door.door().token.clone();
+    let failed = |kind| AgentOutcome {
+        outcome: RunOutcome::Failed { kind, message: "no".to_owned(), until: None },
+        usage: Usage::default(),
+        session_id: None,
+        repairs: 0,
+        dropped_bytes: 0,
+        agent: "codex".to_owned(),
+        prompt_cut: Vec::new(),
+        heard: Vec::new(),
+        fill: None,
+        handed_over: None,
+    };
+    let told = |kind| match door.complete(failed(kind)).outcome {
+        RunOutcome::Failed { kind, until, .. } => (kind, until.is_some()),
+        RunOutcome::Result(_) => panic!("a result"),
+    };
+    let limited = ask(&door, "one/responses", &token, &json!({"play": "limited"})).await;
+    assert_eq!(
+        (limited.status().as_u16(), limited.headers()["retry-after"].as_bytes()),
+        (429, &b"600"[..])
+    );
+    assert_eq!(told(FailKind::RateLimit), (FailKind::RateLimit, true));
+    // It waited for the server until nobody waited for it any more.
+    assert_eq!(told(FailKind::Stuck), (FailKind::RateLimit, true));
+    assert_eq!(told(FailKind::Auth), (FailKind::Auth, false));
+    // A restart knows it, too.
+    assert!(counted(&place.opening().run_dir).unwrap().unwrap().limited_until.is_some());
+    ask(&door, "one/responses", &token, &json!({})).await.text().await.unwrap();
+    assert_eq!(told(FailKind::RateLimit), (FailKind::RateLimit, false));
+    assert_eq!(told(FailKind::Stuck), (FailKind::Stuck, false));
 }
 
 #[tokio::test]

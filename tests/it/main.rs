@@ -42,6 +42,7 @@ mod other_clients;
 mod page;
 mod page_apps;
 mod page_walk;
+mod project_settings;
 mod publish;
 mod rehearsal_sprint;
 mod sandbox;

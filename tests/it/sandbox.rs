@@ -185,7 +185,7 @@ fn answers(found: &[String], allowed: &[&str]) {
 }
 
 #[expect(clippy::print_stderr, reason = "a skipped test has to say so")]
-async fn bubblewrap() -> bool {
+pub(crate) async fn bubblewrap() -> bool {
     let found = Driver::default().confinement(Sandbox::Auto).await.cloned();
     let works = matches!(found, Some(Confinement::Bubblewrap(_)));
     if !works {

@@ -107,6 +107,31 @@ async fn reads(house: &House, id: &RequestId) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_workspace_puts_its_own_words_in_place_of_ours() {
+    let mut house = House::built(Plan::default()).await;
+    let put = |name: &str, text: &str| {
+        let path = house.root().join(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, text).unwrap();
+    };
+    put("prompts/steps/developer_build.md", "House rule 7 for {{ task.request_id }}.\n");
+    put("qa/prompts/history.md", "QA forgets.\n");
+    house.start();
+    let asked = house.ask(EDIT).await;
+    let id = house.becomes(&asked, RequestStatus::Committed).await.request_id;
+    house.quiet().await;
+    let (_, text, _) = house.teams(&["prompt", "show", id.as_str(), "--json"]).await;
+    let runs: Vec<Value> = serde_json::from_str(&text).unwrap();
+    let told = |role: &str| {
+        let run = runs.iter().find(|run| run["prompt"]["role"] == role).unwrap();
+        run["sent"][0]["text"].as_str().unwrap().to_owned()
+    };
+    assert!(told("developer").contains(&format!("House rule 7 for {id}.")));
+    assert!(told("qa").contains("QA forgets.") && !told("developer").contains("QA forgets."));
+    house.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn what_was_sent_is_shown_without_secrets_and_without_a_running_team() {
     let mut house = House::open(Plan::default()).await;
     let secret = "ghp_0123456789abcdefghijklmnopqrstuvwxyzAB";

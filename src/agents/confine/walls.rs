@@ -107,6 +107,12 @@ impl Walls {
         self
     }
 
+    /// With nothing to be seen at some places.
+    pub(crate) fn without(mut self, paths: impl Iterator<Item = PathBuf>) -> Walls {
+        paths.for_each(|path| self.hide(&path));
+        self
+    }
+
     fn show(&mut self, show: Show, paths: impl IntoIterator<Item = PathBuf>) {
         for path in paths {
             if path.is_absolute() && path.parent().is_some() && files::exists(&path) {

@@ -11,7 +11,7 @@ use super::{RunError, SCHEMA};
 use crate::agents::confine::{self, Confinement, tools_environment};
 use crate::agents::run::{Agent, Door, RUN_SOCKET, RunSpec, Sandbox};
 use crate::agents::tools::Tools;
-use crate::agents::{claude, codex};
+use crate::agents::{claude, codex, project_settings};
 use crate::platform::supervise::{self, OnEof, STDOUT_SPOOL, Spec};
 use crate::platform::{files, ids, spawn};
 
@@ -65,6 +65,7 @@ pub(super) fn launch(
     if launching.walled() {
         env.extend(tools_environment());
     }
+    let pinned = project_settings::are_pinned(&spec.worktree, &spec.surroundings.pinned);
     let door = spec.surroundings.door.as_ref();
     if let Some(door) = door.filter(|door| door.leads_out) {
         env.extend(proxies(door));
@@ -91,6 +92,7 @@ pub(super) fn launch(
                     resume: launching.resume,
                     web,
                     confined,
+                    pinned,
                     door,
                 },
             );
@@ -110,6 +112,7 @@ pub(super) fn launch(
                 web,
                 confined,
                 tools: tools.as_ref(),
+                pinned,
             };
             (config.program()?, claude::arguments(config, &turn))
         }
@@ -148,7 +151,11 @@ pub(super) fn launch(
                 Agent::Rehearsal(config) => config.script.clone(),
                 Agent::Codex(_) | Agent::Claude(_) | Agent::Acp(_) => None,
             };
-            let walls = confine::around(spec, access, &keeps, &programs).with_file(script);
+            let mut walls = confine::around(spec, access, &keeps, &programs).with_file(script);
+            // The others are told not to read them.
+            if matches!(spec.agent, Agent::Acp(_)) && !pinned {
+                walls = walls.without(project_settings::places(&spec.worktree));
+            }
             confine::within(confinement, &walls, launching.rules, plain)?
         }
     };

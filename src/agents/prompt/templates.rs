@@ -70,6 +70,12 @@ pub(super) fn built_in(name: &str) -> Option<&'static str> {
     TEMPLATES.iter().find(|(known, _)| *known == name).map(|(_, text)| *text)
 }
 
+/// The names of all built-in templates.
+#[cfg(test)]
+pub(super) fn names() -> impl Iterator<Item = &'static str> {
+    TEMPLATES.iter().map(|(name, _)| *name)
+}
+
 /// The texts of all built-in templates.
 pub(super) fn all() -> impl Iterator<Item = &'static str> {
     TEMPLATES.iter().map(|(_, text)| *text)

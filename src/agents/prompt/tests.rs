@@ -238,8 +238,19 @@ fn a_template_of_the_workspace_replaces_the_built_in_one_and_is_checked() {
         super::tests::with(&task(), &schema, 100_000, &overrides)
     };
     assert!(with("OURS {{ task.role }}").unwrap().text.contains("OURS developer"));
-    let error = with("{{ task.rolle }}").unwrap_err();
-    assert!(error.to_string().contains("steps/developer_build.md"));
+    for wrong in ["{{ task.rolle }}", "{% if %}", "{{ task.role | shout }}"] {
+        let error = with(wrong).unwrap_err();
+        assert!(error.to_string().contains("steps/developer_build.md"), "{error}");
+        let templates = BTreeMap::from([("hint.md".to_owned(), wrong.to_owned())]);
+        assert!(check(&templates).unwrap_err().to_string().contains("hint.md"));
+    }
+}
+
+#[test]
+fn every_built_in_template_stands_the_check_of_a_workspaces_own() {
+    let all = templates::names()
+        .map(|name| (name.to_owned(), templates::built_in(name).unwrap().to_owned()));
+    check(&all.collect()).unwrap();
 }
 
 #[test]

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
+use super::values::{ContentHash, ProjectPath};
 use crate::domain::role::Role;
 
 /// An agent that the driver can start.
@@ -171,6 +172,8 @@ pub struct SandboxConfig {
     /// Files and folders of tools that agents may read beside the system's; `~` is the home of whoever runs
     /// the team. Where absent: the usual ones there, such as `~/.cargo` and `~/.nvm`, without their keys.
     pub readable: Option<Vec<PathBuf>>,
+    /// Settings, hooks and tool servers for agents that the project may bring along: the SHA-256 of each file.
+    pub project_settings: BTreeMap<ProjectPath, ContentHash>,
 }
 
 /// How long a model may think.

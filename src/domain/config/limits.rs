@@ -33,6 +33,8 @@ pub struct LimitsConfig {
     pub wall_seconds: Option<Positive>,
     /// Seconds without output after which an agent is stuck.
     pub idle_seconds: Option<Positive>,
+    /// Bytes that one prompt may have; 163,840 where absent.
+    pub prompt_bytes: Option<Positive>,
 }
 
 impl LimitsConfig {

@@ -43,6 +43,24 @@ macro_rules! checked_text {
 }
 
 checked_text! {
+    /// A path in the project.
+    ProjectPath, |text| {
+        let plain = |part: &str| !part.is_empty() && part != "." && part != "..";
+        if text.split('/').all(plain) {
+            Ok(())
+        } else {
+            Err(format!("expected a path in the project such as \".mcp.json\", found {text:?}"))
+        }
+    };
+    /// A SHA-256 in hexadecimal digits.
+    ContentHash, |text| {
+        let digit = |byte: u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte);
+        if text.len() == 64 && text.bytes().all(digit) {
+            Ok(())
+        } else {
+            Err(format!("expected the 64 digits that `sha256sum` prints, found {text:?}"))
+        }
+    };
     /// A time of day on a 24-hour clock, two digits each.
     CutoffTime, |text| {
         let digits = |part: &str, below: u32| {

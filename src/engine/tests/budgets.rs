@@ -194,6 +194,19 @@ fn a_wait_for_a_plan_or_for_a_person_keeps_why_the_step_is_done_again() {
 }
 
 #[test]
+fn a_limit_of_a_moment_counts_as_an_attempt_and_a_longer_one_is_waited_for() {
+    for (seconds, waits, failures) in [(20, 0, 1), (600, 1, 0)] {
+        let mut world = World::new(policy());
+        let id = world.message("hello");
+        let until = Timestamp::from_millis(world.clock + seconds * 1_000);
+        let todo = work_until(&mut world, |_, _| true);
+        report(&mut world, &todo, failure(FailKind::RateLimit, Some(until)));
+        let spent = world.request(&id).spent;
+        assert_eq!((spent.waits, spent.step_failures), (waits, failures), "{seconds} s");
+    }
+}
+
+#[test]
 fn a_plan_that_never_comes_back_is_a_persons_business() {
     let mut world = World::new(policy());
     let id = world.message("hello");

@@ -14,6 +14,7 @@ use crate::agents::codex::CodexSettings;
 use crate::agents::confine::{self, Confinement};
 use crate::agents::probe::known::{self, Tried};
 use crate::agents::probe::{self, Age, Answer, Login};
+use crate::agents::project_settings;
 use crate::domain::config::{AgentKind, AgentSandbox};
 use crate::domain::role::Role;
 use crate::platform::landlock::Strength;
@@ -44,6 +45,7 @@ pub(super) async fn look(workspace: &Workspace) -> Vec<Finding> {
         }
     }
     keys(workspace, &mut found);
+    found.extend(brought(workspace));
     if !found.iter().any(|finding| finding.check == Check::Sandbox) {
         found.push(Finding::not_needed(Check::Sandbox, "doctor.sandbox.unused", json!({})));
     }
@@ -53,6 +55,35 @@ pub(super) async fn look(workspace: &Workspace) -> Vec<Finding> {
 fn servers_of(workspace: &Workspace, kind: AgentKind) -> Option<String> {
     let servers = doors::servers(workspace);
     doors::server_of(&workspace.runtime.agents, kind, |name| servers.contains_key(name))
+}
+
+/// What the project brings along for agents, and the line by which it would be pinned.
+fn brought(workspace: &Workspace) -> Option<Finding> {
+    let project = workspace.project_root();
+    let found = match project_settings::in_tree(&project) {
+        Ok(found) => found,
+        Err(error) => {
+            let values = json!({"error": safe(&error)});
+            return Some(Finding::problem(Check::Agent, "doctor.agent.settings_unread", values));
+        }
+    };
+    let pinned = &workspace.runtime.sandbox.project_settings;
+    if found.is_empty() && pinned.is_empty() {
+        return None;
+    }
+    let line: Vec<String> =
+        found.iter().map(|(path, hash)| format!("{path:?}: {hash:?}")).collect();
+    let paths: Vec<&String> = found.keys().collect();
+    let values = json!({"paths": paths, "line": line.join(", ")});
+    let same = pinned.len() == found.len()
+        && pinned
+            .iter()
+            .all(|(path, hash)| found.get(path.as_str()).is_some_and(|it| it == hash.as_str()));
+    Some(match (pinned.is_empty(), same) {
+        (true, _) => Finding::not_needed(Check::Agent, "doctor.agent.settings_ignored", values),
+        (false, true) => Finding::ok(Check::Agent, "doctor.agent.settings_pinned", values),
+        (false, false) => Finding::problem(Check::Agent, "doctor.agent.settings_changed", values),
+    })
 }
 
 /// The model servers that are listed: each with its key, and each that an agent is to work with.

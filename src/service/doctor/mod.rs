@@ -11,6 +11,9 @@ use std::path::Path;
 
 use serde_json::{Map, Value, json};
 
+use crate::agents::check_templates;
+use crate::assets::AssetKind;
+use crate::domain::role::Role;
 use crate::platform::redact;
 use crate::workspace::{self, ConfigError};
 
@@ -216,10 +219,39 @@ fn config(workspace: &workspace::Workspace) -> Vec<Finding> {
         let values = json!({"error": safe(error), "path": workspace::POLICY_FILE});
         found.push(Finding::problem(Check::Config, "doctor.config.policy", values));
     }
-    for role in crate::domain::role::Role::ALL {
+    for role in Role::ALL {
         if let Err(error) = workspace.role(role) {
             found.push(wrong_config(&error));
         }
     }
+    found.extend(templates(workspace));
     found
+}
+
+/// The workspace's own templates of prompts: each is in force and can be filled in.
+fn templates(workspace: &workspace::Workspace) -> Option<Finding> {
+    let wrong = |error: &dyn std::fmt::Display| {
+        let values = json!({"error": safe(error)});
+        Finding::problem(Check::Config, "doctor.config.prompt", values)
+    };
+    for role in Role::ALL {
+        let lookup = workspace.lookup().in_room(role);
+        let strays = match lookup.strays(AssetKind::Prompt) {
+            Ok(strays) => strays,
+            Err(error) => return Some(wrong(&error)),
+        };
+        if let Some(path) = strays.first() {
+            let path = path.strip_prefix(&workspace.root).unwrap_or(path);
+            let values = json!({"path": path.display().to_string()});
+            return Some(Finding::problem(Check::Config, "doctor.config.prompt_stray", values));
+        }
+        let checked = lookup
+            .overrides(AssetKind::Prompt)
+            .map_err(|error| wrong(&error))
+            .and_then(|all| check_templates(&all).map_err(|error| wrong(&error)));
+        if let Err(problem) = checked {
+            return Some(problem);
+        }
+    }
+    None
 }

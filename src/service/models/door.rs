@@ -25,7 +25,7 @@ use super::{DoorError, KEPT, Metered, Models, Opening, api, forward};
 use crate::agents::{AgentOutcome, Door};
 use crate::domain::conversation::{Fill, Measured};
 use crate::domain::refusal::Refusal;
-use crate::domain::run::Usage;
+use crate::domain::run::{FailKind, RunOutcome, Usage};
 use crate::platform::files;
 use crate::platform::{ids, redact, tasks};
 
@@ -74,7 +74,17 @@ impl OpenDoor {
             }
             Measured::Bytes | Measured::Tokens => fill,
         });
-        AgentOutcome { usage: self.settle(outcome.usage), fill, ..outcome }
+        let result = match (outcome.outcome, counted.limited_until) {
+            // What the agent does not tell of a limit, its server did; and one that fell silent waited for it.
+            (RunOutcome::Failed { kind, message, until: None }, Some(until)) => {
+                let silent = matches!(kind, FailKind::Stuck | FailKind::WallTimeout);
+                let kind = if silent { FailKind::RateLimit } else { kind };
+                let limit = matches!(kind, FailKind::Quota | FailKind::RateLimit);
+                RunOutcome::Failed { kind, message, until: limit.then_some(until) }
+            }
+            (other, _) => other,
+        };
+        AgentOutcome { outcome: result, usage: self.settle(outcome.usage), fill, ..outcome }
     }
 }
 

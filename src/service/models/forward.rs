@@ -9,12 +9,14 @@ use futures_util::{Stream, StreamExt as _};
 use hyper::body::Incoming;
 use secrecy::ExposeSecret as _;
 
-use super::Server;
 use super::answer::{No, no};
 use super::api::{self, Asks};
 use super::door::Behind;
 use super::meter::Meter;
 use super::usage::Reader;
+use super::{Server, limit};
+use crate::domain::time::Timestamp;
+use crate::platform::clock;
 
 /// Bytes of a request's body: a whole conversation with pictures.
 const LARGEST: u64 = 64 << 20;
@@ -74,6 +76,11 @@ pub(super) async fn pass(
         }
     };
     let status = StatusCode::from_u16(answer.status().as_u16()).unwrap_or(StatusCode::BAD_GATEWAY);
+    if asks == Asks::Model
+        && let Some(until) = limit::until(status, answer.headers(), Timestamp::new(clock::now()))
+    {
+        behind.meter.limited(until);
+    }
     let kind = answer.headers().get(header::CONTENT_TYPE);
     let events = kind.is_some_and(|kind| kind.as_bytes().starts_with(b"text/event-stream"));
     let mut response = Response::new(Body::empty());

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::KEPT;
 use crate::domain::budget::{Allowance, PriceTable};
 use crate::domain::run::Usage;
+use crate::domain::time::Timestamp;
 use crate::platform::files;
 
 /// Bytes for a token where a server does not count.
@@ -25,6 +26,8 @@ pub struct Metered {
     pub last_input: u64,
     /// Some server did not count, and by bytes it was guessed.
     pub guessed: bool,
+    /// Until when a server answers nothing more, where its last answer says so.
+    pub limited_until: Option<Timestamp>,
 }
 
 /// What is kept of a door, so that a restart goes on with it.
@@ -75,13 +78,24 @@ impl Meter {
         let guessed = told.is_none();
         let (usage, model) = told.unwrap_or((guess, None));
         let usage = self.prices.priced(&model.unwrap_or_default(), usage);
-        let text = {
-            let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
-            let counted = &mut kept.counted;
+        self.note(|counted| {
             counted.usage = counted.usage.plus(usage);
             counted.requests += 1;
             counted.last_input = usage.input_tokens;
             counted.guessed |= guessed;
+            counted.limited_until = None;
+        });
+    }
+
+    /// A server said until when it answers nothing more.
+    pub(super) fn limited(&self, until: Timestamp) {
+        self.note(|counted| counted.limited_until = Some(until));
+    }
+
+    fn note(&self, what: impl FnOnce(&mut Metered)) {
+        let text = {
+            let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+            what(&mut kept.counted);
             serde_json::to_vec(&*kept)
         };
         let path = self.run_dir.join(KEPT);

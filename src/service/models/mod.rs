@@ -22,6 +22,7 @@ mod answer;
 mod api;
 mod door;
 mod forward;
+mod limit;
 mod meter;
 mod outside;
 mod usage;
