@@ -182,7 +182,12 @@ async fn each_failure_of_this_machine_is_named_with_its_fix() {
     let own = yard.root().join("prompts/steps");
     std::fs::create_dir_all(&own).unwrap();
     std::fs::write(own.join("build.md"), "Build.").unwrap();
-    only(&doctor(&yard).await, "config", "has that name: prompts/steps/build.md", "docs/prompts.md");
+    only(
+        &doctor(&yard).await,
+        "config",
+        "has that name: prompts/steps/build.md",
+        "docs/prompts.md",
+    );
     std::fs::rename(own.join("build.md"), own.join("developer_build.md")).unwrap();
     doctor(&yard).await.well();
     std::fs::write(own.join("developer_build.md"), "Build {{ task.reqest }}.").unwrap();

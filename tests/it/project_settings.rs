@@ -1,8 +1,6 @@
 //! Settings, hooks and tool servers that a repository brings along: what is not pinned does nothing, with the real
 //! agents in the sandbox.
 
-use std::path::Path;
-
 use serde_json::{Value, json};
 use teams::agents::acp::AcpSettings;
 use teams::agents::claude::ClaudeSettings;
@@ -25,10 +23,7 @@ async fn run(agent: &Agent, name: &str, pinned: bool, files: &[(&str, Value)]) -
     for (path, content) in files {
         let path = tree.join(path);
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-        let text = match content {
-            Value::String(text) => text.clone(),
-            other => other.to_string(),
-        };
+        let text = content.as_str().map_or_else(|| content.to_string(), str::to_owned);
         std::fs::write(path, text.replace("{tree}", &tree.to_string_lossy())).unwrap();
     }
     if pinned {
