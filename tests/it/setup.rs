@@ -20,6 +20,30 @@ fn result<'a>(lines: &'a [Value], step: &str) -> &'a str {
     text(&found.unwrap_or_else(|| panic!("no {step} in {lines:#?}"))["result"])
 }
 
+/// The team that was set up runs with nothing in its environment, and its owner is answered by that bot.
+async fn is_answered(yard: &Yard, bot: &str) {
+    let mut feed = Feed::open(&yard.running.info).await;
+    let mut team = yard
+        .command(&["run", "--quiet", "--parent-pipe"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .stderr(Stdio::inherit())
+        .spawn()
+        .unwrap();
+    let content = format!("<@{bot}> which tasks are left?");
+    let asked = yard
+        .owner
+        .ok("POST", "/_local/say", json!({"channel": "general", "content": content}))
+        .await;
+    let answer = feed.until(|message| {
+        message["message_reference"]["message_id"] == asked["id"] && words(message).contains("task")
+    });
+    let answer = tokio::time::timeout(PATIENCE, answer).await.expect("an answer comes");
+    assert_eq!(answer["author"]["id"], bot);
+    drop(team.stdin.take());
+    assert!(team.wait().await.unwrap().success());
+}
+
 #[tokio::test]
 async fn from_a_token_to_an_answer_with_one_click() {
     let yard = Yard::empty().await;
@@ -33,26 +57,7 @@ async fn from_a_token_to_an_answer_with_one_click() {
     assert_eq!(yard.names("channels").await, CHANNELS);
     assert_eq!(yard.names("webhooks").await, HOOKS);
 
-    // The new bot's team runs with nothing in its environment, and its owner is answered.
-    let mut feed = Feed::open(&yard.running.info).await;
-    let mut team = yard
-        .command(&["run", "--quiet", "--parent-pipe"])
-        .stdin(Stdio::piped())
-        .stdout(Stdio::null())
-        .stderr(Stdio::inherit())
-        .spawn()
-        .unwrap();
-    let content = format!("<@{}> which tasks are left?", yard.bot);
-    let asked = yard
-        .owner
-        .ok("POST", "/_local/say", json!({"channel": "general", "content": content}))
-        .await;
-    let answer = feed.until(|message| {
-        message["message_reference"]["message_id"] == asked["id"] && words(message).contains("task")
-    });
-    tokio::time::timeout(PATIENCE, answer).await.expect("an answer comes");
-    drop(team.stdin.take());
-    assert!(team.wait().await.unwrap().success());
+    is_answered(&yard, &yard.bot).await;
 
     // Nobody was told the token, and one file has it.
     let doctor = yard.teams(&["doctor"]).await.well();
@@ -339,6 +344,8 @@ async fn with_a_bot_a_role_each_is_checked_invited_and_named_and_undo_forgets_th
     assert!(doctor.out.contains("Everything is as it should be"), "{}", doctor.out);
     let again = yard.teams(&["setup", "--json"]).await.well().lines();
     assert!(again.iter().all(|line| line["result"] == "kept"), "{again:#?}");
+    let orchestrator = ids.iter().find(|(role, _)| *role == Role::Orchestrator).unwrap();
+    is_answered(&yard, &orchestrator.1).await;
     let said = yard.said.lock().unwrap().clone();
     let mut secrets = tokens.lines().map(|line| line.split_once('=').unwrap().1);
     assert!(secrets.all(|token| !said.contains(token)), "a token was shown");
