@@ -1,26 +1,14 @@
 //! The real Codex CLI through the driver, against a scripted model on loopback.
 
 use std::path::PathBuf;
-use std::time::Duration;
 
-use serde_json::{Value, json};
+use serde_json::json;
 use teams::agents::codex::{CodexSettings, Sandbox};
-use teams::agents::{
-    Access, Agent, AgentOutcome, Driver, Event, Limits, RunSpec, Said, Task, Watch,
-};
-use teams::domain::budget::Allowance;
-use teams::domain::ids::RunId;
-use teams::domain::role::Role;
+use teams::agents::{Access, Agent, Driver, Event, RunSpec, Watch};
 use teams::domain::run::{FailKind, RunOutcome};
-use teams::domain::workflow::Step;
-use teams::platform::spawn::set_own_binary;
 
 use crate::support::CONTRACT;
-use crate::support::agent_run::door_to;
-use crate::support::model_server::ModelServer;
-
-/// A generous bound: reached only by a failure.
-const PATIENCE: Duration = Duration::from_secs(180);
+use crate::support::agent_run::{Place, failure, in_time, result};
 
 /// Where the tests look for the program when nobody says: `TEAMS_CODEX`, then `PATH`.
 #[expect(clippy::print_stderr, reason = "a skipped test has to say so")]
@@ -35,76 +23,16 @@ pub(crate) fn codex() -> Option<PathBuf> {
     }
 }
 
-struct Place {
-    folder: tempfile::TempDir,
-    server: ModelServer,
-}
-
-impl Place {
-    async fn new(steps: Value) -> Place {
-        set_own_binary(env!("CARGO_BIN_EXE_teams").into());
-        let folder = tempfile::tempdir().unwrap();
-        std::fs::create_dir(folder.path().join("tree")).unwrap();
-        std::fs::write(folder.path().join("tree/hello.txt"), "hello\n").unwrap();
-        Place { folder, server: ModelServer::start(steps).await }
-    }
-
-    fn spec(&self, binary: PathBuf, run: &str) -> RunSpec {
-        let root = self.folder.path();
-        RunSpec {
-            run_id: RunId::parse(run).unwrap(),
-            run_dir: root.join("runs").join(run),
-            session_dir: root.join("session"),
-            worktree: root.join("tree"),
-            access: Access::Worktree,
-            agent: Agent::Codex(CodexSettings {
-                binary: Some(binary),
-                model_url: Some(self.server.url.clone()),
-                // What the tests run is scripted, and containers often have no user namespaces.
-                sandbox: Sandbox::Off,
-                retries: 1,
-                ..CodexSettings::default()
-            }),
-            task: Task {
-                charter: "You say \"quoted\" things.\nOn two lines.".to_owned(),
-                ..Task::first(
-                    Role::Developer,
-                    Some(Step::DeveloperBuild),
-                    "20260101-00000001",
-                    Said { author: "Mina".to_owned(), text: "say good day".to_owned() },
-                )
-            },
-            resume: None,
-            limits: Limits::default(),
-            socket: None,
-            surroundings: Default::default(),
-            templates: Default::default(),
-        }
-    }
-
-    async fn run(&self, spec: &RunSpec) -> AgentOutcome {
-        let driver = Driver::default();
-        let watch = Watch::default();
-        let run = driver.run(spec, &CONTRACT, &watch);
-        let outcome = tokio::time::timeout(PATIENCE, run).await.expect("nothing happened");
-        if let Some(folder) = std::env::var_os("TEAMS_CAPTURE").map(PathBuf::from) {
-            // How the recordings in tests/data/codex were made.
-            let name = format!("{}.jsonl", spec.run_id.as_str());
-            std::fs::copy(spec.run_dir.join("turn-0/stdout.spool"), folder.join(name)).unwrap();
-        }
-        outcome
-    }
-}
-
-fn result() -> Value {
-    json!({"status": "completed", "summary": "did it", "proposals": {"workflow_transition": {}}})
-}
-
-fn failure(outcome: &AgentOutcome) -> FailKind {
-    match &outcome.outcome {
-        RunOutcome::Failed { kind, .. } => *kind,
-        RunOutcome::Result(result) => panic!("a result: {result:?}"),
-    }
+fn run_of(place: &Place, binary: PathBuf, run: &str) -> RunSpec {
+    let agent = Agent::Codex(CodexSettings {
+        binary: Some(binary),
+        model_url: Some(place.server.url.clone()),
+        // What the tests run is scripted, and containers often have no user namespaces.
+        sandbox: Sandbox::Off,
+        retries: 1,
+        ..CodexSettings::default()
+    });
+    place.spec(agent, run)
 }
 
 #[tokio::test]
@@ -113,13 +41,13 @@ async fn it_edits_a_file_and_its_second_run_counts_only_its_own_tokens() {
     let patch =
         "*** Begin Patch\n*** Update File: hello.txt\n@@\n-hello\n+good day\n*** End Patch\n";
     let usage = json!({"in": 1000, "cached": 400, "out": 20});
-    let place = Place::new(json!([
+    let place = Place::playing(json!([
         {"custom": "apply_patch", "input": patch, "usage": usage},
         {"tool": "exec_command", "args": {"cmd": "env; cat hello.txt"}, "usage": usage},
         {"say": result(), "usage": usage},
     ]))
     .await;
-    let spec = place.spec(binary.clone(), "edit");
+    let spec = run_of(&place, binary.clone(), "edit");
     let outcome = place.run(&spec).await;
     let RunOutcome::Result(done) = &outcome.outcome else {
         panic!("{outcome:?}");
@@ -140,7 +68,7 @@ async fn it_edits_a_file_and_its_second_run_counts_only_its_own_tokens() {
     assert!(seen.contains("good day"), "{seen}");
     assert!(!seen.contains("CARGO"), "the environment leaks: {seen}");
 
-    let mut again = place.spec(binary, "edit-again");
+    let mut again = run_of(&place, binary, "edit-again");
     again.resume = outcome.session_id.clone();
     let second = place.run(&again).await;
     assert!(matches!(second.outcome, RunOutcome::Result(_)), "{second:?}");
@@ -159,7 +87,7 @@ cat "$here/answer"
 
 #[tokio::test]
 async fn k11_a_long_prompt_is_in_no_argument() {
-    let place = Place::new(json!([])).await;
+    let place = Place::playing(json!([])).await;
     let here = place.folder.path();
     let program = here.join("codex");
     std::fs::write(&program, NOTES).unwrap();
@@ -171,7 +99,7 @@ async fn k11_a_long_prompt_is_in_no_argument() {
         json!({"type": "turn.completed", "usage": {}}),
     ];
     std::fs::write(here.join("answer"), answer.map(|line| format!("{line}\n")).concat()).unwrap();
-    let mut spec = place.spec(program, "long");
+    let mut spec = run_of(&place, program, "long");
     spec.task.request.text = "a needle in 200 kB of hay\n".repeat(8_000);
     spec.limits.prompt_bytes = 400_000;
     let outcome = place.run(&spec).await;
@@ -186,13 +114,13 @@ async fn k11_a_long_prompt_is_in_no_argument() {
 #[tokio::test]
 async fn a_wrong_answer_is_repaired_in_the_same_conversation() {
     let Some(binary) = codex() else { return };
-    let place = Place::new(json!([
+    let place = Place::playing(json!([
         {"say": "It is done, trust me."},
         {"say": {"status": "completed", "summary": "no transition"}},
         {"say": result()},
     ]))
     .await;
-    let outcome = place.run(&place.spec(binary, "repair")).await;
+    let outcome = place.run(&run_of(&place, binary, "repair")).await;
     let RunOutcome::Result(done) = &outcome.outcome else {
         panic!("{outcome:?}");
     };
@@ -242,8 +170,8 @@ async fn failures_of_the_model_have_their_kinds() {
         ),
     ];
     for (name, steps, kind) in table {
-        let place = Place::new(steps).await;
-        let outcome = place.run(&place.spec(binary.clone(), name)).await;
+        let place = Place::playing(steps).await;
+        let outcome = place.run(&run_of(&place, binary.clone(), name)).await;
         assert_eq!(failure(&outcome), kind, "{name}: {outcome:?}");
     }
 }
@@ -251,8 +179,8 @@ async fn failures_of_the_model_have_their_kinds() {
 #[tokio::test]
 async fn prose_for_ever_is_a_broken_contract() {
     let Some(binary) = codex() else { return };
-    let place = Place::new(json!([{"say": "I am done."}])).await;
-    let outcome = place.run(&place.spec(binary, "prose")).await;
+    let place = Place::playing(json!([{"say": "I am done."}])).await;
+    let outcome = place.run(&run_of(&place, binary, "prose")).await;
     assert_eq!(failure(&outcome), FailKind::Contract);
     assert_eq!((outcome.repairs, place.server.requests().len()), (2, 3));
 }
@@ -261,8 +189,8 @@ async fn prose_for_ever_is_a_broken_contract() {
 async fn a_cancelled_run_ends_with_its_commands() {
     let Some(binary) = codex() else { return };
     let command = json!({"cmd": "echo up; sleep 1000", "yield_time_ms": 600_000});
-    let place = Place::new(json!([{"tool": "exec_command", "args": command}])).await;
-    let mut spec = place.spec(binary, "cancel");
+    let place = Place::playing(json!([{"tool": "exec_command", "args": command}])).await;
+    let mut spec = run_of(&place, binary, "cancel");
     spec.limits.grace_ms = 10_000;
     let (events, mut seen) = tokio::sync::mpsc::channel(64);
     let watch = Watch { events: Some(events), ..Watch::default() };
@@ -272,9 +200,7 @@ async fn a_cancelled_run_ends_with_its_commands() {
         while !matches!(seen.recv().await, Some(Event::ToolStart { .. })) {}
         watch.cancel.cancel();
     };
-    let (outcome, ()) = tokio::time::timeout(PATIENCE, async { tokio::join!(run, cancel) })
-        .await
-        .expect("nothing happened");
+    let (outcome, ()) = in_time(async { tokio::join!(run, cancel) }).await;
     assert_eq!(failure(&outcome), FailKind::Cancelled);
 }
 
@@ -285,13 +211,13 @@ async fn a_role_that_may_not_write_cannot() {
         {"tool": "exec_command", "args": {"cmd": "echo x > made.txt; echo y >> hello.txt; echo tried"}},
         {"say": result()},
     ]);
-    let place = Place::new(steps).await;
-    let mut spec = place.spec(binary, "read-only");
+    let place = Place::playing(steps).await;
+    let mut spec = run_of(&place, binary, "read-only");
     spec.access = Access::ReadOnly;
     if let Agent::Codex(config) = &mut spec.agent {
         config.sandbox = Sandbox::Auto;
     }
-    let _door = door_to(&place.server, &mut spec, Allowance::default()).await;
+    let _door = place.door(&mut spec).await;
     let outcome = place.run(&spec).await;
     assert!(matches!(outcome.outcome, RunOutcome::Result(_)), "{outcome:?}");
     assert!(!spec.worktree.join("made.txt").exists());
@@ -303,7 +229,7 @@ async fn a_role_that_may_not_write_cannot() {
 async fn tool_of_the_team(sandbox: Sandbox) -> Option<String> {
     let binary = codex()?;
     let cmd = format!("{} backlog add --title goodbye 2>&1", env!("CARGO_BIN_EXE_teams"));
-    let place = Place::new(json!([
+    let place = Place::playing(json!([
         {"tool": "exec_command", "args": {"cmd": cmd, "yield_time_ms": 30_000}},
         {"say": result()},
     ]))
@@ -326,12 +252,12 @@ async fn tool_of_the_team(sandbox: Sandbox) -> Option<String> {
             stream.write_all(format!("{reply}\n").as_bytes()).await.unwrap();
         }
     });
-    let mut spec = place.spec(binary, "tool");
+    let mut spec = run_of(&place, binary, "tool");
     spec.socket = Some(socket);
     if let Agent::Codex(config) = &mut spec.agent {
         config.sandbox = sandbox;
     }
-    let _door = door_to(&place.server, &mut spec, Allowance::default()).await;
+    let _door = place.door(&mut spec).await;
     let outcome = place.run(&spec).await;
     assert!(matches!(outcome.outcome, RunOutcome::Result(_)), "{outcome:?}");
     team.abort();

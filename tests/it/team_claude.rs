@@ -1,11 +1,10 @@
 //! The whole team with the real Claude Code at every step, against a scripted model on loopback.
 
 use serde_json::{Value, json};
-use teams::git::create;
 
 use crate::claude::claude;
 use crate::support::model_server::ModelServer;
-use crate::support::whole::{Whole, field, words};
+use crate::support::whole::{Whole, field};
 use crate::team_codex::{self, IN, OUT, SECRETS, answer, can_confine, moves, step};
 
 const OPTION: &str = "    -*) echo \"greet: unknown option $1\" >&2; exit 2 ;;";
@@ -64,34 +63,10 @@ async fn a_request_becomes_a_commit_through_claude_code() {
         if can_confine().await { "auto" } else { "\"off\"" },
     );
     let mut team = Whole::start(&agents, &SECRETS).await;
-    team.ask("let greet.sh --shout print capital letters").await;
-    let (mut last, mut card) = (None, None);
-    team.until(|said| {
-        if words(said).contains("**Done.**") {
-            last = Some(said.clone());
-        } else if !field(said, "Commit").is_empty() {
-            card = Some(said.clone());
-        }
-        last.is_some() && card.is_some()
-    })
-    .await;
-    let (last, card) = (last.unwrap(), card.unwrap());
-    let commits = create::first_parents(&team.project(), "main").unwrap();
-    assert_eq!(commits.len(), 2);
-    assert!(words(&last).contains(&commits[0].to_string()[..7]), "{last}");
+    let (_, card) = team.commits("let greet.sh --shout print capital letters").await;
     assert!(field(&card, "Agent").contains("Claude Code 2.1"), "{card}");
-    team.stop().await;
-    let request = &team.requests()[0];
-    assert_eq!(request["evidence"]["checks"][0]["verdict"], "passed");
-
     let requests = server.requests();
     let tokens = (requests.len() as u64 * (IN + OUT)).to_string();
     assert!(field(&card, "Spent").contains(&tokens), "{tokens}: {card}");
-    let all = requests.iter().map(|request| request.body.to_string()).collect::<String>();
-    assert!(all.contains("PATH="), "the command did not run");
-    let bots = team.running.info.bots.values().map(|bot| bot.token.as_str());
-    for secret in SECRETS.iter().map(|(_, value)| *value).chain(bots) {
-        assert!(!all.contains(secret), "{secret} reached the model");
-    }
-    assert!(!requests.iter().any(|request| request.authorized));
+    team.told_no_secret(&server, &SECRETS);
 }

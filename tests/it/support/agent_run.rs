@@ -36,12 +36,20 @@ pub(crate) struct Place {
 }
 
 impl Place {
+    /// With a model that plays these steps.
+    pub(crate) async fn playing(steps: Value) -> Place {
+        Place::with(ModelServer::start(steps).await)
+    }
+
     pub(crate) async fn new(choose: Choose) -> Place {
+        Place::with(ModelServer::choosing(choose).await)
+    }
+
+    fn with(server: ModelServer) -> Place {
         set_own_binary(env!("CARGO_BIN_EXE_teams").into());
         let folder = tempfile::tempdir().unwrap();
         std::fs::create_dir(folder.path().join("tree")).unwrap();
         std::fs::write(folder.path().join("tree/hello.txt"), "hello\n").unwrap();
-        let server = ModelServer::choosing(choose).await;
         Place { folder, server, allowance: Allowance::default() }
     }
 

@@ -14,6 +14,7 @@ use tokio::process::{Child, ChildStdin, Command};
 use tokio::time::timeout;
 
 use super::guild::{Caller, fresh};
+use super::model_server::ModelServer;
 
 /// How long one thing may take. Only a failure takes this long.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(240);
@@ -77,6 +78,50 @@ impl Whole {
             Ok(message) => message,
             Err(_) => panic!("it was never said; the team's log:\n{}", self.log()),
         }
+    }
+
+    /// Asks for it; the team makes one commit of it with green checks and stops. The answer, and the last
+    /// state of the card.
+    pub(crate) async fn commits(&mut self, wish: &str) -> (Value, Value) {
+        self.ask(wish).await;
+        // They come in either order.
+        let (mut last, mut card) = (None, None);
+        self.until(|said| {
+            if words(said).contains("**Done.**") {
+                last = Some(said.clone());
+            } else if !field(said, "Commit").is_empty() {
+                card = Some(said.clone());
+            }
+            last.is_some() && card.is_some()
+        })
+        .await;
+        let (last, card) = (last.unwrap(), card.unwrap());
+        let commits = create::first_parents(&self.project(), "main").unwrap();
+        assert_eq!(commits.len(), 2);
+        let sha = commits[0].to_string();
+        assert!(words(&last).contains(&sha[..7]), "{last}");
+        // The record files follow the journal; a clean stop brings them up to date.
+        self.stop().await;
+        let request = &self.requests()[0];
+        assert_eq!(
+            (&request["commit_sha"], &request["evidence"]["commit"]),
+            (&json!(sha), &json!(sha))
+        );
+        assert_eq!(request["evidence"]["checks"][0]["verdict"], "passed");
+        (last, card)
+    }
+
+    /// The agent's command ran, and no model was told a secret of the team or has seen a real key.
+    pub(crate) fn told_no_secret(&self, server: &ModelServer, secrets: &[(&str, &str)]) {
+        let requests = server.requests();
+        let all = requests.iter().map(|request| request.body.to_string()).collect::<String>();
+        assert!(all.contains("PATH="), "the command did not run");
+        let info = &self.running.info;
+        let tokens = info.bots.values().chain(info.users.values()).map(|one| one.token.as_str());
+        for secret in secrets.iter().map(|(_, value)| *value).chain(tokens) {
+            assert!(!all.contains(secret), "{secret} reached the model");
+        }
+        assert!(!requests.iter().any(|request| request.authorized));
     }
 
     /// The messages of a channel or thread, oldest first.
