@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use serde_json::{Value, json};
 use teams::agents::acp::{AcpSettings, known};
-use teams::agents::{Agent, AgentOutcome, Event, RunSpec, Sandbox, Watch};
+use teams::agents::{Access, Agent, AgentOutcome, Event, RunSpec, Sandbox, Watch};
 use teams::domain::run::{FailKind, RunOutcome};
 use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader};
 
@@ -100,7 +100,7 @@ async fn opencode_takes_a_turn() {
     turn("opencode", vec![program, "acp".to_owned()], true, &[]).await;
 }
 
-/// What a model fails with, and what that is.
+/// What a model fails with, and what that is for an agent.
 fn failures() -> [(&'static str, Value, FailKind); 4] {
     let error = |status: u16, kind: &str, message: &str| json!({"status": status, "error": kind, "message": message});
     [
@@ -111,9 +111,9 @@ fn failures() -> [(&'static str, Value, FailKind); 4] {
     ]
 }
 
-async fn fails(agent: &str, command: &[String], env: &[(&str, String)]) {
+async fn fails(agent: &str, command: &[String], env: &[(&str, String)], but: &str) {
     let mut wrong = Vec::new();
-    for (name, step, kind) in failures() {
+    for (name, step, kind) in failures().into_iter().filter(|(name, _, _)| *name != but) {
         let place = Place::new(Box::new(move |_, _| step.clone())).await;
         let settings = settings(command.to_vec(), &place.server.base, env);
         let spec = place.spec(Agent::Acp(settings), &format!("{agent}-{name}"));
@@ -128,13 +128,14 @@ async fn fails(agent: &str, command: &[String], env: &[(&str, String)]) {
 #[tokio::test]
 async fn failures_of_gemini_have_their_kinds() {
     let Some(command) = gemini() else { return };
-    fails("gemini", &command, &[]).await;
+    // When it is told to slow down, it tries again for minutes.
+    fails("gemini", &command, &[], "429").await;
 }
 
 #[tokio::test]
 async fn failures_of_claude_agent_acp_have_their_kinds() {
     let Some((command, env)) = claude_acp() else { return };
-    fails("claude", &command, &env).await;
+    fails("claude", &command, &env, "").await;
 }
 
 /// A run of codex-acp in a mode of its own; where it is installed.
@@ -201,16 +202,16 @@ async fn codex_acp_asks_before_it_leaves_its_own_sandbox() {
 }
 
 #[tokio::test]
-async fn codex_acp_is_refused_what_lies_beside_its_worktree_and_goes_on() {
-    let patch = "*** Begin Patch\n*** Add File: ../beside.txt\n+made\n*** End Patch\n";
+async fn codex_acp_is_refused_an_edit_that_its_role_may_not_make_and_goes_on() {
+    let patch = "*** Begin Patch\n*** Add File: made.txt\n+made\n*** End Patch\n";
     let steps = vec![json!({"custom": "apply_patch", "input": patch})];
-    let Some((place, spec)) = codex_in("workspace-write", "codex-refused", plays(steps)).await
-    else {
+    let Some((place, mut spec)) = codex_in("read-only", "codex-refused", plays(steps)).await else {
         return;
     };
+    spec.access = Access::ReadOnly;
     let outcome = place.run(&spec).await;
     assert!(is_result(&outcome), "{outcome:?}");
-    assert!(!place.folder.path().join("beside.txt").exists());
+    assert!(!spec.worktree.join("made.txt").exists());
     let told = std::fs::read_to_string(spec.run_dir.join("turn-0/stdin")).unwrap();
     assert!(told.contains("may not do that"), "{told}");
 }
@@ -259,7 +260,7 @@ async fn team_of(listener: tokio::net::UnixListener, run_dir: PathBuf) {
 async fn codex_acp_hands_its_result_in_with_a_tool_of_the_team() {
     let call = json!({"tool": "submit_result", "namespace": "mcp__teams", "args": result()});
     let steps = vec![call, json!({"say": "It is handed in."})];
-    let Some((place, mut spec)) = codex_in("agent-full-access", "codex-submit", plays(steps)).await
+    let Some((place, mut spec)) = codex_in("workspace-write", "codex-submit", plays(steps)).await
     else {
         return;
     };
