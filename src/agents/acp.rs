@@ -239,7 +239,8 @@ impl AcpCodec {
         if asked == Asked::Prompt && !last {
             self.messages.clear();
             self.trouble = None;
-            return vec![Event::Usage(spent(answer.get("result").unwrap_or(&Value::Null)))];
+            let spent = spent(answer.get("result").unwrap_or(&Value::Null));
+            return self.calls.over().into_iter().chain([Event::Usage(spent)]).collect();
         }
         self.answered(answer)
     }
@@ -265,6 +266,7 @@ impl AcpCodec {
     /// A prompt is over.
     fn prompted(&mut self, result: &Value, error: Option<&Value>) -> Vec<Event> {
         let mut events: Vec<Event> = self.told.drain(..).map(Event::Heard).collect();
+        events.extend(self.calls.over());
         events.push(Event::Usage(spent(result)));
         if !self.waiting.is_empty() && !self.stopping {
             let (ids, words): (Vec<_>, Vec<_>) = self.waiting.drain(..).unzip();
@@ -444,3 +446,8 @@ impl Codec for AcpCodec {
         self.cancelling
     }
 }
+
+#[cfg(test)]
+mod oracle;
+#[cfg(test)]
+mod tests;

@@ -20,9 +20,19 @@ pub(super) struct Call {
     /// Whether it is a call of a tool server, in the agent's own words and not in the model's (codex-acp).
     pub(super) served: bool,
     diffs: BTreeSet<String>,
-    begun: bool,
     /// It is known what it is made with.
     made: bool,
+    /// What it was begun with, for agents that never say what a call is made with.
+    looks: u64,
+    state: State,
+}
+
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+enum State {
+    #[default]
+    Known,
+    Begun,
+    Ended,
 }
 
 /// The calls of a conversation.
@@ -56,7 +66,9 @@ impl Calls {
     pub(super) fn begin(&mut self, said: &Value) -> Vec<Event> {
         let mut events: Vec<Event> = self.made(said).into_iter().collect();
         let call = self.known(said);
-        if !std::mem::replace(&mut call.begun, true) {
+        if call.state == State::Known {
+            call.state = State::Begun;
+            call.looks = digest(&call.title, said.get("content").unwrap_or(&Value::Null));
             let (id, name) = (text(said, "toolCallId"), call.title.clone());
             events.push(Event::ToolStart { id, name });
         }
@@ -93,9 +105,22 @@ impl Calls {
             "failed" => false,
             _ => return Vec::new(),
         };
+        call.state = State::Ended;
+        let unsaid = !std::mem::replace(&mut call.made, true) && !call.title.is_empty();
+        let made = Event::Call { name: call.title.clone(), digest: call.looks };
         let paths: Vec<String> = call.diffs.iter().cloned().collect();
         let files = (ok && !paths.is_empty()).then_some(Event::Files(paths));
         let end = Event::ToolEnd { id: text(said, "toolCallId"), ok };
-        files.into_iter().chain([end]).collect()
+        unsaid.then_some(made).into_iter().chain(files).chain([end]).collect()
+    }
+
+    /// A prompt is over, and with it the calls whose end nobody told: refused or cancelled ones.
+    pub(super) fn over(&mut self) -> Vec<Event> {
+        let open = self.0.iter_mut().filter(|(_, call)| call.state == State::Begun);
+        open.map(|(id, call)| {
+            call.state = State::Ended;
+            Event::ToolEnd { id: id.clone(), ok: false }
+        })
+        .collect()
     }
 }
