@@ -26,8 +26,8 @@ fn named(variable: &str, must: bool) -> Option<String> {
     found.map(|path| path.to_string_lossy().into_owned())
 }
 
-/// Claude Code repeats a request ten times by itself.
-const FEW_RETRIES: (&str, &str) = ("CLAUDE_CODE_MAX_RETRIES", "1");
+/// What an agent is told in its environment.
+type Env = [(&'static str, String); 2];
 
 /// An agent that is known, with a model at that address.
 fn settings(command: Vec<String>, url: &str, env: &[(&str, String)]) -> AcpSettings {
@@ -74,11 +74,11 @@ fn gemini() -> Option<Vec<String>> {
     named("TEAMS_GEMINI", true).map(|script| node(script, &["--acp"]))
 }
 
-/// With the Claude Code that it is to play.
-fn claude_acp() -> Option<(Vec<String>, [(&'static str, String); 2])> {
+/// With the Claude Code that it is to play, which repeats a request ten times where nobody says otherwise.
+fn claude_acp() -> Option<(Vec<String>, Env)> {
     let script = named("TEAMS_CLAUDE_ACP", true)?;
     let program = claude()?.to_string_lossy().into_owned();
-    let retries = (FEW_RETRIES.0, FEW_RETRIES.1.to_owned());
+    let retries = ("CLAUDE_CODE_MAX_RETRIES", "1".to_owned());
     Some((node(script, &[]), [("CLAUDE_CODE_EXECUTABLE", program), retries]))
 }
 

@@ -72,13 +72,18 @@ fn places(value: &Value, path: &str, into: &mut BTreeMap<String, Value>) {
                 places(item, &format!("{path}/{index}"), into);
             }
         }
-        leaf => {
-            into.insert(path.to_owned(), leaf.clone());
+        Value::Null
+        | Value::Bool(_)
+        | Value::Number(_)
+        | Value::String(_)
+        | Value::Array(_)
+        | Value::Object(_) => {
+            into.insert(path.to_owned(), value.clone());
         }
     }
 }
 
-/// Compares two messages but for what is left unsaid; the vendors' places of the first.
+/// Compares two messages but for what is left unsaid; which vendors' places they hold.
 fn same(ours: &Value, theirs: &Value) -> BTreeSet<&'static str> {
     let (mut one, mut two) = (BTreeMap::new(), BTreeMap::new());
     places(ours, "", &mut one);
@@ -265,10 +270,9 @@ impl Compared {
     }
 
     fn prompted(&mut self, said: &acp::PromptResponse, events: &[Event]) {
-        let spent = events.iter().find_map(|event| match event {
-            Event::Usage(usage) => Some(*usage),
-            _ => None,
-        });
+        let spent = events
+            .iter()
+            .find_map(|event| if let Event::Usage(usage) = event { Some(*usage) } else { None });
         if let Some(theirs) = &said.usage {
             let cached = theirs.cached_read_tokens.unwrap_or(0);
             let ours = spent.unwrap();
@@ -307,16 +311,14 @@ impl Compared {
         };
         let option = asked.options.iter().find(|it| it.option_id == selected.option_id).unwrap();
         let id = asked.tool_call.tool_call_id.0.to_string();
-        match option.kind {
-            acp::PermissionOptionKind::AllowOnce => {
-                self.begins(&id, events);
-                self.kinds.insert("allowed");
-            }
-            acp::PermissionOptionKind::RejectOnce => {
-                assert!(matches!(events, [Event::Warning(_)]), "{events:?}");
-                self.kinds.insert("refused");
-            }
-            other => panic!("{other:?} is for more than once"),
+        if option.kind == acp::PermissionOptionKind::AllowOnce {
+            self.begins(&id, events);
+            self.kinds.insert("allowed");
+        } else {
+            // Never anything for more than once.
+            assert_eq!(option.kind, acp::PermissionOptionKind::RejectOnce);
+            assert!(matches!(events, [Event::Warning(_)]), "{events:?}");
+            self.kinds.insert("refused");
         }
     }
 
@@ -334,13 +336,15 @@ impl Compared {
             Some(acp::ToolCallStatus::Failed) => Some(false),
             _ => None,
         };
-        let ends = events.iter().find_map(|event| match event {
-            Event::ToolEnd { id: it, ok } if it == id => Some(*ok),
-            _ => None,
-        });
+        let end = |ok| Event::ToolEnd { id: id.to_owned(), ok };
+        let ends = [true, false].into_iter().find(|ok| events.contains(&end(*ok)));
         assert_eq!(ends, ok, "{id}: {events:?}");
     }
 
+    #[expect(
+        clippy::wildcard_enum_match_arm,
+        reason = "an enum of others, which grows; what is not recorded has no rule"
+    )]
     fn update(&mut self, update: acp::SessionUpdate, events: &[Event]) {
         let heard = events.iter().filter(|event| matches!(event, Event::Heard(_))).count();
         let rest = &events[heard..];
