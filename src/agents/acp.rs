@@ -3,7 +3,6 @@
 //! Lines of JSON-RPC 2.0 over standard input and output. We offer neither files nor terminals: an agent
 //! works with its own tools, in the sandbox that we put around it, and asks for what it wants to do.
 
-use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use serde_json::{Value, json};
@@ -15,16 +14,19 @@ use crate::agents::words::Words;
 use crate::domain::ids::MessageId;
 use crate::domain::run::{FailKind, Usage};
 
+mod calls;
 pub mod known;
+mod mode;
 mod past;
 mod permission;
 mod settings;
 mod told;
 
+use calls::Calls;
 use past::Past;
 use permission::Policy;
 pub use settings::AcpSettings;
-use told::{call, ended, failed, reason, spent, trouble};
+use told::{failed, reason, spent, trouble};
 
 /// The version of the protocol.
 pub(super) const VERSION: u64 = 1;
@@ -33,12 +35,6 @@ const GO_ON: u32 = 3;
 /// What it is told then.
 const REFUSED: &str =
     "Your role may not do that. Go on without it, and end your step as you were told.";
-
-/// Modes by which agents name what a role may do; the first that the agent has is set.
-const READING: &[&str] = &["read-only"];
-/// Modes of agents that would put a sandbox of their own within the one that they are in.
-const CONFINED: &[&str] = &["agent-full-access"];
-const WRITING: &[&str] = &["workspace-write", "acceptEdits", "auto_edit", "autoEdit"];
 
 /// What a turn begins with.
 #[derive(Debug)]
@@ -113,8 +109,7 @@ pub struct AcpCodec {
     trouble: Option<Event>,
     /// What was asked by which request, where a stream is read again.
     past: Option<Past>,
-    /// Calls of which it is known what they are made with.
-    calls: BTreeSet<String>,
+    calls: Calls,
 }
 
 impl AcpCodec {
@@ -138,7 +133,7 @@ impl AcpCodec {
             cost: 0.0,
             trouble: None,
             past: None,
-            calls: BTreeSet::new(),
+            calls: Calls::default(),
         }
     }
 
@@ -200,18 +195,10 @@ impl AcpCodec {
         // What cannot be gone on with is no conversation that anybody could keep.
         let kept = self.resumes || self.loads;
         let session = kept.then(|| Event::Session(self.session.clone()));
-        let modes = result.pointer("/modes/availableModes").and_then(Value::as_array);
-        let has = |mode: &str| modes.into_iter().flatten().any(|it| text(it, "id") == mode);
-        let fitting = match self.opening.access {
-            Access::ReadOnly => READING,
-            Access::Worktree | Access::Documents(_) => WRITING,
-        };
-        let within = CONFINED.iter().filter(|_| self.opening.confined);
-        let by_role = within.chain(fitting).find(|mode| has(mode)).map(|mode| (*mode).to_owned());
-        match self.opening.mode.clone().or(by_role) {
-            Some(mode) => {
-                let params = json!({"sessionId": self.session, "modeId": mode});
-                self.ask(Asked::Mode, "session/set_mode", params);
+        match mode::setting(&self.opening, result) {
+            Some((method, mut params)) => {
+                params["sessionId"] = Value::from(self.session.as_str());
+                self.ask(Asked::Mode, method, params);
             }
             None => self.begin(),
         }
@@ -252,7 +239,8 @@ impl AcpCodec {
         if asked == Asked::Prompt && !last {
             self.messages.clear();
             self.trouble = None;
-            return vec![Event::Usage(spent(answer.get("result").unwrap_or(&Value::Null)))];
+            let spent = spent(answer.get("result").unwrap_or(&Value::Null));
+            return self.calls.over().into_iter().chain([Event::Usage(spent)]).collect();
         }
         self.answered(answer)
     }
@@ -278,6 +266,7 @@ impl AcpCodec {
     /// A prompt is over.
     fn prompted(&mut self, result: &Value, error: Option<&Value>) -> Vec<Event> {
         let mut events: Vec<Event> = self.told.drain(..).map(Event::Heard).collect();
+        events.extend(self.calls.over());
         events.push(Event::Usage(spent(result)));
         if !self.waiting.is_empty() && !self.stopping {
             let (ids, words): (Vec<_>, Vec<_>) = self.waiting.drain(..).unzip();
@@ -352,14 +341,12 @@ impl AcpCodec {
             }
             "tool_call" => {
                 self.cut = true;
-                let id = text(update, "toolCallId");
-                events.extend(self.call(&id, update));
-                events.push(Event::ToolStart { id, name: text(update, "title") });
-                events.extend(ended(update));
+                events.extend(self.calls.begin(update));
+                events.extend(self.calls.ended(update));
             }
             "tool_call_update" => {
-                events.extend(self.call(&text(update, "toolCallId"), update));
-                events.extend(ended(update));
+                self.cut = true;
+                events.extend(self.calls.update(update));
             }
             "session_info_update" => match trouble(update, false) {
                 Some(failed @ Event::Failed { .. }) => self.trouble = Some(failed),
@@ -377,12 +364,6 @@ impl AcpCodec {
         events
     }
 
-    /// A call counts once, whenever it is told what it is made with.
-    fn call(&mut self, id: &str, update: &Value) -> Option<Event> {
-        let call = call(update)?;
-        self.calls.insert(id.to_owned()).then_some(call)
-    }
-
     /// Something that the agent asks of us.
     fn asks(&mut self, id: &Value, method: &str, params: &Value) -> Vec<Event> {
         if method != "session/request_permission" {
@@ -390,21 +371,31 @@ impl AcpCodec {
                 "error": {"code": -32601, "message": format!("{method} is not offered")}}));
             return vec![Event::Warning(format!("it asked for {method}, which is not offered"))];
         }
+        let said = params.get("toolCall").unwrap_or(&Value::Null);
+        if self.cancelling {
+            self.permit(id, &permission::cancelled());
+            return Vec::new();
+        }
         let policy = Policy {
             access: &self.opening.access,
             worktree: &self.opening.worktree,
             web: self.opening.web,
             confined: self.opening.confined,
         };
-        let call = params.get("toolCall").unwrap_or(&Value::Null);
+        let call = self.calls.learn(said);
         let allowed = policy.allows(call);
-        let (outcome, chosen) = permission::choose(params, allowed && !self.cancelling);
-        self.replies.push(json!({"jsonrpc": "2.0", "id": id, "result": {"outcome": outcome}}));
+        let title = call.title.clone();
+        let (outcome, chosen) = permission::choose(params, allowed);
+        self.permit(id, &outcome);
         if allowed && chosen {
-            return Vec::new();
+            return self.calls.begin(said);
         }
         self.refused = true;
-        vec![Event::Warning(format!("refused: {}", text(call, "title")))]
+        vec![Event::Warning(format!("refused: {title}"))]
+    }
+
+    fn permit(&mut self, id: &Value, outcome: &Value) {
+        self.replies.push(json!({"jsonrpc": "2.0", "id": id, "result": {"outcome": outcome}}));
     }
 }
 
@@ -455,3 +446,8 @@ impl Codec for AcpCodec {
         self.cancelling
     }
 }
+
+#[cfg(test)]
+mod oracle;
+#[cfg(test)]
+mod tests;

@@ -17,12 +17,13 @@ const NAMES: [&str; 4] = ["submit_result", "backlog", "memory", "status"];
 const COMMAND: &str = "mcp";
 
 /// Whether the title that an agent gives a call is that of a tool of the team, as agents write it:
-/// `mcp__teams__status`, `teams.status`, `teams/status`, `status (teams MCP Server)`.
+/// `mcp__teams__status`, `mcp.teams.status`, `teams.status`, `teams/status`, `status (teams MCP Server)`.
 pub(super) fn is_ours(title: &str) -> bool {
     let title = title.trim();
     let title = title.strip_prefix("Tool: ").unwrap_or(title);
     let name = title
         .strip_prefix("mcp__teams__")
+        .or_else(|| title.strip_prefix("mcp.teams."))
         .or_else(|| title.strip_prefix("teams"))
         .map(|rest| rest.trim_start_matches(['.', '/', '_', ':']))
         .or_else(|| title.strip_suffix(" (teams MCP Server)"));
@@ -82,6 +83,7 @@ mod tests {
     fn a_call_of_ours_is_known_by_its_title() {
         for title in [
             "mcp__teams__submit_result",
+            "mcp.teams.submit_result",
             "teams.status",
             "teams/memory",
             "Tool: teams/backlog",
@@ -89,9 +91,15 @@ mod tests {
         ] {
             assert!(is_ours(title), "{title}");
         }
-        for title in
-            ["", "teams", "status", "teams.status; rm -rf /", "other.status", "mcp__teams__approve"]
-        {
+        for title in [
+            "",
+            "teams",
+            "status",
+            "teams.status; rm -rf /",
+            "other.status",
+            "mcp__teams__approve",
+            "mcp.teams",
+        ] {
             assert!(!is_ours(title), "{title}");
         }
     }

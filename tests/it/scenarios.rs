@@ -1,8 +1,8 @@
 //! Everything that goes wrong between an agent and its model, with each real agent: the run ends as what it
 //! is, with a reason that a person understands, in a bounded number of requests, and leaves no process.
 //!
-//! A row is played by a scripted model in the words of each agent's API; `TEAMS_SCENARIO` names one to be
-//! played alone.
+//! A row is played by a scripted model in the words of each agent's API; `TEAMS_SCENARIO` names those to be
+//! played alone: `quota`, or `CodexAcp` for all of one agent.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -218,7 +218,7 @@ impl Agents {
                 Agent::Acp(real(folder, &place.server.url, self.acp.clone(), self.codex.clone()))
             }
         };
-        let mut spec = place.spec(agent, name);
+        let mut spec = place.spec(agent, &format!("{name}-{who:?}"));
         spec.limits = Limits {
             wall_ms: 150_000,
             idle_ms: if name == "stalled" { 4_000 } else { 60_000 },
@@ -301,8 +301,9 @@ async fn every_trouble_with_a_model_is_what_it_is_with_every_agent() {
     let only = std::env::var("TEAMS_SCENARIO").unwrap_or_default();
     let rows = rows();
     let free = Arc::new(Semaphore::new(AT_ONCE));
-    let rows = rows.iter().filter(|row| row.name.contains(&only));
-    let runs = rows.flat_map(|row| ALL.map(|who| (row, who))).map(|(row, who)| {
+    let runs = rows.iter().flat_map(|row| ALL.map(|who| (row, who)));
+    let runs = runs.filter(|(row, who)| format!("{} {who:?}", row.name).contains(&only));
+    let runs = runs.map(|(row, who)| {
         let (free, agents) = (Arc::clone(&free), &agents);
         async move {
             let _place = free.acquire().await.unwrap();

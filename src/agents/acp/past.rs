@@ -27,7 +27,7 @@ impl Past {
                 "initialize" => Asked::Initialize,
                 "session/resume" | "session/load" => Asked::Earlier,
                 "session/new" => Asked::New,
-                "session/set_mode" => Asked::Mode,
+                "session/set_mode" | "session/set_config_option" => Asked::Mode,
                 "session/prompt" => Asked::Prompt,
                 _ => continue,
             };

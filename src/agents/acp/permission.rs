@@ -1,9 +1,11 @@
 //! What an agent may do when it asks: the role's access decides, never a person in passing.
 
+use std::collections::BTreeSet;
 use std::path::{Component, Path};
 
 use serde_json::{Value, json};
 
+use super::calls::Call;
 use crate::agents::codec::text;
 use crate::agents::run::Access;
 use crate::agents::tools;
@@ -18,20 +20,21 @@ pub(super) struct Policy<'a> {
 }
 
 impl Policy<'_> {
-    /// Whether a tool call may go on.
-    pub(super) fn allows(&self, call: &Value) -> bool {
-        match text(call, "kind").as_str() {
+    /// Whether a tool call may go on, by all that is known of it.
+    pub(super) fn allows(&self, call: &Call) -> bool {
+        match call.kind.as_str() {
             "read" | "search" | "think" => true,
             // The tools of the team know themselves what the role may.
-            "other" | "" if tools::is_ours(&text(call, "title")) => true,
+            "other" | "" if tools::is_ours(&call.title) => true,
+            "execute" if call.served && tools::is_ours(&call.title) => true,
             "fetch" => self.web,
-            "edit" | "delete" | "move" => self.may_write(&paths(call)),
+            "edit" | "delete" | "move" => self.may_write(&call.paths),
             // Commands, and whatever we do not know: only where something else sets the bounds.
             _ => self.confined,
         }
     }
 
-    fn may_write(&self, paths: &[String]) -> bool {
+    fn may_write(&self, paths: &BTreeSet<String>) -> bool {
         let folder = match self.access {
             Access::ReadOnly => return false,
             Access::Worktree => self.worktree,
@@ -45,35 +48,33 @@ impl Policy<'_> {
     }
 }
 
-/// The files that a tool call names.
-fn paths(call: &Value) -> Vec<String> {
-    let list = |key: &str| call.get(key).and_then(Value::as_array).into_iter().flatten();
-    list("locations")
-        .chain(list("content"))
-        .map(|part| text(part, "path"))
-        .filter(|path| !path.is_empty())
-        .collect()
-}
-
 /// The outcome for a request for permission, and whether it could be the one that was wanted. Nothing is
 /// ever allowed for more than once.
 pub(super) fn choose(params: &Value, allow: bool) -> (Value, bool) {
     let options = params.get("options").and_then(Value::as_array);
     let kind = if allow { "allow_once" } else { "reject_once" };
-    let option = options.into_iter().flatten().find(|option| text(option, "kind") == kind);
-    match option {
-        Some(option) => (json!({"outcome": "selected", "optionId": option.get("optionId")}), true),
-        None => (json!({"outcome": "cancelled"}), !allow),
+    let fits = |option: &&Value| text(option, "kind") == kind;
+    let chosen =
+        options.into_iter().flatten().filter(fits).find_map(|it| it.get("optionId")?.as_str());
+    match chosen {
+        Some(id) => (json!({"outcome": "selected", "optionId": id}), true),
+        None => (cancelled(), !allow),
     }
+}
+
+/// The outcome for every request once the prompt was cancelled: the protocol has no other one then.
+pub(super) fn cancelled() -> Value {
+    json!({"outcome": "cancelled"})
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::calls::Calls;
     use super::*;
 
     fn allows(access: &Access, confined: bool, call: Value) -> bool {
         let worktree = Path::new("/tree");
-        Policy { access, worktree, web: false, confined }.allows(&call)
+        Policy { access, worktree, web: false, confined }.allows(Calls::default().learn(&call))
     }
 
     #[test]
@@ -109,6 +110,36 @@ mod tests {
     }
 
     #[test]
+    fn a_call_is_what_was_told_of_it_before() {
+        let mut calls = Calls::default();
+        let policy =
+            |access| Policy { access, worktree: "/tree".as_ref(), web: false, confined: true };
+        calls.learn(&json!({"toolCallId": "1", "kind": "edit", "title": "Editing files"}));
+        let asked = json!({"toolCallId": "1", "locations": [{"path": "/tree/a"}]});
+        assert!(!policy(&Access::ReadOnly).allows(calls.learn(&asked)));
+        assert!(policy(&Access::Worktree).allows(calls.learn(&asked)));
+        let more = json!({"toolCallId": "1", "locations": [{"path": "/etc/passwd"}]});
+        assert!(!policy(&Access::Worktree).allows(calls.learn(&more)));
+        assert!(!policy(&Access::Worktree).allows(calls.learn(&asked)), "it is still about both");
+    }
+
+    #[test]
+    fn a_tool_of_the_team_may_be_called_as_codex_calls_it_and_no_command_of_its_name() {
+        let call =
+            |title: &str, meta: Value| json!({"kind": "execute", "title": title, "_meta": meta});
+        let ours = call("mcp.teams.submit_result", json!({"is_mcp_tool_call": true}));
+        assert!(allows(&Access::ReadOnly, false, ours));
+        for (title, meta) in [
+            ("mcp.teams.submit_result", json!({})),
+            ("mcp.teams.submit_result", json!({"is_mcp_tool_call": "true"})),
+            ("mcp.teams.approve", json!({"is_mcp_tool_call": true})),
+            ("mcp.other.status", json!({"is_mcp_tool_call": true})),
+        ] {
+            assert!(!allows(&Access::ReadOnly, false, call(title, meta)), "{title}");
+        }
+    }
+
+    #[test]
     fn nothing_is_allowed_for_ever() {
         let params = json!({"options": [{"optionId": "a", "kind": "allow_always"},
             {"optionId": "o", "kind": "allow_once"}, {"optionId": "r", "kind": "reject_once"}]});
@@ -116,5 +147,7 @@ mod tests {
         assert_eq!(choose(&params, false).0["optionId"], "r");
         let (outcome, chosen) = choose(&json!({"options": [{"kind": "allow_always"}]}), true);
         assert_eq!((outcome["outcome"].as_str(), chosen), (Some("cancelled"), false));
+        let nameless = json!({"options": [{"kind": "allow_once"}]});
+        assert_eq!(choose(&nameless, true), (cancelled(), false));
     }
 }

@@ -1,39 +1,10 @@
-//! What an agent tells of its tools and of its failures.
+//! What an agent tells of its failures and of what it spent.
 
 use serde_json::Value;
 
 use crate::agents::blame::classify;
 use crate::agents::codec::{Event, number, text};
-use crate::agents::stuck::digest;
 use crate::domain::run::{FailKind, Usage};
-
-/// What a tool call is made with, once it is told.
-pub(super) fn call(update: &Value) -> Option<Event> {
-    let input = update.get("rawInput").filter(|input| match input {
-        Value::Object(fields) => !fields.is_empty(),
-        Value::String(text) => !text.is_empty(),
-        Value::Array(_) => true,
-        Value::Null | Value::Bool(_) | Value::Number(_) => false,
-    })?;
-    let title = text(update, "title");
-    let name = if title.is_empty() { input.to_string() } else { title };
-    Some(Event::Call { name, digest: digest("", input) })
-}
-
-/// What a tool call says about its end.
-pub(super) fn ended(update: &Value) -> Vec<Event> {
-    let ok = match text(update, "status").as_str() {
-        "completed" => true,
-        "failed" => false,
-        _ => return Vec::new(),
-    };
-    let parts = update.get("content").and_then(Value::as_array).into_iter().flatten();
-    let diffs = parts.filter(|part| text(part, "type") == "diff");
-    let paths: Vec<String> = diffs.map(|diff| text(diff, "path")).collect();
-    let files = (!paths.is_empty()).then_some(Event::Files(paths));
-    let end = Event::ToolEnd { id: text(update, "toolCallId"), ok };
-    files.into_iter().chain([end]).collect()
-}
 
 /// The words of a JSON-RPC error.
 pub(super) fn reason(error: &Value) -> String {

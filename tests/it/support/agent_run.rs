@@ -95,12 +95,23 @@ impl Place {
 
     pub(crate) async fn watched(&self, spec: &RunSpec, watch: &Watch) -> AgentOutcome {
         let outcome = Driver::default().run(spec, &CONTRACT, watch).await;
-        if let Some(folder) = std::env::var_os("TEAMS_CAPTURE").map(PathBuf::from) {
-            // How the recordings in tests/data were made.
-            let name = format!("{}.jsonl", spec.run_id.as_str());
-            std::fs::copy(spec.run_dir.join("turn-0/stdout.spool"), folder.join(name)).unwrap();
-        }
+        capture(spec);
         outcome
+    }
+}
+
+/// How the recordings in `tests/data` were made: with `TEAMS_CAPTURE`, what an agent wrote in each turn of a run
+/// is put there, its first turn under the run's name.
+fn capture(spec: &RunSpec) {
+    let Some(folder) = std::env::var_os("TEAMS_CAPTURE").map(PathBuf::from) else { return };
+    let name = spec.run_id.as_str();
+    for turn in 0.. {
+        let spool = spec.run_dir.join(format!("turn-{turn}/stdout.spool"));
+        if !spool.exists() {
+            return;
+        }
+        let name = if turn == 0 { format!("{name}.jsonl") } else { format!("{name}-{turn}.jsonl") };
+        std::fs::copy(spool, folder.join(name)).unwrap();
     }
 }
 
