@@ -45,11 +45,20 @@ impl Script {
         let authorized = key("x-api-key") || headers.contains_key(header::AUTHORIZATION);
         let mut requests = self.requests.lock().unwrap();
         let index = requests.len();
+        if asks_for_a_title(&body) {
+            return (json!({"say": {"title": "A title"}}), index);
+        }
         let step = api.words((self.choose)(&body, index), &body);
         requests.push(Request { authorized, body });
         self.count.send_replace(requests.len());
         (step, index)
     }
+}
+
+/// codex-acp names a new conversation beside it, in time or not: that is no step of a scenario.
+fn asks_for_a_title(body: &Value) -> bool {
+    let fields = body.pointer("/text/format/schema/properties").and_then(Value::as_object);
+    fields.is_some_and(|fields| fields.keys().eq(["title"]))
 }
 
 /// The running server; it ends with its value.
