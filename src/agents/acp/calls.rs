@@ -4,7 +4,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::agents::codec::{Event, text};
 use crate::agents::stuck::digest;
@@ -22,8 +22,8 @@ pub(super) struct Call {
     diffs: BTreeSet<String>,
     /// It is known what it is made with.
     made: bool,
-    /// What it was begun with, for agents that never say what a call is made with.
-    looks: u64,
+    /// What it was begun with beside its title, for agents that never say what a call is made with.
+    looks: Option<u64>,
     state: State,
 }
 
@@ -46,7 +46,12 @@ impl Calls {
     }
 
     fn known(&mut self, said: &Value) -> &mut Call {
-        let call = self.0.entry(text(said, "toolCallId")).or_default();
+        let id = text(said, "toolCallId");
+        if id.is_empty() {
+            // Nothing that was told before is about it.
+            self.0.remove(&id);
+        }
+        let call = self.0.entry(id).or_default();
         for (known, key) in [(&mut call.kind, "kind"), (&mut call.title, "title")] {
             let new = text(said, key);
             if !new.is_empty() {
@@ -64,13 +69,22 @@ impl Calls {
 
     /// A call is begun, or was allowed to. Agents that ask first may never say the former.
     pub(super) fn begin(&mut self, said: &Value) -> Vec<Event> {
+        let id = text(said, "toolCallId");
+        if self.0.get(&id).is_some_and(|call| call.state == State::Ended) {
+            // Another one by the same id.
+            self.0.remove(&id);
+        }
         let mut events: Vec<Event> = self.made(said).into_iter().collect();
         let call = self.known(said);
         if call.state == State::Known {
             call.state = State::Begun;
-            call.looks = digest(&call.title, said.get("content").unwrap_or(&Value::Null));
-            let (id, name) = (text(said, "toolCallId"), call.title.clone());
-            events.push(Event::ToolStart { id, name });
+            let with: Vec<&Value> = ["content", "locations"]
+                .iter()
+                .filter_map(|key| said.get(key)?.as_array())
+                .flatten()
+                .collect();
+            call.looks = (!with.is_empty()).then(|| digest(&call.title, &json!(with)));
+            events.push(Event::ToolStart { id, name: call.title.clone() });
         }
         events
     }
@@ -106,12 +120,13 @@ impl Calls {
             _ => return Vec::new(),
         };
         call.state = State::Ended;
-        let unsaid = !std::mem::replace(&mut call.made, true) && !call.title.is_empty();
-        let made = Event::Call { name: call.title.clone(), digest: call.looks };
+        let made = std::mem::replace(&mut call.made, true);
+        let unsaid = call.looks.filter(|_| !made);
+        let unsaid = unsaid.map(|digest| Event::Call { name: call.title.clone(), digest });
         let paths: Vec<String> = call.diffs.iter().cloned().collect();
         let files = (ok && !paths.is_empty()).then_some(Event::Files(paths));
         let end = Event::ToolEnd { id: text(said, "toolCallId"), ok };
-        unsaid.then_some(made).into_iter().chain(files).chain([end]).collect()
+        unsaid.into_iter().chain(files).chain([end]).collect()
     }
 
     /// A prompt is over, and with it the calls whose end nobody told: refused or cancelled ones.
@@ -122,5 +137,41 @@ impl Calls {
             Event::ToolEnd { id: id.clone(), ok: false }
         })
         .collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_call_by_the_id_of_an_earlier_one_or_by_none_is_another_one() {
+        let mut calls = Calls::default();
+        let edit = json!({"toolCallId": "1", "kind": "edit", "title": "a", "status": "completed"});
+        let again = json!({"toolCallId": "1", "title": "b"});
+        let start = |name: &str| Event::ToolStart { id: "1".to_owned(), name: name.to_owned() };
+        assert_eq!(calls.begin(&edit), [start("a")]);
+        calls.ended(&edit);
+        assert_eq!(calls.begin(&again), [start("b")]);
+        assert_eq!((calls.begin(&again), calls.learn(&again).kind.as_str()), (vec![], ""));
+        calls.learn(&json!({"kind": "read"}));
+        assert_eq!(calls.learn(&json!({"title": "c"})).kind, "");
+    }
+
+    #[test]
+    fn calls_of_which_nothing_but_a_title_is_told_are_not_taken_for_the_same_one() {
+        let mut calls = Calls::default();
+        let mut made = |id: &str, content: Value| {
+            let call = json!({"toolCallId": id, "title": "Edit", "content": content, "status": "completed"});
+            calls.begin(&call);
+            let ended = calls.ended(&call);
+            ended.into_iter().find_map(|it| {
+                if let Event::Call { digest, .. } = it { Some(digest) } else { None }
+            })
+        };
+        assert_eq!(made("1", json!([])), None);
+        let one = made("2", json!([{"type": "diff", "path": "a", "newText": "x"}]));
+        assert_eq!(one, made("3", json!([{"type": "diff", "path": "a", "newText": "x"}])));
+        assert_ne!(one, made("4", json!([{"type": "diff", "path": "a", "newText": "y"}])));
     }
 }
