@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::json;
 
+use crate::agents::claude::ClaudeSettings;
 use crate::agents::codex::CodexSettings;
 use crate::domain::config::ModelApi;
 
@@ -62,6 +63,7 @@ pub fn environment(command: &[String], url: &str, key: &str) -> Option<BTreeMap<
             set("ANTHROPIC_BASE_URL", url);
             set("ANTHROPIC_API_KEY", key);
             set("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1");
+            set("CLAUDE_CODE_MAX_RETRIES", &ClaudeSettings::default().retries.to_string());
         }
         Known::Gemini => {
             set("GOOGLE_GEMINI_BASE_URL", url);
