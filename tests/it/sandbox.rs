@@ -159,12 +159,13 @@ try writes-to-its-temporary-folder 'echo x > $TMPDIR/x'
 try writes-to-a-temporary-folder-of-its-own 'echo x > /tmp/x'
 try reads-the-shared-documents 'grep . $ws/shared_workspace/plan.md'
 try runs-programs 'git --version && bash --version'
+try listens-where-the-kernel-says 'perl -MSocket -e "socket(S, AF_INET, SOCK_STREAM, 0) or die; bind(S, sockaddr_in(0, INADDR_LOOPBACK)) or die; listen(S, 1) or die"'
 try writes-the-link-to-the-repository 'echo gitdir: /tmp > .git'
 cat "$here/answer"
 "#;
 
 /// What must work for whoever may write.
-const ALLOWED: [&str; 8] = [
+const ALLOWED: [&str; 9] = [
     "writes-to-the-worktree",
     "changes-a-file",
     "asks-git-for-the-state",
@@ -173,6 +174,7 @@ const ALLOWED: [&str; 8] = [
     "writes-to-a-temporary-folder-of-its-own",
     "reads-the-shared-documents",
     "runs-programs",
+    "listens-where-the-kernel-says",
 ];
 
 fn answers(found: &[String], allowed: &[&str]) {
