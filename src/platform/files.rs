@@ -151,32 +151,47 @@ pub fn write_private(path: &Path, bytes: impl AsRef<[u8]>) -> Result<()> {
 
 /// The same, replacing it whole and durably: a reader never sees a part, and it is there after a crash.
 pub fn write_private_durable(path: &Path, bytes: impl AsRef<[u8]>) -> Result<()> {
-    let temp = temp_beside(path);
-    // One that an earlier attempt left could be readable by others.
-    remove_file(&temp)?;
-    write_private(&temp, bytes)?;
-    sync_file(&temp)?;
-    rename(&temp, path)?;
-    sync_dir(parent(path))
+    replace_durably(path, bytes.as_ref(), 0o600)
 }
 
 /// Replaces a file so that a reader sees the old or the new text, never a part; no sync.
 pub fn write_atomic(path: &Path, bytes: impl AsRef<[u8]>) -> Result<()> {
-    let temp = temp_beside(path);
-    write(&temp, bytes)?;
+    let (temp, mut file) = fresh_beside(path, 0o666)?;
+    at("write", &temp, file.write_all(bytes.as_ref()))?;
     rename(&temp, path)
 }
 
 /// Replaces a file and makes both its bytes and its name durable: write aside, sync, rename, sync
 /// the folder (`spec/rust.md` C8 shows why each of the four is needed).
 pub fn write_durable(path: &Path, bytes: impl AsRef<[u8]>) -> Result<()> {
-    let temp = temp_beside(path);
-    let mut file = at("write", &temp, File::create(&temp))?;
-    at("write", &temp, file.write_all(bytes.as_ref()))?;
+    replace_durably(path, bytes.as_ref(), 0o666)
+}
+
+fn replace_durably(path: &Path, bytes: &[u8], mode: u32) -> Result<()> {
+    let (temp, mut file) = fresh_beside(path, mode)?;
+    at("write", &temp, file.write_all(bytes))?;
     at("sync", &temp, file.sync_data())?;
     drop(file);
     rename(&temp, path)?;
     sync_dir(parent(path))
+}
+
+/// A new file to be renamed over another one. Never what lies there already: that could be readable by
+/// others, and in a folder that an agent may write it could be a link to anything of ours.
+fn fresh_beside(path: &Path, mode: u32) -> Result<(PathBuf, File)> {
+    use std::os::unix::fs::OpenOptionsExt as _;
+    let temp = temp_beside(path);
+    let mut options = OpenOptions::new();
+    options.write(true).create_new(true).mode(mode);
+    let opened = match options.open(&temp) {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+            remove_file(&temp)?;
+            options.open(&temp)
+        }
+        opened => opened,
+    };
+    let file = at("write", &temp, opened)?;
+    Ok((temp, file))
 }
 
 /// Appends to a file, creating it; no sync.
@@ -339,4 +354,29 @@ fn parent(path: &Path) -> &Path {
 pub fn is_locked(path: &Path) -> bool {
     File::open(path)
         .is_ok_and(|file| matches!(file.try_lock_shared(), Err(fs::TryLockError::WouldBlock)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_replaced_is_never_written_through_a_link_that_lay_in_wait() {
+        let folder = tempfile::tempdir().unwrap();
+        let (path, other) = (folder.path().join("usage.json"), folder.path().join("of-ours"));
+        let writers: [fn(&Path, &str) -> Result<()>; 3] = [
+            |path, text| write_durable(path, text),
+            |path, text| write_atomic(path, text),
+            |path, text| write_private_durable(path, text),
+        ];
+        for write_it in writers {
+            write(&other, "as it was").unwrap();
+            std::os::unix::fs::symlink(&other, temp_beside(&path)).unwrap();
+            write_it(&path, "new").unwrap();
+            assert_eq!(read_text(&other).unwrap(), "as it was");
+            assert_eq!(read_text(&path).unwrap(), "new");
+            assert!(symlink_metadata(&path).unwrap().is_file());
+            assert!(!temp_beside(&path).is_symlink());
+        }
+    }
 }

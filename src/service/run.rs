@@ -257,7 +257,7 @@ async fn say_confinement(team: &Team) {
     match team.driver.confinement(Sandbox::Auto).await {
         Some(Confinement::Bubblewrap(_)) => tracing::info!("agents are confined by bubblewrap"),
         Some(Confinement::Landlock(strength, reason)) => {
-            tracing::warn!(?strength, %reason, "agents are confined by Landlock, less strictly than by bubblewrap");
+            tracing::warn!(?strength, %reason, "agents are confined by Landlock, less strictly than by bubblewrap: `teams doctor` says what stays open to them");
         }
         Some(Confinement::Nothing(reason)) => {
             tracing::warn!(%reason, "agents cannot be confined here: Codex confines itself where it can, the others run no commands");

@@ -188,7 +188,12 @@ pub(super) struct Refused {
 
 impl Refused {
     fn new(refusal: Refusal, what: &str, why: String) -> Refused {
-        Refused { refusal: Some((refusal, what.to_owned())), why }
+        Refused::of_a_kind(Some(refusal), what, why)
+    }
+
+    /// The same, or without a kind where nothing was tried that has to be noted.
+    pub(super) fn of_a_kind(refusal: Option<Refusal>, what: &str, why: String) -> Refused {
+        Refused { refusal: refusal.map(|kind| (kind, what.to_owned())), why }
     }
 }
 

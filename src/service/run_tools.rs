@@ -18,6 +18,7 @@ use crate::assets;
 use crate::domain::backlog::BacklogSource;
 use crate::domain::event::Event;
 use crate::domain::incoming::Command;
+use crate::domain::refusal::Refusal;
 use crate::domain::request::Request;
 use crate::domain::role::Role;
 use crate::domain::run::Run;
@@ -153,7 +154,7 @@ impl AtWork<'_> {
         let (role, run) = (self.run.role, &self.run.run_id);
         tracing::info!(%role, %run, tool = tool.as_str(), "an agent uses a tool");
         Ok(match tool {
-            Tool::SubmitResult => self.submit(arguments).await,
+            Tool::SubmitResult => self.submit(arguments).await?,
             Tool::Backlog => {
                 let payload = arguments.get("items").cloned().unwrap_or(arguments);
                 let source = BacklogSource::Planner;
@@ -166,7 +167,33 @@ impl AtWork<'_> {
     }
 
     /// Judges a result and keeps it.
-    async fn submit(&self, result: Value) -> Reply {
+    async fn submit(&self, result: Value) -> Result<Reply, Refused> {
+        self.is_its_own(&result)?;
+        Ok(self.keep(result).await)
+    }
+
+    /// A result is of this run, whatever it says. One that says something else was meant for somebody else.
+    fn is_its_own(&self, result: &Value) -> Result<(), Refused> {
+        let run = self.run;
+        for (key, own) in [("request_id", run.request_id.as_str()), ("run_id", run.run_id.as_str())]
+        {
+            let named = result.get(key).and_then(Value::as_str).unwrap_or_default().trim();
+            if named.is_empty() || named == own {
+                continue;
+            }
+            let others = self.team.hub.read(|state| {
+                state.requests.keys().any(|id| id.as_str() == named)
+                    || state.runs.keys().any(|id| id.as_str() == named)
+            });
+            let why =
+                format!("not accepted: this is the run of {}; leave `{key}` out", run.request_id);
+            let what = format!("a result for {named}");
+            return Err(Refused::of_a_kind(others.then_some(Refusal::OtherRun), &what, why));
+        }
+        Ok(())
+    }
+
+    async fn keep(&self, result: Value) -> Reply {
         let mut issues = misshapen(&result, &schema(self.team, self.run));
         if let Err(more) = (CONTRACT.check)(&result, self.run.role, self.run.step) {
             issues.extend(more);

@@ -15,6 +15,7 @@ mod bad_input;
 mod claude;
 mod codex;
 mod conformance;
+mod demo_agents;
 mod discord_delivery;
 mod discord_intake;
 mod discord_limits;

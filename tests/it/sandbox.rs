@@ -159,12 +159,13 @@ try writes-to-its-temporary-folder 'echo x > $TMPDIR/x'
 try writes-to-a-temporary-folder-of-its-own 'echo x > /tmp/x'
 try reads-the-shared-documents 'grep . $ws/shared_workspace/plan.md'
 try runs-programs 'git --version && bash --version'
+try listens-where-the-kernel-says 'perl -MSocket -e "socket(S, AF_INET, SOCK_STREAM, 0) or die; bind(S, sockaddr_in(0, INADDR_LOOPBACK)) or die; listen(S, 1) or die"'
 try writes-the-link-to-the-repository 'echo gitdir: /tmp > .git'
 cat "$here/answer"
 "#;
 
 /// What must work for whoever may write.
-const ALLOWED: [&str; 8] = [
+const ALLOWED: [&str; 9] = [
     "writes-to-the-worktree",
     "changes-a-file",
     "asks-git-for-the-state",
@@ -173,11 +174,16 @@ const ALLOWED: [&str; 8] = [
     "writes-to-a-temporary-folder-of-its-own",
     "reads-the-shared-documents",
     "runs-programs",
+    "listens-where-the-kernel-says",
 ];
 
 fn answers(found: &[String], allowed: &[&str]) {
+    answers_of(found, TRIES.matches("\ntry ").count(), allowed);
+}
+
+fn answers_of(found: &[String], count: usize, allowed: &[&str]) {
     let all: Vec<(&str, &str)> = found.iter().map(|line| line.split_once(": ").unwrap()).collect();
-    assert_eq!(all.len(), TRIES.matches("\ntry ").count(), "{found:?}");
+    assert_eq!(all.len(), count, "{found:?}");
     for (name, answer) in all {
         let expected = if allowed.contains(&name) { "yes" } else { "no" };
         assert_eq!(answer, expected, "{name}");
@@ -230,6 +236,43 @@ async fn whoever_writes_documents_writes_those_and_not_the_work() {
     allowed.push("writes-to-the-shared-documents");
     let found = yard.found().await;
     answers(&found, &allowed);
+}
+
+/// Puts links where its own folder was, in a session that is gone on with, and looks what has opened.
+const LINKS: &str = r#"#!/bin/bash
+export PATH=/usr/bin:/bin
+here=$(dirname "$0")
+if [ "$1" = --version ]; then echo "codex-cli 0.0.1"; exit; fi
+cat > /dev/null
+. "$here/places"
+try() {
+  name=$1; shift
+  if (eval "$@") > /dev/null 2>&1; then answer=yes; else answer=no; fi
+  echo "{\"type\":\"item.completed\",\"item\":{\"type\":\"reasoning\",\"text\":\"$name: $answer\"}}"
+}
+try reads-the-tokens-of-the-team 'grep . $root/workspace/.teams_setup/tokens.env'
+try reads-the-secret-of-the-control-socket 'grep . $root/workspace/.teams_runtime/control.secret'
+(echo x > $root/workspace/.teams_runtime/x) 2> /dev/null
+try leaves-a-link 'rm -rf $CODEX_HOME; ln -s ../../.. $CODEX_HOME && [ -d $CODEX_HOME/developer ]'
+cat "$here/answer"
+"#;
+
+/// What an agent leaves in its session does not lead its next run out of the sandbox.
+async fn links_lead_nowhere(run: &str) {
+    let mut yard = Yard::new(run, Access::Worktree, LINKS).await;
+    for again in ["first", "second"] {
+        yard.spec.run_id = teams::domain::ids::RunId::parse(&format!("{run}-{again}")).unwrap();
+        yard.spec.run_dir = yard.path("runs").join(yard.spec.run_id.as_str());
+        answers_of(&yard.found().await, 3, &["leaves-a-link"]);
+    }
+    assert!(!yard.path("workspace/.teams_runtime/x").exists());
+}
+
+#[tokio::test]
+async fn a_link_that_is_left_in_a_session_does_not_lead_out_of_the_next_sandbox() {
+    if bubblewrap().await {
+        links_lead_nowhere("links").await;
+    }
 }
 
 /// Ignores what it can; leaves a process of a session of its own behind.
@@ -296,6 +339,7 @@ async fn within_landlock() {
         assert_eq!(answer, expected, "{name}");
     }
     assert!(!yard.path("outside").exists() && !yard.path("workspace/outside").exists());
+    links_lead_nowhere("landlock-links").await;
 }
 
 #[tokio::test]

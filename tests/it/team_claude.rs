@@ -24,7 +24,7 @@ fn tools_used(messages: &Value) -> usize {
 }
 
 /// The model: what it says for Codex, in the tools of this CLI.
-fn model(body: &Value, index: usize) -> Value {
+pub(crate) fn model(body: &Value, index: usize) -> Value {
     let messages = &body["messages"];
     let body = json!({"input": messages});
     let mut play = if step(&body) == "build it" {

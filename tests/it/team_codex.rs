@@ -7,10 +7,9 @@ use std::process::Stdio;
 use serde_json::{Value, json};
 use teams::agents::codex::CodexSettings;
 use tokio::process::Command;
-use tokio::time::timeout;
 
 use crate::support::model_server::{ModelServer, Request};
-use crate::support::whole::{PATIENCE, Whole, field, is_by, words};
+use crate::support::whole::{Whole, field, is_by, words};
 
 /// What a step costs; the card has to count it.
 pub(crate) const IN: u64 = 1_000;
@@ -251,28 +250,4 @@ async fn a_request_becomes_a_commit_through_the_real_cli() {
     let secrets = SECRETS.iter().map(|(_, value)| (*value).to_owned());
     let all: Vec<String> = tokens.chain(secrets).collect();
     judge(&requests, &all);
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn the_demo_plays_its_request_with_the_real_cli() {
-    let Some(binary) = codex() else { return };
-    if !can_confine().await {
-        return;
-    }
-    let server = ModelServer::choosing(Box::new(model)).await;
-    let folder = tempfile::tempdir().unwrap();
-    let demo = Command::new(env!("CARGO_BIN_EXE_teams"))
-        .args(["demo", "--agent", "codex", "--script", "request", "--model-url", &server.url])
-        .arg("--dir")
-        .arg(folder.path().join("demo"))
-        .env("TEAMS_CODEX", binary)
-        .stdin(Stdio::null())
-        .kill_on_drop(true)
-        .output();
-    let ended = timeout(PATIENCE, demo).await.expect("the demo does not end").unwrap();
-    let text = String::from_utf8_lossy(&ended.stdout);
-    let errors = String::from_utf8_lossy(&ended.stderr);
-    assert!(ended.status.success(), "{text}\n{errors}");
-    assert!(text.contains("checks before: red") && !text.contains("rehears"), "{text}");
-    assert_eq!(server.requests().len(), 10);
 }

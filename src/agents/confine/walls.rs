@@ -71,7 +71,15 @@ pub(crate) fn around(
     let installed = programs.iter().flat_map(|program| places::installation(program));
     walls.show(Show::Read, installed.filter(apart));
     walls.show(Show::Read, spec.surroundings.readable.iter().cloned());
-    walls.show(Show::Read, repository(&spec.worktree));
+    let kept = keeps.iter().filter(|path| !path.starts_with(&spec.session_dir));
+    let mut written = vec![spec.worktree.as_path()];
+    written.extend(kept.clone().map(PathBuf::as_path));
+    let folders = super::session_folders(spec);
+    written.extend(folders.iter().map(PathBuf::as_path));
+    if let Access::Documents(folder) = access {
+        written.push(folder);
+    }
+    walls.show(Show::Read, repository(&spec.worktree, &written));
     let worktree = [spec.worktree.clone()];
     match access {
         Access::ReadOnly => walls.show(Show::Read, worktree),
@@ -82,22 +90,36 @@ pub(crate) fn around(
         }
     }
     // A worktree's link to its repository is not the agent's to change, nor is a repository.
-    walls.show(Show::Read, [spec.worktree.join(".git")]);
+    walls.show(Show::Read, Some(spec.worktree.join(".git")).filter(|link| !places::is_link(link)));
     walls.show(Show::Read, [spec.run_dir.join(crate::agents::driver::SCHEMA)]);
-    walls.show(Show::Write, super::session_folders(spec));
-    walls.show(Show::Write, keeps.iter().cloned());
+    // What it keeps within a session's folder is open with that folder; by itself it could be a link by now.
+    walls.show(Show::Write, kept.cloned());
+    walls.show(Show::Write, folders);
     // Their folder, because a team that is started again makes new ones there.
     let sockets = [spec.socket.clone(), walls.door.clone()].into_iter().flatten();
     walls.show(Show::Read, sockets.filter_map(|it| it.parent().map(Path::to_path_buf)));
     walls
 }
 
-/// Where a worktree's objects and references lie.
-fn repository(worktree: &Path) -> Option<PathBuf> {
-    let link = files::read_text(&worktree.join(".git")).ok()?;
-    let own = worktree.join(link.strip_prefix("gitdir:")?.trim());
+/// Where a worktree's objects and references lie. An agent that is confined by Landlock may have written the
+/// link: it counts where the other end, out of the reach of whatever it writes, leads back here.
+fn repository(worktree: &Path, written: &[&Path]) -> Option<PathBuf> {
+    let real = |path: &Path| files::canonicalize(path).ok();
+    let link = worktree.join(".git");
+    if places::is_link(&link) {
+        return None;
+    }
+    let text = files::read_text(&link).ok()?;
+    let own = real(&worktree.join(text.strip_prefix("gitdir:")?.trim()))?;
+    if written.iter().filter_map(|folder| real(folder)).any(|folder| own.starts_with(folder)) {
+        return None;
+    }
+    let back = files::read_text(&own.join("gitdir")).ok()?;
+    if real(Path::new(back.trim()))? != real(&link)? {
+        return None;
+    }
     let common = files::read_text(&own.join("commondir")).ok()?;
-    files::canonicalize(&own.join(common.trim())).ok()
+    real(&own.join(common.trim()))
 }
 
 impl Walls {
@@ -184,5 +206,111 @@ fn pieces(path: &Path, hidden: &[&PathBuf], into: &mut Vec<PathBuf>) {
     }
     for inner in files::list(path).unwrap_or_default() {
         pieces(&inner, hidden, into);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+    use crate::agents::codex::CodexSettings;
+    use crate::agents::run::{Agent, Limits, Surroundings};
+    use crate::agents::{Said, Task};
+    use crate::domain::ids::RunId;
+    use crate::domain::role::Role;
+
+    /// A developer's run, in a workspace with secrets, in a worktree of a project.
+    fn spec(root: &Path) -> RunSpec {
+        let put = |path: &str, text: &str| {
+            let path = root.join(path);
+            files::create_dir_all(path.parent().unwrap()).unwrap();
+            files::write(&path, text).unwrap();
+        };
+        let admin = root.join("project/.git/worktrees/1");
+        put("workspace/secrets/tokens.env", "TOKEN=1");
+        put("workspace/tree/.git", &format!("gitdir: {}\n", admin.display()));
+        put("project/.git/worktrees/1/commondir", "../..\n");
+        let link = root.join("workspace/tree/.git");
+        put("project/.git/worktrees/1/gitdir", &format!("{}\n", link.display()));
+        put("workspace/session/home/.keep", "");
+        RunSpec {
+            run_id: RunId::parse("run").unwrap(),
+            run_dir: root.join("workspace/runs/run"),
+            session_dir: root.join("workspace/session"),
+            worktree: root.join("workspace/tree"),
+            access: Access::Worktree,
+            agent: Agent::Codex(CodexSettings::default()),
+            task: Task::first(
+                Role::Developer,
+                None,
+                "20260101-00000001",
+                Said { author: "Mina".to_owned(), text: "do it".to_owned() },
+            ),
+            resume: None,
+            limits: Limits::default(),
+            socket: None,
+            surroundings: Surroundings {
+                hidden: vec![root.join("workspace"), root.join("project")],
+                ..Surroundings::default()
+            },
+            templates: BTreeMap::new(),
+        }
+    }
+
+    /// What of the workspace and the project can be read, and what written, by the kernel's rules; links
+    /// followed, as it does.
+    fn open(spec: &RunSpec, root: &Path) -> [Vec<PathBuf>; 2] {
+        let home = spec.session_dir.join("codex");
+        let rules = around(spec, &spec.access, &[home], &[]).rules(Path::new("/usr/bin/teams"));
+        [rules.read, rules.write].map(|paths| {
+            let real = paths.iter().filter_map(|path| files::canonicalize(path).ok());
+            let within = real.filter_map(|path| path.strip_prefix(root).map(Path::to_owned).ok());
+            within.collect()
+        })
+    }
+
+    #[test]
+    fn what_an_agent_left_where_it_writes_opens_nothing_to_its_next_turn() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = files::canonicalize(folder.path()).unwrap();
+        let spec = spec(&root);
+        let paths = |all: &[&str]| all.iter().map(PathBuf::from).collect::<Vec<_>>();
+        let written = paths(&["workspace/session", "workspace/tree"]);
+        let usual = [paths(&["project/.git", "workspace/tree/.git"]), written.clone()];
+        files::create_dir_all(&spec.session_dir.join("codex")).unwrap();
+        assert_eq!(open(&spec, &root), usual);
+
+        // Its home in the session becomes a link to what it may not even read.
+        files::remove_dir_all(&spec.session_dir.join("codex")).unwrap();
+        symlink("../secrets", spec.session_dir.join("codex")).unwrap();
+        assert_eq!(open(&spec, &root), usual);
+
+        // The link to the repository leads to a folder that names the secrets as one.
+        let link = spec.worktree.join(".git");
+        for made_up in [spec.worktree.join("fake"), spec.session_dir.join("home/fake")] {
+            files::create_dir_all(&made_up).unwrap();
+            files::write(
+                &made_up.join("commondir"),
+                root.join("workspace/secrets").to_str().unwrap(),
+            )
+            .unwrap();
+            files::write(&made_up.join("gitdir"), link.to_str().unwrap()).unwrap();
+            files::write(&link, format!("gitdir: {}\n", made_up.display())).unwrap();
+            assert_eq!(open(&spec, &root), [paths(&["workspace/tree/.git"]), written.clone()]);
+        }
+
+        // To a real one, which is somebody else's.
+        let other = root.join("elsewhere/.git/worktrees/1");
+        files::create_dir_all(&other).unwrap();
+        files::write(&other.join("commondir"), "../..").unwrap();
+        files::write(&other.join("gitdir"), "/somewhere/else/.git").unwrap();
+        files::write(&link, format!("gitdir: {}\n", other.display())).unwrap();
+        assert_eq!(open(&spec, &root), [paths(&["workspace/tree/.git"]), written.clone()]);
+
+        // It is a link of the file system itself.
+        files::remove_file(&link).unwrap();
+        symlink("../secrets", &link).unwrap();
+        assert_eq!(open(&spec, &root), [Vec::new(), written]);
     }
 }

@@ -45,10 +45,7 @@ pub(super) fn write_json<T: Serialize>(
 ) -> Result<(), RunError> {
     let text =
         serde_json::to_vec_pretty(value).map_err(|source| RunError::Json { what, source })?;
-    let path = folder.join(what);
-    files::write_durable(&path, text)?;
-    files::set_mode(&path, 0o600)?;
-    Ok(())
+    Ok(files::write_private_durable(&folder.join(what), text)?)
 }
 
 pub(in crate::agents) fn read_json<T: DeserializeOwned>(

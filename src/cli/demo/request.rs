@@ -4,11 +4,13 @@ use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
 
-use super::home::{BRANCH, Home, broken};
+use super::home::{BRANCH, Home, broken, system_language};
 use super::person::Person;
 use super::team::Team;
+use crate::assets::catalog::Catalog;
 use crate::cli::{Failure, say};
 use crate::domain::evidence::Evidence;
+use crate::domain::outgoing::Content;
 use crate::domain::request::Request;
 use crate::git::{self, CheckSpec, CommitId, Project};
 use crate::local_guild::GuildInfo;
@@ -59,11 +61,7 @@ fn ended(home: &Home, message: &str) -> Result<Option<Request>, Failure> {
     if let Some(open) = state.requests.values().find(|request| asked(request)) {
         use crate::domain::request::RequestStatus;
         if open.status == RequestStatus::Blocked {
-            let why = open.blocked.as_ref();
-            let code = why.map(|blocked| blocked.code.as_str()).unwrap_or_default();
-            let detail = why.map(|blocked| blocked.detail.as_str()).unwrap_or_default();
-            return Err(Failure::new(format!("the request waits for a person: {code}"))
-                .detail(Some(detail.to_owned())));
+            return Err(waits(open));
         }
         return Ok(None);
     }
@@ -80,6 +78,29 @@ fn ended(home: &Home, message: &str) -> Result<Option<Request>, Failure> {
         }
     }
     Ok(None)
+}
+
+/// Nobody sits at the page while the script plays: what a person would be asked for is how it ends.
+fn waits(open: &Request) -> Failure {
+    let why = open.blocked.as_ref();
+    let code = why.map(|blocked| blocked.code.as_str()).unwrap_or_default();
+    let detail = why.map(|blocked| blocked.detail.clone()).unwrap_or_default();
+    let mut content = Content {
+        key: "why.blocked".to_owned(),
+        values: serde_json::Map::new(),
+        language: system_language(),
+    };
+    let id = open.request_id.as_str();
+    for (name, value) in [("request_id", id), ("code", code), ("detail", ""), ("who", "")] {
+        content.values.insert(name.to_owned(), value.into());
+    }
+    let words = Catalog::builtin().and_then(|catalog| catalog.render(&content));
+    let words = words.map_or_else(
+        |_| format!("the request waits for a person: {code}"),
+        |rendered| rendered.text.trim_end().to_owned(),
+    );
+    let hint = "the same command without --script goes on here, with the page to press it on";
+    Failure::new(words).detail(Some(detail)).hint(Some(hint.to_owned()))
 }
 
 /// What the script promises: one commit more, red before it, green at it.

@@ -11,6 +11,7 @@ use crate::domain::role::Role;
 use crate::domain::run::Approach;
 use crate::domain::time::Timestamp;
 use crate::platform::files;
+use crate::platform::landlock::Strength;
 use crate::workspace::Workspace;
 
 /// Which agent and model works for which role, and where that is said.
@@ -54,6 +55,12 @@ pub(super) fn health(team: &Team, now: Timestamp) -> Value {
         Some(Confinement::Landlock(..)) => "landlock",
         Some(Confinement::Nothing(_)) => "nothing",
         None => "",
+    });
+    values["kernel"] = json!(match team.driver.known_confinement() {
+        Some(Confinement::Landlock(Strength::Files, _)) => "files",
+        Some(Confinement::Landlock(Strength::FilesAndTcp, _)) => "tcp",
+        Some(Confinement::Landlock(Strength::FilesTcpAndSignals, _)) => "signals",
+        Some(Confinement::Bubblewrap(_) | Confinement::Nothing(_)) | None => "",
     });
     values["set_aside"] = json!(aside.map_or(0, |text| text.lines().count()));
     values

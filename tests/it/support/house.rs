@@ -92,6 +92,7 @@ impl Plan {
 type End = Option<std::process::ExitStatus>;
 
 struct Team {
+    pid: u32,
     input: Option<tokio::process::ChildStdin>,
     ended: watch::Receiver<End>,
 }
@@ -233,6 +234,7 @@ impl House {
             .kill_on_drop(true)
             .spawn()
             .unwrap();
+        let pid = child.id().unwrap();
         let input = child.stdin.take();
         let (tell, ended) = watch::channel(None);
         let signal = self.signal.clone();
@@ -241,7 +243,12 @@ impl House {
             tell.send_replace(Some(status));
             signal.send_modify(|count| *count += 1);
         });
-        self.team = Some(Team { input, ended });
+        self.team = Some(Team { pid, input, ended });
+    }
+
+    /// The team's process.
+    pub(crate) fn team_pid(&self) -> u32 {
+        self.team.as_ref().unwrap().pid
     }
 
     /// Ends the team as its parent would, and looks that it ended well.
