@@ -8,6 +8,9 @@ use crate::domain::role::Role;
 use crate::domain::sprint::Duty;
 use crate::domain::workflow::Step;
 
+/// The code for an object that names another request than the one that it would be a result of.
+const OF_ANOTHER: &str = "request_id_of_another_request";
+
 /// Reads an object as a result of the role and step; else the codes of what is wrong with it.
 pub type Check = fn(&Value, Role, Option<Step>) -> Result<RoleResult, Vec<String>>;
 
@@ -31,6 +34,8 @@ pub(crate) struct Answered<'a> {
     pub(crate) by_schema: bool,
     /// What it handed in by the tool for it.
     pub(crate) submitted: Option<Value>,
+    /// The request that it was about.
+    pub(crate) request: &'a str,
 }
 
 impl ContractFns {
@@ -42,14 +47,21 @@ impl ContractFns {
         role: Role,
         step: Option<Step>,
     ) -> Result<RoleResult, Vec<String>> {
+        let check = |value: &Value| match value.get("request_id").and_then(Value::as_str) {
+            // A result of something else is none of this, however well it reads.
+            Some(named) if !["", answered.request].contains(&named.trim()) => {
+                Err(vec![OF_ANOTHER.to_owned()])
+            }
+            Some(_) | None => (self.check)(value, role, step),
+        };
         let whole = answered.text.filter(|_| answered.by_schema).and_then(object);
         for value in whole.iter().chain(&answered.submitted) {
-            if let Ok(result) = (self.check)(value, role, step) {
+            if let Ok(result) = check(value) {
                 return Ok(result);
             }
         }
         match answered.text.and_then(self.extract) {
-            Some(value) => (self.check)(&value, role, step),
+            Some(value) => check(&value),
             None => Err(vec!["missing_json_object".to_owned()]),
         }
     }
@@ -86,6 +98,8 @@ mod tests {
     fn the_answer_by_schema_comes_first_then_what_was_handed_in_then_what_a_message_holds() {
         let own = r#"{"summary": "ok own"}"#;
         let bad = r#"{"summary": "bad"}"#;
+        let mine = r#"{"summary": "ok mine", "request_id": "r-1"}"#;
+        let other = r#"{"summary": "ok other", "request_id": "r-2"}"#;
         let held = r#"It is {"summary": "ok held"}."#;
         let tool = Some(json!({"summary": "ok tool"}));
         let old = Some(json!({"summary": "of another contract"}));
@@ -94,6 +108,10 @@ mod tests {
             (true, Some(bad), tool.clone(), Ok("ok tool")),
             (true, Some(held), tool.clone(), Ok("ok tool")),
             (true, None, tool.clone(), Ok("ok tool")),
+            (true, Some(mine), None, Ok("ok mine")),
+            (true, Some(other), tool.clone(), Ok("ok tool")),
+            (true, Some(other), None, Err(OF_ANOTHER)),
+            (false, Some(other), None, Err(OF_ANOTHER)),
             (false, Some(own), tool.clone(), Ok("ok tool")),
             (false, Some(held), None, Ok("ok held")),
             (false, Some(held), old.clone(), Ok("ok held")),
@@ -103,7 +121,7 @@ mod tests {
             (false, None, None, Err("missing_json_object")),
         ];
         for (by_schema, text, submitted, wanted) in table {
-            let answered = Answered { text, by_schema, submitted };
+            let answered = Answered { text, by_schema, submitted, request: "r-1" };
             let judged = contract().judge(&answered, Role::Developer, None);
             let judged = judged.map(|result| result.summary).map_err(|issues| issues.join(" "));
             let wanted = wanted.map(str::to_owned).map_err(str::to_owned);

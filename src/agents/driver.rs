@@ -312,6 +312,7 @@ impl Driver {
                 Agent::Acp(_) | Agent::Rehearsal(_) => false,
             },
             submitted: submitted(&spec.run_dir),
+            request: &spec.task.request_id,
         };
         contract
             .judge(&answered, spec.task.role, spec.task.step)

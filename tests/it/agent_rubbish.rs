@@ -121,10 +121,11 @@ async fn what_is_no_answer_fails_with_a_reason() {
         whole.iter().map(|byte| if *byte == b'w' { 0xff } else { *byte }).collect();
     fails(&prints(&broken).await, FailKind::Contract, "no valid result");
     fails(&prints(&lines(&answer("{\"status\":"))).await, FailKind::Contract, "no valid result");
-    // Somebody else's result becomes nobody's but this request's.
+    // Somebody else's result is none of this request, however well it reads.
     let mut other = result();
     other["request_id"] = json!("20990101-99999999");
-    succeeds(&prints(&lines(&answer(&other.to_string()))).await);
+    let outcome = prints(&lines(&answer(&other.to_string()))).await;
+    fails(&outcome, FailKind::Contract, "request_id_of_another_request");
 }
 
 #[tokio::test]
