@@ -6,6 +6,7 @@ use super::claude::{self, ClaudeCodec, ClaudeSettings};
 use super::codec::{CodecKind, Event};
 use super::codex::{self, CodexCodec, CodexSettings};
 use super::prompt::Said;
+use super::rehearsal::RehearsalCodec;
 use super::run::Access;
 use super::turn::Turn;
 use super::words::Words;
@@ -61,6 +62,20 @@ fn a_recorded_success_is_read_whole() {
     assert_eq!((starts.count(), ends.count()), (2, 2));
     let answer = turn.conclude(&exit(EndedBy::Exit, Some(0), None), "").unwrap();
     assert!(answer.is_some_and(|text| text.contains("did it")));
+}
+
+#[test]
+fn a_recorded_rehearsal_is_read_whole_and_one_that_needs_a_model_says_so() {
+    let replay = |name| play(Turn::new(CodecKind::Rehearsal(RehearsalCodec::default())), name);
+    let ended = exit(EndedBy::Exit, Some(0), None);
+    let (turn, events) = replay("rehearsal/build");
+    assert!(turn.session.as_deref().is_some_and(|id| id.starts_with("rehearsal-")));
+    let wrote = Event::Files(vec!["greet.sh".to_owned()]);
+    assert_eq!(events.iter().filter(|event| **event == wrote).count(), 2);
+    let answer = turn.conclude(&ended, "").unwrap();
+    assert!(answer.is_some_and(|text| text.contains("literal edits in greet.sh")));
+    let failure = replay("rehearsal/no-model").0.conclude(&ended, "").unwrap_err();
+    assert_eq!(failure.kind, FailKind::NeedsRealAgent);
 }
 
 #[test]
