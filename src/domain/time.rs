@@ -52,11 +52,11 @@ impl Timestamp {
         self.0.with_timezone(&kst()).format(format).to_string()
     }
 
-    /// This instant plus some seconds.
+    /// This instant plus some seconds; the same instant where that is beyond what can be told.
     #[must_use]
     pub fn plus_seconds(self, seconds: u64) -> Self {
-        let delta = chrono::TimeDelta::seconds(i64::try_from(seconds).unwrap_or(i64::MAX / 2_000));
-        Self(self.0.checked_add_signed(delta).unwrap_or(self.0))
+        let delta = i64::try_from(seconds).ok().and_then(chrono::TimeDelta::try_seconds);
+        Self(delta.and_then(|delta| self.0.checked_add_signed(delta)).unwrap_or(self.0))
     }
 
     /// The beginning of the next day in Korea.
@@ -149,6 +149,15 @@ mod tests {
         assert!(Timestamp::parse("yesterday").is_err());
         let basic = Timestamp::parse("20260405T010203+0530").unwrap();
         assert_eq!(basic.to_string(), "2026-04-05T04:32:03.000000+09:00");
+    }
+
+    #[test]
+    fn seconds_beyond_all_time_lead_nowhere() {
+        let at = Timestamp::parse("2026-03-24T00:00:00Z").unwrap();
+        assert_eq!(at.plus_seconds(60).seconds_since(at), 60);
+        for seconds in [10_u64.pow(13), 10_u64.pow(17), u64::MAX] {
+            assert_eq!(at.plus_seconds(seconds), at);
+        }
     }
 
     #[test]

@@ -142,7 +142,8 @@ impl Counters {
 
     /// Counts an edit; false where it is refused.
     pub(super) fn edit(&mut self, rule: Edits, message: Id, now: DateTime<Utc>) -> bool {
-        if now - message.time() < chrono::Duration::seconds(rule.older_than_seconds) {
+        let age = now - message.time();
+        if chrono::Duration::try_seconds(rule.older_than_seconds).is_none_or(|least| age < least) {
             return true;
         }
         let used = self.edits.entry(message).or_default();

@@ -5,6 +5,9 @@ use chrono::DateTime;
 
 use crate::domain::time::Timestamp;
 
+/// Seconds that a limit lasts at most; what lies further ahead is not believed, as in the words of agents.
+const LONGEST: u64 = 400 * 86_400;
+
 /// The instant that an answer of a limit names, heard at `now`; none where it is none or names no time ahead.
 ///
 /// `retry-after` is in seconds or a date of HTTP (RFC 9110, 10.2.3), `retry-after-ms` in milliseconds. Of a plan
@@ -25,7 +28,7 @@ pub(super) fn until(status: StatusCode, headers: &HeaderMap, now: Timestamp) -> 
         .or_else(|| number("retry-after").map(|seconds| now.plus_seconds(seconds)))
         .or_else(|| number("retry-after-ms").map(|millis| now.plus_seconds(millis.div_ceil(1_000))))
         .or_else(|| date().map(Timestamp::new))?;
-    (at > now).then_some(at)
+    (at > now && at < now.plus_seconds(LONGEST)).then_some(at)
 }
 
 #[cfg(test)]
@@ -55,6 +58,8 @@ mod tests {
             (&[("retry-after", "soon")], None),
             (&[("retry-after", "0")], None),
             (&[("retry-after", "99999999999999999999")], None),
+            (&[("retry-after", "99999999999999999")], None),
+            (&[("retry-after", "99999999999")], None),
             (&[("retry-after", "Sat, 21 Nov 2020 12:05:00 GMT")], None),
             (&[], None),
         ] {
