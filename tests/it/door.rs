@@ -62,6 +62,13 @@ async fn answer(
             ([(header::CONTENT_TYPE, "text/event-stream")], Body::from_stream(stream))
                 .into_response()
         }
+        "refused" => {
+            let part = json!({"type": "refusal", "refusal": "I will not."});
+            let item = json!({"type": "message", "content": [part]});
+            let done = json!({"type": "response.output_item.done", "item": item});
+            let body = format!("data: {done}\n\n{last}");
+            ([(header::CONTENT_TYPE, "text/event-stream")], body).into_response()
+        }
         "limited" => {
             (StatusCode::TOO_MANY_REQUESTS, [(header::RETRY_AFTER, "600")], "no").into_response()
         }
@@ -272,7 +279,7 @@ async fn what_is_spent_is_counted_kept_and_ends_where_it_has_to() {
 }
 
 #[tokio::test]
-async fn a_limit_is_known_by_the_servers_word_where_the_agent_has_none() {
+async fn a_limit_and_a_refusal_are_known_by_the_servers_word_where_the_agent_has_none() {
     let place = Place::new().await;
     let door = place.open(|_| {}).await;
     let token = door.door().token.clone();
@@ -306,6 +313,10 @@ async fn a_limit_is_known_by_the_servers_word_where_the_agent_has_none() {
     ask(&door, "one/responses", &token, &json!({})).await.text().await.unwrap();
     assert_eq!(told(FailKind::RateLimit), (FailKind::RateLimit, false));
     assert_eq!(told(FailKind::Stuck), (FailKind::Stuck, false));
+    // A refusal stands in no text of Codex: what it hands on is no result.
+    assert_eq!(told(FailKind::Contract), (FailKind::Contract, false));
+    ask(&door, "one/responses", &token, &json!({"play": "refused"})).await.text().await.unwrap();
+    assert_eq!(told(FailKind::Contract), (FailKind::Refusal, false));
 }
 
 #[tokio::test]

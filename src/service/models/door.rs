@@ -75,6 +75,10 @@ impl OpenDoor {
             Measured::Bytes | Measured::Tokens => fill,
         });
         let result = match (outcome.outcome, counted.limited_until) {
+            (RunOutcome::Failed { kind: FailKind::Contract, .. }, _) if counted.refused => {
+                let message = "the model declined to answer".to_owned();
+                RunOutcome::Failed { kind: FailKind::Refusal, message, until: None }
+            }
             // What the agent does not tell of a limit, its server did; and one that fell silent waited for it.
             (RunOutcome::Failed { kind, message, until: None }, Some(until)) => {
                 let silent = matches!(kind, FailKind::Stuck | FailKind::WallTimeout);

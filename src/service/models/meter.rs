@@ -6,6 +6,7 @@ use std::sync::{Mutex, PoisonError};
 use serde::{Deserialize, Serialize};
 
 use super::KEPT;
+use super::usage::Told;
 use crate::domain::budget::{Allowance, PriceTable};
 use crate::domain::run::Usage;
 use crate::domain::time::Timestamp;
@@ -26,6 +27,8 @@ pub struct Metered {
     pub last_input: u64,
     /// Some server did not count, and by bytes it was guessed.
     pub guessed: bool,
+    /// The last answer was a refusal that stands in no text.
+    pub refused: bool,
     /// Until when a server answers nothing more, where its last answer says so.
     pub limited_until: Option<Timestamp>,
 }
@@ -68,21 +71,22 @@ impl Meter {
     }
 
     /// Counts an answer: as it says, or by the bytes of question and answer.
-    pub(super) fn add(&self, told: Option<(Usage, Option<String>)>, (asked, answered): (u64, u64)) {
+    pub(super) fn add(&self, told: Told, (asked, answered): (u64, u64)) {
         let guess = Usage {
             input_tokens: asked / BYTES,
             cached_tokens: 0,
             output_tokens: answered / BYTES,
             cost_usd: 0.0,
         };
-        let guessed = told.is_none();
-        let (usage, model) = told.unwrap_or((guess, None));
+        let guessed = told.cost.is_none();
+        let (usage, model) = told.cost.unwrap_or((guess, None));
         let usage = self.prices.priced(&model.unwrap_or_default(), usage);
         self.note(|counted| {
             counted.usage = counted.usage.plus(usage);
             counted.requests += 1;
             counted.last_input = usage.input_tokens;
             counted.guessed |= guessed;
+            counted.refused = told.refused;
             counted.limited_until = None;
         });
     }

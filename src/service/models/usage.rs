@@ -1,4 +1,4 @@
-//! What an answer of a model cost, read from it on its way.
+//! What an answer of a model cost, and whether it was a refusal, read from it on its way.
 
 use serde_json::Value;
 
@@ -19,11 +19,22 @@ pub(super) struct Reader {
     over: bool,
     usage: Option<Usage>,
     model: Option<String>,
+    refused: bool,
+}
+
+/// What an answer says of itself.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(super) struct Told {
+    /// What it cost, with the model that gave it; none where it does not say.
+    pub(super) cost: Option<(Usage, Option<String>)>,
+    /// The model declined, in the field for it and not in its text, which Codex shows to nobody.
+    pub(super) refused: bool,
 }
 
 impl Reader {
     pub(super) const fn new(api: ModelApi, events: bool) -> Reader {
-        Reader { api, events, line: Vec::new(), over: false, usage: None, model: None }
+        let line = Vec::new();
+        Reader { api, events, line, over: false, usage: None, model: None, refused: false }
     }
 
     /// Takes the next bytes.
@@ -55,15 +66,15 @@ impl Reader {
         let Some(data) = line.strip_prefix(b"data:") else { return };
         // Most events are pieces of text, which need no parsing.
         let told = |name: &[u8]| data.windows(name.len()).any(|at| at == name);
-        if (told(b"usage") || told(b"usageMetadata"))
+        if (told(b"usage") || told(b"usageMetadata") || told(b"\"refusal\""))
             && let Ok(event) = serde_json::from_slice(data)
         {
             self.note(&event);
         }
     }
 
-    /// What the answer cost, with the model that gave it; `None` where it does not say.
-    pub(super) fn finish(mut self) -> Option<(Usage, Option<String>)> {
+    /// What the answer said, once it is over.
+    pub(super) fn finish(mut self) -> Told {
         if self.events {
             self.one_line();
         } else if !self.over
@@ -71,7 +82,7 @@ impl Reader {
         {
             self.note(&answer);
         }
-        self.usage.map(|usage| (usage, self.model))
+        Told { cost: self.usage.map(|usage| (usage, self.model)), refused: self.refused }
     }
 
     fn note(&mut self, event: &Value) {
@@ -79,6 +90,9 @@ impl Reader {
         match self.api {
             ModelApi::Responses => {
                 let response = event.get("response").unwrap_or(event);
+                let output = response.get("output").and_then(Value::as_array);
+                let mut items = event.get("item").into_iter().chain(output.into_iter().flatten());
+                self.refused |= items.any(is_refusal);
                 self.set(response.get("usage"), |usage| {
                     let cached = usage.pointer("/input_tokens_details/cached_tokens");
                     of(number(usage, "input_tokens"), count(cached), number(usage, "output_tokens"))
@@ -130,6 +144,12 @@ impl Reader {
     }
 }
 
+/// Whether an item of the Responses API is a message that declines.
+fn is_refusal(item: &Value) -> bool {
+    let parts = item.get("content").and_then(Value::as_array);
+    parts.into_iter().flatten().any(|part| part.get("type").is_some_and(|it| it == "refusal"))
+}
+
 const fn of(input_tokens: u64, cached_tokens: u64, output_tokens: u64) -> Usage {
     Usage { input_tokens, cached_tokens, output_tokens, cost_usd: 0.0 }
 }
@@ -151,7 +171,7 @@ mod tests {
         let whole = |size: usize| {
             let mut reader = Reader::new(api, events);
             text.as_bytes().chunks(size).for_each(|piece| reader.feed(piece));
-            reader.finish()
+            reader.finish().cost
         };
         let found = whole(1);
         for size in [2, 7, 64, 1 << 20] {
@@ -173,6 +193,25 @@ mod tests {
         let plain = r#"{"model":"m","usage":{"input_tokens":7,"output_tokens":2}}"#;
         let found = read(ModelApi::Responses, false, plain);
         assert_eq!(found, Some((of(7, 0, 2), Some("m".to_owned()))));
+    }
+
+    #[test]
+    fn a_refusal_is_one_by_its_kind_and_not_by_its_words() {
+        let refused = |text: &str| {
+            let mut reader = Reader::new(ModelApi::Responses, true);
+            text.as_bytes().chunks(7).for_each(|piece| reader.feed(piece));
+            reader.finish().refused
+        };
+        let item = |kind: &str| {
+            format!(
+                "data: {{\"type\":\"response.output_item.done\",\"item\":{{\"type\":\"message\",\
+                 \"content\":[{{\"type\":\"{kind}\",\"{kind}\":\"a \\\"refusal\\\"\"}}]}}}}\n\n"
+            )
+        };
+        assert!(refused(&item("refusal")) && !refused(&item("output_text")));
+        let whole =
+            "data: {\"response\":{\"output\":[{\"content\":[{\"type\":\"refusal\"}]}]}}\n\n";
+        assert!(refused(whole));
     }
 
     #[test]
