@@ -10,10 +10,9 @@ use std::sync::LazyLock;
 use chrono::{DateTime, Datelike, Days, NaiveDate, NaiveDateTime, NaiveTime, TimeZone, Utc};
 use regex::{Captures, Regex};
 
+use crate::domain::run::limit_end;
 use crate::domain::time::Timestamp;
 
-/// What lies further ahead than this is not believed, in days.
-const FARTHEST: u64 = 400;
 /// Seconds since 1970 that are taken for milliseconds.
 const MILLIS: i64 = 100_000_000_000;
 
@@ -61,17 +60,12 @@ pub(super) fn until<Z: TimeZone>(message: &str, said: Timestamp, zone: &Z) -> Op
         .or_else(|| seconds(message, said))
         .or_else(|| span(message, said))
         .or_else(|| clock(message, said, zone))?;
-    believable(at, said)
+    limit_end(at, said)
 }
 
 /// Seconds or milliseconds since 1970, where they can be meant.
 pub(super) fn instant(number: i64, said: Timestamp) -> Option<Timestamp> {
-    believable(of_number(number), said)
-}
-
-fn believable(at: Timestamp, said: Timestamp) -> Option<Timestamp> {
-    let farthest = said.plus_seconds(FARTHEST * 86_400);
-    (at > said && at < farthest).then_some(at)
+    limit_end(of_number(number), said)
 }
 
 fn of_number(number: i64) -> Timestamp {

@@ -217,6 +217,36 @@ pub enum RunOutcome {
     },
 }
 
+impl RunOutcome {
+    /// With what the model's server said and the agent did not. A refusal that stands in no text leaves an agent
+    /// without a result; a limit is what a silent agent waited for; `limited_until` is when it ends.
+    #[must_use]
+    pub fn by_server(self, refused: bool, limited_until: Option<Timestamp>) -> Self {
+        match (self, limited_until) {
+            (Self::Failed { kind: FailKind::Contract, .. }, _) if refused => {
+                let message = "the model declined to answer".to_owned();
+                Self::Failed { kind: FailKind::Refusal, message, until: None }
+            }
+            (Self::Failed { kind, message, until: None }, Some(until)) => {
+                let silent = matches!(kind, FailKind::Stuck | FailKind::WallTimeout);
+                let kind = if silent { FailKind::RateLimit } else { kind };
+                let limit = matches!(kind, FailKind::Quota | FailKind::RateLimit);
+                Self::Failed { kind, message, until: limit.then_some(until) }
+            }
+            (other, _) => other,
+        }
+    }
+}
+
+/// Days that a limit lasts at most; what lies further ahead is not believed.
+const LONGEST_LIMIT: u64 = 400;
+
+/// The end of a limit that was told at `said`, where it lies ahead and can be meant.
+#[must_use]
+pub fn limit_end(at: Timestamp, said: Timestamp) -> Option<Timestamp> {
+    (at > said && at < said.plus_seconds(LONGEST_LIMIT * 86_400)).then_some(at)
+}
+
 /// Tokens and money.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]

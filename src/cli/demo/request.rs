@@ -7,10 +7,9 @@ use tokio_util::sync::CancellationToken;
 use super::home::{BRANCH, Home, broken, system_language};
 use super::person::Person;
 use super::team::Team;
-use crate::assets::catalog::Catalog;
+use crate::cli::told::Teller;
 use crate::cli::{Failure, say};
 use crate::domain::evidence::Evidence;
-use crate::domain::outgoing::Content;
 use crate::domain::request::Request;
 use crate::git::{self, CheckSpec, CommitId, Project};
 use crate::local_guild::GuildInfo;
@@ -61,7 +60,7 @@ fn ended(home: &Home, message: &str) -> Result<Option<Request>, Failure> {
     if let Some(open) = state.requests.values().find(|request| asked(request)) {
         use crate::domain::request::RequestStatus;
         if open.status == RequestStatus::Blocked {
-            return Err(waits(open));
+            return Err(waits(open)?);
         }
         return Ok(None);
     }
@@ -81,26 +80,16 @@ fn ended(home: &Home, message: &str) -> Result<Option<Request>, Failure> {
 }
 
 /// Nobody sits at the page while the script plays: what a person would be asked for is how it ends.
-fn waits(open: &Request) -> Failure {
+fn waits(open: &Request) -> Result<Failure, Failure> {
     let why = open.blocked.as_ref();
     let code = why.map(|blocked| blocked.code.as_str()).unwrap_or_default();
     let detail = why.map(|blocked| blocked.detail.clone()).unwrap_or_default();
-    let mut content = Content {
-        key: "why.blocked".to_owned(),
-        values: serde_json::Map::new(),
-        language: system_language(),
-    };
     let id = open.request_id.as_str();
-    for (name, value) in [("request_id", id), ("code", code), ("detail", ""), ("who", "")] {
-        content.values.insert(name.to_owned(), value.into());
-    }
-    let words = Catalog::builtin().and_then(|catalog| catalog.render(&content));
-    let words = words.map_or_else(
-        |_| format!("the request waits for a person: {code}"),
-        |rendered| rendered.text.trim_end().to_owned(),
-    );
+    let values = [("request_id", id), ("code", code), ("detail", ""), ("who", "")];
+    let values = values.map(|(name, value)| (name.to_owned(), value.into())).into_iter().collect();
+    let words = Teller::new(system_language(), false)?.words("why.blocked", &values);
     let hint = "the same command without --script goes on here, with the page to press it on";
-    Failure::new(words).detail(Some(detail)).hint(Some(hint.to_owned()))
+    Ok(Failure::new(words).detail(Some(detail)).hint(Some(hint.to_owned())))
 }
 
 /// What the script promises: one commit more, red before it, green at it.

@@ -25,7 +25,7 @@ use super::{DoorError, KEPT, Metered, Models, Opening, api, forward};
 use crate::agents::{AgentOutcome, Door};
 use crate::domain::conversation::{Fill, Measured};
 use crate::domain::refusal::Refusal;
-use crate::domain::run::{FailKind, RunOutcome, Usage};
+use crate::domain::run::Usage;
 use crate::platform::files;
 use crate::platform::{ids, redact, tasks};
 
@@ -74,20 +74,7 @@ impl OpenDoor {
             }
             Measured::Bytes | Measured::Tokens => fill,
         });
-        let result = match (outcome.outcome, counted.limited_until) {
-            (RunOutcome::Failed { kind: FailKind::Contract, .. }, _) if counted.refused => {
-                let message = "the model declined to answer".to_owned();
-                RunOutcome::Failed { kind: FailKind::Refusal, message, until: None }
-            }
-            // What the agent does not tell of a limit, its server did; and one that fell silent waited for it.
-            (RunOutcome::Failed { kind, message, until: None }, Some(until)) => {
-                let silent = matches!(kind, FailKind::Stuck | FailKind::WallTimeout);
-                let kind = if silent { FailKind::RateLimit } else { kind };
-                let limit = matches!(kind, FailKind::Quota | FailKind::RateLimit);
-                RunOutcome::Failed { kind, message, until: limit.then_some(until) }
-            }
-            (other, _) => other,
-        };
+        let result = outcome.outcome.by_server(counted.refused, counted.limited_until);
         AgentOutcome { outcome: result, usage: self.settle(outcome.usage), fill, ..outcome }
     }
 }

@@ -3,10 +3,8 @@
 use axum::http::{HeaderMap, StatusCode};
 use chrono::DateTime;
 
+use crate::domain::run::limit_end;
 use crate::domain::time::Timestamp;
-
-/// Seconds that a limit lasts at most; what lies further ahead is not believed, as in the words of agents.
-const LONGEST: u64 = 400 * 86_400;
 
 /// The instant that an answer of a limit names, heard at `now`; none where it is none or names no time ahead.
 ///
@@ -28,7 +26,7 @@ pub(super) fn until(status: StatusCode, headers: &HeaderMap, now: Timestamp) -> 
         .or_else(|| number("retry-after").map(|seconds| now.plus_seconds(seconds)))
         .or_else(|| number("retry-after-ms").map(|millis| now.plus_seconds(millis.div_ceil(1_000))))
         .or_else(|| date().map(Timestamp::new))?;
-    (at > now && at < now.plus_seconds(LONGEST)).then_some(at)
+    limit_end(at, now)
 }
 
 #[cfg(test)]
