@@ -104,6 +104,8 @@ impl Letters {
             agent: teams::domain::config::AgentKind::Rehearsal,
             approach: teams::domain::run::Approach::Usual,
             allowance: teams::domain::budget::Allowance::default(),
+            cut_off: false,
+            told_of_limit: false,
         };
         (run.run_id.clone(), Change::Run(run))
     }

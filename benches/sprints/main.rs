@@ -174,7 +174,7 @@ fn documents(big: &Big, index: &str) {
         black_box(papers::sprint_papers(&big.worked, &reports).unwrap());
     });
     line("burndown", &mut || {
-        black_box(papers::burndown(&big.ended).unwrap());
+        black_box(papers::burndown(&big.ended, chrono_tz::Asia::Seoul).unwrap());
     });
     line("report, summary, history, burndown and row of the archive", &mut || {
         archive(big, &reports, index);
@@ -185,7 +185,7 @@ fn archive(big: &Big, reports: &Reports, index: &str) {
     let report = papers::final_report(&big.ended, reports).unwrap();
     black_box(papers::machine_summary(&big.ended).unwrap());
     black_box(papers::sprint_history(&big.ended, &report).unwrap());
-    black_box(papers::burndown(&big.ended).unwrap());
+    black_box(papers::burndown(&big.ended, chrono_tz::Asia::Seoul).unwrap());
     black_box(papers::index_with_row(Some(index), &big.ended));
 }
 

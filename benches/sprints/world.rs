@@ -12,7 +12,7 @@ use teams::domain::effect::{EffectKind, EffectOutcome, Inspection};
 use teams::domain::envelope::EnvelopeKind;
 use teams::domain::event::Event;
 use teams::domain::evidence::{Candidate, ChangeKind, ChangedPath};
-use teams::domain::evidence::{CheckRun, CheckVerdict, Evidence};
+use teams::domain::evidence::{CheckRun, CheckVerdict, Evidence, Isolation};
 use teams::domain::ids::{ChannelId, EffectId, EnvelopeId, IdSupply, MessageId, RequestId, RunId};
 use teams::domain::incoming::{Actor, Command};
 use teams::domain::outgoing::{Act, OutgoingOutcome};
@@ -47,12 +47,14 @@ pub(crate) fn policy() -> Policy {
         mentions: true,
         rights: BTreeMap::new(),
         four_eyes: false,
+        refusals: Default::default(),
         gates: GateTable::default(),
         trusted_bots: [].into(),
         own_ids: [].into(),
         relay_channel: Some(ChannelId(11)),
         actions: BTreeMap::new(),
         has_checks: true,
+        checks_digest: String::new(),
         project: "demo".to_owned(),
         agent: "rehearsal".to_owned(),
         branch: "main".to_owned(),
@@ -243,6 +245,8 @@ impl World {
             agent: teams::domain::config::AgentKind::Rehearsal,
             approach: teams::domain::run::Approach::Usual,
             allowance: teams::domain::budget::Allowance::default(),
+            cut_off: false,
+            told_of_limit: false,
         };
         assert_eq!(self.submit(Event::RunStarting(run.clone())), Answer::Accepted);
         let report = RunReport {
@@ -287,7 +291,7 @@ impl World {
             }
             Duty::ResearchPrepass => panic!("research is not configured"),
             Duty::Sourcing => result(Role::Sourcer, json!({})),
-            Duty::SourcerReview | Duty::OngoingReview | Duty::BlockedReview | Duty::Leftovers => {
+            Duty::SourcerReview | Duty::OngoingReview | Duty::BlockedReview => {
                 result(Role::Planner, json!({}))
             }
         }
@@ -330,7 +334,7 @@ pub(crate) fn item(kind: &str, number: usize, is_of_the_milestone: bool) -> Valu
         "acceptance_criteria": ["it works", "it is fast", "people find it"],
         "milestone_title": if is_of_the_milestone { MILESTONE } else { "Another time" },
         "origin": {
-            "milestone_ref": MILESTONE, "spec_refs": ["spec.md"], "requirement_refs": ["r1"],
+            "milestone_ref": MILESTONE, "spec_refs": ["spec.md"], "requirement_refs": ["R-1"],
         },
     })
 }
@@ -350,14 +354,17 @@ fn good(role: Role, step: Option<Step>) -> RoleResult {
         _ => "",
     };
     let outcome = if step == Some(Step::QaValidation) { "complete" } else { "advance" };
-    let row = json!({ "criterion": "c", "source": "s", "evidence": "e", "result": "pass" });
+    let rows: Vec<Value> = ["C-1", "C-2", "C-3"]
+        .iter()
+        .map(|it| json!({ "criterion": it, "source": "s", "evidence": "e", "result": "pass" }))
+        .collect();
     let proposals = json!({
         "workflow_transition": {
             "outcome": outcome, "target_phase": "", "target_step": target,
             "reopen_category": "", "reason": "", "unresolved_items": [], "finalize_phase": true,
         },
         "qa_validation": {
-            "methodology": "evidence_matrix", "decision": "pass", "evidence_matrix": [row],
+            "methodology": "evidence_matrix", "decision": "pass", "evidence_matrix": rows,
             "passed_checks": [], "findings": [], "residual_risks": [], "not_checked": [],
         },
     });
@@ -389,7 +396,13 @@ fn evidence(commit: &str) -> Evidence {
         log_tail: "tail".to_owned(),
         duration_ms: 1_234,
     };
-    Evidence { commit: commit.to_owned(), checks: vec![check], at: Timestamp::from_millis(0) }
+    Evidence {
+        commit: commit.to_owned(),
+        checks: vec![check],
+        at: Timestamp::from_millis(0),
+        isolation: Isolation::Bubblewrap,
+        checks_digest: String::new(),
+    }
 }
 
 fn good_effect(kind: &EffectKind) -> EffectOutcome {
@@ -412,7 +425,6 @@ fn good_effect(kind: &EffectKind) -> EffectOutcome {
             uncommitted_paths: Vec::new(),
             message: String::new(),
         }),
-        EffectKind::Collect { .. } => EffectOutcome::Collected,
         EffectKind::Archive { .. } => EffectOutcome::Archived {
             report_path: "shared_workspace/sprints/s/report.md".to_owned(),
         },

@@ -77,7 +77,7 @@ fn spec(root: &Path, config: CodexSettings, number: usize) -> RunSpec {
                 Role::Developer,
                 Some(Step::DeveloperBuild),
                 "20260101-00000001",
-                Said { author: "Mina".to_owned(), text: "say good day".to_owned() },
+                Said::new("Mina", "say good day"),
             )
         },
         resume: None,
@@ -92,7 +92,7 @@ fn spec(root: &Path, config: CodexSettings, number: usize) -> RunSpec {
 /// Takes any object for a result: what is timed is the way of it, not the rules.
 const CONTRACT: ContractFns = ContractFns {
     extract: |text| contract::extract_json_object(text).ok().map(Value::Object),
-    check: |value, role, _| Ok(contract::normalize(value, role, "")),
+    check: |value, role, _, _| Ok(contract::normalize(value, role, "")),
     schema: |_, _, _| json!({"type": "object"}),
 };
 

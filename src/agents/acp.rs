@@ -301,7 +301,10 @@ impl AcpCodec {
             }
             "cancelled" if self.stopping => fail(FailKind::Cancelled, "it was cancelled"),
             "cancelled" => fail(FailKind::Other, "it stopped by itself before it was done"),
-            "refusal" => fail(FailKind::Refusal, "it declined"),
+            "refusal" => {
+                events.push(Event::Text(self.answer()));
+                fail(FailKind::Refusal, "it declined")
+            }
             "max_tokens" => fail(FailKind::MaxTurns, "its answer was longer than it may be"),
             "max_turn_requests" => fail(FailKind::MaxTurns, "it used all its turns"),
             other => fail(FailKind::Other, &format!("it ended with `{other}`")),

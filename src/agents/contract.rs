@@ -11,8 +11,9 @@ use crate::domain::workflow::Step;
 /// The code for an object that names another request than the one that it would be a result of.
 const OF_ANOTHER: &str = "request_id_of_another_request";
 
-/// Reads an object as a result of the role and step; else the codes of what is wrong with it.
-pub type Check = fn(&Value, Role, Option<Step>) -> Result<RoleResult, Vec<String>>;
+/// Reads an object as a result of the role and step, held against the acceptance criteria that it judges; else
+/// the codes of what is wrong with it.
+pub type Check = fn(&Value, Role, Option<Step>, &[String]) -> Result<RoleResult, Vec<String>>;
 
 /// The three functions of the contract (`spec/teams.md` 8.1 and 8.2).
 #[derive(Debug, Clone, Copy)]
@@ -36,6 +37,8 @@ pub(crate) struct Answered<'a> {
     pub(crate) submitted: Option<Value>,
     /// The request that it was about.
     pub(crate) request: &'a str,
+    /// The acceptance criteria that it judges, where it judges any.
+    pub(crate) criteria: &'a [String],
 }
 
 impl ContractFns {
@@ -52,7 +55,7 @@ impl ContractFns {
             Some(named) if !["", answered.request].contains(&named.trim()) => {
                 Err(vec![OF_ANOTHER.to_owned()])
             }
-            Some(_) | None => (self.check)(value, role, step),
+            Some(_) | None => (self.check)(value, role, step, answered.criteria),
         };
         let whole = answered.text.filter(|_| answered.by_schema).and_then(object);
         for value in whole.iter().chain(&answered.submitted) {
@@ -82,7 +85,7 @@ mod tests {
     fn contract() -> ContractFns {
         ContractFns {
             extract: |text| object(text.get(text.find('{')?..=text.rfind('}')?)?),
-            check: |value, role, _| match value["summary"].as_str() {
+            check: |value, role, _, _| match value["summary"].as_str() {
                 Some(summary) if summary.starts_with("ok") => {
                     let mut result = RoleResult::new(role, "r");
                     result.summary = summary.to_owned();
@@ -121,7 +124,7 @@ mod tests {
             (false, None, None, Err("missing_json_object")),
         ];
         for (by_schema, text, submitted, wanted) in table {
-            let answered = Answered { text, by_schema, submitted, request: "r-1" };
+            let answered = Answered { text, by_schema, submitted, request: "r-1", criteria: &[] };
             let judged = contract().judge(&answered, Role::Developer, None);
             let judged = judged.map(|result| result.summary).map_err(|issues| issues.join(" "));
             let wanted = wanted.map(str::to_owned).map_err(str::to_owned);

@@ -12,8 +12,8 @@ use std::sync::{Mutex, PoisonError};
 use tokio::sync::{OnceCell, mpsc};
 use tokio_util::sync::CancellationToken;
 
+use crate::agents::answer;
 use crate::agents::codec::Event;
-use crate::agents::confine::Confinement;
 use crate::agents::contract::{Answered, ContractFns};
 use crate::agents::prompt::{self, Making};
 use crate::agents::rehearsal;
@@ -23,9 +23,11 @@ use crate::agents::turn::Failure;
 use crate::agents::words::Mailbox;
 use crate::domain::ids::MessageId;
 use crate::domain::result::RoleResult;
-use crate::domain::run::{RunOutcome, Usage};
+use crate::domain::run::{BadAnswer, RunOutcome, Usage};
+use crate::platform::confinement::Confinement;
 use crate::platform::files;
 use crate::platform::supervise::{self, Adopted};
+use crate::platform::tasks;
 
 mod again;
 mod folder;
@@ -159,7 +161,11 @@ impl Driver {
             Adopted::Running(adoption) => wait_for(&adoption, watch).await?,
         };
         let mark = Mark::of(&folder, number)?;
-        let turn = read_again(&spec, &folder, mark, watch)?;
+        let turn = {
+            // It may be much.
+            let (spec, folder, watch) = (spec.clone(), folder.clone(), watch.clone());
+            tasks::blocking(move || read_again(&spec, &folder, mark, &watch)).await??
+        };
         if exit.ended_by == supervise::EndedBy::ParentGone && !turn.is_over() {
             // It could not go on without somebody to talk to.
             return Ok(None);
@@ -244,10 +250,10 @@ impl Driver {
                     break RunOutcome::Result(Box::new(finish(spec, *result, &progress)));
                 }
                 (Err(Judged::Failed(failure)), _) => break failure.into_outcome(),
-                (Err(Judged::Broken(issues)), _) => {
+                (Err(Judged::Broken(issues, answer)), _) => {
                     progress.issues = issues;
                     if mark.repairs == REPAIRS || progress.session.is_none() {
-                        break contract_broken(&progress.issues);
+                        break contract_broken(&progress.issues, answer);
                     }
                     let mark = Mark { repairs: mark.repairs + 1, repairing: true, ..mark };
                     self.repair(spec, contract, watch, (number, mark), &progress).await
@@ -305,7 +311,7 @@ impl Driver {
         let stderr = supervise::stderr_tail(&turn_dir(spec, number), STDERR_TAIL);
         let answer = turn.conclude(&exit, &stderr).map_err(Judged::Failed)?;
         let answered = Answered {
-            text: answer.as_deref(),
+            text: answer.text.as_deref(),
             // These two are held to the schema by their own CLI.
             by_schema: match &spec.agent {
                 Agent::Codex(_) | Agent::Claude(_) => true,
@@ -313,11 +319,13 @@ impl Driver {
             },
             submitted: submitted(&spec.run_dir),
             request: &spec.task.request_id,
+            criteria: &spec.task.criteria,
         };
-        contract
-            .judge(&answered, spec.task.role, spec.task.step)
-            .map(Box::new)
-            .map_err(Judged::Broken)
+        contract.judge(&answered, spec.task.role, spec.task.step).map(Box::new).map_err(|issues| {
+            let has_object = answered.text.is_some_and(|text| (contract.extract)(text).is_some());
+            let too_long = answer.too_long.as_deref();
+            Judged::Broken(issues, answer::of(answered.text, too_long, has_object))
+        })
     }
 
     /// Goes on with words that the agent was interrupted for.
@@ -411,5 +419,6 @@ fn submits(spec: &RunSpec) -> bool {
 /// Why an answer is not a result.
 enum Judged {
     Failed(Failure),
-    Broken(Vec<String>),
+    /// The codes of what is wrong with it, and what it is.
+    Broken(Vec<String>, BadAnswer),
 }

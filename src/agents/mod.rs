@@ -4,6 +4,7 @@
 //! translates the agent's stream and does no I/O, so that it can be replayed against recordings.
 
 pub mod acp;
+mod answer;
 mod blame;
 pub mod claude;
 mod codec;
@@ -23,13 +24,16 @@ mod turn;
 mod until;
 mod words;
 
+pub use crate::platform::confinement::Confinement;
+pub use answer::beginning;
+pub use blame::{is_used_up, rate_limit};
 pub use codec::{Codec, CodecKind, Event};
-pub use confine::Confinement;
 pub use contract::{Check, ContractFns};
 pub use driver::{Driver, Watch, conversation, end, submit};
 pub use prompt::check as check_templates;
 pub use prompt::{
-    Document, Handover, PromptError, Said, Section, SprintBrief, Task, Upstream, Work,
+    ConflictBrief, Document, EndedRequest, Handover, OtherChange, PromptError, Said, Section,
+    SprintBrief, Task, Upstream, Work,
 };
 pub use run::{
     Access, Agent, AgentOutcome, Door, Limits, RUN_SOCKET, RunError, RunSpec, Sandbox, Surroundings,

@@ -9,7 +9,8 @@ use std::path::{Path, PathBuf};
 
 use sha2::{Digest as _, Sha256};
 
-use crate::platform::files::{self, FileError};
+use crate::platform::beneath::Folder;
+use crate::platform::files::FileError;
 
 /// Where agents look for them, at the top of a tree.
 const NAMES: [&str; 8] = [
@@ -36,26 +37,33 @@ const NOT_PINNABLE: &str = "";
 /// # Errors
 /// [`FileError`] where one cannot be read.
 pub fn in_tree(tree: &Path) -> Result<BTreeMap<String, String>, FileError> {
+    let root = Folder::open(tree)?;
     let mut found = BTreeMap::new();
-    let mut todo: Vec<_> = NAMES.iter().map(|name| tree.join(name)).collect();
-    while let Some(path) = todo.pop() {
-        let meta = match files::symlink_metadata(&path) {
-            Ok(meta) => meta,
+    let mut todo: Vec<PathBuf> = NAMES.iter().map(PathBuf::from).collect();
+    while let Some(below) = todo.pop() {
+        // What cannot be looked at is a link, or gone.
+        let meta = match root.metadata(&below) {
+            Ok(meta) => Some(meta),
             Err(error) if error.is_missing() => continue,
-            Err(error) => return Err(error),
+            Err(_) => None,
         };
-        let name = path.strip_prefix(tree).unwrap_or(&path).to_string_lossy().into_owned();
+        let name = below.to_string_lossy().into_owned();
         if found.len() >= MOST {
             found.insert(name, NOT_PINNABLE.to_owned());
             break;
         }
-        if meta.is_dir() {
-            todo.extend(files::list(&path)?);
-        } else if meta.is_file() && meta.len() <= LARGEST {
-            let hash = Sha256::digest(files::read(&path)?);
-            found.insert(name, hash.iter().map(|byte| format!("{byte:02x}")).collect());
-        } else {
-            found.insert(name, NOT_PINNABLE.to_owned());
+        match meta {
+            Some(meta) if meta.is_dir() => {
+                let inner = root.folder(&below)?.list()?;
+                todo.extend(inner.into_iter().map(|name| below.join(name)));
+            }
+            Some(meta) if meta.is_file() && meta.len() <= LARGEST => {
+                let hash = Sha256::digest(root.file(&below)?.read(LARGEST)?);
+                found.insert(name, hash.iter().map(|byte| format!("{byte:02x}")).collect());
+            }
+            Some(_) | None => {
+                found.insert(name, NOT_PINNABLE.to_owned());
+            }
         }
     }
     Ok(found)
@@ -84,6 +92,7 @@ pub fn are_pinned(tree: &Path, pinned: &BTreeMap<String, String>) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::platform::files;
 
     #[test]
     fn they_count_as_pinned_while_each_one_of_them_is() {

@@ -29,7 +29,7 @@ mod work;
 pub use fit::Section;
 use fit::{Cut, Part};
 use quote::Found;
-pub use work::{Handover, SprintBrief, Work};
+pub use work::{ConflictBrief, Handover, OtherChange, SprintBrief, Work};
 
 /// Something that a person said.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -38,6 +38,36 @@ pub struct Said {
     pub author: String,
     /// What.
     pub text: String,
+    /// Whether it takes the place of what was asked before.
+    #[serde(default)]
+    pub replaces: bool,
+}
+
+impl Said {
+    /// Words that are said beside others.
+    #[must_use]
+    pub fn new(author: &str, text: &str) -> Self {
+        Self { author: author.to_owned(), text: text.to_owned(), replaces: false }
+    }
+}
+
+/// A request that ended in the room in which this one was written.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct EndedRequest {
+    /// Its id.
+    pub request_id: String,
+    /// What was asked.
+    pub request: Said,
+    /// How it ended.
+    pub status: String,
+    /// The team's last word on it.
+    pub summary: String,
+    /// The commit on the branch; blank where there is none.
+    pub commit: String,
+    /// The files of its change.
+    pub files: Vec<String>,
+    /// What was seen of its checks.
+    pub evidence: Option<Evidence>,
 }
 
 /// What a role handed back earlier on this request; the latest of each role.
@@ -88,6 +118,15 @@ pub struct Task {
     pub language: String,
     /// What was asked for.
     pub request: Said,
+    /// What it asked for before it was edited, oldest first.
+    #[serde(default)]
+    pub earlier: Vec<String>,
+    /// The role that the people wrote to, where they named one.
+    #[serde(default)]
+    pub addressed: Option<Role>,
+    /// What ended in the room in which it was written.
+    #[serde(default)]
+    pub continues: Option<EndedRequest>,
     /// Files that came with it.
     #[serde(default)]
     pub attachments: Vec<Attachment>,
@@ -110,6 +149,12 @@ pub struct Task {
     /// What the runtime saw itself.
     #[serde(default)]
     pub evidence: Option<Evidence>,
+    /// The acceptance criteria that it is held against, in the order in which they are numbered.
+    #[serde(default)]
+    pub criteria: Vec<String>,
+    /// What the branch changed in the same places, where that is to be solved.
+    #[serde(default)]
+    pub conflict: Option<ConflictBrief>,
     /// The change so far, as a diff.
     #[serde(default)]
     pub diff: String,
@@ -136,6 +181,9 @@ impl Task {
             charter: String::new(),
             language: "en".to_owned(),
             request,
+            earlier: Vec::new(),
+            addressed: None,
+            continues: None,
             attachments: Vec::new(),
             followups: Vec::new(),
             again: Vec::new(),
@@ -143,6 +191,8 @@ impl Task {
             failed: None,
             upstream: Vec::new(),
             evidence: None,
+            criteria: Vec::new(),
+            conflict: None,
             diff: String::new(),
             documents: Vec::new(),
             history: String::new(),
@@ -211,13 +261,16 @@ pub enum PromptError {
 
 /// The sections in order of priority, which is also the order in which they stand. The first two are the
 /// same for every request, so that what a provider keeps of them is of use.
-const SECTIONS: [(&str, Cut); 16] = [
+const SECTIONS: [(&str, Cut); 19] = [
     ("charter", Cut::Never),
     ("contract", Cut::Never),
     ("step", Cut::Never),
     ("request", Cut::Never),
     ("criteria", Cut::Never),
+    ("edited", Cut::KeepEnd),
+    ("continues", Cut::KeepBeginning),
     ("again", Cut::KeepBeginning),
+    ("conflict", Cut::KeepBeginning),
     ("handover", Cut::KeepBeginning),
     ("sprint", Cut::KeepBeginning),
     ("facts", Cut::KeepBeginning),
@@ -239,11 +292,15 @@ pub fn assemble(making: &Making<'_>) -> Result<Prompt, PromptError> {
     let task = making.task;
     let found = Arc::new(Found::default());
     let environment = environment(&found);
+    let requirements = task.work.sprint.as_ref().map(|it| it.requirements.as_slice());
+    let requirements = requirements.unwrap_or_default();
     let values = context! {
         task => Serde(task),
         worktree => making.worktree,
         schema => serde_json::to_string_pretty(making.schema).unwrap_or_default(),
         submit => making.submit,
+        criteria => numbered('C', &task.criteria),
+        requirements => numbered('R', requirements),
     };
     let mut parts = Vec::new();
     for (name, cut) in SECTIONS {
@@ -274,6 +331,13 @@ pub fn assemble(making: &Making<'_>) -> Result<Prompt, PromptError> {
     Ok(Prompt { text, sections })
 }
 
+/// A line each, with the number by which answers name it.
+fn numbered(letter: char, texts: &[String]) -> String {
+    let flat = |text: &String| text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let lines = (1..).zip(texts).map(|(number, text)| format!("{letter}-{number}: {}", flat(text)));
+    lines.collect::<Vec<_>>().join("\n")
+}
+
 fn render(
     environment: &Environment<'_>,
     overrides: &BTreeMap<String, String>,
@@ -293,11 +357,11 @@ fn render(
 /// # Errors
 /// [`PromptError::Template`] of the first that cannot.
 pub fn check(templates: &BTreeMap<String, String>) -> Result<(), PromptError> {
-    let words = [Said { author: String::new(), text: String::new() }];
+    let words = [Said::new("", "")];
     let task = Task::first(Role::Developer, None, "", words[0].clone());
     let values = context! {
         task => Serde(&task), worktree => "", schema => "{}", submit => false,
-        issues => [""], words => Serde(&words), what => "",
+        criteria => "", requirements => "", issues => [""], words => Serde(&words), what => "",
     };
     let environment = environment(&Arc::default());
     for name in templates.keys() {

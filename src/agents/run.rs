@@ -57,6 +57,18 @@ impl Agent {
             Agent::Rehearsal(config) => config.sandbox,
         }
     }
+
+    /// The key of the configuration that lets it work unconfined; none for the rehearsal, which runs nothing
+    /// that a model made up.
+    #[must_use]
+    pub(super) const fn unconfined_by(&self) -> Option<&'static str> {
+        match self {
+            Agent::Codex(_) => Some("agents.codex.sandbox"),
+            Agent::Claude(_) => Some("agents.claude.sandbox"),
+            Agent::Acp(_) => Some("agents.acp.sandbox"),
+            Agent::Rehearsal(_) => None,
+        }
+    }
 }
 
 /// What the agent may write.
@@ -77,6 +89,13 @@ pub enum Access {
 pub struct Surroundings {
     /// Files and folders that its role reads besides: shared documents, its sources, attachments.
     pub readable: Vec<PathBuf>,
+    /// The folder of the documents that all runs share. Agents write in parts of it, so that nothing below it
+    /// is shown or opened through a link.
+    pub shared: Option<PathBuf>,
+    /// Folders within what it may write that it only reads: other runs write there.
+    pub read_only: Vec<PathBuf>,
+    /// The data of the project's repository, for reading.
+    pub repository: Option<PathBuf>,
     /// Folders of which it sees nothing else: the workspace, the project.
     pub hidden: Vec<PathBuf>,
     /// Folders of tools that it may read; the usual ones in the operator's home where absent.
@@ -253,6 +272,20 @@ pub enum RunError {
         /// The environment variable.
         variable: &'static str,
     },
+    /// Nothing confines agents here, and the operator has not allowed that.
+    #[error(
+        "agents cannot be confined on this machine: {reason}, and the kernel has no Landlock; install bubblewrap, \
+         or set `{setting}: \"off\"` where the machine is a sandbox itself"
+    )]
+    NoSandbox {
+        /// Why bubblewrap is not used.
+        reason: String,
+        /// The key of the configuration.
+        setting: &'static str,
+    },
+    /// Work off the async threads.
+    #[error("what it said could not be read: {0}")]
+    Cut(#[from] tokio::task::JoinError),
     /// Where our own binary is.
     #[error("cannot find our own binary: {0}")]
     OwnBinary(#[source] std::io::Error),

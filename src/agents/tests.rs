@@ -61,7 +61,7 @@ fn a_recorded_success_is_read_whole() {
     let ends = events.iter().filter(|event| matches!(event, Event::ToolEnd { ok: true, .. }));
     assert_eq!((starts.count(), ends.count()), (2, 2));
     let answer = turn.conclude(&exit(EndedBy::Exit, Some(0), None), "").unwrap();
-    assert!(answer.is_some_and(|text| text.contains("did it")));
+    assert!(answer.text.is_some_and(|text| text.contains("did it")));
 }
 
 #[test]
@@ -73,7 +73,7 @@ fn a_recorded_rehearsal_is_read_whole_and_one_that_needs_a_model_says_so() {
     let wrote = Event::Files(vec!["greet.sh".to_owned()]);
     assert_eq!(events.iter().filter(|event| **event == wrote).count(), 2);
     let answer = turn.conclude(&ended, "").unwrap();
-    assert!(answer.is_some_and(|text| text.contains("literal edits in greet.sh")));
+    assert!(answer.text.is_some_and(|text| text.contains("literal edits in greet.sh")));
     let failure = replay("rehearsal/no-model").0.conclude(&ended, "").unwrap_err();
     assert_eq!(failure.kind, FailKind::NeedsRealAgent);
 }
@@ -109,7 +109,7 @@ fn a_recorded_success_of_claude_is_read_whole() {
     assert!(events.contains(&Event::ToolEnd { id: "toolu_1".to_owned(), ok: true }));
     assert!(turn.is_between_tools());
     let answer = turn.conclude(&exit(EndedBy::Exit, Some(0), None), "").unwrap();
-    assert!(answer.is_some_and(|text| text.contains("did it")));
+    assert!(answer.text.is_some_and(|text| text.contains("did it")));
 }
 
 #[test]
@@ -152,10 +152,7 @@ fn the_reset_of_a_plan_is_known_from_its_event() {
 
 #[test]
 fn claude_is_not_done_while_words_wait_for_it() {
-    let words = |id| Words {
-        id: MessageId(id),
-        said: Said { author: "Mina".to_owned(), text: "blue".to_owned() },
-    };
+    let words = |id| Words { id: MessageId(id), said: Said::new("Mina", "blue") };
     let mut turn = Turn::new(CodecKind::Claude(ClaudeCodec::default()));
     assert!(turn.hear(&words(7), "blue") && turn.hear(&words(7), "no, red"));
     let names: Vec<String> =

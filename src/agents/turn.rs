@@ -5,11 +5,12 @@ use std::collections::BTreeSet;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::agents::answer;
 use crate::agents::codec::{Codec as _, CodecKind, Event};
 use crate::agents::until::{instant, until};
 use crate::agents::words::Words;
 use crate::domain::ids::MessageId;
-use crate::domain::run::{FailKind, Usage};
+use crate::domain::run::{BadAnswer, FailKind, Usage};
 use crate::domain::time::Timestamp;
 use crate::platform::clock;
 use crate::platform::redact::redact;
@@ -19,6 +20,9 @@ use crate::platform::supervise::{EndedBy, Exit};
 const LONGEST_LINE: usize = 8 << 20;
 /// Characters of a failure's message that are kept.
 const MESSAGE: usize = 600;
+/// A line from so many bytes on that is no JSON was cut off; so much of its beginning is kept.
+const CUT_OFF: usize = 64 << 10;
+const BEGINNING: usize = 16 << 10;
 
 /// Why a turn has no answer.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -27,12 +31,24 @@ pub(super) struct Failure {
     pub(super) message: String,
     /// When it can go on, where that was told.
     pub(super) until: Option<Timestamp>,
+    /// What it answered instead of a result.
+    #[serde(default)]
+    pub(super) answer: Option<BadAnswer>,
 }
 
 impl Failure {
     pub(super) fn new(kind: FailKind, message: String) -> Failure {
-        Failure { kind, message, until: None }
+        Failure { kind, message, until: None, answer: None }
     }
+}
+
+/// A turn that is complete.
+#[derive(Debug, Default, PartialEq)]
+pub(super) struct Answer {
+    /// The last thing that the agent said.
+    pub(super) text: Option<String>,
+    /// How a line of it began that was too long to be kept whole.
+    pub(super) too_long: Option<String>,
 }
 
 /// How a turn's stream ended.
@@ -49,6 +65,8 @@ pub(super) struct Turn {
     line: Vec<u8>,
     terminal: Option<Terminal>,
     answer: Option<String>,
+    /// How the last line began that was too long to be kept whole.
+    too_long: Option<String>,
     last_retry: Option<String>,
     /// The whole words of its failure, and the end of a limit that it told in a field: seconds since 1970.
     failed_with: String,
@@ -75,6 +93,7 @@ impl Turn {
             line: Vec::new(),
             terminal: None,
             answer: None,
+            too_long: None,
             last_retry: None,
             failed_with: String::new(),
             limit_ends: None,
@@ -149,6 +168,10 @@ impl Turn {
     fn one(&mut self, line: &[u8]) -> Vec<Event> {
         // What is no JSON object is noise that agents and their tools print; it is never an event.
         let Ok(value @ Value::Object(_)) = serde_json::from_slice(line) else {
+            if line.len() >= CUT_OFF && line.starts_with(b"{") {
+                let beginning = &line[..BEGINNING.min(line.len())];
+                self.too_long = Some(String::from_utf8_lossy(beginning).into_owned());
+            }
             return Vec::new();
         };
         let events = self.codec.line(&value);
@@ -159,7 +182,12 @@ impl Turn {
     fn note(&mut self, event: &Event) {
         match event {
             Event::Session(id) => self.session = Some(id.clone()),
-            Event::Text(text) => self.answer = Some(text.clone()),
+            Event::Text(text) => {
+                if !text.trim().is_empty() {
+                    self.too_long = None;
+                }
+                self.answer = Some(text.clone());
+            }
             Event::Retry(reason) => self.last_retry = Some(reason.clone()),
             Event::UsageTotal(usage) => self.usage_total = Some(*usage),
             Event::LimitEnds(at) => self.limit_ends = *at,
@@ -188,11 +216,7 @@ impl Turn {
     /// The agent's answer, or why there is none. Success is a parsed terminal event and nothing else
     /// (`spec/agents.md` 5.1): an exit code says nothing. A complete turn whose process then had to
     /// be ended is complete; one that we cancelled is not.
-    pub(super) fn conclude(
-        self,
-        exit: &Exit,
-        stderr_tail: &str,
-    ) -> Result<Option<String>, Failure> {
+    pub(super) fn conclude(self, exit: &Exit, stderr_tail: &str) -> Result<Answer, Failure> {
         let said = Timestamp::new(exit.ended_at);
         let words = match (self.failed_with.as_str(), &self.last_retry) {
             ("", Some(retry)) => format!("{retry}\n{stderr_tail}"),
@@ -212,7 +236,7 @@ impl Turn {
         })
     }
 
-    fn ended(self, exit: &Exit, stderr_tail: &str) -> Result<Option<String>, Failure> {
+    fn ended(self, exit: &Exit, stderr_tail: &str) -> Result<Answer, Failure> {
         let fail = |kind, message: String| Err(Failure::new(kind, message));
         let last_words = || match (&self.last_retry, stderr_tail.trim()) {
             (Some(retry), _) => short(retry),
@@ -221,8 +245,15 @@ impl Turn {
         };
         match (exit.ended_by, self.terminal) {
             (EndedBy::Cancelled, _) => fail(FailKind::Cancelled, "it was cancelled".to_owned()),
-            (_, Some(Terminal::Done)) => Ok(self.answer),
-            (EndedBy::Exit | EndedBy::ParentGone, Some(Terminal::Failed(failure))) => Err(failure),
+            (_, Some(Terminal::Done)) => Ok(Answer { text: self.answer, too_long: self.too_long }),
+            (EndedBy::Exit | EndedBy::ParentGone, Some(Terminal::Failed(failure))) => {
+                let declined = failure.kind == FailKind::Refusal;
+                // The model's own words, where the agent tells them apart from its own.
+                let words = self.answer.filter(|words| !words.trim().is_empty());
+                let words = words.unwrap_or(self.failed_with);
+                let answer = declined.then(|| answer::refused(&words));
+                Err(Failure { answer, ..failure })
+            }
             (EndedBy::Wall, _) => fail(
                 FailKind::WallTimeout,
                 format!("it took longer than allowed; last: {}", last_words()),
@@ -234,9 +265,10 @@ impl Turn {
                     last_words()
                 ),
             ),
-            (EndedBy::OutputCap, _) => {
-                fail(FailKind::OutputCap, "it wrote more than allowed".to_owned())
-            }
+            (EndedBy::OutputCap, _) => Err(Failure {
+                answer: self.too_long.as_deref().map(answer::too_large),
+                ..Failure::new(FailKind::OutputCap, "it wrote more than allowed".to_owned())
+            }),
             (EndedBy::ParentGone, _) => {
                 fail(FailKind::Cancelled, "it was ended together with the team".to_owned())
             }
@@ -244,11 +276,18 @@ impl Turn {
                 FailKind::Crash,
                 short(exit.error.as_deref().unwrap_or("it could not be started")),
             ),
-            (EndedBy::Exit, None) => match exit.signal {
-                Some(signal) => {
+            (EndedBy::Exit, None) => match (exit.signal, &self.too_long) {
+                (Some(signal), _) => {
                     fail(FailKind::Crash, format!("it died by signal {signal}: {}", last_words()))
                 }
-                None => fail(
+                // What it lacks is the line that was too long.
+                (None, Some(line)) => {
+                    let answer = answer::too_large(line);
+                    let message = answer::describe(answer.fault, &[]);
+                    let failure = Failure::new(FailKind::Contract, message);
+                    Err(Failure { answer: Some(answer), ..failure })
+                }
+                (None, None) => fail(
                     self.codec.without_terminal(stderr_tail),
                     format!(
                         "it ended with code {} and without an answer: {}",

@@ -184,7 +184,7 @@ mod tests {
     /// Told on a Saturday at noon in Seoul.
     fn read(message: &str) -> Option<String> {
         let said = Timestamp::parse("2026-11-21T12:00:00+09:00").unwrap();
-        until(message, said, &SEOUL).map(|at| at.kst("%Y-%m-%d %H:%M:%S"))
+        until(message, said, &SEOUL).map(|at| at.format_in(SEOUL, "%Y-%m-%d %H:%M:%S"))
     }
 
     #[test]

@@ -219,10 +219,28 @@ impl Catalog {
     /// Fills in a text. A card comes out within Discord's limits: what is too long ends with "…".
     pub fn render(&self, content: &Content) -> Result<Rendered, CatalogError> {
         let texts = self.texts(content.language);
+        if content.key == WHY_REFUSED {
+            return self.why_refused(content);
+        }
         if let Some(code) = blocked_code(content) {
             return self.blocked(content, code);
         }
         self.entry(content, texts)
+    }
+
+    /// What a request waits for, and below it what Discord refused about it.
+    fn why_refused(&self, content: &Content) -> Result<Rendered, CatalogError> {
+        let mut whole = content.clone();
+        if let Some(serde_json::Value::Object(line)) = content.values.get("line") {
+            let of = |key: &str| line.get(key).cloned().unwrap_or_default();
+            let line = Content {
+                key: of("key").as_str().unwrap_or_default().to_owned(),
+                values: of("values").as_object().cloned().unwrap_or_default(),
+                language: content.language,
+            };
+            whole.values.insert("line".to_owned(), self.render(&line)?.text.into());
+        }
+        self.entry(&whole, self.texts(content.language))
     }
 
     /// A blocked request: the common text around the reason's own.
@@ -306,6 +324,9 @@ impl Catalog {
         }
     }
 }
+
+/// The line of `teams why` about a request of which Discord refused words; it quotes what else there is to say.
+const WHY_REFUSED: &str = "why.refused";
 
 /// The line of `teams why` about a blocked request; it quotes the reason's text as well.
 const WHY_BLOCKED: &str = "why.blocked";

@@ -30,8 +30,18 @@ pub(super) struct Args {
 
 /// Runs it.
 pub(super) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
-    let state = store::read_only(&global.workspace()?)?;
+    let by_agent = std::env::var_os(crate::agents::RUN_SOCKET).is_some();
+    // An agent's own try goes to the team, which notes it and tells of it; the records are not its business.
+    if let (true, Some(id), Some(content)) = (by_agent, &args.request, &args.content) {
+        let (request_id, content) = (id.clone(), content.clone());
+        return command::say_call(global, Command::Decide { request_id, content, yes: !args.no });
+    }
+    let root = global.existing()?;
+    let state = store::read_only(&root)?;
     let Some(id) = &args.request else { return list(&state) };
+    if !state.requests.contains_key(id) && store::read_request(&root, id)?.is_none() {
+        return Err(command::unknown(id));
+    }
     if let Some(content) = &args.content {
         let (request_id, content) = (id.clone(), content.clone());
         return command::say_call(global, Command::Decide { request_id, content, yes: !args.no });

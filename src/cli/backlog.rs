@@ -5,13 +5,15 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value, json};
 
+use super::output::say_json;
+use super::plain::plain;
 use super::{Failure, Global, say};
 use crate::domain::backlog::{BacklogKind, BacklogSource, BacklogStatus};
 use crate::domain::ids::BacklogId;
 use crate::domain::incoming::Command as Order;
 use crate::engine::sprint::backlog;
 use crate::platform::files;
-use crate::{store, workspace};
+use crate::store;
 
 /// Bytes of the largest file with items.
 const LARGEST: u64 = 3 << 20;
@@ -98,7 +100,7 @@ pub(super) struct Fields {
     #[arg(long, value_parser = kind)]
     kind: Option<BacklogKind>,
     /// 1 is first; 0 means unranked
-    #[arg(long, value_name = "NUMBER")]
+    #[arg(long, value_name = "NUMBER", value_parser = rank, allow_negative_numbers = true)]
     rank: Option<u32>,
     /// The milestone that it serves
     #[arg(long, value_name = "WORDS")]
@@ -124,6 +126,11 @@ fn kind(word: &str) -> Result<BacklogKind, String> {
 fn source(word: &str) -> Result<BacklogSource, String> {
     BacklogSource::parse(word)
         .ok_or_else(|| "expected user, planner, sourcer, discovery or carry_over".to_owned())
+}
+
+fn rank(word: &str) -> Result<u32, String> {
+    word.parse()
+        .map_err(|_| "expected a whole number from 0: 1 is first, 0 means unranked".to_owned())
 }
 
 impl Fields {
@@ -166,7 +173,7 @@ fn words(flag: &str, text: &str) -> Result<String, Failure> {
 /// Runs it.
 pub(super) fn run(global: &Global, command: &Command) -> Result<(), Failure> {
     match command {
-        Command::List { all, json } => list(&global.workspace()?, *all, *json),
+        Command::List { all, json } => list(&global.existing()?, *all, *json),
         Command::Add { title, fields, json } => {
             let mut item = Map::new();
             item.insert("title".to_owned(), json!(words("--title", title)?));
@@ -241,20 +248,19 @@ fn merge(
     let reply = super::command::call(&global.workspace()?, order)?;
     if json {
         let values = reply.content.map(|content| Value::Object(content.values));
-        say(serde_json::to_string(&values.unwrap_or_default()).unwrap_or_default());
+        say_json(&values.unwrap_or_default(), false);
     } else {
-        say(reply.text);
+        say(plain(&reply.text));
     }
     Ok(())
 }
 
 fn list(root: &Path, all: bool, json: bool) -> Result<(), Failure> {
-    workspace::load(root)?;
     let mut items = store::backlog_items(root)?;
     items.retain(|item| all || item.status.is_active());
     items.sort_by_key(backlog::priority_key);
     if json {
-        say(serde_json::to_string_pretty(&items).unwrap_or_default());
+        say_json(&json!(items), true);
         return Ok(());
     }
     if items.is_empty() {

@@ -1,20 +1,13 @@
-//! Commands to a running team: `ask`, `request …`, and what it is asked to show.
+//! Commands to a running team: `request …`, and what it is asked to show.
 
 use std::path::Path;
 
+use super::plain::plain;
 use super::{Failure, Global, say};
 use crate::domain::ids::RequestId;
 use crate::domain::incoming::Command;
-use crate::domain::request::Language;
 use crate::service::{self, Reply, Wanted};
-
-/// `teams ask`.
-#[derive(Debug, clap::Args)]
-pub(super) struct Ask {
-    /// What to ask for
-    #[arg(required = true, value_name = "WORDS")]
-    words: Vec<String>,
-}
+use crate::{store, workspace};
 
 /// `teams request`.
 #[derive(Debug, clap::Subcommand)]
@@ -30,6 +23,17 @@ pub(super) enum Request {
     },
 }
 
+/// `teams outbox`.
+#[derive(Debug, clap::Subcommand)]
+pub(super) enum Outbox {
+    Retry,
+    Dismiss {
+        /// The id that `teams status` shows, or `all`
+        #[arg(value_name = "MESSAGE")]
+        message: String,
+    },
+}
+
 /// Which request.
 #[derive(Debug, clap::Args)]
 pub(super) struct About {
@@ -38,15 +42,12 @@ pub(super) struct About {
     request: RequestId,
 }
 
-/// Asks; the answer comes in the report channel.
-pub(super) fn ask(global: &Global, args: &Ask) -> Result<(), Failure> {
-    let text = args.words.join(" ");
-    let language = Language::of(&text).unwrap_or_default();
-    say_call(global, Command::Ask { text, channel_id: None, language })
-}
-
 /// Does something to a request.
 pub(super) fn request(global: &Global, command: &Request) -> Result<(), Failure> {
+    let (Request::Cancel(about) | Request::Retry(about) | Request::Steer { about, .. }) = command;
+    if !in_a_run() {
+        must_be_open(&global.existing()?, &about.request)?;
+    }
     let command = match command {
         Request::Cancel(about) => Command::Cancel { request_id: about.request.clone() },
         Request::Retry(about) => Command::Retry { request_id: about.request.clone() },
@@ -57,10 +58,42 @@ pub(super) fn request(global: &Global, command: &Request) -> Result<(), Failure>
     say_call(global, command)
 }
 
+/// The running team knows open requests only: whether there is one with this id, and it has not ended.
+fn must_be_open(root: &Path, id: &RequestId) -> Result<(), Failure> {
+    match store::read_request(root, id)? {
+        Some(request) if request.status.is_terminal() => {
+            let status = request.status.as_str();
+            Err(Failure::new(format!("request {id} has ended already: {status}")))
+        }
+        Some(_) => Ok(()),
+        None => Err(unknown(id)),
+    }
+}
+
+/// There is no such request.
+pub(super) fn unknown(id: &RequestId) -> Failure {
+    Failure::new(format!("there is no request {id}"))
+        .hint(Some("`teams status` lists the open ones".to_owned()))
+}
+
+/// Deals with what Discord refused.
+pub(super) fn outbox(global: &Global, command: &Outbox) -> Result<(), Failure> {
+    let command = match command {
+        Outbox::Retry => Command::OutboxRetry,
+        Outbox::Dismiss { message } => Command::OutboxDismiss { message: message.clone() },
+    };
+    say_call(global, command)
+}
+
 /// Says what the running team says, or fails with its refusal.
 pub(super) fn say_call(global: &Global, wanted: impl Into<Wanted>) -> Result<(), Failure> {
-    say(call(&global.workspace()?, wanted)?.text);
+    say(plain(&call(&global.workspace()?, wanted)?.text));
     Ok(())
+}
+
+/// Whether this is called by an agent at work.
+fn in_a_run() -> bool {
+    std::env::var_os(service::RUN_SOCKET).is_some_and(|path| !path.is_empty())
 }
 
 /// Brings a command to the team that runs in a workspace. Within an agent's run it goes to the socket of
@@ -68,6 +101,9 @@ pub(super) fn say_call(global: &Global, wanted: impl Into<Wanted>) -> Result<(),
 pub(super) fn call(root: &Path, wanted: impl Into<Wanted>) -> Result<Reply, Failure> {
     let wanted = wanted.into();
     let socket = std::env::var_os(service::RUN_SOCKET).filter(|path| !path.is_empty());
+    if socket.is_none() {
+        workspace::must_exist(root)?;
+    }
     let runtime = super::runtime()?;
     let outcome = match &socket {
         Some(socket) => runtime.block_on(service::call_of_run(Path::new(socket), wanted)),
@@ -76,6 +112,6 @@ pub(super) fn call(root: &Path, wanted: impl Into<Wanted>) -> Result<Reply, Fail
     outcome.map_err(|error| {
         let gone = matches!(error, service::ControlError::NotRunning(_)) && socket.is_none();
         let hint = gone.then(|| "start it with `teams run`".to_owned());
-        Failure::new(error.to_string()).hint(hint)
+        Failure::new(plain(&error.to_string())).hint(hint)
     })
 }

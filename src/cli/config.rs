@@ -46,7 +46,7 @@ fn reasoning(word: &str) -> Result<Reasoning, String> {
 
 /// Runs it.
 pub(super) fn run(global: &Global, command: &Command) -> Result<(), Failure> {
-    let root = global.workspace()?;
+    let root = global.existing()?;
     match command {
         Command::Role(RoleCommand::Set { agent, model, reasoning }) => {
             edit::set_role_defaults(&root, *agent, model.as_deref(), *reasoning)?;

@@ -1,9 +1,13 @@
 //! `teams init`: write a workspace, or bring newer texts into one.
 
+use std::path::Path;
+
 use super::{Failure, Global, say};
 use crate::domain::config::AgentKind;
 use crate::domain::ids::UserId;
 use crate::domain::request::Language;
+use crate::platform::terminal;
+use crate::store;
 use crate::workspace::init::{self, Mode, Options};
 
 /// Its options.
@@ -12,31 +16,50 @@ pub(super) struct Args {
     /// The Discord user id of the person who may do everything
     #[arg(long, value_name = "USER_ID")]
     owner: Option<UserId>,
-    /// The agent of all roles [default: rehearsal]
+    /// The agent of all roles: codex, claude, rehearsal, or `acp:<command>` for any agent that speaks the Agent
+    /// Client Protocol [default: rehearsal]
     #[arg(long, value_parser = agent)]
-    agent: Option<AgentKind>,
+    agent: Option<Agent>,
     /// The language (en, ko) where a person's own is unknown
     #[arg(long, default_value = "en", value_parser = language)]
     language: Language,
     /// Only bring newer texts of prompts and skills; an edited one stays
     #[arg(long, conflicts_with = "reset")]
     refresh_prompts: bool,
-    /// Begin again: requests, sprints and role files are lost, sprint history stays
+    /// Begin again: requests, sprints, logs and role files go into a folder beside, sprint history stays
     #[arg(long)]
     reset: bool,
+    /// With `--reset`: do not ask
+    #[arg(long, requires = "reset")]
+    yes: bool,
 }
 
-pub(super) fn agent(word: &str) -> Result<AgentKind, String> {
+/// An agent, as it is named on the command line.
+#[derive(Debug, Clone)]
+pub(super) struct Agent {
+    pub(super) kind: AgentKind,
+    /// For the Agent Client Protocol: the program with its arguments.
+    pub(super) command: Vec<String>,
+}
+
+pub(super) fn agent(word: &str) -> Result<Agent, String> {
+    let built_in = |kind| Ok(Agent { kind, command: Vec::new() });
     match word {
-        "codex" => Ok(AgentKind::Codex),
-        "claude" => Ok(AgentKind::Claude),
-        "rehearsal" => Ok(AgentKind::Rehearsal),
-        // Its command has to be written down in any case.
-        "acp" => {
-            Err("set `agents: {default: acp, acp: {command: […]}}` in team_runtime.yaml".to_owned())
-        }
-        _ => Err("expected codex, claude or rehearsal".to_owned()),
+        "codex" => return built_in(AgentKind::Codex),
+        "claude" => return built_in(AgentKind::Claude),
+        "rehearsal" => return built_in(AgentKind::Rehearsal),
+        _ => {}
     }
+    let command = match word.strip_prefix("acp:") {
+        Some(command) => command,
+        None if word == "acp" => "",
+        None => return Err("expected codex, claude, rehearsal or acp:<command>".to_owned()),
+    };
+    let command: Vec<String> = command.split_whitespace().map(str::to_owned).collect();
+    if command.is_empty() {
+        return Err("expected `acp:` with a command, as in `acp:opencode acp`".to_owned());
+    }
+    Ok(Agent { kind: AgentKind::Acp, command })
 }
 
 pub(super) fn language(word: &str) -> Result<Language, String> {
@@ -44,6 +67,38 @@ pub(super) fn language(word: &str) -> Result<Language, String> {
         "en" => Ok(Language::En),
         "ko" => Ok(Language::Ko),
         _ => Err("expected en or ko".to_owned()),
+    }
+}
+
+/// Takes the workspace for a reset, which nobody may be in the middle of, and asks.
+fn alone(root: &Path, yes: bool) -> Result<store::Hold, Failure> {
+    let hold = store::hold(root)?;
+    if yes {
+        return Ok(hold);
+    }
+    let place = root.display();
+    let open = match store::read_only(root) {
+        Ok(state) => state.requests.values().filter(|it| !it.status.is_terminal()).count(),
+        // What cannot be read is kept all the same.
+        Err(error) => {
+            tracing::debug!(%error, "the records cannot be read");
+            0
+        }
+    };
+    let refused = format!("the workspace {place} was not reset: {open} open requests would end");
+    if !terminal::is_there() {
+        let command = format!("teams init --reset --yes --workspace-root '{place}'");
+        return Err(Failure::new(refused)
+            .hint(Some(format!("`{command}` does it; what is there is kept in a folder beside"))));
+    }
+    let question = format!(
+        "The workspace {place} begins again: {open} open requests, sprints, logs and role files go into a folder \
+         beside. Go on? (yes/no) "
+    );
+    match terminal::line(&question) {
+        Ok(answer) if answer == "yes" => Ok(hold),
+        Ok(_) => Err(Failure::new("nothing was changed")),
+        Err(error) => Err(Failure::new(format!("the terminal cannot be read: {error}"))),
     }
 }
 
@@ -57,9 +112,15 @@ pub(super) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
             (false, false) => Mode::Auto,
         },
         owner: args.owner,
-        agent: args.agent,
+        agent: args.agent.as_ref().map(|agent| agent.kind),
+        acp_command: args.agent.as_ref().map(|agent| agent.command.clone()).unwrap_or_default(),
         language: args.language,
         ..Options::default()
+    };
+    // What is no workspace is refused by name before anything is made there.
+    let _alone = match options.mode {
+        Mode::Reset if init::is_one(&root) => Some(alone(&root, args.yes)?),
+        Mode::Reset | Mode::Refresh | Mode::Auto => None,
     };
     let report = init::init(&root, &options)?;
     let place = root.display();
@@ -72,8 +133,8 @@ pub(super) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
         let (kept, beside) = (kept.display(), beside.display());
         say(format_args!("  {kept} has your edits and stays; the newer text is {beside}"));
     }
-    for aside in &report.aside {
-        say(format_args!("  the former configuration is {}", aside.display()));
+    if let Some(backup) = &report.backup {
+        say(format_args!("  what was there before is in {}", backup.display()));
     }
     if !report.refreshed {
         say(

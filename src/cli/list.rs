@@ -1,7 +1,10 @@
 //! `teams list`: the roles, the backlog, the schedule and the open requests, for scripts
 //! (`spec/teams.md` 1.2).
 
+use std::path::Path;
+
 use super::{Failure, Global, backlog, say};
+use crate::domain::config::AgentKind;
 use crate::domain::ids::RequestId;
 use crate::domain::request::Request;
 use crate::domain::role::Role;
@@ -20,20 +23,21 @@ pub(super) struct Args {
 
 /// Runs it.
 pub(super) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
-    let root = global.workspace()?;
-    let workspace = workspace::load(&root)?;
+    let root = global.existing()?;
+    // What needs no configuration is listed also where it is broken; that is told at the end.
+    let workspace = workspace::load(&root);
     let state = store::read_only(&root)?;
     if let Some(id) = &args.request_id {
         let request = match state.requests.get(id) {
             Some(request) => Some(request.clone()),
             None => store::read_request(&root, id)?,
         };
-        let request = request.ok_or_else(|| Failure::new(format!("there is no request {id}")))?;
+        let request = request.ok_or_else(|| super::command::unknown(id))?;
         say(request_line(&request));
         return Ok(());
     }
     for role in Role::ALL {
-        say(role_line(&workspace, &state, role));
+        say(role_line(&root, workspace.as_ref().ok(), &state, role));
     }
     say(backlog::totals(&root)?);
     let scheduler = &state.scheduler;
@@ -43,18 +47,25 @@ pub(super) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
         say(request_line(request));
     }
     say(format_args!("ended_requests={}", state.ended_requests));
-    Ok(())
+    workspace.map(|_| ()).map_err(Failure::from)
 }
 
-/// One role in a line.
-pub(super) fn role_line(workspace: &Workspace, state: &State, role: Role) -> String {
-    let running = store::is_owned(&workspace.root);
+/// One role in a line; without a configuration its model is not known. Whoever rehearses asks none.
+pub(super) fn role_line(
+    root: &Path,
+    workspace: Option<&Workspace>,
+    state: &State,
+    role: Role,
+) -> String {
+    let running = store::is_owned(root);
     let status = if running { "running" } else { "stopped" };
     let sprint = state.scheduler.active_sprint_id.as_ref().map_or("N/A", |id| id.as_str());
     let mut sessions: Vec<_> = state.sessions.values().filter(|it| it.role == role).collect();
     sessions.sort_by_key(|session| session.last_used_at);
     let session = sessions.last().map_or("N/A", |session| session.session_id.as_str());
-    let spec = workspace.role(role).ok().filter(|_| role.is_public());
+    let thinks =
+        |it: &&Workspace| role.is_public() && it.runtime.agents.of(role) != AgentKind::Rehearsal;
+    let spec = workspace.filter(thinks).and_then(|workspace| workspace.role(role).ok());
     let model = spec.as_ref().map_or("N/A", |spec| spec.model.as_str());
     let reasoning = match &spec {
         None => "N/A",

@@ -4,8 +4,12 @@ use std::io::{Read as _, Write as _};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use crate::local_guild::{self, Config, GuildInfo};
+use crate::local_guild::{self, Config, GuildError, GuildInfo};
 use crate::platform::tasks;
+
+/// How long a start waits for a guild that may be ending, and how often it looks.
+const DYING: std::time::Duration = std::time::Duration::from_secs(5);
+const LOOK_AGAIN: std::time::Duration = std::time::Duration::from_millis(50);
 
 /// The arguments of `teams local-guild`.
 #[derive(Debug, clap::Args)]
@@ -48,12 +52,31 @@ pub(super) fn run(args: LocalGuildArgs) -> ExitCode {
 }
 
 async fn serve(args: LocalGuildArgs) -> Result<(), String> {
-    let config = Config { port: args.port, dir: args.dir };
-    let running = local_guild::serve(config).await.map_err(|error| error.to_string())?;
+    let config = Config { port: args.port, dir: args.dir, gateway_url: None };
+    let running = open(config).await.map_err(|error| error.to_string())?;
     announce(&running.info, args.json).map_err(|error| format!("cannot write: {error}"))?;
     wait_for_end(args.parent_pipe).await?;
     running.shutdown().await;
     Ok(())
+}
+
+/// Opens the guild. One that was killed just now may still be ending: it is waited for.
+async fn open(config: Config) -> Result<local_guild::Running, GuildError> {
+    let until = tokio::time::Instant::now() + DYING;
+    loop {
+        match local_guild::serve(config.clone()).await {
+            Err(GuildError::Busy { .. }) if tokio::time::Instant::now() < until => {
+                tokio::time::sleep(LOOK_AGAIN).await;
+            }
+            Err(GuildError::Listen { source, .. })
+                if source.kind() == std::io::ErrorKind::AddrInUse
+                    && tokio::time::Instant::now() < until =>
+            {
+                tokio::time::sleep(LOOK_AGAIN).await;
+            }
+            opened => return opened,
+        }
+    }
 }
 
 fn announce(info: &GuildInfo, json: bool) -> std::io::Result<()> {
@@ -81,6 +104,7 @@ async fn wait_for_end(parent_pipe: bool) -> Result<(), String> {
     let listen = |kind| signal(kind).map_err(|error| format!("cannot listen for signals: {error}"));
     let mut terminate = listen(SignalKind::terminate())?;
     let mut interrupt = listen(SignalKind::interrupt())?;
+    let mut hangup = listen(SignalKind::hangup())?;
     let parent = async {
         if !parent_pipe {
             return std::future::pending().await;
@@ -98,6 +122,7 @@ async fn wait_for_end(parent_pipe: bool) -> Result<(), String> {
     tokio::select! {
         _ = terminate.recv() => {}
         _ = interrupt.recv() => {}
+        _ = hangup.recv() => {}
         () = parent => {}
     }
     Ok(())

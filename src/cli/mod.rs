@@ -1,4 +1,4 @@
-//! The command line: one file a command. Exit codes: 0 done, 1 failed, 2 wrong usage.
+//! The command line: one file a command. Exit codes: `docs/commands.md`.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -10,9 +10,10 @@ use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 
 use crate::agents::rehearsal;
 use crate::domain::commands::{COMMANDS, GROUPS, Question};
-use crate::platform::{inside, panics, spawn, supervise};
+use crate::platform::{bind, inside, panics, spawn, supervise};
 
 mod approve;
+mod ask;
 mod backlog;
 mod command;
 mod config;
@@ -23,6 +24,7 @@ mod list;
 mod local_guild;
 mod mcp;
 mod output;
+mod plain;
 mod prompt;
 mod run;
 mod setup;
@@ -69,7 +71,7 @@ enum Command {
     /// List roles, backlog, schedule and open requests, a line each
     List(list::Args),
     Why(why::Args),
-    Ask(command::Ask),
+    Ask(ask::Args),
     #[command(subcommand)]
     Request(command::Request),
     Approve(approve::Args),
@@ -81,6 +83,8 @@ enum Command {
     Sprint(sprint::Command),
     #[command(subcommand)]
     Backlog(backlog::Command),
+    #[command(subcommand)]
+    Outbox(command::Outbox),
     /// What agents were told
     #[command(subcommand)]
     Prompt(prompt::Command),
@@ -99,6 +103,13 @@ const STYLES: Styles = Styles::styled()
     .placeholder(AnsiColor::Cyan.on_default());
 
 impl Global {
+    /// The workspace that is meant, which has to be there.
+    pub fn existing(&self) -> Result<PathBuf, Failure> {
+        let root = self.workspace()?;
+        crate::workspace::must_exist(&root)?;
+        Ok(root)
+    }
+
     /// The workspace that is meant (`spec/teams.md` 1.3); it need not exist.
     pub fn workspace(&self) -> Result<PathBuf, Failure> {
         let cwd = std::env::current_dir()
@@ -155,13 +166,20 @@ pub fn main_with(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         .and_then(|matches| Cli::from_arg_matches(&matches));
     let cli = match parsed {
         Ok(cli) => cli,
-        Err(error) => {
-            // Nothing can be told to somebody who closed the pipe.
-            let _ = error.print();
-            let usage = error.use_stderr();
-            return if usage { ExitCode::from(2) } else { ExitCode::SUCCESS };
-        }
+        Err(error) => return written(output::usage(&error)),
     };
+    written(dispatch(cli))
+}
+
+/// The code of a command whose words were taken; 1 where standard output refused some.
+fn written(code: ExitCode) -> ExitCode {
+    match output::all_written() {
+        Ok(()) => code,
+        Err(failure) => failure.report(),
+    }
+}
+
+fn dispatch(cli: Cli) -> ExitCode {
     let outcome = match cli.command {
         Command::Init(args) => init::run(&cli.global, &args),
         Command::Setup(args) => setup::run(&cli.global, &args),
@@ -173,13 +191,14 @@ pub fn main_with(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         Command::Sprint(command) => sprint::run(&cli.global, &command),
         Command::Backlog(command) => backlog::run(&cli.global, &command),
         Command::Why(args) => why::run(&cli.global, &args),
-        Command::Ask(args) => command::ask(&cli.global, &args),
+        Command::Ask(args) => return ask::run(&cli.global, &args),
         Command::Request(args) => command::request(&cli.global, &args),
         Command::Approve(args) => approve::run(&cli.global, &args),
         Command::Models => command::say_call(&cli.global, Question::Models),
         Command::Cost => command::say_call(&cli.global, Question::Cost),
         Command::Health => command::say_call(&cli.global, Question::Health),
         Command::Settings => command::say_call(&cli.global, Question::Settings),
+        Command::Outbox(command) => command::outbox(&cli.global, &command),
         Command::Prompt(command) => prompt::run(&cli.global, &command),
         Command::Demo(args) => demo::run(&cli.global, &args),
         Command::Mcp => mcp::run(),
@@ -197,6 +216,7 @@ fn helper(arguments: &[OsString]) -> Option<ExitCode> {
     match name.to_str()? {
         spawn::SUPERVISE => Some(supervise::main(rest)),
         spawn::INSIDE => Some(inside::main(rest)),
+        spawn::BIND => Some(bind::main(rest)),
         spawn::REHEARSE => Some(rehearsal::main(rest)),
         _ => None,
     }

@@ -1,13 +1,15 @@
 //! What people see: lines on stdout, and one readable line with a hint on stderr.
 
-use std::io::{IsTerminal as _, Write as _};
+use std::io::{self, IsTerminal as _, Write as _};
 use std::process::ExitCode;
+use std::sync::{Mutex, PoisonError};
 
 use clap::builder::styling::{AnsiColor, Effects, Style};
 
 use crate::assets::catalog::CatalogError;
 use crate::engine::parse::display_width;
 use crate::platform::files::FileError;
+use crate::platform::hidden::{escaped_in_json, shown};
 use crate::platform::redact::redact;
 use crate::service::RunError;
 use crate::store::StoreError;
@@ -15,9 +17,64 @@ use crate::workspace::ConfigError;
 use crate::workspace::edit::EditError;
 use crate::workspace::init::InitError;
 
-/// Prints a line. A closed pipe is not an error.
+/// The first line that standard output did not take, and why.
+static NOT_WRITTEN: Mutex<Option<io::Error>> = Mutex::new(None);
+
+/// Prints a line, with what is hidden in it shown: titles and names are what people wrote. What standard
+/// output does not take is told by [`all_written`].
 pub fn say(line: impl std::fmt::Display) {
-    let _ = writeln!(std::io::stdout().lock(), "{line}");
+    put(&shown(&line.to_string()).0);
+}
+
+/// Prints a JSON value for programs, over several lines where `pretty`.
+pub(super) fn say_json(value: &serde_json::Value, pretty: bool) {
+    let text = if pretty { format!("{value:#}") } else { value.to_string() };
+    put(&escaped_in_json(&redact(&text)));
+}
+
+fn put(line: &str) {
+    let mut stdout = io::stdout().lock();
+    // One call: a full disk or a closed pipe is then told by the line that it cut.
+    if let Err(error) =
+        stdout.write_all(format!("{line}\n").as_bytes()).and_then(|()| stdout.flush())
+    {
+        note(error);
+    }
+}
+
+fn note(error: io::Error) {
+    NOT_WRITTEN.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
+}
+
+/// Whether everything that was said was taken. A reader that has read enough and closed its end is no
+/// failure.
+///
+/// # Errors
+/// Where standard output refused a line, such as on a full disk.
+pub(super) fn all_written() -> Result<(), Failure> {
+    match &*NOT_WRITTEN.lock().unwrap_or_else(PoisonError::into_inner) {
+        Some(error) if error.kind() != io::ErrorKind::BrokenPipe => {
+            Err(Failure::new(format!("cannot write to standard output: {error}")))
+        }
+        Some(_) | None => Ok(()),
+    }
+}
+
+/// Tells what the parser of the arguments has to say: help on standard output, mistakes on standard error.
+pub(super) fn usage(error: &clap::Error) -> ExitCode {
+    let plain = error.render().to_string();
+    let (seen, hidden) = shown(&plain);
+    // Colours are control characters too; a mistake with hidden ones in it is shown without any.
+    let told = match (hidden, error.use_stderr()) {
+        (0, _) => error.print(),
+        (_, true) => io::stderr().write_all(seen.as_bytes()),
+        (_, false) => io::stdout().write_all(seen.as_bytes()),
+    };
+    match told {
+        Err(cause) if !error.use_stderr() => note(cause),
+        Ok(()) | Err(_) => {}
+    }
+    if error.use_stderr() { ExitCode::from(2) } else { ExitCode::SUCCESS }
 }
 
 /// As much of a text as fits into so many columns.
@@ -28,6 +85,9 @@ pub(super) fn fit(text: &str, columns: usize) -> &str {
     let starts = text.char_indices().map(|(at, _)| &text[..at]);
     starts.take_while(|start| display_width(start) <= columns).last().unwrap_or_default()
 }
+
+/// The exit code of a fault of this program.
+pub(super) const FAULT: u8 = 70;
 
 /// Why a command failed.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -49,6 +109,12 @@ impl Failure {
     #[must_use]
     pub fn usage(message: impl Into<String>) -> Failure {
         Failure { code: 2, ..Failure::new(message) }
+    }
+
+    /// A fault of this program: exit code 70, as `sysexits.h` has it.
+    #[must_use]
+    pub fn fault(message: impl Into<String>) -> Failure {
+        Failure { code: FAULT, ..Failure::new(message) }
     }
 
     /// The same with what to do about it.
@@ -78,12 +144,13 @@ impl Failure {
         };
         let red = AnsiColor::Red.on_default().effects(Effects::BOLD);
         let cyan = AnsiColor::Cyan.on_default().effects(Effects::BOLD);
-        let _ = writeln!(stderr, "{}: {}", paint(red, "error"), redact(&self.message));
+        let safe = |text: &str| shown(&redact(text)).0;
+        let _ = writeln!(stderr, "{}: {}", paint(red, "error"), safe(&self.message));
         if let Some(detail) = &self.detail {
-            let _ = writeln!(stderr, "{}", redact(detail));
+            let _ = writeln!(stderr, "{}", safe(detail));
         }
         if let Some(hint) = &self.hint {
-            let _ = writeln!(stderr, "{}: {}", paint(cyan, "hint"), redact(hint));
+            let _ = writeln!(stderr, "{}: {}", paint(cyan, "hint"), safe(hint));
         }
         ExitCode::from(self.code)
     }
@@ -132,7 +199,9 @@ impl From<RunError> for Failure {
     fn from(error: RunError) -> Failure {
         match error {
             RunError::Config(error) => error.into(),
-            RunError::Store(_)
+            RunError::Task(_) => Failure::fault(error.to_string()),
+            RunError::Older { .. }
+            | RunError::Store(_)
             | RunError::Git(_)
             | RunError::Link(_)
             | RunError::Catalog(_)

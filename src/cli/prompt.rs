@@ -3,6 +3,7 @@
 
 use serde_json::json;
 
+use super::output::say_json;
 use super::{Failure, Global, say};
 use crate::agents::{Sent, Why};
 use crate::domain::workflow::Word as _;
@@ -26,7 +27,7 @@ pub(super) enum Command {
 /// Runs it.
 pub(super) fn run(global: &Global, command: &Command) -> Result<(), Failure> {
     let Command::Show { what, json } = command;
-    let root = global.workspace()?;
+    let root = global.existing()?;
     let told = prompts::told(&root, what).map_err(|error| Failure::new(error.to_string()))?;
     let one = match told.as_slice() {
         [] => {
@@ -41,13 +42,12 @@ pub(super) fn run(global: &Global, command: &Command) -> Result<(), Failure> {
             return Err(Failure::new(format!("{what} could be {}", runs.join(", "))));
         }
     };
-    let text = match (one, json) {
-        (Some(one), true) => pretty(&as_json(one)),
-        (Some(one), false) => whole(one),
-        (None, true) => pretty(&told.iter().map(as_json).collect::<Vec<_>>().into()),
-        (None, false) => told.iter().map(line).collect::<Vec<_>>().join("\n"),
-    };
-    say(redact(&text));
+    match (one, json) {
+        (Some(one), true) => say_json(&as_json(one), true),
+        (Some(one), false) => say(redact(&whole(one))),
+        (None, true) => say_json(&told.iter().map(as_json).collect::<Vec<_>>().into(), true),
+        (None, false) => say(redact(&told.iter().map(line).collect::<Vec<_>>().join("\n"))),
+    }
     Ok(())
 }
 
@@ -55,10 +55,6 @@ pub(super) fn run(global: &Global, command: &Command) -> Result<(), Failure> {
 fn same_run(told: &[Told]) -> bool {
     let id = |it: &Told| it.run.rsplit_once('.').map(|(id, _)| id.to_owned());
     told.iter().all(|it| id(it) == told.first().and_then(id))
-}
-
-fn pretty(value: &serde_json::Value) -> String {
-    serde_json::to_string_pretty(value).unwrap_or_default()
 }
 
 fn as_json(told: &Told) -> serde_json::Value {

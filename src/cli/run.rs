@@ -2,7 +2,8 @@
 
 use super::{Failure, Global};
 use crate::domain::role::Role;
-use crate::service::{self, RunOptions, logs};
+use crate::platform::terminal;
+use crate::service::{self, RunError, RunOptions, logs};
 
 /// Its options.
 #[derive(Debug, clap::Args)]
@@ -16,6 +17,9 @@ pub(super) struct Args {
     /// Log to the workspace only, not to the terminal
     #[arg(long)]
     quiet: bool,
+    /// Take over the records of an older runtime without asking; they are copied first
+    #[arg(long)]
+    yes: bool,
     /// Stop when standard input ends: then the team never outlives the process that started it
     #[arg(long, hide = true)]
     parent_pipe: bool,
@@ -48,10 +52,36 @@ pub(super) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
         only: args.agent,
         relay_debug: args.relay_transport == Relay::Discord,
         parent_pipe: args.parent_pipe,
+        take_over: args.yes,
     };
     let runtime = super::runtime()?;
-    let outcome = runtime.block_on(service::run(options));
+    let mut outcome = runtime.block_on(service::run(options.clone()));
+    if let Err(error @ RunError::Older { .. }) = &outcome
+        && may_take_over(error)?
+    {
+        let options = RunOptions { take_over: true, ..options.clone() };
+        outcome = runtime.block_on(service::run(options));
+    }
     // An agent under way finishes by itself and is adopted at the next start.
     runtime.shutdown_background();
-    outcome.map_err(Failure::from)
+    let hint = matches!(outcome, Err(RunError::Older { .. })).then(|| {
+        let place = options.root.display();
+        format!(
+            "`teams run --yes --workspace-root '{place}'` copies .teams_runtime and takes them over; \
+             `teams status` names them"
+        )
+    });
+    outcome.map_err(|error| Failure::from(error).hint(hint))
+}
+
+/// Asks, where somebody is there to answer.
+fn may_take_over(error: &RunError) -> Result<bool, Failure> {
+    if !terminal::is_there() {
+        return Ok(false);
+    }
+    let question = format!("{error}. The folder .teams_runtime is copied first. Go on? (yes/no) ");
+    let answer = terminal::line(&question);
+    let answer =
+        answer.map_err(|error| Failure::new(format!("the terminal cannot be read: {error}")))?;
+    Ok(answer == "yes")
 }

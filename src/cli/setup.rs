@@ -6,10 +6,10 @@ use std::time::Duration;
 
 use serde_json::{Map, Value, json};
 
+use super::init::Agent;
 use super::told::{Teller, language};
 use super::{Failure, Global};
 use crate::discord::setup::permissions::TABLE;
-use crate::domain::config::AgentKind;
 use crate::domain::ids::{GuildId, UserId};
 use crate::domain::request::Language;
 use crate::domain::role::Role;
@@ -36,9 +36,10 @@ pub(super) struct Args {
     /// The Discord user id of the person who may do everything [default: whose the bot is]
     #[arg(long, value_name = "USER_ID")]
     owner: Option<UserId>,
-    /// For a new workspace: the agent of all roles [default: rehearsal]
+    /// For a new workspace: the agent of all roles: codex, claude, rehearsal, or `acp:<command>` for any agent
+    /// that speaks the Agent Client Protocol [default: rehearsal]
     #[arg(long, value_parser = super::init::agent)]
-    agent: Option<AgentKind>,
+    agent: Option<Agent>,
     /// For a new workspace: the language (en, ko) where a person's own is unknown
     #[arg(long, value_parser = super::init::language)]
     language: Option<Language>,
@@ -49,7 +50,7 @@ pub(super) struct Args {
     #[arg(long)]
     dry_run: bool,
     /// Take away everything that setup made, and nothing else
-    #[arg(long, conflicts_with_all = ["token_file", "local", "base_url", "guild", "owner", "agent", "language"])]
+    #[arg(long, conflicts_with_all = ["token_file", "local", "guild", "owner", "agent", "language"])]
     undo: bool,
     /// With `--undo`: do not ask
     #[arg(long, requires = "undo")]
@@ -101,7 +102,8 @@ fn make(teller: &Teller, root: PathBuf, args: &Args) -> Result<(), SetupError> {
         base_url: args.base_url.clone(),
         guild: args.guild,
         owner: args.owner,
-        agent: args.agent,
+        agent: args.agent.as_ref().map(|agent| agent.kind),
+        acp_command: args.agent.as_ref().map(|agent| agent.command.clone()).unwrap_or_default(),
         language: args.language.unwrap_or_else(|| language(Language::default())),
         wait: Duration::from_secs(args.wait),
         dry_run: args.dry_run,
@@ -141,7 +143,7 @@ fn take_back(teller: &Teller, root: &Path, args: &Args) -> Result<(), SetupError
     let mut tell = |told: Told| tell(teller, &told);
     let mut ask = |_| Ok(None);
     let talk = Talk { tell: &mut tell, ask: &mut ask };
-    converse(setup::undo(root, args.dry_run, talk))
+    converse(setup::undo(root, args.dry_run, args.base_url.as_deref(), talk))
 }
 
 fn converse(work: impl Future<Output = Result<(), SetupError>>) -> Result<(), SetupError> {

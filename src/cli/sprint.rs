@@ -3,6 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
+use super::plain::plain;
 use super::{Failure, Global, say};
 use crate::domain::ids::RequestId;
 use crate::domain::incoming::Command as Order;
@@ -60,17 +61,16 @@ pub(super) fn run(global: &Global, command: &Command) -> Result<(), Failure> {
     let root = global.workspace()?;
     let order = match command {
         Command::Start(start) => {
-            workspace::load(&root)?;
+            workspace::must_exist(&root)?;
             Order::SprintStart { kickoff: Box::new(kickoff(&root, start)?) }
         }
         Command::Stop { now } => Order::SprintStop { now: *now },
         Command::Restart => Order::SprintRestart,
         Command::Status => {
-            workspace::load(&root)?;
-            return show(&store::read_only(&root)?);
+            return show(&store::read_only(&global.existing()?)?);
         }
     };
-    say(super::command::call(&root, order)?.text);
+    say(plain(&super::command::call(&root, order)?.text));
     Ok(())
 }
 

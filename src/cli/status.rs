@@ -1,7 +1,11 @@
 //! `teams status`: what is going on, read from the records without changing any.
 
+use std::path::Path;
+
 use serde_json::{Value, json};
 
+use super::output::say_json;
+use super::plain::plain;
 use super::{Failure, Global, say};
 use crate::domain::ids::RequestId;
 use crate::domain::outgoing::{Content, SET_ASIDE};
@@ -9,7 +13,7 @@ use crate::domain::request::Language;
 use crate::domain::role::Role;
 use crate::domain::state::State;
 use crate::domain::time::Timestamp;
-use crate::engine::why;
+use crate::engine::{standing, why};
 use crate::platform::{clock, files};
 use crate::store;
 use crate::workspace::{self, Workspace};
@@ -36,11 +40,10 @@ pub(super) struct Args {
 
 /// Runs it.
 pub(super) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
-    let root = global.workspace()?;
-    let workspace = workspace::load(&root)?;
+    let root = global.existing()?;
     let state = store::read_only(&root)?;
     if let Some(id) = &args.request_id {
-        return one(&workspace, &state, id);
+        return one(&root, &state, id);
     }
     // What is asked for most precisely wins (`spec/teams.md` 1.1).
     if args.sprint {
@@ -50,9 +53,11 @@ pub(super) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
         say(super::backlog::totals(&root)?);
         return Ok(());
     }
+    // A configuration that is broken is told beside what needs none; the team goes on with what it read.
+    let workspace = workspace::load(&root);
     if let Some(role) = args.agent {
-        say(super::list::role_line(&workspace, &state, role));
-        return Ok(());
+        say(super::list::role_line(&root, workspace.as_ref().ok(), &state, role));
+        return workspace.map(|_| ()).map_err(Failure::from);
     }
     if args.json {
         let value = json!({
@@ -60,26 +65,32 @@ pub(super) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
             "open_requests": state.requests.values().collect::<Vec<_>>(),
             "ended_requests": state.ended_requests,
             "waiting_for_discord": state.outgoing.len(),
+            "refused_by_discord": standing::refusals(&state, standing::refused(&state)),
             "set_aside": set_aside(&root)?,
             "discord": crate::discord::standing::Report::read(&root),
             "open_gates": state.gates.values().collect::<Vec<_>>(),
         });
-        say(serde_json::to_string_pretty(&value).unwrap_or_default());
-        return Ok(());
+        say_json(&value, true);
+        return workspace.map(|_| ()).map_err(Failure::from);
     }
-    overview(&workspace, &state)
+    match workspace {
+        Ok(workspace) => overview(&root, Some(&workspace), &state),
+        Err(error) => {
+            overview(&root, None, &state)?;
+            Err(error.into())
+        }
+    }
 }
 
-fn one(workspace: &Workspace, state: &State, id: &RequestId) -> Result<(), Failure> {
+fn one(root: &Path, state: &State, id: &RequestId) -> Result<(), Failure> {
     let request = match state.requests.get(id) {
         Some(request) => Some(request.clone()),
-        None => store::read_request(&workspace.root, id)?,
+        None => store::read_request(root, id)?,
     };
     let Some(request) = request else {
-        return Err(Failure::new(format!("there is no request {id}"))
-            .hint(Some("`teams status` lists the open ones".to_owned())));
+        return Err(super::command::unknown(id));
     };
-    say(serde_json::to_string_pretty(&request).unwrap_or_default());
+    say_json(&json!(request), true);
     Ok(())
 }
 
@@ -99,7 +110,7 @@ fn taken_over(older: &store::Imported) -> String {
     let (changed, left) = (older.repaired.len(), older.left.len());
     if older.backup.is_empty() {
         return format!(
-            "written by an older runtime: the first `teams run` copies .teams_runtime and takes it over \
+            "written by an older runtime: `teams run --yes` copies .teams_runtime and takes it over \
              ({changed} changes, {left} not carried over)"
         );
     }
@@ -110,11 +121,17 @@ fn taken_over(older: &store::Imported) -> String {
     )
 }
 
-fn overview(workspace: &Workspace, state: &State) -> Result<(), Failure> {
-    let running = if service_runs(&workspace.root) { "running" } else { "stopped" };
-    let policy = workspace.policy(Role::ALL.into(), false)?;
-    say(format_args!("team: {running}   project: {}   agents: {}", policy.project, policy.agent));
-    if let Some(older) = store::imported(&workspace.root)? {
+fn overview(root: &Path, workspace: Option<&Workspace>, state: &State) -> Result<(), Failure> {
+    let running = if service_runs(root) { "running" } else { "stopped" };
+    let policy = workspace.map(|it| it.policy(Role::ALL.into(), false)).transpose()?;
+    match &policy {
+        Some(policy) => {
+            let (project, agent) = (&policy.project, &policy.agent);
+            say(format_args!("team: {running}   project: {project}   agents: {agent}"));
+        }
+        None => say(format_args!("team: {running}   its configuration cannot be read now")),
+    }
+    if let Some(older) = store::imported(root)? {
         say(taken_over(&older));
     }
     let open: Vec<_> =
@@ -125,16 +142,29 @@ fn overview(workspace: &Workspace, state: &State) -> Result<(), Failure> {
         state.ended_requests,
         state.outgoing.len()
     ));
+    let refused = standing::refused(state);
+    if refused.clone().next().is_some() {
+        say(format_args!(
+            "messages that Discord refused: {}; they are tried again when rights or channels change, or by \
+             `teams outbox retry`; `teams outbox dismiss` gives one up",
+            refused.clone().count()
+        ));
+        for outgoing in refused.take(standing::LINES) {
+            let reason = standing::refusal(state, outgoing);
+            let reason = super::output::fit(&reason, 100);
+            say(format_args!("  {}  {reason}", outgoing.short_id()));
+        }
+    }
     let now = Timestamp::new(clock::now());
     if running == "running" {
         let catalog = crate::assets::catalog::Catalog::builtin()?;
-        for line in crate::discord::standing::Report::read(&workspace.root).lines(now) {
+        for line in crate::discord::standing::Report::read(root).lines(now) {
             let values = [("line".to_owned(), line)].into_iter().collect();
             let key = "discord.standing".to_owned();
-            say(catalog.render(&Content { key, values, language: Language::En })?.text);
+            say(plain(&catalog.render(&Content { key, values, language: Language::En })?.text));
         }
     }
-    let aside = set_aside(&workspace.root)?;
+    let aside = set_aside(root)?;
     if let Some(last) = aside.last() {
         say(format_args!(
             "messages set aside: {} (last: {}); their words stand in {SET_ASIDE}",
@@ -144,10 +174,11 @@ fn overview(workspace: &Workspace, state: &State) -> Result<(), Failure> {
     }
     let catalog = crate::assets::catalog::Catalog::builtin()?;
     for request in open {
-        let why = why::why(state, &policy, request, now);
-        let line = catalog.render(&why).map(|rendered| rendered.text);
         let title = super::output::fit(request.scope.lines().next().unwrap_or(""), 60);
         say(format_args!("  {}  {title}", request.request_id));
+        let Some(policy) = &policy else { continue };
+        let why = why::why(state, policy, request, now);
+        let line = catalog.render(&why).map(|rendered| plain(&rendered.text));
         say(format_args!("    {}", line.unwrap_or(why.key)));
     }
     Ok(())

@@ -3,6 +3,8 @@
 use serde_json::{Map, Value};
 use unicode_width::UnicodeWidthStr as _;
 
+use super::output::say_json;
+use super::plain::plain;
 use super::{Failure, say};
 use crate::assets::catalog::Catalog;
 use crate::domain::outgoing::Content;
@@ -39,7 +41,7 @@ impl Teller {
                 key.to_owned()
             }
         };
-        redact::redact(text.trim_end()).into_owned()
+        redact::redact(plain(text.trim_end()).trim_end()).into_owned()
     }
 
     /// One line of words behind its mark; further lines stand below its beginning.
@@ -59,7 +61,7 @@ impl Teller {
         for (name, value) in values {
             object.entry(name.clone()).or_insert_with(|| value.clone());
         }
-        say(redact::redact(&Value::Object(object).to_string()));
+        say_json(&Value::Object(object), false);
     }
 }
 

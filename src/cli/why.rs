@@ -1,7 +1,9 @@
 //! `teams why <id>`: one line about what a request waits for.
 
+use super::plain::plain;
 use super::{Failure, Global, say};
 use crate::assets::catalog::Catalog;
+use crate::domain::commands::Question;
 use crate::domain::ids::RequestId;
 use crate::domain::time::Timestamp;
 use crate::engine::why;
@@ -19,22 +21,30 @@ pub(super) struct Args {
 
 /// Runs it.
 pub(super) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
-    let root = global.workspace()?;
-    let workspace = workspace::load(&root)?;
+    let root = global.existing()?;
     let state = store::read_only(&root)?;
     let request = match state.requests.get(&args.request) {
         Some(request) => Some(request.clone()),
         None => store::read_request(&root, &args.request)?,
     };
     let Some(request) = request else {
-        return Err(Failure::new(format!("there is no request {}", args.request))
-            .hint(Some("`teams status` lists the open ones".to_owned())));
+        return Err(super::command::unknown(&args.request));
+    };
+    let workspace = match workspace::load(&root) {
+        Ok(workspace) => workspace,
+        // The running team has read a configuration that is right, and knows.
+        Err(error) if store::is_owned(&root) => {
+            let question = Question::Why(args.request.clone());
+            say(plain(&super::command::call(&root, question)?.text));
+            return Err(error.into());
+        }
+        Err(error) => return Err(error.into()),
     };
     let served = served(&root);
     let policy = workspace.policy(served, false)?;
     let content = why::why(&state, &policy, &request, Timestamp::new(clock::now()));
     let rendered = Catalog::builtin()?.render(&content);
-    say(rendered.map(|rendered| rendered.text).unwrap_or(content.key));
+    say(plain(&rendered.map(|rendered| rendered.text).unwrap_or(content.key)));
     if !store::is_owned(&root) && !request.status.is_terminal() {
         say("The team is not running; `teams run` starts it.");
     }

@@ -5,10 +5,11 @@ use std::collections::BTreeMap;
 use serde_json::{Map, Value, json};
 use serenity::model::application::{
     ActionRowComponent, CommandDataOption, CommandDataOptionValue, CommandInteraction,
-    ComponentInteraction, ComponentInteractionDataKind, ModalInteraction,
+    ComponentInteraction, ComponentInteractionDataKind, Interaction, ModalInteraction,
 };
 use serenity::model::user::User;
 
+use crate::discord::access::Form;
 use crate::discord::commands::VERDICTS;
 use crate::discord::forms;
 use crate::discord::ingress::{Remote, shown_name};
@@ -17,7 +18,7 @@ use crate::domain::commands::{self, Question, Takes};
 use crate::domain::ids::{ChannelId, GuildId, MessageId, RequestId, ServerRoleId, UserId};
 use crate::domain::incoming::{Actor, Attachment, Author, Command};
 use crate::domain::ingress::Ingress;
-use crate::domain::outgoing::Button;
+use crate::domain::outgoing::{Button, ButtonAct};
 use crate::domain::request::{Language, ReplyRoute};
 use crate::domain::sprint::Kickoff;
 
@@ -47,6 +48,29 @@ pub struct Commanded {
     pub language: Language,
     /// What.
     pub wanted: Wanted,
+}
+
+/// The form that answers what is wanted, and nothing else does.
+pub(crate) fn opens(wanted: &Wanted) -> Option<Form> {
+    match wanted {
+        Wanted::Form(_) => Some(Form::Kickoff),
+        Wanted::Command(Command::Press { button, .. }) if button.act == ButtonAct::Question => {
+            Some(Form::Question)
+        }
+        Wanted::Command(_) | Wanted::Look(_) | Wanted::NoRequest(_) | Wanted::Kickoff(..) => None,
+    }
+}
+
+/// Who would see a form, and which, from the payload as Discord sent it.
+pub(crate) fn form_seeker(data: &Value) -> Option<(Actor, Form)> {
+    let Commanded { actor, wanted, .. } = match serde_json::from_value(data.clone()).ok()? {
+        Interaction::Component(it) => press(&it)?,
+        Interaction::Command(it) => slash(&it)?,
+        Interaction::Ping(_) | Interaction::Autocomplete(_) | Interaction::Modal(_) | _ => {
+            return None;
+        }
+    };
+    Some((actor, opens(&wanted)?))
 }
 
 pub(crate) fn language(locale: &str) -> Language {
@@ -169,6 +193,12 @@ pub fn slash(payload: &CommandInteraction) -> Option<Commanded> {
         ["sprint", "status"] => Wanted::Look(Question::Sprint),
         ["backlog", "list"] => Wanted::Look(Question::Backlog),
         ["backlog", "add"] => Wanted::Command(item(&options)),
+        ["outbox", "retry"] => Wanted::Command(Command::OutboxRetry),
+        ["outbox", "dismiss"] => {
+            let message = options.text("message").unwrap_or_default();
+            let message = message.chars().take(60).collect();
+            Wanted::Command(Command::OutboxDismiss { message })
+        }
         ["models"] => Wanted::Look(Question::Models),
         ["cost"] => Wanted::Look(Question::Cost),
         ["health"] => Wanted::Look(Question::Health),

@@ -4,6 +4,8 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use tokio::sync::Semaphore;
+
 use crate::discord::ingress::Heard;
 use crate::platform::{files, tasks};
 
@@ -12,6 +14,10 @@ pub const LARGEST: u64 = 25 * 1024 * 1024;
 /// Files of one message.
 pub const MOST: usize = 10;
 const TIME: Duration = Duration::from_secs(30);
+/// Files that are fetched at the same time, whosever they are.
+static DOWNLOADS: Semaphore = Semaphore::const_new(40);
+/// Bytes of a file that are in memory at once.
+const PIECE: usize = 64 * 1024;
 /// Characters of a saved name, without the id before it.
 const NAME_LIMIT: usize = 80;
 
@@ -38,7 +44,7 @@ enum NotKept {
 }
 
 impl Shelf {
-    /// Fetches the files of a message side by side, within 30 s, and notes where each was kept. A file
+    /// Fetches the files of a message side by side, each within 30 s, and notes where each was kept. A file
     /// that could not be kept stays without a place; the engine says so to the person.
     pub async fn fill(&self, http: &reqwest::Client, heard: &mut Heard) {
         let fetches = heard.files.iter().enumerate().map(|(at, file)| {
@@ -54,17 +60,14 @@ impl Shelf {
                     if size > LARGEST {
                         return Err(NotKept::TooLarge);
                     }
-                    let bytes = fetch(http, &file.url).await?;
-                    self.keep(&name, bytes).await
+                    // Never closed.
+                    let _place = DOWNLOADS.acquire().await;
+                    self.keep(http, &file.url, &name).await
                 };
-                match tokio::time::timeout(TIME, kept).await {
-                    Ok(Ok(path)) => Some(path),
-                    Ok(Err(reason)) => {
+                match kept.await {
+                    Ok(path) => Some(path),
+                    Err(reason) => {
                         tracing::warn!(file = name, %reason, "attachment not kept");
-                        None
-                    }
-                    Err(_) => {
-                        tracing::warn!(file = name, "attachment not fetched in 30 s");
                         None
                     }
                 }
@@ -96,19 +99,47 @@ impl Shelf {
         found.await.unwrap_or_default()
     }
 
-    async fn keep(&self, name: &str, bytes: Vec<u8>) -> Result<String, NotKept> {
+    /// Fetches a file to the disk as it comes, under a name that nobody looks for until it is whole.
+    async fn keep(&self, http: &reqwest::Client, url: &str, name: &str) -> Result<String, NotKept> {
         let folder = self.root.join(&self.folder);
-        let path = folder.join(name);
-        let written = tasks::blocking(move || {
+        let (part, path) = (folder.join(format!(".{name}.part")), folder.join(name));
+        let begun = part.clone();
+        let file = blocking(move || {
             files::create_dir_all(&folder)?;
-            files::write_durable(&path, bytes)
+            // Of an attempt that was cut off.
+            files::remove_file(&begun)?;
+            Ok(files::create_new(&begun)?)
         });
-        written.await.map_err(|error| NotKept::Fetch(error.to_string()))??;
+        let written = stream(http, url, file.await?).await;
+        let (whole, target) = (written.is_ok(), path.clone());
+        blocking(move || {
+            if !whole {
+                files::remove_file(&part)?;
+                return Ok(());
+            }
+            files::sync_file(&part)?;
+            files::rename(&part, &target)?;
+            target.parent().map_or(Ok(()), files::sync_dir)?;
+            Ok(())
+        })
+        .await?;
+        written?;
         Ok(self.folder.join(name).to_string_lossy().into_owned())
     }
 }
 
-async fn fetch(http: &reqwest::Client, url: &str) -> Result<Vec<u8>, NotKept> {
+/// Blocking work, off the async threads.
+async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, NotKept> + Send + 'static,
+) -> Result<T, NotKept> {
+    tasks::blocking(work).await.map_err(|error| NotKept::Fetch(error.to_string()))?
+}
+
+/// Writes what a server sends into a file, a piece at a time.
+async fn stream<W>(http: &reqwest::Client, url: &str, mut file: W) -> Result<(), NotKept>
+where
+    W: std::io::Write + Send + 'static,
+{
     let failed = |error: reqwest::Error| NotKept::Fetch(error.without_url().to_string());
     let mut response = http
         .get(url)
@@ -117,14 +148,27 @@ async fn fetch(http: &reqwest::Client, url: &str) -> Result<Vec<u8>, NotKept> {
         .await
         .and_then(reqwest::Response::error_for_status)
         .map_err(failed)?;
-    let mut bytes = Vec::new();
-    while let Some(chunk) = response.chunk().await.map_err(failed)? {
-        if (bytes.len() + chunk.len()) as u64 > LARGEST {
+    let (mut total, mut piece) = (0_u64, Vec::with_capacity(PIECE));
+    loop {
+        let chunk = response.chunk().await.map_err(failed)?;
+        total += chunk.as_ref().map_or(0, |chunk| chunk.len() as u64);
+        if total > LARGEST {
             return Err(NotKept::TooLarge);
         }
-        bytes.extend_from_slice(&chunk);
+        let ended = chunk.is_none();
+        piece.extend_from_slice(chunk.as_deref().unwrap_or_default());
+        if piece.len() >= PIECE || ended {
+            (file, piece) = blocking(move || {
+                file.write_all(&piece).map_err(|error| NotKept::Fetch(error.to_string()))?;
+                piece.clear();
+                Ok((file, piece))
+            })
+            .await?;
+        }
+        if ended {
+            return Ok(());
+        }
     }
-    Ok(bytes)
 }
 
 /// A file name that is one path component, visible and harmless: letters, digits and `-_.` of any

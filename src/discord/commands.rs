@@ -54,7 +54,7 @@ fn option(choice: &Choice) -> Value {
         Takes::File => (11, Vec::new(), false),
         Takes::Kind => (3, BacklogKind::ALL.map(kind_choice).to_vec(), false),
         Takes::Verdict => (3, VERDICTS.map(verdict_choice).to_vec(), false),
-        Takes::Request | Takes::Waiting => (3, Vec::new(), true),
+        Takes::Request | Takes::Waiting | Takes::RefusedMessage => (3, Vec::new(), true),
     };
     let mut option = named(kind, &choice.name, &choice.about, &[]);
     if let Some(option) = option.as_object_mut() {
@@ -135,20 +135,48 @@ fn difference(ours: &[Value], theirs: &[Value]) -> Difference {
 }
 
 /// Makes the commands of a server ours, one by one and only where they differ: creations are limited per day.
+/// One that is refused costs only itself; what became of those is the answer, by name.
 pub(crate) async fn register(
     rest: &Rest,
     application: u64,
     guild: GuildId,
-) -> Result<(), RestError> {
-    let there = rest.commands(application, guild).await?;
+) -> Vec<(String, RestError)> {
+    let there = match rest.commands(application, guild).await {
+        Ok(there) => there,
+        Err(error) => return vec![("all".to_owned(), error)],
+    };
+    let mut refused = Vec::new();
     let difference = difference(&definitions(), &there);
     for command in &difference.write {
-        rest.write_command(application, guild, command).await?;
+        if let Err(error) = rest.write_command(application, guild, command).await {
+            refused.push((command["name"].as_str().unwrap_or_default().to_owned(), error));
+        }
     }
     for id in &difference.remove {
-        rest.remove_command(application, guild, id).await?;
+        if let Err(error) = rest.remove_command(application, guild, id).await {
+            tracing::warn!(%error, id, "a command that is no more is still shown");
+        }
     }
-    Ok(())
+    refused
+}
+
+/// The commands that were refused and why, in one line; `None` where there is none.
+pub(crate) fn refusal(refused: &[(String, RestError)]) -> Option<String> {
+    let (_, error) = refused.first()?;
+    let names: Vec<String> = refused.iter().map(|(name, _)| format!("/{name}")).collect();
+    Some(format!("{}: {error}", names.join(", ")))
+}
+
+/// The commands of ours that a server does not know as they are now, by name.
+pub async fn unregistered(
+    rest: &Rest,
+    application: u64,
+    guild: GuildId,
+) -> Result<Vec<String>, RestError> {
+    let there = rest.commands(application, guild).await?;
+    let difference = difference(&definitions(), &there);
+    let names = difference.write.iter().filter_map(|it| it["name"].as_str());
+    Ok(names.map(|name| format!("/{name}")).collect())
 }
 
 #[cfg(test)]
@@ -183,8 +211,8 @@ mod tests {
         assert_eq!(
             names,
             [
-                "ask", "status", "why", "request", "approve", "sprint", "backlog", "models",
-                "cost", "health", "settings"
+                "ask", "status", "why", "request", "approve", "sprint", "backlog", "outbox",
+                "models", "cost", "health", "settings"
             ]
         );
         let request = all.iter().find(|it| it["name"] == "request").unwrap();

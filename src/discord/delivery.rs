@@ -20,6 +20,7 @@ use crate::discord::endpoints::SeenChannel;
 use crate::discord::error::{RestError, code};
 use crate::discord::outbound_files::{self, Outbound};
 use crate::discord::personas::Personas;
+use crate::discord::problems::LinkProblems;
 use crate::discord::rest::Upload;
 use crate::discord::speakers::Speakers;
 use crate::discord::standing::Board;
@@ -75,6 +76,7 @@ pub struct Delivery {
     dms: Mutex<BTreeMap<UserId, ChannelId>>,
     edits: Mutex<Edits>,
     board: Arc<Board>,
+    problems: LinkProblems,
 }
 
 /// Failed tries of one outgoing.
@@ -154,7 +156,18 @@ impl Delivery {
             dms: Mutex::default(),
             edits: Mutex::default(),
             board,
+            problems: LinkProblems::default(),
         }
+    }
+
+    /// What does not work although the rest does.
+    pub(crate) const fn problems(&self) -> &LinkProblems {
+        &self.problems
+    }
+
+    /// Rights or channels are others than before: what was refused is asked for again.
+    pub(crate) fn places_changed(&self) {
+        self.personas.look_again();
     }
 
     /// Tries once to do what `outgoing` says. Never fails: trouble is an outcome. `progress` is awaited
@@ -366,7 +379,7 @@ impl Delivery {
 fn after_trouble(trouble: &Trouble, tries: u32, now: Timestamp) -> OutgoingOutcome {
     let error = match trouble {
         Trouble::Unsayable(reason) => {
-            return OutgoingOutcome::Refused { reason: reason.clone() };
+            return OutgoingOutcome::Refused { reason: reason.clone(), place: false };
         }
         Trouble::Rest(error) => error,
     };
@@ -379,7 +392,12 @@ fn after_trouble(trouble: &Trouble, tries: u32, now: Timestamp) -> OutgoingOutco
         // A new token comes with a restart; until then nothing is thrown away.
         RestError::Unauthorized => LONGEST_WAIT,
         RestError::Gone { .. } | RestError::Refused { .. } => {
-            return OutgoingOutcome::Refused { reason: error.to_string() };
+            let place = matches!(
+                error,
+                RestError::Gone { code: code::UNKNOWN_CHANNEL, .. }
+                    | RestError::Refused { status: 403, .. }
+            );
+            return OutgoingOutcome::Refused { reason: error.to_string(), place };
         }
     };
     let at = now.plus_seconds(seconds);

@@ -103,6 +103,9 @@ pub struct Webhook {
     /// The channel that it speaks in.
     #[serde(default)]
     pub channel_id: Option<ChannelId>,
+    /// What names its picture, if it has one.
+    #[serde(default)]
+    pub avatar: Option<String>,
 }
 
 /// A role of the server.
@@ -126,10 +129,18 @@ pub struct GatewayAddress {
 /// The budget of new sessions; Discord resets the token when it is overdrawn.
 #[derive(Debug, Clone, Deserialize)]
 pub struct SessionStarts {
+    /// All of a day.
+    #[serde(default = "usual_starts")]
+    pub total: u32,
     /// Left for now.
     pub remaining: u32,
     /// Milliseconds until it is full again.
     pub reset_after: u64,
+}
+
+/// What Discord gives a bot of one server.
+const fn usual_starts() -> u32 {
+    1_000
 }
 
 pub(crate) fn read<T: DeserializeOwned>(what: &str, value: Value) -> Result<T, RestError> {

@@ -1,9 +1,10 @@
 //! One bot's connection to the gateway.
 //!
-//! twilight speaks the protocol for the life of one connection: heartbeats, identify, resume. Whether and
-//! when to connect again is decided here, because no library backs off when every resume is closed at once
-//! (`spec/discord.md` 0.4 and 5). All connections of a team share one thread and one runtime that do nothing
-//! else, so that whatever happens there takes no time from the team.
+//! [`protocol`] says what goes over one connection, [`socket`] is the connection, and [`follow`] reads it to
+//! its end. Whether and when to connect again is decided here alone: no connection is made that
+//! [`connections`] does not count, whatever ended the one before (`spec/discord.md` 0.4 and 5). All connections
+//! of a team share one thread and one runtime that do nothing else, so that whatever happens there takes no time
+//! from the team.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,33 +15,47 @@ use tokio::sync::{mpsc, watch};
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
-use twilight_gateway::{ConfigBuilder, Intents, Session, Shard, ShardId};
 
 use crate::assets::catalog::Catalog;
+use crate::discord::access::Access;
 use crate::discord::error::RestError;
 use crate::discord::governor::Limits;
 use crate::discord::presence::Presence;
-use crate::discord::rest::Rest;
+use crate::discord::rest::{Rest, is_loopback};
 use crate::discord::sessions::{Bot, Kept, Mark, Sessions, fingerprint};
-use crate::discord::standing::{Board, Standing};
+use crate::discord::standing::Board;
 use crate::discord::token_lock;
 use crate::domain::ids::{GuildId, UserId};
 use crate::domain::time::Timestamp;
 use crate::platform::disk::Held;
-use crate::platform::{clock, tasks};
+use crate::platform::{clock, ids, tasks};
 
+mod connections;
 mod ending;
 mod follow;
+mod protocol;
+mod socket;
 
+pub(crate) use connections::ConnectionLog;
+use connections::Hold;
 use ending::{End, after_close, wait_before};
 use follow::Following;
+use protocol::{Begin, Memory, Protocol};
+use socket::Socket;
+
+/// What a bot asks to hear (`spec/discord.md` 2).
+mod intents {
+    const GUILDS: u64 = 1 << 0;
+    const GUILD_MESSAGES: u64 = 1 << 9;
+    const DIRECT_MESSAGES: u64 = 1 << 12;
+    pub(super) const MESSAGE_CONTENT: u64 = 1 << 15;
+    pub(super) const ALL: u64 = GUILDS | GUILD_MESSAGES | DIRECT_MESSAGES | MESSAGE_CONTENT;
+}
 
 /// A connection that lived this long was a good one: the next wait starts from the beginning.
 const GOOD: Duration = Duration::from_secs(60);
-/// New sessions that are left to a human in trouble; Discord resets the token at none.
-const SESSIONS_KEPT: u32 = 50;
-/// The budget of new sessions is asked for again after this long at the latest.
-const LONGEST_SAVING: Duration = Duration::from_secs(3_600);
+/// Whoever waits for the next connection looks again after this long at the latest.
+const LOOK_AGAIN: Duration = Duration::from_secs(3_600);
 /// Resumes in a row that came to nothing, after which the session is given up.
 const RESUMES: u32 = 3;
 
@@ -51,6 +66,10 @@ pub(crate) enum Signal {
     Up { fresh: bool, user: UserId, application: u64, guilds: Vec<GuildId> },
     /// Events flow again and none was missed.
     Resumed,
+    /// Who a bot of a role is; said before it is connected, so that it can be mentioned.
+    Named { user: UserId },
+    /// Events flow, and some were not to be had: what they said has to be looked for.
+    Missed,
     /// The connection is gone; another is being made.
     Down { reason: String },
     /// Something works less well until it is set up differently.
@@ -88,8 +107,11 @@ pub(crate) struct Gateway {
     pub(crate) limits: Limits,
     pub(crate) sessions: Arc<Sessions>,
     pub(crate) board: Arc<Board>,
+    pub(crate) connections: Arc<ConnectionLog>,
     /// The words of forms.
     pub(crate) catalog: Catalog,
+    /// Who may have a form.
+    pub(crate) access: Arc<dyn Access>,
     /// What the bot shows beside its name.
     pub(crate) shows: watch::Receiver<Presence>,
     /// Where calls of ours run: not beside the connections.
@@ -117,10 +139,9 @@ pub(crate) fn keep_all(
 }
 
 /// Why a connection is not made for now.
-enum Hold {
+enum NotYet {
     End(End),
-    /// Until then, for a reason that people should know.
-    Until(Duration, String),
+    Hold(Hold),
 }
 
 impl Gateway {
@@ -133,9 +154,10 @@ impl Gateway {
             failures += 1;
             tracing::error!(%error, bot = ?self.bot, "a gateway connection broke off; it is made again");
             let reason = "the connection broke off, see the log".to_owned();
-            self.board.set(self.bot, Standing::Away { reason: reason.clone() });
+            let wait = wait_before(failures);
+            self.board.failed(self.bot, &reason, after(wait));
             let sent = out.send(self.say(Signal::Down { reason })).await;
-            if sent.is_err() || !rest_for(wait_before(failures), &out).await {
+            if sent.is_err() || !rest_for(wait, &out).await {
                 return;
             }
         }
@@ -152,104 +174,139 @@ impl Gateway {
     /// Stays connected until nobody listens or Discord says never.
     async fn run(self, out: mpsc::Sender<Heard>) {
         let Some(_alone) = self.alone(&out).await else { return };
-        let mut intents = Intents::GUILDS
-            | Intents::GUILD_MESSAGES
-            | Intents::DIRECT_MESSAGES
-            | Intents::MESSAGE_CONTENT;
-        let mut live = self.taken_up(intents);
-        let (mut first, mut failures, mut resumes) = (true, 0, 0);
-        let mut identified: Option<Instant> = None;
+        let began = Instant::now();
+        let mut attempts = Attempts {
+            live: self.taken_up(intents::ALL),
+            intents: intents::ALL,
+            failures: 0,
+            wait: Duration::ZERO,
+        };
+        let mut memory = Memory::default();
+        let (mut first, mut resumes) = (true, 0);
+        self.board.connecting(self.bot);
+        if !self.named(attempts.live.as_ref(), &out).await {
+            return;
+        }
         loop {
-            if !rest_for(wait_before(failures), &out).await {
+            if !rest_for(attempts.wait, &out).await {
                 return;
             }
-            let url = match self.address(live.as_ref(), identified).await {
+            let url = match self.address(attempts.live.as_ref()).await {
                 Ok(url) => url,
-                Err(Hold::Until(wait, reason)) => {
-                    let until = Timestamp::new(clock::now()).plus_seconds(wait.as_secs());
-                    tracing::warn!(bot = ?self.bot, wait_seconds = wait.as_secs(), reason, "not connecting yet");
-                    self.board.set(self.bot, Standing::Waiting { until, reason });
-                    if !rest_for(wait, &out).await {
-                        return;
-                    }
+                Err(NotYet::Hold(hold)) => {
+                    attempts.wait = connections::until(&hold).min(LOOK_AGAIN);
+                    tracing::warn!(bot = ?self.bot, until = %hold.timestamp().utc(), reason = hold.reason, "not connecting yet");
+                    self.board.waiting(self.bot, hold.timestamp(), &hold.reason);
                     continue;
                 }
-                Err(Hold::End(end)) => {
-                    failures += 1;
-                    if !self.ended(end, &mut live, &mut intents, &out).await {
+                Err(NotYet::End(end)) => {
+                    attempts.failed();
+                    if !self.ended(end, &mut attempts, &out).await {
                         return;
                     }
                     continue;
                 }
             };
-            let resuming = live.is_some();
-            if !resuming {
-                identified = Some(Instant::now());
-            }
-            let began = Instant::now();
-            let mut shard = self.shard(&url, intents, live.as_ref());
-            let mut following = Following {
-                gateway: &self,
-                out: &out,
-                intents: intents.bits(),
-                live: &mut live,
-                first: &mut first,
-                greeted: false,
-                useful: false,
+            let resuming = attempts.live.is_some();
+            let connected = Instant::now();
+            let (end, useful) = match Socket::connect(&url).await {
+                Err(reason) => (End::Unreached(reason), false),
+                Ok(mut socket) => {
+                    let begin = self.begin(&attempts);
+                    let since = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
+                    let mut protocol = Protocol::new(begin, &mut memory, since, jitter());
+                    let mut following = Following {
+                        gateway: &self,
+                        out: &out,
+                        intents: attempts.intents,
+                        live: &mut attempts.live,
+                        first: &mut first,
+                        greeted: false,
+                        useful: false,
+                    };
+                    let end = following.follow(&mut socket, &mut protocol).await;
+                    let good = connected.elapsed() >= GOOD && following.greeted;
+                    let useful = following.useful || good;
+                    if end != End::Unheard {
+                        socket.leave().await;
+                    }
+                    (end, useful)
+                }
             };
-            let end = following.follow(&mut shard).await;
-            let good = began.elapsed() >= GOOD;
-            let useful = following.useful || (good && following.greeted);
-            drop(shard);
-            failures = if good {
-                0
+            if connected.elapsed() >= GOOD {
+                attempts.failures = 0;
+                attempts.wait = Duration::ZERO;
             } else if useful && matches!(end, End::Again(_)) {
                 // It worked for a while. A new session costs, and is waited for longer each time.
-                1
+                attempts.failures = 0;
+                attempts.failed();
             } else {
-                failures + 1
-            };
+                attempts.failed();
+            }
             // A session that is closed time after time before it brings anything is none to hold on to.
             resumes = if resuming && !useful { resumes + 1 } else { 0 };
             let end = match end {
                 End::Again(reason) if resumes >= RESUMES => End::Anew(reason),
                 End::Unreached(reason) => {
-                    if let Some(live) = &mut live {
+                    if let Some(live) = &mut attempts.live {
                         live.kept.resume_url = None;
                     }
                     End::Again(reason)
                 }
                 End::WithoutContent => {
-                    failures = 0;
+                    attempts.failures = 0;
+                    attempts.wait = Duration::ZERO;
                     End::WithoutContent
                 }
                 End::Overflow => {
                     // The wait for room is what holds us back.
-                    failures = 1;
+                    attempts.failures = 0;
+                    attempts.failed();
                     resumes = 0;
                     End::Overflow
                 }
                 end @ (End::Again(_) | End::Anew(_) | End::Never(_) | End::Unheard) => end,
             };
-            if live.is_none() || matches!(end, End::Anew(_)) {
+            if attempts.live.is_none() || matches!(end, End::Anew(_)) {
                 resumes = 0;
             }
-            if !self.ended(end, &mut live, &mut intents, &out).await {
+            if !self.ended(end, &mut attempts, &out).await {
                 return;
             }
         }
     }
 
+    /// Tells who a role's bot is; whether anybody listens. It may have to wait for its connection, and is
+    /// mentioned meanwhile.
+    async fn named(&self, live: Option<&Live>, out: &mpsc::Sender<Heard>) -> bool {
+        if self.bot.is_none() {
+            return true;
+        }
+        let user = match live {
+            Some(live) => live.kept.user,
+            None => match self.rest.me().await {
+                Ok(user) => user.id,
+                Err(error) => {
+                    tracing::debug!(%error, bot = ?self.bot, "who the bot is shows when it is connected");
+                    return true;
+                }
+            },
+        };
+        out.send(self.say(Signal::Named { user })).await.is_ok()
+    }
+
+    fn begin(&self, attempts: &Attempts) -> Begin {
+        let token = self.rest.token().expose_secret();
+        match &attempts.live {
+            Some(Live { kept, .. }) => Begin::resume(token, &kept.session_id, kept.sequence),
+            None => Begin::identify(token, attempts.intents),
+        }
+    }
+
     /// Says what an end means; whether to go on.
-    async fn ended(
-        &self,
-        end: End,
-        live: &mut Option<Live>,
-        intents: &mut Intents,
-        out: &mpsc::Sender<Heard>,
-    ) -> bool {
+    async fn ended(&self, end: End, attempts: &mut Attempts, out: &mpsc::Sender<Heard>) -> bool {
         let mut anew = || {
-            *live = None;
+            attempts.live = None;
             self.sessions.ended(self.bot);
         };
         let signal = match end {
@@ -258,9 +315,9 @@ impl Gateway {
                 anew();
                 Signal::Down { reason }
             }
-            End::WithoutContent if intents.contains(Intents::MESSAGE_CONTENT) => {
-                intents.remove(Intents::MESSAGE_CONTENT);
+            End::WithoutContent if attempts.intents & intents::MESSAGE_CONTENT != 0 => {
                 anew();
+                attempts.intents &= !intents::MESSAGE_CONTENT;
                 Signal::Degraded {
                     reason: "discord did not grant the message content intent (4014): messages in \
                              rooms reach the team only when they mention its bot; switch the intent \
@@ -277,7 +334,6 @@ impl Gateway {
             End::Never(reason) => Signal::Fatal { reason },
             End::Unheard => return false,
             End::Overflow => {
-                metrics::counter!("discord_gateway_overflows").increment(1);
                 tracing::warn!(bot = ?self.bot, "events come faster than they are taken; going on behind the last");
                 let half = out.max_capacity() / 2;
                 // Discord keeps the rest until there is room.
@@ -286,7 +342,7 @@ impl Gateway {
         };
         let last = match &signal {
             Signal::Down { reason } => {
-                self.board.set(self.bot, Standing::Away { reason: reason.clone() });
+                self.board.failed(self.bot, reason, after(attempts.wait));
                 false
             }
             Signal::Degraded { reason } => {
@@ -295,11 +351,13 @@ impl Gateway {
             }
             Signal::Fatal { reason } => {
                 self.sessions.ended(self.bot);
-                self.board.set(self.bot, Standing::NeedsYou { reason: reason.clone() });
+                self.board.needs_you(self.bot, reason);
                 true
             }
             Signal::Up { .. }
             | Signal::Resumed
+            | Signal::Named { .. }
+            | Signal::Missed
             | Signal::Dispatch { .. }
             | Signal::Interaction { .. } => false,
         };
@@ -325,7 +383,7 @@ impl Gateway {
                     .to_owned();
             if failures == 0 {
                 tracing::error!(bot = ?self.bot, reason);
-                self.board.set(self.bot, Standing::NeedsYou { reason: reason.clone() });
+                self.board.needs_you(self.bot, &reason);
                 if out.send(self.say(Signal::Down { reason })).await.is_err() {
                     return None;
                 }
@@ -338,56 +396,83 @@ impl Gateway {
     }
 
     /// The session of an earlier process, if it is of this bot and hears what we want to hear.
-    fn taken_up(&self, intents: Intents) -> Option<Live> {
+    fn taken_up(&self, intents: u64) -> Option<Live> {
         let (kept, life) = self.sessions.load(self.bot)?;
-        let fits = kept.of == self.fingerprint() && kept.intents == intents.bits();
+        let fits = kept.of == self.fingerprint() && kept.intents == intents;
         if !fits {
             self.sessions.ended(self.bot);
         }
         fits.then_some(Live { kept, life })
     }
 
-    /// Where to connect, or why not yet. A new session is begun only while enough are left.
-    async fn address(
-        &self,
-        live: Option<&Live>,
-        identified: Option<Instant>,
-    ) -> Result<String, Hold> {
+    /// Where to connect, which is counted then; or why not yet. A new session is begun only while enough are
+    /// left.
+    async fn address(&self, live: Option<&Live>) -> Result<reqwest::Url, NotYet> {
+        let held = |hold| Err(NotYet::Hold(hold));
+        if let Some(hold) = self.connections.hold(self.bot) {
+            return held(hold);
+        }
         let resume = live.and_then(|live| live.kept.resume_url.as_deref());
-        if let Some(url) = resume.or(self.url.as_deref().filter(|_| live.is_some())) {
-            return checked(url).map_err(Hold::End);
-        }
-        let gateway = match self.rest.gateway().await {
-            Ok(gateway) => gateway,
-            Err(RestError::Unauthorized) => return Err(Hold::End(after_close(4004, ""))),
-            Err(error) => return Err(Hold::End(End::Again(error.to_string()))),
+        let resume = resume.filter(|url| self.is_trusted(url));
+        let url = match resume.or(self.url.as_deref().filter(|_| live.is_some())) {
+            Some(url) => url.to_owned(),
+            None => {
+                let gateway = match self.rest.gateway().await {
+                    Ok(gateway) => gateway,
+                    Err(RestError::Unauthorized) => return Err(NotYet::End(after_close(4004, ""))),
+                    Err(error) => return Err(NotYet::End(End::Again(error.to_string()))),
+                };
+                let starts = &gateway.session_start_limit;
+                let apart = self.limits.between_sessions;
+                if live.is_none()
+                    && let Some(hold) =
+                        self.connections.hold_identify(&self.fingerprint(), starts, apart)
+                {
+                    return held(hold);
+                }
+                self.url.clone().unwrap_or(gateway.url)
+            }
         };
-        if live.is_none() {
-            let starts = gateway.session_start_limit;
-            if starts.remaining < SESSIONS_KEPT {
-                let wait = Duration::from_millis(starts.reset_after.max(1_000)).min(LONGEST_SAVING);
-                let reason = format!(
-                    "only {} new sessions are left to this bot for now, and discord resets the token \
-                     at none; the team connects when there are more",
-                    starts.remaining
-                );
-                return Err(Hold::Until(wait, reason));
-            }
-            if let Some(before) = identified {
-                tokio::time::sleep_until(before + self.limits.between_sessions).await;
-            }
-        }
-        checked(self.url.as_deref().unwrap_or(&gateway.url)).map_err(Hold::End)
+        let url = socket_address(&url).map_err(NotYet::End)?;
+        self.connections.take(self.bot).map_err(NotYet::Hold)?;
+        Ok(url)
     }
 
-    fn shard(&self, url: &str, intents: Intents, live: Option<&Live>) -> Shard {
-        let token = self.rest.token().expose_secret().to_owned();
-        let mut config = ConfigBuilder::new(token, intents).proxy_url(url.to_owned());
-        if let Some(Live { kept, .. }) = live {
-            config = config.session(Session::new(kept.sequence, kept.session_id.clone()));
+    /// Whether the token may be shown at an address that a greeting named: encrypted, or where the server
+    /// itself is reached without encryption.
+    fn is_trusted(&self, resume: &str) -> bool {
+        let base = self.url.as_deref().unwrap_or(self.rest.pool().base_url());
+        let trusted = may_resume_at(resume, base);
+        if !trusted {
+            tracing::warn!(bot = ?self.bot, resume, "no address to resume at; the usual one is taken");
         }
-        Shard::with_config(ShardId::ONE, config.build())
+        trusted
     }
+}
+
+/// What is known from one connection to the next.
+struct Attempts {
+    live: Option<Live>,
+    intents: u64,
+    failures: u32,
+    /// Before the next one.
+    wait: Duration,
+}
+
+impl Attempts {
+    fn failed(&mut self) {
+        self.failures += 1;
+        self.wait = wait_before(self.failures);
+    }
+}
+
+fn after(wait: Duration) -> Timestamp {
+    Timestamp::new(clock::now()).plus_seconds(wait.as_secs())
+}
+
+/// Below 1,000.
+fn jitter() -> u64 {
+    u64::from_str_radix(&ids::random_hex(4), 16).unwrap_or(0) % 1_000
 }
 
 /// Rests; `false` where nobody listens any more.
@@ -398,16 +483,34 @@ async fn rest_for(wait: Duration, out: &mpsc::Sender<Heard>) -> bool {
     }
 }
 
-/// An address that the socket library takes; it panics on others.
-fn checked(url: &str) -> Result<String, End> {
-    let url = url.trim_end_matches('/');
+/// The address to connect to, with what we speak.
+fn socket_address(url: &str) -> Result<reqwest::Url, End> {
     match reqwest::Url::parse(url) {
-        Ok(parsed) if matches!(parsed.scheme(), "ws" | "wss") && parsed.has_host() => {
-            Ok(url.to_owned())
+        Ok(mut parsed) if matches!(parsed.scheme(), "ws" | "wss") && parsed.has_host() => {
+            let folder = format!("{}/", parsed.path().trim_end_matches('/'));
+            parsed.set_path(&folder);
+            parsed.set_query(Some("v=10&encoding=json"));
+            parsed.set_fragment(None);
+            Ok(parsed)
         }
         Ok(_) | Err(_) => Err(End::Unreached(format!(
             "{url:?} is not a gateway address such as wss://gateway.discord.gg"
         ))),
+    }
+}
+
+/// Whether a session may be gone on with at `resume`, where the server is reached at `base`.
+fn may_resume_at(resume: &str, base: &str) -> bool {
+    let (Ok(resume), Ok(base)) = (reqwest::Url::parse(resume), reqwest::Url::parse(base)) else {
+        return false;
+    };
+    let plain = matches!(base.scheme(), "ws" | "http");
+    let same = resume.host_str() == base.host_str();
+    let here = is_loopback(resume.as_str()) && is_loopback(base.as_str());
+    match resume.scheme() {
+        "wss" => resume.has_host(),
+        "ws" => plain && (same || here),
+        _ => false,
     }
 }
 
@@ -417,9 +520,37 @@ mod tests {
 
     #[test]
     fn only_socket_addresses_are_tried() {
-        assert_eq!(checked("ws://127.0.0.1:1/"), Ok("ws://127.0.0.1:1".to_owned()));
+        for (given, taken) in [
+            ("ws://127.0.0.1:1/", "ws://127.0.0.1:1/?v=10&encoding=json"),
+            ("wss://gateway.discord.gg", "wss://gateway.discord.gg/?v=10&encoding=json"),
+            ("ws://[::1]:1/again?v=6#x", "ws://[::1]:1/again/?v=10&encoding=json"),
+        ] {
+            assert_eq!(socket_address(given).unwrap().as_str(), taken);
+        }
         for bad in ["", "http://x", "ws://", "gateway.discord.gg"] {
-            assert!(checked(bad).is_err(), "{bad}");
+            assert!(socket_address(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn a_token_is_shown_to_no_plain_stranger() {
+        let discord = "https://discord.com";
+        let here = "http://127.0.0.1:3000";
+        for (resume, base, may) in [
+            ("wss://gateway-us-east1-b.discord.gg", discord, true),
+            ("wss://gateway-us-east1-b.discord.gg", here, true),
+            ("ws://gateway-us-east1-b.discord.gg", discord, false),
+            ("ws://discord.com", discord, false),
+            ("ws://127.0.0.1:4000", here, true),
+            ("ws://localhost:4000", here, true),
+            ("ws://guild.lan:4000", "http://guild.lan:3000", true),
+            ("ws://guild.lan:4000", "ws://guild.lan:3000", true),
+            ("ws://elsewhere.lan:4000", "http://guild.lan:3000", false),
+            ("ws://elsewhere.lan:4000", here, false),
+            ("http://127.0.0.1:4000", here, false),
+            ("", here, false),
+        ] {
+            assert_eq!(may_resume_at(resume, base), may, "{resume} of {base}");
         }
     }
 }

@@ -16,6 +16,20 @@ const ROUTES_KEPT: usize = 2_000;
 /// Whoever waits for the answer to another call looks again after this long at the latest.
 const LOOK_AGAIN_MS: u64 = 1_000;
 
+/// How many gateway connections are made, by all bots of a team and from any cause.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ConnectionLimits {
+    /// Connections within any ten seconds.
+    pub in_ten_seconds: usize,
+    /// Connections within any hour.
+    pub an_hour: usize,
+}
+
+impl ConnectionLimits {
+    /// A connection lives for days where all is well. No server is so well that it bears a storm.
+    pub const USUAL: ConnectionLimits = ConnectionLimits { in_ten_seconds: 5, an_hour: 100 };
+}
+
 /// How fast we go where no header says anything else.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
@@ -29,6 +43,8 @@ pub struct Limits {
     pub channel_per_second: u32,
     /// Between two new gateway sessions of a bot.
     pub between_sessions: Duration,
+    /// How many gateway connections are made.
+    pub connections: ConnectionLimits,
 }
 
 impl Limits {
@@ -40,15 +56,17 @@ impl Limits {
         channel_burst: 5,
         channel_per_second: 1,
         between_sessions: Duration::from_secs(5),
+        connections: ConnectionLimits::USUAL,
     };
 
-    /// A server on this machine is held up by nobody but its own headers.
+    /// Calls to a server on this machine are held up by nobody but its own headers.
     pub const THIS_MACHINE: Limits = Limits {
         burst: 500,
         per_second: 2_000,
         channel_burst: 500,
         channel_per_second: 1_000,
-        between_sessions: Duration::ZERO,
+        between_sessions: Duration::from_secs(5),
+        connections: ConnectionLimits::USUAL,
     };
 }
 

@@ -104,6 +104,7 @@ pub fn message(payload: &Payload, origin: &Origin, us: &Identity) -> Result<Hear
             attachments,
             created_at: Timestamp::from_millis(payload.timestamp.timestamp_millis()),
             via,
+            read_up_to: None,
         },
         files,
     })
@@ -137,6 +138,19 @@ fn answered(payload: &Payload, us: &Identity) -> Option<Option<Role>> {
         return Some(us.persona_names.get(&name).copied());
     }
     None
+}
+
+/// The team's name at the beginning of a text, as somebody writes it who does not choose it from the list, with
+/// the comma or colon behind it.
+fn written_name(text: &str) -> Option<&str> {
+    const NAME: &str = "@teams";
+    let rest = text.get(..NAME.len()).filter(|name| name.eq_ignore_ascii_case(NAME));
+    let rest = rest.map(|name| &text[name.len()..])?;
+    match rest.chars().next() {
+        Some(',' | ':') => text.get(..NAME.len() + 1),
+        Some(c) if c.is_alphanumeric() || "_-.".contains(c) => None,
+        Some(_) | None => text.get(..NAME.len()),
+    }
 }
 
 /// The mentions in a message that address the team. What merely looks like one (in a code block)
@@ -177,14 +191,18 @@ impl Mentions {
                 note(format!("<@&{id}>"), Some(*role));
             }
         }
+        // Written out and not chosen from the list, it is no mention to Discord, and means the same.
+        let written = written_name(payload.content.trim_start());
+        tokens.extend(written.map(str::to_owned));
         // A reply that pings counts its author among the mentions: that is an answer, not a mention.
         let replied = payload
             .referenced_message
             .as_deref()
             .map(|original| format!("<@{}>", original.author.id));
-        let any = tokens
-            .iter()
-            .any(|token| payload.content.contains(token) || replied.as_ref() != Some(token));
+        let any = written.is_some()
+            || tokens
+                .iter()
+                .any(|token| payload.content.contains(token) || replied.as_ref() != Some(token));
         found.sort_by_key(|(at, _)| *at);
         Mentions { any, role: found.iter().find_map(|(_, role)| *role), tokens }
     }

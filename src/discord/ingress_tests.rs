@@ -131,3 +131,22 @@ fn a_direct_message_is_addressed_and_rest_answers_are_completed() {
     assert!(!heard.addressed);
     assert_eq!(heard.author.server_roles, [ServerRoleId(5)]);
 }
+
+#[test]
+fn a_name_that_is_written_out_addresses_the_team_like_a_mention() {
+    let table = [
+        ("@teams do it", true, "do it"),
+        ("  @Teams\ndo it", true, "do it"),
+        ("@TEAMS", true, ""),
+        ("@teams, do it", true, "do it"),
+        ("@teamsters do it", false, "@teamsters do it"),
+        ("@teams.example do it", false, "@teams.example do it"),
+        ("tell @teams", false, "tell @teams"),
+        ("@팀 do it", false, "@팀 do it"),
+        ("```\n@teams do it\n```", false, "```\n@teams do it\n```"),
+    ];
+    for (text, addressed, content) in table {
+        let message = heard(text, json!({}));
+        assert_eq!((message.addressed, message.content.as_str()), (addressed, content), "{text:?}");
+    }
+}

@@ -1,25 +1,20 @@
 //! From gateway signals to facts, in order: what was missed before what is new, each message once.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, PoisonError, RwLock};
 
+use futures_util::StreamExt as _;
 use serde::Deserialize;
 use serde_json::Value;
-use serenity::model::channel::Message as Payload;
 use tokio::sync::mpsc;
 
-use crate::assets::catalog::Catalog;
-use crate::discord::attachments::Shelf;
 use crate::discord::commands;
-use crate::discord::delivery::Delivery;
 use crate::discord::endpoints::{SeenServerRole, message_id};
-use crate::discord::error::code;
 use crate::discord::gateway::{Heard, Signal};
 use crate::discord::identity::Identity;
-use crate::discord::ingress::{self, Origin};
-use crate::discord::link::{Inbound, WantsFiles};
-use crate::discord::rest::Rest;
+use crate::discord::link::Inbound;
+use crate::discord::problems::LinkProblem;
 use crate::discord::sessions::{Bot as From, Mark, Sessions};
 use crate::domain::ids::{ChannelId, GuildId, MessageId, UserId};
 use crate::domain::role::Role;
@@ -27,9 +22,14 @@ use crate::platform::tasks;
 
 mod catch_up;
 mod interaction;
+mod lanes;
+mod reader;
 mod reading;
 
 pub(crate) use catch_up::Ask;
+use catch_up::Page;
+use lanes::{Done, Job, Lane, Lanes};
+pub(crate) use reader::Reader;
 use reading::read_message;
 
 /// Message ids remembered for finding doubles; a resume repeats at most what one session held.
@@ -61,13 +61,9 @@ impl Outlet {
     }
 }
 
-/// The state of the intake.
+/// The state of the intake. It waits for nobody but the team: whatever takes time is a [`Job`].
 pub(crate) struct Intake {
-    delivery: Arc<Delivery>,
-    identity: Arc<RwLock<Identity>>,
-    catalog: Catalog,
-    shelf: Shelf,
-    wants_files: WantsFiles,
+    reader: Arc<Reader>,
     team_role: Option<Role>,
     out: Outlet,
     signals: mpsc::Receiver<Heard>,
@@ -78,9 +74,12 @@ pub(crate) struct Intake {
     missed: bool,
     /// Present while messages wait for [`Ask`].
     held: Option<Vec<Held>>,
+    /// What was missed, while it is being read.
+    pages: Option<mpsc::Receiver<Page>>,
+    lanes: Lanes,
+    /// What was missed is read, and not all of it is told yet.
+    catching_up: bool,
     seen: BTreeSet<MessageId>,
-    /// Webhooks whose owner was looked up.
-    met: BTreeSet<u64>,
     /// The servers that the team lives in; empty means any.
     home: BTreeSet<GuildId>,
 }
@@ -96,20 +95,12 @@ struct Deletion {
 
 impl Intake {
     pub(crate) fn new(
-        delivery: Arc<Delivery>,
-        identity: Arc<RwLock<Identity>>,
-        catalog: Catalog,
-        shelf: Shelf,
-        wants_files: WantsFiles,
+        reader: Arc<Reader>,
         (team_role, home): (Option<Role>, BTreeSet<GuildId>),
         (out, signals, asks): (Outlet, mpsc::Receiver<Heard>, mpsc::UnboundedReceiver<Ask>),
     ) -> Intake {
         Intake {
-            delivery,
-            identity,
-            catalog,
-            shelf,
-            wants_files,
+            reader,
             team_role,
             out,
             signals,
@@ -117,8 +108,10 @@ impl Intake {
             newest: BTreeMap::new(),
             missed: false,
             held: Some(Vec::new()),
+            pages: None,
+            lanes: Lanes::default(),
+            catching_up: false,
             seen: BTreeSet::new(),
-            met: BTreeSet::new(),
             home,
         }
     }
@@ -126,15 +119,25 @@ impl Intake {
     pub(crate) async fn run(mut self) {
         loop {
             let room = self.has_room();
+            let reads = self.pages.is_some();
             let taken = tokio::select! {
                 heard = self.signals.recv(), if room => match heard {
                     Some(heard) => self.heard(heard).await,
                     None => return,
                 },
-                ask = self.asks.recv() => match ask {
-                    Some(ask) => self.catch_up(ask).await,
+                ask = self.asks.recv(), if !reads => match ask {
+                    Some(ask) => {
+                        self.missed = false;
+                        self.pages = Some(self.reader.look_back(ask, self.out.inbound.clone()));
+                        Ok(())
+                    }
                     None => return,
                 },
+                page = catch_up::next(&mut self.pages), if reads && room => match page {
+                    Some(page) => self.page(page).await,
+                    None => self.caught_up().await,
+                },
+                Some(done) = self.lanes.under_way.next() => self.done(done).await,
             };
             if taken.is_err() {
                 return;
@@ -143,17 +146,7 @@ impl Intake {
     }
 
     fn has_room(&self) -> bool {
-        self.held.as_ref().is_none_or(|held| held.len() < HELD)
-    }
-
-    /// Takes what has come meanwhile, so that a long look back holds no button press up.
-    async fn take_waiting(&mut self) -> Result<(), Gone> {
-        while self.has_room()
-            && let Ok(heard) = self.signals.try_recv()
-        {
-            self.heard(heard).await?;
-        }
-        Ok(())
+        self.held.as_ref().map_or(0, Vec::len) + self.lanes.len() < HELD
     }
 
     async fn heard(&mut self, Heard { bot, mark, signal }: Heard) -> Result<(), Gone> {
@@ -163,6 +156,42 @@ impl Intake {
             self.note_through();
         }
         Ok(())
+    }
+
+    /// Work is done, and what it yields is told, unless its message was deleted meanwhile.
+    async fn done(&mut self, done: Done) -> Result<(), Gone> {
+        self.lanes.done(&done);
+        match (done.message, done.fact) {
+            (Some((channel, message)), Some(fact)) if self.lanes.waits(channel, message) => {
+                self.tell_message(fact).await?;
+            }
+            (Some((channel, message)), _) => self.lanes.forget(channel, message),
+            (None, Some(fact)) => self.tell(fact).await?,
+            (None, None) => {}
+        }
+        if let Some((channel_id, _)) = done.message
+            && let Some(message_id) = self.lanes.settle(channel_id)
+        {
+            self.tell(Inbound::CaughtUp { channel_id, message_id }).await?;
+        }
+        self.tell_live().await
+    }
+
+    /// Tells that nothing of what was missed is left to tell, where that is so.
+    async fn tell_live(&mut self) -> Result<(), Gone> {
+        if !self.catching_up || self.lanes.len() > 0 {
+            return Ok(());
+        }
+        self.catching_up = false;
+        self.tell(Inbound::Live).await
+    }
+
+    /// Tells a new message, and how far its channel is read with it.
+    async fn tell_message(&mut self, mut fact: Inbound) -> Result<(), Gone> {
+        if let Inbound::Message(message) = &mut fact {
+            message.read_up_to = self.lanes.told(message.channel_id, message.message_id);
+        }
+        self.tell(fact).await
     }
 
     /// Notes how far each session is through; not while events are held, which would be lost with us.
@@ -176,23 +205,7 @@ impl Intake {
         }
     }
 
-    fn us<T>(&self, read: impl FnOnce(&Identity) -> T) -> T {
-        read(&self.identity.read().unwrap_or_else(PoisonError::into_inner))
-    }
-
-    fn change(&self, change: impl FnOnce(&mut Identity)) {
-        change(&mut self.identity.write().unwrap_or_else(PoisonError::into_inner));
-    }
-
-    fn rest(&self, from: From) -> &Rest {
-        let speakers = &self.delivery.speakers;
-        match from.and_then(|role| speakers.of(role)) {
-            Some(speaker) => &speaker.rest,
-            None => &speakers.team.rest,
-        }
-    }
-
-    async fn tell(&self, fact: Inbound) -> Result<(), Gone> {
+    async fn tell(&mut self, fact: Inbound) -> Result<(), Gone> {
         self.out.told.fetch_add(1, Ordering::Relaxed);
         self.out.inbound.send(fact).await.map_err(|_| Gone)
     }
@@ -203,10 +216,25 @@ impl Intake {
                 self.up(from, fresh, user, application, guilds).await
             }
             Signal::Resumed if from.is_none() => {
-                let identity = self.us(Clone::clone);
+                let identity = self.reader.us(Clone::clone);
                 self.tell(Inbound::Connected { fresh: false, identity }).await
             }
             Signal::Resumed => Ok(()),
+            Signal::Named { user } => {
+                let role = from.or(self.team_role);
+                self.reader.change(|us| {
+                    us.bots.insert(user, role);
+                });
+                Ok(())
+            }
+            // A look back is asked for already, and finds this as well.
+            Signal::Missed if self.missed => Ok(()),
+            Signal::Missed => {
+                self.missed = true;
+                self.held.get_or_insert_default();
+                let identity = self.reader.us(Clone::clone);
+                self.tell(Inbound::Connected { fresh: true, identity }).await
+            }
             Signal::Down { reason } => {
                 tracing::warn!(bot = ?from, reason, "gateway connection lost");
                 match from {
@@ -220,20 +248,17 @@ impl Intake {
             },
             Signal::Fatal { reason } => self.tell(Inbound::Fatal { role: from, reason }).await,
             Signal::Interaction { data, acknowledged } => {
-                if !self.out.sessions.is_new(from, message_id(&data)) {
-                    return Ok(());
+                if self.out.sessions.is_new(from, message_id(&data)) {
+                    let lane = match data["type"].as_u64() {
+                        Some(4) => Lane::Typing(message_id(&data)),
+                        Some(_) | None => Lane::Person(interaction::who(&data)),
+                    };
+                    let reader = Arc::clone(&self.reader);
+                    let work =
+                        Box::pin(async move { reader.interaction(from, data, acknowledged).await });
+                    self.lanes.add(lane, Job { message: None, work });
                 }
-                let acknowledged = acknowledged.await;
-                if let Ok(Err(error)) = &acknowledged
-                    && error.code() == Some(code::UNKNOWN_INTERACTION)
-                {
-                    // It came too late: the person was told that it failed.
-                    tracing::warn!("a command came after its time and was not carried out");
-                    return Ok(());
-                }
-                let acknowledged = async { acknowledged.unwrap_or(Ok(())) };
-                let acknowledged = tasks::spawn("discord-acknowledged", acknowledged);
-                self.interaction(from, data, acknowledged).await
+                Ok(())
             }
             Signal::Dispatch { kind, data } => self.dispatch(from, &kind, data).await,
         }
@@ -248,7 +273,7 @@ impl Intake {
         guilds: Vec<GuildId>,
     ) -> Result<(), Gone> {
         let role = from.or(self.team_role);
-        self.change(|us| {
+        self.reader.change(|us| {
             us.bots.insert(user, role);
             us.applications.insert(application);
             us.guilds.extend(guilds.iter().copied());
@@ -257,23 +282,26 @@ impl Intake {
             return Ok(());
         }
         for guild in guilds {
-            match self.rest(None).server_roles(guild).await {
-                Ok(roles) => self.change(|us| note_roles(us, &roles)),
+            match self.reader.rest(None).server_roles(guild).await {
+                Ok(roles) => self.reader.change(|us| note_roles(us, &roles)),
                 // The server's own greeting brings them as well.
                 Err(error) => tracing::warn!(%error, %guild, "server roles not read"),
             }
-            let rest = self.rest(None).clone();
+            let reader = Arc::clone(&self.reader);
             tasks::spawn("discord-commands", async move {
-                if let Err(error) = commands::register(&rest, application, guild).await {
-                    tracing::warn!(%error, %guild, "slash commands not registered");
+                let refused = commands::register(reader.rest(None), application, guild).await;
+                for (name, error) in &refused {
+                    tracing::warn!(%error, %guild, name, "a slash command is not registered");
                 }
+                let problem = LinkProblem::Commands(guild);
+                reader.problems().set(problem, commands::refusal(&refused));
             });
         }
         if fresh {
             self.missed = true;
             self.held.get_or_insert_default();
         }
-        let identity = self.us(Clone::clone);
+        let identity = self.reader.us(Clone::clone);
         self.tell(Inbound::Connected { fresh, identity }).await
     }
 
@@ -282,8 +310,8 @@ impl Intake {
     }
 
     /// Somebody invited a bot into a server that the team does not live in: nothing there is for it.
-    async fn leave(&self, from: From, guild: GuildId) {
-        match self.rest(from).leave(guild).await {
+    async fn leave(&mut self, from: From, guild: GuildId) {
+        match self.reader.rest(from).leave(guild).await {
             Ok(()) => {
                 tracing::warn!(bot = ?from, %guild, "left a server where the team does not live")
             }
@@ -315,19 +343,27 @@ impl Intake {
                 }
                 let roles = data.get("roles").cloned().unwrap_or_default();
                 let roles: Vec<SeenServerRole> = serde_json::from_value(roles).unwrap_or_default();
-                self.change(|us| note_roles(us, &roles));
-                Ok(())
+                self.reader.change(|us| note_roles(us, &roles));
+                self.channels_changed().await
             }
             "GUILD_ROLE_CREATE" | "GUILD_ROLE_UPDATE" => {
                 let role = data.get("role").cloned().unwrap_or_default();
                 if let Ok(role) = serde_json::from_value::<SeenServerRole>(role) {
-                    self.change(|us| note_roles(us, &[role]));
+                    self.reader.change(|us| note_roles(us, &[role]));
+                }
+                self.channels_changed().await
+            }
+            "CHANNEL_CREATE" | "CHANNEL_UPDATE" | "THREAD_CREATE" | "THREAD_UPDATE"
+            | "GUILD_ROLE_DELETE" => self.channels_changed().await,
+            "GUILD_MEMBER_UPDATE" => {
+                let member = data.pointer("/user/id").and_then(Value::as_str);
+                let member = member.and_then(|id| id.parse::<UserId>().ok());
+                if member.is_some_and(|id| self.reader.us(|us| us.bots.contains_key(&id))) {
+                    return self.channels_changed().await;
                 }
                 Ok(())
             }
             _ => {
-                metrics::counter!("discord_gateway_ignored", "event" => kind.to_owned())
-                    .increment(1);
                 tracing::trace!(kind, "event of no interest");
                 Ok(())
             }
@@ -344,59 +380,56 @@ impl Intake {
         }
     }
 
+    /// What Discord refused may be taken now.
+    async fn channels_changed(&mut self) -> Result<(), Gone> {
+        self.reader.places_changed();
+        self.tell(Inbound::ChannelsChanged).await
+    }
+
     async fn event(&mut self, event: Held) -> Result<(), Gone> {
         match event {
-            Held::Created(from, data) => self.created(from, &data, &Origin::default()).await,
+            Held::Created(from, data) => self.created(from, &data, None).await,
             Held::Edited(from, data) => self.edited(from, data).await,
             Held::Deleted(channel_id, message_id) => {
+                self.lanes.forget(channel_id, message_id);
                 self.tell(Inbound::Deleted { channel_id, message_id }).await
             }
         }
     }
 
-    async fn created(&mut self, from: From, data: &Value, origin: &Origin) -> Result<(), Gone> {
-        if self.seen.contains(&MessageId(message_id(data))) {
+    /// A message, new or missed; `guild` as far as its payload does not say.
+    async fn created(
+        &mut self,
+        from: From,
+        data: &Value,
+        guild: Option<GuildId>,
+    ) -> Result<(), Gone> {
+        let id = MessageId(message_id(data));
+        if self.seen.contains(&id) {
             return Ok(());
         }
         let Some(payload) = read_message(data) else {
             return Ok(());
         };
-        if !self.is_for(from, &payload) {
+        if !self.reader.is_for(from, &payload) {
             return Ok(());
         }
-        self.meet_webhooks(&payload).await;
-        let Ok(mut heard) = self.us(|us| ingress::message(&payload, origin, us)) else {
-            return Ok(());
-        };
-        if !heard.files.is_empty() && self.wants_files.of(&heard.message) {
-            let http = self.rest(None).pool().http().clone();
-            self.shelf.fill(&http, &mut heard).await;
-        }
-        self.seen.insert(heard.message.message_id);
+        let Some((heard, needs)) = self.reader.look(&payload, guild) else { return Ok(()) };
+        self.seen.insert(id);
         if self.seen.len() > REMEMBERED {
             self.seen.pop_first();
         }
-        self.tell(Inbound::Message(heard.message)).await
-    }
-
-    /// Each bot of `voice: bots` receives every message. The listener tells them all, except those that
-    /// only the mentioned bot can read; the others tell what was written to them.
-    fn is_for(&self, from: From, payload: &Payload) -> bool {
-        let mentioned = |role: Role| {
-            self.us(|us| {
-                payload
-                    .mentions
-                    .iter()
-                    .any(|user| us.bots.get(&UserId(user.id.get())) == Some(&Some(role)))
-            })
-        };
-        match from {
-            Some(role) => mentioned(role) || payload.guild_id.is_none(),
-            None => {
-                let blank = payload.content.is_empty() && payload.attachments.is_empty();
-                !(blank && self.delivery.speakers.roles.keys().any(|role| mentioned(*role)))
-            }
+        let (channel, author) = (heard.message.channel_id, heard.message.author.id);
+        let together = heard.message.guild_id.is_none() || self.reader.is_room(channel);
+        let lane = if together { Lane::Channel(channel) } else { Lane::Author(channel, author) };
+        if !needs.questions() && !needs.files && !self.lanes.is_busy(lane, channel) {
+            return self.tell_message(Inbound::Message(heard.message)).await;
         }
+        let reader = Arc::clone(&self.reader);
+        let work = async move { reader.message(payload, guild).await.map(Inbound::Message) };
+        let job = Job { message: Some((channel, id)), work: Box::pin(work) };
+        self.lanes.add(lane, job);
+        Ok(())
     }
 
     async fn edited(&mut self, from: From, data: Value) -> Result<(), Gone> {
@@ -404,68 +437,39 @@ impl Intake {
         if data.get("edited_timestamp").is_none_or(Value::is_null) {
             return Ok(());
         }
-        let full = if data.get("author").is_some() && data.get("content").is_some() {
-            Some(data)
-        } else {
-            self.fetch(from, &data).await
-        };
-        let Some(payload) = full.as_ref().and_then(read_message) else {
-            return Ok(());
-        };
-        if !self.is_for(from, &payload) || (from.is_some() && payload.guild_id.is_some()) {
-            return Ok(());
-        }
-        self.meet_webhooks(&payload).await;
-        match self.us(|us| ingress::message(&payload, &Origin::default(), us)) {
-            Ok(heard) => self.tell(Inbound::Edited(heard.message)).await,
-            Err(_) => Ok(()),
-        }
-    }
-
-    /// Finds out whether the webhooks behind a message are ours, once for each.
-    async fn meet_webhooks(&mut self, payload: &Payload) {
-        let original = payload.referenced_message.as_deref();
-        for message in std::iter::once(payload).chain(original) {
-            let Some(id) = message.webhook_id.map(|id| id.get()) else {
-                continue;
-            };
-            if message.application_id.is_some() || !self.met.insert(id) {
-                continue;
+        let id = MessageId(message_id(&data));
+        let channel = data.get("channel_id").and_then(Value::as_str);
+        let Some(channel) = channel.and_then(|id| id.parse().ok()) else { return Ok(()) };
+        // Behind the message itself, where that still waits.
+        let waits = self.lanes.waits(channel, id);
+        if !waits
+            && reader::is_whole(&data)
+            && let Some(payload) = read_message(&data)
+        {
+            if !self.reader.is_edit_for(from, &payload) {
+                return Ok(());
             }
-            match self.rest(None).webhook(id).await {
-                Ok(webhook) => self.change(|us| {
-                    let owner = webhook.application_id.and_then(|it| it.parse().ok());
-                    if owner.is_some_and(|owner: u64| us.applications.contains(&owner)) {
-                        us.webhooks.insert(id);
-                    }
-                }),
-                Err(error) => {
-                    tracing::warn!(%error, id, "a webhook's owner is unknown");
-                    // A refusal is final, trouble on the way is not.
-                    if error.is_retryable() {
-                        self.met.remove(&id);
-                    }
+            match self.reader.look(&payload, None) {
+                None => return Ok(()),
+                Some((heard, needs)) if !needs.questions() => {
+                    return self.tell(Inbound::Edited(heard.message)).await;
                 }
+                Some(_) => {}
             }
         }
-    }
-
-    async fn fetch(&self, from: From, data: &Value) -> Option<Value> {
-        let channel = data.get("channel_id").and_then(Value::as_str)?;
-        let channel: ChannelId = channel.parse().ok()?;
-        let message = MessageId(message_id(data));
-        match self.rest(from).message(channel, message).await {
-            Ok(mut full) => {
-                if let (Some(full), Some(guild)) = (full.as_object_mut(), data.get("guild_id")) {
-                    full.insert("guild_id".to_owned(), guild.clone());
-                }
-                Some(full)
+        let reader = Arc::clone(&self.reader);
+        let author = data.pointer("/author/id").and_then(Value::as_str);
+        let lane = match author.and_then(|id| id.parse().ok()) {
+            Some(author) if waits && !self.reader.is_room(channel) => {
+                let dm = data.get("guild_id").is_none();
+                if dm { Lane::Channel(channel) } else { Lane::Author(channel, author) }
             }
-            Err(error) => {
-                tracing::warn!(%error, %message, "an edited message was not read");
-                None
-            }
-        }
+            Some(_) if waits => Lane::Channel(channel),
+            Some(_) | None => Lane::Edits(id),
+        };
+        let work = async move { reader.edit(from, data).await.map(Inbound::Edited) };
+        self.lanes.add(lane, Job { message: None, work: Box::pin(work) });
+        Ok(())
     }
 }
 
@@ -476,6 +480,5 @@ fn note_roles(us: &mut Identity, roles: &[SeenServerRole]) {
 }
 
 fn unreadable(kind: &str) {
-    metrics::counter!("discord_gateway_unreadable").increment(1);
     tracing::warn!(kind, "event does not parse");
 }

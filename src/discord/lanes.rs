@@ -89,6 +89,7 @@ mod tests {
             attempts: 0,
             own_failures: 0,
             not_before: None,
+            refused: None,
             created_at: Timestamp::from_millis(0),
         }
     }

@@ -10,20 +10,24 @@ use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
 
 use crate::assets::catalog::Catalog;
+use crate::discord::access::Access;
 use crate::discord::asked::Typing;
 use crate::discord::attachments::Shelf;
 use crate::discord::delivery::{Delivery, Place};
 use crate::discord::error::RestError;
-use crate::discord::gateway::{self, Gateway};
+use crate::discord::gateway::{self, ConnectionLog, Gateway};
 use crate::discord::governor::Limits;
 use crate::discord::identity::Identity;
-use crate::discord::intake::{Ask, Intake, Outlet};
+use crate::discord::intake::{Ask, Intake, Outlet, Reader};
+use crate::discord::personas::persona_names;
 use crate::discord::presence::Presence;
+use crate::discord::problems::LinkProblems;
 use crate::discord::rest::{Pool, Rest};
 use crate::discord::sessions::{Facts, Sessions};
 use crate::discord::speakers::{Speakers, VoiceMode};
 use crate::discord::standing::{Board, Report};
 use crate::domain::commands::Question;
+use crate::domain::config::Zone;
 use crate::domain::ids::{ChannelId, GuildId, MessageId, UserId};
 use crate::domain::incoming::{Actor, Command, Message};
 use crate::domain::outgoing::{Content, Outgoing, OutgoingOutcome};
@@ -42,27 +46,6 @@ const PEOPLE: usize = 50;
 /// Events that may wait for the intake; beyond, the session is given up and read again.
 const SIGNALS: usize = 1_024;
 
-/// Says of a message whether its files are wanted.
-#[derive(Clone)]
-pub struct WantsFiles(Arc<dyn Fn(&Message) -> bool + Send + Sync>);
-
-impl WantsFiles {
-    /// From a rule.
-    pub fn when(rule: impl Fn(&Message) -> bool + Send + Sync + 'static) -> WantsFiles {
-        WantsFiles(Arc::new(rule))
-    }
-
-    pub(crate) fn of(&self, message: &Message) -> bool {
-        (self.0)(message)
-    }
-}
-
-impl std::fmt::Debug for WantsFiles {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("WantsFiles")
-    }
-}
-
 /// How to reach Discord.
 #[derive(Debug)]
 pub struct LinkConfig {
@@ -76,6 +59,8 @@ pub struct LinkConfig {
     pub names: BTreeMap<Role, String>,
     /// The language of the names that are not configured.
     pub language: Language,
+    /// The zone in which times are told.
+    pub zone: Zone,
     /// The workspace: files that go out come from here.
     pub workspace: PathBuf,
     /// Where people's files are kept, relative to the workspace, such as
@@ -86,8 +71,8 @@ pub struct LinkConfig {
     pub guilds: BTreeSet<GuildId>,
     /// How fast to go; without them, as the server's place suggests.
     pub limits: Option<Limits>,
-    /// Whose files are fetched at all: a stranger's file never reaches the disk.
-    pub wants_files: WantsFiles,
+    /// The rules: a stranger's file never reaches the disk, and no form opens for one.
+    pub access: Arc<dyn Access>,
 }
 
 /// Why there is no link.
@@ -132,6 +117,8 @@ pub enum Inbound {
         /// Why, and what to do.
         reason: String,
     },
+    /// Channels, rights or roles have changed: what Discord refused may be taken now.
+    ChannelsChanged,
     /// Somebody wrote.
     Message(Message),
     /// Somebody changed what they wrote.
@@ -143,7 +130,7 @@ pub enum Inbound {
         /// Which.
         message_id: MessageId,
     },
-    /// What was missed has been told; from here on facts are new.
+    /// Everything that was missed has been told.
     Live,
     /// Everything in the channel up to here was told, whether it meant something or not.
     CaughtUp {
@@ -269,12 +256,13 @@ impl Link {
             None => Pool::new(&config.base_url)?,
         };
         let speakers = Speakers::new(&pool, config.voice).ok_or(LinkError::NoOrchestrator)?;
-        let mut names = config.names;
+        let names = persona_names(config.names, &catalog, config.language);
         let mut identity = Identity::default();
+        for (role, name) in &names {
+            identity.persona_names.insert(name.to_lowercase(), *role);
+        }
         for role in Role::ALL {
             let key = format!("role.{role}");
-            let name = names.entry(role).or_insert_with(|| catalog.label(&key, config.language));
-            identity.persona_names.insert(name.to_lowercase(), role);
             for language in [Language::En, Language::Ko] {
                 let name = catalog.label(&key, language).to_lowercase();
                 identity.persona_names.entry(name).or_insert(role);
@@ -283,7 +271,9 @@ impl Link {
         let (signals, heard) = mpsc::channel(SIGNALS);
         let closing = CancellationToken::new();
         let sessions = Arc::new(Sessions::of(&config.workspace));
-        let board = Arc::new(Board::of(&config.workspace));
+        let board = Arc::new(Board::of(&config.workspace, config.zone));
+        let connections = ConnectionLog::of(&config.workspace, pool.limits().connections);
+        let connections = Arc::new(connections);
         let (shows, _) = watch::channel(Presence::default());
         let listener = (None, &speakers.team);
         let others = speakers.roles.iter().map(|(role, speaker)| (Some(*role), speaker));
@@ -294,7 +284,9 @@ impl Link {
             limits: pool.limits(),
             sessions: Arc::clone(&sessions),
             board: Arc::clone(&board),
+            connections: Arc::clone(&connections),
             catalog: catalog.clone(),
+            access: Arc::clone(&config.access),
             shows: shows.subscribe(),
             calls: tokio::runtime::Handle::current(),
         });
@@ -318,12 +310,15 @@ impl Link {
         drop(signals);
         let (asks, asked) = mpsc::unbounded_channel();
         let (inbound, facts) = mpsc::channel(INBOUND);
-        let intake = Intake::new(
+        let reader = Reader::new(
             Arc::clone(&delivery),
             Arc::clone(&identity),
             catalog,
             Shelf { root: config.workspace, folder: config.attachments },
-            config.wants_files,
+            config.access,
+        );
+        let intake = Intake::new(
+            Arc::new(reader),
             (team_role, config.guilds),
             (Outlet::new(inbound, Arc::clone(&sessions)), heard, asked),
         );
@@ -436,6 +431,12 @@ impl Link {
     pub fn identity(&self) -> Identity {
         let identity = self.identity.read().unwrap_or_else(PoisonError::into_inner);
         identity.clone()
+    }
+
+    /// What does not work although the rest does.
+    #[must_use]
+    pub fn problems(&self) -> &LinkProblems {
+        self.delivery.problems()
     }
 
     /// How the connections stand.

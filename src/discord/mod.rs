@@ -4,6 +4,7 @@
 //! business. What goes out is an [`crate::domain::outgoing::Outgoing`], delivered at most once as far as
 //! Discord allows, and at least once always.
 
+pub mod access;
 mod archive;
 pub mod asked;
 pub mod attachments;
@@ -24,6 +25,7 @@ pub mod link;
 mod outbound_files;
 mod personas;
 mod presence;
+mod problems;
 pub mod rest;
 mod sessions;
 pub mod setup;
@@ -32,14 +34,15 @@ pub mod split;
 pub mod standing;
 mod token_lock;
 
+pub use access::{Access, Form};
 pub use asked::Typing;
 pub use delivery::{Delivery, Place};
-pub use governor::Limits;
+pub use governor::{ConnectionLimits, Limits};
 pub use identity::Identity;
-pub use link::{
-    Inbound, InteractionReply, Link, LinkConfig, LinkError, Suggest, Suggestion, WantsFiles,
-};
+pub use link::{Inbound, InteractionReply, Link, LinkConfig, LinkError, Suggest, Suggestion};
+pub use personas::persona_names;
 pub use presence::Presence;
+pub use problems::{LinkProblem, LinkProblems};
 pub use sessions::Facts;
 pub use speakers::VoiceMode;
 pub use token_lock::is_taken;

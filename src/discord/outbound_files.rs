@@ -3,9 +3,10 @@
 use std::path::{Component, Path, PathBuf};
 
 use crate::discord::rest::Upload;
+use crate::platform::beneath::Folder;
 use crate::platform::files::FileError;
-use crate::platform::redact::redact;
-use crate::platform::{files, tasks};
+use crate::platform::redact::redact_bytes;
+use crate::platform::tasks;
 
 /// Bytes of the files of one message; what every server takes.
 const LARGEST: u64 = 8 * 1024 * 1024;
@@ -99,17 +100,13 @@ impl From<FileError> for LeftOut {
     }
 }
 
-/// A text without the secrets that somebody wrote into it; anything else as it is.
-fn without_secrets(bytes: Vec<u8>) -> Vec<u8> {
-    match String::from_utf8(bytes) {
-        Ok(text) => redact(&text).into_owned().into_bytes(),
-        Err(other) => other.into_bytes(),
-    }
-}
+/// Where attachments are kept: of everybody, and never said again.
+const ATTACHMENTS: &str = "shared_workspace/attachments";
 
-/// One file, which must lie in the workspace: no `..`, nothing hidden, no link that leads out.
+/// One file, which must lie in the workspace: no `..`, nothing hidden, and no link anywhere, so that what its
+/// name says is what it is. Most of these are written and named by agents.
 fn one(workspace: &Path, path: &str) -> Result<Upload, LeftOut> {
-    let relative = PathBuf::from(path);
+    let relative = Path::new(path);
     let plain = relative.components().all(|part| match part {
         Component::Normal(name) => !name.to_string_lossy().starts_with('.'),
         Component::CurDir => true,
@@ -118,19 +115,18 @@ fn one(workspace: &Path, path: &str) -> Result<Upload, LeftOut> {
     if !plain || path.is_empty() {
         return Err("not a visible path below the workspace".into());
     }
-    let root = files::canonicalize(workspace)?;
-    let full = files::canonicalize(&root.join(&relative))?;
-    if !full.starts_with(&root) {
-        return Err("it leads out of the workspace".into());
+    let named: PathBuf = relative.components().filter(|it| *it != Component::CurDir).collect();
+    if named.starts_with(ATTACHMENTS) {
+        return Err("what people attached is not sent anywhere".into());
     }
-    let facts = files::metadata(&full)?;
-    if !facts.is_file() {
-        return Err("not a file".into());
+    let file = Folder::open(workspace)?.file(relative)?;
+    if file.links() > 1 {
+        return Err("it is also another file".into());
     }
-    if facts.len() > LARGEST {
-        return Err(LeftOut::TooLarge(facts.len()));
+    if file.len() > LARGEST {
+        return Err(LeftOut::TooLarge(file.len()));
     }
-    let bytes = without_secrets(files::read(&full)?);
+    let bytes = redact_bytes(file.read(LARGEST)?);
     let filename = relative
         .file_name()
         .map_or_else(|| "file".to_owned(), |name| name.to_string_lossy().into_owned());
@@ -140,21 +136,69 @@ fn one(workspace: &Path, path: &str) -> Result<Upload, LeftOut> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::platform::files;
 
     #[test]
     fn only_visible_files_below_the_workspace_go_out() {
         let folder = tempfile::tempdir().unwrap();
         let (root, outside) = (folder.path().join("w"), folder.path().join("secret"));
-        files::create_dir_all(&root.join("docs")).unwrap();
+        for inner in ["docs", "shared_workspace/attachments", ".hidden"] {
+            files::create_dir_all(&root.join(inner)).unwrap();
+        }
+        let links = |to: &str, name: &str| std::os::unix::fs::symlink(to, root.join(name)).unwrap();
         files::write(&outside, "s").unwrap();
         files::write(&root.join("docs/plan.md"), "plan").unwrap();
-        files::write(&root.join(".env"), "s").unwrap();
-        std::os::unix::fs::symlink(&outside, root.join("link")).unwrap();
+        files::write(&root.join("docs/linked.md"), "s").unwrap();
+        files::hard_link(&root.join("docs/linked.md"), &root.join("docs/other.md")).unwrap();
+        files::write(&root.join("shared_workspace/attachments/1_photo.png"), "s").unwrap();
+        for hidden in [".env", ".hidden/file.md"] {
+            files::write(&root.join(hidden), "s").unwrap();
+        }
+        links("../secret", "link");
+        links("../.env", "docs/x.md");
+        links(".hidden", "seen");
+        links("docs", "also-docs");
+        let pipe = root.join("docs/pipe.md");
+        let mode = rustix::fs::Mode::from_raw_mode(0o600);
+        rustix::fs::mkfifoat(rustix::fs::CWD, &pipe, mode).unwrap();
+        let _ = std::os::unix::net::UnixListener::bind(root.join("docs/socket.md")).unwrap();
         assert_eq!(one(&root, "docs/plan.md").unwrap().filename, "plan.md");
-        for bad in
-            ["", "../secret", "docs/../../secret", "link", ".env", "docs", "/etc/passwd", "gone"]
-        {
+        assert_eq!(one(&root, "./docs/./plan.md").unwrap().bytes, b"plan");
+        for bad in [
+            "",
+            "../secret",
+            "docs/../../secret",
+            "link",
+            ".env",
+            "docs",
+            "/etc/passwd",
+            "gone",
+            "docs/x.md",
+            "seen/file.md",
+            "also-docs/plan.md",
+            "docs/linked.md",
+            "docs/pipe.md",
+            "docs/socket.md",
+            "shared_workspace/attachments/1_photo.png",
+            "./shared_workspace/./attachments/1_photo.png",
+        ] {
             assert!(one(&root, bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn a_secret_goes_out_in_no_encoding() {
+        let folder = tempfile::tempdir().unwrap();
+        let secret = "canary-of-outbound-files-71";
+        crate::platform::redact::register(secret);
+        let wide: Vec<u8> = secret.encode_utf16().flat_map(u16::to_le_bytes).collect();
+        let cases =
+            [secret.as_bytes().to_vec(), [b"\xff", secret.as_bytes()].concat(), wide.clone()];
+        for bytes in cases {
+            files::write(&folder.path().join("x.txt"), &bytes).unwrap();
+            let sent = one(folder.path(), "x.txt").unwrap().bytes;
+            let holds = |part: &[u8]| sent.windows(part.len()).any(|at| at == part);
+            assert!(!holds(secret.as_bytes()) && !holds(&wide), "{sent:?}");
         }
     }
 

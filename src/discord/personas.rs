@@ -2,6 +2,8 @@
 //! internal roles share, so at most eight of the fifteen that a channel may have.
 
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use base64::Engine as _;
@@ -9,14 +11,17 @@ use tokio::sync::Mutex;
 use tokio::time::Instant;
 
 use crate::assets;
+use crate::assets::catalog::Catalog;
 use crate::discord::endpoints::Webhook;
 use crate::discord::error::{RestError, code};
+use crate::discord::problems::{LinkProblem, LinkProblems};
 use crate::discord::speakers::Speaker;
 use crate::domain::ids::{ChannelId, UserId};
+use crate::domain::request::Language;
 use crate::domain::role::Role;
 
-/// How long a channel that refused a webhook is left alone.
-const SULK: Duration = Duration::from_secs(600);
+/// How long a channel that refused a webhook is left alone, unless rights or channels change.
+const REFUSED_FOR: Duration = Duration::from_secs(600);
 
 /// A webhook that may be spoken through.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -25,19 +30,73 @@ pub(crate) struct Hook {
     pub(crate) token: String,
 }
 
+/// What a channel refused.
+#[derive(Debug, Clone, Copy)]
+struct Refused {
+    until: Instant,
+    /// The count of changes then.
+    changes: u64,
+}
+
 #[derive(Debug, Default)]
 struct Parent {
-    /// By name; empty until the channel was asked.
+    /// Those of our application, by the name that they were made under.
     hooks: BTreeMap<String, Hook>,
     asked: bool,
-    refused_until: Option<Instant>,
+    /// It makes no more webhooks for us.
+    full: Option<Refused>,
+    /// Not even those that are there can be asked for.
+    closed: Option<Refused>,
+}
+
+impl Parent {
+    /// The webhook of a role: by the name that it is made under, however that is written, or by the role's own
+    /// name, under which earlier versions made them.
+    fn own(&self, name: &str, role: Role) -> Option<&Hook> {
+        let named = |wanted: &str| self.hooks.iter().find(|(it, _)| is_named(it, wanted));
+        let found = named(name).or_else(|| named(role.as_str()).filter(|_| role.is_public()));
+        found.map(|(_, hook)| hook)
+    }
+
+    /// A webhook that several roles speak through.
+    fn shared(&self) -> Option<&Hook> {
+        self.hooks.get(SHARED).or_else(|| self.hooks.values().next())
+    }
 }
 
 /// The webhooks of one application.
 #[derive(Debug)]
 pub(crate) struct Personas {
     names: BTreeMap<Role, String>,
-    parents: Mutex<BTreeMap<ChannelId, Parent>>,
+    parents: std::sync::Mutex<BTreeMap<ChannelId, Arc<Mutex<Parent>>>>,
+    /// Counts the changes of rights and channels.
+    changes: AtomicU64,
+}
+
+/// Whether two names of webhooks are one.
+fn is_named(name: &str, wanted: &str) -> bool {
+    let flat = |name: &str| name.trim().replace('_', " ").to_lowercase();
+    flat(name) == flat(wanted)
+}
+
+/// Whether a webhook of that name is the voice of a role whose webhook is made under the name `wanted`.
+pub(crate) fn is_voice(name: &str, wanted: &str, role: Option<Role>) -> bool {
+    is_named(name, wanted) || role.is_some_and(|role| is_named(name, role.as_str()))
+}
+
+/// The names that roles speak under: those of the configuration, and the catalog's. What setup makes and what the
+/// team looks for is made from these.
+#[must_use]
+pub fn persona_names(
+    configured: BTreeMap<Role, String>,
+    catalog: &Catalog,
+    language: Language,
+) -> BTreeMap<Role, String> {
+    let mut names = configured;
+    for role in Role::ALL {
+        names.entry(role).or_insert_with(|| catalog.label(&format!("role.{role}"), language));
+    }
+    names
 }
 
 /// A name that Discord accepts for a webhook: 1 to 80 characters, without its own name in it.
@@ -59,8 +118,14 @@ impl Personas {
     pub(crate) fn new(names: &BTreeMap<Role, String>) -> Personas {
         Personas {
             names: names.iter().map(|(role, name)| (*role, allowed_name(name))).collect(),
-            parents: Mutex::default(),
+            parents: std::sync::Mutex::default(),
+            changes: AtomicU64::new(0),
         }
+    }
+
+    /// Rights or channels are others than before: a channel that refused is asked again.
+    pub(crate) fn look_again(&self) {
+        self.changes.fetch_add(1, Ordering::Relaxed);
     }
 
     /// The name that a role speaks under.
@@ -72,74 +137,79 @@ impl Personas {
         if role.is_public() { self.name(role) } else { SHARED }
     }
 
-    /// The webhook of a role in a parent channel, found or made. `None` where the channel refuses
-    /// webhooks: the bot then speaks itself.
+    /// The webhook that a role speaks through in a parent channel: its own, found or made; where no more can be
+    /// made, one that others speak through as well, since the name goes with each message. `None` where there
+    /// is none at all: the bot then speaks itself. Trouble that another try may end is an error.
     pub(crate) async fn hook(
         &self,
         speaker: &Speaker,
         parent: ChannelId,
         role: Role,
+        problems: &LinkProblems,
     ) -> Result<Option<Hook>, RestError> {
+        let of_parent = Arc::clone(self.parents().entry(parent).or_default());
         // Held over the calls: two messages must not make the same webhook twice.
-        let mut parents = self.parents.lock().await;
-        let known = parents.entry(parent).or_default();
-        if known.refused_until.is_some_and(|until| until > Instant::now()) {
+        let mut known = of_parent.lock().await;
+        let known = &mut *known;
+        if self.holds(known.closed) {
             return Ok(None);
         }
+        if !known.asked {
+            match ours(speaker, parent).await {
+                Ok(hooks) => (known.hooks, known.asked) = (hooks, true),
+                Err(error) if is_refusal(&error) => {
+                    tracing::warn!(%parent, %error, "no webhooks here; roles speak through the bot");
+                    problems.set(LinkProblem::Voices(parent), Some(error.to_string()));
+                    known.closed = Some(self.refused_now());
+                    return Ok(None);
+                }
+                Err(error) => return Err(error),
+            }
+        }
         let name = self.hook_name(role);
-        let found = Self::find_or_make(speaker, parent, name, role, known).await;
-        match found {
-            Ok(hook) => Ok(Some(hook)),
-            Err(error) if refuses_webhooks(&error) => {
-                tracing::warn!(%parent, %error, "no webhook here; roles speak through the bot");
-                known.refused_until = Some(Instant::now() + SULK);
-                Ok(None)
+        if let Some(hook) = known.own(name, role) {
+            return Ok(Some(hook.clone()));
+        }
+        if self.holds(known.full) {
+            return Ok(known.shared().cloned());
+        }
+        match make(speaker, parent, name, role, problems).await {
+            Ok(hook) => {
+                known.hooks.insert(name.to_owned(), hook.clone());
+                problems.set(LinkProblem::Voices(parent), None);
+                Ok(Some(hook))
+            }
+            Err(error) if is_refusal(&error) => {
+                tracing::warn!(%parent, %error, name, "no webhook for a role; it shares another's");
+                problems.set(LinkProblem::Voices(parent), Some(error.to_string()));
+                known.full = Some(self.refused_now());
+                // It may have been made all the same.
+                known.asked = !matches!(error, RestError::Server { .. } | RestError::Unreadable(_));
+                Ok(known.shared().cloned())
             }
             Err(error) => Err(error),
         }
     }
 
-    async fn find_or_make(
-        speaker: &Speaker,
-        parent: ChannelId,
-        name: &str,
-        role: Role,
-        known: &mut Parent,
-    ) -> Result<Hook, RestError> {
-        if !known.asked {
-            let application = speaker.application().await?.to_string();
-            for webhook in speaker.rest.webhooks(parent).await? {
-                let Webhook {
-                    id,
-                    name: Some(name),
-                    token: Some(token),
-                    application_id: Some(owner),
-                    channel_id: _,
-                } = webhook
-                else {
-                    continue;
-                };
-                if owner == application {
-                    known.hooks.entry(name).or_insert(Hook { id, token });
-                }
-            }
-            known.asked = true;
-        }
-        if let Some(hook) = known.hooks.get(name) {
-            return Ok(hook.clone());
-        }
-        let made = speaker.rest.create_webhook(parent, name, picture(role).as_deref()).await?;
-        let Some(token) = made.token else {
-            return Err(RestError::Unreadable("webhook without a token".to_owned()));
-        };
-        let hook = Hook { id: made.id, token };
-        known.hooks.insert(name.to_owned(), hook.clone());
-        Ok(hook)
+    fn refused_now(&self) -> Refused {
+        let changes = self.changes.load(Ordering::Relaxed);
+        Refused { until: Instant::now() + REFUSED_FOR, changes }
+    }
+
+    /// Whether a refusal still counts.
+    fn holds(&self, refused: Option<Refused>) -> bool {
+        refused.is_some_and(|it| {
+            it.until > Instant::now() && it.changes == self.changes.load(Ordering::Relaxed)
+        })
     }
 
     /// Forgets a parent's webhooks: one of them is gone.
-    pub(crate) async fn forget(&self, parent: ChannelId) {
-        self.parents.lock().await.remove(&parent);
+    pub(crate) fn forget(&self, parent: ChannelId) {
+        self.parents().remove(&parent);
+    }
+
+    fn parents(&self) -> MutexGuard<'_, BTreeMap<ChannelId, Arc<Mutex<Parent>>>> {
+        self.parents.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -150,12 +220,75 @@ pub(crate) fn picture(role: Role) -> Option<String> {
     Some(format!("data:image/png;base64,{text}"))
 }
 
-/// Whether the error means that the bot may not use webhooks in the channel.
-fn refuses_webhooks(error: &RestError) -> bool {
-    matches!(
-        error.code(),
-        Some(code::NO_PERMISSION | code::NO_ACCESS | code::WEBHOOKS_FULL | code::INVALID_FORM)
-    )
+/// The webhooks of a channel that our application made.
+async fn ours(speaker: &Speaker, parent: ChannelId) -> Result<BTreeMap<String, Hook>, RestError> {
+    let application = speaker.application().await?.to_string();
+    let mut hooks = BTreeMap::new();
+    for webhook in speaker.rest.webhooks(parent).await? {
+        if let Webhook {
+            id, name: Some(name), token: Some(token), application_id: Some(owner), ..
+        } = webhook
+            && owner == application
+        {
+            hooks.entry(name).or_insert(Hook { id, token });
+        }
+    }
+    Ok(hooks)
+}
+
+async fn make(
+    speaker: &Speaker,
+    parent: ChannelId,
+    name: &str,
+    role: Role,
+    problems: &LinkProblems,
+) -> Result<Hook, RestError> {
+    let picture = picture(role);
+    let made = match speaker.rest.create_webhook(parent, name, picture.as_deref()).await {
+        // The picture may be what is refused, and a voice without one is a voice.
+        Err(error) if picture.is_some() && may_be_the_picture(&error) => {
+            let made = speaker.rest.create_webhook(parent, name, None).await;
+            if made.is_ok() {
+                tracing::warn!(%error, %role, "a role's picture was refused");
+                problems.set(LinkProblem::Picture(role), Some(error.to_string()));
+            }
+            made?
+        }
+        made => made?,
+    };
+    let token = made.token;
+    let token = token.ok_or_else(|| RestError::Unreadable("webhook without a token".to_owned()))?;
+    Ok(Hook { id: made.id, token })
+}
+
+/// Whether a webhook that was refused may be taken without its picture.
+pub(crate) fn may_be_the_picture(error: &RestError) -> bool {
+    match error {
+        RestError::Refused { code, .. } => {
+            !matches!(*code, code::NO_PERMISSION | code::NO_ACCESS | code::WEBHOOKS_FULL)
+        }
+        RestError::Server { .. } => true,
+        RestError::Network(_)
+        | RestError::Limited { .. }
+        | RestError::Breaker { .. }
+        | RestError::Unauthorized
+        | RestError::Gone { .. }
+        | RestError::Unreadable(_) => false,
+    }
+}
+
+/// Whether an error is an answer, so that another try would come to the same.
+pub(crate) const fn is_refusal(error: &RestError) -> bool {
+    match error {
+        RestError::Refused { .. }
+        | RestError::Gone { .. }
+        | RestError::Server { .. }
+        | RestError::Unreadable(_) => true,
+        RestError::Network(_)
+        | RestError::Limited { .. }
+        | RestError::Breaker { .. }
+        | RestError::Unauthorized => false,
+    }
 }
 
 /// Whether the error means that the webhook is gone.
@@ -174,7 +307,7 @@ pub(crate) fn hook_is_gone(error: &RestError) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::{allowed_name, picture};
+    use super::{allowed_name, is_voice, picture};
     use crate::domain::role::Role;
 
     #[test]
@@ -189,6 +322,15 @@ mod tests {
                 .all(|one| one.starts_with("data:image/png;base64,iVBOR") && one.len() < 4096)
         );
         assert_eq!(picture(Role::Parser), None);
+    }
+
+    #[test]
+    fn a_voice_is_found_however_its_name_is_written() {
+        for name in ["Version Controller", "version_controller", " VERSION controller "] {
+            assert!(is_voice(name, "Version Controller", None), "{name}");
+        }
+        assert!(is_voice("orchestrator", "오케스트레이터", Some(Role::Orchestrator)));
+        assert!(!is_voice("planner", "Orchestrator", Some(Role::Orchestrator)));
     }
 
     #[test]

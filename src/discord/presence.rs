@@ -17,8 +17,8 @@ const LONGEST: usize = 128;
 pub struct Presence {
     /// What the team is doing, in a few words.
     pub text: String,
-    /// Whether something is being done.
-    pub busy: bool,
+    /// Whether nothing goes on before a person decides.
+    pub waits: bool,
 }
 
 impl Presence {
@@ -27,7 +27,7 @@ impl Presence {
         let text: String = self.text.chars().take(LONGEST).collect();
         json!({"op": 3, "d": {
             "since": null, "afk": false,
-            "status": if self.busy { "online" } else { "idle" },
+            "status": if self.waits { "idle" } else { "online" },
             "activities": [{"name": "Custom Status", "type": 4, "state": text}],
         }})
     }
@@ -89,11 +89,13 @@ mod tests {
 
     #[test]
     fn what_is_shown_is_short_and_says_whether_something_is_done() {
-        let busy = Presence { text: "일".repeat(300), busy: true };
+        let busy = Presence { text: "일".repeat(300), waits: false };
         let (text, status) = said(&busy.frame().to_string());
         assert_eq!((text.chars().count(), status.as_str()), (LONGEST, "online"));
-        let idle = Presence { text: "Ready".to_owned(), busy: false };
-        assert_eq!(said(&idle.frame().to_string()), ("Ready".to_owned(), "idle".to_owned()));
+        let ready = Presence { text: "Ready".to_owned(), waits: false };
+        assert_eq!(said(&ready.frame().to_string()), ("Ready".to_owned(), "online".to_owned()));
+        let waits = Presence { text: "1 waiting for you".to_owned(), waits: true };
+        assert_eq!(said(&waits.frame().to_string()).1, "idle");
     }
 
     #[test]
@@ -109,7 +111,7 @@ mod tests {
         let (show, wanted) = watch::channel(Presence::default());
         let mut shower = Shower::new(&wanted);
         for text in ["one", "two"] {
-            show.send_replace(Presence { text: text.to_owned(), busy: true });
+            show.send_replace(Presence { text: text.to_owned(), waits: false });
         }
         assert_eq!(said(&shower.next().await).0, "two");
         assert_eq!(said(&Shower::new(&wanted).next().await).0, "two");

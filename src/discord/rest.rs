@@ -18,6 +18,9 @@ use crate::discord::error::{LimitScope, RestError, code};
 use crate::discord::governor::{Governor, InvalidCalls, LimitHeaders, Limits, Route, Ticket};
 use crate::platform::clock;
 
+/// Who we say we are, here and at the gateway.
+pub(crate) const USER_AGENT: &str =
+    concat!("DiscordBot (https://localhost/teams, ", env!("CARGO_PKG_VERSION"), ")");
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 const CALL_TIMEOUT: Duration = Duration::from_secs(20);
 /// Interactions die after 3 s, so a slower answer is of no use.
@@ -68,11 +71,7 @@ impl Pool {
         let http = reqwest::Client::builder()
             .connect_timeout(CONNECT_TIMEOUT)
             .timeout(CALL_TIMEOUT)
-            .user_agent(concat!(
-                "DiscordBot (https://localhost/teams, ",
-                env!("CARGO_PKG_VERSION"),
-                ")"
-            ));
+            .user_agent(USER_AGENT);
         // A proxy of the environment is for the world outside, not for a server on this machine.
         let http = if is_loopback(base_url) { http.no_proxy() } else { http };
         let http = http.build().map_err(|error| RestError::Network(error.to_string()))?;
@@ -360,8 +359,6 @@ impl Rest {
         if counts_as_invalid(status, &error) {
             lock(&self.pool.invalid).count(now);
         }
-        metrics::counter!("discord_rest_errors", "status" => status.as_str().to_owned())
-            .increment(1);
         Err(error)
     }
 }

@@ -1,6 +1,6 @@
 //! Money and tokens: what a model costs, what may be spent, and what was.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
@@ -166,8 +166,11 @@ pub struct Spending {
     pub roles: BTreeMap<Role, Purse>,
     /// The sprint that last spent something.
     pub sprint: Option<(SprintId, Purse)>,
-    /// Agents whose plan is used up, and until when.
+    /// Agents that nobody begins with for now, and until when: their plan is used up, or their model's server
+    /// asks to wait.
     pub resting: BTreeMap<AgentKind, Timestamp>,
+    /// Those of them that wait for a rate limit.
+    pub rate_limited: BTreeSet<AgentKind>,
 }
 
 impl Spending {
@@ -181,6 +184,7 @@ impl Spending {
             date: date.to_owned(),
             sprint: self.sprint.clone(),
             resting: self.resting.clone(),
+            rate_limited: self.rate_limited.clone(),
             ..Self::default()
         }
     }

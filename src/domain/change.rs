@@ -1,5 +1,7 @@
 //! What one decision changes on disk: whole after-images, so that replaying is setting.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
 use crate::domain::backlog::BacklogItem;
@@ -9,7 +11,9 @@ use crate::domain::conversation::{Fill, Room};
 use crate::domain::effect::Effect;
 use crate::domain::envelope::Envelope;
 use crate::domain::gate::Gate;
-use crate::domain::ids::{ChannelId, EffectId, MessageId, OutgoingId, RequestId, RunId, SprintId};
+use crate::domain::ids::{
+    ChannelId, EffectId, MessageId, OutgoingId, RequestId, RunId, SprintId, UserId,
+};
 use crate::domain::operation::Operation;
 use crate::domain::outgoing::Outgoing;
 use crate::domain::request::{Request, RequestEvent};
@@ -55,6 +59,9 @@ pub struct ChannelMark {
     pub watermark: MessageId,
     /// The last few message ids taken in, for those that arrive doubled or out of order.
     pub recent: Vec<MessageId>,
+    /// Who was told here, within the last hour, that they may not ask.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub refused: BTreeMap<UserId, Timestamp>,
 }
 
 /// One change.

@@ -56,6 +56,8 @@ pub enum Takes {
     Request,
     /// Something that waits for a person; suggested while it is typed.
     Waiting,
+    /// A message that Discord refused; suggested while it is typed.
+    RefusedMessage,
 }
 
 /// One option of a slash command.
@@ -104,7 +106,7 @@ const fn file(en: &'static str, ko: &'static str) -> Choice {
 }
 
 /// The groups of commands: their names, and what they are about.
-pub const GROUPS: [(Words, Words); 3] = [
+pub const GROUPS: [(Words, Words); 4] = [
     (
         words("request", "요청"),
         words("Withdraw, try again or steer a request", "요청 취소, 다시 시도, 방향 바꾸기"),
@@ -114,10 +116,17 @@ pub const GROUPS: [(Words, Words); 3] = [
         words("Sprints: start, stop, go on, look", "스프린트 시작, 중지, 이어 하기, 보기"),
     ),
     (words("backlog", "백로그"), words("The backlog: look, add", "백로그 보기, 추가")),
+    (
+        words("outbox", "보낼편지함"),
+        words(
+            "Messages that Discord refused: try again, give up",
+            "Discord가 거절한 메시지 다시 보내기, 지우기",
+        ),
+    ),
 ];
 
 /// All commands.
-pub const COMMANDS: [Entry; 17] = [
+pub const COMMANDS: [Entry; 19] = [
     Entry {
         path: &[words("ask", "부탁")],
         about: words("Ask the team for something", "팀에 요청하기"),
@@ -259,6 +268,26 @@ pub const COMMANDS: [Entry; 17] = [
         right: Right::Approve,
     },
     Entry {
+        path: &[words("outbox", "보낼편지함"), words("retry", "다시")],
+        about: words("Try again what Discord refused", "Discord가 거절한 메시지 다시 보내기"),
+        options: &[],
+        right: Right::Approve,
+    },
+    Entry {
+        path: &[words("outbox", "보낼편지함"), words("dismiss", "지우기")],
+        about: words(
+            "Give up a message that Discord refused; its words stay in a file",
+            "Discord가 거절한 메시지 그만 보내기. 내용은 파일에 남습니다",
+        ),
+        options: &[choice(
+            words("message", "메시지"),
+            words("Which message, or all", "어느 메시지인가요, 또는 all"),
+            Takes::RefusedMessage,
+            true,
+        )],
+        right: Right::Approve,
+    },
+    Entry {
         path: &[words("models", "모델")],
         about: words("Which agent and model works for which role", "역할별 에이전트와 모델 보기"),
         options: &[],
@@ -325,7 +354,16 @@ pub fn page() -> String {
     }
     page.push_str(
         "\nWithdrawing or retrying what somebody else asked for takes the right to administer. Who holds which right \
-         stands under `people:` in `team_runtime.yaml`.\n",
+         stands under `people:` in `team_runtime.yaml`.\n\n\
+         ## Exit codes\n\n\
+         | code | of every command of `teams` |\n|---|---|\n\
+         | 0 | it was done; a reader that closes its end of a pipe early is no failure |\n\
+         | 1 | it was not: there is no workspace, no such request or item, no team that runs, the team refused, a file or \
+         standard output did not take what was written, `teams doctor` found a problem, what `teams ask --wait` waited for \
+         was not done, or the configuration is broken (`teams status`, `list` and `why` tell beside it what they can) |\n\
+         | 2 | wrong usage: an option, an id or a word that the command does not have |\n\
+         | 70 | a fault of this program; a team (`teams run`) has stopped in order, and the log names the task that broke off |\n\
+         | 130 | `teams ask --wait` was left with Ctrl-C; the request goes on |\n",
     );
     page
 }

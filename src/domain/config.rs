@@ -19,12 +19,13 @@ pub use limits::LimitsConfig;
 pub use models::{ModelApi, ModelServer};
 pub use profiles::{Profile, ProfilesConfig, Wish};
 pub use runtime::{
-    Action, Check, DiscoveryScope, Gates, Ingress, IngressMode, Lifecycle, Named, OverlapPolicy,
-    People, Project, ResearchDefaults, RuntimeConfig, Seconds, Sprint, SprintMode, StartMode,
+    Action, Check, CheckNetwork, DiscoveryScope, Gates, Ingress, IngressMode, Lifecycle, Named,
+    OverlapPolicy, People, Project, ResearchDefaults, RuntimeConfig, Seconds, Sprint, SprintMode,
+    StartMode,
 };
 pub use values::{
-    Argv, BranchName, ContentHash, CutoffTime, EnvName, IntervalMinutes, Positive, ProjectPath,
-    Zone,
+    Argv, BranchName, CarriedFolder, ContentHash, CutoffTime, EnvName, IntervalMinutes,
+    OutsidePath, Positive, ProjectPath, Zone, is_build_folder, names_a_secret,
 };
 
 /// A value that is wrong only beside others, or only for what is about to happen.

@@ -6,6 +6,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::domain::conflict::Conflict;
 use crate::domain::evidence::{Candidate, Evidence};
 use crate::domain::finding::Finding;
 use crate::domain::ids::{EffectId, OperationId, RequestId, SprintId};
@@ -51,7 +52,9 @@ pub enum EffectKind {
         /// Its operation record.
         operation_id: OperationId,
     },
-    /// End the agent of a withdrawn request and remove its worktree.
+    /// End the agent of a withdrawn request and remove its worktree. `collect`, of older journals, would
+    /// have taken a person's files for a closeout commit; its request only has its worktree removed.
+    #[serde(alias = "collect")]
     Release {
         /// The request.
         request_id: RequestId,
@@ -61,17 +64,10 @@ pub enum EffectKind {
         /// The sprint.
         sprint_id: SprintId,
     },
-    /// Look at what a sprint left in the project.
+    /// Look at the commits of a sprint, and at what lies uncommitted in the project.
     Inspect {
         /// The sprint.
         sprint_id: SprintId,
-    },
-    /// Copy what a sprint left uncommitted in the project into the worktree of its closeout request.
-    Collect {
-        /// The closeout request.
-        request_id: RequestId,
-        /// Paths in the project.
-        paths: Vec<String>,
     },
     /// Write the final report and the history of an ended sprint.
     Archive {
@@ -100,7 +96,6 @@ impl EffectKind {
             | Self::Merge { request_id, .. }
             | Self::Rebase { request_id, .. }
             | Self::Action { request_id, .. }
-            | Self::Collect { request_id, .. }
             | Self::Release { request_id } => Some(request_id),
             Self::Baseline { .. }
             | Self::Inspect { .. }
@@ -122,7 +117,6 @@ impl EffectKind {
             Self::Release { .. } => "release",
             Self::Baseline { .. } => "baseline",
             Self::Inspect { .. } => "inspect",
-            Self::Collect { .. } => "collect",
             Self::Archive { .. } => "archive",
             Self::Publish { .. } => "publish",
             Self::Discover { .. } => "discover",
@@ -156,18 +150,21 @@ pub struct Effect {
     pub state: EffectState,
     /// Times begun.
     pub attempts: u32,
+    /// The time that was told to have been cut off, where one was.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub told: Option<u32>,
     /// When it was decided.
     pub planned_at: Timestamp,
 }
 
-/// What a sprint left in the project (`spec/teams.md` 11.2).
+/// How the project stands when a sprint is closed (`spec/teams.md` 11.2).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Inspection {
     /// How it stands.
     pub status: CloseoutStatus,
     /// Commits since the baseline, oldest first.
     pub commits: Vec<SprintCommit>,
-    /// What differs from the branch, and did not so at the baseline.
+    /// What lies uncommitted in the project's checkout: it is people's, and stays there.
     pub uncommitted_paths: Vec<String>,
     /// One line, where something is to be said.
     pub message: String,
@@ -193,10 +190,20 @@ pub enum EffectOutcome {
         /// Where it is now.
         head: String,
     },
+    /// The checks were configured anew since they ran: what they saw proves nothing any more.
+    ChecksChanged,
     /// The candidate stands on the branch's new head.
     Rebased(Candidate),
-    /// Rebasing met conflicts.
-    Conflict {
+    /// The branch's new head has all of the candidate already, by another commit.
+    AlreadyOnBranch {
+        /// Where the branch is.
+        head: String,
+    },
+    /// The branch's new head and the candidate do not fit together: the worktree stands on that head, with
+    /// what both sides wrote marked in it.
+    Conflict(Conflict),
+    /// Nothing was committed: the marks of a conflict still stand in the files.
+    Unsolved {
         /// In these paths.
         paths: Vec<String>,
     },
@@ -218,8 +225,6 @@ pub enum EffectOutcome {
     Baselined(GitBaseline),
     /// A sprint left this.
     Inspected(Inspection),
-    /// What was left is in the worktree.
-    Collected,
     /// The report and the history of the sprint are written.
     Archived {
         /// Where the report lies, workspace-relative.

@@ -11,6 +11,7 @@ use crate::domain::outgoing::OutgoingOutcome;
 use crate::domain::refusal::Refusal;
 use crate::domain::role::Role;
 use crate::domain::run::{Run, RunReport};
+use crate::domain::time::Timestamp;
 
 /// One event.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -43,6 +44,8 @@ pub enum Event {
         /// The newest one.
         message_id: MessageId,
     },
+    /// Channels, rights or roles of a server have changed: what Discord refused may be taken now.
+    ChannelsChanged,
     /// A person commanded something.
     Command {
         /// Who.
@@ -67,6 +70,13 @@ pub enum Event {
         refusal: Refusal,
         /// What it was, in a few words.
         what: String,
+    },
+    /// The model's server answers the agent at work "too many requests", and the agent tries again by itself.
+    RateLimited {
+        /// The run.
+        run_id: RunId,
+        /// Until when the server asks to wait, where it says so.
+        until: Option<Timestamp>,
     },
     /// The agent is done.
     RunFinished(Box<RunReport>),

@@ -60,8 +60,49 @@ pub enum CheckVerdict {
     Failed,
     /// Ended at its time limit.
     TimedOut,
+    /// Ended by somebody or something else before it was done.
+    CutOff,
     /// Could not be started.
     NotStarted,
+    /// It met the person's checkout, which it must not read, where the machine cannot put its own tree in
+    /// that place: a fault of the machine and not of the change.
+    EnvironmentFault,
+}
+
+/// What kept a check from everything but the tree that it proves.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Isolation {
+    /// Bubblewrap: a file system of its own, with the tree at the project's own path.
+    Bubblewrap,
+    /// The kernel's Landlock: the checkout cannot be opened; the tree lies at another path, and the network
+    /// is the machine's. Counts as not isolated.
+    Landlock,
+    /// Nothing.
+    #[default]
+    None,
+}
+
+impl Isolation {
+    /// Whether the check could meet nothing but the tree that it proves.
+    #[must_use]
+    pub const fn is_isolated(self) -> bool {
+        match self {
+            Isolation::Bubblewrap => true,
+            Isolation::Landlock | Isolation::None => false,
+        }
+    }
+}
+
+impl CheckVerdict {
+    /// Whether the check began and was ended before it could say anything.
+    #[must_use]
+    pub const fn is_inconclusive(self) -> bool {
+        match self {
+            Self::TimedOut | Self::CutOff => true,
+            Self::Passed | Self::Failed | Self::NotStarted | Self::EnvironmentFault => false,
+        }
+    }
 }
 
 /// One check as it was run.
@@ -98,6 +139,12 @@ pub struct Evidence {
     pub checks: Vec<CheckRun>,
     /// When the last one ended.
     pub at: Timestamp,
+    /// What the checks were confined by.
+    #[serde(default)]
+    pub isolation: Isolation,
+    /// SHA-256 of the configuration that they were run by: evidence of other checks proves nothing.
+    #[serde(default)]
+    pub checks_digest: String,
 }
 
 impl Evidence {
@@ -108,9 +155,22 @@ impl Evidence {
             && self.checks.iter().all(|check| check.verdict == CheckVerdict::Passed)
     }
 
-    /// The first check that did not pass.
+    /// The check that decides what becomes of the commit, where not all passed: one that failed before one
+    /// that could not be started, and both before one that never came to its end.
     #[must_use]
     pub fn first_failure(&self) -> Option<&CheckRun> {
-        self.checks.iter().find(|check| check.verdict != CheckVerdict::Passed)
+        let rank = |check: &&CheckRun| match check.verdict {
+            CheckVerdict::Failed => Some(0),
+            CheckVerdict::NotStarted | CheckVerdict::EnvironmentFault => Some(1),
+            CheckVerdict::TimedOut | CheckVerdict::CutOff => Some(2),
+            CheckVerdict::Passed => None,
+        };
+        self.checks.iter().filter(|check| rank(check).is_some()).min_by_key(rank)
+    }
+
+    /// Whether the checks say nothing about the commit: none failed, and one never came to its end.
+    #[must_use]
+    pub fn is_inconclusive(&self) -> bool {
+        self.first_failure().is_some_and(|check| check.verdict.is_inconclusive())
     }
 }

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::domain::ids::{ChannelId, GateId, MessageId, RequestId, UserId};
+use crate::domain::incoming::Actor;
 use crate::domain::time::Timestamp;
 
 /// What is decided.
@@ -49,6 +50,60 @@ pub enum Stance {
     Refuse,
 }
 
+/// Who decided.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(from = "DeciderText", into = "DeciderText")]
+pub enum Decider {
+    /// Somebody in Discord.
+    Person(UserId),
+    /// The operator at the machine, who has no Discord identity.
+    Operator,
+}
+
+impl Decider {
+    /// Whoever acts, where they can decide at all.
+    #[must_use]
+    pub const fn of(actor: &Actor) -> Option<Self> {
+        match actor {
+            Actor::Person { author, .. } => Some(Self::Person(author.id)),
+            Actor::Operator => Some(Self::Operator),
+            Actor::Deleter | Actor::Agent { .. } => None,
+        }
+    }
+}
+
+/// A decider as records have it: a user's id, or `operator`. Older records have the id 0 for the operator.
+#[derive(Serialize, Deserialize)]
+#[serde(untagged)]
+enum DeciderText {
+    Operator(OperatorWord),
+    Person(UserId),
+}
+
+#[derive(Serialize, Deserialize)]
+enum OperatorWord {
+    #[serde(rename = "operator")]
+    Operator,
+}
+
+impl From<DeciderText> for Decider {
+    fn from(text: DeciderText) -> Self {
+        match text {
+            DeciderText::Operator(_) | DeciderText::Person(UserId(0)) => Self::Operator,
+            DeciderText::Person(id) => Self::Person(id),
+        }
+    }
+}
+
+impl From<Decider> for DeciderText {
+    fn from(decider: Decider) -> Self {
+        match decider {
+            Decider::Person(id) => Self::Person(id),
+            Decider::Operator => Self::Operator(OperatorWord::Operator),
+        }
+    }
+}
+
 /// Whether and how it was decided.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -58,14 +113,14 @@ pub enum GateState {
     /// Yes.
     Approved {
         /// By.
-        by: UserId,
+        by: Decider,
         /// When.
         at: Timestamp,
     },
     /// No.
     Rejected {
         /// By.
-        by: UserId,
+        by: Decider,
         /// When.
         at: Timestamp,
     },
@@ -104,4 +159,20 @@ pub struct Gate {
     /// When no decision becomes a no.
     #[serde(default)]
     pub expires_at: Option<Timestamp>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_decider_reads_what_older_records_say_and_writes_a_name() {
+        let read = |text: &str| serde_json::from_str::<Decider>(text).unwrap();
+        assert_eq!(read("\"0\""), Decider::Operator);
+        assert_eq!(read("\"operator\""), Decider::Operator);
+        assert_eq!(read("\"42\""), Decider::Person(UserId(42)));
+        assert_eq!(serde_json::to_string(&Decider::Operator).unwrap(), "\"operator\"");
+        assert_eq!(serde_json::to_string(&Decider::Person(UserId(42))).unwrap(), "\"42\"");
+        assert!(serde_json::from_str::<Decider>("\"somebody\"").is_err());
+    }
 }

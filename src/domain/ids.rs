@@ -134,11 +134,11 @@ impl RequestId {
 }
 
 impl SprintId {
-    /// The `nth` sprint that begins within the Korean minute of `at`, counted from 1
+    /// The `nth` sprint that begins within the minute of `at` in the zone of the workspace, counted from 1
     /// (`spec/teams.md` 4.1): from the second on it has a suffix, so that no two share an id.
     #[must_use]
-    pub fn at(at: crate::domain::time::Timestamp, nth: u32) -> Self {
-        let minute = at.kst("%y%m%d-Sprint-%H:%M");
+    pub fn at(at: crate::domain::time::Timestamp, zone: chrono_tz::Tz, nth: u32) -> Self {
+        let minute = at.format_in(zone, "%y%m%d-Sprint-%H:%M");
         Self(if nth > 1 { format!("{minute}-{nth}") } else { minute })
     }
 }

@@ -62,6 +62,10 @@ pub struct Message {
     /// The way it came, as far as the message itself tells: in a channel, as an answer, directly, by a webhook.
     #[serde(default)]
     pub via: Ingress,
+    /// How far its channel is read once it is taken in, where that is not up to this message: an earlier one
+    /// may still wait for its files or for its author's rights, or newer ones may have overtaken this one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub read_up_to: Option<MessageId>,
 }
 
 impl Message {
@@ -181,6 +185,13 @@ pub enum Command {
         version: u32,
         /// The question.
         question: String,
+    },
+    /// Try again what Discord refused.
+    OutboxRetry,
+    /// Give up a message that Discord refused.
+    OutboxDismiss {
+        /// The end of its id, at least six characters, or `all`.
+        message: String,
     },
     /// Begin a sprint.
     SprintStart {

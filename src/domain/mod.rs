@@ -5,6 +5,7 @@ pub mod budget;
 pub mod change;
 pub mod commands;
 pub mod config;
+pub mod conflict;
 pub mod conversation;
 pub mod effect;
 pub mod envelope;

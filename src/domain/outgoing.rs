@@ -13,6 +13,10 @@ use crate::domain::time::Timestamp;
 /// words and the reason. Workspace-relative.
 pub const SET_ASIDE: &str = "logs/set_aside.jsonl";
 
+/// Messages that Discord refused and that are kept to be tried again. Beyond, the oldest one goes to
+/// [`SET_ASIDE`] with its words, its reason and a line in the history of its request.
+pub const REFUSED_KEPT: usize = 200;
+
 /// Who speaks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -35,6 +39,8 @@ pub enum Priority {
     Error,
     /// Everything else.
     Progress,
+    /// To somebody who may not ask: after everything else, and never in anybody's way.
+    Courtesy,
 }
 
 impl Priority {
@@ -43,7 +49,7 @@ impl Priority {
     #[must_use]
     pub const fn patience(self) -> u32 {
         match self {
-            Self::Progress => 5,
+            Self::Progress | Self::Courtesy => 5,
             Self::Error => 10,
             Self::Approval | Self::Final => 14,
         }
@@ -239,6 +245,36 @@ pub enum OutgoingState {
     },
 }
 
+/// That Discord said no to a message. It is kept, holds nobody up, and is tried again when channels or rights
+/// have changed, at a start, when a person asks for it, and else after waits that grow to an hour.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DeliveryRefusal {
+    /// What Discord said, the last time.
+    pub reason: String,
+    /// Whether the place refuses, so that it would refuse any other message as well.
+    pub place: bool,
+    /// When it said so first.
+    pub since: Timestamp,
+    /// When it said so last.
+    pub last_at: Timestamp,
+    /// How often it said so.
+    pub times: u32,
+}
+
+impl DeliveryRefusal {
+    /// Seconds between tries that nobody asked for.
+    #[must_use]
+    pub fn pause(&self) -> u64 {
+        (60u64 << self.times.saturating_sub(1).min(6)).min(3_600)
+    }
+
+    /// Seconds between tries while rights or channels change.
+    #[must_use]
+    pub fn pause_after_changes(&self) -> u64 {
+        (1u64 << self.times.saturating_sub(1).min(8)).min(300)
+    }
+}
+
 /// One thing to do in Discord.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Outgoing {
@@ -269,8 +305,21 @@ pub struct Outgoing {
     /// Not before.
     #[serde(default)]
     pub not_before: Option<Timestamp>,
+    /// Discord refused it; until it takes it or a person dismisses it, it stays here.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub refused: Option<DeliveryRefusal>,
     /// When it was written.
     pub created_at: Timestamp,
+}
+
+impl Outgoing {
+    /// A name that people can type: the last eight digits of the id, which are random.
+    #[must_use]
+    pub fn short_id(&self) -> String {
+        let id = self.outgoing_id.as_str();
+        let at = id.char_indices().rev().nth(7).map_or(0, |(at, _)| at);
+        id.get(at..).unwrap_or(id).to_owned()
+    }
 }
 
 /// What came of it.
@@ -302,10 +351,13 @@ pub enum OutgoingOutcome {
         #[serde(default)]
         own: bool,
     },
-    /// It will never work: forbidden, gone, refused.
+    /// Discord refused it: forbidden, gone, or wrong in itself.
     Refused {
         /// Why.
         reason: String,
+        /// Whether the place refuses, so that it would refuse any other message as well.
+        #[serde(default)]
+        place: bool,
     },
 }
 

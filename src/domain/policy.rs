@@ -59,12 +59,14 @@ pub struct ActionPolicy {
 pub struct Limits {
     /// Attempts of one step before a person is asked.
     pub step_attempts: u32,
+    /// Times in a row that a step is tried again after a rate limit before a person is asked.
+    pub rate_limit_retries: u32,
+    /// Seconds that a rate limit may ask to wait at most; for more a person is asked.
+    pub rate_limit_wait_seconds: u64,
     /// Agent runs of one request.
     pub turns: u32,
     /// Times that failing checks send a request back to the developer.
     pub check_failures: u32,
-    /// Times that a moved branch is followed.
-    pub rebases: u32,
     /// Reviews of one request (`workflow_contract.implementation_review_cycle_limit`).
     pub review_cycles: u32,
     /// Characters of a message that are taken in.
@@ -79,9 +81,10 @@ impl Default for Limits {
     fn default() -> Self {
         Self {
             step_attempts: 3,
+            rate_limit_retries: 5,
+            rate_limit_wait_seconds: 3_600,
             turns: 40,
             check_failures: 2,
-            rebases: 3,
             review_cycles: 3,
             message_chars: 16_000,
             open_requests_per_person: 20,
@@ -162,6 +165,19 @@ impl Default for GateTable {
     }
 }
 
+/// How somebody who may not ask is told so.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RefusalForm {
+    /// By an answer in words.
+    #[default]
+    Reply,
+    /// By a reaction to the message.
+    Reaction,
+    /// Not at all.
+    Silent,
+}
+
 /// The engine's view of the configuration.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Policy {
@@ -171,6 +187,8 @@ pub struct Policy {
     pub dm: bool,
     /// Whether mentions in channels are taken.
     pub mentions: bool,
+    /// How somebody who may not ask is told so.
+    pub refusals: RefusalForm,
     /// Who may do what.
     pub rights: BTreeMap<Right, Holders>,
     /// Whether somebody else has to decide what a person asked for.
@@ -187,6 +205,8 @@ pub struct Policy {
     pub actions: BTreeMap<String, ActionPolicy>,
     /// Whether checks are configured.
     pub has_checks: bool,
+    /// SHA-256 of what is configured about them; evidence of others proves nothing.
+    pub checks_digest: String,
     /// The project's name, for people.
     pub project: String,
     /// The agents in use, for people: `rehearsal`, `codex`.

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::domain::budget::Purse;
+use crate::domain::conflict::Conflict;
 use crate::domain::evidence::{Candidate, Evidence};
 use crate::domain::ids::{
     BacklogId, ChannelId, GateId, GuildId, MessageId, OperationId, RequestId, RunId, ServerRoleId,
@@ -198,6 +199,7 @@ impl Blocked {
                 | "person_edits"
                 | "commit_failed"
                 | "checks_not_started"
+                | "checks_inconclusive"
         )
     }
 }
@@ -215,6 +217,15 @@ pub struct Params {
     /// The role that the person addressed, if not the orchestrator.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub user_requested_role: Option<Role>,
+    /// The request that ended in the room in which this one was written.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub follows_request_id: Option<RequestId>,
+    /// What was asked before the message was edited and a role had begun on it, oldest first.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub earlier_bodies: Vec<String>,
+    /// Whether the message was edited and no role has read it as it is now.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub unread_edit: bool,
     /// What people wrote into the room or as an answer since the request began, oldest first.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub followups: Vec<Followup>,
@@ -345,12 +356,25 @@ pub struct Request {
     pub candidate: Option<Candidate>,
     /// What the runtime saw when it checked the candidate.
     pub evidence: Option<Evidence>,
+    /// The acceptance criteria of its own plan; those of an item stand in the item.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub criteria: Vec<String>,
+    /// Since when it stands in the queue to the branch; none where it does not.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub landing_since: Option<Timestamp>,
+    /// What its change and the branch both changed, until that is solved.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub conflict: Option<Conflict>,
     /// The gate that it waits for.
     pub gate_id: Option<GateId>,
     /// The registered action that it waits for.
     pub operation_id: Option<OperationId>,
     /// The commit on the branch, once there.
     pub commit_sha: Option<String>,
+    /// Who withdrew it while its commit was on its way to the branch: it ends as that where the commit does
+    /// not get there.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub withdrawn_by: Option<String>,
     /// Budgets used.
     pub spent: Spent,
     /// What its agents were refused and its room was told of.
@@ -360,6 +384,18 @@ pub struct Request {
     pub usage: Usage,
     /// When it ended.
     pub ended_at: Option<Timestamp>,
+    /// The last word about it, once it has ended.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub final_answer: Option<FinalAnswer>,
+}
+
+/// The last word about a request: a text of the catalog with its values, in the language of the request.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct FinalAnswer {
+    /// The catalog's key.
+    pub key: String,
+    /// The values of its template.
+    pub values: Map<String, Value>,
 }
 
 impl Default for Request {
@@ -393,18 +429,31 @@ impl Default for Request {
             active_run: None,
             candidate: None,
             evidence: None,
+            criteria: Vec::new(),
+            landing_since: None,
+            conflict: None,
             gate_id: None,
             operation_id: None,
             commit_sha: None,
+            withdrawn_by: None,
             spent: Spent::default(),
             refusals: BTreeSet::new(),
             usage: Usage::default(),
             ended_at: None,
+            final_answer: None,
         }
     }
 }
 
 impl Request {
+    /// What the words that began it are known by, among words to its agents: their message, or, where they came
+    /// by a command, their instant in milliseconds.
+    #[must_use]
+    pub fn words_key(&self) -> MessageId {
+        let instant = || MessageId(u64::try_from(self.created_at.millis()).unwrap_or_default());
+        self.reply_route.message_id.unwrap_or_else(instant)
+    }
+
     /// What was spent on it against its budget.
     #[must_use]
     pub const fn purse(&self) -> Purse {

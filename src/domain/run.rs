@@ -42,6 +42,12 @@ pub struct Run {
     /// What it may spend; set when the run is let begin.
     #[serde(default)]
     pub allowance: Allowance,
+    /// Whether the team's process ended while it was under way and nobody has gone on with it since.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub cut_off: bool,
+    /// Whether its room was told that the model's server refuses it for now.
+    #[serde(default)]
+    pub told_of_limit: bool,
 }
 
 /// How a step is gone about, after what went before.
@@ -111,8 +117,14 @@ pub enum FailKind {
     Contract,
     /// A role that may not write has written.
     WroteFiles,
+    /// It was said to be built, and no file differs.
+    NoChange,
+    /// The marks of a conflict still stand in the files.
+    UnsolvedConflict,
     /// The agent says that the task needs a real agent (rehearsal).
     NeedsRealAgent,
+    /// Nothing on the machine confines agents, and the operator has not allowed one without.
+    NoSandbox,
     /// Anything else.
     Other,
 }
@@ -140,7 +152,10 @@ impl FailKind {
             Self::Crash => "crash",
             Self::Contract => "contract",
             Self::WroteFiles => "wrote_files",
+            Self::NoChange => "no_change",
+            Self::UnsolvedConflict => "unsolved_conflict",
             Self::NeedsRealAgent => "needs_real_agent",
+            Self::NoSandbox => "no_sandbox",
             Self::Other => "other",
         }
     }
@@ -165,7 +180,10 @@ impl FailKind {
             | Self::Crash
             | Self::Contract
             | Self::WroteFiles
+            | Self::NoChange
+            | Self::UnsolvedConflict
             | Self::NeedsRealAgent
+            | Self::NoSandbox
             | Self::Other => false,
         }
     }
@@ -185,6 +203,8 @@ impl FailKind {
             | Self::Crash
             | Self::Contract
             | Self::WroteFiles
+            | Self::NoChange
+            | Self::UnsolvedConflict
             | Self::MaxTurns
             | Self::Other => true,
             Self::Auth
@@ -193,9 +213,56 @@ impl FailKind {
             | Self::Refusal
             | Self::Budget
             | Self::Cancelled
-            | Self::NeedsRealAgent => false,
+            | Self::NeedsRealAgent
+            | Self::NoSandbox => false,
         }
     }
+}
+
+/// What an agent's last answer was where it is no result.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum AnswerFault {
+    /// The model declined, in the field that its server has for that.
+    Refused,
+    /// Words and no JSON.
+    Prose,
+    /// Nothing.
+    Empty,
+    /// More than is read as a result.
+    TooLarge,
+    /// JSON that does not parse: cut off, or with a slip in it.
+    NotJson,
+    /// An object that does not follow the contract.
+    WrongSchema,
+}
+
+impl AnswerFault {
+    /// Every one.
+    pub const ALL: [AnswerFault; 6] =
+        [Self::Refused, Self::Prose, Self::Empty, Self::TooLarge, Self::NotJson, Self::WrongSchema];
+
+    /// The word in values of the catalog.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Refused => "refused",
+            Self::Prose => "prose",
+            Self::Empty => "empty",
+            Self::TooLarge => "too_large",
+            Self::NotJson => "not_json",
+            Self::WrongSchema => "wrong_schema",
+        }
+    }
+}
+
+/// An answer that is no result.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BadAnswer {
+    /// What it is.
+    pub fault: AnswerFault,
+    /// Its first lines, at most a few hundred characters, printable and without secrets.
+    pub beginning: String,
 }
 
 /// How a run ended.
@@ -214,26 +281,41 @@ pub enum RunOutcome {
         /// end of a rate limit.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         until: Option<Timestamp>,
+        /// What the agent answered instead of a result.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        answer: Option<BadAnswer>,
     },
 }
 
 impl RunOutcome {
-    /// With what the model's server said and the agent did not. A refusal that stands in no text leaves an agent
-    /// without a result; a limit is what a silent agent waited for; `limited_until` is when it ends.
+    /// No result, for a reason that is not what the agent answered, and without a time when it can go on.
     #[must_use]
-    pub fn by_server(self, refused: bool, limited_until: Option<Timestamp>) -> Self {
-        match (self, limited_until) {
-            (Self::Failed { kind: FailKind::Contract, .. }, _) if refused => {
-                let message = "the model declined to answer".to_owned();
-                Self::Failed { kind: FailKind::Refusal, message, until: None }
-            }
-            (Self::Failed { kind, message, until: None }, Some(until)) => {
+    pub const fn failed(kind: FailKind, message: String) -> Self {
+        Self::Failed { kind, message, until: None, answer: None }
+    }
+
+    /// With what the model's server said and the agent did not. A refusal that stands in no text, of which
+    /// `refusal` is the beginning, leaves an agent without a result; a limit is what a silent agent waited for;
+    /// `limited_until` is when it ends.
+    #[must_use]
+    pub fn by_server(self, refusal: Option<&str>, limited_until: Option<Timestamp>) -> Self {
+        match (self, refusal, limited_until) {
+            (Self::Failed { kind: FailKind::Contract, .. }, Some(refusal), _) => Self::Failed {
+                kind: FailKind::Refusal,
+                message: "the model declined to answer".to_owned(),
+                until: None,
+                answer: Some(BadAnswer {
+                    fault: AnswerFault::Refused,
+                    beginning: refusal.to_owned(),
+                }),
+            },
+            (Self::Failed { kind, message, until: None, answer }, _, Some(until)) => {
                 let silent = matches!(kind, FailKind::Stuck | FailKind::WallTimeout);
                 let kind = if silent { FailKind::RateLimit } else { kind };
                 let limit = matches!(kind, FailKind::Quota | FailKind::RateLimit);
-                Self::Failed { kind, message, until: limit.then_some(until) }
+                Self::Failed { kind, message, until: limit.then_some(until), answer }
             }
-            (other, _) => other,
+            (other, _, _) => other,
         }
     }
 }
@@ -280,10 +362,10 @@ impl Usage {
     }
 }
 
-/// The file in which the runs of a month stand with what they cost, a line each.
+/// The file in which the runs of a month of the workspace's zone stand with what they cost, a line each.
 #[must_use]
-pub fn ledger_of(at: Timestamp) -> String {
-    format!("logs/usage/{}.jsonl", at.kst("%Y-%m"))
+pub fn ledger_of(at: Timestamp, zone: chrono_tz::Tz) -> String {
+    format!("logs/usage/{}.jsonl", at.format_in(zone, "%Y-%m"))
 }
 
 /// Everything that the runtime knows about a finished run. Rides in the report envelope.

@@ -25,7 +25,7 @@ pub use words::{CloseoutStatus, ExecutionMode, Phase, SprintStatus, Trigger, Wra
 /// How many lines of recent activity a sprint keeps.
 pub const ACTIVITY_KEPT: usize = 25;
 
-/// What was in the project when the sprint began, so that closing it touches nothing older.
+/// How the project stood when the sprint began.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct GitBaseline {
@@ -33,9 +33,7 @@ pub struct GitBaseline {
     pub repo_root: String,
     /// The branch's commit; blank in a repository without commits.
     pub head_sha: String,
-    /// Digests of what differed from it, by path; blank for a path that was deleted.
-    pub dirty: BTreeMap<String, String>,
-    /// The same paths, as the older runtime listed them.
+    /// What lay uncommitted in its checkout.
     pub dirty_paths: Vec<String>,
 }
 
@@ -255,16 +253,18 @@ pub struct Sprint {
     /// One line about that.
     #[serde(default)]
     pub closeout_message: String,
-    /// Paths that were left uncommitted.
+    /// What lay uncommitted in the project's checkout at its end. The team works in worktrees of its own, so
+    /// that this is people's; nobody commits it but they.
     #[serde(default)]
     pub uncommitted_paths: Vec<String>,
-    /// What became of the closeout commit: `not_needed`, `committed`, `failed`.
+    /// `not_needed`. In older files also what became of a commit of what lay in the checkout: `committed`,
+    /// `failed`.
     #[serde(default)]
     pub version_control_status: String,
-    /// It.
+    /// In older files: that commit.
     #[serde(default)]
     pub version_control_sha: String,
-    /// Its paths.
+    /// In older files: its paths.
     #[serde(default)]
     pub version_control_paths: Vec<String>,
     /// The closing words of the planner, as it wrote them.

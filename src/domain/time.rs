@@ -1,6 +1,7 @@
 //! Instants as the workspace writes them: ISO-8601 in Korean time (`spec/teams.md` 4.1).
 
-use chrono::{DateTime, Datelike, FixedOffset, NaiveDateTime, TimeZone, Utc};
+use chrono::{DateTime, Datelike, FixedOffset, NaiveDateTime, Offset as _, TimeZone, Utc};
+use chrono_tz::Tz;
 use serde::{Deserialize, Serialize};
 
 /// A point in time. Written as `2026-03-24T09:00:00.000000+09:00` whatever zone it was read in.
@@ -12,7 +13,7 @@ const KST_SECONDS: i32 = 9 * 3600;
 
 fn kst() -> FixedOffset {
     // +09:00 is within chrono's bounds, so the fallback is never taken.
-    FixedOffset::east_opt(KST_SECONDS).unwrap_or_else(|| chrono::Offset::fix(&Utc))
+    FixedOffset::east_opt(KST_SECONDS).unwrap_or_else(|| Utc.fix())
 }
 
 impl Timestamp {
@@ -40,16 +41,29 @@ impl Timestamp {
         self.0
     }
 
-    /// The Korean date as `YYYYMMDD`, used in ids.
+    /// The Korean date as `YYYYMMDD`: folders of records are named by it whatever the zone of the workspace is,
+    /// so that they are found again when that is changed.
     #[must_use]
-    pub fn kst_date(self) -> String {
+    pub fn archive_date(self) -> String {
         self.0.with_timezone(&kst()).format("%Y%m%d").to_string()
     }
 
-    /// The Korean date and time by a `chrono` format, used in ids and names.
+    /// The date in a zone as `YYYYMMDD`, used in ids.
     #[must_use]
-    pub fn kst(self, format: &str) -> String {
-        self.0.with_timezone(&kst()).format(format).to_string()
+    pub fn date_in(self, zone: Tz) -> String {
+        self.format_in(zone, "%Y%m%d")
+    }
+
+    /// Date and time in a zone by a `chrono` format, used in ids and names.
+    #[must_use]
+    pub fn format_in(self, zone: Tz, format: &str) -> String {
+        self.0.with_timezone(&zone).format(format).to_string()
+    }
+
+    /// Seconds that the clocks of a zone are ahead of UTC at this instant.
+    #[must_use]
+    pub fn offset_in(self, zone: Tz) -> i32 {
+        self.0.with_timezone(&zone).offset().fix().local_minus_utc()
     }
 
     /// This instant plus some seconds; the same instant where that is beyond what can be told.
@@ -59,13 +73,18 @@ impl Timestamp {
         Self(delta.and_then(|delta| self.0.checked_add_signed(delta)).unwrap_or(self.0))
     }
 
-    /// The beginning of the next day in Korea.
+    /// The beginning of the next day in a zone: midnight, or the first instant that its clocks show after it.
     #[must_use]
-    pub fn next_day(self) -> Self {
-        let local = self.0.timestamp() + i64::from(KST_SECONDS);
-        let seconds = 86_400 - local.rem_euclid(86_400);
-        let whole = Self(DateTime::from_timestamp(self.0.timestamp(), 0).unwrap_or_default());
-        whole.plus_seconds(u64::try_from(seconds).unwrap_or(86_400))
+    pub fn next_day(self, zone: Tz) -> Self {
+        let tomorrow = self.0.with_timezone(&zone).date_naive().succ_opt();
+        let quarters = (0..96_i64).map(|quarter| chrono::TimeDelta::minutes(quarter * 15));
+        let begins = tomorrow.and_then(|day| {
+            let midnight = day.and_time(chrono::NaiveTime::MIN);
+            quarters
+                .filter_map(|later| midnight.checked_add_signed(later))
+                .find_map(|wall| zone.from_local_datetime(&wall).earliest())
+        });
+        begins.map_or_else(|| self.plus_seconds(86_400), |at| Self(at.with_timezone(&Utc)))
     }
 
     /// Whole seconds from `earlier` to this instant; 0 where it lies ahead.
@@ -145,10 +164,30 @@ mod tests {
         assert_eq!(at.to_string(), "2026-03-24T09:00:00.000000+09:00");
         assert_eq!(Timestamp::parse(&at.to_string()).unwrap(), at);
         assert_eq!(Timestamp::parse("2026-03-24T09:00:00").unwrap(), at);
-        assert_eq!(at.kst_date(), "20260324");
+        assert_eq!(at.archive_date(), "20260324");
         assert!(Timestamp::parse("yesterday").is_err());
         let basic = Timestamp::parse("20260405T010203+0530").unwrap();
         assert_eq!(basic.to_string(), "2026-04-05T04:32:03.000000+09:00");
+    }
+
+    #[test]
+    fn a_day_is_one_of_the_zone() {
+        let at = |text: &str| Timestamp::parse(text).unwrap();
+        let table = [
+            ("2026-03-24T14:30:00Z", "Asia/Seoul", "20260324", "2026-03-24T15:00:00Z"),
+            ("2026-03-24T15:30:00Z", "Asia/Seoul", "20260325", "2026-03-25T15:00:00Z"),
+            ("2026-03-24T15:30:00Z", "America/New_York", "20260324", "2026-03-25T04:00:00Z"),
+            // A day of 23 hours, and one that begins at one o'clock.
+            ("2026-03-08T06:00:00Z", "America/New_York", "20260308", "2026-03-09T04:00:00Z"),
+            ("2026-09-05T20:00:00Z", "America/Santiago", "20260905", "2026-09-06T04:00:00Z"),
+        ];
+        for (now, zone, date, next) in table {
+            let zone: Tz = zone.parse().unwrap();
+            assert_eq!(at(now).date_in(zone), date, "{now} {zone}");
+            assert_eq!(at(now).next_day(zone), at(next), "{now} {zone}");
+        }
+        let summer = at("2026-07-01T00:00:00Z");
+        assert_eq!(summer.offset_in(chrono_tz::America::New_York), -4 * 3_600);
     }
 
     #[test]

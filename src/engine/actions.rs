@@ -58,7 +58,9 @@ fn sprint(
             .and_then(|granted| sprint::commands::stopped(turn, &granted, false)),
         SprintCommand::Restart => sprint::commands::may(turn, &asker)
             .and_then(|granted| sprint::commands::restarted(turn, &granted)),
-        SprintCommand::Status => Ok(("sprint.status", standing::sprint(turn.before()))),
+        SprintCommand::Status => {
+            Ok(("sprint.status", standing::sprint(turn.before(), turn.zone())))
+        }
     };
     let (status, (key, values)) = match done {
         Ok(said) => (RequestStatus::Completed, said),
@@ -108,6 +110,7 @@ fn cancel(turn: &mut Turn<'_>, id: &RequestId, target: &str) {
     let (key, values) = commands::withdraw(turn, &granted, &found);
     let status = match key {
         "cancel.done" => RequestStatus::Cancelled,
+        "cancel.landing" => RequestStatus::Completed,
         "cancel.uncommitted" => {
             handoff::block(turn, id, "commit_failed", found.request_id.as_str(), Vec::new());
             return;

@@ -1,41 +1,63 @@
-//! A run without a result, and what is done about it: wait where the agent's plan is used up, try again with
-//! a word about what went wrong, then go about it another way, and then ask a person, who alone may skip it.
+//! A run without a result, and what is done about it: wait where the agent's plan is used up or its model's
+//! server asks to, try again with a word about what went wrong, then go about it another way, and then ask a person, who alone may skip it.
 
 use serde_json::json;
 
 use super::turn::Turn;
-use super::{budget, handoff, say};
+use super::{budget, handoff, say, workflow};
 use crate::domain::config::AgentKind;
 use crate::domain::ids::RequestId;
 use crate::domain::outgoing::{Priority, Voice};
 use crate::domain::request::Request;
 use crate::domain::role::Role;
-use crate::domain::run::{Approach, FailKind, RunReport};
+use crate::domain::run::{Approach, BadAnswer, FailKind, RunReport};
 use crate::domain::time::Timestamp;
+use crate::domain::workflow::Step;
 
 /// Times in a row that an agent's plan may turn out to be used up before a person is asked.
 const WAITS: u32 = 50;
 /// Seconds that are waited at least for a plan.
 const SHORTEST_WAIT: u64 = 60;
 
+/// Why a run has no result, as it was reported.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Failure<'a> {
+    pub(super) kind: FailKind,
+    pub(super) message: &'a str,
+    /// When it can go on, where that was told.
+    pub(super) until: Option<Timestamp>,
+    /// What was answered instead of a result.
+    pub(super) answer: Option<&'a BadAnswer>,
+}
+
+impl Failure<'_> {
+    /// The reason with the beginning of what was answered, for people.
+    fn whole(&self) -> String {
+        match self.answer.map(|answer| answer.beginning.trim()) {
+            Some(beginning) if !beginning.is_empty() => format!("{}: {beginning}", self.message),
+            Some(_) | None => self.message.to_owned(),
+        }
+    }
+
+    /// What the records and the room keep of the answer.
+    fn fault(&self) -> &'static str {
+        self.answer.map_or("", |answer| answer.fault.as_str())
+    }
+}
+
 /// A run has no result. `why` is what it was told about why its step is done again.
 pub(super) fn failed(
     turn: &mut Turn<'_>,
     id: &RequestId,
     report: &RunReport,
-    (kind, message, until): (FailKind, &str, Option<Timestamp>),
+    failure: Failure<'_>,
     why: &str,
 ) {
+    let Failure { kind, message, until, answer: _ } = failure;
     match (kind, until) {
         (FailKind::Budget, _) if budget::ask_if_spent(turn, id, report.role, why) => return,
-        // A limit that is over at once is as any trouble of the service.
-        (FailKind::Quota | FailKind::RateLimit, Some(until))
-            if kind == FailKind::Quota || until > turn.now.plus_seconds(SHORTEST_WAIT) =>
-        {
-            if wait(turn, id, report, until, why) {
-                return;
-            }
-        }
+        (FailKind::Quota, Some(until)) if wait(turn, id, report, until, why) => return,
+        (FailKind::RateLimit, _) => return rate_limited(turn, id, report, failure, why),
         (_, _) => {}
     }
     let limit = turn.policy.limits.step_attempts;
@@ -45,33 +67,80 @@ pub(super) fn failed(
     let attempt = request.spent.step_failures;
     let retry = kind.is_retryable() && attempt < limit;
     let next = if retry { approach(request) } else { Approach::Usual };
-    turn.record(
-        id,
-        "attempt_failed",
-        report.role.as_str(),
-        &say::cut(message, 300),
-        json!({ "kind": kind, "attempt": attempt, "next": retry.then_some(next) }),
-    );
     let wait = if retry { backoff_seconds(kind, attempt) } else { 0 };
-    let values = json!({
-        "role": report.role,
-        "step": handoff::step_word(report.step),
-        "kind": kind.as_str(),
-        "message": say::cut(message, 600),
-        "attempt": attempt,
-        "limit": limit,
-        "retry": retry,
-        "approach": next.as_str(),
-        "retry_seconds": wait,
-    });
-    say::in_room(turn, id, Voice::Team, Priority::Error, "room.failed_attempt", values);
+    let (role, step) = (report.role, report.step);
+    FailedAttempt { role, step, failure, attempt, retry, next }.tell(turn, id, wait);
     if retry {
         let at = (wait > 0).then(|| turn.now.plus_seconds(wait));
         let why = format!("The last attempt failed: {message}");
         handoff::delegate(turn, id, report.role, report.step, &why, at);
         return;
     }
-    handoff::block(turn, id, code(kind), message, Vec::new());
+    handoff::block(turn, id, code(kind), &failure.whole(), Vec::new());
+}
+
+/// What a role delivered turned out to be no result when it was to be committed: a failed attempt like one
+/// without a result, of the step that delivered it.
+pub(super) fn rejected(turn: &mut Turn<'_>, id: &RequestId, kind: FailKind, message: &str) {
+    let limit = turn.policy.limits.step_attempts;
+    let Some(request) = turn.edit(id) else { return };
+    let Some(state) = request.params.workflow.as_ref().map(workflow::build_again) else { return };
+    let (step, role) = (state.step, state.step.owner());
+    request.params.workflow = Some(state);
+    request.current_role = Some(role);
+    request.spent.rejected += 1;
+    let attempt = request.spent.rejected;
+    request.spent.step_failures = attempt;
+    request.spent.last_failure = Some(kind);
+    let retry = attempt < limit;
+    let next = if retry { approach(request) } else { Approach::Usual };
+    let failure = Failure { kind, message, until: None, answer: None };
+    FailedAttempt { role, step: Some(step), failure, attempt, retry, next }.tell(turn, id, 0);
+    if retry {
+        let why = format!("The last attempt failed: {message}");
+        handoff::delegate(turn, id, role, Some(step), &why, None);
+    } else {
+        handoff::block(turn, id, code(kind), message, Vec::new());
+    }
+}
+
+/// A failed attempt, for the history and the room.
+struct FailedAttempt<'a> {
+    role: Role,
+    step: Option<Step>,
+    failure: Failure<'a>,
+    attempt: u32,
+    retry: bool,
+    next: Approach,
+}
+
+impl FailedAttempt<'_> {
+    fn tell(&self, turn: &mut Turn<'_>, id: &RequestId, wait_seconds: u64) {
+        let Self { role, step, failure, attempt, retry, next } = *self;
+        let payload = json!({
+            "kind": failure.kind,
+            "attempt": attempt,
+            "next": retry.then_some(next),
+            "answer": failure.answer,
+        });
+        let said = say::cut(&failure.whole(), 300);
+        turn.record(id, "attempt_failed", role.as_str(), &said, payload);
+        let beginning = failure.answer.map(|answer| answer.beginning.as_str());
+        let values = json!({
+            "role": role,
+            "step": handoff::step_word(step),
+            "kind": failure.kind.as_str(),
+            "message": say::cut(failure.message, 600),
+            "answer": failure.fault(),
+            "beginning": beginning.unwrap_or_default(),
+            "attempt": attempt,
+            "limit": turn.policy.limits.step_attempts,
+            "retry": retry,
+            "approach": next.as_str(),
+            "retry_seconds": wait_seconds,
+        });
+        say::in_room(turn, id, Voice::Team, Priority::Error, "room.failed_attempt", values);
+    }
 }
 
 /// The agent's plan is used up until an instant: the same attempt goes on then, and does not count. Whether
@@ -90,14 +159,73 @@ fn wait(
     }
     request.spent.waits += 1;
     request.spent.forgiven_turns += 1;
-    budget::rest(turn, report.agent_kind, until);
+    budget::rest(turn, report.agent_kind, until, false);
     turn.record(id, "waits", report.role.as_str(), "the agent's plan is used up", json!(until));
     tell_of_wait(turn, id, report.role, report.agent_kind, until);
     handoff::delegate(turn, id, report.role, report.step, why, Some(until));
     true
 }
 
-/// Tells the room that a role waits for its agent.
+/// The model's server refused because of too many requests: the same attempt goes on when the server says, or
+/// a little later each time, and does not count. So often and so long as the limits say; then a person is asked.
+fn rate_limited(
+    turn: &mut Turn<'_>,
+    id: &RequestId,
+    report: &RunReport,
+    failure: Failure<'_>,
+    why: &str,
+) {
+    let (most, longest) =
+        (turn.policy.limits.rate_limit_retries, turn.policy.limits.rate_limit_wait_seconds);
+    let now = turn.now;
+    let Some(request) = turn.edit(id) else { return };
+    let attempt = request.spent.rate_limits + 1;
+    let wait = match failure.until {
+        Some(until) => until.seconds_since(now).max(1),
+        None => backoff_seconds(FailKind::RateLimit, attempt).min(longest),
+    };
+    if attempt > most || wait > longest {
+        request.spent.last_failure = Some(FailKind::RateLimit);
+        let payload = json!({
+            "kind": FailKind::RateLimit, "attempt": attempt, "until": failure.until,
+        });
+        let summary = say::cut(failure.message, 300);
+        turn.record(id, "attempt_failed", report.role.as_str(), &summary, payload);
+        handoff::block(turn, id, "rate_limited", failure.message, Vec::new());
+        return;
+    }
+    request.spent.rate_limits = attempt;
+    request.spent.forgiven_turns += 1;
+    let until = now.plus_seconds(wait);
+    budget::rest(turn, report.agent_kind, until, true);
+    let summary = "the model's server answers: too many requests";
+    turn.record(id, "waits", report.role.as_str(), summary, json!(until));
+    let values = json!({
+        "role": report.role, "agent": report.agent_kind.as_str(), "until": until.millis() / 1_000,
+        "asked": failure.until.is_some(), "at_work": false, "attempt": attempt, "limit": most,
+    });
+    say::in_room(turn, id, Voice::Team, Priority::Error, "room.rate_limit", values);
+    handoff::delegate(turn, id, report.role, report.step, why, Some(until));
+}
+
+/// Tells the room that the model's server makes the agent at work wait, which tries again by itself.
+pub(super) fn tell_of_rate_limit(
+    turn: &mut Turn<'_>,
+    id: &RequestId,
+    role: Role,
+    agent: AgentKind,
+    until: Option<Timestamp>,
+) {
+    let Some(request) = turn.request(id) else { return };
+    let values = json!({
+        "role": role, "agent": agent.as_str(), "until": until.map_or(0, |at| at.millis() / 1_000),
+        "asked": until.is_some(), "at_work": true, "attempt": request.spent.rate_limits + 1,
+        "limit": turn.policy.limits.rate_limit_retries,
+    });
+    say::in_room(turn, id, Voice::Team, Priority::Error, "room.rate_limit", values);
+}
+
+/// Tells the room that a role waits for its agent, with which another request has tried in vain.
 pub(super) fn tell_of_wait(
     turn: &mut Turn<'_>,
     id: &RequestId,
@@ -107,6 +235,7 @@ pub(super) fn tell_of_wait(
 ) {
     let values = json!({
         "role": role, "agent": agent.as_str(), "until": until.millis() / 1_000,
+        "rate_limited": budget::is_rate_limited(turn, agent),
     });
     say::in_room(turn, id, Voice::Team, Priority::Error, "room.waits", values);
 }
@@ -131,8 +260,11 @@ fn code(kind: FailKind) -> &'static str {
         FailKind::Budget => "run_budget",
         FailKind::Refusal | FailKind::BadRequest => "agent_refused",
         FailKind::NeedsRealAgent => "needs_real_agent",
-        FailKind::RateLimit
-        | FailKind::Overloaded
+        FailKind::NoSandbox => "no_sandbox",
+        FailKind::NoChange => "no_change",
+        FailKind::UnsolvedConflict => "unsolved_conflict",
+        FailKind::RateLimit => "rate_limited",
+        FailKind::Overloaded
         | FailKind::Context
         | FailKind::MaxTurns
         | FailKind::Transport

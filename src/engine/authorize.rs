@@ -63,6 +63,8 @@ actions! {
     ControlSprint,
     /// Change the backlog.
     KeepBacklog,
+    /// Deal with messages that Discord refused.
+    KeepOutbox,
 }
 
 /// What it is done to.
@@ -158,7 +160,9 @@ fn check(
 /// operator: no text, no reaction and no agent reaches them.
 #[must_use]
 pub const fn carried_by(ingress: Ingress) -> &'static [Action] {
-    use Action::{Ask, Cancel, ControlSprint, Decide, KeepBacklog, Look, Retry, Revise, Say};
+    use Action::{
+        Ask, Cancel, ControlSprint, Decide, KeepBacklog, KeepOutbox, Look, Retry, Revise, Say,
+    };
     match ingress {
         Ingress::Message
         | Ingress::Reply
@@ -171,7 +175,7 @@ pub const fn carried_by(ingress: Ingress) -> &'static [Action] {
         Ingress::Button => &[Cancel, Retry, Decide],
         Ingress::Modal => &[ControlSprint, Decide],
         Ingress::Slash | Ingress::Operator => {
-            &[Ask, Say, Look, Cancel, Retry, Decide, ControlSprint, KeepBacklog]
+            &[Ask, Say, Look, Cancel, Retry, Decide, ControlSprint, KeepBacklog, KeepOutbox]
         }
         Ingress::AgentTool => &[KeepBacklog],
     }
@@ -183,7 +187,22 @@ const fn right_for(action: Action, own: bool) -> Right {
         Action::Ask | Action::Say | Action::Revise | Action::Look => Right::Ask,
         Action::Cancel | Action::Retry if own => Right::Ask,
         Action::Cancel | Action::Retry => Right::Administer,
-        Action::Decide | Action::ControlSprint | Action::KeepBacklog => Right::Approve,
+        Action::Decide | Action::ControlSprint | Action::KeepBacklog | Action::KeepOutbox => {
+            Right::Approve
+        }
+    }
+}
+
+/// Whether somebody holds any right at all. Who holds none is told nothing but that: not which requests there
+/// are, and not what waits for a person.
+#[must_use]
+pub fn is_known(policy: &Policy, actor: &Actor) -> bool {
+    match actor {
+        Actor::Person { author, guild_id, .. } => {
+            person(policy, author, *guild_id, Right::Ask).is_ok()
+        }
+        // They are judged by what they do.
+        Actor::Operator | Actor::Deleter | Actor::Agent { .. } => true,
     }
 }
 

@@ -1,6 +1,7 @@
 //! What may be spent, and what happens when it is: at four fifths people are told, and at the end no run
 //! begins before a person says so.
 
+use chrono_tz::Tz;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
@@ -62,9 +63,10 @@ pub fn amount(usd: Option<f64>, tokens: Option<u64>) -> Value {
         "tokens": tokens.map_or_else(String::new, |tokens| tokens.to_string()) })
 }
 
-/// The day in Korea.
-fn date(now: Timestamp) -> String {
-    now.kst("%Y-%m-%d")
+/// The day that a day's budget is for, in the zone of the workspace.
+#[must_use]
+pub fn budget_day(now: Timestamp, zone: Tz) -> String {
+    now.format_in(zone, "%Y-%m-%d")
 }
 
 /// The sprint that a request spends for: its own, or the active one where it is a duty of it.
@@ -78,8 +80,8 @@ pub(super) fn subject(turn: &Turn<'_>, request: &Request, role: Role, scope: Sco
     match scope {
         Scope::Request => request.request_id.to_string(),
         Scope::Sprint => sprint_of(turn, request).map(|id| id.to_string()).unwrap_or_default(),
-        Scope::Role => format!("{role} {}", date(turn.now)),
-        Scope::Day => date(turn.now),
+        Scope::Role => format!("{role} {}", budget_day(turn.now, turn.zone())),
+        Scope::Day => budget_day(turn.now, turn.zone()),
     }
 }
 
@@ -209,20 +211,32 @@ pub(super) fn ask_if_spent(turn: &mut Turn<'_>, id: &RequestId, role: Role, why:
     true
 }
 
-/// Until when an agent's plan is used up; none where it is not.
+/// Until when nobody begins with an agent; none where it can be begun with.
 pub(super) fn rests_until(turn: &Turn<'_>, agent: AgentKind) -> Option<Timestamp> {
     turn.before().spending.resting.get(&agent).copied().filter(|until| *until > turn.now)
 }
 
-/// An agent's plan is used up until then.
-pub(super) fn rest(turn: &mut Turn<'_>, agent: AgentKind, until: Timestamp) {
+/// Whether that is because its model's server asks to wait, rather than because its plan is used up.
+pub(super) fn is_rate_limited(turn: &Turn<'_>, agent: AgentKind) -> bool {
+    turn.before().spending.rate_limited.contains(&agent)
+}
+
+/// Nobody begins with an agent until then.
+pub(super) fn rest(turn: &mut Turn<'_>, agent: AgentKind, until: Timestamp, rate_limited: bool) {
     let now = turn.now;
-    let resting = &mut turn.edit_spending().resting;
-    resting.retain(|_, until| *until > now);
-    resting.insert(agent, until);
+    let spending = turn.edit_spending();
+    spending.resting.retain(|_, until| *until > now);
+    spending.resting.insert(agent, until);
+    let resting = &spending.resting;
+    spending.rate_limited.retain(|agent| resting.contains_key(agent));
+    if rate_limited {
+        spending.rate_limited.insert(agent);
+    } else {
+        spending.rate_limited.remove(&agent);
+    }
 }
 
 /// What the record of a day begins with.
-pub(super) fn opened(spending: &Spending, now: Timestamp) -> Spending {
-    spending.on(&date(now))
+pub(super) fn opened(spending: &Spending, now: Timestamp, zone: Tz) -> Spending {
+    spending.on(&budget_day(now, zone))
 }

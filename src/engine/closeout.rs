@@ -5,13 +5,15 @@ use serde_json::{Value, json};
 
 use super::turn::Turn;
 use super::workflow::{BlockReason, WorkflowDecision};
-use super::{gates, handoff, reports, say, workflow};
-use crate::domain::effect::{EffectKind, EffectState};
-use crate::domain::evidence::{Candidate, CheckVerdict, Evidence};
+use super::{attempts, gates, handoff, landing, reports, say, workflow};
+use crate::domain::conflict::Conflict;
+use crate::domain::effect::EffectKind;
+use crate::domain::evidence::{Candidate, CheckRun, CheckVerdict, Evidence};
 use crate::domain::ids::RequestId;
 use crate::domain::outgoing::{Priority, Voice};
 use crate::domain::request::RequestStatus;
 use crate::domain::role::Role;
+use crate::domain::run::FailKind;
 use crate::domain::workflow::Step;
 
 /// Commits the worktree to the request's own branch, before `role` looks at it.
@@ -31,15 +33,29 @@ pub(super) fn committed(turn: &mut Turn<'_>, id: &RequestId, candidate: Candidat
     turn.record(id, "candidate", "runtime", &candidate.subject, payload);
     let Some(request) = turn.edit(id) else { return };
     request.candidate = Some(candidate);
+    request.conflict = None;
+    request.spent.rejected = 0;
     proceed(turn, id);
 }
 
-/// The worktree equals its base.
+/// The worktree equals its base. Whoever built it has built nothing; what was to be judged, proven and
+/// committed is not there.
 pub(super) fn nothing_changed(turn: &mut Turn<'_>, id: &RequestId) {
     let Some(request) = turn.edit(id) else { return };
     request.candidate = None;
     request.evidence = None;
-    proceed(turn, id);
+    if handoff::step_of(request).is_some_and(Step::judges_a_commit) {
+        let message = "no file differs from the project's branch";
+        attempts::rejected(turn, id, FailKind::NoChange, message);
+    } else {
+        proceed(turn, id);
+    }
+}
+
+/// The marks of a conflict still stand in the files.
+pub(super) fn unsolved(turn: &mut Turn<'_>, id: &RequestId, paths: &[String]) {
+    let message = format!("the marks of the conflict still stand in {}", paths.join(", "));
+    attempts::rejected(turn, id, FailKind::UnsolvedConflict, &message);
 }
 
 /// Goes on with the step for which the commit was made.
@@ -50,7 +66,7 @@ fn proceed(turn: &mut Turn<'_>, id: &RequestId) {
     let Some(state) = request.params.workflow.as_ref() else {
         return;
     };
-    let unproven = request.candidate.is_some() && !is_proven(request);
+    let unproven = request.candidate.is_some() && !is_proven(request, &turn.policy.checks_digest);
     let step = state.step;
     if step == Step::QaValidation && unproven && turn.policy.has_checks {
         check(turn, id);
@@ -61,10 +77,13 @@ fn proceed(turn: &mut Turn<'_>, id: &RequestId) {
     }
 }
 
-fn is_proven(request: &crate::domain::request::Request) -> bool {
+/// Whether the checks that are configured now were green at the candidate.
+fn is_proven(request: &crate::domain::request::Request, checks_digest: &str) -> bool {
     match (&request.candidate, &request.evidence) {
         (Some(candidate), Some(evidence)) => {
-            candidate.commit == evidence.commit && evidence.is_green()
+            candidate.commit == evidence.commit
+                && evidence.is_green()
+                && evidence.checks_digest == checks_digest
         }
         (Some(_) | None, _) => false,
     }
@@ -82,6 +101,7 @@ fn check(turn: &mut Turn<'_>, id: &RequestId) {
 /// The workflow is through: prove, then commit to the branch, or ask, or answer.
 pub(super) fn begin(turn: &mut Turn<'_>, id: &RequestId) {
     let has_checks = turn.policy.has_checks;
+    let checks_digest = turn.policy.checks_digest.clone();
     let Some(request) = turn.edit(id) else { return };
     request.status = RequestStatus::Delegated;
     request.blocked = None;
@@ -92,7 +112,7 @@ pub(super) fn begin(turn: &mut Turn<'_>, id: &RequestId) {
         reports::answered(turn, id, &summary);
         return;
     }
-    if is_proven(request) {
+    if is_proven(request, &checks_digest) {
         gates::commit(turn, id, true);
     } else if has_checks {
         check(turn, id);
@@ -101,28 +121,26 @@ pub(super) fn begin(turn: &mut Turn<'_>, id: &RequestId) {
     }
 }
 
-/// Plans the move of the branch.
+/// Nothing stands between the candidate and the branch but those who came before.
 pub(super) fn merge(turn: &mut Turn<'_>, id: &RequestId) {
-    let Some(request) = turn.edit(id) else { return };
-    let Some(commit) = request.candidate.as_ref().map(|c| c.commit.clone()) else {
-        return;
-    };
-    request.status = RequestStatus::Delegated;
-    request.current_role = Some(Role::VersionController);
-    turn.plan(EffectKind::Merge { request_id: id.clone(), commit });
+    landing::join(turn, id);
 }
 
 /// Whether the branch may be moving for this request just now.
 pub(super) fn is_merging(turn: &Turn<'_>, id: &RequestId) -> bool {
-    turn.before().effects.values().any(|effect| {
-        matches!(&effect.kind, EffectKind::Merge { request_id, .. } if request_id == id)
-            && matches!(effect.state, EffectState::Started { .. })
-    })
+    turn.is_under_way(
+        |kind| matches!(kind, EffectKind::Merge { request_id, .. } if request_id == id),
+    )
 }
 
 /// A person says: try the commit again.
 pub(super) fn again(turn: &mut Turn<'_>, id: &RequestId) {
     let step = turn.request(id).and_then(|r| r.params.workflow.as_ref().map(|state| state.step));
+    if let Some(request) = turn.edit(id)
+        && request.evidence.as_ref().is_some_and(Evidence::is_inconclusive)
+    {
+        request.evidence = None;
+    }
     match step {
         Some(Step::Closeout) => begin(turn, id),
         Some(step) if step.judges_a_commit() => commit_then(turn, id, step.owner()),
@@ -136,7 +154,7 @@ pub(super) fn checked(turn: &mut Turn<'_>, id: &RequestId, evidence: Evidence) {
     turn.record(id, "checks", "runtime", if green { "passed" } else { "failed" }, json!(evidence));
     let Some(request) = turn.edit(id) else { return };
     let current = request.candidate.as_ref().map(|c| c.commit.clone());
-    request.evidence = Some(evidence.clone());
+    let before = request.evidence.replace(evidence.clone());
     if current.as_deref() != Some(evidence.commit.as_str()) {
         // The candidate moved on while its older self was being checked.
         check(turn, id);
@@ -149,6 +167,7 @@ pub(super) fn checked(turn: &mut Turn<'_>, id: &RequestId, evidence: Evidence) {
         let values = json!({
             "commit": say::short(&evidence.commit),
             "checks": say::checks(Some(&evidence)),
+            "unisolated": !evidence.isolation.is_isolated(),
         });
         say::in_room(turn, id, Voice::Team, Priority::Progress, "room.checks_passed", values);
         if state.step == Step::Closeout {
@@ -162,19 +181,19 @@ pub(super) fn checked(turn: &mut Turn<'_>, id: &RequestId, evidence: Evidence) {
         handoff::block(turn, id, "checks_not_started", "no checks ran", Vec::new());
         return;
     };
-    if failure.verdict == CheckVerdict::NotStarted {
+    if matches!(failure.verdict, CheckVerdict::NotStarted | CheckVerdict::EnvironmentFault) {
         let detail = format!("{}: {}", failure.name, failure.log_tail);
         handoff::block(turn, id, "checks_not_started", &detail, Vec::new());
         return;
     }
+    if failure.verdict.is_inconclusive() {
+        let again = before
+            .is_none_or(|before| before.commit != evidence.commit || !before.is_inconclusive());
+        inconclusive(turn, id, &evidence, failure, again);
+        return;
+    }
     let budget = state.budgets.checks;
-    let exit = failure.exit_code.map_or_else(
-        || {
-            if failure.verdict == CheckVerdict::TimedOut { "time limit" } else { "signal" }
-                .to_owned()
-        },
-        |code| code.to_string(),
-    );
+    let exit = failure.exit_code.map_or_else(|| "signal".to_owned(), |code| code.to_string());
     let values = json!({
         "commit": say::short(&evidence.commit),
         "check": failure.name,
@@ -190,6 +209,33 @@ pub(super) fn checked(turn: &mut Turn<'_>, id: &RequestId, evidence: Evidence) {
         *text = format!("{} ({exit})\n{}", failure.name, say::cut(&failure.log_tail, 800));
     }
     handoff::follow(turn, id, decision);
+}
+
+/// The checks came to no end, which says nothing about the change: they are run once more, and then a person
+/// decides.
+fn inconclusive(
+    turn: &mut Turn<'_>,
+    id: &RequestId,
+    evidence: &Evidence,
+    check: &CheckRun,
+    again: bool,
+) {
+    let values = json!({
+        "commit": say::short(&evidence.commit),
+        "check": check.name,
+        "timed_out": check.verdict == CheckVerdict::TimedOut,
+        "seconds": check.duration_ms / 1_000,
+        "tail": say::cut(&check.log_tail, 1_200),
+        "again": again,
+    });
+    say::in_room(turn, id, Voice::Team, Priority::Error, "room.checks_inconclusive", values);
+    if again {
+        self::check(turn, id);
+        return;
+    }
+    let how = if check.verdict == CheckVerdict::TimedOut { "time limit" } else { "cut off" };
+    let detail = format!("{} ({how})\n{}", check.name, say::cut(&check.log_tail, 800));
+    handoff::block(turn, id, "checks_inconclusive", &detail, Vec::new());
 }
 
 /// The branch has the commit: the request is done.
@@ -209,36 +255,84 @@ pub(super) fn merged(turn: &mut Turn<'_>, id: &RequestId, commit: String) {
         "branch": branch,
         "files": say::files(request.candidate.as_ref()),
         "checks": say::checks(request.evidence.as_ref()),
+        "unisolated": request.evidence.as_ref().is_some_and(|it| !it.isolation.is_isolated()),
         "seconds": now.seconds_since(request.created_at),
         "turns": request.spent.turns,
         "agent": agent,
         "rehearsal": agent.contains("rehearsal"),
     });
-    turn.record(id, "committed", "runtime", &commit, Value::Null);
     handoff::end(turn, id, RequestStatus::Committed, "final.committed", values);
 }
 
-/// The branch moved on meanwhile: follow it, within the budget, and prove again.
-pub(super) fn branch_moved(turn: &mut Turn<'_>, id: &RequestId, head: &str) {
-    let limit = turn.policy.limits.rebases;
+/// The branch moved on meanwhile: the candidate follows it, however often, and is proven again.
+pub(super) fn branch_moved(turn: &mut Turn<'_>, id: &RequestId) {
     let Some(request) = turn.edit(id) else { return };
-    request.spent.rebases += 1;
-    if request.spent.rebases > limit {
-        handoff::block(turn, id, "rebase_limit", &say::short(head), Vec::new());
-        return;
-    }
+    request.spent.rebases = request.spent.rebases.saturating_add(1);
     let Some(commit) = request.candidate.as_ref().map(|c| c.commit.clone()) else {
         return;
     };
-    let values = json!({ "head": say::short(head) });
-    say::in_room(turn, id, Voice::Team, Priority::Progress, "room.rebased", values);
     turn.plan(EffectKind::Rebase { request_id: id.clone(), commit });
+}
+
+/// The checks were edited after they had proven the candidate: what is configured now counts.
+pub(super) fn checks_changed(turn: &mut Turn<'_>, id: &RequestId) {
+    let Some(request) = turn.edit(id) else { return };
+    let Some(commit) = request.candidate.as_ref().map(|candidate| candidate.commit.clone()) else {
+        return;
+    };
+    request.evidence = None;
+    let values = json!({ "commit": say::short(&commit) });
+    say::in_room(turn, id, Voice::Team, Priority::Progress, "room.checks_changed", values);
+    begin(turn, id);
 }
 
 /// The candidate stands on the branch's new head: other content, so it is proven or asked anew.
 pub(super) fn rebased(turn: &mut Turn<'_>, id: &RequestId, candidate: Candidate) {
+    let values = json!({ "head": say::short(&candidate.base) });
+    say::in_room(turn, id, Voice::Team, Priority::Progress, "room.rebased", values);
     let Some(request) = turn.edit(id) else { return };
     request.candidate = Some(candidate);
     request.evidence = None;
     begin(turn, id);
+}
+
+/// The branch has all of the change already, by somebody else's commit.
+pub(super) fn already_there(turn: &mut Turn<'_>, id: &RequestId, head: &str) {
+    let Some(request) = turn.edit(id) else { return };
+    request.candidate = None;
+    request.evidence = None;
+    let summary = request.result.as_ref().map(|result| result.summary.clone()).unwrap_or_default();
+    let values = json!({
+        "request_id": id.as_str(),
+        "summary": say::whole(&summary),
+        "head": say::short(head),
+        "branch": turn.policy.branch,
+    });
+    turn.record(id, "already_on_branch", "runtime", head, Value::Null);
+    handoff::end(turn, id, RequestStatus::Completed, "final.already_there", values);
+}
+
+/// The branch changed the same places. The worktree stands on its head with both sides marked; the developer,
+/// who is told both, solves it.
+pub(super) fn conflicted(turn: &mut Turn<'_>, id: &RequestId, conflict: Conflict) {
+    let paths = conflict.paths.join("\n");
+    turn.record(id, "conflict", "runtime", &paths, json!(conflict));
+    let Some(request) = turn.edit(id) else { return };
+    let state = request.params.workflow.clone().filter(|_| request.duty().is_none());
+    let Some(state) = state else {
+        // There is no developer to ask.
+        handoff::block(turn, id, "rebase_conflict", &paths, Vec::new());
+        return;
+    };
+    let values = json!({ "head": say::short(&conflict.head), "paths": conflict.paths });
+    let Some(request) = turn.edit(id) else { return };
+    request.candidate = None;
+    request.evidence = None;
+    request.conflict = Some(conflict);
+    let mut decision = workflow::conflicted(&state);
+    if let WorkflowDecision::Blocked { text, .. } = &mut decision {
+        *text = paths;
+    }
+    say::in_room(turn, id, Voice::Team, Priority::Error, "room.conflict", values);
+    handoff::follow(turn, id, decision);
 }

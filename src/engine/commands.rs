@@ -3,11 +3,11 @@
 
 use serde_json::{Value, json};
 
-use super::authorize::{Granted, Resource, act, authorize};
+use super::authorize::{Granted, Resource, act, authorize, is_known};
 use super::decide::Answer;
 use super::gates::{self, Seen, Verdict};
 use super::turn::Turn;
-use super::{followup, handoff, intake, say, sprint};
+use super::{followup, handoff, intake, outbox, say, sprint};
 use crate::domain::ids::{ChannelId, GateId, MessageId, RequestId};
 use crate::domain::incoming::{Actor, Command};
 use crate::domain::outgoing::{Button, ButtonAct, Content};
@@ -15,6 +15,9 @@ use crate::domain::request::{Language, ReplyRoute, Request, RequestStatus};
 
 /// Takes a command.
 pub(super) fn command(turn: &mut Turn<'_>, actor: &Actor, command: Command) -> Answer {
+    if !is_known(turn.policy, actor) {
+        return Answer::Say(plain(turn.policy.language, "not_allowed", json!({})));
+    }
     match command {
         Command::Press { button, message_id, channel_id } => {
             press(turn, actor, &button, channel_id, message_id)
@@ -23,7 +26,10 @@ pub(super) fn command(turn: &mut Turn<'_>, actor: &Actor, command: Command) -> A
             let verdict = if yes { Verdict::Yes } else { Verdict::No };
             match gates::of_request(turn, &request_id) {
                 Some(gate) => gates::decide(turn, actor, &gate, Seen::Content(&content), verdict),
-                None => Answer::Say(plain(turn.policy.language, "gate.stale", json!({}))),
+                None => {
+                    let values = json!({ "request_id": request_id.as_str() });
+                    Answer::Say(plain(turn.policy.language, "gate.none", values))
+                }
             }
         }
         Command::AskBack { gate_id, version, question } => {
@@ -48,6 +54,14 @@ pub(super) fn command(turn: &mut Turn<'_>, actor: &Actor, command: Command) -> A
         Command::Cancel { request_id } => cancel(turn, actor, &request_id),
         Command::Steer { request_id, text } => steer(turn, actor, &request_id, &text),
         Command::Retry { request_id } => retry(turn, actor, &request_id),
+        Command::OutboxRetry => match authorize(turn.policy, actor, Resource::Team) {
+            Ok(granted) => outbox::retry(turn, &granted),
+            Err(_) => Answer::Say(plain(turn.policy.language, "not_allowed", json!({}))),
+        },
+        Command::OutboxDismiss { message } => match authorize(turn.policy, actor, Resource::Team) {
+            Ok(granted) => outbox::dismiss(turn, &granted, &message),
+            Err(_) => Answer::Say(plain(turn.policy.language, "not_allowed", json!({}))),
+        },
         Command::SprintStart { kickoff } => sprint::commands::start(turn, actor, *kickoff),
         Command::SprintStop { now } => sprint::commands::stop(turn, actor, now),
         Command::SprintRestart => sprint::commands::restart(turn, actor),
@@ -144,9 +158,16 @@ pub(super) fn withdraw(
         let paths = say::files(request.candidate.as_ref());
         return ("cancel.uncommitted", json!({ "request_id": id.as_str(), "paths": paths }));
     }
-    if request.status.is_terminal() || super::closeout::is_merging(turn, id) {
+    if request.status.is_terminal() {
         let values = json!({ "request_id": id.as_str(), "status": request.status });
         return ("cancel.ended", values);
+    }
+    if super::closeout::is_merging(turn, id) {
+        if let Some(request) = turn.edit(id) {
+            request.withdrawn_by = Some(granted.name());
+        }
+        turn.record(id, "cancel_requested", &granted.name(), "while it lands", Value::Null);
+        return ("cancel.landing", json!({ "request_id": id.as_str() }));
     }
     let values = json!({ "request_id": id.as_str(), "by": granted.name() });
     handoff::end(turn, id, RequestStatus::Cancelled, "final.cancelled", values);

@@ -83,12 +83,14 @@ pub fn decide(state: &State, policy: &Policy, input: Input) -> Decision {
             turn.mark_read(channel_id, message_id);
             Answer::Accepted
         }
+        Event::ChannelsChanged => outbox::channels_changed(&mut turn),
         Event::Command { actor, command } => commands::command(&mut turn, &actor, command),
         Event::RunStarting(run) => runs::starting(&mut turn, run),
         Event::Noted { run_id, text } => runs::noted(&mut turn, &run_id, &text),
         Event::Refused { run_id, refusal, what } => {
             runs::refused(&mut turn, &run_id, refusal, &what)
         }
+        Event::RateLimited { run_id, until } => runs::rate_limited(&mut turn, &run_id, until),
         Event::RunFinished(report) => runs::finished(&mut turn, *report),
         Event::ReportReady { relay_id } => reports::ready(&mut turn, &relay_id),
         Event::EnvelopeFailed { relay_id, reason, agent_lives } => {

@@ -10,7 +10,6 @@ use crate::domain::effect::{Effect, EffectKind, EffectOutcome, EffectState};
 use crate::domain::ids::{EffectId, OperationId, RequestId};
 use crate::domain::operation::{Operation, OperationStatus};
 use crate::domain::request::RequestStatus;
-use crate::domain::role::Role;
 use crate::domain::state::State;
 
 /// The executor is about to touch the world.
@@ -50,8 +49,7 @@ pub(super) fn outlives(state: &State, kind: &EffectKind) -> bool {
         EffectKind::Commit { .. }
         | EffectKind::Checks { .. }
         | EffectKind::Merge { .. }
-        | EffectKind::Rebase { .. }
-        | EffectKind::Collect { .. } => false,
+        | EffectKind::Rebase { .. } => false,
     }
 }
 
@@ -71,7 +69,6 @@ pub(super) fn finished(turn: &mut Turn<'_>, id: &EffectId, outcome: EffectOutcom
         | EffectKind::Checks { .. }
         | EffectKind::Merge { .. }
         | EffectKind::Rebase { .. }
-        | EffectKind::Collect { .. }
         | EffectKind::Baseline { .. }
         | EffectKind::Inspect { .. }
         | EffectKind::Archive { .. }
@@ -87,16 +84,26 @@ pub(super) fn finished(turn: &mut Turn<'_>, id: &EffectId, outcome: EffectOutcom
     if ended {
         return Answer::Accepted;
     }
+    if !matches!(outcome, EffectOutcome::Merged { .. })
+        && let Some(by) = turn.request(&request_id).and_then(|it| it.withdrawn_by.clone())
+    {
+        let values = json!({ "request_id": request_id.as_str(), "by": by });
+        handoff::end(turn, &request_id, RequestStatus::Cancelled, "final.cancelled", values);
+        return Answer::Accepted;
+    }
     match outcome {
         EffectOutcome::Committed(candidate) => closeout::committed(turn, &request_id, candidate),
         EffectOutcome::NothingChanged => closeout::nothing_changed(turn, &request_id),
+        EffectOutcome::Unsolved { paths } => closeout::unsolved(turn, &request_id, &paths),
         EffectOutcome::Checked(evidence) => closeout::checked(turn, &request_id, evidence),
         EffectOutcome::Merged { commit } => closeout::merged(turn, &request_id, commit),
-        EffectOutcome::BranchMoved { head } => closeout::branch_moved(turn, &request_id, &head),
+        EffectOutcome::BranchMoved { .. } => closeout::branch_moved(turn, &request_id),
+        EffectOutcome::ChecksChanged => closeout::checks_changed(turn, &request_id),
         EffectOutcome::Rebased(candidate) => closeout::rebased(turn, &request_id, candidate),
-        EffectOutcome::Conflict { paths } => {
-            handoff::block(turn, &request_id, "rebase_conflict", &paths.join("\n"), Vec::new());
+        EffectOutcome::AlreadyOnBranch { head } => {
+            closeout::already_there(turn, &request_id, &head);
         }
+        EffectOutcome::Conflict(conflict) => closeout::conflicted(turn, &request_id, conflict),
         EffectOutcome::PersonEdits { paths } => {
             handoff::block(turn, &request_id, "person_edits", &paths.join("\n"), Vec::new());
         }
@@ -107,7 +114,6 @@ pub(super) fn finished(turn: &mut Turn<'_>, id: &EffectId, outcome: EffectOutcom
                 | EffectKind::Merge { .. }
                 | EffectKind::Rebase { .. }
                 | EffectKind::Action { .. }
-                | EffectKind::Collect { .. }
                 | EffectKind::Baseline { .. }
                 | EffectKind::Inspect { .. }
                 | EffectKind::Archive { .. }
@@ -116,9 +122,6 @@ pub(super) fn finished(turn: &mut Turn<'_>, id: &EffectId, outcome: EffectOutcom
                 | EffectKind::Release { .. } => "commit_failed",
             };
             handoff::block(turn, &request_id, code, &message, Vec::new());
-        }
-        EffectOutcome::Collected => {
-            closeout::commit_then(turn, &request_id, Role::VersionController);
         }
         EffectOutcome::Released
         | EffectOutcome::ActionEnded { .. }
@@ -145,10 +148,12 @@ fn action_ended(
         | EffectOutcome::Checked(_)
         | EffectOutcome::Merged { .. }
         | EffectOutcome::BranchMoved { .. }
+        | EffectOutcome::ChecksChanged
         | EffectOutcome::Rebased(_)
-        | EffectOutcome::Conflict { .. }
+        | EffectOutcome::AlreadyOnBranch { .. }
+        | EffectOutcome::Conflict(_)
+        | EffectOutcome::Unsolved { .. }
         | EffectOutcome::PersonEdits { .. }
-        | EffectOutcome::Collected
         | EffectOutcome::Baselined(_)
         | EffectOutcome::Inspected(_)
         | EffectOutcome::Archived { .. }

@@ -8,10 +8,10 @@ use sha2::{Digest, Sha256};
 use super::authorize::{Denied, Granted, Resource, act, authorize};
 use super::decide::Answer;
 use super::turn::Turn;
-use super::{actions, closeout, handoff, intake, say};
+use super::{actions, closeout, handoff, intake, revise, say};
 use crate::domain::change::Change;
-use crate::domain::gate::{Gate, GateKind, GateState, Stance};
-use crate::domain::ids::{ChannelId, GateId, MessageId, RequestId, UserId};
+use crate::domain::gate::{Decider, Gate, GateKind, GateState, Stance};
+use crate::domain::ids::{ChannelId, GateId, MessageId, RequestId};
 use crate::domain::incoming::Actor;
 use crate::domain::outgoing::{
     Act, Button, ButtonAct, Content, NamedChannel, Priority, Target, Voice,
@@ -51,6 +51,9 @@ pub(super) enum Verdict {
 
 /// A commit is ready for the branch: it goes there, or a person is asked, or it stays aside.
 pub(super) fn commit(turn: &mut Turn<'_>, id: &RequestId, proven: bool) {
+    if revise::goes_by_the_new_words(turn, id) {
+        return;
+    }
     let Some(candidate) = turn.request(id).and_then(|request| request.candidate.as_ref()) else {
         return;
     };
@@ -103,7 +106,7 @@ fn open(turn: &mut Turn<'_>, id: &RequestId, kind: GateKind, commit: String, art
     let wait = u64::from(turn.policy.gates.wait_hours) * 3_600;
     let expires_at = if kind == GateKind::Budget && spending::is_daily(turn, id) {
         // With the next day there is a new one, and not before.
-        turn.now.next_day()
+        turn.now.next_day(turn.zone())
     } else {
         turn.now.plus_seconds(wait)
     };
@@ -149,6 +152,24 @@ fn open(turn: &mut Turn<'_>, id: &RequestId, kind: GateKind, commit: String, art
     };
     let mut outgoing = say::outgoing(turn, target, Voice::Team, Priority::Approval, act);
     outgoing.request_id = Some(id.clone());
+    turn.send(outgoing);
+}
+
+/// The card stands in the room: whoever asked outside of it is told where to look.
+pub(super) fn point_to_card(turn: &mut Turn<'_>, gate: &Gate, room: ChannelId) {
+    let Some(request) = turn.request(&gate.request_id) else { return };
+    let route = &request.reply_route;
+    let in_room = request.room.as_ref().is_some_and(|it| it.thread_id == Some(room));
+    let Some(asked) = route.channel_id.filter(|asked| in_room && *asked != room) else { return };
+    let (language, reply_to) = (request.language, route.message_id);
+    let values = json!({ "request_id": gate.request_id.as_str(), "room": room.to_string() });
+    let mut act = say::post(say::content("gate.elsewhere", language, values));
+    if let Act::Post { reply_to: answered, .. } = &mut act {
+        *answered = reply_to;
+    }
+    let target = Target::Channel(asked);
+    let mut outgoing = say::outgoing(turn, target, Voice::Team, Priority::Approval, act);
+    outgoing.request_id = Some(gate.request_id.clone());
     turn.send(outgoing);
 }
 
@@ -225,8 +246,8 @@ fn deciders(policy: &Policy) -> Vec<String> {
 }
 
 /// The gate that the request waits at is about something that is no more.
-fn void(turn: &mut Turn<'_>, id: &RequestId) {
-    let old = turn.request(id).and_then(|request| request.gate_id.clone());
+pub(super) fn void(turn: &mut Turn<'_>, id: &RequestId) {
+    let old = turn.edit(id).and_then(|request| request.gate_id.take());
     if let Some(gate) = old.and_then(|old| turn.before().gates.get(&old).cloned()) {
         close(turn, gate, GateState::Void);
     }
@@ -276,7 +297,10 @@ pub(super) fn decide(
     if matches!(verdict, Verdict::Ask(_)) && !may_be_asked_about(gate.kind) {
         return say_key("gate.no_question");
     }
-    let said = settle(turn, &granted, gate, verdict);
+    let Some(by) = Decider::of(granted.actor()) else {
+        return say_key("gate.not_yours");
+    };
+    let said = settle(turn, &granted, by, gate, verdict);
     match seen {
         // Whoever decides at the card reads below it what came of it.
         Seen::Card(..) | Seen::Form(_) => Answer::Accepted,
@@ -317,15 +341,11 @@ pub fn content_of(gate: &Gate) -> &str {
 fn settle(
     turn: &mut Turn<'_>,
     granted: &Granted<act::Decide>,
+    by: Decider,
     gate: Gate,
     verdict: Verdict,
 ) -> Content {
     let language = turn.policy.language;
-    let by = match granted.actor() {
-        Actor::Person { author, .. } => author.id,
-        // The operator at the machine has no Discord identity.
-        Actor::Operator | Actor::Deleter | Actor::Agent { .. } => UserId(0),
-    };
     let (at, id, kind, gate_id) =
         (turn.now, gate.request_id.clone(), gate.kind, gate.gate_id.clone());
     let (state, word) = match &verdict {

@@ -12,7 +12,7 @@ use crate::domain::envelope::{Envelope, EnvelopeBody, EnvelopeKind, Place};
 use crate::domain::gate::GateState;
 use crate::domain::ids::RequestId;
 use crate::domain::outgoing::{Act, Button, ButtonAct, NamedChannel, Priority, Target, Voice};
-use crate::domain::request::{Blocked, Request, RequestStatus};
+use crate::domain::request::{Blocked, FinalAnswer, Request, RequestStatus};
 use crate::domain::role::Role;
 use crate::domain::time::Timestamp;
 use crate::domain::workflow::{Step, Word as _, WorkflowState};
@@ -60,6 +60,7 @@ pub(super) fn delegate(
     request.next_role = None;
     request.blocked = None;
     request.ended_at = None;
+    request.final_answer = None;
     let mut params = Map::new();
     params.insert("_teams_kind".to_owned(), json!("delegate"));
     if let Some(state) = &request.params.workflow {
@@ -119,7 +120,8 @@ pub(super) fn post_relay(turn: &mut Turn<'_>, envelope: &Envelope, summary: &str
         "kind": envelope.kind,
         "request_id": id.as_str(),
         "step": step,
-        "summary": say::cut(&say::title(summary), 160),
+        // The step says what the team does for itself.
+        "summary": if duty.is_some() { String::new() } else { say::cut(&say::title(summary), 160) },
     });
     say::relay_line(turn, id, values);
     if turn.policy.relay_debug {
@@ -143,7 +145,11 @@ pub(super) fn follow(turn: &mut Turn<'_>, id: &RequestId, decision: WorkflowDeci
             let why = notes.iter().map(note).collect::<Vec<_>>().join(" ");
             begin_step(turn, id, role, step, &why);
         }
-        WorkflowDecision::Closeout { .. } => super::closeout::begin(turn, id),
+        WorkflowDecision::Closeout { .. } => {
+            if !super::revise::goes_by_the_new_words(turn, id) {
+                super::closeout::begin(turn, id);
+            }
+        }
         WorkflowDecision::Blocked { reason, text, .. } => {
             block(turn, id, code(reason), &text, Vec::new());
         }
@@ -186,6 +192,7 @@ fn code(reason: BlockReason) -> &'static str {
         BlockReason::ReopenBudget | BlockReason::AlreadyOver => "reopen_limit",
         BlockReason::PlannerContract => "planner_contract",
         BlockReason::ChecksBudget => "checks_failing",
+        BlockReason::ConflictBudget => "rebase_conflict",
         BlockReason::TurnBudget => "turns_limit",
     }
 }
@@ -205,6 +212,9 @@ fn note(note: &Note) -> String {
             "The last verdict contradicted itself and counts as negative.".to_owned()
         }
         Note::VerdictMissing => "The last report had no usable verdict.".to_owned(),
+        Note::RowsDiffer(faults) => {
+            format!("The rows of the last verdict were not one for each criterion ({faults}).")
+        }
         Note::SpecificationAtFault => "QA found the specification itself at fault.".to_owned(),
         Note::WrongReporter(role) => format!("A report by {role} did not belong to this step."),
         Note::WithoutResearch => "Research did not get through; plan from local facts.".to_owned(),
@@ -260,10 +270,15 @@ pub(super) fn end(
     request.next_role = None;
     request.blocked = None;
     request.ended_at = Some(now);
+    if request.duty().is_none() {
+        let values = values.as_object().cloned().unwrap_or_default();
+        request.final_answer = Some(FinalAnswer { key: key.to_owned(), values });
+    }
     let run = request.active_run.take();
     let gate = request.gate_id.take();
     let worked = request.spent.turns > 0;
-    turn.record(id, status.as_str(), "runtime", key, Value::Null);
+    let commit = request.commit_sha.clone().filter(|_| status == RequestStatus::Committed);
+    turn.record(id, status.as_str(), "runtime", commit.as_deref().unwrap_or(key), Value::Null);
     if let Some(run) = run {
         turn.wake(Wake::StopRun(run));
     }

@@ -10,12 +10,17 @@ use super::{followup, handoff, parse, say, sprint, words, workflow};
 use crate::domain::ids::{MessageId, RequestId, UserId};
 use crate::domain::incoming::Message;
 use crate::domain::outgoing::{Act, Priority, Target, Voice};
-use crate::domain::policy::Policy;
+use crate::domain::policy::{Policy, RefusalForm, Right};
 use crate::domain::request::{
     Language, Params, ReplyRoute, Request, RequestStatus, Room, fingerprint,
 };
 use crate::domain::role::Role;
 use crate::domain::state::State;
+
+/// The reaction by which somebody is told that they may not ask.
+const REFUSED: &str = "🚫";
+/// Seconds that such an answer waits, so that those of whoever may ask go first.
+const REFUSAL_DELAY: u64 = 10;
 
 /// Takes in a message.
 pub(super) fn message(turn: &mut Turn<'_>, message: Message) -> Answer {
@@ -25,13 +30,12 @@ pub(super) fn message(turn: &mut Turn<'_>, message: Message) -> Answer {
     let granted = match hears(turn.before(), turn.policy, &message) {
         Ok(granted) => granted,
         Err(Unheard::Refused) => {
-            turn.mark_read(message.channel_id, message.message_id);
-            reply(turn, &message, "not_allowed", json!({}));
+            refuse(turn, &message);
             return Answer::Ignored("may not ask");
         }
         Err(Unheard::Silent(why)) => return Answer::Ignored(why),
     };
-    turn.mark_read(message.channel_id, message.message_id);
+    turn.mark_taken(&message);
     let saved = message.attachments.iter().filter(|file| file.saved.is_some()).count();
     if message.content.trim().is_empty() && saved == 0 {
         let failed = message.attachments.len();
@@ -111,6 +115,40 @@ fn hears(state: &State, policy: &Policy, message: &Message) -> Result<Granted<ac
 #[must_use]
 pub fn would_take_in(state: &State, policy: &Policy, message: &Message) -> bool {
     hears(state, policy, message).is_ok()
+}
+
+/// Whether the server roles of its author decide what becomes of a message: then they have to be known before it
+/// is taken in.
+#[must_use]
+pub fn depends_on_roles(state: &State, policy: &Policy, message: &Message) -> bool {
+    let Some(guild) = message.guild_id else { return false };
+    let mut most = message.clone();
+    let roles = policy.rights.values().flat_map(|holders| &holders.roles);
+    most.author.server_roles =
+        roles.filter(|(of, _)| *of == guild).map(|(_, role)| *role).collect();
+    let gains = !most.author.server_roles.is_empty()
+        && !policy
+            .rights
+            .get(&Right::Administer)
+            .is_some_and(|holders| holders.users.contains(&message.author.id));
+    gains && hears(state, policy, &most).is_ok()
+}
+
+/// Tells somebody that they may not ask, in the form that the configuration wants, after everything else that
+/// the team has to say.
+fn refuse(turn: &mut Turn<'_>, message: &Message) {
+    let tell = turn.mark_refused(message);
+    let act = match turn.policy.refusals {
+        RefusalForm::Reply if tell => answer_to(turn, message, "not_allowed", json!({})),
+        RefusalForm::Reaction if tell => {
+            Act::React { message_id: message.message_id, emoji: REFUSED.to_owned() }
+        }
+        RefusalForm::Reply | RefusalForm::Reaction | RefusalForm::Silent => return,
+    };
+    let target = Target::Channel(message.channel_id);
+    let mut outgoing = say::outgoing(turn, target, Voice::Team, Priority::Courtesy, act);
+    outgoing.not_before = Some(turn.now.plus_seconds(REFUSAL_DELAY));
+    turn.send(outgoing);
 }
 
 /// By name, never by order: a message that was missed may be told after newer ones.
@@ -283,14 +321,15 @@ pub(super) fn route(message: &Message) -> ReplyRoute {
 }
 
 fn create(turn: &mut Turn<'_>, _granted: &Granted<act::Ask>, message: &Message) {
-    let id = turn.ids.request(&turn.now.kst_date());
+    let id = turn.ids.request(&turn.today());
     let language = Language::of(&message.content).unwrap_or(turn.policy.language);
     // A message in the room of an ended request goes on in that room.
     let old_room = turn.before().rooms.get(&message.channel_id).cloned();
-    let mut params = Params { user_requested_role: message.role, ..Params::default() };
-    if let Some(old) = &old_room {
-        params.other.insert("follows_request_id".to_owned(), json!(old.as_str()));
-    }
+    let params = Params {
+        user_requested_role: message.role,
+        follows_request_id: old_room.clone(),
+        ..Params::default()
+    };
     let now = turn.now;
     let scope = scope(message);
     let request = Request {
@@ -369,7 +408,7 @@ pub(super) fn ask(
     route: ReplyRoute,
     language: Language,
 ) -> RequestId {
-    let id = turn.ids.request(&turn.now.kst_date());
+    let id = turn.ids.request(&turn.today());
     let now = turn.now;
     let request = Request {
         request_id: id.clone(),
@@ -400,8 +439,16 @@ fn reply_about(
     values: Value,
     request: Option<&RequestId>,
 ) {
+    let act = answer_to(turn, message, key, values);
+    let target = Target::Channel(message.channel_id);
+    let mut outgoing = say::outgoing(turn, target, Voice::Team, Priority::Final, act);
+    outgoing.request_id = request.cloned();
+    turn.send(outgoing);
+}
+
+fn answer_to(turn: &Turn<'_>, message: &Message, key: &str, values: Value) -> Act {
     let language = Language::of(&message.content).unwrap_or(turn.policy.language);
-    let act = Act::Post {
+    Act::Post {
         content: say::content(key, language, values),
         reply_to: Some(message.message_id),
         mention: None,
@@ -409,11 +456,7 @@ fn reply_about(
         gate_id: None,
         files: Vec::new(),
         room_of: None,
-    };
-    let target = Target::Channel(message.channel_id);
-    let mut outgoing = say::outgoing(turn, target, Voice::Team, Priority::Final, act);
-    outgoing.request_id = request.cloned();
-    turn.send(outgoing);
+    }
 }
 
 /// The open request that a message began or belongs to, and whether it began it.

@@ -1,7 +1,10 @@
 //! What became of things to do in Discord.
 
+use std::cmp::Reverse;
+
 use serde_json::json;
 
+use super::authorize::{Granted, act};
 use super::decide::{Answer, Wake};
 use super::say;
 use super::turn::Turn;
@@ -9,7 +12,8 @@ use crate::domain::change::Change;
 use crate::domain::gate::Gate;
 use crate::domain::ids::{ChannelId, MessageId, OutgoingId, RequestId};
 use crate::domain::outgoing::{
-    Act, NamedChannel, Outgoing, OutgoingOutcome, OutgoingState, Priority, SET_ASIDE, Target, Voice,
+    Act, DeliveryRefusal, NamedChannel, Outgoing, OutgoingOutcome, OutgoingState, Priority,
+    REFUSED_KEPT, SET_ASIDE, Target, Voice,
 };
 
 /// Delivery is about to send, or has had a part confirmed.
@@ -31,6 +35,7 @@ pub(super) fn finished(turn: &mut Turn<'_>, id: &OutgoingId, outcome: OutgoingOu
     let Some(old) = turn.before().outgoing.get(id).cloned() else {
         return Answer::Ignored("it is gone");
     };
+    let took = matches!(outcome, OutgoingOutcome::Posted { .. } | OutgoingOutcome::Done);
     match outcome {
         OutgoingOutcome::Later { at, reason, own } => {
             let own_failures = old.own_failures + u32::from(own);
@@ -42,14 +47,19 @@ pub(super) fn finished(turn: &mut Turn<'_>, id: &OutgoingId, outcome: OutgoingOu
                 turn.change(Change::Outgoing(Box::new(waiting)));
                 return Answer::Accepted;
             }
-            set_aside(turn, &old, &reason);
+            set_aside(turn, &old, &reason, None);
             elsewhere(turn, &old);
         }
-        OutgoingOutcome::Refused { reason } => {
-            if let Some(request) = &old.request_id {
+        OutgoingOutcome::Refused { reason, place } => {
+            if let Some(request) = &old.request_id
+                && old.refused.is_none()
+            {
                 turn.record(request, "message_refused", "discord", &reason, json!(old.act));
             }
-            elsewhere(turn, &old);
+            if !elsewhere(turn, &old) && is_kept(&old) {
+                keep_refused(turn, old, reason, place);
+                return Answer::Accepted;
+            }
         }
         OutgoingOutcome::RoomOpened { thread_id } => {
             let room = old.request_id.as_ref().and_then(|request| turn.edit(request));
@@ -73,7 +83,9 @@ pub(super) fn finished(turn: &mut Turn<'_>, id: &OutgoingId, outcome: OutgoingOu
                 Act::Post { gate_id: Some(gate_id), .. } => {
                     let card = message_ids.last().map(|message| (channel_id, *message));
                     if let Some(gate) = turn.before().gates.get(gate_id) {
-                        turn.change(Change::Gate(Gate { card, ..gate.clone() }));
+                        let gate = Gate { card, ..gate.clone() };
+                        turn.change(Change::Gate(gate.clone()));
+                        super::gates::point_to_card(turn, &gate, channel_id);
                     }
                 }
                 Act::Post { gate_id: None, .. }
@@ -85,18 +97,26 @@ pub(super) fn finished(turn: &mut Turn<'_>, id: &OutgoingId, outcome: OutgoingOu
         }
         OutgoingOutcome::Done => {}
     }
+    if took && old.refused.is_some() {
+        follow_up(turn, &old);
+    }
     turn.change(Change::OutgoingGone(id.clone()));
     turn.wake(Wake::Outbox);
     Answer::Accepted
 }
 
-/// A message that Discord fails again and again while it takes others holds its lane no longer. It is kept,
-/// words and all, where `teams status` finds it.
-fn set_aside(turn: &mut Turn<'_>, old: &Outgoing, reason: &str) {
+/// A message that Discord fails again and again while it takes others holds its lane no longer, nor does one
+/// that a person gives up. It is kept, words and all, where `teams status` finds it.
+fn set_aside(turn: &mut Turn<'_>, old: &Outgoing, reason: &str, dismissed_by: Option<&str>) {
     if let Some(request) = &old.request_id {
-        turn.record(request, "message_set_aside", "discord", reason, json!(old.act));
+        let (kind, actor) = match dismissed_by {
+            Some(person) => ("message_dismissed", person),
+            None => ("message_set_aside", "discord"),
+        };
+        turn.record(request, kind, actor, reason, json!(old.act));
     }
     let line = json!({
+        "dismissed_by": dismissed_by,
         "at": turn.now,
         "outgoing_id": old.outgoing_id,
         "request_id": old.request_id,
@@ -105,6 +125,123 @@ fn set_aside(turn: &mut Turn<'_>, old: &Outgoing, reason: &str) {
         "act": old.act,
     });
     turn.change(Change::Append { file: SET_ASIDE.to_owned(), text: format!("{line}\n") });
+}
+
+/// Whether what Discord refuses is words that somebody has to get, or at least give up.
+fn is_kept(outgoing: &Outgoing) -> bool {
+    let words = match &outgoing.act {
+        Act::Post { .. } | Act::Card { .. } | Act::Envelope { .. } => true,
+        // Without a thread of its own a request is answered where it was asked.
+        Act::OpenRoom { .. } | Act::React { .. } | Act::Unbutton { .. } => false,
+    };
+    words && outgoing.priority < Priority::Courtesy
+}
+
+/// Keeps a message that Discord refused. Where there are too many, the oldest of those that matter least goes to
+/// the file of those that were set aside.
+fn keep_refused(turn: &mut Turn<'_>, old: Outgoing, reason: String, place: bool) {
+    let now = turn.now;
+    let before = old.refused.as_ref();
+    let refused = DeliveryRefusal {
+        reason,
+        place,
+        since: before.map_or(now, |it| it.since),
+        last_at: now,
+        times: before.map_or(0, |it| it.times) + 1,
+    };
+    if before.is_none() {
+        let kept = turn.before().outgoing.values().filter(|it| it.refused.is_some());
+        if kept.clone().count() >= REFUSED_KEPT
+            // What matters least, and of that the oldest.
+            && let Some(oldest) = kept.min_by_key(|it| (Reverse(it.priority), &it.outgoing_id))
+        {
+            let oldest = oldest.clone();
+            let reason = oldest.refused.as_ref().map(|it| it.reason.clone()).unwrap_or_default();
+            set_aside(turn, &oldest, &reason, None);
+            turn.change(Change::OutgoingGone(oldest.outgoing_id));
+        }
+    }
+    let not_before = Some(now.plus_seconds(refused.pause()));
+    turn.wake(Wake::Outbox);
+    let kept = Outgoing { not_before, refused: Some(refused), ..old };
+    turn.change(Change::Outgoing(Box::new(kept)));
+}
+
+/// A place takes messages again: those that it refused after this one need not wait.
+fn follow_up(turn: &mut Turn<'_>, taken: &Outgoing) {
+    for outgoing in refused(turn) {
+        if outgoing.target == taken.target && outgoing.outgoing_id != taken.outgoing_id {
+            let again = Outgoing { not_before: None, ..outgoing.clone() };
+            turn.change(Change::Outgoing(Box::new(again)));
+        }
+    }
+}
+
+/// What Discord refused.
+fn refused<'a>(turn: &Turn<'a>) -> Vec<&'a Outgoing> {
+    turn.before().outgoing.values().filter(|it| it.refused.is_some()).collect()
+}
+
+/// Tries everything again that Discord refused; how many that are.
+pub(super) fn try_again(turn: &mut Turn<'_>) -> usize {
+    let all = refused(turn);
+    for outgoing in &all {
+        let again = Outgoing { not_before: None, ..(*outgoing).clone() };
+        turn.change(Change::Outgoing(Box::new(again)));
+    }
+    turn.wake(Wake::Outbox);
+    all.len()
+}
+
+/// Rights or channels have changed: what Discord refused is tried again soon, later where it has refused often.
+pub(super) fn channels_changed(turn: &mut Turn<'_>) -> Answer {
+    for outgoing in refused(turn) {
+        let Some(refused) = &outgoing.refused else { continue };
+        let at = refused.last_at.plus_seconds(refused.pause_after_changes());
+        if outgoing.not_before.is_some_and(|planned| planned > at) {
+            let again = Outgoing { not_before: Some(at), ..outgoing.clone() };
+            turn.change(Change::Outgoing(Box::new(again)));
+        }
+    }
+    turn.wake(Wake::Outbox);
+    Answer::Accepted
+}
+
+/// A person wants everything tried again that Discord refused.
+pub(super) fn retry(turn: &mut Turn<'_>, granted: &Granted<act::KeepOutbox>) -> Answer {
+    for outgoing in refused(turn) {
+        if let Some(request) = &outgoing.request_id {
+            let words = "messages that Discord refused are tried again";
+            turn.record(request, "message_retried", &granted.name(), words, json!(null));
+        }
+    }
+    let count = try_again(turn);
+    Answer::Say(say::content("outbox.retried", turn.policy.language, json!({ "count": count })))
+}
+
+/// A person gives up messages that Discord refused: one, by the end of its id, or all.
+pub(super) fn dismiss(
+    turn: &mut Turn<'_>,
+    granted: &Granted<act::KeepOutbox>,
+    message: &str,
+) -> Answer {
+    let language = turn.policy.language;
+    let wanted = message.trim().to_lowercase();
+    let mut all = refused(turn);
+    if wanted != "all" {
+        all.retain(|it| wanted.len() >= 6 && it.outgoing_id.as_str().ends_with(&wanted));
+        if all.len() != 1 {
+            let values = json!({ "message": message, "count": all.len() });
+            return Answer::Say(say::content("outbox.refused.unknown", language, values));
+        }
+    }
+    for outgoing in &all {
+        let reason = outgoing.refused.as_ref().map(|it| it.reason.clone()).unwrap_or_default();
+        set_aside(turn, outgoing, &reason, Some(&granted.name()));
+        turn.change(Change::OutgoingGone(outgoing.outgoing_id.clone()));
+    }
+    turn.wake(Wake::Outbox);
+    Answer::Say(say::content("outbox.dismissed", language, json!({ "count": all.len() })))
 }
 
 /// The message that the room of a request was to hang on is there: the room is opened on it.
@@ -126,8 +263,8 @@ fn hang_room(turn: &mut Turn<'_>, id: &RequestId, channel_id: ChannelId, message
 
 /// What a person has to see and Discord refuses where it belongs (a room that was deleted, a channel
 /// that was closed to the bot) is said one place further: where it was asked, then in the report
-/// channel. Words of a direct message are nobody else's.
-fn elsewhere(turn: &mut Turn<'_>, refused: &Outgoing) {
+/// channel. Words of a direct message are nobody else's. Whether there is such a place.
+fn elsewhere(turn: &mut Turn<'_>, refused: &Outgoing) -> bool {
     let act = match (&refused.act, refused.priority) {
         (Act::Post { .. }, Priority::Final | Priority::Approval | Priority::Error) => {
             refused.act.clone()
@@ -140,10 +277,10 @@ fn elsewhere(turn: &mut Turn<'_>, refused: &Outgoing) {
             | Act::Unbutton { .. }
             | Act::Envelope { .. },
             _,
-        ) => return,
+        ) => return false,
     };
     let Some(request) = refused.request_id.as_ref().and_then(|id| turn.request(id)) else {
-        return;
+        return false;
     };
     let route = &request.reply_route;
     let has_room = request.room.as_ref().is_some_and(|room| room.thread_id.is_some());
@@ -152,9 +289,12 @@ fn elsewhere(turn: &mut Turn<'_>, refused: &Outgoing) {
         (Target::Room(_) | Target::Channel(_), _) if !route.is_dm => {
             Target::Named(NamedChannel::Report)
         }
-        (Target::Room(_) | Target::Channel(_) | Target::Named(_) | Target::Dm(_), _) => return,
+        (Target::Room(_) | Target::Channel(_) | Target::Named(_) | Target::Dm(_), _) => {
+            return false;
+        }
     };
     let mut again = say::outgoing(turn, target, refused.voice, refused.priority, act);
     again.request_id.clone_from(&refused.request_id);
     turn.send(again);
+    true
 }

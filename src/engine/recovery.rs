@@ -1,14 +1,17 @@
 //! What is looked at when the process is up again.
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::decide::{Answer, Wake};
 use super::turn::Turn;
-use super::{closeout, say, sprint};
+use super::{closeout, landing, outbox, say, sprint};
+use crate::domain::change::Change;
+use crate::domain::effect::{Effect, EffectKind, EffectState};
 use crate::domain::ids::RequestId;
 use crate::domain::outgoing::{NamedChannel, Priority, Target, Voice};
 use crate::domain::request::RequestStatus;
 use crate::domain::role::Role;
+use crate::domain::run::Run;
 
 /// The process is up.
 pub(super) fn started(turn: &mut Turn<'_>, announce: bool, serves: &[Role]) -> Answer {
@@ -17,14 +20,17 @@ pub(super) fn started(turn: &mut Turn<'_>, announce: bool, serves: &[Role]) -> A
     }
     turn.wake(Wake::Reports);
     turn.wake(Wake::Outbox);
+    outbox::try_again(turn);
     let effects: Vec<_> = turn.before().effects.keys().cloned().collect();
     for effect in effects {
         turn.wake(Wake::Effect(effect));
     }
+    cut_off(turn);
     for id in orphans(turn) {
         turn.record(&id, "recovered", "runtime", "nobody had it", json!(null));
         closeout::again(turn, &id);
     }
+    sprint::withdraw_older(turn);
     sprint::advance(turn);
     if announce {
         let open =
@@ -48,11 +54,51 @@ pub(super) fn started(turn: &mut Turn<'_>, announce: bool, serves: &[Role]) -> A
     Answer::Accepted
 }
 
+/// What was under way when the process ended. Whether a run goes on or begins anew is known when a worker takes
+/// it: its room is told then. Effects go on at once.
+fn cut_off(turn: &mut Turn<'_>) {
+    let before = turn.before();
+    for run in before.runs.values().filter(|run| !run.cut_off) {
+        turn.change(Change::Run(Run { cut_off: true, ..run.clone() }));
+    }
+    for effect in before.effects.values() {
+        let started = matches!(effect.state, EffectState::Started { .. });
+        let what = match &effect.kind {
+            EffectKind::Commit { request_id, .. }
+            | EffectKind::Checks { request_id, .. }
+            | EffectKind::Merge { request_id, .. }
+            | EffectKind::Rebase { request_id, .. } => request_id,
+            // An action is not begun again: its outcome says so. The others are no request's work.
+            EffectKind::Action { .. }
+            | EffectKind::Release { .. }
+            | EffectKind::Baseline { .. }
+            | EffectKind::Inspect { .. }
+            | EffectKind::Archive { .. }
+            | EffectKind::Publish { .. }
+            | EffectKind::Discover { .. } => continue,
+        };
+        if started && effect.told != Some(effect.attempts) {
+            let told = Some(effect.attempts);
+            turn.change(Change::Effect(Effect { told, ..effect.clone() }));
+            tell(turn, what, json!({ "what": effect.kind.name(), "branch": turn.policy.branch }));
+        }
+    }
+}
+
+/// One line in the room of an open request about what was cut off and what happens next.
+pub(super) fn tell(turn: &mut Turn<'_>, id: &RequestId, values: Value) {
+    if turn.request(id).is_some_and(|request| !request.status.is_terminal()) {
+        say::in_room(turn, id, Voice::Team, Priority::Progress, "room.interrupted", values);
+    }
+}
+
 /// Delegated requests that nothing moves. No decision leaves one behind; a record edited by hand can.
 fn orphans(turn: &Turn<'_>) -> Vec<RequestId> {
     let state = turn.before();
     let moved = |id: &RequestId| {
-        state.envelopes.values().any(|envelope| envelope.envelope.request_id == *id)
+        // Its turn comes, and whoever is before it is moved.
+        landing::place(state, id).is_some_and(|place| place > 1)
+            || state.envelopes.values().any(|envelope| envelope.envelope.request_id == *id)
             || state.runs.values().any(|run| run.request_id == *id)
             || state.effects.values().any(|effect| effect.kind.request_id() == Some(id))
             || state.operations.values().any(|operation| operation.request_id == *id)

@@ -2,13 +2,14 @@
 
 use serde_json::{Value, json};
 
+use super::attempts::Failure;
 use super::authorize::{Resource, authorize};
 use super::decide::{Answer, Wake};
 use super::turn::Turn;
 use super::workflow::{DocumentRule, StepReport};
 use super::{
-    actions, attempts, claims, contract, governed, handoff, intake, routing, runs, say, sprint,
-    workflow,
+    actions, attempts, claims, contract, governed, handoff, intake, revise, routing, runs, say,
+    sprint, workflow,
 };
 use crate::domain::change::Change;
 use crate::domain::config::AgentKind;
@@ -16,6 +17,7 @@ use crate::domain::conversation::Conversation;
 use crate::domain::envelope::{Envelope, EnvelopeKind, MAX_ENVELOPE_ATTEMPTS, Place};
 use crate::domain::ids::{EnvelopeId, RequestId};
 use crate::domain::incoming::Actor;
+use crate::domain::lenient;
 use crate::domain::outgoing::Voice;
 use crate::domain::request::{Language, ReplyRoute, Request, RequestStatus};
 use crate::domain::result::{ResultStatus, RoleResult};
@@ -105,14 +107,16 @@ fn rebuilt(turn: &Turn<'_>, envelope: &Envelope) -> Option<RunReport> {
 
 fn apply(turn: &mut Turn<'_>, id: &RequestId, report: RunReport, why: &str) {
     match report.outcome.clone() {
-        RunOutcome::Failed { kind, message, until } => {
-            attempts::failed(turn, id, &report, (kind, &message, until), why);
+        RunOutcome::Failed { kind, message, until, answer } => {
+            let failure = Failure { kind, message: &message, until, answer: answer.as_ref() };
+            attempts::failed(turn, id, &report, failure, why);
         }
         RunOutcome::Result(result) => {
             if let Some(request) = turn.edit(id) {
                 request.spent.step_failures = 0;
                 request.spent.last_failure = None;
                 request.spent.waits = 0;
+                request.spent.rate_limits = 0;
                 request.result = Some((*result).clone());
                 if !request.visited_roles.contains(&report.role) {
                     request.visited_roles.push(report.role);
@@ -141,6 +145,9 @@ fn apply(turn: &mut Turn<'_>, id: &RequestId, report: RunReport, why: &str) {
 
 /// What the orchestrator made of a new request: answered, an action asked for, or handed on.
 fn orchestrator_result(turn: &mut Turn<'_>, id: &RequestId, result: &RoleResult) {
+    if revise::goes_by_the_new_words(turn, id) {
+        return;
+    }
     if let Some(action) = result.proposals.control_action() {
         actions::control(turn, id, action, result);
         return;
@@ -213,11 +220,15 @@ fn step_result(
     };
     let in_sprint = request.sprint_id.is_some();
     let documents = documents(request, report);
+    let item = request.backlog_id.as_ref().and_then(|id| turn.item(id));
+    let criteria = contract::criteria(request, item);
     claims::hold_against(turn, id, report, result);
+    keep_criteria(turn, id, result);
     let mut facts = StepReport::from_result(result);
     facts.documents_present = report.documents_present.iter().cloned().collect();
     facts.document_rule = if in_sprint { DocumentRule::Sprint } else { DocumentRule::NotAsked };
     facts.wants_execution = true;
+    facts.criteria = criteria;
     let decision = workflow::decide(&state, &facts);
     let next = match &decision {
         workflow::WorkflowDecision::Next { role, .. } => Some(*role),
@@ -250,6 +261,21 @@ fn step_result(
         }
     }
 }
+
+/// A planner's acceptance criteria are what the work is held against from then on.
+fn keep_criteria(turn: &mut Turn<'_>, id: &RequestId, result: &RoleResult) {
+    let said = lenient::list(result.proposals.get("acceptance_criteria"));
+    if result.role != Role::Planner || result.is_negative() || said.is_empty() {
+        return;
+    }
+    if let Some(request) = turn.edit(id) {
+        request.criteria =
+            said.iter().take(MOST_CRITERIA).map(|text| say::cut(text, 600)).collect();
+    }
+}
+
+/// Acceptance criteria that one plan may have.
+const MOST_CRITERIA: usize = 40;
 
 /// Documents of the team that a role names as its own: they go along, so that people in the room can read
 /// them. What the request came with is there already, and the planner's documents are told by the planner.

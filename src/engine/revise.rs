@@ -5,13 +5,14 @@ use serde_json::{Value, json};
 use super::authorize::{Granted, Resource, act, authorize};
 use super::decide::Answer;
 use super::followup::{FULL, add_followup};
-use super::intake::{origin, print, reply, saved, scope};
+use super::intake::{origin, print, reply, resume, saved, scope};
 use super::turn::Turn;
-use super::{handoff, runs, say};
+use super::{closeout, gates, handoff, runs, say};
 use crate::domain::ids::{ChannelId, MessageId, RequestId};
 use crate::domain::incoming::{Actor, Message};
 use crate::domain::ingress::Ingress;
-use crate::domain::request::RequestStatus;
+use crate::domain::outgoing::{Button, ButtonAct, Priority, Voice};
+use crate::domain::request::{Request, RequestStatus};
 
 /// An edited message: where its words are not read yet, they are replaced.
 pub(super) fn edited(turn: &mut Turn<'_>, message: Message) -> Answer {
@@ -40,7 +41,7 @@ pub(super) fn edited(turn: &mut Turn<'_>, message: Message) -> Answer {
 /// The new wording takes the place of the old one.
 fn reword(
     turn: &mut Turn<'_>,
-    _granted: &Granted<act::Revise>,
+    granted: &Granted<act::Revise>,
     id: &RequestId,
     message: &Message,
 ) -> Answer {
@@ -48,18 +49,27 @@ fn reword(
     let Some(request) = turn.edit(id) else {
         return Answer::Ignored("gone");
     };
-    let began = request.spent.turns > 0 || request.active_run.is_some();
+    let has_begun = has_begun(request);
+    let began_by_it = request.reply_route.message_id == same;
+    // What the sprint or the backlog made of somebody's words has words of its own.
+    let has_own_words = request.duty().is_some() || request.todo_id.is_some();
     let words = request.params.followups.iter_mut().find(|followup| followup.message_id == same);
     if let Some(followup) = words {
+        if followup.body == message.content {
+            return Answer::Ignored(SAME);
+        }
         followup.body = message.content.clone();
         // Whoever took the earlier wording has not heard this one.
         followup.heard_by.clear();
         runs::steer(turn, id, message.message_id);
-    } else if began {
-        // What the roles already read cannot be unread; the new wording joins as a follow-up.
+    } else if request.body == message.content && saved(message).is_empty() {
+        return Answer::Ignored(SAME);
+    } else if !began_by_it || has_own_words {
         if !add_followup(turn, id, message) {
             return Answer::Ignored(FULL);
         }
+    } else if has_begun {
+        return ask_anew(turn, granted, id, message);
     } else {
         request.scope = scope(message);
         request.body = message.content.clone();
@@ -69,7 +79,79 @@ fn reword(
     Answer::Accepted
 }
 
-/// A deleted message: words not read yet are withdrawn; a request that nobody began is cancelled.
+/// Discord edits messages by itself, to show what their links lead to.
+const SAME: &str = "the words are the same";
+
+/// Earlier wordings that roles are told of; the request's history has all.
+const EARLIER: usize = 5;
+
+/// Whether a role has read what was asked.
+const fn has_begun(request: &Request) -> bool {
+    request.spent.turns > 0 || request.active_run.is_some()
+}
+
+/// Roles have begun on what was asked, and now it is something else: the new words take the place of the old
+/// ones, whoever works hears them at once, and nothing that was made by the old words alone goes to the branch.
+fn ask_anew(
+    turn: &mut Turn<'_>,
+    granted: &Granted<act::Revise>,
+    id: &RequestId,
+    message: &Message,
+) -> Answer {
+    if closeout::is_merging(turn, id) {
+        reply(turn, message, "edited_too_late", json!({ "request_id": id.as_str() }));
+        return Answer::Ignored("its commit is on the way to the branch");
+    }
+    let Some(request) = turn.edit(id) else {
+        return Answer::Ignored("gone");
+    };
+    let old = std::mem::replace(&mut request.body, message.content.clone());
+    request.scope = scope(message);
+    request.fingerprint = print(message);
+    for file in saved(message) {
+        if !request.artifacts.contains(&file) {
+            request.artifacts.push(file);
+        }
+    }
+    let earlier = &mut request.params.earlier_bodies;
+    earlier.push(old.clone());
+    let over = earlier.len().saturating_sub(EARLIER);
+    earlier.drain(..over);
+    request.params.unread_edit = true;
+    let (blocked, waits) = (request.status == RequestStatus::Blocked, request.gate_id.is_some());
+    turn.record(
+        id,
+        "edited",
+        &granted.name(),
+        &say::title(&message.content),
+        json!({ "was": old }),
+    );
+    say::in_room(turn, id, Voice::Team, Priority::Progress, "room.edited", json!({}));
+    if blocked || waits {
+        // What somebody would decide on is not what is wanted any more.
+        gates::void(turn, id);
+        goes_by_the_new_words(turn, id);
+    } else {
+        runs::tell_of_edit(turn, id);
+    }
+    Answer::Accepted
+}
+
+/// Where no role has read the message as it is now, the request goes back to those who plan instead of on to its
+/// end; whether it did.
+pub(super) fn goes_by_the_new_words(turn: &mut Turn<'_>, id: &RequestId) -> bool {
+    let unread = turn.request(id).is_some_and(|request| request.params.unread_edit);
+    if unread {
+        if let Some(request) = turn.edit(id) {
+            request.params.unread_edit = false;
+        }
+        resume(turn, id, "edited");
+    }
+    unread
+}
+
+/// A deleted message: words not read yet are withdrawn, a request that nobody began is cancelled, and about one
+/// under way somebody is asked.
 pub(super) fn deleted(
     turn: &mut Turn<'_>,
     _channel_id: ChannelId,
@@ -99,9 +181,9 @@ fn withdraw(
         turn.record(id, "withdrawn", "person", "a message was deleted", Value::Null);
         return Answer::Accepted;
     }
-    let started = turn.request(id).is_some_and(|r| r.spent.turns > 0 || r.active_run.is_some());
+    let started = turn.request(id).is_some_and(has_begun);
     if started {
-        return Answer::Ignored("work has begun");
+        return ask_whether_to_withdraw(turn, id);
     }
     if let Some(request) = turn.edit(id) {
         request.reply_route.message_id = None;
@@ -109,5 +191,20 @@ fn withdraw(
     let by = turn.request(id).map(|r| r.reply_route.author_name.clone()).unwrap_or_default();
     let values = json!({ "request_id": id.as_str(), "by": by });
     handoff::end(turn, id, RequestStatus::Cancelled, "final.cancelled", values);
+    Answer::Accepted
+}
+
+/// Work has begun, and whoever deleted the message may have meant no more than to tidy up: it goes on, and a
+/// button is there for the other answer.
+fn ask_whether_to_withdraw(turn: &mut Turn<'_>, id: &RequestId) -> Answer {
+    turn.record(id, "message_deleted", "person", "asked whether to withdraw", Value::Null);
+    let Some(request) = turn.edit(id) else {
+        return Answer::Ignored("gone");
+    };
+    // What is gone cannot be answered to.
+    request.reply_route.message_id = None;
+    let button = Button { act: ButtonAct::Cancel, subject: id.to_string(), version: 0 };
+    let values = json!({ "request_id": id.as_str(), "title": say::title(&request.scope) });
+    say::answer(turn, id, Priority::Approval, "message_deleted", values, vec![button]);
     Answer::Accepted
 }

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::decide::{Answer, Wake};
 use super::turn::Turn;
-use super::{attempts, budget, gates, handoff, say};
+use super::{attempts, budget, gates, handoff, recovery, say};
 use crate::domain::change::{Change, Session};
 use crate::domain::conversation::Room;
 use crate::domain::effect::EffectKind;
@@ -16,6 +16,7 @@ use crate::domain::request::{Followup, RequestStatus};
 use crate::domain::role::Role;
 use crate::domain::run::{FailKind, Run, RunOutcome, RunReport, ledger_of};
 use crate::domain::state::session_key;
+use crate::domain::time::Timestamp;
 
 /// Where a report keeps what its run was told about why the step is done again: an attempt that does not count
 /// is told the same.
@@ -43,15 +44,16 @@ pub(super) fn starting(turn: &mut Turn<'_>, run: Run) -> Answer {
         handoff::block(turn, &run.request_id, "turns_limit", &detail, Vec::new());
         return refuse(turn, &run, &envelope, "no runs left");
     }
+    let cut_off = turn.before().runs.get(&run.run_id).is_some_and(|run| run.cut_off);
     let run = if again {
-        run
+        Run { cut_off: false, ..run }
     } else {
         if let Some(until) = budget::rests_until(turn, run.agent) {
             // It waits for its agent, and nothing is counted.
             let waits = Envelope { not_before: Some(until), ..envelope };
             turn.change(Change::Envelope(Box::new(waits)));
             attempts::tell_of_wait(turn, &run.request_id, run.role, run.agent, until);
-            return Answer::Ignored("the agent's plan is used up");
+            return Answer::Ignored("the agent cannot be begun with yet");
         }
         if let Some(account) = budget::spent(turn, &run.request_id, run.role) {
             let why = &envelope.envelope.body;
@@ -60,16 +62,23 @@ pub(super) fn starting(turn: &mut Turn<'_>, run: Run) -> Answer {
         }
         let allowance = budget::allowance(turn, &run.request_id, run.role);
         let approach = turn.request(&run.request_id).map(attempts::approach).unwrap_or_default();
-        Run { allowance, approach, ..run }
+        Run { allowance, approach, told_of_limit: false, ..run }
     };
     if let Some(request) = turn.edit(&run.request_id) {
         request.active_run = Some(run.run_id.clone());
         if !again {
             request.spent.turns += 1;
+            // Its prompt holds the message as it is now.
+            request.params.unread_edit = false;
         }
     }
     let attempts = if again { envelope.attempts } else { envelope.attempts + 1 };
     turn.change(Change::Envelope(Box::new(Envelope { attempts, ..envelope })));
+    if cut_off {
+        let step = handoff::step_word(run.step);
+        let values = json!({ "what": "run", "role": run.role, "step": step });
+        recovery::tell(turn, &run.request_id, values);
+    }
     turn.change(Change::Run(run));
     Answer::Accepted
 }
@@ -93,6 +102,13 @@ pub(super) fn gone(turn: &mut Turn<'_>, run: &Run) {
         {
             turn.wake(Wake::Effect(effect.effect_id.clone()));
         }
+    }
+}
+
+/// The request as it was asked anew goes to the agent at work, where there is one.
+pub(super) fn tell_of_edit(turn: &mut Turn<'_>, id: &RequestId) {
+    if let Some(run) = turn.request(id).and_then(|request| request.active_run.clone()) {
+        turn.wake(Wake::SteerRun(run));
     }
 }
 
@@ -140,6 +156,30 @@ pub(super) fn refused(turn: &mut Turn<'_>, run_id: &RunId, refusal: Refusal, wha
     Answer::Accepted
 }
 
+/// The model's server makes the agent at work wait: its room is told, once a run.
+pub(super) fn rate_limited(
+    turn: &mut Turn<'_>,
+    run_id: &RunId,
+    until: Option<Timestamp>,
+) -> Answer {
+    let Some(run) = turn.before().runs.get(run_id).cloned() else {
+        return Answer::Ignored("the run is gone");
+    };
+    if run.told_of_limit {
+        return Answer::Ignored("the room knows");
+    }
+    attempts::tell_of_rate_limit(turn, &run.request_id, run.role, run.agent, until);
+    turn.record(
+        &run.request_id,
+        "rate_limited",
+        run.role.as_str(),
+        "the model's server answers: too many requests",
+        json!({ "until": until }),
+    );
+    turn.change(Change::Run(Run { told_of_limit: true, ..run }));
+    Answer::Accepted
+}
+
 /// An agent is done: its envelope is finished and its report goes to the orchestrator.
 pub(super) fn finished(turn: &mut Turn<'_>, report: RunReport) -> Answer {
     let Some(run) = turn.before().runs.get(&report.run_id).cloned() else {
@@ -154,12 +194,6 @@ pub(super) fn finished(turn: &mut Turn<'_>, report: RunReport) -> Answer {
         turn.put_away(envelope, Place::Archive, "done");
         why.clone_from(&envelope.envelope.body);
     }
-    let open = turn
-        .request(&run.request_id)
-        .is_some_and(|request| request.active_run.as_ref() == Some(&run.run_id));
-    if !open {
-        return Answer::Ignored("the request has moved on");
-    }
     let usage = turn.policy.prices.priced(&report.model, report.usage);
     let request = turn.request(&run.request_id);
     let line = json!({
@@ -168,14 +202,27 @@ pub(super) fn finished(turn: &mut Turn<'_>, report: RunReport) -> Answer {
         "todo_id": request.and_then(|it| it.todo_id.clone()),
         "agent": report.agent, "model": report.model, "usage": usage, "ms": report.duration_ms,
     });
-    turn.change(Change::Append { file: ledger_of(turn.now), text: format!("{line}\n") });
+    turn.change(Change::Append {
+        file: ledger_of(turn.now, turn.zone()),
+        text: format!("{line}\n"),
+    });
     budget::charge(turn, &run.request_id, run.role, usage);
+    // What it spent is spent, also where nobody waits for its result any more.
+    let open = turn
+        .request(&run.request_id)
+        .is_some_and(|request| request.active_run.as_ref() == Some(&run.run_id));
+    if !open {
+        return Answer::Ignored("the request has moved on");
+    }
     let label = report.agent.clone();
     let mut scope = String::new();
     if let Some(request) = turn.edit(&run.request_id) {
         request.active_run = None;
         request.params.other.insert("agent".to_owned(), json!(label));
         scope = request.scope.clone();
+        if report.heard.contains(&request.words_key()) {
+            request.params.unread_edit = false;
+        }
         for followup in &mut request.params.followups {
             if report.heard.contains(&followup.key()) && !followup.heard_by.contains(&run.role) {
                 followup.heard_by.push(run.role);

@@ -43,6 +43,7 @@ pub(super) fn outgoing(
         attempts: 0,
         own_failures: 0,
         not_before: None,
+        refused: None,
         created_at: turn.now,
     }
 }
@@ -269,6 +270,7 @@ pub(super) fn refresh_card(turn: &mut Turn<'_>, id: &RequestId) {
         "request_id": id.as_str(),
         "title": title(&request.scope),
         "status": status,
+        "place": super::landing::place_now(turn, id).unwrap_or(0),
         "owner": owner,
         "step": if request.status.is_terminal() { "" } else { step },
         "next": request.next_role.map_or("", Role::as_str),

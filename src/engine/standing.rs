@@ -1,8 +1,11 @@
 //! How the team stands, in the values that its answers show: the same by a command, in plain words and on
 //! the command line.
 
+use chrono_tz::Tz;
 use serde_json::{Value, json};
 
+use super::landing;
+use crate::domain::outgoing::Outgoing;
 use crate::domain::request::Request;
 use crate::domain::sprint::TodoStatus;
 use crate::domain::state::State;
@@ -14,23 +17,27 @@ pub const LINES: usize = 10;
 #[must_use]
 pub fn overview(state: &State) -> Value {
     let open: Vec<&Request> = open(state).collect();
-    let lines: Vec<Value> = open.iter().take(LINES).map(|request| line(request)).collect();
-    json!({ "open": open.len(), "lines": lines, "waiting": state.gates.len() })
+    let line = |request: &&Request| line(request, landing::place(state, &request.request_id));
+    let lines: Vec<Value> = open.iter().take(LINES).map(line).collect();
+    let refused = refused(state).count();
+    json!({ "open": open.len(), "lines": lines, "waiting": state.gates.len(), "refused": refused })
 }
 
 /// The same of one request.
 #[must_use]
-pub fn overview_of(request: &Request) -> Value {
+pub fn overview_of(state: &State, request: &Request) -> Value {
     let waiting = usize::from(request.gate_id.is_some());
-    json!({ "open": 1, "lines": [line(request)], "waiting": waiting })
+    let place = landing::place(state, &request.request_id);
+    json!({ "open": 1, "lines": [line(request, place)], "waiting": waiting, "refused": 0 })
 }
 
-fn line(request: &Request) -> Value {
+fn line(request: &Request, place: Option<usize>) -> Value {
     json!({
         "request_id": request.request_id,
         "title": title(request),
         "status": if request.gate_id.is_some() { "waiting" } else { request.status.as_str() },
         "role": request.current_role,
+        "place": place.unwrap_or(0),
         "who": request.reply_route.author_name,
     })
 }
@@ -52,10 +59,38 @@ pub fn title(request: &Request) -> String {
     request.scope.lines().next().unwrap_or_default().chars().take(80).collect()
 }
 
+/// The messages that Discord refused, oldest first.
+pub fn refused(state: &State) -> impl Iterator<Item = &Outgoing> + Clone {
+    state.outgoing.values().filter(|it| it.refused.is_some())
+}
+
+/// What Discord said about a message that it refused, and what the message is about.
+#[must_use]
+pub fn refusal(state: &State, outgoing: &Outgoing) -> String {
+    let reason = outgoing.refused.as_ref().map(|it| it.reason.as_str()).unwrap_or_default();
+    let about = outgoing.request_id.as_ref().and_then(|id| state.requests.get(id)).map(title);
+    match about {
+        Some(title) if !title.is_empty() => format!("{reason} · {title}"),
+        Some(_) | None => reason.to_owned(),
+    }
+}
+
+/// The messages that Discord refused, in the values that answers show.
+#[must_use]
+pub fn refusals<'a>(state: &State, refused: impl Iterator<Item = &'a Outgoing> + Clone) -> Value {
+    let lines: Vec<Value> = refused
+        .clone()
+        .take(LINES)
+        .map(|it| json!({ "id": it.short_id(), "reason": refusal(state, it) }))
+        .collect();
+    json!({ "count": refused.count(), "lines": lines })
+}
+
 /// The active sprint, or else the last one, in the words in which the team answers plain questions.
 #[must_use]
-pub fn sprint(state: &State) -> Value {
-    let slot = state.scheduler.next_slot_at.map(|at| at.kst("%Y-%m-%d %H:%M")).unwrap_or_default();
+pub fn sprint(state: &State, zone: Tz) -> Value {
+    let slot = state.scheduler.next_slot_at;
+    let slot = slot.map(|at| at.format_in(zone, "%Y-%m-%d %H:%M")).unwrap_or_default();
     let latest = || state.sprints.values().max_by_key(|sprint| sprint.started_at);
     let Some(sprint) = state.active_sprint().or_else(latest) else {
         return json!({ "next_slot_at": slot });

@@ -2,16 +2,18 @@
 
 use std::collections::BTreeMap;
 
+use chrono_tz::Tz;
 use serde_json::Value;
 
 use super::decide::{Answer, Decision, Wake};
 use super::sprint::plans::Plans;
-use super::{budget, say, sprint};
+use super::{budget, landing, say, sprint};
 use crate::domain::budget::Spending;
 use crate::domain::change::{Change, ChannelMark};
 use crate::domain::effect::{Effect, EffectKind, EffectState};
 use crate::domain::envelope::{Envelope, Place};
 use crate::domain::ids::{ChannelId, EffectId, IdSupply, MessageId, RequestId};
+use crate::domain::incoming::Message;
 use crate::domain::outgoing::{Act, Outgoing, OutgoingState};
 use crate::domain::policy::Policy;
 use crate::domain::request::{Request, RequestEvent};
@@ -20,6 +22,10 @@ use crate::domain::time::Timestamp;
 
 /// How many message ids of a channel are remembered for those that arrive doubled.
 const RECENT_MESSAGES: usize = 64;
+/// A person who may not ask is told so once in this time.
+const REFUSAL_SECONDS: u64 = 3_600;
+/// People of one channel who are told so within it.
+const REFUSALS_REMEMBERED: usize = 100;
 
 /// A decision in the making.
 pub(super) struct Turn<'a> {
@@ -59,6 +65,16 @@ impl<'a> Turn<'a> {
             changes: Vec::new(),
             wakes: Vec::new(),
         }
+    }
+
+    /// The zone of the workspace.
+    pub(super) fn zone(&self) -> Tz {
+        self.policy.sprint.zone.0
+    }
+
+    /// Today's date in the zone of the workspace, as ids have it.
+    pub(super) fn today(&self) -> String {
+        self.now.date_in(self.zone())
     }
 
     /// The records as they were before this turn.
@@ -112,10 +128,25 @@ impl<'a> Turn<'a> {
         before.chain(now).any(|effect| which(&effect.kind))
     }
 
+    /// Whether such an effect has started and its outcome has not come, this turn's included.
+    pub(super) fn is_under_way(&self, which: impl Fn(&EffectKind) -> bool) -> bool {
+        let mut state: BTreeMap<&EffectId, &Effect> = self.state.effects.iter().collect();
+        for change in &self.changes {
+            if let Change::Effect(effect) = change {
+                state.insert(&effect.effect_id, effect);
+            } else if let Change::EffectGone(id) = change {
+                state.remove(id);
+            }
+        }
+        state
+            .into_values()
+            .any(|it| matches!(it.state, EffectState::Started { .. }) && which(&it.kind))
+    }
+
     /// What was spent, as of today.
     pub(super) fn spending(&self) -> Spending {
         let now = self.spending.as_ref().unwrap_or(&self.state.spending);
-        budget::opened(now, self.now)
+        budget::opened(now, self.now, self.zone())
     }
 
     /// The same for changing.
@@ -153,16 +184,46 @@ impl<'a> Turn<'a> {
         self.change(Change::Event(id.clone(), event));
     }
 
+    /// Notes that a message was taken in, and that its channel was read up to it, or as far as it says.
+    pub(super) fn mark_taken(&mut self, message: &Message) {
+        let up_to = message.read_up_to.unwrap_or(message.message_id);
+        let mark = self.marked(message.channel_id, up_to, message.message_id);
+        self.change(Change::Channel(mark));
+    }
+
     /// Notes that a channel was read up to a message.
     pub(super) fn mark_read(&mut self, channel_id: ChannelId, message_id: MessageId) {
+        let mark = self.marked(channel_id, message_id, message_id);
+        self.change(Change::Channel(mark));
+    }
+
+    /// Notes that a message of somebody who may not ask was looked at. Whether they are to be told so: once an
+    /// hour, wherever they write, and nobody new while a whole crowd is told in this channel.
+    pub(super) fn mark_refused(&mut self, message: &Message) -> bool {
+        let up_to = message.read_up_to.unwrap_or(message.message_id);
+        let mut mark = self.marked(message.channel_id, up_to, message.message_id);
+        let (now, who) = (self.now, message.author.id);
+        let told = |at: &Timestamp| now.seconds_since(*at) < REFUSAL_SECONDS;
+        let again = self.state.channels.values().any(|it| it.refused.get(&who).is_some_and(told));
+        let tell = !again && mark.refused.len() < REFUSALS_REMEMBERED;
+        if tell {
+            mark.refused.insert(who, now);
+        }
+        self.change(Change::Channel(mark));
+        tell
+    }
+
+    fn marked(&self, channel_id: ChannelId, up_to: MessageId, taken: MessageId) -> ChannelMark {
         let old = self.state.channels.get(&channel_id);
         let mut recent = old.map(|mark| mark.recent.clone()).unwrap_or_default();
-        recent.push(message_id);
+        recent.push(taken);
         if recent.len() > RECENT_MESSAGES {
             recent.remove(0);
         }
-        let watermark = old.map_or(message_id, |mark| mark.watermark.max(message_id));
-        self.change(Change::Channel(ChannelMark { channel_id, watermark, recent }));
+        let watermark = old.map_or(up_to, |mark| mark.watermark.max(up_to));
+        let mut refused = old.map(|mark| mark.refused.clone()).unwrap_or_default();
+        refused.retain(|_, at| self.now.seconds_since(*at) < REFUSAL_SECONDS);
+        ChannelMark { channel_id, watermark, recent, refused }
     }
 
     /// Puts an envelope away.
@@ -180,19 +241,21 @@ impl<'a> Turn<'a> {
             kind,
             state: EffectState::Planned,
             attempts: 0,
+            told: None,
             planned_at: self.now,
         };
         self.wake(Wake::Effect(effect.effect_id.clone()));
         self.change(Change::Effect(effect));
     }
 
-    /// Puts something into the outbox. What it supersedes leaves it, unless it is being sent.
+    /// Puts something into the outbox. What it supersedes leaves it, unless it is being sent; what Discord
+    /// refused is not.
     pub(super) fn send(&mut self, outgoing: Outgoing) {
         if let Some(slot) = outgoing.slot.clone() {
             let old: Vec<_> = self
                 .outbox()
                 .filter(|old| old.slot.as_ref() == Some(&slot))
-                .filter(|old| old.state == OutgoingState::Queued)
+                .filter(|old| old.state == OutgoingState::Queued || old.refused.is_some())
                 .map(|old| old.outgoing_id.clone())
                 .collect();
             for id in old {
@@ -229,7 +292,9 @@ impl<'a> Turn<'a> {
     /// that nothing refers to any more leave memory.
     pub(super) fn finish(mut self, answer: Answer) -> Decision {
         sprint::follow(&mut self);
-        for id in &self.touched() {
+        let mut cards = landing::advance(&mut self);
+        cards.extend(self.touched());
+        for id in &cards {
             say::refresh_card(&mut self, id);
         }
         let plans = std::mem::take(&mut self.plans);

@@ -2,9 +2,9 @@
 
 use serde_json::{Value, json};
 
-use super::say;
+use super::{landing, say, standing};
 use crate::domain::ids::RequestId;
-use crate::domain::outgoing::Content;
+use crate::domain::outgoing::{Content, Outgoing};
 use crate::domain::policy::Policy;
 use crate::domain::request::{Request, RequestStatus};
 use crate::domain::state::State;
@@ -14,7 +14,16 @@ use crate::domain::time::Timestamp;
 #[must_use]
 pub fn why(state: &State, policy: &Policy, request: &Request, now: Timestamp) -> Content {
     let (key, values) = reason(state, policy, request, now);
-    say::content(key, policy.language, values)
+    let about = |it: &&Outgoing| it.request_id.as_ref() == Some(&request.request_id);
+    let refused = standing::refused(state).filter(about);
+    if refused.clone().next().is_none() {
+        return say::content(key, policy.language, values);
+    }
+    let values = json!({
+        "line": { "key": key, "values": values },
+        "refused": standing::refusals(state, refused),
+    });
+    say::content("why.refused", policy.language, values)
 }
 
 fn reason(
@@ -69,6 +78,10 @@ fn moving(
         let values = json!({ "request_id": id.as_str(), "effect": effect.kind.name() });
         return Some(("why.effect", values));
     }
+    if let Some(place) = landing::place(state, id) {
+        let values = json!({ "request_id": id.as_str(), "place": place });
+        return Some(("why.landing", values));
+    }
     if let Some(gate) = state.gates.values().find(|gate| gate.request_id == *id) {
         let values = json!({
             "request_id": id.as_str(), "commit": say::short(&gate.commit), "kind": gate.kind.as_str(),
@@ -87,7 +100,9 @@ fn moving(
         state.spending.resting.iter().find(|(_, until)| Some(**until) == envelope.not_before);
     let values = json!({
         "request_id": id.as_str(), "role": role, "at": at,
-        "rests": rests.is_some(), "agent": rests.map_or("", |(agent, _)| agent.as_str()),
+        "rests": rests.is_some(),
+        "rate_limited": rests.is_some_and(|(agent, _)| state.spending.rate_limited.contains(agent)),
+        "agent": rests.map_or("", |(agent, _)| agent.as_str()),
     });
     Some((key, values))
 }

@@ -76,11 +76,11 @@ pub(super) fn obey(
         Word::Status(None) => ("overview", standing::overview(turn.before())),
         Word::Status(Some(id)) => match turn.request(&id) {
             Some(found) if !found.status.is_terminal() => {
-                ("overview", standing::overview_of(found))
+                ("overview", standing::overview_of(turn.before(), found))
             }
             Some(_) | None => unknown(&id),
         },
-        Word::SprintStatus => ("sprint.status", standing::sprint(turn.before())),
+        Word::SprintStatus => ("sprint.status", standing::sprint(turn.before(), turn.zone())),
         Word::SprintStop => sprint::commands::may(turn, actor)
             .and_then(|granted| sprint::commands::stopped(turn, &granted, false))
             .unwrap_or_else(|refused| refused),

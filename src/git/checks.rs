@@ -8,13 +8,25 @@ use sha2::{Digest as _, Sha256};
 use tokio_util::sync::CancellationToken;
 
 use super::{CommitId, GitError, Project, Result, counts};
-use crate::domain::evidence::{CheckRun, CheckVerdict, Evidence};
+use crate::domain::config::CheckNetwork;
+use crate::domain::evidence::{CheckRun, CheckVerdict, Evidence, Isolation};
 use crate::domain::time::Timestamp;
+use crate::platform::confinement::Confinement;
 use crate::platform::supervise::{self, Adopted, EndedBy, Exit, OnCap, OnEof, Spec};
-use crate::platform::{clock, files, redact, tasks};
+use crate::platform::{clock, files, inside, machine, redact, spawn, tasks};
+use carry::Carried;
+use view::{Layout, View};
+
+mod carry;
+mod home;
+mod tree;
+mod view;
 
 /// Bytes of output that go into the evidence.
 const TAIL_BYTES: usize = 4096;
+
+/// Signals that come from outside of a program: SIGHUP, SIGINT, SIGKILL, SIGTERM.
+const ENDED_FROM_OUTSIDE: [i32; 4] = [1, 2, 9, 15];
 
 /// One check as the configuration describes it; never read from the commit that is checked.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -28,55 +40,112 @@ pub struct CheckSpec {
     /// Bytes of output that are kept, for stdout and stderr each, besides the last 64 KiB; what lies between
     /// is dropped and the log says so.
     pub output_limit: u64,
-    /// Added to the scrubbed environment, for instance `RUSTUP_HOME`; from the configuration only.
+    /// Added to the scrubbed environment; from the configuration only.
     pub env: BTreeMap<String, String>,
+    /// What it may read beside the system, the tools and its tree; absolute, or in the home (`~/…`).
+    pub read: Vec<PathBuf>,
+    /// Which network it has.
+    pub network: CheckNetwork,
 }
 
-/// Runs all checks in one clean checkout of `commit` below `scratch`, in order; a failure does not stop the
-/// next. The checkout and the private `HOME` are removed afterwards, `<n>-<name>.log` files stay in
-/// `scratch` until it is used again. Where the future is dropped, or the team dies, the checks are ended;
-/// what is left of an earlier run in the same `scratch` is ended first. Where `stop` is cancelled, nothing
-/// of them is left when this returns.
+/// What the configuration says about checks.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CheckPlan {
+    /// The checks, in order.
+    pub checks: Vec<CheckSpec>,
+    /// Folders of the person's checkout, relative to it, that git ignores and checks may read.
+    pub carry: Vec<PathBuf>,
+    /// Files and folders of tools that checks may read beside the system's; the usual ones where absent.
+    pub tools: Option<Vec<PathBuf>>,
+    /// What checks never see, wherever it lies: the workspace.
+    pub hidden: Vec<PathBuf>,
+    /// Whether they may run where this machine cannot isolate them.
+    pub allow_unisolated: bool,
+    /// SHA-256 of all this, as it goes into the evidence.
+    pub digest: String,
+}
+
+/// Runs all checks in one clean tree of `commit`, in order; a failure does not stop the next.
+///
+/// With bubblewrap they see the tree at the project's own path, the system, tools, what is lent to them and
+/// nothing else. Under Landlock, or under nothing, the tree lies in a folder of the machine's temporary ones.
+/// It is removed afterwards; `<n>-<name>.log` files stay in `scratch` until it is used again. Where the
+/// future is dropped, or the team dies, the checks are ended; what is left of an earlier run in the same
+/// `scratch` is ended first. Where `stop` is cancelled, nothing of them is left when this returns.
 ///
 /// # Errors
-/// Only where the checks could not be run at all, or were stopped; a check that cannot be started is
-/// evidence.
+/// [`GitError::NotIsolated`], [`GitError::Carry`], [`GitError::Readable`]; else only where the checks could
+/// not be run at all, or were stopped. A check that cannot be started is evidence.
 pub async fn run(
     project: &Project,
     commit: CommitId,
-    specs: &[CheckSpec],
+    plan: &CheckPlan,
+    confinement: &Confinement,
     scratch: &Path,
     stop: &CancellationToken,
 ) -> Result<Evidence> {
     end_earlier(scratch).await?;
-    let place = Place::new(scratch);
-    let prepared = (project.clone(), place.clone());
-    off_thread(move || prepared.1.prepare(&prepared.0, commit)).await?;
+    let isolation = isolation(plan, confinement)?;
+    let preparing = (project.clone(), plan.clone(), scratch.to_owned());
+    let place = off_thread(move || {
+        let (project, plan, scratch) = preparing;
+        Place::prepare(&project, commit, &plan, isolation, &scratch)
+    })
+    .await?;
     let mut checks = Vec::new();
-    for (number, spec) in specs.iter().enumerate() {
+    for (number, spec) in plan.checks.iter().enumerate() {
         if stop.is_cancelled() {
             break;
         }
-        checks.push(one(spec, number + 1, &place, stop).await?);
+        checks.push(one(plan, spec, number + 1, &place, confinement, stop).await?);
     }
-    off_thread(move || place.clear()).await?;
+    let scratch = scratch.to_owned();
+    off_thread(move || clear(&scratch)).await?;
     if stop.is_cancelled() {
         return Err(GitError::Interrupted { reason: "the checks were stopped".to_owned() });
     }
-    Ok(Evidence { commit: commit.to_string(), checks, at: Timestamp::new(clock::now()) })
+    Ok(Evidence {
+        commit: commit.to_string(),
+        checks,
+        at: Timestamp::new(clock::now()),
+        isolation,
+        checks_digest: plan.digest.clone(),
+    })
+}
+
+fn isolation(plan: &CheckPlan, confinement: &Confinement) -> Result<Isolation> {
+    let (isolation, reason) = match confinement {
+        Confinement::Bubblewrap(_) => return Ok(Isolation::Bubblewrap),
+        Confinement::Landlock(_, reason) => (Isolation::Landlock, reason),
+        Confinement::Nothing(reason) => (Isolation::None, reason),
+    };
+    if plan.allow_unisolated {
+        Ok(isolation)
+    } else {
+        Err(GitError::NotIsolated { reason: reason.clone() })
+    }
 }
 
 async fn one(
+    plan: &CheckPlan,
     check: &CheckSpec,
     number: usize,
     place: &Place,
+    confinement: &Confinement,
     stop: &CancellationToken,
 ) -> Result<CheckRun> {
     let started = clock::now();
-    let run_dir = place.root.join(format!("run-{number}"));
+    let run_dir = place.scratch.join(format!("run-{number}"));
     let exit = match check.command.split_first() {
         Some((program, args)) => {
-            let spec = place.spec(check, program, args);
+            let spec = {
+                let (place, plan, check) = (place.clone(), plan.clone(), check.clone());
+                let confinement = confinement.clone();
+                let (program, args) = (program.clone(), args.to_vec());
+                let rules = place.scratch.join(format!("run-{number}.json"));
+                off_thread(move || place.spec(&plan, &check, &confinement, &rules, &program, args))
+                    .await?
+            };
             supervise::run_until(&spec, &run_dir, stop.cancelled()).await?
         }
         None => Exit {
@@ -91,24 +160,116 @@ async fn one(
             error: Some("the command is empty".to_owned()),
         },
     };
-    let log = place.root.join(format!("{number}-{}.log", file_name(&check.name)));
-    let output = {
-        let exit = exit.clone();
-        off_thread(move || Output::collect(&run_dir, &log, &exit)).await?
-    };
-    let counts = counts::read(&output.text);
+    let (place, check) = (place.clone(), check.clone());
+    off_thread(move || judge(&place, &check, number, &run_dir, exit)).await
+}
+
+/// What came of a check.
+fn judge(
+    place: &Place,
+    check: &CheckSpec,
+    number: usize,
+    run_dir: &Path,
+    mut exit: Exit,
+) -> Result<CheckRun> {
+    let output = Output::read(run_dir)?;
+    if let Some(error) = output.not_started(&exit, place.layout.isolation) {
+        exit.ended_by = EndedBy::NotStarted;
+        exit.code = None;
+        exit.error = Some(error);
+    }
+    let text = format!("{}\n[stderr]\n{}\n", output.stdout, output.stderr);
+    let counts = counts::read(&text);
+    let mut verdict = verdict(&exit, counts);
+    let mut notes = Vec::new();
+    let dropped = exit.dropped_stdout + exit.dropped_stderr;
+    if dropped > 0 {
+        notes.push(format!("{dropped} bytes of output were dropped"));
+    }
+    if let Some(error) = &exit.error {
+        notes.push(format!("could not be started: {error}"));
+        let is_missing = error.contains("No such file");
+        if let Some(program) = check.command.first().filter(|_| {
+            is_missing
+                || (!place.layout.isolation.is_isolated() && error.contains("ermission denied"))
+        }) {
+            let tree = &place.layout.tree.lies;
+            let why =
+                carry::why_missing(&place.project, &place.carried, tree, program, is_missing)?;
+            notes.extend(why);
+        }
+    }
+    if verdict == CheckVerdict::Failed
+        && let Some(met) = met_the_checkout(place, &text)
+    {
+        verdict = CheckVerdict::EnvironmentFault;
+        notes.push(format!(
+            "{} leads to the checkout, which checks must not read: without bubblewrap the tree that is checked \
+             cannot be put in its place",
+            met.display()
+        ));
+    }
+    if verdict != CheckVerdict::Passed
+        && check.network == CheckNetwork::Off
+        && place.layout.isolation.is_isolated()
+        && NETWORK_MISSED.iter().any(|words| text.contains(words))
+    {
+        notes.push(
+            "it has no network; `network: host` under the check in team_runtime.yaml gives it the machine's"
+                .to_owned(),
+        );
+    }
+    let log = place.scratch.join(format!("{number}-{}.log", file_name(&check.name)));
+    let (digest, tail) = output.keep(&log, &text, &notes)?;
     Ok(CheckRun {
         name: check.name.clone(),
         command: check.command.clone(),
         exit_code: exit.code,
-        verdict: verdict(&exit, counts),
+        verdict,
         tests_passed: counts.map(|counts| counts.passed),
         tests_failed: counts.map(|counts| counts.failed),
-        log_digest: output.digest,
-        log_tail: output.tail,
+        log_digest: digest,
+        log_tail: tail,
         duration_ms: u64::try_from((exit.ended_at - exit.started_at).num_milliseconds())
             .unwrap_or(0),
     })
+}
+
+/// Words of programs that wanted a network.
+const NETWORK_MISSED: [&str; 12] = [
+    "Could not resolve host",
+    "Temporary failure in name resolution",
+    "Name or service not known",
+    "No address associated with hostname",
+    "Network is unreachable",
+    "failed to lookup address information",
+    "no such host",
+    "getaddrinfo",
+    "ENOTFOUND",
+    "ENETUNREACH",
+    "EAI_AGAIN",
+    "but --offline was specified",
+];
+
+/// By what a check came upon the person's checkout where the machine cannot put another tree there: an
+/// editable installation among what it was lent, or its own words.
+fn met_the_checkout(place: &Place, text: &str) -> Option<PathBuf> {
+    const REFUSALS: [&str; 4] = ["ermission denied", "PermissionError", "EACCES", "EPERM"];
+    if place.layout.isolation.is_isolated() {
+        return None;
+    }
+    let path = place.project.path();
+    if let Some(lent) = carry::leads_back(path, &place.carried) {
+        return Some(lent);
+    }
+    let project = path.to_string_lossy();
+    let mut refused = false;
+    let mut named = false;
+    for line in text.lines() {
+        refused |= REFUSALS.iter().any(|words| line.contains(words));
+        named |= line.contains(project.as_ref());
+    }
+    (refused && named).then(|| path.to_owned())
 }
 
 /// Green needs exit code 0 and no runner that says otherwise or ran nothing.
@@ -117,7 +278,11 @@ fn verdict(exit: &Exit, counts: Option<counts::Counts>) -> CheckVerdict {
         EndedBy::NotStarted => CheckVerdict::NotStarted,
         EndedBy::Wall => CheckVerdict::TimedOut,
         EndedBy::Idle | EndedBy::OutputCap | EndedBy::Cancelled | EndedBy::ParentGone => {
-            CheckVerdict::Failed
+            CheckVerdict::CutOff
+        }
+        // Nobody's program does that to itself: the kernel was out of memory, or somebody ended it.
+        EndedBy::Exit if exit.signal.is_some_and(|signal| ENDED_FROM_OUTSIDE.contains(&signal)) => {
+            CheckVerdict::CutOff
         }
         EndedBy::Exit => {
             let doubted = counts.is_some_and(|counts| counts.is_nothing() || counts.failed > 0);
@@ -133,37 +298,85 @@ fn verdict(exit: &Exit, counts: Option<counts::Counts>) -> CheckVerdict {
 /// The folders of one run of the checks.
 #[derive(Debug, Clone)]
 struct Place {
-    root: PathBuf,
+    project: Project,
+    /// Logs, and what the supervisor needs; no check sees it.
+    scratch: PathBuf,
+    layout: Layout,
+    carried: Vec<Carried>,
+    /// What tools must be told.
+    env: BTreeMap<String, String>,
 }
 
 impl Place {
-    fn new(root: &Path) -> Self {
-        Self { root: root.to_owned() }
-    }
-
-    fn prepare(&self, project: &Project, commit: CommitId) -> Result<()> {
-        files::remove_dir_all_forced(&self.root)?;
-        for folder in ["home", "tmp"] {
-            files::create_dir_all(&self.root.join(folder))?;
+    fn prepare(
+        project: &Project,
+        commit: CommitId,
+        plan: &CheckPlan,
+        isolation: Isolation,
+        scratch: &Path,
+    ) -> Result<Place> {
+        files::remove_dir_all_forced(scratch)?;
+        files::create_dir_all(scratch)?;
+        let root = if isolation.is_isolated() {
+            scratch.to_owned()
+        } else {
+            make_outside(&files::canonicalize(scratch)?)?
+        };
+        let layout = Layout::new(isolation, project.path(), &root);
+        for folder in [&layout.home.lies, &layout.tmp.lies, &layout.var_tmp] {
+            files::create_dir_all(folder)?;
         }
-        project.checkout(commit, &self.root.join("tree"))
-    }
-
-    fn clear(&self) -> Result<()> {
-        for path in files::list(&self.root)? {
-            if path.extension().is_none_or(|extension| extension != "log") {
-                files::remove_any(&path)?;
+        let carried = carry::carried(project, commit, &plan.carry, &plan.hidden)?;
+        let ignored: Vec<PathBuf> = carried.iter().map(|one| one.path.clone()).collect();
+        let objects = layout.objects(project)?;
+        tree::write(project, commit, &layout.tree.lies, &objects, &ignored)?;
+        if !isolation.is_isolated() {
+            for one in &carried {
+                let link = layout.tree.lies.join(&one.path);
+                if let Some(folder) = link.parent() {
+                    files::create_dir_all(folder)?;
+                }
+                files::symlink(&one.lies, &link)?;
             }
         }
-        Ok(())
+        let env = home::furnish(&layout.home.lies, &layout.home.seen)?;
+        Ok(Place { project: project.clone(), scratch: scratch.to_owned(), layout, carried, env })
     }
 
-    fn spec(&self, check: &CheckSpec, program: &str, args: &[String]) -> Spec {
-        let tree = self.root.join("tree");
-        let program =
-            if program.contains('/') { tree.join(program) } else { PathBuf::from(program) };
-        let text = |name: &str| self.root.join(name).to_string_lossy().into_owned();
-        let mut env = BTreeMap::from([
+    /// How a check is run. `rules` is where rules can be written for it.
+    fn spec(
+        &self,
+        plan: &CheckPlan,
+        check: &CheckSpec,
+        confinement: &Confinement,
+        rules: &Path,
+        program: &str,
+        args: Vec<String>,
+    ) -> Result<Spec> {
+        let view = View::of(&self.project, plan, check, &self.carried, &self.layout)?;
+        let own = spawn::own_binary().map_err(supervise::SuperviseError::Spawn)?;
+        let program = self.program(program);
+        let inner = || [vec![program.to_string_lossy().into_owned()], args.clone()].concat();
+        let (program, args, cwd) = match confinement {
+            Confinement::Bubblewrap(bwrap) => {
+                view.make_way()?;
+                let mut all = view.bubblewrap(&own);
+                all.extend(inside::arguments(None, None, true));
+                all.extend(inner());
+                (bwrap.clone(), all, self.scratch.clone())
+            }
+            Confinement::Landlock(..) => {
+                let text = serde_json::to_vec(&view.landlock())
+                    .map_err(|error| GitError::Interrupted { reason: error.to_string() })?;
+                files::write_private(rules, text)?;
+                let mut all = inside::arguments(None, Some(rules), false);
+                all.extend(inner());
+                (own, all, self.layout.tree.lies.clone())
+            }
+            Confinement::Nothing(_) => (program, args, self.layout.tree.lies.clone()),
+        };
+        let mut env = self.env.clone();
+        env.extend([
             (
                 "PATH".to_owned(),
                 std::env::var("PATH").unwrap_or_else(|_| "/usr/bin:/bin".to_owned()),
@@ -172,56 +385,128 @@ impl Place {
             ("TERM".to_owned(), "dumb".to_owned()),
             // Runners that would watch for changes end instead.
             ("CI".to_owned(), "1".to_owned()),
-            ("HOME".to_owned(), text("home")),
-            ("TMPDIR".to_owned(), text("tmp")),
-            // The checkout may lie inside the project, whose repository is none of its business.
-            ("GIT_CEILING_DIRECTORIES".to_owned(), text("")),
+            ("TMPDIR".to_owned(), self.layout.tmp.seen.to_string_lossy().into_owned()),
         ]);
+        if check.network == CheckNetwork::Off && self.layout.isolation.is_isolated() {
+            // It would ask a registry again and again that it cannot reach.
+            env.insert("CARGO_NET_OFFLINE".to_owned(), "true".to_owned());
+        }
         env.extend(check.env.clone());
-        Spec {
-            args: args.to_vec(),
+        Ok(Spec {
+            args,
             env,
+            holds_inside: self.layout.isolation.is_isolated(),
             wall_ms: Some(u64::try_from(check.timeout.as_millis()).unwrap_or(u64::MAX)),
             max_stdout_bytes: check.output_limit,
             max_stderr_bytes: check.output_limit,
             on_cap: OnCap::Drop,
             on_eof: OnEof::Kill,
-            ..Spec::new(program, tree)
+            ..Spec::new(program, cwd)
+        })
+    }
+
+    /// A program with a slash is relative to the project, and one in the project is the tree's.
+    fn program(&self, program: &str) -> PathBuf {
+        if !program.contains('/') {
+            return PathBuf::from(program);
+        }
+        let path = Path::new(program);
+        let within = path.strip_prefix(self.project.path()).unwrap_or(path);
+        self.layout.tree.seen.join(within.strip_prefix(".").unwrap_or(within))
+    }
+}
+
+/// Removes all of a run of the checks but its logs.
+fn clear(scratch: &Path) -> Result<()> {
+    for path in files::list(scratch)? {
+        if path.extension().is_none_or(|extension| extension != "log") {
+            files::remove_any(&path)?;
         }
     }
+    clear_outside(scratch)
+}
+
+/// Where the folders of a run lie that checks see where they lie: neither in the project nor below a hidden
+/// folder, which some programs leave out. The same for the same `scratch`, so that it can be removed after
+/// a crash.
+fn outside(scratch: &Path) -> [PathBuf; 2] {
+    let digest = Sha256::digest(scratch.as_os_str().as_encoded_bytes());
+    let name: String = digest.iter().take(8).map(|byte| format!("{byte:02x}")).collect();
+    let all = Path::new("/var/tmp");
+    let all = if machine::may_write(all) { all.to_owned() } else { PathBuf::from("/tmp") };
+    let own = all.join(format!("teams-checks-{}", machine::user_id()));
+    let run = own.join(name);
+    [own, run]
+}
+
+fn make_outside(scratch: &Path) -> Result<PathBuf> {
+    let [own, run] = outside(scratch);
+    files::create_private_dir(&own)?;
+    files::remove_dir_all_forced(&run)?;
+    files::create_private_dir(&run)?;
+    Ok(run)
+}
+
+fn clear_outside(scratch: &Path) -> Result<()> {
+    let Ok(scratch) = files::canonicalize(scratch) else { return Ok(()) };
+    let [own, run] = outside(&scratch);
+    if !files::exists(&own) {
+        return Ok(());
+    }
+    // Somebody else's has nothing of ours.
+    if files::create_private_dir(&own).is_err() {
+        return Ok(());
+    }
+    files::remove_dir_all_forced(&run)?;
+    // Gone meanwhile, or used by another run.
+    let _ = files::remove_dir_if_empty(&own);
+    Ok(())
 }
 
 /// What a check wrote.
 struct Output {
-    text: String,
-    digest: String,
-    tail: String,
+    stdout: String,
+    stderr: String,
 }
 
 impl Output {
-    /// Writes the log beside the run folder: stdout, then stderr, then what was dropped.
-    fn collect(run_dir: &Path, log: &Path, exit: &Exit) -> Result<Self> {
+    fn read(run_dir: &Path) -> Result<Self> {
         let spool = |name: &str| -> Result<String> {
             let path = run_dir.join(name);
             let bytes = if files::exists(&path) { files::read(&path)? } else { Vec::new() };
             Ok(redact::redact(&String::from_utf8_lossy(&bytes)).into_owned())
         };
-        let stdout = spool(supervise::STDOUT_SPOOL)?;
-        let stderr = spool(supervise::STDERR_SPOOL)?;
-        let mut notes = String::new();
-        let dropped = exit.dropped_stdout + exit.dropped_stderr;
-        if dropped > 0 {
-            notes.push_str(&format!("[{dropped} bytes of output were dropped]\n"));
+        Ok(Self {
+            stdout: spool(supervise::STDOUT_SPOOL)?,
+            stderr: spool(supervise::STDERR_SPOOL)?,
+        })
+    }
+
+    /// What the sandbox says where it could not start the check. A check that pretends it is asked about and
+    /// not believed to be green, so nothing is won by that.
+    fn not_started(&self, exit: &Exit, isolation: Isolation) -> Option<String> {
+        let said = self.stderr.trim();
+        let is_silent = exit.ended_by == EndedBy::Exit && self.stdout.is_empty();
+        let whole = |begin: &str| said.starts_with(begin).then(|| said.to_owned());
+        match (isolation, exit.code) {
+            (Isolation::Bubblewrap | Isolation::Landlock, Some(code))
+                if is_silent && code == i32::from(inside::NOT_STARTED) =>
+            {
+                whole(inside::CANNOT_START).or_else(|| whole(inside::NO_SANDBOX))
+            }
+            (Isolation::Bubblewrap, Some(1)) if is_silent => whole("bwrap: "),
+            (Isolation::Bubblewrap | Isolation::Landlock | Isolation::None, _) => None,
         }
-        if let Some(error) = &exit.error {
-            notes.push_str(&format!("[could not be started: {error}]\n"));
-        }
-        let text = format!("{stdout}\n[stderr]\n{stderr}\n{notes}");
+    }
+
+    /// Writes the log: stdout, then stderr, then the notes. Gives its digest and its tail.
+    fn keep(&self, log: &Path, text: &str, notes: &[String]) -> Result<(String, String)> {
+        let notes: String = notes.iter().map(|note| format!("[{note}]\n")).collect();
+        let text = format!("{text}{notes}");
         files::write(log, &text)?;
         let digest =
             Sha256::digest(text.as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect();
-        let tail = tail(&[&printable(&stdout), &printable(&stderr), &notes]);
-        Ok(Self { digest, tail, text })
+        Ok((digest, tail(&[&printable(&self.stdout), &printable(&self.stderr), &notes])))
     }
 }
 
@@ -268,7 +553,7 @@ fn file_name(name: &str) -> String {
     if safe.is_empty() { "check".to_owned() } else { safe }
 }
 
-/// Ends checks that a killed team left behind in the same folder.
+/// Ends checks that a killed team left behind in the same folder, and removes what they had elsewhere.
 ///
 /// # Errors
 /// Where a folder cannot be read.
@@ -289,7 +574,8 @@ pub async fn end_earlier(scratch: &Path) -> Result<()> {
             Adopted::Finished(_) | Adopted::Never => {}
         }
     }
-    Ok(())
+    let scratch = scratch.to_owned();
+    off_thread(move || clear_outside(&scratch)).await
 }
 
 async fn off_thread<T: Send + 'static>(

@@ -5,6 +5,7 @@
 
 use std::path::PathBuf;
 
+use chrono_tz::Tz;
 use git2::{ObjectType, Oid, Repository, Signature};
 use serde::{Deserialize, Serialize};
 
@@ -24,6 +25,8 @@ pub struct CommitRules {
     pub name: String,
     /// Author and committer address.
     pub email: String,
+    /// The zone in which their dates are told.
+    pub zone: Tz,
     /// Folders relative to the project's root, such as the workspace inside the project.
     pub forbidden: Vec<PathBuf>,
 }
@@ -33,6 +36,7 @@ impl Default for CommitRules {
         Self {
             name: "teams".to_owned(),
             email: "teams@localhost".to_owned(),
+            zone: Tz::UTC,
             forbidden: Vec::new(),
         }
     }
@@ -57,12 +61,19 @@ pub struct PlannedCommit {
     pub email: String,
     /// Author and committer date, to the second.
     pub at: Timestamp,
+    /// Minutes that the date is told ahead of UTC. Plans of older builds are Korean.
+    #[serde(default = "korean_minutes")]
+    pub offset_minutes: i32,
     /// What differs from the base, by content.
     pub paths: Vec<ChangedPath>,
     /// Lines added.
     pub added_lines: u64,
     /// Lines removed.
     pub removed_lines: u64,
+}
+
+const fn korean_minutes() -> i32 {
+    9 * 60
 }
 
 impl PlannedCommit {
@@ -125,6 +136,7 @@ pub fn plan_commit(
         name: rules.name.clone(),
         email: rules.email.clone(),
         at,
+        offset_minutes: at.offset_in(rules.zone) / 60,
         paths,
         added_lines,
         removed_lines,
@@ -211,7 +223,7 @@ fn same_content(
 }
 
 fn commit_bytes(repository: &Repository, plan: &PlannedCommit) -> Result<Vec<u8>> {
-    let who = Signature::new(&plan.name, &plan.email, &git_time(plan.at))?;
+    let who = Signature::new(&plan.name, &plan.email, &git_time(plan.at, plan.offset_minutes))?;
     let tree = repository.find_tree(plan.tree.0)?;
     let parent = repository.find_commit(plan.base.0)?;
     let bytes = repository.commit_create_buffer(&who, &who, &plan.message, &tree, &[&parent])?;

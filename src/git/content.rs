@@ -134,9 +134,25 @@ pub(super) fn reset(view: &Repository, base: &Tree<'_>, target: &Tree<'_>) -> Re
             remove(&root, path)?;
         }
         let write: Vec<&Path> = write.iter().map(|(path, _)| path.as_path()).collect();
+        for path in &write {
+            make_way(&root, path)?;
+        }
         write_some(view, target, &root, &write)?;
     }
     Err(GitError::Unsteady { path: root })
+}
+
+/// Removes what stands in the place of a folder that a path needs: an ignored link or file, which git would
+/// leave there.
+fn make_way(root: &Path, path: &Path) -> Result<()> {
+    let folders: Vec<&Path> = path.ancestors().skip(1).collect();
+    for folder in folders.into_iter().rev() {
+        let here = root.join(folder);
+        if files::symlink_metadata(&here).is_ok_and(|found| !found.is_dir()) {
+            return Ok(files::remove_file(&here)?);
+        }
+    }
+    Ok(())
 }
 
 /// Removes a file and the folders that become empty by it, up to `root`.
@@ -206,6 +222,22 @@ fn raw_changes(
         Some((file.path()?.to_owned(), kind))
     });
     Ok(changed.collect())
+}
+
+/// The difference of two trees in these paths alone, as they are written; none of it where there are no paths.
+pub(super) fn diff_of<'r>(
+    repository: &'r Repository,
+    old: &Tree<'_>,
+    new: &Tree<'_>,
+    paths: &[String],
+) -> Result<Diff<'r>> {
+    let mut options = DiffOptions::new();
+    options.include_typechange(true).disable_pathspec_match(true);
+    // No paths at all would mean "all" to libgit2; a slash is no path.
+    for path in paths.iter().map(String::as_str).chain(paths.is_empty().then_some("/")) {
+        options.pathspec(path);
+    }
+    Ok(repository.diff_tree_to_tree(Some(old), Some(new), Some(&mut options))?)
 }
 
 /// The difference of two trees, typechanges as one entry.

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use git2::{DiffFormat, Repository, Tree};
+use git2::{Diff, DiffFormat, Repository, Tree};
 
 use super::{CommitId, Project, Result, content};
 use crate::domain::evidence::Candidate;
@@ -21,6 +21,11 @@ pub fn diff_excerpt(project: &Project, candidate: &Candidate, max_lines: usize) 
     let (old, new) = (tree(&candidate.base)?, tree(&candidate.commit)?);
     let mut diff = content::diff(&repository, &old, &new)?;
     diff.find_similar(None)?;
+    excerpt(&diff, max_lines)
+}
+
+/// The same of any difference.
+pub(super) fn excerpt(diff: &Diff<'_>, max_lines: usize) -> Result<String> {
     let (mut text, mut lines) = (String::new(), 0_usize);
     diff.print(DiffFormat::Patch, |_, _, line| {
         // A file's or hunk's header arrives as one piece of several lines.

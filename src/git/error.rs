@@ -105,12 +105,6 @@ pub enum GitError {
         /// What the data says.
         actual: String,
     },
-    /// A file of the checkout is another one than when it was looked at.
-    #[error("{path} has changed since it was looked at; nothing of it was taken")]
-    ChangedMeanwhile {
-        /// Relative to the project's root.
-        path: String,
-    },
     /// The worktree's own note cannot be read.
     #[error("the note {} of a worktree cannot be read: {reason}", path.display())]
     BadNote {
@@ -124,6 +118,31 @@ pub enum GitError {
     Unsteady {
         /// The worktree.
         path: PathBuf,
+    },
+    /// A folder that cannot be lent to checks.
+    #[error("`carry` in team_runtime.yaml names {}, which cannot be lent to checks: {reason}", folder.display())]
+    Carry {
+        /// Relative to the project's root.
+        folder: PathBuf,
+        /// What is wrong with it, and what to do.
+        reason: String,
+    },
+    /// A path that checks cannot be shown.
+    #[error("`read` of a check in team_runtime.yaml names {}, which checks cannot be shown: {reason}", path.display())]
+    Readable {
+        /// As it was configured.
+        path: PathBuf,
+        /// What is wrong with it.
+        reason: &'static str,
+    },
+    /// The machine cannot isolate checks, and nobody has allowed them to run all the same.
+    #[error(
+        "checks cannot be isolated on this machine ({reason}): they would see more than the commit that they are \
+         to prove. Install bubblewrap, or write `allow_unisolated_checks: true` in team_runtime.yaml"
+    )]
+    NotIsolated {
+        /// Why not.
+        reason: String,
     },
     /// Blocking work that did not come to its end.
     #[error("git work was interrupted: {reason}")]

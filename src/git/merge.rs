@@ -114,6 +114,13 @@ pub fn apply_merge(project: &Project, plan: &PlannedMerge) -> Result<MergeOutcom
     Ok(MergeOutcome::Merged { kept: survey.edited.into_iter().collect() })
 }
 
+/// Whether the branch has the planned commit, whatever became of the files.
+pub fn has_landed(project: &Project, plan: &PlannedMerge) -> Result<bool> {
+    let repository = project.repository()?;
+    let at = current(&repository, plan)?;
+    Ok(at == plan.new || repository.graph_descendant_of(at.0, plan.new.0)?)
+}
+
 /// Moves the ref from old to new; says where it is where it is at neither and does not contain new.
 fn move_ref(
     project: &Project,

@@ -20,8 +20,6 @@ pub struct MessageParts {
     pub title: String,
     /// What the last report said.
     pub summary: String,
-    /// Whether it takes in what a sprint left, which has no title of its own.
-    pub closeout: bool,
 }
 
 /// The longest behaviour text in a subject line, in characters.
@@ -63,23 +61,21 @@ pub fn subject(parts: &MessageParts, paths: &[ChangedPath]) -> String {
     line
 }
 
-/// The subject of the one commit that takes in what a sprint left: `[<sprint>] chore: sprint closeout`.
-#[must_use]
-pub fn closeout_subject(sprint: &SprintId) -> String {
-    format!("[{sprint}] chore: sprint closeout")
-}
-
 /// The subject and, below it, a trailer that names the request.
 #[must_use]
 pub fn message(parts: &MessageParts, paths: &[ChangedPath]) -> String {
-    let subject = match &parts.sprint {
-        Some(sprint) if parts.closeout => closeout_subject(sprint),
-        Some(_) | None => subject(parts, paths),
-    };
+    let subject = subject(parts, paths);
     match &parts.request {
         Some(request) => format!("{subject}\n\nRequest: {request}\n"),
         None => format!("{subject}\n"),
     }
+}
+
+/// The request that a commit's message names in the trailer that [`message`] writes.
+#[must_use]
+pub fn request_of(message: &str) -> Option<RequestId> {
+    let last = message.trim_end().lines().last()?;
+    RequestId::parse(last.strip_prefix("Request: ")?.trim()).ok()
 }
 
 fn behaviour(parts: &MessageParts) -> String {
@@ -231,11 +227,9 @@ mod tests {
         let text = message(&parts, &paths(&["src/한글 -> b.rs"]));
         assert!(text.starts_with("20260324-0a1b2c3d 한글 -> b.rs: xxx"));
         assert!(text.ends_with("x…\n\nRequest: 20260324-0a1b2c3d\n"));
-        let sprint = Some(SprintId::parse("260324-Sprint-09:00").unwrap());
-        let left = MessageParts { sprint, closeout: true, ..parts };
-        assert_eq!(
-            message(&left, &paths(&["left.txt"])),
-            "[260324-Sprint-09:00] chore: sprint closeout\n\nRequest: 20260324-0a1b2c3d\n"
-        );
+        assert_eq!(request_of(&text), parts.request);
+        for other in ["", "by hand\n", "Request: nobody's\n\nand more", "Request: ../x\n"] {
+            assert_eq!(request_of(other), None, "{other:?}");
+        }
     }
 }

@@ -9,6 +9,7 @@
 
 pub mod checks;
 pub mod commit;
+pub mod conflict;
 mod content;
 mod counts;
 pub mod create;
@@ -24,13 +25,13 @@ mod replace;
 pub mod sprint;
 mod worktree;
 
-pub use checks::CheckSpec;
+pub use checks::{CheckPlan, CheckSpec};
 pub use commit::{CommitRules, PlannedCommit, apply_commit, plan_commit};
 pub use diff::diff_excerpt;
 pub use error::GitError;
-pub use merge::{MergeOutcome, PlannedMerge, apply_merge, plan_merge};
+pub use merge::{MergeOutcome, PlannedMerge, apply_merge, has_landed, plan_merge};
 pub use message::MessageParts;
-pub use project::{CommitId, Project, TreeId};
+pub use project::{CommitId, InTree, Project, TreeId};
 pub use rebase::Rebased;
 pub use worktree::Worktree;
 

@@ -1,7 +1,7 @@
 //! The project: a repository and the branch that the team's work goes to.
 
 use std::fmt;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 use std::str::FromStr;
 
 use git2::{ConfigLevel, ErrorCode, ObjectType, Oid, Repository, TreeWalkMode, TreeWalkResult};
@@ -56,6 +56,17 @@ object_id! {
 object_id! {
     /// The id of a tree: the content of all files that git would track, and nothing else.
     TreeId
+}
+
+/// What stands at a path in a commit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum InTree {
+    /// A file that may be executed, or a link.
+    Program,
+    /// Any other file.
+    Text,
+    /// No file.
+    Absent,
 }
 
 /// A repository and its branch. Cheap to clone and to send: it holds paths and opens what it needs.
@@ -150,13 +161,39 @@ impl Project {
         content::write_all(&view, &tree, dir)
     }
 
+    /// What stands at a path, relative to the project, in the commit at the tip of the branch.
+    ///
+    /// # Errors
+    /// Where the branch or its tree cannot be read.
+    pub fn in_tree(&self, path: &Path) -> Result<InTree> {
+        let repository = self.repository()?;
+        let tip = self.head()?;
+        match repository.find_commit(tip.0)?.tree()?.get_path(&without_dots(path)) {
+            Ok(entry) if entry.kind() != Some(ObjectType::Blob) => Ok(InTree::Absent),
+            // A link may lead to a program.
+            Ok(entry) if matches!(entry.filemode(), 0o100_755 | 0o120_000) => Ok(InTree::Program),
+            Ok(_) => Ok(InTree::Text),
+            Err(error) if error.code() == ErrorCode::NotFound => Ok(InTree::Absent),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Whether git ignores a path, relative to the project.
+    ///
+    /// # Errors
+    /// Where the repository cannot be read.
+    pub fn is_ignored(&self, path: &Path) -> Result<bool> {
+        Ok(self.repository()?.is_path_ignored(without_dots(path))?)
+    }
+
     /// The full name of the branch's ref.
     pub(super) fn branch_ref(&self) -> String {
         format!("refs/heads/{}", self.branch)
     }
 
     /// The repository's shared folder (`.git`).
-    pub(super) fn common_dir(&self) -> &Path {
+    #[must_use]
+    pub fn common_dir(&self) -> &Path {
         &self.common
     }
 
@@ -196,6 +233,11 @@ impl Project {
         })?;
         if paths.is_empty() { Ok(()) } else { Err(GitError::Submodules { paths }) }
     }
+}
+
+/// The path as git knows it, which takes `./x` for another one than `x`.
+fn without_dots(path: &Path) -> PathBuf {
+    path.components().filter(|part| !matches!(part, Component::CurDir)).collect()
 }
 
 /// The commit that a ref names; none where the ref does not exist.

@@ -1,9 +1,12 @@
 //! Putting a candidate onto the branch's new head.
 
-use git2::{Index, Oid, Repository};
+use git2::{Oid, Repository};
 
 use super::commit::move_team_branch;
-use super::{CommitId, Result, Worktree, content, diff};
+use super::project::tip;
+use super::worktree::lost_ref;
+use super::{CommitId, Result, Worktree, conflict, content, diff, refs};
+use crate::domain::conflict::Conflict;
 use crate::domain::evidence::Candidate;
 use crate::domain::time::Timestamp;
 
@@ -14,14 +17,14 @@ pub enum Rebased {
     Moved(Candidate),
     /// The new base already has all of it. The worktree stands at the new base.
     NothingLeft,
-    /// Both sides changed the same lines or the same file's existence; nothing was touched.
-    Conflict {
-        /// In these paths.
-        paths: Vec<String>,
-    },
+    /// Both sides changed the same lines or the same file's existence. The worktree stands at the new base with
+    /// what both wrote marked in its files, so that what is committed next grows from that base. The candidate
+    /// is kept under `refs/teams/lost/<its id>`.
+    Conflict(Conflict),
 }
 
-/// Puts the candidate onto `new_base` by a three-way merge of trees; conflicts are never resolved here.
+/// Puts the candidate onto `new_base` by a three-way merge of trees. Where that does not work out, neither side is
+/// chosen here: the same commit is made with the conflicts marked in it, which is no candidate.
 /// Message, author and dates stay, so the result's id is determined by the arguments and repeating this
 /// after a crash gives the same commit. Content of the worktree that is neither the old nor the new
 /// candidate's is kept under `refs/teams/lost/<request>-rebase`.
@@ -38,8 +41,12 @@ pub fn rebase(
     let onto = repository.find_commit(new_base.0)?;
     let onto_tree = onto.tree()?;
     let mut merged = repository.merge_trees(&base_tree, &onto_tree, &commit.tree()?, None)?;
-    if merged.has_conflicts() {
-        return Ok(Rebased::Conflict { paths: conflicts(&merged)? });
+    let mut paths = Vec::new();
+    let (branch, request) = (worktree.project().branch(), worktree.request());
+    let marked = conflict::mark(&repository, &merged, &onto_tree, branch, request)?;
+    if let Some(marked) = marked {
+        (merged, paths) = marked;
+        keep(worktree, &repository, old.0)?;
     }
     let tree = repository.find_tree(merged.write_tree_to(&repository)?)?;
     let nothing_left = tree.id() == onto_tree.id();
@@ -53,6 +60,14 @@ pub fn rebase(
     let at = Timestamp::from_millis(commit.time().seconds().saturating_mul(1000));
     bring_files(worktree, &repository, commit.tree_id(), tree.id(), at)?;
     worktree.rebase_onto(new_base)?;
+    if !paths.is_empty() {
+        return Ok(Rebased::Conflict(Conflict {
+            head: new_base.to_string(),
+            commit: candidate.commit.clone(),
+            base: candidate.base.clone(),
+            paths,
+        }));
+    }
     if nothing_left {
         return Ok(Rebased::NothingLeft);
     }
@@ -87,15 +102,10 @@ fn bring_files(
     worktree.refresh_index(repository, new)
 }
 
-fn conflicts(merged: &Index) -> Result<Vec<String>> {
-    let mut paths = Vec::new();
-    for conflict in merged.conflicts()? {
-        let conflict = conflict?;
-        let side = conflict.our.or(conflict.their).or(conflict.ancestor);
-        let side = side.ok_or_else(|| git2::Error::from_str("a conflict without a path"))?;
-        paths.push(String::from_utf8_lossy(&side.path).into_owned());
-    }
-    paths.sort();
-    paths.dedup();
-    Ok(paths)
+/// Keeps a commit reachable that no branch names any more.
+fn keep(worktree: &Worktree, repository: &Repository, commit: Oid) -> Result<()> {
+    let name = lost_ref(&commit.to_string())?;
+    let before = tip(repository, &name)?;
+    refs::set(worktree.project(), repository, &name, before, commit, "teams: conflict")?;
+    Ok(())
 }

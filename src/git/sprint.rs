@@ -1,17 +1,15 @@
-//! What a sprint finds in the project's own checkout and what it leaves there (`spec/teams.md` 11.1, 11.2).
+//! How the project stands when a sprint begins and when it ends (`spec/teams.md` 11.1, 11.2).
 //!
-//! The team works in worktrees of its own, so what differs in the checkout was written by people or by the
-//! commands that they run. It is told apart by content: a file that differed when the sprint began belongs
-//! to the sprint only if it is another one now. The older runtime compared names, and so never saw a
-//! further edit of a file that was dirty before.
+//! The team works in worktrees of its own, so what lies uncommitted in the project's checkout was written by
+//! people or by the commands that they run. It is named and left alone. What differs is told by content.
 
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use git2::{ErrorCode, ObjectType, Oid, Repository, StatusOptions, Tree};
 
 use super::project::{checked_out_branch, tip};
-use super::{GitError, Project, Result, TreeId, Worktree, content};
+use super::{Project, Result};
 use crate::domain::effect::Inspection;
 use crate::domain::ids::SprintId;
 use crate::domain::sprint::{CloseoutStatus, GitBaseline, SprintCommit};
@@ -23,25 +21,20 @@ const MODE_FILE: u32 = 0o100_644;
 const MODE_PROGRAM: u32 = 0o100_755;
 const MODE_LINK: u32 = 0o120_000;
 
-/// What differs in a checkout, each path with a digest of its content; blank for one that is gone.
-pub type Dirty = BTreeMap<String, String>;
-
 /// How the project stands before a sprint. `excluded` are folders relative to the project's root that are
 /// no part of it: the workspace. A project whose repository is gone has a blank baseline.
 pub fn baseline(project: &Project, excluded: &[PathBuf]) -> Result<GitBaseline> {
     if is_gone(project) {
         return Ok(GitBaseline::default());
     }
-    let dirty = dirty(project, excluded)?;
     Ok(GitBaseline {
         repo_root: project.path().to_string_lossy().into_owned(),
         head_sha: project.head()?.to_string(),
-        dirty_paths: dirty.keys().cloned().collect(),
-        dirty,
+        dirty_paths: uncommitted(project, excluded)?.into_iter().collect(),
     })
 }
 
-/// What a sprint left in the project. Never an error: what git cannot say is the status `failed` with its
+/// The commits of a sprint, and what lies uncommitted in the project. Never an error: what git cannot say is the status `failed` with its
 /// reason, so that a sprint can end all the same.
 #[must_use]
 pub fn inspect(
@@ -63,12 +56,10 @@ pub fn inspect(
         return plain(CloseoutStatus::NoRepo, "the project is not a repository");
     }
     let looked = commits_since(project, baseline, sprint)
-        .and_then(|commits| Ok((commits, left_over(project, baseline, excluded)?)));
+        .and_then(|commits| Ok((commits, uncommitted(project, excluded)?)));
     match looked {
-        Ok((commits, left)) => Inspection {
-            status: if !left.is_empty() {
-                CloseoutStatus::PendingChanges
-            } else if commits.is_empty() {
+        Ok((commits, paths)) => Inspection {
+            status: if commits.is_empty() {
                 CloseoutStatus::NoNewCommits
             } else if commits.iter().any(|commit| commit.sprint_tagged) {
                 CloseoutStatus::Verified
@@ -76,105 +67,19 @@ pub fn inspect(
                 CloseoutStatus::WarningMissingSprintTag
             },
             commits,
-            uncommitted_paths: left.into_keys().collect(),
+            uncommitted_paths: paths.into_iter().collect(),
             message: String::new(),
         },
         Err(error) => plain(CloseoutStatus::Failed, &error.to_string()),
     }
 }
 
-/// What differs in the checkout now and did not so at the baseline.
-pub fn left_over(project: &Project, baseline: &GitBaseline, excluded: &[PathBuf]) -> Result<Dirty> {
-    let mut now = dirty(project, excluded)?;
-    now.retain(|path, digest| match baseline.dirty.get(path) {
-        Some(before) => before != digest,
-        // A baseline of the older runtime has names alone: what was dirty then is not ours to judge.
-        None => !baseline.dirty_paths.contains(path),
-    });
-    Ok(now)
-}
-
-/// The named leftovers as they are now.
-///
-/// # Errors
-/// [`GitError::ChangedMeanwhile`] names the first that is a leftover no more.
-pub fn pick(
-    project: &Project,
-    baseline: &GitBaseline,
-    paths: &[String],
-    excluded: &[PathBuf],
-) -> Result<Dirty> {
-    let mut left = left_over(project, baseline, excluded)?;
-    paths
-        .iter()
-        .map(|path| {
-            let found = left.remove_entry(path);
-            found.ok_or_else(|| GitError::ChangedMeanwhile { path: path.clone() })
-        })
-        .collect()
-}
-
-/// Copies exactly these paths, as they were seen, from the project's checkout into a worktree, deletions
-/// too; everything else there is as at its base. Repeating it gives the same.
-///
-/// # Errors
-/// [`GitError::ChangedMeanwhile`] names the first path that is not as it was seen.
-pub fn collect(worktree: &Worktree, seen: &Dirty, excluded: &[PathBuf]) -> Result<()> {
-    let project = worktree.project();
-    let changed = |path: &str| GitError::ChangedMeanwhile { path: path.to_owned() };
-    let now = dirty(project, excluded)?;
-    if let Some((path, _)) = seen.iter().find(|(path, digest)| now.get(*path) != Some(digest)) {
-        return Err(changed(path));
-    }
-    let base = project.repository()?.find_commit(worktree.base().0)?.tree_id();
-    worktree.reset_to(TreeId(base))?;
-    let target = worktree.path();
-    // What goes comes first: a file may have become a folder.
-    for (path, _) in seen.iter().filter(|(_, digest)| digest.is_empty()) {
-        match files::symlink_metadata(&target.join(path)) {
-            Ok(found) if !found.is_dir() => content::remove(&target, Path::new(path))?,
-            Ok(_) | Err(_) => {}
-        }
-    }
-    for (path, digest) in seen.iter().filter(|(_, digest)| !digest.is_empty()) {
-        let to = target.join(path);
-        if let Some(folder) = Path::new(path).parent() {
-            make_folders(&target, folder, path)?;
-        }
-        files::remove_any(&to)?;
-        files::copy_any(&project.path().join(path), &to)?;
-        if digest_of(&to)?.as_ref() != Some(digest) {
-            return Err(changed(path));
-        }
-    }
-    Ok(())
-}
-
-/// Makes the folders that a path needs; a link on the way could lead anywhere and is refused.
-fn make_folders(root: &Path, folder: &Path, path: &str) -> Result<()> {
-    let mut here = root.to_owned();
-    for part in folder.components() {
-        here.push(part);
-        match files::symlink_metadata(&here) {
-            Ok(found) if found.is_dir() => {}
-            Ok(_) => {
-                return Err(GitError::ForbiddenPath {
-                    path: path.to_owned(),
-                    reason: "a folder of its path is a file or a link in the worktree",
-                });
-            }
-            Err(_) => files::create_dir_all(&here)?,
-        }
-    }
-    Ok(())
-}
-
 /// What differs from the branch in the project's own checkout, by content. Nothing where another branch is
 /// checked out there: that is a person's affair. What git ignores does not count.
-pub fn dirty(project: &Project, excluded: &[PathBuf]) -> Result<Dirty> {
+pub fn uncommitted(project: &Project, excluded: &[PathBuf]) -> Result<BTreeSet<String>> {
     let repository = Repository::open(project.path())?;
     if checked_out_branch(&repository)?.as_deref() != Some(project.branch()) {
-        return Ok(Dirty::new());
+        return Ok(BTreeSet::new());
     }
     let head = match tip(&repository, &project.branch_ref())? {
         Some(commit) => Some(repository.find_commit(commit)?.tree()?),
@@ -182,7 +87,7 @@ pub fn dirty(project: &Project, excluded: &[PathBuf]) -> Result<Dirty> {
     };
     let mut options = StatusOptions::new();
     options.include_untracked(true).recurse_untracked_dirs(true).exclude_submodules(true);
-    let mut found = Dirty::new();
+    let mut found = BTreeSet::new();
     for entry in repository.statuses(Some(&mut options))?.iter() {
         let Ok(path) = std::str::from_utf8(entry.path_bytes()) else {
             // It could stand in no record and in no commit of ours.
@@ -194,9 +99,8 @@ pub fn dirty(project: &Project, excluded: &[PathBuf]) -> Result<Dirty> {
         if skipped || path.ends_with('/') {
             continue;
         }
-        let now = digest_of(&project.path().join(path))?;
-        if now != committed(head.as_ref(), path)? {
-            found.insert(path.to_owned(), now.unwrap_or_default());
+        if digest_of(&project.path().join(path))? != committed(head.as_ref(), path)? {
+            found.insert(path.to_owned());
         }
     }
     Ok(found)

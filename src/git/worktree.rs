@@ -171,7 +171,7 @@ impl Worktree {
         if before.is_some() && parent.tree_id() == tree.0 {
             return Ok(CommitId(parent.id()));
         }
-        let who = Signature::new("teams", "teams@localhost", &git_time(at))?;
+        let who = Signature::new("teams", "teams@localhost", &git_time(at, 0))?;
         let message = format!("kept of {}: {what}\n", self.request);
         let tree = view.find_tree(tree.0)?;
         let commit = view.commit(None, &who, &who, &message, &tree, &[&parent])?;
@@ -266,7 +266,7 @@ fn valid(name: String) -> Result<String> {
     }
 }
 
-/// An instant as git writes it, in Korean time like every record of the workspace.
-pub(super) fn git_time(at: Timestamp) -> git2::Time {
-    git2::Time::new(at.millis().div_euclid(1000), 9 * 60)
+/// An instant as git writes it, told so many minutes ahead of UTC.
+pub(super) fn git_time(at: Timestamp, offset_minutes: i32) -> git2::Time {
+    git2::Time::new(at.millis().div_euclid(1000), offset_minutes)
 }

@@ -25,10 +25,16 @@ pub enum GuildError {
     #[error("cannot write the guild's log: {0}")]
     Log(#[source] std::io::Error),
     /// Another process serves this folder.
-    #[error("the guild in {} is served by another process (hint: stop that one first)", dir.display())]
+    #[error(
+        "the guild in {} is served by another process{} (hint: stop that one first)",
+        dir.display(),
+        by.first().map(|by| format!(", {by}")).unwrap_or_default()
+    )]
     Busy {
         /// The folder.
         dir: std::path::PathBuf,
+        /// The processes that have it, as far as they can be seen.
+        by: Vec<String>,
     },
     /// The log is damaged before its end.
     #[error("the guild's log is damaged in line {line}: {reason} (hint: move the folder aside)")]

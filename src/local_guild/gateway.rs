@@ -218,7 +218,7 @@ async fn run(
                         }
                         match resume(guild, data)? {
                             Some((session, from)) => {
-                                sent = replay(out, &session, from).await?;
+                                sent = replay(guild, out, &session, from).await?;
                                 (news, taken_over) = attach(&session);
                                 // Whatever came between replay and attach is found at once.
                                 news.mark_changed();
@@ -252,7 +252,7 @@ async fn run(
                     return Err(End::Gone);
                 }
                 if let Some(session) = held.as_ref().filter(|_| !dead) {
-                    sent = forward(out, session, sent).await?;
+                    sent = forward(guild, out, session, sent).await?;
                 }
             }
             changed = taken_over.changed() => {
@@ -417,24 +417,36 @@ fn resume(guild: &Guild, data: &Value) -> Result<Option<(Arc<Session>, u64)>, En
     Ok(session.ring.after(from).is_ok().then_some((session, from)))
 }
 
-async fn replay(out: &mut Out, session: &Session, from: u64) -> Result<u64, End> {
+async fn replay(guild: &Guild, out: &mut Out, session: &Session, from: u64) -> Result<u64, End> {
     // RESUMED takes its place at the end of the ring; what is pushed meanwhile comes after it.
     push(session, "RESUMED", &json!({"_trace": ["local"]}));
-    forward(out, session, from).await
+    forward(guild, out, session, from).await
 }
 
 /// Sends what came after a number; returns the number sent last.
-async fn forward(out: &mut Out, session: &Session, from: u64) -> Result<u64, End> {
+async fn forward(guild: &Guild, out: &mut Out, session: &Session, from: u64) -> Result<u64, End> {
     let Ok(events) = session.ring.after(from) else {
         // The client reads too slowly for what is kept.
         return Err(End::Close(4008, "You are being rate limited."));
     };
     let mut last = from;
     for (number, text) in events {
-        out.send(&text).await?;
+        if let Some(text) = guild.faults.carry(&text, greets) {
+            out.send(text).await?;
+        }
         last = number;
     }
     Ok(last)
+}
+
+/// Whether a frame belongs to the greeting of a session.
+fn greets(text: &str) -> bool {
+    #[derive(serde::Deserialize)]
+    struct Named {
+        t: String,
+    }
+    let named = serde_json::from_str::<Named>(text);
+    named.is_ok_and(|it| matches!(it.t.as_str(), "READY" | "RESUMED" | "GUILD_CREATE"))
 }
 
 #[cfg(test)]

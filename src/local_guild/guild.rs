@@ -86,13 +86,17 @@ impl Draft<'_> {
 
 impl Guild {
     /// Opens the guild, from a folder or empty.
-    pub(crate) fn open(dir: Option<&Path>, port: u16) -> Result<Guild, GuildError> {
+    pub(crate) fn open(
+        dir: Option<&Path>,
+        port: u16,
+        gateway: Option<String>,
+    ) -> Result<Guild, GuildError> {
         let mut ids = Snowflakes::default();
         let (log, state) = Log::open(dir, &mut ids)?;
         Ok(Guild {
             inner: Mutex::new(Inner { state, ids, log }),
             base: format!("http://127.0.0.1:{port}"),
-            gateway: format!("ws://127.0.0.1:{port}"),
+            gateway: gateway.unwrap_or_else(|| format!("ws://127.0.0.1:{port}")),
             blobs: Blobs::open(dir)?,
             sessions: Sessions::new(),
             faults: Faults::default(),

@@ -15,7 +15,7 @@ use axum::body::Bytes;
 use super::error::GuildError;
 use super::ids::Snowflakes;
 use super::state::{Change, State};
-use crate::platform::files;
+use crate::platform::{files, machine};
 
 /// Lines beyond the size of the state at which opening rewrites the log.
 const SLACK_LINES: usize = 2_000;
@@ -42,7 +42,8 @@ impl Log {
         files::create_dir_all(dir)?;
         let lock = files::open_append(&dir.join("guild.lock"))?;
         if lock.try_lock().is_err() {
-            return Err(GuildError::Busy { dir: dir.to_owned() });
+            let by = machine::lock_holders(&dir.join("guild.lock"));
+            return Err(GuildError::Busy { dir: dir.to_owned(), by });
         }
         let path = dir.join("guild.jsonl");
         let text = match files::read(&path) {

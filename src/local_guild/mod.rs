@@ -61,6 +61,9 @@ pub struct Config {
     pub port: u16,
     /// Where to keep everything; without it, nothing outlives the process.
     pub dir: Option<PathBuf>,
+    /// The address of the gateway that clients are told, where they reach it through something in between;
+    /// such as `ws://127.0.0.1:3000`.
+    pub gateway_url: Option<String>,
 }
 
 /// A guild that is being served.
@@ -92,7 +95,7 @@ pub async fn serve(config: Config) -> Result<Running, GuildError> {
     let listen = |source| GuildError::Listen { port: config.port, source };
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, config.port)).await.map_err(listen)?;
     let port = listener.local_addr().map_err(listen)?.port();
-    let guild = Arc::new(Guild::open(config.dir.as_deref(), port)?);
+    let guild = Arc::new(Guild::open(config.dir.as_deref(), port, config.gateway_url)?);
     let refused = |error: error::Refusal| GuildError::Log(std::io::Error::other(error));
     seed::fill(&guild).map_err(refused)?;
     let info = seed::info(&guild).map_err(refused)?;

@@ -136,6 +136,12 @@ pub fn list(path: &Path) -> Result<Vec<PathBuf>> {
     Ok(found)
 }
 
+/// The folders in a folder, in name order, links not followed; an absent folder has none.
+pub fn folders(path: &Path) -> Result<Vec<PathBuf>> {
+    let is_folder = |path: &PathBuf| fs::symlink_metadata(path).is_ok_and(|found| found.is_dir());
+    Ok(list(path)?.into_iter().filter(is_folder).collect())
+}
+
 /// Writes a file without any promise about a crash. For scratch and derived files.
 pub fn write(path: &Path, bytes: impl AsRef<[u8]>) -> Result<()> {
     at("write", path, fs::write(path, bytes))
@@ -309,6 +315,11 @@ pub fn remove_any(path: &Path) -> Result<()> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
         Err(source) => at("look at", path, Err(source)),
     }
+}
+
+/// Makes a symbolic link, which must not exist yet.
+pub fn symlink(target: &Path, link: &Path) -> Result<()> {
+    at("create", link, std::os::unix::fs::symlink(target, link))
 }
 
 /// Gives a file a second name, which must not exist yet.

@@ -20,8 +20,16 @@ use tokio::io::copy_bidirectional;
 use tokio::net::{TcpListener, TcpStream, UnixStream};
 use tokio::signal::unix::{SignalKind, signal};
 
+use super::accept::AcceptRetry;
 use super::landlock::{self, Rules};
 use super::{files, tasks};
+
+/// The exit code where the program could not be started.
+pub const NOT_STARTED: u8 = 126;
+/// How the line on stderr begins that says why.
+pub const CANNOT_START: &str = "cannot start ";
+/// And where it begins with the sandbox instead.
+pub const NO_SANDBOX: &str = "the sandbox could not be set up: ";
 
 /// What it is told.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -60,16 +68,16 @@ pub fn main(args: &[OsString]) -> ExitCode {
     if let Some(rules) = &orders.rules
         && let Err(error) = restrict(rules)
     {
-        return complain(&format!("the sandbox could not be set up: {error}"));
+        return complain(&format!("{NO_SANDBOX}{error}"));
     }
     if orders.door.is_none() && !orders.stays {
         let error = std::process::Command::new(&orders.program).args(&orders.args).exec();
-        return complain(&format!("cannot start {}: {error}", orders.program.display()));
+        return complain(&format!("{CANNOT_START}{}: {error}", orders.program.display()));
     }
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     match runtime.and_then(|runtime| runtime.block_on(attend(&orders))) {
         Ok(code) => ExitCode::from(code),
-        Err(error) => complain(&format!("cannot start {}: {error}", orders.program.display())),
+        Err(error) => complain(&format!("{CANNOT_START}{}: {error}", orders.program.display())),
     }
 }
 
@@ -79,7 +87,7 @@ pub fn main(args: &[OsString]) -> ExitCode {
 )]
 fn complain(text: &str) -> ExitCode {
     eprintln!("{text}");
-    ExitCode::from(126)
+    ExitCode::from(NOT_STARTED)
 }
 
 fn read(args: &[OsString]) -> Option<Orders> {
@@ -130,6 +138,7 @@ async fn attend(orders: &Orders) -> io::Result<u8> {
             let _ = kill_process_group(group, signal);
         }
     };
+    let mut retry = AcceptRetry::new("door");
     loop {
         tokio::select! {
             status = child.wait() => {
@@ -140,8 +149,8 @@ async fn attend(orders: &Orders) -> io::Result<u8> {
             }
             _ = interrupts.recv() => tell(Signal::INT),
             _ = terminations.recv() => tell(Signal::TERM),
-            accepted = accept(door.as_ref().map(|(listener, _)| listener)) => {
-                if let (Ok(stream), Some((_, socket))) = (accepted, &door) {
+            accepted = accept(door.as_ref().map(|(listener, _)| listener), &mut retry) => {
+                if let (Some(stream), Some((_, socket))) = (accepted, &door) {
                     let socket = socket.clone();
                     tasks::spawn("door", async move { carry(stream, &socket).await });
                 }
@@ -150,9 +159,12 @@ async fn attend(orders: &Orders) -> io::Result<u8> {
     }
 }
 
-async fn accept(listener: Option<&TcpListener>) -> io::Result<TcpStream> {
+async fn accept(listener: Option<&TcpListener>, retry: &mut AcceptRetry) -> Option<TcpStream> {
     match listener {
-        Some(listener) => Ok(listener.accept().await?.0),
+        Some(listener) => {
+            let accepted = listener.accept().await;
+            retry.settle(accepted).await.map(|(stream, _)| stream)
+        }
         None => std::future::pending().await,
     }
 }

@@ -1,7 +1,7 @@
 //! Confinement by the kernel's Landlock, for machines on which bubblewrap does not work: a process gives
 //! up, for itself and whatever it starts, every file and every TCP port that is not listed.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use landlock::{
     ABI, Access as _, AccessFs, AccessNet, CompatLevel, Compatible as _, NetPort, PathBeneath,
@@ -10,7 +10,8 @@ use landlock::{
 use rustix::thread::{CapabilitySet, CapabilitySets, set_capabilities};
 use serde::{Deserialize, Serialize};
 
-use super::files::FileError;
+use super::beneath::Folder;
+use super::files::{self, FileError};
 
 /// What is asked for where the kernel can; older kernels do less, which [`strength`] tells.
 const WANTED: ABI = ABI::V6;
@@ -22,8 +23,44 @@ pub struct Rules {
     pub read: Vec<PathBuf>,
     /// And for writing.
     pub write: Vec<PathBuf>,
+    /// What lies in folders that somebody who is confined may write.
+    #[serde(default)]
+    pub below: Vec<Below>,
     /// TCP ports to connect to.
     pub ports: Vec<u16>,
+    /// Whether every port may be used, to connect and to listen: then `ports` says nothing.
+    #[serde(default)]
+    pub any_port: bool,
+}
+
+/// Devices that every program may use.
+pub const DEVICES: [&str; 6] =
+    ["/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty"];
+
+/// What of `path` can be given where the kernel can only give, not take away: a folder with something of
+/// `hidden` below it piece by piece.
+pub fn pieces(path: &Path, hidden: &[&Path], into: &mut Vec<PathBuf>) {
+    if hidden.contains(&path) {
+        return;
+    }
+    if !hidden.iter().any(|one| one.starts_with(path)) {
+        into.push(path.to_owned());
+        return;
+    }
+    for inner in files::list(path).unwrap_or_default() {
+        pieces(&inner, hidden, into);
+    }
+}
+
+/// A file or folder that is opened from a folder above it, and through no link.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Below {
+    /// The folder; nobody who is confined can change its own path.
+    pub folder: PathBuf,
+    /// Where it lies below that.
+    pub below: PathBuf,
+    /// Whether it may be written.
+    pub writable: bool,
 }
 
 /// Why a process could not be confined.
@@ -38,6 +75,9 @@ pub enum RestrictError {
     /// The kernel refuses them.
     #[error("landlock: {0}")]
     Ruleset(#[from] landlock::RulesetError),
+    /// What was opened cannot be looked at.
+    #[error("cannot look at what is opened: {0}")]
+    Look(#[source] rustix::io::Errno),
     /// What root may do cannot be given up.
     #[error("cannot give up the capabilities: {0}")]
     Capabilities(#[source] rustix::io::Errno),
@@ -79,11 +119,13 @@ pub fn strength() -> Option<Strength> {
 /// # Errors
 /// Where the kernel refuses: then nothing may be started. What is listed and does not exist is left out.
 pub fn restrict(rules: &Rules) -> Result<(), RestrictError> {
-    let mut ruleset = Ruleset::default()
-        .handle_access(AccessFs::from_all(WANTED))?
-        .handle_access(AccessNet::from_all(WANTED))?
-        .scope(Scope::from_all(WANTED))?
-        .create()?;
+    let ruleset = Ruleset::default().handle_access(AccessFs::from_all(WANTED))?;
+    let ruleset = if rules.any_port {
+        ruleset
+    } else {
+        ruleset.handle_access(AccessNet::from_all(WANTED))?
+    };
+    let mut ruleset = ruleset.scope(Scope::from_all(WANTED))?.create()?;
     let (read, all) = (AccessFs::from_read(WANTED), AccessFs::from_all(WANTED));
     let listed = rules.read.iter().map(|path| (path, read));
     for (path, access) in listed.chain(rules.write.iter().map(|path| (path, all))) {
@@ -92,11 +134,25 @@ pub fn restrict(rules: &Rules) -> Result<(), RestrictError> {
         let access = if path.is_dir() { access } else { access & AccessFs::from_file(WANTED) };
         ruleset = ruleset.add_rule(PathBeneath::new(opened, access))?;
     }
-    // Tests of servers listen where the kernel says. On a port of its own choice a program could be taken for
-    // another one: for the door of a run, while the team starts again.
-    ruleset = ruleset.add_rule(NetPort::new(0, AccessNet::BindTcp))?;
-    for port in &rules.ports {
-        ruleset = ruleset.add_rule(NetPort::new(*port, AccessNet::ConnectTcp))?;
+    for place in &rules.below {
+        let opened = match Folder::open(&place.folder).and_then(|it| it.handle(&place.below)) {
+            Ok(opened) => opened,
+            Err(error) if error.is_missing() => continue,
+            Err(error) => return Err(error.into()),
+        };
+        let found = rustix::fs::fstat(&opened).map_err(RestrictError::Look)?;
+        let access = if place.writable { all } else { read };
+        let is_dir = rustix::fs::FileType::from_raw_mode(found.st_mode).is_dir();
+        let access = if is_dir { access } else { access & AccessFs::from_file(WANTED) };
+        ruleset = ruleset.add_rule(PathBeneath::new(opened, access))?;
+    }
+    if !rules.any_port {
+        // Tests of servers listen where the kernel says. On a port of its own choice a program could be taken
+        // for another one: for the door of a run, while the team starts again.
+        ruleset = ruleset.add_rule(NetPort::new(0, AccessNet::BindTcp))?;
+        for port in &rules.ports {
+            ruleset = ruleset.add_rule(NetPort::new(*port, AccessNet::ConnectTcp))?;
+        }
     }
     // What root may do beside files would lead around the rules: into other processes, for one.
     let none = CapabilitySets {

@@ -1,18 +1,25 @@
 //! What the rest of the house may not do itself: files, processes, clock, randomness, tasks.
 
+pub mod accept;
 pub mod alarm;
 pub mod ask;
+pub mod beneath;
+pub mod bind;
+pub mod bubblewrap;
 pub mod clock;
 pub mod companion;
+pub mod confinement;
 pub mod disk;
 pub mod files;
 #[doc(hidden)]
 pub mod forgetful_disk;
+pub mod hidden;
 pub mod ids;
 pub mod inside;
 pub mod landlock;
 pub mod machine;
 pub mod panics;
+pub mod places;
 pub mod plug;
 pub mod redact;
 #[doc(hidden)]

@@ -4,9 +4,11 @@
 //! looks like a token although nobody registered it). Every sink passes its text through here.
 
 use std::borrow::Cow;
-use std::sync::{LazyLock, RwLock};
+use std::collections::BTreeMap;
+use std::sync::{LazyLock, OnceLock, PoisonError, RwLock};
 
-use regex::{Captures, Regex};
+use aho_corasick::{AhoCorasick, AhoCorasickKind, MatchKind};
+use regex::{Captures, Regex, RegexSet, bytes};
 use serde_json::Value;
 
 /// What stands where a secret stood.
@@ -14,26 +16,156 @@ pub const MASK: &str = "[redacted]";
 /// Shorter values are not registered: they would mask ordinary words.
 const SHORTEST: usize = 8;
 
-static KNOWN: RwLock<Vec<String>> = RwLock::new(Vec::new());
+static KNOWN: RwLock<Known> = RwLock::new(Known::new());
 
-/// Registers a secret by value. Blank and very short values are ignored.
-pub fn register(secret: &str) {
-    let secret = secret.trim();
-    if secret.len() < SHORTEST {
-        return;
+/// The secrets that are registered, and the one automaton that looks for all of them at once.
+struct Known {
+    /// How often each is held; those for as long as the process lives are never let go.
+    held: BTreeMap<String, usize>,
+    search: Option<Search>,
+}
+
+/// Looks for every form of every secret in one pass.
+struct Search {
+    forms: Vec<String>,
+    /// In texts.
+    texts: AhoCorasick,
+    /// In bytes that are no text, which are rare.
+    bytes: OnceLock<Option<(AhoCorasick, Vec<Vec<u8>>)>>,
+}
+
+impl Known {
+    const fn new() -> Known {
+        Known { held: BTreeMap::new(), search: None }
     }
-    // A poisoned lock still holds a whole list: pushes cannot be half done.
-    let mut known = KNOWN.write().unwrap_or_else(std::sync::PoisonError::into_inner);
-    // As it stands, and as it stands in a JSON text or a debug line.
-    let escaped = Value::from(secret).to_string();
-    let escaped = escaped.get(1..escaped.len() - 1).unwrap_or(secret);
-    for form in [secret, escaped] {
-        if !known.iter().any(|value| value == form) {
-            known.push(form.to_owned());
+
+    fn hold(&mut self, secret: &str) {
+        let count = self.held.entry(secret.to_owned()).or_default();
+        *count += 1;
+        if *count == 1 {
+            self.search = Search::of(self.held.keys());
         }
     }
-    // Longest first, so that a secret that contains another is masked whole.
-    known.sort_by_key(|value| std::cmp::Reverse(value.len()));
+
+    fn release(&mut self, secret: &str) {
+        if let Some(count) = self.held.get_mut(secret) {
+            *count = count.saturating_sub(1);
+            if *count == 0 {
+                self.held.remove(secret);
+                self.search = Search::of(self.held.keys());
+            }
+        }
+    }
+}
+
+impl Search {
+    fn of<'a>(secrets: impl Iterator<Item = &'a String>) -> Option<Search> {
+        let mut forms: Vec<String> = Vec::new();
+        for secret in secrets {
+            // As it stands, and as it stands in a JSON text or a debug line.
+            let escaped = Value::from(secret.as_str()).to_string();
+            let escaped = escaped.get(1..escaped.len() - 1).filter(|it| it != secret);
+            forms.extend(escaped.map(str::to_owned));
+            forms.push(secret.clone());
+        }
+        if forms.is_empty() {
+            return None;
+        }
+        let texts = automaton(&forms)?;
+        Some(Search { forms, texts, bytes: OnceLock::new() })
+    }
+
+    /// The bytes with every secret masked, also in the forms that a text of 16-bit characters has.
+    fn masked(&self, bytes: &[u8]) -> Option<Vec<u8>> {
+        let found = self.bytes.get_or_init(|| {
+            let (mut forms, mut masks) = (Vec::new(), Vec::new());
+            for form in &self.forms {
+                forms.push(form.clone().into_bytes());
+                masks.push(MASK.as_bytes().to_vec());
+                for order in Order::BOTH {
+                    forms.push(order.encode(form));
+                    masks.push(order.encode(MASK));
+                }
+            }
+            Some((automaton(&forms)?, masks))
+        });
+        let (automaton, masks) = found.as_ref()?;
+        Some(automaton.replace_all_bytes(bytes, masks))
+    }
+}
+
+/// Finds the longest first, so that a secret that contains another is masked whole. It is made anew with every
+/// run, so it is one that is made quickly. `None` where there is more to find than the memory holds.
+fn automaton<T: AsRef<[u8]>>(forms: &[T]) -> Option<AhoCorasick> {
+    AhoCorasick::builder()
+        .match_kind(MatchKind::LeftmostLongest)
+        .kind(Some(AhoCorasickKind::ContiguousNFA))
+        .build(forms)
+        .ok()
+}
+
+/// The order of the two bytes of a character of UTF-16.
+#[derive(Debug, Clone, Copy)]
+enum Order {
+    LowFirst,
+    HighFirst,
+}
+
+impl Order {
+    const BOTH: [Order; 2] = [Order::LowFirst, Order::HighFirst];
+
+    fn encode(self, text: &str) -> Vec<u8> {
+        let units = text.encode_utf16();
+        match self {
+            Order::LowFirst => units.flat_map(u16::to_le_bytes).collect(),
+            Order::HighFirst => units.flat_map(u16::to_be_bytes).collect(),
+        }
+    }
+
+    /// The character of ASCII that two bytes are.
+    fn ascii(self, pair: &[u8]) -> Option<u8> {
+        let (low, high) = match (self, pair) {
+            (Order::LowFirst, [low, high]) | (Order::HighFirst, [high, low]) => (*low, *high),
+            _ => return None,
+        };
+        (high == 0 && (low.is_ascii_graphic() || low.is_ascii_whitespace())).then_some(low)
+    }
+}
+
+/// Registers a secret by value, for as long as the process lives. Blank and very short values are ignored.
+pub fn register(secret: &str) {
+    // Never let go.
+    std::mem::forget(Held::new(secret));
+}
+
+/// Registers a secret that is worth something for a time only, until what is given back is dropped.
+#[must_use = "the secret is known for as long as this is kept"]
+pub fn hold(secret: &str) -> Held {
+    Held::new(secret)
+}
+
+/// A secret that is masked while this is kept.
+#[derive(Debug)]
+pub struct Held(Option<String>);
+
+impl Held {
+    fn new(secret: &str) -> Held {
+        let secret = secret.trim();
+        if secret.len() < SHORTEST {
+            return Held(None);
+        }
+        // A poisoned lock still holds a whole list: what is done under it does not panic half-way.
+        KNOWN.write().unwrap_or_else(PoisonError::into_inner).hold(secret);
+        Held(Some(secret.to_owned()))
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        if let Some(secret) = &self.0 {
+            KNOWN.write().unwrap_or_else(PoisonError::into_inner).release(secret);
+        }
+    }
 }
 
 /// The shapes. The group `keep`, where there is one, stays; `doubted` is masked if it looks like a token.
@@ -61,26 +193,82 @@ const SHAPES: [&str; 11] = [
 static PATTERNS: LazyLock<Vec<Regex>> =
     LazyLock::new(|| SHAPES.iter().filter_map(|shape| Regex::new(shape).ok()).collect());
 
+/// All of them at once: which of them to try. Nearly every text holds none.
+static ANY: LazyLock<Option<RegexSet>> = LazyLock::new(|| RegexSet::new(SHAPES).ok());
+
+/// The same for bytes that are no text.
+static BYTES: LazyLock<Vec<bytes::Regex>> = LazyLock::new(|| {
+    let build = |shape: &&str| bytes::RegexBuilder::new(shape).unicode(false).build().ok();
+    SHAPES.iter().filter_map(build).collect()
+});
+
 /// The text with every secret masked.
 #[must_use]
 pub fn redact(text: &str) -> Cow<'_, str> {
     let mut clean = Cow::Borrowed(text);
     {
-        let known = KNOWN.read().unwrap_or_else(std::sync::PoisonError::into_inner);
-        for secret in known.iter() {
-            if clean.contains(secret.as_str()) {
-                clean = Cow::Owned(clean.replace(secret.as_str(), MASK));
-            }
+        let known = KNOWN.read().unwrap_or_else(PoisonError::into_inner);
+        if let Some(search) = &known.search
+            && search.texts.is_match(text)
+        {
+            let mut masked = String::with_capacity(text.len());
+            search.texts.replace_all_with(text, &mut masked, |_, _, into| {
+                into.push_str(MASK);
+                true
+            });
+            clean = Cow::Owned(masked);
         }
     }
-    for pattern in PATTERNS.iter() {
-        if pattern.is_match(&clean) {
+    let any = ANY.as_ref().map(|set| set.matches(&clean));
+    for (at, pattern) in PATTERNS.iter().enumerate() {
+        if any.as_ref().is_none_or(|any| any.matched(at)) {
             let masked = pattern.replace_all(&clean, mask);
             // What was doubted and stays is no change.
             if *masked != *clean {
                 clean = Cow::Owned(masked.into_owned());
             }
         }
+    }
+    clean
+}
+
+/// The bytes of a file with every secret masked, whatever they are: text in UTF-8, in UTF-16, in another or no
+/// known encoding.
+#[must_use]
+pub fn redact_bytes(bytes: Vec<u8>) -> Vec<u8> {
+    // A text of 16-bit characters can be valid UTF-8, with zeros in it.
+    let bytes = match String::from_utf8(bytes) {
+        Ok(text) if !text.contains('\0') => return redact(&text).into_owned().into_bytes(),
+        Ok(text) => text.into_bytes(),
+        Err(other) => other.into_bytes(),
+    };
+    let mut clean = {
+        let known = KNOWN.read().unwrap_or_else(PoisonError::into_inner);
+        let masked = known.search.as_ref().and_then(|search| search.masked(&bytes));
+        masked.unwrap_or(bytes)
+    };
+    for pattern in BYTES.iter() {
+        if pattern.is_match(&clean) {
+            clean = pattern.replace_all(&clean, mask_bytes).into_owned();
+        }
+    }
+    Order::BOTH.into_iter().fold(clean, wide_shapes)
+}
+
+/// Masks what looks like a token in the parts that are ASCII in 16-bit characters, wherever those begin.
+fn wide_shapes(bytes: Vec<u8>, order: Order) -> Vec<u8> {
+    let mut clean = Vec::with_capacity(bytes.len());
+    let mut at = 0;
+    while let Some(rest) = bytes.get(at..).filter(|rest| !rest.is_empty()) {
+        let run: Vec<u8> = rest.chunks_exact(2).map_while(|pair| order.ascii(pair)).collect();
+        let text = String::from_utf8(run).unwrap_or_default();
+        if text.len() < SHORTEST {
+            clean.extend(rest.first());
+            at += 1;
+            continue;
+        }
+        clean.extend(order.encode(&redact(&text)));
+        at += 2 * text.len();
     }
     clean
 }
@@ -134,6 +322,16 @@ fn mask(found: &Captures<'_>) -> String {
     format!("{}{MASK}{}", group("keep"), group("after"))
 }
 
+fn mask_bytes(found: &bytes::Captures<'_>) -> Vec<u8> {
+    if let (Some(whole), Some(word)) = (found.get(0), found.name("doubted"))
+        && !looks_like_a_token(&String::from_utf8_lossy(word.as_bytes()))
+    {
+        return whole.as_bytes().to_vec();
+    }
+    let group = |name| found.name(name).map_or(&b""[..], |part| part.as_bytes());
+    [group("keep"), MASK.as_bytes(), group("after")].concat()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -141,6 +339,8 @@ mod tests {
     #[test]
     fn every_shape_compiles() {
         assert_eq!(PATTERNS.len(), SHAPES.len());
+        assert_eq!(BYTES.len(), SHAPES.len());
+        assert_eq!(ANY.as_ref().map(RegexSet::len), Some(SHAPES.len()));
     }
 
     #[test]
@@ -152,6 +352,54 @@ mod tests {
             redact("a=correct-horse-battery-staple b=correct-horse-battery short"),
             format!("a={MASK} b={MASK} short")
         );
+    }
+
+    #[test]
+    fn a_secret_that_is_held_is_forgotten_with_its_last_holder() {
+        let secret = "teams-run-0123456789abcdef-of-this-test";
+        let text = format!("x {secret} y");
+        let before = KNOWN.read().unwrap().held.len();
+        let (one, other) = (hold(secret), hold(secret));
+        assert_eq!(redact(&text), format!("x {MASK} y"));
+        drop(one);
+        assert_eq!(redact(&text), format!("x {MASK} y"));
+        drop(other);
+        assert_eq!(redact(&text), text);
+        // Other tests of this process register as well, and few.
+        for number in 0..500 {
+            drop(hold(&format!("{secret}-{number}")));
+        }
+        assert!(KNOWN.read().unwrap().held.len() < before + 50);
+        // One that is registered for good stays, however often it is held besides.
+        register("for-good-0123456789");
+        drop(hold("for-good-0123456789"));
+        assert_eq!(redact("for-good-0123456789"), MASK);
+    }
+
+    #[test]
+    fn bytes_that_are_no_text_are_masked_as_bytes() {
+        let secret = "Geheimnis-\u{e4}\"0815";
+        register(secret);
+        let shaped = format!("sk-{}", "x1".repeat(12));
+        let address = "https://user:hunter2@host/x";
+        let wide = |order: Order, text: &str| [&[0xff][..], &order.encode(text)].concat();
+        let plain = format!("\u{c4} {secret} and {shaped} and {address} \u{c4}");
+        let masked = format!("\u{c4} {MASK} and {MASK} and https://user:{MASK}@host/x \u{c4}");
+        assert_eq!(redact_bytes(plain.clone().into_bytes()), masked.as_bytes());
+        // A byte that is no UTF-8 before, after and within an address.
+        let torn = |text: &str| [b"\xff\xfe\0", text.as_bytes(), b"\xc3"].concat();
+        assert_eq!(redact_bytes(torn(&plain)), torn(&masked));
+        assert_eq!(
+            redact_bytes(b"ftp://user:p\xe4ss@host".to_vec()),
+            format!("ftp://user:{MASK}@host").into_bytes()
+        );
+        for order in Order::BOTH {
+            // Also where the characters do not begin at an even place.
+            assert_eq!(redact_bytes(order.encode(&plain)), order.encode(&masked));
+            assert_eq!(redact_bytes(wide(order, &plain)), wide(order, &masked));
+        }
+        let picture: Vec<u8> = (0..=255).cycle().take(4_000).collect();
+        assert_eq!(redact_bytes(picture.clone()), picture);
     }
 
     #[test]

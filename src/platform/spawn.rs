@@ -12,6 +12,8 @@ pub const REHEARSE: &str = "__rehearse";
 
 /// The hidden subcommand that turns our binary into the first program within a sandbox.
 pub const INSIDE: &str = "__inside";
+/// The hidden subcommand that opens what a sandbox shows, and then becomes the sandbox.
+pub const BIND: &str = "__bind";
 
 static OWN_BINARY: OnceLock<PathBuf> = OnceLock::new();
 

@@ -83,6 +83,59 @@ pub fn line(question: &str) -> io::Result<String> {
     Ok(answer.trim().to_owned())
 }
 
+/// One line on standard error that is written over again and again; nothing where nobody sees it.
+#[derive(Debug)]
+pub struct LiveLine {
+    is_seen: bool,
+    is_there: bool,
+}
+
+impl LiveLine {
+    /// A line that shows nothing yet.
+    #[must_use]
+    pub fn new() -> LiveLine {
+        LiveLine { is_seen: io::stderr().is_terminal(), is_there: false }
+    }
+
+    /// How many columns fit.
+    #[must_use]
+    pub fn columns(&self) -> usize {
+        let size = termios::tcgetwinsize(io::stderr());
+        // The last column stays free: some terminals begin a new line in it.
+        size.map_or(79, |size| usize::from(size.ws_col).saturating_sub(1).max(20))
+    }
+
+    /// Shows this instead of what stands there; it has to be one line that fits.
+    pub fn show(&mut self, line: &str) {
+        if self.is_seen {
+            // A terminal that is gone is noticed elsewhere.
+            let _ = write!(io::stderr(), "\r\x1b[K{line}");
+            let _ = io::stderr().flush();
+            self.is_there = true;
+        }
+    }
+
+    /// Takes it away, so that other lines can be written.
+    pub fn clear(&mut self) {
+        if std::mem::take(&mut self.is_there) {
+            let _ = write!(io::stderr(), "\r\x1b[K");
+            let _ = io::stderr().flush();
+        }
+    }
+}
+
+impl Default for LiveLine {
+    fn default() -> LiveLine {
+        LiveLine::new()
+    }
+}
+
+impl Drop for LiveLine {
+    fn drop(&mut self) {
+        self.clear();
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use secrecy::ExposeSecret as _;

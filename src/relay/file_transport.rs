@@ -119,7 +119,7 @@ impl Transport for FileTransport {
         };
         let archive = self.folder(Place::Archive, role);
         let day = match check::read(&bytes, role) {
-            Ok(envelope) => archive.join(envelope.created_at.kst_date()),
+            Ok(envelope) => archive.join(envelope.created_at.archive_date()),
             Err(_) => archive.clone(),
         };
         self.disk.create_dir(&day)?;

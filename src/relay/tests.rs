@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use serde_json::Map;
 
-use super::watch::{Found, Watcher, candidates, examine};
+use super::watch::{Found, KnownEnvelopes, Watcher, candidates, examine};
 use super::*;
 use crate::domain::change::Change;
 use crate::domain::envelope::{Envelope, EnvelopeBody, EnvelopeKind, Place};
@@ -120,7 +120,8 @@ fn inbox(root: &Path, role: Role) -> std::path::PathBuf {
 }
 
 fn scan(root: &Path, state: &State) -> Vec<Found> {
-    examine(root, state, &candidates(root, || state.clone()).unwrap()).unwrap()
+    let known = KnownEnvelopes::of(state);
+    examine(root, &known, &candidates(root, || known.clone()).unwrap()).unwrap()
 }
 
 fn json(envelope: &Envelope) -> String {
@@ -264,10 +265,10 @@ async fn our_own_consumed_envelopes_are_no_drops() {
         letter.place = Place::Archive;
         let consumed = opened.store.append(vec![change(&letter)]);
         // The state has forgotten it, its file may still be in the inbox.
-        let unknown = candidates(root.path(), State::default).unwrap();
+        let unknown = candidates(root.path(), KnownEnvelopes::default).unwrap();
         consumed.await.unwrap();
         opened.store.settled().await.unwrap();
-        let found = examine(root.path(), &State::default(), &unknown).unwrap();
+        let found = examine(root.path(), &KnownEnvelopes::default(), &unknown).unwrap();
         assert_eq!(found, [], "envelope {number}");
     }
     // Dropped once more it is known to be a double.

@@ -1,6 +1,7 @@
 //! Files that other programs put into an inbox. Watching is a hint that a scan is due; the scan is the
 //! truth, and it is due at the start and after an overflow as well (`spec/rust.md` C3).
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -98,7 +99,7 @@ fn is_letter(path: &Path) -> bool {
     !hidden && path.extension().is_some_and(|extension| extension == "json")
 }
 
-/// Files in the inboxes that the state does not know, with the inbox that they lie in. The state is
+/// Files in the inboxes that are not known, with the inbox that they lie in. What is known is
 /// asked for after the look at the folders: one from before would not know what came in meanwhile.
 ///
 /// Some of them may be our own: consumed in the state, and not yet moved on the disk. So: take the
@@ -106,7 +107,7 @@ fn is_letter(path: &Path) -> bool {
 /// the state of that moment.
 pub fn candidates(
     root: &Path,
-    state: impl FnOnce() -> State,
+    known: impl FnOnce() -> KnownEnvelopes,
 ) -> Result<Vec<(Role, PathBuf)>, WatchError> {
     let mut letters = Vec::new();
     for role in Role::ALL {
@@ -114,33 +115,46 @@ pub fn candidates(
         letters.extend(found.into_iter().filter(|path| is_letter(path)).map(|path| (role, path)));
     }
     if !letters.is_empty() {
-        let state = state();
-        letters.retain(|(role, path)| !is_known(path, *role, &state));
+        let known = known();
+        letters.retain(|(role, path)| !known.has(path, *role));
     }
     Ok(letters)
 }
 
-fn is_known(path: &Path, role: Role, state: &State) -> bool {
-    path.file_stem()
-        .and_then(|stem| stem.to_str())
-        .and_then(|stem| EnvelopeId::parse(stem).ok())
-        .and_then(|id| state.envelopes.get(&id))
-        .is_some_and(|envelope| envelope.target_role == role)
+/// The open envelopes of a state, and whose inbox each is in.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct KnownEnvelopes(BTreeMap<EnvelopeId, Role>);
+
+impl KnownEnvelopes {
+    /// Those of a state.
+    #[must_use]
+    pub fn of(state: &State) -> KnownEnvelopes {
+        let envelopes = state.envelopes.iter();
+        KnownEnvelopes(envelopes.map(|(id, it)| (id.clone(), it.target_role)).collect())
+    }
+
+    fn has(&self, path: &Path, role: Role) -> bool {
+        path.file_stem()
+            .and_then(|stem| stem.to_str())
+            .and_then(|stem| EnvelopeId::parse(stem).ok())
+            .and_then(|id| self.0.get(&id))
+            .is_some_and(|of| *of == role)
+    }
 }
 
 /// Looks into the candidates that are still there and still unknown. A bad one is moved to `dead/`, a
 /// valid one gets the name of its id.
 pub fn examine(
     root: &Path,
-    state: &State,
+    known: &KnownEnvelopes,
     candidates: &[(Role, PathBuf)],
 ) -> Result<Vec<Found>, WatchError> {
     let mut found = Vec::new();
     for (role, path) in candidates {
-        if is_known(path, *role, state) {
+        if known.has(path, *role) {
             continue;
         }
-        match look(root, state, *role, path)? {
+        match look(root, known, *role, path)? {
             None => {}
             Some(Ok(envelope)) if envelope.place == Place::Dead => {
                 found.push(Found::Replayed(Box::new(fresh(envelope))));
@@ -164,7 +178,7 @@ fn fresh(envelope: Envelope) -> Envelope {
 /// `None` where the file is gone by now.
 fn look(
     root: &Path,
-    state: &State,
+    known: &KnownEnvelopes,
     role: Role,
     path: &Path,
 ) -> Result<Option<Result<Envelope, BadEnvelope>>, WatchError> {
@@ -190,7 +204,7 @@ fn look(
     };
     let id = &envelope.relay_id;
     let doubled = || Ok(Some(Err(BadEnvelope::Doubled(id.to_string()))));
-    if state.envelopes.contains_key(id) || was_consumed(root, role, id)? {
+    if known.0.contains_key(id) || was_consumed(root, role, id)? {
         return doubled();
     }
     let own_name = path.with_file_name(format!("{id}.json"));

@@ -6,8 +6,10 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::effects::Trouble;
-use super::papers::{hear, put};
+use super::papers::{folder_of, hear, put};
 use super::team::Team;
+use chrono_tz::Tz;
+
 use crate::domain::effect::EffectOutcome;
 use crate::domain::ids::{RequestId, SprintId};
 use crate::domain::sprint::Sprint;
@@ -30,27 +32,25 @@ pub(super) async fn archive(team: &Arc<Team>, id: &SprintId) -> Result<EffectOut
         sprint.todos.iter().filter_map(|todo| todo.request_id.clone()).collect();
     let reports = hear(team, &requests).await?;
     let root = team.root().to_owned();
-    let report_path = tasks::blocking(move || write(&root, &sprint, &reports)).await??;
+    let zone = team.workspace.runtime.sprint.timezone.0;
+    let report_path = tasks::blocking(move || write(&root, &sprint, zone, &reports)).await??;
     Ok(EffectOutcome::Archived { report_path })
 }
 
 /// Returns where the report lies, relative to the workspace.
-fn write(root: &Path, sprint: &Sprint, reports: &Reports) -> Result<String, Trouble> {
+fn write(root: &Path, sprint: &Sprint, zone: Tz, reports: &Reports) -> Result<String, Trouble> {
     for paper in papers::sprint_papers(sprint, reports)? {
         put(root, &paper)?;
     }
     let report = papers::report_paper(sprint, reports)?;
-    let folder = root.join(papers::sprint_folder(sprint));
-    files::write_durable(&folder.join("report.json"), papers::machine_summary(sprint)?)?;
-    files::write_durable(&folder.join("burndown.png"), papers::burndown(sprint)?)?;
-    files::sync_file(&root.join(&report.path))?;
+    let (folder, report_name) = folder_of(root, &report.path)?;
+    folder.write_durable("report.json", papers::machine_summary(sprint)?)?;
+    folder.write_durable("burndown.png", papers::burndown(sprint, zone)?)?;
+    folder.sync_file(report_name)?;
 
     let history = papers::sprint_history(sprint, &report.text)?;
-    let path = root.join(&history.path);
-    if let Some(folder) = path.parent() {
-        files::create_dir_all(folder)?;
-    }
-    files::write_durable(&path, history.text + "\n")?;
+    let (folder, name) = folder_of(root, &history.path)?;
+    folder.write_durable(name, history.text + "\n")?;
 
     let index = root.join(papers::INDEX);
     let old = files::read_text_if_present(&index)?;
@@ -90,7 +90,7 @@ mod tests {
         let index = papers::INDEX;
         for nth in [1, 2, 1] {
             let sprint = ended(nth);
-            let path = write(root, &sprint, &Reports::new()).unwrap();
+            let path = write(root, &sprint, Tz::UTC, &Reports::new()).unwrap();
             let name = format!("260324-Sprint-09-00-{nth}");
             assert_eq!(path, format!("shared_workspace/sprints/{name}/report.md"));
             assert!(text(root, &path).contains("## At a glance"));
@@ -118,7 +118,7 @@ mod tests {
         files::write(&folder.join("plan.md"), "# Our plan\n\nby hand\n").unwrap();
         files::write(&folder.join("spec.md"), "<!-- teams:generated spec -->\nno end").unwrap();
         files::write(&folder.join("milestone.md"), b"\xff\xfe").unwrap();
-        write(root, &ended(1), &Reports::new()).unwrap();
+        write(root, &ended(1), Tz::UTC, &Reports::new()).unwrap();
         let read = |name: &str| files::read(&folder.join(name)).unwrap();
         assert_eq!(read("kickoff.md"), b"the kickoff as it was");
         assert!(read("plan.md").starts_with(b"# Our plan\n\nby hand\n\n<!-- teams:generated plan"));

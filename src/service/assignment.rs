@@ -10,6 +10,7 @@ use crate::domain::request::Request;
 use crate::domain::role::Role;
 use crate::domain::sprint::{Duty, Sprint};
 use crate::domain::state::State;
+use crate::engine::contract;
 
 /// Items of the backlog that a role is shown.
 const ITEMS: usize = 60;
@@ -62,6 +63,12 @@ pub(super) fn work(state: &State, request: &Request, web: bool) -> Work {
     work
 }
 
+/// The acceptance criteria that a request is held against.
+pub(super) fn criteria(state: &State, request: &Request) -> Vec<String> {
+    let item = request.backlog_id.as_ref().and_then(|id| state.backlog.get(id));
+    contract::criteria(request, item)
+}
+
 /// How often the step of planning was given back before this request.
 pub(super) fn reopens(request: &Request) -> u32 {
     let count = request.params.other.get("initial_phase_reopen_count").and_then(Value::as_u64);
@@ -81,7 +88,7 @@ const fn wants_backlog(duty: Duty) -> bool {
         | Duty::Sourcing
         | Duty::SourcerReview
         | Duty::BlockedReview => true,
-        Duty::ResearchPrepass | Duty::ClosingReport | Duty::Leftovers => false,
+        Duty::ResearchPrepass | Duty::ClosingReport => false,
     }
 }
 
@@ -110,14 +117,27 @@ pub(super) fn folder(sprint: &Sprint) -> String {
     format!("{SPRINTS}/{}", sprint.sprint_folder_name)
 }
 
-/// The documents of a sprint that a role writes for a request, or has to know, and the folder that may be
-/// written for it; `None` where it writes none.
+/// What a role writes of a sprint's documents.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct SprintDocuments {
+    /// The folder that may be written.
+    pub(super) folder: PathBuf,
+    /// Folders in it that others write.
+    pub(super) read_only: Vec<PathBuf>,
+    /// The documents that are written, or have to be known.
+    pub(super) documents: Vec<Document>,
+}
+
+/// Where the todos of a sprint have their own documents, in its folder.
+const TODOS: &str = "todos";
+
+/// The documents of a sprint that a role writes for a request, or has to know; `None` where it writes none.
 pub(super) fn documents(
     root: &Path,
     sprint: &Sprint,
     request: &Request,
     role: Role,
-) -> Option<(PathBuf, Vec<Document>)> {
+) -> Option<SprintDocuments> {
     let name = sprint.sprint_folder_name.as_str();
     if name.is_empty() || name.contains(['/', '\\']) || name.starts_with('.') {
         return None;
@@ -144,20 +164,14 @@ pub(super) fn documents(
             own(&[("research.md", "the long version of the research")])
         }
         (
-            Some(
-                Duty::ClosingReport
-                | Duty::Leftovers
-                | Duty::Sourcing
-                | Duty::SourcerReview
-                | Duty::BlockedReview,
-            ),
+            Some(Duty::ClosingReport | Duty::Sourcing | Duty::SourcerReview | Duty::BlockedReview),
             _,
         )
         | (None, None) => return None,
         (None, Some(_)) if role != Role::Planner => return None,
         // Two todos at a time do not write into one document.
         (None, Some(todo)) => {
-            let own = format!("{folder}/todos/{todo}");
+            let own = format!("{folder}/{TODOS}/{todo}");
             let kept = "kept by the runtime; after QA sent the work back, list it once you read it";
             let mut documents =
                 vec![document(format!("{own}/spec.md"), "the plan of this todo", true)];
@@ -165,10 +179,15 @@ pub(super) fn documents(
                 documents.push(document(format!("{folder}/{name}"), kept, false));
             }
             documents.push(document("shared_workspace/current_sprint.md".to_owned(), kept, false));
-            return Some((root.join(own), documents));
+            return Some(SprintDocuments {
+                folder: root.join(own),
+                read_only: Vec::new(),
+                documents,
+            });
         }
     };
-    Some((root.join(&folder), documents))
+    let folder = root.join(&folder);
+    Some(SprintDocuments { read_only: vec![folder.join(TODOS)], folder, documents })
 }
 
 #[cfg(test)]
@@ -255,7 +274,7 @@ mod tests {
                     Role::Planner,
                     None,
                     "20260324-00000001",
-                    Said { author: "Mina".to_owned(), text: "plan it".to_owned() },
+                    Said::new("Mina", "plan it"),
                 )
             };
             let making = Making {
@@ -277,9 +296,13 @@ mod tests {
         let sprint = sprint();
         let root = Path::new("/w");
         let names = |request: &Request, role| {
-            let (folder, documents) = documents(root, &sprint, request, role)?;
-            let own = documents.iter().filter(|document| document.writable);
-            assert!(own.clone().all(|document| document.path.starts_with(&folder)));
+            let found = documents(root, &sprint, request, role)?;
+            let own = found.documents.iter().filter(|document| document.writable);
+            let writes = |path: &Path| {
+                path.starts_with(&found.folder)
+                    && !found.read_only.iter().any(|other| path.starts_with(other))
+            };
+            assert!(own.clone().all(|document| writes(&document.path)));
             let names = own.map(|document| document.name.rsplit('/').next().unwrap().to_owned());
             Some(names.collect::<Vec<_>>().join(" "))
         };
@@ -293,7 +316,7 @@ mod tests {
         request.todo_id = Some(crate::domain::ids::TodoId::parse("todo-1").unwrap());
         assert_eq!(names(&request, Role::Planner).as_deref(), Some("spec.md"));
         assert_eq!(names(&request, Role::Developer), None);
-        let (folder, _) = documents(root, &sprint, &request, Role::Planner).unwrap();
+        let folder = documents(root, &sprint, &request, Role::Planner).unwrap().folder;
         assert!(folder.ends_with("260324-Sprint-09-00/todos/todo-1"), "{folder:?}");
     }
 

@@ -22,7 +22,7 @@ pub(super) async fn keep(team: Arc<Team>) {
         }
         if let Err(error) = team.insist(Event::Tick).await {
             tracing::debug!(%error, "an instant passed unheard; the next start finds it due");
-            return;
+            return team.closing.cancelled().await;
         }
         // The clock may have been set back meanwhile: then the instant is still to come.
         told = due.filter(|due| *due <= now());

@@ -15,8 +15,13 @@ fn extract(text: &str) -> Option<Value> {
     contract::extract_json_object(text).ok().map(Value::Object)
 }
 
-fn check(value: &Value, role: Role, step: Option<Step>) -> Result<RoleResult, Vec<String>> {
-    let issues = contract::validate(value, role, step);
+fn check(
+    value: &Value,
+    role: Role,
+    step: Option<Step>,
+    criteria: &[String],
+) -> Result<RoleResult, Vec<String>> {
+    let issues = contract::validate(value, role, step, criteria);
     if issues.is_empty() {
         Ok(contract::normalize(value, role, ""))
     } else {

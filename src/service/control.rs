@@ -20,6 +20,7 @@ use crate::domain::incoming::{Actor, Command};
 use crate::domain::outgoing::Content;
 use crate::domain::refusal::Refusal;
 use crate::engine::Answer;
+use crate::platform::accept::AcceptRetry;
 use crate::platform::files::{self, FileError};
 use crate::platform::redact::{self, redact};
 use crate::platform::{ids, tasks};
@@ -124,24 +125,26 @@ fn secret_file(root: &Path) -> PathBuf {
     root.join(".teams_runtime").join("control.secret")
 }
 
-/// Listens until the team closes.
-pub(super) async fn listen(team: Arc<Team>) -> Result<(), ControlError> {
-    let path = socket(team.root());
-    files::remove_file(&path)?;
-    let secret: Arc<str> = ids::secret().into();
-    redact::register(&secret);
-    files::write_private(&secret_file(team.root()), secret.as_bytes())?;
-    let listener = UnixListener::bind(&path)?;
-    files::set_mode(&path, 0o600)?;
+/// Listens until the team closes. A team that cannot listen at all works on without the command line.
+pub(super) async fn listen(team: Arc<Team>) {
+    let (listener, secret) = match bind(&team) {
+        Ok(bound) => bound,
+        Err(error) => {
+            tracing::warn!(%error, "the control socket is closed; the command line cannot reach the team");
+            return team.closing.cancelled().await;
+        }
+    };
     let refusals = Arc::new(Refusals::default());
+    let mut retry = AcceptRetry::new("control");
     loop {
-        let stream = tokio::select! {
-            () = team.closing.cancelled() => return Ok(()),
-            accepted = listener.accept() => accepted?.0,
+        let accepted = tokio::select! {
+            () = team.closing.cancelled() => return,
+            accepted = listener.accept() => accepted,
         };
+        let Some((stream, _)) = retry.settle(accepted).await else { continue };
         let (team, secret) = (Arc::clone(&team), Arc::clone(&secret));
         let refusals = Arc::clone(&refusals);
-        tasks::spawn("control", async move {
+        tasks::spawn("control-call", async move {
             if let Err(error) = serve(&team, &secret, &refusals, stream).await {
                 tracing::debug!(%error, "a control call broke off");
             }
@@ -149,8 +152,20 @@ pub(super) async fn listen(team: Arc<Team>) -> Result<(), ControlError> {
     }
 }
 
+/// The socket, and the secret of this start.
+fn bind(team: &Team) -> Result<(UnixListener, Arc<str>), ControlError> {
+    let path = socket(team.root());
+    files::remove_file(&path)?;
+    let secret: Arc<str> = ids::secret().into();
+    redact::register(&secret);
+    files::write_private(&secret_file(team.root()), secret.as_bytes())?;
+    let listener = UnixListener::bind(&path)?;
+    files::set_mode(&path, 0o600)?;
+    Ok((listener, secret))
+}
+
 async fn serve(
-    team: &Team,
+    team: &Arc<Team>,
     secret: &str,
     refusals: &Refusals,
     mut stream: UnixStream,
@@ -167,10 +182,7 @@ async fn serve(
     let reply = match call {
         Ok(call) if same(&call.secret, secret) => match call.wanted {
             Wanted::Command(command) => submit(team, Actor::Operator, command).await,
-            Wanted::Question(question) => {
-                let language = team.workspace.runtime.language;
-                said(team, answers::answer(team, &Actor::Operator, &question, language))
-            }
+            Wanted::Question(question) => answered(team, question).await,
             Wanted::Tools | Wanted::Use { .. } => {
                 Reply::no("these are the tools of agents; they are there within a run only")
             }
@@ -204,6 +216,19 @@ fn same(given: &str, secret: &str) -> bool {
     Sha256::digest(given) == Sha256::digest(secret)
 }
 
+/// The answer to a question. It may read records of long ago and render much, so not here.
+async fn answered(team: &Arc<Team>, question: Question) -> Reply {
+    let asked = Arc::clone(team);
+    let answer = tasks::blocking(move || {
+        let language = asked.workspace.runtime.language;
+        said(&asked, answers::answer(&asked, &Actor::Operator, &question, language))
+    });
+    match answer.await {
+        Ok(reply) => reply,
+        Err(error) => Reply::no(format!("there is no answer: {error}")),
+    }
+}
+
 /// Brings a command to the engine and puts its answer into words.
 pub(super) async fn submit(team: &Team, actor: Actor, command: Command) -> Reply {
     match team.hub.submit(Event::Command { actor, command }).await {
@@ -226,7 +251,22 @@ fn said(team: &Team, content: Content) -> Reply {
 
 /// Whether the words of this key refuse what was asked: `sprint.refused.active`, `backlog.refused`.
 fn says_no(key: &str) -> bool {
-    const NO: [&str; 4] = ["not_allowed", "gate.stale", "gate.not_yours", "gate.four_eyes"];
+    const NO: [&str; 14] = [
+        "not_allowed",
+        "unknown_request",
+        "empty",
+        "too_long",
+        "too_many",
+        "too_many_followups",
+        "cancel.ended",
+        "cancel.not_yours",
+        "cancel.uncommitted",
+        "gate.none",
+        "gate.stale",
+        "gate.not_yours",
+        "gate.four_eyes",
+        "gate.no_question",
+    ];
     NO.contains(&key) || key.split('.').any(|part| part == "refused")
 }
 

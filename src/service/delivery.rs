@@ -1,14 +1,15 @@
 //! The outbox: what waits for Discord, in order, for as long as it takes.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use serde_json::Value;
 
+use super::busy::Busy;
 use super::team::{Team, now, until};
 use crate::discord::{Place, lanes};
 use crate::domain::event::Event;
-use crate::domain::ids::{ChannelId, RequestId, UserId};
+use crate::domain::ids::{ChannelId, OutgoingId, RequestId, UserId};
 use crate::domain::outgoing::{Act, NamedChannel, Outgoing, OutgoingOutcome, Priority, Target};
 use crate::domain::request::Request;
 use crate::domain::state::State;
@@ -29,29 +30,37 @@ const TURNS: usize = 1_000;
 const LINES: usize = 100_000;
 const DIFFERENCE: usize = 4_000_000;
 
-type Busy = Arc<Mutex<BTreeSet<Target>>>;
+/// Seconds after which an answer to somebody who may not ask no longer waits for the work of the others.
+const COURTESY_WAITS: u64 = 300;
+
+/// What has a send under way.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+enum Sending {
+    /// To a place.
+    To(Target),
+    /// To somebody who may not ask: in nobody's way, wherever it goes.
+    Courtesy,
+}
 
 /// Sends until the team closes.
 pub(super) async fn send(team: Arc<Team>) {
-    let busy = Busy::default();
+    let busy: Busy<Sending> = Busy::default();
     // When each lane had its turn last, so that one with much to say holds no other up.
     let (mut turns, mut turn) = (BTreeMap::new(), 0_u64);
     while !team.closing.is_cancelled() {
-        let (begin, due) = team.hub.read(|state| {
-            begin(state, &busy.lock().unwrap_or_else(PoisonError::into_inner), &turns)
-        });
+        let (begin, due) = team.hub.read(|state| begin(state, &busy.keys(), &turns));
         if turns.len() > TURNS {
             turns.clear();
         }
         for (lane, outgoing) in begin {
             turn += 1;
             turns.insert(lane.clone(), turn);
-            busy.lock().unwrap_or_else(PoisonError::into_inner).insert(lane.clone());
-            let (team, busy) = (Arc::clone(&team), Arc::clone(&busy));
+            let signals = Arc::clone(&team.signals);
+            let mark = busy.mark(lane, move || signals.outbox.notify_one());
+            let team = Arc::clone(&team);
             tasks::spawn("send", async move {
+                let _mark = mark;
                 one(&team, &outgoing).await;
-                busy.lock().unwrap_or_else(PoisonError::into_inner).remove(&lane);
-                team.signals.outbox.notify_one();
             });
         }
         tokio::select! {
@@ -65,17 +74,26 @@ pub(super) async fn send(team: Arc<Team>) {
 /// What to send now, and when to look again.
 fn begin(
     state: &State,
-    busy: &BTreeSet<Target>,
-    turns: &BTreeMap<Target, u64>,
-) -> (Vec<(Target, Outgoing)>, Option<Timestamp>) {
+    busy: &BTreeSet<Sending>,
+    turns: &BTreeMap<Sending, u64>,
+) -> (Vec<(Sending, Outgoing)>, Option<Timestamp>) {
     let now = now();
     let coming = rooms_to_come(state);
-    let waiting = state.outgoing.values().filter(|it| !waits_for_room(it, &coming));
-    let taken = busy.iter().map(Lane::of).collect();
+    let heads = refused_heads(state, now);
+    let waiting = state.outgoing.values().filter(|it| {
+        let refused = it.refused.is_some() && !heads.contains(&it.outgoing_id);
+        it.priority < Priority::Courtesy && !refused && !waits_for_room(it, &coming)
+    });
+    let to = |sending: &'_ Sending| match sending {
+        Sending::To(target) => Some(target.clone()),
+        Sending::Courtesy => None,
+    };
+    let taken: Vec<Target> = busy.iter().filter_map(to).collect();
+    let taken = taken.iter().map(Lane::of).collect();
     let ready = lanes::ready(waiting.clone(), now, |it| lane(state, it), &taken);
     let mut ready: Vec<_> = ready
         .into_iter()
-        .map(|(most, outgoing)| (most, lane(state, outgoing).target(), outgoing))
+        .map(|(most, outgoing)| (most, Sending::To(lane(state, outgoing).target()), outgoing))
         .collect();
     ready.sort_by_key(|(most, lane, _)| (*most, turns.get(lane).copied().unwrap_or(0)));
     let mut begin = Vec::new();
@@ -87,8 +105,39 @@ fn begin(
         }
         begin.push((lane, outgoing.clone()));
     }
-    let times = waiting.filter_map(|outgoing| outgoing.not_before);
-    (begin, times.filter(|at| *at > now).min())
+    if begin.is_empty() && busy.is_empty() {
+        begin.extend(courtesy(state, now, waiting.clone().next().is_none()));
+    }
+    let later = state.outgoing.values().filter_map(|outgoing| outgoing.not_before);
+    let patience = (state.outgoing.values())
+        .filter(|it| it.priority == Priority::Courtesy)
+        .map(|it| it.created_at.plus_seconds(COURTESY_WAITS));
+    (begin, later.chain(patience).filter(|at| *at > now).min())
+}
+
+/// An answer to somebody who may not ask: the last thing to say, so it goes where nothing else waits for Discord
+/// and nobody is at work who will have something to say, or has waited for that long enough.
+fn courtesy(state: &State, now: Timestamp, alone: bool) -> Option<(Sending, Outgoing)> {
+    let works = !state.runs.is_empty() || !state.envelopes.is_empty() || !state.effects.is_empty();
+    let waited = |it: &Outgoing| {
+        now.seconds_since(it.created_at.min(now)) >= COURTESY_WAITS || (alone && !works)
+    };
+    let due = |it: &Outgoing| it.not_before.is_none_or(|at| at <= now);
+    let first = (state.outgoing.values())
+        .find(|it| it.priority == Priority::Courtesy && due(it) && waited(it))?;
+    Some((Sending::Courtesy, first.clone()))
+}
+
+/// The messages that Discord refused and that are tried now: where a place refuses, the oldest of it stands for
+/// all, since each refusal counts against the machine.
+fn refused_heads(state: &State, now: Timestamp) -> BTreeSet<OutgoingId> {
+    let mut places = BTreeSet::new();
+    (state.outgoing.values())
+        .filter_map(|it| Some((it, it.refused.as_ref()?)))
+        .filter(|(it, refused)| !refused.place || places.insert(&it.target))
+        .filter(|(it, _)| it.not_before.is_none_or(|at| at <= now))
+        .map(|(it, _)| it.outgoing_id.clone())
+        .collect()
 }
 
 /// Where a message ends up, as far as that is known: what is written into one room or to one person
@@ -168,7 +217,9 @@ fn rooms_to_come(state: &State) -> BTreeSet<RequestId> {
         let room = request.and_then(|request| request.room.as_ref());
         room.is_some_and(|room| room.thread_id.is_none()) && !asked_somewhere(request)
     };
-    state.outgoing.values().filter_map(hangs).filter(placeless).collect()
+    // One that Discord refused holds nothing up.
+    let coming = state.outgoing.values().filter(|it| it.refused.is_none());
+    coming.filter_map(hangs).filter(placeless).collect()
 }
 
 /// Whether the room that this belongs into is not open yet, and will be.
@@ -212,7 +263,7 @@ async fn one(team: &Arc<Team>, outgoing: &Outgoing) {
         Err(outcome) => outcome,
     };
     plug::point(Point::AfterEffect);
-    if let OutgoingOutcome::Refused { reason } = &outcome {
+    if let OutgoingOutcome::Refused { reason, .. } = &outcome {
         tracing::warn!(%reason, "Discord refused a message");
     }
     let failed = match &outcome {
@@ -300,7 +351,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::domain::ids::{MessageId, OutgoingId};
+    use crate::domain::ids::MessageId;
     use crate::domain::outgoing::{Content, OutgoingState, Voice};
     use crate::domain::request::Room;
 
@@ -331,6 +382,7 @@ mod tests {
             attempts: 0,
             own_failures: 0,
             not_before: None,
+            refused: None,
             created_at: Timestamp::from_millis(0),
         }
     }
@@ -415,10 +467,11 @@ mod tests {
         outbox.push(say("z".to_owned(), 99, Priority::Final));
         let state = state(request(None), outbox);
         let (mut busy, turns) = (BTreeSet::new(), BTreeMap::new());
-        let channels = |begun: &[(Target, Outgoing)]| {
-            let id = |target: &Target| match target {
-                Target::Channel(channel) => channel.0,
-                Target::Named(_) | Target::Dm(_) | Target::Room(_) => 0,
+        let channels = |begun: &[(Sending, Outgoing)]| {
+            let id = |sending: &Sending| match sending {
+                Sending::To(Target::Channel(channel)) => channel.0,
+                Sending::To(Target::Named(_) | Target::Dm(_) | Target::Room(_))
+                | Sending::Courtesy => 0,
             };
             begun.iter().map(|(target, _)| id(target)).collect::<Vec<u64>>()
         };
@@ -426,12 +479,12 @@ mod tests {
         assert_eq!(begun.len(), PARALLEL_LANES);
         assert_eq!(channels(&begun)[0], 99, "the outcome goes first");
         // All places of progress are taken, and the outcome has one.
-        busy.extend((0..16).map(|n| Target::Channel(ChannelId(n))));
+        busy.extend((0..16).map(|n| Sending::To(Target::Channel(ChannelId(n)))));
         assert_eq!(channels(&begin(&state, &busy, &turns).0), [99]);
         // Whoever had a turn lets the others go first.
-        busy.insert(Target::Channel(ChannelId(99)));
-        let busy: BTreeSet<Target> = busy.into_iter().skip(8).collect();
-        let turns = (0..8).map(|n| (Target::Channel(ChannelId(n)), 9 - n)).collect();
+        busy.insert(Sending::To(Target::Channel(ChannelId(99))));
+        let busy: BTreeSet<Sending> = busy.into_iter().skip(8).collect();
+        let turns = (0..8).map(|n| (Sending::To(Target::Channel(ChannelId(n))), 9 - n)).collect();
         assert_eq!(channels(&begin(&state, &busy, &turns).0), [16, 17, 18, 19, 7, 6, 5]);
     }
 

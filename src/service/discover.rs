@@ -177,8 +177,7 @@ fn of_request(request: &Request, scope: DiscoveryScope) -> Finding {
 
 /// Files of the project that nobody committed, and that were not there at the last look.
 fn uncommitted_files(look: &Look, marks: &mut Watermarks) -> Result<Vec<Finding>, LookError> {
-    let now: BTreeSet<String> =
-        git::sprint::dirty(&look.project, &look.excluded)?.into_keys().collect();
+    let now = git::sprint::uncommitted(&look.project, &look.excluded)?;
     let before: BTreeSet<String> =
         marks.get("git").and_then(|text| serde_json::from_str(text).ok()).unwrap_or_default();
     marks.insert("git".to_owned(), json!(now).to_string());

@@ -2,10 +2,8 @@
 //! durably started with what a restart needs to know, done so that doing it again gives the same, and
 //! finished by the decision that uses its outcome.
 
-use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
-use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
+use std::sync::Arc;
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -13,6 +11,8 @@ use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use super::HubError;
+use super::busy::Busy;
+use super::checks;
 use super::discover::LookError;
 use super::prompts;
 use super::sprint_effects;
@@ -20,25 +20,24 @@ use super::task;
 use super::team::{Team, now};
 use super::workers::RUNS;
 use crate::assets::AssetError;
-use crate::domain::config::Check;
 use crate::domain::effect::{Effect, EffectKind, EffectOutcome, EffectState};
 use crate::domain::event::Event;
 use crate::domain::evidence::Candidate;
 use crate::domain::ids::{EffectId, OperationId, RequestId};
 use crate::domain::request::Request;
 use crate::domain::role::Role;
-use crate::domain::sprint::Duty;
 use crate::domain::state::State;
 use crate::engine::Answer;
 use crate::git::{
-    self, CheckSpec, CommitId, CommitRules, GitError, MergeOutcome, MessageParts, PlannedCommit,
-    PlannedMerge, Rebased, Worktree,
+    self, CommitRules, GitError, MergeOutcome, MessageParts, PlannedCommit, PlannedMerge, Rebased,
+    Worktree,
 };
 use crate::platform::plug::{self, Point};
 use crate::platform::redact::redact;
 use crate::platform::supervise::{self, Spec, SuperviseError};
 use crate::platform::{files, tasks};
 use crate::store::StoreError;
+use crate::workspace::ConfigError;
 use crate::workspace::papers::ChartError;
 
 /// Bytes of an action's log that people are shown.
@@ -66,6 +65,8 @@ pub(super) enum Trouble {
     #[error("the plan of an earlier start cannot be read: {0}")]
     Plan(#[from] serde_json::Error),
     #[error(transparent)]
+    Config(#[from] ConfigError),
+    #[error(transparent)]
     Look(#[from] LookError),
     #[error("the request has no commit to go on from")]
     NoCandidate,
@@ -82,10 +83,10 @@ pub(super) enum Trouble {
 
 /// Does what is planned until the team closes.
 pub(super) async fn execute(team: Arc<Team>) {
-    let under_way: Arc<Mutex<BTreeSet<EffectId>>> = Arc::default();
+    let busy: Busy<EffectId> = Busy::default();
     while !team.closing.is_cancelled() {
         let next = team.hub.read(|state| {
-            let taken = under_way.lock().unwrap_or_else(PoisonError::into_inner);
+            let taken = busy.keys();
             let free = |effect: &&Effect| !taken.contains(&effect.effect_id);
             state.effects.values().filter(free).find(|effect| may_begin(state, effect)).cloned()
         });
@@ -96,13 +97,14 @@ pub(super) async fn execute(team: Arc<Team>) {
             }
             continue;
         };
-        let id = effect.effect_id.clone();
-        under_way.lock().unwrap_or_else(PoisonError::into_inner).insert(id.clone());
-        let (team, under_way) = (Arc::clone(&team), Arc::clone(&under_way));
+        let signals = Arc::clone(&team.signals);
+        let mark = busy.mark(effect.effect_id.clone(), move || signals.effects.notify_one());
+        let team = Arc::clone(&team);
         tasks::spawn("effect", async move {
+            let _mark = mark;
             // It is there before the effect is durably begun: whatever ends its request later finds it.
             let stop = team.signals.stop_of_effect(&effect.effect_id);
-            let outcome = match perform(&team, &effect, &stop).await {
+            let outcome = match perform(&team, &effect, &stop.token).await {
                 Ok(outcome) => Some(outcome),
                 Err(Trouble::Unwanted | Trouble::Hub(_)) => None,
                 Err(trouble) => {
@@ -119,9 +121,6 @@ pub(super) async fn execute(team: Arc<Team>) {
                 // A closed hub means that the next start finishes it.
                 let _ = team.insist(done).await;
             }
-            team.signals.forget_effect(&id);
-            under_way.lock().unwrap_or_else(PoisonError::into_inner).remove(&id);
-            team.signals.effects.notify_one();
         });
     }
 }
@@ -133,7 +132,6 @@ fn may_begin(state: &State, effect: &Effect) -> bool {
         EffectKind::Commit { .. }
         | EffectKind::Checks { .. }
         | EffectKind::Merge { .. }
-        | EffectKind::Collect { .. }
         | EffectKind::Rebase { .. } => true,
         EffectKind::Action { .. }
         | EffectKind::Release { .. }
@@ -155,7 +153,6 @@ fn may_begin(state: &State, effect: &Effect) -> bool {
         | EffectKind::Checks { .. }
         | EffectKind::Merge { .. }
         | EffectKind::Rebase { .. }
-        | EffectKind::Collect { .. }
         | EffectKind::Baseline { .. }
         | EffectKind::Inspect { .. }
         | EffectKind::Archive { .. }
@@ -171,12 +168,27 @@ async fn perform(
     stop: &CancellationToken,
 ) -> Result<EffectOutcome, Trouble> {
     match &effect.kind {
-        EffectKind::Commit { request_id, title } => commit(team, effect, request_id, title).await,
+        EffectKind::Commit { request_id, title } => {
+            // Whether the commit is to be proven, and by what, is decided next. A file that is wrong is told
+            // where checks are to run by it.
+            if let Err(trouble) = checks::in_force(team).await {
+                tracing::warn!(%trouble, "team_runtime.yaml cannot be read again");
+            }
+            commit(team, effect, request_id, title).await
+        }
         EffectKind::Checks { request_id, commit } => {
             begin(team, effect, &Value::Null).await?;
-            checks(team, request_id, commit, stop).await
+            let commit = commit.parse()?;
+            Ok(EffectOutcome::Checked(checks::run(team, request_id, commit, stop).await?))
         }
-        EffectKind::Merge { request_id, .. } => merge(team, effect, request_id).await,
+        EffectKind::Merge { request_id, .. } => {
+            // One that has begun may be done already, and is brought to its end.
+            let has_begun = begun::<PlannedMerge>(effect)?.is_some();
+            if !has_begun && checks::proof_is_old(team, request_id).await? {
+                return Ok(EffectOutcome::ChecksChanged);
+            }
+            merge(team, effect, request_id).await
+        }
         EffectKind::Rebase { request_id, .. } => {
             begin(team, effect, &Value::Null).await?;
             rebase(team, request_id).await
@@ -195,9 +207,6 @@ async fn perform(
         | EffectKind::Publish { sprint_id } => {
             begin(team, effect, &Value::Null).await?;
             sprint_effects::perform(team, &effect.kind, sprint_id).await
-        }
-        EffectKind::Collect { request_id, paths } => {
-            sprint_effects::collect(team, effect, request_id, paths).await
         }
         EffectKind::Discover { watermarks } => {
             begin(team, effect, &Value::Null).await?;
@@ -252,8 +261,8 @@ async fn commit(
         Some(plan) => plan,
         None => {
             let request = request(team, id)?;
+            let conflict = request.conflict.clone();
             let parts = MessageParts {
-                closeout: request.duty() == Some(Duty::Leftovers),
                 sprint: request.sprint_id,
                 todo: request.todo_id,
                 backlog: request.backlog_id,
@@ -261,7 +270,13 @@ async fn commit(
                 title: title.to_owned(),
                 ..MessageParts::default()
             };
-            let rules = CommitRules { forbidden: workspace_inside(team), ..CommitRules::default() };
+            let config = &team.workspace.runtime;
+            let rules = CommitRules {
+                name: config.commits.name.to_string(),
+                email: config.commits.email.to_string(),
+                zone: config.sprint.timezone.0,
+                forbidden: workspace_inside(team),
+            };
             let tree = worktree.clone();
             let planned =
                 tasks::blocking(move || git::plan_commit(&tree, &parts, &rules, now())).await??;
@@ -269,6 +284,15 @@ async fn commit(
                 begin(team, effect, &Value::Null).await?;
                 return Ok(EffectOutcome::NothingChanged);
             };
+            if let Some(conflict) = conflict {
+                let (project, tree) = (team.project.clone(), plan.tree);
+                let unsolved = move || git::conflict::unsolved(&project, &conflict, tree);
+                let paths = tasks::blocking(unsolved).await??;
+                if !paths.is_empty() {
+                    begin(team, effect, &Value::Null).await?;
+                    return Ok(EffectOutcome::Unsolved { paths });
+                }
+            }
             begin(team, effect, &plan).await?;
             plan
         }
@@ -296,32 +320,6 @@ pub(super) fn workspace_inside(team: &Team) -> Vec<std::path::PathBuf> {
     inside.filter(|path| !path.as_os_str().is_empty()).into_iter().collect()
 }
 
-async fn checks(
-    team: &Arc<Team>,
-    id: &RequestId,
-    commit: &str,
-    stop: &CancellationToken,
-) -> Result<EffectOutcome, Trouble> {
-    let commit: CommitId = commit.parse()?;
-    let specs: Vec<CheckSpec> = team.workspace.runtime.checks.iter().map(check_spec).collect();
-    let scratch = team.workspace.state_dir().join("checks").join(id.as_str());
-    files::create_dir_all(&scratch)?;
-    let evidence = git::checks::run(&team.project, commit, &specs, &scratch, stop).await?;
-    Ok(EffectOutcome::Checked(evidence))
-}
-
-/// A configured check as the git room runs it.
-#[must_use]
-pub fn check_spec(check: &Check) -> CheckSpec {
-    CheckSpec {
-        name: check.name.clone(),
-        command: check.command.as_slice().to_vec(),
-        timeout: Duration::from_secs(check.timeout_seconds.get()),
-        output_limit: check.output_limit_kb.get() * 1_024,
-        env: BTreeMap::new(),
-    }
-}
-
 async fn merge(
     team: &Arc<Team>,
     effect: &Effect,
@@ -340,7 +338,15 @@ async fn merge(
         }
     };
     let commit = plan.new.to_string();
-    let outcome = tasks::blocking(move || git::apply_merge(&project, &plan)).await??;
+    let outcome = tasks::blocking(move || match git::apply_merge(&project, &plan) {
+        // The branch was moved before whatever went wrong with the files: that is what counts.
+        Err(error) if git::has_landed(&project, &plan)? => {
+            tracing::warn!(%error, "the branch has the commit, and its checkout not all of the files");
+            Ok(MergeOutcome::Merged { kept: Vec::new() })
+        }
+        done => done,
+    })
+    .await??;
     Ok(match outcome {
         MergeOutcome::Merged { .. } => EffectOutcome::Merged { commit },
         MergeOutcome::BranchMoved { head } => EffectOutcome::BranchMoved { head: head.to_string() },
@@ -359,13 +365,15 @@ async fn rebase(team: &Arc<Team>, id: &RequestId) -> Result<EffectOutcome, Troub
     let project = team.project.clone();
     let rebased = tasks::blocking(move || {
         let head = project.head()?;
-        git::rebase::rebase(&mut worktree, &candidate, head)
+        Ok::<_, GitError>((head, git::rebase::rebase(&mut worktree, &candidate, head)?))
     })
     .await??;
+    plug::point(Point::AfterRebase);
+    let (head, rebased) = rebased;
     Ok(match rebased {
         Rebased::Moved(candidate) => EffectOutcome::Rebased(excerpted(team, candidate).await?),
-        Rebased::NothingLeft => EffectOutcome::NothingChanged,
-        Rebased::Conflict { paths } => EffectOutcome::Conflict { paths },
+        Rebased::NothingLeft => EffectOutcome::AlreadyOnBranch { head: head.to_string() },
+        Rebased::Conflict(conflict) => EffectOutcome::Conflict(conflict),
     })
 }
 
@@ -401,15 +409,21 @@ async fn action(
     let hour = 60 * 60 * 1_000;
     spec.wall_ms = operation.foreground.then_some(hour);
     let exit = supervise::run_until(&spec, &dir, stop.cancelled()).await?;
+    let log_tail = tasks::blocking(move || keep_log(&dir, &log)).await??;
+    Ok(EffectOutcome::ActionEnded { exit_code: exit.code, log_tail })
+}
+
+/// Puts what an action printed into its log, without secrets, and returns the end of it. Blocks: it may be much.
+fn keep_log(dir: &Path, log: &Path) -> Result<String, Trouble> {
     let mut text = files::read(&dir.join(supervise::STDOUT_SPOOL)).unwrap_or_default();
     text.extend(files::read(&dir.join(supervise::STDERR_SPOOL)).unwrap_or_default());
     let text = String::from_utf8_lossy(&text);
     let text = redact(&text);
-    files::write(&log, text.as_bytes())?;
-    files::remove_dir_all(&dir)?;
+    files::write(log, text.as_bytes())?;
+    files::remove_dir_all(dir)?;
     let from = text.len().saturating_sub(LOG_TAIL);
     let from = (from..text.len()).find(|at| text.is_char_boundary(*at)).unwrap_or(text.len());
-    Ok(EffectOutcome::ActionEnded { exit_code: exit.code, log_tail: text[from..].to_owned() })
+    Ok(text[from..].to_owned())
 }
 
 /// Gives back what an ended request held: its worktree, its roles' conversations, the folders of its
@@ -419,7 +433,7 @@ pub(super) async fn release(team: &Arc<Team>, id: &RequestId) -> Result<EffectOu
     let (project, root, request) = (team.project.clone(), team.worktrees(), id.clone());
     let state = team.workspace.state_dir();
     // A restart may find checks of the team before it still ending.
-    git::checks::end_earlier(&state.join("checks").join(id.as_str())).await?;
+    git::checks::end_earlier(&checks::scratch(team, id)).await?;
     let mut folders: Vec<_> =
         Role::ALL.iter().map(|role| task::session_dir(team, *role, id)).collect();
     folders.extend(["checks", RUNS].map(|folder| state.join(folder).join(id.as_str())));

@@ -8,15 +8,14 @@ use futures_util::StreamExt as _;
 use futures_util::stream::FuturesOrdered;
 use tokio::sync::{mpsc, oneshot};
 
-use super::team::Signals;
+use super::team::{InUse, Signals};
 use crate::domain::change::Change;
 use crate::domain::event::Event;
 use crate::domain::ids::{GuildId, IdSupply, UserId};
-use crate::domain::incoming::Message;
 use crate::domain::policy::{Holders, Policy, Right};
 use crate::domain::state::State;
 use crate::domain::time::Timestamp;
-use crate::engine::{self, Answer, Decision, Input, Wake, decide};
+use crate::engine::{Answer, Decision, Input, Wake, decide};
 use crate::platform::{clock, ids, tasks};
 use crate::store::{Appended, Store, StoreError};
 use crate::workspace;
@@ -57,6 +56,7 @@ impl Hub {
         state: State,
         policy: Policy,
         signals: Arc<Signals>,
+        in_use: InUse,
     ) -> (Hub, oneshot::Receiver<StoreError>) {
         let (jobs, queue) = mpsc::channel(QUEUE);
         let hub = Hub {
@@ -68,6 +68,7 @@ impl Hub {
         let work =
             Work { store, state: Arc::clone(&hub.state), policy: Arc::clone(&hub.policy), signals };
         tasks::spawn("hub", async move {
+            let _in_use = in_use;
             if let Err(error) = work.run(queue).await {
                 // Nobody listens any more only where the team is going down anyway.
                 let _ = failed.send(error);
@@ -89,11 +90,6 @@ impl Hub {
         look(&self.state.read().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Whether a message would be taken in, as things stand.
-    pub(super) fn would_take_in(&self, message: &Message) -> bool {
-        self.consult(|state, policy| engine::would_take_in(state, policy, message))
-    }
-
     /// Looks at the open records and the rules. The records come first, as in every decision: two
     /// locks that are taken in two orders can wait for each other.
     pub(super) fn consult<T>(&self, look: impl FnOnce(&State, &Policy) -> T) -> T {
@@ -104,6 +100,14 @@ impl Hub {
     pub(super) fn know_ourselves(&self, own: impl IntoIterator<Item = UserId>) {
         let mut policy = self.policy.write().unwrap_or_else(PoisonError::into_inner);
         policy.own_ids.extend(own);
+    }
+
+    /// Learns which checks are configured now, and what is guarded because they run by it.
+    pub(super) fn know_checks(&self, has_checks: bool, digest: String, guarded: Vec<String>) {
+        let mut policy = self.policy.write().unwrap_or_else(PoisonError::into_inner);
+        policy.has_checks = has_checks;
+        policy.checks_digest = digest;
+        policy.gates.guarded = guarded;
     }
 
     /// Learns which server the team lives in, where the configuration names none.
@@ -211,7 +215,6 @@ impl Work {
         }
         let appended = (!changes.is_empty()).then(|| self.store.append(changes));
         drop(state);
-        metrics::counter!("teams_decisions_total").increment(1);
         if requests {
             self.signals.todos.notify_one();
             self.signals.presence.notify_one();

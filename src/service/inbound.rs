@@ -9,18 +9,24 @@ use crate::discord::{Facts, Inbound};
 use crate::domain::event::Event;
 use crate::domain::ids::{ChannelId, GuildId, MessageId, UserId};
 use crate::domain::time::Timestamp;
-use crate::engine::Answer;
+use crate::engine::{Answer, standing};
 use crate::platform::tasks;
 
-/// Takes facts in until the team closes.
+/// Takes facts in until the team closes. Returns earlier only where the link broke off.
 pub(super) async fn listen(team: Arc<Team>, mut facts: Facts) {
+    let mut given_up = false;
     loop {
         let fact = tokio::select! {
             () = team.closing.cancelled() => return,
             fact = facts.recv() => fact,
         };
-        let Some(fact) = fact else { return };
+        let Some(fact) = fact else { break };
+        given_up |= matches!(fact, Inbound::Fatal { role: None, .. });
         take(&team, fact).await;
+    }
+    if given_up {
+        // A person has to do something about Discord; the command line still reaches the team.
+        team.closing.cancelled().await;
     }
 }
 
@@ -53,6 +59,12 @@ async fn take(team: &Arc<Team>, fact: Inbound) {
             let who = role.map_or("the team's bot", crate::domain::role::Role::as_str);
             tracing::error!(%who, %reason, "Discord will not be tried again until a restart");
             return;
+        }
+        Inbound::ChannelsChanged => {
+            if !team.hub.read(|state| standing::refused(state).next().is_some()) {
+                return;
+            }
+            Event::ChannelsChanged
         }
         Inbound::Message(message) => Event::Message(message),
         Inbound::Edited(message) => Event::MessageEdited(message),

@@ -1,10 +1,13 @@
 //! The composition: one hub that owns the records, workers that do what is planned, and the ways in
 //! and out. Rules are the engine's; here is only the order in which things happen.
 
+mod access;
 mod agent;
 mod answers;
 mod archive;
 mod assignment;
+mod busy;
+mod checks;
 mod clock;
 mod contract;
 mod control;
@@ -21,8 +24,10 @@ pub mod mcp;
 pub mod models;
 mod papers;
 mod presence;
+mod project;
 pub mod prompts;
 pub mod publish;
+mod rate_limits;
 mod refusals;
 mod relay;
 mod run;
@@ -35,8 +40,8 @@ mod task;
 mod team;
 mod workers;
 
+pub use checks::check_plan;
 pub use control::{ControlError, Reply, Wanted, call};
-pub use effects::check_spec;
 pub use hub::HubError;
 pub use refusals::Refused;
 pub use run::{RunError, RunOptions, SERVES_FILE, run};

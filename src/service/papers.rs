@@ -12,6 +12,7 @@ use crate::domain::ids::{BacklogId, RequestId, SprintId};
 use crate::domain::sprint::Sprint;
 use crate::domain::state::State;
 use crate::domain::time::Timestamp;
+use crate::platform::beneath::Folder;
 use crate::platform::{files, tasks};
 use crate::store::{self, StoreError};
 use crate::workspace::papers::{self, Keep, Paper, Reports, RoleReport};
@@ -137,7 +138,7 @@ pub(super) async fn hear(team: &Arc<Team>, requests: &[RequestId]) -> Result<Rep
     let (root, requests) = (team.root().to_owned(), requests.to_vec());
     let heard = tasks::blocking(move || {
         let read = requests.into_iter().map(|id| {
-            let events = store::read_events(&root, &id)?;
+            let events = store::read_settled_events(&root, &id)?;
             Ok((id, papers::role_reports(&events)))
         });
         read.collect::<Result<Reports, StoreError>>()
@@ -145,17 +146,22 @@ pub(super) async fn hear(team: &Arc<Team>, requests: &[RequestId]) -> Result<Rep
     Ok(heard.await??)
 }
 
+/// Bytes of the largest document that is kept up to date.
+const LARGEST: u64 = 16 << 20;
+
 /// Writes a paper where it is not so already; says whether its text is there now. A document whose marks
-/// do not match is left alone, and the log names it.
+/// do not match is left alone, and the log names it. Agents write in the same folders: nothing is read or
+/// written through a link of theirs, and what is no file makes way for the document.
 pub(super) fn put(root: &Path, paper: &Paper) -> Result<bool, files::FileError> {
     let _one = WRITING.lock().unwrap_or_else(PoisonError::into_inner);
-    let path = root.join(&paper.path);
-    if let Some(folder) = path.parent() {
-        files::create_dir_all(folder)?;
-    }
+    let (folder, name) = folder_of(root, &paper.path)?;
     for _ in 0..TRIES {
-        let old = match files::read_text_if_present(&path) {
+        let old = match folder.read_text_if_present(name, LARGEST) {
             Ok(old) => old,
+            Err(error) if !folder.has_file(name) => {
+                tracing::warn!(%error, "what stands in a document's place makes way for it");
+                None
+            }
             Err(error) => {
                 tracing::warn!(%error, "a document is left alone: it is not text");
                 return Ok(false);
@@ -176,11 +182,31 @@ pub(super) fn put(root: &Path, paper: &Paper) -> Result<bool, files::FileError> 
             }
         };
         // Whoever wrote in the meantime is not overwritten.
-        if files::read_text_if_present(&path).ok() == Some(old) {
-            files::write_atomic(&path, text)?;
-            return Ok(true);
+        let same = match folder.read_text_if_present(name, LARGEST) {
+            Ok(now) => now == old,
+            Err(_) => old.is_none() && !folder.has_file(name),
+        };
+        if same {
+            match folder.write_atomic(name, text) {
+                Ok(()) => return Ok(true),
+                // It would be in its way again and again, and in that of all the others.
+                Err(error) if folder.metadata(name).is_ok_and(|it| it.is_dir()) => {
+                    tracing::warn!(%error, "a document is not written: a folder has its name");
+                    return Ok(false);
+                }
+                Err(error) => return Err(error),
+            }
         }
     }
     tracing::warn!(path = %paper.path, "a document changes all the time; it is brought up to date later");
     Ok(false)
+}
+
+/// The folder of a document, made where it is missing, and the document's name in it.
+pub(super) fn folder_of<'a>(
+    root: &Path,
+    path: &'a str,
+) -> Result<(Folder, &'a str), files::FileError> {
+    let (folder, name) = path.rsplit_once('/').unwrap_or(("", path));
+    Ok((Folder::open(root)?.make_folder(folder)?, name))
 }

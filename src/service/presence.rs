@@ -14,9 +14,9 @@ use crate::domain::state::State;
 /// Shows it anew whenever requests change, until the team closes.
 pub(super) async fn keep(team: Arc<Team>) {
     loop {
-        let (content, busy) = team.hub.consult(now);
+        let (content, waits) = team.hub.consult(now);
         match team.catalog.render(&content) {
-            Ok(rendered) => team.link.show(Presence { text: rendered.text, busy }),
+            Ok(rendered) => team.link.show(Presence { text: rendered.text, waits }),
             Err(error) => tracing::error!(%error, "what the team is doing cannot be said"),
         }
         tokio::select! {
@@ -39,5 +39,5 @@ fn now(state: &State, policy: &Policy) -> (Content, bool) {
     let values = json!({ "working": working, "waiting": waiting });
     let values = values.as_object().cloned().unwrap_or_default();
     let content = Content { key: "presence".to_owned(), values, language: policy.language };
-    (content, working > 0)
+    (content, working == 0 && waiting > 0)
 }

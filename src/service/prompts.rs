@@ -38,7 +38,7 @@ pub struct Told {
 /// Keeps the prompts of a request that is over; those of the oldest go. May be done again.
 pub(super) fn keep(state: &Path, id: &RequestId) -> Result<(), PromptsError> {
     let all = state.join(PROMPTS);
-    for run in files::list(&state.join(RUNS).join(id.as_str()))? {
+    for run in files::folders(&state.join(RUNS).join(id.as_str()))? {
         if let Some(name) = run.file_name() {
             agents::keep_sent(&run, &all.join(id.as_str()).join(name))?;
         }
@@ -65,24 +65,29 @@ fn newest_run(folder: &Path) -> Option<std::ffi::OsString> {
 /// Where they cannot be read.
 pub fn told(root: &Path, wanted: &str) -> Result<Vec<Told>, PromptsError> {
     let state = root.join(RUNTIME);
-    let mut found: Vec<(String, PathBuf)> = Vec::new();
+    let mut found: Vec<(String, PathBuf, PathBuf)> = Vec::new();
     for requests in [RUNS, PROMPTS].map(|folder| state.join(folder)) {
-        for request in files::list(&requests)? {
+        // Beside the folders lie the records of runs that are under way.
+        for request in files::folders(&requests)? {
             let whole = name(&request) == wanted;
-            for run in files::list(&request)? {
+            for run in files::folders(&request)? {
                 let run_name = name(&run);
                 let like = wanted.len() >= 8 && run_name.starts_with(wanted);
-                let known = found.iter().any(|(known, _)| *known == run_name);
+                let known = found.iter().any(|(known, ..)| *known == run_name);
                 if (whole || like) && !known {
-                    found.push((run_name, run));
+                    let kept = state.join(PROMPTS).join(name(&request)).join(&run_name);
+                    found.push((run_name, run, kept));
                 }
             }
         }
     }
     found.sort();
     let mut told = Vec::new();
-    for (run, folder) in found {
-        if let Some((record, sent)) = agents::sent(&folder)? {
+    for (run, folder, kept) in found {
+        let read = agents::sent(&folder);
+        // Where the request ended meanwhile, its prompts were put away first.
+        let read = if files::exists(&folder) { read } else { agents::sent(&kept) };
+        if let Some((record, sent)) = read? {
             told.push(Told { run, record, sent });
         }
     }

@@ -7,7 +7,7 @@ use super::team::{Team, now, until};
 use crate::domain::event::Event;
 use crate::platform::tasks;
 use crate::relay;
-use crate::relay::watch::{self, Found, WatchError, Watcher};
+use crate::relay::watch::{self, Found, KnownEnvelopes, WatchError, Watcher};
 use crate::store::StoreError;
 
 /// Applies reports one after the other, in the order of the queue.
@@ -19,7 +19,8 @@ pub(super) async fn apply_reports(team: Arc<Team>) {
         match next {
             Some(relay_id) => {
                 if team.insist(Event::ReportReady { relay_id }).await.is_err() {
-                    return;
+                    // Without a hub the team is about to close.
+                    return team.closing.cancelled().await;
                 }
             }
             None => tokio::select! {
@@ -57,7 +58,7 @@ pub(super) async fn watch(team: Arc<Team>) {
         if let Err(trouble) = look(&team).await {
             tracing::warn!(%trouble, "the inboxes could not be looked through");
         }
-        let Some(watcher) = &watcher else { return };
+        let Some(watcher) = &watcher else { return team.closing.cancelled().await };
         tokio::select! {
             () = team.closing.cancelled() => return,
             () = watcher.changed() => {}
@@ -67,17 +68,17 @@ pub(super) async fn watch(team: Arc<Team>) {
 
 async fn look(team: &Arc<Team>) -> Result<(), Trouble> {
     let (root, hub) = (team.root().to_owned(), team.hub.clone());
-    let look = move || watch::candidates(&root, || hub.read(Clone::clone));
+    let look = move || watch::candidates(&root, || hub.read(KnownEnvelopes::of));
     let unknown = tasks::blocking(look).await??;
     if unknown.is_empty() {
         return Ok(());
     }
     // First the records, then the files: an envelope that was consumed before this look has left the
     // inbox by the time that the store has settled, and is not taken for one that came back.
-    let snapshot = team.hub.read(Clone::clone);
+    let known = team.hub.read(KnownEnvelopes::of);
     team.store.settled().await?;
     let root = team.root().to_owned();
-    let found = tasks::blocking(move || watch::examine(&root, &snapshot, &unknown)).await??;
+    let found = tasks::blocking(move || watch::examine(&root, &known, &unknown)).await??;
     for found in found {
         let event = match found {
             Found::Dropped(envelope) => Event::EnvelopeDropped(envelope),

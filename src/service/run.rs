@@ -5,36 +5,41 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 
+use super::access::HubAccess;
 use super::hub::Hub;
 use super::models::{DoorError, Models};
 use super::team::{Signals, Team};
 use super::{
-    clock as timer, control, delivery, documents, doors, effects, inbound, papers, presence, relay,
-    workers,
+    clock as timer, control, delivery, documents, doors, effects, inbound, papers, presence,
+    project, relay, workers,
 };
 use crate::agents::{Confinement, Driver, Sandbox};
 use crate::assets::catalog::Catalog;
-use crate::discord::{Link, LinkConfig, LinkError, VoiceMode, WantsFiles};
+use crate::discord::{Link, LinkConfig, LinkError, VoiceMode};
 use crate::domain::config::{AgentKind, AgentSandbox, Voice};
 use crate::domain::event::Event;
 use crate::domain::ids::MessageId;
 use crate::domain::role::Role;
 use crate::domain::time::Timestamp;
-use crate::git::{GitError, Project};
+use crate::git::GitError;
 use crate::platform::clock;
 use crate::platform::files;
 use crate::platform::forgetful_disk;
 use crate::platform::plug;
 use crate::platform::redact;
 use crate::platform::spawn;
-use crate::platform::tasks;
+use crate::platform::tasks::{self, TaskFailure, TaskFailures, TaskGroup};
 use crate::store::{Opened, Store, StoreError};
 use crate::workspace::{self, ConfigError, Workspace};
 
 /// How long a stop waits for workers.
 const LET_GO: std::time::Duration = std::time::Duration::from_secs(3);
+/// How long a start waits for a team that may be ending, and how often it looks.
+const DYING: std::time::Duration = std::time::Duration::from_secs(5);
+const LOOK_AGAIN: std::time::Duration = std::time::Duration::from_millis(50);
 /// Where Discord is.
 const DISCORD: &str = "https://discord.com";
 
@@ -52,6 +57,8 @@ pub struct RunOptions {
     pub relay_debug: bool,
     /// Stop when standard input ends.
     pub parent_pipe: bool,
+    /// Take over the records of an older runtime, where that is what there is.
+    pub take_over: bool,
 }
 
 /// Why a team stops with an error.
@@ -60,6 +67,16 @@ pub enum RunError {
     /// The configuration.
     #[error(transparent)]
     Config(#[from] ConfigError),
+    /// The records are those of an older runtime, and nobody has said that they are to be taken over.
+    #[error(
+        "the records here are of an older runtime: taking them over makes {changes} changes and leaves {left} behind"
+    )]
+    Older {
+        /// Records that would be changed.
+        changes: usize,
+        /// Records that would not be carried over.
+        left: usize,
+    },
     /// The store.
     #[error(transparent)]
     Store(#[from] StoreError),
@@ -84,10 +101,33 @@ pub enum RunError {
     /// A work was cut off.
     #[error("a part of the team broke off: {0}")]
     Cut(#[from] tokio::task::JoinError),
+    /// A task that the team cannot do without; it has stopped in order.
+    #[error("{0} of the team; it has stopped, and goes on with the next start")]
+    Task(TaskFailure),
 }
 
-/// Runs a team until it is told to stop.
+/// Why a team stops.
+enum Stop {
+    /// Somebody said so.
+    Told,
+    /// The store failed: the next start recovers.
+    Store(StoreError),
+    /// A task broke off.
+    Task(TaskFailure),
+}
+
+/// Runs a team until it is told to stop, or one of its tasks breaks off.
 pub async fn run(options: RunOptions) -> Result<(), RunError> {
+    let closing = CancellationToken::new();
+    let (group, failures) = TaskGroup::new(closing.clone());
+    group.run(serve(options, closing, failures)).await
+}
+
+async fn serve(
+    options: RunOptions,
+    closing: CancellationToken,
+    mut failures: TaskFailures,
+) -> Result<(), RunError> {
     spawn::hide_ourselves()?;
     let workspace = workspace::load(&options.root)?;
     workspace.refuse_placeholders()?;
@@ -95,23 +135,28 @@ pub async fn run(options: RunOptions) -> Result<(), RunError> {
         tracing::warn!(%problem, "policy.yaml is not in force; the built-in policy is");
     }
     let serves = served(options.only);
-    let project = Project::open(&workspace.project_root(), workspace.branch().unwrap_or_default())?;
+    let project = project::open(&workspace)?;
     let mut policy = workspace.policy(serves.clone(), options.relay_debug)?;
     policy.branch = project.branch().to_owned();
     let channels = workspace.channels()?;
     let catalog = Catalog::builtin()?;
+    // Before anything is changed: what would stop the start below.
+    workspace.tokens()?;
+    let models = Models::new(doors::servers(&workspace), workspace.runtime.prices.clone())?;
+    if !options.take_over {
+        refuse_older(&options.root)?;
+    }
+    let opened = open_store(&options.root).await?;
     let born = born(&options.root)?;
-    let root = options.root.clone();
-    let opened = tasks::blocking(move || Store::open(&root, forgetful_disk::disk())).await??;
     let Opened { store, state, report } = opened;
     tell(&report);
     let store = Arc::new(store);
     let signals = Arc::new(Signals::new());
-    let (hub, mut failure) = Hub::start(Arc::clone(&store), state, policy, Arc::clone(&signals));
+    let (in_use, mut released) = mpsc::channel(1);
+    let (hub, failed) =
+        Hub::start(Arc::clone(&store), state, policy, Arc::clone(&signals), in_use.clone());
     let asked = hub.clone();
-    let wants_files = WantsFiles::when(move |message| asked.would_take_in(message));
-    let config = link_config(&workspace, wants_files)?;
-    let models = Models::new(doors::servers(&workspace), workspace.runtime.prices.clone())?;
+    let config = link_config(&workspace, Arc::new(HubAccess(asked)))?;
     let (link, facts) = Link::start(config, catalog.clone())?;
     let slots = Team::slots(&workspace);
     let team = Arc::new(Team {
@@ -129,7 +174,8 @@ pub async fn run(options: RunOptions) -> Result<(), RunError> {
         serves: serves.clone(),
         slots,
         git: tokio::sync::Mutex::new(()),
-        closing: CancellationToken::new(),
+        closing,
+        _in_use: in_use,
     });
     files::write_atomic(
         &options.root.join(SERVES_FILE),
@@ -138,21 +184,61 @@ pub async fn run(options: RunOptions) -> Result<(), RunError> {
     say_confinement(&team).await;
     start_workers(&team, facts);
     let started = Event::Started { announce: true, serves: serves.into_iter().collect() };
-    // A hub that closed already has put its reason into `failure`.
+    // A hub that closed already has said why.
     let _ = team.hub.submit(started).await;
     tracing::info!(workspace = %options.root.display(), "the team is up");
-    let ended = wait(&mut failure, options.parent_pipe).await;
+    let stop = wait(failed, &mut failures, options.parent_pipe).await;
     team.closing.cancel();
     team.link.close();
     drop(team);
-    // The hub ends when the last worker has let go; an agent under way keeps its worker, and is
-    // adopted by the next start.
-    let _ = tokio::time::timeout(LET_GO, failure).await;
+    // An agent under way keeps its worker, and is adopted by the next start.
+    let _ = tokio::time::timeout(LET_GO, released.recv()).await;
     if let Err(error) = plug::write_counts() {
         tracing::warn!(%error, "the counts of kill points were not written");
     }
-    ended?;
-    close(store).await
+    match stop? {
+        Stop::Store(error) => Err(error.into()),
+        Stop::Told => close(store).await,
+        Stop::Task(failure) => {
+            if let Err(error) = close(store).await {
+                tracing::error!(%error, "the store was not closed");
+            }
+            Err(RunError::Task(failures.cause_of(failure)))
+        }
+    }
+}
+
+fn refuse_older(root: &Path) -> Result<(), RunError> {
+    match crate::store::awaits_take_over(root)? {
+        Some(notes) => {
+            let (changes, left) = (notes.repaired.len(), notes.left.len());
+            Err(RunError::Older { changes, left })
+        }
+        None => Ok(()),
+    }
+}
+
+/// Opens the store. A team that was killed just now may still be ending: it is waited for.
+async fn open_store(root: &Path) -> Result<Opened, RunError> {
+    let until = tokio::time::Instant::now() + DYING;
+    let mut told = false;
+    loop {
+        let place = root.to_owned();
+        let opened = tasks::blocking(move || Store::open(&place, forgetful_disk::disk())).await?;
+        match opened {
+            Err(StoreError::Locked { by, .. }) if tokio::time::Instant::now() < until => {
+                if !std::mem::replace(&mut told, true) {
+                    let seconds = DYING.as_secs();
+                    tracing::warn!(
+                        ?by,
+                        "another process still has the workspace; it may be ending, so up to {seconds} s are waited"
+                    );
+                }
+                tokio::time::sleep(LOOK_AGAIN).await;
+            }
+            opened => return Ok(opened?),
+        }
+    }
 }
 
 /// When the workspace was made, as a message id: what was written before is not for this team.
@@ -177,7 +263,7 @@ fn served(only: Option<Role>) -> BTreeSet<Role> {
     }
 }
 
-fn link_config(workspace: &Workspace, wants_files: WantsFiles) -> Result<LinkConfig, RunError> {
+fn link_config(workspace: &Workspace, access: Arc<HubAccess>) -> Result<LinkConfig, RunError> {
     let tokens = workspace.tokens()?;
     redact::register(secrecy::ExposeSecret::expose_secret(&tokens.main));
     for token in tokens.roles.values() {
@@ -199,11 +285,12 @@ fn link_config(workspace: &Workspace, wants_files: WantsFiles) -> Result<LinkCon
         gateway_url: discord.gateway_url.clone(),
         names,
         language: workspace.runtime.language,
+        zone: workspace.runtime.sprint.timezone,
         workspace: workspace.root.clone(),
         attachments: PathBuf::from("shared_workspace/attachments"),
         guilds: workspace.guilds(),
         limits: None,
-        wants_files,
+        access,
     })
 }
 
@@ -260,7 +347,7 @@ async fn say_confinement(team: &Team) {
             tracing::warn!(?strength, %reason, "agents are confined by Landlock, less strictly than by bubblewrap: `teams doctor` says what stays open to them");
         }
         Some(Confinement::Nothing(reason)) => {
-            tracing::warn!(%reason, "agents cannot be confined here: Codex confines itself where it can, the others run no commands");
+            tracing::warn!(%reason, "agents cannot be confined here, and none but the rehearsal is started: install bubblewrap, or set `sandbox: \"off\"` where the machine is a sandbox itself");
         }
         None => {}
     }
@@ -268,42 +355,43 @@ async fn say_confinement(team: &Team) {
 
 fn start_workers(team: &Arc<Team>, facts: crate::discord::Facts) {
     for role in &team.serves {
-        tasks::spawn("role", workers::serve(Arc::clone(team), *role));
+        tasks::spawn_needed("role", workers::serve(Arc::clone(team), *role));
     }
     if team.serves.contains(&Role::Orchestrator) {
-        tasks::spawn("reports", relay::apply_reports(Arc::clone(team)));
-        tasks::spawn("clock", timer::keep(Arc::clone(team)));
+        tasks::spawn_needed("reports", relay::apply_reports(Arc::clone(team)));
+        tasks::spawn_needed("clock", timer::keep(Arc::clone(team)));
     }
-    tasks::spawn("effects", effects::execute(Arc::clone(team)));
-    tasks::spawn("outbox", delivery::send(Arc::clone(team)));
-    tasks::spawn("todos", documents::keep_todos(Arc::clone(team)));
-    tasks::spawn("papers", papers::keep(Arc::clone(team)));
-    tasks::spawn("presence", presence::keep(Arc::clone(team)));
-    tasks::spawn("inbound", inbound::listen(Arc::clone(team), facts));
-    tasks::spawn("drops", relay::watch(Arc::clone(team)));
-    let socket = Arc::clone(team);
-    tasks::spawn("control", async move {
-        if let Err(error) = control::listen(socket).await {
-            tracing::warn!(%error, "the control socket is closed; the command line cannot reach the team");
-        }
-    });
+    tasks::spawn_needed("effects", effects::execute(Arc::clone(team)));
+    tasks::spawn_needed("outbox", delivery::send(Arc::clone(team)));
+    tasks::spawn_needed("todos", documents::keep_todos(Arc::clone(team)));
+    tasks::spawn_needed("papers", papers::keep(Arc::clone(team)));
+    tasks::spawn_needed("presence", presence::keep(Arc::clone(team)));
+    tasks::spawn_needed("inbound", inbound::listen(Arc::clone(team), facts));
+    tasks::spawn_needed("drops", relay::watch(Arc::clone(team)));
+    tasks::spawn_needed("control", control::listen(Arc::clone(team)));
 }
 
-/// Until somebody says stop, or the store fails.
+/// Until somebody says stop, the store fails, or a task breaks off.
 async fn wait(
-    failure: &mut tokio::sync::oneshot::Receiver<StoreError>,
+    failed: oneshot::Receiver<StoreError>,
+    failures: &mut TaskFailures,
     parent_pipe: bool,
-) -> Result<(), RunError> {
+) -> Result<Stop, RunError> {
     let mut interrupt = signal(SignalKind::interrupt())?;
     let mut terminate = signal(SignalKind::terminate())?;
-    tokio::select! {
-        _ = interrupt.recv() => {}
-        _ = terminate.recv() => {}
-        () = parent_gone(), if parent_pipe => {}
-        Ok(error) = failure => return Err(error.into()),
-    }
+    // The terminal was closed, or the connection to it.
+    let mut hangup = signal(SignalKind::hangup())?;
+    let stop = tokio::select! {
+        biased;
+        Ok(error) = failed => Stop::Store(error),
+        failure = failures.next() => Stop::Task(failure),
+        _ = interrupt.recv() => Stop::Told,
+        _ = hangup.recv() => Stop::Told,
+        _ = terminate.recv() => Stop::Told,
+        () = parent_gone(), if parent_pipe => Stop::Told,
+    };
     tracing::info!("stopping");
-    Ok(())
+    Ok(stop)
 }
 
 /// Returns when standard input ends.

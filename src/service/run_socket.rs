@@ -18,6 +18,7 @@ use crate::domain::incoming::{Actor, Command};
 use crate::domain::refusal::Refusal;
 use crate::domain::role::Role;
 use crate::domain::run::Run;
+use crate::platform::accept::AcceptRetry;
 use crate::platform::files::{self, FileError};
 use crate::platform::{supervise, tasks};
 
@@ -105,19 +106,14 @@ fn listen(team: &Arc<Team>, run: &Run, run_dir: PathBuf) -> Result<RunSocket, No
     let (team, run, run_dir) = (Arc::clone(team), run.clone(), Arc::<Path>::from(run_dir));
     let counts = Arc::new(Counts::default());
     tasks::spawn("run-socket", async move {
+        let mut retry = AcceptRetry::new("run");
         loop {
             let accepted = tokio::select! {
                 () = stop.cancelled() => return,
                 () = team.closing.cancelled() => return,
                 accepted = listener.accept() => accepted,
             };
-            let stream = match accepted {
-                Ok((stream, _)) => stream,
-                Err(error) => {
-                    tracing::warn!(%error, "the socket of a run is closed");
-                    return;
-                }
-            };
+            let Some((stream, _)) = retry.settle(accepted).await else { continue };
             let (team, run, stop) = (Arc::clone(&team), run.clone(), stop.clone());
             let (run_dir, counts) = (Arc::clone(&run_dir), Arc::clone(&counts));
             tasks::spawn("run-call", async move {
@@ -237,6 +233,8 @@ fn tool(role: Role, wanted: Wanted) -> Result<Command, Refused> {
         Command::Steer { .. } => "steer",
         Command::Decide { .. } | Command::AskBack { .. } => "approve",
         Command::Retry { .. } => "retry",
+        Command::OutboxRetry => "outbox retry",
+        Command::OutboxDismiss { .. } => "outbox dismiss",
         Command::SprintStart { .. } => "sprint start",
         Command::SprintStop { .. } => "sprint stop",
         Command::SprintRestart => "sprint restart",

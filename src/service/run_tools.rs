@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
+use super::assignment;
 use super::contract::CONTRACT;
 use super::control::{Reply, Wanted};
 use super::run_socket::{self, Refused};
@@ -195,7 +196,11 @@ impl AtWork<'_> {
 
     async fn keep(&self, result: Value) -> Reply {
         let mut issues = misshapen(&result, &schema(self.team, self.run));
-        if let Err(more) = (CONTRACT.check)(&result, self.run.role, self.run.step) {
+        let criteria = self.team.hub.read(|state| {
+            let request = state.requests.get(&self.run.request_id);
+            request.map(|request| assignment::criteria(state, request)).unwrap_or_default()
+        });
+        if let Err(more) = (CONTRACT.check)(&result, self.run.role, self.run.step, &criteria) {
             issues.extend(more);
         }
         if !issues.is_empty() {

@@ -1,19 +1,22 @@
-//! What is done in the world for a sprint: baseline, inspection, leftovers, archive, publishing, findings.
+//! What is done in the world for a sprint: baseline, inspection, archive, publishing, findings.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::sync::Arc;
 
 use super::archive;
 use super::assignment;
 use super::discover::{self, Look};
-use super::effects::{Trouble, begin, begun, request, workspace_inside, worktree};
+use super::effects::{Trouble, workspace_inside};
 use super::publish::{self, Gh, Publication};
 use super::team::{Team, now};
-use crate::domain::effect::{Effect, EffectKind, EffectOutcome};
-use crate::domain::ids::{RequestId, SprintId};
+use crate::domain::effect::{EffectKind, EffectOutcome};
+use crate::domain::ids::SprintId;
 use crate::domain::sprint::Sprint;
 use crate::git;
-use crate::platform::{files, tasks};
+use crate::platform::beneath::Folder;
+use crate::platform::files::{self, FileError};
+use crate::platform::tasks;
 
 /// Documents of a sprint that are published, in order; those that are not there are left out.
 const PUBLISHED: [&str; 7] = [
@@ -25,6 +28,9 @@ const PUBLISHED: [&str; 7] = [
     "todo_backlog.md",
     "iteration_log.md",
 ];
+
+/// Bytes of the largest of them.
+const LARGEST: u64 = 16 << 20;
 
 /// Does one of the effects that name a sprint.
 pub(super) async fn perform(
@@ -43,7 +49,6 @@ pub(super) async fn perform(
         | EffectKind::Rebase { .. }
         | EffectKind::Action { .. }
         | EffectKind::Release { .. }
-        | EffectKind::Collect { .. }
         | EffectKind::Discover { .. } => Ok(EffectOutcome::Failed {
             message: format!("{} is no effect of a sprint", kind.name()),
         }),
@@ -76,35 +81,6 @@ async fn inspect(team: &Arc<Team>, id: &SprintId) -> Result<EffectOutcome, Troub
     })
     .await?;
     Ok(EffectOutcome::Inspected(inspection))
-}
-
-/// Copies leftovers of a sprint into the worktree of its closeout request. What they are like is made
-/// durable first: where one is another after a crash, nothing of it is taken.
-pub(super) async fn collect(
-    team: &Arc<Team>,
-    effect: &Effect,
-    id: &RequestId,
-    paths: &[String],
-) -> Result<EffectOutcome, Trouble> {
-    let _one = team.git.lock().await;
-    let excluded = workspace_inside(team);
-    let seen: git::sprint::Dirty = match begun(effect)? {
-        Some(seen) => seen,
-        None => {
-            let sprint = request(team, id)?.sprint_id.and_then(|sprint| find(team, &sprint));
-            let baseline = sprint.and_then(|sprint| sprint.git_baseline).unwrap_or_default();
-            let (project, folders, paths) =
-                (team.project.clone(), excluded.clone(), paths.to_vec());
-            let seen =
-                tasks::blocking(move || git::sprint::pick(&project, &baseline, &paths, &folders))
-                    .await??;
-            begin(team, effect, &seen).await?;
-            seen
-        }
-    };
-    let worktree = worktree(team, id).await?;
-    tasks::blocking(move || git::sprint::collect(&worktree, &seen, &excluded)).await??;
-    Ok(EffectOutcome::Collected)
 }
 
 /// Looks for findings.
@@ -153,13 +129,8 @@ async fn publish(team: &Arc<Team>, id: &SprintId) -> Result<EffectOutcome, Troub
     );
     let scratch = team.workspace.state_dir().join("operations");
     files::create_dir_all(&scratch)?;
-    let folder = team.root().join(assignment::folder(&sprint));
-    let mut documents = Vec::new();
-    for name in PUBLISHED {
-        if let Some(text) = files::read_text_if_present(&folder.join(name))? {
-            documents.push((name.to_owned(), text));
-        }
-    }
+    let (root, folder) = (team.root().to_owned(), assignment::folder(&sprint));
+    let mut documents = tasks::blocking(move || published(&root, &folder)).await??;
     let gh = match Gh::find(team.project.path().to_owned(), env, scratch) {
         Ok(gh) => gh,
         Err(error) => return Ok(EffectOutcome::Failed { message: error.to_string() }),
@@ -183,6 +154,23 @@ async fn publish(team: &Arc<Team>, id: &SprintId) -> Result<EffectOutcome, Troub
         Ok(url) => EffectOutcome::Published { url },
         Err(error) => EffectOutcome::Failed { message: error.to_string() },
     })
+}
+
+/// The documents of a sprint's folder that are published, those that are there. Agents write in it.
+fn published(root: &Path, folder: &str) -> Result<Vec<(String, String)>, FileError> {
+    let folder = match Folder::open(root)?.folder(folder) {
+        Ok(folder) => folder,
+        Err(error) if error.is_missing() => return Ok(Vec::new()),
+        Err(error) => return Err(error),
+    };
+    let mut documents = Vec::new();
+    for name in PUBLISHED {
+        match folder.read_text_if_present(name, LARGEST) {
+            Ok(text) => documents.extend(text.map(|text| (name.to_owned(), text))),
+            Err(error) => tracing::warn!(%error, "a document is not published"),
+        }
+    }
+    Ok(documents)
 }
 
 /// These variables and no others; and nothing may ask a question that nobody hears.

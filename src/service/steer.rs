@@ -46,18 +46,21 @@ impl Given {
     }
 }
 
-/// The follow-ups of the run's request that are not to wait for the next one.
+/// What the run's request asks for now, where it was edited, and its follow-ups that are not to wait for the next
+/// run.
 fn unwaiting(team: &Team, run: &Run) -> Vec<Words> {
     team.hub.read(|state| {
-        let request = state.requests.get(&run.request_id);
-        let followups = request.map(|request| request.params.followups.iter());
-        let words = followups.into_iter().flatten().filter(|followup| !followup.waits());
-        words
-            .map(|followup| {
-                let author = followup.author_name.clone();
-                let said = Said { author, text: followup.body.clone() };
-                Words { id: followup.key(), said }
-            })
-            .collect()
+        let Some(request) = state.requests.get(&run.request_id) else { return Vec::new() };
+        let author = &request.reply_route.author_name;
+        let edited = (!request.params.earlier_bodies.is_empty()).then(|| Words {
+            id: request.words_key(),
+            said: Said { replaces: true, ..Said::new(author, &request.body) },
+        });
+        let followups = request.params.followups.iter().filter(|followup| !followup.waits());
+        let added = followups.map(|followup| Words {
+            id: followup.key(),
+            said: Said::new(&followup.author_name, &followup.body),
+        });
+        edited.into_iter().chain(added).collect()
     })
 }

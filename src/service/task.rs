@@ -1,12 +1,14 @@
 //! What a role is told about its step, gathered from the records.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
+use super::assignment::SprintDocuments;
 use super::run_socket;
 use super::team::Team;
 use super::{agent, assignment};
 use crate::agents::{
-    Access, Document, Handover, Limits, RunSpec, Said, Surroundings, Task, Upstream,
+    Access, ConflictBrief, EndedRequest, Handover, Limits, OtherChange, RunSpec, Said,
+    Surroundings, Task, Upstream,
 };
 use crate::assets::{AssetError, AssetKind, Capability, RoleSpec, Sandbox};
 use crate::domain::change::Session;
@@ -20,6 +22,7 @@ use crate::domain::role::Role;
 use crate::domain::run::{Approach, Run};
 use crate::domain::state::session_key;
 use crate::git::{self, GitError, Worktree};
+use crate::platform::beneath::Folder;
 use crate::platform::files::{self, FileError};
 use crate::store::{self, StoreError};
 use crate::workspace::ConfigError;
@@ -49,7 +52,7 @@ pub(super) enum TaskError {
     Git(#[from] GitError),
 }
 
-/// The run of an envelope. Blocks: it reads records and git.
+/// The run of an envelope. Blocks: it reads git, and the records, for which the store has to have settled.
 pub(super) fn spec(
     team: &Team,
     envelope: &Envelope,
@@ -70,8 +73,12 @@ pub(super) fn spec(
         Sandbox::ReadOnly => Access::ReadOnly,
         Sandbox::WorktreeWrite => Access::Worktree,
     };
+    let mut surroundings = surroundings(team, run, &request);
     let (access, documents) = match sprint_documents(team, &request, run.role)? {
-        Some((folder, documents)) => (Access::Documents(folder), documents),
+        Some(own) => {
+            surroundings.read_only.extend(own.read_only);
+            (Access::Documents(own.folder), own.documents)
+        }
         None => (access, Vec::new()),
     };
     let choice = team.workspace.choice(run.role, run.step, run.approach)?;
@@ -103,7 +110,7 @@ pub(super) fn spec(
         resume: session.map(|session| session.session_id),
         limits,
         socket: Some(run_socket::path(team, run)),
-        surroundings: surroundings(team, run, &request),
+        surroundings,
         templates: team.workspace.lookup().in_room(run.role).overrides(AssetKind::Prompt)?,
     })
 }
@@ -111,7 +118,7 @@ pub(super) fn spec(
 /// What a conversation that is nearly full leaves: the role's own reports on the request, as the records
 /// have them. Whether it can still be asked itself depends on its room.
 fn left_by(team: &Team, id: &RequestId, session: &Session) -> Result<Handover, TaskError> {
-    let events = store::read_events(team.root(), id)?;
+    let events = store::read_settled_events(team.root(), id)?;
     Ok(Handover {
         session: session.session_id.clone(),
         can_answer: session.room != Room::Full,
@@ -149,6 +156,9 @@ fn surroundings(team: &Team, run: &Run, request: &Request) -> Surroundings {
     let shared = ["shared_workspace".to_owned(), own].into_iter().chain(attached.cloned());
     Surroundings {
         readable: shared.filter(|path| !path.contains("..")).map(|path| root.join(path)).collect(),
+        shared: Some(root.join("shared_workspace")),
+        read_only: Vec::new(),
+        repository: Some(team.project.common_dir().to_owned()),
         hidden: vec![
             root.to_owned(),
             team.project.path().to_owned(),
@@ -192,8 +202,7 @@ fn task(
     role: &RoleSpec,
     resumes: bool,
 ) -> Result<Task, TaskError> {
-    let said = |author: &str, text: &str| Said { author: author.to_owned(), text: text.to_owned() };
-    let events = store::read_events(team.root(), &request.request_id)?;
+    let events = store::read_settled_events(team.root(), &request.request_id)?;
     let mut again = Vec::new();
     if !envelope.envelope.body.trim().is_empty() && run.step.is_some() {
         again.push(envelope.envelope.body.clone());
@@ -214,7 +223,10 @@ fn task(
         attempt: request.spent.step_failures.max(assignment::reopens(request)) + 1,
         charter: role.charter.clone(),
         language: request.language.as_str().to_owned(),
-        request: said(&request.reply_route.author_name, &request.body),
+        request: Said::new(&request.reply_route.author_name, &request.body),
+        earlier: request.params.earlier_bodies.clone(),
+        addressed: request.params.user_requested_role.filter(|_| run.role == Role::Orchestrator),
+        continues: continues(team, request)?,
         attachments: request.artifacts.iter().map(|path| attachment(team, path)).collect(),
         followups: request
             .params
@@ -222,13 +234,15 @@ fn task(
             .iter()
             // What it took while it worked stands in the conversation that it goes on with.
             .filter(|followup| !(resumes && followup.heard_by.contains(&run.role)))
-            .map(|followup| said(&followup.author_name, &followup.body))
+            .map(|followup| Said::new(&followup.author_name, &followup.body))
             .collect(),
         again,
         approach: run.approach,
         failed: request.spent.last_failure,
         upstream: upstream(&events, run.role),
         evidence,
+        criteria: team.hub.read(|state| assignment::criteria(state, request)),
+        conflict: conflict(team, request)?,
         diff: diff(team, request)?,
         documents: Vec::new(),
         history: history(team, run.role)?,
@@ -236,27 +250,56 @@ fn task(
     })
 }
 
-/// The folder and the documents that the role writes for the request's sprint.
+/// What ended in the room in which the request was written. A record that is gone by now is nothing to go on from.
+fn continues(team: &Team, request: &Request) -> Result<Option<EndedRequest>, TaskError> {
+    let Some(id) = &request.params.follows_request_id else { return Ok(None) };
+    let old = store::read_request(team.root(), id).unwrap_or_else(|error| {
+        tracing::warn!(request = %id, %error, "what a request goes on from cannot be read");
+        None
+    });
+    let Some(old) = old else { return Ok(None) };
+    let files = old.candidate.iter().flat_map(|candidate| &candidate.paths);
+    Ok(Some(EndedRequest {
+        request_id: id.to_string(),
+        request: Said::new(&old.reply_route.author_name, &old.body),
+        status: old.status.as_str().to_owned(),
+        summary: old.result.map(|result| result.summary).unwrap_or_default(),
+        files: files.map(|changed| changed.path.clone()).collect(),
+        commit: old.commit_sha.unwrap_or_default(),
+        evidence: old.evidence,
+    }))
+}
+
+/// The folder and the documents that the role writes for the request's sprint. The folders are made, or taken
+/// back where an agent put something else in their place.
 fn sprint_documents(
     team: &Team,
     request: &Request,
     role: Role,
-) -> Result<Option<(PathBuf, Vec<Document>)>, TaskError> {
+) -> Result<Option<SprintDocuments>, TaskError> {
     let sprint = team
         .hub
         .read(|state| request.sprint_id.as_ref().and_then(|id| state.sprints.get(id)).cloned());
-    let found = sprint.and_then(|it| assignment::documents(team.root(), &it, request, role));
-    if let Some((folder, _)) = &found {
-        files::create_dir_all(folder)?;
+    let Some(sprint) = sprint else { return Ok(None) };
+    let found = assignment::documents(team.root(), &sprint, request, role);
+    if let Some(own) = &found {
+        let sprint = Folder::open(team.root())?.make_folder(assignment::folder(&sprint))?;
+        for folder in own.read_only.iter().chain([&own.folder]) {
+            let below = folder.strip_prefix(sprint.path()).map_err(|_| TaskError::Gone)?;
+            sprint.claim_folder(below)?;
+        }
     }
     Ok(found)
 }
 
 fn attachment(team: &Team, path: &str) -> Attachment {
-    let full = team.root().join(path);
-    let size = files::metadata(&full).map(|meta| meta.len()).unwrap_or(0);
-    let filename = full.file_name().map(|name| name.to_string_lossy().into_owned());
-    Attachment { filename: filename.unwrap_or_default(), size, saved: Some(path.to_owned()) }
+    let found = Folder::open(team.root()).and_then(|root| root.metadata(path));
+    let filename = Path::new(path).file_name().map(|name| name.to_string_lossy().into_owned());
+    Attachment {
+        filename: filename.unwrap_or_default(),
+        size: found.map(|found| found.len()).unwrap_or(0),
+        saved: Some(path.to_owned()),
+    }
 }
 
 /// The latest result of each other role on this request, oldest first.
@@ -292,6 +335,38 @@ fn diff(team: &Team, request: &Request) -> Result<String, TaskError> {
         Some(candidate) => Ok(git::diff_excerpt(&team.project, candidate, DIFF_LINES)?),
         None => Ok(String::new()),
     }
+}
+
+/// What a request and the branch both changed, and in whose words.
+fn conflict(team: &Team, request: &Request) -> Result<Option<ConflictBrief>, TaskError> {
+    let Some(conflict) = &request.conflict else { return Ok(None) };
+    let sides = git::conflict::sides(&team.project, conflict, DIFF_LINES)?;
+    let mut others = Vec::new();
+    for commit in sides.commits {
+        let of = match &commit.request {
+            Some(id) => store::read_request(team.root(), id)?,
+            None => None,
+        };
+        others.push(match of {
+            Some(of) => OtherChange {
+                request_id: of.request_id.to_string(),
+                author: of.reply_route.author_name,
+                words: of.body,
+            },
+            None => OtherChange {
+                request_id: String::new(),
+                author: commit.author,
+                words: commit.message,
+            },
+        });
+    }
+    Ok(Some(ConflictBrief {
+        head: conflict.head.clone(),
+        paths: conflict.paths.clone(),
+        own: sides.own,
+        branch: sides.branch,
+        others,
+    }))
 }
 
 /// The end of the role's own history file.

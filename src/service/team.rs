@@ -1,10 +1,11 @@
 //! What the workers share.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::convert::Infallible;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use tokio::sync::{Notify, Semaphore};
+use tokio::sync::{Notify, Semaphore, mpsc};
 use tokio_util::sync::CancellationToken;
 
 use super::hub::{Hub, HubError};
@@ -122,12 +123,22 @@ impl Signals {
     }
 
     /// The token that ends the processes of an effect.
-    pub(super) fn stop_of_effect(&self, effect: &EffectId) -> CancellationToken {
-        locked(&self.effect_stops).entry(effect.clone()).or_default().clone()
+    pub(super) fn stop_of_effect(self: &Arc<Self>, effect: &EffectId) -> EffectStop {
+        let token = locked(&self.effect_stops).entry(effect.clone()).or_default().clone();
+        EffectStop { token, effect: effect.clone(), signals: Arc::clone(self) }
     }
+}
 
-    pub(super) fn forget_effect(&self, effect: &EffectId) {
-        locked(&self.effect_stops).remove(effect);
+/// Ends the processes of an effect when somebody wants it; forgotten when the effect is over.
+pub(super) struct EffectStop {
+    pub(super) token: CancellationToken,
+    effect: EffectId,
+    signals: Arc<Signals>,
+}
+
+impl Drop for EffectStop {
+    fn drop(&mut self) {
+        locked(&self.signals.effect_stops).remove(&self.effect);
     }
 }
 
@@ -151,7 +162,12 @@ pub(super) struct Team {
     pub(super) git: tokio::sync::Mutex<()>,
     /// Ends every worker.
     pub(super) closing: CancellationToken,
+    /// Held as long as somebody works with the team.
+    pub(super) _in_use: InUse,
 }
+
+/// Held by whoever uses the store; when the last one is gone, it can be closed.
+pub(super) type InUse = mpsc::Sender<Infallible>;
 
 impl Team {
     /// A place for each agent that may work at the same time.

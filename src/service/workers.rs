@@ -1,12 +1,16 @@
 //! Role workers: each takes the next envelope of its inbox, lets an agent work it, and reports.
 
-use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
+use tokio::sync::mpsc;
+
+use super::busy::Busy;
 use super::contract::CONTRACT;
 use super::doors;
 use super::effects;
+use super::models::OpenDoor;
+use super::rate_limits;
 use super::run_socket;
 use super::steer::Given;
 use super::task;
@@ -22,22 +26,21 @@ use crate::domain::role::Role;
 use crate::domain::run::{Approach, FailKind, Run, RunOutcome, RunReport};
 use crate::engine::Answer;
 use crate::git::{GitError, TreeId, Worktree};
+use crate::platform::beneath::Folder;
 use crate::platform::plug::{self, Point};
 use crate::platform::{ids, tasks};
 use crate::relay;
+use crate::store::StoreError;
 
 /// Where runs have their folders, in the state's folder.
 pub(super) const RUNS: &str = "runs";
 
-type Busy = Arc<Mutex<BTreeSet<(Role, RequestId)>>>;
-
 /// Serves one role until the team closes.
 pub(super) async fn serve(team: Arc<Team>, role: Role) {
-    let busy = Busy::default();
+    let busy: Busy<(Role, RequestId)> = Busy::default();
     while !team.closing.is_cancelled() {
         let (next, due) = team.hub.read(|state| {
-            let taken = busy.lock().unwrap_or_else(PoisonError::into_inner);
-            let next = relay::ready(state, role, now(), &taken);
+            let next = relay::ready(state, role, now(), &busy.keys());
             (next.and_then(|id| state.envelopes.get(&id).cloned()), relay::next_due(state, now()))
         });
         let Some(envelope) = next else {
@@ -49,9 +52,11 @@ pub(super) async fn serve(team: Arc<Team>, role: Role) {
             continue;
         };
         let key = (role, envelope.envelope.request_id.clone());
-        busy.lock().unwrap_or_else(PoisonError::into_inner).insert(key.clone());
-        let (team, busy) = (Arc::clone(&team), Arc::clone(&busy));
+        let signals = Arc::clone(&team.signals);
+        let mark = busy.mark(key, move || signals.ring(role));
+        let team = Arc::clone(&team);
         tasks::spawn("run", async move {
+            let _mark = mark;
             // The semaphore is never closed.
             let _slot = team.slots.clone().acquire_owned().await;
             if let Err(trouble) = work(&team, role, &envelope).await {
@@ -63,8 +68,6 @@ pub(super) async fn serve(team: Arc<Team>, role: Role) {
                 // Without a hub there is nobody to tell; the envelope stays where it is.
                 let _ = team.insist(failed).await;
             }
-            busy.lock().unwrap_or_else(PoisonError::into_inner).remove(&key);
-            team.signals.ring(role);
         });
     }
 }
@@ -82,6 +85,8 @@ enum Trouble {
     Task(#[from] task::TaskError),
     #[error(transparent)]
     Agent(#[from] crate::agents::RunError),
+    #[error(transparent)]
+    Store(#[from] StoreError),
     #[error(transparent)]
     Hub(#[from] super::HubError),
     #[error("the work was cut off: {0}")]
@@ -204,6 +209,8 @@ fn fresh(team: &Team, envelope: &Envelope, tree: Option<TreeId>) -> Result<Run, 
         agent: team.workspace.runtime.agents.of(envelope.target_role),
         approach: Approach::default(),
         allowance: Allowance::default(),
+        cut_off: false,
+        told_of_limit: false,
     })
 }
 
@@ -267,6 +274,7 @@ async fn start(
     let earlier = cut_off.map(|run| run_dir(team, run));
     // Looked at before the prompt is made: what comes in between may be told twice, and is never lost.
     let mut given = Given::so_far(team, run);
+    team.store.settled().await?;
     let mut spec: RunSpec = {
         let (team, envelope, worktree) = (Arc::clone(team), envelope.clone(), worktree.clone());
         let run = run.clone();
@@ -282,14 +290,17 @@ async fn start(
     show_typing(team, envelope).await;
     let cancel = team.signals.stop_of(&run.run_id);
     let mailbox = Mailbox::default();
-    let watch = Watch { cancel, words: mailbox.clone(), ..Watch::default() };
+    let (events, heard) = mpsc::channel(rate_limits::EVENTS);
+    let watch = Watch { cancel, words: mailbox.clone(), events: Some(events) };
     tracing::info!(%role, request = %run.request_id, run = %run.run_id, "an agent begins");
     let _tools = run_socket::open(team, run, run_dir(team, run));
     let door = doors::open(team, run, run_dir(team, run)).await;
     spec.surroundings.door = door.as_ref().map(|door| door.door().clone());
+    let limits = door.as_ref().map(OpenDoor::rate_limits);
     let mut outcome = tokio::select! {
         outcome = team.driver.run(&spec, &CONTRACT, &watch) => outcome,
         never = given.feed(team, run, &mailbox) => match never {},
+        never = rate_limits::follow(team, run, limits, heard) => match never {},
     };
     outcome.heard = given.heard(team, run, outcome.heard);
     Ok(match door {
@@ -332,11 +343,8 @@ async fn report(
         .is_ok_and(|spec| spec.sandbox == crate::assets::Sandbox::WorktreeWrite);
     if !may_write && !changed.is_empty() {
         let paths: Vec<_> = changed.iter().take(5).map(|path| path.path.as_str()).collect();
-        outcome.outcome = RunOutcome::Failed {
-            kind: FailKind::WroteFiles,
-            message: format!("{} may not write, and wrote {}", run.role, paths.join(", ")),
-            until: None,
-        };
+        let message = format!("{} may not write, and wrote {}", run.role, paths.join(", "));
+        outcome.outcome = RunOutcome::failed(FailKind::WroteFiles, message);
     }
     if let RunOutcome::Failed { .. } = &outcome.outcome {
         keep_aside(worktree, run).await?;
@@ -390,12 +398,13 @@ async fn changed(worktree: &Worktree, run: &Run) -> Result<Vec<ChangedPath>, Tro
     Ok(tasks::blocking(move || worktree.changed_since(before)).await??)
 }
 
-/// The listed files that exist in the workspace, as results name them.
+/// The listed files that exist in the workspace, as results name them. A link is none of them, wherever it
+/// leads: the agent may have made it.
 fn present(root: &Path, artifacts: &[String]) -> Vec<String> {
+    let Ok(root) = Folder::open(root) else { return Vec::new() };
     artifacts
         .iter()
         .map(|name| crate::engine::parse::normalize_artifact_hint(name))
-        .filter(|name| !name.contains("..") && !name.starts_with('/'))
-        .filter(|name| crate::platform::files::exists(&root.join(name)))
+        .filter(|name| root.has_file(name))
         .collect()
 }

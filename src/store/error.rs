@@ -11,12 +11,15 @@ use crate::platform::files::FileError;
 pub enum StoreError {
     /// Another process owns the workspace.
     #[error(
-        "another process owns the workspace: {} is locked (stop the running team first)",
-        path.display()
+        "another process owns the workspace: {} is locked{} (stop the running team first)",
+        path.display(),
+        by_whom(by)
     )]
     Locked {
         /// The lock that is held.
         path: PathBuf,
+        /// The processes that hold it, as far as they can be seen.
+        by: Vec<String>,
     },
     /// A journal segment is damaged in the middle: what follows cannot be trusted.
     #[error(
@@ -67,6 +70,10 @@ pub enum StoreError {
     /// A file operation failed.
     #[error(transparent)]
     File(Arc<FileError>),
+}
+
+fn by_whom(by: &[String]) -> String {
+    if by.is_empty() { String::new() } else { format!(" by {}", by.join(", ")) }
 }
 
 impl From<FileError> for StoreError {

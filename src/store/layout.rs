@@ -104,7 +104,7 @@ pub(super) fn envelope(envelope: &Envelope, place: Place) -> String {
     match place {
         Place::Inbox | Place::Dead => format!("{RELAY}/{}/{role}/{id}.json", place.as_str()),
         Place::Archive => {
-            let day = envelope.created_at.kst_date();
+            let day = envelope.created_at.archive_date();
             format!("{RELAY}/archive/{role}/{day}/{id}.json")
         }
     }

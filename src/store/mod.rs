@@ -34,13 +34,14 @@ pub use import::Notes as Imported;
 pub use layout::{RELAY, RUNTIME, relay_folder};
 pub use open::{OpenReport, SetAside};
 pub use read::{
-    backlog_items, dead_envelopes, imported, is_owned, is_owned_by_older, operation, operations,
-    read_events, read_only, read_request, requests_ended_since, was_consumed,
+    awaits_take_over, backlog_items, dead_envelopes, imported, is_owned, is_owned_by_older,
+    operation, operations, read_events, read_only, read_request, read_settled_events,
+    requests_ended_since, was_consumed,
 };
 
 use crate::domain::change::Change;
 use crate::domain::state::State;
-use crate::platform::disk::Disk;
+use crate::platform::disk::{Disk, RealDisk};
 use journal::Pending;
 use work::Order;
 
@@ -52,6 +53,17 @@ pub struct Opened {
     pub state: State,
     /// What was found.
     pub report: OpenReport,
+}
+
+/// Keeps a workspace from being opened by a team, ours or of the older runtime, as long as this lives.
+pub struct Hold(#[expect(dead_code, reason = "held, not used")] open::Locks);
+
+/// Takes a workspace without reading it, for whoever replaces its files.
+///
+/// # Errors
+/// [`StoreError::Locked`] where another process owns it.
+pub fn hold(root: &Path) -> Result<Hold, StoreError> {
+    open::take_locks(&RealDisk, root).map(Hold)
 }
 
 /// The open store. Dropping it without [`Store::close`] is fine: it is then as after a crash, except that

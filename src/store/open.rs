@@ -13,6 +13,7 @@ use super::views::{self, Views};
 use crate::domain::envelope::Place;
 use crate::domain::role::Role;
 use crate::platform::disk::{Disk, Held};
+use crate::platform::machine;
 
 /// What opening found, for the log and for `teams doctor`. Paths are relative to the workspace.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -65,7 +66,10 @@ pub(super) fn take_locks(disk: &dyn Disk, root: &Path) -> Result<Locks, StoreErr
     for path in paths {
         match disk.lock(&path)? {
             Some(lock) => held.push(lock),
-            None => return Err(StoreError::Locked { path }),
+            None => {
+                let by = machine::lock_holders(&path);
+                return Err(StoreError::Locked { path, by });
+            }
         }
     }
     Ok(Locks(held))

@@ -160,13 +160,22 @@ pub fn read_events(root: &Path, id: &RequestId) -> Result<Vec<RequestEvent>, Sto
                 }
             }
         }
-        let mut all: Vec<RequestEvent> = content
-            .split(|byte| *byte == b'\n')
-            .filter_map(|line| serde_json::from_slice(line).ok())
-            .collect();
+        let mut all = parsed(&content);
         all.append(&mut events);
         Ok(all)
     })
+}
+
+/// The same by the owner of the workspace, once its store has settled: then the files show everything, and the
+/// journal need not be read.
+pub fn read_settled_events(root: &Path, id: &RequestId) -> Result<Vec<RequestEvent>, StoreError> {
+    let content = present(&root.join(layout::events(id)))?.unwrap_or_default();
+    Ok(parsed(&content))
+}
+
+fn parsed(lines: &[u8]) -> Vec<RequestEvent> {
+    let lines = lines.split(|byte| *byte == b'\n');
+    lines.filter_map(|line| serde_json::from_slice(line).ok()).collect()
 }
 
 /// The dead letters, oldest first. Files that are no envelope (`…-invalid.json`) are left out.
@@ -272,6 +281,12 @@ pub fn imported(root: &Path) -> Result<Option<super::import::Notes>, StoreError>
         return Ok(load::load(&disk, root)?.older);
     }
     super::import::read_notes(&RealDisk, root)
+}
+
+/// What the first opening would take over from the older runtime; `None` where there is nothing, or where a
+/// take-over was begun already.
+pub fn awaits_take_over(root: &Path) -> Result<Option<super::import::Notes>, StoreError> {
+    Ok(imported(root)?.filter(|notes| notes.backup.is_empty()))
 }
 
 /// Whether a process owns the workspace just now.

@@ -115,6 +115,8 @@ fn run(number: u64) -> Change {
         agent: crate::domain::config::AgentKind::Rehearsal,
         approach: crate::domain::run::Approach::Usual,
         allowance: crate::domain::budget::Allowance::default(),
+        cut_off: false,
+        told_of_limit: false,
     })
 }
 
@@ -123,6 +125,7 @@ fn mark(channel: u64, message: u64) -> Change {
         channel_id: ChannelId(channel),
         watermark: MessageId(message),
         recent: vec![MessageId(message)],
+        refused: Default::default(),
     })
 }
 

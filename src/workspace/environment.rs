@@ -7,7 +7,7 @@ use secrecy::SecretString;
 
 use super::error::ConfigError;
 use super::secrets;
-use crate::domain::config::{DiscordConfig, EnvName};
+use crate::domain::config::{DiscordConfig, EnvName, names_a_secret};
 use crate::domain::role::Role;
 use crate::platform::{files, redact};
 
@@ -135,12 +135,7 @@ impl Environment {
 /// Whether a variable's name says that its value is a secret. A short one could be any word, and a path is
 /// where a secret lies.
 fn is_secret(name: &str, value: &str) -> bool {
-    const ENDS: [&str; 7] =
-        ["TOKEN", "SECRET", "PASSWORD", "PASSWD", "_KEY", "CREDENTIAL", "CREDENTIALS"];
-    let name = name.to_ascii_uppercase();
-    value.len() >= SHORTEST
-        && ENDS.iter().any(|end| name.ends_with(end))
-        && !files::exists(Path::new(value))
+    value.len() >= SHORTEST && names_a_secret(name) && !files::exists(Path::new(value))
 }
 
 /// `NAME=value` lines; `export` before and quotes around are allowed, `#` begins a comment.

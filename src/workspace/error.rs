@@ -20,7 +20,7 @@ pub(super) type YamlError = serde_path_to_error::Error<serde_yaml::Error>;
 #[derive(Debug, thiserror::Error)]
 pub enum ConfigError {
     /// The folder is no workspace.
-    #[error("{} is not a workspace: it has no {file}", root.display())]
+    #[error("no workspace here: {} has no {file}", root.display())]
     NotAWorkspace {
         /// The folder.
         root: PathBuf,
@@ -100,7 +100,7 @@ impl ConfigError {
     pub fn hint(&self) -> Option<String> {
         match self {
             ConfigError::NotAWorkspace { .. } => {
-                Some("`teams init` makes one, `--workspace-root` names another".to_owned())
+                Some("`teams setup` makes one and connects it with Discord, `teams init` only writes it; `--workspace-root` names another".to_owned())
             }
             ConfigError::Invalid(invalid) => invalid.hint.clone(),
             ConfigError::TokenMissing { name, .. } => Some(format!(
@@ -160,6 +160,24 @@ impl Invalid {
     }
 
     fn from_yaml(path: &Path, text: &str, error: &YamlError) -> Invalid {
+        // What is no YAML has no keys yet: the parser of types says where it gave up, not what is open.
+        if let Some(open) = unclosed(text)
+            && serde_yaml::from_str::<serde_yaml::Value>(text).is_err()
+        {
+            let sign = &text[open.clone()];
+            let mut invalid = Invalid {
+                path: path.to_owned(),
+                line: 0,
+                column: 0,
+                key: String::new(),
+                message: format!("this `{sign}` is never closed"),
+                hint: Some(format!("end it with `{}`", closing(sign))),
+                text: text.to_owned(),
+                span: open,
+            };
+            invalid.place();
+            return invalid;
+        }
         let said = error.inner().to_string();
         let said = LOCATION.replace(&said, "");
         let yamls_path = KEY.find(&said).map_or("", |found| found.as_str());
@@ -229,8 +247,7 @@ impl Invalid {
             return None;
         }
         let path = self.path.display().to_string();
-        let annotation =
-            AnnotationKind::Primary.span(self.span.clone()).label(self.message.as_str());
+        let annotation = AnnotationKind::Primary.span(self.span.clone());
         let source = Snippet::source(self.text.as_str()).path(path.as_str()).annotation(annotation);
         let title = if self.key.is_empty() {
             "this is wrong".to_owned()
@@ -291,7 +308,70 @@ fn plainly(message: String) -> String {
     ] {
         said = said.replace(theirs, ours);
     }
-    STRUCT.replace(&said, "expected a mapping").into_owned()
+    shortened(&STRUCT.replace(&said, "expected a mapping"))
+}
+
+/// A message on one line; a value that is quoted in it may be as long as the file.
+fn shortened(said: &str) -> String {
+    const LONGEST: usize = 600;
+    let line = said.split_whitespace().collect::<Vec<_>>().join(" ");
+    if line.chars().count() <= LONGEST {
+        return line;
+    }
+    let start: String = line.chars().take(LONGEST / 3).collect();
+    let end: Vec<char> = line.chars().rev().take(LONGEST / 3).collect();
+    format!("{start} … {}", end.into_iter().rev().collect::<String>())
+}
+
+/// What ends what a sign begins.
+fn closing(sign: &str) -> &str {
+    match sign {
+        "[" => "]",
+        "{" => "}",
+        quote => quote,
+    }
+}
+
+/// The first bracket or quote of a value that nothing closes: none where they all are, or where what is wrong
+/// is something else.
+fn unclosed(text: &str) -> Option<Range<usize>> {
+    let mut open: Vec<(char, usize)> = Vec::new();
+    let mut quote: Option<(char, usize)> = None;
+    for line in lines(text) {
+        // A bracket within plain words is one of the words.
+        let value = match line.entry() {
+            Some((_, value)) if open.is_empty() && quote.is_none() => value.start - line.start,
+            Some(_) | None => 0,
+        };
+        let rest = line.text.get(value..).unwrap_or_default();
+        if open.is_empty() && quote.is_none() && !rest.starts_with(['[', '{', '"', '\'']) {
+            continue;
+        }
+        let mut before = '\n';
+        for (at, c) in rest.char_indices() {
+            let place = line.start + value + at;
+            match (quote, c) {
+                (Some((sign, _)), c) if sign == c && before != '\\' => quote = None,
+                (Some(_), _) => {}
+                (None, '"' | '\'') if !before.is_alphanumeric() => quote = Some((c, place)),
+                (None, '[' | '{') => open.push((c, place)),
+                (None, ']' | '}') => match open.pop() {
+                    Some(('[', _)) if c == ']' => {}
+                    Some(('{', _)) if c == '}' => {}
+                    Some((_, at)) => return Some(at..at + 1),
+                    None => return None,
+                },
+                (None, _) => {}
+            }
+            before = c;
+        }
+        if open.is_empty() && quote.is_some_and(|(sign, _)| sign == '\'') {
+            // A single quote may be an apostrophe of the words around it.
+            quote = None;
+        }
+    }
+    let first = open.first().map(|(_, at)| *at).into_iter().chain(quote.map(|(_, at)| at)).min()?;
+    Some(first..first + 1)
 }
 
 static STRUCT: LazyLock<Regex> = LazyLock::new(|| pattern(r"expected (?:struct \w+|a map)$"));

@@ -30,7 +30,8 @@ pub enum Mode {
     Auto,
     /// Only bring newer texts of prompts and skills.
     Refresh,
-    /// Begin again; sprint history, Discord configuration and commit policy stay.
+    /// Begin again; what there was is kept in a folder beside. Sprint history, Discord configuration and
+    /// commit policy stay.
     Reset,
 }
 
@@ -43,6 +44,8 @@ pub struct Options {
     pub owner: Option<UserId>,
     /// The agent of all roles; `rehearsal` where not given, because it needs nothing.
     pub agent: Option<AgentKind>,
+    /// For [`AgentKind::Acp`]: the program with its arguments.
+    pub acp_command: Vec<String>,
     /// The language where a person's own is unknown.
     pub language: Language,
     /// Instead of the scaffold's `team_runtime.yaml`.
@@ -60,8 +63,8 @@ pub struct Report {
     pub written: usize,
     /// Edited files that stayed, with the newer text put beside them.
     pub beside: Vec<(PathBuf, PathBuf)>,
-    /// Files that were put aside by a reset.
-    pub aside: Vec<PathBuf>,
+    /// Where a reset put what there was.
+    pub backup: Option<PathBuf>,
 }
 
 /// Why a workspace could not be written.
@@ -111,9 +114,15 @@ pub(super) fn config_texts(options: &Options) -> Result<[String; 2], InitError> 
     Ok([text(DISCORD_FILE), text(RUNTIME_FILE)])
 }
 
+/// Whether there is a workspace at `root`, or a part of one.
+#[must_use]
+pub fn is_one(root: &Path) -> bool {
+    [RUNTIME_FILE, DISCORD_FILE].iter().any(|file| files::exists(&root.join(file)))
+}
+
 /// Writes the workspace at `root`. Must not run while a team serves it; the caller holds the lock.
 pub fn init(root: &Path, options: &Options) -> Result<Report, InitError> {
-    let either = [RUNTIME_FILE, DISCORD_FILE].iter().any(|file| files::exists(&root.join(file)));
+    let either = is_one(root);
     match options.mode {
         Mode::Refresh if !either => Err(InitError::NotAWorkspace(root.to_owned())),
         Mode::Refresh => refresh(root, options),
@@ -159,13 +168,13 @@ fn fresh(root: &Path, options: &Options) -> Result<Report, InitError> {
     for file in &missing {
         write(root, file)?;
     }
-    Ok(Report { refreshed: false, written: missing.len(), beside: Vec::new(), aside: Vec::new() })
+    Ok(Report { refreshed: false, written: missing.len(), beside: Vec::new(), backup: None })
 }
 
 /// Brings newer prompt texts. An edited one stays, and the newer text is put beside it.
 fn refresh(root: &Path, options: &Options) -> Result<Report, InitError> {
     let mut record = Written::read(root)?;
-    let mut report = Report { refreshed: true, written: 0, beside: Vec::new(), aside: Vec::new() };
+    let mut report = Report { refreshed: true, written: 0, beside: Vec::new(), backup: None };
     for file in plan(options)?.iter().filter(|file| file.is_prompt) {
         let path = root.join(&file.path);
         match files::read_text_if_present(&path)? {
@@ -189,38 +198,71 @@ fn refresh(root: &Path, options: &Options) -> Result<Report, InitError> {
     Ok(report)
 }
 
-/// Begins again. `team_runtime.yaml` is put aside rather than lost.
+/// Begins again. What there was is moved into a folder beside, whole, and stays there.
 fn reset(root: &Path, options: &Options) -> Result<Report, InitError> {
-    let mut aside = Vec::new();
+    let backup = backup_folder(root);
+    files::create_dir_all(&backup.join(STATE))?;
     let runtime = root.join(RUNTIME_FILE);
     if files::exists(&runtime) {
-        let old = root.join(format!("{RUNTIME_FILE}.old"));
-        // A copy first: until the folder is a workspace again, a second reset must find it to be one.
-        files::copy(&runtime, &old)?;
-        aside.push(old);
+        // A copy: until the folder is a workspace again, a second reset must find it to be one.
+        files::copy(&runtime, &backup.join(RUNTIME_FILE))?;
+        files::sync_file(&backup.join(RUNTIME_FILE))?;
     }
     let kept = history::take(root)?;
-    for name in ["README.md", "communication_protocol.md", "file_contracts.md"] {
-        files::remove_file(&root.join(name))?;
-    }
     let roles = Role::PUBLIC.map(Role::as_str);
-    for name in [".agents", "internal", "logs", "shared_workspace", ".teams_runtime"]
+    for name in ["README.md", "communication_protocol.md", "file_contracts.md"]
         .into_iter()
+        .chain([".agents", "internal", "logs", "shared_workspace"])
         .chain(roles)
     {
-        files::remove_dir_all(&root.join(name))?;
+        put_aside(&root.join(name), &backup.join(name))?;
     }
+    for path in files::list(&root.join(STATE))? {
+        let name = path.file_name().unwrap_or_default();
+        // The lock stays: whoever resets holds it until the new files are there.
+        if name != LOCK_NAME {
+            put_aside(&path, &backup.join(STATE).join(name))?;
+        }
+    }
+    files::sync_dir(&backup.join(STATE))?;
+    files::sync_dir(&backup)?;
+    files::sync_dir(root)?;
     // Last, and only where the Discord file still marks the folder as ours: otherwise it is replaced.
     let fresh_runtime =
         plan(options)?.into_iter().find(|file| file.path == Path::new(RUNTIME_FILE));
+    let replaces = files::exists(&runtime);
     let mut report = fresh(root, options)?;
     if let Some(file) = fresh_runtime {
         write(root, &file)?;
-        report.written += usize::from(!aside.is_empty());
+        report.written += usize::from(replaces);
     }
     history::put_back(root, &kept)?;
-    report.aside = aside;
+    report.backup = Some(backup);
     Ok(report)
+}
+
+/// The folder of the state, and its lock.
+const STATE: &str = ".teams_runtime";
+const LOCK_NAME: &str = "lock";
+
+/// A folder in the workspace for what a reset takes away; it lies within, so that git does not see it either.
+fn backup_folder(root: &Path) -> PathBuf {
+    let stamp = Timestamp::new(clock::now()).format_in(chrono_tz::Tz::UTC, "%Y%m%d-%H%M%SZ");
+    let mut name = format!("before-reset-{stamp}");
+    let mut number = 1;
+    while files::exists(&root.join(&name)) {
+        number += 1;
+        name = format!("before-reset-{stamp}-{number}");
+    }
+    root.join(name)
+}
+
+/// Moves what is there.
+fn put_aside(from: &Path, to: &Path) -> Result<(), FileError> {
+    match files::rename(from, to) {
+        Err(error) if error.is_missing() => Ok(()),
+        moved => moved,
+    }
 }
 
 fn write(root: &Path, file: &Planned) -> Result<(), InitError> {

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use serde::de::DeserializeOwned;
+use sha2::{Digest as _, Sha256};
 
 use super::environment::{Environment, Tokens};
 use super::error::{ConfigError, MAX_CONFIG_BYTES};
@@ -35,14 +36,23 @@ pub struct Workspace {
     pub environment: Environment,
 }
 
-/// Reads and checks both files, the routing policy and the nearest `.env`. Ids that the scaffold
-/// wrote are let through here and refused by [`Workspace::refuse_placeholders`].
-pub fn load(root: &Path) -> Result<Workspace, ConfigError> {
+/// Whether there is a workspace at `root`: one line says what is missing, and its hint what to do.
+///
+/// # Errors
+/// [`ConfigError::NotAWorkspace`].
+pub fn must_exist(root: &Path) -> Result<(), ConfigError> {
     for file in [RUNTIME_FILE, DISCORD_FILE] {
         if !files::exists(&root.join(file)) {
             return Err(ConfigError::NotAWorkspace { root: root.to_owned(), file });
         }
     }
+    Ok(())
+}
+
+/// Reads and checks both files, the routing policy and the nearest `.env`. Ids that the scaffold
+/// wrote are let through here and refused by [`Workspace::refuse_placeholders`].
+pub fn load(root: &Path) -> Result<Workspace, ConfigError> {
+    must_exist(root)?;
     let runtime = read(&root.join(RUNTIME_FILE), RuntimeConfig::check)?;
     let discord = read(&root.join(DISCORD_FILE), DiscordConfig::check)?;
     let (routing, routing_problem) = policy_file::read(&root.join(POLICY_FILE));
@@ -54,6 +64,21 @@ pub fn load(root: &Path) -> Result<Workspace, ConfigError> {
         routing_problem,
         environment: Environment::read(root)?,
     })
+}
+
+/// Reads and checks `team_runtime.yaml` alone, as it is now.
+pub fn read_runtime(root: &Path) -> Result<RuntimeConfig, ConfigError> {
+    read(&root.join(RUNTIME_FILE), RuntimeConfig::check)
+}
+
+/// SHA-256 of what the outcome of checks depends on beside the commit.
+#[must_use]
+pub fn checks_digest(runtime: &RuntimeConfig) -> String {
+    let RuntimeConfig { checks, carry, allow_unisolated_checks, sandbox, .. } = runtime;
+    let all = (checks, carry, allow_unisolated_checks, &sandbox.readable);
+    // Words, numbers and lists can always be written as JSON.
+    let text = serde_json::to_vec(&all).unwrap_or_default();
+    Sha256::digest(text).iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// The workspace that `init` would write at `root`, without writing it.
@@ -147,16 +172,22 @@ impl Workspace {
 
     /// What needs a person. The files of the project that a check's command names are what it runs by, and so
     /// guarded.
-    fn gates(&self) -> GateTable {
-        let mut table = self.runtime.gates.table();
+    fn gates(&self, runtime: &RuntimeConfig) -> GateTable {
+        let mut table = runtime.gates.table();
         let project = self.project_root();
-        let words = self.runtime.checks.iter().flat_map(|check| check.command.as_slice());
+        let words = runtime.checks.iter().flat_map(|check| check.command.as_slice());
         let files = words.map(|word| word.trim_start_matches("./")).filter(|word| {
             let path = Path::new(word);
             path.is_relative() && files::metadata(&project.join(path)).is_ok_and(|it| it.is_file())
         });
         table.guarded.extend(files.map(str::to_owned));
         table
+    }
+
+    /// The paths that are guarded by another version of `team_runtime.yaml`.
+    #[must_use]
+    pub fn guarded(&self, runtime: &RuntimeConfig) -> Vec<String> {
+        self.gates(runtime).guarded
     }
 
     /// Who may do what, server roles in each of these servers.
@@ -251,14 +282,16 @@ impl Workspace {
             guilds,
             dm: runtime.ingress.dm,
             mentions: runtime.ingress.mentions,
+            refusals: runtime.refusals,
             rights,
             four_eyes: runtime.people.four_eyes,
-            gates: self.gates(),
+            gates: self.gates(runtime),
             trusted_bots: self.discord.trusted_bot_ids.clone(),
             own_ids: self.discord.own_ids(),
             relay_channel: Some(self.channels()?.relay),
             actions,
             has_checks: !runtime.checks.is_empty(),
+            checks_digest: checks_digest(runtime),
             project: self
                 .project_root()
                 .file_name()

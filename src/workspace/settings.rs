@@ -62,6 +62,8 @@ pub struct Changed {
     text: Option<String>,
     /// The digest of the text that we wrote last.
     written: String,
+    /// The digest of the text before that: it is still there where we were cut off before we wrote.
+    on: String,
     /// Keys that were set: the value before (none where the key was not there), and ours.
     keys: BTreeMap<String, (Option<Setting>, Setting)>,
 }
@@ -91,7 +93,7 @@ pub fn plan(
     let mut changed = match earlier {
         Some(mut earlier) => {
             // A change that was remembered and never written leaves the text of before.
-            if earlier.written != digest(&text) && earlier.text.as_ref() != Some(&text) {
+            if !earlier.left(&text) {
                 earlier.text = None;
             }
             earlier
@@ -118,8 +120,17 @@ pub fn plan(
         return Ok(None);
     }
     file.check(&path, &edited)?;
+    changed.on = digest(&text);
     changed.written = digest(&edited);
     Ok(Some(Change { file, text: edited, changed, keys }))
+}
+
+impl Changed {
+    /// Whether a text is as we left it, the last change written or not.
+    fn left(&self, text: &str) -> bool {
+        let digest = digest(text);
+        self.written == digest || self.on == digest || self.text.as_deref() == Some(text)
+    }
 }
 
 impl Change {
@@ -140,7 +151,7 @@ pub fn take_back(root: &Path, file: ConfigFile, changed: &Changed) -> Result<Kep
         return Ok(Vec::new());
     };
     if let Some(before) = &changed.text
-        && (digest(&text) == changed.written || &text == before)
+        && changed.left(&text)
     {
         if &text != before {
             files::write_durable(&path, before)?;
@@ -281,6 +292,23 @@ mod tests {
         assert_eq!(config.relay_channel_id.unwrap().0, 99);
         assert_eq!((config.startup_channel_id, config.report_channel_id), (None, None));
         assert_eq!(config.trusted_bot_ids.len(), 1);
+    }
+
+    #[test]
+    fn a_second_change_that_was_cut_off_forgets_nothing_of_before_the_first() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path();
+        init(root, &Options::default()).unwrap();
+        let before = text(root, ConfigFile::Discord);
+        let first = [("guild_id", word("12"))];
+        let change = plan(root, ConfigFile::Discord, &first, None).unwrap().unwrap();
+        change.write(root).unwrap();
+        let second = [("guild_id", word("12")), ("relay_channel_id", word("22"))];
+        let cut = plan(root, ConfigFile::Discord, &second, Some(change.changed)).unwrap().unwrap();
+        let again = plan(root, ConfigFile::Discord, &second, Some(cut.changed)).unwrap().unwrap();
+        again.write(root).unwrap();
+        assert!(take_back(root, ConfigFile::Discord, &again.changed).unwrap().is_empty());
+        assert_eq!(text(root, ConfigFile::Discord), before);
     }
 
     #[test]

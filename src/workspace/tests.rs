@@ -68,8 +68,34 @@ fn what_does_not_load_c11_c12_c13() {
         ("2.2", "checks: [{name: a, command_line: [x]}]", "did you mean `command`"),
         ("2.2", "agents: {roles: {developer: codx}}", "did you mean `codex`"),
         ("2.2", "checks: [{name: a, command: [x]}, {name: a, command: [y]}]", "already"),
+        ("checks", "checks: [{name: a, command: [x], networks: off}]", "did you mean `network`"),
+        ("checks", "checks: [{name: a, command: [x], network: loopback}]", "`off` or `host`"),
+        (
+            "checks",
+            "checks: [{name: a, command: [x], env: {API_KEY: a}}]",
+            "is named like a secret",
+        ),
+        ("checks", "checks: [{name: a, command: [x], read: [sdk]}]", "expected an absolute path"),
+        (
+            "checks",
+            "checks: [{name: a, command: [x], read: [/sdk/../etc]}]",
+            "expected an absolute path",
+        ),
+        ("checks", "cary: [.venv]", "did you mean `carry`"),
+        ("checks", "carry: [../deps]", "expected a folder in the project"),
+        ("checks", "carry: [.git]", "expected a folder in the project"),
+        ("checks", "carry: [target]", "holds what a build makes"),
+        ("checks", "carry: [web/dist]", "holds what a build makes"),
+        ("checks", "carry: [.venv, .venv]", "is in the list already"),
         ("2.2", "project: {branch: a b}", "branch"),
+        ("2.2", "commits: {name: 'a <b>'}", "a name such as"),
+        ("2.2", "commits: {email: ''}", "an address such as"),
+        ("2.2", "commits: {mail: a@b}", "did you mean `email`"),
         ("2.2", "limits: {turns: 0}", "above 0"),
+        ("2.2", "limits: {rate_limit_retries: 101}", "above 100"),
+        ("2.2", "limits: {rate_limit_retries: 0}", "above 0"),
+        ("2.2", "limits: {rate_limit_wait_seconds: 604801}", "above 604800"),
+        ("2.2", "limits: {rate_limit_waits: 5}", "did you mean `rate_limit"),
     ] {
         let shown = shown(&runtime_error(text));
         assert!(shown.contains(said), "{row} {text}: {shown}");
@@ -195,7 +221,7 @@ fn a_file_that_is_too_large_is_not_parsed() {
     files::write(&folder.path().join(RUNTIME_FILE), "[".repeat(1 << 21)).unwrap();
     assert!(matches!(load(folder.path()), Err(ConfigError::TooLarge { .. })));
     files::remove_file(&folder.path().join(RUNTIME_FILE)).unwrap();
-    assert!(load(folder.path()).unwrap_err().to_string().contains("is not a workspace"));
+    assert!(load(folder.path()).unwrap_err().to_string().contains("no workspace here"));
 }
 
 #[test]

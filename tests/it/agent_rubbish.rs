@@ -9,7 +9,7 @@ use teams::agents::acp::AcpSettings;
 use teams::agents::claude::ClaudeSettings;
 use teams::agents::codex::CodexSettings;
 use teams::agents::{Agent, AgentOutcome, RunSpec, Sandbox};
-use teams::domain::run::{FailKind, RunOutcome};
+use teams::domain::run::{AnswerFault, BadAnswer, FailKind, RunOutcome};
 use tokio::process::Command;
 
 use crate::support::agent_run::{Place, failure, in_time, result};
@@ -119,13 +119,108 @@ async fn what_is_no_answer_fails_with_a_reason() {
     // An answer that is no UTF-8 is none.
     let broken: Vec<u8> =
         whole.iter().map(|byte| if *byte == b'w' { 0xff } else { *byte }).collect();
-    fails(&prints(&broken).await, FailKind::Contract, "no valid result");
-    fails(&prints(&lines(&answer("{\"status\":"))).await, FailKind::Contract, "no valid result");
+    fails(&prints(&broken).await, FailKind::Contract, "empty");
+    fails(&prints(&lines(&answer("{\"status\":"))).await, FailKind::Contract, "no valid JSON");
     // Somebody else's result is none of this request, however well it reads.
     let mut other = result();
     other["request_id"] = json!("20990101-99999999");
     let outcome = prints(&lines(&answer(&other.to_string()))).await;
     fails(&outcome, FailKind::Contract, "request_id_of_another_request");
+}
+
+/// The outcome of an agent of each kind whose model says this and nothing else.
+async fn each_says(text: &str) -> [(&'static str, AgentOutcome); 3] {
+    let place = place().await;
+    let here = place.folder.path();
+    let output = here.join("output");
+    let binary = program(here, PRINTS);
+    std::fs::write(&output, lines(&answer(text))).unwrap();
+    let codex = place.run(&codex(&place, "codex")).await;
+    let end = json!({"type": "result", "is_error": false, "result": text});
+    std::fs::write(&output, lines(&[end])).unwrap();
+    let claude =
+        ClaudeSettings { binary: Some(binary), sandbox: Sandbox::Off, ..ClaudeSettings::default() };
+    let claude = place.run(&place.spec(Agent::Claude(claude), "claude")).await;
+    speaks_acp(here, text, "end_turn");
+    let acp = place.run(&place.spec(acp(here), "acp")).await;
+    [("codex", codex), ("claude", claude), ("acp", acp)]
+}
+
+/// An agent of the protocol whose model says this in its only turn, which ends so.
+fn speaks_acp(here: &Path, text: &str, stop: &str) {
+    let update = json!({"sessionUpdate": "agent_message_chunk", "content": {"text": text}});
+    let said = [
+        (true, json!({"id": 0, "result": {"protocolVersion": 1}})),
+        (true, json!({"id": 1, "result": {"sessionId": "s"}})),
+        (true, json!({"method": "session/update", "params": {"update": update}})),
+        (false, json!({"id": 2, "result": {"stopReason": stop}})),
+    ];
+    let mut script = String::new();
+    for (at, (waits, line)) in said.iter().enumerate() {
+        std::fs::write(here.join(format!("line-{at}")), format!("{line}\n")).unwrap();
+        let waits = if *waits { "read -r _; " } else { "" };
+        script.push_str(&format!("{waits}cat \"$(dirname \"$0\")/line-{at}\"\n"));
+    }
+    program(here, &script);
+}
+
+fn acp(here: &Path) -> Agent {
+    let command = vec![here.join("agent").to_string_lossy().into_owned()];
+    Agent::Acp(AcpSettings { command, sandbox: Sandbox::Off, ..AcpSettings::default() })
+}
+
+#[track_caller]
+fn answered(outcome: &AgentOutcome) -> &BadAnswer {
+    let RunOutcome::Failed { answer: Some(answer), .. } = &outcome.outcome else {
+        panic!("{outcome:?}");
+    };
+    answer
+}
+
+#[tokio::test]
+async fn what_a_model_says_instead_of_a_result_is_kept_with_every_agent() {
+    use AnswerFault as F;
+    let huge = format!("First line.\n{}", "word ".repeat(1_200_000));
+    let long = format!("First line.\n{}", "word ".repeat(100_000));
+    for (said, fault, beginning) in [
+        ("I am done.\nAll is well.", F::Prose, "I am done.\nAll is well."),
+        ("", F::Empty, ""),
+        ("{\"status\": \"comp", F::NotJson, "{\"status\": \"comp"),
+        ("{\"status\": \"completed\"}", F::WrongSchema, "{\"status\": \"completed\"}"),
+        (&long, F::TooLarge, "First line.\nword word"),
+        // A line of it is longer than what is kept of one.
+        (&huge, F::TooLarge, "First line.\nword word"),
+    ] {
+        for (agent, outcome) in each_says(said).await {
+            let shown: String = said.chars().take(40).collect();
+            assert_eq!(failure(&outcome), FailKind::Contract, "{agent} {shown}: {outcome:?}");
+            let answer = answered(&outcome);
+            assert_eq!(answer.fault, fault, "{agent} {shown}: {answer:?}");
+            assert!(answer.beginning.starts_with(beginning), "{agent} {shown}: {answer:?}");
+            assert!(answer.beginning.len() < 4_000, "{agent} {shown}");
+            let RunOutcome::Failed { message, .. } = &outcome.outcome else { unreachable!() };
+            assert!(!message.contains("missing_json_object"), "{message}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_refusal_is_kept_as_one_with_its_words() {
+    let place = place().await;
+    let here = place.folder.path();
+    let binary = Some(program(here, PRINTS));
+    let end = json!({"type": "result", "is_error": true, "stop_reason": "refusal", "result": "I will not."});
+    std::fs::write(here.join("output"), lines(&[end])).unwrap();
+    let claude = ClaudeSettings { binary, sandbox: Sandbox::Off, ..ClaudeSettings::default() };
+    let claude = place.run(&place.spec(Agent::Claude(claude), "claude")).await;
+    speaks_acp(here, "I will not.", "refusal");
+    let acp = place.run(&place.spec(acp(here), "acp")).await;
+    for outcome in [claude, acp] {
+        assert_eq!(failure(&outcome), FailKind::Refusal, "{outcome:?}");
+        let answer = answered(&outcome);
+        let words = (answer.fault, answer.beginning.as_str());
+        assert_eq!(words, (AnswerFault::Refused, "I will not."));
+    }
 }
 
 #[tokio::test]

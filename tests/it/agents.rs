@@ -71,12 +71,7 @@ impl Place {
             }),
             task: Task {
                 charter: "You work.".to_owned(),
-                ..Task::first(
-                    role,
-                    step,
-                    "20260101-00000001",
-                    Said { author: "Mina".to_owned(), text: text.to_owned() },
-                )
+                ..Task::first(role, step, "20260101-00000001", Said::new("Mina", text))
             },
             resume: None,
             limits: Limits::default(),

@@ -1,8 +1,9 @@
 //! What people get wrong is said with its place and the way out; nothing of it is a crash.
 
 use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
 
-use crate::support::house::{House, Plan, teams};
+use crate::support::house::{EDIT, House, Plan, teams};
 
 /// What `teams run` says about a workspace whose file was changed.
 async fn complaint(house: &House, file: &str, from: &str, to: &str) -> String {
@@ -26,7 +27,10 @@ async fn a_bad_configuration_is_shown_with_its_place_and_the_nearest_key() {
         ("wrong kind", "team_runtime.yaml", "[sh, test.sh]", "sh test.sh"),
         ("out of range", "team_runtime.yaml", "timeout_seconds: 60", "timeout_seconds: 0"),
         ("no agent", "team_runtime.yaml", "default: rehearsal", "default: rehersal"),
-        ("not YAML", "team_runtime.yaml", "language: en", "language: [en"),
+        ("not closed", "team_runtime.yaml", "language: en", "language: [en"),
+        ("not closed within", "team_runtime.yaml", "[sh, test.sh]", "[sh, test.sh"),
+        ("not closed at all", "team_runtime.yaml", "language: en", "language: {a: [b, c]"),
+        ("not YAML", "team_runtime.yaml", "language: en", "language: en: ko"),
         ("gone key", "team_runtime.yaml", "language: en", "approval: {}\nlanguage: en"),
         ("wrong voice", "discord_agents_config.yaml", "voice: personas", "voice: persona"),
         ("no token name", "discord_agents_config.yaml", "token_env: TEAMS_TEST_TEAMS\n", ""),
@@ -35,6 +39,10 @@ async fn a_bad_configuration_is_shown_with_its_place_and_the_nearest_key() {
     for (name, file, from, to) in cases {
         let text = complaint(&house, file, from, to).await;
         assert!(text.contains(file), "{name}: no file in {text}");
+        // What is wrong is said once; the lines below show where.
+        let (said, shown) = text.split_once('\n').unwrap();
+        let what = said.rsplit_once(": ").map_or(said, |(_, what)| what);
+        assert!(!shown.contains(what), "{name}: said twice: {text}");
         all.push_str(&format!("## {name}\n{text}\n"));
     }
     insta::assert_snapshot!(all);
@@ -106,4 +114,69 @@ async fn a_folder_that_is_no_workspace_is_named_and_left_alone() {
         assert!(error.contains("nowhere"), "{error}");
     }
     assert!(!nowhere.exists());
+}
+
+/// Everything below a folder, by its path.
+fn files(root: &Path, folder: &Path, all: &mut BTreeMap<PathBuf, Vec<u8>>) {
+    for entry in std::fs::read_dir(folder).unwrap().flatten() {
+        let path = entry.path();
+        if path.is_dir() {
+            files(root, &path, all);
+        } else if path.is_file() && !path.ends_with("lock") && !path.ends_with("service.lock") {
+            all.insert(path.strip_prefix(root).unwrap().to_owned(), std::fs::read(&path).unwrap());
+        }
+    }
+}
+
+fn everything(house: &House) -> BTreeMap<PathBuf, Vec<u8>> {
+    let mut all = BTreeMap::new();
+    files(&house.root(), &house.root(), &mut all);
+    all
+}
+
+#[tokio::test]
+async fn a_reset_asks_and_keeps_what_was_there() {
+    let plan = Plan { checks: "[]".to_owned(), ..Plan::default() };
+    let mut house = House::open(plan).await;
+    let asked = house.ask(EDIT).await;
+    house.reads(&asked, "May this go to the branch?").await;
+    let (code, out, error) = house.teams(&["init", "--reset", "--yes"]).await;
+    assert_eq!((code, out.as_str()), (1, ""), "{error}");
+    let holder = format!("(process {})", house.team_pid());
+    assert!(
+        error.contains("another process owns the workspace") && error.contains(&holder),
+        "{error}"
+    );
+    house.quiet().await;
+    house.stop().await;
+
+    let before = everything(&house);
+    let (code, out, error) = house.teams(&["init", "--reset"]).await;
+    assert_eq!((code, out.as_str()), (1, ""), "nobody can be asked here: {error}");
+    let command =
+        format!("`teams init --reset --yes --workspace-root '{}'`", house.root().display());
+    assert!(error.contains("1 open requests") && error.contains(&command), "{error}");
+    assert_eq!(everything(&house), before);
+
+    let (code, out, error) = house.teams(&["init", "--reset", "--yes"]).await;
+    assert_eq!(code, 0, "{error}");
+    let kept =
+        out.lines().find_map(|line| line.trim().strip_prefix("what was there before is in "));
+    let kept = PathBuf::from(kept.expect("the folder is named"));
+    let after = everything(&house);
+    assert!(!after.keys().any(|path| path.starts_with(".teams_runtime/requests")));
+    let below = kept.strip_prefix(house.root()).unwrap();
+    for (path, bytes) in &before {
+        let found =
+            [path.clone(), below.join(path)].iter().any(|path| after.get(path) == Some(bytes));
+        assert!(found, "{} is lost", path.display());
+    }
+    for part in [
+        ".teams_runtime/requests",
+        ".teams_runtime/checkpoint",
+        "logs/teams.log",
+        "team_runtime.yaml",
+    ] {
+        assert!(after.keys().any(|path| path.starts_with(below.join(part))), "{part} is not kept");
+    }
 }

@@ -246,7 +246,7 @@ async fn r03_what_discord_forbids_is_not_tried_again() {
     scene.faults(json!({"rest": [forbid]})).await;
     // A second try of this call would get through.
     let outcome = scene.deliver(&post(Voice::Team, "followup_taken", json!({})), &place).await;
-    let OutgoingOutcome::Refused { reason } = outcome else { panic!("{outcome:?}") };
+    let OutgoingOutcome::Refused { reason, .. } = outcome else { panic!("{outcome:?}") };
     assert!(reason.contains("403"), "{reason}");
     assert!(scene.history(place.channel).await.is_empty());
 }

@@ -162,8 +162,11 @@ async fn files_come_in_and_go_out() {
     assert_eq!(files::read_text(&path).unwrap(), "hello file");
 
     let mut words = post(Voice::Team, "followup_taken", json!({}));
+    let report = "shared_workspace/report.md";
+    files::write(&scene.folder.path().join(report), "hello file").unwrap();
     if let Act::Post { files, .. } = &mut words.act {
-        *files = vec![saved, "../outside".to_owned(), "missing.md".to_owned()];
+        // What people attached is not sent anywhere.
+        *files = [&saved, report, "../outside", "missing.md"].map(str::to_owned).to_vec();
     }
     scene.posted(&words, &scene.place("general")).await;
     let said = scene.history(scene.channel("general")).await;

@@ -7,11 +7,12 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use teams::discord::standing::{Report, Standing};
-use teams::discord::{Facts, Inbound, Limits, Link};
+use teams::discord::{ConnectionLimits, Facts, Inbound, Limits, Link};
 use teams::domain::outgoing::{OutgoingOutcome, Voice};
 
+use crate::support::proxy::{Proxy, Trouble};
 use crate::support::team::{PATIENCE, post};
-use crate::support::wire::{Line, Wire, message};
+use crate::support::wire::{Line, UNLIMITED, Wire, link_by, message};
 
 /// A link to a Discord of the test's own.
 struct Talk {
@@ -25,7 +26,7 @@ impl Talk {
     async fn begin() -> Talk {
         let wire = Wire::open().await;
         let folder = tempfile::tempdir().unwrap();
-        let (link, facts) = wire.link(folder.path(), Limits::THIS_MACHINE);
+        let (link, facts) = wire.link(folder.path(), UNLIMITED);
         Talk { wire, folder, link, facts }
     }
 
@@ -231,7 +232,7 @@ async fn new_sessions_are_saved_while_few_are_left_and_status_says_so() {
     let wire = Wire::open().await;
     wire.starts(12, 1_000);
     let folder = tempfile::tempdir().unwrap();
-    let (link, facts) = wire.link(folder.path(), Limits::THIS_MACHINE);
+    let (link, facts) = wire.link(folder.path(), UNLIMITED);
     let mut talk = Talk { wire, folder, link, facts };
     let waits = talk.stands(|it| matches!(it, Standing::Waiting { .. })).await;
     let Standing::Waiting { reason, .. } = waits else { unreachable!() };
@@ -245,6 +246,201 @@ async fn new_sessions_are_saved_while_few_are_left_and_status_says_so() {
 }
 
 #[tokio::test]
+async fn a_server_gets_so_many_connections_an_hour_whatever_it_does_and_health_says_so() {
+    // It closes after the server's greeting and refuses to go on with the session: each connection worked
+    // for a moment, so that no wait grows.
+    let wire = Wire::open().await;
+    let folder = tempfile::tempdir().unwrap();
+    let connections = ConnectionLimits { in_ten_seconds: 1_000, an_hour: 5 };
+    let limits = Limits { connections, ..UNLIMITED };
+    let (link, facts) = wire.link(folder.path(), limits);
+    let mut talk = Talk { wire, folder, link, facts };
+    let mut wire = std::mem::replace(&mut talk.wire, Wire::open().await);
+    let server = tokio::spawn(async move {
+        let mut connections = 0;
+        loop {
+            let mut line = wire.accept().await;
+            connections += 1;
+            if line.hello(41_250).await["op"] == 6 {
+                line.op(9, json!(false)).await;
+                // Until it is gone.
+                while line.frame().await.is_some() {}
+            } else {
+                line.welcome("s1", "").await;
+                line.event("GUILD_CREATE", json!({"id": "6", "roles": []})).await;
+                line.close(4000).await;
+            }
+            if connections == 5 {
+                return (wire, connections);
+            }
+        }
+    });
+    let waits = talk.stands(|it| matches!(it, Standing::Waiting { .. })).await;
+    let Standing::Waiting { reason, .. } = waits else { unreachable!() };
+    assert!(reason.contains("5 connections"), "{reason}");
+    let (mut wire, connections) = server.await.unwrap();
+    assert_eq!((connections, wire.unaccepted()), (5, 0));
+    let report = Report::read(talk.folder.path());
+    let trouble = report.bots["team"].trouble.clone().unwrap();
+    assert_eq!(trouble.times, 5, "{trouble:?}");
+    // And a team that is started anew is held to it as well.
+    talk.link.close();
+    let (link, _facts) = wire.link(talk.folder.path(), limits);
+    let waits = talk.stands(|it| matches!(it, Standing::Waiting { .. })).await;
+    assert!(matches!(waits, Standing::Waiting { .. }));
+    link.close();
+    assert_eq!(wire.unaccepted(), 0);
+}
+
+#[tokio::test]
+async fn no_trouble_on_the_way_makes_a_storm_and_every_one_is_told_and_got_over() {
+    let each = Trouble::ALL.map(async |trouble| {
+        let mut wire = Wire::open().await;
+        let proxy = Proxy::open().await;
+        proxy.leads_to(&wire.base);
+        proxy.gateway(Some(trouble));
+        let folder = tempfile::tempdir().unwrap();
+        let way = Some(proxy.gateway_url());
+        let (link, facts) = link_by(folder.path(), Limits::DISCORD, wire.base.clone(), way);
+        if trouble != Trouble::Dribble {
+            let told = async {
+                loop {
+                    let report = Report::read(folder.path());
+                    let trouble = report.bots.get("team").and_then(|bot| bot.trouble.clone());
+                    if let Some(trouble) = trouble.filter(|it| it.times >= 2) {
+                        return trouble;
+                    }
+                    tokio::task::yield_now().await;
+                }
+            };
+            let told = tokio::time::timeout(PATIENCE * 2, told).await.expect("it is told");
+            assert!(!told.reason.is_empty());
+            // Each is told once it has come to nothing, so that one at most is under way.
+            let made = proxy.upgrades().len();
+            let report = Report::read(folder.path());
+            let told = report.bots["team"].trouble.clone().unwrap();
+            assert!(made <= told.times as usize + 1, "{trouble:?}: {made} of {told:?}");
+            while wire.unaccepted() > 0 {}
+            proxy.gateway(None);
+        }
+        let mut line = loop {
+            let mut line = wire.accept().await;
+            // Some of before may have got here half.
+            line.op(10, json!({"heartbeat_interval": 41_250})).await;
+            if let Some(begun) = line.frame().await {
+                assert_eq!(begun["op"], 2, "{trouble:?}");
+                break line;
+            }
+        };
+        line.welcome("s1", "").await;
+        let mut talk = Talk { wire, folder, link, facts };
+        talk.live().await;
+        talk.stands(|it| *it == Standing::Connected).await;
+        assert!(proxy.upgrades().iter().all(|head| head.contains("user-agent: discordbot (")));
+        talk.link.close();
+    });
+    futures_util::future::join_all(each).await;
+}
+
+#[tokio::test]
+async fn a_discord_that_does_not_say_where_its_gateway_is_is_told_and_asked_again() {
+    // The two that never answer end like the others, after a minute of tries.
+    let slow = [Trouble::Silence, Trouble::HalfOpen, Trouble::Dribble];
+    let each = Trouble::ALL.into_iter().filter(|it| !slow.contains(it)).map(async |trouble| {
+        let mut wire = Wire::open().await;
+        let proxy = Proxy::open().await;
+        proxy.leads_to(&wire.base);
+        proxy.rest(Some(trouble));
+        let folder = tempfile::tempdir().unwrap();
+        let way = Some(proxy.gateway_url());
+        let (link, facts) = link_by(folder.path(), Limits::DISCORD, proxy.base_url(), way);
+        let away = stands(folder.path(), |it| matches!(it, Standing::Away { .. })).await;
+        let Standing::Away { reason, next: Some(_) } = away else { panic!("{away:?}") };
+        assert!(reason.contains("discord"), "{trouble:?}: {reason}");
+        assert!(proxy.upgrades().is_empty(), "{trouble:?}");
+        proxy.rest(None);
+        let mut line = wire.accept().await;
+        line.ready("s1", "").await;
+        let mut talk = Talk { wire, folder, link, facts };
+        talk.live().await;
+        talk.link.close();
+    });
+    futures_util::future::join_all(each).await;
+}
+
+#[tokio::test]
+async fn an_address_without_tls_is_no_gateway_with_tls_and_is_said_so() {
+    let wire = Wire::open().await;
+    let proxy = Proxy::open().await;
+    proxy.leads_to(&wire.base);
+    let folder = tempfile::tempdir().unwrap();
+    let way = Some(proxy.gateway_url().replace("ws://", "wss://"));
+    let (link, _facts) = link_by(folder.path(), UNLIMITED, wire.base.clone(), way);
+    let away = stands(folder.path(), |it| matches!(it, Standing::Away { .. })).await;
+    let Standing::Away { reason, next: Some(_) } = away else { panic!("{away:?}") };
+    assert!(reason.contains("cannot be reached"), "{reason}");
+    link.close();
+}
+
+#[tokio::test]
+async fn a_token_is_not_shown_at_an_address_that_a_greeting_made_up() {
+    let mut talk = Talk::begin().await;
+    let mut line = talk.wire.accept().await;
+    line.ready("s1", "ws://gateway.example").await;
+    talk.live().await;
+    line.close(4000).await;
+    let mut line = talk.wire.accept().await;
+    assert_eq!(line.path, "/");
+    assert_eq!(line.resumed("s1").await, 1);
+}
+
+#[tokio::test]
+async fn an_event_that_was_lost_or_broken_is_had_by_resuming_and_otherwise_by_reading() {
+    let (mut talk, mut line) = Talk::connected().await;
+    line.event("MESSAGE_CREATE", message(11, "one")).await;
+    assert_eq!(talk.heard().await, "one");
+    // Number 3 is cut off in the middle.
+    line.raw("{\"t\":\"MESSAGE_CREATE\",\"s\":3,\"op\":0,\"d\":{\"id\":\"1").await;
+    let mut line = talk.wire.accept().await;
+    assert_eq!(line.resumed("s1").await, 2);
+    line.event("MESSAGE_CREATE", message(12, "two")).await;
+    line.event("RESUMED", json!({})).await;
+    assert_eq!(talk.heard().await, "two");
+    // Number 5 is not there.
+    line.skip();
+    line.event("MESSAGE_CREATE", message(14, "four")).await;
+    let mut line = talk.wire.accept().await;
+    assert_eq!(line.resumed("s1").await, 4);
+    line.event("MESSAGE_CREATE", message(13, "three")).await;
+    line.event("MESSAGE_CREATE", message(14, "four")).await;
+    line.event("RESUMED", json!({})).await;
+    assert_eq!(talk.heard().await, "three");
+    assert_eq!(talk.heard().await, "four");
+    // Number 8 says nothing, however often it is asked for: it is left out, and its channel is read.
+    line.event("MESSAGE_CREATE", json!({"surprise": 1})).await;
+    let mut line = talk.wire.accept().await;
+    assert_eq!(line.resumed("s1").await, 7);
+    talk.wire.answer(|call| {
+        let history = call.method == "GET" && call.path == "/channels/5/messages";
+        let page = if history { json!([message(15, "five")]) } else { json!([]) };
+        history.then(|| (200, Vec::new(), page))
+    });
+    line.event("MESSAGE_CREATE", json!({"surprise": 1})).await;
+    line.event("MESSAGE_CREATE", message(16, "six")).await;
+    line.event("RESUMED", json!({})).await;
+    talk.until(|it| matches!(it, Inbound::Connected { fresh: true, .. })).await;
+    let read =
+        BTreeMap::from([(teams::domain::ids::ChannelId(5), teams::domain::ids::MessageId(14))]);
+    talk.link.catch_up(&read);
+    assert_eq!(talk.heard().await, "five");
+    assert_eq!(talk.heard().await, "six");
+    let report = Report::read(talk.folder.path());
+    let missed = report.bots["team"].missed.clone().unwrap();
+    assert_eq!((missed.times, missed.what.as_str()), (1, "MESSAGE_CREATE"));
+    assert_eq!(talk.wire.unaccepted(), 0);
+}
+
+#[tokio::test]
 async fn a_restart_takes_the_session_up_behind_what_was_dealt_with() {
     let (mut talk, mut line) = Talk::connected().await;
     line.event("MESSAGE_CREATE", message(11, "dealt with")).await;
@@ -254,7 +450,7 @@ async fn a_restart_takes_the_session_up_behind_what_was_dealt_with() {
     // Asking for the next says that the first is durable; the second is given out, and then we are gone.
     assert_eq!(talk.heard().await, "under way");
     talk.link.close();
-    let (link, facts) = talk.wire.link(talk.folder.path(), Limits::THIS_MACHINE);
+    let (link, facts) = talk.wire.link(talk.folder.path(), UNLIMITED);
     (talk.link, talk.facts) = (link, facts);
     let mut line = talk.wire.accept().await;
     assert_eq!(line.resumed("s1").await, 3);
@@ -267,7 +463,7 @@ async fn a_restart_takes_the_session_up_behind_what_was_dealt_with() {
     talk.link.close();
     let path = talk.folder.path().join(".teams_runtime/discord/team.json");
     std::fs::write(path, "{").unwrap();
-    let (link, facts) = talk.wire.link(talk.folder.path(), Limits::THIS_MACHINE);
+    let (link, facts) = talk.wire.link(talk.folder.path(), UNLIMITED);
     (talk.link, talk.facts) = (link, facts);
     let mut line = talk.wire.accept().await;
     line.ready("s2", "").await;
@@ -291,7 +487,7 @@ impl Talk {
 async fn a_token_has_one_live_session() {
     let (mut talk, line) = Talk::connected().await;
     let other = tempfile::tempdir().unwrap();
-    let (second, _facts) = talk.wire.link(other.path(), Limits::THIS_MACHINE);
+    let (second, _facts) = talk.wire.link(other.path(), UNLIMITED);
     let stands = stands(other.path(), |it| matches!(it, Standing::NeedsYou { .. })).await;
     assert!(format!("{stands:?}").contains("another team on this machine"), "{stands:?}");
     assert_eq!(talk.wire.unaccepted(), 0);
@@ -343,7 +539,7 @@ async fn a_flood_costs_nothing_but_time_and_every_message_comes_once() {
     };
     let quiet = Wire::open().await;
     let folder = tempfile::tempdir().unwrap();
-    let (elsewhere, _facts) = quiet.link(folder.path(), Limits::THIS_MACHINE);
+    let (elsewhere, _facts) = quiet.link(folder.path(), UNLIMITED);
     for channel in 0..20 {
         let words = post(Voice::Team, "followup_taken", json!({}));
         let outcome = elsewhere.deliver(&words, &place(channel), |_| async {}).await;
@@ -371,12 +567,17 @@ async fn an_interaction_is_taken_once_over_restarts() {
     line.event("INTERACTION_CREATE", press.clone()).await;
     line.event("INTERACTION_CREATE", press.clone()).await;
     line.event("MESSAGE_CREATE", message(12, "after")).await;
-    talk.until(|it| matches!(it, Inbound::Command { .. })).await;
-    let next = talk.facts.recv().await.unwrap();
-    assert!(matches!(next, Inbound::Message(_)), "{next:?}");
+    // One of each, in whichever order: neither waits for the other.
+    let mut commands = 0;
+    for _ in 0..2 {
+        let told = |it: &Inbound| matches!(it, Inbound::Command { .. } | Inbound::Message(_));
+        let fact = talk.until(told).await;
+        commands += u32::from(matches!(fact, Inbound::Command { .. }));
+    }
+    assert_eq!(commands, 1);
     talk.link.close();
     // The session goes on behind the first press, because nobody asked for more.
-    let (link, facts) = talk.wire.link(talk.folder.path(), Limits::THIS_MACHINE);
+    let (link, facts) = talk.wire.link(talk.folder.path(), UNLIMITED);
     (talk.link, talk.facts) = (link, facts);
     let mut line = talk.wire.accept().await;
     line.resumed("s1").await;

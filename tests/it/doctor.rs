@@ -103,7 +103,7 @@ async fn what_is_gone_is_made_again_and_named_in_the_configuration() {
     remove(json!({"channel": named("channels", "report")})).await;
     remove(json!({"role": named("roles", "planner")})).await;
     remove(json!({"role": named("roles", "approver")})).await;
-    remove(json!({"webhook": named("webhooks", "qa")})).await;
+    remove(json!({"webhook": named("webhooks", "QA")})).await;
     let tokens = yard.root().join(".teams_setup/tokens.env");
     std::fs::set_permissions(&tokens, std::fs::Permissions::from_mode(0o644)).unwrap();
     let found = doctor(&yard).await;
@@ -214,7 +214,7 @@ async fn each_failure_of_this_machine_is_named_with_its_fix() {
     let empty = yard.folder.path().join("nowhere");
     let root = empty.to_str().unwrap();
     let came = yard.teams(&["doctor", "--json", "--workspace-root", root]).await;
-    only(&came, "config", "is not a workspace", "teams setup");
+    only(&came, "config", "no workspace here", "teams setup");
     assert!(!yard.said.lock().unwrap().contains(&other));
     yard.running.shutdown().await;
 }
@@ -416,4 +416,88 @@ async fn a_bot_a_role_is_checked_bot_by_bot_while_the_team_runs() {
     let (code, out, _) = house.teams(&["doctor"]).await;
     assert!(code == 1 && out.contains("qa: In #relay the bot lacks Add Reactions"), "{out}");
     house.close().await;
+}
+
+/// What a check is started with is looked for as the check will find it.
+#[tokio::test]
+async fn programs_that_checks_and_actions_cannot_find_are_named() {
+    let yard = ready().await;
+    let path = yard.root().join("team_runtime.yaml");
+    let before = std::fs::read_to_string(&path).unwrap();
+    let put = |name: &str, text: &str, mode: u32| {
+        let path = yard.project().join(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(&path, text).unwrap();
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(mode)).unwrap();
+    };
+    put(".gitignore", ".venv/\nteams_generated/\n", 0o644);
+    put("run.sh", "#!/bin/sh\n", 0o755);
+    put("text.sh", "#!/bin/sh\n", 0o644);
+    let repository = git2::Repository::open(yard.project()).unwrap();
+    let mut index = repository.index().unwrap();
+    index.add_all(["*"], git2::IndexAddOption::DEFAULT, None).unwrap();
+    index.write().unwrap();
+    let tree = repository.find_tree(index.write_tree().unwrap()).unwrap();
+    let who = git2::Signature::now("Mina", "mina@example.com").unwrap();
+    let head = repository.head().unwrap().peel_to_commit().unwrap();
+    repository.commit(Some("HEAD"), &who, &who, "Scripts", &tree, &[&head]).unwrap();
+    put(".venv/bin/pytest", "#!/bin/sh\n", 0o755);
+    put("new.sh", "#!/bin/sh\n", 0o755);
+
+    let with = async |lines: &str| {
+        let kept: Vec<&str> = before
+            .lines()
+            .filter(|it| !it.starts_with("checks:") && !it.starts_with("actions:"))
+            .collect();
+        std::fs::write(&path, format!("{}\n{lines}\n", kept.join("\n"))).unwrap();
+        doctor(&yard).await
+    };
+    let check = |program: &str| format!("checks: [{{name: tests, command: [\"{program}\", x]}}]");
+    for (program, said, fix) in [
+        ("no-such-program", "no folder of PATH has no-such-program", "Install it"),
+        ("./gone.sh", "there is no ./gone.sh", "Correct `checks`"),
+        (".venv/bin/pytest", "git ignores .venv/bin/pytest", "Correct `checks`"),
+        ("./new.sh", "./new.sh is not committed", "Commit it"),
+        ("./text.sh", "./text.sh may not be executed", "--chmod=+x"),
+        ("/no/such", "there is no /no/such", "Correct `checks`"),
+    ] {
+        only(&with(&check(program)).await, "programs", said, fix);
+    }
+    for program in ["sh", "./run.sh", "/bin/sh"] {
+        with(&check(program)).await.well();
+    }
+    let action = "actions: {deploy: {command: [./deploy.sh]}}";
+    only(&with(action).await, "programs", "The action deploy cannot start", "Correct `actions`");
+    with("actions: {deploy: {command: [sh, -c, x]}, any: {command: [\"{tool}\"], allowed_params: [tool]}}")
+        .await
+        .well();
+    yard.running.shutdown().await;
+}
+
+/// One file system, one line: what mends it mends every folder on it.
+#[tokio::test]
+async fn a_read_only_file_system_is_one_problem() {
+    let folder = tempfile::tempdir().unwrap();
+    let (project, root) =
+        (folder.path().join("project"), folder.path().join("project/teams_generated"));
+    std::fs::create_dir_all(&project).unwrap();
+    std::fs::write(project.join("a.txt"), "a").unwrap();
+    teams::git::create::create(&project, "main", "A").unwrap();
+    teams::workspace::init::init(&root, &teams::workspace::init::Options::default()).unwrap();
+    let output = tokio::process::Command::new("bwrap")
+        .args(["--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc", "--tmpfs", "/run"])
+        .arg("--ro-bind")
+        .args([folder.path(), folder.path()])
+        .arg(env!("CARGO_BIN_EXE_teams"))
+        .args(["doctor", "--json", "--workspace-root"])
+        .arg(&root)
+        .output()
+        .await
+        .unwrap();
+    let out = String::from_utf8(output.stdout).unwrap();
+    let lines: Vec<Value> = out.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let folders: Vec<&Value> = lines.iter().filter(|it| it["check"] == "folders").collect();
+    assert_eq!(folders.len(), 1, "{out}\n{}", String::from_utf8_lossy(&output.stderr));
+    assert!(text(&folders[0]["text"]).contains("takes no writes"), "{out}");
+    assert!(!text(&folders[0]["fix"]).contains("chown"), "{out}");
 }

@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use teams::agents::AgentOutcome;
 use teams::domain::budget::{Allowance, Price, PriceTable};
 use teams::domain::config::ModelApi;
-use teams::domain::run::{FailKind, RunOutcome, Usage};
+use teams::domain::run::{AnswerFault, BadAnswer, FailKind, RunOutcome, Usage};
 use teams::service::models::{Metered, Models, OpenDoor, Opening, Outside, Server, counted};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream, UnixStream};
@@ -284,7 +284,7 @@ async fn a_limit_and_a_refusal_are_known_by_the_servers_word_where_the_agent_has
     let door = place.open(|_| {}).await;
     let token = door.door().token.clone();
     let failed = |kind| AgentOutcome {
-        outcome: RunOutcome::Failed { kind, message: "no".to_owned(), until: None },
+        outcome: RunOutcome::Failed { kind, message: "no".to_owned(), until: None, answer: None },
         usage: Usage::default(),
         session_id: None,
         repairs: 0,
@@ -317,6 +317,12 @@ async fn a_limit_and_a_refusal_are_known_by_the_servers_word_where_the_agent_has
     assert_eq!(told(FailKind::Contract), (FailKind::Contract, false));
     ask(&door, "one/responses", &token, &json!({"play": "refused"})).await.text().await.unwrap();
     assert_eq!(told(FailKind::Contract), (FailKind::Refusal, false));
+    let RunOutcome::Failed { answer, .. } = door.complete(failed(FailKind::Contract)).outcome
+    else {
+        panic!("a result");
+    };
+    let beginning = "I will not.".to_owned();
+    assert_eq!(answer, Some(BadAnswer { fault: AnswerFault::Refused, beginning }));
 }
 
 #[tokio::test]

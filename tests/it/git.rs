@@ -155,7 +155,7 @@ fn a_commit_is_known_before_it_is_made_and_made_once() {
     let repo = Repo::new();
     let worktree = repo.worktree();
     put(&worktree.path().join("src/app.py"), "print(2)\nprint(3)\n");
-    let rules = CommitRules::default();
+    let rules = CommitRules { zone: chrono_tz::Asia::Seoul, ..CommitRules::default() };
     let plan = plan_commit(&worktree, &parts(), &rules, at(1)).unwrap().unwrap();
     let branch = format!("teams/{}", request());
     assert_eq!(repo.git(&["rev-parse", &branch]), worktree.base().to_string());
@@ -341,4 +341,32 @@ fn no_program_of_the_project_is_run() {
     assert_eq!(repo.read("src/app.py"), "print(5)\n");
     project.release(&request(), &repo.root).unwrap();
     assert!(!sprung());
+}
+
+#[test]
+fn through_a_link_in_an_ignored_place_nothing_is_read_or_written() {
+    let repo = Repo::new();
+    // Tracked although it is ignored.
+    repo.write(".gitignore", "out\n");
+    repo.write("out/deep/kept.txt", "kept\n");
+    repo.git(&["add", "-f", ".gitignore", "out/deep/kept.txt"]);
+    repo.git(&["commit", "-qm", "with a result of the build"]);
+    let worktree = repo.worktree();
+    let (start, tree) = (worktree.tree_id().unwrap(), worktree.path());
+    let outside = tempfile::tempdir().unwrap();
+    let secrets = ["kept.txt", "deep/kept.txt"].map(|name| outside.path().join(name));
+    secrets.iter().for_each(|path| put(path, "secret\n"));
+    let secret = repo.git(&["hash-object", secrets[0].to_str().unwrap()]);
+    for place in ["out/deep", "out"] {
+        std::fs::remove_dir_all(tree.join(place)).unwrap();
+        std::os::unix::fs::symlink(outside.path(), tree.join(place)).unwrap();
+        let found = repo.git(&["ls-tree", "-r", &worktree.tree_id().unwrap().to_string()]);
+        assert!(!found.contains(&secret), "{found}");
+        worktree.reset_to(start).unwrap();
+        assert_eq!(std::fs::read_to_string(tree.join("out/deep/kept.txt")).unwrap(), "kept\n");
+        assert!(tree.join(place).symlink_metadata().unwrap().is_dir(), "{place}");
+        for path in &secrets {
+            assert_eq!(std::fs::read_to_string(path).unwrap(), "secret\n", "{place}");
+        }
+    }
 }

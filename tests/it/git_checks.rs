@@ -1,43 +1,87 @@
 //! Checks at a commit, run by the real supervisor.
 
 use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use teams::domain::evidence::{CheckVerdict, Evidence};
-use teams::git::checks::{CheckSpec, run};
+use teams::domain::config::CheckNetwork;
+use teams::domain::evidence::{CheckRun, CheckVerdict, Evidence};
+use teams::git::checks::{CheckPlan, CheckSpec, run};
+use teams::platform::confinement::{self, Confinement};
 use tokio_util::sync::CancellationToken;
 
 use crate::git_repo::{Repo, put, set_mode};
 
-fn check(name: &str, command: &[&str]) -> CheckSpec {
+pub(crate) fn check(name: &str, command: &[&str]) -> CheckSpec {
     CheckSpec {
         name: name.into(),
         command: command.iter().map(|&word| word.to_owned()).collect(),
         timeout: Duration::from_secs(60),
         output_limit: 1 << 20,
         env: BTreeMap::new(),
+        read: Vec::new(),
+        network: CheckNetwork::Off,
     }
 }
 
-fn shell(name: &str, script: &str) -> CheckSpec {
+pub(crate) fn shell(name: &str, script: &str) -> CheckSpec {
     check(name, &["sh", "-c", script])
 }
 
-async fn checked(repo: &Repo, specs: &[CheckSpec]) -> Evidence {
+pub(crate) fn plan(checks: &[CheckSpec]) -> CheckPlan {
+    CheckPlan {
+        checks: checks.to_vec(),
+        carry: Vec::new(),
+        tools: None,
+        hidden: Vec::new(),
+        allow_unisolated: true,
+        digest: "the digest".to_owned(),
+    }
+}
+
+/// Commits a program and whatever else the worktree is given, and runs the checks there.
+pub(crate) async fn checked_by(
+    repo: &Repo,
+    plan: &CheckPlan,
+    confinement: &Confinement,
+    change: impl FnOnce(&Path),
+) -> teams::git::Result<Evidence> {
     teams::platform::spawn::set_own_binary(env!("CARGO_BIN_EXE_teams").into());
     let worktree = repo.worktree();
     put(&worktree.path().join("ok.sh"), "#!/bin/sh\ncat src/app.py\n");
     set_mode(&worktree.path().join("ok.sh"), 0o755);
+    change(&worktree.path());
     let candidate = repo.commit(&worktree);
     // What is not in the commit must not be there.
     put(&worktree.path().join("uncommitted"), "x\n");
     let commit = candidate.commit.parse().unwrap();
-    let evidence =
-        run(&repo.project(), commit, specs, &repo.root.join("scratch"), &CancellationToken::new())
-            .await
-            .unwrap();
+    let (scratch, stop) = (repo.root.join("scratch"), CancellationToken::new());
+    let evidence = run(&repo.project(), commit, plan, confinement, &scratch, &stop).await?;
     assert_eq!(evidence.commit, candidate.commit);
-    evidence
+    assert_eq!(evidence.checks_digest, "the digest");
+    Ok(evidence)
+}
+
+async fn checked(repo: &Repo, specs: &[CheckSpec]) -> Evidence {
+    checked_by(repo, &plan(specs), &confinement::find().await, |_| {}).await.unwrap()
+}
+
+pub(crate) fn outcome<'a>(evidence: &'a Evidence, name: &str) -> &'a CheckRun {
+    evidence.checks.iter().find(|run| run.name == name).unwrap()
+}
+
+/// Whether some process has this word among its arguments.
+pub(crate) fn runs(word: &str) -> bool {
+    let all = std::fs::read_dir("/proc").unwrap().flatten();
+    let arguments = |path: PathBuf| std::fs::read(path.join("cmdline")).unwrap_or_default();
+    all.map(|entry| arguments(entry.path()))
+        .any(|line| line.split(|byte| *byte == 0).any(|it| it == word.as_bytes()))
+}
+
+fn fifo(path: &Path) {
+    std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+    let made = std::process::Command::new("mkfifo").arg(path).status();
+    assert!(made.unwrap().success());
 }
 
 #[tokio::test]
@@ -47,7 +91,10 @@ async fn every_check_runs_in_order_at_the_exact_commit_and_failures_do_not_stop_
     let specs = [
         check("program of the project", &["./ok.sh"]),
         shell("red", "echo out; echo 'err \x1b[31mred' >&2; exit 3"),
-        shell("clean", "test ! -e uncommitted && test ! -e .git && ! git rev-parse"),
+        shell(
+            "clean",
+            "test ! -e uncommitted && test ! -e ws && test -z \"$(git status --porcelain)\"",
+        ),
         shell(
             "scrubbed",
             "env; test -z \"$CARGO_MANIFEST_DIR\" && cd \"$HOME\" && touch x && cd \"$TMPDIR\" && ! read line",
@@ -101,19 +148,17 @@ async fn every_check_runs_in_order_at_the_exact_commit_and_failures_do_not_stop_
 #[tokio::test]
 async fn a_check_at_its_limit_ends_with_all_that_came_from_it() {
     let repo = Repo::new();
-    let mark = repo.root.join("pid");
+    let word = format!("{}.25", 1_000_000 + std::process::id());
     let script = format!(
-        "setsid sh -c 'trap \"\" INT TERM HUP; echo $$ > {}; while :; do sleep 1; done' & wait",
-        mark.display()
+        "setsid sh -c 'trap \"\" INT TERM HUP; echo begun; while :; do sleep {word}; done' & wait"
     );
-    std::fs::create_dir_all(&repo.root).unwrap();
     let mut spec = shell("hangs", &script);
     spec.timeout = Duration::from_secs(2);
     let evidence = checked(&repo, &[spec, shell("after", "true")]).await;
     assert_eq!(evidence.checks[0].verdict, CheckVerdict::TimedOut);
+    assert_eq!(evidence.checks[0].log_tail, "begun");
     assert_eq!(evidence.checks[1].verdict, CheckVerdict::Passed);
-    let pid = std::fs::read_to_string(&mark).unwrap();
-    assert!(!std::path::Path::new("/proc").join(pid.trim()).exists());
+    assert!(!runs(&word));
 }
 
 #[tokio::test]
@@ -137,18 +182,18 @@ async fn a_flood_is_cut_and_said_so() {
 #[tokio::test]
 async fn checks_that_were_cut_off_are_over_before_the_next_begin() {
     let repo = Repo::new();
-    std::fs::create_dir_all(&repo.root).unwrap();
-    let fifo = repo.root.join("fifo");
-    let made = std::process::Command::new("mkfifo").arg(&fifo).status();
-    assert!(made.unwrap().success());
-    let script = format!("trap '' INT TERM; echo $$ > {}; sleep 1000", fifo.display());
-    let begun = tokio::task::spawn_blocking(move || std::fs::read_to_string(fifo).unwrap());
-    let cut_off = [shell("long", &script)];
-    let pid = tokio::select! {
-        _ = checked(&repo, &cut_off) => panic!("ended by itself"),
-        pid = begun => pid.unwrap(),
+    let begins = repo.root.join("fifo");
+    fifo(&begins);
+    let word = format!("{}.75", 1_000_000 + std::process::id());
+    let script = format!("trap '' INT TERM; sleep {word} & echo up > {}; wait", begins.display());
+    let cut_off = [CheckSpec { read: vec![begins.clone()], ..shell("long", &script) }];
+    let begun = tokio::task::spawn_blocking(move || std::fs::read_to_string(begins).unwrap());
+    tokio::select! {
+        evidence = checked(&repo, &cut_off) => panic!("ended by itself: {evidence:#?}"),
+        said = begun => assert_eq!(said.unwrap(), "up\n"),
     };
+    assert!(runs(&word));
     let evidence = checked(&repo, &[shell("next", "true")]).await;
     assert!(evidence.is_green());
-    assert!(!std::path::Path::new("/proc").join(pid.trim()).exists());
+    assert!(!runs(&word));
 }

@@ -1,6 +1,8 @@
 //! Real repositories: the merge to the branch beside a person's own work, its repair, and the rebase.
 
+use teams::domain::conflict::Conflict;
 use teams::domain::evidence::Candidate;
+use teams::git::conflict::{sides, unsolved};
 use teams::git::merge::{MergeOutcome, PlannedMerge, apply_merge, plan_merge};
 use teams::git::rebase::{Rebased, rebase};
 use teams::git::{GitError, Worktree, diff};
@@ -310,22 +312,146 @@ fn a_rebase_carries_the_change_over_and_the_same_way_twice() {
     repo.git(&["fsck", "--strict"]);
 }
 
+/// A person's commit that does not fit the candidate's, and the conflict that comes of it.
+fn conflict(repo: &Repo, worktree: &mut Worktree, candidate: &Candidate) -> Conflict {
+    let head = repo.project().head().unwrap();
+    let Rebased::Conflict(conflict) = rebase(worktree, candidate, head).unwrap() else {
+        panic!("no conflict");
+    };
+    assert_eq!(conflict.head, head.to_string());
+    assert_eq!((&conflict.commit, &conflict.base), (&candidate.commit, &candidate.base));
+    conflict
+}
+
 // Row G06, as it should be: neither side of a conflict is taken by itself.
 #[test]
-fn a_conflict_names_its_paths_and_touches_nothing() {
+fn a_conflict_puts_both_versions_onto_the_new_head_and_the_next_commit_fits() {
     let repo = Repo::new();
     let (mut worktree, candidate) = candidate(&repo);
     repo.write("src/app.py", "print('theirs')\n");
     repo.git(&["commit", "-qam", "a person's"]);
-    let head = repo.project().head().unwrap();
+    let found = conflict(&repo, &mut worktree, &candidate);
+    let own = format!("teams/{}", request());
+    let marked =
+        format!("<<<<<<< main\nprint('theirs')\n=======\nprint(2)\n>>>>>>> {}\n", request());
+    let path = worktree.path().join("src/app.py");
+    assert_eq!(found.paths, ["src/app.py"]);
+    assert_eq!(std::fs::read_to_string(&path).unwrap(), marked);
+    assert_eq!(repo.worktree().base().to_string(), found.head);
+    assert_eq!(repo.git(&["rev-parse", &format!("{own}^")]), found.head);
+    assert_eq!(git_in(&worktree.path(), &["status", "--porcelain"]), "");
+    // Cut off before it was noted, it comes to the same once more; and a lost worktree comes back with its marks.
+    let marked_commit = repo.git(&["rev-parse", &own]);
+    assert_eq!(conflict(&repo, &mut worktree, &candidate), found);
+    assert_eq!(repo.git(&["rev-parse", &own]), marked_commit);
+    std::fs::remove_dir_all(worktree.path()).unwrap();
+    let worktree = repo.worktree();
+    assert_eq!(std::fs::read_to_string(&path).unwrap(), marked);
+    assert_eq!(worktree.base().to_string(), found.head);
+    // The change as it was is kept.
+    let lost = format!("refs/teams/lost/{}", candidate.commit);
+    assert_eq!(repo.git(&["rev-parse", &lost]), candidate.commit);
+    // Both sides can be told.
+    let sides = sides(&repo.project(), &found, 100).unwrap();
+    assert!(sides.own.contains("+print(2)") && sides.branch.contains("+print('theirs')"));
+    assert_eq!(sides.commits.len(), 1);
     assert_eq!(
-        rebase(&mut worktree, &candidate, head).unwrap(),
-        Rebased::Conflict { paths: vec!["src/app.py".into()] }
+        (sides.commits[0].message.as_str(), &sides.commits[0].request),
+        ("a person's", &None)
     );
-    assert_eq!(worktree.base().to_string(), candidate.base);
-    assert_eq!(repo.git(&["rev-parse", &format!("teams/{}", request())]), candidate.commit);
+    // Solved, it lands on the head that it stands on, with nothing in the way.
+    let unsolved_in = |worktree: &Worktree| {
+        unsolved(&repo.project(), &found, worktree.tree_id().unwrap()).unwrap()
+    };
+    assert_eq!(unsolved_in(&worktree), ["src/app.py"]);
+    put(&path, "print('theirs')\nprint(2)\n");
+    assert_eq!(unsolved_in(&worktree), [""; 0]);
+    let solved = repo.commit(&worktree);
+    assert_eq!(solved.base, found.head);
+    assert_eq!(apply_merge(&repo.project(), &plan(&repo, &solved)).unwrap(), CLEAN);
+    assert_eq!(repo.read("src/app.py"), "print('theirs')\nprint(2)\n");
+    repo.git(&["fsck", "--strict"]);
+}
+
+#[test]
+fn a_conflict_that_cannot_be_marked_leaves_the_branchs_side_and_takes_nothing_from_anybody() {
+    let repo = Repo::new();
+    for (name, text) in [("gone.txt", "1\n"), ("kept.txt", "1\n"), ("blob.bin", "\0\u{1}")] {
+        repo.write(name, text);
+    }
+    repo.git(&["add", "-A"]);
+    repo.git(&["commit", "-qm", "more files"]);
+    let mut worktree = repo.worktree();
+    let tree = worktree.path();
+    std::fs::remove_file(tree.join("kept.txt")).unwrap();
+    put(&tree.join("gone.txt"), "mine\n");
+    put(&tree.join("blob.bin"), "\0mine");
+    put(&tree.join("new.txt"), "mine\n");
+    put(&tree.join("folder/inside.txt"), "mine\n");
+    put(&tree.join("free.txt"), "mine\n");
+    let candidate = repo.commit(&worktree);
+    repo.git(&["rm", "-q", "gone.txt"]);
+    repo.write("kept.txt", "theirs\n");
+    repo.write("blob.bin", "\0theirs");
+    repo.write("new.txt", "theirs\n");
+    repo.write("folder", "a file now\n");
+    repo.git(&["add", "-A"]);
+    repo.git(&["commit", "-qm", "a person's"]);
+    let found = conflict(&repo, &mut worktree, &candidate);
+    let read = |name: &str| std::fs::read_to_string(tree.join(name)).ok();
+    assert_eq!(read("gone.txt"), None);
+    assert_eq!(read("kept.txt").as_deref(), Some("theirs\n"));
+    assert_eq!(read("blob.bin").as_deref(), Some("\0theirs"));
+    assert_eq!(read("folder").as_deref(), Some("a file now\n"));
+    assert_eq!(read("free.txt").as_deref(), Some("mine\n"));
+    let both = read("new.txt").unwrap();
+    assert!(both.contains("theirs\n=======\nmine\n"), "{both}");
+    for path in ["blob.bin", "gone.txt", "kept.txt", "new.txt"] {
+        assert!(found.paths.iter().any(|it| it == path), "{:?}", found.paths);
+    }
+    let sides = sides(&repo.project(), &found, 1_000).unwrap();
+    assert!(sides.own.contains("+mine") && sides.branch.contains("+theirs"));
+    let tree_id = worktree.tree_id().unwrap();
+    assert_eq!(unsolved(&repo.project(), &found, tree_id).unwrap(), ["new.txt"]);
+}
+
+#[test]
+fn lines_that_only_read_like_marks_are_none() {
+    let repo = Repo::new();
+    let guide = "How git marks a conflict:\n<<<<<<< ours\na\n=======\nb\n>>>>>>> theirs\n";
+    repo.write("guide.md", guide);
+    repo.git(&["add", "-A"]);
+    repo.git(&["commit", "-qm", "a guide"]);
+    let mut worktree = repo.worktree();
+    let path = worktree.path().join("guide.md");
+    put(&path, &guide.replace("How git", "How our git"));
+    let candidate = repo.commit(&worktree);
+    repo.write("guide.md", &guide.replace("How git", "How every git"));
+    repo.git(&["commit", "-qam", "a person's"]);
+    let found = conflict(&repo, &mut worktree, &candidate);
+    let unsolved_now = |worktree: &Worktree| {
+        unsolved(&repo.project(), &found, worktree.tree_id().unwrap()).unwrap()
+    };
+    assert_eq!(unsolved_now(&worktree), ["guide.md"]);
+    for (text, left) in [
+        (guide.replace("How git", "How our git and every git"), false),
+        // Half-solved, with other line endings, or with the file gone.
+        (format!("{guide}>>>>>>> {}\r\n", request()), true),
+        (format!("<<<<<<< main\r\n{guide}"), true),
+        (guide.replace("<<<<<<< ours\n", ""), false),
+    ] {
+        put(&path, &text);
+        assert_eq!(!unsolved_now(&worktree).is_empty(), left, "{text}");
+    }
+    std::fs::remove_file(&path).unwrap();
+    assert_eq!(unsolved_now(&worktree), [""; 0]);
+}
+
+#[test]
+fn what_the_branch_has_already_is_left_out() {
+    let repo = Repo::new();
+    let (mut worktree, candidate) = candidate(&repo);
     // The person has done the very same already.
-    repo.git(&["reset", "-q", "--hard", &candidate.base]);
     repo.git(&["merge", "-q", "--squash", &candidate.commit]);
     repo.git(&["commit", "-qm", "took it over"]);
     let head = repo.project().head().unwrap();

@@ -19,7 +19,8 @@ pub(crate) struct Repo {
 
 impl Repo {
     pub(crate) fn new() -> Self {
-        let temp = tempfile::tempdir().unwrap();
+        // Some programs leave out what lies below a hidden folder.
+        let temp = tempfile::Builder::new().prefix("teams-repo-").tempdir().unwrap();
         let path = temp.path().join("project");
         std::fs::create_dir_all(&path).unwrap();
         let repo = Self { root: temp.path().join("work"), path, _temp: temp };

@@ -5,17 +5,16 @@ use std::path::PathBuf;
 
 use teams::domain::ids::SprintId;
 use teams::domain::sprint::{CloseoutStatus, GitBaseline};
-use teams::git::sprint::{baseline, collect, dirty, inspect, left_over, pick};
-use teams::git::{GitError, MergeOutcome, apply_merge, plan_merge};
+use teams::git::sprint::{baseline, inspect, uncommitted};
 
-use crate::git_repo::{Repo, git_in, set_mode};
+use crate::git_repo::{Repo, set_mode};
 
 fn sprint() -> SprintId {
     SprintId::parse("260324-Sprint-09:00").unwrap()
 }
 
-fn paths(repo: &Repo, before: &GitBaseline) -> Vec<String> {
-    left_over(&repo.project(), before, &[]).unwrap().into_keys().collect()
+fn paths(repo: &Repo) -> Vec<String> {
+    uncommitted(&repo.project(), &[]).unwrap().into_iter().collect()
 }
 
 /// A checkout in which a person has changed, added, deleted and staged things.
@@ -37,54 +36,42 @@ fn a_baseline_knows_what_differs_by_content() {
     assert_eq!(found.head_sha, repo.git(&["rev-parse", "HEAD"]));
     let wanted = ["README.md", "notes/한 글.txt", "src/old.py", "staged.txt"];
     assert_eq!(found.dirty_paths, wanted);
-    assert_eq!(found.dirty["src/old.py"], "");
-    assert!(found.dirty["README.md"].starts_with("100644 "));
     // What was staged and put back again is as it was.
     repo.write("README.md", "other\n");
     repo.git(&["add", "README.md"]);
     repo.write("README.md", "hello\n");
-    assert!(!dirty(&repo.project(), &[]).unwrap().contains_key("README.md"));
+    assert!(!paths(&repo).contains(&"README.md".to_owned()));
 }
 
 #[test]
-fn g05_nothing_beyond_the_baseline_is_nothing_left() {
+fn g05_g08_what_lies_uncommitted_is_named_and_changes_nothing_of_how_it_ended() {
     let repo = busy();
     let before = baseline(&repo.project(), &[]).unwrap();
     let found = inspect(&repo.project(), Some(&before), &sprint(), &[]);
     assert_eq!(found.status, CloseoutStatus::NoNewCommits);
-    assert!(found.uncommitted_paths.is_empty() && found.commits.is_empty());
-}
-
-#[test]
-fn g08_a_further_edit_of_a_file_that_was_dirty_is_left_over() {
-    let repo = busy();
-    let before = baseline(&repo.project(), &[]).unwrap();
+    assert_eq!(found.uncommitted_paths, before.dirty_paths);
+    // Also what became of it meanwhile, and what is new.
     repo.write("README.md", "edited again\n");
-    repo.write("src/old.py", "back, and new\n");
     repo.write("new.txt", "new\n");
     set_mode(&repo.path.join("src/app.py"), 0o755);
     std::fs::remove_file(repo.path.join("notes/한 글.txt")).unwrap();
-    let wanted = ["README.md", "new.txt", "src/app.py", "src/old.py"];
-    assert_eq!(paths(&repo, &before), wanted);
     let found = inspect(&repo.project(), Some(&before), &sprint(), &[]);
-    assert_eq!(found.status, CloseoutStatus::PendingChanges);
+    assert_eq!(found.status, CloseoutStatus::NoNewCommits);
+    let wanted = ["README.md", "new.txt", "src/app.py", "src/old.py", "staged.txt"];
     assert_eq!(found.uncommitted_paths, wanted);
-    // A baseline of the older runtime has names alone: those stay the person's.
-    let older = GitBaseline { dirty: Default::default(), ..before };
-    assert_eq!(paths(&repo, &older), ["new.txt", "src/app.py"]);
+    assert_eq!(paths(&repo), wanted);
 }
 
 #[test]
 fn the_workspace_and_another_branch_are_no_part_of_it() {
     let repo = Repo::new();
-    let before = baseline(&repo.project(), &[]).unwrap();
     repo.write("ws/state.json", "{}\n");
     repo.write("ws2/x", "x\n");
     let excluded = [PathBuf::from("ws")];
-    let left = left_over(&repo.project(), &before, &excluded).unwrap();
-    assert_eq!(left.into_keys().collect::<Vec<_>>(), ["ws2/x"]);
+    let found = uncommitted(&repo.project(), &excluded).unwrap();
+    assert_eq!(found.into_iter().collect::<Vec<_>>(), ["ws2/x"]);
     repo.git(&["checkout", "-qb", "theirs"]);
-    assert!(dirty(&repo.project(), &[]).unwrap().is_empty());
+    assert!(paths(&repo).is_empty());
 }
 
 #[test]
@@ -129,96 +116,4 @@ fn g09_a_project_that_is_no_repository_any_more_can_be_closed() {
     assert_eq!(inspect(&project, Some(&blank), &sprint(), &[]).status, CloseoutStatus::NoRepo);
     // A todo's work has nowhere to go there.
     assert!(project.worktree(&crate::git_repo::request(), &repo.root).is_err());
-}
-
-#[test]
-fn leftovers_and_nothing_else_are_collected_committed_and_brought_to_the_branch() {
-    let repo = busy();
-    let project = repo.project();
-    let before = baseline(&project, &[]).unwrap();
-    repo.write("deep/er/new.txt", "new\n");
-    repo.write("run.sh", "#!/bin/sh\n");
-    set_mode(&repo.path.join("run.sh"), 0o755);
-    std::os::unix::fs::symlink("run.sh", repo.path.join("link")).unwrap();
-    std::fs::remove_file(repo.path.join("src/app.py")).unwrap();
-    let left = paths(&repo, &before);
-    assert_eq!(left, ["deep/er/new.txt", "link", "run.sh", "src/app.py"]);
-    let seen = pick(&project, &before, &left, &[]).unwrap();
-    let worktree = repo.worktree();
-    // The rest of an earlier try is no part of it.
-    std::fs::write(worktree.path().join("stray.txt"), "stray").unwrap();
-    for _ in 0..2 {
-        collect(&worktree, &seen, &[]).unwrap();
-    }
-    let candidate = repo.commit(&worktree);
-    let committed: Vec<&str> = candidate.paths.iter().map(|it| it.path.as_str()).collect();
-    assert_eq!(committed, left);
-    let listed = repo.git(&["ls-tree", &candidate.commit, "run.sh", "link"]);
-    assert!(listed.contains("120000 blob") && listed.contains("100755 blob"), "{listed}");
-    let merged = apply_merge(&project, &plan_merge(&project, &candidate).unwrap()).unwrap();
-    assert!(matches!(merged, MergeOutcome::Merged { .. }), "{merged:?}");
-    // What was the person's before is the person's still.
-    assert!(paths(&repo, &before).is_empty());
-    assert_eq!(repo.read("README.md"), "edited before\n");
-    assert_eq!(dirty(&project, &[]).unwrap(), before.dirty);
-    assert!(repo.git(&["diff", "--cached", "--name-only"]).contains("staged.txt"));
-}
-
-#[test]
-fn a_path_that_changed_meanwhile_is_named_and_nothing_is_taken() {
-    let repo = Repo::new();
-    let project = repo.project();
-    let before = baseline(&project, &[]).unwrap();
-    repo.write("a.txt", "one\n");
-    repo.write("b.txt", "one\n");
-    let names = ["a.txt", "b.txt"].map(str::to_owned);
-    let seen = pick(&project, &before, &names, &[]).unwrap();
-    let worktree = repo.worktree();
-    repo.write("b.txt", "two\n");
-    let named = |error: GitError| {
-        let GitError::ChangedMeanwhile { path } = error else { panic!("{error}") };
-        path
-    };
-    assert_eq!(named(collect(&worktree, &seen, &[]).unwrap_err()), "b.txt");
-    assert_eq!(git_in(&worktree.path(), &["status", "--porcelain"]), "");
-    std::fs::remove_file(repo.path.join("a.txt")).unwrap();
-    assert_eq!(named(pick(&project, &before, &names, &[]).unwrap_err()), "a.txt");
-    let outside = ["../x".to_owned()];
-    assert_eq!(named(pick(&project, &before, &outside, &[]).unwrap_err()), "../x");
-}
-
-#[test]
-fn a_file_may_become_a_folder_and_a_link_leads_nowhere() {
-    let repo = Repo::new();
-    let project = repo.project();
-    let before = baseline(&project, &[]).unwrap();
-    std::fs::remove_file(repo.path.join("README.md")).unwrap();
-    repo.write("README.md/inside.txt", "now a folder\n");
-    let left = paths(&repo, &before);
-    assert_eq!(left, ["README.md", "README.md/inside.txt"]);
-    let worktree = repo.worktree();
-    let seen = pick(&project, &before, &left, &[]).unwrap();
-    collect(&worktree, &seen, &[]).unwrap();
-    let copied = worktree.path().join("README.md/inside.txt");
-    assert_eq!(std::fs::read_to_string(copied).unwrap(), "now a folder\n");
-
-    // A link of the branch that is a folder now: nothing is written to where it pointed.
-    let repo = Repo::new();
-    std::os::unix::fs::symlink("/tmp", repo.path.join("out")).unwrap();
-    repo.git(&["add", "out"]);
-    repo.git(&["commit", "-qm", "a link"]);
-    let project = repo.project();
-    let before = baseline(&project, &[]).unwrap();
-    std::fs::remove_file(repo.path.join("out")).unwrap();
-    repo.write("out/teams-test-inside.txt", "inside\n");
-    let seen = pick(&project, &before, &paths(&repo, &before), &[]).unwrap();
-    let worktree = repo.worktree();
-    collect(&worktree, &seen, &[]).unwrap();
-    assert!(worktree.path().join("out/teams-test-inside.txt").exists());
-    assert!(!std::path::Path::new("/tmp/teams-test-inside.txt").exists());
-    // Without the link's end among what is taken, the path is refused.
-    let mut part = seen;
-    part.remove("out");
-    let refused = collect(&worktree, &part, &[]).unwrap_err();
-    assert!(matches!(refused, GitError::ForbiddenPath { .. }), "{refused}");
 }

@@ -8,6 +8,7 @@ use crate::support::house::{EDIT, words};
 
 mod attempts;
 mod forge;
+mod links;
 mod scene;
 
 use attempts::{Neighbours, attempts};

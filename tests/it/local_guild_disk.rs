@@ -76,7 +76,8 @@ async fn what_was_answered_outlives_kill_and_a_torn_line() {
     let file = reqwest::get(text(&found["attachments"][0]["url"])).await.unwrap();
     assert_eq!(file.bytes().await.unwrap(), b"bytes".as_slice());
     // A second server on the folder is refused.
-    let busy = serve(Config { port: 0, dir: Some(dir.path().to_owned()) }).await;
+    let busy =
+        serve(Config { port: 0, dir: Some(dir.path().to_owned()), ..Config::default() }).await;
     assert!(matches!(busy, Err(GuildError::Busy { .. })));
 }
 
@@ -136,7 +137,7 @@ async fn rights_roles_categories_and_members_outlive_a_kill() {
 #[tokio::test]
 async fn two_hundred_commands_are_created_a_day_and_a_restart_begins_no_new_day() {
     let dir = tempfile::tempdir().unwrap();
-    let config = || Config { port: 0, dir: Some(dir.path().to_owned()) };
+    let config = || Config { port: 0, dir: Some(dir.path().to_owned()), ..Config::default() };
     let first = serve(config()).await.unwrap();
     let bot = Caller::bot(&first.info, "teams");
     let app = &first.info.bots["teams"].id;
@@ -177,7 +178,7 @@ async fn two_hundred_commands_are_created_a_day_and_a_restart_begins_no_new_day(
 #[tokio::test]
 async fn a_clean_end_frees_the_folder_at_once() {
     let dir = tempfile::tempdir().unwrap();
-    let config = || Config { port: 0, dir: Some(dir.path().to_owned()) };
+    let config = || Config { port: 0, dir: Some(dir.path().to_owned()), ..Config::default() };
     let first = serve(config()).await.unwrap();
     let owner = Caller::person(&first.info, "owner");
     owner.ok("POST", "/_local/say", json!({"channel": "general", "content": "kept"})).await;

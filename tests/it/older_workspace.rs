@@ -494,6 +494,14 @@ fn an_older_sprint_that_could_not_be_planned_can_be_restarted() {
     assert_eq!(sprint.git_baseline.as_ref().unwrap().head_sha, "", "13.D #63");
 }
 
+/// What lies in the workspace but for logs and locks.
+fn records(house: &House) -> BTreeMap<PathBuf, Vec<u8>> {
+    let mut all = BTreeMap::new();
+    files(&house.root(), &house.root(), &mut all);
+    all.retain(|path, _| !path.starts_with("logs") && !path.to_string_lossy().ends_with("lock"));
+    all
+}
+
 #[tokio::test]
 async fn an_older_sprint_goes_on_to_its_end() {
     let mut house = House::built(Plan::default()).await;
@@ -507,6 +515,19 @@ async fn an_older_sprint_goes_on_to_its_end() {
     let (code, out, error) = house.teams(&["backlog", "list"]).await;
     assert_eq!((code, error.as_str()), (0, ""), "{out}");
     assert!(out.contains("Left over"), "{out}");
+    // A start that cannot succeed takes nothing over, and none does before somebody said so.
+    let before = records(&house);
+    let root = house.root();
+    let run = ["run", "--quiet", "--yes", "--workspace-root", root.to_str().unwrap()];
+    let (code, _, error) = crate::support::house::teams(&run, &BTreeMap::new()).await;
+    assert_eq!((code, error.contains("TEAMS_TEST_TEAMS is not set")), (1, true), "{error}");
+    assert_eq!(records(&house), before);
+    let (code, _, error) = house.teams(&["run", "--quiet"]).await;
+    assert_eq!((code, error.contains("of an older runtime")), (1, true), "{error}");
+    let command = format!("`teams run --yes --workspace-root '{}'`", root.display());
+    assert!(error.contains(&command), "{error}");
+    assert_eq!(records(&house), before);
+    house.arguments(&["--yes"]);
     house.start();
     let sprint = house
         .until("the sprint ends", async |house| {
@@ -532,6 +553,7 @@ async fn an_older_sprint_goes_on_to_its_end() {
     assert!(house.log().contains("taken over"), "{}", house.log());
     let (_, out, _) = house.teams(&["status"]).await;
     assert!(out.contains("taken over from an older runtime"), "{out}");
+    house.arguments(&[]);
     house.start();
     house.until("it is up again", async |house| store::is_owned(&house.root()).then_some(())).await;
     let names = std::fs::read_dir(house.root()).unwrap().map(|entry| entry.unwrap().file_name());

@@ -212,7 +212,9 @@ async fn files_replies_edits_unread_marks_and_a_restart_are_handled_in_place() {
         return;
     };
     let dir = tempfile::tempdir().unwrap();
-    let running = serve(Config { port: 0, dir: Some(dir.path().to_owned()) }).await.unwrap();
+    let running = serve(Config { port: 0, dir: Some(dir.path().to_owned()), ..Config::default() })
+        .await
+        .unwrap();
     let info = running.info.clone();
     let bot = Caller::bot(&info, "teams");
     let general = &info.channels["general"];
@@ -277,7 +279,9 @@ async fn files_replies_edits_unread_marks_and_a_restart_are_handled_in_place() {
     let port = info.base_url.rsplit(':').next().unwrap().parse().unwrap();
     running.shutdown().await;
     browser.until("!document.getElementById('offline').hidden").await;
-    let running = serve(Config { port, dir: Some(dir.path().to_owned()) }).await.unwrap();
+    let running = serve(Config { port, dir: Some(dir.path().to_owned()), ..Config::default() })
+        .await
+        .unwrap();
     let bot = Caller::bot(&running.info, "teams");
     bot.ok("POST", &send, json!({"content": "back again"})).await;
     browser.run(&format!("location.hash = '{general}'")).await;

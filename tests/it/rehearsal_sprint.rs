@@ -86,12 +86,7 @@ impl Place {
                 charter: "You work.".to_owned(),
                 documents: documents.to_vec(),
                 work,
-                ..Task::first(
-                    role,
-                    step,
-                    "20260324-00000001",
-                    Said { author: "Mina".to_owned(), text: "the sprint asks".to_owned() },
-                )
+                ..Task::first(role, step, "20260324-00000001", Said::new("Mina", "the sprint asks"))
             },
             resume: None,
             limits: Limits::default(),

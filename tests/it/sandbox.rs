@@ -2,12 +2,15 @@
 
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde_json::json;
 use teams::agents::claude::ClaudeSettings;
 use teams::agents::codex::CodexSettings;
 use teams::agents::{
-    Access, Agent, Confinement, Door, Driver, Event, RunSpec, Sandbox, Surroundings, Watch,
+    Access, Agent, AgentOutcome, Confinement, Door, Driver, Event, RunSpec, Sandbox, Surroundings,
+    Watch,
 };
 use teams::domain::ids::RequestId;
 use teams::domain::run::{FailKind, RunOutcome};
@@ -46,6 +49,7 @@ impl Yard {
         put("workspace/developer/sessions/other/home/notes", "secret\n");
         put("workspace/shared_workspace/plan.md", "the plan\n");
         put("workspace/shared_workspace/attachments/other.txt", "secret\n");
+        put("workspace/shared_workspace/sprints/s/todos/1/spec.md", "the plan of one\n");
         put("elsewhere.txt", "secret\n");
         std::fs::create_dir(root.join("sockets")).unwrap();
         let project = Project::open(&root.join("project"), "main").unwrap();
@@ -77,6 +81,8 @@ impl Yard {
             access,
             surroundings: Surroundings {
                 readable: vec![root.join("workspace/shared_workspace")],
+                shared: Some(root.join("workspace/shared_workspace")),
+                repository: Some(root.join("project/.git")),
                 hidden: vec![
                     root.join("workspace"),
                     root.join("project"),
@@ -101,18 +107,24 @@ impl Yard {
 
     /// What the script found out, one line a question.
     async fn found(&self) -> Vec<String> {
+        let (found, outcome) = self.tried().await;
+        assert!(matches!(outcome.outcome, RunOutcome::Result(_)), "{outcome:?}");
+        assert!(!found.is_empty(), "the script found nothing out");
+        found
+    }
+
+    /// The same, however it ends.
+    async fn tried(&self) -> (Vec<String>, AgentOutcome) {
         let (events, mut seen) = tokio::sync::mpsc::channel(64);
         let watch = Watch { events: Some(events), ..Watch::default() };
         let outcome = in_time(self.place.watched(&self.spec, &watch)).await;
-        assert!(matches!(outcome.outcome, RunOutcome::Result(_)), "{outcome:?}");
         let mut found = Vec::new();
         while let Ok(event) = seen.try_recv() {
             if let Event::Thought(text) = event {
                 found.push(text);
             }
         }
-        assert!(!found.is_empty(), "the script found nothing out");
-        found
+        (found, outcome)
     }
 }
 
@@ -254,6 +266,9 @@ try reads-the-tokens-of-the-team 'grep . $root/workspace/.teams_setup/tokens.env
 try reads-the-secret-of-the-control-socket 'grep . $root/workspace/.teams_runtime/control.secret'
 (echo x > $root/workspace/.teams_runtime/x) 2> /dev/null
 try leaves-a-link 'rm -rf $CODEX_HOME; ln -s ../../.. $CODEX_HOME && [ -d $CODEX_HOME/developer ]'
+cd ${HOME%/home}
+try leaves-more-of-them 'rm -rf tmp; ln -s ../../../.teams_runtime/made tmp; rm -rf home; ln -s /dev/zero home'
+try leaves-pipes 'for one in usage.json context.json; do rm -f $one; mkfifo $one || exit 1; done'
 cat "$here/answer"
 "#;
 
@@ -263,9 +278,14 @@ async fn links_lead_nowhere(run: &str) {
     for again in ["first", "second"] {
         yard.spec.run_id = teams::domain::ids::RunId::parse(&format!("{run}-{again}")).unwrap();
         yard.spec.run_dir = yard.path("runs").join(yard.spec.run_id.as_str());
-        answers_of(&yard.found().await, 3, &["leaves-a-link"]);
+        let own = ["leaves-a-link", "leaves-more-of-them", "leaves-pipes"];
+        answers_of(&yard.found().await, 5, &own);
+        // The next one goes on with the conversation: what it had used is looked up in the session.
+        yard.spec.resume = Some("t".to_owned());
     }
-    assert!(!yard.path("workspace/.teams_runtime/x").exists());
+    for made in ["x", "made"] {
+        assert!(!yard.path("workspace/.teams_runtime").join(made).exists(), "{made}");
+    }
 }
 
 #[tokio::test]
@@ -273,6 +293,165 @@ async fn a_link_that_is_left_in_a_session_does_not_lead_out_of_the_next_sandbox(
     if bubblewrap().await {
         links_lead_nowhere("links").await;
     }
+}
+
+/// Looks where its folder of documents leads to.
+const DOCUMENTS: &str = r#"#!/bin/bash
+export PATH=/usr/bin:/bin
+here=$(dirname "$0")
+if [ "$1" = --version ]; then echo "codex-cli 0.0.1"; exit; fi
+cat > /dev/null
+. "$here/places"
+try() {
+  name=$1; shift
+  if (eval "$@") > /dev/null 2>&1; then answer=yes; else answer=no; fi
+  echo "{\"type\":\"item.completed\",\"item\":{\"type\":\"reasoning\",\"text\":\"$name: $answer\"}}"
+}
+ws=$root/workspace
+own=$ws/shared_workspace/sprints/s/todos/1
+try reads-a-secret-in-its-folder 'grep -rs secret $own/ $own/journal/'
+try reads-the-secret-of-the-control-socket 'grep . $ws/.teams_runtime/control.secret'
+(echo x > $own/x; echo x > $own/control.secret; echo x > $ws/.teams_runtime/x) 2> /dev/null
+cat "$here/answer"
+"#;
+
+/// A run that writes the documents of a todo, with a link to the state of the team beside its folder.
+async fn writes_documents(run: &str) -> Yard {
+    let mut yard = Yard::new(run, Access::ReadOnly, DOCUMENTS).await;
+    let todos = yard.todos();
+    std::os::unix::fs::symlink("../../../../.teams_runtime", todos.join("other")).unwrap();
+    yard.spec.access = Access::Documents(todos.join("1"));
+    yard
+}
+
+impl Yard {
+    fn todos(&self) -> PathBuf {
+        self.spec.surroundings.shared.as_ref().unwrap().join("sprints/s/todos")
+    }
+
+    /// The state of the team is as it was.
+    fn state_is_kept(&self) {
+        let state = self.path("workspace/.teams_runtime");
+        assert_eq!(std::fs::read_to_string(state.join("control.secret")).unwrap(), "secret\n");
+        assert!(!state.join("x").exists(), "something was written there");
+    }
+}
+
+/// A link in the place of the folder that a run may write is not followed.
+async fn a_link_in_its_place_opens_nothing(run: &str) {
+    let yard = writes_documents(run).await;
+    std::fs::rename(yard.todos().join("1"), yard.todos().join("aside")).unwrap();
+    std::fs::rename(yard.todos().join("other"), yard.todos().join("1")).unwrap();
+    answers_of(&yard.found().await, 2, &[]);
+    yard.state_is_kept();
+}
+
+/// Lets the other thread go however the test ends.
+struct Ends(Arc<AtomicBool>);
+
+impl Drop for Ends {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+/// Nor one that takes its place again and again while the sandbox is set up.
+async fn a_link_that_comes_and_goes_opens_nothing(run: &str) {
+    let mut yard = writes_documents(run).await;
+    let over = Arc::new(AtomicBool::new(false));
+    let ends = Ends(Arc::clone(&over));
+    let both = ["1", "other"].map(|name| yard.todos().join(name));
+    let swaps = std::thread::spawn(move || {
+        let cwd = rustix::fs::CWD;
+        while !over.load(Ordering::Relaxed) {
+            let exchange = rustix::fs::RenameFlags::EXCHANGE;
+            rustix::fs::renameat_with(cwd, &both[0], cwd, &both[1], exchange).unwrap();
+        }
+    });
+    for nth in 0..8 {
+        yard.spec.run_id = teams::domain::ids::RunId::parse(&format!("{run}-{nth}")).unwrap();
+        yard.spec.run_dir = yard.path("runs").join(yard.spec.run_id.as_str());
+        let (found, outcome) = yard.tried().await;
+        match outcome.outcome {
+            RunOutcome::Result(_) => answers_of(&found, 2, &[]),
+            RunOutcome::Failed { message, .. } => {
+                let why = ["the sandbox could not be set up", "bwrap:"];
+                assert!(why.iter().any(|part| message.contains(part)), "{message}");
+                assert_eq!(found, Vec::<String>::new());
+            }
+        }
+        yard.state_is_kept();
+    }
+    drop(ends);
+    swaps.join().unwrap();
+}
+
+#[tokio::test]
+async fn a_folder_that_became_a_link_does_not_lead_out_of_the_sandbox() {
+    if bubblewrap().await {
+        a_link_in_its_place_opens_nothing("documents-link").await;
+        a_link_that_comes_and_goes_opens_nothing("documents-swap").await;
+    }
+}
+
+/// Says that it was begun.
+const MARKS: &str = r#"#!/bin/bash
+export PATH=/usr/bin:/bin
+here=$(dirname "$0")
+if [ "$1" = --version ]; then echo "codex-cli 0.0.1"; exit; fi
+touch "$here/begun"
+cat > /dev/null
+cat "$here/answer"
+"#;
+
+/// Asks this binary, in a process on a machine that confines nothing.
+const NOTHING: &str = "TEAMS_TEST_NOTHING";
+
+/// Runs where neither bubblewrap nor Landlock is to be found; see the test below.
+#[tokio::test]
+async fn within_nothing() {
+    if std::env::var_os(NOTHING).is_none() {
+        return;
+    }
+    let found = Driver::default().confinement(Sandbox::Auto).await.cloned();
+    assert!(matches!(found, Some(Confinement::Nothing(_))), "{found:?}");
+    let mut yard = Yard::new("nothing", Access::ReadOnly, MARKS).await;
+    let (_, outcome) = yard.tried().await;
+    let RunOutcome::Failed { kind, message, .. } = outcome.outcome else { panic!("it began") };
+    assert_eq!(kind, FailKind::NoSandbox);
+    for part in ["install bubblewrap", "agents.codex.sandbox: \"off\"", "is not installed"] {
+        assert!(message.contains(part), "{part}: {message}");
+    }
+    assert!(!yard.path("agent/begun").exists());
+    // Unless the operator says so.
+    if let Agent::Codex(config) = &mut yard.spec.agent {
+        config.sandbox = Sandbox::Off;
+    }
+    yard.spec.run_dir = yard.path("runs/allowed");
+    let (_, outcome) = yard.tried().await;
+    assert!(matches!(outcome.outcome, RunOutcome::Result(_)), "{outcome:?}");
+    assert!(yard.path("agent/begun").exists());
+}
+
+#[tokio::test]
+async fn without_any_sandbox_no_agent_of_a_model_is_begun() {
+    let empty = tempfile::tempdir().unwrap();
+    let starter = crate::support::without_landlock();
+    let perl =
+        teams::platform::spawn::find_program(&starter[0], std::env::var_os("PATH").as_deref());
+    let child = tokio::process::Command::new(perl.expect("perl is there"))
+        .args(&starter[1..])
+        .arg(std::env::current_exe().unwrap())
+        .args(["--exact", "sandbox::within_nothing", "--nocapture"])
+        .env(NOTHING, "1")
+        .env("PATH", empty.path())
+        .stdin(Stdio::null())
+        .kill_on_drop(true)
+        .output();
+    let said = in_time(child).await.unwrap();
+    let text = String::from_utf8_lossy(&said.stdout);
+    let errors = String::from_utf8_lossy(&said.stderr);
+    assert!(said.status.success() && text.contains("1 passed"), "{text}\n{errors}");
 }
 
 /// Ignores what it can; leaves a process of a session of its own behind.
@@ -340,6 +519,8 @@ async fn within_landlock() {
     }
     assert!(!yard.path("outside").exists() && !yard.path("workspace/outside").exists());
     links_lead_nowhere("landlock-links").await;
+    a_link_in_its_place_opens_nothing("landlock-documents").await;
+    a_link_that_comes_and_goes_opens_nothing("landlock-swap").await;
 }
 
 #[tokio::test]

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use teams::agents::claude::ClaudeSettings;
 use teams::agents::codex::CodexSettings;
 use teams::agents::{Agent, AgentOutcome, Limits, Patience, RunSpec, Sandbox};
-use teams::domain::run::{FailKind, RunOutcome};
+use teams::domain::run::{AnswerFault, FailKind, RunOutcome};
 use tokio::sync::Semaphore;
 
 use crate::acp::{codex_acp, real};
@@ -51,6 +51,8 @@ struct Row {
     ends: [End; 3],
     /// A word that the reason holds.
     reason: &'static str,
+    /// What the model's answer was, and how it began, where the run ends for it.
+    answer: Option<(AnswerFault, &'static str)>,
     /// Requests at most.
     requests: usize,
 }
@@ -74,7 +76,7 @@ fn limited() -> Value {
 }
 
 fn row(name: &'static str, ends: [End; 3], step: fn(Who, usize) -> Value) -> Row {
-    Row { name, step, ends, reason: "", requests: 8 }
+    Row { name, step, ends, reason: "", answer: None, requests: 8 }
 }
 
 fn rows() -> Vec<Row> {
@@ -87,8 +89,24 @@ fn rows() -> Vec<Row> {
             then(json!({"answer": {"status": "completed", "summary": "no transition"}}), at)
         }),
         Row {
-            reason: "missing_json_object",
+            reason: "prose",
+            answer: Some((AnswerFault::Prose, "I am done.")),
             ..row("prose", all(Fails(F::Contract)), |_, _| json!({"say": "I am done."}))
+        },
+        Row {
+            reason: "empty",
+            answer: Some((AnswerFault::Empty, "")),
+            ..row("empty", all(Fails(F::Contract)), |_, _| json!({"say": ""}))
+        },
+        Row {
+            reason: "JSON",
+            answer: Some((AnswerFault::NotJson, "{\"status\"")),
+            ..row("half", all(Fails(F::Contract)), |_, _| json!({"say": "{\"status\": \"comp"}))
+        },
+        Row {
+            reason: "too large",
+            answer: Some((AnswerFault::TooLarge, "word word")),
+            ..row("huge", all(Fails(F::Contract)), |_, _| json!({"say": "word ".repeat(100_000)}))
         },
         row("429-once", all(Good), |_, at| then(limited(), at)),
         Row {
@@ -257,12 +275,19 @@ fn judge(row: &Row, who: Who, outcome: &AgentOutcome, requests: usize) -> Vec<St
                 wrong.push("it was not repaired".to_owned());
             }
         }
-        (RunOutcome::Failed { kind, message, until }, Fails(wanted)) => {
+        (RunOutcome::Failed { kind, message, until, answer }, Fails(wanted)) => {
             if *kind != wanted {
                 wrong.push(format!("{kind:?}, not {wanted:?}"));
             }
             if message.len() < 8 || message.contains("panicked") || !message.contains(row.reason) {
                 wrong.push("no reason that helps".to_owned());
+            }
+            if let Some((fault, beginning)) = row.answer
+                && !answer
+                    .as_ref()
+                    .is_some_and(|it| it.fault == fault && it.beginning.starts_with(beginning))
+            {
+                wrong.push(format!("not {fault:?}: {answer:?}"));
             }
             let seconds = until.map(|at| at.millis() / 1000 - resets_at());
             if row.name == "quota" && !seconds.is_some_and(|it| (0..=120).contains(&it)) {

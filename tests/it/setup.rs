@@ -6,14 +6,15 @@ use serde_json::{Value, json};
 use teams::domain::role::Role;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
-use crate::support::guild::{fresh, text};
+use crate::support::guild::{Caller, fresh, text};
+use crate::support::house::EDIT;
 use crate::support::whole::{Feed, words};
 use crate::support::yard::{PATIENCE, Yard};
 
 /// Everything that setup makes in an empty server.
 const CHANNELS: [&str; 6] = ["Teams", "general", "lobby", "relay", "report", "startup"];
 const HOOKS: [&str; 8] =
-    ["Team", "architect", "designer", "developer", "orchestrator", "planner", "qa", "research"];
+    ["Architect", "Designer", "Developer", "Orchestrator", "Planner", "QA", "Research", "Team"];
 
 fn result<'a>(lines: &'a [Value], step: &str) -> &'a str {
     let found = lines.iter().rfind(|line| line["step"] == step);
@@ -22,6 +23,15 @@ fn result<'a>(lines: &'a [Value], step: &str) -> &'a str {
 
 /// The team that was set up runs with nothing in its environment, and its owner is answered by that bot.
 async fn is_answered(yard: &Yard, bot: &str) {
+    runs(yard, bot, false).await;
+}
+
+/// The same, and a role speaks under its name.
+async fn is_answered_by_roles(yard: &Yard) {
+    runs(yard, &yard.bot, true).await;
+}
+
+async fn runs(yard: &Yard, bot: &str, roles_speak: bool) {
     let mut feed = Feed::open(&yard.running.info).await;
     let mut team = yard
         .command(&["run", "--quiet", "--parent-pipe"])
@@ -40,6 +50,17 @@ async fn is_answered(yard: &Yard, bot: &str) {
     });
     let answer = tokio::time::timeout(PATIENCE, answer).await.expect("an answer comes");
     assert_eq!(answer["author"]["id"], bot);
+    if roles_speak {
+        // By a webhook, or through the bot with the name in the text.
+        let content = format!("<@{bot}> {EDIT}");
+        let body = json!({"channel": "general", "content": content});
+        yard.owner.ok("POST", "/_local/say", body).await;
+        let spoken = feed.until(|message| {
+            message["author"]["username"] == "Orchestrator"
+                || words(message).starts_with("**Orchestrator**")
+        });
+        tokio::time::timeout(PATIENCE, spoken).await.expect("a role speaks");
+    }
     drop(team.stdin.take());
     assert!(team.wait().await.unwrap().success());
 }
@@ -57,7 +78,12 @@ async fn from_a_token_to_an_answer_with_one_click() {
     assert_eq!(yard.names("channels").await, CHANNELS);
     assert_eq!(yard.names("webhooks").await, HOOKS);
 
-    is_answered(&yard, &yard.bot).await;
+    is_answered_by_roles(&yard).await;
+    assert_eq!(
+        yard.names("webhooks").await,
+        HOOKS,
+        "the team speaks through those that setup made"
+    );
 
     // Nobody was told the token, and one file has it.
     let doctor = yard.teams(&["doctor"]).await.well();
@@ -66,6 +92,112 @@ async fn from_a_token_to_an_answer_with_one_click() {
     assert_eq!(yard.files_with_the_token(), ["teams_generated/.teams_setup/tokens.env"]);
     let repository = git2::Repository::open(yard.project()).unwrap();
     assert!(repository.statuses(None).unwrap().iter().all(|it| it.status().is_ignored()));
+    yard.running.shutdown().await;
+}
+
+/// Another team's webhooks in #general, and that many of them.
+async fn others(yard: &Yard, count: usize) {
+    let teams = Caller::bot(&yard.running.info, "teams");
+    let guild = format!("/guilds/{}/channels", yard.running.info.guild_id);
+    let general = teams.ok("POST", &guild, json!({"name": "general"})).await;
+    let path = format!("/channels/{}/webhooks", text(&general["id"]));
+    for number in 0..count {
+        teams.ok("POST", &path, json!({"name": format!("theirs {number}")})).await;
+    }
+}
+
+#[tokio::test]
+async fn a_second_team_gets_along_with_the_webhooks_that_are_free() {
+    for (taken, says) in [(14, "share one"), (15, "speak through the bot")] {
+        let yard = Yard::empty().await;
+        others(&yard, taken).await;
+        yard.invited().await;
+        let lines = yard.setup(&[], &[]).await.well().lines();
+        let voices = |result: &str| {
+            let all = lines.iter().filter(|it| it["step"] == "webhook" && it["result"] == result);
+            all.count()
+        };
+        assert_eq!((voices("done"), voices("open")), (15 - taken, 8 - (15 - taken)), "{lines:#?}");
+        assert_eq!(result(&lines, "ready"), "kept");
+        is_answered_by_roles(&yard).await;
+        assert_eq!(yard.names("webhooks").await.len(), 15);
+        let doctor = yard.teams(&["doctor"]).await.well();
+        assert!(doctor.out.contains(says), "{}", doctor.out);
+        yard.running.shutdown().await;
+    }
+}
+
+#[tokio::test]
+async fn voices_are_used_however_their_names_are_written() {
+    let yard = Yard::empty().await;
+    others(&yard, 0).await;
+    yard.invited().await;
+    let made = Caller::token(&yard.running.info, &yard.token);
+    let channels = &yard.picture().await["channels"];
+    let general = channels.as_array().unwrap().iter().find(|it| it["name"] == "general").unwrap();
+    let path = format!("/channels/{}/webhooks", text(&general["id"]));
+    let names = ["ORCHESTRATOR", "research", "planner", "designer", "architect", "developer", "qa"];
+    for name in names {
+        made.ok("POST", &path, json!({"name": name})).await;
+    }
+    made.ok("POST", &path, json!({"name": "team"})).await;
+    let lines = yard.setup(&[], &[]).await.well().lines();
+    assert!(
+        !lines.iter().any(|it| it["step"] == "webhook" && it["result"] != "kept"),
+        "{lines:#?}"
+    );
+    is_answered_by_roles(&yard).await;
+    assert_eq!(yard.names("webhooks").await.len(), 8);
+    yard.running.shutdown().await;
+}
+
+#[tokio::test]
+async fn a_refused_picture_or_voice_costs_only_itself_and_is_named() {
+    let yard = Yard::empty().await;
+    yard.invited().await;
+    let refused = json!({"rest": [{
+        "method": "POST", "path_contains": "/webhooks", "status": 400, "code": 50035, "times": 3,
+    }]});
+    yard.owner.ok("POST", "/_local/faults", refused).await;
+    let lines = yard.setup(&[], &[]).await.well().lines();
+    let open: Vec<&str> = lines
+        .iter()
+        .filter(|it| it["step"] == "webhook" && it["result"] == "open")
+        .map(|it| text(&it["name"]))
+        .collect();
+    assert_eq!(open, ["Orchestrator"], "neither with a picture nor without");
+    assert_eq!(yard.names("webhooks").await.len(), 7);
+    let doctor = yard.teams(&["doctor"]).await.well();
+    assert!(doctor.out.contains("without one: Research"), "{}", doctor.out);
+    is_answered_by_roles(&yard).await;
+    yard.running.shutdown().await;
+}
+
+#[tokio::test]
+async fn what_is_known_is_written_down_although_setup_breaks_off_and_is_undone_at_another_server() {
+    let yard = Yard::empty().await;
+    yard.teams(&["init"]).await.well();
+    yard.invited().await;
+    let (server, config) = (yard.picture().await, yard.config());
+    let broken = json!({"rest": [
+        {"method": "POST", "path_contains": "/roles", "status": 500, "times": 1_000},
+    ]});
+    yard.owner.ok("POST", "/_local/faults", broken).await;
+    let stopped = yard.setup(&[], &[]).await;
+    assert_eq!(stopped.code, Some(1), "{}", stopped.out);
+    let picture = yard.picture().await;
+    let id = |name: &str| {
+        let all = picture["channels"].as_array().unwrap();
+        text(&all.iter().find(|it| it["name"] == name).unwrap()["id"]).to_owned()
+    };
+    let [discord, _] = yard.config();
+    for known in [&yard.running.info.guild_id, &id("relay"), &id("startup"), &id("report")] {
+        assert!(discord.contains(known.as_str()), "{known} in {discord}");
+    }
+    yard.owner.ok("POST", "/_local/faults", json!({"clear": true})).await;
+    let base = yard.running.info.base_url.clone();
+    yard.teams(&["setup", "--undo", "--base-url", &base]).await.well();
+    assert_eq!((yard.picture().await, yard.config()), (server, config));
     yard.running.shutdown().await;
 }
 
@@ -88,7 +220,7 @@ async fn a_second_setup_changes_nothing_and_undo_takes_all_of_it_back() {
     let planned = yard.teams(&["setup", "--undo", "--dry-run", "--json"]).await.well().lines();
     assert!(planned.len() == 21 && planned.iter().all(|line| line["result"] == "planned"));
     // Somebody else's things of the same name are not touched, and what is gone already is fine.
-    let teams = crate::support::guild::Caller::bot(&yard.running.info, "teams");
+    let teams = Caller::bot(&yard.running.info, "teams");
     let path = format!("/guilds/{}/channels", yard.running.info.guild_id);
     let other = teams.ok("POST", &path, json!({"name": "relay"})).await;
     let hook = &yard.picture().await["webhooks"][0]["id"];
@@ -354,5 +486,65 @@ async fn with_a_bot_a_role_each_is_checked_invited_and_named_and_undo_forgets_th
     assert_eq!((yard.config(), yard.root().join(".teams_setup").exists()), (before, false));
     let left = yard.picture().await;
     assert_eq!((&left["channels"], &left["webhooks"]), (&server["channels"], &server["webhooks"]));
+    yard.running.shutdown().await;
+}
+
+/// What `teams run` would refuse is refused before anything is made, in the same words.
+#[tokio::test]
+async fn a_project_in_which_the_team_could_not_work_is_refused_at_once() {
+    let yard = Yard::furnished().await;
+    yard.invited().await;
+    let project = yard.project();
+    let open = || git2::Repository::open(&project).unwrap();
+    let first = open().head().unwrap().peel_to_commit().unwrap().id();
+    let git = project.join(".git");
+    let aside = yard.folder.path().join("aside.git");
+
+    let refused = async |part: &str| {
+        let before = yard.picture().await;
+        for more in [&[][..], &["--dry-run"]] {
+            let came = yard.setup(more, &[]).await;
+            assert_eq!(came.code, Some(1), "{part}: {}", came.out);
+            assert!(came.err.contains(part), "{part}: {}", came.err);
+        }
+        assert!(!yard.root().exists(), "{part}: nothing is made");
+        assert_eq!(yard.picture().await, before, "{part}");
+    };
+    std::fs::rename(&git, &aside).unwrap();
+    refused("is not a git repository; run `git init` there").await;
+    git2::Repository::init(&project).unwrap();
+    refused("has no commit yet; make a first commit").await;
+    std::fs::remove_dir_all(&git).unwrap();
+    std::fs::rename(&aside, &git).unwrap();
+    open().set_head_detached(first).unwrap();
+    refused("is on no branch (detached HEAD)").await;
+    open().set_head("refs/heads/main").unwrap();
+
+    // And `run` says the same of a workspace that was set up before.
+    yard.setup(&[], &[]).await.well();
+    open().set_head_detached(first).unwrap();
+    let (run, setup) = (yard.teams(&["run", "--quiet"]).await, yard.setup(&[], &[]).await);
+    let said = |err: &str| err.lines().next().unwrap().to_owned();
+    assert_eq!((run.code, setup.code), (Some(1), Some(1)));
+    assert_eq!(said(&run.err), said(&setup.err));
+    yard.running.shutdown().await;
+}
+
+/// The address as it stands in a browser, and any agent of the protocol by its command.
+#[tokio::test]
+async fn a_local_guild_needs_no_scheme_and_an_agent_of_the_protocol_its_command() {
+    let yard = Yard::furnished().await;
+    let address = yard.running.info.base_url.trim_start_matches("http://").to_owned();
+    let came = yard.teams(&["setup", "--agent", "acp"]).await;
+    assert_eq!((came.code, came.err.contains("acp:opencode acp")), (Some(2), true), "{}", came.err);
+    let setup = ["setup", "--local", &address, "--agent", "acp:my-agent --acp", "--json"];
+    yard.teams(&setup).await.well();
+    let runtime = &yard.config()[1];
+    assert!(runtime.contains("default: acp"), "{runtime}");
+    assert!(runtime.contains("acp: {command: [\"my-agent\",\"--acp\"]}"), "{runtime}");
+    let models = yard.teams(&["list"]).await.well();
+    assert!(models.out.contains("developer"), "{}", models.out);
+    let nobody = yard.teams(&["setup", "--local", "127.0.0.1:1"]).await;
+    assert!(nobody.err.contains("no local guild answers at 127.0.0.1:1"), "{}", nobody.err);
     yard.running.shutdown().await;
 }

@@ -68,7 +68,7 @@ fn a_killed_store_keeps_what_it_acknowledged() {
             let found = read_only(root.path()).unwrap().requests.len();
             let expected = match point {
                 Point::BeforeAppend => acknowledged,
-                Point::AfterSync | Point::AfterEffect => acknowledged + 1,
+                Point::AfterSync | Point::AfterEffect | Point::AfterRebase => acknowledged + 1,
             };
             assert_eq!(found, expected, "{order}");
             assert!(live(root.path(), COUNT_VARIABLE, "/dev/null").success(), "{order}");

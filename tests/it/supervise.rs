@@ -150,12 +150,24 @@ async fn limits_end_the_program() {
 #[tokio::test]
 async fn a_busy_program_is_not_idle() {
     let folder = tempfile::tempdir().unwrap();
-    let script = "i=0; while [ $i -lt 3000000 ]; do i=$((i+1)); done; echo counted";
-    let (mut spec, run_dir) = shell(folder.path(), script);
-    spec.idle_ms = Some(1500);
-    let exit = in_time(run(&spec, &run_dir)).await.unwrap();
+    let script = "echo up; while [ ! -e enough ]; do :; done; echo counted";
+    let (mut busy, run_dir) = shell(folder.path(), script);
+    busy.idle_ms = Some(200);
+    let mut busy = Supervised::start(&busy, &run_dir).unwrap();
+    line(&mut busy, "up").await;
+    // Another one that only waits, with the same limit: when it has been ended twice, the limit was over
+    // for the busy one as well.
+    for _ in 0..2 {
+        let other = tempfile::tempdir().unwrap();
+        let (mut waits, waits_in) = shell(other.path(), "sleep 1000");
+        waits.idle_ms = Some(200);
+        let exit = in_time(run(&waits, &waits_in)).await.unwrap();
+        assert_eq!(exit.ended_by, EndedBy::Idle);
+    }
+    std::fs::write(folder.path().join("enough"), "").unwrap();
+    line(&mut busy, "counted").await;
+    let exit = in_time(busy.wait()).await.unwrap();
     assert!(exit.success(), "{exit:?}");
-    assert_eq!(stdout(&run_dir), "counted\n");
 }
 
 #[tokio::test]

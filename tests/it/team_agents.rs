@@ -49,6 +49,91 @@ async fn an_agent_that_returns_prose() {
 }
 
 #[tokio::test]
+async fn what_a_model_said_instead_of_a_result_is_in_the_room_in_why_and_in_the_history() {
+    let script = "- {role: developer, do: prose}\n";
+    let more = "limits: {step_attempts: 1}\n".to_owned();
+    let house = House::open(Plan { more, ..Plan::script(script) }).await;
+    let asked = house.ask(EDIT).await;
+    let blocked = house.becomes(&asked, RequestStatus::Blocked).await;
+    house.quiet().await;
+    let said = "All done, everything works and all tests pass!";
+    let room: Vec<String> = house.messages(&asked).await.iter().map(words).collect();
+    let told = room.iter().find(|it| it.contains("did not finish")).unwrap();
+    assert!(told.contains("answered in prose") && told.contains(said), "{told}");
+    let (_, why, _) = house.teams(&["why", blocked.request_id.as_str()]).await;
+    assert!(why.contains("All done, everything works"), "{why}");
+    let history = house.history(&blocked);
+    let failure = history.iter().find(|it| it.kind == "attempt_failed").unwrap();
+    assert_eq!(failure.payload["answer"]["fault"], "prose", "{failure:?}");
+    assert_eq!(failure.payload["answer"]["beginning"], said, "{failure:?}");
+    house.close().await;
+}
+
+/// A Codex whose model's server refuses: it tries again twice, waits for a word, and gives up.
+const REFUSED: &str = r#"#!/bin/sh
+if [ "$1" = --version ]; then echo codex-cli 0.0.1; exit; fi
+echo '{"type":"thread.started","thread_id":"t"}'
+echo '{"type":"error","message":"stream error: 429 Too Many Requests; retrying 1/5"}'
+echo '{"type":"error","message":"stream error: 429 Too Many Requests; retrying 2/5"}'
+read -r _ < "$(dirname "$0")/go-on"
+echo '{"type":"turn.failed","error":{"message":"Rate limit reached for gpt-5 on tokens per min (TPM). Please try again in 1s. See https://platform.openai.com/account/billing"}}'
+"#;
+
+#[tokio::test]
+async fn a_rate_limit_is_told_while_it_is_met_tried_again_and_then_a_person_is_asked() {
+    let mut house = House::built(Plan {
+        more: "limits: {rate_limit_retries: 1, rate_limit_wait_seconds: 60}\n".to_owned(),
+        ..Plan::default()
+    })
+    .await;
+    let (agent, go_on) = (house.beside("codex"), house.beside("go-on"));
+    std::fs::write(&agent, REFUSED).unwrap();
+    crate::git_repo::set_mode(&agent, 0o755);
+    rustix::fs::mkfifoat(rustix::fs::CWD, &go_on, 0o600.into()).unwrap();
+    let agent = agent.to_str().unwrap();
+    house.agents(&format!("{{default: codex, codex: {{binary: {agent}, sandbox: off}}}}"));
+    house.start();
+    let asked = house.ask(EDIT).await;
+    // While the agent still tries by itself.
+    house.reads(&asked, "tries again by itself (try 1 of 1)").await;
+    let let_go = || {
+        let go_on = go_on.clone();
+        tokio::task::spawn_blocking(move || std::fs::write(go_on, "\n").unwrap())
+    };
+    let_go().await.unwrap();
+    house.reads(&asked, "goes on").await;
+    let_go().await.unwrap();
+    let blocked = house.becomes(&asked, RequestStatus::Blocked).await;
+    assert_eq!(blocked.blocked.as_ref().unwrap().code, "rate_limited");
+    house.quiet().await;
+    let room: Vec<String> = house.messages(&asked).await.iter().map(words).collect();
+    assert!(!room.iter().any(|it| it.contains("used up")), "{room:#?}");
+    house.close().await;
+}
+
+#[tokio::test]
+async fn a_server_that_asks_for_longer_than_is_waited_is_a_persons_business_at_once() {
+    let mut house = House::built(Plan {
+        more: "limits: {rate_limit_wait_seconds: 60}\n".to_owned(),
+        ..Plan::default()
+    })
+    .await;
+    let agent = house.beside("codex");
+    let refused = REFUSED.replace("try again in 1s", "try again in 90s");
+    let refused: String =
+        refused.lines().filter(|it| !it.contains("go-on")).map(|it| format!("{it}\n")).collect();
+    std::fs::write(&agent, refused).unwrap();
+    crate::git_repo::set_mode(&agent, 0o755);
+    let agent = agent.to_str().unwrap();
+    house.agents(&format!("{{default: codex, codex: {{binary: {agent}, sandbox: off}}}}"));
+    house.start();
+    let asked = house.ask(EDIT).await;
+    let blocked = house.becomes(&asked, RequestStatus::Blocked).await;
+    assert_eq!(blocked.blocked.as_ref().unwrap().code, "rate_limited");
+    house.close().await;
+}
+
+#[tokio::test]
 async fn an_agent_that_floods() {
     ends_at_a_person("flood", "", "output_cap").await;
 }

@@ -196,6 +196,7 @@ fn waiting(number: usize, channel: &str, priority: Priority, text: &str) -> Chan
         attempts: 0,
         own_failures: 0,
         not_before: None,
+        refused: None,
         created_at: Timestamp::from_millis(1_774_300_000_000),
     }))
 }

@@ -3,13 +3,15 @@
 
 use teams::domain::request::RequestStatus;
 
+use crate::git_checks::runs;
 use crate::support::house::{EDIT, EDITED, FILES, House, Plan, words};
 
 /// A check that is red until the file exists.
 fn until_file(path: &std::path::Path) -> String {
     format!(
-        "[{{name: tests, command: [sh, test.sh]}}, {{name: weather, command: [test, -e, {}]}}]",
-        serde_json::to_string(path.to_str().unwrap()).unwrap()
+        "[{{name: tests, command: [sh, test.sh]}}, {{name: weather, command: [test, -e, {}], read: [{}]}}]",
+        serde_json::json!(path),
+        serde_json::json!(path.parent().unwrap())
     )
 }
 
@@ -53,19 +55,71 @@ async fn checks_that_do_not_start_are_the_operators_business() {
 }
 
 #[tokio::test]
-async fn withdrawing_ends_checks_that_would_run_for_ever() {
-    let command = "sleep 1000000 & echo $! > ../../../operations/check.pid; wait";
-    let checks =
-        format!("[{{name: tests, command: [sh, -c, '{command}'], timeout_seconds: 80000}}]");
+async fn a_check_without_an_end_is_run_once_more_and_charged_to_nobody() {
+    let checks = "[{name: slow, command: [sleep, '100000'], timeout_seconds: 1}]".to_owned();
     let house = House::open(Plan { checks, ..Plan::default() }).await;
     let asked = house.ask(EDIT).await;
-    let sleeper = house.pid("check.pid").await;
+    let blocked = house.becomes(&asked, RequestStatus::Blocked).await;
+    assert_eq!(blocked.blocked.as_ref().unwrap().code, "checks_inconclusive");
+    assert_eq!(house.times(&blocked, "checks"), 2);
+    assert_eq!(blocked.params.workflow.as_ref().unwrap().budgets.checks.used, 0);
+    house.quiet().await;
+    assert!(house.commits().is_empty());
+    let room: Vec<String> = house.messages(&asked).await.iter().map(words).collect();
+    let told = |part: &str| room.iter().filter(|it| it.contains(part)).count();
+    assert_eq!((told("**slow** came to no end"), told("It runs once more")), (2, 1), "{room:#?}");
+    assert_eq!(told("It goes back to the developer"), 0);
+    let question = house.reads("general", "needs Owner").await;
+    assert!(words(&question).contains("timeout_seconds"), "{}", words(&question));
+    house.close().await;
+}
+
+#[tokio::test]
+async fn a_build_that_changes_nothing_is_no_delivery() {
+    let script = "- {role: developer, times: 1, do: idle}\n";
+    let house = House::open(Plan::script(script)).await;
+    let asked = house.ask(EDIT).await;
+    let request = house.becomes(&asked, RequestStatus::Committed).await;
+    assert_eq!(house.times(&request, "attempt_failed"), 1);
+    assert_eq!(house.on_branch("greet.sh"), EDITED);
+    let room = house.reads(&asked, "did not finish").await;
+    assert!(words(&room).contains("no file differs"), "{}", words(&room));
+    house.close().await;
+
+    let house = House::open(Plan::script("- {role: developer, do: idle}\n")).await;
+    let asked = house.ask(EDIT).await;
+    let blocked = house.becomes(&asked, RequestStatus::Blocked).await;
+    assert_eq!(blocked.blocked.as_ref().unwrap().code, "no_change");
+    assert_eq!(house.times(&blocked, "attempt_failed"), 3);
+    assert_eq!(house.times(&blocked, "checks"), 0);
+    house.reads("general", "needs Owner").await;
+    house.quiet().await;
+    assert!(house.commits().is_empty());
+    house.close().await;
+}
+
+#[tokio::test]
+async fn withdrawing_ends_checks_that_would_run_for_ever() {
+    let folder = tempfile::tempdir().unwrap();
+    let begun = folder.path().join("begun");
+    let status = tokio::process::Command::new("mkfifo").arg(&begun).status().await.unwrap();
+    assert!(status.success());
+    let word = format!("{}.5", 1_000_000 + std::process::id());
+    let command = format!("sleep {word} & echo up > {}; wait", begun.display());
+    let checks = format!(
+        "[{{name: tests, command: [sh, -c, '{command}'], timeout_seconds: 80000, read: [{}]}}]",
+        folder.path().display()
+    );
+    let house = House::open(Plan { checks, ..Plan::default() }).await;
+    let asked = house.ask(EDIT).await;
+    tokio::task::spawn_blocking(move || std::fs::read(begun).unwrap()).await.unwrap();
+    assert!(runs(&word));
     let request = house.request(&asked, "it is known", |_| true).await;
     let (code, _, error) = house.teams(&["request", "cancel", request.request_id.as_str()]).await;
     assert_eq!(code, 0, "{error}");
     house.becomes(&asked, RequestStatus::Cancelled).await;
     house.quiet().await;
-    assert!(!sleeper.exists(), "the check is still there");
+    assert!(!runs(&word), "the check is still there");
     assert!(house.commits().is_empty());
     house.close().await;
 }
@@ -113,25 +167,12 @@ async fn without_checks_a_person_turns_down() {
     house.close().await;
 }
 
-/// Commits a file to the branch as a person at the project would.
-fn commit_by_hand(house: &House, path: &str, text: &str) {
-    std::fs::write(house.project().join(path), text).unwrap();
-    let repository = git2::Repository::open(house.project()).unwrap();
-    let mut index = repository.index().unwrap();
-    index.add_path(std::path::Path::new(path)).unwrap();
-    index.write().unwrap();
-    let tree = repository.find_tree(index.write_tree().unwrap()).unwrap();
-    let parent = repository.head().unwrap().peel_to_commit().unwrap();
-    let me = git2::Signature::now("Mina", "mina@example.org").unwrap();
-    repository.commit(Some("HEAD"), &me, &me, "By hand", &tree, &[&parent]).unwrap();
-}
-
 #[tokio::test]
 async fn a_moved_branch_is_followed_and_checked_again() {
     let house = House::open(no_checks()).await;
     let asked = house.ask(EDIT).await;
     house.reads(&asked, "May this go to the branch?").await;
-    commit_by_hand(&house, "NEWS.md", "news\n");
+    house.commit_by_hand("NEWS.md", "news\n", "By hand");
     house.press(&house.owner, &asked, "May this go to the branch?", "Approve").await;
     // It stands on other ground now, so what was approved is not what is there: asked again.
     house.reads(&asked, "The branch moved meanwhile").await;
@@ -158,23 +199,28 @@ async fn a_moved_branch_is_followed_and_checked_again() {
 #[tokio::test]
 async fn a_branch_that_moves_under_the_checks_is_proven_anew() {
     let folder = tempfile::tempdir().unwrap();
-    let (begun, go) = (folder.path().join("begun"), folder.path().join("go"));
+    let [begun, go, seen] = ["begun", "go", "seen"].map(|name| folder.path().join(name));
     // The check waits for the test: named pipes, so that nothing polls.
     for pipe in [&begun, &go] {
         let status = tokio::process::Command::new("mkfifo").arg(pipe).status().await.unwrap();
         assert!(status.success());
     }
     let wait = format!(
-        "[ -e {seen} ] && exit 0; : > {seen}; echo x > {begun}; cat {go}",
-        seen = folder.path().join("seen").display(),
+        "[ -e {seen} ] && exit 0; echo x > {begun}; cat {go}",
+        seen = seen.display(),
         begun = begun.display(),
         go = go.display()
     );
-    let checks = format!("[{{name: tests, command: [sh, -c, {}]}}]", serde_json::json!(wait));
+    let checks = format!(
+        "[{{name: tests, command: [sh, -c, {}], read: [{}]}}]",
+        serde_json::json!(wait),
+        folder.path().display()
+    );
     let house = House::open(Plan { checks, ..Plan::default() }).await;
     let asked = house.ask(EDIT).await;
     tokio::task::spawn_blocking(move || std::fs::read(begun).unwrap()).await.unwrap();
-    commit_by_hand(&house, "NEWS.md", "news\n");
+    house.commit_by_hand("NEWS.md", "news\n", "By hand");
+    std::fs::write(seen, "").unwrap();
     tokio::task::spawn_blocking(move || std::fs::write(go, "go\n").unwrap()).await.unwrap();
     let request = house.becomes(&asked, RequestStatus::Committed).await;
     assert_eq!(house.times(&request, "checks"), 2);
@@ -198,5 +244,103 @@ async fn a_persons_own_edits_are_never_overwritten() {
     house.press(&house.owner, "general", "needs Owner", "Try again").await;
     house.becomes(&asked, RequestStatus::Committed).await;
     assert_eq!(std::fs::read_to_string(&file).unwrap(), EDITED);
+    house.close().await;
+}
+
+/// The configuration with other checks.
+fn configure(house: &House, from: &str, to: &str) {
+    let path = house.root().join("team_runtime.yaml");
+    let text = std::fs::read_to_string(&path).unwrap();
+    assert!(text.contains(from), "{text}");
+    std::fs::write(&path, text.replace(from, to)).unwrap();
+}
+
+#[tokio::test]
+async fn edited_checks_count_for_the_next_run_and_a_broken_edit_proves_nothing() {
+    const RED: &str = "[{name: tests, command: [sh, -c, 'exit 1']}]";
+    let checks = "[{name: tests, command: [no-such-program-here]}]";
+    let house = House::open(Plan { checks: checks.to_owned(), ..Plan::default() }).await;
+    let asked = house.ask(EDIT).await;
+    house.becomes(&asked, RequestStatus::Blocked).await;
+    house.reads("general", "no-such-program-here: No such file or directory").await;
+    // An edit that cannot be read is named with its line, and stands in the way.
+    configure(&house, checks, "[{name: tests, comand: [sh, test.sh]}]");
+    house.press(&house.owner, "general", "needs Owner", "Try again").await;
+    let told = house.reads("general", "comand").await;
+    assert!(words(&told).contains("team_runtime.yaml:2:"), "{}", words(&told));
+    house.quiet().await;
+    assert!(house.commits().is_empty());
+    // One that can be read counts at once.
+    configure(&house, "[{name: tests, comand: [sh, test.sh]}]", crate::support::house::CHECKS);
+    let button = "Try again";
+    let card = house
+        .heard("general", "the second question", |message| {
+            words(message).contains("comand")
+                && crate::support::house::button(message, button).is_some()
+        })
+        .await;
+    let custom_id = crate::support::house::button(&card, button);
+    let body =
+        serde_json::json!({"channel": "general", "message": card["id"], "custom_id": custom_id});
+    house.owner.ok("POST", "/_local/click", body).await;
+    let request = house.becomes(&asked, RequestStatus::Committed).await;
+    let evidence = request.evidence.unwrap();
+    assert!(!evidence.checks_digest.is_empty());
+
+    // The next request meets the next edit, and its evidence says that it was made by other checks.
+    configure(&house, crate::support::house::CHECKS, RED);
+    let again = house.ask("in greet.sh replace \"good morning\" with \"good evening\"").await;
+    let blocked = house.becomes(&again, RequestStatus::Blocked).await;
+    assert_eq!(blocked.blocked.as_ref().unwrap().code, "checks_failing");
+    assert_ne!(blocked.evidence.unwrap().checks_digest, evidence.checks_digest);
+    assert_eq!(house.on_branch("greet.sh"), EDITED);
+    house.close().await;
+}
+
+#[tokio::test]
+async fn what_other_checks_have_proven_does_not_land() {
+    let plan = Plan { more: "gates: {commit: ask}\n".to_owned(), ..Plan::default() };
+    let house = House::open(plan).await;
+    let asked = house.ask(EDIT).await;
+    house.reads(&asked, "May this go to the branch?").await;
+    configure(
+        &house,
+        crate::support::house::CHECKS,
+        "[{name: stricter, command: [sh, -c, 'echo stricter; exit 1']}]",
+    );
+    house.press(&house.owner, &asked, "May this go to the branch?", "Approve").await;
+    house.reads(&asked, "The checks were configured anew").await;
+    house.reads(&asked, "**stricter** fails").await;
+    house.becomes(&asked, RequestStatus::Blocked).await;
+    house.quiet().await;
+    assert!(house.commits().is_empty());
+    assert_eq!(house.on_branch("greet.sh"), FILES[1].1);
+    house.close().await;
+}
+
+#[tokio::test]
+async fn without_isolation_checks_wait_for_a_person_to_allow_them() {
+    let mut house = House::built(Plan::default()).await;
+    // A machine on which bubblewrap does not work.
+    let programs = house.beside("programs");
+    std::fs::create_dir_all(&programs).unwrap();
+    std::fs::write(programs.join("bwrap"), "#!/bin/sh\necho 'no namespaces here' >&2\nexit 1\n")
+        .unwrap();
+    crate::git_repo::set_mode(&programs.join("bwrap"), 0o755);
+    house.finds_programs_in(programs);
+    configure(&house, "allow_unisolated_checks: true", "allow_unisolated_checks: false");
+    house.start();
+    let asked = house.ask(EDIT).await;
+    let blocked = house.becomes(&asked, RequestStatus::Blocked).await;
+    assert_eq!(blocked.blocked.as_ref().unwrap().code, "checks_not_started");
+    let told = house.reads("general", "no namespaces here").await;
+    assert!(words(&told).contains("allow_unisolated_checks: true"), "{}", words(&told));
+    assert!(house.commits().is_empty());
+    configure(&house, "allow_unisolated_checks: false", "allow_unisolated_checks: true");
+    house.press(&house.owner, "general", "needs Owner", "Try again").await;
+    let request = house.becomes(&asked, RequestStatus::Committed).await;
+    assert!(!request.evidence.unwrap().isolation.is_isolated());
+    house.reads(&asked, "not isolated from this machine").await;
+    house.reads("general", "all checks green (not isolated)").await;
     house.close().await;
 }

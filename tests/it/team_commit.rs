@@ -83,3 +83,34 @@ async fn each_role_can_be_a_bot_of_its_own() {
     assert_eq!(answers.count(), 2);
     house.close().await;
 }
+
+#[tokio::test]
+async fn commits_have_the_configured_author_and_everything_counts_in_the_zone_of_the_workspace() {
+    // Where it is another day than in Korea for most of the time, and never the same hour.
+    let zone = chrono_tz::Pacific::Pago_Pago;
+    let house = House::open(Plan {
+        more: "commits: {name: Build Team, email: build@example.org}\n".to_owned(),
+        sprint: "timezone: Pacific/Pago_Pago".to_owned(),
+        ..Plan::default()
+    })
+    .await;
+    let asked = house.ask(EDIT).await;
+    let request = house.becomes(&asked, RequestStatus::Committed).await;
+    house.quiet().await;
+    let repository = git2::Repository::open(house.project()).unwrap();
+    let commit = repository.revparse_single("main").unwrap().peel_to_commit().unwrap();
+    for who in [commit.author(), commit.committer()] {
+        assert_eq!(
+            (who.name().unwrap(), who.email().unwrap()),
+            ("Build Team", "build@example.org")
+        );
+        assert_eq!(who.when().offset_minutes(), -11 * 60);
+    }
+    let begun = request.created_at;
+    let id = request.request_id.as_str();
+    assert!(id.starts_with(&begun.date_in(zone)), "{id}, begun {begun}");
+    let month = begun.format_in(zone, "%Y-%m");
+    let ledger = house.root().join(format!("logs/usage/{month}.jsonl"));
+    assert!(std::fs::read_to_string(ledger).unwrap().contains(id));
+    house.close().await;
+}

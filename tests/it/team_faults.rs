@@ -4,7 +4,7 @@
 use serde_json::{Value, json};
 use teams::domain::request::RequestStatus;
 
-use crate::support::house::{House, Plan, words};
+use crate::support::house::{EDIT, EDITED, House, Plan, words};
 
 /// What happens in a room, in order.
 const STORY: [&str; 8] = [
@@ -150,4 +150,90 @@ async fn what_needs_a_person_is_in_status_and_the_request_ends_all_the_same() {
     let (_, text, _) = greeting.house.teams(&["status"]).await;
     assert!(text.contains("Discord: connected"), "{text}");
     greeting.house.close().await;
+}
+
+/// The tasks that a team has from its start to its end.
+const TASKS: [&str; 14] = [
+    "hub",
+    "role",
+    "reports",
+    "clock",
+    "effects",
+    "outbox",
+    "todos",
+    "papers",
+    "presence",
+    "inbound",
+    "drops",
+    "control",
+    "discord-intake",
+    "discord-sessions",
+];
+
+/// Lets a task of the team panic, and looks how the team ends: in order, with the task's name.
+async fn breaks_off(house: &mut House, task: &str) {
+    let said_before = std::fs::read_to_string(house.beside("stderr.txt")).unwrap_or_default();
+    house.start_with(&[("TEAMS_PULL_PLUG", &format!("panic:{task}:1"))]);
+    let status = house.ends().await;
+    let said = std::fs::read_to_string(house.beside("stderr.txt")).unwrap();
+    let said = &said[said_before.len()..];
+    assert_eq!(status.code(), Some(70), "{task}: {status}\n{}", house.log());
+    let reason = format!("the task `{task}` panicked");
+    assert!(said.contains(&format!("error: {reason}")), "{task}: {said}");
+    assert!(house.whole_log().contains(&reason), "{task}: {}", house.log());
+}
+
+#[tokio::test]
+async fn a_task_that_panics_takes_the_team_down_in_order_and_nothing_is_lost() {
+    const UP: &str = "the team is up";
+    let mut house = House::open(Plan::default()).await;
+    house.logs(UP, 1).await;
+    house.quiet().await;
+    house.stop().await;
+    for task in TASKS {
+        breaks_off(&mut house, task).await;
+        // The journal was closed: nothing is left for the next start to replay.
+        let before = house.whole_log().matches(UP).count();
+        house.start();
+        house.logs(UP, before + 1).await;
+        house.quiet().await;
+        let log = house.whole_log();
+        let opened = log.lines().rfind(|line| line.contains("the store is open")).unwrap();
+        assert!(opened.contains("replayed=0"), "{task}: {opened}");
+        house.stop().await;
+    }
+    // While somebody works, and with what is being sent.
+    let asked = house.ask(EDIT).await;
+    for task in ["run", "send", "effect", "discord-connection"] {
+        if task == "discord-connection" {
+            // It is kept by a task of its own, which makes it anew.
+            house.start_with(&[("TEAMS_PULL_PLUG", "panic:discord-connection:1")]);
+        } else {
+            breaks_off(&mut house, task).await;
+        }
+    }
+    house.becomes(&asked, RequestStatus::Committed).await;
+    assert_eq!(house.on_branch("greet.sh"), EDITED);
+    house.close().await;
+}
+
+#[tokio::test]
+async fn a_team_without_free_descriptors_listens_again_when_there_are_some() {
+    use rustix::process::{Pid, Resource, Rlimit, getrlimit, prlimit};
+    let house = House::open(Plan::default()).await;
+    house.logs("the team is up", 1).await;
+    house.quiet().await;
+    let team = Pid::from_raw(house.team_pid().try_into().unwrap());
+    let files = |limit: Rlimit| prlimit(team, Resource::Nofile, limit).unwrap();
+    let Rlimit { maximum, .. } = getrlimit(Resource::Nofile);
+    let usual = files(Rlimit { current: Some(1), maximum });
+    // The system takes the connection; the team cannot.
+    let asked = house.teams(&["health"]);
+    let (asked, ()) = tokio::join!(asked, async {
+        house.logs("cannot accept", 1).await;
+        files(usual);
+    });
+    assert_eq!(asked.0, 0, "{asked:?}\n{}", house.log());
+    assert_eq!(house.whole_log().matches("cannot accept").count(), 1, "{}", house.log());
+    house.close().await;
 }

@@ -2,6 +2,7 @@
 //! request.
 
 use serde_json::{Value, json};
+use teams::domain::ids::RequestId;
 use teams::domain::request::{Language, RequestStatus};
 use teams::domain::role::Role;
 
@@ -58,6 +59,21 @@ async fn a_role_is_addressed_by_its_server_role_and_a_room_takes_plain_words() {
     let again = house.say(&asked, EDIT).await;
     let second = house.becomes(&again, RequestStatus::Committed).await;
     assert_eq!(second.room.unwrap().thread_id.unwrap().to_string(), asked);
+    // Who takes it in is told whom it was for, and what ended in the room.
+    let intake = async |id: &RequestId| {
+        let (code, text, error) = house.teams(&["prompt", "show", id.as_str(), "--json"]).await;
+        assert_eq!(code, 0, "{text}\n{error}");
+        let runs: Vec<Value> = serde_json::from_str(&text).unwrap();
+        let first = runs.iter().find(|run| run["prompt"]["role"] == "orchestrator").unwrap();
+        first["sent"][0]["text"].as_str().unwrap().to_owned()
+    };
+    house.quiet().await;
+    let (first, then) = (intake(&request.request_id).await, intake(&second.request_id).await);
+    assert!(first.contains("It was written to the planner"), "{first}");
+    assert!(!first.contains("# What it goes on from"), "{first}");
+    let (_, ended) = then.split_once("# What it goes on from").expect("what ended there");
+    assert!(ended.contains(request.request_id.as_str()) && ended.contains("what tasks are open?"));
+    assert!(ended.contains("It ended as completed"), "{ended}");
     house.close().await;
 }
 

@@ -17,6 +17,9 @@ const PARALLEL: usize = 2;
 /// Lives that a run of the test has at least.
 const AT_LEAST: usize = 40;
 
+/// The points that every such life meets often.
+const MET: [Point; 3] = [Point::BeforeAppend, Point::AfterSync, Point::AfterEffect];
+
 /// One end of the team's process.
 #[derive(Debug, Clone, Copy)]
 struct Kill {
@@ -117,10 +120,16 @@ async fn visit_all(all: Vec<Vec<Kill>>, expected: &Outcome) {
         .buffer_unordered(PARALLEL);
     let mut wrong = Vec::new();
     let mut killed = 0;
+    let mut interruptions = 0;
     while let Some((wanted, life)) = lives.next().await {
         match life {
             Ok(life) => {
                 killed += usize::from(life.killed == wanted);
+                let told = life.outcome.interruptions;
+                interruptions += told;
+                if told as u64 > life.killed {
+                    wrong.push(format!("{}: told {told} times that it was cut off", life.label));
+                }
                 let difference = difference(expected, &life.outcome);
                 if !difference.is_empty() {
                     wrong.push(format!("{}:\n  {}", life.label, difference.join("\n  ")));
@@ -129,6 +138,8 @@ async fn visit_all(all: Vec<Vec<Kill>>, expected: &Outcome) {
             Err(panic) => wrong.push(panic.to_string()),
         }
     }
+    assert_eq!(expected.interruptions, 0);
+    assert!(interruptions > 0, "no room heard that anything was cut off");
     assert!(wrong.is_empty(), "{} of {number} lives:\n{}", wrong.len(), wrong.join("\n"));
     assert!(killed * 10 >= number * 8, "only {killed} of {number} were killed");
 }
@@ -181,7 +192,7 @@ async fn a_second_kill_while_the_first_is_recovered_from_changes_nothing() {
     let kills = first.enumerate().map(|(number, (point, at))| {
         let number = number as u64;
         let soon = Kill {
-            point: Point::ALL[(number as usize + 1) % Point::ALL.len()],
+            point: MET[(number as usize + 1) % MET.len()],
             at: 1 + number * 5 % 7,
             forget: number.is_multiple_of(2).then_some(number),
         };

@@ -1,8 +1,9 @@
 //! Sends go through the outbox: a dead Discord stops no work and loses no word.
 
-use serde_json::json;
+use serde_json::{Value, json};
 use serenity::all::{Context, EventHandler, GatewayIntents, HttpBuilder, Message, Ready};
 use serenity::async_trait;
+use teams::domain::outgoing::Outgoing;
 use teams::domain::request::RequestStatus;
 use tokio::sync::mpsc;
 
@@ -98,6 +99,134 @@ async fn a_thread_that_was_opened_and_archived_while_the_team_was_away_is_read()
     house.start();
     house.becomes(&asked, RequestStatus::Committed).await;
     house.reads(thread, "**Done.**").await;
+    house.close().await;
+}
+
+/// What the team keeps of what Discord refused.
+fn refused(house: &House) -> Option<Vec<Outgoing>> {
+    let state = house.state()?;
+    Some(state.outgoing.into_values().filter(|it| it.refused.is_some()).collect())
+}
+
+#[tokio::test]
+async fn what_a_channel_refused_is_shown_kept_over_a_restart_and_said_once_when_rights_change() {
+    let mut house = House::open(Plan::default()).await;
+    house.expects_complaints();
+    house.reads("startup", "The team is up").await;
+    let rights =
+        |what: &str| json!({"bot": "teams", "channel": "general", what: ["SEND_MESSAGES"]});
+    house.owner.ok("POST", "/_local/rights", rights("take")).await;
+    let asked = house.ask("status").await;
+    let kept = house
+        .until("the refusal is kept", async |house: &House| {
+            refused(house).filter(|all| !all.is_empty())
+        })
+        .await;
+    assert_eq!(kept.len(), 1, "{kept:#?}");
+    let (code, status, _) = house.teams(&["status"]).await;
+    assert_eq!(code, 0);
+    assert!(status.contains("messages that Discord refused: 1"), "{status}");
+    assert!(status.contains(&kept[0].short_id()) && status.contains("403"), "{status}");
+    let (_, health, _) = house.teams(&["health"]).await;
+    assert!(health.contains("Discord refused 1 message"), "{health}");
+    assert!(!health.contains("Every message has reached"), "{health}");
+    // It holds no other place up.
+    let elsewhere = house.say("report", &format!("{} status", house.mention())).await;
+    house
+        .heard("report", "an answer", |it| it["message_reference"]["message_id"] == elsewhere)
+        .await;
+    house.stop().await;
+    house.start();
+    let times = |all: &[Outgoing]| all[0].refused.as_ref().map_or(0, |it| it.times);
+    house
+        .until("a start tries again", async |house: &House| {
+            refused(house).filter(|all| !all.is_empty() && times(all) > times(&kept))
+        })
+        .await;
+    house.owner.ok("POST", "/_local/rights", rights("give")).await;
+    let answers = |it: &Value| it["message_reference"]["message_id"] == asked;
+    house.heard("general", "the answer", answers).await;
+    house
+        .until("nothing is refused", async |house: &House| refused(house)?.is_empty().then_some(()))
+        .await;
+    house.quiet().await;
+    let said = house.messages("general").await;
+    assert_eq!(said.iter().filter(|it| answers(it)).count(), 1, "{said:#?}");
+    let (_, health, _) = house.teams(&["health"]).await;
+    assert!(health.contains("Every message has reached"), "{health}");
+    house.close().await;
+}
+
+#[tokio::test]
+async fn what_a_channel_that_is_gone_refused_waits_until_a_person_dismisses_it() {
+    let mut house = House::open(Plan::default()).await;
+    house.expects_complaints();
+    house.reads("startup", "The team is up").await;
+    house.quiet().await;
+    let report = house.running.info.channels["report"].clone();
+    house.owner.ok("POST", "/_local/remove", json!({"channel": report})).await;
+    let (code, _, error) = house.teams(&["ask", "which tasks are left?"]).await;
+    assert_eq!(code, 0, "{error}");
+    let request = house
+        .until("the request ends", async |house: &House| {
+            house.requests().into_iter().find(|it| it.status.is_terminal())
+        })
+        .await;
+    house.quiet().await;
+    let kept = refused(&house).unwrap();
+    let last = kept.iter().find(|it| it.request_id.as_ref() == Some(&request.request_id));
+    let last = last.expect("its answer is kept");
+    let id = request.request_id.as_str();
+    let (_, why, _) = house.teams(&["why", id]).await;
+    assert!(why.contains("Discord refused") && why.contains(&last.short_id()), "{why}");
+    assert!(why.contains("Unknown Channel"), "{why}");
+
+    let (code, _, error) = house.teams(&["outbox", "dismiss", "abc"]).await;
+    assert_eq!((code, error.contains("has refused no message")), (1, true), "{error}");
+    let (code, said, error) = house.teams(&["outbox", "retry"]).await;
+    assert_eq!(code, 0, "{error}");
+    assert!(said.contains("tried again"), "{said}");
+    house
+        .until("it was tried again", async |house: &House| {
+            let again =
+                refused(house)?.into_iter().find(|it| it.outgoing_id == last.outgoing_id)?;
+            (again.refused?.times > last.refused.as_ref()?.times).then_some(())
+        })
+        .await;
+    let (code, said, error) = house.teams(&["outbox", "dismiss", &last.short_id()]).await;
+    assert_eq!(code, 0, "{error}");
+    assert!(said.contains("given up"), "{said}");
+    let left = refused(&house).unwrap();
+    assert!(!left.iter().any(|it| it.outgoing_id == last.outgoing_id));
+    let aside = std::fs::read_to_string(house.root().join("logs/set_aside.jsonl")).unwrap();
+    assert!(aside.contains("\"dismissed_by\":\"operator\""), "{aside}");
+    assert_eq!(house.times(&request, "message_dismissed"), 1);
+    house.teams(&["outbox", "dismiss", "all"]).await;
+    assert!(refused(&house).unwrap().is_empty());
+    let (_, why, _) = house.teams(&["why", id]).await;
+    assert!(!why.contains("Discord refused"), "{why}");
+    house.close().await;
+}
+
+#[tokio::test]
+async fn a_refused_command_costs_only_itself_and_is_named() {
+    let mut house = House::built(Plan::default()).await;
+    let refused = json!({"rest": [{
+        "method": "POST", "path_contains": "/commands", "status": 400, "code": 50035, "times": 1,
+    }]});
+    house.faults(refused).await;
+    house.start();
+    house
+        .until("the others are there", async |house: &House| {
+            let state = house.owner.ok("GET", "/_local/state", Value::Null).await;
+            let commands = state["commands"].as_array()?.clone();
+            commands.iter().any(|it| it["name"] == "settings").then_some(())
+        })
+        .await;
+    let (_, health, _) = house.teams(&["health"]).await;
+    assert!(health.contains("/ask: "), "{health}");
+    let (_, doctor, _) = house.teams(&["doctor"]).await;
+    assert!(doctor.contains("does not have as they are now: /ask"), "{doctor}");
     house.close().await;
 }
 

@@ -9,6 +9,7 @@ use teams::domain::backlog::{BacklogItem, BacklogKind, BacklogStatus};
 use teams::domain::change::Change;
 use teams::domain::ids::{BacklogId, RequestId};
 use teams::domain::request::{Request, RequestStatus};
+use teams::domain::role::Role;
 use teams::domain::time::Timestamp;
 use teams::platform::disk::RealDisk;
 use teams::store::Store;
@@ -147,5 +148,36 @@ async fn what_was_sent_is_shown_without_secrets_and_without_a_running_team() {
     assert!(text.contains("does not count"), "{text}");
     assert!(!text.contains(secret), "{text}");
     house.start();
+    house.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_was_sent_is_shown_while_agents_work() {
+    let script = "- {role: developer, times: 1, do: listen, text: go on}\n";
+    let house = House::open(Plan::script(script)).await;
+    let asked = house.ask(EDIT).await;
+    let request = house
+        .until("the developer works", async |house: &House| {
+            let state = house.state()?;
+            let run = state.runs.values().find(|run| run.role == Role::Developer)?;
+            // Its prompt is written before its process begins.
+            let folder = house.root().join(".teams_runtime/runs").join(run.request_id.as_str());
+            let runs = std::fs::read_dir(folder).ok()?.flatten();
+            let mut prompts = runs.map(|run| run.path().join("prompt.json"));
+            prompts
+                .any(|path| path.exists() && path.to_string_lossy().contains(run.run_id.as_str()))
+                .then(|| run.request_id.clone())
+        })
+        .await;
+    let (code, text, error) = house.teams(&["prompt", "show", request.as_str()]).await;
+    assert_eq!((code, error.as_str()), (0, ""));
+    let line =
+        text.lines().find(|line| line.contains(" developer ")).unwrap_or_else(|| panic!("{text}"));
+    let run = line.split(' ').next().unwrap();
+    let (code, text, error) = house.teams(&["prompt", "show", run]).await;
+    assert_eq!((code, error.as_str()), (0, ""));
+    assert!(text.contains("# Your step: build it"), "{text}");
+    house.say(&asked, "please go on").await;
+    house.becomes(&asked, RequestStatus::Committed).await;
     house.close().await;
 }

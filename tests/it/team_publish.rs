@@ -1,11 +1,10 @@
-//! A whole sprint whose report goes to the issues of the project's repository, by a scripted `gh`; and what
-//! was left uncommitted in the project meanwhile.
+//! A whole sprint whose report goes to the issues of the project's repository, by a scripted `gh`; and what a
+//! person has in the project meanwhile.
 
 use std::path::PathBuf;
 
 use serde_json::Value;
 use teams::domain::sprint::{CloseoutStatus, Sprint, SprintStatus, TodoStatus};
-use teams::git::message::closeout_subject;
 
 use crate::git_repo::{git_in, set_mode};
 use crate::publish::GH;
@@ -55,12 +54,16 @@ fn published(house: &House, kind: &str) -> Vec<Value> {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn g12_an_ended_sprint_is_an_issue_and_what_was_left_over_is_committed() {
+async fn g12_an_ended_sprint_is_an_issue_and_what_a_person_has_there_is_named_and_left() {
     let house = publishing(None).await;
     start(&house).await;
     let at_work = |it: &Sprint| it.todos.iter().any(|todo| todo.status == TodoStatus::Running);
     sprint_that(&house, "a todo is at work", at_work).await;
-    std::fs::write(house.project().join("NOTES.md"), "Written meanwhile.\n").unwrap();
+    let theirs =
+        [("README.md", "# Greeter, edited\n"), (".env", "API_KEY=sk-live-0123456789abcdef\n")];
+    for (path, text) in theirs {
+        std::fs::write(house.project().join(path), text).unwrap();
+    }
     let sprint = ended(&house).await;
     let said = house.reads("startup", "is in the issue tracker").await;
     assert!(words(&said).contains("https://example.test/issues/1"), "{}", words(&said));
@@ -81,11 +84,19 @@ async fn g12_an_ended_sprint_is_an_issue_and_what_was_left_over_is_committed() {
         assert!(marks.contains(&mark.as_str()), "{name}: {marks:?}");
     }
 
-    assert_eq!(house.on_branch("NOTES.md"), "Written meanwhile.\n");
-    assert_eq!(house.commits()[0], closeout_subject(id));
+    // What the person edited and added is theirs: as it was, in no commit of any branch, and named.
+    for (path, text) in theirs {
+        assert_eq!(std::fs::read_to_string(house.project().join(path)).unwrap(), text);
+        assert!(body.contains(&format!("`{path}`")), "{path}: {body}");
+        let ours = ["log", "--all", "--author=teams", "--format=%s", "--", path];
+        assert_eq!(git_in(&house.project(), &ours), "", "{path} is in a commit of the team");
+    }
+    let changed = git_in(&house.project(), &["status", "--porcelain"]);
+    assert_eq!(changed.lines().collect::<Vec<_>>(), [" M README.md", "?? .env"]);
     assert_eq!(sprint.closeout_status, Some(CloseoutStatus::Verified));
-    assert_eq!(sprint.version_control_paths, ["NOTES.md"]);
-    assert!(sprint.uncommitted_paths.is_empty(), "{:?}", sprint.uncommitted_paths);
+    assert_eq!(sprint.uncommitted_paths, [".env", "README.md"]);
+    let summary = words(&house.reads("report", "Sprint complete").await);
+    assert!(summary.contains(".env") && summary.contains("README.md"), "{summary}");
     house.close().await;
 }
 

@@ -5,9 +5,11 @@ use std::time::Duration;
 
 use serde_json::Value;
 use teams::domain::backlog::{BacklogItem, BacklogStatus};
+use teams::domain::config::CheckNetwork;
 use teams::domain::request::Language;
 use teams::domain::sprint::{Sprint, SprintStatus, Todo, TodoStatus};
 use teams::engine::sprint::consistent;
+use teams::platform::confinement;
 use teams::platform::spawn::set_own_binary;
 use teams::{assets, git};
 use tokio_util::sync::CancellationToken;
@@ -145,7 +147,18 @@ async fn six_commits(house: &House, sprint: &Sprint) {
         timeout: Duration::from_secs(60),
         output_limit: 1 << 20,
         env: [].into(),
+        read: Vec::new(),
+        network: CheckNetwork::Off,
     };
+    let plan = git::CheckPlan {
+        checks: vec![check],
+        carry: Vec::new(),
+        tools: None,
+        hidden: Vec::new(),
+        allow_unisolated: true,
+        digest: String::new(),
+    };
+    let confinement = confinement::find().await;
     let commits = git::create::first_parents(&house.project(), "main").unwrap();
     for (at, title) in TITLES.iter().enumerate() {
         let subject = &subjects[5 - at];
@@ -158,7 +171,8 @@ async fn six_commits(house: &House, sprint: &Sprint) {
         let evidence = git::checks::run(
             &project,
             commit,
-            std::slice::from_ref(&check),
+            &plan,
+            &confinement,
             &scratch,
             &CancellationToken::new(),
         )

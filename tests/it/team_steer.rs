@@ -109,3 +109,58 @@ async fn words_from_discord_reach_the_agent_at_work_or_wait_are_changed_and_with
     assert!(test.contains("one failed") && test.contains("exit 1"), "{test}");
     house.close().await;
 }
+
+/// The developer waits for the words to come.
+const EDITED_UNDER_WAY: &str =
+    "- {role: developer, step: developer_build, do: listen, text: evening}\n";
+
+#[tokio::test]
+async fn an_edited_message_is_built_as_it_reads_now_and_once() {
+    let house = House::open(Plan::script(EDITED_UNDER_WAY)).await;
+    let asked = house.ask(EDIT).await;
+    let request = at_work(&house, &asked, Step::DeveloperBuild).await;
+    let content = "in greet.sh replace \"hello\" with \"good evening\"";
+    let body = json!({
+        "channel": "general", "message": asked, "content": format!("{} {content}", house.mention()),
+    });
+    house.owner.ok("POST", "/_local/edit", body).await;
+    let ended = house.becomes(&asked, RequestStatus::Committed).await;
+    house.quiet().await;
+    assert_eq!(house.on_branch("greet.sh"), "echo good evening\n");
+    assert_eq!((ended.body.as_str(), ended.params.followups.len()), (content, 0));
+    house.reads(&asked, "The new words count instead of the old ones").await;
+
+    // Whoever works later is told of both, and which counts.
+    let (code, text, error) =
+        house.teams(&["prompt", "show", request.request_id.as_str(), "--json"]).await;
+    assert_eq!(code, 0, "{text}\n{error}");
+    let runs: Vec<Value> = serde_json::from_str(&text).unwrap();
+    let told = |role: &str| {
+        let run = runs.iter().find(|run| run["prompt"]["role"] == role).unwrap();
+        run["sent"][0]["text"].as_str().unwrap().to_owned()
+    };
+    let (before, after) = (told("developer"), told("qa"));
+    assert!(!before.contains("# Edited since"), "{before}");
+    let (now, earlier) = after.split_once("# Edited since").expect("that it was edited");
+    assert!(now.contains(content) && !now.contains(EDIT), "{now}");
+    assert!(earlier.contains(EDIT), "{earlier}");
+    house.close().await;
+}
+
+#[tokio::test]
+async fn who_deletes_the_message_of_work_under_way_is_asked_whether_to_withdraw_it() {
+    let house = House::open(Plan::script(EDITED_UNDER_WAY)).await;
+    let asked = house.ask(EDIT).await;
+    at_work(&house, &asked, Step::DeveloperBuild).await;
+    let id = house.request(&asked, "it is under way", |_| true).await.request_id;
+    house.owner.ok("POST", "/_local/delete", json!({"channel": "general", "message": asked})).await;
+    house.press(&house.owner, "general", "was deleted", "Withdraw").await;
+    house
+        .until("it is withdrawn", async |house: &House| {
+            let found = house.requests().into_iter().find(|it| it.request_id == id)?;
+            (found.status == RequestStatus::Cancelled).then_some(())
+        })
+        .await;
+    assert!(house.commits().is_empty());
+    house.close().await;
+}

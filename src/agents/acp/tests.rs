@@ -134,7 +134,7 @@ impl Replay {
                 Then::Nothing => {}
                 Then::Cancel => assert!(self.turn.stop()),
                 Then::Speak => {
-                    let said = Said { author: "Mina".to_owned(), text: "make it blue".to_owned() };
+                    let said = Said::new("Mina", "make it blue");
                     assert!(self.turn.hear(&Words { id: MessageId(7), said }, "make it blue"));
                 }
             }
@@ -146,7 +146,7 @@ impl Replay {
     fn ended(mut self) -> Result<String, Failure> {
         let events = self.turn.finish();
         self.follow(&events);
-        self.turn.conclude(&exit(), "").map(Option::unwrap_or_default)
+        self.turn.conclude(&exit(), "").map(|answer| answer.text.unwrap_or_default())
     }
 }
 

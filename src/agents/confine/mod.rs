@@ -5,76 +5,20 @@
 //! program, the worktree, its session, what its role reads. The home of whoever runs the team, the workspace
 //! and the rest of the project are not there at all, so that nothing has to be remembered to be hidden.
 
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use crate::agents::run::RunSpec;
-use crate::platform::ask::ask;
-use crate::platform::landlock::{self, Rules, Strength};
-use crate::platform::{files, redact, spawn};
+use crate::platform::confinement::Confinement;
+use crate::platform::landlock::Rules;
+use crate::platform::{files, places, spawn};
 
 mod bubblewrap;
-mod places;
 mod walls;
 
-pub(super) use places::tools_environment;
 pub(super) use walls::{Walls, around};
 
 /// The port of a sandbox's own loopback on which the team's door is.
 pub(super) const DOOR_PORT: u16 = 7_414;
-/// How long bubblewrap may take to show that it works.
-const LIMIT: Duration = Duration::from_secs(30);
-
-/// What this machine confines agents by.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Confinement {
-    /// Bubblewrap: files, processes, network.
-    Bubblewrap(PathBuf),
-    /// Landlock: files, and with newer kernels TCP and signals. Why bubblewrap is not used comes along.
-    Landlock(Strength, String),
-    /// Neither; why.
-    Nothing(String),
-}
-
-impl Confinement {
-    /// Whether agents have a network of their own, from which the team's door is the only way out.
-    #[must_use]
-    pub const fn has_own_network(&self) -> bool {
-        match self {
-            Confinement::Bubblewrap(_) => true,
-            Confinement::Landlock(..) | Confinement::Nothing(_) => false,
-        }
-    }
-}
-
-/// Finds out what works here, by trying it.
-pub async fn find() -> Confinement {
-    let refused = match bubblewrap_works().await {
-        Ok(program) => return Confinement::Bubblewrap(program),
-        Err(reason) => reason,
-    };
-    match landlock::strength() {
-        Some(strength) => Confinement::Landlock(strength, refused),
-        None => Confinement::Nothing(refused),
-    }
-}
-
-async fn bubblewrap_works() -> Result<PathBuf, String> {
-    let path = std::env::var_os("PATH");
-    let program = spawn::find_program("bwrap", path.as_deref())
-        .ok_or_else(|| "bubblewrap (bwrap) is not installed".to_owned())?;
-    match ask(&program, &bubblewrap::TRIAL, &BTreeMap::new(), LIMIT).await {
-        Ok(said) if said.code == Some(bubblewrap::TRIAL_CODE) => Ok(program),
-        Ok(said) => {
-            let line = said.stderr.lines().next().unwrap_or("it gave no reason");
-            let line: String = redact::redact(line).chars().take(200).collect();
-            Err(format!("bubblewrap does not work: {line}"))
-        }
-        Err(error) => Err(format!("bubblewrap could not be tried: {error}")),
-    }
-}
-
 /// A program with its arguments.
 pub(super) struct Launch {
     pub(super) program: PathBuf,
@@ -95,11 +39,14 @@ pub(super) fn within(
     Ok(match confinement {
         Confinement::Bubblewrap(bwrap) => {
             let door = walls.door.as_deref().map(|socket| (DOOR_PORT, socket));
-            let mut args = bubblewrap::arguments(walls, &own);
+            let (opened, told) = bubblewrap::arguments(walls, &own);
+            let mut args = crate::platform::bind::arguments(&opened);
+            args.push(bwrap.to_string_lossy().into_owned());
+            args.extend(told);
             args.extend(crate::platform::inside::arguments(door, None, true));
             args.push(program);
             args.extend(launch.args);
-            Launch { program: bwrap.clone(), args, holds_inside: true }
+            Launch { program: own, args, holds_inside: true }
         }
         Confinement::Landlock(..) => {
             let wanted = Rules { ports: walls.port.into_iter().collect(), ..walls.rules(&own) };

@@ -5,8 +5,9 @@ use std::path::{Path, PathBuf};
 
 use super::places::{self, SYSTEM, SYSTEM_SECRETS};
 use crate::agents::run::{Access, RunSpec};
+use crate::platform::beneath::Folder;
 use crate::platform::files;
-use crate::platform::landlock::Rules;
+use crate::platform::landlock::{Below, Rules};
 
 /// How a path is seen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -26,6 +27,8 @@ pub(super) enum Show {
 pub(crate) struct Walls {
     /// The later of two words about the same path counts; deeper paths have the last word.
     at: BTreeMap<PathBuf, Show>,
+    /// Folders in which agents write: whatever lies below one could be a link by now, and is opened from there.
+    written: Vec<PathBuf>,
     pub(super) cwd: PathBuf,
     /// The socket of the team's door.
     pub(super) door: Option<PathBuf>,
@@ -41,8 +44,14 @@ pub(crate) fn around(
     keeps: &[PathBuf],
     programs: &[PathBuf],
 ) -> Walls {
+    let documents = match access {
+        Access::Documents(folder) => Some(folder.clone()),
+        Access::ReadOnly | Access::Worktree => None,
+    };
+    let own = [spec.worktree.clone(), spec.session_dir.clone()];
     let mut walls = Walls {
         at: BTreeMap::new(),
+        written: own.into_iter().chain(spec.surroundings.shared.clone()).chain(documents).collect(),
         cwd: spec.worktree.clone(),
         door: spec.surroundings.door.as_ref().map(|door| door.socket.clone()),
         port: spec.surroundings.door.as_ref().and_then(|door| door.port),
@@ -72,14 +81,8 @@ pub(crate) fn around(
     walls.show(Show::Read, installed.filter(apart));
     walls.show(Show::Read, spec.surroundings.readable.iter().cloned());
     let kept = keeps.iter().filter(|path| !path.starts_with(&spec.session_dir));
-    let mut written = vec![spec.worktree.as_path()];
-    written.extend(kept.clone().map(PathBuf::as_path));
-    let folders = super::session_folders(spec);
-    written.extend(folders.iter().map(PathBuf::as_path));
-    if let Access::Documents(folder) = access {
-        written.push(folder);
-    }
-    walls.show(Show::Read, repository(&spec.worktree, &written));
+    // What its worktree's link says may be the agent's word, and says nothing here.
+    walls.show(Show::Read, spec.surroundings.repository.clone());
     let worktree = [spec.worktree.clone()];
     match access {
         Access::ReadOnly => walls.show(Show::Read, worktree),
@@ -87,39 +90,20 @@ pub(crate) fn around(
         Access::Documents(folder) => {
             walls.show(Show::Read, worktree);
             walls.show(Show::Write, [folder.clone()]);
+            // In there they are mounts of their own, which nobody within can move or replace.
+            walls.show(Show::Read, spec.surroundings.read_only.iter().cloned());
         }
     }
     // A worktree's link to its repository is not the agent's to change, nor is a repository.
-    walls.show(Show::Read, Some(spec.worktree.join(".git")).filter(|link| !places::is_link(link)));
+    walls.show(Show::Read, [spec.worktree.join(".git")]);
     walls.show(Show::Read, [spec.run_dir.join(crate::agents::driver::SCHEMA)]);
     // What it keeps within a session's folder is open with that folder; by itself it could be a link by now.
     walls.show(Show::Write, kept.cloned());
-    walls.show(Show::Write, folders);
+    walls.show(Show::Write, super::session_folders(spec));
     // Their folder, because a team that is started again makes new ones there.
     let sockets = [spec.socket.clone(), walls.door.clone()].into_iter().flatten();
     walls.show(Show::Read, sockets.filter_map(|it| it.parent().map(Path::to_path_buf)));
     walls
-}
-
-/// Where a worktree's objects and references lie. An agent that is confined by Landlock may have written the
-/// link: it counts where the other end, out of the reach of whatever it writes, leads back here.
-fn repository(worktree: &Path, written: &[&Path]) -> Option<PathBuf> {
-    let real = |path: &Path| files::canonicalize(path).ok();
-    let link = worktree.join(".git");
-    if places::is_link(&link) {
-        return None;
-    }
-    let text = files::read_text(&link).ok()?;
-    let own = real(&worktree.join(text.strip_prefix("gitdir:")?.trim()))?;
-    if written.iter().filter_map(|folder| real(folder)).any(|folder| own.starts_with(folder)) {
-        return None;
-    }
-    let back = files::read_text(&own.join("gitdir")).ok()?;
-    if real(Path::new(back.trim()))? != real(&link)? {
-        return None;
-    }
-    let common = files::read_text(&own.join("commondir")).ok()?;
-    real(&own.join(common.trim()))
 }
 
 impl Walls {
@@ -137,17 +121,49 @@ impl Walls {
 
     fn show(&mut self, show: Show, paths: impl IntoIterator<Item = PathBuf>) {
         for path in paths {
-            if path.is_absolute() && path.parent().is_some() && files::exists(&path) {
+            if path.is_absolute() && path.parent().is_some() && self.is_there(&path) {
                 self.at.insert(path, show);
             }
         }
     }
 
+    /// The outermost folder in which agents write that a path lies below, and where it lies below that.
+    pub(super) fn within<'a>(&'a self, path: &'a Path) -> Option<(&'a Path, &'a Path)> {
+        let outermost = self.written.iter().filter(|at| path != at.as_path());
+        let outermost =
+            outermost.filter(|at| path.starts_with(at)).min_by_key(|at| at.iter().count())?;
+        Some((outermost, path.strip_prefix(outermost).ok()?))
+    }
+
+    /// Whether there is something to show. A link that an agent could have made is nothing.
+    fn is_there(&self, path: &Path) -> bool {
+        let Some((folder, below)) = self.within(path) else { return files::exists(path) };
+        match Folder::open(folder).and_then(|folder| folder.handle(below)) {
+            Ok(_) => true,
+            Err(error) => {
+                if !error.is_missing() {
+                    tracing::warn!(%error, "not shown to an agent");
+                }
+                false
+            }
+        }
+    }
+
     fn hide(&mut self, path: &Path) {
-        if let Ok(meta) = files::metadata(path) {
+        let hidden = match self.within(path) {
+            // A link that stays in there is hidden where it leads; others lead nowhere in the sandbox.
+            Some((folder, below)) => {
+                let real = Folder::open(folder).ok().and_then(|folder| folder.leads_to(below));
+                real.map(|real| folder.join(real))
+            }
+            None => files::canonicalize(path).ok(),
+        };
+        let Some(real) = hidden else { return };
+        if let Ok(meta) = files::metadata(&real) {
             let show = if meta.is_dir() { Show::EmptyFolder } else { Show::EmptyFile };
-            let real = files::canonicalize(path).unwrap_or_else(|_| path.to_owned());
-            self.at.extend([(path.to_owned(), show), (real, show)]);
+            // A path of ours by all of its names.
+            let named = Some(path.to_owned()).filter(|_| self.within(path).is_none());
+            self.at.extend(named.into_iter().chain([real]).map(|path| (path, show)));
         }
     }
 
@@ -185,11 +201,26 @@ impl Walls {
         for path in system.filter(|path| !places::is_link(path)) {
             pieces(&path, &hidden, &mut rules.read);
         }
+        let (mut read, mut write) = (Vec::new(), Vec::new());
         for (path, show) in &seen {
             match show {
-                Show::Read => pieces(path, &hidden, &mut rules.read),
-                Show::Write => rules.write.push(path.clone()),
+                Show::Read => pieces(path, &hidden, &mut read),
+                Show::Write => write.push(path.clone()),
                 Show::EmptyFolder | Show::EmptyFile => {}
+            }
+        }
+        for (paths, writable) in [(read, false), (write, true)] {
+            for path in paths {
+                match self.within(&path) {
+                    // One of several pieces may be a link.
+                    Some(_) if !self.is_there(&path) => {}
+                    Some((folder, below)) => {
+                        let (folder, below) = (folder.to_owned(), below.to_owned());
+                        rules.below.push(Below { folder, below, writable });
+                    }
+                    None if writable => rules.write.push(path),
+                    None => rules.read.push(path),
+                }
             }
         }
         rules
@@ -227,12 +258,12 @@ mod tests {
             files::create_dir_all(path.parent().unwrap()).unwrap();
             files::write(&path, text).unwrap();
         };
-        let admin = root.join("project/.git/worktrees/1");
         put("workspace/secrets/tokens.env", "TOKEN=1");
-        put("workspace/tree/.git", &format!("gitdir: {}\n", admin.display()));
-        put("project/.git/worktrees/1/commondir", "../..\n");
-        let link = root.join("workspace/tree/.git");
-        put("project/.git/worktrees/1/gitdir", &format!("{}\n", link.display()));
+        put("workspace/tree/.git", "gitdir: wherever\n");
+        put("workspace/shared/sprints/s/plan.md", "the plan");
+        put("workspace/shared/sprints/s/todos/1/spec.md", "the plan of one");
+        put("workspace/shared/attachments/1.txt", "somebody's");
+        put("project/.git/HEAD", "ref: refs/heads/main\n");
         put("workspace/session/home/.keep", "");
         RunSpec {
             run_id: RunId::parse("run").unwrap(),
@@ -245,12 +276,14 @@ mod tests {
                 Role::Developer,
                 None,
                 "20260101-00000001",
-                Said { author: "Mina".to_owned(), text: "do it".to_owned() },
+                Said::new("Mina", "do it"),
             ),
             resume: None,
             limits: Limits::default(),
             socket: None,
             surroundings: Surroundings {
+                shared: Some(root.join("workspace/shared")),
+                repository: Some(root.join("project/.git")),
                 hidden: vec![root.join("workspace"), root.join("project")],
                 ..Surroundings::default()
             },
@@ -259,15 +292,38 @@ mod tests {
     }
 
     /// What of the workspace and the project can be read, and what written, by the kernel's rules; links
-    /// followed, as it does.
+    /// followed, as it does, but for what is opened.
+    fn open_to(spec: &RunSpec, walls: &Walls, root: &Path) -> [Vec<PathBuf>; 2] {
+        assert!(spec.worktree.starts_with(root));
+        let rules = walls.rules(Path::new("/usr/bin/teams"));
+        let opened = |writable: bool| {
+            let all = rules.below.iter().filter(move |it| it.writable == writable);
+            all.map(|it| {
+                Folder::open(&it.folder).unwrap().handle(&it.below).unwrap();
+                it.folder.join(&it.below)
+            })
+        };
+        let [read, write] =
+            [(&rules.read, false), (&rules.write, true)].map(|(paths, writable)| {
+                let real = paths.iter().filter_map(|path| files::canonicalize(path).ok());
+                let all = real.chain(opened(writable));
+                let within =
+                    all.filter_map(|path| path.strip_prefix(root).map(Path::to_owned).ok());
+                let mut within: Vec<PathBuf> = within.collect();
+                within.sort();
+                within.dedup();
+                within
+            });
+        [read, write]
+    }
+
     fn open(spec: &RunSpec, root: &Path) -> [Vec<PathBuf>; 2] {
         let home = spec.session_dir.join("codex");
-        let rules = around(spec, &spec.access, &[home], &[]).rules(Path::new("/usr/bin/teams"));
-        [rules.read, rules.write].map(|paths| {
-            let real = paths.iter().filter_map(|path| files::canonicalize(path).ok());
-            let within = real.filter_map(|path| path.strip_prefix(root).map(Path::to_owned).ok());
-            within.collect()
-        })
+        open_to(spec, &around(spec, &spec.access, &[home], &[]), root)
+    }
+
+    fn paths(all: &[&str]) -> Vec<PathBuf> {
+        all.iter().map(PathBuf::from).collect()
     }
 
     #[test]
@@ -275,7 +331,6 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let root = files::canonicalize(folder.path()).unwrap();
         let spec = spec(&root);
-        let paths = |all: &[&str]| all.iter().map(PathBuf::from).collect::<Vec<_>>();
         let written = paths(&["workspace/session", "workspace/tree"]);
         let usual = [paths(&["project/.git", "workspace/tree/.git"]), written.clone()];
         files::create_dir_all(&spec.session_dir.join("codex")).unwrap();
@@ -288,29 +343,73 @@ mod tests {
 
         // The link to the repository leads to a folder that names the secrets as one.
         let link = spec.worktree.join(".git");
-        for made_up in [spec.worktree.join("fake"), spec.session_dir.join("home/fake")] {
-            files::create_dir_all(&made_up).unwrap();
-            files::write(
-                &made_up.join("commondir"),
-                root.join("workspace/secrets").to_str().unwrap(),
-            )
-            .unwrap();
-            files::write(&made_up.join("gitdir"), link.to_str().unwrap()).unwrap();
-            files::write(&link, format!("gitdir: {}\n", made_up.display())).unwrap();
-            assert_eq!(open(&spec, &root), [paths(&["workspace/tree/.git"]), written.clone()]);
-        }
-
-        // To a real one, which is somebody else's.
-        let other = root.join("elsewhere/.git/worktrees/1");
-        files::create_dir_all(&other).unwrap();
-        files::write(&other.join("commondir"), "../..").unwrap();
-        files::write(&other.join("gitdir"), "/somewhere/else/.git").unwrap();
-        files::write(&link, format!("gitdir: {}\n", other.display())).unwrap();
-        assert_eq!(open(&spec, &root), [paths(&["workspace/tree/.git"]), written.clone()]);
+        let made_up = spec.session_dir.join("home/fake");
+        files::create_dir_all(&made_up).unwrap();
+        let secrets = root.join("workspace/secrets");
+        files::write(&made_up.join("commondir"), secrets.to_str().unwrap()).unwrap();
+        files::write(&made_up.join("gitdir"), link.to_str().unwrap()).unwrap();
+        files::write(&link, format!("gitdir: {}\n", made_up.display())).unwrap();
+        assert_eq!(open(&spec, &root), usual);
 
         // It is a link of the file system itself.
         files::remove_file(&link).unwrap();
         symlink("../secrets", &link).unwrap();
-        assert_eq!(open(&spec, &root), [Vec::new(), written]);
+        assert_eq!(open(&spec, &root), [paths(&["project/.git"]), written]);
+    }
+
+    #[test]
+    fn a_link_among_the_documents_opens_nothing() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = files::canonicalize(folder.path()).unwrap();
+        let shared = root.join("workspace/shared");
+        let sprint = shared.join("sprints/s");
+        let mut spec = spec(&root);
+        spec.access = Access::Documents(sprint.join("todos/1"));
+        spec.surroundings.readable = vec![sprint.join("plan.md")];
+        let tree = ["project/.git", "workspace/tree", "workspace/tree/.git"];
+        let plan = "workspace/shared/sprints/s/plan.md";
+        let todo = "workspace/shared/sprints/s/todos/1";
+        assert_eq!(
+            open(&spec, &root),
+            [paths(&[tree[0], plan, tree[1], tree[2]]), paths(&["workspace/session", todo])]
+        );
+        // Whoever plans puts links in their place.
+        files::remove_dir_all(&sprint.join("todos/1")).unwrap();
+        symlink("../../../../secrets", sprint.join("todos/1")).unwrap();
+        files::remove_file(&sprint.join("plan.md")).unwrap();
+        symlink("../../../secrets/tokens.env", sprint.join("plan.md")).unwrap();
+        let closed = [paths(&tree), paths(&["workspace/session"])];
+        assert_eq!(open(&spec, &root), closed);
+        // Or in the place of a folder above.
+        files::remove_dir_all(&sprint.join("todos")).unwrap();
+        files::create_dir_all(&root.join("workspace/secrets/1")).unwrap();
+        symlink("../../../secrets", sprint.join("todos")).unwrap();
+        assert_eq!(open(&spec, &root), closed);
+        // What is not there is made into nothing that could be found later.
+        let walls = around(&spec, &spec.access, &[], &[]);
+        let (opened, told) =
+            super::super::bubblewrap::arguments(&walls, Path::new("/usr/bin/teams"));
+        assert!(!told.iter().any(|word| word.contains("todos")), "{told:?}");
+        assert!(opened.iter().all(|it| it.folder == spec.worktree), "{opened:?}");
+    }
+
+    #[test]
+    fn a_worktree_that_is_shown_piece_by_piece_opens_nothing_through_its_links() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = files::canonicalize(folder.path()).unwrap();
+        let mut spec = spec(&root);
+        spec.access = Access::ReadOnly;
+        files::create_dir_all(&spec.worktree.join("config/agent")).unwrap();
+        files::write(&spec.worktree.join("src.rs"), "").unwrap();
+        symlink("config/agent", spec.worktree.join(".claude")).unwrap();
+        symlink("../secrets", spec.worktree.join("src")).unwrap();
+        symlink("../secrets/tokens.env", spec.worktree.join(".mcp.json")).unwrap();
+        let places = crate::agents::project_settings::places(&spec.worktree);
+        let walls = around(&spec, &spec.access, &[], &[]).without(places);
+        let read = ["project/.git", "workspace/tree/.git", "workspace/tree/src.rs"];
+        assert_eq!(open_to(&spec, &walls, &root), [paths(&read), paths(&["workspace/session"])]);
+        let (_, told) = super::super::bubblewrap::arguments(&walls, Path::new("/usr/bin/teams"));
+        let hidden = spec.worktree.join("config/agent").to_str().unwrap().to_owned();
+        assert!(told.contains(&hidden), "{told:?}");
     }
 }

@@ -14,7 +14,7 @@ use crate::agents::acp::{self, AcpCodec, Opening};
 use crate::agents::claude::{self, ClaudeCodec};
 use crate::agents::codec::{CodecKind, Event};
 use crate::agents::codex::CodexCodec;
-use crate::agents::confine::{self, Confinement, RULES};
+use crate::agents::confine::RULES;
 use crate::agents::prompt;
 use crate::agents::rehearsal::RehearsalCodec;
 use crate::agents::run::{Access, Agent, RunSpec, Sandbox};
@@ -24,6 +24,7 @@ use crate::agents::tools::Tools;
 use crate::agents::turn::{Failure, Turn};
 use crate::agents::words::Words;
 use crate::domain::ids::RunId;
+use crate::platform::confinement::{self, Confinement};
 use crate::platform::files;
 use crate::platform::redact::redact;
 use crate::platform::supervise::{EndedBy, Exit, Supervised};
@@ -97,40 +98,26 @@ impl Ended {
 pub(super) fn codec_again(spec: &RunSpec, mark: Mark, told: &str) -> CodecKind {
     match &spec.agent {
         Agent::Acp(_) => {
-            let opening = opening(spec, "", None, mark, true);
+            let opening = opening(spec, "", None, mark);
             CodecKind::Acp(Box::new(AcpCodec::again(opening, told)))
         }
-        Agent::Codex(_) | Agent::Claude(_) | Agent::Rehearsal(_) => {
-            codec(spec, "", None, mark, false)
-        }
+        Agent::Codex(_) | Agent::Claude(_) | Agent::Rehearsal(_) => codec(spec, "", None, mark),
     }
 }
 
 /// The codec for a turn.
-fn codec(
-    spec: &RunSpec,
-    input: &str,
-    resume: Option<&str>,
-    mark: Mark,
-    confined: bool,
-) -> CodecKind {
+fn codec(spec: &RunSpec, input: &str, resume: Option<&str>, mark: Mark) -> CodecKind {
     match &spec.agent {
         Agent::Codex(_) => CodecKind::Codex(CodexCodec::default()),
         Agent::Claude(_) => CodecKind::Claude(ClaudeCodec::default()),
         Agent::Rehearsal(_) => CodecKind::Rehearsal(RehearsalCodec::default()),
         Agent::Acp(_) => {
-            CodecKind::Acp(Box::new(AcpCodec::new(opening(spec, input, resume, mark, confined))))
+            CodecKind::Acp(Box::new(AcpCodec::new(opening(spec, input, resume, mark))))
         }
     }
 }
 
-fn opening(
-    spec: &RunSpec,
-    input: &str,
-    resume: Option<&str>,
-    mark: Mark,
-    confined: bool,
-) -> Opening {
+fn opening(spec: &RunSpec, input: &str, resume: Option<&str>, mark: Mark) -> Opening {
     let mode = match &spec.agent {
         Agent::Acp(config) => config.mode.clone(),
         Agent::Codex(_) | Agent::Claude(_) | Agent::Rehearsal(_) => None,
@@ -143,7 +130,8 @@ fn opening(
         anew: !mark.repairing,
         mode,
         web: spec.task.work.web && !mark.repairing,
-        confined,
+        // Without a sandbox, or the operator's word that the machine is one, it is not started.
+        confined: true,
         servers: servers(spec),
     }
 }
@@ -195,11 +183,11 @@ impl Driver {
             files::write_private(&folder.join(TURN_PROMPT), start.input)?;
         }
         let confinement = self.confinement(spec.agent.sandbox()).await;
-        let confined = match (&confinement, spec.agent.sandbox()) {
-            (Some(Confinement::Bubblewrap(_) | Confinement::Landlock(..)), _)
-            | (_, Sandbox::Off) => true,
-            (Some(Confinement::Nothing(_)) | None, Sandbox::Auto) => false,
-        };
+        if let (Some(Confinement::Nothing(reason)), Some(setting)) =
+            (confinement, spec.agent.unconfined_by())
+        {
+            return Err(RunError::NoSandbox { reason: reason.clone(), setting });
+        }
         let rules = folder.join(RULES);
         let launching = Launching {
             mark: start.mark,
@@ -213,7 +201,7 @@ impl Driver {
             launch.wall_ms = Some(launch.wall_ms.map_or(WALL_MS, |wall| wall.min(WALL_MS)));
         }
         let program = Supervised::start(&launch, &folder)?;
-        let codec = codec(spec, start.input, start.resume, start.mark, confined);
+        let codec = codec(spec, start.input, start.resume, start.mark);
         let followed = Followed {
             spec,
             watch,
@@ -237,7 +225,7 @@ impl Driver {
     pub async fn confinement(&self, wanted: Sandbox) -> Option<&Confinement> {
         match wanted {
             Sandbox::Off => None,
-            Sandbox::Auto => Some(self.confinement.get_or_init(confine::find).await),
+            Sandbox::Auto => Some(self.confinement.get_or_init(confinement::find).await),
         }
     }
 

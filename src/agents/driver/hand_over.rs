@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::follow::Start;
-use super::keep::{Mark, minus, read_json, seen_usage, write_json};
+use super::keep::{Mark, minus, read_json, read_kept, seen_usage, write_json, write_kept};
 use super::{Driver, RunError, SCHEMA, STDERR_TAIL, Watch, prompt};
 use crate::agents::run::{Agent, RunSpec};
 use crate::agents::sent::HAND_OVER;
@@ -115,7 +115,7 @@ impl Driver {
         *usage = total.unwrap_or_default().plus(ended.turn.usage);
         let stderr = supervise::stderr_tail(&folder, STDERR_TAIL);
         let said = ended.turn.conclude(&ended.exit, &stderr).map_err(|failure| failure.message)?;
-        let said = said.unwrap_or_default();
+        let said = said.text.unwrap_or_default();
         let structured = serde_json::from_str::<Value>(&said).ok();
         let summary = structured.as_ref().and_then(|it| it.get("summary")).and_then(Value::as_str);
         let summary = summary.unwrap_or(&said).trim();
@@ -164,8 +164,7 @@ impl Weight {
         let (used, measured) = match self.context.0 {
             Some(used) => (used, Measured::Tokens),
             None => {
-                let seen: Seen =
-                    read_json(&spec.session_dir, FILL).ok().flatten().unwrap_or_default();
+                let seen: Seen = read_kept(spec, FILL).unwrap_or_default();
                 let before = if session == Some(seen.session.as_str()) { seen.used } else { 0 };
                 // The last request was no larger than all of them together.
                 let all = spent.input_tokens + spent.output_tokens;
@@ -176,7 +175,7 @@ impl Weight {
         let fill = Fill { used, size, measured };
         if let Some(session) = session {
             let seen = Seen { session: session.to_owned(), used };
-            if let Err(error) = write_json(&spec.session_dir, FILL, &seen) {
+            if let Err(error) = write_kept(spec, FILL, &seen) {
                 tracing::warn!(%error, "how full the conversation is will be guessed too low");
             }
         }

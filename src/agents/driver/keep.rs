@@ -1,7 +1,7 @@
 //! What a run and its session keep on disk.
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -10,6 +10,7 @@ use serde_json::Value;
 use super::RunError;
 use crate::agents::run::RunSpec;
 use crate::domain::run::Usage;
+use crate::platform::beneath::Folder;
 use crate::platform::files;
 
 /// What a turn is for; `turn.json` in its folder.
@@ -86,20 +87,36 @@ pub(super) fn forget_submitted(run_dir: &Path) -> Result<(), RunError> {
     Ok(files::remove_file(&run_dir.join(SUBMITTED))?)
 }
 
-/// Where the totals of a conversation are kept: agents count over its whole life.
-pub(super) fn usage_file(spec: &RunSpec) -> PathBuf {
-    spec.session_dir.join("usage.json")
+/// Where the totals of a conversation are kept, in the session's folder: agents count over its whole life.
+const USAGE: &str = "usage.json";
+/// Bytes of the largest file of ours in a session's folder.
+const LARGEST: u64 = 1 << 20;
+
+/// What is kept in the folder of a session. Its agent may write there as well: it is believed as little as
+/// what the agent says, and nothing is read through a link.
+pub(super) fn read_kept<T: DeserializeOwned>(spec: &RunSpec, what: &'static str) -> Option<T> {
+    let folder = Folder::open(&spec.session_dir).ok()?;
+    let text = folder.read_text_if_present(what, LARGEST).ok().flatten()?;
+    serde_json::from_str(&text).ok()
+}
+
+/// Keeps something there.
+pub(super) fn write_kept<T: Serialize>(
+    spec: &RunSpec,
+    what: &'static str,
+    value: &T,
+) -> Result<(), RunError> {
+    let text = serde_json::to_vec(value).map_err(|source| RunError::Json { what, source })?;
+    Ok(Folder::open(&spec.session_dir)?.write_private_durable(what, text)?)
 }
 
 pub(super) fn seen_usage(spec: &RunSpec, session: &str) -> Usage {
-    let text = files::read_text(&usage_file(spec)).unwrap_or_default();
-    let totals: BTreeMap<String, Usage> = serde_json::from_str(&text).unwrap_or_default();
+    let totals: BTreeMap<String, Usage> = read_kept(spec, USAGE).unwrap_or_default();
     totals.get(session).copied().unwrap_or_default()
 }
 
 pub(super) fn remember_usage(spec: &RunSpec, session: &str, total: Usage) {
-    let text = serde_json::to_vec(&BTreeMap::from([(session, total)])).unwrap_or_default();
-    if let Err(error) = files::write_durable(&usage_file(spec), text) {
+    if let Err(error) = write_kept(spec, USAGE, &BTreeMap::from([(session, total)])) {
         tracing::warn!(%error, "cannot keep the token count; the next run will count too much");
     }
 }

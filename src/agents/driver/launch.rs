@@ -8,10 +8,13 @@ use serde_json::Value;
 use super::follow::access;
 use super::keep::Mark;
 use super::{RunError, SCHEMA};
-use crate::agents::confine::{self, Confinement, tools_environment};
+use crate::agents::confine;
 use crate::agents::run::{Agent, Door, RUN_SOCKET, RunSpec, Sandbox};
 use crate::agents::tools::Tools;
 use crate::agents::{claude, codex, project_settings};
+use crate::platform::beneath::Folder;
+use crate::platform::confinement::Confinement;
+use crate::platform::places::tools_environment;
 use crate::platform::supervise::{self, OnEof, STDOUT_SPOOL, Spec};
 use crate::platform::{files, ids, spawn};
 
@@ -75,7 +78,7 @@ pub(super) fn launch(
     let (program, args) = match &spec.agent {
         Agent::Codex(config) => {
             let home = config.home(&spec.session_dir);
-            files::create_dir_all(&home)?;
+            make_home(spec, &home)?;
             env.insert("CODEX_HOME".to_owned(), home.to_string_lossy().into_owned());
             keeps.push(home);
             env.extend(config.environment(door));
@@ -100,7 +103,7 @@ pub(super) fn launch(
         }
         Agent::Claude(config) => {
             let home = config.home(&spec.session_dir);
-            files::create_dir_all(&home)?;
+            make_home(spec, &home)?;
             keeps.push(home);
             env.extend(config.environment(&spec.session_dir, confined, door));
             let turn = claude::Turn {
@@ -184,6 +187,16 @@ pub(super) fn launch(
     Ok(launch)
 }
 
+/// Makes a folder that an agent works with: one of its session's, where an earlier run may have left a link, or
+/// one that the operator names.
+fn make_home(spec: &RunSpec, home: &Path) -> Result<(), RunError> {
+    match home.strip_prefix(&spec.session_dir) {
+        Ok(below) => Folder::open(&spec.session_dir)?.claim_folder(below).map(drop)?,
+        Err(_) => files::create_dir_all(home)?,
+    }
+    Ok(())
+}
+
 /// How programs are told of the way out. What is on the sandbox's own loopback needs none.
 fn proxies(door: &Door) -> Vec<(String, String)> {
     let names =
@@ -198,8 +211,9 @@ fn proxies(door: &Door) -> Vec<(String, String)> {
 pub(super) fn environment(spec: &RunSpec) -> Result<BTreeMap<String, String>, RunError> {
     let home = spec.session_dir.join("home");
     let temp = spec.session_dir.join("tmp");
-    files::create_dir_all(&home)?;
-    files::create_dir_all(&temp)?;
+    files::create_dir_all(&spec.session_dir)?;
+    make_home(spec, &home)?;
+    make_home(spec, &temp)?;
     files::set_mode(&spec.session_dir, 0o700)?;
     let text = |path: &Path| path.to_string_lossy().into_owned();
     let socket = spec.socket.as_deref().map(|path| (RUN_SOCKET, text(path)));

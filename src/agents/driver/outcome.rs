@@ -1,15 +1,17 @@
 //! What a run comes to, as the records keep it.
 
 use super::Progress;
+use crate::agents::answer;
 use crate::agents::run::{AgentOutcome, RunError, RunSpec};
 use crate::agents::turn::Failure;
 use crate::domain::result::{ContractStatus, RoleResult};
-use crate::domain::run::{FailKind, RunOutcome, Usage};
+use crate::domain::run::{BadAnswer, FailKind, RunOutcome, Usage};
 use crate::platform::redact::{self, redact};
 
 impl Failure {
     pub(super) fn into_outcome(self) -> RunOutcome {
-        RunOutcome::Failed { kind: self.kind, message: self.message, until: self.until }
+        let Failure { kind, message, until, answer } = self;
+        RunOutcome::Failed { kind, message, until, answer }
     }
 }
 
@@ -33,28 +35,30 @@ fn clean(result: RoleResult) -> RoleResult {
     value.and_then(serde_json::from_value).unwrap_or(result)
 }
 
-pub(super) fn contract_broken(issues: &[String]) -> RunOutcome {
+pub(super) fn contract_broken(issues: &[String], answer: BadAnswer) -> RunOutcome {
     RunOutcome::Failed {
         kind: FailKind::Contract,
-        message: format!("its answer is no valid result: {}", issues.join(", ")),
+        message: answer::describe(answer.fault, issues),
         until: None,
+        answer: Some(answer),
     }
 }
 
 pub(super) fn failed(error: &RunError, agent: String) -> AgentOutcome {
     AgentOutcome {
-        outcome: RunOutcome::Failed {
-            kind: match error {
+        outcome: RunOutcome::failed(
+            match error {
                 RunError::NotInstalled { .. } => FailKind::Auth,
+                RunError::NoSandbox { .. } => FailKind::NoSandbox,
                 RunError::Prompt(_) => FailKind::BadRequest,
                 RunError::File(_)
                 | RunError::Supervise(_)
                 | RunError::Json { .. }
+                | RunError::Cut(_)
                 | RunError::OwnBinary(_) => FailKind::Crash,
             },
-            message: redact(&error.to_string()).into_owned(),
-            until: None,
-        },
+            redact(&error.to_string()).into_owned(),
+        ),
         usage: Usage::default(),
         session_id: None,
         repairs: 0,

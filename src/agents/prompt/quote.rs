@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use regex::Regex;
 
 use super::templates;
+use crate::platform::hidden::{is_hidden, shown};
 
 /// Characters of a name that somebody chose.
 const NAME: usize = 80;
@@ -96,38 +97,6 @@ pub(super) fn fenced(text: &str) -> String {
     }
     let fence = "`".repeat(longest.max(2) + 1);
     format!("{fence}\n{}\n{fence}", text.trim_end())
-}
-
-/// Characters that show nothing, or that turn around what others show: with them a text reads differently
-/// than it looks.
-const fn is_hidden(char: char) -> bool {
-    matches!(char,
-        '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
-        | '\u{2060}'..='\u{206f}' | '\u{3164}' | '\u{feff}' | '\u{ffa0}' | '\u{fff9}'..='\u{fffb}'
-        | '\u{e0000}'..='\u{e01ef}')
-}
-
-/// The text with what is hidden in it shown by its number, and how much that was. A joiner between two
-/// pictures is part of the picture.
-fn shown(text: &str) -> (String, usize) {
-    let mut out = String::with_capacity(text.len());
-    let mut hidden = 0;
-    let mut before = '\n';
-    let mut chars = text.chars().peekable();
-    while let Some(char) = chars.next() {
-        let next = chars.peek().copied().unwrap_or('\n');
-        let joins = char == '\u{200d}' && before >= '\u{2190}' && next >= '\u{2190}';
-        match char {
-            '\n' | '\t' => out.push(char),
-            _ if char.is_control() || (is_hidden(char) && !joins) => {
-                hidden += 1;
-                out.push_str(&format!("<U+{:04X}>", u32::from(char)));
-            }
-            _ => out.push(char),
-        }
-        before = char;
-    }
-    (out, hidden)
 }
 
 /// The titles of our own sections, from the templates themselves.

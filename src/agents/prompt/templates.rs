@@ -19,9 +19,12 @@ embedded!(
     "contract.md",
     "request.md",
     "criteria.md",
+    "edited.md",
+    "continues.md",
     "handover.md",
     "hand_over.md",
     "again.md",
+    "conflict.md",
     "sprint.md",
     "facts.md",
     "backlog.md",
@@ -85,8 +88,6 @@ pub(super) fn all() -> impl Iterator<Item = &'static str> {
 pub(super) fn step(role: Role, step: Option<Step>, work: &Work) -> String {
     let word = match (work.duty, work.planning_step) {
         (Some(Duty::Planning), step) => step.unwrap_or(InitialStep::MilestoneRefinement).as_str(),
-        // The runtime does this one itself; a role that is asked all the same only helps.
-        (Some(Duty::Leftovers), _) => "internal",
         (Some(duty), _) => duty.as_str(),
         (None, _) => return in_workflow(role, step).to_owned(),
     };

@@ -40,6 +40,34 @@ pub struct SprintBrief {
     pub uncommitted_paths: Vec<String>,
 }
 
+/// Both sides of a conflict with the branch.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct ConflictBrief {
+    /// The branch's commit that the worktree stands on.
+    pub head: String,
+    /// The paths that both sides changed.
+    pub paths: Vec<String>,
+    /// What the request changed in them, as a diff.
+    pub own: String,
+    /// What came onto the branch in them, as a diff.
+    pub branch: String,
+    /// The changes that it came by, newest first.
+    pub others: Vec<OtherChange>,
+}
+
+/// A change that somebody else brought onto the branch.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct OtherChange {
+    /// The request that it was made for; blank for a person's own commit.
+    pub request_id: String,
+    /// Who asked for it, or made it.
+    pub author: String,
+    /// What was asked for, or the commit's message.
+    pub words: String,
+}
+
 /// What an earlier conversation of the role about this request leaves to the one that follows it.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]

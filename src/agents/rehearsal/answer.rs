@@ -131,6 +131,7 @@ pub(super) fn answer(
             | Act::Flood
             | Act::Sleep
             | Act::Listen
+            | Act::Idle
             | Act::Run
             | Act::Say,
         )
@@ -172,6 +173,14 @@ pub(super) fn answer(
                 .done()
         }
         Step::ArchitectGuidance => guidance(task, &job),
+        Step::DeveloperBuild | Step::DeveloperRevision
+            if played.is_some_and(|played| played.act == Act::Idle) =>
+        {
+            Draft::new(task, "Rehearsed a build that touches nothing.".to_owned())
+                .with("implementation_report", json!("nothing was touched"))
+                .moves("advance", Some(Step::ArchitectReview), None, "said to be built")
+                .done()
+        }
         Step::DeveloperBuild | Step::DeveloperRevision => build(task, &job, root, wrote),
         Step::ArchitectReview => review(task, &job, root),
         Step::QaValidation => validate(task, &job, root),
@@ -203,7 +212,8 @@ fn item_words(task: &Task, item: &BacklogItem) -> String {
 fn chosen(task: &Task) -> Option<u32> {
     let plan = task.upstream.iter().find(|one| one.role == Role::Planner)?;
     let brief = plan.proposals.get("todo_brief")?.as_str()?;
-    let digits = brief.strip_prefix("task ")?.split(':').next()?;
+    let named = ["task ", "작업 "].iter().find_map(|word| brief.strip_prefix(word))?;
+    let digits = named.split(':').next()?;
     digits.parse().ok()
 }
 
@@ -273,9 +283,13 @@ fn plan(task: &Task, step: Step, job: &Job, root: &Path, wrote: &mut dyn FnMut(&
         Job::Unknown | Job::NoSuchTask => return needs_real_agent(task),
         Job::Task(_) | Job::Literal(_) => {}
     }
-    let title = job.title();
+    let title = job.title(&task.language);
     let edits = job.edits();
-    let lines: Vec<String> = edits.iter().map(|edit| format!("- {}", edit.describe())).collect();
+    let lines: Vec<String> =
+        edits.iter().map(|edit| format!("- {}", edit.describe(&task.language))).collect();
+    let mut accepted: Vec<String> =
+        edits.iter().map(|edit| edit.describe(&task.language)).collect();
+    accepted.push(say(task, "the project's checks pass", "프로젝트의 검사가 통과한다"));
     let text = format!(
         "# {title}\n\nRequest {id}, planned by the rehearsal agent.\n\n## Acceptance criteria\n\n{criteria}\n- the project's checks pass\n\n## Changes\n\n{criteria}\n",
         id = task.request_id,
@@ -318,6 +332,7 @@ fn plan(task: &Task, step: Step, job: &Job, root: &Path, wrote: &mut dyn FnMut(&
     }
     draft
         .with("todo_brief", json!(title))
+        .with("acceptance_criteria", json!(accepted))
         .moves("advance", Some(Step::ArchitectGuidance), None, "the plan stands")
         .done()
 }
@@ -340,7 +355,7 @@ fn guidance(task: &Task, job: &Job) -> Answer {
     if job.edits().is_empty() {
         return needs_real_agent(task);
     }
-    let changes = counted(job.edits().iter().map(super::edits::Edit::describe));
+    let changes = counted(job.edits().iter().map(|edit| edit.describe(&task.language)));
     Draft::new(
         task,
         say(task, format!("Build it so: {changes}."), format!("구현 방법: {changes}.")),
@@ -354,13 +369,18 @@ fn build(task: &Task, job: &Job, root: &Path, wrote: &mut dyn FnMut(&Path)) -> A
     if job.edits().is_empty() {
         return needs_real_agent(task);
     }
+    for path in task.conflict.iter().flat_map(|conflict| &conflict.paths) {
+        if let Err(error) = super::edits::keep_own_side(root, path) {
+            return blocked(task, &error.to_string());
+        }
+    }
     for edit in job.edits() {
         if let Err(error) = edit.apply(root) {
             return blocked(task, &error.to_string());
         }
         wrote(Path::new(&edit.path));
     }
-    let title = job.title();
+    let title = job.title(&task.language);
     let paths: BTreeSet<&str> = job.edits().iter().map(|edit| edit.path.as_str()).collect();
     let paths = paths.into_iter().collect::<Vec<_>>().join(", ");
     Draft::new(
@@ -379,7 +399,13 @@ fn build(task: &Task, job: &Job, root: &Path, wrote: &mut dyn FnMut(&Path)) -> A
 fn review(task: &Task, job: &Job, root: &Path) -> Answer {
     let missing = job.edits().iter().find(|edit| !edit.is_done(root));
     if let Some(edit) = missing {
-        return send_back(task, &format!("the change does not {}", edit.describe()));
+        let missing = edit.describe(&task.language);
+        let why = say(
+            task,
+            format!("the change does not {missing}"),
+            format!("변경에 다음이 없습니다: {missing}"),
+        );
+        return send_back(task, &why);
     }
     if task.diff.trim().is_empty() && job.edits().is_empty() {
         return send_back(task, "the diff is empty");
@@ -401,7 +427,8 @@ fn row(criterion: &str, evidence: &str, result: &str) -> Value {
     json!({"criterion": criterion, "source": "request", "evidence": evidence, "result": result})
 }
 
-fn verdict<'a>(draft: Draft<'a>, decision: &str, rows: &[Value], finding: &str) -> Draft<'a> {
+fn verdict<'a>(draft: Draft<'a>, decision: &str, seen: &[Value], finding: &str) -> Draft<'a> {
+    let rows = by_criterion(&draft.task.criteria, seen);
     let named = |result: &str| -> Vec<Value> {
         let matching = rows.iter().filter(|row| row["result"] == result);
         matching.map(|row| row["criterion"].clone()).collect()
@@ -421,19 +448,36 @@ fn verdict<'a>(draft: Draft<'a>, decision: &str, rows: &[Value], finding: &str) 
     )
 }
 
+/// A row for each criterion where there are any. The rehearsal agent does not understand them: each is as good as
+/// the worst that was seen.
+fn by_criterion(criteria: &[String], seen: &[Value]) -> Vec<Value> {
+    if criteria.is_empty() {
+        return seen.to_vec();
+    }
+    let Some(worst) = seen.iter().find(|row| row["result"] != "pass").or(seen.first()) else {
+        return Vec::new();
+    };
+    let told = |key: &str| worst[key].as_str().unwrap_or_default();
+    let evidence = format!("{}: {}", told("criterion"), told("evidence"));
+    let numbers = (1..=criteria.len()).map(|number| format!("C-{number}"));
+    numbers.map(|number| row(&number, &evidence, told("result"))).collect()
+}
+
 /// Passes only what was seen: the edits in the files, and the runtime's own record of the checks.
 fn validate(task: &Task, job: &Job, root: &Path) -> Answer {
     let mut rows = Vec::new();
     for edit in job.edits() {
         let result = if edit.is_done(root) { "pass" } else { "fail" };
-        rows.push(row(&edit.describe(), "the text in the worktree", result));
+        rows.push(row(&edit.describe(&task.language), "the text in the worktree", result));
     }
     for check in task.evidence.iter().flat_map(|evidence| &evidence.checks) {
         let (seen, result) = match check.verdict {
             CheckVerdict::Passed => ("it passed", "pass"),
             CheckVerdict::Failed => ("it failed", "fail"),
             CheckVerdict::TimedOut => ("it ran into its time limit", "fail"),
+            CheckVerdict::CutOff => ("it was cut off", "fail"),
             CheckVerdict::NotStarted => ("it could not be started", "fail"),
+            CheckVerdict::EnvironmentFault => ("it met the person's checkout", "fail"),
         };
         rows.push(row(&format!("check {}", check.name), seen, result));
     }

@@ -18,7 +18,7 @@ pub(super) fn intake(task: &Task, job: &Job, root: &Path) -> Answer {
     let has = |words: &[&str]| words.iter().any(|word| text.contains(word));
     match job {
         Job::Task(_) | Job::Literal(_) => {
-            let title = job.title();
+            let title = job.title(&task.language);
             handled(
                 say(task, format!("Understood: {title}."), format!("확인했습니다: {title}.")),
                 "route",

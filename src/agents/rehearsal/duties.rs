@@ -5,10 +5,9 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
-use super::answer::{Answer, Draft, nothing_to_add, say, write_plan};
+use super::answer::{Answer, Draft, say, write_plan};
 use super::{plan, web};
 use crate::agents::prompt::{SprintBrief, Task};
-use crate::domain::role::Role;
 use crate::domain::sprint::Duty;
 
 /// Pages that are read for one sprint.
@@ -26,7 +25,6 @@ pub(super) fn answer(task: &Task, duty: Duty, root: &Path, wrote: &mut dyn FnMut
                 .done()
         }
         Duty::ClosingReport => closing(task),
-        Duty::Leftovers => nothing_to_add(task).done(),
         Duty::Sourcing => candidates(task),
         Duty::SourcerReview => review(task),
         Duty::BlockedReview => blocked(task),
@@ -170,29 +168,22 @@ fn closing(task: &Task) -> Answer {
     let mut issues: Vec<String> =
         open.iter().map(|todo| format!("{} ({})", todo.title, todo.status)).collect();
     issues.extend(sprint.uncommitted_paths.iter().map(|path| {
-        say(task, format!("{path} was left uncommitted"), format!("{path}: 커밋되지 않음"))
+        let ko = format!("{path}: 커밋되지 않은 채 그대로 있음");
+        say(task, format!("{path} lies uncommitted in the project"), ko)
     }));
     let commits: Vec<String> = sprint
         .commits
         .iter()
         .map(|commit| format!("{} {}", commit.short_sha, commit.subject))
         .collect();
+    let begun = sprint.todos.iter().filter(|todo| todo.started_at.is_some()).count();
     let timeline = say(
         task,
-        format!("Planned, then {total} todos worked on, {} commits.", commits.len()),
-        format!("계획을 세운 뒤 할 일 {total}건을 진행했고 커밋은 {}건입니다.", commits.len()),
+        format!("{begun} of {total} todos were begun, {} commits were made.", commits.len()),
+        format!("할 일 {total}건 중 {begun}건을 시작했고 커밋은 {}건입니다.", commits.len()),
     );
-    let contributions = [
-        (Role::Planner, say(task, "made the plan", "계획을 세웠습니다")),
-        (Role::Developer, say(task, "built the changes", "변경을 만들었습니다")),
-        (Role::Architect, say(task, "reviewed each change", "변경을 검토했습니다")),
-        (Role::Qa, say(task, "judged each against its criteria", "기준에 따라 검증했습니다")),
-    ];
-    let contributions: Vec<Value> = contributions
-        .iter()
-        .filter(|_| total > 0)
-        .map(|(role, summary)| json!({"role": role, "summary": summary}))
-        .collect();
+    let spec: Vec<String> =
+        (total > 0).then(|| format!("{}/spec.md", sprint.folder)).into_iter().collect();
     Draft::new(task, headline.clone())
         .with(
             "sprint_report",
@@ -200,10 +191,11 @@ fn closing(task: &Task) -> Answer {
                 "headline": headline,
                 "changes": changes,
                 "timeline": timeline,
-                "agent_contributions": contributions,
+                // Who did what stands in the record of their reports, which the report is made with.
+                "agent_contributions": [],
                 "issues": issues,
                 "achievements": commits,
-                "highlight_artifacts": [format!("{}/spec.md", sprint.folder)],
+                "highlight_artifacts": spec,
             }),
         )
         .done()

@@ -87,16 +87,46 @@ impl Edit {
     }
 
     /// The edit in a few words.
-    pub(super) fn describe(&self) -> String {
+    pub(super) fn describe(&self, language: &str) -> String {
+        let path = &self.path;
+        let ko = language == "ko";
         match &self.change {
             Change::Replace { old, new } if is_short(old) && is_short(new) => {
-                format!("replace `{old}` with `{new}` in {}", self.path)
+                if ko {
+                    format!("{path}: `{old}` → `{new}`")
+                } else {
+                    format!("replace `{old}` with `{new}` in {path}")
+                }
             }
-            Change::Replace { .. } => format!("replace text in {}", self.path),
-            Change::Create { .. } => format!("create {}", self.path),
-            Change::Append { .. } => format!("append to {}", self.path),
+            Change::Replace { .. } if ko => format!("{path}: 내용 바꾸기"),
+            Change::Replace { .. } => format!("replace text in {path}"),
+            Change::Create { .. } if ko => format!("{path}: 새로 만들기"),
+            Change::Create { .. } => format!("create {path}"),
+            Change::Append { .. } if ko => format!("{path}: 덧붙이기"),
+            Change::Append { .. } => format!("append to {path}"),
         }
     }
+}
+
+/// Solves a conflict in a file as somebody would who reads only their own words: of each marked place the side of
+/// the request stays.
+pub(super) fn keep_own_side(root: &Path, path: &str) -> Result<(), EditError> {
+    let path = inside(root, path)?;
+    let Some(text) = files::read_text_if_present(&path)? else { return Ok(()) };
+    let mut own = String::new();
+    let (mut marked, mut of_branch) = (false, false);
+    for line in text.split_inclusive('\n') {
+        if !marked && line.starts_with("<<<<<<< ") {
+            (marked, of_branch) = (true, true);
+        } else if marked && line.trim_end() == "=======" {
+            of_branch = false;
+        } else if marked && line.starts_with(">>>>>>> ") {
+            marked = false;
+        } else if !(marked && of_branch) {
+            own.push_str(line);
+        }
+    }
+    Ok(files::write(&path, own)?)
 }
 
 /// Whether a text can be quoted within a sentence.

@@ -8,6 +8,7 @@ use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
 use rustix::process::{Signal, getpid, kill_process};
+use serde_json::Value;
 
 use super::answer::{Answer, answer};
 use super::run;
@@ -74,6 +75,7 @@ fn play() -> Result<(), String> {
             | Act::Block
             | Act::BadPlan
             | Act::Say
+            | Act::Idle
             | Act::Control
             | Act::Run,
         )
@@ -105,6 +107,9 @@ fn play() -> Result<(), String> {
         (Some(Act::Run), Answer::Result(mut value)) => {
             let before = value["summary"].as_str().unwrap_or_default().to_owned();
             value["summary"] = format!("{before}\n\n{found}").into();
+            if let (Some(named), Some(played)) = (value["artifacts"].as_array_mut(), played) {
+                named.extend(played.artifacts.into_iter().map(Value::from));
+            }
             print(&Line::Result { text: value.to_string() })
         }
         (Some(Act::Run), Answer::NeedsRealAgent(message)) => {
@@ -132,7 +137,12 @@ fn listen() -> Receiver<Heard> {
 /// Takes what somebody said into the work.
 fn take(brief: &mut Brief, words: Heard) -> Result<(), String> {
     print(&Line::Heard { id: words.id })?;
-    brief.task.followups.push(words.said);
+    if words.said.replaces {
+        let old = std::mem::replace(&mut brief.task.request, words.said);
+        brief.task.earlier.push(old.text);
+    } else {
+        brief.task.followups.push(words.said);
+    }
     Ok(())
 }
 

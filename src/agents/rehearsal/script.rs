@@ -48,6 +48,8 @@ pub(super) enum Act {
     Say,
     /// Say that it is done, with nothing in it.
     BadPlan,
+    /// Say that it is done, and touch no file: a developer that builds nothing.
+    Idle,
     /// Run the `commands` one after the other in its own sandbox, then do the work and report what came of
     /// them: what could an agent do here?
     Run,
@@ -67,6 +69,8 @@ pub(super) struct Played {
     pub(super) text: String,
     /// For `run`.
     pub(super) commands: Vec<Vec<String>>,
+    /// For `run`: files that it names beside its own.
+    pub(super) artifacts: Vec<String>,
 }
 
 /// One line of the script.
@@ -101,6 +105,9 @@ struct Entry {
     /// For `run`: each a program with its arguments.
     #[serde(default)]
     commands: Vec<Vec<String>>,
+    /// For `run`: files that it names beside its own.
+    #[serde(default)]
+    artifacts: Vec<String>,
     /// For `control`: a `control_action` (`spec/teams.md` 8.1).
     #[serde(default)]
     control: Value,
@@ -143,5 +150,6 @@ pub(super) fn next(script: &Path, task: &Task, home: &Path) -> Result<Option<Pla
         }
     };
     let (control, commands) = (entry.control.clone(), entry.commands.clone());
-    Ok(Some(Played { act: entry.act, ms: entry.ms, control, text, commands }))
+    let artifacts = entry.artifacts.clone();
+    Ok(Some(Played { act: entry.act, ms: entry.ms, control, text, commands, artifacts }))
 }

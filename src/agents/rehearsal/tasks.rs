@@ -50,11 +50,12 @@ impl Job {
         }
     }
 
-    pub(super) fn title(&self) -> String {
+    pub(super) fn title(&self, language: &str) -> String {
         match self {
+            Job::Task(item) if language == "ko" => format!("작업 {}: {}", item.number, item.title),
             Job::Task(item) => format!("task {}: {}", item.number, item.title),
             Job::Literal(edits) => {
-                let words: Vec<String> = edits.iter().map(Edit::describe).collect();
+                let words: Vec<String> = edits.iter().map(|edit| edit.describe(language)).collect();
                 words.join(", ")
             }
             Job::NoSuchTask | Job::Unknown => "nothing that can be rehearsed".to_owned(),

@@ -36,6 +36,22 @@ fn is_word(key: &str) -> bool {
     }
 }
 
+/// A card that is half in another language reads like a mistake.
+#[test]
+fn the_names_on_korean_cards_are_korean() {
+    let catalog = Catalog::builtin().unwrap();
+    let mut seen = 0;
+    for (key, values) in samples() {
+        let content = Content { key: key.clone(), values, language: Language::Ko };
+        let Some(embed) = catalog.render(&content).unwrap().embed else { continue };
+        for field in embed.fields {
+            seen += 1;
+            assert!(Language::of(&field.name) == Some(Language::Ko), "{key}: {}", field.name);
+        }
+    }
+    assert!(seen > 8, "{seen}");
+}
+
 #[test]
 fn both_languages_have_the_same_keys_and_each_has_a_sample() {
     let catalog = Catalog::builtin().unwrap();

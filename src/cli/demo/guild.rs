@@ -28,8 +28,9 @@ impl Guild {
         let mut process = Companion::start(&args, &BTreeMap::new()).map_err(broken)?;
         let line = process.line().await.map_err(broken)?;
         let Some(line) = line else {
-            return Err(Failure::new("the local guild did not start")
-                .hint(Some("another demo may use this folder or port".to_owned())));
+            return Err(Failure::new("the local guild did not start").hint(Some(
+                "another demo uses this folder or port: the line above names it".to_owned(),
+            )));
         };
         let info = serde_json::from_str(&line).map_err(broken)?;
         Ok(Guild { info, process })

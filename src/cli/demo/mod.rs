@@ -9,8 +9,10 @@ mod team;
 
 use std::path::PathBuf;
 
+use super::init::Agent;
 use super::{Failure, Global, say};
 use crate::domain::config::AgentKind;
+use crate::platform::plug;
 
 /// Its options.
 #[derive(Debug, clap::Args)]
@@ -23,8 +25,8 @@ pub(super) struct Args {
     port: u16,
     /// Who works: `rehearsal` needs no model, `codex` and `claude` are the real CLIs, `acp:<command>` is any
     /// agent that speaks the Agent Client Protocol
-    #[arg(long, value_parser = worker, default_value = "rehearsal")]
-    agent: Worker,
+    #[arg(long, value_parser = super::init::agent, default_value = "rehearsal")]
+    agent: Agent,
     /// The base address of another model server for the real agent
     #[arg(long, value_name = "URL")]
     model_url: Option<String>,
@@ -34,6 +36,17 @@ pub(super) struct Args {
     /// Kill the team with SIGKILL at its N-th durable append, start it again and go on
     #[arg(long, value_name = "N")]
     pull_plug: Option<u64>,
+    /// Let this task of the team panic (`role`, `effects`, `outbox`, `clock`, …), start the team again and go on
+    #[arg(long, value_name = "TASK", conflicts_with = "pull_plug")]
+    panic: Option<String>,
+}
+
+impl Args {
+    /// What goes wrong on purpose, as the team is told.
+    fn plug(&self) -> Option<String> {
+        let kill = self.pull_plug.map(|number| format!("after_sync:{number}"));
+        kill.or_else(|| self.panic.as_deref().map(plug::panic_of))
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
@@ -42,25 +55,6 @@ enum Script {
     Request,
     /// Everything on the list: planned, worked on todo by todo, reported and archived
     Sprint,
-}
-
-/// Who works in the demo.
-#[derive(Debug, Clone)]
-struct Worker {
-    kind: AgentKind,
-    /// For the Agent Client Protocol: the program with its arguments.
-    command: Vec<String>,
-}
-
-fn worker(word: &str) -> Result<Worker, String> {
-    let Some(command) = word.strip_prefix("acp:") else {
-        return Ok(Worker { kind: super::init::agent(word)?, command: Vec::new() });
-    };
-    let command: Vec<String> = command.split_whitespace().map(str::to_owned).collect();
-    if command.is_empty() {
-        return Err("expected `acp:` with a command, as in `acp:opencode acp`".to_owned());
-    }
-    Ok(Worker { kind: AgentKind::Acp, command })
 }
 
 /// Runs it.
@@ -75,7 +69,7 @@ async fn play(args: &Args) -> Result<(), Failure> {
     let home = home::Home::make(&args.dir)?;
     let mut guild = guild::Guild::start(&home, args.port).await?;
     home.write_workspace(&guild.info, &args.agent, args.model_url.as_deref())?;
-    let mut team = team::Team::start(&home, &guild.info, args.pull_plug)?;
+    let mut team = team::Team::start(&home, &guild.info, args.plug())?;
     say(format_args!("The page:    {}", guild.info.page_url));
     say(format_args!("The project: {}", home.project().display()));
     if args.agent.kind == AgentKind::Rehearsal {

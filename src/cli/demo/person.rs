@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 
 use super::home::broken;
 use super::team::Team;
+use crate::cli::plain::plain;
 use crate::cli::{Failure, say};
 use crate::local_guild::GuildInfo;
 
@@ -61,7 +62,7 @@ impl<'a> Person<'a> {
         let newest = ours.next().and_then(|answer| answer["content"].as_str());
         say("");
         for line in newest.unwrap_or_default().lines() {
-            say(format_args!("    {line}"));
+            say(format_args!("    {}", plain(line)));
         }
         say("");
         Ok(())
@@ -134,5 +135,5 @@ fn show_line(line: &str) {
         .unwrap_or_default();
     let first = words.lines().find(|line| !line.trim().is_empty()).unwrap_or_default();
     let first: String = first.chars().take(140).collect();
-    say(format_args!("{author}: {first}"));
+    say(format_args!("{author}: {}", plain(&first)));
 }

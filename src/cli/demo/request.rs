@@ -11,9 +11,9 @@ use crate::cli::told::Teller;
 use crate::cli::{Failure, say};
 use crate::domain::evidence::Evidence;
 use crate::domain::request::Request;
-use crate::git::{self, CheckSpec, CommitId, Project};
+use crate::git::{self, CommitId, Project};
 use crate::local_guild::GuildInfo;
-use crate::platform::files;
+use crate::platform::{confinement, files};
 use crate::store;
 use crate::workspace;
 
@@ -107,6 +107,9 @@ async fn prove(home: &Home, message: &str) -> Result<(), Failure> {
     }
     let before = checks(home, *base).await?;
     let after = checks(home, *head).await?;
+    if !after.isolation.is_isolated() {
+        say(format_args!("the checks are not isolated here: `teams doctor` says why"));
+    }
     let word = |evidence: &Evidence| if evidence.is_green() { "green" } else { "red" };
     say(format_args!(
         "checks before: {}   at {}: {}",
@@ -123,11 +126,11 @@ async fn prove(home: &Home, message: &str) -> Result<(), Failure> {
 
 pub(super) async fn checks(home: &Home, commit: CommitId) -> Result<Evidence, Failure> {
     let workspace = workspace::load(&home.workspace())?;
-    let specs: Vec<CheckSpec> =
-        workspace.runtime.checks.iter().map(crate::service::check_spec).collect();
+    let plan = crate::service::check_plan(&workspace.root, &workspace.runtime);
     let project = Project::open(&home.project(), BRANCH).map_err(broken)?;
     files::create_dir_all(&home.scratch())?;
-    git::checks::run(&project, commit, &specs, &home.scratch(), &CancellationToken::new())
-        .await
-        .map_err(broken)
+    let (scratch, stop) = (home.scratch(), CancellationToken::new());
+    let confinement = confinement::find().await;
+    let evidence = git::checks::run(&project, commit, &plan, &confinement, &scratch, &stop);
+    evidence.await.map_err(broken)
 }

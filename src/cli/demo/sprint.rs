@@ -67,7 +67,8 @@ fn ended(home: &Home, message: &str) -> Result<Option<Sprint>, Failure> {
         .values()
         .find(|sprint| sprint.reply_route.message_id.is_some_and(|id| id.to_string() == message));
     let Some(sprint) = mine else { return Ok(None) };
-    let told = !sprint.report_path.is_empty() && state.outgoing.is_empty();
+    let sent = state.outgoing.values().all(|it| it.refused.is_some());
+    let told = !sprint.report_path.is_empty() && sent;
     match sprint.status {
         SprintStatus::Completed => Ok(told.then(|| sprint.clone())),
         SprintStatus::Failed | SprintStatus::Blocked | SprintStatus::Cancelled => {

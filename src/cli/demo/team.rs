@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::home::{Home, broken};
+use crate::cli::output::FAULT;
 use crate::cli::{Failure, say};
 use crate::local_guild::GuildInfo;
 use crate::platform::companion::{Companion, Ended};
@@ -21,11 +22,11 @@ pub(super) struct Team {
 }
 
 impl Team {
-    /// Starts it. With `pull_plug` it kills itself at its N-th durable append.
+    /// Starts it, with what is to go wrong on purpose ([`plug::PLUG_VARIABLE`]).
     pub(super) fn start(
         home: &Home,
         guild: &GuildInfo,
-        pull_plug: Option<u64>,
+        plug: Option<String>,
     ) -> Result<Team, Failure> {
         let args = vec![
             "run".to_owned(),
@@ -37,11 +38,10 @@ impl Team {
         let token = guild.bots.get("teams").map(|bot| bot.token.clone()).unwrap_or_default();
         let env = BTreeMap::from([("TEAMS_DEMO_TOKEN".to_owned(), token)]);
         let mut first = env.clone();
-        if let Some(number) = pull_plug {
-            first.insert(plug::PLUG_VARIABLE.to_owned(), format!("after_sync:{number}"));
-        }
+        let plug_pulled = plug.is_none();
+        first.extend(plug.map(|plug| (plug::PLUG_VARIABLE.to_owned(), plug)));
         let process = Companion::start(&args, &first).map_err(broken)?;
-        Ok(Team { process, args, env, plug_pulled: pull_plug.is_none(), restarts: 0 })
+        Ok(Team { process, args, env, plug_pulled, restarts: 0 })
     }
 
     /// Waits for the team to end, and starts it again. An error where that does not help.
@@ -51,6 +51,13 @@ impl Team {
             Ended::Signal(9) if !self.plug_pulled => {
                 self.plug_pulled = true;
                 say("The plug was pulled: the team was killed with SIGKILL. Starting it again.");
+            }
+            Ended::Code(code) if code == i32::from(FAULT) && self.restarts < MAX_RESTARTS => {
+                self.plug_pulled = true;
+                self.restarts += 1;
+                say(
+                    "A task of the team broke off, and the team has stopped in order. Starting it again.",
+                );
             }
             Ended::Signal(signal) if self.restarts < MAX_RESTARTS => {
                 self.restarts += 1;

@@ -76,7 +76,7 @@ impl Delivery {
             Some(_) => channel.parent_id.unwrap_or(place.channel),
             None => place.channel,
         };
-        let hook = self.personas.hook(team, parent, role).await?;
+        let hook = self.personas.hook(team, parent, role, &self.problems).await?;
         Ok(match hook {
             Some(hook) => {
                 Mouth::Hook { speaker: team, hook, name: self.personas.name(role), parent, thread }
@@ -219,7 +219,7 @@ impl Delivery {
                     speaker.rest.execute_webhook(hook.id, &hook.token, *thread, body, files).await;
                 match sent {
                     Err(error) if hook_is_gone(&error) => {
-                        self.personas.forget(*parent).await;
+                        self.personas.forget(*parent);
                         let again = "the persona's webhook was removed; it is made again";
                         Err(RestError::Network(again.to_owned()))
                     }

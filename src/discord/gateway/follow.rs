@@ -2,35 +2,23 @@
 
 use std::time::Duration;
 
-use futures_util::StreamExt as _;
 use serde::Deserialize;
 use serde_json::Value;
 use tokio::sync::mpsc;
 use tokio::time::Instant;
-use twilight_gateway::{Message, Shard};
 
 use super::ending::{End, after_close};
-use super::{Gateway, Heard, Live, Signal};
-use crate::discord::forms;
+use super::protocol::{Dispatch, Output, Protocol, SILENT};
+use super::socket::{Received, Socket};
+use super::{GOOD, Gateway, Heard, Live, Signal};
 use crate::discord::presence::Shower;
 use crate::discord::sessions::{Kept, Mark};
-use crate::discord::standing::Standing;
+use crate::discord::{asked, forms};
 use crate::domain::ids::{GuildId, UserId};
 use crate::platform::tasks;
 
-/// Waiting for READY or RESUMED, and for the team to take a greeting.
+/// Waiting for the team to take a greeting.
 const GREETING: Duration = Duration::from_secs(60);
-
-#[derive(Debug, Deserialize)]
-struct Frame {
-    op: u8,
-    #[serde(default)]
-    s: Option<u64>,
-    #[serde(default)]
-    t: Option<String>,
-    #[serde(default)]
-    d: Value,
-}
 
 #[derive(Debug, Deserialize)]
 struct ReadyData {
@@ -75,76 +63,112 @@ pub(super) struct Following<'a> {
 impl Following<'_> {
     /// Never waits for the listener: a slow one gets the events that it did not take again, by resuming
     /// behind the last one that it took. Heartbeats go on meanwhile.
-    pub(super) async fn follow(&mut self, shard: &mut Shard) -> End {
-        let greeting = Instant::now() + GREETING;
+    pub(super) async fn follow(&mut self, socket: &mut Socket, protocol: &mut Protocol<'_>) -> End {
+        let began = Instant::now();
+        let now = || u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
         let mut shower = None;
+        let mut steady = false;
         loop {
             if self.greeted && shower.is_none() {
                 shower = Some(Shower::new(&self.gateway.shows));
             }
+            let may_show = protocol.may_send(now());
             let shown = async {
                 match &mut shower {
-                    Some(shower) => shower.next().await,
-                    None => std::future::pending().await,
+                    Some(shower) if may_show => shower.next().await,
+                    Some(_) | None => std::future::pending().await,
                 }
             };
-            let next = tokio::select! {
-                next = shard.next() => next,
+            let due = began + Duration::from_millis(protocol.due());
+            let outputs = tokio::select! {
+                received = socket.next() => match received {
+                    Ok(Received::Text(text)) => protocol.received(&text, now()),
+                    Ok(Received::Binary) => protocol.received_binary(now()),
+                    Ok(Received::Close(Some((code, reason)))) => return after_close(code, &reason),
+                    Ok(Received::Close(None)) => {
+                        return End::Again("the connection was closed".to_owned());
+                    }
+                    Err(reason) => return End::Again(reason),
+                },
                 frame = shown => {
-                    shard.send(frame);
+                    protocol.sends(now());
+                    vec![Output::Send(frame)]
+                }
+                () = tokio::time::sleep_until(due) => protocol.timer(now()),
+                () = tokio::time::sleep_until(began + GOOD), if !steady => {
+                    steady = true;
+                    if self.greeted {
+                        self.gateway.board.steady(self.gateway.bot);
+                    }
                     continue;
                 }
                 () = self.out.closed() => return End::Unheard,
-                () = tokio::time::sleep_until(greeting), if !self.greeted => {
-                    return End::Again("discord did not greet within a minute".to_owned());
-                }
             };
-            let text = match next {
-                Some(Ok(Message::Text(text))) => text,
-                Some(Ok(Message::Close(Some(frame)))) => {
-                    return after_close(frame.code, &frame.reason);
+            for output in outputs {
+                if let Some(end) = self.does(output, socket, protocol).await {
+                    return end;
                 }
-                Some(Ok(Message::Close(None))) | None => {
-                    return End::Again("the connection was closed".to_owned());
-                }
-                Some(Err(error)) => {
-                    use twilight_gateway::error::ReceiveMessageErrorType as Kind;
-                    match error.kind() {
-                        Kind::Deserializing { .. } => {
-                            unreadable(&error);
-                            continue;
-                        }
-                        Kind::Reconnect => return End::Unreached(with_source(&error)),
-                        _ => return End::Again(with_source(&error)),
-                    }
-                }
-            };
-            let frame = match serde_json::from_str::<Frame>(&text) {
-                Ok(frame) => frame,
-                Err(error) => {
-                    unreadable(&error);
-                    continue;
-                }
-            };
-            match (frame.op, &frame.d) {
-                (0, _) => {}
-                (7, _) => return End::Again("discord asked to reconnect".to_owned()),
-                (9, Value::Bool(true)) => {
-                    return End::Again("discord interrupted the session".to_owned());
-                }
-                (9, _) => return End::Anew("discord ended the session".to_owned()),
-                _ => continue,
-            }
-            if let Some(end) = self.dispatch(frame).await {
-                return end;
             }
         }
     }
 
-    async fn dispatch(&mut self, frame: Frame) -> Option<End> {
-        let (Some(kind), Some(sequence)) = (frame.t, frame.s) else { return None };
+    async fn does(
+        &mut self,
+        output: Output,
+        socket: &mut Socket,
+        protocol: &mut Protocol<'_>,
+    ) -> Option<End> {
+        match output {
+            Output::Send(frame) => socket.send(frame).await.err().map(End::Again),
+            Output::Identify(frame) => {
+                self.gateway.connections.identified(&self.gateway.fingerprint());
+                socket.send(frame).await.err().map(End::Again)
+            }
+            Output::Dispatch(event) => self.dispatch(event, protocol).await,
+            Output::Missed { through, what } => self.missed(through, &what).await,
+            Output::Silent => {
+                self.gateway.board.silent(self.gateway.bot, SILENT);
+                tracing::warn!(bot = ?self.gateway.bot, "{SILENT}; the channels are read instead");
+                self.look_back(None).await
+            }
+            Output::Audible => {
+                self.gateway.board.connected(self.gateway.bot);
+                None
+            }
+            Output::End(end) => Some(end),
+        }
+    }
+
+    /// Something was said that is not to be had from the gateway.
+    async fn missed(&mut self, through: u64, what: &str) -> Option<End> {
+        tracing::warn!(
+            bot = ?self.gateway.bot,
+            event = what,
+            number = through,
+            "not to be had from the gateway, also not by resuming: skipped, and the channels are read"
+        );
+        self.gateway.board.missed(self.gateway.bot, what);
+        let end = self.look_back(Some(through)).await;
+        self.took(through);
+        end
+    }
+
+    /// Lets the listener read what was written lately.
+    async fn look_back(&mut self, through: Option<u64>) -> Option<End> {
+        let place = match self.out.try_reserve() {
+            Ok(place) => place,
+            Err(mpsc::error::TrySendError::Closed(())) => return Some(End::Unheard),
+            Err(mpsc::error::TrySendError::Full(())) => return Some(End::Overflow),
+        };
+        let mark = through.and_then(|through| self.heard(through, Signal::Missed).mark);
+        place.send(Heard { bot: self.gateway.bot, mark, signal: Signal::Missed });
+        None
+    }
+
+    async fn dispatch(&mut self, event: Dispatch, protocol: &mut Protocol<'_>) -> Option<End> {
+        let Dispatch { kind, sequence, data } = event;
         let greeting = match kind.as_str() {
-            "READY" => match self.ready(&frame.d, sequence) {
+            "READY" => match self.ready(&data, sequence) {
                 Ok(up) => Some(up),
                 Err(end) => return Some(end),
             },
@@ -153,7 +177,14 @@ impl Following<'_> {
         };
         if let Some(signal) = greeting {
             self.greeted = true;
-            self.gateway.board.set(self.gateway.bot, Standing::Connected);
+            if let Some(live) = self.live.as_ref() {
+                protocol.greeted(live.kept.user, live.kept.guilds.first().copied());
+            }
+            if protocol.is_silent() {
+                self.gateway.board.silent(self.gateway.bot, SILENT);
+            } else {
+                self.gateway.board.connected(self.gateway.bot);
+            }
             let heard = self.heard(sequence, signal);
             return match tokio::time::timeout(GREETING, self.out.send(heard)).await {
                 Ok(Ok(())) => {
@@ -171,9 +202,9 @@ impl Following<'_> {
         };
         let signal = match kind.as_str() {
             "INTERACTION_CREATE" => {
-                Signal::Interaction { acknowledged: self.acknowledge(&frame.d), data: frame.d }
+                Signal::Interaction { acknowledged: self.acknowledge(&data), data }
             }
-            _ => Signal::Dispatch { kind, data: frame.d },
+            _ => Signal::Dispatch { kind, data },
         };
         place.send(self.heard(sequence, signal));
         self.useful = true;
@@ -234,7 +265,12 @@ impl Following<'_> {
         let id = text("id").parse().unwrap_or(0);
         let token = text("token").to_owned();
         let rest = self.gateway.rest.clone();
-        let form = forms::asked_for(data, &self.gateway.catalog);
+        // Rights are looked at first: whoever may not have the form is told so instead.
+        let opens = || {
+            let seeker = asked::form_seeker(data);
+            seeker.is_some_and(|(actor, form)| self.gateway.access.opens(&actor, form))
+        };
+        let form = forms::asked_for(data, &self.gateway.catalog).filter(|_| opens());
         // What is suggested while somebody types is the one answer to that.
         let suggests = data["type"] == 4;
         tasks::spawn_on(&self.gateway.calls, "discord-acknowledge", async move {
@@ -253,17 +289,5 @@ fn up(kept: &Kept) -> Signal {
         user: kept.user,
         application: kept.application,
         guilds: kept.guilds.clone(),
-    }
-}
-
-fn unreadable(error: &dyn std::error::Error) {
-    metrics::counter!("discord_gateway_unreadable").increment(1);
-    tracing::warn!(%error, "gateway sent something unreadable");
-}
-
-fn with_source(error: &dyn std::error::Error) -> String {
-    match error.source() {
-        Some(source) => format!("{error}: {source}"),
-        None => error.to_string(),
     }
 }

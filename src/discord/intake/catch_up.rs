@@ -1,17 +1,19 @@
-//! Reading what was missed, oldest first.
+//! Reading what was missed, oldest first, beside what goes on.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::Value;
+use tokio::sync::mpsc;
 
-use super::{Gone, Intake};
+use super::{Gone, Intake, Reader};
 use crate::discord::endpoints::message_id;
 use crate::discord::error::RestError;
-use crate::discord::ingress::Origin;
 use crate::discord::link::Inbound;
 use crate::discord::rest::Rest;
-use crate::domain::ids::{ChannelId, MessageId, ServerRoleId, UserId};
+use crate::domain::ids::{ChannelId, GuildId, MessageId};
+use crate::platform::tasks;
 
 /// Messages of a whole page.
 const PAGE: usize = 100;
@@ -23,16 +25,37 @@ pub(crate) struct Ask {
     pub(crate) watermarks: BTreeMap<ChannelId, MessageId>,
 }
 
+/// Messages of a channel that were missed, oldest first.
+#[derive(Debug)]
+pub(super) struct Page {
+    channel: ChannelId,
+    guild: Option<GuildId>,
+    messages: Vec<Value>,
+}
+
+/// The next page; `None` at the end.
+pub(super) async fn next(pages: &mut Option<mpsc::Receiver<Page>>) -> Option<Page> {
+    match pages {
+        Some(pages) => pages.recv().await,
+        None => None,
+    }
+}
+
 impl Intake {
-    /// Tells what was missed, then what waited.
-    ///
-    /// One page of 100 at a time, and as slowly as the team takes them: however much was missed, no more
-    /// than that is in memory.
-    pub(super) async fn catch_up(&mut self, ask: Ask) -> Result<(), Gone> {
-        self.missed = false;
-        for (channel, after) in ask.watermarks {
-            self.catch_up_channel(channel, after).await?;
+    /// Tells a page of what was missed.
+    pub(super) async fn page(&mut self, page: Page) -> Result<(), Gone> {
+        let Page { channel, guild, messages } = page;
+        for data in &messages {
+            self.created(None, data, guild).await?;
         }
+        let Some(newest) = messages.last().map(message_id) else { return Ok(()) };
+        let message_id = self.lanes.looked_at(channel, MessageId(newest));
+        self.tell(Inbound::CaughtUp { channel_id: channel, message_id }).await
+    }
+
+    /// Everything that was missed is told, and now what waited.
+    pub(super) async fn caught_up(&mut self) -> Result<(), Gone> {
+        self.pages = None;
         if self.missed {
             // The session was lost again meanwhile, and the team asks again.
             return Ok(());
@@ -43,81 +66,77 @@ impl Intake {
             }
         }
         self.note_through();
-        self.tell(Inbound::Live).await
+        self.catching_up = true;
+        self.tell_live().await
     }
+}
 
-    async fn catch_up_channel(&mut self, channel: ChannelId, after: MessageId) -> Result<(), Gone> {
-        let guild_id =
-            match self.patiently(channel, |rest| async move { rest.channel(channel).await }).await?
-            {
-                Some(seen) => seen.guild_id,
-                None => return Ok(()),
-            };
-        let mut roles: BTreeMap<UserId, Vec<ServerRoleId>> = BTreeMap::new();
-        let mut after = after;
-        loop {
-            let page = self
-                .patiently(channel, |rest| async move { rest.messages_after(channel, after).await })
-                .await?
-                .unwrap_or_default();
-            let Some(newest) = page.last().map(message_id) else {
-                return Ok(());
-            };
-            for data in &page {
-                let author = data
-                    .pointer("/author/id")
-                    .and_then(Value::as_str)
-                    .and_then(|id| id.parse().ok());
-                let own = author.is_none_or(|id| self.us(|us| us.bots.contains_key(&id)));
-                let mut origin = Origin { guild_id, server_roles: Vec::new() };
-                if let (Some(guild), Some(user), false) = (guild_id, author, own) {
-                    if let std::collections::btree_map::Entry::Vacant(slot) = roles.entry(user) {
-                        // Somebody who left has no roles; that is also the answer to trouble: rights
-                        // that cannot be shown are not given.
-                        let found = self.rest(None).member_roles(guild, user).await;
-                        slot.insert(found.unwrap_or_default());
+impl Reader {
+    /// Reads what was missed, one page of 100 at a time, and as slowly as they are taken: however much was
+    /// missed, no more than a few pages are in memory. Ends where nobody takes facts any more.
+    pub(super) fn look_back(
+        self: &Arc<Self>,
+        ask: Ask,
+        facts: mpsc::Sender<Inbound>,
+    ) -> mpsc::Receiver<Page> {
+        let (out, pages) = mpsc::channel(1);
+        let rest = self.rest(None).clone();
+        tasks::spawn("discord-look-back", async move {
+            let read = async {
+                for (channel, after) in ask.watermarks {
+                    if channel_after(&rest, channel, after, &out).await.is_err() {
+                        return;
                     }
-                    origin.server_roles = roles.get(&user).cloned().unwrap_or_default();
                 }
-                self.created(None, data, &origin).await?;
+            };
+            tokio::select! {
+                () = read => {}
+                () = facts.closed() => {}
             }
-            if newest <= after.0 {
-                return Ok(());
-            }
-            after = MessageId(newest);
-            self.tell(Inbound::CaughtUp { channel_id: channel, message_id: after }).await?;
-            self.take_waiting().await?;
-            if page.len() < PAGE {
-                return Ok(());
-            }
+        });
+        pages
+    }
+}
+
+async fn channel_after(
+    rest: &Rest,
+    channel: ChannelId,
+    mut after: MessageId,
+    out: &mpsc::Sender<Page>,
+) -> Result<(), Gone> {
+    let seen = patiently(channel, || rest.channel(channel)).await;
+    let Some(seen) = seen else { return Ok(()) };
+    loop {
+        let messages = patiently(channel, || rest.messages_after(channel, after)).await;
+        let messages = messages.unwrap_or_default();
+        let Some(newest) = messages.last().map(message_id) else { return Ok(()) };
+        let more = newest > after.0 && messages.len() >= PAGE;
+        after = MessageId(newest.max(after.0));
+        let page = Page { channel, guild: seen.guild_id, messages };
+        out.send(page).await.map_err(|_| Gone)?;
+        if !more {
+            return Ok(());
         }
     }
+}
 
-    /// Repeats a read until it works or cannot work; `None` where the channel is not ours to read.
-    async fn patiently<T, Fut>(
-        &self,
-        channel: ChannelId,
-        read: impl Fn(Rest) -> Fut,
-    ) -> Result<Option<T>, Gone>
-    where
-        Fut: Future<Output = Result<T, RestError>>,
-    {
-        let mut pause = Duration::from_secs(1);
-        loop {
-            match read(self.rest(None).clone()).await {
-                Ok(value) => return Ok(Some(value)),
-                Err(error) if error.is_retryable() => {
-                    tracing::warn!(%error, %channel, "catching up waits");
-                    tokio::select! {
-                        () = tokio::time::sleep(error.retry_after().unwrap_or(pause)) => {}
-                        () = self.out.inbound.closed() => return Err(Gone),
-                    }
-                    pause = (pause * 2).min(LONGEST_PAUSE);
-                }
-                Err(error) => {
-                    tracing::warn!(%error, %channel, "channel left out of catching up");
-                    return Ok(None);
-                }
+/// Repeats a read until it works or cannot work; `None` where the channel is not ours to read.
+async fn patiently<T, Fut>(channel: ChannelId, read: impl Fn() -> Fut) -> Option<T>
+where
+    Fut: Future<Output = Result<T, RestError>>,
+{
+    let mut pause = Duration::from_secs(1);
+    loop {
+        match read().await {
+            Ok(value) => return Some(value),
+            Err(error) if error.is_retryable() => {
+                tracing::warn!(%error, %channel, "catching up waits");
+                tokio::time::sleep(error.retry_after().unwrap_or(pause)).await;
+                pause = (pause * 2).min(LONGEST_PAUSE);
+            }
+            Err(error) => {
+                tracing::warn!(%error, %channel, "channel left out of catching up");
+                return None;
             }
         }
     }

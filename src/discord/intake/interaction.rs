@@ -4,9 +4,9 @@ use serde_json::Value;
 use serenity::model::application::Interaction;
 use tokio::task::JoinHandle;
 
-use super::{From, Gone, Intake, unreadable};
+use super::{From, Reader, unreadable};
 use crate::discord::asked::{self, Commanded, Wanted};
-use crate::discord::error::RestError;
+use crate::discord::error::{RestError, code};
 use crate::discord::ingress::{Heard, Remote};
 use crate::discord::link::{Inbound, InteractionReply, Suggest};
 use crate::domain::ids::{ChannelId, MessageId, UserId};
@@ -16,34 +16,47 @@ use crate::domain::request::Language;
 use crate::domain::time::Timestamp;
 use crate::platform::tasks;
 
-impl Intake {
+/// Who did it; nobody where the payload does not say.
+pub(super) fn who(data: &Value) -> UserId {
+    let id = data.pointer("/member/user/id").or_else(|| data.pointer("/user/id"));
+    id.and_then(Value::as_str).and_then(|id| id.parse().ok()).unwrap_or(UserId(0))
+}
+
+impl Reader {
+    /// What an interaction comes to, once Discord was told that we heard. Rights are looked at first: who holds
+    /// none learns nothing but that.
     pub(super) async fn interaction(
         &self,
         from: From,
         data: Value,
         acknowledged: JoinHandle<Result<(), RestError>>,
-    ) -> Result<(), Gone> {
+    ) -> Option<Inbound> {
         let Ok(interaction) = serde_json::from_value::<Interaction>(data) else {
             unreadable("INTERACTION_CREATE");
-            return Ok(());
+            return None;
         };
         let (commanded, application, token) = match &interaction {
             Interaction::Component(it) => (asked::press(it), it.application_id, &it.token),
             Interaction::Command(it) => (asked::slash(it), it.application_id, &it.token),
             Interaction::Modal(it) => (asked::form(it), it.application_id, &it.token),
             Interaction::Autocomplete(it) => {
-                let Some(typing) = asked::typing(it) else { return Ok(()) };
+                let typing = asked::typing(it)?;
                 let suggest = Suggest {
                     rest: self.rest(from).clone(),
                     interaction: it.id.get(),
                     token: it.token.clone(),
                 };
-                return self.tell(Inbound::Typing { typing, suggest }).await;
+                return Some(Inbound::Typing { typing, suggest });
             }
-            Interaction::Ping(_) | _ => return Ok(()),
+            Interaction::Ping(_) | _ => return None,
         };
         match acknowledged.await {
             Ok(Ok(())) => {}
+            Ok(Err(error)) if error.code() == Some(code::UNKNOWN_INTERACTION) => {
+                // It came too late: the person was told that it failed.
+                tracing::warn!("a command came after its time and was not carried out");
+                return None;
+            }
             Ok(Err(error)) => tracing::warn!(%error, "a command was not acknowledged"),
             Err(error) => tracing::warn!(%error, "a command was not acknowledged"),
         }
@@ -56,35 +69,44 @@ impl Intake {
         };
         let Some(Commanded { actor, channel_id, wanted, .. }) = commanded else {
             answer(reply, "gate.stale", &[]);
-            return Ok(());
+            return None;
         };
+        let form = asked::opens(&wanted);
+        // Who may press a button depends on what it is about, which the card shows to everybody: the team says so.
+        let presses = matches!(&wanted, Wanted::Command(Command::Press { .. }));
+        if (!presses && !self.access.is_known(&actor))
+            || form.is_some_and(|form| !self.access.opens(&actor, form))
+        {
+            answer(reply, "not_allowed", &[]);
+            return None;
+        }
         match wanted {
-            Wanted::Command(command) => self.tell(Inbound::Command { actor, command, reply }).await,
-            Wanted::Look(question) => self.tell(Inbound::Question { actor, question, reply }).await,
+            Wanted::Command(command) => Some(Inbound::Command { actor, command, reply }),
+            Wanted::Look(question) => Some(Inbound::Question { actor, question, reply }),
             Wanted::NoRequest(typed) => {
                 answer(reply, "unknown_request", &[("request_id", typed.into())]);
-                Ok(())
+                None
             }
             Wanted::Form(files) => {
                 self.keep_files(&as_message(&actor, channel_id), files).await;
-                Ok(())
+                None
             }
             Wanted::Kickoff(mut kickoff, files) => {
                 kickoff.artifacts = self.shelf.find(&files).await;
                 let missing = files.len() - kickoff.artifacts.len();
                 if missing > 0 {
                     answer(reply, "attachments_failed", &[("count", missing.into())]);
-                    return Ok(());
+                    return None;
                 }
                 let command = Command::SprintStart { kickoff };
-                self.tell(Inbound::Command { actor, command, reply }).await
+                Some(Inbound::Command { actor, command, reply })
             }
         }
     }
 
     /// Fetches the files of a command while its form is being filled in.
     async fn keep_files(&self, message: &Message, files: Vec<(Attachment, Remote)>) {
-        if files.is_empty() || !self.wants_files.of(message) {
+        if files.is_empty() || !self.access.takes_in(message) {
             return;
         }
         let (attachments, files) = files.into_iter().unzip();
@@ -115,6 +137,7 @@ fn as_message(actor: &Actor, channel_id: ChannelId) -> Message {
         attachments: Vec::new(),
         created_at: Timestamp::from_millis(0),
         via: actor.ingress(),
+        read_up_to: None,
     }
 }
 

@@ -37,7 +37,6 @@ pub(super) fn read_message(data: &Value) -> Option<Payload> {
     if let Ok(message) = serde_json::from_value(plain) {
         return Some(message);
     }
-    metrics::counter!("discord_gateway_unreadable").increment(1);
     match serde_json::from_value(bare(data)) {
         Ok(message) => {
             tracing::warn!(message = message_id(data), "message read without most of its fields");

@@ -33,6 +33,21 @@ pub enum BuildError {
     Journal(#[from] JournalError),
 }
 
+impl BuildError {
+    /// The thing that Discord refused, where the team gets along without it: a voice, or a role that is only
+    /// there to be mentioned.
+    #[must_use]
+    pub const fn dispensable(&self) -> Option<(Thing, &RestError)> {
+        match self {
+            Self::Rest { thing, source } if personas::is_refusal(source) => match thing {
+                Thing::Hook(_) | Thing::SharedHook | Thing::Role(_) => Some((*thing, source)),
+                Thing::Category | Thing::Channel(_) | Thing::Approver => None,
+            },
+            Self::Rest { .. } | Self::Journal(_) => None,
+        }
+    }
+}
+
 /// What became of a thing that was to be undone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Undone {
@@ -191,7 +206,14 @@ impl Builder<'_> {
                     | Thing::Approver
                     | Thing::SharedHook => None,
                 };
-                let made = self.rest.create_webhook(channel, &name, avatar.as_deref()).await?;
+                let made = self.rest.create_webhook(channel, &name, avatar.as_deref()).await;
+                let made = match made {
+                    // A voice without a picture is a voice; the checks name it.
+                    Err(error) if avatar.is_some() && personas::may_be_the_picture(&error) => {
+                        self.rest.create_webhook(channel, &name, None).await?
+                    }
+                    made => made?,
+                };
                 let id = made.id;
                 let made = Webhook {
                     token: None,

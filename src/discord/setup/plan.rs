@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
+use crate::discord::endpoints::Webhook;
 use crate::discord::identity::stands_for;
 use crate::discord::personas;
 use crate::discord::setup::journal::Journal;
@@ -121,7 +122,7 @@ pub struct Wanted {
     pub places: BTreeMap<Place, Option<ChannelId>>,
     /// What stands in the head line of a channel that is made.
     pub topics: BTreeMap<Place, String>,
-    /// Names of personas that differ from the role's.
+    /// The names that roles speak under.
     pub names: BTreeMap<Role, String>,
     /// Whether roles speak through webhooks.
     pub hooks: bool,
@@ -156,10 +157,10 @@ impl Wanted {
             Thing::Channel(place) => place.as_str().to_owned(),
             Thing::Role(role) => role.as_str().to_owned(),
             Thing::Approver => APPROVER.to_owned(),
-            Thing::Hook(role) => match self.names.get(&role) {
-                Some(name) => personas::allowed_name(name),
-                None => role.as_str().to_owned(),
-            },
+            Thing::Hook(role) => {
+                let name = self.names.get(&role).map_or(role.as_str(), String::as_str);
+                personas::allowed_name(name)
+            }
             Thing::SharedHook => personas::SHARED.to_owned(),
         }
     }
@@ -215,15 +216,35 @@ impl Wanted {
                 if !self.hooks {
                     return Standing::NotNeeded;
                 }
-                let name = self.name(thing);
-                self.hook_channel(seen, journal).and_then(|channel| {
-                    seen.hooks_of(channel, self.application)
-                        .find(|hook| hook.name.as_deref() == Some(name.as_str()))
-                        .map(|hook| hook.id.0)
-                })
+                self.hook_channel(seen, journal)
+                    .and_then(|channel| self.voice(thing, channel, seen))
+                    .map(|hook| hook.id.0)
             }
         };
         found.map_or(Standing::Missing, Standing::There)
+    }
+
+    /// The webhook of a thing in a channel, found as the team finds it.
+    #[must_use]
+    pub fn voice<'a>(
+        &self,
+        thing: Thing,
+        channel: ChannelId,
+        seen: &'a Seen,
+    ) -> Option<&'a Webhook> {
+        let name = self.name(thing);
+        let role = match thing {
+            Thing::Hook(role) => Some(role),
+            Thing::Category
+            | Thing::Channel(_)
+            | Thing::Role(_)
+            | Thing::Approver
+            | Thing::SharedHook => None,
+        };
+        let named = |hook: &&Webhook| {
+            hook.name.as_deref().is_some_and(|it| personas::is_voice(it, &name, role))
+        };
+        seen.hooks_of(channel, self.application).find(named)
     }
 
     /// The channel whose webhooks are prepared: where people ask. In others they are made when a role

@@ -151,6 +151,7 @@ fn only_our_webhooks_in_the_right_channel_count() {
         token: None,
         application_id: Some(application.to_owned()),
         channel_id: Some(ChannelId(channel)),
+        avatar: None,
     };
     seen.hooks = Some(vec![hook(30, "8", 10), hook(31, "7", 11)]);
     let thing = Thing::Hook(Role::Planner);

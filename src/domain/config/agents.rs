@@ -42,8 +42,7 @@ impl AgentKind {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum AgentSandbox {
-    /// By what its role may do. Where this machine can do neither, Codex confines itself, and the others run
-    /// no commands.
+    /// By what its role may do. Where this machine can do neither, it is not started; the rehearsal is.
     #[default]
     Auto,
     /// Not confined: for machines that are a sandbox themselves.

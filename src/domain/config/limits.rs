@@ -13,11 +13,15 @@ use crate::domain::policy::Limits;
 pub struct LimitsConfig {
     /// Attempts of one step before a person is asked.
     pub step_attempts: Option<Positive>,
+    /// See [`Limits::rate_limit_retries`]; at most 100.
+    pub rate_limit_retries: Option<Positive>,
+    /// See [`Limits::rate_limit_wait_seconds`]; at most a week.
+    pub rate_limit_wait_seconds: Option<Positive>,
     /// Agent runs of one request.
     pub turns: Option<Positive>,
     /// Times that failing checks send a request back.
     pub check_failures: Option<Positive>,
-    /// Times that a moved branch is followed.
+    /// Of older files, and without a meaning: a moved branch is followed for as long as it moves.
     pub rebases: Option<Positive>,
     /// Reviews of one request.
     pub review_cycles: Option<Positive>,
@@ -47,9 +51,12 @@ impl LimitsConfig {
             }
         };
         set(self.step_attempts, &mut limits.step_attempts);
+        set(self.rate_limit_retries, &mut limits.rate_limit_retries);
+        if let Some(seconds) = self.rate_limit_wait_seconds {
+            limits.rate_limit_wait_seconds = seconds.get();
+        }
         set(self.turns, &mut limits.turns);
         set(self.check_failures, &mut limits.check_failures);
-        set(self.rebases, &mut limits.rebases);
         set(self.review_cycles, &mut limits.review_cycles);
         if let Some(chars) = self.message_chars {
             limits.message_chars = chars.as_usize();
@@ -74,6 +81,26 @@ impl LimitsConfig {
     pub fn idle_seconds(&self) -> u64 {
         self.idle_seconds.map_or(600, Positive::get)
     }
+}
+
+/// The most tries after rate limits that may be configured.
+pub(super) const MOST_RETRIES: u64 = 100;
+/// The longest wait for a rate limit that may be configured, in seconds: a week.
+pub(super) const LONGEST_WAIT: u64 = 7 * 86_400;
+
+/// Numbers that nobody can mean.
+pub(super) fn check_limits(limits: &LimitsConfig) -> Result<(), Problem> {
+    let table = [
+        ("rate_limit_retries", limits.rate_limit_retries, MOST_RETRIES),
+        ("rate_limit_wait_seconds", limits.rate_limit_wait_seconds, LONGEST_WAIT),
+    ];
+    for (name, value, most) in table {
+        if value.is_some_and(|value| value.get() > most) {
+            return Err(Problem::at(&format!("limits.{name}"), format!("is above {most}"))
+                .hint("after that a person is asked, who can let it go on"));
+        }
+    }
+    Ok(())
 }
 
 /// A budget or price that is no amount: it would stop everything, or nothing.

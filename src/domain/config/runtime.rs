@@ -6,14 +6,27 @@ use std::path::PathBuf;
 use serde::{Deserialize, Deserializer, Serialize};
 
 use super::limits::{self, LimitsConfig};
-use super::values::{Argv, BranchName, CutoffTime, IntervalMinutes, Positive, Zone};
+use super::values::{
+    Argv, BranchName, CarriedFolder, CommitEmail, CommitName, CutoffTime, EnvName, IntervalMinutes,
+    OutsidePath, Positive, Zone, names_a_secret,
+};
 use super::{AgentsConfig, ModelServer, Problem, ProfilesConfig, RoleDefaults, SandboxConfig};
 use crate::domain::budget::{Budgets, PriceTable};
 use crate::domain::gate::Stance;
 use crate::domain::ids::{GuildId, ServerRoleId, UserId};
-use crate::domain::policy::GateTable;
+use crate::domain::policy::{GateTable, RefusalForm};
 use crate::domain::request::Language;
 use crate::domain::role::Role;
+
+/// Author and committer of the team's commits. Dates are told in the zone of the workspace.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Commits {
+    /// The name.
+    pub name: CommitName,
+    /// The address.
+    pub email: CommitEmail,
+}
 
 /// The whole file.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -24,6 +37,9 @@ pub struct RuntimeConfig {
     /// What is listened to.
     #[serde(default)]
     pub ingress: Ingress,
+    /// How somebody who may not ask is told so.
+    #[serde(default)]
+    pub refusals: RefusalForm,
     /// Servers whose messages count; empty means the one of the Discord configuration, or any.
     #[serde(default)]
     pub allowed_guild_ids: BTreeSet<GuildId>,
@@ -42,6 +58,15 @@ pub struct RuntimeConfig {
     /// What must pass before work is done, in order.
     #[serde(default)]
     pub checks: Vec<Check>,
+    /// Folders of the person's checkout that git ignores and that checks may read: dependencies.
+    #[serde(default)]
+    pub carry: Vec<CarriedFolder>,
+    /// Whether checks may run where this machine cannot give them a view of the files of their own.
+    #[serde(default)]
+    pub allow_unisolated_checks: bool,
+    /// Who the author of the team's commits is.
+    #[serde(default)]
+    pub commits: Commits,
     /// Who may do what.
     #[serde(default)]
     pub people: People,
@@ -329,6 +354,17 @@ pub struct Project {
     pub branch: Option<BranchName>,
 }
 
+/// Which network a check has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CheckNetwork {
+    /// A loopback of its own.
+    #[default]
+    Off,
+    /// The machine's.
+    Host,
+}
+
 /// One entry of `checks:`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -343,6 +379,15 @@ pub struct Check {
     /// Kilobytes of output that are kept.
     #[serde(default = "one_megabyte")]
     pub output_limit_kb: Positive,
+    /// Which network it has.
+    #[serde(default)]
+    pub network: CheckNetwork,
+    /// Added to its environment. No secrets: whatever the change holds can read them.
+    #[serde(default)]
+    pub env: BTreeMap<EnvName, String>,
+    /// What it may read beside the system, the tools and its tree.
+    #[serde(default)]
+    pub read: Vec<OutsidePath>,
 }
 
 fn ten_minutes() -> Positive {
@@ -427,6 +472,7 @@ impl RuntimeConfig {
                     .hint("add it under `actions`, or take it out of the list"));
             }
         }
+        limits::check_limits(&self.limits)?;
         limits::check_money(&self.budgets, &self.prices)?;
         for name in self.models.keys() {
             let plain = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
@@ -444,6 +490,18 @@ impl RuntimeConfig {
             if !names.insert(check.name.as_str()) {
                 let message = format!("another check is called {:?} already", check.name);
                 return Err(Problem::at(&key, message));
+            }
+            if let Some(name) = check.env.keys().find(|name| names_a_secret(name.as_str())) {
+                let key = format!("checks.{index}.env.{name}");
+                let message = "is named like a secret, and whatever a change holds could read it";
+                return Err(Problem::at(&key, message)
+                    .hint("let the check do without it, or give it a value made up for tests under another name"));
+            }
+        }
+        for (index, folder) in self.carry.iter().enumerate() {
+            if self.carry[..index].contains(folder) {
+                let key = format!("carry.{index}");
+                return Err(Problem::at(&key, format!("{folder} is in the list already")));
             }
         }
         Ok(())

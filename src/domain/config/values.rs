@@ -83,6 +83,36 @@ checked_text! {
                  never the secret itself".to_owned())
         }
     };
+    /// A folder of the project that git ignores and that checks are lent; without a slash at its end.
+    CarriedFolder, |text| {
+        let plain = |part: &str| !part.is_empty() && part != "." && part != ".." && part != ".git";
+        if !text.split('/').all(plain) {
+            return Err(format!(
+                "expected a folder in the project such as .venv or web/node_modules, found {text:?}"
+            ));
+        }
+        if is_build_folder(text) {
+            return Err(format!(
+                "{text:?} holds what a build makes: left over from another commit, it can turn a change that \
+                 breaks the build green. Let the check build in its clean tree, and carry dependencies only"
+            ));
+        }
+        Ok(())
+    };
+    /// A file or folder outside the project.
+    OutsidePath, |text| {
+        let rest = text.strip_prefix("~/").or_else(|| text.strip_prefix('/'));
+        let plain = |part: &str| part != "." && part != "..";
+        if rest.is_some_and(|rest| !rest.is_empty() && rest.split('/').all(plain)) {
+            Ok(())
+        } else {
+            Err(format!("expected an absolute path such as /opt/sdk or ~/.local/share/sdk, found {text:?}"))
+        }
+    };
+    /// The name of an author of commits.
+    CommitName, |text| commit_text(text, "a name such as \"Build team\"");
+    /// The address of an author of commits.
+    CommitEmail, |text| commit_text(text, "an address such as team@example.org");
     /// The name of a git branch.
     BranchName, |text| {
         let bad = text.is_empty()
@@ -95,6 +125,58 @@ checked_text! {
             || text.chars().any(|c| c.is_whitespace() || c.is_control() || "~^:?*[\\".contains(c));
         if bad { Err(format!("expected the name of a branch such as main, found {text:?}")) } else { Ok(()) }
     };
+}
+
+/// Whether a folder, by its name, holds what builds make.
+#[must_use]
+pub fn is_build_folder(path: &str) -> bool {
+    const NAMES: [&str; 12] = [
+        "target",
+        "build",
+        "_build",
+        "dist",
+        "out",
+        "obj",
+        "__pycache__",
+        ".next",
+        ".nuxt",
+        ".gradle",
+        ".pytest_cache",
+        ".turbo",
+    ];
+    let name = path.trim_end_matches('/').rsplit('/').next().unwrap_or_default();
+    NAMES.contains(&name) || name.starts_with("cmake-build-") || name.starts_with("bazel-")
+}
+
+/// Whether a variable's name says that its value is a secret.
+#[must_use]
+pub fn names_a_secret(name: &str) -> bool {
+    const ENDS: [&str; 7] =
+        ["TOKEN", "SECRET", "PASSWORD", "PASSWD", "_KEY", "CREDENTIAL", "CREDENTIALS"];
+    let name = name.to_ascii_uppercase();
+    ENDS.iter().any(|end| name.ends_with(end))
+}
+
+impl Default for CommitName {
+    fn default() -> Self {
+        Self("teams".to_owned())
+    }
+}
+
+impl Default for CommitEmail {
+    fn default() -> Self {
+        Self("teams@localhost".to_owned())
+    }
+}
+
+/// What git takes as a name or an address: it drops the rest in silence.
+fn commit_text(text: &str, wanted: &str) -> Result<(), String> {
+    let bad = |c: char| c.is_control() || "<>".contains(c);
+    let edge = |c: char| c.is_whitespace() || ".,:;\"'\\".contains(c);
+    if text.is_empty() || text.chars().any(bad) || text.starts_with(edge) || text.ends_with(edge) {
+        return Err(format!("expected {wanted}, found {text:?}"));
+    }
+    Ok(())
 }
 
 /// Minutes between the slots of the grid: 1 to 10080, a week. Zero is refused rather than read as 180.

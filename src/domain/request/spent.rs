@@ -16,10 +16,14 @@ pub struct Spent {
     pub step_failures: u32,
     /// Times that the branch moved under a finished request.
     pub rebases: u32,
+    /// Times in a row that what a step delivered could not be taken as its result.
+    pub rejected: u32,
     /// Why the last attempt of the current step failed.
     pub last_failure: Option<FailKind>,
     /// Times in a row that the agent's plan was used up.
     pub waits: u32,
+    /// Tries in a row that ended with a rate limit.
+    pub rate_limits: u32,
     /// How often a person granted the request's budget once more.
     pub budget_raised: u32,
     /// Whether it was told that its budget is nearly spent.

@@ -150,8 +150,6 @@ super::words! {
         OngoingReview = "ongoing_review",
         /// The closing words of a sprint.
         ClosingReport = "closing_report",
-        /// What was left uncommitted by a sprint is brought to the branch.
-        Leftovers = "leftovers",
         /// Candidates are made of findings, by the sourcer.
         Sourcing = "sourcing",
         /// The planner judges the sourcer's candidates.

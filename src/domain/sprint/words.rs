@@ -94,9 +94,9 @@ words! {
         NoRepo = "no_repo",
         /// There are commits, and none names the sprint.
         WarningMissingSprintTag = "warning_missing_sprint_tag",
-        /// Something is left uncommitted and is being looked at.
+        /// Older files: something lay uncommitted in the project and was about to be committed.
         PendingChanges = "pending_changes",
-        /// What was left could not be committed.
+        /// Older files: that could not be committed.
         VersionControlFailed = "version_control_failed",
         /// Planning did not come to a plan.
         PlanningIncomplete = "planning_incomplete",

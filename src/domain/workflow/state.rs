@@ -59,6 +59,8 @@ pub struct Budgets {
     pub qa_reopen: Allowance,
     /// Returns to the developer because the runtime's own checks failed.
     pub checks: Allowance,
+    /// Returns to the developer because the branch changed the same places.
+    pub conflicts: Allowance,
     /// Reports applied in total.
     pub turns: Allowance,
 }
@@ -70,6 +72,7 @@ impl Default for Budgets {
             reopen: Allowance::of(6),
             qa_reopen: Allowance::of(3),
             checks: Allowance::of(3),
+            conflicts: Allowance::of(3),
             turns: Allowance::of(48),
         }
     }
@@ -118,6 +121,7 @@ impl Budgets {
             reopen: Allowance::of(self.reopen.limit),
             qa_reopen: Allowance::of(self.qa_reopen.limit),
             checks: Allowance::of(self.checks.limit),
+            conflicts: Allowance::of(self.conflicts.limit),
             turns: Allowance::of(self.turns.limit),
         }
     }

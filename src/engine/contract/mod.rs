@@ -1,8 +1,12 @@
 //! The result contract (`spec/teams.md` 8.1 and 8.2): reading what a role wrote, judging it, and the
 //! schema that it is asked to follow.
 
+use crate::domain::backlog::BacklogItem;
+use crate::domain::request::Request;
+
 mod extract;
 mod normalize;
+pub mod numbered;
 mod plan;
 mod schema;
 mod shape;
@@ -13,6 +17,17 @@ pub use normalize::normalize;
 pub use schema::schema;
 pub use shape::misshapen;
 pub use validate::{ContractIssue, validate};
+
+/// The acceptance criteria that a request is held against: those of its item, else those of its own plan.
+#[must_use]
+pub fn criteria(request: &Request, item: Option<&BacklogItem>) -> Vec<String> {
+    let own = item.map(|item| item.acceptance_criteria.as_slice()).unwrap_or_default();
+    let said = |list: &[String]| -> Vec<String> {
+        list.iter().filter(|text| !text.trim().is_empty()).cloned().collect()
+    };
+    let own = said(own);
+    if own.is_empty() { said(&request.criteria) } else { own }
+}
 
 /// The status line of a prompt that was copied instead of answered.
 const STATUS_LITERAL: &str = "completed|blocked|failed";

@@ -79,7 +79,7 @@ pub(super) struct PlanUpdate {
 struct Origin {
     /// The milestone that it serves.
     milestone_ref: Option<String>,
-    /// The requirements that it serves, in their words.
+    /// The requirements that it serves, by their numbers, such as R-1, or in their words.
     requirement_refs: Vec<String>,
     /// Places in the sprint's documents.
     spec_refs: Vec<String>,
@@ -194,7 +194,7 @@ pub(super) const fn not_for(role: Role, duty: Option<Duty>) -> &'static [&'stati
         (Role::Planner, Some(Duty::OngoingReview | Duty::SourcerReview | Duty::BlockedReview)) => {
             ITEMS
         }
-        (Role::Planner, Some(Duty::ResearchPrepass | Duty::Leftovers | Duty::Sourcing) | None) => {
+        (Role::Planner, Some(Duty::ResearchPrepass | Duty::Sourcing) | None) => {
             &["sprint_plan_update", "sprint_report"]
         }
         (

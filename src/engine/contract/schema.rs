@@ -142,6 +142,8 @@ struct PlannerProposals {
     root_cause_contract: Option<String>,
     /// What exactly is to be done.
     todo_brief: Option<String>,
+    /// What can be seen to pass or fail when it is done, one thing each.
+    acceptance_criteria: Option<Vec<String>>,
     /// In a sprint's planning: how the milestone is framed.
     sprint_plan_update: Option<plan::PlanUpdate>,
     /// For the closing report of a sprint.
@@ -209,6 +211,7 @@ struct DeveloperProposals {
 /// One criterion and what was seen.
 #[derive(JsonSchema, Serialize)]
 struct WireEvidence {
+    /// Its number, such as C-1; its words where it has no number.
     criterion: String,
     /// Where the criterion stands.
     source: String,
@@ -222,7 +225,7 @@ struct WireEvidence {
 struct WireValidation {
     methodology: Methodology,
     decision: QaDecision,
-    /// One row a criterion, at least one.
+    /// One row for each acceptance criterion, no more and no fewer.
     evidence_matrix: Vec<WireEvidence>,
     passed_checks: Vec<String>,
     findings: Vec<String>,
@@ -268,6 +271,7 @@ pub fn schema(role: Role, step: Option<Step>, duty: Option<Duty>) -> Value {
     if let Some(Value::Object(proposals)) = schema.pointer_mut("/properties/proposals/properties") {
         if !workflow {
             proposals.shift_remove("workflow_transition");
+            proposals.shift_remove("acceptance_criteria");
         }
         if step != Some(Step::QaValidation) {
             proposals.shift_remove("qa_validation");

@@ -13,7 +13,29 @@ fn status(word: &str) -> ResultStatus {
 }
 
 fn codes(raw: &Value, role: Role, step: Option<Step>) -> Vec<String> {
-    validate(raw, role, step).iter().map(ToString::to_string).collect()
+    validate(raw, role, step, &[]).iter().map(ToString::to_string).collect()
+}
+
+#[test]
+fn qa_is_told_which_criteria_lack_a_row_and_which_rows_are_of_none() {
+    let criteria = ["it works", "it is fast", "people find it"].map(str::to_owned);
+    let said = |rows: &[&str]| {
+        let row = |it| json!({"criterion": it, "source": "", "evidence": "", "result": "pass"});
+        let rows: Vec<Value> = rows.iter().map(row).collect();
+        let raw =
+            json!({"proposals": {"qa_validation": {"decision": "pass", "evidence_matrix": rows}}});
+        let issues = validate(&raw, Role::Qa, Some(Step::QaValidation), &criteria);
+        let rows = issues.into_iter().filter(|it| matches!(it, ContractIssue::EvidenceRows(_)));
+        rows.map(|it| it.to_string()).collect::<Vec<_>>()
+    };
+    assert_eq!(said(&["C-1", "it is fast", "c-3: people find it"]), [""; 0]);
+    let wrong = ["C-1", "C-1", "it  works", "the code is clean", "C-4", "", "people find it"];
+    let told = "missing: C-2; doubled: C-1; unknown: \"the code is clean\", \"C-4\", \"\"";
+    assert_eq!(said(&wrong), [format!("qa_validation_rows_are_not_the_criteria ({told})")]);
+    // Rows that are no objects name nothing.
+    let raw = json!({"proposals": {"qa_validation": {"evidence_matrix": [1, null, [], "C-1"]}}});
+    let issues = validate(&raw, Role::Qa, Some(Step::QaValidation), &criteria);
+    assert!(issues.iter().any(|it| it.to_string().contains("missing: C-1, C-2, C-3")));
 }
 
 #[test]

@@ -4,6 +4,7 @@ use std::fmt;
 
 use serde_json::{Map, Value};
 
+use super::numbered::{RowFaults, row_faults};
 use super::{INSIGHT_PLACEHOLDER, STATUS_LITERAL, SUMMARY_PLACEHOLDER};
 use crate::domain::lenient;
 use crate::domain::role::Role;
@@ -44,6 +45,8 @@ pub enum ContractIssue {
     EmptyEvidenceMatrix,
     /// Keys that a row of evidence lacks.
     EvidenceMissingKeys(Vec<&'static str>),
+    /// Rows that are not one for each criterion.
+    EvidenceRows(RowFaults),
     /// A result of a row that does not exist.
     InvalidEvidenceResult(String),
     /// A field of the verdict that is not a list.
@@ -85,6 +88,9 @@ impl fmt::Display for ContractIssue {
             ContractIssue::EvidenceMissingKeys(keys) => {
                 write!(f, "qa_validation_evidence_missing_keys:{}", keys.join(","))
             }
+            ContractIssue::EvidenceRows(faults) => {
+                write!(f, "qa_validation_rows_are_not_the_criteria ({faults})")
+            }
             ContractIssue::InvalidEvidenceResult(word) => {
                 write!(f, "invalid_qa_validation_evidence_result:{word}")
             }
@@ -108,9 +114,14 @@ const QA_LISTS: [&str; 4] = ["passed_checks", "findings", "residual_risks", "not
 const EVIDENCE_KEYS: [&str; 4] = ["criterion", "source", "evidence", "result"];
 
 /// Judges what `role` wrote, before [`super::normalize`] puts it right. `step` is the workflow step
-/// of the request, `None` where it has no workflow.
+/// of the request, `None` where it has no workflow; `criteria` are what QA judges, none where it finds them itself.
 #[must_use]
-pub fn validate(raw: &Value, role: Role, step: Option<Step>) -> Vec<ContractIssue> {
+pub fn validate(
+    raw: &Value,
+    role: Role,
+    step: Option<Step>,
+    criteria: &[String],
+) -> Vec<ContractIssue> {
     let Some(fields) = raw.as_object() else {
         return vec![ContractIssue::PayloadNotDict];
     };
@@ -138,7 +149,7 @@ pub fn validate(raw: &Value, role: Role, step: Option<Step>) -> Vec<ContractIssu
     if role == Role::Qa && step == Step::QaValidation {
         match part("qa_validation") {
             None => issues.push(ContractIssue::MissingQaValidation),
-            Some(verdict) => judge_verdict(verdict, &mut issues),
+            Some(verdict) => judge_verdict(verdict, criteria, &mut issues),
         }
     }
     issues
@@ -171,7 +182,11 @@ fn judge_transition(transition: &Map<String, Value>, issues: &mut Vec<ContractIs
     }
 }
 
-fn judge_verdict(verdict: &Map<String, Value>, issues: &mut Vec<ContractIssue>) {
+fn judge_verdict(
+    verdict: &Map<String, Value>,
+    criteria: &[String],
+    issues: &mut Vec<ContractIssue>,
+) {
     let word = |value: Option<&Value>| lenient::text(value).trim().to_lowercase();
     let keys = missing(verdict, &QA_KEYS);
     if !keys.is_empty() {
@@ -203,6 +218,12 @@ fn judge_verdict(verdict: &Map<String, Value>, issues: &mut Vec<ContractIssue>) 
                 {
                     issues.push(ContractIssue::InvalidEvidenceResult(result));
                 }
+            }
+            let named: Vec<String> =
+                rows.iter().map(|row| lenient::text(row.get("criterion"))).collect();
+            let faults = row_faults(criteria, named.iter().map(String::as_str));
+            if !faults.is_empty() {
+                issues.push(ContractIssue::EvidenceRows(faults));
             }
         }
     }

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 
+use chrono_tz::Tz;
 use serde_json::{Map, Value};
 
 use super::todos::rank_or_last;
@@ -288,9 +289,10 @@ pub fn carry_over(
     item: &BacklogItem,
     todo: &Todo,
     now: Timestamp,
+    zone: Tz,
     ids: &mut IdSupply,
 ) -> BacklogItem {
-    let id = ids.backlog(&now.kst_date());
+    let id = ids.backlog(&now.date_in(zone));
     let mut next = BacklogItem::new(id, &item.title, &item.scope, item.kind, now);
     next.summary.clone_from(&item.summary);
     next.source = BacklogSource::CarryOver;

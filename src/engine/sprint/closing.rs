@@ -1,4 +1,4 @@
-//! A sprint ends (`spec/teams.md` 9.9): what was not done is released, what was left is looked at, the
+//! A sprint ends (`spec/teams.md` 9.9): what was not done is released, the project is looked at, the
 //! planner says what came of it, and the slot is free, whatever happened.
 
 use serde_json::{Map, Value, json};
@@ -13,29 +13,35 @@ use crate::domain::role::Role;
 use crate::domain::sprint::{
     CloseoutStatus, Duty, Phase, Sprint, SprintStatus, Todo, TodoStatus, WrapUp,
 };
-use crate::domain::workflow::{Step, WorkflowState};
-use crate::engine::handoff;
 use crate::engine::turn::Turn;
+use crate::engine::{closeout as closeout_of_requests, handoff};
 
-/// The mark of a closeout commit that was made, or that could not be.
-const COMMITTED: &str = "committed";
-const FAILED: &str = "failed";
 /// The mark of a request that its sprint has let go.
 pub(super) const RELEASED: &str = "released";
+/// What records say of a commit of what lies in the project: the team makes none.
 const NOT_NEEDED: &str = "not_needed";
 
-/// The team stops working on todos and closes the sprint.
+/// The team stops working on todos and closes the sprint. A commit that is on its way to the branch is waited
+/// for: only then is known what became of its todo.
 pub(super) fn begin(turn: &mut Turn<'_>, id: &SprintId) {
     release(turn, id);
+    let duty = turn.sprint(id).and_then(|sprint| sprint.planning_request_id.clone());
+    if let Some(duty) = duty {
+        if let Some(sprint) = turn.edit_sprint(id) {
+            sprint.planning_request_id = None;
+        }
+        drop_duty(turn, &duty);
+    }
+    let lands =
+        |sprint: &Sprint| sprint.todos.iter().any(|todo| todo.status == TodoStatus::Running);
+    if turn.sprint(id).is_none_or(lands) {
+        return;
+    }
     let Some(sprint) = turn.edit_sprint(id) else { return };
     sprint.phase = Phase::WrapUp;
     sprint.status = SprintStatus::Closeout;
     sprint.closeout_status = None;
-    let duty = sprint.planning_request_id.take();
     turn.sprint_event(id, "closeout", "", Value::Null);
-    if let Some(duty) = duty {
-        drop_duty(turn, &duty);
-    }
     advance(turn, id);
 }
 
@@ -52,6 +58,7 @@ fn release(turn: &mut Turn<'_>, id: &SprintId) {
     let Some(todos) = turn.sprint(id).map(|sprint| sprint.todos.clone()) else { return };
     for (at, todo) in todos.iter().enumerate() {
         match todo.status {
+            TodoStatus::Running if lands(turn, todo) => {}
             TodoStatus::Queued | TodoStatus::Running => put_back(turn, id, at, todo),
             TodoStatus::Blocked => put_aside(turn, todo),
             TodoStatus::Uncommitted
@@ -61,6 +68,11 @@ fn release(turn: &mut Turn<'_>, id: &SprintId) {
             | TodoStatus::Cancelled => {}
         }
     }
+}
+
+/// Whether the commit of a todo is on its way to the branch.
+fn lands(turn: &Turn<'_>, todo: &Todo) -> bool {
+    todo.request_id.as_ref().is_some_and(|id| closeout_of_requests::is_merging(turn, id))
 }
 
 /// A todo that was not delivered: its item waits again.
@@ -114,13 +126,9 @@ pub(super) fn advance(turn: &mut Turn<'_>, id: &SprintId) {
     if sprint.wrap_up == Some(WrapUp::Now)
         && let Some(duty) = sprint.planning_request_id.clone()
     {
-        // A person does not want to wait, neither for words nor for leftovers.
+        // A person does not want to wait for words.
         if let Some(sprint) = turn.edit_sprint(id) {
             sprint.planning_request_id = None;
-            if sprint.closeout_status == Some(CloseoutStatus::PendingChanges) {
-                FAILED.clone_into(&mut sprint.version_control_status);
-                sprint.closeout_status = Some(CloseoutStatus::VersionControlFailed);
-            }
             sprint.planner_report_draft = json!({ "fallback": "stopped" });
         }
         drop_duty(turn, &duty);
@@ -130,13 +138,20 @@ pub(super) fn advance(turn: &mut Turn<'_>, id: &SprintId) {
         return;
     }
     match sprint.closeout_status {
-        None => {
+        // Nobody has looked at the project yet, and nobody has done anything in it.
+        None if sprint.git_baseline.is_none() && !did_something(sprint) => {
+            if let Some(sprint) = turn.edit_sprint(id) {
+                sprint.closeout_status = Some(CloseoutStatus::NoNewCommits);
+            }
+            advance(turn, id);
+        }
+        // An older build was about to commit what people had in the project.
+        None | Some(CloseoutStatus::PendingChanges) => {
             let is_mine = |kind: &EffectKind| matches!(kind, EffectKind::Inspect { sprint_id } if sprint_id == id);
             if !turn.has_effect(is_mine) {
                 turn.plan(EffectKind::Inspect { sprint_id: id.clone() });
             }
         }
-        Some(CloseoutStatus::PendingChanges) => leftovers(turn, id),
         Some(closeout) if sprint.planner_report_draft.is_null() && did_something(sprint) => {
             words(turn, id, closeout);
         }
@@ -159,7 +174,7 @@ fn did_something(sprint: &Sprint) -> bool {
     sprint.todos.iter().any(|todo| todo.started_at.is_some())
 }
 
-/// Git has told what the sprint left.
+/// Git has told what the sprint committed, and what people have uncommitted in the project.
 pub(super) fn inspected(turn: &mut Turn<'_>, id: &SprintId, found: Inspection) {
     let Some(sprint) = turn.edit_sprint(id) else { return };
     if sprint.status != SprintStatus::Closeout {
@@ -171,12 +186,8 @@ pub(super) fn inspected(turn: &mut Turn<'_>, id: &SprintId, found: Inspection) {
     sprint.commits = found.commits;
     sprint.uncommitted_paths.clone_from(&found.uncommitted_paths);
     sprint.closeout_message = found.message;
-    let tried = !sprint.version_control_status.is_empty();
-    // What was tried once and is left still, stays.
-    let stays = tried && found.status == CloseoutStatus::PendingChanges;
-    sprint.closeout_status =
-        Some(if stays { CloseoutStatus::VersionControlFailed } else { found.status });
-    if !tried && sprint.closeout_status != Some(CloseoutStatus::PendingChanges) {
+    sprint.closeout_status = Some(found.status);
+    if sprint.version_control_status.is_empty() {
         NOT_NEEDED.clone_into(&mut sprint.version_control_status);
     }
 }
@@ -190,52 +201,25 @@ pub(super) fn not_inspected(turn: &mut Turn<'_>, id: &SprintId, message: &str) {
     }
 }
 
-/// What was left uncommitted becomes one commit, through the same proof as any other.
-fn leftovers(turn: &mut Turn<'_>, id: &SprintId) {
-    let Some(sprint) = turn.sprint(id) else { return };
-    let paths = sprint.uncommitted_paths.clone();
-    let ask = Ask {
-        duty: Duty::Leftovers,
-        role: Role::VersionController,
-        sprint: Some(id),
-        scope: "chore: sprint closeout".to_owned(),
-        facts: Map::new(),
+/// Withdraws what an older build had begun: a commit of what people had uncommitted in the project. The sprint
+/// goes on closing without it.
+pub(in crate::engine) fn withdraw_older(turn: &mut Turn<'_>) {
+    let is_one = |request: &&Request| {
+        !request.status.is_terminal()
+            && request.params.other.get("duty").and_then(Value::as_str) == Some("leftovers")
     };
-    let request_id = duties::create(turn, &ask);
-    let workflow = WorkflowState::initial(Step::Closeout).within(&turn.policy.limits);
-    if let Some(request) = turn.edit(&request_id) {
-        request.status = RequestStatus::Delegated;
-        request.current_role = Some(Role::VersionController);
-        request.params.workflow = Some(workflow);
-    }
-    turn.plan(EffectKind::Collect { request_id: request_id.clone(), paths: paths.clone() });
-    let payload = json!({ "request_id": request_id.as_str(), "paths": paths });
-    turn.sprint_event(id, "version_control_requested", "", payload);
-    if let Some(sprint) = turn.edit_sprint(id) {
-        sprint.planning_request_id = Some(request_id);
-        sprint.version_control_paths = paths;
-    }
-}
-
-/// The closeout commit is made, or cannot be.
-pub(super) fn leftovers_done(turn: &mut Turn<'_>, request: &Request) {
-    let Some(id) = duties::awaited_by(turn, request) else { return };
-    let commit = request.commit_sha.clone();
-    let reason = request
-        .blocked
-        .as_ref()
-        .map(|blocked| format!("{}: {}", blocked.code, blocked.detail))
-        .unwrap_or_default();
-    let Some(sprint) = turn.edit_sprint(&id) else { return };
-    if let Some(commit) = commit {
-        COMMITTED.clone_into(&mut sprint.version_control_status);
-        sprint.version_control_sha = commit;
-        // Looked at once more, now with the closeout commit.
-        sprint.closeout_status = None;
-    } else {
-        FAILED.clone_into(&mut sprint.version_control_status);
-        sprint.closeout_status = Some(CloseoutStatus::VersionControlFailed);
-        sprint.closeout_message = crate::engine::say::cut(&reason, 600);
+    let all: Vec<_> = turn.requests().filter(is_one).map(|it| it.request_id.clone()).collect();
+    for id in all {
+        let sprint = turn.request(&id).and_then(|request| request.sprint_id.clone());
+        if let Some(sprint) = sprint.and_then(|sprint| turn.edit_sprint(&sprint))
+            && sprint.planning_request_id.as_ref() == Some(&id)
+        {
+            sprint.planning_request_id = None;
+        }
+        if !closeout_of_requests::is_merging(turn, &id) {
+            let values = json!({ "request_id": id.as_str(), "by": "" });
+            handoff::end(turn, &id, RequestStatus::Cancelled, "final.cancelled", values);
+        }
     }
 }
 
@@ -325,6 +309,10 @@ fn unplan(turn: &mut Turn<'_>, id: &SprintId) {
 /// The report and the history are written: people are told, with the files.
 pub(super) fn archived(turn: &mut Turn<'_>, id: &SprintId, report: Option<String>) {
     let publish = turn.policy.sprint.publish;
+    // A sprint that was restarted meanwhile is told about at its end.
+    if turn.sprint(id).is_none_or(|sprint| !sprint.status.is_terminal()) {
+        return;
+    }
     let Some(sprint) = turn.edit_sprint(id) else { return };
     let mut files = Vec::new();
     if let Some(report) = report {

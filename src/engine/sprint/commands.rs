@@ -143,7 +143,12 @@ pub(in crate::engine) fn restarted(
     let terminal = sprint.status.is_terminal();
     let title = checkpoint(turn, &id).unwrap_or_default();
     let now = turn.now;
+    let cutoff = start::next_cutoff(turn);
     if let Some(sprint) = turn.edit_sprint(&id) {
+        if sprint.cutoff_at.is_some_and(|at| at <= now) {
+            // The day at whose end it was to stop is over.
+            sprint.cutoff_at = cutoff;
+        }
         sprint.resume_from_checkpoint_requested_at = Some(now);
         sprint.wrap_up = None;
         sprint.wrap_up_requested_at = None;

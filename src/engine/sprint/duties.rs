@@ -31,14 +31,12 @@ pub(super) fn ask(turn: &mut Turn<'_>, ask: Ask<'_>) -> RequestId {
 
 /// Makes the request.
 pub(super) fn create(turn: &mut Turn<'_>, ask: &Ask<'_>) -> RequestId {
-    let id = turn.ids.request(&turn.now.kst_date());
+    let id = turn.ids.request(&turn.today());
     let language = ask.sprint.and_then(|id| turn.sprint(id)).map(|sprint| sprint.language);
     let mut other = ask.facts.clone();
     other.insert("duty".to_owned(), json!(ask.duty.as_str()));
     let kind = match ask.duty {
-        Duty::ResearchPrepass | Duty::Planning | Duty::OngoingReview | Duty::Leftovers => {
-            "sprint_internal"
-        }
+        Duty::ResearchPrepass | Duty::Planning | Duty::OngoingReview => "sprint_internal",
         Duty::ClosingReport => "sprint_closeout_report",
         Duty::Sourcing | Duty::SourcerReview => "sourcer_review",
         Duty::BlockedReview => "blocked_backlog_review",
@@ -46,11 +44,7 @@ pub(super) fn create(turn: &mut Turn<'_>, ask: &Ask<'_>) -> RequestId {
     let phase = match ask.duty {
         Duty::ResearchPrepass | Duty::Planning => Some("initial"),
         Duty::OngoingReview => Some("ongoing_review"),
-        Duty::Leftovers
-        | Duty::ClosingReport
-        | Duty::Sourcing
-        | Duty::SourcerReview
-        | Duty::BlockedReview => None,
+        Duty::ClosingReport | Duty::Sourcing | Duty::SourcerReview | Duty::BlockedReview => None,
     };
     if let Some(phase) = phase {
         other.insert("sprint_phase".to_owned(), json!(phase));
@@ -113,7 +107,6 @@ pub(super) fn follow(turn: &mut Turn<'_>, request: &Request, duty: Duty) {
         Duty::Planning => initial::planned(turn, request),
         Duty::OngoingReview => running::reviewed(turn, request),
         Duty::ClosingReport => closing::worded(turn, request),
-        Duty::Leftovers => closing::leftovers_done(turn, request),
         Duty::Sourcing => sourcing::sourced(turn, request),
         Duty::SourcerReview => sourcing::reviewed(turn, request),
         Duty::BlockedReview => sourcing::blocked_reviewed(turn, request),

@@ -4,7 +4,7 @@
 use serde_json::{Value, json};
 
 use super::{advance, backlog, closing, duties, queue, say};
-use crate::domain::backlog::BacklogStatus;
+use crate::domain::backlog::{BacklogItem, BacklogStatus};
 use crate::domain::ids::SprintId;
 use crate::domain::request::{Request, RequestStatus};
 use crate::domain::result::ResultStatus;
@@ -152,14 +152,11 @@ fn item(turn: &mut Turn<'_>, sprint: &SprintId, at: usize, todo: &Todo, request:
     let Some(mut item) = queue::item_of(turn, todo) else { return };
     backlog::set_by_todo(&mut item, todo, Some(request), sprint, turn.now);
     if was_refused(request) {
-        item.status = BacklogStatus::Blocked;
-        item.dropped_reason.clear();
-        item.blocked_reason = format!("kept on teams/{} by a person", request.request_id);
-        item.blocked_by_role = "version_controller".to_owned();
+        refuse(&mut item, request);
     }
     if todo.status == TodoStatus::Failed {
         let now = turn.now;
-        let mut next = backlog::carry_over(&item, todo, now, &mut turn.ids);
+        let mut next = backlog::carry_over(&item, todo, now, turn.zone(), &mut turn.ids);
         let times = item.origin.get("carried_over").and_then(Value::as_u64).unwrap_or(0) + 1;
         next.origin.insert("carried_over".to_owned(), json!(times));
         if times >= CARRY_OVERS {
@@ -171,10 +168,19 @@ fn item(turn: &mut Turn<'_>, sprint: &SprintId, at: usize, todo: &Todo, request:
         if let Some(place) = turn.edit_todo(sprint, at) {
             place.carry_over_backlog_id = Some(next.backlog_id.clone());
         }
+        queue::hand_over_dependents(turn, &item.backlog_id, &next.backlog_id);
         turn.put_item(next);
     }
     item.updated_at = turn.now;
     turn.put_item(item);
+}
+
+/// A person keeps the change off the branch: what is to be done about the item, people say.
+fn refuse(item: &mut BacklogItem, request: &Request) {
+    item.status = BacklogStatus::Blocked;
+    item.dropped_reason.clear();
+    item.blocked_reason = format!("kept on teams/{} by a person", request.request_id);
+    Role::VersionController.as_str().clone_into(&mut item.blocked_by_role);
 }
 
 /// A request that outlived its sprint: its item alone follows it.
@@ -191,18 +197,21 @@ fn alone(turn: &mut Turn<'_>, request: &Request) {
     turn.edit_item(id, |item| {
         item.clear_blockers();
         item.selected_in_sprint_id = None;
-        item.status = match request.status {
-            RequestStatus::Committed => {
+        match request.status {
+            RequestStatus::Completed if was_refused(request) => refuse(item, request),
+            RequestStatus::Committed | RequestStatus::Completed => {
                 item.completed_in_sprint_id = sprint;
-                BacklogStatus::Done
+                item.status = BacklogStatus::Done;
             }
-            RequestStatus::Completed
-            | RequestStatus::Failed
-            | RequestStatus::Cancelled
+            RequestStatus::Cancelled => {
+                "withdrawn by a person".clone_into(&mut item.dropped_reason);
+                item.status = BacklogStatus::Dropped;
+            }
+            RequestStatus::Failed
             | RequestStatus::Queued
             | RequestStatus::Delegated
             | RequestStatus::Blocked
-            | RequestStatus::Uncommitted => BacklogStatus::Pending,
-        };
+            | RequestStatus::Uncommitted => item.status = BacklogStatus::Pending,
+        }
     });
 }

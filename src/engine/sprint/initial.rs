@@ -176,11 +176,12 @@ fn reframe(turn: &mut Turn<'_>, id: &SprintId, result: &RoleResult) {
         .and_then(|update| update.get("revised_milestone_title"))
         .or_else(|| result.proposals.get("revised_milestone_title"));
     let title = crate::engine::say::title(&lenient::text(title));
+    let zone = turn.zone();
     let Some(sprint) = turn.edit_sprint(id) else { return };
     if !title.is_empty() && title != sprint.milestone_title {
         sprint.milestone_title.clone_from(&title);
         let began = sprint.started_at.unwrap_or(crate::domain::time::Timestamp::from_millis(0));
-        sprint.sprint_name = names::display_name(began, &title);
+        sprint.sprint_name = names::display_name(began, zone, &title);
     }
     for file in &result.artifacts {
         if !sprint.reference_artifacts.contains(file) && sprint.reference_artifacts.len() < 60 {

@@ -33,6 +33,7 @@ use crate::domain::effect::{EffectKind, EffectOutcome};
 use crate::domain::ids::SprintId;
 use crate::domain::sprint::{CloseoutStatus, SprintStatus};
 
+pub(in crate::engine) use closing::withdraw_older;
 pub(in crate::engine) use duties::result as duty_result;
 pub(in crate::engine) use follow::follow;
 pub use invariant::consistent;

@@ -1,7 +1,8 @@
-//! What sprints and their folders are called (`spec/teams.md` 4.1). Always by Korean time, whatever the zone
-//! of the slots.
+//! What sprints and their folders are called (`spec/teams.md` 4.1), by the clock of the workspace's zone.
 
 use std::collections::BTreeSet;
+
+use chrono_tz::Tz;
 
 use crate::domain::ids::SprintId;
 use crate::domain::time::Timestamp;
@@ -17,13 +18,13 @@ const MAX_LABEL: usize = 120;
 
 /// A fresh id: `YYMMDD-Sprint-HH:MM`, with `-2`, `-3`, … where that is taken (13.A #32).
 #[must_use]
-pub fn sprint_id(now: Timestamp, taken: &BTreeSet<SprintId>) -> SprintId {
+pub fn sprint_id(now: Timestamp, zone: Tz, taken: &BTreeSet<SprintId>) -> SprintId {
     // One more than there are taken ids is always free.
     let mut nth = 1;
-    let mut id = SprintId::at(now, nth);
+    let mut id = SprintId::at(now, zone, nth);
     while taken.contains(&id) {
         nth += 1;
-        id = SprintId::at(now, nth);
+        id = SprintId::at(now, zone, nth);
     }
     id
 }
@@ -47,9 +48,9 @@ pub fn slug(text: &str) -> String {
 
 /// The name of a sprint for people: `YYYY-MM-DD-<milestone>`.
 #[must_use]
-pub fn display_name(now: Timestamp, milestone: &str) -> String {
+pub fn display_name(now: Timestamp, zone: Tz, milestone: &str) -> String {
     let label: String = sprint_label(milestone).chars().take(MAX_LABEL).collect();
-    format!("{}-{}", now.kst("%Y-%m-%d"), label.trim_end())
+    format!("{}-{}", now.format_in(zone, "%Y-%m-%d"), label.trim_end())
 }
 
 /// A milestone on one line, without the characters that no file name can have.
@@ -67,15 +68,20 @@ fn safe(text: &str) -> String {
 mod tests {
     use super::*;
 
+    const SEOUL: Tz = chrono_tz::Asia::Seoul;
+
     fn at(text: &str) -> Timestamp {
         Timestamp::parse(text).unwrap()
     }
 
     #[test]
     fn s02_id_and_folder() {
-        let id = sprint_id(at("2026-03-24T00:00:00Z"), &BTreeSet::new());
+        let id = sprint_id(at("2026-03-24T00:00:00Z"), SEOUL, &BTreeSet::new());
         assert_eq!(id.as_str(), "260324-Sprint-09:00");
         assert_eq!(folder_name(&id), "260324-Sprint-09-00");
+        let berlin = chrono_tz::Europe::Berlin;
+        let id = sprint_id(at("2026-03-24T00:00:00Z"), berlin, &BTreeSet::new());
+        assert_eq!(id.as_str(), "260324-Sprint-01:00");
     }
 
     #[test]
@@ -83,7 +89,7 @@ mod tests {
         let mut taken = BTreeSet::new();
         let mut folders = BTreeSet::new();
         for second in 0..120 {
-            let id = sprint_id(at("2026-03-24T00:00:00Z").plus_seconds(second), &taken);
+            let id = sprint_id(at("2026-03-24T00:00:00Z").plus_seconds(second), SEOUL, &taken);
             assert!(folders.insert(folder_name(&id)), "{id}");
             assert!(taken.insert(id));
         }
@@ -100,8 +106,8 @@ mod tests {
             ("<>", "2026-03-24-sprint"),
             ("로그인 정리\n둘째 줄", "2026-03-24-로그인 정리 둘째 줄"),
         ] {
-            assert_eq!(display_name(now, milestone), name, "S04 {milestone:?}");
+            assert_eq!(display_name(now, SEOUL, milestone), name, "S04 {milestone:?}");
         }
-        assert!(display_name(now, &"긴".repeat(10_000)).chars().count() < 140);
+        assert!(display_name(now, SEOUL, &"긴".repeat(10_000)).chars().count() < 140);
     }
 }

@@ -7,6 +7,7 @@ use crate::domain::backlog::{BacklogItem, BacklogStatus};
 use crate::domain::lenient;
 use crate::domain::result::ResultStatus;
 use crate::domain::sprint::{InitialStep, Sprint};
+use crate::engine::contract::numbered::{self, REQUIREMENT};
 
 /// How many problems are quoted; the planner is told of the others by the next attempt.
 pub const PROBLEMS_QUOTED: usize = 4;
@@ -115,8 +116,27 @@ fn defined(sprint: &Sprint, relevant: &[&BacklogItem], persisted: bool) -> Vec<S
         );
         missing(origin("spec_refs"), "origin.spec_refs");
         missing(!is_source_backed(sprint) || origin("research_refs"), "origin.research_refs");
+        found.extend(unknown_requirements(sprint, item));
     }
     found
+}
+
+/// The requirements that an item says it serves and that the sprint does not have.
+fn unknown_requirements(sprint: &Sprint, item: &BacklogItem) -> Vec<String> {
+    let known = &sprint.kickoff_requirements;
+    let named = lenient::list(item.origin.get("requirement_refs"));
+    let unknown = named.iter().filter(|it| numbered::find(known, REQUIREMENT, it).is_none());
+    let told = unknown.filter_map(|wrong| {
+        let (index, text) = numbered::nearest(known, wrong)?;
+        let (number, text) = (numbered::name(REQUIREMENT, index), crate::engine::say::cut(text, 120));
+        let wrong = crate::engine::say::cut(wrong, 120);
+        Some(format!(
+            "{}: origin.requirement_refs names \"{wrong}\", which is no requirement of the sprint; the nearest \
+             is {number} (\"{text}\")",
+            name(item)
+        ))
+    });
+    told.collect()
 }
 
 fn ranked(relevant: &[&BacklogItem]) -> Vec<String> {
@@ -277,7 +297,7 @@ mod tests {
         let mut full = item("backlog-1");
         full.acceptance_criteria = vec!["c".to_owned()];
         for key in ["milestone_ref", "requirement_refs", "spec_refs", "research_refs"] {
-            full.origin.insert(key.to_owned(), json!(["x"]));
+            full.origin.insert(key.to_owned(), json!(["R-1"]));
         }
         assert_eq!(asked(step, &plain, &[full.clone()], &Value::Null), "");
         let demanding = sprint(&["r"], "http://example.org");
@@ -301,6 +321,33 @@ mod tests {
         let bare: Vec<BacklogItem> = (1..9).map(|n| item(&format!("backlog-{n}"))).collect();
         let found = asked(step, &plain, &bare, &Value::Null);
         assert_eq!(found.lines().count(), PROBLEMS_QUOTED);
+    }
+
+    #[test]
+    fn a_requirement_that_the_sprint_does_not_have_is_refused_with_the_nearest() {
+        let step = InitialStep::BacklogDefinition;
+        let sprint = sprint(&["answers in 50 ms", "works offline"], "");
+        let mut item = item("backlog-1");
+        item.acceptance_criteria = vec!["c".to_owned()];
+        for key in ["milestone_ref", "spec_refs"] {
+            item.origin.insert(key.to_owned(), json!(["x"]));
+        }
+        for (refs, wrong, nearest) in [
+            (json!(["R-1", "works  offline"]), "", ""),
+            (json!(["r-2"]), "", ""),
+            (json!("R-1"), "", ""),
+            (json!(["R-3"]), "R-3", "R-"),
+            (json!(["R-0"]), "R-0", "R-"),
+            (json!(["R-1", "work offline"]), "work offline", "R-2 (\"works offline\")"),
+            (json!(["Answers in 500 ms"]), "Answers in 500 ms", "R-1 (\"answers in 50 ms\")"),
+            (json!(["x".repeat(10_000)]), "xxx", "R-"),
+        ] {
+            item.origin.insert("requirement_refs".to_owned(), refs.clone());
+            let found = asked(step, &sprint, std::slice::from_ref(&item), &Value::Null);
+            assert_eq!(found.is_empty(), wrong.is_empty(), "{refs}: {found}");
+            assert!(found.contains(wrong) && found.contains(nearest), "{refs}: {found}");
+            assert!(found.chars().count() < 500, "{found}");
+        }
     }
 
     #[test]

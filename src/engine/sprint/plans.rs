@@ -81,7 +81,7 @@ impl Turn<'_> {
     }
 
     /// The active backlog item as it is now.
-    pub(super) fn item(&self, id: &BacklogId) -> Option<&BacklogItem> {
+    pub(in crate::engine) fn item(&self, id: &BacklogId) -> Option<&BacklogItem> {
         match self.plans.items.get(id) {
             Some(item) => item.status.is_active().then_some(item),
             None => self.before().backlog.get(id),

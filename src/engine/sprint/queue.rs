@@ -21,7 +21,8 @@ pub(super) fn merge(
 ) -> Result<Merged, MergeError> {
     let (known, settled) = (turn.items(), turn.settled_items());
     let sprint = sprint.and_then(|id| turn.sprint(id));
-    let context = MergeContext { source, request_id: request, sprint, now: turn.now };
+    let context =
+        MergeContext { source, request_id: request, sprint, now: turn.now, zone: turn.zone() };
     let mut ids = turn.ids.clone();
     let merged = backlog::merge(&known, &settled, payload, &context, &mut ids);
     turn.ids = ids;
@@ -118,6 +119,20 @@ pub(super) fn restore(turn: &mut Turn<'_>, id: &SprintId) {
     }
 }
 
+/// What waits for an item waits for the one that carries it on.
+pub(super) fn hand_over_dependents(turn: &mut Turn<'_>, old: &BacklogId, new: &BacklogId) {
+    let waits = |item: &&BacklogItem| item.depends_on.contains(old);
+    let all: Vec<BacklogId> =
+        turn.items().into_values().filter(waits).map(|item| item.backlog_id.clone()).collect();
+    for id in all {
+        turn.edit_item(&id, |item| {
+            for on in item.depends_on.iter_mut().filter(|on| *on == old) {
+                on.clone_from(new);
+            }
+        });
+    }
+}
+
 fn refreshed(
     turn: &mut Turn<'_>,
     sprint: &Sprint,
@@ -142,7 +157,7 @@ fn refreshed(
             todo.backlog_id.as_ref() == Some(backlog_id) && !todo.status.is_terminal()
         });
         let at = at.unwrap_or_else(|| {
-            let id = turn.ids.todo(&now.kst("%H%M%S"));
+            let id = turn.ids.todo(&now.format_in(turn.zone(), "%H%M%S"));
             let mut todo = Todo::new(id, &item.title, now);
             todo.backlog_id = Some(backlog_id.clone());
             todos.push(todo);
@@ -156,10 +171,13 @@ fn refreshed(
             todo.acceptance_criteria.clone_from(&item.acceptance_criteria);
         }
     }
-    let by_item: BTreeMap<BacklogId, TodoId> = todos
+    // A todo that failed stands for the item that carries it on, until a todo is made of that.
+    let carried = todos
         .iter()
-        .filter_map(|todo| Some((todo.backlog_id.clone()?, todo.todo_id.clone())))
-        .collect();
+        .filter_map(|todo| Some((todo.carry_over_backlog_id.clone()?, todo.todo_id.clone())));
+    let own =
+        todos.iter().filter_map(|todo| Some((todo.backlog_id.clone()?, todo.todo_id.clone())));
+    let by_item: BTreeMap<BacklogId, TodoId> = carried.chain(own).collect();
     for todo in &mut todos {
         let item = todo.backlog_id.as_ref().and_then(|id| planned.get(id));
         if let Some(item) = item {

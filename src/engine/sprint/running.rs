@@ -108,7 +108,7 @@ pub(super) fn reviewed(turn: &mut Turn<'_>, request: &Request) {
 fn start(turn: &mut Turn<'_>, id: &SprintId, at: usize) {
     let Some(sprint) = turn.sprint(id).cloned() else { return };
     let todo = &sprint.todos[at];
-    let request_id = turn.ids.request(&turn.now.kst_date());
+    let request_id = turn.ids.request(&turn.today());
     let now = turn.now;
     let item = todo.backlog_id.as_ref().and_then(|id| turn.item(id)).cloned();
     let mut other = Map::new();

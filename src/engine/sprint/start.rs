@@ -8,6 +8,7 @@ use crate::domain::change::Change;
 use crate::domain::effect::EffectKind;
 use crate::domain::ids::{BacklogId, SprintId};
 use crate::domain::sprint::{ExecutionMode, Kickoff, Sprint, Trigger};
+use crate::domain::time::Timestamp;
 use crate::engine::turn::Turn;
 
 /// Where sprints have their folders.
@@ -18,17 +19,15 @@ pub(super) fn begin(turn: &mut Turn<'_>, trigger: Trigger, kickoff: Kickoff) -> 
     let now = turn.now;
     let mut taken = turn.before().sprint_ids.clone();
     taken.extend(turn.before().sprints.keys().cloned());
-    let id = names::sprint_id(now, &taken);
+    let id = names::sprint_id(now, turn.zone(), &taken);
     let mut sprint = Sprint::new(id.clone(), trigger, kickoff, turn.policy.language);
     sprint.started_at = Some(now);
-    sprint.sprint_name = names::display_name(now, &sprint.milestone_title);
+    sprint.sprint_name = names::display_name(now, turn.zone(), &sprint.milestone_title);
     sprint.sprint_folder_name = names::folder_name(&id);
     sprint.sprint_folder = format!("{FOLDERS}/{}", sprint.sprint_folder_name);
     sprint.reference_artifacts.clone_from(&sprint.kickoff_reference_artifacts);
     if sprint.execution_mode == ExecutionMode::Manual {
-        let zone = turn.policy.sprint.zone.0;
-        sprint.cutoff_at =
-            turn.policy.sprint.cutoff.as_ref().map(|cutoff| slots::cutoff_at(now, cutoff, zone));
+        sprint.cutoff_at = next_cutoff(turn);
     }
     retire_older(turn, &id);
     let scheduler = turn.edit_scheduler();
@@ -43,6 +42,12 @@ pub(super) fn begin(turn: &mut Turn<'_>, trigger: Trigger, kickoff: Kickoff) -> 
     }
     say::started(turn, &id);
     id
+}
+
+/// The end of the working day that comes next.
+pub(super) fn next_cutoff(turn: &Turn<'_>) -> Option<Timestamp> {
+    let policy = &turn.policy.sprint;
+    policy.cutoff.as_ref().map(|cutoff| slots::cutoff_at(turn.now, cutoff, policy.zone.0))
 }
 
 /// Ended sprints leave memory: all but the last one, which a restart may need, and those that are still
@@ -76,8 +81,9 @@ fn plan_everything(turn: &mut Turn<'_>, id: &SprintId) {
     for item in free {
         turn.edit_item(&item, |item| item.planned_in_sprint_id = Some(id.clone()));
     }
+    let name = names::display_name(now, turn.zone(), &title);
     if let Some(sprint) = turn.edit_sprint(id) {
-        sprint.sprint_name = names::display_name(now, &title);
+        sprint.sprint_name = name;
         sprint.milestone_title = title;
     }
 }

@@ -8,7 +8,7 @@ use crate::domain::change::Change;
 use crate::domain::effect::{EffectKind, EffectOutcome};
 use crate::domain::event::Event;
 use crate::domain::evidence::{ChangeKind, ChangedPath};
-use crate::domain::gate::{Gate, GateKind, GateState, Stance};
+use crate::domain::gate::{Decider, Gate, GateKind, GateState, Stance};
 use crate::domain::ids::{MessageId, RequestId, UserId};
 use crate::domain::incoming::{Actor, Author, Command};
 use crate::domain::ingress::Ingress;
@@ -62,6 +62,8 @@ fn without_checks_a_person_decides_once_and_for_that_content() {
     let old = Gate { version: 7, ..gate.clone() };
     assert_eq!(said(world.command(press(&old, ButtonAct::Approve))), "gate.stale");
     world.command(press(&gate, ButtonAct::Approve));
+    let decided = end_of(&world, &gate);
+    assert!(matches!(decided, GateState::Approved { by: Decider::Operator, .. }), "{decided:?}");
     world.finish_well();
     assert_eq!(world.request(&id).status, RequestStatus::Committed);
     assert_eq!(said(world.command(press(&gate, ButtonAct::Reject))), "gate.stale");
@@ -124,7 +126,7 @@ fn a_question_goes_to_the_team_and_the_gate_opens_anew() {
     let blank = by(OWNER, Ingress::Modal, asked("  "));
     assert_eq!(said(world.submit(blank)), "empty");
     let stranger = by(UserId(666), Ingress::Modal, asked("why?"));
-    assert_eq!(said(world.submit(stranger)), "gate.not_yours");
+    assert_eq!(said(world.submit(stranger)), "not_allowed");
     let question = by(OWNER, Ingress::Modal, asked("why this file?"));
     assert_eq!(world.submit(question), Answer::Accepted);
     let decided = |it: &&Outgoing| matches!(&it.act, Act::Post { content, .. } if content.key == "gate.decided");

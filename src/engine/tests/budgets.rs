@@ -8,7 +8,7 @@ use crate::domain::gate::{Gate, GateKind};
 use crate::domain::ids::RequestId;
 use crate::domain::incoming::Command;
 use crate::domain::outgoing::ButtonAct;
-use crate::domain::policy::Policy;
+use crate::domain::policy::{Limits, Policy};
 use crate::domain::request::RequestStatus;
 use crate::domain::role::Role;
 use crate::domain::run::{Approach, FailKind, Run, RunOutcome, Usage};
@@ -44,7 +44,7 @@ fn runs(world: &World) -> Vec<Run> {
 }
 
 fn failure(kind: FailKind, until: Option<Timestamp>) -> RunOutcome {
-    RunOutcome::Failed { kind, message: "no".to_owned(), until }
+    RunOutcome::Failed { kind, message: "no".to_owned(), until, answer: None }
 }
 
 #[test]
@@ -97,7 +97,7 @@ fn a_days_budget_is_granted_for_all_that_wait_or_is_new_tomorrow() {
     assert_eq!(world.state.gates.len(), 0, "both go on");
     world.finish_well();
     assert_eq!((world.state.gates.len(), runs(&world).len()), (2, 4));
-    let day = |world: &World| Timestamp::from_millis(world.clock).kst_date();
+    let day = |world: &World| Timestamp::from_millis(world.clock).date_in(chrono_tz::Asia::Seoul);
     let today = day(&world);
     assert!(world.wait_until_due());
     assert_ne!(day(&world), today);
@@ -194,16 +194,34 @@ fn a_wait_for_a_plan_or_for_a_person_keeps_why_the_step_is_done_again() {
 }
 
 #[test]
-fn a_limit_of_a_moment_counts_as_an_attempt_and_a_longer_one_is_waited_for() {
-    for (seconds, waits, failures) in [(20, 0, 1), (600, 1, 0)] {
+fn a_rate_limit_is_waited_for_so_often_and_so_long_and_then_a_person_is_asked() {
+    for until in [None, Some(20), Some(600)] {
         let mut world = World::new(policy());
         let id = world.message("hello");
-        let until = Timestamp::from_millis(world.clock + seconds * 1_000);
+        let most = Limits::default().rate_limit_retries;
+        for attempt in 1..=most {
+            let at =
+                until.map(|seconds: i64| Timestamp::from_millis(world.clock + seconds * 1_000));
+            let todo = work_until(&mut world, |_, _| true);
+            report(&mut world, &todo, failure(FailKind::RateLimit, at));
+            let spent = world.request(&id).spent;
+            let counted = (spent.rate_limits, spent.step_failures, spent.counted_turns());
+            assert_eq!(counted, (attempt, 0, 0), "{until:?}");
+            let waits = world.state.envelopes.values().find_map(|it| it.not_before);
+            assert!(waits.is_some_and(|waits| at.is_none_or(|at| waits == at)), "{until:?}");
+            assert!(world.wait_for_an_envelope());
+        }
         let todo = work_until(&mut world, |_, _| true);
-        report(&mut world, &todo, failure(FailKind::RateLimit, Some(until)));
-        let spent = world.request(&id).spent;
-        assert_eq!((spent.waits, spent.step_failures), (waits, failures), "{seconds} s");
+        report(&mut world, &todo, failure(FailKind::RateLimit, None));
+        assert_eq!(world.request(&id).blocked.expect("it stops").code, "rate_limited");
     }
+    let mut world = World::new(policy());
+    let id = world.message("hello");
+    let longest = i64::try_from(Limits::default().rate_limit_wait_seconds).unwrap();
+    let until = Timestamp::from_millis(world.clock + (longest + 60) * 1_000);
+    let todo = work_until(&mut world, |_, _| true);
+    report(&mut world, &todo, failure(FailKind::RateLimit, Some(until)));
+    assert_eq!(world.request(&id).blocked.expect("it stops").code, "rate_limited");
 }
 
 #[test]

@@ -14,7 +14,7 @@ use crate::domain::ids::{ChannelId, EnvelopeId, MessageId, OutgoingId, RequestId
 use crate::domain::incoming::{Actor, Author, Command};
 use crate::domain::ingress::Ingress;
 use crate::domain::outgoing::{
-    Act, NamedChannel, Outgoing, OutgoingOutcome, Priority, SET_ASIDE, Target,
+    Act, NamedChannel, Outgoing, OutgoingOutcome, Priority, REFUSED_KEPT, SET_ASIDE, Target,
 };
 use crate::domain::policy::{ActionPolicy, Holders, Limits, Policy, Right};
 use crate::domain::request::{Language, RequestStatus, Room};
@@ -85,13 +85,14 @@ fn an_edit_needs_the_right_to_ask_and_does_not_pile_up() {
         edit.content = text.to_owned();
         world.submit(Event::MessageEdited(edit.clone()));
     }
-    let followups = world.request(&id).params.followups;
-    assert_eq!(followups.len(), 1, "{followups:?}");
-    assert_eq!(followups[0].body, "do it at once");
+    let request = world.request(&id);
+    assert_eq!(request.body, "do it at once", "the last words are what is asked");
+    assert_eq!(request.params.earlier_bodies, ["do it", "do it now"]);
+    assert_eq!(request.params.followups, []);
     world.policy.rights.clear();
     edit.content = "delete everything".to_owned();
     assert_eq!(world.submit(Event::MessageEdited(edit)), Answer::Ignored("may not ask"));
-    assert_eq!(world.request(&id).params.followups[0].body, "do it at once");
+    assert_eq!(world.request(&id).body, "do it at once");
 }
 
 #[test]
@@ -214,6 +215,8 @@ pub(super) fn dropped(
         agent: crate::domain::config::AgentKind::Rehearsal,
         approach: crate::domain::run::Approach::Usual,
         allowance: crate::domain::budget::Allowance::default(),
+        cut_off: false,
+        told_of_limit: false,
     };
     Envelope {
         relay_id: EnvelopeId::parse("drop-1").expect("an id"),
@@ -313,7 +316,7 @@ fn an_action_that_ends_after_its_request_was_cancelled_says_nothing_more() {
 
 fn refuse(world: &mut World, outgoing: &Outgoing) {
     let outgoing_id = outgoing.outgoing_id.clone();
-    let outcome = OutgoingOutcome::Refused { reason: "unknown channel".to_owned() };
+    let outcome = OutgoingOutcome::Refused { reason: "unknown channel".to_owned(), place: true };
     world.submit(Event::OutgoingFinished { outgoing_id, outcome });
 }
 
@@ -365,7 +368,54 @@ fn a_gate_card_that_its_room_refuses_is_posted_elsewhere() {
     }
     let card = world.state.outgoing.values().find(is_card).cloned().expect("a card");
     refuse(&mut world, &card);
-    assert!(world.state.outgoing.values().find(is_card).is_none(), "nowhere is left");
+    let kept = world.state.outgoing.values().find(is_card).expect("nowhere is left, so it stays");
+    assert_eq!(kept.refused.as_ref().map(|it| it.times), Some(1));
+}
+
+#[test]
+fn what_discord_refused_is_bounded_and_what_leaves_is_written_down() {
+    let mut world = World::new(policy());
+    for number in 0..REFUSED_KEPT as u64 + 3 {
+        // Other words each time, or it would be the same request again.
+        let mut words = world.words(GENERAL, 5_000 + number, "status");
+        words.message_id = MessageId(5_000 + number);
+        world.submit(Event::Message(words));
+        let new = world.state.outgoing.values().find(|it| it.refused.is_none()).cloned();
+        refuse(&mut world, &new.expect("an answer"));
+    }
+    assert_eq!(world.state.outgoing.len(), REFUSED_KEPT);
+    let kept =
+        |change: &&Change| matches!(change, Change::Append { file, .. } if file == SET_ASIDE);
+    assert_eq!(world.log.iter().filter(kept).count(), 3);
+    // When rights change, each is tried, and no earlier than is good for the machine.
+    world.submit(Event::ChannelsChanged);
+    let soon = |it: &Outgoing| {
+        let refused = it.refused.as_ref().expect("refused");
+        it.not_before == Some(refused.last_at.plus_seconds(refused.pause_after_changes()))
+    };
+    assert!(world.state.outgoing.values().all(soon));
+    world.submit(Event::Started { announce: false, serves: Vec::new() });
+    assert!(world.state.outgoing.values().all(|it| it.not_before.is_none()));
+}
+
+#[test]
+fn a_person_without_rights_is_told_so_once_an_hour_and_in_nobodys_way() {
+    let mut world = World::new(policy());
+    let stranger = |world: &mut World, channel: ChannelId, number: u64| {
+        let mut words = world.words(channel, number, "do it");
+        words.author.id = UserId(999);
+        world.submit(Event::Message(words));
+        world.said.iter().filter(|key| *key == "not_allowed").count()
+    };
+    for number in 0..60 {
+        assert_eq!(stranger(&mut world, GENERAL, 6_000 + number), 1);
+    }
+    assert_eq!(stranger(&mut world, ChannelId(77), 7_000), 1, "wherever they write");
+    let courtesy = world.state.outgoing.values().next().expect("the refusal");
+    assert_eq!(courtesy.priority, Priority::Courtesy);
+    assert!(courtesy.not_before.is_some_and(|at| at > courtesy.created_at));
+    world.clock += 3_600_000;
+    assert_eq!(stranger(&mut world, ChannelId(77), 7_001), 2, "an hour later");
 }
 
 #[test]

@@ -1,19 +1,17 @@
-//! Random histories of a request: whatever roles, checks, git and people do, it ends or waits for a
-//! named person, within its budgets.
+//! Random histories of a request: whatever roles, checks, git and people do, and whenever the process dies, it
+//! ends or waits for a named person, within its budgets.
 
 use std::collections::BTreeSet;
 
 use serde_json::json;
 
-use super::world::{
-    Todo, World, candidate, crash, evidence, good, good_effect, policy, press, result,
-};
+use super::world::{Move, World, crash, evidence, good, good_effect, policy, press, result};
 use crate::domain::budget::{Allowance, Budgets};
 use crate::domain::effect::{EffectKind, EffectOutcome};
 use crate::domain::event::Event;
 use crate::domain::evidence::CheckVerdict;
 use crate::domain::gate::GateKind;
-use crate::domain::ids::RequestId;
+use crate::domain::ids::{EffectId, EnvelopeId, RequestId};
 use crate::domain::incoming::Command;
 use crate::domain::outgoing::ButtonAct;
 use crate::domain::policy::Policy;
@@ -78,7 +76,7 @@ pub(super) fn random_result(
             },
             "qa_validation": {
                 "methodology": "evidence_matrix", "decision": decision,
-                "evidence_matrix": [{ "criterion": "c", "source": "s", "evidence": "e",
+                "evidence_matrix": [{ "criterion": "C-1", "source": "s", "evidence": "e",
                                       "result": dice.pick(&["pass", "fail", "not_checked"]) }],
                 "passed_checks": [], "findings": [], "residual_risks": [], "not_checked": [],
             },
@@ -93,43 +91,89 @@ pub(super) fn random_result(
     result
 }
 
-pub(super) fn random_effect(dice: &mut Dice, kind: &EffectKind, number: usize) -> EffectOutcome {
-    let fresh = format!("c{number}");
-    if dice.roll(12) == 0 {
+pub(super) fn random_effect(dice: &mut Dice, world: &mut World, id: &EffectId) -> EffectOutcome {
+    let fresh = format!("c{}-{}", id, world.clock);
+    let kind = world.state.effects[id].kind.clone();
+    // What is on the branch is told as that, whatever else went wrong.
+    if dice.roll(12) == 0 && !world.has_landed(id) {
         return EffectOutcome::Failed { message: "no luck".to_owned() };
     }
-    match kind {
+    match &kind {
         EffectKind::Commit { .. } if dice.roll(6) == 0 => EffectOutcome::NothingChanged,
-        EffectKind::Commit { .. } => EffectOutcome::Committed(candidate(&fresh)),
+        EffectKind::Commit { .. } if dice.roll(12) == 0 => {
+            EffectOutcome::Unsolved { paths: vec!["a.py".to_owned()] }
+        }
         EffectKind::Checks { commit, .. } => {
             let verdict = *dice.pick(&[
                 CheckVerdict::Passed,
                 CheckVerdict::Passed,
                 CheckVerdict::Failed,
                 CheckVerdict::TimedOut,
+                CheckVerdict::CutOff,
             ]);
             EffectOutcome::Checked(evidence(commit, verdict))
         }
-        EffectKind::Merge { commit, .. } => match dice.roll(4) {
-            0 => EffectOutcome::BranchMoved { head: "h".to_owned() },
-            1 => EffectOutcome::PersonEdits { paths: vec!["a.py".to_owned()] },
-            _ => EffectOutcome::Merged { commit: commit.clone() },
-        },
+        EffectKind::Merge { .. } if !world.has_landed(id) && dice.roll(4) == 0 => {
+            EffectOutcome::PersonEdits { paths: vec!["a.py".to_owned()] }
+        }
+        EffectKind::Merge { .. } if !world.has_landed(id) && dice.roll(5) == 0 => {
+            EffectOutcome::ChecksChanged
+        }
         EffectKind::Rebase { .. } if dice.roll(3) == 0 => {
-            EffectOutcome::Conflict { paths: vec!["a.py".to_owned()] }
+            EffectOutcome::Conflict(world.conflict(id))
         }
-        EffectKind::Rebase { .. } => EffectOutcome::Rebased(candidate(&fresh)),
-        EffectKind::Action { .. } => {
-            EffectOutcome::ActionEnded { exit_code: Some(0), log_tail: String::new() }
+        EffectKind::Rebase { .. } if dice.roll(10) == 0 => {
+            EffectOutcome::AlreadyOnBranch { head: world.head() }
         }
-        EffectKind::Release { .. } => EffectOutcome::Released,
-        EffectKind::Baseline { .. }
+        EffectKind::Commit { .. }
+        | EffectKind::Merge { .. }
+        | EffectKind::Rebase { .. }
+        | EffectKind::Action { .. }
+        | EffectKind::Release { .. }
+        | EffectKind::Baseline { .. }
         | EffectKind::Inspect { .. }
-        | EffectKind::Collect { .. }
         | EffectKind::Archive { .. }
         | EffectKind::Publish { .. }
-        | EffectKind::Discover { .. } => good_effect(kind, &fresh),
+        | EffectKind::Discover { .. } => {
+            world.by_git(id, &fresh).unwrap_or_else(|| good_effect(&kind, &fresh))
+        }
     }
+}
+
+/// A history whose number is told where it fails.
+pub(super) fn named<T>(seed: u64, history: impl FnOnce() -> T) -> T {
+    let history = std::panic::AssertUnwindSafe(history);
+    std::panic::catch_unwind(history).unwrap_or_else(|_| panic!("the history of seed {seed}"))
+}
+
+/// What may come at any moment, whatever is under way: the process dies, a run is lost, the clock, a person at
+/// the project's branch. Whether something did.
+pub(super) fn interrupt(world: &mut World, dice: &mut Dice) -> bool {
+    match dice.roll(60) {
+        0 | 1 => world.restart(),
+        2 => world.person_commits(),
+        3 => {
+            world.wait_until_due();
+        }
+        4 => {
+            let agents = world.agents();
+            if agents.is_empty() {
+                return false;
+            }
+            let lives = dice.roll(2) == 0;
+            world.lose_run(dice.pick(&agents), lives);
+        }
+        _ => return false,
+    }
+    true
+}
+
+/// Begins a run, or finds the agent of an earlier start.
+pub(super) fn begin_run(world: &mut World, dice: &mut Dice, envelope: &EnvelopeId) {
+    if dice.roll(2) == 0 && world.adopt_run(envelope).is_some() {
+        return;
+    }
+    world.begin_run(envelope);
 }
 
 /// One history. Returns the steps that it took.
@@ -149,11 +193,11 @@ fn history(seed: u64, seen: &mut BTreeSet<(Step, usize, usize)>) -> usize {
     loop {
         steps += 1;
         assert!(steps < 4_000, "seed {seed}: it never ends");
-        let todo = world.todo();
-        if todo.is_empty() && world.wait_for_an_envelope() {
+        let moves = world.moves();
+        if moves.is_empty() && world.wait_for_an_envelope() {
             continue;
         }
-        if todo.is_empty() {
+        if moves.is_empty() {
             let request = world.request(&id);
             if request.status.is_terminal() {
                 break;
@@ -166,13 +210,24 @@ fn history(seed: u64, seen: &mut BTreeSet<(Step, usize, usize)>) -> usize {
             help(&mut world, &mut dice, &id, request.status);
             continue;
         }
-        if dice.roll(60) == 0 {
-            world.command(Command::Cancel { request_id: id.clone() });
+        match dice.roll(60) {
+            0 => {
+                world.command(Command::Cancel { request_id: id.clone() });
+                continue;
+            }
+            1 => {
+                let text = "and one more thing".to_owned();
+                world.command(Command::Steer { request_id: id.clone(), text });
+                continue;
+            }
+            _ => {}
+        }
+        if interrupt(&mut world, &mut dice) {
             continue;
         }
-        match dice.pick(&todo).clone() {
-            Todo::Run(envelope) => {
-                let found = world.state.envelopes[&envelope].clone();
+        match dice.pick(&moves).clone() {
+            Move::BeginRun(envelope) => begin_run(&mut world, &mut dice, &envelope),
+            Move::EndRun(run) => {
                 let outcome = match dice.roll(14) {
                     0 => crash(),
                     1 => RunOutcome::Failed {
@@ -180,23 +235,25 @@ fn history(seed: u64, seen: &mut BTreeSet<(Step, usize, usize)>) -> usize {
                         message: "empty".to_owned(),
                         until: (dice.roll(2) == 0)
                             .then(|| Timestamp::from_millis(world.clock + 7_200_000)),
+                        answer: None,
                     },
-                    _ => RunOutcome::Result(Box::new(random_result(
-                        &mut dice,
-                        found.target_role,
-                        found.step,
-                        seen,
-                    ))),
+                    _ => {
+                        let (role, step) = (world.agent(&run).role, world.agent(&run).step);
+                        RunOutcome::Result(Box::new(random_result(&mut dice, role, step, seen)))
+                    }
                 };
-                world.run(&envelope, outcome);
+                world.end_run(&run, outcome);
             }
-            Todo::Report(relay_id) => {
+            Move::Report(relay_id) => {
                 world.submit(Event::ReportReady { relay_id });
             }
-            Todo::Effect(effect) => {
-                let kind = world.state.effects[&effect].kind.clone();
-                let outcome = random_effect(&mut dice, &kind, steps);
-                world.effect(&effect, outcome);
+            Move::BeginEffect(effect) => {
+                world.begin_effect(&effect);
+            }
+            Move::Land(effect) => world.land(&effect),
+            Move::EndEffect(effect) => {
+                let outcome = random_effect(&mut dice, &mut world, &effect);
+                world.end_effect(&effect, outcome);
             }
         }
         if dice.roll(3) == 0 {
@@ -251,7 +308,7 @@ fn every_history_ends_or_waits_for_a_person() {
         std::env::var("TEAMS_HISTORIES").ok().and_then(|n| n.parse().ok()).unwrap_or(1_500);
     let mut steps = 0;
     for seed in 0..rounds {
-        steps += history(seed, &mut seen);
+        steps += named(seed, || history(seed, &mut seen));
     }
     // `planner_advisory` is only of older records, and `closeout` is the runtime's own.
     let reachable: Vec<_> = Step::ALL

@@ -6,6 +6,8 @@ mod edges;
 mod gate;
 mod governed;
 mod histories;
+mod landing;
+mod revising;
 mod rows;
 mod scenes;
 mod sprint_ends;

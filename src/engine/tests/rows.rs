@@ -183,7 +183,8 @@ fn r04_a_hand_off_is_one_envelope_whatever_becomes_of_its_line() {
         .collect();
     assert_eq!(lines.len(), 1);
     for outgoing_id in lines {
-        let outcome = OutgoingOutcome::Refused { reason: "no such channel".to_owned() };
+        let outcome =
+            OutgoingOutcome::Refused { reason: "no such channel".to_owned(), place: true };
         world.submit(Event::OutgoingFinished { outgoing_id, outcome });
     }
     let waiting: Vec<_> = world.state.envelopes.values().collect();
@@ -264,7 +265,7 @@ fn a_conversation_that_fills_up_is_told_of_once_and_then_handed_over() {
         report.conversation = conversation;
         if full {
             let (kind, message) = (FailKind::Context, "full".to_owned());
-            report.outcome = RunOutcome::Failed { kind, message, until: None };
+            report.outcome = RunOutcome::Failed { kind, message, until: None, answer: None };
         }
         report
     };
@@ -341,6 +342,8 @@ fn k10_what_an_earlier_life_of_a_run_says_counts_for_nothing() {
         agent: crate::domain::config::AgentKind::Rehearsal,
         approach: crate::domain::run::Approach::Usual,
         allowance: crate::domain::budget::Allowance::default(),
+        cut_off: false,
+        told_of_limit: false,
     };
     let (old, new) = (run(1), run(2));
     world.submit(Event::RunStarting(old.clone()));

@@ -2,7 +2,9 @@
 
 use serde_json::json;
 
-use super::world::{GENERAL, OWNER, Todo, World, crash, evidence, policy, result};
+use super::world::{GENERAL, Move, OWNER, Todo, World, crash, evidence, policy, result};
+use crate::domain::change::Change;
+use crate::domain::conflict::Conflict;
 use crate::domain::effect::{EffectKind, EffectOutcome};
 use crate::domain::event::Event;
 use crate::domain::evidence::CheckVerdict;
@@ -48,6 +50,11 @@ fn a_message_becomes_a_commit_and_one_final_answer() {
     assert_eq!(request.commit_sha.as_deref(), Some("c1"));
     let finals = world.said.iter().filter(|key| key.starts_with("final.")).count();
     assert_eq!((world.said[0].as_str(), finals), ("receipt", 1));
+    let recorded = world.log.iter().filter_map(|change| {
+        let Change::Event(_, event) = change else { return None };
+        (event.kind == "committed").then_some(event.summary.as_str())
+    });
+    assert_eq!(recorded.collect::<Vec<_>>(), ["c1"], "recorded once, with the commit");
     world.deliver();
     assert!(world.state.requests.is_empty(), "an ended request leaves memory");
     assert!(world.state.envelopes.is_empty() && world.state.effects.is_empty());
@@ -103,14 +110,91 @@ fn an_answered_question_makes_no_commit() {
 }
 
 #[test]
-fn work_that_changes_no_file_is_answered() {
+fn a_build_that_changes_no_file_is_a_failed_attempt_and_then_a_persons_business() {
     let mut world = World::new(policy());
     let id = world.message("look around");
+    let mut commits = 0;
+    let nothing = |kind: &EffectKind| {
+        matches!(kind, EffectKind::Commit { .. }).then(|| {
+            commits += 1;
+            EffectOutcome::NothingChanged
+        })
+    };
+    world.finish_with(nothing);
+    let request = world.request(&id);
+    assert_eq!(request.status, RequestStatus::Blocked);
+    assert_eq!(request.blocked.expect("why").code, "no_change");
+    assert_eq!(commits, world.policy.limits.step_attempts);
+    let said = |key: &str| world.said.iter().filter(|said| *said == key).count();
+    assert_eq!(said("room.failed_attempt"), 3);
+    assert_eq!(said("final.answered"), 0);
+    // No review took place.
+    assert_eq!(request.params.workflow.expect("a workflow").review_cycle_count, 0);
+    // A person lets it go on: the developer builds, and it is judged and proven like any other.
+    world.command(Command::Retry { request_id: id.clone() });
+    let todo = work_until(&mut world, |role, _| role == Role::Developer);
+    world.do_well(&todo);
+    world.finish_well();
+    let request = world.request(&id);
+    assert_eq!(request.status, RequestStatus::Committed);
+    assert_eq!(request.spent.rejected, 0);
+}
+
+#[test]
+fn a_second_build_that_changes_something_goes_on_as_if_it_were_the_first() {
+    let mut world = World::new(policy());
+    let id = world.message("do it");
+    let mut first = true;
     world.finish_with(|kind| {
-        matches!(kind, EffectKind::Commit { .. }).then_some(EffectOutcome::NothingChanged)
+        let nothing = matches!(kind, EffectKind::Commit { .. }) && std::mem::take(&mut first);
+        nothing.then_some(EffectOutcome::NothingChanged)
     });
-    assert_eq!(world.request(&id).status, RequestStatus::Completed);
-    assert!(world.said.contains(&"final.answered".to_owned()));
+    assert_eq!(world.request(&id).status, RequestStatus::Committed);
+    assert_eq!(world.said.iter().filter(|key| *key == "room.failed_attempt").count(), 1);
+    let revised = world.request(&id).params.workflow.expect("a workflow");
+    assert_eq!(revised.review_cycle_count, 1);
+}
+
+#[test]
+fn a_check_without_an_end_runs_once_more_and_then_a_person_decides() {
+    for verdict in [CheckVerdict::TimedOut, CheckVerdict::CutOff] {
+        let mut world = World::new(policy());
+        let id = world.message("do it");
+        let mut runs = 0;
+        world.finish_with(|kind| {
+            let EffectKind::Checks { commit, .. } = kind else { return None };
+            runs += 1;
+            Some(EffectOutcome::Checked(evidence(commit, verdict)))
+        });
+        let request = world.request(&id);
+        assert_eq!(request.blocked.expect("why").code, "checks_inconclusive");
+        assert_eq!(runs, 2);
+        let state = request.params.workflow.expect("a workflow");
+        assert_eq!(state.budgets.checks.used, 0, "the developer is not charged");
+        assert!(!world.said.contains(&"room.checks_failed".to_owned()));
+        // Each further word of a person is worth two runs again, and an end is an end.
+        world.command(Command::Retry { request_id: id.clone() });
+        let mut verdicts = vec![CheckVerdict::Passed, verdict];
+        world.finish_with(|kind| {
+            let EffectKind::Checks { commit, .. } = kind else { return None };
+            verdicts.pop().map(|verdict| EffectOutcome::Checked(evidence(commit, verdict)))
+        });
+        assert_eq!(world.request(&id).status, RequestStatus::Committed);
+        assert!(verdicts.is_empty());
+    }
+}
+
+#[test]
+fn a_red_check_beside_one_without_an_end_is_red() {
+    let mut world = World::new(policy());
+    let id = world.message("do it");
+    world.finish_with(|kind| {
+        let EffectKind::Checks { commit, .. } = kind else { return None };
+        let mut both = evidence(commit, CheckVerdict::TimedOut);
+        both.checks.extend(evidence(commit, CheckVerdict::Failed).checks);
+        Some(EffectOutcome::Checked(both))
+    });
+    assert_eq!(world.request(&id).blocked.expect("why").code, "checks_failing");
 }
 
 #[test]
@@ -222,6 +306,104 @@ fn a_moved_branch_is_followed_and_proven_again() {
     assert_eq!(checks, 2, "the rebased commit is another commit");
 }
 
+fn conflict() -> Conflict {
+    Conflict {
+        head: "h1".to_owned(),
+        commit: "c1".to_owned(),
+        base: "b0".to_owned(),
+        paths: vec!["a.py".to_owned()],
+    }
+}
+
+/// Everything goes well, but the branch has always moved, and in the same lines.
+fn finish_with_conflicts(world: &mut World, mut conflicts: usize) {
+    world.finish_with(|kind| {
+        if matches!(kind, EffectKind::Merge { .. }) && conflicts > 0 {
+            return Some(EffectOutcome::BranchMoved { head: "h1".to_owned() });
+        }
+        matches!(kind, EffectKind::Rebase { .. }).then(|| {
+            conflicts -= 1;
+            EffectOutcome::Conflict(conflict())
+        })
+    });
+}
+
+#[test]
+fn a_conflict_goes_to_the_developer_on_the_new_head_and_is_proven_there() {
+    let mut world = World::new(policy());
+    let id = world.message("do it");
+    finish_with_conflicts(&mut world, 1);
+    let request = world.request(&id);
+    assert_eq!((request.status, request.conflict), (RequestStatus::Committed, None));
+    let said = |key: &str| world.said.iter().filter(|said| *said == key).count();
+    // Nothing says that it stands there before it does.
+    assert_eq!((said("room.conflict"), said("room.rebased")), (1, 0));
+    assert_eq!(request.params.workflow.expect("a workflow").budgets.checks.used, 0);
+}
+
+#[test]
+fn conflict_after_conflict_ends_at_a_person_and_the_developer_goes_on_from_there() {
+    let mut world = World::new(policy());
+    let id = world.message("do it");
+    finish_with_conflicts(&mut world, usize::MAX);
+    let request = world.request(&id);
+    assert_eq!(request.blocked.expect("why").code, "rebase_conflict");
+    assert!(request.candidate.is_none() && request.conflict.is_some());
+    world.command(Command::Retry { request_id: id.clone() });
+    let next = world.todo().first().cloned().expect("something to do");
+    let Todo::Run(envelope) = &next else { panic!("{next:?}") };
+    assert_eq!(world.state.envelopes[envelope].target_role, Role::Developer);
+    world.finish_well();
+    assert_eq!(world.request(&id).status, RequestStatus::Committed);
+}
+
+#[test]
+fn marks_that_stay_in_the_files_are_a_failed_attempt() {
+    let mut world = World::new(policy());
+    let id = world.message("do it");
+    let mut moved = true;
+    let mut unsolved = 3;
+    world.finish_with(|kind| {
+        let merges = matches!(kind, EffectKind::Merge { .. });
+        if merges && std::mem::take(&mut moved) {
+            return Some(EffectOutcome::BranchMoved { head: "h1".to_owned() });
+        }
+        if matches!(kind, EffectKind::Rebase { .. }) {
+            return Some(EffectOutcome::Conflict(conflict()));
+        }
+        let marks = matches!(kind, EffectKind::Commit { .. }) && !moved && unsolved > 0;
+        marks.then(|| {
+            unsolved -= 1;
+            EffectOutcome::Unsolved { paths: vec!["a.py".to_owned()] }
+        })
+    });
+    // The first commits came before the conflict.
+    let request = world.request(&id);
+    assert_eq!(request.blocked.expect("why").code, "unsolved_conflict");
+    assert!(request.conflict.is_some(), "the next one is told of it as well");
+    world.command(Command::Retry { request_id: id.clone() });
+    world.finish_well();
+    let request = world.request(&id);
+    assert_eq!((request.status, request.conflict), (RequestStatus::Committed, None));
+}
+
+#[test]
+fn what_the_branch_has_already_ends_without_a_commit_and_says_so() {
+    let mut world = World::new(policy());
+    let id = world.message("do it");
+    let mut moved = true;
+    world.finish_with(|kind| {
+        let merges = matches!(kind, EffectKind::Merge { .. });
+        if merges && std::mem::take(&mut moved) {
+            return Some(EffectOutcome::BranchMoved { head: "h1".to_owned() });
+        }
+        let rebases = matches!(kind, EffectKind::Rebase { .. });
+        rebases.then(|| EffectOutcome::AlreadyOnBranch { head: "h1".to_owned() })
+    });
+    assert_eq!(world.request(&id).status, RequestStatus::Completed);
+    assert!(world.said.contains(&"final.already_there".to_owned()));
+}
+
 #[test]
 fn a_persons_edits_stop_the_merge_and_retry_goes_on() {
     let mut world = World::new(policy());
@@ -260,4 +442,80 @@ fn status_and_cancel_in_words_cost_no_run() {
     }
     assert_eq!(world.request(&id).status, RequestStatus::Cancelled);
     assert_eq!(world.request(&id).spent.turns, 0);
+}
+
+/// Plays on until there is a move like this one.
+fn until(world: &mut World, is_it: impl Fn(&World, &Move) -> bool) -> Move {
+    loop {
+        let next = world.moves().first().cloned().expect("something to do");
+        if is_it(world, &next) {
+            return next;
+        }
+        world.move_well(&next);
+    }
+}
+
+fn interrupted(world: &World) -> usize {
+    world.said.iter().filter(|key| *key == "room.interrupted").count()
+}
+
+#[test]
+fn a_room_hears_once_what_a_crash_cut_off_when_it_goes_on() {
+    let mut world = World::new(policy());
+    let id = world.message("do it");
+    // Agents that live on are found again: nothing was cut off.
+    let Move::EndRun(run) = until(&mut world, |_, next| matches!(next, Move::EndRun(_))) else {
+        panic!("not a run")
+    };
+    let envelope = world.state.runs[&run].envelope_id.clone();
+    world.restart();
+    assert_eq!(world.adopt_run(&envelope), Some(run.clone()));
+    assert_eq!(interrupted(&world), 0);
+    // One that did not begins anew, and the room hears it then, however often the team came up before.
+    world.restart();
+    world.restart();
+    assert_eq!(interrupted(&world), 0, "nobody knows yet whether it lives");
+    assert_eq!(world.begin_run(&envelope), Some(run.clone()));
+    assert_eq!(interrupted(&world), 1);
+    world.restart();
+    assert_eq!(world.begin_run(&envelope), Some(run), "another interruption");
+    assert_eq!(interrupted(&world), 2);
+    // What the runtime itself was at goes on at once.
+    let is_checks = |world: &World, next: &Move| {
+        let kind = |id| &world.state.effects[id].kind;
+        matches!(next, Move::EndEffect(id) if matches!(kind(id), EffectKind::Checks { .. }))
+    };
+    let Move::EndEffect(checks) = until(&mut world, is_checks) else { panic!("no checks") };
+    assert_eq!(interrupted(&world), 2);
+    world.restart();
+    assert_eq!(interrupted(&world), 3);
+    world.restart();
+    assert_eq!(interrupted(&world), 3, "they had not begun again");
+    assert!(world.begin_effect(&checks));
+    world.restart();
+    assert_eq!(interrupted(&world), 4);
+    while let Some(next) = world.moves().first().cloned() {
+        world.move_well(&next);
+    }
+    assert_eq!(world.request(&id).status, RequestStatus::Committed);
+    assert_eq!(interrupted(&world), 4);
+}
+
+#[test]
+fn what_a_run_spent_is_counted_also_where_its_request_was_withdrawn_meanwhile() {
+    let mut world = World::new(policy());
+    world.usage.cost_usd = 0.3;
+    let request_id = world.message("do it");
+    let Move::EndRun(run) = until(&mut world, |_, next| matches!(next, Move::EndRun(_))) else {
+        panic!("not a run")
+    };
+    world.command(Command::Cancel { request_id: request_id.clone() });
+    world.end_run(&run, crash());
+    assert!((world.state.spending.today.used.cost_usd - 0.3).abs() < 1e-9);
+    assert!((world.request(&request_id).usage.cost_usd - 0.3).abs() < 1e-9);
+    world.deliver();
+    while let Some(next) = world.moves().first().cloned() {
+        world.move_well(&next);
+    }
+    assert!(world.state.requests.is_empty() && world.state.runs.is_empty());
 }

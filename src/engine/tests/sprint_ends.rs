@@ -1,15 +1,18 @@
 //! How sprints end, are stopped and go on (`spec/teams.md` 9.8 and 9.9), by the rows of 14.7 and 14.8.
 
+use serde_json::json;
+
 use super::sprints::{add, by_hand, key, kickoff, negative, sprint};
-use super::world::{Todo as Next, World, crash, policy};
+use super::world::{Move, Todo as Next, World, candidate, crash, policy};
 use crate::domain::backlog::BacklogStatus;
-use crate::domain::effect::{EffectKind, EffectOutcome, Inspection};
+use crate::domain::effect::{Effect, EffectKind, EffectOutcome, EffectState, Inspection};
 use crate::domain::event::Event;
+use crate::domain::ids::RequestId;
 use crate::domain::incoming::Command;
-use crate::domain::request::RequestStatus;
+use crate::domain::request::{Request, RequestStatus};
 use crate::domain::result::ResultStatus;
 use crate::domain::role::Role;
-use crate::domain::sprint::{CloseoutStatus, SprintStatus, TodoStatus, Trigger};
+use crate::domain::sprint::{CloseoutStatus, SprintStatus, TodoStatus, Trigger, WrapUp};
 
 #[test]
 fn a_stop_after_the_current_todo_releases_what_has_not_begun() {
@@ -116,12 +119,104 @@ fn a_stop_at_once_ends_what_runs_and_a_stop_before_anything_ran_is_a_cancelled_s
     assert_eq!(key(&world.command(kickoff())), "sprint.accepted");
 }
 
+/// A sprint whose first todo's commit is on its way to the branch, and the effect that brings it there.
+fn landing() -> (World, crate::domain::ids::EffectId) {
+    let mut world = World::new(by_hand());
+    world.command(kickoff());
+    loop {
+        let next = world.moves().first().cloned().expect("something to do");
+        if let Move::BeginEffect(id) = &next
+            && matches!(world.state.effects[id].kind, EffectKind::Merge { .. })
+        {
+            assert!(world.begin_effect(id));
+            return (world, id.clone());
+        }
+        world.move_well(&next);
+    }
+}
+
+/// The first todo and its item, as the item was last written.
+fn first(world: &World) -> (crate::domain::sprint::Todo, BacklogStatus) {
+    let todo = sprint(world).todos.iter().find(|it| it.started_at.is_some()).cloned();
+    let todo = todo.expect("a todo that began");
+    let item = world.item(todo.backlog_id.as_ref().expect("an item"));
+    (todo, item.status)
+}
+
+#[test]
+fn a_stop_at_once_waits_for_a_commit_that_is_on_its_way_to_the_branch() {
+    // It gets there: the todo is delivered, and its item done.
+    let (mut world, merge) = landing();
+    let request = first(&world).0.request_id.expect("a request");
+    world.command(Command::SprintStop { now: true });
+    assert_eq!(world.request(&request).status, RequestStatus::Delegated, "it may land yet");
+    let waiting = |todo: &&crate::domain::sprint::Todo| todo.status == TodoStatus::Queued;
+    assert_eq!(sprint(&world).todos.iter().filter(waiting).count(), 0, "the others are released");
+    world.land(&merge);
+    // Neither the process nor the day matters in between.
+    world.restart();
+    world.submit(Event::Tick);
+    finish(&mut world);
+    let (todo, item) = first(&world);
+    assert_eq!((todo.status, item), (TodoStatus::Committed, BacklogStatus::Done));
+    assert_eq!(world.request(&request).status, RequestStatus::Committed);
+    assert!(!world.said.contains(&"final.released".to_owned()), "{:?}", world.said);
+    assert_eq!(sprint(&world).status, SprintStatus::Completed);
+
+    // It does not, because a person was faster: the todo is released, and its item waits again.
+    let (mut world, merge) = landing();
+    let request = first(&world).0.request_id.expect("a request");
+    world.command(Command::SprintStop { now: true });
+    world.person_commits();
+    let moved = world.by_git(&merge, "").expect("an outcome");
+    assert!(matches!(moved, EffectOutcome::BranchMoved { .. }), "{moved:?}");
+    world.end_effect(&merge, moved);
+    finish(&mut world);
+    let (todo, item) = first(&world);
+    assert_eq!((todo.status, item), (TodoStatus::Cancelled, BacklogStatus::Pending));
+    assert_eq!(world.request(&request).status, RequestStatus::Cancelled);
+    assert_eq!(sprint(&world).status, SprintStatus::Cancelled);
+}
+
+/// Everything that has begun ends, and what is left goes well.
+fn finish(world: &mut World) {
+    while let Some(next) = world.moves().first().cloned() {
+        world.move_well(&next);
+    }
+}
+
+#[test]
+fn who_withdraws_while_a_commit_lands_is_told_so_and_it_ends_by_what_git_says() {
+    for lands in [true, false] {
+        let (mut world, merge) = landing();
+        let request_id = first(&world).0.request_id.expect("a request");
+        let cancel = Command::Cancel { request_id: request_id.clone() };
+        assert_eq!(key(&world.command(cancel)), "cancel.landing");
+        let outcome = match lands {
+            true => world.by_git(&merge, "").expect("it lands"),
+            false => EffectOutcome::PersonEdits { paths: vec!["a.py".to_owned()] },
+        };
+        world.end_effect(&merge, outcome);
+        let (todo, item) = first(&world);
+        let status = world.request(&request_id).status;
+        if lands {
+            assert_eq!((status, item), (RequestStatus::Committed, BacklogStatus::Done));
+            assert_eq!(todo.status, TodoStatus::Committed);
+        } else {
+            assert_eq!((status, item), (RequestStatus::Cancelled, BacklogStatus::Dropped));
+            assert_eq!(todo.status, TodoStatus::Cancelled);
+        }
+        let finals = world.said.iter().filter(|key| key.starts_with("final.")).count();
+        assert_eq!(finals, 1, "{:?}", world.said);
+    }
+}
+
 #[test]
 fn the_end_of_the_day_ends_the_sprint() {
     let mut world = World::new(by_hand());
     world.command(kickoff());
     let cutoff = sprint(&world).cutoff_at.expect("a cutoff");
-    assert_eq!(cutoff.kst("%H:%M"), "22:00");
+    assert_eq!(cutoff.format_in(chrono_tz::Asia::Seoul, "%H:%M"), "22:00");
     while !sprint(&world).todos.iter().any(|todo| todo.status == TodoStatus::Running) {
         let next = world.todo().first().cloned().expect("something to do");
         world.do_well(&next);
@@ -153,40 +248,78 @@ fn s24_s25_g11_how_closing_goes() {
             .then(|| inspected(CloseoutStatus::WarningMissingSprintTag, &[]))
     });
     assert_eq!(sprint(&world).status, SprintStatus::Completed);
-    // What is left becomes one commit, and then git is asked again.
+    // What people have uncommitted in the project is named, and nothing becomes of it.
     let mut world = World::new(by_hand());
     world.command(kickoff());
     let mut looks = 0;
     world.finish_with(|kind| {
-        if !matches!(kind, EffectKind::Inspect { .. }) {
-            return None;
-        }
-        looks += 1;
-        let left: &[&str] = if looks == 1 { &["notes.txt"] } else { &[] };
-        let status =
-            if looks == 1 { CloseoutStatus::PendingChanges } else { CloseoutStatus::Verified };
-        Some(inspected(status, left))
+        matches!(kind, EffectKind::Inspect { .. }).then(|| {
+            looks += 1;
+            inspected(CloseoutStatus::Verified, &["notes.txt"])
+        })
     });
     let ended = sprint(&world);
-    assert_eq!((looks, ended.status), (2, SprintStatus::Completed));
-    assert_eq!(ended.version_control_status, "committed");
-    assert_eq!(ended.version_control_paths, ["notes.txt"]);
-    // Where that does not work, the sprint has failed, and the slot is free all the same.
+    assert_eq!((looks, ended.status), (1, SprintStatus::Completed));
+    assert_eq!(ended.uncommitted_paths, ["notes.txt"]);
+    assert_eq!(ended.version_control_status, "not_needed");
+    // Where git cannot say, the sprint has failed, and the slot is free all the same.
     let mut world = World::new(by_hand());
     world.command(kickoff());
     world.finish_with(|kind| {
-        if matches!(kind, EffectKind::Inspect { .. }) {
-            Some(inspected(CloseoutStatus::PendingChanges, &["notes.txt"]))
-        } else if matches!(kind, EffectKind::Collect { .. }) {
-            Some(EffectOutcome::Failed { message: "it changed meanwhile".to_owned() })
-        } else {
-            None
-        }
+        matches!(kind, EffectKind::Inspect { .. })
+            .then(|| EffectOutcome::Failed { message: "no disk".to_owned() })
     });
     let ended = sprint(&world);
     assert_eq!(ended.status, SprintStatus::Failed);
-    assert_eq!(ended.closeout_status, Some(CloseoutStatus::VersionControlFailed));
+    assert_eq!(ended.closeout_status, Some(CloseoutStatus::Failed));
     assert_eq!(world.state.scheduler.active_sprint_id, None);
+}
+
+#[test]
+fn what_an_older_build_would_have_committed_of_a_person_is_withdrawn() {
+    let effect = json!({ "do": "collect", "request_id": "20260324-0a1b2c3d", "paths": [".env"] });
+    let kind: EffectKind = serde_json::from_value(effect).expect("an older record");
+    assert!(matches!(kind, EffectKind::Release { .. }), "nothing is collected: {kind:?}");
+
+    let mut world = World::new(by_hand());
+    world.command(kickoff());
+    let closing = |world: &World| sprint(world).status == SprintStatus::Closeout;
+    while !closing(&world) {
+        let next = world.todo().first().cloned().expect("something to do");
+        world.do_well(&next);
+    }
+    // The records as an older build left them: its request has a commit of the person's files to prove.
+    let inspect = world.state.effects.keys().next().cloned().expect("the look at the project");
+    world.state.effects.remove(&inspect);
+    let id = RequestId::parse("20260324-0a1b2c3d").expect("an id");
+    let mut sprint_then = sprint(&world);
+    sprint_then.closeout_status = Some(CloseoutStatus::PendingChanges);
+    sprint_then.planning_request_id = Some(id.clone());
+    let mut request = Request {
+        request_id: id.clone(),
+        status: RequestStatus::Delegated,
+        current_role: Some(Role::VersionController),
+        sprint_id: Some(sprint_then.sprint_id.clone()),
+        candidate: Some(candidate("theirs")),
+        ..Request::default()
+    };
+    request.params.other.insert("duty".to_owned(), json!("leftovers"));
+    let checks = Effect {
+        effect_id: inspect,
+        kind: EffectKind::Checks { request_id: id.clone(), commit: "theirs".to_owned() },
+        state: EffectState::Planned,
+        attempts: 0,
+        told: None,
+        planned_at: request.created_at,
+    };
+    world.state.effects.insert(checks.effect_id.clone(), checks);
+    world.state.requests.insert(id.clone(), request);
+    world.state.sprints.insert(sprint_then.sprint_id.clone(), sprint_then);
+    world.submit(Event::Started { announce: false, serves: Role::ALL.to_vec() });
+    assert_eq!(world.request(&id).status, RequestStatus::Cancelled);
+    world.finish_well();
+    assert_eq!(sprint(&world).status, SprintStatus::Completed);
+    assert_eq!(world.request(&id).commit_sha, None);
 }
 
 #[test]
@@ -250,6 +383,29 @@ fn s27_a_restart_begins_the_blocked_todo_anew_before_all_others() {
     let ended = sprint(&world);
     assert!(ended.todos.iter().all(|todo| todo.status == TodoStatus::Committed), "{ended:#?}");
     assert_eq!(ended.todos.len(), 3);
+}
+
+#[test]
+fn a_sprint_that_is_restarted_after_its_cutoff_runs_until_the_next_one() {
+    let mut world = World::new(by_hand());
+    world.command(kickoff());
+    while !sprint(&world).todos.iter().any(|todo| todo.status == TodoStatus::Running) {
+        let next = world.todo().first().cloned().expect("something to do");
+        world.do_well(&next);
+    }
+    let cutoff = sprint(&world).cutoff_at.expect("a cutoff");
+    world.clock = cutoff.millis();
+    world.submit(Event::Tick);
+    assert_eq!(sprint(&world).wrap_up, Some(WrapUp::Cutoff));
+    assert_eq!(key(&world.command(Command::SprintRestart)), "sprint.restarted");
+    world.submit(Event::Tick);
+    let goes_on = sprint(&world);
+    assert_eq!(goes_on.wrap_up, None, "a cutoff that is over ends nothing");
+    assert!(goes_on.cutoff_at.is_some_and(|at| at > cutoff), "{:?}", goes_on.cutoff_at);
+    world.finish_well();
+    let ended = sprint(&world);
+    assert_eq!(ended.status, SprintStatus::Completed);
+    assert!(ended.todos.iter().all(|todo| todo.status == TodoStatus::Committed), "{ended:#?}");
 }
 
 #[test]

@@ -36,9 +36,7 @@ pub(super) fn dutiful(world: &World, request: &Request, duty: Duty) -> RoleResul
             result(Role::Planner, json!({ "backlog_items": kept }))
         }
         Duty::Sourcing => result(Role::Sourcer, json!({ "backlog_items": [] })),
-        Duty::OngoingReview | Duty::BlockedReview | Duty::Leftovers => {
-            result(Role::Planner, json!({}))
-        }
+        Duty::OngoingReview | Duty::BlockedReview => result(Role::Planner, json!({})),
     }
 }
 
@@ -49,7 +47,7 @@ fn planned(world: &World, request: &Request, sprint: &Sprint) -> RoleResult {
         .filter(|item| item.status != BacklogStatus::Blocked)
         .collect();
     let origin = json!({
-        "milestone_ref": sprint.milestone_title, "spec_refs": ["spec.md"], "requirement_refs": ["r1"],
+        "milestone_ref": sprint.milestone_title, "spec_refs": ["spec.md"], "requirement_refs": ["R-1"],
     });
     let items: Vec<Value> = match step {
         InitialStep::MilestoneRefinement | InitialStep::ArtifactSync => Vec::new(),
@@ -257,7 +255,7 @@ fn s18_in_the_manual_mode_people_are_asked_once_and_nothing_begins() {
     assert!(world.state.sprints.is_empty());
     assert_eq!(world.said.iter().filter(|key| *key == "sprint.idle").count(), 1);
     let next = world.state.scheduler.next_slot_at.expect("a slot");
-    assert_eq!(next.kst("%H:%M"), "22:00");
+    assert_eq!(next.format_in(chrono_tz::Asia::Seoul, "%H:%M"), "22:00");
 }
 
 #[test]
@@ -302,7 +300,11 @@ fn the_three_modes_differ() {
         }
         let begun = sprint(&world);
         assert_eq!(begun.trigger, trigger, "{mode:?}");
-        assert_eq!(begun.started_at.expect("begun").kst("%H:%M"), begins_at, "{mode:?}");
+        assert_eq!(
+            begun.started_at.expect("begun").format_in(chrono_tz::Asia::Seoul, "%H:%M"),
+            begins_at,
+            "{mode:?}"
+        );
     }
 }
 
@@ -379,4 +381,40 @@ fn s22_a_failed_todo_is_carried_over_and_not_for_ever() {
     assert_eq!(item.source, BacklogSource::CarryOver);
     assert!(item.carry_over_of.is_some());
     assert_eq!(world.state.sprint_ids.len(), 3, "{:?}", world.state.sprint_ids);
+}
+
+#[test]
+fn what_waits_for_a_todo_that_failed_waits_for_the_item_that_carries_it_on() {
+    let mut world = World::new(by_hand());
+    world.command(kickoff());
+    // "third" depends on "first", which fails.
+    play(&mut world, |title, role| {
+        (title == "first" && role == Role::Planner)
+            .then(|| negative(ResultStatus::Failed, "cannot"))
+    });
+    let ended = sprint(&world);
+    let stands = |title: &str| {
+        let todo = ended.todos.iter().find(|todo| todo.title == title).expect("a todo");
+        (todo.status, todo.started_at.is_some())
+    };
+    assert_eq!(stands("first"), (TodoStatus::Failed, true));
+    assert_eq!(stands("second"), (TodoStatus::Committed, true));
+    assert_eq!(stands("third"), (TodoStatus::Cancelled, false), "it never began");
+    let item = |title: &str| {
+        let mut items = world.state.backlog.values().filter(|item| item.title == title);
+        items.next().cloned().expect("an item")
+    };
+    let (carried, waits) = (item("first"), item("third"));
+    assert!(carried.carry_over_of.is_some());
+    assert_eq!(waits.depends_on, std::slice::from_ref(&carried.backlog_id));
+    // In the next sprint it waits for it as before.
+    world.command(kickoff());
+    play(&mut world, |_, _| None);
+    let next = sprint(&world);
+    let begun = |title: &str| {
+        let todo = next.todos.iter().find(|todo| todo.title == title).expect("a todo");
+        assert_eq!(todo.status, TodoStatus::Committed, "{todo:#?}");
+        (todo.started_at, todo.ended_at)
+    };
+    assert!(begun("third").0 >= begun("first").1, "{next:#?}");
 }

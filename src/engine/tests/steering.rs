@@ -26,6 +26,8 @@ pub(super) fn run_of(world: &World, todo: &Todo, run_id: &str) -> Run {
         agent: crate::domain::config::AgentKind::Rehearsal,
         approach: crate::domain::run::Approach::Usual,
         allowance: crate::domain::budget::Allowance::default(),
+        cut_off: false,
+        told_of_limit: false,
     }
 }
 

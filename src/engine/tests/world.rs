@@ -1,19 +1,23 @@
-//! A world around the engine: records, a clock that is told, and hands that do what is planned.
+//! A world around the engine: records, a clock that is told, agents and hands that do what is planned, and the
+//! project's branch. What is begun and what comes of it are two events: anything may come in between.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Value, json};
 
+use crate::domain::backlog::{BacklogItem, BacklogStatus};
 use crate::domain::change::Change;
+use crate::domain::conflict::Conflict;
 use crate::domain::effect::{EffectKind, EffectOutcome, EffectState, Inspection};
 use crate::domain::envelope::{EnvelopeKind, Place};
 use crate::domain::event::Event;
 use crate::domain::evidence::{
-    Candidate, ChangeKind, ChangedPath, CheckRun, CheckVerdict, Evidence,
+    Candidate, ChangeKind, ChangedPath, CheckRun, CheckVerdict, Evidence, Isolation,
 };
 use crate::domain::gate::Gate;
 use crate::domain::ids::{
-    ChannelId, EffectId, EnvelopeId, GuildId, IdSupply, MessageId, RequestId, RunId, UserId,
+    BacklogId, ChannelId, EffectId, EnvelopeId, GuildId, IdSupply, MessageId, RequestId, RunId,
+    UserId,
 };
 use crate::domain::incoming::{Actor, Author, Command, Message};
 use crate::domain::ingress::Ingress;
@@ -33,6 +37,8 @@ use crate::engine::{Answer, Decision, Input, Wake, decide};
 pub(super) const OWNER: UserId = UserId(100);
 pub(super) const GUILD: GuildId = GuildId(1);
 pub(super) const GENERAL: ChannelId = ChannelId(10);
+/// The commit that the branch begins with.
+const FIRST: &str = "b0";
 
 pub(super) fn policy() -> Policy {
     let owner = Holders { users: [OWNER].into(), roles: BTreeSet::new() };
@@ -40,6 +46,7 @@ pub(super) fn policy() -> Policy {
         guilds: [GUILD].into(),
         dm: true,
         mentions: true,
+        refusals: crate::domain::policy::RefusalForm::default(),
         rights: [(Right::Administer, owner)].into(),
         four_eyes: false,
         gates: crate::domain::policy::GateTable::default(),
@@ -48,6 +55,7 @@ pub(super) fn policy() -> Policy {
         relay_channel: Some(ChannelId(11)),
         actions: std::collections::BTreeMap::new(),
         has_checks: true,
+        checks_digest: String::new(),
         project: "demo".to_owned(),
         agent: "rehearsal".to_owned(),
         branch: "main".to_owned(),
@@ -70,6 +78,47 @@ pub(super) enum Todo {
     Effect(EffectId),
 }
 
+/// Something that the world can do next.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Move {
+    /// A worker takes an envelope, and its agent begins, or one that an earlier start began is found.
+    BeginRun(EnvelopeId),
+    /// An agent is done.
+    EndRun(RunId),
+    /// A report is read.
+    Report(EnvelopeId),
+    /// An executor takes an effect: what it will need is durable, and the world is about to be touched.
+    BeginEffect(EffectId),
+    /// A commit arrives at the branch; nobody has told the engine yet.
+    Land(EffectId),
+    /// An executor is done.
+    EndEffect(EffectId),
+}
+
+/// A commit that a merge brought to the branch.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Landing {
+    pub(super) request_id: RequestId,
+    pub(super) commit: String,
+}
+
+/// The world outside the records that outlives the team's process, and what this process is at.
+#[derive(Debug, Default)]
+struct Outside {
+    /// The project's branch, oldest first; a person may add to it.
+    branch: Vec<String>,
+    /// Where each request's worktree stands.
+    bases: BTreeMap<RequestId, String>,
+    /// What each commit of the team was made on.
+    grown_from: BTreeMap<String, String>,
+    /// What was brought to the branch, by the effect that did.
+    landings: BTreeMap<EffectId, Landing>,
+    /// Agents that this process looks after.
+    agents: BTreeMap<RunId, Run>,
+    /// Effects that this process has begun.
+    hands: BTreeSet<EffectId>,
+}
+
 pub(super) struct World {
     pub(super) state: State,
     pub(super) policy: Policy,
@@ -83,6 +132,12 @@ pub(super) struct World {
     next: u128,
     /// What decisions made possible, oldest first.
     pub(super) wakes: Vec<Wake>,
+    outside: Outside,
+    /// Each request and each item as it was last written.
+    requests: BTreeMap<RequestId, Request>,
+    items: BTreeMap<BacklogId, BacklogItem>,
+    /// How often each request was recorded as committed, and the commit.
+    committed: BTreeMap<RequestId, Vec<String>>,
 }
 
 impl World {
@@ -97,11 +152,16 @@ impl World {
             session: None,
             usage: Usage::default(),
             next: 1 << 32,
+            outside: Outside { branch: vec![FIRST.to_owned()], ..Outside::default() },
+            requests: BTreeMap::new(),
+            items: BTreeMap::new(),
+            committed: BTreeMap::new(),
         }
     }
 
     /// One event, decided twice to see that the same history gives the same decision.
     pub(super) fn submit(&mut self, event: Event) -> Answer {
+        self.notice(&event);
         self.clock += 1_000;
         self.next += 1 << 16;
         let input = Input {
@@ -119,11 +179,43 @@ impl World {
             {
                 self.said.push(content.key.clone());
             }
+            self.keep(&change);
             self.state.apply(&change);
             self.log.push(change);
         }
         self.check();
         decision.answer
+    }
+
+    /// What an outcome says about the branch is so.
+    fn notice(&mut self, event: &Event) {
+        if let Event::EffectFinished { effect_id, outcome } = event
+            && let EffectOutcome::Merged { commit } = &**outcome
+            && let Some(effect) = self.state.effects.get(effect_id)
+            && let Some(request_id) = effect.kind.request_id().cloned()
+        {
+            self.put_on_branch(effect_id, request_id, commit.clone());
+        }
+    }
+
+    fn put_on_branch(&mut self, effect: &EffectId, request_id: RequestId, commit: String) {
+        if !self.outside.landings.contains_key(effect) {
+            self.outside.branch.push(commit.clone());
+            self.outside.landings.insert(effect.clone(), Landing { request_id, commit });
+        }
+    }
+
+    /// The newest state of records that leave the engine's memory.
+    fn keep(&mut self, change: &Change) {
+        if let Change::Request(request) = change {
+            self.requests.insert(request.request_id.clone(), (**request).clone());
+        } else if let Change::Backlog(item) = change {
+            self.items.insert(item.backlog_id.clone(), (**item).clone());
+        } else if let Change::Event(id, event) = change
+            && event.kind == "committed"
+        {
+            self.committed.entry(id.clone()).or_default().push(event.summary.clone());
+        }
     }
 
     /// Time passes until the next envelope may be taken; whether one waits for that.
@@ -147,6 +239,8 @@ impl World {
     /// What always holds: a delegated request has exactly one thing that moves it, an ended one none.
     fn check(&self) {
         assert_eq!(crate::engine::sprint::consistent(&self.state), Ok(()));
+        self.check_landings();
+        self.check_sprint_moves();
         for request in self.state.requests.values() {
             let id = &request.request_id;
             let envelopes =
@@ -160,7 +254,12 @@ impl World {
                 .count();
             let gates = self.state.gates.values().filter(|g| g.request_id == *id).count();
             let movers = envelopes + effects + gates;
+            // Behind the first in the queue to the branch, the queue itself moves it.
+            let waits = request.landing_since.is_some();
             match request.status {
+                RequestStatus::Delegated if waits => {
+                    assert!(movers <= 1 && envelopes + gates == 0, "{request:#?}");
+                }
                 RequestStatus::Delegated => assert_eq!(movers, 1, "{request:#?}"),
                 RequestStatus::Blocked => {
                     assert_eq!(movers, 0, "{request:#?}");
@@ -174,8 +273,69 @@ impl World {
                 | RequestStatus::Failed
                 | RequestStatus::Cancelled => assert_eq!(gates, 0),
             }
+            assert!(!waits || request.status == RequestStatus::Delegated, "{request:#?}");
             assert!(request.spent.counted_turns() <= self.policy.limits.turns);
         }
+        let is_first = |id: &RequestId| crate::engine::place(&self.state, id) == Some(1);
+        let lands = |kind: &EffectKind| {
+            matches!(kind, EffectKind::Merge { .. } | EffectKind::Rebase { .. })
+                || matches!(kind, EffectKind::Checks { request_id, .. } if is_first(request_id))
+        };
+        let landing = self.state.effects.values().filter(|effect| lands(&effect.kind)).count();
+        let queued = self.state.requests.values().any(|it| it.landing_since.is_some());
+        assert!(landing <= 1, "two land at once: {:#?}", self.state.effects);
+        assert!(!queued || landing == 1, "nobody lands: {:#?}", self.state.effects);
+    }
+
+    /// What is on the branch is recorded as that, once, and its item is done. While nobody has told the engine
+    /// yet, the request waits for it and the item is nobody else's.
+    fn check_landings(&self) {
+        let mut requests = BTreeSet::new();
+        let mut items = BTreeSet::new();
+        for (effect, Landing { request_id, commit }) in &self.outside.landings {
+            let request = &self.requests[request_id];
+            assert!(requests.insert(request_id), "{request_id} is on the branch twice");
+            let item = request.backlog_id.as_ref().and_then(|id| self.items.get(id));
+            if let Some(item) = item {
+                let id = &item.backlog_id;
+                assert!(items.insert(id), "{id} is on the branch twice");
+                assert_ne!(item.status, BacklogStatus::Pending, "{id} is on the branch");
+            }
+            if self.state.effects.contains_key(effect) {
+                assert!(!request.status.is_terminal(), "it ended while it lands: {request:#?}");
+                continue;
+            }
+            assert_eq!(request.status, RequestStatus::Committed, "{request:#?}");
+            assert_eq!(request.commit_sha.as_ref(), Some(commit));
+            assert_eq!(&self.committed[request_id], std::slice::from_ref(commit), "recorded once");
+            assert!(item.is_none_or(|it| it.status == BacklogStatus::Done), "{item:#?}");
+        }
+        for effect in self.state.effects.values() {
+            if let EffectKind::Merge { request_id, .. } = &effect.kind
+                && matches!(effect.state, EffectState::Started { .. })
+            {
+                let request = &self.requests[request_id];
+                assert!(!request.status.is_terminal(), "it may land yet: {request:#?}");
+            }
+        }
+    }
+
+    /// A sprint that holds the slot is moved by something: a request of its own, a todo at work, or an effect.
+    fn check_sprint_moves(&self) {
+        let Some(sprint) = self.state.active_sprint() else { return };
+        let open = |id: &Option<RequestId>| {
+            let request = id.as_ref().and_then(|id| self.state.requests.get(id));
+            request.is_some_and(|request| !request.status.is_terminal())
+        };
+        let looked_at = self.state.effects.values().any(|effect| {
+            matches!(&effect.kind, EffectKind::Baseline { sprint_id } | EffectKind::Inspect { sprint_id }
+                if *sprint_id == sprint.sprint_id)
+        });
+        let at_work = sprint.todos.iter().any(|todo| {
+            todo.status == crate::domain::sprint::TodoStatus::Running && open(&todo.request_id)
+        });
+        let moves = looked_at || at_work || open(&sprint.planning_request_id);
+        assert!(moves, "nobody moves it: {sprint:#?}");
     }
 
     pub(super) fn message(&mut self, text: &str) -> RequestId {
@@ -202,6 +362,7 @@ impl World {
             attachments: Vec::new(),
             created_at: Timestamp::from_millis(self.clock),
             via: Ingress::Message,
+            read_up_to: None,
         }
     }
 
@@ -210,11 +371,12 @@ impl World {
     }
 
     pub(super) fn request(&self, id: &RequestId) -> Request {
-        let last = self.log.iter().rev().find_map(|change| {
-            let Change::Request(request) = change else { return None };
-            (request.request_id == *id).then(|| (**request).clone())
-        });
-        last.expect("a request")
+        self.requests[id].clone()
+    }
+
+    /// An item as it was last written.
+    pub(super) fn item(&self, id: &BacklogId) -> BacklogItem {
+        self.items[id].clone()
     }
 
     pub(super) fn todo(&self) -> Vec<Todo> {
@@ -257,24 +419,54 @@ impl World {
 
     /// A role works an envelope to this outcome.
     pub(super) fn run(&mut self, envelope: &EnvelopeId, outcome: RunOutcome) {
-        let found = self.state.envelopes[envelope].clone();
-        let run = Run {
-            run_id: RunId::parse(&format!("run-{}", self.next)).expect("an id"),
-            request_id: found.envelope.request_id.clone(),
-            role: found.target_role,
-            step: found.step,
-            envelope_id: envelope.clone(),
-            attempt: found.attempts + 1,
-            generation: 1,
-            started_at: Timestamp::from_millis(self.clock),
-            pre_tree: None,
-            agent: crate::domain::config::AgentKind::Rehearsal,
-            approach: crate::domain::run::Approach::Usual,
-            allowance: crate::domain::budget::Allowance::default(),
-        };
-        if self.submit(Event::RunStarting(run.clone())) != Answer::Accepted {
-            return;
+        if let Some(run) = self.begin_run(envelope) {
+            self.end_run(&run, outcome);
         }
+    }
+
+    /// A worker takes an envelope: its agent begins, anew where an earlier start left one behind.
+    pub(super) fn begin_run(&mut self, envelope: &EnvelopeId) -> Option<RunId> {
+        let found = self.state.envelopes[envelope].clone();
+        let earlier = self.state.runs.values().find(|run| run.envelope_id == *envelope).cloned();
+        let run = match earlier {
+            Some(run) => Run { generation: run.generation + 1, ..run },
+            None => Run {
+                run_id: RunId::parse(&format!("run-{}", self.next)).expect("an id"),
+                request_id: found.envelope.request_id.clone(),
+                role: found.target_role,
+                step: found.step,
+                envelope_id: envelope.clone(),
+                attempt: found.attempts + 1,
+                generation: 1,
+                started_at: Timestamp::from_millis(self.clock),
+                pre_tree: None,
+                agent: crate::domain::config::AgentKind::Rehearsal,
+                approach: crate::domain::run::Approach::Usual,
+                allowance: crate::domain::budget::Allowance::default(),
+                cut_off: false,
+                told_of_limit: false,
+            },
+        };
+        self.worktree(&run.request_id);
+        if self.submit(Event::RunStarting(run.clone())) != Answer::Accepted {
+            return None;
+        }
+        let id = run.run_id.clone();
+        self.outside.agents.insert(id.clone(), run);
+        Some(id)
+    }
+
+    /// The agent of a run that an earlier start began is found, and looked after.
+    pub(super) fn adopt_run(&mut self, envelope: &EnvelopeId) -> Option<RunId> {
+        let run = self.state.runs.values().find(|run| run.envelope_id == *envelope)?.clone();
+        let id = run.run_id.clone();
+        self.outside.agents.insert(id.clone(), run);
+        Some(id)
+    }
+
+    /// An agent is done.
+    pub(super) fn end_run(&mut self, id: &RunId, outcome: RunOutcome) {
+        let run = self.outside.agents.remove(id).expect("an agent at work");
         let documents_present = match &outcome {
             RunOutcome::Result(result) => result.artifacts.clone(),
             RunOutcome::Failed { .. } => Vec::new(),
@@ -284,7 +476,7 @@ impl World {
             request_id: run.request_id,
             role: run.role,
             step: run.step,
-            generation: 1,
+            generation: run.generation,
             outcome,
             changed_paths: Vec::new(),
             documents_present,
@@ -302,16 +494,200 @@ impl World {
         self.submit(Event::RunFinished(Box::new(report)));
     }
 
-    pub(super) fn effect(&mut self, id: &EffectId, outcome: EffectOutcome) {
-        let started = Event::EffectStarting { effect_id: id.clone(), pre_state: Value::Null };
-        if self.submit(started) == Answer::Accepted {
-            let effect = &self.state.effects[id];
-            assert!(matches!(effect.state, EffectState::Started { .. }));
-            self.submit(Event::EffectFinished {
-                effect_id: id.clone(),
-                outcome: Box::new(outcome),
-            });
+    /// Nobody looks after an agent any more, and the envelope is left to another attempt.
+    pub(super) fn lose_run(&mut self, id: &RunId, agent_lives: bool) {
+        let run = self.outside.agents.remove(id).expect("an agent at work");
+        let reason = "the disk is full".to_owned();
+        let relay_id = run.envelope_id;
+        self.submit(Event::EnvelopeFailed { relay_id, reason, agent_lives });
+    }
+
+    /// The process is killed and begins again: what it was at is lost, what it did is not.
+    pub(super) fn restart(&mut self) {
+        self.outside.agents.clear();
+        self.outside.hands.clear();
+        self.submit(Event::Started { announce: false, serves: Role::ALL.to_vec() });
+    }
+
+    /// A person puts a commit onto the branch.
+    pub(super) fn person_commits(&mut self) {
+        self.next += 1;
+        self.outside.branch.push(format!("p{}", self.next));
+    }
+
+    pub(super) fn head(&self) -> String {
+        self.outside.branch.last().cloned().expect("a commit")
+    }
+
+    /// Where the worktree of a request stands; it is made where there is none.
+    fn worktree(&mut self, id: &RequestId) -> String {
+        let head = self.head();
+        self.outside.bases.entry(id.clone()).or_insert(head).clone()
+    }
+
+    /// What the world can do next, but for people and the clock.
+    pub(super) fn moves(&self) -> Vec<Move> {
+        let mut moves = Vec::new();
+        for todo in self.todo() {
+            match todo {
+                Todo::Run(id) => {
+                    let at_work = |run: &Run| run.envelope_id == id;
+                    if !self.outside.agents.values().any(at_work) {
+                        moves.push(Move::BeginRun(id));
+                    }
+                }
+                Todo::Report(id) => moves.push(Move::Report(id)),
+                Todo::Effect(id) if self.outside.hands.contains(&id) => {
+                    if self.may_land(&id) {
+                        moves.push(Move::Land(id.clone()));
+                    }
+                    moves.push(Move::EndEffect(id));
+                }
+                Todo::Effect(id) if self.may_begin(&id) => moves.push(Move::BeginEffect(id)),
+                Todo::Effect(_) => {}
+            }
         }
+        moves.extend(self.outside.agents.keys().cloned().map(Move::EndRun));
+        moves
+    }
+
+    pub(super) fn agents(&self) -> Vec<RunId> {
+        self.outside.agents.keys().cloned().collect()
+    }
+
+    pub(super) fn agent(&self, id: &RunId) -> &Run {
+        &self.outside.agents[id]
+    }
+
+    /// A worktree is given back last.
+    fn may_begin(&self, id: &EffectId) -> bool {
+        let EffectKind::Release { request_id } = &self.state.effects[id].kind else { return true };
+        let uses = |kind: &EffectKind| {
+            !matches!(kind, EffectKind::Release { .. }) && kind.request_id() == Some(request_id)
+        };
+        !self.state.runs.values().any(|run| run.request_id == *request_id)
+            && !self.state.effects.values().any(|effect| uses(&effect.kind))
+    }
+
+    /// Whether a merge under way can move the branch: it stands where the commit grew from.
+    fn may_land(&self, id: &EffectId) -> bool {
+        let EffectKind::Merge { commit, .. } = &self.state.effects[id].kind else { return false };
+        let base = self.outside.grown_from.get(commit);
+        !self.outside.landings.contains_key(id) && base == Some(&self.head())
+    }
+
+    /// A commit arrives at the branch.
+    pub(super) fn land(&mut self, id: &EffectId) {
+        let EffectKind::Merge { request_id, commit } = self.state.effects[id].kind.clone() else {
+            panic!("not a merge")
+        };
+        self.put_on_branch(id, request_id, commit);
+        self.check();
+    }
+
+    /// An executor takes an effect. Whether it is wanted still.
+    pub(super) fn begin_effect(&mut self, id: &EffectId) -> bool {
+        let effect = &self.state.effects[id];
+        let planned = matches!(effect.state, EffectState::Planned);
+        // What a commit or a merge will be is in its record: it is done again by that.
+        let resumes = matches!(effect.kind, EffectKind::Commit { .. } | EffectKind::Merge { .. });
+        if planned || !resumes {
+            let started = Event::EffectStarting { effect_id: id.clone(), pre_state: Value::Null };
+            if self.submit(started) != Answer::Accepted {
+                return false;
+            }
+        }
+        assert!(matches!(self.state.effects[id].state, EffectState::Started { .. }));
+        self.outside.hands.insert(id.clone());
+        true
+    }
+
+    /// An executor is done.
+    pub(super) fn end_effect(&mut self, id: &EffectId, outcome: EffectOutcome) {
+        self.outside.hands.remove(id);
+        let outcome = Box::new(outcome);
+        self.submit(Event::EffectFinished { effect_id: id.clone(), outcome });
+    }
+
+    /// What git makes of an effect, where nothing is in its way; `fresh` names a new commit. None for what is
+    /// not about commits.
+    pub(super) fn by_git(&mut self, id: &EffectId, fresh: &str) -> Option<EffectOutcome> {
+        match self.state.effects[id].kind.clone() {
+            EffectKind::Commit { request_id, .. } => {
+                let base = self.worktree(&request_id);
+                self.outside.grown_from.insert(fresh.to_owned(), base.clone());
+                Some(EffectOutcome::Committed(Candidate { base, ..candidate(fresh) }))
+            }
+            EffectKind::Rebase { request_id, .. } => {
+                let base = self.head();
+                self.outside.bases.insert(request_id, base.clone());
+                self.outside.grown_from.insert(fresh.to_owned(), base.clone());
+                Some(EffectOutcome::Rebased(Candidate { base, ..candidate(fresh) }))
+            }
+            EffectKind::Merge { commit, .. } => {
+                let is_there = self.outside.landings.contains_key(id) || self.may_land(id);
+                let head = self.head();
+                Some(match is_there {
+                    true => EffectOutcome::Merged { commit },
+                    false => EffectOutcome::BranchMoved { head },
+                })
+            }
+            EffectKind::Checks { .. }
+            | EffectKind::Action { .. }
+            | EffectKind::Release { .. }
+            | EffectKind::Baseline { .. }
+            | EffectKind::Inspect { .. }
+            | EffectKind::Archive { .. }
+            | EffectKind::Publish { .. }
+            | EffectKind::Discover { .. } => None,
+        }
+    }
+
+    /// A rebase meets a conflict: the worktree stands on the branch's head, with the marks of both sides.
+    pub(super) fn conflict(&mut self, id: &EffectId) -> Conflict {
+        let EffectKind::Rebase { request_id, commit } = self.state.effects[id].kind.clone() else {
+            panic!("not a rebase")
+        };
+        let (head, base) = (self.head(), self.worktree(&request_id));
+        self.outside.bases.insert(request_id, head.clone());
+        Conflict { head, commit, base, paths: vec!["a.py".to_owned()] }
+    }
+
+    /// Whether a commit of the sprint is on its way to the branch.
+    pub(super) fn lands(&self) -> bool {
+        self.state.effects.values().any(|effect| {
+            matches!(effect.kind, EffectKind::Merge { .. })
+                && matches!(effect.state, EffectState::Started { .. })
+        })
+    }
+
+    /// Whether the commit of a merge is on the branch.
+    pub(super) fn has_landed(&self, id: &EffectId) -> bool {
+        self.outside.landings.contains_key(id)
+    }
+
+    pub(super) fn effect(&mut self, id: &EffectId, outcome: EffectOutcome) {
+        if self.begin_effect(id) {
+            self.end_effect(id, outcome);
+        }
+    }
+
+    /// What a run of a role comes to, where it goes well.
+    pub(super) fn good_result(
+        &self,
+        request: &RequestId,
+        role: Role,
+        step: Option<Step>,
+    ) -> RoleResult {
+        let request = &self.requests[request];
+        let mut result = match request.duty() {
+            Some(duty) => super::sprints::dutiful(self, request, duty),
+            None => good(role, step),
+        };
+        if request.todo_id.is_some() && role == Role::Planner {
+            result.artifacts = vec!["shared_workspace/sprints/s/spec.md".to_owned()];
+        }
+        result
     }
 
     /// Does one thing, and it goes well.
@@ -319,14 +695,8 @@ impl World {
         match todo {
             Todo::Run(id) => {
                 let envelope = self.state.envelopes[id].clone();
-                let request = &self.state.requests[&envelope.envelope.request_id];
-                let mut result = match request.duty() {
-                    Some(duty) => super::sprints::dutiful(self, request, duty),
-                    None => good(envelope.target_role, envelope.step),
-                };
-                if request.todo_id.is_some() && envelope.target_role == Role::Planner {
-                    result.artifacts = vec!["shared_workspace/sprints/s/spec.md".to_owned()];
-                }
+                let (request, role) = (&envelope.envelope.request_id, envelope.target_role);
+                let result = self.good_result(request, role, envelope.step);
                 self.run(id, RunOutcome::Result(Box::new(result)));
             }
             Todo::Report(id) => {
@@ -335,6 +705,33 @@ impl World {
             Todo::Effect(id) => {
                 let outcome = good_effect(&self.state.effects[id].kind, "c1");
                 self.effect(id, outcome);
+            }
+        }
+    }
+
+    /// Makes one move, and it goes well.
+    pub(super) fn move_well(&mut self, next: &Move) {
+        match next {
+            Move::BeginRun(id) => {
+                self.begin_run(id);
+            }
+            Move::EndRun(id) => {
+                let run = self.agent(id).clone();
+                let result = self.good_result(&run.request_id, run.role, run.step);
+                self.end_run(id, RunOutcome::Result(Box::new(result)));
+            }
+            Move::Report(id) => {
+                self.submit(Event::ReportReady { relay_id: id.clone() });
+            }
+            Move::BeginEffect(id) => {
+                self.begin_effect(id);
+            }
+            Move::Land(id) => self.land(id),
+            Move::EndEffect(id) => {
+                let fresh = format!("c{}", self.next);
+                let kind = self.state.effects[id].kind.clone();
+                let outcome = self.by_git(id, &fresh).unwrap_or_else(|| good_effect(&kind, &fresh));
+                self.end_effect(id, outcome);
             }
         }
     }
@@ -369,7 +766,7 @@ impl World {
 pub(in crate::engine) fn candidate(commit: &str) -> Candidate {
     Candidate {
         commit: commit.to_owned(),
-        base: "b0".to_owned(),
+        base: FIRST.to_owned(),
         paths: vec![ChangedPath { path: "a.py".to_owned(), kind: ChangeKind::Modified }],
         subject: "subject".to_owned(),
         added_lines: 1,
@@ -391,7 +788,13 @@ pub(in crate::engine) fn evidence(commit: &str, verdict: CheckVerdict) -> Eviden
         log_tail: "tail".to_owned(),
         duration_ms: 1_234,
     };
-    Evidence { commit: commit.to_owned(), checks: vec![check], at: Timestamp::from_millis(0) }
+    Evidence {
+        commit: commit.to_owned(),
+        checks: vec![check],
+        at: Timestamp::from_millis(0),
+        isolation: Isolation::Bubblewrap,
+        checks_digest: String::new(),
+    }
 }
 
 pub(super) fn good_effect(kind: &EffectKind, commit: &str) -> EffectOutcome {
@@ -416,7 +819,6 @@ pub(super) fn good_effect(kind: &EffectKind, commit: &str) -> EffectOutcome {
             uncommitted_paths: Vec::new(),
             message: String::new(),
         }),
-        EffectKind::Collect { .. } => EffectOutcome::Collected,
         EffectKind::Archive { .. } => EffectOutcome::Archived {
             report_path: "shared_workspace/sprints/s/report.md".to_owned(),
         },
@@ -443,7 +845,7 @@ pub(super) fn good(role: Role, step: Option<Step>) -> RoleResult {
         _ => "",
     };
     let outcome = if step == Some(Step::QaValidation) { "complete" } else { "advance" };
-    let row = json!({ "criterion": "c", "source": "s", "evidence": "e", "result": "pass" });
+    let row = json!({ "criterion": "C-1", "source": "s", "evidence": "e", "result": "pass" });
     result(
         role,
         json!({
@@ -460,7 +862,12 @@ pub(super) fn good(role: Role, step: Option<Step>) -> RoleResult {
 }
 
 pub(super) fn crash() -> RunOutcome {
-    RunOutcome::Failed { kind: FailKind::Crash, message: "it died".to_owned(), until: None }
+    RunOutcome::Failed {
+        kind: FailKind::Crash,
+        message: "it died".to_owned(),
+        until: None,
+        answer: None,
+    }
 }
 
 /// A press of a button on the card of a gate.

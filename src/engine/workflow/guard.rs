@@ -9,6 +9,7 @@ use super::{
 };
 use crate::domain::result::{EvidenceResult, QaDecision, ResultStatus, RoleResult};
 use crate::domain::workflow::Transition;
+use crate::engine::contract::numbered::{RowFaults, row_faults};
 use crate::engine::parse::{normalize_artifact_hint, terms};
 
 /// Words by which QA says that the specification is at fault.
@@ -180,8 +181,13 @@ fn qa(mut state: WorkflowState, report: &StepReport, mut notes: Vec<Note>) -> Wo
     let rejects = matches!(decision, Some(QaDecision::Fail | QaDecision::Blocked));
     let negative = report.is_negative() || reopens || rejects || evidence_fails;
     if !negative {
+        let faults = verdict.map(|verdict| {
+            let rows = verdict.evidence.iter().map(|row| row.criterion.as_str());
+            row_faults(&report.criteria, rows)
+        });
         let usable = verdict.is_some_and(|verdict| {
-            verdict.decision.is_some()
+            faults.as_ref().is_some_and(RowFaults::is_empty)
+                && verdict.decision.is_some()
                 && !verdict.evidence.is_empty()
                 && verdict.evidence.iter().all(|row| row.result.is_some())
         });
@@ -191,7 +197,10 @@ fn qa(mut state: WorkflowState, report: &StepReport, mut notes: Vec<Note>) -> Wo
         if !state.budgets.qa_reopen.take() {
             return blocked(state, BlockReason::QaBudget, report.words());
         }
-        notes.push(Note::VerdictMissing);
+        notes.push(match faults.filter(|faults| !faults.is_empty()) {
+            Some(faults) => Note::RowsDiffer(faults.to_string()),
+            None => Note::VerdictMissing,
+        });
         return enter(state, Step::QaValidation, notes);
     }
     let mut transition = transition.clone();

@@ -17,7 +17,9 @@ pub use surfaces::{is_planner_document, is_planning_surface};
 pub use table::{Routed, close_in_planning, reopen, review_limit, route};
 
 use crate::domain::role::Role;
-use crate::domain::workflow::{Outcome, Phase, PhaseStatus, ReopenCategory, Step, WorkflowState};
+use crate::domain::workflow::{
+    Allowance, Outcome, Phase, PhaseStatus, ReopenCategory, Step, WorkflowState,
+};
 
 /// What happens next.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -93,6 +95,8 @@ pub enum BlockReason {
     PlannerContract,
     /// The runtime's own checks failed too often.
     ChecksBudget,
+    /// The branch changed the same places too often.
+    ConflictBudget,
     /// The request took too many turns.
     TurnBudget,
     /// A report came although the workflow was over.
@@ -113,6 +117,7 @@ impl BlockReason {
             BlockReason::ReopenBudget => "reopen_budget",
             BlockReason::PlannerContract => "planner_contract",
             BlockReason::ChecksBudget => "checks_budget",
+            BlockReason::ConflictBudget => "conflict_budget",
             BlockReason::TurnBudget => "turn_budget",
             BlockReason::AlreadyOver => "already_over",
         }
@@ -128,6 +133,7 @@ impl BlockReason {
             | BlockReason::ReviewBudget
             | BlockReason::QaBudget
             | BlockReason::ReopenBudget
+            | BlockReason::ConflictBudget
             | BlockReason::AlreadyOver => WaitsFor::Requester,
             BlockReason::RoleFailed
             | BlockReason::PlannerContract
@@ -148,6 +154,8 @@ pub enum Note {
     Contradiction,
     /// QA gave no usable verdict and is asked again.
     VerdictMissing,
+    /// QA's rows are not one for each criterion, and it is asked again; in which way they differ.
+    RowsDiffer(String),
     /// QA found the specification at fault, so the planner gets it.
     SpecificationAtFault,
     /// Another role reported than the one that works the step; the step is repeated.
@@ -179,6 +187,49 @@ pub fn checks_failed(state: &WorkflowState) -> WorkflowDecision {
     state.reopen_source_role = Some(Role::VersionController);
     state.reopen_category = Some(ReopenCategory::Verification);
     enter(state, Step::DeveloperRevision, Vec::new())
+}
+
+/// What the developer handed in to be judged is no change at all, or none that can be judged: the same work
+/// again, before whoever was to judge it. A review that did not take place is not counted.
+#[must_use]
+pub fn build_again(state: &WorkflowState) -> WorkflowState {
+    let mut state = state.clone();
+    let step = match state.step {
+        Step::ArchitectReview => {
+            state.review_cycle_count = state.review_cycle_count.saturating_sub(1);
+            Step::DeveloperBuild
+        }
+        Step::ResearchInitial
+        | Step::PlannerDraft
+        | Step::PlannerAdvisory
+        | Step::DesignerAdvisory
+        | Step::ArchitectAdvisory
+        | Step::PlannerFinalize
+        | Step::ArchitectGuidance
+        | Step::DeveloperBuild
+        | Step::DeveloperRevision
+        | Step::QaValidation
+        | Step::Closeout => Step::DeveloperRevision,
+    };
+    table::place(&mut state, step);
+    state
+}
+
+/// The branch changed the same places: back to the developer, who has both sides before them, within the
+/// budget for it.
+#[must_use]
+pub fn conflicted(state: &WorkflowState) -> WorkflowDecision {
+    let mut state = state.clone();
+    let within = state.budgets.conflicts.take();
+    state.reopen_source_role = Some(Role::VersionController);
+    state.reopen_category = Some(ReopenCategory::Implementation);
+    if within {
+        return enter(state, Step::DeveloperRevision, Vec::new());
+    }
+    // Whoever lets it go on has decided to spend as much again.
+    state.budgets.conflicts = Allowance::of(state.budgets.conflicts.limit);
+    table::place(&mut state, Step::DeveloperRevision);
+    blocked(state, BlockReason::ConflictBudget, String::new())
 }
 
 /// A person answered a blocked request: the planner takes it up again with fresh budgets, because

@@ -33,6 +33,8 @@ pub struct StepReport {
     pub artifacts: Vec<String>,
     /// Summary, insights and reasons, for matching terms.
     pub text: String,
+    /// The acceptance criteria that QA judges; none where it finds them itself.
+    pub criteria: Vec<String>,
     /// QA's verdict.
     pub qa_validation: Option<QaValidation>,
     /// Whether it carries a root cause contract, a todo brief or a planning note.
@@ -46,7 +48,7 @@ pub struct StepReport {
 }
 
 impl StepReport {
-    /// The report of a result. What the runtime knows beside it (`wants_execution`,
+    /// The report of a result. What the runtime knows beside it (`wants_execution`, `criteria`,
     /// `document_rule`, `documents_present`) is set by the caller.
     #[must_use]
     pub fn from_result(result: &RoleResult) -> StepReport {
@@ -62,6 +64,7 @@ impl StepReport {
             error: result.error.clone(),
             artifacts: result.artifacts.clone(),
             text,
+            criteria: Vec::new(),
             qa_validation: result.proposals.qa_validation(),
             planning_record: ["root_cause_contract", "todo_brief", "planning_note"]
                 .iter()

@@ -159,6 +159,8 @@ pub(crate) struct Order {
     pub(crate) bot: Option<String>,
     /// Heartbeats are not acknowledged.
     pub(crate) mute_acks: Option<bool>,
+    /// Bots are greeted and acknowledged, and no events reach them.
+    pub(crate) mute_events: Option<bool>,
     /// Milliseconds between heartbeats that new connections are told; zero is the usual number.
     pub(crate) heartbeat_ms: Option<u64>,
     /// Everything but the local side is cut off.
@@ -169,6 +171,10 @@ pub(crate) struct Order {
     pub(crate) lose_events: Option<u32>,
     /// The next so many events reach bots in a shape that nobody documented.
     pub(crate) garble_events: Option<u32>,
+    /// The next so many frames with events are lost on the way; a session that is gone on with has them.
+    pub(crate) lose_frames: Option<u32>,
+    /// The next so many frames with events are cut off in the middle; so here as well.
+    pub(crate) break_frames: Option<u32>,
     /// The message-content intent is refused (4014).
     pub(crate) deny_message_content: Option<bool>,
     /// How many logins are left for the day.
@@ -194,11 +200,14 @@ struct Settings {
     rest: Vec<RestFault>,
     login: Vec<LoginFault>,
     mute_acks: bool,
+    mute_events: bool,
     heartbeat_ms: u64,
     down: bool,
     duplicate_events: u32,
     lose_events: u32,
     garble_events: u32,
+    lose_frames: u32,
+    break_frames: u32,
     deny_message_content: bool,
     logins_left: Option<u32>,
     login_spacing_ms: u64,
@@ -213,11 +222,14 @@ impl Default for Settings {
             rest: Vec::new(),
             login: Vec::new(),
             mute_acks: false,
+            mute_events: false,
             heartbeat_ms: 0,
             down: false,
             duplicate_events: 0,
             lose_events: 0,
             garble_events: 0,
+            lose_frames: 0,
+            break_frames: 0,
             deny_message_content: false,
             logins_left: None,
             login_spacing_ms: LOGIN_SPACING_MS,
@@ -271,12 +283,15 @@ impl Faults {
         settings.login.extend(order.login.into_iter().map(|fault| LoginFault { bot, ..fault }));
         let set = |target: &mut bool, wish: Option<bool>| *target = wish.unwrap_or(*target);
         set(&mut settings.mute_acks, order.mute_acks);
+        set(&mut settings.mute_events, order.mute_events);
         set(&mut settings.down, order.down);
         set(&mut settings.deny_message_content, order.deny_message_content);
         let count = |target: &mut u32, wish: Option<u32>| *target = wish.unwrap_or(*target);
         count(&mut settings.duplicate_events, order.duplicate_events);
         count(&mut settings.lose_events, order.lose_events);
         count(&mut settings.garble_events, order.garble_events);
+        count(&mut settings.lose_frames, order.lose_frames);
+        count(&mut settings.break_frames, order.break_frames);
         count(&mut settings.invalid_limit, order.invalid_limit);
         settings.heartbeat_ms = order.heartbeat_ms.unwrap_or(settings.heartbeat_ms);
         settings.logins_left = order.logins_left.or(settings.logins_left);
@@ -312,6 +327,29 @@ impl Faults {
     /// Whether heartbeats go without an answer.
     pub(crate) fn mute_acks(&self) -> bool {
         self.lock().mute_acks
+    }
+
+    /// What becomes of a frame with an event on its way to a bot, counted down; greetings get through.
+    pub(crate) fn carry<'a>(
+        &self,
+        text: &'a str,
+        greets: impl Fn(&str) -> bool,
+    ) -> Option<&'a str> {
+        let mut settings = self.lock();
+        let trouble = settings.mute_events || settings.lose_frames > 0 || settings.break_frames > 0;
+        if !trouble || greets(text) {
+            return Some(text);
+        }
+        if settings.mute_events {
+            return None;
+        }
+        if settings.lose_frames > 0 {
+            settings.lose_frames -= 1;
+            return None;
+        }
+        settings.break_frames -= 1;
+        let middle = (text.len() / 2..text.len()).find(|at| text.is_char_boundary(*at));
+        text.get(..middle.unwrap_or(0))
     }
 
     /// Milliseconds between heartbeats, if others than usual are ordered.

@@ -302,10 +302,11 @@ impl<'a> Watch<'a> {
         let output = self.began + millis(self.last_output.load(Ordering::Acquire));
         self.idle_since = self.idle_since.max(output);
         if self.idle_since + limit <= now {
-            // Silent for the whole period: it still works if its tree used the processor.
+            // Silent for the whole period: it still works if its tree used the processor, or would if the
+            // machine were less busy.
             let ticks = tree::ticks();
             let spent = u128::from(ticks.saturating_sub(self.idle_ticks));
-            if spent > (limit.as_millis() / MS_PER_IDLE_TICK).max(1) {
+            if spent > (limit.as_millis() / MS_PER_IDLE_TICK).max(1) || tree::is_running() {
                 self.idle_ticks = ticks;
                 self.idle_since = now;
             }

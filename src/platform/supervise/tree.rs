@@ -14,6 +14,8 @@ use crate::platform::spawn::{INSIDE, SUPERVISE};
 struct Process {
     parent: i32,
     dead: bool,
+    /// Whether it has the processor, or waits for its turn.
+    running: bool,
     ticks: u64,
 }
 
@@ -28,6 +30,7 @@ fn process(pid: i32) -> Option<Process> {
     Some(Process {
         parent: fields.get(1)?.parse().ok()?,
         dead: matches!(fields.first(), Some(&("Z" | "X"))),
+        running: fields.first() == Some(&"R"),
         ticks: number(11)? + number(12)?,
     })
 }
@@ -35,9 +38,19 @@ fn process(pid: i32) -> Option<Process> {
 /// The living descendants of this process with the processor time that each has used, in ticks.
 /// Orphans are among them, because the supervisor is their subreaper.
 pub(super) fn descendants() -> Vec<(i32, u64)> {
+    living().into_iter().map(|(pid, process)| (pid, process.ticks)).collect()
+}
+
+/// Whether some process of the tree has the processor or waits for its turn: on a busy machine a program that
+/// computes may get none of it for long.
+pub(super) fn is_running() -> bool {
+    living().iter().any(|(_, process)| process.running)
+}
+
+fn living() -> Vec<(i32, Process)> {
     let entries = files::list(Path::new("/proc")).unwrap_or_default();
     let pids = entries.iter().filter_map(|path| path.file_name()?.to_str()?.parse::<i32>().ok());
-    let all: BTreeMap<i32, Process> =
+    let mut all: BTreeMap<i32, Process> =
         pids.filter_map(|pid| process(pid).map(|process| (pid, process))).collect();
     let own = rustix::process::getpid().as_raw_nonzero().get();
     let is_below = |pid: i32| {
@@ -52,10 +65,12 @@ pub(super) fn descendants() -> Vec<(i32, u64)> {
         }
         false
     };
-    all.iter()
+    let below: Vec<i32> = all
+        .iter()
         .filter(|(pid, process)| !process.dead && is_below(**pid))
-        .map(|(pid, process)| (*pid, process.ticks))
-        .collect()
+        .map(|(pid, _)| *pid)
+        .collect();
+    below.into_iter().filter_map(|pid| Some((pid, all.remove(&pid)?))).collect()
 }
 
 /// The words that a process was started with.

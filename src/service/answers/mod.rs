@@ -48,7 +48,10 @@ fn look(
     let (key, values) = match question {
         Question::Status => ("overview", team.hub.read(standing::overview)),
         Question::Why(id) => return why(team, id, language),
-        Question::Sprint => ("sprint.status", team.hub.read(standing::sprint)),
+        Question::Sprint => ("sprint.status", {
+            let zone = team.workspace.runtime.sprint.timezone.0;
+            team.hub.read(|state| standing::sprint(state, zone))
+        }),
         Question::Backlog => ("backlog.list", team.hub.read(work::backlog)),
         Question::Models => ("models", team::models(&team.workspace)),
         Question::Cost => ("cost", spending::report(team, now())),

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use chrono_tz::Tz;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -33,12 +34,13 @@ pub(super) fn report(team: &Team, now: Timestamp) -> Value {
     let (mut today, mut seven) = (Usage::default(), Usage::default());
     let mut roles: BTreeMap<Role, Usage> = BTreeMap::new();
     let mut runs = 0_usize;
-    for entry in entries(team.root(), week, now) {
+    let zone = team.workspace.runtime.sprint.timezone.0;
+    for entry in entries(team.root(), zone, week, now) {
         runs += 1;
         seven = seven.plus(entry.usage);
         let of_role = roles.entry(entry.role).or_default();
         *of_role = of_role.plus(entry.usage);
-        if entry.at.kst_date() == now.kst_date() {
+        if engine::budget_day(entry.at, zone) == engine::budget_day(now, zone) {
             today = today.plus(entry.usage);
         }
     }
@@ -66,7 +68,7 @@ pub(super) fn report(team: &Team, now: Timestamp) -> Value {
 
 /// The budgets that are not a request's, as they stand.
 fn budgets(state: &State, policy: &Policy, now: Timestamp) -> Vec<Value> {
-    let spending = state.spending.on(&now.kst("%Y-%m-%d"));
+    let spending = state.spending.on(&engine::budget_day(now, policy.sprint.zone.0));
     let line = |scope: Scope, role: Option<Role>, purse: Purse, budget: Allowance| {
         let limit = purse.limit(budget);
         (!budget.is_unlimited()).then(|| {
@@ -107,8 +109,8 @@ fn thousands(count: u64) -> String {
 }
 
 /// The runs that ended since; a line that is none, such as one cut by a full disk, is left out.
-fn entries(root: &Path, since: Timestamp, now: Timestamp) -> Vec<Entry> {
-    let mut files = vec![ledger_of(since), ledger_of(now)];
+fn entries(root: &Path, zone: Tz, since: Timestamp, now: Timestamp) -> Vec<Entry> {
+    let mut files = vec![ledger_of(since, zone), ledger_of(now, zone)];
     files.dedup();
     let mut all = Vec::new();
     for file in files {

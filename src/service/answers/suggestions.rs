@@ -38,6 +38,12 @@ fn fitting(_granted: &Granted<act::Look>, state: &State, typing: &Typing) -> Vec
                 }
             })
             .collect(),
+        Takes::RefusedMessage => standing::refused(state)
+            .map(|outgoing| Suggestion {
+                name: format!("{} · {}", outgoing.short_id(), standing::refusal(state, outgoing)),
+                value: outgoing.short_id(),
+            })
+            .collect(),
         Takes::Text | Takes::Number | Takes::Yes | Takes::File | Takes::Kind | Takes::Verdict => {
             Vec::new()
         }

@@ -10,6 +10,7 @@ use crate::domain::policy::Right;
 use crate::domain::role::Role;
 use crate::domain::run::Approach;
 use crate::domain::time::Timestamp;
+use crate::engine::standing;
 use crate::platform::files;
 use crate::platform::landlock::Strength;
 use crate::workspace::Workspace;
@@ -40,16 +41,19 @@ pub(super) fn health(team: &Team, now: Timestamp) -> Value {
     let discord = team.link.standing().lines(now);
     let aside = files::read_text_if_present(&team.root().join(SET_ASIDE)).ok().flatten();
     let mut values = team.hub.read(|state| {
-        let oldest = state.outgoing.values().map(|it| it.created_at).min();
+        let waiting = state.outgoing.values().filter(|it| it.refused.is_none());
+        let oldest = waiting.clone().map(|it| it.created_at).min();
         json!({
             "runs": state.runs.len(),
-            "waiting": state.outgoing.len(),
+            "waiting": waiting.count(),
             "oldest_seconds": oldest.map_or(0, |at| now.seconds_since(at)),
             "blocked": state.requests.values().filter(|it| it.blocked.is_some()).count(),
             "gates": state.gates.len(),
+            "refused": standing::refusals(state, standing::refused(state)),
         })
     });
     values["discord"] = json!(discord);
+    values["problems"] = json!(team.link.problems().lines());
     values["confined"] = json!(match team.driver.known_confinement() {
         Some(Confinement::Bubblewrap(_)) => "bubblewrap",
         Some(Confinement::Landlock(..)) => "landlock",

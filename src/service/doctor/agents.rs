@@ -11,12 +11,12 @@ use crate::agents::RunError;
 use crate::agents::acp::AcpSettings;
 use crate::agents::claude::ClaudeSettings;
 use crate::agents::codex::CodexSettings;
-use crate::agents::confine::{self, Confinement};
 use crate::agents::probe::known::{self, Tried};
 use crate::agents::probe::{self, Age, Answer, Login};
 use crate::agents::project_settings;
 use crate::domain::config::{AgentKind, AgentSandbox};
 use crate::domain::role::Role;
+use crate::platform::confinement::{self, Confinement};
 use crate::platform::landlock::Strength;
 use crate::workspace::Workspace;
 
@@ -280,7 +280,7 @@ async fn confined(wanted: AgentSandbox) -> Finding {
     if wanted == AgentSandbox::Off {
         return Finding::not_needed(Check::Sandbox, "doctor.sandbox.off", json!({}));
     }
-    match confine::find().await {
+    match confinement::find().await {
         Confinement::Bubblewrap(program) => {
             let values = json!({"program": program.display().to_string()});
             Finding::ok(Check::Sandbox, "doctor.sandbox.ok", values)

@@ -4,11 +4,12 @@ use secrecy::{ExposeSecret as _, SecretString};
 use serde_json::json;
 
 use super::{Check, Finding, Repair, safe};
+use crate::discord::commands::unregistered;
 use crate::discord::error::RestError;
 use crate::discord::rest::{Pool, Rest};
 use crate::discord::setup::{Application, GuildName, Journal, Seen, Wanted, intents, permissions};
 use crate::domain::config::Voice;
-use crate::domain::ids::UserId;
+use crate::domain::ids::{GuildId, UserId};
 use crate::domain::role::Role;
 use crate::platform::redact;
 use crate::service::setup::{DISCORD, journal, wanted};
@@ -187,6 +188,7 @@ async fn meet(
     let seen = Seen::look(&rest, guild.id, me).await;
     let seen = seen.map_err(|error| unseen(found, &error)).ok()?;
     let wanted = wanted::present(workspace, application.id.0, &seen, &journal);
+    commands(workspace, &rest, (application.id.0, guild.id), found).await;
     let mut looks = Vec::new();
     for (role, (rest, me)) in others {
         match Seen::look(&rest, guild.id, me).await {
@@ -198,6 +200,28 @@ async fn meet(
         }
     }
     Some(Met { rest, seen, wanted, journal, others: looks })
+}
+
+/// The slash commands, where the team has registered some: those that the server does not have as they are now.
+async fn commands(
+    workspace: &Workspace,
+    rest: &Rest,
+    (application, guild): (u64, GuildId),
+    found: &mut Vec<Finding>,
+) {
+    // They are registered when the team is up, so before that none is missed.
+    if !crate::store::is_owned(&workspace.root) {
+        return;
+    }
+    match unregistered(rest, application, guild).await {
+        Ok(missing) if missing.is_empty() => {}
+        Ok(missing) => {
+            let values = json!({"names": missing});
+            // A team that is just starting has them soon; one that is refused costs only itself.
+            found.push(Finding::not_needed(Check::Server, "doctor.commands.missing", values));
+        }
+        Err(error) => unseen(found, &error),
+    }
 }
 
 fn unseen(found: &mut Vec<Finding>, error: &RestError) {

@@ -12,6 +12,7 @@ use crate::domain::config::AgentKind;
 use crate::domain::role::Role;
 use crate::git::Project;
 use crate::platform::ask::ask;
+use crate::platform::confinement::{self, Confinement};
 use crate::platform::{files, machine, spawn, tasks};
 use crate::store;
 use crate::workspace::{Origin, Workspace, secrets};
@@ -76,9 +77,14 @@ pub(super) fn place(root: &Path, workspace: Option<&Workspace>) -> Vec<Finding> 
         .filter(|path| files::exists(path) && !machine::may_write(path))
         .collect();
     let mut good = closed.is_empty();
-    for path in closed {
+    for path in topmost(&closed) {
         let values = json!({"path": path.display().to_string()});
-        found.push(Finding::problem(Check::Folders, "doctor.folders.closed", values));
+        let key = if machine::is_read_only(path) {
+            "doctor.folders.read_only"
+        } else {
+            "doctor.folders.closed"
+        };
+        found.push(Finding::problem(Check::Folders, key, values));
     }
     for path in workspace.map(secret_files).unwrap_or_default() {
         if machine::others_may_read(&path).unwrap_or(false) {
@@ -92,6 +98,12 @@ pub(super) fn place(root: &Path, workspace: Option<&Workspace>) -> Vec<Finding> 
         found.push(Finding::ok(Check::Folders, "doctor.folders.ok", json!({})));
     }
     found
+}
+
+/// The folders that lie in none of the others: what mends them mends what is in them.
+fn topmost(folders: &[PathBuf]) -> Vec<&PathBuf> {
+    let within = |path: &PathBuf| folders.iter().any(|it| it != path && path.starts_with(it));
+    folders.iter().filter(|path| !within(path)).collect()
 }
 
 /// The files that hold tokens.
@@ -140,8 +152,27 @@ pub(super) async fn project(workspace: &Workspace) -> Vec<Finding> {
     }
     if workspace.runtime.checks.is_empty() {
         found.push(Finding::not_needed(Check::Git, "doctor.git.no_checks", json!({})));
+    } else {
+        found.push(isolation(workspace.runtime.allow_unisolated_checks).await);
     }
     found
+}
+
+/// What keeps checks from everything but the commit that they prove.
+async fn isolation(allowed: bool) -> Finding {
+    let (reason, open) = match confinement::find().await {
+        Confinement::Bubblewrap(_) => {
+            return Finding::ok(Check::Sandbox, "doctor.checks.isolated", json!({}));
+        }
+        Confinement::Landlock(_, reason) => (reason, false),
+        Confinement::Nothing(reason) => (reason, true),
+    };
+    if allowed {
+        let values = json!({"reason": reason, "open": open});
+        Finding::ok(Check::Sandbox, "doctor.checks.unisolated", values)
+    } else {
+        Finding::problem(Check::Sandbox, "doctor.checks.refused", json!({"reason": reason}))
+    }
 }
 
 /// The program: agents look at history with it; the team itself does not need it.
@@ -186,5 +217,16 @@ pub(super) fn clock(workspace: &Workspace, skew: Option<i64>) -> Finding {
         }
         Some(_) => Finding::ok(Check::Clock, "doctor.clock.ok", json!({"zone": zone})),
         None => Finding::not_needed(Check::Clock, "doctor.clock.unknown", json!({"zone": zone})),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_folder_is_named_and_not_each_that_it_holds() {
+        let all = ["/a/w", "/a", "/a/w/.teams_runtime", "/b"].map(PathBuf::from);
+        assert_eq!(topmost(&all), [Path::new("/a"), Path::new("/b")]);
     }
 }

@@ -4,6 +4,7 @@
 mod agents;
 mod discord;
 mod machine;
+mod programs;
 mod repair;
 mod server;
 
@@ -46,6 +47,8 @@ pub enum Check {
     Folders,
     /// git and the project.
     Git,
+    /// The programs of checks and actions.
+    Programs,
     /// The agents' programs.
     Agent,
     /// The agents' confinement.
@@ -71,6 +74,7 @@ impl Check {
             Check::Disk => "disk",
             Check::Folders => "folders",
             Check::Git => "git",
+            Check::Programs => "programs",
             Check::Agent => "agent",
             Check::Sandbox => "sandbox",
             Check::Clock => "clock",
@@ -173,6 +177,7 @@ pub async fn diagnose(root: &Path) -> Vec<Finding> {
     found.extend(machine::service(root, live));
     found.extend(machine::place(root, Some(&workspace)));
     found.extend(machine::project(&workspace).await);
+    found.extend(programs::look(&workspace).await);
     found.extend(agents::look(&workspace).await);
     found.push(machine::clock(&workspace, skew));
     found

@@ -10,6 +10,7 @@ use crate::discord::setup::permissions::{self, Permission, Use};
 use crate::discord::setup::{Place, Seen, Standing, Thing};
 use crate::domain::config::Voice;
 use crate::domain::ids::{ChannelId, ServerRoleId};
+use crate::domain::role::Role;
 use crate::service::setup::wanted;
 use crate::workspace::Workspace;
 
@@ -182,6 +183,9 @@ fn gone_holders(workspace: &Workspace, seen: &Seen, met: &Met, found: &mut Vec<F
     }
 }
 
+/// The most webhooks that a channel has.
+const WEBHOOKS: usize = 15;
+
 fn webhooks(met: &Met, found: &mut Vec<Finding>) {
     if !met.wanted.hooks {
         found.push(Finding::not_needed(Check::Webhooks, "doctor.webhooks.unused", json!({})));
@@ -203,18 +207,32 @@ fn webhooks(met: &Met, found: &mut Vec<Finding>) {
             Standing::Missing | Standing::NotNeeded => later += 1,
         }
     }
-    let full = met.wanted.hook_channel(&met.seen, &met.journal).filter(|channel| {
-        let all = met.seen.hooks.iter().flatten();
-        let others = all.filter(|it| it.channel_id == Some(*channel)).count() - there;
-        // A channel has at most fifteen.
-        others + there + later > 15 && later > 0
-    });
-    if let Some(channel) = full.and_then(|id| met.seen.channels.get(&id)) {
-        let values = json!({"channel": channel.name});
-        found.push(Finding::problem(Check::Webhooks, "doctor.webhooks.full", values));
+    let Some(channel) = met.wanted.hook_channel(&met.seen, &met.journal) else { return };
+    let all = met.seen.hooks.iter().flatten();
+    let others = all.filter(|it| it.channel_id == Some(channel)).count() - there;
+    let name = met.seen.channels.get(&channel).map(|it| it.name.as_str()).unwrap_or_default();
+    let free = WEBHOOKS.saturating_sub(others);
+    if there + later > free && later > 0 {
+        // The team gets along: those without one share another's, or the bot speaks for them.
+        let own = free.min(there + later);
+        let values = json!({"channel": name, "own": own, "others": there + later - own});
+        found.push(Finding::ok(Check::Webhooks, "doctor.webhooks.shared", values));
     } else if there > 0 || later > 0 {
         let health = if there > 0 { Health::Ok } else { Health::NotNeeded };
         let values = json!({"there": there, "later": later});
         found.push(Finding::new(Check::Webhooks, health, "doctor.webhooks.ok", values));
+    }
+    let bare: Vec<String> = Role::PUBLIC
+        .into_iter()
+        .map(Thing::Hook)
+        .filter(|thing| {
+            let voice = met.wanted.voice(*thing, channel, &met.seen);
+            voice.is_some_and(|hook| hook.avatar.is_none())
+        })
+        .map(|thing| met.wanted.name(thing))
+        .collect();
+    if !bare.is_empty() {
+        let values = json!({"names": bare});
+        found.push(Finding::not_needed(Check::Webhooks, "doctor.webhooks.bare", values));
     }
 }

@@ -14,18 +14,20 @@ use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
 use tokio::io::{AsyncRead, AsyncWrite, copy_bidirectional};
 use tokio::net::{TcpListener, TcpStream, UnixListener};
-use tokio::sync::{Semaphore, mpsc, oneshot};
+use tokio::sync::{Semaphore, mpsc, oneshot, watch};
+use tokio_util::either::Either;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::super::refusals::Refused;
 use super::answer::{No, bare, no};
-use super::meter::{Kept, Meter};
+use super::meter::{Kept, Meter, RateLimitSign};
 use super::outside::{self, Outside};
 use super::{DoorError, KEPT, Metered, Models, Opening, api, forward};
-use crate::agents::{AgentOutcome, Door};
+use crate::agents::{self, AgentOutcome, Door};
 use crate::domain::conversation::{Fill, Measured};
 use crate::domain::refusal::Refusal;
 use crate::domain::run::Usage;
+use crate::platform::accept::AcceptRetry;
 use crate::platform::files;
 use crate::platform::{ids, redact, tasks};
 
@@ -42,6 +44,8 @@ pub struct OpenDoor {
     door: Door,
     meter: Arc<Meter>,
     _listens: DropGuard,
+    /// The run's token is worth nothing once the door is closed.
+    _token: redact::Held,
 }
 
 impl OpenDoor {
@@ -49,6 +53,12 @@ impl OpenDoor {
     #[must_use]
     pub const fn door(&self) -> &Door {
         &self.door
+    }
+
+    /// Follows what servers say of rate limits.
+    #[must_use]
+    pub fn rate_limits(&self) -> watch::Receiver<RateLimitSign> {
+        self.meter.signs()
     }
 
     /// What was counted so far.
@@ -74,7 +84,8 @@ impl OpenDoor {
             }
             Measured::Bytes | Measured::Tokens => fill,
         });
-        let result = outcome.outcome.by_server(counted.refused, counted.limited_until);
+        let refusal = self.meter.refusal().map(|words| agents::beginning(&words));
+        let result = outcome.outcome.by_server(refusal.as_deref(), counted.limited_until);
         AgentOutcome { outcome: result, usage: self.settle(outcome.usage), fill, ..outcome }
     }
 }
@@ -122,9 +133,10 @@ pub(super) async fn open(models: Arc<Models>, opening: Opening) -> Result<OpenDo
         token: format!("teams-run-{}", ids::random_hex(DIGITS)),
         port: None,
         counted: Metered::default(),
+        refusal: String::new(),
     };
     let mut kept = earlier.unwrap_or_else(fresh);
-    redact::register(&kept.token);
+    let token = redact::hold(&kept.token);
     let listener = if port { Some(listen(kept.port).await?) } else { None };
     kept.port = match &listener {
         Some(listener) => Some(listener.local_addr()?.port()),
@@ -151,7 +163,7 @@ pub(super) async fn open(models: Arc<Models>, opening: Opening) -> Result<OpenDo
         room: Arc::new(Semaphore::new(MOST)),
     });
     tasks::spawn("door", accept(unix, listener, behind));
-    Ok(OpenDoor { door, meter, _listens: stop.drop_guard() })
+    Ok(OpenDoor { door, meter, _listens: stop.drop_guard(), _token: token })
 }
 
 /// A port of the loopback: the one that it had, for an agent that is still there, else any.
@@ -165,6 +177,7 @@ async fn listen(earlier: Option<u16>) -> Result<TcpListener, std::io::Error> {
 }
 
 async fn accept(unix: UnixListener, tcp: Option<TcpListener>, behind: Arc<Behind>) {
+    let mut retry = AcceptRetry::new("model door");
     loop {
         let by_port = async {
             match &tcp {
@@ -172,15 +185,16 @@ async fn accept(unix: UnixListener, tcp: Option<TcpListener>, behind: Arc<Behind
                 None => std::future::pending().await,
             }
         };
-        tokio::select! {
+        let accepted = tokio::select! {
             () = behind.stop.cancelled() => return,
-            Ok((stream, _)) = unix.accept() => serve(stream, &behind),
-            Ok((stream, _)) = by_port => {
-                let _ = stream.set_nodelay(true);
-                serve(stream, &behind);
-            }
-            else => return,
+            accepted = unix.accept() => accepted.map(|(stream, _)| Either::Left(stream)),
+            accepted = by_port => accepted.map(|(stream, _)| Either::Right(stream)),
+        };
+        let Some(stream) = retry.settle(accepted).await else { continue };
+        if let Either::Right(stream) = &stream {
+            let _ = stream.set_nodelay(true);
         }
+        serve(stream, &behind);
     }
 }
 

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use axum::body::{Body, Bytes};
 use axum::http::{Method, Request, Response, StatusCode, header};
+use futures_util::stream::BoxStream;
 use futures_util::{Stream, StreamExt as _};
 use hyper::body::Incoming;
 use secrecy::ExposeSecret as _;
@@ -15,11 +16,14 @@ use super::door::Behind;
 use super::meter::Meter;
 use super::usage::Reader;
 use super::{Server, limit};
+use crate::agents;
 use crate::domain::time::Timestamp;
 use crate::platform::clock;
 
 /// Bytes of a request's body: a whole conversation with pictures.
 const LARGEST: u64 = 64 << 20;
+/// Bytes of a refusal that are read for its words before it goes on.
+const WORDS: usize = 16 << 10;
 
 /// The body is larger than that.
 #[derive(Debug, thiserror::Error)]
@@ -76,16 +80,25 @@ pub(super) async fn pass(
         }
     };
     let status = StatusCode::from_u16(answer.status().as_u16()).unwrap_or(StatusCode::BAD_GATEWAY);
-    if asks == Asks::Model
-        && let Some(until) = limit::until(status, answer.headers(), Timestamp::new(clock::now()))
-    {
-        behind.meter.limited(until);
-    }
+    let until = limit::until(status, answer.headers(), Timestamp::new(clock::now()));
     let kind = answer.headers().get(header::CONTENT_TYPE);
     let events = kind.is_some_and(|kind| kind.as_bytes().starts_with(b"text/event-stream"));
     let mut response = Response::new(Body::empty());
     *response.headers_mut() = api::back(answer.headers());
     *response.status_mut() = status;
+    let mut pieces = answer.bytes_stream().boxed();
+    if asks == Asks::Model && status == StatusCode::TOO_MANY_REQUESTS {
+        let (first, rest) = beginning(pieces).await;
+        let words: Vec<u8> = first.iter().flatten().flat_map(|piece| piece.to_vec()).collect();
+        // A plan that is used up is waited for in another way.
+        if agents::is_used_up(&String::from_utf8_lossy(&words)) {
+            behind.meter.used_up(until);
+        } else {
+            behind.meter.limited(until);
+        }
+        Arc::clone(&behind.meter).kept().await;
+        pieces = futures_util::stream::iter(first).chain(rest).boxed();
+    }
     let counts = asks == Asks::Model && status.is_success();
     let tap = counts.then(|| Tap {
         reader: Some(Reader::new(server.api, events)),
@@ -93,8 +106,23 @@ pub(super) async fn pass(
         asked,
         answered: 0,
     });
-    *response.body_mut() = Body::from_stream(tapped(answer.bytes_stream(), tap));
+    *response.body_mut() = Body::from_stream(tapped(pieces, tap));
     response
+}
+
+/// The pieces of an answer.
+type Pieces = BoxStream<'static, reqwest::Result<Bytes>>;
+
+/// The first pieces of an answer, until its words are known, and the rest.
+async fn beginning(mut pieces: Pieces) -> (Vec<reqwest::Result<Bytes>>, Pieces) {
+    let (mut first, mut size) = (Vec::new(), 0);
+    while size < WORDS
+        && let Some(piece) = pieces.next().await
+    {
+        size += piece.as_ref().map_or(WORDS, Bytes::len);
+        first.push(piece);
+    }
+    (first, pieces)
 }
 
 /// The body as it goes on; it breaks off where it grows too large.
@@ -130,23 +158,40 @@ impl Tap {
     }
 }
 
+impl Tap {
+    /// Counts what was seen, once.
+    fn count(&mut self) -> Option<Arc<Meter>> {
+        let reader = self.reader.take()?;
+        let asked = self.asked.load(Ordering::Relaxed);
+        self.meter.add(reader.finish(), (asked, self.answered));
+        Some(Arc::clone(&self.meter))
+    }
+}
+
 impl Drop for Tap {
     fn drop(&mut self) {
-        if let Some(reader) = self.reader.take() {
-            let asked = self.asked.load(Ordering::Relaxed);
-            self.meter.add(reader.finish(), (asked, self.answered));
+        // The agent hung up in the middle.
+        if let Some(meter) = self.count() {
+            meter.keep_later();
         }
     }
 }
 
+/// The answer as it goes on. The agent sees its end when its cost is written down.
 fn tapped(
-    pieces: impl Stream<Item = reqwest::Result<Bytes>> + Send + 'static,
-    mut tap: Option<Tap>,
+    pieces: Pieces,
+    tap: Option<Tap>,
 ) -> impl Stream<Item = Result<Bytes, reqwest::Error>> + Send + 'static {
-    pieces.map(move |piece| {
-        if let (Some(tap), Ok(piece)) = (&mut tap, &piece) {
+    futures_util::stream::unfold((pieces, tap), async |(mut pieces, mut tap)| {
+        let piece = pieces.next().await;
+        if let (Some(tap), Some(Ok(piece))) = (&mut tap, &piece) {
             tap.see(piece);
         }
-        piece.map_err(reqwest::Error::without_url)
+        if piece.is_none()
+            && let Some(meter) = tap.as_mut().and_then(Tap::count)
+        {
+            meter.kept().await;
+        }
+        Some((piece?.map_err(reqwest::Error::without_url), (pieces, tap)))
     })
 }

@@ -1,16 +1,17 @@
 //! What a run has spent by its door.
 
 use std::path::PathBuf;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use serde::{Deserialize, Serialize};
+use tokio::sync::watch;
 
 use super::KEPT;
 use super::usage::Told;
 use crate::domain::budget::{Allowance, PriceTable};
 use crate::domain::run::Usage;
 use crate::domain::time::Timestamp;
-use crate::platform::files;
+use crate::platform::{files, tasks};
 
 /// Bytes for a token where a server does not count.
 const BYTES: u64 = 4;
@@ -40,6 +41,18 @@ pub(super) struct Kept {
     pub(super) port: Option<u16>,
     #[serde(default)]
     pub(super) counted: Metered,
+    /// How the refusal began that the last answer was.
+    #[serde(default)]
+    pub(super) refusal: String,
+}
+
+/// How it stands with servers that answer "too many requests".
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct RateLimitSign {
+    /// Such answers in a row.
+    pub refusals: u32,
+    /// Until when the last one asks to wait, where it says so.
+    pub until: Option<Timestamp>,
 }
 
 /// Counts for one run.
@@ -49,16 +62,32 @@ pub(super) struct Meter {
     allowance: Allowance,
     prices: PriceTable,
     run_dir: PathBuf,
+    signs: watch::Sender<RateLimitSign>,
+    /// Held while the count is written: whoever writes last writes the newest.
+    writing: Mutex<()>,
 }
 
 impl Meter {
-    pub(super) const fn new(
+    pub(super) fn new(
         kept: Kept,
         allowance: Allowance,
         prices: PriceTable,
         run_dir: PathBuf,
     ) -> Meter {
-        Meter { kept: Mutex::new(kept), allowance, prices, run_dir }
+        let signs = watch::Sender::new(RateLimitSign::default());
+        let (kept, writing) = (Mutex::new(kept), Mutex::default());
+        Meter { kept, allowance, prices, run_dir, signs, writing }
+    }
+
+    /// Follows what servers say of rate limits.
+    pub(super) fn signs(&self) -> watch::Receiver<RateLimitSign> {
+        self.signs.subscribe()
+    }
+
+    /// How the refusal began that the last answer was, where it was one.
+    pub(super) fn refusal(&self) -> Option<String> {
+        let kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        kept.counted.refused.then(|| kept.refusal.clone())
     }
 
     pub(super) fn counted(&self) -> Metered {
@@ -81,37 +110,57 @@ impl Meter {
         let guessed = told.cost.is_none();
         let (usage, model) = told.cost.unwrap_or((guess, None));
         let usage = self.prices.priced(&model.unwrap_or_default(), usage);
-        self.note(|counted| {
+        {
+            let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+            let counted = &mut kept.counted;
             counted.usage = counted.usage.plus(usage);
             counted.requests += 1;
             counted.last_input = usage.input_tokens;
             counted.guessed |= guessed;
-            counted.refused = told.refused;
+            counted.refused = told.refusal.is_some();
             counted.limited_until = None;
+            kept.refusal = told.refusal.unwrap_or_default();
+        }
+        self.signs.send_if_modified(|sign| std::mem::take(sign).refusals > 0);
+    }
+
+    /// A server answers "too many requests", and perhaps until when.
+    pub(super) fn limited(&self, until: Option<Timestamp>) {
+        if until.is_some() {
+            let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+            kept.counted.limited_until = until;
+        }
+        self.signs.send_modify(|sign| {
+            *sign = RateLimitSign { refusals: sign.refusals.saturating_add(1), until };
         });
     }
 
-    /// A server said until when it answers nothing more.
-    pub(super) fn limited(&self, until: Timestamp) {
-        self.note(|counted| counted.limited_until = Some(until));
+    /// A server says that the plan is used up, and perhaps until when.
+    pub(super) fn used_up(&self, until: Option<Timestamp>) {
+        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        kept.counted.limited_until = until.or(kept.counted.limited_until);
     }
 
-    fn note(&self, what: impl FnOnce(&mut Metered)) {
-        let text = {
-            let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
-            what(&mut kept.counted);
-            serde_json::to_vec(&*kept)
-        };
-        let path = self.run_dir.join(KEPT);
-        let written = text.map_err(std::io::Error::other);
-        let written = written.map(|text| files::write_private(&path, text));
-        if let Err(error) | Ok(Err(error)) = written.map(|it| it.map_err(std::io::Error::other)) {
+    /// Writes the count down, off the async threads.
+    pub(super) async fn kept(self: Arc<Self>) {
+        // A thread that was cut off has written it, or the next answer does.
+        let _ = tasks::blocking(move || self.keep_or_say()).await;
+    }
+
+    /// The same for somebody who cannot wait.
+    pub(super) fn keep_later(self: Arc<Self>) {
+        tasks::later(move || self.keep_or_say());
+    }
+
+    fn keep_or_say(&self) {
+        if let Err(error) = self.keep() {
             tracing::warn!(%error, "what a run has spent is not kept");
         }
     }
 
-    /// Keeps the door itself.
+    /// Keeps the door itself. Blocks.
     pub(super) fn keep(&self) -> Result<(), super::DoorError> {
+        let _one = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
         let text = {
             let kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
             serde_json::to_vec(&*kept)?

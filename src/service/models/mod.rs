@@ -28,7 +28,7 @@ mod outside;
 mod usage;
 
 pub use door::{OpenDoor, socket_in};
-pub use meter::Metered;
+pub use meter::{Metered, RateLimitSign};
 pub use outside::Outside;
 
 /// How long a model server may be silent before its answer counts as broken off.

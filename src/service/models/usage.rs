@@ -19,22 +19,25 @@ pub(super) struct Reader {
     over: bool,
     usage: Option<Usage>,
     model: Option<String>,
-    refused: bool,
+    refusal: Option<String>,
 }
+
+/// Characters of a refusal's words that are kept.
+const REFUSAL: usize = 2_000;
 
 /// What an answer says of itself.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct Told {
     /// What it cost, with the model that gave it; none where it does not say.
     pub(super) cost: Option<(Usage, Option<String>)>,
-    /// The model declined, in the field for it and not in its text, which Codex shows to nobody.
-    pub(super) refused: bool,
+    /// The model declined, in the field for it and not in its text, which Codex shows to nobody: how it began.
+    pub(super) refusal: Option<String>,
 }
 
 impl Reader {
     pub(super) const fn new(api: ModelApi, events: bool) -> Reader {
         let line = Vec::new();
-        Reader { api, events, line, over: false, usage: None, model: None, refused: false }
+        Reader { api, events, line, over: false, usage: None, model: None, refusal: None }
     }
 
     /// Takes the next bytes.
@@ -82,7 +85,7 @@ impl Reader {
         {
             self.note(&answer);
         }
-        Told { cost: self.usage.map(|usage| (usage, self.model)), refused: self.refused }
+        Told { cost: self.usage.map(|usage| (usage, self.model)), refusal: self.refusal }
     }
 
     fn note(&mut self, event: &Value) {
@@ -92,7 +95,7 @@ impl Reader {
                 let response = event.get("response").unwrap_or(event);
                 let output = response.get("output").and_then(Value::as_array);
                 let mut items = event.get("item").into_iter().chain(output.into_iter().flatten());
-                self.refused |= items.any(is_refusal);
+                self.refusal = self.refusal.take().or_else(|| items.find_map(refusal));
                 self.set(response.get("usage"), |usage| {
                     let cached = usage.pointer("/input_tokens_details/cached_tokens");
                     of(number(usage, "input_tokens"), count(cached), number(usage, "output_tokens"))
@@ -144,10 +147,13 @@ impl Reader {
     }
 }
 
-/// Whether an item of the Responses API is a message that declines.
-fn is_refusal(item: &Value) -> bool {
+/// The words of an item of the Responses API that is a message that declines.
+fn refusal(item: &Value) -> Option<String> {
     let parts = item.get("content").and_then(Value::as_array);
-    parts.into_iter().flatten().any(|part| part.get("type").is_some_and(|it| it == "refusal"))
+    let mut parts = parts.into_iter().flatten();
+    let part = parts.find(|part| part.get("type").is_some_and(|it| it == "refusal"))?;
+    let words = part.get("refusal").and_then(Value::as_str).unwrap_or_default();
+    Some(words.chars().take(REFUSAL).collect())
 }
 
 const fn of(input_tokens: u64, cached_tokens: u64, output_tokens: u64) -> Usage {
@@ -200,7 +206,7 @@ mod tests {
         let refused = |text: &str| {
             let mut reader = Reader::new(ModelApi::Responses, true);
             text.as_bytes().chunks(7).for_each(|piece| reader.feed(piece));
-            reader.finish().refused
+            reader.finish().refusal
         };
         let item = |kind: &str| {
             format!(
@@ -208,10 +214,11 @@ mod tests {
                  \"content\":[{{\"type\":\"{kind}\",\"{kind}\":\"a \\\"refusal\\\"\"}}]}}}}\n\n"
             )
         };
-        assert!(refused(&item("refusal")) && !refused(&item("output_text")));
+        assert_eq!(refused(&item("refusal")).as_deref(), Some("a \"refusal\""));
+        assert_eq!(refused(&item("output_text")), None);
         let whole =
             "data: {\"response\":{\"output\":[{\"content\":[{\"type\":\"refusal\"}]}]}}\n\n";
-        assert!(refused(whole));
+        assert_eq!(refused(whole).as_deref(), Some(""));
     }
 
     #[test]

@@ -1,5 +1,7 @@
 //! The steps, in their order.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use secrecy::{ExposeSecret as _, SecretString};
 use serde_json::json;
 
@@ -18,12 +20,14 @@ use crate::domain::ids::UserId;
 use crate::domain::role::Role;
 use crate::local_guild::GuildInfo;
 use crate::platform::redact;
+use crate::service::project;
 use crate::workspace::settings::{self, ConfigFile, Setting};
 use crate::workspace::{self, Origin, Workspace, init, secrets};
 
 /// Sets up; see the module.
 pub async fn setup<'a>(options: &'a Options, mut talk: Talk<'a>) -> Result<(), SetupError> {
     refuse_doubles(options)?;
+    refuse_project(options)?;
     let _alone = if options.dry_run { None } else { Some(prepare(options, &mut talk)?) };
     let root = &options.root;
     let workspace = match (workspace::is_workspace(root), options.dry_run) {
@@ -40,6 +44,9 @@ pub async fn setup<'a>(options: &'a Options, mut talk: Talk<'a>) -> Result<(), S
         return Ok(());
     };
     steps.bots_join(guild).await?;
+    if !options.dry_run {
+        steps.write_config(&seen, &wanted)?;
+    }
     let seen = steps.things(seen, &wanted).await?;
     steps.config(&seen, &wanted)?;
     steps.ready(&seen, &wanted);
@@ -59,6 +66,29 @@ fn refuse_doubles(options: &Options) -> Result<(), SetupError> {
     Ok(())
 }
 
+/// A project in which `teams run` would not start is refused before anything is made, in the same words.
+fn refuse_project(options: &Options) -> Result<(), SetupError> {
+    let root = &options.root;
+    let workspace = if workspace::is_workspace(root) {
+        workspace::load(root)?
+    } else {
+        workspace::imagine(root, &written(options))?
+    };
+    project::open(&workspace)?;
+    Ok(())
+}
+
+/// What a new workspace is made from.
+fn written(options: &Options) -> init::Options {
+    init::Options {
+        owner: options.owner,
+        agent: options.agent,
+        acp_command: options.acp_command.clone(),
+        language: options.language,
+        ..init::Options::default()
+    }
+}
+
 /// Keeps others out, and writes the workspace where there is none.
 fn prepare(
     options: &Options,
@@ -70,13 +100,7 @@ fn prepare(
         (talk.tell)(Told::new("workspace", Outcome::Kept, "setup.workspace.kept", place));
         return lock(root);
     }
-    let written = init::Options {
-        owner: options.owner,
-        agent: options.agent,
-        language: options.language,
-        ..init::Options::default()
-    };
-    init::init(root, &written)?;
+    init::init(root, &written(options))?;
     (talk.tell)(Told::new("workspace", Outcome::Done, "setup.workspace.done", place));
     lock(root)
 }
@@ -85,13 +109,7 @@ fn prepare(
 fn blank(options: &Options, talk: &mut Talk<'_>) -> Result<Workspace, SetupError> {
     let place = json!({"path": options.root.display().to_string()});
     (talk.tell)(Told::new("workspace", Outcome::Planned, "setup.workspace.planned", place));
-    let written = init::Options {
-        owner: options.owner,
-        agent: options.agent,
-        language: options.language,
-        ..init::Options::default()
-    };
-    Ok(workspace::imagine(&options.root, &written)?)
+    Ok(workspace::imagine(&options.root, &written(options))?)
 }
 
 /// What the steps share.
@@ -108,6 +126,14 @@ pub(super) struct Steps<'a> {
     pub(super) me: UserId,
     pub(super) application: Application,
     owner: Option<UserId>,
+    /// The keys that were written so far, by file.
+    written: BTreeMap<&'static str, BTreeSet<String>>,
+}
+
+/// The values of one file.
+fn of_file(all: &[(ConfigFile, String, Setting)], file: ConfigFile) -> Vec<(&str, Setting)> {
+    let mine = all.iter().filter(|(where_, _, _)| *where_ == file);
+    mine.map(|(_, key, value)| (key.as_str(), value.clone())).collect()
 }
 
 impl<'a> Steps<'a> {
@@ -171,6 +197,7 @@ impl<'a> Steps<'a> {
             me: me.id,
             application,
             owner,
+            written: BTreeMap::new(),
         })
     }
 
@@ -217,18 +244,35 @@ impl<'a> Steps<'a> {
                 Standing::Missing if self.options.dry_run => {
                     (Outcome::Planned, planned_key(thing), json!({"name": name}))
                 }
-                Standing::Missing => {
-                    let id = builder.make(thing).await?;
-                    (Outcome::Done, done_key(thing), json!({"name": name, "id": id.to_string()}))
-                }
+                Standing::Missing => match builder.make(thing).await {
+                    Ok(id) => {
+                        let values = json!({"name": name, "id": id.to_string()});
+                        (Outcome::Done, done_key(thing), values)
+                    }
+                    Err(error) => {
+                        let Some((thing, refusal)) = error.dispensable() else {
+                            return Err(error.into());
+                        };
+                        // What Discord refused outright it has not made.
+                        if matches!(refusal, RestError::Refused { .. } | RestError::Gone { .. }) {
+                            self.journal.forget(thing)?;
+                        }
+                        let values = json!({"name": name, "error": refusal.to_string()});
+                        (Outcome::Open, "setup.thing.refused", values)
+                    }
+                },
             };
             self.tell(thing.kind(), outcome, key, values);
+            if outcome == Outcome::Done {
+                // Whatever cuts the next step off, this one is known.
+                self.write_config(&seen, wanted)?;
+            }
         }
         Ok(seen)
     }
 
-    /// The ids into the configuration.
-    fn config(&mut self, seen: &Seen, wanted: &Wanted) -> Result<(), SetupError> {
+    /// The values that the configuration gets, as far as they are known.
+    fn settings(&self, seen: &Seen, wanted: &Wanted) -> Vec<(ConfigFile, String, Setting)> {
         let runtime = &self.workspace.runtime;
         let mut all = wanted::settings(runtime, wanted, seen, &self.journal);
         if runtime.people.owner.is_none()
@@ -241,45 +285,56 @@ impl<'a> Steps<'a> {
             let url = Setting::Word(self.base_url.clone());
             all.push((ConfigFile::Discord, "base_url", url));
         }
-        let bots = self.bot_ids();
+        let all = all.into_iter().map(|(file, key, value)| (file, key.to_owned(), value));
+        let bots = self.bot_ids().into_iter();
+        all.chain(bots.map(|(key, value)| (ConfigFile::Discord, key, value))).collect()
+    }
+
+    /// Writes what is known into the configuration, and remembers what that changed.
+    fn write_config(&mut self, seen: &Seen, wanted: &Wanted) -> Result<(), SetupError> {
+        let all = self.settings(seen, wanted);
         for file in ConfigFile::ALL {
-            let of_bots = bots.iter().filter(|_| file == ConfigFile::Discord);
-            let mine: Vec<(&str, Setting)> = all
-                .iter()
-                .filter(|(where_, _, _)| *where_ == file)
-                .map(|(_, key, value)| (*key, value.clone()))
-                .chain(of_bots.map(|(key, value)| (key.as_str(), value.clone())))
-                .collect();
-            if self.options.dry_run {
+            let mine = of_file(&all, file);
+            if let Some(keys) = write(&self.options.root, file, &mine, &mut self.journal)? {
+                self.written.entry(file.name()).or_default().extend(keys);
+            }
+        }
+        Ok(())
+    }
+
+    /// The ids into the configuration, and what was written there.
+    fn config(&mut self, seen: &Seen, wanted: &Wanted) -> Result<(), SetupError> {
+        if !self.options.dry_run {
+            self.write_config(seen, wanted)?;
+        }
+        let all = self.settings(seen, wanted);
+        for file in ConfigFile::ALL {
+            let keys: Vec<String> = if self.options.dry_run {
+                let mine = of_file(&all, file);
                 let there = workspace::is_workspace(&self.options.root);
                 let planned = match there {
                     true => settings::plan(&self.options.root, file, &mine, None)?,
                     false => None,
                 };
-                let keys = match planned {
+                match planned {
                     Some(change) => change.keys,
                     None if there => Vec::new(),
                     None => mine.iter().map(|(key, _)| (*key).to_owned()).collect(),
-                };
-                if keys.is_empty() {
-                    let values = json!({"file": file.name()});
-                    self.tell("config", Outcome::Kept, "setup.config.kept", values);
-                    continue;
                 }
-                let values = json!({"file": file.name(), "keys": keys});
-                self.tell("config", Outcome::Planned, "setup.config.would_write", values);
-                continue;
-            }
-            match write(&self.options.root, file, &mine, &mut self.journal)? {
-                Some(keys) => {
-                    let values = json!({"file": file.name(), "keys": keys});
-                    self.tell("config", Outcome::Done, "setup.config.written", values);
-                }
-                None => {
-                    let values = json!({"file": file.name()});
-                    self.tell("config", Outcome::Kept, "setup.config.kept", values);
-                }
-            }
+            } else {
+                let written = self.written.get(file.name());
+                written.into_iter().flatten().cloned().collect()
+            };
+            let (outcome, key) = match (keys.is_empty(), self.options.dry_run) {
+                (true, _) => (Outcome::Kept, "setup.config.kept"),
+                (false, true) => (Outcome::Planned, "setup.config.would_write"),
+                (false, false) => (Outcome::Done, "setup.config.written"),
+            };
+            let values = match keys.is_empty() {
+                true => json!({"file": file.name()}),
+                false => json!({"file": file.name(), "keys": keys}),
+            };
+            self.tell("config", outcome, key, values);
         }
         Ok(())
     }

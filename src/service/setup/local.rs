@@ -7,6 +7,11 @@ use crate::local_guild::GuildInfo;
 /// Asks a running local guild who is in it.
 pub(super) async fn info(address: &str) -> Result<GuildInfo, SetupError> {
     let gone = || SetupError::NoLocalGuild(address.to_owned());
+    // As people copy it from a browser.
+    let address = &match address.contains("://") {
+        true => address.to_owned(),
+        false => format!("http://{address}"),
+    };
     if !is_loopback(address) {
         return Err(gone());
     }

@@ -21,6 +21,7 @@ use crate::domain::config::AgentKind;
 use crate::domain::ids::{GuildId, UserId};
 use crate::domain::request::Language;
 use crate::domain::role::Role;
+use crate::git::GitError;
 use crate::platform::disk::{Disk as _, Held, RealDisk};
 use crate::platform::files::FileError;
 use crate::workspace::edit::EditError;
@@ -53,6 +54,8 @@ pub struct Options {
     pub owner: Option<UserId>,
     /// The agent of a workspace that is written.
     pub agent: Option<AgentKind>,
+    /// For [`AgentKind::Acp`]: the program with its arguments.
+    pub acp_command: Vec<String>,
     /// The language of a workspace that is written.
     pub language: Language,
     /// How long a person is waited for.
@@ -147,6 +150,9 @@ pub enum SetupError {
     /// The journal.
     #[error(transparent)]
     Journal(#[from] JournalError),
+    /// The project, in which the team could not work.
+    #[error(transparent)]
+    Git(#[from] GitError),
     /// Discord.
     #[error(transparent)]
     Rest(#[from] RestError),
@@ -210,6 +216,11 @@ impl SetupError {
         Some(match self {
             SetupError::Init(error) => return error.hint(),
             SetupError::Config(error) => return error.hint(),
+            SetupError::Git(_) => {
+                "nothing was made; where the project is another folder: `teams init`, set project.path in \
+                 team_runtime.yaml, then `teams setup`"
+                    .to_owned()
+            }
             SetupError::NoToken { variable } => format!(
                 "name a file that holds it (`--token-file`), or set the variable {variable}"
             ),

@@ -31,14 +31,21 @@ pub fn undoable(root: &Path) -> Result<Undoable, SetupError> {
     Ok(Undoable { things, anything: !journal.is_empty() })
 }
 
-/// Undoes; what could not be taken away is told and stays in the journal where trying again may help.
-pub async fn undo(root: &Path, dry_run: bool, mut talk: Talk<'_>) -> Result<(), SetupError> {
+/// Undoes; what could not be taken away is told and stays in the journal where trying again may help. `base_url`
+/// is the REST server, where it is another than the configuration's.
+pub async fn undo(
+    root: &Path,
+    dry_run: bool,
+    base_url: Option<&str>,
+    mut talk: Talk<'_>,
+) -> Result<(), SetupError> {
     let nothing = || Told::new("ready", Outcome::Kept, "setup.undo.nothing", json!({}));
     if !files::exists(&super::journal_file(root)) {
         (talk.tell)(nothing());
         return Ok(());
     }
     let workspace = workspace::load(root)?;
+    let base_url = base_url.or(workspace.discord.base_url.as_deref()).unwrap_or(DISCORD);
     let mut journal = journal(root)?;
     if dry_run {
         for thing in journal.things() {
@@ -57,9 +64,9 @@ pub async fn undo(root: &Path, dry_run: bool, mut talk: Talk<'_>) -> Result<(), 
     }
     let _alone = lock(root)?;
     if journal.things().next().is_some() || journal.flags() != 0 {
-        in_discord(&workspace, &mut journal, &mut talk).await?;
+        in_discord(&workspace, base_url, &mut journal, &mut talk).await?;
     }
-    bots(&workspace, &mut journal, &mut talk).await?;
+    bots(&workspace, base_url, &mut journal, &mut talk).await?;
     configuration(root, &mut journal, &mut talk)?;
     if journal.keeps_token() {
         secrets::forget(root, &variable(&workspace)?)?;
@@ -77,10 +84,10 @@ pub async fn undo(root: &Path, dry_run: bool, mut talk: Talk<'_>) -> Result<(), 
 /// The server and the application.
 async fn in_discord(
     workspace: &Workspace,
+    base_url: &str,
     journal: &mut Journal,
     talk: &mut Talk<'_>,
 ) -> Result<(), SetupError> {
-    let base_url = workspace.discord.base_url.as_deref().unwrap_or(DISCORD);
     let rest = rest(workspace, base_url)?;
     let application = match rest.whole_application().await {
         Ok(application) => application,
@@ -107,10 +114,10 @@ async fn in_discord(
 /// The bots of roles: what they may read as before, and their tokens forgotten.
 async fn bots(
     workspace: &Workspace,
+    base_url: &str,
     journal: &mut Journal,
     talk: &mut Talk<'_>,
 ) -> Result<(), SetupError> {
-    let base_url = workspace.discord.base_url.as_deref().unwrap_or(DISCORD);
     for (role, pages) in journal.bots().clone() {
         let Some(variable) = variable_of(workspace, role)? else {
             // The role has no bot any more; nobody can speak for it.

@@ -3,11 +3,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::assets::catalog::Catalog;
+use crate::discord::persona_names;
 use crate::discord::setup::permissions::{self, MANAGE_CHANNELS, MANAGE_ROLES, Use};
 use crate::discord::setup::{Journal, Place, Seen, Standing, Thing, Wanted};
 use crate::domain::config::{DiscordConfig, PLACEHOLDER_IDS, RuntimeConfig, Voice};
 use crate::domain::ids::{ChannelId, GuildId, ServerRoleId};
 use crate::domain::request::Language;
+use crate::domain::role::Role;
 use crate::workspace::Workspace;
 use crate::workspace::settings::{ConfigFile, Setting};
 
@@ -63,7 +65,7 @@ pub(in crate::service) fn everything(
         application,
         places: Place::ALL.map(|place| (place, configured(workspace, place))).into(),
         topics: topics(workspace.runtime.language),
-        names: names(discord),
+        names: names(discord, workspace.runtime.language),
         hooks: discord.voice() == Voice::Personas,
         // Who named roles knows whom to trust. One that is gone is nobody's.
         approver: approvers
@@ -73,10 +75,15 @@ pub(in crate::service) fn everything(
     }
 }
 
-/// The names of personas.
-fn names(config: &DiscordConfig) -> BTreeMap<crate::domain::role::Role, String> {
+/// The names that roles speak under, as the team uses them when it runs.
+fn names(config: &DiscordConfig, language: Language) -> BTreeMap<Role, String> {
     let named = config.agents.iter();
-    named.filter_map(|(role, identity)| Some((*role, identity.name.clone()?))).collect()
+    let named: BTreeMap<Role, String> =
+        named.filter_map(|(role, identity)| Some((*role, identity.name.clone()?))).collect();
+    match Catalog::builtin() {
+        Ok(catalog) => persona_names(named, &catalog, language),
+        Err(_) => named,
+    }
 }
 
 fn topics(language: Language) -> BTreeMap<Place, String> {

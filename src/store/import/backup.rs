@@ -60,7 +60,7 @@ fn choose(disk: &dyn Disk, root: &Path, digest: &str) -> Result<(String, bool), 
             Err(error) => return Err(error.into()),
         }
     }
-    let stamp = Timestamp::new(clock::now()).kst("%Y%m%d-%H%M%S");
+    let stamp = Timestamp::new(clock::now()).format_in(chrono_tz::Tz::UTC, "%Y%m%d-%H%M%SZ");
     let mut name = format!("{prefix}{stamp}");
     let mut number = 1;
     while taken.contains(&name) {

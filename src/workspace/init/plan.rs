@@ -74,6 +74,10 @@ fn static_text(name: &str, path: &str, options: &Options) -> Result<String, Asse
                 let context = json!({
                     "owner": json!(owner).to_string(),
                     "agent": agent.as_str(),
+                    "command": match options.acp_command.as_slice() {
+                        [] => json!(null),
+                        command => json!(json!(command).to_string()),
+                    },
                     "language": options.language.as_str(),
                 });
                 assets::render(name, &text, context)

@@ -98,7 +98,9 @@ fn a_reset_keeps_history_discord_and_policy_c08() {
     assert_eq!(text(root, "discord_agents_config.yaml"), "token_env: T\n");
     assert_eq!(text(root, "COMMIT_POLICY.md"), "ours\n");
     assert!(text(root, "team_runtime.yaml").contains("id: main"));
-    assert_eq!(text(root, "team_runtime.yaml.old"), "sprint: {id: mine}\n");
+    let kept = report.backup.unwrap();
+    assert_eq!(files::read_text(&kept.join("team_runtime.yaml")).unwrap(), "sprint: {id: mine}\n");
+    assert_eq!(files::read_text(&kept.join(".teams_runtime/requests/r.json")).unwrap(), "{}");
 }
 
 #[test]

@@ -4,6 +4,7 @@
 
 use std::sync::Once;
 
+use chrono_tz::Tz;
 use plotters::prelude::*;
 use plotters::style::FontStyle;
 
@@ -48,11 +49,11 @@ const fn words(language: Language) -> Words {
     }
 }
 
-/// The picture as PNG. The same sprint always gives the same bytes.
-pub fn burndown(sprint: &Sprint) -> Result<Vec<u8>, ChartError> {
+/// The picture as PNG, with the clock of a zone. The same sprint always gives the same bytes.
+pub fn burndown(sprint: &Sprint, zone: Tz) -> Result<Vec<u8>, ChartError> {
     know_the_font();
     let mut pixels = vec![0_u8; (SIZE.0 * SIZE.1 * 3) as usize];
-    draw(sprint, &mut pixels).map_err(ChartError::Draw)?;
+    draw(sprint, zone, &mut pixels).map_err(ChartError::Draw)?;
     let mut bytes = Vec::new();
     let mut encoder = png::Encoder::new(&mut bytes, SIZE.0, SIZE.1);
     encoder.set_color(png::ColorType::Rgb);
@@ -108,7 +109,7 @@ fn course(sprint: &Sprint) -> Course {
     Course { begun, total, length, steps }
 }
 
-fn draw(sprint: &Sprint, pixels: &mut [u8]) -> Result<(), String> {
+fn draw(sprint: &Sprint, zone: Tz, pixels: &mut [u8]) -> Result<(), String> {
     let failed = |error: DrawingAreaErrorKind<_>| format!("{error}");
     let course = course(sprint);
     let words = words(sprint.language);
@@ -132,7 +133,7 @@ fn draw(sprint: &Sprint, pixels: &mut [u8]) -> Result<(), String> {
         36..96 => ("%m-%d %H:%M", 4),
         _ => ("%m-%d", 6),
     };
-    let clock = |second: &u64| course.begun.plus_seconds(*second).kst(format);
+    let clock = |second: &u64| course.begun.plus_seconds(*second).format_in(zone, format);
     chart
         .configure_mesh()
         .light_line_style(TRANSPARENT)

@@ -27,6 +27,8 @@ pub(in crate::workspace) type Row = [String; 7];
 /// The file of an ended sprint.
 pub fn sprint_history(sprint: &Sprint, report: &str) -> Result<Paper, AssetError> {
     // Deeper headings: a reader of older files counts todos by their headings.
+    // The history lies elsewhere than the report.
+    let chart = format!("](../sprints/{}/burndown.png)", folder_name(sprint));
     let inner: Vec<String> = report
         .lines()
         .map(|line| if line.starts_with("## ") { format!("##{line}") } else { line.to_owned() })
@@ -35,7 +37,7 @@ pub fn sprint_history(sprint: &Sprint, report: &str) -> Result<Paper, AssetError
         "s": record(sprint)?,
         "todos": todos(sprint)?,
         "folder": sprint_folder(sprint),
-        "report": inner.join("\n"),
+        "report": inner.join("\n").replace("](burndown.png)", &chart),
         "ko": is_korean(sprint.language),
         "nothing": nothing(sprint.language),
     });

@@ -10,7 +10,8 @@ use super::reports::Reports;
 use super::sprint::{record, todos};
 use super::{fill, is_korean, nothing, sprint_folder};
 use crate::assets::AssetError;
-use crate::domain::sprint::{Sprint, TodoStatus};
+use crate::domain::role::Role;
+use crate::domain::sprint::{PrepassStatus, Sprint, TodoStatus};
 
 /// Entries of a list that is taken over from the planner.
 const MOST: usize = 30;
@@ -30,7 +31,9 @@ pub fn final_report(sprint: &Sprint, reports: &Reports) -> Result<String, AssetE
         .filter(|todo| todo["ended_at"].as_str().is_some_and(|at| !at.is_empty()))
         .collect();
     by_time.sort_by_key(|todo| todo["ended_at"].as_str().unwrap_or_default());
-    let draft = Draft::read(&sprint.planner_report_draft);
+    let agents = agents(sprint, reports);
+    let mut draft = Draft::read(&sprint.planner_report_draft);
+    draft.agents.retain(|one| has_worked(sprint, &agents, &one.role));
     fill(
         "report",
         json!({
@@ -38,7 +41,7 @@ pub fn final_report(sprint: &Sprint, reports: &Reports) -> Result<String, AssetE
             "ko": is_korean(sprint.language),
             "nothing": nothing(sprint.language),
             "artifacts": artifacts(sprint, &draft),
-            "agents": agents(sprint, reports),
+            "agents": agents,
             "done": delivered.len(),
             "total": todos.len(),
             "draft": draft,
@@ -147,6 +150,31 @@ fn agents(sprint: &Sprint, reports: &Reports) -> Vec<Value> {
     let rows = roles.into_iter();
     rows.map(|(role, (count, last))| json!({ "role": role, "reports": count, "last": last }))
         .collect()
+}
+
+/// Whether a role that somebody praises has done something in this sprint. What is no role of the team, such as
+/// a person, is not judged.
+fn has_worked(sprint: &Sprint, agents: &[Value], named: &str) -> bool {
+    let Some(role) = Role::parse(&named.trim().to_lowercase().replace([' ', '-'], "_")) else {
+        return true;
+    };
+    let reported = agents.iter().any(|one| one["role"] == role.as_str());
+    match role {
+        // It wrote the words themselves, and the plan before.
+        Role::Planner => true,
+        Role::Research => {
+            let prepass = sprint.research_prepass.as_ref();
+            reported || prepass.is_some_and(|it| it.status == PrepassStatus::Completed)
+        }
+        Role::Orchestrator
+        | Role::Designer
+        | Role::Architect
+        | Role::Developer
+        | Role::Qa
+        | Role::Parser
+        | Role::Sourcer
+        | Role::VersionController => reported,
+    }
 }
 
 /// The planner's choice first, then the sprint's own and those of its todos, each once.

@@ -43,7 +43,7 @@ pub(crate) const SUBJECTS: &[Subject] = &[
         ours: |args| {
             let step = Step::of(args.pointer("/request_record/params/workflow/step"));
             let role = Role::parse(text(args, "role")).unwrap_or(Role::Orchestrator);
-            let issues = validate(&args["payload"], role, step);
+            let issues = validate(&args["payload"], role, step, &[]);
             json!(issues.iter().map(ToString::to_string).collect::<Vec<_>>())
         },
         theirs: whole,

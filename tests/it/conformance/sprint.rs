@@ -13,7 +13,6 @@ use teams::domain::sprint::{InitialStep, Kickoff, Phase, Sprint, Todo, TodoStatu
 use teams::domain::time::Timestamp;
 use teams::engine::parse::display_width;
 use teams::engine::sprint::{closeout, names, slots, todos};
-use teams::git::message::closeout_subject;
 
 use super::{Rule, Subject, text, whole};
 
@@ -101,7 +100,9 @@ pub(crate) const SUBJECTS: &[Subject] = &[
     },
     Subject {
         name: "build_active_sprint_id",
-        ours: |args| json!(names::sprint_id(now(args), &BTreeSet::new()).as_str()),
+        ours: |args| {
+            json!(names::sprint_id(now(args), chrono_tz::Asia::Seoul, &BTreeSet::new()).as_str())
+        },
         theirs: whole,
         rules: &[],
     },
@@ -111,7 +112,7 @@ pub(crate) const SUBJECTS: &[Subject] = &[
             // Where no time was given, the cases were recorded on this day.
             let recorded = || Timestamp::parse("2026-04-05T12:00:00+09:00").unwrap();
             let now = if args["now"].is_null() { recorded() } else { now(args) };
-            json!(names::display_name(now, text(args, "milestone_title")))
+            json!(names::display_name(now, chrono_tz::Asia::Seoul, text(args, "milestone_title")))
         },
         theirs: whole,
         rules: &[],
@@ -125,12 +126,6 @@ pub(crate) const SUBJECTS: &[Subject] = &[
     Subject {
         name: "normalize_sprint_label",
         ours: |args| json!(names::sprint_label(text(args, "value"))),
-        theirs: whole,
-        rules: &[],
-    },
-    Subject {
-        name: "build_sprint_commit_message",
-        ours: |args| json!(closeout_subject(&SprintId::parse(text(args, "sprint_id")).unwrap())),
         theirs: whole,
         rules: &[],
     },

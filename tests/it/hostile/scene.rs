@@ -1,13 +1,13 @@
 //! A team at work with secrets lying around, and what an agent among it can see or change.
 
 use std::collections::BTreeMap;
-use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 use teams::domain::request::Request;
 use teams::platform::landlock::{Strength, strength};
 
+use crate::support::broken_bubblewrap;
 use crate::support::house::{House, Plan};
 
 /// What confines the agents.
@@ -40,13 +40,8 @@ impl Wall {
         match self {
             Wall::Bubblewrap => {}
             Wall::Landlock(_) => {
-                // It is there and does not work, as where the system keeps user namespaces from it.
                 let programs = house.beside("programs");
-                std::fs::create_dir(&programs).unwrap();
-                let text = "#!/bin/sh\necho 'setting up uid map: Permission denied' >&2\nexit 1\n";
-                std::fs::write(programs.join("bwrap"), text).unwrap();
-                let mode = std::fs::Permissions::from_mode(0o755);
-                std::fs::set_permissions(programs.join("bwrap"), mode).unwrap();
+                broken_bubblewrap(&programs);
                 house.finds_programs_in(programs);
             }
             Wall::Nothing => house
@@ -68,7 +63,7 @@ impl Wall {
 }
 
 /// What lies in the workspace's `.env`.
-const MODEL_KEY: &str = "canary-model-key-83e1f0c2d7";
+pub(super) const MODEL_KEY: &str = "canary-model-key-83e1f0c2d7";
 pub(super) const PASSWORD: &str = "canary-password-19ab77c4e0";
 /// What setup kept.
 const KEPT: &str = "canary-kept-token-5c20d6f3a8";

@@ -73,7 +73,7 @@ impl Place {
                     Role::Developer,
                     Some(Step::DeveloperBuild),
                     "20260101-00000001",
-                    Said { author: "Mina".to_owned(), text: "say good day".to_owned() },
+                    Said::new("Mina", "say good day"),
                 )
             },
             resume: None,
@@ -165,5 +165,5 @@ pub(crate) fn failure(outcome: &AgentOutcome) -> FailKind {
 }
 
 pub(crate) fn words(id: u64, text: &str) -> Words {
-    Words { id: MessageId(id), said: Said { author: "Mina".to_owned(), text: text.to_owned() } }
+    Words { id: MessageId(id), said: Said::new("Mina", text) }
 }

@@ -16,13 +16,13 @@ use teams::domain::ids::RequestId;
 use teams::domain::request::{Request, RequestEvent, RequestStatus};
 use teams::domain::role::Role;
 use teams::domain::state::State;
-use teams::local_guild::{GuildInfo, Running};
+use teams::local_guild::{Config, GuildInfo, Running, serve};
 use teams::workspace::init::{self, Options};
 use teams::{git, store};
 use tokio::process::Command;
 use tokio::sync::watch;
 
-use super::guild::{Caller, fresh};
+use super::guild::Caller;
 use super::sound;
 
 /// How long a fact may take. Only a failure takes this long.
@@ -64,6 +64,8 @@ pub(crate) struct Plan {
     pub(crate) bots: bool,
     /// More arguments of `teams run`.
     pub(crate) arguments: Vec<String>,
+    /// Where the gateway is reached, if not at the guild itself.
+    pub(crate) gateway_url: Option<String>,
 }
 
 impl Default for Plan {
@@ -77,6 +79,7 @@ impl Default for Plan {
             sprint: String::new(),
             bots: false,
             arguments: Vec::new(),
+            gateway_url: None,
         }
     }
 }
@@ -107,6 +110,8 @@ pub(crate) struct House {
     team: Option<Team>,
     /// Where the team looks for programs before everywhere else.
     programs: Option<PathBuf>,
+    /// What the team's program is started by.
+    starter: Vec<String>,
     signal: watch::Sender<u64>,
     feed: Arc<Mutex<Vec<(&'static str, Value)>>>,
     _watcher: RecommendedWatcher,
@@ -123,7 +128,8 @@ impl House {
 
     /// Furnishes a house; its team is not running.
     pub(crate) async fn built(plan: Plan) -> House {
-        let running = fresh().await;
+        let config = Config { gateway_url: plan.gateway_url.clone(), ..Config::default() };
+        let running = serve(config).await.unwrap();
         let folder = tempfile::tempdir().unwrap();
         let (project, root) = (folder.path().join("project"), folder.path().join("workspace"));
         for (name, text) in FILES {
@@ -156,6 +162,7 @@ impl House {
             plan,
             team: None,
             programs: None,
+            starter: Vec::new(),
             signal,
             feed,
             _watcher: watcher,
@@ -197,6 +204,11 @@ impl House {
         self.programs = Some(folder);
     }
 
+    /// Another program becomes the team's, which it is told as its last arguments; before the team starts.
+    pub(crate) fn started_by(&mut self, starter: &[String]) {
+        self.starter = starter.to_vec();
+    }
+
     /// The next start has other arguments.
     pub(crate) fn arguments(&mut self, arguments: &[&str]) {
         self.plan.arguments = arguments.iter().map(|word| (*word).to_owned()).collect();
@@ -208,7 +220,8 @@ impl House {
         bots.map(|(name, bot)| (token_variable(name), bot.token.clone())).collect()
     }
 
-    fn path(&self) -> OsString {
+    /// Where the team looks for programs.
+    pub(crate) fn path(&self) -> OsString {
         let path = std::env::var_os("PATH").unwrap_or_default();
         let rest = std::env::split_paths(&path).collect::<Vec<_>>();
         std::env::join_paths(self.programs.iter().chain(&rest)).unwrap()
@@ -216,16 +229,25 @@ impl House {
 
     /// Starts the team.
     pub(crate) fn start(&mut self) {
+        self.start_with::<&str>(&[]);
+    }
+
+    /// Starts the team with more variables.
+    pub(crate) fn start_with<V: AsRef<std::ffi::OsStr>>(&mut self, variables: &[(&str, V)]) {
         let errors = std::fs::OpenOptions::new()
             .create(true)
             .append(true)
             .open(self.beside("stderr.txt"))
             .unwrap();
-        let mut child = Command::new(env!("CARGO_BIN_EXE_teams"))
+        let own = env!("CARGO_BIN_EXE_teams").to_owned();
+        let mut words = self.starter.iter().chain([&own]);
+        let mut child = Command::new(words.next().unwrap())
+            .args(words)
             .args(["run", "--quiet", "--parent-pipe", "--workspace-root"])
             .arg(self.root())
             .args(&self.plan.arguments)
             .envs(self.tokens())
+            .envs(variables.iter().map(|(name, value)| (name, value)))
             .env("TEAMS_RUNTIME_LOG_LEVEL", "debug")
             .env("PATH", self.path())
             .stdin(Stdio::piped())
@@ -261,6 +283,41 @@ impl House {
             Err(_) => panic!("the team does not stop\n{}", self.log()),
         };
         assert!(status.success(), "{status}\n{}", self.log());
+    }
+
+    /// Waits until the team's process has ended by itself, however it did.
+    pub(crate) async fn ends(&mut self) -> std::process::ExitStatus {
+        let mut team = self.team.take().unwrap();
+        let ended = tokio::time::timeout(PATIENCE, team.ended.wait_for(Option::is_some)).await;
+        match ended {
+            Ok(status) => status.unwrap().unwrap(),
+            Err(_) => panic!("the team does not end\n{}", self.log()),
+        }
+    }
+
+    /// Everything that the team has logged.
+    pub(crate) fn whole_log(&self) -> String {
+        std::fs::read_to_string(self.root().join("logs/teams.log")).unwrap_or_default()
+    }
+
+    /// Waits until the team has logged this so many times.
+    pub(crate) async fn logs(&self, words: &str, times: usize) {
+        let (news, mut heard) = tokio::sync::mpsc::unbounded_channel();
+        let mut watcher = notify::recommended_watcher(move |_| {
+            // The test may be over.
+            let _ = news.send(());
+        })
+        .unwrap();
+        let folder = self.root().join("logs");
+        std::fs::create_dir_all(&folder).unwrap();
+        watcher.watch(&folder, RecursiveMode::NonRecursive).unwrap();
+        let logged = async {
+            while self.whole_log().matches(words).count() < times {
+                heard.recv().await.unwrap();
+            }
+        };
+        let logged = tokio::time::timeout(PATIENCE, logged).await;
+        assert!(logged.is_ok(), "never logged: {words}\n{}", self.log());
     }
 
     /// The team's log, for a failure.
@@ -439,15 +496,28 @@ impl House {
         self.history(request).iter().filter(|event| event.kind == kind).count()
     }
 
-    /// Waits until nothing moves and nothing waits for Discord.
+    /// Waits until nothing moves and nothing waits for Discord but what it refused.
     pub(crate) async fn quiet(&self) {
         self.until("nothing moves", async |house: &House| {
             let state = house.state()?;
-            let still =
-                state.outgoing.is_empty() && state.effects.is_empty() && state.runs.is_empty();
+            let sent = state.outgoing.values().all(|it| it.refused.is_some());
+            let still = sent && state.effects.is_empty() && state.runs.is_empty();
             still.then_some(())
         })
         .await;
+    }
+
+    /// Commits a file to the branch as a person at the project would.
+    pub(crate) fn commit_by_hand(&self, path: &str, text: &str, message: &str) {
+        std::fs::write(self.project().join(path), text).unwrap();
+        let repository = git2::Repository::open(self.project()).unwrap();
+        let mut index = repository.index().unwrap();
+        index.add_path(Path::new(path)).unwrap();
+        index.write().unwrap();
+        let tree = repository.find_tree(index.write_tree().unwrap()).unwrap();
+        let parent = repository.head().unwrap().peel_to_commit().unwrap();
+        let me = git2::Signature::now("Mina", "mina@example.org").unwrap();
+        repository.commit(Some("HEAD"), &me, &me, message, &tree, &[&parent]).unwrap();
     }
 
     /// The subjects of the branch's commits after the first, newest first.
@@ -592,6 +662,7 @@ fn runtime_yaml(info: &GuildInfo, project: &Path, plan: &Plan) -> String {
     format!(
         "project: {{path: {}, branch: main}}\n\
          checks: {}\n\
+         allow_unisolated_checks: true\n\
          people: {{owner: {owner}{people}}}\n\
          agents: {agents}\n\
          language: en\n\
@@ -667,7 +738,7 @@ fn watch_records(root: &Path, signal: watch::Sender<u64>) -> RecommendedWatcher 
         }
     })
     .unwrap();
-    for name in ["requests", "journal", "internal_relay", "operations"] {
+    for name in ["requests", "journal", "internal_relay", "operations", "discord"] {
         let folder = root.join(".teams_runtime").join(name);
         std::fs::create_dir_all(&folder).unwrap();
         watcher.watch(&folder, RecursiveMode::Recursive).unwrap();

@@ -53,6 +53,8 @@ pub(crate) struct Outcome {
     pub(crate) events: Vec<String>,
     /// Envelopes by the folder where they ended.
     pub(crate) envelopes: BTreeMap<String, usize>,
+    /// How often its room heard that something was cut off.
+    pub(crate) interruptions: usize,
 }
 
 impl Life {
@@ -178,9 +180,13 @@ impl Life {
         let envelopes = self.envelopes();
         self.no_process_is_left().await;
         let messages = self.messages(&request).await;
+        let cut_off = |text: &String| text.contains("The team went down while");
+        let (cut_off, messages): (Vec<_>, Vec<_>) = messages.into_iter().partition(cut_off);
+        assert!(cut_off.iter().all(|text| text.starts_with("room: ")), "{cut_off:?}");
+        let interruptions = cut_off.len();
         let events = store::read_events(&self.workspace(), &request.request_id).unwrap();
         let events = events.into_iter().map(|event| format!("{} {}", event.kind, event.actor));
-        let outcome = Outcome { messages, events: events.collect(), envelopes };
+        let outcome = Outcome { messages, events: events.collect(), envelopes, interruptions };
         self.running.shutdown().await;
         outcome
     }

@@ -5,8 +5,6 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use teams::domain::request::Request;
-use teams::domain::sprint::Duty;
-use teams::git::message::closeout_subject;
 use teams::platform::disk::RealDisk;
 use teams::store::Store;
 
@@ -34,9 +32,7 @@ pub(crate) async fn looks_right(house: &House, complaints: bool) {
 fn is_ours(subject: &str, requests: &[Request]) -> bool {
     requests.iter().any(|request| {
         let todo = request.todo_id.as_ref().is_some_and(|todo| subject.contains(todo.as_str()));
-        let closeout = request.duty() == Some(Duty::Leftovers)
-            && request.sprint_id.as_ref().is_some_and(|id| *subject == closeout_subject(id));
-        todo || closeout || subject.contains(request.request_id.as_str())
+        todo || subject.contains(request.request_id.as_str())
     })
 }
 

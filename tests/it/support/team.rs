@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use teams::assets::catalog::Catalog;
-use teams::discord::{Facts, Inbound, Link, LinkConfig, Place, VoiceMode};
+use teams::discord::{Access, Facts, Form, Inbound, Link, LinkConfig, Place, VoiceMode};
 use teams::domain::ids::{ChannelId, MessageId, OutgoingId};
-use teams::domain::incoming::Message;
+use teams::domain::incoming::{Actor, Message};
 use teams::domain::outgoing::{
     Act, Button, ButtonAct, Content, Outgoing, OutgoingOutcome, OutgoingState, Priority, Target,
     Voice,
@@ -22,6 +22,32 @@ use super::guild::{Caller, fresh};
 
 /// How long a fact may take. Only a failure takes this long.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
+
+/// Everybody may do everything.
+#[derive(Debug)]
+pub(crate) struct Everybody;
+
+impl Access for Everybody {
+    fn takes_in(&self, _: &Message) -> bool {
+        true
+    }
+
+    fn depends_on_roles(&self, _: &Message) -> bool {
+        true
+    }
+
+    fn is_room(&self, _: ChannelId) -> bool {
+        false
+    }
+
+    fn is_known(&self, _: &Actor) -> bool {
+        true
+    }
+
+    fn opens(&self, _: &Actor, _: Form) -> bool {
+        true
+    }
+}
 
 /// A guild with a team in it.
 pub(crate) struct Scene {
@@ -46,11 +72,12 @@ impl Scene {
             gateway_url: None,
             names: BTreeMap::new(),
             language: Language::En,
+            zone: teams::domain::config::Zone::default(),
             workspace: folder.path().to_owned(),
             guilds: std::collections::BTreeSet::new(),
             limits: None,
             attachments: PathBuf::from("shared_workspace/attachments"),
-            wants_files: teams::discord::WantsFiles::when(|_| true),
+            access: std::sync::Arc::new(Everybody),
         };
         let (link, inbound) = Link::start(config, Catalog::builtin().unwrap()).unwrap();
         let owner = Caller::person(&running.info, "owner");
@@ -158,6 +185,7 @@ pub(crate) fn outgoing(voice: Voice, act: Act) -> Outgoing {
         attempts: 0,
         own_failures: 0,
         not_before: None,
+        refused: None,
         created_at: now(),
     }
 }
@@ -205,11 +233,12 @@ pub(crate) fn second_link(scene: &Scene) -> Link {
         gateway_url: None,
         names: BTreeMap::new(),
         language: Language::En,
+        zone: teams::domain::config::Zone::default(),
         workspace: scene.folder.path().to_owned(),
         guilds: std::collections::BTreeSet::new(),
         limits: None,
         attachments: PathBuf::from("shared_workspace/attachments"),
-        wants_files: teams::discord::WantsFiles::when(|_| true),
+        access: std::sync::Arc::new(Everybody),
     };
     Link::start(config, Catalog::builtin().unwrap()).unwrap().0
 }

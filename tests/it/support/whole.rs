@@ -177,6 +177,7 @@ fn workspace(folder: &Path, info: &GuildInfo, agents: &str) {
     let owner = &info.users["owner"].id;
     let runtime = format!(
         "project: {{path: {project}, branch: main}}\n\
+         allow_unisolated_checks: true\n\
          checks:\n  - {{name: tests, command: [sh, test.sh], timeout_seconds: 60}}\n\
          people: {{owner: \"{owner}\", ask: {{users: [\"{owner}\"]}}}}\n\
          agents:\n{agents}\nsprint: {{id: test}}\n",

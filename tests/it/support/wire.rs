@@ -12,12 +12,19 @@ use axum::extract::{FromRequestParts as _, Request, State};
 use axum::response::{IntoResponse as _, Response};
 use serde_json::{Value, json};
 use teams::assets::catalog::Catalog;
-use teams::discord::{Facts, Limits, Link, LinkConfig, VoiceMode};
+use teams::discord::{ConnectionLimits, Facts, Limits, Link, LinkConfig, VoiceMode};
 use teams::domain::request::Language;
 use tokio::sync::mpsc;
 use tokio::time::timeout;
 
 const PATIENCE: Duration = Duration::from_secs(60);
+
+/// For tests that end many connections on purpose.
+pub(crate) const UNLIMITED: Limits = Limits {
+    between_sessions: Duration::ZERO,
+    connections: ConnectionLimits { in_ten_seconds: 1_000, an_hour: 1_000 },
+    ..Limits::THIS_MACHINE
+};
 
 /// A call as it arrived.
 #[derive(Debug, Clone)]
@@ -104,20 +111,31 @@ impl Wire {
 
     /// A team's link to this Discord.
     pub(crate) fn link(&self, workspace: &Path, limits: Limits) -> (Link, Facts) {
-        let config = LinkConfig {
-            voice: VoiceMode::Personas { token: "wire.token".to_owned().into() },
-            base_url: self.base.clone(),
-            gateway_url: None,
-            names: BTreeMap::new(),
-            language: Language::En,
-            workspace: workspace.to_owned(),
-            attachments: PathBuf::from("shared_workspace/attachments"),
-            guilds: std::collections::BTreeSet::new(),
-            limits: Some(limits),
-            wants_files: teams::discord::WantsFiles::when(|_| true),
-        };
-        Link::start(config, Catalog::builtin().unwrap()).unwrap()
+        link_by(workspace, limits, self.base.clone(), None)
     }
+}
+
+/// A team's link to a Discord that is reached at these addresses.
+pub(crate) fn link_by(
+    workspace: &Path,
+    limits: Limits,
+    base_url: String,
+    gateway_url: Option<String>,
+) -> (Link, Facts) {
+    let config = LinkConfig {
+        voice: VoiceMode::Personas { token: "wire.token".to_owned().into() },
+        base_url,
+        gateway_url,
+        names: BTreeMap::new(),
+        language: Language::En,
+        zone: teams::domain::config::Zone::default(),
+        workspace: workspace.to_owned(),
+        attachments: PathBuf::from("shared_workspace/attachments"),
+        guilds: std::collections::BTreeSet::new(),
+        limits: Some(limits),
+        access: std::sync::Arc::new(super::team::Everybody),
+    };
+    Link::start(config, Catalog::builtin().unwrap()).unwrap()
 }
 
 async fn serve(State(shared): State<Arc<Shared>>, request: Request) -> Response {
@@ -161,6 +179,7 @@ fn usual(shared: &Shared, call: &Call, number: usize) -> Value {
         }
         ("GET", "@me") => json!({"id": "90", "username": "teams"}),
         ("GET", "roles" | "commands" | "messages" | "webhooks") | ("PUT", "commands") => json!([]),
+        ("GET", id) if call.path.contains("/members/") => json!({"user": {"id": id}, "roles": []}),
         ("GET", id) => json!({"id": id, "type": 0, "guild_id": "6"}),
         _ => json!({"id": (1_000_000 + number).to_string()}),
     }
@@ -171,7 +190,7 @@ pub(crate) fn message(id: u64, content: &str) -> Value {
     json!({
         "id": id.to_string(), "channel_id": "5", "guild_id": "6", "type": 0,
         "author": {"id": "7", "username": "mina", "discriminator": "0", "avatar": null},
-        "content": content, "timestamp": "2026-03-24T00:00:00Z", "edited_timestamp": null,
+        "member": {"roles": [], "flags": 0, "deaf": false, "mute": false}, "content": content, "timestamp": "2026-03-24T00:00:00Z", "edited_timestamp": null,
         "tts": false, "mention_everyone": false, "mentions": [], "mention_roles": [],
         "attachments": [], "embeds": [], "pinned": false,
     })
@@ -191,6 +210,11 @@ impl Line {
         self.sequence += 1;
         let frame = json!({"op": 0, "t": name, "s": self.sequence, "d": data});
         self.raw(&frame.to_string()).await
+    }
+
+    /// The next event's number belongs to an event that is never sent.
+    pub(crate) fn skip(&mut self) {
+        self.sequence += 1;
     }
 
     /// The next frame but heartbeats; `None` at the end.

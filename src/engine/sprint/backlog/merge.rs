@@ -6,6 +6,7 @@
 use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet};
 
+use chrono_tz::Tz;
 use serde_json::Value;
 
 use super::entry::{
@@ -30,6 +31,8 @@ pub struct MergeContext<'a> {
     pub sprint: Option<&'a Sprint>,
     /// When.
     pub now: Timestamp,
+    /// The zone of the workspace, whose dates ids have.
+    pub zone: Tz,
 }
 
 /// What a payload comes to.
@@ -234,7 +237,7 @@ impl<'a> Work<'a> {
         kind: BacklogKind,
         recurrence_of: Option<BacklogId>,
     ) -> BacklogItem {
-        let date = self.context.now.kst_date();
+        let date = self.context.now.date_in(self.context.zone);
         let mut id = self.ids.backlog(&date);
         while self.current(&id).is_some() || self.settled.contains_key(&id) {
             id = self.ids.backlog(&date);
@@ -358,7 +361,8 @@ impl<'a> Work<'a> {
         for name in named {
             let by_id = BacklogId::parse(&name)
                 .ok()
-                .filter(|id| self.current(id).is_some() || self.settled.contains_key(id));
+                .filter(|id| self.current(id).is_some() || self.settled.contains_key(id))
+                .map(|id| self.carried_on(&id).unwrap_or(id));
             let by_title = || self.same(&name, None, None);
             let found = by_id.or_else(by_title).ok_or_else(|| MergeError::UnknownDependency {
                 item: entry.name.clone(),
@@ -376,6 +380,12 @@ impl<'a> Work<'a> {
             item.updated_at = now;
         }
         Ok(())
+    }
+
+    /// The item that carries this one on, where one does and still waits.
+    fn carried_on(&self, id: &BacklogId) -> Option<BacklogId> {
+        let carries = |item: &&&BacklogItem| item.carry_over_of.as_ref() == Some(id);
+        self.known.values().find(carries).map(|item| item.backlog_id.clone())
     }
 
     fn no_cycle(&self) -> Result<(), MergeError> {

@@ -145,7 +145,8 @@ fn s22_what_failed_is_carried_on() {
     let mut item = BacklogItem::new(ids(1).backlog("20260324"), "t", "s", BacklogKind::Bug, now());
     (item.priority_rank, item.acceptance_criteria) = (4, vec!["c".to_owned()]);
     item.planned_in_sprint_id = Some(sprint("M").sprint_id);
-    let next = carry_over(&item, &todo(TodoStatus::Failed), now(), &mut ids(99));
+    let next =
+        carry_over(&item, &todo(TodoStatus::Failed), now(), chrono_tz::Asia::Seoul, &mut ids(99));
     assert_ne!(next.backlog_id, item.backlog_id);
     assert_eq!(next.carry_over_of.as_ref(), Some(&item.backlog_id));
     assert_eq!((next.status, next.source), (BacklogStatus::Pending, BacklogSource::CarryOver));

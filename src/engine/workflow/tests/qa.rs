@@ -37,6 +37,43 @@ fn w21_qa_finds_the_specification_at_fault() {
 }
 
 #[test]
+fn qa_gives_one_row_for_each_criterion_and_no_other() {
+    let pass = |rows: &[&str]| {
+        let mut report = qa_passes();
+        report.criteria = vec!["it works".to_owned(), "it is fast".to_owned()];
+        let row = |it: &&str| EvidenceRow {
+            criterion: (*it).to_owned(),
+            result: Some(EvidenceResult::Pass),
+        };
+        let evidence = rows.iter().map(row).collect();
+        report.qa_validation = Some(QaValidation { decision: Some(QaDecision::Pass), evidence });
+        report
+    };
+    for right in [["C-1", "C-2"], ["it is fast", "it works"]] {
+        let decision = decide(&at(Step::QaValidation), &pass(&right));
+        assert!(matches!(decision, WorkflowDecision::Closeout { .. }), "{right:?}");
+    }
+    for (wrong, why) in [
+        (&["it works"][..], "missing: C-2"),
+        (&["C-1", "C-1"][..], "missing: C-2; doubled: C-1"),
+        (&["C-1", "C-2", "and more"][..], "unknown: \"and more\""),
+    ] {
+        let mut state = at(Step::QaValidation);
+        let WorkflowDecision::Next { step, notes, .. } = decide(&state, &pass(wrong)) else {
+            panic!("{wrong:?}");
+        };
+        assert_eq!((step, notes), (Step::QaValidation, vec![Note::RowsDiffer(why.to_owned())]));
+        // It is asked again as often as it may be, and then a person is.
+        state.budgets.qa_reopen.used = state.budgets.qa_reopen.limit;
+        assert_eq!(stopped(&decide(&state, &pass(wrong))), BlockReason::QaBudget);
+    }
+    // What fails, fails, whatever else is missing.
+    let mut fails = pass(&["C-1"]);
+    fails.qa_validation = Some(verdict(QaDecision::Fail, &[EvidenceResult::Fail]));
+    assert_eq!(next(&decide(&at(Step::QaValidation), &fails)), Step::DeveloperRevision);
+}
+
+#[test]
 fn w22_a_pass_is_a_pass_whatever_it_mentions() {
     let mut report = qa_passes();
     report.text = "current_sprint is out of sync".to_owned();

@@ -29,6 +29,7 @@ impl Store {
             request_id: Some(&request),
             sprint: self.sprint.as_ref(),
             now: now().plus_seconds(u64::try_from(self.seed).unwrap() / 1_000_000),
+            zone: chrono_tz::Asia::Seoul,
         };
         let known = self.known.iter().collect();
         let settled = self.settled.iter().map(|(id, print)| (id, print.as_str())).collect();

@@ -1,19 +1,19 @@
-//! Where things lie on a machine: the system, what belongs to an agent's program, the tools in the home of
+//! Where things lie on a machine: the system, what belongs to a program, the tools in the home of
 //! whoever runs the team, and what among them is nobody's business.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use crate::platform::files;
+use super::files;
 
-/// Folders of the system, shown for reading where they are there.
-pub(super) const SYSTEM: [&str; 12] = [
+/// Folders of the system, shown to what is confined for reading where they are there.
+pub const SYSTEM: [&str; 12] = [
     "/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/etc", "/opt", "/nix",
     "/snap", "/sys",
 ];
 
-/// What lies in the system's folders and is no agent's business: keys, passwords, this team's own.
-pub(super) const SYSTEM_SECRETS: [&str; 8] = [
+/// What lies in the system's folders and is nobody's business there: keys, passwords, this team's own.
+pub const SYSTEM_SECRETS: [&str; 8] = [
     "/etc/shadow",
     "/etc/shadow-",
     "/etc/gshadow",
@@ -56,12 +56,14 @@ const TOOL_SECRETS: [&str; 7] = [
 const SETTINGS: [&str; 2] = [".cargo/config", ".cargo/config.toml"];
 
 /// The home of whoever runs the team.
-pub(super) fn home() -> Option<PathBuf> {
+#[must_use]
+pub fn home() -> Option<PathBuf> {
     std::env::var_os("HOME").map(PathBuf::from).filter(|home| home.is_absolute())
 }
 
 /// A path that begins with `~` is in the home of whoever runs the team.
-pub(super) fn expand(path: &Path) -> PathBuf {
+#[must_use]
+pub fn expand(path: &Path) -> PathBuf {
     match (path.strip_prefix("~"), home()) {
         (Ok(rest), Some(home)) => home.join(rest),
         (Ok(_), None) | (Err(_), _) => path.to_owned(),
@@ -69,13 +71,15 @@ pub(super) fn expand(path: &Path) -> PathBuf {
 }
 
 /// The tools in that home.
-pub(super) fn tools() -> Vec<PathBuf> {
+#[must_use]
+pub fn tools() -> Vec<PathBuf> {
     let Some(home) = home() else { return Vec::new() };
     TOOLS.iter().map(|name| home.join(name)).filter(|path| files::exists(path)).collect()
 }
 
 /// What is hidden among them.
-pub(super) fn tool_secrets() -> Vec<PathBuf> {
+#[must_use]
+pub fn tool_secrets() -> Vec<PathBuf> {
     let Some(home) = home() else { return Vec::new() };
     let always = TOOL_SECRETS.iter().map(|name| home.join(name));
     // Needed to build, unless somebody wrote a token into it.
@@ -85,7 +89,8 @@ pub(super) fn tool_secrets() -> Vec<PathBuf> {
 }
 
 /// What tools must be told where the home is another one: where they were installed.
-pub(crate) fn tools_environment() -> BTreeMap<String, String> {
+#[must_use]
+pub fn tools_environment() -> BTreeMap<String, String> {
     let Some(home) = home() else { return BTreeMap::new() };
     [("RUSTUP_HOME", ".rustup"), ("CARGO_HOME", ".cargo")]
         .into_iter()
@@ -99,13 +104,15 @@ pub(crate) fn tools_environment() -> BTreeMap<String, String> {
 }
 
 /// Whether a path is a symbolic link.
-pub(super) fn is_link(path: &Path) -> bool {
+#[must_use]
+pub fn is_link(path: &Path) -> bool {
     files::symlink_metadata(path).is_ok_and(|meta| meta.file_type().is_symlink())
 }
 
 /// What a program needs of its own installation: the tree of packages that it lies in, else its folder, one
 /// further up where that is a `bin`. Never a home or a folder that holds one.
-pub(super) fn installation(program: &Path) -> Vec<PathBuf> {
+#[must_use]
+pub fn installation(program: &Path) -> Vec<PathBuf> {
     let real = files::canonicalize(program).unwrap_or_else(|_| program.to_owned());
     let mut found = vec![real.clone()];
     let modules = real.ancestors().filter(|at| at.ends_with("node_modules")).last();

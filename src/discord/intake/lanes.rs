@@ -1,0 +1,268 @@
+//! Work that a message or a command needs before it can be told: files, rights, acknowledgements. Each lane does
+//! one thing after the other, in the order of coming; lanes do not wait for each other.
+//!
+//! A message that waits is safe without us: the watermark of its channel stays before it, so that the next start
+//! reads it again. What overtakes it is remembered by the engine by its id, and because that remembers so many
+//! ids only, so many messages of a channel overtake at most; the rest waits.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+use futures_util::future::BoxFuture;
+use futures_util::stream::FuturesUnordered;
+
+use crate::discord::link::Inbound;
+use crate::domain::ids::{ChannelId, MessageId, UserId};
+
+/// Messages of a channel that may overtake one that waits; fewer than the ids of a channel that the engine
+/// remembers.
+const OVERTAKING: usize = 48;
+
+/// What keeps its order among itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Lane {
+    /// Everything in a room or a direct message.
+    Channel(ChannelId),
+    /// What one person writes in a channel.
+    Author(ChannelId, UserId),
+    /// What one person commands.
+    Person(UserId),
+    /// One interaction for itself: what is suggested while somebody types is of use at once or not at all.
+    Typing(u64),
+    /// The edits of one message that was told before.
+    Edits(MessageId),
+}
+
+/// A piece of work; it yields the fact to tell.
+pub(super) struct Job {
+    /// The message that waits for it, which is not read before.
+    pub(super) message: Option<(ChannelId, MessageId)>,
+    pub(super) work: BoxFuture<'static, Option<Inbound>>,
+}
+
+impl std::fmt::Debug for Job {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Job").field("message", &self.message).finish_non_exhaustive()
+    }
+}
+
+/// A piece of work that is done.
+pub(super) struct Done {
+    lane: Lane,
+    pub(super) message: Option<(ChannelId, MessageId)>,
+    pub(super) fact: Option<Inbound>,
+}
+
+/// A channel in which something waits.
+#[derive(Debug, Default)]
+struct Pending {
+    /// The messages that wait, those behind among them.
+    waiting: BTreeSet<MessageId>,
+    /// The newest message that was looked at.
+    newest: Option<MessageId>,
+    /// Messages that are worked on, or wait for one of their lane.
+    active: usize,
+    /// Messages that were told meanwhile.
+    overtook: usize,
+    /// Those that do not overtake any more.
+    behind: VecDeque<(Lane, Job)>,
+}
+
+impl Pending {
+    fn is_closed(&self) -> bool {
+        !self.behind.is_empty() || self.overtook + self.active >= OVERTAKING
+    }
+
+    fn look_at(&mut self, message: MessageId) {
+        self.newest = self.newest.max(Some(message));
+    }
+}
+
+/// All lanes.
+#[derive(Debug, Default)]
+pub(super) struct Lanes {
+    /// What waits behind the work that a lane has under way.
+    queues: BTreeMap<Lane, VecDeque<Job>>,
+    channels: BTreeMap<ChannelId, Pending>,
+    pub(super) under_way: FuturesUnordered<BoxFuture<'static, Done>>,
+    count: usize,
+}
+
+impl Lanes {
+    /// Pieces of work that are not done.
+    pub(super) const fn len(&self) -> usize {
+        self.count
+    }
+
+    /// Whether something of the lane is not done, or the channel lets nothing overtake any more.
+    pub(super) fn is_busy(&self, lane: Lane, channel: ChannelId) -> bool {
+        self.queues.contains_key(&lane) || self.is_closed(channel)
+    }
+
+    fn is_closed(&self, channel: ChannelId) -> bool {
+        self.channels.get(&channel).is_some_and(Pending::is_closed)
+    }
+
+    /// Whether a message waits.
+    pub(super) fn waits(&self, channel: ChannelId, message: MessageId) -> bool {
+        self.channels.get(&channel).is_some_and(|it| it.waiting.contains(&message))
+    }
+
+    /// Adds work.
+    pub(super) fn add(&mut self, lane: Lane, job: Job) {
+        self.count += 1;
+        if let Some((channel, message)) = job.message {
+            let pending = self.channels.entry(channel).or_default();
+            pending.waiting.insert(message);
+            if pending.is_closed() {
+                pending.behind.push_back((lane, job));
+                return;
+            }
+            pending.active += 1;
+        }
+        self.begin(lane, job);
+    }
+
+    fn begin(&mut self, lane: Lane, job: Job) {
+        match self.queues.get_mut(&lane) {
+            Some(queue) => queue.push_back(job),
+            None => {
+                self.queues.insert(lane, VecDeque::new());
+                self.start(lane, job);
+            }
+        }
+    }
+
+    fn start(&self, lane: Lane, Job { message, work }: Job) {
+        self.under_way.push(Box::pin(async move { Done { lane, message, fact: work.await } }));
+    }
+
+    /// A piece of work is done: what comes after it in its lane begins.
+    pub(super) fn done(&mut self, done: &Done) {
+        self.count = self.count.saturating_sub(1);
+        if let Some((channel, _)) = done.message
+            && let Some(pending) = self.channels.get_mut(&channel)
+        {
+            pending.active = pending.active.saturating_sub(1);
+        }
+        match self.queues.get_mut(&done.lane).map(VecDeque::pop_front) {
+            Some(Some(next)) => self.start(done.lane, next),
+            Some(None) | None => {
+                self.queues.remove(&done.lane);
+            }
+        }
+    }
+
+    /// A message is about to be told, or came to nothing: how far its channel may be noted as read, where that
+    /// is not up to the message itself.
+    pub(super) fn told(&mut self, channel: ChannelId, message: MessageId) -> Option<MessageId> {
+        let pending = self.channels.get_mut(&channel)?;
+        pending.waiting.remove(&message);
+        pending.look_at(message);
+        pending.overtook += 1;
+        let oldest = pending.waiting.first()?;
+        Some(message.min(before(*oldest)))
+    }
+
+    /// Everything of a channel up to here was looked at: how far that may be noted.
+    pub(super) fn looked_at(&mut self, channel: ChannelId, newest: MessageId) -> MessageId {
+        let Some(pending) = self.channels.get_mut(&channel) else { return newest };
+        pending.look_at(newest);
+        pending.waiting.first().map_or(newest, |oldest| newest.min(before(*oldest)))
+    }
+
+    /// The channel is rid of what waited in it: how far it is read now. What did not overtake begins.
+    pub(super) fn settle(&mut self, channel: ChannelId) -> Option<MessageId> {
+        let pending = self.channels.get_mut(&channel)?;
+        if pending.active > 0 {
+            return None;
+        }
+        pending.overtook = 0;
+        let mut next = Vec::new();
+        while pending.active < OVERTAKING
+            && let Some(job) = pending.behind.pop_front()
+        {
+            pending.active += 1;
+            next.push(job);
+        }
+        if next.is_empty() {
+            return self.channels.remove(&channel).and_then(|pending| pending.newest);
+        }
+        for (lane, job) in next {
+            self.begin(lane, job);
+        }
+        None
+    }
+
+    /// A message is gone before it was told.
+    pub(super) fn forget(&mut self, channel: ChannelId, message: MessageId) {
+        if let Some(pending) = self.channels.get_mut(&channel) {
+            pending.waiting.remove(&message);
+        }
+    }
+}
+
+const fn before(message: MessageId) -> MessageId {
+    MessageId(message.0.saturating_sub(1))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const HERE: ChannelId = ChannelId(1);
+
+    fn job(message: u64) -> Job {
+        Job { message: Some((HERE, MessageId(message))), work: Box::pin(async { None }) }
+    }
+
+    fn lane(author: u64) -> Lane {
+        Lane::Author(HERE, UserId(author))
+    }
+
+    fn done(author: u64, message: u64) -> Done {
+        Done { lane: lane(author), message: Some((HERE, MessageId(message))), fact: None }
+    }
+
+    #[test]
+    fn a_channel_is_read_up_to_before_the_oldest_that_waits() {
+        let mut lanes = Lanes::default();
+        assert_eq!(lanes.told(HERE, MessageId(5)), None, "nothing waits");
+        lanes.add(lane(1), job(10));
+        lanes.add(lane(1), job(20));
+        lanes.add(lane(2), job(30));
+        assert!(lanes.is_busy(lane(1), HERE) && !lanes.is_busy(lane(3), HERE));
+        assert_eq!(lanes.told(HERE, MessageId(15)), Some(MessageId(9)));
+        assert_eq!(lanes.looked_at(HERE, MessageId(40)), MessageId(9));
+        lanes.done(&done(2, 30));
+        assert_eq!(lanes.told(HERE, MessageId(30)), Some(MessageId(9)));
+        assert_eq!(lanes.settle(HERE), None);
+        lanes.done(&done(1, 10));
+        assert_eq!(lanes.told(HERE, MessageId(10)), Some(MessageId(10)));
+        lanes.done(&done(1, 20));
+        // It was deleted before its turn.
+        lanes.forget(HERE, MessageId(20));
+        assert!(!lanes.waits(HERE, MessageId(20)));
+        assert_eq!(lanes.settle(HERE), Some(MessageId(40)), "all of it is read now");
+        assert_eq!((lanes.len(), lanes.told(HERE, MessageId(50))), (0, None));
+    }
+
+    #[test]
+    fn so_many_overtake_and_the_others_wait_in_order() {
+        let mut lanes = Lanes::default();
+        lanes.add(lane(0), job(1));
+        for number in 2..=OVERTAKING as u64 {
+            assert!(!lanes.is_busy(lane(number), HERE), "{number}");
+            lanes.told(HERE, MessageId(number));
+        }
+        assert!(lanes.is_busy(lane(99), HERE));
+        for number in 100..100 + 2 * OVERTAKING as u64 {
+            lanes.add(lane(number), job(number));
+        }
+        assert_eq!(lanes.under_way.len(), 1);
+        lanes.done(&done(0, 1));
+        assert_eq!(lanes.told(HERE, MessageId(1)), Some(MessageId(1)));
+        assert_eq!(lanes.settle(HERE), None);
+        assert_eq!(lanes.under_way.len(), 1 + OVERTAKING, "as many again");
+        assert!(lanes.is_busy(lane(99), HERE));
+    }
+}

@@ -1,0 +1,94 @@
+//! The queue to the branch: changes land one at a time, in the order in which they came. The first is composed on
+//! the branch's head and proven there, as often as the branch moves meanwhile, before the next one begins. Its
+//! place is kept until it is on the branch, or a role, a gate or a person has it.
+
+use super::turn::Turn;
+use crate::domain::effect::EffectKind;
+use crate::domain::ids::RequestId;
+use crate::domain::request::{Request, RequestStatus};
+use crate::domain::role::Role;
+use crate::domain::state::State;
+use crate::domain::time::Timestamp;
+
+/// The requests in the queue, the first one first.
+fn queue<'r>(requests: impl Iterator<Item = &'r Request>) -> Vec<RequestId> {
+    let mut all: Vec<(Timestamp, &RequestId)> = requests
+        .filter_map(|request| Some((request.landing_since?, &request.request_id)))
+        .collect();
+    all.sort_unstable();
+    all.into_iter().map(|(_, id)| id.clone()).collect()
+}
+
+fn place_in(queue: &[RequestId], id: &RequestId) -> Option<usize> {
+    queue.iter().position(|other| other == id).map(|at| at + 1)
+}
+
+/// The place of a request in the queue to the branch, from 1; `None` where it does not stand in it.
+#[must_use]
+pub fn place(state: &State, id: &RequestId) -> Option<usize> {
+    state.requests.get(id)?.landing_since?;
+    place_in(&queue(state.requests.values()), id)
+}
+
+/// The same with what this turn has changed so far.
+pub(super) fn place_now(turn: &Turn<'_>, id: &RequestId) -> Option<usize> {
+    turn.request(id)?.landing_since?;
+    place_in(&queue(turn.requests()), id)
+}
+
+/// Puts a request at the end of the queue; one that stands in it keeps its place.
+pub(super) fn join(turn: &mut Turn<'_>, id: &RequestId) {
+    let last = turn.requests().filter_map(|request| request.landing_since).max();
+    // Nobody comes before one who was there in the same millisecond.
+    let now = last.map_or(turn.now, |last| turn.now.max(Timestamp::from_millis(last.millis() + 1)));
+    let Some(request) = turn.edit(id) else { return };
+    request.status = RequestStatus::Delegated;
+    request.current_role = Some(Role::VersionController);
+    request.landing_since.get_or_insert(now);
+}
+
+/// Whether the request still waits for the branch and for nothing else.
+fn stays(request: &Request) -> bool {
+    request.status == RequestStatus::Delegated
+        && request.current_role == Some(Role::VersionController)
+        && request.gate_id.is_none()
+        && request.candidate.is_some()
+}
+
+/// Closes a decision: whoever no longer waits for the branch gives up its place, and the first one is moved on
+/// where nothing moves it. Returns whose place is another one now.
+pub(super) fn advance(turn: &mut Turn<'_>) -> Vec<RequestId> {
+    let left: Vec<RequestId> = turn
+        .requests()
+        .filter(|request| request.landing_since.is_some() && !stays(request))
+        .map(|request| request.request_id.clone())
+        .collect();
+    for id in &left {
+        if let Some(request) = turn.edit(id) {
+            request.landing_since = None;
+        }
+    }
+    let now = queue(turn.requests());
+    let Some(first) = now.first() else { return Vec::new() };
+    let commit = turn.request(first).and_then(|request| request.candidate.as_ref());
+    let commit = commit.map(|candidate| candidate.commit.clone());
+    // The branch may still be moving for one that has left the queue since.
+    let moves = turn.has_effect(|kind| match kind {
+        EffectKind::Merge { .. } | EffectKind::Rebase { .. } => true,
+        EffectKind::Checks { request_id, .. } => request_id == first,
+        EffectKind::Commit { .. }
+        | EffectKind::Action { .. }
+        | EffectKind::Release { .. }
+        | EffectKind::Baseline { .. }
+        | EffectKind::Inspect { .. }
+        | EffectKind::Archive { .. }
+        | EffectKind::Publish { .. }
+        | EffectKind::Discover { .. } => false,
+    });
+    if let (Some(commit), false) = (commit, moves) {
+        turn.plan(EffectKind::Merge { request_id: first.clone(), commit });
+    }
+    let before = queue(turn.before().requests.values());
+    let other = |id: &&RequestId| place_in(&before, id) != place_in(&now, id);
+    now.iter().filter(other).cloned().collect()
+}

@@ -1,0 +1,153 @@
+//! Messages that are edited or deleted while the team works on what they asked for.
+
+use super::scenes::{report, work_until};
+use super::steering::{finished, run_of};
+use super::world::{GENERAL, Todo, World, policy, result};
+use crate::domain::event::Event;
+use crate::domain::ids::{MessageId, RequestId};
+use crate::domain::incoming::Message;
+use crate::domain::outgoing::{Act, ButtonAct};
+use crate::domain::policy::Policy;
+use crate::domain::request::RequestStatus;
+use crate::domain::result::ResultStatus;
+use crate::domain::role::Role;
+use crate::domain::run::RunOutcome;
+use crate::domain::workflow::Step;
+use crate::engine::{Answer, Wake};
+
+const FIRST: MessageId = MessageId(77);
+
+/// A team that was asked for something, with the message that did.
+fn asked(policy: Policy) -> (World, RequestId, Message) {
+    let mut world = World::new(policy);
+    let words = world.words(GENERAL, FIRST.0, "make it red");
+    world.submit(Event::Message(words.clone()));
+    let id = world.state.requests.keys().next().cloned().expect("a request");
+    (world, id, words)
+}
+
+fn edited(words: &Message, text: &str) -> Event {
+    Event::MessageEdited(Message { content: text.to_owned(), ..words.clone() })
+}
+
+#[test]
+fn an_edit_takes_the_place_of_what_was_asked_and_reaches_the_agent_at_work() {
+    let (mut world, id, words) = asked(policy());
+    let todo = work_until(&mut world, |role, _| role == Role::Developer);
+    let run = run_of(&world, &todo, "run-edited");
+    world.submit(Event::RunStarting(run.clone()));
+    world.wakes.clear();
+    assert_eq!(world.submit(edited(&words, "make it blue")), Answer::Accepted);
+    assert!(world.wakes.contains(&Wake::SteerRun(run.run_id.clone())));
+    assert!(world.said.contains(&"room.edited".to_owned()));
+    let request = world.request(&id);
+    assert_eq!((request.body.as_str(), request.scope.as_str()), ("make it blue", "make it blue"));
+    assert_eq!(request.params.earlier_bodies, ["make it red"]);
+    // The agent took the words while it worked: the work goes on as it would have.
+    let mut report = finished(&run);
+    report.heard = vec![FIRST];
+    world.submit(Event::RunFinished(Box::new(report)));
+    assert!(!world.request(&id).params.unread_edit);
+    world.finish_well();
+    let request = world.request(&id);
+    assert_eq!(request.status, RequestStatus::Committed);
+    assert_eq!(request.params.followups, [], "it was built once");
+}
+
+#[test]
+fn discords_own_edits_change_nothing() {
+    let (mut world, id, words) = asked(policy());
+    work_until(&mut world, |role, _| role == Role::Developer);
+    assert!(matches!(world.submit(edited(&words, "make it red")), Answer::Ignored(_)));
+    let request = world.request(&id);
+    assert!(request.params.earlier_bodies.is_empty() && request.params.followups.is_empty());
+}
+
+#[test]
+fn an_edit_that_no_role_has_read_goes_back_to_the_planner_instead_of_to_the_branch() {
+    let (mut world, id, words) = asked(policy());
+    let todo = work_until(&mut world, |_, step| step == Some(Step::QaValidation));
+    let run = run_of(&world, &todo, "run-qa");
+    world.submit(Event::RunStarting(run.clone()));
+    world.submit(edited(&words, "make it blue"));
+    // It could not be told any more.
+    world.submit(Event::RunFinished(Box::new(finished(&run))));
+    let todo = work_until(&mut world, |role, _| role == Role::Planner);
+    assert_eq!(world.request(&id).status, RequestStatus::Delegated);
+    assert_eq!(world.request(&id).commit_sha, None);
+    world.do_well(&todo);
+    world.finish_well();
+    assert_eq!(world.request(&id).status, RequestStatus::Committed);
+}
+
+#[test]
+fn an_answer_to_the_old_words_is_not_given() {
+    let (mut world, id, words) = asked(policy());
+    let todo = work_until(&mut world, |role, _| role == Role::Orchestrator);
+    let run = run_of(&world, &todo, "run-intake");
+    world.submit(Event::RunStarting(run.clone()));
+    world.submit(edited(&words, "how red is it?"));
+    let mut answered = result(Role::Orchestrator, serde_json::json!({}));
+    answered.proposals = serde_json::from_value(serde_json::json!({
+        "request_handling": { "mode": "complete" },
+    }))
+    .expect("proposals");
+    let mut done = finished(&run);
+    done.outcome = RunOutcome::Result(Box::new(answered));
+    world.submit(Event::RunFinished(Box::new(done)));
+    let again = work_until(&mut world, |role, _| role == Role::Orchestrator);
+    assert!(matches!(again, Todo::Run(_)));
+    assert_eq!(world.request(&id).status, RequestStatus::Delegated);
+}
+
+#[test]
+fn an_edit_voids_what_waits_for_a_decision_and_answers_what_is_blocked() {
+    let (mut world, id, words) = asked(Policy { has_checks: false, ..policy() });
+    world.finish_well();
+    let gate = world.state.gates.values().next().cloned().expect("a gate");
+    world.submit(edited(&words, "make it blue"));
+    assert!(!world.state.gates.contains_key(&gate.gate_id), "it was about the old words");
+    let todo = work_until(&mut world, |role, _| role == Role::Planner);
+    let mut stuck = result(Role::Planner, serde_json::json!({}));
+    stuck.status = ResultStatus::Blocked;
+    report(&mut world, &todo, RunOutcome::Result(Box::new(stuck)));
+    assert_eq!(world.request(&id).status, RequestStatus::Blocked);
+    world.submit(edited(&words, "make it green"));
+    assert_eq!(world.request(&id).status, RequestStatus::Delegated);
+    assert_eq!(world.request(&id).params.earlier_bodies, ["make it red", "make it blue"]);
+}
+
+#[test]
+fn an_edit_of_many_is_bounded_and_the_history_has_all() {
+    let (mut world, id, words) = asked(policy());
+    work_until(&mut world, |role, _| role == Role::Developer);
+    for number in 0..20 {
+        world.submit(edited(&words, &format!("make it colour {number}")));
+    }
+    let request = world.request(&id);
+    assert_eq!(request.body, "make it colour 19");
+    assert_eq!(request.params.earlier_bodies.len(), 5);
+    let edits = world.log.iter().filter(|change| {
+        matches!(change, crate::domain::change::Change::Event(_, event) if event.kind == "edited")
+    });
+    assert_eq!(edits.count(), 20);
+}
+
+#[test]
+fn deleting_what_is_under_way_asks_whether_to_withdraw_it() {
+    let (mut world, id, _) = asked(policy());
+    work_until(&mut world, |role, _| role == Role::Developer);
+    let gone = Event::MessageDeleted { channel_id: GENERAL, message_id: FIRST };
+    assert_eq!(world.submit(gone.clone()), Answer::Accepted);
+    assert_eq!(world.request(&id).status, RequestStatus::Delegated, "it goes on meanwhile");
+    let asks = world.state.outgoing.values().find_map(|it| {
+        let Act::Post { content, buttons, reply_to, .. } = &it.act else { return None };
+        (content.key == "message_deleted").then(|| (buttons.clone(), *reply_to))
+    });
+    let (buttons, reply_to) = asks.expect("a question");
+    assert_eq!(reply_to, None, "what is gone cannot be answered to");
+    assert_eq!((buttons.len(), buttons[0].act), (1, ButtonAct::Cancel));
+    assert!(matches!(world.submit(gone), Answer::Ignored(_)), "asked once");
+    world.finish_well();
+    assert_eq!(world.request(&id).status, RequestStatus::Committed);
+}

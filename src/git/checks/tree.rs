@@ -1,0 +1,135 @@
+//! The tree that checks prove: the files of one commit, and a small repository of its own with that commit
+//! checked out, so that `git ls-files`, `git describe` and `git status` answer as in any clone.
+//!
+//! The repository has no branches, remotes, hooks or logs. Its objects are the project's, which it only
+//! reads; what checks write to it ends with it. Of the project's settings it has those alone that say how
+//! files are written out.
+
+use std::path::{Path, PathBuf};
+
+use git2::build::CheckoutBuilder;
+use git2::{ObjectType, ReferenceType, Repository};
+
+use crate::git::{CommitId, Project, Result};
+use crate::platform::files;
+
+/// Settings that say how blobs become files, and their possible values.
+const SETTINGS: [(&str, &[&str]); 6] = [
+    ("autocrlf", &["true", "false", "input"]),
+    ("eol", &["lf", "crlf", "native"]),
+    ("filemode", &["true", "false"]),
+    ("symlinks", &["true", "false"]),
+    ("ignorecase", &["true", "false"]),
+    ("precomposeunicode", &["true", "false"]),
+];
+
+/// Steps from one object folder to the next that it borrows from; git itself allows five.
+const BORROWED: usize = 5;
+
+/// The folders with the project's objects: its own, and those that it borrows from.
+pub(super) fn object_folders(project: &Project) -> Result<Vec<PathBuf>> {
+    let mut found = vec![project.common_dir().join("objects")];
+    let mut at = 0;
+    while let Some(folder) = found.get(at).cloned() {
+        at += 1;
+        let list = files::read_text_if_present(&folder.join(ALTERNATES))?.unwrap_or_default();
+        for line in list.lines().filter(|line| !line.is_empty() && !line.starts_with('#')) {
+            // An absolute path stays one when it is joined.
+            let Ok(borrowed) = files::canonicalize(&folder.join(line)) else { continue };
+            if !found.contains(&borrowed) && found.len() < BORROWED {
+                found.push(borrowed);
+            }
+        }
+    }
+    Ok(found)
+}
+
+/// Where an object folder names those that it borrows from.
+pub(super) const ALTERNATES: &str = "info/alternates";
+
+/// Writes the tree into `dir`, which is made anew. `objects` is where checks will find the project's object
+/// folders; `ignored` are paths at which something else is going to lie, of which git shall say nothing.
+pub(super) fn write(
+    project: &Project,
+    commit: CommitId,
+    dir: &Path,
+    objects: &[PathBuf],
+    ignored: &[PathBuf],
+) -> Result<()> {
+    files::remove_dir_all_forced(dir)?;
+    let git = dir.join(".git");
+    for folder in ["objects/info", "objects/pack", "refs/heads", "refs/tags", "info"] {
+        files::create_dir_all(&git.join(folder))?;
+    }
+    let source = project.repository()?;
+    files::write(&git.join("HEAD"), format!("{commit}\n"))?;
+    files::write(&git.join("config"), settings(&source)?)?;
+    files::write(&git.join("packed-refs"), tags(&source)?)?;
+    let shallow = project.common_dir().join("shallow");
+    if files::exists(&shallow) {
+        files::copy(&shallow, &git.join("shallow"))?;
+    }
+    files::write(&git.join("info/exclude"), excluded(project, ignored))?;
+    let alternates = git.join("objects").join(ALTERNATES);
+    files::write(&alternates, lines(&object_folders(project)?))?;
+    check_out(dir, commit)?;
+    Ok(files::write(&alternates, lines(objects))?)
+}
+
+fn lines(paths: &[PathBuf]) -> String {
+    paths.iter().map(|path| format!("{}\n", path.display())).collect()
+}
+
+fn settings(source: &Repository) -> Result<String> {
+    let config = source.config()?.snapshot()?;
+    let mut text = "[core]\n\trepositoryformatversion = 0\n\tbare = false\n\
+                    \tlogallrefupdates = false\n"
+        .to_owned();
+    for (name, values) in SETTINGS {
+        let set = config.get_string(&format!("core.{name}")).unwrap_or_default().to_lowercase();
+        if values.contains(&set.as_str()) {
+            text.push_str(&format!("\t{name} = {set}\n"));
+        }
+    }
+    Ok(text)
+}
+
+/// All tags, as git packs them: sorted, with what an annotated one leads to.
+fn tags(source: &Repository) -> Result<String> {
+    let mut found = Vec::new();
+    for reference in source.references_glob("refs/tags/*")? {
+        let reference = reference?;
+        let (Ok(name), Some(target)) = (reference.name(), reference.target()) else { continue };
+        if reference.kind() != Some(ReferenceType::Direct) {
+            continue;
+        }
+        // A tag whose object is gone is nothing that a clone would have.
+        let Ok(peeled) = reference.peel(ObjectType::Any) else { continue };
+        let peeled = peeled.id();
+        let mut line = format!("{target} {name}\n");
+        if peeled != target {
+            line.push_str(&format!("^{peeled}\n"));
+        }
+        found.push((name.to_owned(), line));
+    }
+    found.sort();
+    let head = "# pack-refs with: peeled fully-peeled sorted \n".to_owned();
+    Ok(found.into_iter().fold(head, |text, (_, line)| text + &line))
+}
+
+/// What the person lets git ignore beside the project's own rules.
+fn excluded(project: &Project, ignored: &[PathBuf]) -> String {
+    let own = files::read_text(&project.common_dir().join("info/exclude")).unwrap_or_default();
+    let more: String = ignored.iter().map(|path| format!("/{}\n", path.display())).collect();
+    format!("{own}\n{more}")
+}
+
+fn check_out(dir: &Path, commit: CommitId) -> Result<()> {
+    let repository = Repository::open(dir)?;
+    let tree = repository.find_commit(commit.0)?.tree()?;
+    // Line endings follow the attributes and stored line endings that libgit2 finds in the index.
+    repository.index()?.read_tree(&tree)?;
+    let mut options = CheckoutBuilder::new();
+    options.force().recreate_missing(true).refresh(false);
+    Ok(repository.checkout_tree(tree.as_object(), Some(&mut options))?)
+}

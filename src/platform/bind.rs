@@ -1,0 +1,166 @@
+//! What a sandbox of bubblewrap shows of a folder that an agent may write: our binary as
+//! `teams __bind [FOLDER BELOW]… -- bwrap arguments…`.
+//!
+//! bubblewrap mounts what a path leads to, and an agent could put a link there at any moment. So each thing is
+//! opened first, below its folder and through no link; its number takes the place of `@0`, `@1`, … after
+//! `--bind-fd` and `--ro-bind-fd`; and then this process becomes bubblewrap, which mounts exactly what is open,
+//! or nothing.
+
+#![expect(clippy::disallowed_methods, reason = "this is the room that owns processes")]
+
+use std::ffi::OsString;
+use std::os::fd::{AsRawFd as _, OwnedFd};
+use std::os::unix::process::CommandExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode};
+
+use rustix::io::FdFlags;
+
+use super::beneath::Folder;
+use super::files::{self, FileError};
+
+/// What is shown of a folder that an agent may write.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OpenedMount {
+    /// The folder; its own path no agent can change.
+    pub folder: PathBuf,
+    /// Where it lies below that, and in the sandbox at the same place.
+    pub below: PathBuf,
+    /// Whether it may be written.
+    pub writable: bool,
+}
+
+impl OpenedMount {
+    /// The words for bubblewrap; `number` is its place among all of them.
+    #[must_use]
+    pub fn arguments(&self, number: usize) -> [String; 3] {
+        let word = if self.writable { BIND } else { READ };
+        let path = self.folder.join(&self.below);
+        [word.to_owned(), format!("@{number}"), path.to_string_lossy().into_owned()]
+    }
+}
+
+const BIND: &str = "--bind-fd";
+const READ: &str = "--ro-bind-fd";
+
+/// The words by which it is started, ahead of bubblewrap's path and arguments.
+#[must_use]
+pub fn arguments(mounts: &[OpenedMount]) -> Vec<String> {
+    let mut words = vec![super::spawn::BIND.to_owned()];
+    for mount in mounts {
+        words.extend([&mount.folder, &mount.below].map(|it| it.to_string_lossy().into_owned()));
+    }
+    words.push("--".to_owned());
+    words
+}
+
+/// The hidden subcommand: `args` is what follows `__bind`.
+pub fn main(args: &[OsString]) -> ExitCode {
+    let Some((mounts, program, rest)) = read(args) else {
+        return complain("usage: teams __bind [FOLDER BELOW]… -- bwrap arguments…");
+    };
+    let opened: Result<Vec<OwnedFd>, FileError> =
+        mounts.iter().map(|(folder, below)| open(folder, below)).collect();
+    match opened {
+        Ok(opened) => {
+            let words = with_numbers(rest, &opened);
+            let error = Command::new(program).args(words).exec();
+            complain(&format!("cannot start {}: {error}", program.display()))
+        }
+        Err(error) => complain(&format!("the sandbox could not be set up: {error}")),
+    }
+}
+
+#[expect(
+    clippy::print_stderr,
+    reason = "what a sandbox says goes where its program's complaints go"
+)]
+fn complain(text: &str) -> ExitCode {
+    eprintln!("{text}");
+    ExitCode::from(126)
+}
+
+type Words<'a> = (Vec<(&'a Path, &'a Path)>, &'a Path, &'a [OsString]);
+
+fn read(args: &[OsString]) -> Option<Words<'_>> {
+    let end = args.iter().position(|word| word == "--")?;
+    let (mounts, rest) = (args.get(..end)?, args.get(end + 1..)?);
+    let (program, rest) = rest.split_first()?;
+    let pairs = mounts.chunks(2).map(|pair| match pair {
+        [folder, below] => Some((Path::new(folder), Path::new(below))),
+        _ => None,
+    });
+    Some((pairs.collect::<Option<_>>()?, Path::new(program), rest))
+}
+
+/// Held open across the start of bubblewrap, which closes it before anything else runs in the sandbox.
+fn open(folder: &Path, below: &Path) -> Result<OwnedFd, FileError> {
+    let opened = Folder::open(folder)?.handle(below)?;
+    let kept = rustix::io::fcntl_setfd(&opened, FdFlags::empty());
+    files::at("hold", &folder.join(below), kept.map_err(std::io::Error::from))?;
+    Ok(opened)
+}
+
+/// bubblewrap's own arguments, up to the program within, with the numbers of what was opened.
+fn with_numbers(words: &[OsString], opened: &[OwnedFd]) -> Vec<OsString> {
+    let mut all = Vec::with_capacity(words.len());
+    let mut number_follows = false;
+    let mut ended = false;
+    for word in words {
+        let wanted = word.to_str().and_then(|word| word.strip_prefix('@')?.parse::<usize>().ok());
+        let fd = wanted.filter(|_| number_follows && !ended).and_then(|at| opened.get(at));
+        all.push(fd.map_or_else(|| word.clone(), |fd| fd.as_raw_fd().to_string().into()));
+        number_follows = word == BIND || word == READ;
+        ended |= word == "--";
+    }
+    all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn mount(folder: &Path, below: &str, writable: bool) -> OpenedMount {
+        OpenedMount { folder: folder.to_owned(), below: PathBuf::from(below), writable }
+    }
+
+    #[test]
+    fn what_was_opened_is_named_by_its_number_and_nothing_else_is_touched() {
+        let folder = tempfile::tempdir().unwrap();
+        files::create_dir_all(&folder.path().join("one/two")).unwrap();
+        std::os::unix::fs::symlink("..", folder.path().join("out")).unwrap();
+        let mounts = [mount(folder.path(), "one", true), mount(folder.path(), "one/two", false)];
+        let mut words = arguments(&mounts);
+        assert_eq!(words.remove(0), super::super::spawn::BIND);
+        words.push("/bin/bwrap".to_owned());
+        for (number, mount) in mounts.iter().enumerate() {
+            words.extend(mount.arguments(number));
+        }
+        words.extend(["--", "p", "--bind-fd", "@0"].map(str::to_owned));
+        let words: Vec<OsString> = words.into_iter().map(OsString::from).collect();
+        let (pairs, program, rest) = read(&words).unwrap();
+        assert_eq!(program, Path::new("/bin/bwrap"));
+        let opened: Vec<OwnedFd> =
+            pairs.iter().map(|(folder, below)| open(folder, below).unwrap()).collect();
+        let told = with_numbers(rest, &opened);
+        let (one, two) = (opened[0].as_raw_fd().to_string(), opened[1].as_raw_fd().to_string());
+        let at = |below: &str| folder.path().join(below).to_str().unwrap().to_owned();
+        assert_eq!(
+            told,
+            [
+                "--bind-fd",
+                &one,
+                &at("one"),
+                "--ro-bind-fd",
+                &two,
+                &at("one/two"),
+                "--",
+                "p",
+                "--bind-fd",
+                "@0"
+            ]
+        );
+        assert!(open(folder.path(), Path::new("out")).is_err());
+        assert!(open(folder.path(), Path::new("one/../..")).is_err());
+    }
+}

@@ -1,0 +1,13 @@
+//! The project of a workspace, opened the same way by whoever asks whether the team can work in it.
+
+use crate::git::{GitError, Project};
+use crate::workspace::Workspace;
+
+/// Opens it on its branch. What `teams run` refuses here, `teams setup` and `teams doctor` refuse before, in
+/// the same words.
+///
+/// # Errors
+/// Those of [`Project::open`].
+pub(super) fn open(workspace: &Workspace) -> Result<Project, GitError> {
+    Project::open(&workspace.project_root(), workspace.branch().unwrap_or_default())
+}

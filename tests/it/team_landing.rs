@@ -1,0 +1,160 @@
+//! The queue to the branch: requests that end at the same time, and two that change the same line.
+
+use std::os::unix::process::ExitStatusExt as _;
+
+use serde_json::Value;
+use teams::domain::request::{Request, RequestStatus};
+use teams::platform::plug::{PLUG_VARIABLE, Point};
+
+use crate::support::house::{House, Plan, words};
+
+/// Works as soon as somebody says so.
+const WAITS: &str = "- {role: developer, contains: evening, times: 1, do: listen, text: go on}\n";
+const MORNING: &str = "in greet.sh replace \"hello\" with \"good morning\"";
+const EVENING: &str = "in greet.sh replace \"hello\" with \"good evening\"";
+
+/// Waits until the developer of a request is at work.
+async fn developer_waits(house: &House, asked: &str) {
+    house
+        .request(asked, "the developer is at work", |request| {
+            request.active_run.is_some()
+                && request.current_role == Some(teams::domain::role::Role::Developer)
+        })
+        .await;
+}
+
+/// Tells the developer who waits to go on.
+async fn lets_it_go_on(house: &House, asked: &str) {
+    developer_waits(house, asked).await;
+    house.say(asked, "go on").await;
+}
+
+/// The prompts that a role was given on an ended request, in order.
+async fn prompts(house: &House, request: &Request, role: &str) -> Vec<String> {
+    let id = request.request_id.as_str();
+    let (code, text, error) = house.teams(&["prompt", "show", id, "--json"]).await;
+    assert_eq!(code, 0, "{text}\n{error}");
+    let runs: Vec<Value> = serde_json::from_str(&text).unwrap();
+    let of_role = runs.iter().filter(|run| run["prompt"]["role"] == role);
+    of_role.map(|run| run["sent"][0]["text"].as_str().unwrap().to_owned()).collect()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn ten_requests_at_once_on_ten_files_end_in_ten_commits() {
+    let house = House::open(Plan::default()).await;
+    let mut asked = Vec::new();
+    for number in 0..10 {
+        asked.push(house.ask(&format!("create notes{number}.md with \"note {number}\"")).await);
+    }
+    // On a busy machine all of them take long before the first one is there.
+    let mut moved = 0;
+    while !house.requests().iter().all(|request| request.status == RequestStatus::Committed) {
+        moved = house
+            .until("one of them moves on", async |house: &House| {
+                let all = house.requests();
+                let turns: u32 = all.iter().map(|it| it.spent.turns + it.spent.rebases).sum();
+                let ended = all.iter().filter(|it| it.status.is_terminal()).count();
+                let now = turns as usize + ended;
+                (now > moved).then_some(now)
+            })
+            .await;
+        let blocked = house.requests().into_iter().find_map(|request| request.blocked);
+        assert_eq!(blocked, None);
+    }
+    let mut commits = Vec::new();
+    for (number, asked) in asked.iter().enumerate() {
+        let request = house.becomes(asked, RequestStatus::Committed).await;
+        // What landed is what was proven.
+        let commit = request.commit_sha.clone().unwrap();
+        assert_eq!(request.evidence.unwrap().commit, commit);
+        assert_eq!(house.on_branch(&format!("notes{number}.md")), format!("note {number}\n"));
+        assert!(!commits.contains(&commit));
+        commits.push(commit);
+    }
+    assert_eq!(house.commits().len(), 10);
+    house.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn two_requests_that_change_the_same_line_both_land_and_each_is_told_of_the_other() {
+    let house = House::open(Plan::script(WAITS)).await;
+    let evening = house.ask(EVENING).await;
+    developer_waits(&house, &evening).await;
+    let morning = house.ask(MORNING).await;
+    let first = house.becomes(&morning, RequestStatus::Committed).await;
+    lets_it_go_on(&house, &evening).await;
+    let second = house.becomes(&evening, RequestStatus::Committed).await;
+    house.quiet().await;
+    assert_eq!(house.on_branch("greet.sh"), "echo good evening\n");
+    assert_eq!(house.commits().len(), 2);
+    assert_eq!(second.evidence.as_ref().unwrap().commit, second.commit_sha.clone().unwrap());
+    assert_eq!((house.times(&second, "conflict"), second.conflict.is_none()), (1, true));
+    // The room is told what is so: it stands on the new head, with both versions to be brought together.
+    let room: Vec<String> = house.messages(&evening).await.iter().map(words).collect();
+    let told = |part: &str| room.iter().filter(|it| it.contains(part)).count();
+    assert_eq!(
+        (told("both versions marked"), told("and the checks run again")),
+        (1, 0),
+        "{room:#?}"
+    );
+    // The developer has both sides' changes and both requests' words.
+    let prompts = prompts(&house, &second, "developer").await;
+    assert_eq!(prompts.len(), 2);
+    assert!(!prompts[0].contains("# What the branch changed meanwhile"));
+    let wanted = [
+        "# What the branch changed meanwhile",
+        "+echo good morning",
+        "+echo good evening",
+        first.request_id.as_str(),
+        "replace \"hello\" with \"good morning\"",
+        "replace \"hello\" with \"good evening\"",
+    ];
+    for wanted in wanted {
+        assert!(prompts[1].contains(wanted), "{wanted:?} is missing in {}", prompts[1]);
+    }
+    house.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn marks_that_nobody_solves_never_reach_the_branch() {
+    let script = format!("{WAITS}- {{role: developer, do: idle}}\n");
+    let house = House::open(Plan::script(&script)).await;
+    let asked = house.ask(EVENING).await;
+    developer_waits(&house, &asked).await;
+    house.commit_by_hand("greet.sh", "echo hello there\n", "Greet more warmly");
+    lets_it_go_on(&house, &asked).await;
+    let blocked = house.becomes(&asked, RequestStatus::Blocked).await;
+    assert_eq!(blocked.blocked.as_ref().unwrap().code, "unsolved_conflict");
+    assert_eq!(house.times(&blocked, "attempt_failed"), 3);
+    house.quiet().await;
+    assert_eq!(house.on_branch("greet.sh"), "echo hello there\n");
+    house.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn killed_between_moving_the_base_and_noting_it_the_conflict_is_solved_once() {
+    let mut house = House::built(Plan::script(WAITS)).await;
+    house.start_with(&[(PLUG_VARIABLE, format!("{}:1", Point::AfterRebase.as_str()))]);
+    let asked = house.ask(EVENING).await;
+    developer_waits(&house, &asked).await;
+    house.commit_by_hand("greet.sh", "echo hello there\n", "Greet more warmly");
+    lets_it_go_on(&house, &asked).await;
+    assert_eq!(house.ends().await.signal(), Some(9));
+    let request = house.request(&asked, "it is known", |_| true).await;
+    assert!(request.conflict.is_none() && request.candidate.is_some(), "it was not noted yet");
+    let note = house.root().join(".teams_runtime/worktrees").join(request.request_id.as_str());
+    let note = std::fs::read_to_string(note.join("worktree.json")).unwrap();
+    let head = git2::Repository::open(house.project()).unwrap();
+    let head = head.head().unwrap().target().unwrap().to_string();
+    assert!(note.contains(&head), "the base had moved: {note}");
+    house.start();
+    let request = house.becomes(&asked, RequestStatus::Committed).await;
+    assert_eq!(house.times(&request, "conflict"), 1);
+    assert_eq!(house.on_branch("greet.sh"), "echo good evening\n");
+    assert_eq!(house.commits().len(), 2);
+    house.quiet().await;
+    let prompts = prompts(&house, &request, "developer").await;
+    let told = prompts.last().unwrap();
+    assert!(told.contains("Greet more warmly") && told.contains("Mina"), "{told}");
+    house.close().await;
+}
