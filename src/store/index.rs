@@ -104,6 +104,8 @@ pub(super) fn checkpoint(
     let channels = root.join(layout::CHANNELS);
     replace_synced(disk, &channels, &layout::pretty(&marks)?)?;
     views.sync()?;
+    // Behind an empty tail this file counts: an index must not be there without the one that it belongs to.
+    disk.sync_dir(&root.join(layout::RUNTIME))?;
     let index = Index::of(views, seq);
     let open: std::collections::BTreeSet<&str> =
         index.open.iter().map(|open| open.path.as_str()).collect();

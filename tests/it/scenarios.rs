@@ -96,6 +96,8 @@ fn rows() -> Vec<Row> {
         Row {
             reason: "empty",
             answer: Some((AnswerFault::Empty, "")),
+            // Claude Code asks twice more by itself, in each of the three turns.
+            requests: 9,
             ..row("empty", all(Fails(F::Contract)), |_, _| json!({"say": ""}))
         },
         Row {
