@@ -165,13 +165,13 @@ fn documents(big: &Big, index: &str) {
         black_box(papers::current_sprint(Some(&big.worked), Language::En).unwrap());
     });
     line("the sprint's folder", &mut || {
-        black_box(papers::sprint_papers(&big.worked, &reports).unwrap());
+        black_box(papers::sprint_papers(&big.worked, chrono_tz::Asia::Seoul, &reports).unwrap());
     });
     line("all of them", &mut || {
         black_box(papers::backlog(backlog, Language::En).unwrap());
         black_box(papers::completed(&delivered, &big.planned).unwrap());
         black_box(papers::current_sprint(Some(&big.worked), Language::En).unwrap());
-        black_box(papers::sprint_papers(&big.worked, &reports).unwrap());
+        black_box(papers::sprint_papers(&big.worked, chrono_tz::Asia::Seoul, &reports).unwrap());
     });
     line("burndown", &mut || {
         black_box(papers::burndown(&big.ended, chrono_tz::Asia::Seoul).unwrap());
@@ -182,7 +182,7 @@ fn documents(big: &Big, index: &str) {
 }
 
 fn archive(big: &Big, reports: &Reports, index: &str) {
-    let report = papers::final_report(&big.ended, reports).unwrap();
+    let report = papers::final_report(&big.ended, chrono_tz::Asia::Seoul, reports).unwrap();
     black_box(papers::machine_summary(&big.ended).unwrap());
     black_box(papers::sprint_history(&big.ended, &report).unwrap());
     black_box(papers::burndown(&big.ended, chrono_tz::Asia::Seoul).unwrap());

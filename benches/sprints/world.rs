@@ -409,7 +409,9 @@ fn good_effect(kind: &EffectKind) -> EffectOutcome {
     match kind {
         EffectKind::Commit { .. } => EffectOutcome::Committed(candidate()),
         EffectKind::Checks { commit, .. } => EffectOutcome::Checked(evidence(commit)),
-        EffectKind::Merge { commit, .. } => EffectOutcome::Merged { commit: commit.clone() },
+        EffectKind::Merge { commit, .. } => {
+            EffectOutcome::Merged { commit: commit.clone(), behind: None }
+        }
         EffectKind::Rebase { .. } => EffectOutcome::Rebased(candidate()),
         EffectKind::Action { .. } => {
             EffectOutcome::ActionEnded { exit_code: Some(0), log_tail: String::new() }

@@ -1,8 +1,9 @@
 //! What a running team costs: memory and context switches while nothing happens, the time from a person's
-//! message to its receipt, what its link to Discord stands, and what it adds to an agent's run. The team and the local guild are the real
+//! message to its receipt, what its link to Discord stands, what sprint after sprint leaves in memory, and what it adds to
+//! an agent's run. The team and the local guild are the real
 //! binary, in processes of their own. `TEAMS_BENCH_IDLE_SECONDS` (60), `TEAMS_BENCH_MESSAGES` (30),
-//! `TEAMS_BENCH_EVENTS` (1000), `TEAMS_BENCH_FLOOD` (100000) and `TEAMS_BENCH_MISSED` (10000) make it
-//! shorter; `TEAMS_BENCH_ONLY=agents`, `=link` or `=team` leaves the others out.
+//! `TEAMS_BENCH_EVENTS` (1000), `TEAMS_BENCH_FLOOD` (100000), `TEAMS_BENCH_MISSED` (10000) and `TEAMS_BENCH_SPRINTS` (10) make it
+//! shorter; `TEAMS_BENCH_ONLY=agents`, `=link`, `=sprints` or `=team` leaves the others out.
 #![allow(
     missing_docs,
     clippy::unwrap_used,
@@ -14,6 +15,7 @@
 
 mod agents;
 mod link;
+mod sprints;
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -55,11 +57,18 @@ fn main() {
     if only == "agents" {
         return;
     }
-    if only != "team" {
+    if matches!(only.as_str(), "" | "link") {
         let (place, guild, team) = begin(Voice::Personas, Some("qa"));
         link::measure(&runtime, &guild, place.path(), team);
     }
     if only == "link" {
+        return;
+    }
+    if matches!(only.as_str(), "" | "sprints") {
+        let place = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+        runtime.block_on(sprints::measure(&Guild::start(), place.path()));
+    }
+    if only == "sprints" {
         return;
     }
     for voice in [Voice::Personas, Voice::Bots] {
@@ -203,7 +212,7 @@ impl Team {
         teams::git::create::create(&project, "main", "Begin").unwrap();
         let (discord, env) = discord_yaml(guild, voice);
         let runtime = format!(
-            "project: {{path: {}, branch: main}}\nchecks: []\n\
+            "project: {{path: {}, branch: main}}\nchecks: [{{name: any, command: ['true']}}]\n\
              people: {{owner: \"{owner}\", ask: {{users: [\"{owner}\"]}}}}\n\
              sprint: {{id: bench}}\n{extra}",
             project.display(),

@@ -1,12 +1,14 @@
 //! Rendering a template: strict about names, never escaping, because what is written is Markdown,
 //! YAML or a prompt.
 
+use chrono_tz::Tz;
 use minijinja::syntax::SyntaxConfig;
 use minijinja::value::{Serde, Value};
 use minijinja::{AutoEscape, Environment, UndefinedBehavior};
 use serde::Serialize;
 
 use super::lookup::AssetError;
+use crate::domain::time::Timestamp;
 
 /// Renders a template text. `name` is for errors only.
 pub fn render(name: &str, source: &str, context: impl Serialize) -> Result<String, AssetError> {
@@ -58,6 +60,12 @@ fn fill(name: &str, source: &str, values: &Values, trim: bool) -> Result<String,
     environment.add_filter("line", |text: String, most: Option<usize>| line(&text, most));
     environment.add_filter("cell", |text: String, most: Option<usize>| {
         line(&text, most).replace('|', "/")
+    });
+    environment.add_filter("clock", |time: String, zone: String| {
+        let zone = zone.parse::<Tz>().unwrap_or(Tz::Asia__Seoul);
+        // What has not happened yet has no time.
+        Timestamp::parse(&time)
+            .map_or_else(|_| String::new(), |at| at.format_in(zone, "%Y-%m-%d %H:%M"))
     });
     environment.add_filter("quote", |text: String| {
         let lines = text.trim().lines().map(|one| format!("> {}", harmless(one.trim_end())));

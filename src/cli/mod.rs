@@ -10,7 +10,7 @@ use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 
 use crate::agents::rehearsal;
 use crate::domain::commands::{COMMANDS, GROUPS, Question};
-use crate::platform::{bind, inside, panics, spawn, supervise};
+use crate::platform::{bind, heap, inside, panics, spawn, supervise};
 
 mod approve;
 mod ask;
@@ -151,6 +151,7 @@ fn described(parser: clap::Command, path: &[&'static str], about: &'static str) 
 
 /// Parses the arguments of the process and runs the command.
 pub fn main() -> ExitCode {
+    heap::keep_together();
     panics::tell_cleanly();
     main_with(std::env::args_os())
 }

@@ -280,11 +280,9 @@ pub(crate) fn may_be_the_picture(error: &RestError) -> bool {
 /// Whether an error is an answer, so that another try would come to the same.
 pub(crate) const fn is_refusal(error: &RestError) -> bool {
     match error {
-        RestError::Refused { .. }
-        | RestError::Gone { .. }
-        | RestError::Server { .. }
-        | RestError::Unreadable(_) => true,
-        RestError::Network(_)
+        RestError::Refused { .. } | RestError::Gone { .. } | RestError::Unreadable(_) => true,
+        RestError::Server { .. }
+        | RestError::Network(_)
         | RestError::Limited { .. }
         | RestError::Breaker { .. }
         | RestError::Unauthorized => false,

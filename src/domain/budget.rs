@@ -82,9 +82,9 @@ pub struct Budgets {
     pub request: Allowance,
     /// One sprint.
     pub sprint: Allowance,
-    /// A role, a day in Korea.
+    /// A role, a day of the workspace's zone.
     pub roles: BTreeMap<Role, Allowance>,
-    /// Everything, a day in Korea.
+    /// Everything, a day of that zone.
     pub day: Allowance,
 }
 
@@ -158,7 +158,7 @@ impl Purse {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Spending {
-    /// The day in Korea that `today` and `roles` are about.
+    /// The day of the workspace's zone that `today` and `roles` are about.
     pub date: String,
     /// That day.
     pub today: Purse,

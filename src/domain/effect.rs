@@ -184,6 +184,8 @@ pub enum EffectOutcome {
     Merged {
         /// The commit.
         commit: String,
+        /// Why files of the checkout are not all as the branch has them, where they could not be written.
+        behind: Option<String>,
     },
     /// The branch is no longer where the candidate grew from.
     BranchMoved {

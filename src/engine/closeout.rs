@@ -238,8 +238,8 @@ fn inconclusive(
     handoff::block(turn, id, "checks_inconclusive", &detail, Vec::new());
 }
 
-/// The branch has the commit: the request is done.
-pub(super) fn merged(turn: &mut Turn<'_>, id: &RequestId, commit: String) {
+/// The branch has the commit: the request is done. Where files of the checkout are `behind`, a person is told why.
+pub(super) fn merged(turn: &mut Turn<'_>, id: &RequestId, commit: String, behind: Option<String>) {
     let now = turn.now;
     let branch = turn.policy.branch.clone();
     let Some(request) = turn.edit(id) else { return };
@@ -260,6 +260,7 @@ pub(super) fn merged(turn: &mut Turn<'_>, id: &RequestId, commit: String) {
         "turns": request.spent.turns,
         "agent": agent,
         "rehearsal": agent.contains("rehearsal"),
+        "behind": behind,
     });
     handoff::end(turn, id, RequestStatus::Committed, "final.committed", values);
 }

@@ -15,9 +15,10 @@ use crate::domain::request::{Language, ReplyRoute, Request, RequestStatus};
 
 /// Takes a command.
 pub(super) fn command(turn: &mut Turn<'_>, actor: &Actor, command: Command) -> Answer {
-    // Who may press a button depends on what its card is about, which everybody in the channel sees.
-    let presses = matches!(command, Command::Press { .. });
-    if !presses && !is_known(turn.policy, actor) {
+    // Who may decide depends on what the card is about, which everybody in the channel sees.
+    let decides = matches!(&command, Command::Press { button, .. }
+        if matches!(button.act, ButtonAct::Approve | ButtonAct::Reject));
+    if !decides && !is_known(turn.policy, actor) {
         return Answer::Say(plain(turn.policy.language, "not_allowed", json!({})));
     }
     match command {

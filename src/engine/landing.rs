@@ -3,6 +3,7 @@
 //! place is kept until it is on the branch, or a role, a gate or a person has it.
 
 use super::turn::Turn;
+use crate::domain::change::Change;
 use crate::domain::effect::EffectKind;
 use crate::domain::ids::RequestId;
 use crate::domain::request::{Request, RequestStatus};
@@ -53,6 +54,24 @@ fn stays(request: &Request) -> bool {
         && request.current_role == Some(Role::VersionController)
         && request.gate_id.is_none()
         && request.candidate.is_some()
+}
+
+/// Takes a request that waits for nothing but the branch, and whose merge has not begun, out of the queue; whether
+/// it stood there. One that is being moved or proven stays: it comes by the gate before it lands.
+pub(super) fn leave(turn: &mut Turn<'_>, id: &RequestId) -> bool {
+    if turn.request(id).is_none_or(|request| request.landing_since.is_none()) {
+        return false;
+    }
+    let is_merge = |kind: &EffectKind| matches!(kind, EffectKind::Merge { .. });
+    if turn.has_effect(|kind| kind.request_id() == Some(id) && !is_merge(kind)) {
+        return false;
+    }
+    let mut merges = turn.before().effects.values();
+    let merge = merges.find(|it| it.kind.request_id() == Some(id)).map(|it| it.effect_id.clone());
+    if let Some(merge) = merge {
+        turn.change(Change::EffectGone(merge));
+    }
+    true
 }
 
 /// Closes a decision: whoever no longer waits for the branch gives up its place, and the first one is moved on

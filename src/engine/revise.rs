@@ -7,7 +7,7 @@ use super::decide::Answer;
 use super::followup::{FULL, add_followup};
 use super::intake::{origin, print, reply, resume, saved, scope};
 use super::turn::Turn;
-use super::{closeout, gates, handoff, runs, say};
+use super::{closeout, gates, handoff, landing, runs, say};
 use crate::domain::ids::{ChannelId, MessageId, RequestId};
 use crate::domain::incoming::{Actor, Message};
 use crate::domain::ingress::Ingress;
@@ -127,7 +127,7 @@ fn ask_anew(
         json!({ "was": old }),
     );
     say::in_room(turn, id, Voice::Team, Priority::Progress, "room.edited", json!({}));
-    if blocked || waits {
+    if blocked || waits || landing::leave(turn, id) {
         // What somebody would decide on is not what is wanted any more.
         gates::void(turn, id);
         goes_by_the_new_words(turn, id);

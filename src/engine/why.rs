@@ -92,7 +92,7 @@ fn moving(
     let role = envelope.target_role;
     let at = envelope.not_before.filter(|at| *at > now);
     let (key, at) = match at {
-        Some(at) => ("why.retry_at", at.to_string()),
+        Some(at) => ("why.retry_at", at.format_in(policy.sprint.zone.0, "%Y-%m-%d %H:%M")),
         None if !policy.serves.contains(&role) => ("why.not_served", String::new()),
         None => ("why.queued", String::new()),
     };

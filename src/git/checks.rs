@@ -255,11 +255,16 @@ const NETWORK_MISSED: [&str; 12] = [
 /// editable installation among what it was lent, or its own words.
 fn met_the_checkout(place: &Place, text: &str) -> Option<PathBuf> {
     const REFUSALS: [&str; 4] = ["ermission denied", "PermissionError", "EACCES", "EPERM"];
+    // What cannot be opened is not there for those who look for modules.
+    const MISSING: [&str; 3] = ["No module named", "cannot import name", "Cannot find module"];
     if place.layout.isolation.is_isolated() {
         return None;
     }
     let path = place.project.path();
-    if let Some(lent) = carry::leads_back(path, &place.carried) {
+    let holds = |words: &[&str]| words.iter().any(|words| text.contains(words));
+    if let Some(lent) = carry::leads_back(path, &place.carried)
+        && (holds(&REFUSALS) || holds(&MISSING))
+    {
         return Some(lent);
     }
     let project = path.to_string_lossy();
@@ -272,6 +277,11 @@ fn met_the_checkout(place: &Place, text: &str) -> Option<PathBuf> {
     (refused && named).then(|| path.to_owned())
 }
 
+/// The signal that ended a check. Within bubblewrap, and where a shell began the program, it is in the exit code.
+fn signal(exit: &Exit) -> Option<i32> {
+    exit.signal.or_else(|| exit.code?.checked_sub(128))
+}
+
 /// Green needs exit code 0 and no runner that says otherwise or ran nothing.
 fn verdict(exit: &Exit, counts: Option<counts::Counts>) -> CheckVerdict {
     match exit.ended_by {
@@ -281,7 +291,7 @@ fn verdict(exit: &Exit, counts: Option<counts::Counts>) -> CheckVerdict {
             CheckVerdict::CutOff
         }
         // Nobody's program does that to itself: the kernel was out of memory, or somebody ended it.
-        EndedBy::Exit if exit.signal.is_some_and(|signal| ENDED_FROM_OUTSIDE.contains(&signal)) => {
+        EndedBy::Exit if signal(exit).is_some_and(|it| ENDED_FROM_OUTSIDE.contains(&it)) => {
             CheckVerdict::CutOff
         }
         EndedBy::Exit => {
@@ -589,6 +599,35 @@ async fn off_thread<T: Send + 'static>(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_was_ended_from_outside_proves_nothing_however_it_is_told() {
+        let ended = |code: Option<i32>, signal: Option<i32>| {
+            let now = crate::platform::clock::now();
+            let exit = Exit {
+                ended_by: EndedBy::Exit,
+                code,
+                signal,
+                started_at: now,
+                ended_at: now,
+                dropped_stdout: 0,
+                dropped_stderr: 0,
+                swept: 0,
+                error: None,
+            };
+            verdict(&exit, None)
+        };
+        assert_eq!(ended(None, Some(9)), CheckVerdict::CutOff);
+        // Within bubblewrap the signal comes as an exit code.
+        for code in [129, 130, 137, 143] {
+            assert_eq!(ended(Some(code), None), CheckVerdict::CutOff, "{code}");
+        }
+        // What a program does to itself is its own fault: an abort, a bad address, no such command.
+        for code in [1, 2, 9, 127, 134, 139, 255] {
+            assert_eq!(ended(Some(code), None), CheckVerdict::Failed, "{code}");
+        }
+        assert_eq!(ended(Some(0), None), CheckVerdict::Passed);
+    }
 
     #[test]
     fn a_tail_shows_the_end_of_each_part_within_its_limit() {

@@ -13,6 +13,7 @@ pub mod disk;
 pub mod files;
 #[doc(hidden)]
 pub mod forgetful_disk;
+pub mod heap;
 pub mod hidden;
 pub mod ids;
 pub mod inside;

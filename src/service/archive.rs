@@ -39,10 +39,10 @@ pub(super) async fn archive(team: &Arc<Team>, id: &SprintId) -> Result<EffectOut
 
 /// Returns where the report lies, relative to the workspace.
 fn write(root: &Path, sprint: &Sprint, zone: Tz, reports: &Reports) -> Result<String, Trouble> {
-    for paper in papers::sprint_papers(sprint, reports)? {
+    for paper in papers::sprint_papers(sprint, zone, reports)? {
         put(root, &paper)?;
     }
-    let report = papers::report_paper(sprint, reports)?;
+    let report = papers::report_paper(sprint, zone, reports)?;
     let (folder, report_name) = folder_of(root, &report.path)?;
     folder.write_durable("report.json", papers::machine_summary(sprint)?)?;
     folder.write_durable("burndown.png", papers::burndown(sprint, zone)?)?;

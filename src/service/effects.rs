@@ -338,17 +338,17 @@ async fn merge(
         }
     };
     let commit = plan.new.to_string();
-    let outcome = tasks::blocking(move || match git::apply_merge(&project, &plan) {
+    let (outcome, behind) = tasks::blocking(move || match git::apply_merge(&project, &plan) {
         // The branch was moved before whatever went wrong with the files: that is what counts.
         Err(error) if git::has_landed(&project, &plan)? => {
             tracing::warn!(%error, "the branch has the commit, and its checkout not all of the files");
-            Ok(MergeOutcome::Merged { kept: Vec::new() })
+            Ok((MergeOutcome::Merged { kept: Vec::new() }, Some(error.to_string())))
         }
-        done => done,
+        done => done.map(|outcome| (outcome, None)),
     })
     .await??;
     Ok(match outcome {
-        MergeOutcome::Merged { .. } => EffectOutcome::Merged { commit },
+        MergeOutcome::Merged { .. } => EffectOutcome::Merged { commit, behind },
         MergeOutcome::BranchMoved { head } => EffectOutcome::BranchMoved { head: head.to_string() },
         MergeOutcome::PersonEdits { paths } => EffectOutcome::PersonEdits { paths },
     })

@@ -85,6 +85,7 @@ fn requests_of(sprint: &Sprint) -> impl Iterator<Item = &RequestId> {
 async fn write(team: &Arc<Team>, written: &mut Written) -> Result<(), Trouble> {
     let subject = team.hub.read(subject);
     let language = team.workspace.runtime.language;
+    let zone = team.workspace.runtime.sprint.timezone.0;
     let mut ready: Vec<Paper> = Vec::new();
 
     let stale: Vec<RequestId> = subject
@@ -116,7 +117,7 @@ async fn write(team: &Arc<Team>, written: &mut Written) -> Result<(), Trouble> {
         let reports: Reports = requests_of(sprint)
             .filter_map(|id| Some((id.clone(), written.reports.get(id)?.reports.clone())))
             .collect();
-        ready.extend(papers::sprint_papers(sprint, &reports)?);
+        ready.extend(papers::sprint_papers(sprint, zone, &reports)?);
     }
 
     let root = team.root().to_owned();

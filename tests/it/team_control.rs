@@ -65,7 +65,7 @@ async fn the_cancel_button_ends_the_work_under_way() {
     house
         .until("the guest is told no", async |house: &House| {
             let told = house.told("guest");
-            told.iter().any(|it| words(&it["d"]).contains("somebody else's")).then_some(())
+            told.iter().any(|it| words(&it["d"]).contains("You may not ask")).then_some(())
         })
         .await;
     house.press(&house.owner, &asked, "Working", "Withdraw").await;

@@ -14,8 +14,10 @@ const SCRIPT: &str = "\
 - {role: developer, step: developer_revision, do: listen, text: evening}
 ";
 
-/// Waits until the developer is at work on a step.
+/// Waits until the developer is at work on a step, with its prompt in its hands.
 async fn at_work(house: &House, asked: &str, step: Step) -> Request {
+    let runs = if step == Step::DeveloperBuild { 1 } else { 2 };
+    house.logs("an agent begins role=developer", runs).await;
     house
         .request(asked, "the developer is at work", |request| {
             let at = request.params.workflow.as_ref().map(|state| state.step);

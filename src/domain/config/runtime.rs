@@ -191,7 +191,7 @@ pub struct Sprint {
     /// Who starts them.
     #[serde(default)]
     pub start_mode: StartMode,
-    /// The end of the working day, Korean time.
+    /// The end of the working day, in `timezone`.
     #[serde(default = "ten_in_the_evening")]
     pub cutoff_time: Option<CutoffTime>,
     /// What happens to a slot in a running sprint.

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use super::histories::Dice;
-use super::world::{Todo, World, candidate, evidence, good_effect, policy};
+use super::world::{GENERAL, Todo, World, candidate, evidence, good_effect, policy};
 use crate::domain::conflict::Conflict;
 use crate::domain::effect::{EffectKind, EffectOutcome};
 use crate::domain::event::Event;
@@ -61,11 +61,12 @@ impl Branch {
                 if candidate.base != self.head {
                     return EffectOutcome::BranchMoved { head: self.head.clone() };
                 }
+                assert!(!request.params.unread_edit, "what lands is not what is asked for now");
                 let proof = request.evidence.as_ref().expect("a proof");
                 assert!(proof.is_green() && proof.commit == *commit, "it lands unproven");
                 self.head.clone_from(commit);
                 self.landed.push(commit.clone());
-                EffectOutcome::Merged { commit: commit.clone() }
+                EffectOutcome::Merged { commit: commit.clone(), behind: None }
             }
             EffectKind::Rebase { request_id, commit } => {
                 self.rebases += 1;
@@ -120,11 +121,19 @@ fn history(seed: u64) {
                 let request_id = dice.pick(&ids).clone();
                 world.command(Command::Cancel { request_id });
             }
-            4 => {
+            7 => {
                 let serves = world.policy.serves.iter().copied().collect::<Vec<_>>();
                 world.submit(Event::Started { announce: false, serves });
             }
-            5..40 if !done.is_empty() => {
+            4..6 => {
+                let request = world.request(dice.pick(&ids));
+                if let Some(first) = request.reply_route.message_id {
+                    let text = format!("do it so: {step}");
+                    let words = world.words(GENERAL, first.0, &text);
+                    world.submit(Event::MessageEdited(words));
+                }
+            }
+            6..40 if !done.is_empty() => {
                 let (effect_id, outcome) = done.swap_remove(dice.roll(done.len()));
                 world.submit(Event::EffectFinished { effect_id, outcome: Box::new(outcome) });
             }

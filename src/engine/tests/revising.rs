@@ -3,6 +3,7 @@
 use super::scenes::{report, work_until};
 use super::steering::{finished, run_of};
 use super::world::{GENERAL, Todo, World, policy, result};
+use crate::domain::effect::{Effect, EffectKind};
 use crate::domain::event::Event;
 use crate::domain::ids::{MessageId, RequestId};
 use crate::domain::incoming::Message;
@@ -78,6 +79,35 @@ fn an_edit_that_no_role_has_read_goes_back_to_the_planner_instead_of_to_the_bran
     world.do_well(&todo);
     world.finish_well();
     assert_eq!(world.request(&id).status, RequestStatus::Committed);
+}
+
+#[test]
+fn an_edit_in_the_queue_to_the_branch_goes_back_to_the_planner_and_the_next_one_lands() {
+    for begun in [false, true] {
+        let (mut world, id, words) = asked(policy());
+        let is_merge = |it: &Effect| matches!(it.kind, EffectKind::Merge { .. });
+        let merge = loop {
+            if let Some(merge) = world.state.effects.values().find(|it| is_merge(it)) {
+                break merge.clone();
+            }
+            let todo = world.todo().first().cloned().expect("something to do");
+            world.do_well(&todo);
+        };
+        if begun {
+            let pre_state = serde_json::Value::Null;
+            world.submit(Event::EffectStarting { effect_id: merge.effect_id.clone(), pre_state });
+        }
+        world.submit(edited(&words, "make it blue"));
+        assert_eq!(world.said.contains(&"room.edited".to_owned()), !begun);
+        assert_eq!(world.said.contains(&"edited_too_late".to_owned()), begun);
+        assert_eq!(world.state.effects.contains_key(&merge.effect_id), begun);
+        assert_eq!(world.request(&id).landing_since.is_some(), begun);
+        world.finish_well();
+        let request = world.request(&id);
+        assert_eq!(request.status, RequestStatus::Committed);
+        assert!(!request.params.unread_edit);
+        assert_eq!(request.body, if begun { "make it red" } else { "make it blue" });
+    }
 }
 
 #[test]

@@ -190,7 +190,7 @@ impl World {
     /// What an outcome says about the branch is so.
     fn notice(&mut self, event: &Event) {
         if let Event::EffectFinished { effect_id, outcome } = event
-            && let EffectOutcome::Merged { commit } = &**outcome
+            && let EffectOutcome::Merged { commit, .. } = &**outcome
             && let Some(effect) = self.state.effects.get(effect_id)
             && let Some(request_id) = effect.kind.request_id().cloned()
         {
@@ -628,7 +628,7 @@ impl World {
                 let is_there = self.outside.landings.contains_key(id) || self.may_land(id);
                 let head = self.head();
                 Some(match is_there {
-                    true => EffectOutcome::Merged { commit },
+                    true => EffectOutcome::Merged { commit, behind: None },
                     false => EffectOutcome::BranchMoved { head },
                 })
             }
@@ -803,7 +803,9 @@ pub(super) fn good_effect(kind: &EffectKind, commit: &str) -> EffectOutcome {
         EffectKind::Checks { commit, .. } => {
             EffectOutcome::Checked(evidence(commit, CheckVerdict::Passed))
         }
-        EffectKind::Merge { commit, .. } => EffectOutcome::Merged { commit: commit.clone() },
+        EffectKind::Merge { commit, .. } => {
+            EffectOutcome::Merged { commit: commit.clone(), behind: None }
+        }
         EffectKind::Rebase { .. } => EffectOutcome::Rebased(candidate("c2")),
         EffectKind::Action { .. } => {
             EffectOutcome::ActionEnded { exit_code: Some(0), log_tail: String::new() }

@@ -3,6 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use chrono_tz::Tz;
 use serde::Serialize;
 use serde_json::{Value, json};
 
@@ -18,7 +19,7 @@ const MOST: usize = 30;
 
 /// The text of the final report. Facts come from the record; the planner's draft adds words to them and
 /// can change none.
-pub fn final_report(sprint: &Sprint, reports: &Reports) -> Result<String, AssetError> {
+pub fn final_report(sprint: &Sprint, zone: Tz, reports: &Reports) -> Result<String, AssetError> {
     let todos = todos(sprint)?;
     let status = |todo: &Value| {
         let word = todo["status"].as_str().unwrap_or_default();
@@ -48,6 +49,7 @@ pub fn final_report(sprint: &Sprint, reports: &Reports) -> Result<String, AssetE
             "delivered": delivered,
             "open": open,
             "by_time": by_time,
+            "zone": zone.name(),
         }),
     )
 }

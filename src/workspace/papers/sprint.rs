@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use chrono_tz::Tz;
 use serde_json::{Value, json};
 
 use super::reports::Reports;
@@ -28,13 +29,17 @@ const FILES: [(&str, &str); 8] = [
 const REPORT: &str = "report";
 
 /// Every document of the folder.
-pub fn sprint_papers(sprint: &Sprint, reports: &Reports) -> Result<Vec<Paper>, AssetError> {
+pub fn sprint_papers(
+    sprint: &Sprint,
+    zone: Tz,
+    reports: &Reports,
+) -> Result<Vec<Paper>, AssetError> {
     let context = context(sprint, reports)?;
     let folder = sprint_folder(sprint);
     let mut papers = Vec::new();
     for (name, heading) in FILES {
         let text = match name {
-            REPORT => report_text(sprint, reports, &context)?,
+            REPORT => report_text(sprint, zone, reports, &context)?,
             _ => fill_with(name, &context)?,
         };
         let keep = if name == "kickoff" { Keep::Once } else { Keep::Part };
@@ -44,19 +49,24 @@ pub fn sprint_papers(sprint: &Sprint, reports: &Reports) -> Result<Vec<Paper>, A
 }
 
 /// The report alone: how it stands while the sprint runs, the final report afterwards.
-pub fn report_paper(sprint: &Sprint, reports: &Reports) -> Result<Paper, AssetError> {
+pub fn report_paper(sprint: &Sprint, zone: Tz, reports: &Reports) -> Result<Paper, AssetError> {
     Ok(Paper {
         path: format!("{}/{REPORT}.md", sprint_folder(sprint)),
         heading: "Sprint Report",
         name: REPORT,
-        text: report_text(sprint, reports, &context(sprint, reports)?)?,
+        text: report_text(sprint, zone, reports, &context(sprint, reports)?)?,
         keep: Keep::Part,
     })
 }
 
-fn report_text(sprint: &Sprint, reports: &Reports, context: &Values) -> Result<String, AssetError> {
+fn report_text(
+    sprint: &Sprint,
+    zone: Tz,
+    reports: &Reports,
+    context: &Values,
+) -> Result<String, AssetError> {
     if sprint.status.is_terminal() {
-        return final_report(sprint, reports);
+        return final_report(sprint, zone, reports);
     }
     fill_with("live_report", context)
 }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use chrono_tz::Asia::Seoul;
 use serde_json::json;
 
 use super::*;
@@ -160,7 +161,7 @@ fn shown(papers: &[Paper]) -> String {
 fn the_papers_of_a_running_sprint_as_they_read() {
     for language in [Language::En, Language::Ko] {
         let sprint = sprint(language);
-        let mut papers = sprint_papers(&sprint, &reports()).unwrap();
+        let mut papers = sprint_papers(&sprint, Seoul, &reports()).unwrap();
         papers.push(current_sprint(Some(&sprint), Language::En).unwrap());
         papers.push(current_sprint(None, language).unwrap());
         insta::assert_snapshot!(format!("running_{}", language.as_str()), shown(&papers));
@@ -171,7 +172,7 @@ fn the_papers_of_a_running_sprint_as_they_read() {
 fn the_report_and_the_history_as_they_read() {
     for language in [Language::En, Language::Ko] {
         let mut sprint = ended(language);
-        let plain = final_report(&sprint, &reports()).unwrap();
+        let plain = final_report(&sprint, Seoul, &reports()).unwrap();
         let history = sprint_history(&sprint, &plain).unwrap();
         assert_eq!(history.text.matches("\n### ").count(), sprint.todos.len());
         sprint.planner_report_draft = json!({
@@ -184,11 +185,25 @@ fn the_report_and_the_history_as_they_read() {
             "highlight_artifacts": ["greet.sh"],
             "status": "failed", "commit_count": 99,
         });
-        let worded = final_report(&sprint, &reports()).unwrap();
+        let worded = final_report(&sprint, Seoul, &reports()).unwrap();
         let machine = machine_summary(&sprint).unwrap();
         let all = format!("{}\n=== worded\n{worded}\n=== json\n{machine}", shown(&[history]));
         insta::assert_snapshot!(format!("ended_{}", language.as_str()), all);
     }
+}
+
+#[test]
+fn the_report_tells_the_time_of_the_workspaces_zone() {
+    let sprint = ended(Language::En);
+    let seoul = final_report(&sprint, Seoul, &reports()).unwrap();
+    let york = final_report(&sprint, chrono_tz::America::New_York, &reports()).unwrap();
+    // Midnight in Seoul and nine are the day before in New York.
+    assert!(seoul.contains("- Time: 2026-03-24 09:") && seoul.contains("(Asia/Seoul)"), "{seoul}");
+    assert!(
+        york.contains("- Time: 2026-03-23 20:") && york.contains("(America/New_York)"),
+        "{york}"
+    );
+    assert!(!york.contains("2026-03-24 09:"), "{york}");
 }
 
 #[test]
@@ -205,7 +220,7 @@ fn nobody_is_praised_who_did_not_work() {
     let worked: std::collections::BTreeSet<String> =
         reports().values().flatten().map(|report| report.role.clone()).collect();
     assert_eq!(worked, ["developer".to_owned()].into());
-    let text = final_report(&sprint, &reports()).unwrap();
+    let text = final_report(&sprint, Seoul, &reports()).unwrap();
     for there in ["built all of it", "planned it", "asked for it"] {
         assert!(text.contains(there), "{text}");
     }
@@ -225,7 +240,7 @@ fn a_draft_of_any_form_gives_a_report() {
         json!({"changes": [[]], "agent_contributions": [null, 3, {}], "timeline": null}),
     ] {
         sprint.planner_report_draft = draft.clone();
-        assert!(final_report(&sprint, &Reports::new()).is_ok(), "{draft}");
+        assert!(final_report(&sprint, Seoul, &Reports::new()).is_ok(), "{draft}");
     }
 }
 
@@ -315,8 +330,8 @@ fn a_burndown_is_a_png_of_any_sprint() {
     for (name, sprint) in
         [("empty", empty), ("long", long), ("en", ended(Language::En)), ("ko", ended(Language::Ko))]
     {
-        let bytes = burndown(&sprint, chrono_tz::Asia::Seoul).unwrap();
-        assert_eq!(bytes, burndown(&sprint, chrono_tz::Asia::Seoul).unwrap(), "{name}");
+        let bytes = burndown(&sprint, Seoul).unwrap();
+        assert_eq!(bytes, burndown(&sprint, Seoul).unwrap(), "{name}");
         let reader = png::Decoder::new(std::io::Cursor::new(&bytes)).read_info().unwrap();
         assert_eq!((reader.info().width, reader.info().height), (960, 600), "{name}");
         if let Some(folder) = std::env::var_os("TEAMS_CHARTS") {
