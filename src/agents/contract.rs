@@ -15,6 +15,9 @@ const OF_ANOTHER: &str = "request_id_of_another_request";
 /// the codes of what is wrong with it.
 pub type Check = fn(&Value, Role, Option<Step>, &[String]) -> Result<RoleResult, Vec<String>>;
 
+/// Gives the JSON schema that the result of a role at a step, or of a duty, has to follow.
+pub(super) type SchemaOf = fn(Role, Option<Step>, Option<Duty>) -> Value;
+
 /// The three functions of the contract (`spec/teams.md` 8.1 and 8.2).
 #[derive(Debug, Clone, Copy)]
 pub struct ContractFns {
@@ -23,7 +26,7 @@ pub struct ContractFns {
     /// Judges the object.
     pub check: Check,
     /// The JSON schema that the object has to follow.
-    pub schema: fn(Role, Option<Step>, Option<Duty>) -> Value,
+    pub schema: SchemaOf,
 }
 
 /// What came of a turn.

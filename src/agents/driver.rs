@@ -9,12 +9,13 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
+use serde_json::Value;
 use tokio::sync::{OnceCell, mpsc};
 use tokio_util::sync::CancellationToken;
 
 use crate::agents::answer;
 use crate::agents::codec::Event;
-use crate::agents::contract::{Answered, ContractFns};
+use crate::agents::contract::{Answered, ContractFns, SchemaOf};
 use crate::agents::prompt::{self, Making};
 use crate::agents::rehearsal;
 use crate::agents::run::{Agent, AgentOutcome, RunError, RunSpec};
@@ -186,29 +187,8 @@ impl Driver {
         contract: &ContractFns,
         watch: &Watch,
     ) -> Result<Ended, RunError> {
-        files::create_dir_all(&spec.run_dir)?;
-        files::set_mode(&spec.run_dir, 0o700)?;
-        let schema = (contract.schema)(spec.task.role, spec.task.step, spec.task.work.duty);
-        let prompt = prompt::assemble(&Making {
-            task: &spec.task,
-            worktree: &spec.worktree.to_string_lossy(),
-            schema: &schema,
-            budget: spec.limits.prompt_bytes,
-            templates: &spec.templates,
-            submit: submits(spec),
-        })?;
-        write_json(&spec.run_dir, SCHEMA, &schema)?;
-        write_json(&spec.run_dir, SECTIONS, &PromptRecord::new(spec, prompt.sections))?;
-        files::write_private(&spec.run_dir.join(PROMPT), &prompt.text)?;
-        // What the conversation had used before is noted with the run, so that settling it a second
-        // time, after a kill, counts the same.
-        let baseline = spec.resume.as_deref().map(|id| seen_usage(spec, id));
-        write_json(&spec.run_dir, BASELINE, &baseline.unwrap_or_default())?;
-        write_json(&spec.run_dir, SPEC, spec)?;
-        let input = match &spec.agent {
-            Agent::Codex(_) | Agent::Claude(_) | Agent::Acp(_) => prompt.text,
-            Agent::Rehearsal(config) => rehearsal::brief(spec, config, &[])?,
-        };
+        let (own, schema_of) = (spec.clone(), contract.schema);
+        let (input, schema) = tasks::blocking(move || lay_out(&own, schema_of)).await??;
         let resume = spec.resume.as_deref();
         let start =
             Start { number: 0, mark: Mark::default(), resume, input: &input, hands_over: false };
@@ -406,6 +386,35 @@ impl Driver {
             }
         }
     }
+}
+
+/// Puts the run's folder in order: prompt, schema and what they were made of, durable. Returns what the agent reads
+/// first, and the schema. Blocks.
+fn lay_out(spec: &RunSpec, schema_of: SchemaOf) -> Result<(String, Value), RunError> {
+    files::create_dir_all(&spec.run_dir)?;
+    files::set_mode(&spec.run_dir, 0o700)?;
+    let schema = schema_of(spec.task.role, spec.task.step, spec.task.work.duty);
+    let prompt = prompt::assemble(&Making {
+        task: &spec.task,
+        worktree: &spec.worktree.to_string_lossy(),
+        schema: &schema,
+        budget: spec.limits.prompt_bytes,
+        templates: &spec.templates,
+        submit: submits(spec),
+    })?;
+    write_json(&spec.run_dir, SCHEMA, &schema)?;
+    write_json(&spec.run_dir, SECTIONS, &PromptRecord::new(spec, prompt.sections))?;
+    files::write_private(&spec.run_dir.join(PROMPT), &prompt.text)?;
+    // What the conversation had used before is noted with the run, so that settling it a second time, after a
+    // kill, counts the same.
+    let baseline = spec.resume.as_deref().map(|id| seen_usage(spec, id));
+    write_json(&spec.run_dir, BASELINE, &baseline.unwrap_or_default())?;
+    write_json(&spec.run_dir, SPEC, spec)?;
+    let input = match &spec.agent {
+        Agent::Codex(_) | Agent::Claude(_) | Agent::Acp(_) => prompt.text,
+        Agent::Rehearsal(config) => rehearsal::brief(spec, config, &[])?,
+    };
+    Ok((input, schema))
 }
 
 /// Whether the agent is told to hand its result in by the tool: where it knows no schema of its own.

@@ -5,7 +5,7 @@ use std::sync::{Mutex, PoisonError};
 
 use serde_json::{Value, json};
 
-use crate::domain::ids::{ChannelId, GuildId};
+use crate::domain::ids::{ChannelId, GuildId, UserId};
 use crate::domain::role::Role;
 
 /// Something that does not work.
@@ -17,6 +17,8 @@ pub enum LinkProblem {
     Voices(ChannelId),
     /// A role's picture was refused; its voice goes without.
     Picture(Role),
+    /// Somebody's rights could not be looked up so far: what they and others in their room wrote waits for that.
+    Rights(UserId),
 }
 
 /// The problems as they stand.
@@ -41,6 +43,9 @@ impl LinkProblems {
             LinkProblem::Commands(_) => json!({ "kind": "commands", "of": "", "reason": reason }),
             LinkProblem::Voices(channel) => {
                 json!({ "kind": "voices", "of": format!("<#{channel}>"), "reason": reason })
+            }
+            LinkProblem::Rights(user) => {
+                json!({ "kind": "rights", "of": format!("<@{user}>"), "reason": reason })
             }
             LinkProblem::Picture(role) => {
                 json!({ "kind": "picture", "of": role, "reason": reason })

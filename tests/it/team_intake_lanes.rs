@@ -48,6 +48,9 @@ async fn who_may_ask_is_looked_up_until_there_is_an_answer_and_holds_nobody_up()
     house.start();
     is_answered(&house, &owners).await;
     assert_eq!(answers(&house, &first).await, Vec::<String>::new(), "nothing is known of them");
+    house.logs("the rights of a message's author are not known yet", 1).await;
+    let (_, health, _) = house.teams(&["health"]).await;
+    assert!(health.contains("cannot be looked up"), "{health}");
     house.quiet().await;
     // A restart forgets nobody, and answers nobody twice.
     house.stop().await;
@@ -57,6 +60,8 @@ async fn who_may_ask_is_looked_up_until_there_is_an_answer_and_holds_nobody_up()
     assert_eq!(answers(&house, &first).await, Vec::<String>::new());
     house.faults(json!({"clear": true})).await;
     is_answered(&house, &first).await;
+    let (_, health, _) = house.teams(&["health"]).await;
+    assert!(!health.contains("cannot be looked up"), "{health}");
     house.quiet().await;
     for message in [&first, &owners, &again] {
         let said = answers(&house, message).await;

@@ -19,7 +19,7 @@ use crate::discord::endpoints::message_id;
 use crate::discord::error::RestError;
 use crate::discord::identity::Identity;
 use crate::discord::ingress::{self, Heard, Origin};
-use crate::discord::problems::LinkProblems;
+use crate::discord::problems::{LinkProblem, LinkProblems};
 use crate::discord::rest::Rest;
 use crate::discord::sessions::Bot as From;
 use crate::domain::ids::{ChannelId, GuildId, MessageId, ServerRoleId, UserId};
@@ -216,12 +216,14 @@ impl Reader {
                 Ok(roles) => roles,
                 Err(RestError::Gone { .. }) => Vec::new(),
                 Err(error) => {
+                    self.problems().set(LinkProblem::Rights(user), Some(error.to_string()));
                     tracing::warn!(%error, %user, "the rights of a message's author are not known yet");
                     tokio::time::sleep(error.retry_after().unwrap_or(pause).max(pause)).await;
                     pause = (pause * 2).min(LONGEST_PAUSE);
                     continue;
                 }
             };
+            self.problems().set(LinkProblem::Rights(user), None);
             let mut members = lock(&self.members);
             if members.len() >= MEMBERS {
                 members.clear();
