@@ -43,12 +43,8 @@ pub mod code {
     pub const TOO_LARGE: u32 = 40005;
     /// No access.
     pub const NO_ACCESS: u32 = 50001;
-    /// The person takes no direct messages.
-    pub const NO_DM: u32 = 50007;
     /// A permission is missing.
     pub const NO_PERMISSION: u32 = 50013;
-    /// A field is wrong, for example a reply to a message that is gone.
-    pub const INVALID_FORM: u32 = 50035;
     /// The thread is archived.
     pub const ARCHIVED: u32 = 50083;
     /// The message has a thread already.

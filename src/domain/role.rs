@@ -52,8 +52,6 @@ impl Role {
         Role::Developer,
         Role::Qa,
     ];
-    /// The three roles without a presence of their own.
-    pub const INTERNAL: [Role; 3] = [Role::Parser, Role::Sourcer, Role::VersionController];
     /// Every role.
     pub const ALL: [Role; 10] = [
         Role::Orchestrator,

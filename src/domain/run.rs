@@ -238,10 +238,6 @@ pub enum AnswerFault {
 }
 
 impl AnswerFault {
-    /// Every one.
-    pub const ALL: [AnswerFault; 6] =
-        [Self::Refused, Self::Prose, Self::Empty, Self::TooLarge, Self::NotJson, Self::WrongSchema];
-
     /// The word in values of the catalog.
     #[must_use]
     pub const fn as_str(self) -> &'static str {

@@ -93,15 +93,6 @@ impl PlannedCommit {
     }
 }
 
-/// What a look at the repository says about a planned commit after a crash.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Reconciled {
-    /// The branch names it.
-    Done(Candidate),
-    /// It must be applied (again).
-    NotDone,
-}
-
 /// Computes the commit of the worktree's present content; `None` where it equals the base. Writes the
 /// objects of the content, and no ref.
 ///
@@ -171,17 +162,6 @@ pub fn apply_commit(worktree: &Worktree, plan: &PlannedCommit) -> Result<Candida
     move_team_branch(worktree, &repository, plan.commit.0, plan.replaces)?;
     worktree.refresh_index(&repository, plan.tree.0)?;
     Ok(plan.candidate())
-}
-
-/// Looks whether a planned commit was applied.
-pub fn reconcile_commit(worktree: &Worktree, plan: &PlannedCommit) -> Result<Reconciled> {
-    let repository = worktree.project().repository()?;
-    let now = tip(&repository, &worktree.branch_ref()?)?;
-    Ok(if now == Some(plan.commit.0) {
-        Reconciled::Done(plan.candidate())
-    } else {
-        Reconciled::NotDone
-    })
 }
 
 /// Points a team branch at `commit`; keeps an unexpected earlier commit reachable.

@@ -1,4 +1,4 @@
-//! Order, drops, bad letters, replays, and the conformance of both transports.
+//! Order, drops, bad letters and replays.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -14,10 +14,9 @@ use crate::domain::ids::{EnvelopeId, RequestId};
 use crate::domain::role::Role;
 use crate::domain::state::State;
 use crate::domain::time::Timestamp;
-use crate::platform::disk::{Disk, RealDisk};
+use crate::platform::disk::RealDisk;
 use crate::platform::files;
-use crate::platform::sim_disk::{Fault, SimDisk};
-use crate::store::{Store, dead_envelopes, relay_folder};
+use crate::store::{Store, relay_folder};
 
 fn at(second: u64) -> Timestamp {
     Timestamp::from_millis(1_774_310_400_000).plus_seconds(second)
@@ -130,8 +129,23 @@ fn json(envelope: &Envelope) -> String {
 
 fn workspace() -> tempfile::TempDir {
     let root = tempfile::tempdir().unwrap();
-    FileTransport::new(root.path(), Arc::new(RealDisk)).unwrap();
+    for place in [Place::Inbox, Place::Archive, Place::Dead] {
+        for role in Role::ALL {
+            files::create_dir_all(&root.path().join(relay_folder(place, role))).unwrap();
+        }
+    }
+    files::create_dir_all(&root.path().join(".teams_runtime/internal_relay/tmp")).unwrap();
     root
+}
+
+/// The dead letters of the developer.
+fn dead_letters(root: &Path) -> Vec<Envelope> {
+    let folder = root.join(relay_folder(Place::Dead, Role::Developer));
+    let names = files::list(&folder).unwrap();
+    names
+        .iter()
+        .map(|name| serde_json::from_slice(&files::read(&folder.join(name)).unwrap()).unwrap())
+        .collect()
 }
 
 #[tokio::test]
@@ -243,7 +257,7 @@ async fn a_dead_letter_is_replayed_by_moving_it_back() {
     opened.store.append(vec![change(&letter)]).await.unwrap();
     opened.store.settled().await.unwrap();
     let state = State::default();
-    assert_eq!(dead_envelopes(root.path()).unwrap(), [letter.clone()]);
+    assert_eq!(dead_letters(root.path()), [letter.clone()]);
     assert_eq!(scan(root.path(), &state), []);
     let name = format!("{}.json", id(1));
     let grave = root.path().join(relay_folder(Place::Dead, Role::Developer));
@@ -252,7 +266,7 @@ async fn a_dead_letter_is_replayed_by_moving_it_back() {
     assert_eq!(found, [Found::Replayed(Box::new(delegate(1, "a")))]);
     opened.store.append(vec![change(&delegate(1, "a"))]).await.unwrap();
     opened.store.close().unwrap();
-    assert_eq!(dead_envelopes(root.path()).unwrap(), []);
+    assert_eq!(dead_letters(root.path()), []);
 }
 
 #[tokio::test]
@@ -320,74 +334,4 @@ fn a_thousand_envelopes_keep_their_order_over_restarts() {
     assert_eq!(left(Place::Dead).len(), 0);
     let kept: usize = left(Place::Archive).iter().map(|day| files::list(day).unwrap().len()).sum();
     assert_eq!(kept, 1_000);
-}
-
-/// What every transport promises. `restart` makes the next life of one.
-fn conforms<T: Transport>(mut transport: T, restart: impl Fn(T) -> T) {
-    let (first, second, third) = (delegate(1, "a"), delegate(2, "a"), delegate(3, "b"));
-    assert!(transport.receive(Role::Developer).unwrap().is_none());
-    for envelope in [&third, &first, &second, &first] {
-        transport.deliver(envelope).unwrap();
-    }
-    assert!(transport.receive(Role::Qa).unwrap().is_none());
-    let receive = |transport: &mut T| transport.receive(Role::Developer).unwrap();
-    assert_eq!(receive(&mut transport), Some(first.clone()), "oldest first");
-    assert_eq!(receive(&mut transport), Some(second.clone()));
-    transport.ack(Role::Developer, &first.relay_id).unwrap();
-    transport.ack(Role::Developer, &first.relay_id).unwrap();
-    transport.ack(Role::Developer, &id(99)).unwrap();
-    transport.deliver(&first).unwrap();
-    assert_eq!(receive(&mut transport), Some(third.clone()), "acknowledged is done");
-    assert_eq!(receive(&mut transport), None);
-    let mut transport = restart(transport);
-    assert_eq!(receive(&mut transport), Some(second.clone()), "not acknowledged");
-    assert_eq!(receive(&mut transport), Some(third.clone()));
-    transport.ack(Role::Developer, &third.relay_id).unwrap();
-    transport.ack(Role::Developer, &second.relay_id).unwrap();
-    let mut transport = restart(transport);
-    transport.deliver(&second).unwrap();
-    assert_eq!(receive(&mut transport), None);
-}
-
-#[test]
-fn the_memory_transport_conforms() {
-    conforms(MemoryTransport::new(), MemoryTransport::restarted);
-}
-
-#[test]
-fn the_file_transport_conforms() {
-    let root = tempfile::tempdir().unwrap();
-    let disk: Arc<dyn Disk> = Arc::new(RealDisk);
-    let open = || FileTransport::new(root.path(), disk.clone()).unwrap();
-    conforms(open(), |_| open());
-}
-
-#[test]
-fn a_delivered_file_survives_a_crash_at_any_operation() {
-    let root = Path::new("/w");
-    let letters = [delegate(1, "a"), delegate(2, "a")];
-    for operation in 1.. {
-        let disk = SimDisk::new();
-        disk.fail_at(operation, Fault::Crash);
-        let mut delivered = Vec::new();
-        if let Ok(mut transport) = FileTransport::new(root, Arc::new(disk.clone())) {
-            for letter in &letters {
-                if transport.deliver(letter).is_ok() {
-                    delivered.push(letter.clone());
-                }
-            }
-        }
-        for seed in 0..16 {
-            let after: Arc<dyn Disk> = Arc::new(disk.after_crash(seed));
-            let mut transport = FileTransport::new(root, after).unwrap();
-            let mut found = Vec::new();
-            while let Some(letter) = transport.receive(Role::Developer).unwrap() {
-                found.push(letter);
-            }
-            assert!(found.starts_with(&delivered), "operation {operation}, seed {seed}");
-        }
-        if delivered.len() == letters.len() {
-            break;
-        }
-    }
 }

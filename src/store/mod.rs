@@ -34,9 +34,8 @@ pub use import::Notes as Imported;
 pub use layout::{RELAY, RUNTIME, relay_folder};
 pub use open::{OpenReport, SetAside};
 pub use read::{
-    awaits_take_over, backlog_items, dead_envelopes, imported, is_owned, is_owned_by_older,
-    operation, operations, read_events, read_only, read_request, read_settled_events,
-    requests_ended_since, was_consumed,
+    awaits_take_over, backlog_items, imported, is_owned, is_owned_by_older, operation, operations,
+    read_events, read_only, read_request, read_settled_events, requests_ended_since, was_consumed,
 };
 
 use crate::domain::change::Change;

@@ -9,7 +9,7 @@ use super::layout::{self, RUNTIME};
 use super::load::{self, Tail};
 use crate::domain::backlog::BacklogItem;
 use crate::domain::change::Change;
-use crate::domain::envelope::{Envelope, Place};
+use crate::domain::envelope::Place;
 use crate::domain::ids::{EnvelopeId, OperationId, RequestId};
 use crate::domain::operation::Operation;
 use crate::domain::request::{Request, RequestEvent};
@@ -176,24 +176,6 @@ pub fn read_settled_events(root: &Path, id: &RequestId) -> Result<Vec<RequestEve
 fn parsed(lines: &[u8]) -> Vec<RequestEvent> {
     let lines = lines.split(|byte| *byte == b'\n');
     lines.filter_map(|line| serde_json::from_slice(line).ok()).collect()
-}
-
-/// The dead letters, oldest first. Files that are no envelope (`…-invalid.json`) are left out.
-pub fn dead_envelopes(root: &Path) -> Result<Vec<Envelope>, StoreError> {
-    let mut dead = Vec::new();
-    for role in Role::ALL {
-        let folder = root.join(layout::relay_folder(Place::Dead, role));
-        for name in RealDisk.list(&folder)? {
-            if name.starts_with('.') || !name.ends_with(".json") {
-                continue;
-            }
-            let envelope = present(&folder.join(name))?
-                .and_then(|bytes| serde_json::from_slice::<Envelope>(&bytes).ok());
-            dead.extend(envelope);
-        }
-    }
-    dead.sort_by(|a, b| (a.created_at, &a.relay_id).cmp(&(b.created_at, &b.relay_id)));
-    Ok(dead)
 }
 
 /// Whether an envelope with this id was consumed by this role before.

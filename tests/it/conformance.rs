@@ -108,6 +108,35 @@ fn folders() -> Vec<PathBuf> {
     std::iter::once(own).chain(further).filter(|folder| folder.is_dir()).collect()
 }
 
+const SUBJECTS: [&[Subject]; 6] = [
+    workflow::SUBJECTS,
+    routing::SUBJECTS,
+    contract::SUBJECTS,
+    parsing::SUBJECTS,
+    sprint::SUBJECTS,
+    backlog::SUBJECTS,
+];
+
+/// No answers lie about that nobody compares, and what is retired is not compared.
+#[test]
+fn every_recorded_function_is_compared_and_no_retired_one() {
+    let own = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/conformance");
+    let readme = std::fs::read_to_string(own.join("README.md")).unwrap();
+    let compared: Vec<&str> = SUBJECTS.into_iter().flatten().map(|subject| subject.name).collect();
+    for entry in std::fs::read_dir(&own).unwrap() {
+        let name = entry.unwrap().file_name().into_string().unwrap();
+        if let Some(function) = name.strip_suffix(".jsonl") {
+            assert!(compared.contains(&function), "{function} is recorded and not compared");
+        }
+    }
+    let retired = readme.lines().filter_map(|line| line.strip_prefix("| `")?.split('`').next());
+    let retired: Vec<&str> = retired.collect();
+    assert!(!retired.is_empty());
+    for name in retired {
+        assert!(!compared.contains(&name), "{name} is retired and compared");
+    }
+}
+
 #[test]
 #[expect(clippy::print_stdout, clippy::print_stderr, reason = "the counts are its report")]
 fn conformance() {
@@ -116,16 +145,8 @@ fn conformance() {
         eprintln!("skipped: no folder of conformance cases");
         return;
     }
-    let subjects = [
-        workflow::SUBJECTS,
-        routing::SUBJECTS,
-        contract::SUBJECTS,
-        parsing::SUBJECTS,
-        sprint::SUBJECTS,
-        backlog::SUBJECTS,
-    ];
     let mut failures = Vec::new();
-    for subject in subjects.into_iter().flatten() {
+    for subject in SUBJECTS.into_iter().flatten() {
         let mut tally = Tally::default();
         for folder in &folders {
             let file = folder.join(format!("{}.jsonl", subject.name));

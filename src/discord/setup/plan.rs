@@ -82,12 +82,6 @@ impl Thing {
             .chain([Thing::SharedHook])
     }
 
-    /// Reads what [`Thing::fmt`] wrote.
-    #[must_use]
-    pub fn parse(text: &str) -> Option<Thing> {
-        Thing::all().find(|thing| thing.to_string() == text)
-    }
-
     /// The kind, for people and programs.
     #[must_use]
     pub const fn kind(self) -> &'static str {

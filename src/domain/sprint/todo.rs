@@ -52,17 +52,6 @@ impl TodoStatus {
         }
     }
 
-    /// Whether it can be worked on.
-    #[must_use]
-    pub const fn is_executable(self) -> bool {
-        match self {
-            Self::Queued | Self::Running | Self::Uncommitted => true,
-            Self::Committed | Self::Completed | Self::Blocked | Self::Failed | Self::Cancelled => {
-                false
-            }
-        }
-    }
-
     /// Whether the sprint does not wait for it any more.
     #[must_use]
     pub const fn is_terminal(self) -> bool {

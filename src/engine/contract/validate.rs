@@ -15,8 +15,6 @@ use crate::domain::workflow::{Outcome, Step, Transition, Word};
 pub enum ContractIssue {
     /// The result is not a JSON object.
     PayloadNotDict,
-    /// The answer holds no JSON object.
-    MissingJsonObject,
     /// The status line of the prompt was copied.
     CopiedStatusLiteral,
     /// The summary is a placeholder.
@@ -57,7 +55,6 @@ impl fmt::Display for ContractIssue {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             ContractIssue::PayloadNotDict => f.write_str("payload_not_dict"),
-            ContractIssue::MissingJsonObject => f.write_str("missing_json_object"),
             ContractIssue::CopiedStatusLiteral => f.write_str("copied_prompt_status_enum_literal"),
             ContractIssue::CopiedPlaceholderSummary => f.write_str("copied_placeholder_summary"),
             ContractIssue::CopiedPlaceholderInsight => f.write_str("copied_placeholder_insight"),

@@ -3,23 +3,15 @@
 pub mod terms;
 mod width;
 
-mod chunks;
 mod kickoff;
-mod message;
 mod paths;
-mod reassembly;
 mod relay;
 mod sprint_words;
 
-pub use chunks::{discord_length, number_chunks, split_discord_chunks};
 pub use kickoff::{Kickoff, normalize_requirements, parse_kickoff};
-pub use message::{ParsedMessage, parse_message_content, parse_user_text};
 pub use paths::normalize_artifact_hint;
-pub use reassembly::{PartHeader, part_header, strip_boundary_lines};
-pub use relay::{
-    RelayAction, detect_target_role, is_hand_off, resolve_internal_relay_action, strip_mentions,
-};
-pub use sprint_words::{is_sprint_finalize_text, is_sprint_start_text};
+pub use relay::is_hand_off;
+pub use sprint_words::is_sprint_start_text;
 pub use width::display_width;
 
 /// The lines of a text, at every break that Unicode and older runtimes know.

@@ -1,9 +1,7 @@
-//! Whether a text asks to begin or to end a sprint (`spec/teams.md` 5.7).
+//! Whether a text asks to begin a sprint (`spec/teams.md` 5.7).
 
 const START: [&str; 6] = ["start", "begin", "kickoff", "run", "open", "create"];
 const START_KOREAN: [&str; 5] = ["시작", "열어", "열기", "만들", "생성"];
-const END: [&str; 6] = ["finalize", "finish", "close", "wrap up", "wrapup", "end"];
-const END_KOREAN: [&str; 4] = ["종료", "마무리", "랩업", "끝내"];
 /// How far apart the two words may stand, in characters.
 const ENGLISH_GAP: usize = 24;
 const KOREAN_GAP: usize = 12;
@@ -11,46 +9,20 @@ const KOREAN_GAP: usize = 12;
 /// Whether a text asks to begin a sprint.
 #[must_use]
 pub fn is_sprint_start_text(text: &str) -> bool {
-    asks(text, &START, &START_KOREAN)
-}
-
-/// Whether a text asks to end a sprint.
-#[must_use]
-pub fn is_sprint_finalize_text(text: &str) -> bool {
-    asks(text, &END, &END_KOREAN)
-}
-
-fn asks(text: &str, english: &[&str], korean: &[&str]) -> bool {
-    let text: Vec<char> = squeezed(text).chars().collect();
-    let verb_first = english.iter().any(|verb| {
-        find(&text, verb, true).iter().any(|(_, end)| {
-            find(&text, "sprint", true)
-                .iter()
-                .any(|(start, _)| start >= end && start - end <= ENGLISH_GAP)
-        })
-    });
-    verb_first
-        || find(&text, "스프린트", false).iter().any(|(_, end)| {
-            korean.iter().any(|verb| {
-                find(&text, verb, false)
-                    .iter()
-                    .any(|(start, _)| start >= end && start - end <= KOREAN_GAP)
-            })
-        })
-}
-
-/// Lower case, with every run of blanks inside "wrap up" as one.
-fn squeezed(text: &str) -> String {
-    let lower = text.to_lowercase();
-    let mut squeezed = String::with_capacity(lower.len());
-    for letter in lower.chars() {
-        let blank = letter.is_whitespace();
-        if blank && squeezed.ends_with("wrap ") {
-            continue;
-        }
-        squeezed.push(if blank { ' ' } else { letter });
+    let blank_or = |letter: char| if letter.is_whitespace() { ' ' } else { letter };
+    let text: Vec<char> = text.to_lowercase().chars().map(blank_or).collect();
+    let sprint = find(&text, "sprint", true);
+    let near = |start: usize, end: usize, gap: usize| start >= end && start - end <= gap;
+    let english = START.iter().flat_map(|verb| find(&text, verb, true));
+    if english.into_iter().any(|(_, end)| sprint.iter().any(|(at, _)| near(*at, end, ENGLISH_GAP)))
+    {
+        return true;
     }
-    squeezed
+    let verbs: Vec<(usize, usize)> =
+        START_KOREAN.iter().flat_map(|verb| find(&text, verb, false)).collect();
+    find(&text, "스프린트", false)
+        .iter()
+        .any(|(_, end)| verbs.iter().any(|(at, _)| near(*at, *end, KOREAN_GAP)))
 }
 
 /// Where a word stands, in characters; as a whole word if wanted.

@@ -29,29 +29,16 @@ pub(super) const fn rank_or_last(rank: u32) -> u32 {
     if rank == 0 { u32::MAX } else { rank }
 }
 
-/// The todos that have to be delivered before this one begins.
-///
-/// Where any todo of the sprint names what it depends on, only that counts. Otherwise ranks say it: a todo of
-/// rank 2 or more waits for every lower rank, apart from those that were withdrawn. A todo that a restart put
-/// first waits for nothing.
+/// The todos that have to be delivered before this one begins: those that it names. Ranks are an order and hold
+/// nobody back; a todo that a restart put first waits for nothing.
 #[must_use]
 pub fn waiting_on(todo: &Todo, all: &[Todo]) -> Vec<TodoId> {
     if todo.is_checkpoint() {
         return Vec::new();
     }
-    if all.iter().any(|other| !other.depends_on.is_empty()) {
-        let delivered =
-            |id: &TodoId| all.iter().any(|other| other.todo_id == *id && other.status.is_success());
-        return todo.depends_on.iter().filter(|id| !delivered(id)).cloned().collect();
-    }
-    if todo.priority_rank < 2 {
-        return Vec::new();
-    }
-    all.iter()
-        .filter(|other| (1..todo.priority_rank).contains(&other.priority_rank))
-        .filter(|other| !other.status.is_success() && other.status != TodoStatus::Cancelled)
-        .map(|other| other.todo_id.clone())
-        .collect()
+    let delivered =
+        |id: &TodoId| all.iter().any(|other| other.todo_id == *id && other.status.is_success());
+    todo.depends_on.iter().filter(|id| !delivered(id)).cloned().collect()
 }
 
 /// A cycle among items that depend on each other, in the order of the dependencies; none where there is
@@ -121,26 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn s06_ranks_wait_for_lower_ranks() {
-        let mut todos = vec![
-            todo("one", TodoStatus::Completed, 1),
-            todo("two", TodoStatus::Blocked, 2),
-            todo("three", TodoStatus::Queued, 3),
-            todo("none", TodoStatus::Queued, 0),
-        ];
-        assert_eq!(names(&waiting_on(&todos[2], &todos)), ["two"], "S06");
-        assert!(waiting_on(&todos[3], &todos).is_empty(), "S06");
-        assert!(waiting_on(&todos[1], &todos).is_empty());
-        todos[1].status = TodoStatus::Cancelled;
-        assert!(waiting_on(&todos[2], &todos).is_empty(), "what was withdrawn holds nobody back");
-        todos[1].status = TodoStatus::Failed;
-        assert_eq!(names(&waiting_on(&todos[2], &todos)), ["two"]);
-        RESTART_CHECKPOINT.clone_into(&mut todos[2].dependency_gate_bypass);
-        assert!(waiting_on(&todos[2], &todos).is_empty(), "S27");
-    }
-
-    #[test]
-    fn explicit_dependencies_count_instead_of_ranks() {
+    fn what_a_todo_names_is_waited_for_and_ranks_are_not() {
         let mut todos = vec![
             todo("one", TodoStatus::Blocked, 1),
             todo("two", TodoStatus::Queued, 2),
@@ -153,6 +121,8 @@ mod tests {
         assert_eq!(names(&waiting_on(&todos[2], &todos)), ["gone"]);
         todos[1].status = TodoStatus::Cancelled;
         assert_eq!(names(&waiting_on(&todos[2], &todos)), ["two", "gone"]);
+        RESTART_CHECKPOINT.clone_into(&mut todos[2].dependency_gate_bypass);
+        assert!(waiting_on(&todos[2], &todos).is_empty(), "S27");
     }
 
     #[test]

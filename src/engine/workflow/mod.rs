@@ -5,16 +5,14 @@
 //! not proven (`spec/teams.md` 13.A), the better rule stands here.
 
 mod guard;
-mod legacy;
 mod report;
 mod surfaces;
 mod table;
 
 pub use guard::drop_foreign_documents;
-pub use legacy::infer_legacy;
 pub use report::{DocumentRule, StepReport};
 pub use surfaces::{is_planner_document, is_planning_surface};
-pub use table::{Routed, close_in_planning, reopen, review_limit, route};
+pub use table::{Routed, close_in_planning, reopen, route};
 
 use crate::domain::role::Role;
 use crate::domain::workflow::{
@@ -48,8 +46,6 @@ pub enum WorkflowDecision {
         reason: BlockReason,
         /// The role's own words, where it gave any.
         text: String,
-        /// Whom it waits for.
-        waits_for: WaitsFor,
     },
 }
 
@@ -63,15 +59,6 @@ impl WorkflowDecision {
             | WorkflowDecision::Blocked { state, .. } => state,
         }
     }
-}
-
-/// The person who has to act. The composition turns it into a name.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum WaitsFor {
-    /// Who asked: an answer, a document or a decision about the scope is missing.
-    Requester,
-    /// Who runs the workspace: a budget is spent or a role keeps failing.
-    Owner,
 }
 
 /// Why a request waits for a person.
@@ -101,46 +88,6 @@ pub enum BlockReason {
     TurnBudget,
     /// A report came although the workflow was over.
     AlreadyOver,
-}
-
-impl BlockReason {
-    /// A stable code for records and catalogs.
-    #[must_use]
-    pub const fn code(self) -> &'static str {
-        match self {
-            BlockReason::RoleAsked => "role_asked",
-            BlockReason::RoleBlocked => "role_blocked",
-            BlockReason::RoleFailed => "role_failed",
-            BlockReason::AdvisoryCap => "advisory_cap",
-            BlockReason::ReviewBudget => "review_budget",
-            BlockReason::QaBudget => "qa_budget",
-            BlockReason::ReopenBudget => "reopen_budget",
-            BlockReason::PlannerContract => "planner_contract",
-            BlockReason::ChecksBudget => "checks_budget",
-            BlockReason::ConflictBudget => "conflict_budget",
-            BlockReason::TurnBudget => "turn_budget",
-            BlockReason::AlreadyOver => "already_over",
-        }
-    }
-
-    /// Who can lift it.
-    #[must_use]
-    pub const fn waits_for(self) -> WaitsFor {
-        match self {
-            BlockReason::RoleAsked
-            | BlockReason::RoleBlocked
-            | BlockReason::AdvisoryCap
-            | BlockReason::ReviewBudget
-            | BlockReason::QaBudget
-            | BlockReason::ReopenBudget
-            | BlockReason::ConflictBudget
-            | BlockReason::AlreadyOver => WaitsFor::Requester,
-            BlockReason::RoleFailed
-            | BlockReason::PlannerContract
-            | BlockReason::ChecksBudget
-            | BlockReason::TurnBudget => WaitsFor::Owner,
-        }
-    }
 }
 
 /// What the runtime changed about a report before routing it.
@@ -267,7 +214,7 @@ fn enter(mut state: WorkflowState, step: Step, notes: Vec<Note>) -> WorkflowDeci
 /// Stops where the state is.
 fn blocked(mut state: WorkflowState, reason: BlockReason, text: String) -> WorkflowDecision {
     state.phase_status = PhaseStatus::Blocked;
-    WorkflowDecision::Blocked { state, reason, text, waits_for: reason.waits_for() }
+    WorkflowDecision::Blocked { state, reason, text }
 }
 
 #[cfg(test)]

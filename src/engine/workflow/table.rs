@@ -125,15 +125,6 @@ fn review(
     }
 }
 
-/// The state in which a spent review budget stops.
-#[must_use]
-pub fn review_limit(state: &WorkflowState, category: Option<ReopenCategory>) -> WorkflowState {
-    let mut next = state.clone();
-    next.phase_status = PhaseStatus::Blocked;
-    next.reopen_category = category;
-    next
-}
-
 /// The reopen map: who has to do what again.
 #[must_use]
 pub fn reopen(

@@ -130,14 +130,6 @@ pub(crate) const SUBJECTS: &[Subject] = &[
         rules: &[],
     },
     Subject {
-        name: "is_executable_todo_status",
-        ours: |args| {
-            json!(todo_status(text(args, "status")).is_some_and(TodoStatus::is_executable))
-        },
-        theirs: whole,
-        rules: &[],
-    },
-    Subject {
         name: "is_terminal_todo_status",
         ours: |args| json!(todo_status(text(args, "status")).is_some_and(TodoStatus::is_terminal)),
         theirs: whole,
@@ -173,20 +165,6 @@ pub(crate) const SUBJECTS: &[Subject] = &[
         },
         theirs: |theirs| {
             theirs.as_array().unwrap().iter().map(|todo| todo["todo_id"].clone()).collect()
-        },
-        rules: &[],
-    },
-    Subject {
-        name: "sprint_todo_dependency_waiting_on",
-        ours: |args| {
-            let all = todo_list(&args["todos"]);
-            let waiting = todos::waiting_on(&todo(&args["todo"]), &all);
-            waiting.iter().map(TodoId::as_str).collect::<BTreeSet<_>>().into_iter().collect()
-        },
-        theirs: |theirs| {
-            let ids =
-                theirs.as_array().unwrap().iter().map(|todo| todo["todo_id"].as_str().unwrap());
-            ids.collect::<BTreeSet<_>>().into_iter().collect()
         },
         rules: &[],
     },

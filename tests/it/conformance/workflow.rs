@@ -2,12 +2,12 @@
 
 use serde_json::{Value, json};
 use teams::domain::role::Role;
-use teams::domain::workflow::{ReopenCategory, Step, Transition, Word, WorkflowState};
+use teams::domain::workflow::{PhaseStatus, ReopenCategory, Step, Transition, Word, WorkflowState};
 use teams::engine::contract::normalize;
 use teams::engine::parse::normalize_artifact_hint;
 use teams::engine::workflow::{
     DocumentRule, Note, Routed, StepReport, WorkflowDecision, close_in_planning, decide,
-    drop_foreign_documents, infer_legacy, reopen, review_limit, route,
+    drop_foreign_documents, reopen, route,
 };
 
 use super::{Rule, Subject, text, whole};
@@ -67,16 +67,6 @@ pub(crate) const SUBJECTS: &[Subject] = &[
         rules: &[],
     },
     Subject {
-        name: "workflow_review_cycle_limit_block_decision",
-        ours: |args| {
-            let state = WorkflowState::normalize(&args["workflow_state"]);
-            let state = review_limit(&state, ReopenCategory::of(args.get("category")));
-            json!({"next": "", "blocked": true, "state": plain(&state)})
-        },
-        theirs: decision,
-        rules: &[],
-    },
-    Subject {
         name: "derive_workflow_routing_decision",
         ours: |args| {
             let state = WorkflowState::normalize(&args["workflow_state"]);
@@ -107,35 +97,6 @@ pub(crate) const SUBJECTS: &[Subject] = &[
         }],
     },
     Subject {
-        name: "infer_legacy_internal_workflow_state",
-        ours: |args| infer_legacy(&args["request_record"]).map_or(json!({}), |state| plain(&state)),
-        theirs: whole,
-        rules: &[Rule {
-            row: "13.A #19",
-            instead: "events are counted under the name that the runtime writes",
-            applies: |args| {
-                let events = args["request_record"]["events"].as_array();
-                events.into_iter().flatten().any(|event| event["type"] == json!("role_report"))
-            },
-            expected: |args, theirs| {
-                let events = args["request_record"]["events"].as_array();
-                let actors: Vec<&str> =
-                    events.into_iter().flatten().map(|event| text(event, "actor")).collect();
-                if actors.iter().any(|actor| matches!(*actor, "developer" | "qa")) {
-                    return json!({});
-                }
-                let advice = actors.iter().filter(|a| matches!(**a, "designer" | "architect"));
-                let mut expected = theirs.clone();
-                if expected["step"] == json!("planner_draft") {
-                    expected["step"] = json!("planner_finalize");
-                    expected["phase_status"] = json!("finalizing");
-                }
-                expected["planning_pass_count"] = json!(advice.count().min(2));
-                expected
-            },
-        }],
-    },
-    Subject {
         name: "sanitize_implementation_result",
         ours: |args| {
             let state = WorkflowState::normalize(&args["workflow_state"]);
@@ -147,21 +108,6 @@ pub(crate) const SUBJECTS: &[Subject] = &[
         },
         theirs: |ok| ok["artifacts"].clone(),
         rules: &[],
-    },
-    Subject {
-        name: "coerce_nonterminal_workflow_role_result",
-        ours: |args| json!({"status": args["result"]["status"], "error": args["result"]["error"]}),
-        theirs: |ok| json!({"status": ok["status"], "error": ok["error"]}),
-        rules: &[Rule {
-            row: "W15",
-            instead: "a negative report keeps its status in the record; routing decides beside it",
-            applies: |args| {
-                text(&args["result"], "status") != "completed"
-                    && Transition::normalize(&args["transition"]).continues()
-                    && !text(&args["workflow_decision"], "next_role").is_empty()
-            },
-            expected: |args, _| json!({"status": args["result"]["status"], "error": args["result"]["error"]}),
-        }],
     },
     Subject {
         name: "enforce_workflow_role_report_contract",
@@ -204,6 +150,12 @@ fn negative(args: &Value) -> bool {
     text(result, "status") != "completed" || !text(result, "error").is_empty()
 }
 
+/// The state in which a spent review budget stops.
+fn at_limit(state: &WorkflowState, category: Option<ReopenCategory>) -> WorkflowState {
+    let phase_status = PhaseStatus::Blocked;
+    WorkflowState { phase_status, reopen_category: category, ..state.clone() }
+}
+
 const TABLE_RULES: &[Rule] = &[
     Rule {
         row: "13.A #2",
@@ -214,7 +166,7 @@ const TABLE_RULES: &[Rule] = &[
             let category = ReopenCategory::of(args["transition"].get("reopen_category"));
             if state.review_cycle_count >= state.review_cycle_limit {
                 let category = category.unwrap_or(ReopenCategory::Implementation);
-                return stop(&review_limit(&state, Some(category)));
+                return stop(&at_limit(&state, Some(category)));
             }
             match category {
                 None | Some(ReopenCategory::Implementation) => {
@@ -236,7 +188,7 @@ const TABLE_RULES: &[Rule] = &[
         expected: |args, _| {
             let state = WorkflowState::normalize(&args["workflow_state"]);
             let category = ReopenCategory::of(args["transition"].get("reopen_category"));
-            stop(&review_limit(&state, category.or(Some(ReopenCategory::Implementation))))
+            stop(&at_limit(&state, category.or(Some(ReopenCategory::Implementation))))
         },
     },
 ];
