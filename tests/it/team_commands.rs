@@ -91,7 +91,7 @@ async fn questions_are_answered_to_the_asker_alone_and_in_their_language() {
     for command in ["status", "models", "cost", "health", "settings"] {
         house.guest.ok("POST", "/_local/slash", called(command, json!([]), "en-US")).await;
     }
-    told(&house, "guest", "Only people with the right to approve").await;
+    told(&house, "guest", "You may not ask").await;
     house.quiet().await;
     for event in house.told("guest") {
         let said = words(&event["d"]);
@@ -131,7 +131,7 @@ async fn what_waits_is_suggested_and_approved_by_a_command_for_exactly_that_cont
         called("approve", json!([text("what", what), text("decision", "approve")]), "en-US")
     };
     house.guest.ok("POST", "/_local/slash", decide(&value)).await;
-    told(&house, "guest", "Only people with the right to approve").await;
+    told(&house, "guest", "You may not ask").await;
     let other = format!("{}@{}", value.split('@').next().unwrap(), "0".repeat(10));
     house.owner.ok("POST", "/_local/slash", decide(&other)).await;
     told(&house, "owner", "That has changed since").await;
