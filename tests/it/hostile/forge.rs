@@ -69,7 +69,14 @@ async fn other_at_work(house: &House) -> (String, Request, Run) {
         })
         .await;
     is_there(&socket(house, &run)).await;
-    is_there(&folder(house, &run).join("turn-0/stdout.spool")).await;
+    // It has read its script, which is another one soon.
+    let listens = || files(&house.root()).iter().any(|it| it.ends_with("rehearsal-script.json"));
+    let look = async {
+        while !listens() {
+            tokio::task::yield_now().await;
+        }
+    };
+    timeout(PATIENCE, look).await.expect("the other developer never listened");
     let request =
         house.request(&asked, "it is at work", |request| request.active_run.is_some()).await;
     (asked, request, run)
