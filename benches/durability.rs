@@ -25,7 +25,7 @@ use teams::domain::run::Run;
 use teams::domain::state::State;
 use teams::domain::time::Timestamp;
 use teams::platform::disk::RealDisk;
-use teams::store::{Opened, Store, read_only, read_request};
+use teams::store::{OpenedStore, Store, read_only, read_request};
 use teams::workspace::init::{self, Options};
 use tokio::sync::Notify;
 
@@ -50,7 +50,7 @@ fn line(what: &str, ours: Duration, other: Duration, goal: &str) {
     println!("{what:<58} {ours:>10.1?} / {other:>10.1?} = {ratio:>5.2}   (goal {goal})");
 }
 
-fn open(root: &Path) -> Opened {
+fn open(root: &Path) -> OpenedStore {
     Store::open(root, Arc::new(RealDisk)).unwrap()
 }
 

@@ -15,17 +15,16 @@ use teams::domain::evidence::{Candidate, ChangeKind, ChangedPath};
 use teams::domain::evidence::{CheckRun, CheckVerdict, Evidence, Isolation};
 use teams::domain::ids::{ChannelId, EffectId, EnvelopeId, IdSupply, MessageId, RequestId, RunId};
 use teams::domain::incoming::{Actor, Command};
+use teams::domain::lifecycle::StepName;
 use teams::domain::outgoing::{Act, OutgoingOutcome};
 use teams::domain::policy::{GateTable, Limits, Policy, SprintPolicy};
 use teams::domain::request::{Language, Request, RequestEvent};
 use teams::domain::result::RoleResult;
 use teams::domain::role::Role;
-use teams::domain::routing::RoutingPolicy;
 use teams::domain::run::{Run, RunOutcome, RunReport, Usage};
 use teams::domain::sprint::{CloseoutStatus, Duty, GitBaseline, InitialStep, Kickoff, Sprint};
 use teams::domain::state::State;
 use teams::domain::time::Timestamp;
-use teams::domain::workflow::Step;
 use teams::engine::sprint::backlog::relevant;
 use teams::engine::{Answer, Input, decide};
 
@@ -64,7 +63,7 @@ pub(crate) fn policy() -> Policy {
         limits: Limits::default(),
         budgets: teams::domain::budget::Budgets::default(),
         prices: teams::domain::budget::PriceTable::default(),
-        routing: RoutingPolicy::default(),
+        lifecycle: std::sync::Arc::clone(teams::domain::lifecycle::Lifecycle::built_in()),
         sprint: SprintPolicy {
             start_mode: StartMode::ManualDaily,
             cutoff: CutoffTime::try_from("22:00".to_owned()).ok(),
@@ -347,13 +346,13 @@ fn result(role: Role, proposals: Value) -> RoleResult {
 }
 
 /// A result that moves the step on.
-fn good(role: Role, step: Option<Step>) -> RoleResult {
-    let target = match step {
-        Some(Step::PlannerDraft | Step::PlannerFinalize) => "architect_guidance",
-        Some(Step::ArchitectReview | Step::DeveloperRevision) => "qa_validation",
+fn good(role: Role, step: Option<StepName>) -> RoleResult {
+    let target = match step.as_ref().map(StepName::as_str) {
+        Some("planner_draft" | "planner_finalize") => "architect_guidance",
+        Some("architect_review" | "developer_revision") => "qa_validation",
         _ => "",
     };
-    let outcome = if step == Some(Step::QaValidation) { "complete" } else { "advance" };
+    let outcome = if step == Some(StepName::of("qa_validation")) { "complete" } else { "advance" };
     let rows: Vec<Value> = ["C-1", "C-2", "C-3"]
         .iter()
         .map(|it| json!({ "criterion": it, "source": "s", "evidence": "e", "result": "pass" }))

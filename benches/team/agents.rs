@@ -17,11 +17,11 @@ use teams::agents::{Access, Agent, ContractFns, Driver, Limits, RunSpec, Said, T
 use teams::domain::budget::Allowance;
 use teams::domain::config::ModelApi;
 use teams::domain::ids::RunId;
+use teams::domain::lifecycle::StepName;
 use teams::domain::role::Role;
-use teams::domain::workflow::Step;
 use teams::engine::contract;
 use teams::platform::spawn::set_own_binary;
-use teams::service::models::{Models, OpenDoor, Opening, Outside, Server};
+use teams::service::models::{Models, OpenDoor, Outside, ProxyOptions, Server};
 
 use super::{Guild, PATIENCE, Team, Voice, setting};
 
@@ -75,7 +75,7 @@ fn spec(root: &Path, config: CodexSettings, number: usize) -> RunSpec {
             charter: "You build.".to_owned(),
             ..Task::first(
                 Role::Developer,
-                Some(Step::DeveloperBuild),
+                Some(StepName::of("developer_build")),
                 "20260101-00000001",
                 Said::new("Mina", "say good day"),
             )
@@ -181,7 +181,7 @@ async fn door(driver: &Driver, spec: &mut RunSpec, url: &str) -> OpenDoor {
     let folder = spec.session_dir.with_extension("door");
     fs::create_dir(&folder).unwrap();
     let confinement = driver.confinement(Sandbox::Auto).await;
-    let opening = Opening {
+    let opening = ProxyOptions {
         socket: folder.join("door.sock"),
         port: !confinement.is_some_and(|it| it.has_own_network()),
         run_dir: spec.run_dir.clone(),

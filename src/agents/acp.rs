@@ -38,7 +38,7 @@ const REFUSED: &str =
 
 /// What a turn begins with.
 #[derive(Debug)]
-pub(super) struct Opening {
+pub(super) struct TurnStart {
     pub(super) worktree: PathBuf,
     pub(super) access: Access,
     pub(super) prompt: String,
@@ -87,7 +87,7 @@ enum Asked {
 /// Speaks the protocol.
 #[derive(Debug)]
 pub struct AcpCodec {
-    opening: Opening,
+    opening: TurnStart,
     replies: Vec<Value>,
     asked: Asked,
     id: u64,
@@ -113,7 +113,7 @@ pub struct AcpCodec {
 }
 
 impl AcpCodec {
-    pub(super) fn new(opening: Opening) -> AcpCodec {
+    pub(super) fn new(opening: TurnStart) -> AcpCodec {
         AcpCodec {
             opening,
             replies: Vec::new(),
@@ -139,7 +139,7 @@ impl AcpCodec {
 
     /// The same for a stream that is read again, of which it is known what stood in its input: answers are told
     /// apart by that, because nobody answers anew.
-    pub(super) fn again(opening: Opening, input: &str) -> AcpCodec {
+    pub(super) fn again(opening: TurnStart, input: &str) -> AcpCodec {
         let past = Past::read(input);
         AcpCodec { session: past.session.clone(), past: Some(past), ..AcpCodec::new(opening) }
     }

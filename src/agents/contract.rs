@@ -3,20 +3,20 @@
 
 use serde_json::Value;
 
+use crate::domain::lifecycle::StepName;
 use crate::domain::result::RoleResult;
 use crate::domain::role::Role;
 use crate::domain::sprint::Duty;
-use crate::domain::workflow::Step;
 
 /// The code for an object that names another request than the one that it would be a result of.
 const OF_ANOTHER: &str = "request_id_of_another_request";
 
 /// Reads an object as a result of the role and step, held against the acceptance criteria that it judges; else
 /// the codes of what is wrong with it.
-pub type Check = fn(&Value, Role, Option<Step>, &[String]) -> Result<RoleResult, Vec<String>>;
+pub type Check = fn(&Value, Role, Option<StepName>, &[String]) -> Result<RoleResult, Vec<String>>;
 
 /// Gives the JSON schema that the result of a role at a step, or of a duty, has to follow.
-pub(super) type SchemaOf = fn(Role, Option<Step>, Option<Duty>) -> Value;
+pub(super) type SchemaOf = fn(Role, Option<StepName>, Option<Duty>) -> Value;
 
 /// The three functions of the contract (`spec/teams.md` 8.1 and 8.2).
 #[derive(Debug, Clone, Copy)]
@@ -31,7 +31,7 @@ pub struct ContractFns {
 
 /// What came of a turn.
 #[derive(Debug, Default)]
-pub(crate) struct Answered<'a> {
+pub(crate) struct TurnAnswer<'a> {
     /// The agent's last message.
     pub(crate) text: Option<&'a str>,
     /// Whether the agent holds its model to the schema, so that the message itself is the result.
@@ -49,9 +49,9 @@ impl ContractFns {
     /// handed in, then whatever a message holds (`spec/agents.md` 5.4). Nothing is guessed.
     pub(crate) fn judge(
         &self,
-        answered: &Answered<'_>,
+        answered: &TurnAnswer<'_>,
         role: Role,
-        step: Option<Step>,
+        step: Option<StepName>,
     ) -> Result<RoleResult, Vec<String>> {
         let check = |value: &Value| match value.get("request_id").and_then(Value::as_str) {
             // A result of something else is none of this, however well it reads.
@@ -127,7 +127,7 @@ mod tests {
             (false, None, None, Err("missing_json_object")),
         ];
         for (by_schema, text, submitted, wanted) in table {
-            let answered = Answered { text, by_schema, submitted, request: "r-1", criteria: &[] };
+            let answered = TurnAnswer { text, by_schema, submitted, request: "r-1", criteria: &[] };
             let judged = contract().judge(&answered, Role::Developer, None);
             let judged = judged.map(|result| result.summary).map_err(|issues| issues.join(" "));
             let wanted = wanted.map(str::to_owned).map_err(str::to_owned);

@@ -15,8 +15,8 @@ use tokio_util::sync::CancellationToken;
 
 use crate::agents::answer;
 use crate::agents::codec::Event;
-use crate::agents::contract::{Answered, ContractFns, SchemaOf};
-use crate::agents::prompt::{self, Making};
+use crate::agents::contract::{ContractFns, SchemaOf, TurnAnswer};
+use crate::agents::prompt::{self, PromptInput};
 use crate::agents::rehearsal;
 use crate::agents::run::{Agent, AgentOutcome, RunError, RunSpec};
 use crate::agents::sent::PromptRecord;
@@ -27,7 +27,7 @@ use crate::domain::result::RoleResult;
 use crate::domain::run::{BadAnswer, RunOutcome, Usage};
 use crate::platform::confinement::Confinement;
 use crate::platform::files;
-use crate::platform::supervise::{self, Adopted};
+use crate::platform::supervise::{self, RunFolderState};
 use crate::platform::tasks;
 
 mod again;
@@ -43,7 +43,7 @@ use again::read_again;
 pub use folder::end;
 pub(super) use folder::turn_name;
 use folder::{end_turn, input_bytes, interrupted_for, keep, prompt_cut, turn_dir, turns, wait_for};
-use follow::{CutOff, Ended, Start};
+use follow::{CutOff, FinishedTurn, Start};
 use hand_over::Weight;
 pub(super) use keep::{Mark, read_json};
 use keep::{forget_submitted, minus, remember_usage, seen_usage, submitted, write_json};
@@ -157,9 +157,9 @@ impl Driver {
         };
         let folder = turn_dir(&spec, number);
         let exit = match supervise::adopt(&folder)? {
-            Adopted::Never => return Ok(None),
-            Adopted::Finished(exit) => exit,
-            Adopted::Running(adoption) => wait_for(&adoption, watch).await?,
+            RunFolderState::Never => return Ok(None),
+            RunFolderState::Finished(exit) => exit,
+            RunFolderState::Running(adoption) => wait_for(&adoption, watch).await?,
         };
         let mark = Mark::of(&folder, number)?;
         let turn = {
@@ -174,7 +174,7 @@ impl Driver {
         let label = self.label(&spec).await;
         let words = read_json(&folder, WORDS)?.unwrap_or_default();
         let (hint, stuck) = (read_json(&folder, HINT)?, read_json(&folder, STUCK)?);
-        let ended = Ended { number, mark, turn, exit, words, hint, stuck };
+        let ended = FinishedTurn { number, mark, turn, exit, words, hint, stuck };
         let outcome = self.settle(&spec, contract, watch, ended, label).await;
         keep(&spec, &outcome);
         Ok(Some(outcome))
@@ -186,7 +186,7 @@ impl Driver {
         spec: &RunSpec,
         contract: &ContractFns,
         watch: &Watch,
-    ) -> Result<Ended, RunError> {
+    ) -> Result<FinishedTurn, RunError> {
         let (own, schema_of) = (spec.clone(), contract.schema);
         let (input, schema) = tasks::blocking(move || lay_out(&own, schema_of)).await??;
         let resume = spec.resume.as_deref();
@@ -201,7 +201,7 @@ impl Driver {
         spec: &RunSpec,
         contract: &ContractFns,
         watch: &Watch,
-        mut ended: Ended,
+        mut ended: FinishedTurn,
         label: String,
     ) -> AgentOutcome {
         let mut progress = Progress {
@@ -229,8 +229,8 @@ impl Driver {
                 (Ok(result), _) => {
                     break RunOutcome::Result(Box::new(finish(spec, *result, &progress)));
                 }
-                (Err(Judged::Failed(failure)), _) => break failure.into_outcome(),
-                (Err(Judged::Broken(issues, answer)), _) => {
+                (Err(RejectedAnswer::Failed(failure)), _) => break failure.into_outcome(),
+                (Err(RejectedAnswer::Broken(issues, answer)), _) => {
                     progress.issues = issues;
                     if mark.repairs == REPAIRS || progress.session.is_none() {
                         break contract_broken(&progress.issues, answer);
@@ -270,10 +270,10 @@ impl Driver {
         &self,
         spec: &RunSpec,
         contract: &ContractFns,
-        ended: Ended,
+        ended: FinishedTurn,
         progress: &mut Progress,
-    ) -> Result<Box<RoleResult>, Judged> {
-        let Ended { number, turn, exit, stuck, .. } = ended;
+    ) -> Result<Box<RoleResult>, RejectedAnswer> {
+        let FinishedTurn { number, turn, exit, stuck, .. } = ended;
         progress.dropped += exit.dropped_stdout + exit.dropped_stderr;
         if turn.session.is_some() {
             progress.session.clone_from(&turn.session);
@@ -286,11 +286,11 @@ impl Driver {
             progress.agent.clone_from(&turn.agent);
         }
         if let Some(stuck) = stuck {
-            return Err(Judged::Failed(stuck));
+            return Err(RejectedAnswer::Failed(stuck));
         }
         let stderr = supervise::stderr_tail(&turn_dir(spec, number), STDERR_TAIL);
-        let answer = turn.conclude(&exit, &stderr).map_err(Judged::Failed)?;
-        let answered = Answered {
+        let answer = turn.conclude(&exit, &stderr).map_err(RejectedAnswer::Failed)?;
+        let answered = TurnAnswer {
             text: answer.text.as_deref(),
             // These two are held to the schema by their own CLI.
             by_schema: match &spec.agent {
@@ -304,7 +304,7 @@ impl Driver {
         contract.judge(&answered, spec.task.role, spec.task.step).map(Box::new).map_err(|issues| {
             let has_object = answered.text.is_some_and(|text| (contract.extract)(text).is_some());
             let too_long = answer.too_long.as_deref();
-            Judged::Broken(issues, answer::of(answered.text, too_long, has_object))
+            RejectedAnswer::Broken(issues, answer::of(answered.text, too_long, has_object))
         })
     }
 
@@ -317,7 +317,7 @@ impl Driver {
         (number, mark): (u32, Mark),
         cut: &CutOff,
         progress: &mut Progress,
-    ) -> Result<Ended, RunError> {
+    ) -> Result<FinishedTurn, RunError> {
         tracing::info!(
             run = spec.run_id.as_str(),
             turn = number,
@@ -342,7 +342,7 @@ impl Driver {
         watch: &Watch,
         (number, mark): (u32, Mark),
         progress: &Progress,
-    ) -> Result<Ended, RunError> {
+    ) -> Result<FinishedTurn, RunError> {
         tracing::info!(
             run = spec.run_id.as_str(),
             turn = number,
@@ -394,7 +394,7 @@ fn lay_out(spec: &RunSpec, schema_of: SchemaOf) -> Result<(String, Value), RunEr
     files::create_dir_all(&spec.run_dir)?;
     files::set_mode(&spec.run_dir, 0o700)?;
     let schema = schema_of(spec.task.role, spec.task.step, spec.task.work.duty);
-    let prompt = prompt::assemble(&Making {
+    let prompt = prompt::assemble(&PromptInput {
         task: &spec.task,
         worktree: &spec.worktree.to_string_lossy(),
         schema: &schema,
@@ -426,7 +426,7 @@ fn submits(spec: &RunSpec) -> bool {
 }
 
 /// Why an answer is not a result.
-enum Judged {
+enum RejectedAnswer {
     Failed(Failure),
     /// The codes of what is wrong with it, and what it is.
     Broken(Vec<String>, BadAnswer),

@@ -13,7 +13,7 @@ mod acp;
 mod claude;
 pub mod known;
 
-pub use acp::{Answer, Greeted, acp};
+pub use acp::{AcpProbe, Answer, acp};
 pub use claude::{Seen, claude};
 
 /// How long a program may take to say its version.

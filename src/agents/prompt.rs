@@ -17,9 +17,9 @@ use serde_json::Value;
 
 use crate::domain::evidence::Evidence;
 use crate::domain::incoming::Attachment;
+use crate::domain::lifecycle::{Lifecycle, StepKind, StepName};
 use crate::domain::role::Role;
 use crate::domain::run::{Approach, FailKind};
-use crate::domain::workflow::Step;
 
 mod fit;
 mod quote;
@@ -76,7 +76,7 @@ pub struct Upstream {
     /// The role.
     pub role: Role,
     /// Its step.
-    pub step: Option<Step>,
+    pub step: Option<StepName>,
     /// `completed`, `blocked`, `failed`.
     pub status: String,
     /// Its summary.
@@ -107,7 +107,13 @@ pub struct Task {
     /// The role.
     pub role: Role,
     /// The step; none for the orchestrator's intake and for internal work.
-    pub step: Option<Step>,
+    pub step: Option<StepName>,
+    /// What that step is for.
+    #[serde(default)]
+    pub kind: Option<StepKind>,
+    /// The name of its template in `steps/`; blank for that of the step's own name.
+    #[serde(default)]
+    pub template: String,
     /// The request.
     pub request_id: String,
     /// Attempt of the step, from 1.
@@ -170,12 +176,14 @@ pub struct Task {
 }
 
 impl Task {
-    /// The first attempt of a step, with nothing to build on.
+    /// The first attempt of a step of the lifecycle that is built in, with nothing to build on.
     #[must_use]
-    pub fn first(role: Role, step: Option<Step>, request_id: &str, request: Said) -> Self {
+    pub fn first(role: Role, step: Option<StepName>, request_id: &str, request: Said) -> Self {
         Self {
             role,
             step,
+            kind: step.and_then(|name| Lifecycle::built_in().step(name)).map(|step| step.kind),
+            template: String::new(),
             request_id: request_id.to_owned(),
             attempt: 1,
             charter: String::new(),
@@ -203,7 +211,7 @@ impl Task {
 
 /// What a prompt is made from.
 #[derive(Debug, Clone, Copy)]
-pub struct Making<'a> {
+pub struct PromptInput<'a> {
     /// What it is about.
     pub task: &'a Task,
     /// Where the project is.
@@ -288,7 +296,7 @@ const SECTIONS: [(&str, Cut); 19] = [
 /// # Errors
 /// [`PromptError::TooLong`] where what is never cut does not fit, [`PromptError::Template`] where a template
 /// of the workspace does not render.
-pub fn assemble(making: &Making<'_>) -> Result<Prompt, PromptError> {
+pub fn assemble(making: &PromptInput<'_>) -> Result<Prompt, PromptError> {
     let task = making.task;
     let found = Arc::new(Found::default());
     let environment = environment(&found);
@@ -305,7 +313,7 @@ pub fn assemble(making: &Making<'_>) -> Result<Prompt, PromptError> {
     let mut parts = Vec::new();
     for (name, cut) in SECTIONS {
         let file = match name {
-            "step" => templates::step(task.role, task.step, &task.work),
+            "step" => templates::step(task),
             name => format!("{name}.md"),
         };
         let text = render(&environment, making.templates, &file, &values)?;

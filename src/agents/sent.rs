@@ -8,8 +8,8 @@ use serde::{Deserialize, Serialize};
 use crate::agents::driver::{Mark, PROMPT, SECTIONS, TOLD, TURN_PROMPT, read_json, turn_name};
 use crate::agents::prompt::Section;
 use crate::agents::run::{Agent, RunError, RunSpec};
+use crate::domain::lifecycle::StepName;
 use crate::domain::role::Role;
-use crate::domain::workflow::Step;
 use crate::platform::files;
 
 /// The folder of the turn in which an earlier conversation hands over.
@@ -21,7 +21,7 @@ pub struct PromptRecord {
     /// Who was told.
     pub role: Role,
     /// For which step.
-    pub step: Option<Step>,
+    pub step: Option<StepName>,
     /// About which request.
     pub request_id: String,
     /// Which attempt that was.

@@ -9,7 +9,7 @@ mod template;
 pub use lookup::{
     AssetError, AssetKind, Lookup, avatar, role_folder, scaffold_files, scaffold_text,
 };
-pub use role::{Capability, Network, RoleSpec, Sandbox};
+pub use role::{Capability, Network, RoleSpec};
 pub use template::{Values, render, render_document};
 
 /// The letters of charts: Latin, and the few words in Korean that a chart has. See `fonts/README.md`.

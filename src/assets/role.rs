@@ -29,16 +29,6 @@ pub enum Capability {
     UseWeb,
 }
 
-/// What an agent's process may write.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Sandbox {
-    /// Nothing but its own home and scratch folder.
-    ReadOnly,
-    /// The worktree of the request.
-    WorktreeWrite,
-}
-
 /// What of the network an agent's process reaches, beside its model.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -60,8 +50,9 @@ pub struct RoleSpec {
     pub description: String,
     /// What it may do.
     pub capabilities: BTreeSet<Capability>,
-    /// What its process may write.
-    pub sandbox: Sandbox,
+    /// Of older files, and without a meaning: what it may write stands with its step.
+    #[serde(default, skip_serializing)]
+    pub sandbox: String,
     /// What its process reaches of the network.
     #[serde(default)]
     pub network: Network,

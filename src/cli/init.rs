@@ -19,7 +19,7 @@ pub(super) struct Args {
     /// The agent of all roles: codex, claude, rehearsal, or `acp:<command>` for any agent that speaks the Agent
     /// Client Protocol [default: rehearsal]
     #[arg(long, value_parser = agent)]
-    agent: Option<Agent>,
+    agent: Option<AgentArgument>,
     /// The language (en, ko) where a person's own is unknown
     #[arg(long, default_value = "en", value_parser = language)]
     language: Language,
@@ -36,14 +36,14 @@ pub(super) struct Args {
 
 /// An agent, as it is named on the command line.
 #[derive(Debug, Clone)]
-pub(super) struct Agent {
+pub(super) struct AgentArgument {
     pub(super) kind: AgentKind,
     /// For the Agent Client Protocol: the program with its arguments.
     pub(super) command: Vec<String>,
 }
 
-pub(super) fn agent(word: &str) -> Result<Agent, String> {
-    let built_in = |kind| Ok(Agent { kind, command: Vec::new() });
+pub(super) fn agent(word: &str) -> Result<AgentArgument, String> {
+    let built_in = |kind| Ok(AgentArgument { kind, command: Vec::new() });
     match word {
         "codex" => return built_in(AgentKind::Codex),
         "claude" => return built_in(AgentKind::Claude),
@@ -59,7 +59,7 @@ pub(super) fn agent(word: &str) -> Result<Agent, String> {
     if command.is_empty() {
         return Err("expected `acp:` with a command, as in `acp:opencode acp`".to_owned());
     }
-    Ok(Agent { kind: AgentKind::Acp, command })
+    Ok(AgentArgument { kind: AgentKind::Acp, command })
 }
 
 pub(super) fn language(word: &str) -> Result<Language, String> {
@@ -71,7 +71,7 @@ pub(super) fn language(word: &str) -> Result<Language, String> {
 }
 
 /// Takes the workspace for a reset, which nobody may be in the middle of, and asks.
-fn alone(root: &Path, yes: bool) -> Result<store::Hold, Failure> {
+fn alone(root: &Path, yes: bool) -> Result<store::WorkspaceLock, Failure> {
     let hold = store::hold(root)?;
     if yes {
         return Ok(hold);

@@ -20,6 +20,7 @@ mod config;
 mod demo;
 mod doctor;
 mod init;
+mod lifecycle;
 mod list;
 mod local_guild;
 mod mcp;
@@ -85,6 +86,9 @@ enum Command {
     Backlog(backlog::Command),
     #[command(subcommand)]
     Outbox(command::Outbox),
+    /// The steps of a request, and where each outcome leads
+    #[command(subcommand)]
+    Lifecycle(lifecycle::Command),
     /// What agents were told
     #[command(subcommand)]
     Prompt(prompt::Command),
@@ -195,6 +199,7 @@ fn dispatch(cli: Cli) -> ExitCode {
         Command::Ask(args) => return ask::run(&cli.global, &args),
         Command::Request(args) => command::request(&cli.global, &args),
         Command::Approve(args) => approve::run(&cli.global, &args),
+        Command::Lifecycle(command) => lifecycle::run(&cli.global, &command),
         Command::Models => command::say_call(&cli.global, Question::Models),
         Command::Cost => command::say_call(&cli.global, Question::Cost),
         Command::Health => command::say_call(&cli.global, Question::Health),

@@ -6,7 +6,7 @@ use serde_json::json;
 use super::output::say_json;
 use super::{Failure, Global, say};
 use crate::agents::{Sent, Why};
-use crate::domain::workflow::Word as _;
+use crate::domain::lifecycle::StepName;
 use crate::platform::redact::redact;
 use crate::service::prompts::{self, Told};
 
@@ -64,7 +64,7 @@ fn as_json(told: &Told) -> serde_json::Value {
 /// A run in a line.
 fn line(told: &Told) -> String {
     let record = &told.record;
-    let step = record.step.map_or("-", |step| step.as_str());
+    let step = record.step.as_ref().map_or("-", StepName::as_str);
     let bytes: usize = told.sent.iter().map(|sent| sent.text.len()).sum();
     let cut = record.sections.iter().filter(|it| it.is_cut()).map(|it| it.name.as_str());
     let cut: Vec<&str> = cut.collect();

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use serde_json::{Map, Value, json};
 
-use super::init::Agent;
+use super::init::AgentArgument;
 use super::told::{Teller, language};
 use super::{Failure, Global};
 use crate::discord::setup::permissions::TABLE;
@@ -39,7 +39,7 @@ pub(super) struct Args {
     /// For a new workspace: the agent of all roles: codex, claude, rehearsal, or `acp:<command>` for any agent
     /// that speaks the Agent Client Protocol [default: rehearsal]
     #[arg(long, value_parser = super::init::agent)]
-    agent: Option<Agent>,
+    agent: Option<AgentArgument>,
     /// For a new workspace: the language (en, ko) where a person's own is unknown
     #[arg(long, value_parser = super::init::language)]
     language: Option<Language>,

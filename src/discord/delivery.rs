@@ -90,13 +90,13 @@ struct Tried {
 
 /// Why a try gave nothing.
 #[derive(Debug)]
-enum Trouble {
+enum SendError {
     Rest(RestError),
     /// It cannot be said at all.
     Unsayable(String),
 }
 
-impl Trouble {
+impl SendError {
     /// Whether this very call failed, and not because it has to wait. A connection that breaks counts, as
     /// it does for a file that this line never gets through in time.
     const fn is_its_own(&self) -> bool {
@@ -116,9 +116,9 @@ impl Trouble {
     }
 }
 
-impl From<RestError> for Trouble {
-    fn from(error: RestError) -> Trouble {
-        Trouble::Rest(error)
+impl From<RestError> for SendError {
+    fn from(error: RestError) -> SendError {
+        SendError::Rest(error)
     }
 }
 
@@ -196,7 +196,7 @@ impl Delivery {
     }
 
     /// What a failed try means; notes it.
-    fn failed(&self, outgoing: &Outgoing, trouble: &Trouble) -> OutgoingOutcome {
+    fn failed(&self, outgoing: &Outgoing, trouble: &SendError) -> OutgoingOutcome {
         let taken = lock(&self.taken).get(&discriminant(&outgoing.act)).copied();
         let taken = taken.unwrap_or_default();
         let (tries, others_went) = {
@@ -211,7 +211,7 @@ impl Delivery {
         let mut outcome = after_trouble(trouble, tries, Timestamp::new(clock::now()));
         if let OutgoingOutcome::Later { at, own, .. } = &mut outcome {
             *own = others_went && trouble.is_its_own();
-            if matches!(trouble, Trouble::Rest(RestError::Breaker { .. })) {
+            if matches!(trouble, SendError::Rest(RestError::Breaker { .. })) {
                 self.board.no_calls_until(*at);
             }
         }
@@ -237,7 +237,7 @@ impl Delivery {
                 lock(&self.dms).insert(user, channel);
                 Ok(plain(channel))
             }
-            Err(error) => Err(self.failed(outgoing, &Trouble::Rest(error))),
+            Err(error) => Err(self.failed(outgoing, &SendError::Rest(error))),
         }
     }
 
@@ -260,7 +260,7 @@ impl Delivery {
         outgoing: &Outgoing,
         place: &Place,
         progress: F,
-    ) -> Result<OutgoingOutcome, Trouble>
+    ) -> Result<OutgoingOutcome, SendError>
     where
         F: FnMut(u32) -> Fut + Send,
         Fut: Future<Output = ()> + Send,
@@ -318,7 +318,7 @@ impl Delivery {
         channel: ChannelId,
         message: MessageId,
         name: &str,
-    ) -> Result<OutgoingOutcome, Trouble> {
+    ) -> Result<OutgoingOutcome, SendError> {
         let flat = name.split_whitespace().collect::<Vec<_>>().join(" ");
         let name: String = flat.chars().take(100).collect();
         let name = if name.is_empty() { "request" } else { name.as_str() };
@@ -334,9 +334,9 @@ impl Delivery {
     }
 
     /// The words, without secrets: what a role wrote, or a difference holds, is not for everybody in a room.
-    fn render(&self, content: &Content) -> Result<Rendered, Trouble> {
+    fn render(&self, content: &Content) -> Result<Rendered, SendError> {
         let rendered = self.catalog.render(content);
-        let rendered = rendered.map_err(|error| Trouble::Unsayable(error.to_string()))?;
+        let rendered = rendered.map_err(|error| SendError::Unsayable(error.to_string()))?;
         Ok(rendered.map(|text| redact(text).into_owned()))
     }
 
@@ -346,7 +346,7 @@ impl Delivery {
         place: &Place,
         post: Post<'_>,
         progress: F,
-    ) -> Result<OutgoingOutcome, Trouble>
+    ) -> Result<OutgoingOutcome, SendError>
     where
         F: FnMut(u32) -> Fut + Send,
         Fut: Future<Output = ()> + Send,
@@ -368,7 +368,7 @@ impl Delivery {
         parts.components = components(post.buttons, &self.catalog, language);
         parts
             .attach(post.files, &self.catalog, language)
-            .map_err(|error| Trouble::Unsayable(error.to_string()))?;
+            .map_err(|error| SendError::Unsayable(error.to_string()))?;
         parts.reply_to = reply_to;
         parts.mention = post.mention;
         self.send(outgoing, place, &mouth, &parts, progress).await
@@ -376,12 +376,12 @@ impl Delivery {
 }
 
 /// What a failed try means for the outbox.
-fn after_trouble(trouble: &Trouble, tries: u32, now: Timestamp) -> OutgoingOutcome {
+fn after_trouble(trouble: &SendError, tries: u32, now: Timestamp) -> OutgoingOutcome {
     let error = match trouble {
-        Trouble::Unsayable(reason) => {
+        SendError::Unsayable(reason) => {
             return OutgoingOutcome::Refused { reason: reason.clone(), place: false };
         }
-        Trouble::Rest(error) => error,
+        SendError::Rest(error) => error,
     };
     let backoff = (1u64 << tries.min(7)).min(LONGEST_WAIT);
     let seconds = match error {

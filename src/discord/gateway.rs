@@ -27,7 +27,7 @@ use crate::discord::standing::Board;
 use crate::discord::token_lock;
 use crate::domain::ids::{GuildId, UserId};
 use crate::domain::time::Timestamp;
-use crate::platform::disk::Held;
+use crate::platform::disk::MaskedSecret;
 use crate::platform::{clock, ids, tasks};
 
 mod connections;
@@ -36,10 +36,10 @@ mod follow;
 mod protocol;
 mod socket;
 
+use connections::ConnectionDelay;
 pub(crate) use connections::ConnectionLog;
-use connections::Hold;
 use ending::{End, after_close, wait_before};
-use follow::Following;
+use follow::LiveConnection;
 use protocol::{Begin, Memory, Protocol};
 use socket::Socket;
 
@@ -141,7 +141,7 @@ pub(crate) fn keep_all(
 /// Why a connection is not made for now.
 enum NotYet {
     End(End),
-    Hold(Hold),
+    Hold(ConnectionDelay),
 }
 
 impl Gateway {
@@ -215,7 +215,7 @@ impl Gateway {
                     let begin = self.begin(&attempts);
                     let since = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
                     let mut protocol = Protocol::new(begin, &mut memory, since, jitter());
-                    let mut following = Following {
+                    let mut following = LiveConnection {
                         gateway: &self,
                         out: &out,
                         intents: attempts.intents,
@@ -366,7 +366,7 @@ impl Gateway {
 
     /// Waits until no other team of this machine is connected with the token; `None` where nobody listens
     /// any more. Two sessions of one bot would hear and answer everything twice.
-    async fn alone(&self, out: &mpsc::Sender<Heard>) -> Option<Option<Box<dyn Held>>> {
+    async fn alone(&self, out: &mpsc::Sender<Heard>) -> Option<Option<Box<dyn MaskedSecret>>> {
         let mut failures = 0;
         loop {
             match token_lock::take(&self.fingerprint()) {

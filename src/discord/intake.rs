@@ -39,7 +39,7 @@ const REMEMBERED: usize = 4_096;
 const HELD: usize = 2_048;
 
 #[derive(Debug)]
-enum Held {
+enum QueuedMessage {
     Created(From, Value),
     Edited(From, Value),
     Deleted(ChannelId, MessageId),
@@ -73,7 +73,7 @@ pub(crate) struct Intake {
     /// Something may have been missed since the last [`Ask`].
     missed: bool,
     /// Present while messages wait for [`Ask`].
-    held: Option<Vec<Held>>,
+    held: Option<Vec<QueuedMessage>>,
     /// What was missed, while it is being read.
     pages: Option<mpsc::Receiver<Page>>,
     lanes: Lanes,
@@ -323,15 +323,15 @@ impl Intake {
 
     async fn dispatch(&mut self, from: From, kind: &str, data: Value) -> Result<(), Gone> {
         match kind {
-            "MESSAGE_CREATE" => self.hold_or(Held::Created(from, data)).await,
-            "MESSAGE_UPDATE" => self.hold_or(Held::Edited(from, data)).await,
+            "MESSAGE_CREATE" => self.hold_or(QueuedMessage::Created(from, data)).await,
+            "MESSAGE_UPDATE" => self.hold_or(QueuedMessage::Edited(from, data)).await,
             "MESSAGE_DELETE" | "MESSAGE_DELETE_BULK" if from.is_none() => {
                 let Ok(deletion) = serde_json::from_value::<Deletion>(data) else {
                     unreadable(kind);
                     return Ok(());
                 };
                 for id in deletion.id.into_iter().chain(deletion.ids) {
-                    self.hold_or(Held::Deleted(deletion.channel_id, id)).await?;
+                    self.hold_or(QueuedMessage::Deleted(deletion.channel_id, id)).await?;
                 }
                 Ok(())
             }
@@ -370,7 +370,7 @@ impl Intake {
         }
     }
 
-    async fn hold_or(&mut self, event: Held) -> Result<(), Gone> {
+    async fn hold_or(&mut self, event: QueuedMessage) -> Result<(), Gone> {
         match &mut self.held {
             Some(held) => {
                 held.push(event);
@@ -386,11 +386,11 @@ impl Intake {
         self.tell(Inbound::ChannelsChanged).await
     }
 
-    async fn event(&mut self, event: Held) -> Result<(), Gone> {
+    async fn event(&mut self, event: QueuedMessage) -> Result<(), Gone> {
         match event {
-            Held::Created(from, data) => self.created(from, &data, None).await,
-            Held::Edited(from, data) => self.edited(from, data).await,
-            Held::Deleted(channel_id, message_id) => {
+            QueuedMessage::Created(from, data) => self.created(from, &data, None).await,
+            QueuedMessage::Edited(from, data) => self.edited(from, data).await,
+            QueuedMessage::Deleted(channel_id, message_id) => {
                 self.lanes.forget(channel_id, message_id);
                 self.tell(Inbound::Deleted { channel_id, message_id }).await
             }

@@ -53,7 +53,7 @@ pub enum Standing {
 
 /// Connections that came to nothing or broke soon, in a row.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Trouble {
+pub struct ConnectionFailures {
     /// When the first of them ended.
     pub since: Timestamp,
     /// How many they are.
@@ -86,7 +86,7 @@ pub struct BotStanding {
     pub lessened: Option<String>,
     /// What went wrong lately; none once a connection has lasted for a minute.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub trouble: Option<Trouble>,
+    pub trouble: Option<ConnectionFailures>,
     /// Events that were not to be had.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub missed: Option<MissedEvents>,
@@ -282,7 +282,7 @@ impl Board {
         let now = Timestamp::new(clock::now());
         self.change(bot, |it| {
             it.standing = Standing::Away { reason: reason.to_owned(), next: Some(next) };
-            let trouble = it.trouble.get_or_insert_with(|| Trouble {
+            let trouble = it.trouble.get_or_insert_with(|| ConnectionFailures {
                 since: now,
                 times: 0,
                 reason: String::new(),

@@ -1,6 +1,7 @@
 //! What one decision changes on disk: whole after-images, so that replaying is setting.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
@@ -14,6 +15,7 @@ use crate::domain::gate::Gate;
 use crate::domain::ids::{
     ChannelId, EffectId, MessageId, OutgoingId, RequestId, RunId, SprintId, UserId,
 };
+use crate::domain::lifecycle::Lifecycle;
 use crate::domain::operation::Operation;
 use crate::domain::outgoing::Outgoing;
 use crate::domain::request::{Request, RequestEvent};
@@ -106,6 +108,8 @@ pub enum Change {
     SprintEvent(SprintId, SprintEvent),
     /// The scheduler is now this.
     Scheduler(Box<Scheduler>),
+    /// A lifecycle that requests go by from now on.
+    Lifecycle(Arc<Lifecycle>),
     /// What was spent is now this.
     Spending(Box<Spending>),
     /// Text for an append-only document.

@@ -19,7 +19,7 @@ pub use limits::LimitsConfig;
 pub use models::{ModelApi, ModelServer};
 pub use profiles::{Profile, ProfilesConfig, Wish};
 pub use runtime::{
-    Action, Check, CheckNetwork, DiscoveryScope, Gates, Ingress, IngressMode, Lifecycle, Named,
+    Action, ActionMode, Check, CheckNetwork, DiscoveryScope, Gates, Ingress, IngressMode, Named,
     OverlapPolicy, People, Project, ResearchDefaults, RuntimeConfig, Seconds, Sprint, SprintMode,
     StartMode,
 };

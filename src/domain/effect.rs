@@ -105,6 +105,24 @@ impl EffectKind {
         }
     }
 
+    /// The request whose change it commits, proves or brings to the branch; it works in that worktree.
+    #[must_use]
+    pub const fn change_of(&self) -> Option<&RequestId> {
+        match self {
+            Self::Commit { request_id, .. }
+            | Self::Checks { request_id, .. }
+            | Self::Merge { request_id, .. }
+            | Self::Rebase { request_id, .. } => Some(request_id),
+            Self::Action { .. }
+            | Self::Release { .. }
+            | Self::Baseline { .. }
+            | Self::Inspect { .. }
+            | Self::Archive { .. }
+            | Self::Publish { .. }
+            | Self::Discover { .. } => None,
+        }
+    }
+
     /// A word for logs and `why`.
     #[must_use]
     pub const fn name(&self) -> &'static str {

@@ -4,10 +4,10 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::domain::ids::{EnvelopeId, RequestId};
+use crate::domain::lifecycle::StepName;
 use crate::domain::role::Role;
 use crate::domain::run::RunReport;
 use crate::domain::time::Timestamp;
-use crate::domain::workflow::Step;
 
 /// What a message means.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -106,7 +106,7 @@ pub struct Envelope {
     pub not_before: Option<Timestamp>,
     /// The workflow step that it asks for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub step: Option<Step>,
+    pub step: Option<StepName>,
     /// The outcome that a report carries.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub report: Option<Box<RunReport>>,

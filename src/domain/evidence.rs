@@ -29,6 +29,29 @@ pub struct Candidate {
     pub excerpt: String,
 }
 
+impl Candidate {
+    /// The commit `base` as it is: what a request comes to whose change the branch has already.
+    #[must_use]
+    pub fn of_base(base: &str, subject: &str) -> Candidate {
+        Candidate {
+            commit: base.to_owned(),
+            base: base.to_owned(),
+            paths: Vec::new(),
+            subject: subject.to_owned(),
+            added_lines: 0,
+            removed_lines: 0,
+            tree: String::new(),
+            excerpt: String::new(),
+        }
+    }
+
+    /// Whether nothing is to be brought to the branch.
+    #[must_use]
+    pub fn is_its_base(&self) -> bool {
+        self.commit == self.base
+    }
+}
+
 /// How a path differs from the base.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

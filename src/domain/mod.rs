@@ -1,6 +1,7 @@
 //! The words of the house: types and their invariants. No I/O, clock, randomness or async.
 
 pub mod backlog;
+pub mod block;
 pub mod budget;
 pub mod change;
 pub mod commands;
@@ -17,6 +18,7 @@ pub mod ids;
 pub mod incoming;
 pub mod ingress;
 pub mod lenient;
+pub mod lifecycle;
 pub mod operation;
 pub mod outgoing;
 pub mod policy;
@@ -24,10 +26,10 @@ pub mod refusal;
 pub mod request;
 pub mod result;
 pub mod role;
-pub mod routing;
 pub mod run;
 pub mod schedule;
 pub mod sprint;
 pub mod state;
 pub mod time;
+pub mod word;
 pub mod workflow;

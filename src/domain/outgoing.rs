@@ -40,7 +40,8 @@ pub enum Priority {
     /// Everything else.
     Progress,
     /// To somebody who may not ask: after everything else, and never in anybody's way.
-    Courtesy,
+    #[serde(alias = "courtesy")]
+    Refusal,
 }
 
 impl Priority {
@@ -49,7 +50,7 @@ impl Priority {
     #[must_use]
     pub const fn patience(self) -> u32 {
         match self {
-            Self::Progress | Self::Courtesy => 5,
+            Self::Progress | Self::Refusal => 5,
             Self::Error => 10,
             Self::Approval | Self::Final => 14,
         }

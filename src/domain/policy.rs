@@ -1,6 +1,7 @@
 //! What the configuration lets the engine decide, reduced to what the rules need.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
@@ -8,9 +9,9 @@ use crate::domain::budget::{Budgets, PriceTable};
 use crate::domain::config::{CutoffTime, DiscoveryScope, SprintMode, StartMode, Zone};
 use crate::domain::gate::Stance;
 use crate::domain::ids::{ChannelId, GuildId, ServerRoleId, UserId};
+use crate::domain::lifecycle::Lifecycle;
 use crate::domain::request::Language;
 use crate::domain::role::Role;
-use crate::domain::routing::RoutingPolicy;
 
 /// What a person may do. Later ones include earlier ones.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -57,18 +58,18 @@ pub struct ActionPolicy {
 /// Limits of the loops of one request. Every loop of the workflow has one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Limits {
-    /// Attempts of one step before a person is asked.
-    pub step_attempts: u32,
+    /// Attempts of one step before a person is asked, instead of what its lifecycle says.
+    pub step_attempts: Option<u32>,
     /// Times in a row that a step is tried again after a rate limit before a person is asked.
     pub rate_limit_retries: u32,
     /// Seconds that a rate limit may ask to wait at most; for more a person is asked.
     pub rate_limit_wait_seconds: u64,
     /// Agent runs of one request.
     pub turns: u32,
-    /// Times that failing checks send a request back to the developer.
-    pub check_failures: u32,
-    /// Reviews of one request (`workflow_contract.implementation_review_cycle_limit`).
-    pub review_cycles: u32,
+    /// Times that failing checks send a request back, instead of what its lifecycle says.
+    pub check_failures: Option<u32>,
+    /// Reviews of one request, instead of what its lifecycle says.
+    pub review_cycles: Option<u32>,
     /// Characters of a message that are taken in.
     pub message_chars: usize,
     /// Open requests of one person.
@@ -80,12 +81,12 @@ pub struct Limits {
 impl Default for Limits {
     fn default() -> Self {
         Self {
-            step_attempts: 3,
+            step_attempts: None,
             rate_limit_retries: 5,
             rate_limit_wait_seconds: 3_600,
             turns: 40,
-            check_failures: 2,
-            review_cycles: 3,
+            check_failures: None,
+            review_cycles: None,
             message_chars: 16_000,
             open_requests_per_person: 20,
             followups: 50,
@@ -225,8 +226,8 @@ pub struct Policy {
     pub budgets: Budgets,
     /// What models cost.
     pub prices: PriceTable,
-    /// Governed routing (`spec/teams.md` 7.6).
-    pub routing: RoutingPolicy,
+    /// What requests go by that begin now.
+    pub lifecycle: Arc<Lifecycle>,
     /// Sprints (`spec/teams.md` 9).
     pub sprint: SprintPolicy,
 }

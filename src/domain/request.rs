@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use crate::domain::block::BlockCode;
 use crate::domain::budget::Purse;
 use crate::domain::conflict::Conflict;
 use crate::domain::evidence::{Candidate, Evidence};
@@ -176,8 +177,8 @@ pub struct Room {
 /// Why a blocked request does not move and who can move it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Blocked {
-    /// A stable word, also the catalog key `blocked.<code>`.
-    pub code: String,
+    /// What stopped it.
+    pub code: BlockCode,
     /// What a role said about it, in its own words.
     #[serde(default)]
     pub detail: String,
@@ -186,22 +187,6 @@ pub struct Blocked {
     pub required_inputs: Vec<String>,
     /// Since when.
     pub since: Timestamp,
-}
-
-impl Blocked {
-    /// Whether the request stands at its commit rather than at a role's step.
-    #[must_use]
-    pub fn is_about_the_commit(&self) -> bool {
-        matches!(
-            self.code.as_str(),
-            "rebase_conflict"
-                | "rebase_limit"
-                | "person_edits"
-                | "commit_failed"
-                | "checks_not_started"
-                | "checks_inconclusive"
-        )
-    }
 }
 
 /// The free part of a request, with the keys of `spec/teams.md` 4.2.

@@ -7,10 +7,10 @@ use crate::domain::config::AgentKind;
 use crate::domain::conversation::Conversation;
 use crate::domain::evidence::ChangedPath;
 use crate::domain::ids::{EnvelopeId, MessageId, RequestId, RunId};
+use crate::domain::lifecycle::StepName;
 use crate::domain::result::RoleResult;
 use crate::domain::role::Role;
 use crate::domain::time::Timestamp;
-use crate::domain::workflow::Step;
 
 /// A run that has been started and whose result is not applied yet. Durable before the agent starts.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -22,7 +22,7 @@ pub struct Run {
     /// Who works.
     pub role: Role,
     /// The workflow step; none for the orchestrator's intake.
-    pub step: Option<Step>,
+    pub step: Option<StepName>,
     /// The delegate envelope that it answers.
     pub envelope_id: EnvelopeId,
     /// Attempt of the step, from 1.
@@ -374,7 +374,7 @@ pub struct RunReport {
     /// Who worked.
     pub role: Role,
     /// On which step; none for the orchestrator's intake.
-    pub step: Option<Step>,
+    pub step: Option<StepName>,
     /// The generation that produced it.
     pub generation: u32,
     /// How it ended.

@@ -1,6 +1,7 @@
 //! Everything that is open, in memory: what the engine decides on and what the store brings back.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
@@ -14,6 +15,7 @@ use crate::domain::ids::{
     BacklogId, ChannelId, EffectId, EnvelopeId, GateId, OperationId, OutgoingId, RequestId, RunId,
     SprintId,
 };
+use crate::domain::lifecycle::Lifecycle;
 use crate::domain::operation::{Operation, OperationStatus};
 use crate::domain::outgoing::Outgoing;
 use crate::domain::request::Request;
@@ -67,6 +69,9 @@ pub struct State {
     pub sprint_ids: BTreeSet<SprintId>,
     /// When the next sprint begins, and what was last looked for.
     pub scheduler: Scheduler,
+    /// The lifecycles that requests go by, by their digests: a request keeps the one that it began with.
+    #[serde(default)]
+    pub lifecycles: BTreeMap<String, Arc<Lifecycle>>,
     /// What was spent.
     #[serde(default)]
     pub spending: Spending,
@@ -171,9 +176,18 @@ impl State {
             Change::RetireSprint(id) => {
                 self.sprints.remove(id);
             }
+            Change::Lifecycle(lifecycle) => {
+                self.lifecycles.insert(lifecycle.digest().to_owned(), Arc::clone(lifecycle));
+            }
             Change::Scheduler(scheduler) => self.scheduler = (**scheduler).clone(),
             Change::Spending(spending) => self.spending = (**spending).clone(),
         }
+    }
+
+    /// The lifecycle of a digest; the one that is built in where none is known.
+    #[must_use]
+    pub fn lifecycle(&self, digest: &str) -> &Arc<Lifecycle> {
+        self.lifecycles.get(digest).unwrap_or_else(|| Lifecycle::built_in())
     }
 
     /// The request whose room the channel is.

@@ -1,40 +1,16 @@
-//! The state of the governed workflow (`spec/teams.md` 7.1 and 7.2).
+//! Where a request stands in its lifecycle, and what roles propose (`spec/teams.md` 7.1 and 7.2).
 
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::domain::lenient;
+use crate::domain::lifecycle::{Phase, ReopenCategory, StepName, blank_name};
 use crate::domain::role::Role;
+use crate::domain::word::{Word as _, blank, words};
 
 mod state;
 
-pub use state::{Allowance, Budgets, CONTRACT_VERSION, WorkflowState};
-
-/// The four phases of a request.
-#[derive(
-    Debug,
-    Clone,
-    Copy,
-    PartialEq,
-    Eq,
-    PartialOrd,
-    Ord,
-    Hash,
-    Serialize,
-    Deserialize,
-    schemars::JsonSchema,
-)]
-#[serde(rename_all = "snake_case")]
-pub enum Phase {
-    /// Research, plan, advice.
-    Planning,
-    /// Guidance, build, review, revision.
-    Implementation,
-    /// QA.
-    Validation,
-    /// Commit and report.
-    Closeout,
-}
+pub use state::{Allowance, WorkflowState};
 
 /// How a phase stands (`spec/teams.md` 7.1).
 #[derive(
@@ -81,187 +57,6 @@ pub enum Outcome {
     Complete,
 }
 
-/// What has to be done again (`spec/teams.md` 7.1).
-#[derive(
-    Debug,
-    Clone,
-    Copy,
-    PartialEq,
-    Eq,
-    PartialOrd,
-    Ord,
-    Hash,
-    Serialize,
-    Deserialize,
-    schemars::JsonSchema,
-)]
-#[serde(rename_all = "snake_case")]
-pub enum ReopenCategory {
-    /// What is to be built.
-    Scope,
-    /// What people see.
-    Ux,
-    /// How it is built.
-    Architecture,
-    /// The change itself.
-    Implementation,
-    /// The proof of the change.
-    Verification,
-}
-
-/// The twelve steps of a request.
-#[derive(
-    Debug,
-    Clone,
-    Copy,
-    PartialEq,
-    Eq,
-    PartialOrd,
-    Ord,
-    Hash,
-    Serialize,
-    Deserialize,
-    schemars::JsonSchema,
-)]
-#[serde(rename_all = "snake_case")]
-pub enum Step {
-    /// Research looks for outside facts before planning.
-    ResearchInitial,
-    /// The planner writes the first plan.
-    PlannerDraft,
-    /// Older workspaces only; normalised to the advisory of the phase owner.
-    #[schemars(skip)]
-    PlannerAdvisory,
-    /// The designer advises the planner.
-    DesignerAdvisory,
-    /// The architect advises the planner.
-    ArchitectAdvisory,
-    /// The planner settles the plan.
-    PlannerFinalize,
-    /// The architect says how to build it.
-    ArchitectGuidance,
-    /// The developer builds it.
-    DeveloperBuild,
-    /// The architect reviews the change.
-    ArchitectReview,
-    /// The developer answers the review.
-    DeveloperRevision,
-    /// QA decides against the acceptance criteria.
-    QaValidation,
-    /// The runtime commits and reports.
-    Closeout,
-}
-
-impl Step {
-    /// All steps in the order of the contract.
-    pub const ALL: [Step; 12] = [
-        Step::ResearchInitial,
-        Step::PlannerDraft,
-        Step::PlannerAdvisory,
-        Step::DesignerAdvisory,
-        Step::ArchitectAdvisory,
-        Step::PlannerFinalize,
-        Step::ArchitectGuidance,
-        Step::DeveloperBuild,
-        Step::ArchitectReview,
-        Step::DeveloperRevision,
-        Step::QaValidation,
-        Step::Closeout,
-    ];
-
-    /// The phase that the step belongs to.
-    #[must_use]
-    pub const fn phase(self) -> Phase {
-        match self {
-            Step::ResearchInitial
-            | Step::PlannerDraft
-            | Step::PlannerAdvisory
-            | Step::DesignerAdvisory
-            | Step::ArchitectAdvisory
-            | Step::PlannerFinalize => Phase::Planning,
-            Step::ArchitectGuidance
-            | Step::DeveloperBuild
-            | Step::ArchitectReview
-            | Step::DeveloperRevision => Phase::Implementation,
-            Step::QaValidation => Phase::Validation,
-            Step::Closeout => Phase::Closeout,
-        }
-    }
-
-    /// Whether the step judges a change, and so needs it as a commit first.
-    #[must_use]
-    pub const fn judges_a_commit(self) -> bool {
-        match self {
-            Step::ArchitectReview | Step::QaValidation => true,
-            Step::ResearchInitial
-            | Step::PlannerDraft
-            | Step::PlannerAdvisory
-            | Step::DesignerAdvisory
-            | Step::ArchitectAdvisory
-            | Step::PlannerFinalize
-            | Step::ArchitectGuidance
-            | Step::DeveloperBuild
-            | Step::DeveloperRevision
-            | Step::Closeout => false,
-        }
-    }
-
-    /// The role that works the step.
-    #[must_use]
-    pub const fn owner(self) -> Role {
-        match self {
-            Step::ResearchInitial => Role::Research,
-            Step::PlannerDraft | Step::PlannerAdvisory | Step::PlannerFinalize => Role::Planner,
-            Step::DesignerAdvisory => Role::Designer,
-            Step::ArchitectAdvisory | Step::ArchitectGuidance | Step::ArchitectReview => {
-                Role::Architect
-            }
-            Step::DeveloperBuild | Step::DeveloperRevision => Role::Developer,
-            Step::QaValidation => Role::Qa,
-            Step::Closeout => Role::VersionController,
-        }
-    }
-}
-
-/// A closed set of words that files and agents spell in snake case; the blank word means "none".
-pub trait Word: Copy + Sized + 'static {
-    /// Every member.
-    const ALL: &'static [Self];
-    /// The spelling in files.
-    fn as_str(self) -> &'static str;
-    /// Reads a word, whatever its case and the blanks around it; `None` for anything else.
-    fn read(text: &str) -> Option<Self> {
-        let text = text.trim().to_lowercase();
-        Self::ALL.iter().copied().find(|word| word.as_str() == text)
-    }
-    /// Reads a word out of a JSON string; `None` for anything else.
-    fn of(value: Option<&Value>) -> Option<Self> {
-        value.and_then(Value::as_str).and_then(Self::read)
-    }
-}
-
-macro_rules! words {
-    ($type:ident { $($variant:ident = $text:literal),+ $(,)? }) => {
-        impl Word for $type {
-            const ALL: &'static [Self] = &[$($type::$variant),+];
-            fn as_str(self) -> &'static str {
-                match self { $($type::$variant => $text),+ }
-            }
-        }
-        impl std::fmt::Display for $type {
-            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-                f.write_str(Word::as_str(*self))
-            }
-        }
-    };
-}
-
-words!(Phase {
-    Planning = "planning",
-    Implementation = "implementation",
-    Validation = "validation",
-    Closeout = "closeout",
-});
 words!(PhaseStatus {
     Active = "active",
     Finalizing = "finalizing",
@@ -275,54 +70,6 @@ words!(Outcome {
     Block = "block",
     Complete = "complete",
 });
-words!(ReopenCategory {
-    Scope = "scope",
-    Ux = "ux",
-    Architecture = "architecture",
-    Implementation = "implementation",
-    Verification = "verification",
-});
-words!(Step {
-    ResearchInitial = "research_initial",
-    PlannerDraft = "planner_draft",
-    PlannerAdvisory = "planner_advisory",
-    DesignerAdvisory = "designer_advisory",
-    ArchitectAdvisory = "architect_advisory",
-    PlannerFinalize = "planner_finalize",
-    ArchitectGuidance = "architect_guidance",
-    DeveloperBuild = "developer_build",
-    ArchitectReview = "architect_review",
-    DeveloperRevision = "developer_revision",
-    QaValidation = "qa_validation",
-    Closeout = "closeout",
-});
-
-impl Word for Role {
-    const ALL: &'static [Self] = &Role::ALL;
-    fn as_str(self) -> &'static str {
-        Role::as_str(self)
-    }
-}
-
-/// Serialises `None` as the empty string and back, as the older files have it.
-pub(crate) mod blank {
-    use super::{Deserialize, Deserializer, Serializer, Word};
-
-    pub(crate) fn serialize<W: Word, S: Serializer>(
-        word: &Option<W>,
-        serializer: S,
-    ) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(word.map_or("", Word::as_str))
-    }
-
-    pub(crate) fn deserialize<'de, W: Word, D: Deserializer<'de>>(
-        deserializer: D,
-    ) -> Result<Option<W>, D::Error> {
-        let text = Option::<String>::deserialize(deserializer)?;
-        Ok(text.as_deref().and_then(W::read))
-    }
-}
-
 /// What a role proposes should happen after its step (`spec/teams.md` 7.2).
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Transition {
@@ -333,8 +80,8 @@ pub struct Transition {
     #[serde(default, with = "blank")]
     pub target_phase: Option<Phase>,
     /// The step aimed at.
-    #[serde(default, with = "blank")]
-    pub target_step: Option<Step>,
+    #[serde(default, with = "blank_name")]
+    pub target_step: Option<StepName>,
     /// What a reopening is about.
     #[serde(default, with = "blank")]
     pub reopen_category: Option<ReopenCategory>,
@@ -366,10 +113,9 @@ impl Transition {
     #[must_use]
     pub fn normalize(value: &Value) -> Transition {
         let requested = Role::of(value.get("requested_role"));
-        let target_step = match Step::of(value.get("target_step")) {
-            None | Some(Step::PlannerAdvisory) => requested.and_then(Step::requested_from),
-            Some(step) => Some(step),
-        };
+        let target_step = step_of(value.get("target_step"))
+            .filter(|step| *step != state::SHARED_ADVISORY)
+            .or_else(|| requested.and_then(requested_of));
         Transition {
             outcome: Outcome::of(value.get("outcome")),
             target_phase: Phase::of(value.get("target_phase")),
@@ -388,58 +134,23 @@ impl Transition {
     }
 }
 
-impl Step {
-    /// The step meant by the older `requested_role` of a proposal.
-    fn requested_from(role: Role) -> Option<Step> {
-        match role {
-            Role::Designer => Some(Step::DesignerAdvisory),
-            Role::Architect => Some(Step::ArchitectAdvisory),
-            Role::Planner => Some(Step::PlannerFinalize),
-            Role::Qa => Some(Step::QaValidation),
-            Role::Orchestrator
-            | Role::Research
-            | Role::Developer
-            | Role::Parser
-            | Role::Sourcer
-            | Role::VersionController => None,
-        }
-    }
+/// The step that a value names.
+fn step_of(value: Option<&Value>) -> Option<StepName> {
+    value.and_then(Value::as_str).and_then(|text| StepName::parse(text).ok())
+}
 
-    /// The role that advises in this step; the older shared step takes it from the phase's owner.
-    #[must_use]
-    pub fn advisor(self, phase_owner: Option<Role>) -> Option<Role> {
-        match self {
-            Step::DesignerAdvisory => Some(Role::Designer),
-            Step::ArchitectAdvisory => Some(Role::Architect),
-            Step::PlannerAdvisory => {
-                phase_owner.filter(|role| matches!(role, Role::Designer | Role::Architect))
-            }
-            Step::ResearchInitial
-            | Step::PlannerDraft
-            | Step::PlannerFinalize
-            | Step::ArchitectGuidance
-            | Step::DeveloperBuild
-            | Step::ArchitectReview
-            | Step::DeveloperRevision
-            | Step::QaValidation
-            | Step::Closeout => None,
-        }
-    }
-
-    /// The advisory step of a role, if it advises.
-    #[must_use]
-    pub fn advisory_of(role: Role) -> Option<Step> {
-        match role {
-            Role::Designer => Some(Step::DesignerAdvisory),
-            Role::Architect => Some(Step::ArchitectAdvisory),
-            Role::Orchestrator
-            | Role::Research
-            | Role::Planner
-            | Role::Developer
-            | Role::Qa
-            | Role::Parser
-            | Role::Sourcer
-            | Role::VersionController => None,
-        }
+/// The step meant by the older `requested_role` of a proposal.
+fn requested_of(role: Role) -> Option<StepName> {
+    match role {
+        Role::Designer => Some(state::DESIGNER_ADVISORY),
+        Role::Architect => Some(state::ARCHITECT_ADVISORY),
+        Role::Planner => Some(StepName::of("planner_finalize")),
+        Role::Qa => Some(StepName::of("qa_validation")),
+        Role::Orchestrator
+        | Role::Research
+        | Role::Developer
+        | Role::Parser
+        | Role::Sourcer
+        | Role::VersionController => None,
     }
 }

@@ -6,8 +6,10 @@ use std::collections::BTreeMap;
 use serde_json::{Map, Value, json};
 
 use super::authorize::{Resource, authorize};
+use super::commands::Withdrawal;
 use super::turn::Turn;
 use super::{commands, gates, handoff, parse, say, sprint, standing};
+use crate::domain::block::BlockCode;
 use crate::domain::change::Change;
 use crate::domain::effect::EffectKind;
 use crate::domain::ids::RequestId;
@@ -107,17 +109,23 @@ fn cancel(turn: &mut Turn<'_>, id: &RequestId, target: &str) {
         handoff::end(turn, id, RequestStatus::Failed, "cancel.not_yours", values);
         return;
     };
-    let (key, values) = commands::withdraw(turn, &granted, &found);
-    let status = match key {
-        "cancel.done" => RequestStatus::Cancelled,
-        "cancel.landing" => RequestStatus::Completed,
-        "cancel.uncommitted" => {
-            handoff::block(turn, id, "commit_failed", found.request_id.as_str(), Vec::new());
+    let (became, values) = commands::withdraw(turn, &granted, &found);
+    let status = match became {
+        Withdrawal::Done => RequestStatus::Cancelled,
+        Withdrawal::Landing => RequestStatus::Completed,
+        Withdrawal::Ended => RequestStatus::Failed,
+        Withdrawal::Uncommitted => {
+            handoff::block(
+                turn,
+                id,
+                BlockCode::CommitFailed,
+                found.request_id.as_str(),
+                Vec::new(),
+            );
             return;
         }
-        _ => RequestStatus::Failed,
     };
-    handoff::end(turn, id, status, key, values);
+    handoff::end(turn, id, status, became.key(), values);
 }
 
 /// Runs a registered action: a command that the operator wrote, with the parameters that it allows.

@@ -4,15 +4,16 @@
 use serde_json::json;
 
 use super::turn::Turn;
-use super::{budget, handoff, say, workflow};
+use super::{budget, handoff, lifecycle, say};
+use crate::domain::block::BlockCode;
 use crate::domain::config::AgentKind;
 use crate::domain::ids::RequestId;
+use crate::domain::lifecycle::StepName;
 use crate::domain::outgoing::{Priority, Voice};
 use crate::domain::request::Request;
 use crate::domain::role::Role;
 use crate::domain::run::{Approach, BadAnswer, FailKind, RunReport};
 use crate::domain::time::Timestamp;
-use crate::domain::workflow::Step;
 
 /// Times in a row that an agent's plan may turn out to be used up before a person is asked.
 const WAITS: u32 = 50;
@@ -60,7 +61,7 @@ pub(super) fn failed(
         (FailKind::RateLimit, _) => return rate_limited(turn, id, report, failure, why),
         (_, _) => {}
     }
-    let limit = turn.policy.limits.step_attempts;
+    let limit = turn.attempts(id);
     let Some(request) = turn.edit(id) else { return };
     request.spent.step_failures += 1;
     request.spent.last_failure = Some(kind);
@@ -82,10 +83,11 @@ pub(super) fn failed(
 /// What a role delivered turned out to be no result when it was to be committed: a failed attempt like one
 /// without a result, of the step that delivered it.
 pub(super) fn rejected(turn: &mut Turn<'_>, id: &RequestId, kind: FailKind, message: &str) {
-    let limit = turn.policy.limits.step_attempts;
+    let Some((lifecycle, state)) = turn.stands(id) else { return };
+    let state = lifecycle::build_again(&lifecycle, &state);
+    let (step, role) = (state.step, state.phase_owner);
+    let limit = turn.attempts(id);
     let Some(request) = turn.edit(id) else { return };
-    let Some(state) = request.params.workflow.as_ref().map(workflow::build_again) else { return };
-    let (step, role) = (state.step, state.step.owner());
     request.params.workflow = Some(state);
     request.current_role = Some(role);
     request.spent.rejected += 1;
@@ -107,7 +109,7 @@ pub(super) fn rejected(turn: &mut Turn<'_>, id: &RequestId, kind: FailKind, mess
 /// A failed attempt, for the history and the room.
 struct FailedAttempt<'a> {
     role: Role,
-    step: Option<Step>,
+    step: Option<StepName>,
     failure: Failure<'a>,
     attempt: u32,
     retry: bool,
@@ -134,7 +136,7 @@ impl FailedAttempt<'_> {
             "answer": failure.fault(),
             "beginning": beginning.unwrap_or_default(),
             "attempt": attempt,
-            "limit": turn.policy.limits.step_attempts,
+            "limit": turn.attempts(id),
             "retry": retry,
             "approach": next.as_str(),
             "retry_seconds": wait_seconds,
@@ -191,7 +193,7 @@ fn rate_limited(
         });
         let summary = say::cut(failure.message, 300);
         turn.record(id, "attempt_failed", report.role.as_str(), &summary, payload);
-        handoff::block(turn, id, "rate_limited", failure.message, Vec::new());
+        handoff::block(turn, id, BlockCode::RateLimited, failure.message, Vec::new());
         return;
     }
     request.spent.rate_limits = attempt;
@@ -253,17 +255,17 @@ pub(super) fn approach(request: &Request) -> Approach {
 }
 
 /// The catalog code of what a person is asked.
-fn code(kind: FailKind) -> &'static str {
+fn code(kind: FailKind) -> BlockCode {
     match kind {
-        FailKind::Auth => "agent_auth",
-        FailKind::Quota => "agent_quota",
-        FailKind::Budget => "run_budget",
-        FailKind::Refusal | FailKind::BadRequest => "agent_refused",
-        FailKind::NeedsRealAgent => "needs_real_agent",
-        FailKind::NoSandbox => "no_sandbox",
-        FailKind::NoChange => "no_change",
-        FailKind::UnsolvedConflict => "unsolved_conflict",
-        FailKind::RateLimit => "rate_limited",
+        FailKind::Auth => BlockCode::AgentAuth,
+        FailKind::Quota => BlockCode::AgentQuota,
+        FailKind::Budget => BlockCode::RunBudget,
+        FailKind::Refusal | FailKind::BadRequest => BlockCode::AgentRefused,
+        FailKind::NeedsRealAgent => BlockCode::NeedsRealAgent,
+        FailKind::NoSandbox => BlockCode::NoSandbox,
+        FailKind::NoChange => BlockCode::NoChange,
+        FailKind::UnsolvedConflict => BlockCode::UnsolvedConflict,
+        FailKind::RateLimit => BlockCode::RateLimited,
         FailKind::Overloaded
         | FailKind::Context
         | FailKind::MaxTurns
@@ -276,7 +278,7 @@ fn code(kind: FailKind) -> &'static str {
         | FailKind::Crash
         | FailKind::Contract
         | FailKind::WroteFiles
-        | FailKind::Other => "step_failed",
+        | FailKind::Other => BlockCode::StepFailed,
     }
 }
 

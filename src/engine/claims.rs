@@ -11,8 +11,8 @@ use crate::domain::ids::RequestId;
 use crate::domain::outgoing::{Priority, Voice};
 use crate::domain::request::Request;
 use crate::domain::result::{ResultStatus, RoleResult};
+use crate::domain::role::Role;
 use crate::domain::run::RunReport;
-use crate::domain::workflow::Step;
 
 /// Where documents of the team lie; other names in a report are files of the project.
 const DOCUMENTS: &str = "shared_workspace/";
@@ -41,7 +41,7 @@ impl Claim {
 /// The claims of a result that do not hold.
 fn unfounded(request: &Request, report: &RunReport, result: &RoleResult) -> Vec<Claim> {
     let mut claims = Vec::new();
-    let builds = matches!(report.step, Some(Step::DeveloperBuild | Step::DeveloperRevision));
+    let builds = report.role == Role::Developer && report.step.is_some();
     if builds
         && result.status == ResultStatus::Completed
         && report.changed_paths.is_empty()
@@ -92,6 +92,7 @@ mod tests {
     use super::*;
     use crate::domain::evidence::{ChangeKind, ChangedPath};
     use crate::domain::role::Role;
+    use crate::engine::lifecycle::steps;
     use crate::engine::tests::{evidence, report_of};
 
     fn result_of(role: Role) -> RoleResult {
@@ -106,7 +107,7 @@ mod tests {
     fn what_git_the_checks_and_the_disk_know_better() {
         let request = Request::default();
         let done = result_of(Role::Developer);
-        let mut report = report_of(Role::Developer, Some(Step::DeveloperBuild));
+        let mut report = report_of(Role::Developer, Some(steps::BUILD));
         check(&request, &report, &done, &[Claim::Built]);
         let path = "a.rs".to_owned();
         report.changed_paths = vec![ChangedPath { path, kind: ChangeKind::Modified }];
@@ -118,14 +119,14 @@ mod tests {
         let mut judged = result_of(Role::Qa);
         let claimed = json!({ "passed_checks": [name, "by eye"] });
         judged.proposals.0.insert("qa_validation".to_owned(), claimed);
-        let report = report_of(Role::Qa, Some(Step::QaValidation));
+        let report = report_of(Role::Qa, Some(steps::QA));
         check(&red, &report, &judged, &[Claim::Check(name)]);
         check(&request, &report, &judged, &[]);
 
         let mut planned = result_of(Role::Planner);
         let document = "shared_workspace/sprints/s/spec.md".to_owned();
         planned.artifacts = vec![document.clone(), "src/a.rs".to_owned()];
-        let mut report = report_of(Role::Planner, Some(Step::PlannerDraft));
+        let mut report = report_of(Role::Planner, Some(steps::DRAFT));
         check(&request, &report, &planned, &[Claim::Document(document.clone())]);
         report.documents_present = vec![document];
         check(&request, &report, &planned, &[]);

@@ -3,18 +3,20 @@
 
 use serde_json::{Value, json};
 
+use super::lifecycle::{BlockReason, Observation, WorkflowDecision};
 use super::turn::Turn;
-use super::workflow::{BlockReason, WorkflowDecision};
-use super::{attempts, gates, handoff, landing, reports, say, workflow};
+use super::{attempts, gates, handoff, landing, lifecycle, reports, say};
+use crate::domain::block::BlockCode;
 use crate::domain::conflict::Conflict;
 use crate::domain::effect::EffectKind;
 use crate::domain::evidence::{Candidate, CheckRun, CheckVerdict, Evidence};
 use crate::domain::ids::RequestId;
+use crate::domain::lifecycle::{Prerequisite, StepKind, StepOutcome};
 use crate::domain::outgoing::{Priority, Voice};
 use crate::domain::request::RequestStatus;
 use crate::domain::role::Role;
 use crate::domain::run::FailKind;
-use crate::domain::workflow::Step;
+use crate::domain::workflow::Allowance;
 
 /// Commits the worktree to the request's own branch, before `role` looks at it.
 pub(super) fn commit_then(turn: &mut Turn<'_>, id: &RequestId, role: Role) {
@@ -44,7 +46,7 @@ pub(super) fn nothing_changed(turn: &mut Turn<'_>, id: &RequestId) {
     let Some(request) = turn.edit(id) else { return };
     request.candidate = None;
     request.evidence = None;
-    if handoff::step_of(request).is_some_and(Step::judges_a_commit) {
+    if turn.step(id).is_some_and(|step| step.kind.judges()) {
         let message = "no file differs from the project's branch";
         attempts::rejected(turn, id, FailKind::NoChange, message);
     } else {
@@ -63,15 +65,14 @@ fn proceed(turn: &mut Turn<'_>, id: &RequestId) {
     let Some(request) = turn.request(id) else {
         return;
     };
-    let Some(state) = request.params.workflow.as_ref() else {
+    let Some(step) = turn.step(id) else {
         return;
     };
     let unproven = request.candidate.is_some() && !is_proven(request, &turn.policy.checks_digest);
-    let step = state.step;
-    if step == Step::QaValidation && unproven && turn.policy.has_checks {
-        check(turn, id);
-    } else if step == Step::Closeout {
+    if step.kind == StepKind::Land {
         begin(turn, id);
+    } else if step.needs(Prerequisite::Evidence) && unproven && turn.policy.has_checks {
+        check(turn, id);
     } else {
         handoff::delegate_current(turn, id, "");
     }
@@ -112,12 +113,20 @@ pub(super) fn begin(turn: &mut Turn<'_>, id: &RequestId) {
         reports::answered(turn, id, &summary);
         return;
     }
-    if is_proven(request, &checks_digest) {
-        gates::commit(turn, id, true);
-    } else if has_checks {
+    let proven = is_proven(request, &checks_digest);
+    if has_checks && !proven {
         check(turn, id);
     } else {
-        gates::commit(turn, id, false);
+        deliver(turn, id, proven);
+    }
+}
+
+/// Brings the candidate to the branch, unless the branch has it already.
+fn deliver(turn: &mut Turn<'_>, id: &RequestId, proven: bool) {
+    let candidate = turn.request(id).and_then(|request| request.candidate.as_ref());
+    match candidate.filter(|candidate| candidate.is_its_base()).map(|it| it.commit.clone()) {
+        Some(head) => end_already_there(turn, id, &head),
+        None => gates::commit(turn, id, proven),
     }
 }
 
@@ -135,15 +144,15 @@ pub(super) fn is_merging(turn: &Turn<'_>, id: &RequestId) -> bool {
 
 /// A person says: try the commit again.
 pub(super) fn again(turn: &mut Turn<'_>, id: &RequestId) {
-    let step = turn.request(id).and_then(|r| r.params.workflow.as_ref().map(|state| state.step));
+    let step = turn.step(id);
     if let Some(request) = turn.edit(id)
         && request.evidence.as_ref().is_some_and(Evidence::is_inconclusive)
     {
         request.evidence = None;
     }
     match step {
-        Some(Step::Closeout) => begin(turn, id),
-        Some(step) if step.judges_a_commit() => commit_then(turn, id, step.owner()),
+        Some(step) if step.kind == StepKind::Land => begin(turn, id),
+        Some(step) if step.needs(Prerequisite::Commit) => commit_then(turn, id, step.role),
         Some(_) | None => handoff::delegate_current(turn, id, "Try again."),
     }
 }
@@ -160,7 +169,7 @@ pub(super) fn checked(turn: &mut Turn<'_>, id: &RequestId, evidence: Evidence) {
         check(turn, id);
         return;
     }
-    let Some(state) = request.params.workflow.clone() else {
+    let (Some((lifecycle, state)), Some(step)) = (turn.stands(id), turn.step(id)) else {
         return;
     };
     if green {
@@ -170,20 +179,20 @@ pub(super) fn checked(turn: &mut Turn<'_>, id: &RequestId, evidence: Evidence) {
             "unisolated": !evidence.isolation.is_isolated(),
         });
         say::in_room(turn, id, Voice::Team, Priority::Progress, "room.checks_passed", values);
-        if state.step == Step::Closeout {
-            gates::commit(turn, id, true);
+        if step.kind == StepKind::Land {
+            deliver(turn, id, true);
         } else {
             handoff::delegate_current(turn, id, "");
         }
         return;
     }
     let Some(failure) = evidence.first_failure() else {
-        handoff::block(turn, id, "checks_not_started", "no checks ran", Vec::new());
+        handoff::block(turn, id, BlockCode::ChecksNotStarted, "no checks ran", Vec::new());
         return;
     };
     if matches!(failure.verdict, CheckVerdict::NotStarted | CheckVerdict::EnvironmentFault) {
         let detail = format!("{}: {}", failure.name, failure.log_tail);
-        handoff::block(turn, id, "checks_not_started", &detail, Vec::new());
+        handoff::block(turn, id, BlockCode::ChecksNotStarted, &detail, Vec::new());
         return;
     }
     if failure.verdict.is_inconclusive() {
@@ -192,7 +201,8 @@ pub(super) fn checked(turn: &mut Turn<'_>, id: &RequestId, evidence: Evidence) {
         inconclusive(turn, id, &evidence, failure, again);
         return;
     }
-    let budget = state.budgets.checks;
+    let charged = step.on(StepOutcome::Red).and_then(|edge| edge.charge);
+    let budget = charged.map_or(Allowance::of(0), |counter| state.counter(counter));
     let exit = failure.exit_code.map_or_else(|| "signal".to_owned(), |code| code.to_string());
     let values = json!({
         "commit": say::short(&evidence.commit),
@@ -203,9 +213,8 @@ pub(super) fn checked(turn: &mut Turn<'_>, id: &RequestId, evidence: Evidence) {
         "limit": budget.limit,
     });
     say::in_room(turn, id, Voice::Team, Priority::Error, "room.checks_failed", values);
-    let mut decision = workflow::checks_failed(&state);
-    if let WorkflowDecision::Blocked { reason: BlockReason::ChecksBudget, text, .. } = &mut decision
-    {
+    let mut decision = lifecycle::observed(&lifecycle, &state, Observation::Red);
+    if let WorkflowDecision::Blocked { reason: BlockReason::Spent(_), text, .. } = &mut decision {
         *text = format!("{} ({exit})\n{}", failure.name, say::cut(&failure.log_tail, 800));
     }
     handoff::follow(turn, id, decision);
@@ -235,7 +244,7 @@ fn inconclusive(
     }
     let how = if check.verdict == CheckVerdict::TimedOut { "time limit" } else { "cut off" };
     let detail = format!("{} ({how})\n{}", check.name, say::cut(&check.log_tail, 800));
-    handoff::block(turn, id, "checks_inconclusive", &detail, Vec::new());
+    handoff::block(turn, id, BlockCode::ChecksInconclusive, &detail, Vec::new());
 }
 
 /// The branch has the commit: the request is done. Where files of the checkout are `behind`, a person is told why.
@@ -297,19 +306,30 @@ pub(super) fn rebased(turn: &mut Turn<'_>, id: &RequestId, candidate: Candidate)
     begin(turn, id);
 }
 
-/// The branch has all of the change already, by somebody else's commit.
+/// The branch has all of the change already, by somebody else's commit. That commit is proven as the request's own
+/// would be.
 pub(super) fn already_there(turn: &mut Turn<'_>, id: &RequestId, head: &str) {
+    turn.record(id, "already_on_branch", "runtime", head, Value::Null);
+    let Some(request) = turn.edit(id) else { return };
+    let Some(candidate) = request.candidate.take() else { return };
+    request.candidate = Some(Candidate::of_base(head, &candidate.subject));
+    request.evidence = None;
+    request.landing_since = None;
+    begin(turn, id);
+}
+
+fn end_already_there(turn: &mut Turn<'_>, id: &RequestId, head: &str) {
+    let branch = turn.policy.branch.clone();
     let Some(request) = turn.edit(id) else { return };
     request.candidate = None;
-    request.evidence = None;
     let summary = request.result.as_ref().map(|result| result.summary.clone()).unwrap_or_default();
     let values = json!({
         "request_id": id.as_str(),
         "summary": say::whole(&summary),
         "head": say::short(head),
-        "branch": turn.policy.branch,
+        "branch": branch,
+        "checks": say::checks(request.evidence.as_ref()),
     });
-    turn.record(id, "already_on_branch", "runtime", head, Value::Null);
     handoff::end(turn, id, RequestStatus::Completed, "final.already_there", values);
 }
 
@@ -319,10 +339,10 @@ pub(super) fn conflicted(turn: &mut Turn<'_>, id: &RequestId, conflict: Conflict
     let paths = conflict.paths.join("\n");
     turn.record(id, "conflict", "runtime", &paths, json!(conflict));
     let Some(request) = turn.edit(id) else { return };
-    let state = request.params.workflow.clone().filter(|_| request.duty().is_none());
-    let Some(state) = state else {
+    let solves = request.duty().is_none();
+    let Some((lifecycle, state)) = turn.stands(id).filter(|_| solves) else {
         // There is no developer to ask.
-        handoff::block(turn, id, "rebase_conflict", &paths, Vec::new());
+        handoff::block(turn, id, BlockCode::RebaseConflict, &paths, Vec::new());
         return;
     };
     let values = json!({ "head": say::short(&conflict.head), "paths": conflict.paths });
@@ -330,7 +350,7 @@ pub(super) fn conflicted(turn: &mut Turn<'_>, id: &RequestId, conflict: Conflict
     request.candidate = None;
     request.evidence = None;
     request.conflict = Some(conflict);
-    let mut decision = workflow::conflicted(&state);
+    let mut decision = lifecycle::observed(&lifecycle, &state, Observation::Conflict);
     if let WorkflowDecision::Blocked { text, .. } = &mut decision {
         *text = paths;
     }

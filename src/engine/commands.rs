@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::authorize::{Granted, Resource, act, authorize, is_known};
 use super::decide::Answer;
-use super::gates::{self, Seen, Verdict};
+use super::gates::{self, ShownContent, Verdict};
 use super::turn::Turn;
 use super::{followup, handoff, intake, outbox, say, sprint};
 use crate::domain::ids::{ChannelId, GateId, MessageId, RequestId};
@@ -28,7 +28,9 @@ pub(super) fn command(turn: &mut Turn<'_>, actor: &Actor, command: Command) -> A
         Command::Decide { request_id, content, yes } => {
             let verdict = if yes { Verdict::Yes } else { Verdict::No };
             match gates::of_request(turn, &request_id) {
-                Some(gate) => gates::decide(turn, actor, &gate, Seen::Content(&content), verdict),
+                Some(gate) => {
+                    gates::decide(turn, actor, &gate, ShownContent::Content(&content), verdict)
+                }
                 None => {
                     let values = json!({ "request_id": request_id.as_str() });
                     Answer::Say(plain(turn.policy.language, "gate.none", values))
@@ -39,7 +41,13 @@ pub(super) fn command(turn: &mut Turn<'_>, actor: &Actor, command: Command) -> A
             if question.trim().is_empty() {
                 return Answer::Say(plain(turn.policy.language, "empty", json!({})));
             }
-            gates::decide(turn, actor, &gate_id, Seen::Form(version), Verdict::Ask(question))
+            gates::decide(
+                turn,
+                actor,
+                &gate_id,
+                ShownContent::Form(version),
+                Verdict::Ask(question),
+            )
         }
         Command::Ask { text, channel_id, language } => {
             let Ok(granted) = authorize(turn.policy, actor, Resource::Team) else {
@@ -112,7 +120,7 @@ fn press(
             };
             let approves = button.act == ButtonAct::Approve;
             let verdict = if approves { Verdict::Yes } else { Verdict::No };
-            let seen = Seen::Card(button.version, channel, message);
+            let seen = ShownContent::Card(button.version, channel, message);
             gates::decide(turn, actor, &gate_id, seen, verdict)
         }
         // Opens a form, and that decides nothing.
@@ -146,8 +154,33 @@ fn cancel(turn: &mut Turn<'_>, actor: &Actor, id: &RequestId) -> Answer {
     let Ok(granted) = authorize(turn.policy, actor, Resource::Request(&request)) else {
         return Answer::Say(plain(request.language, "cancel.not_yours", values));
     };
-    let (key, values) = withdraw(turn, &granted, &request);
-    Answer::Say(plain(request.language, key, values))
+    let (became, values) = withdraw(turn, &granted, &request);
+    Answer::Say(plain(request.language, became.key(), values))
+}
+
+/// What becomes of a request that somebody withdraws.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Withdrawal {
+    /// It is over.
+    Done,
+    /// Its commit is on the way to the branch: that ends first.
+    Landing,
+    /// It had ended before.
+    Ended,
+    /// Its work lies in the project without a commit, as an older runtime left it.
+    Uncommitted,
+}
+
+impl Withdrawal {
+    /// The words for it.
+    pub(super) const fn key(self) -> &'static str {
+        match self {
+            Self::Done => "cancel.done",
+            Self::Landing => "cancel.landing",
+            Self::Ended => "cancel.ended",
+            Self::Uncommitted => "cancel.uncommitted",
+        }
+    }
 }
 
 /// Withdraws a request where that is still possible, and says what became of it.
@@ -155,26 +188,26 @@ pub(super) fn withdraw(
     turn: &mut Turn<'_>,
     granted: &Granted<act::Cancel>,
     request: &Request,
-) -> (&'static str, Value) {
+) -> (Withdrawal, Value) {
     let id = &request.request_id;
     if request.status == RequestStatus::Uncommitted {
         let paths = say::files(request.candidate.as_ref());
-        return ("cancel.uncommitted", json!({ "request_id": id.as_str(), "paths": paths }));
+        return (Withdrawal::Uncommitted, json!({ "request_id": id.as_str(), "paths": paths }));
     }
     if request.status.is_terminal() {
         let values = json!({ "request_id": id.as_str(), "status": request.status });
-        return ("cancel.ended", values);
+        return (Withdrawal::Ended, values);
     }
     if super::closeout::is_merging(turn, id) {
         if let Some(request) = turn.edit(id) {
             request.withdrawn_by = Some(granted.name());
         }
         turn.record(id, "cancel_requested", &granted.name(), "while it lands", Value::Null);
-        return ("cancel.landing", json!({ "request_id": id.as_str() }));
+        return (Withdrawal::Landing, json!({ "request_id": id.as_str() }));
     }
     let values = json!({ "request_id": id.as_str(), "by": granted.name() });
     handoff::end(turn, id, RequestStatus::Cancelled, "final.cancelled", values);
-    ("cancel.done", json!({ "request_id": id.as_str() }))
+    (Withdrawal::Done, json!({ "request_id": id.as_str() }))
 }
 
 /// Words for a request under way, as if they were written in its room.

@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 use super::decide::Answer;
 use super::turn::Turn;
 use super::{closeout, handoff, say, sprint};
+use crate::domain::block::BlockCode;
 use crate::domain::change::Change;
 use crate::domain::effect::{Effect, EffectKind, EffectOutcome, EffectState};
 use crate::domain::ids::{EffectId, OperationId, RequestId};
@@ -36,21 +37,10 @@ pub(super) fn starting(turn: &mut Turn<'_>, id: &EffectId, pre_state: Value) -> 
 /// Whether an effect is still wanted when its request has ended. A request waits for the action that it
 /// runs in the foreground, and takes it along; one in the background was the whole request.
 pub(super) fn outlives(state: &State, kind: &EffectKind) -> bool {
-    match kind {
-        EffectKind::Action { operation_id, .. } => {
-            state.operations.get(operation_id).is_none_or(|operation| !operation.foreground)
-        }
-        EffectKind::Release { .. }
-        | EffectKind::Baseline { .. }
-        | EffectKind::Inspect { .. }
-        | EffectKind::Archive { .. }
-        | EffectKind::Publish { .. }
-        | EffectKind::Discover { .. } => true,
-        EffectKind::Commit { .. }
-        | EffectKind::Checks { .. }
-        | EffectKind::Merge { .. }
-        | EffectKind::Rebase { .. } => false,
+    if let EffectKind::Action { operation_id, .. } = kind {
+        return state.operations.get(operation_id).is_none_or(|operation| !operation.foreground);
     }
+    kind.change_of().is_none()
 }
 
 /// The executor is done.
@@ -107,11 +97,17 @@ pub(super) fn finished(turn: &mut Turn<'_>, id: &EffectId, outcome: EffectOutcom
         }
         EffectOutcome::Conflict(conflict) => closeout::conflicted(turn, &request_id, conflict),
         EffectOutcome::PersonEdits { paths } => {
-            handoff::block(turn, &request_id, "person_edits", &paths.join("\n"), Vec::new());
+            handoff::block(
+                turn,
+                &request_id,
+                BlockCode::PersonEdits,
+                &paths.join("\n"),
+                Vec::new(),
+            );
         }
         EffectOutcome::Failed { message } => {
             let code = match effect.kind {
-                EffectKind::Checks { .. } => "checks_not_started",
+                EffectKind::Checks { .. } => BlockCode::ChecksNotStarted,
                 EffectKind::Commit { .. }
                 | EffectKind::Merge { .. }
                 | EffectKind::Rebase { .. }
@@ -121,7 +117,7 @@ pub(super) fn finished(turn: &mut Turn<'_>, id: &EffectId, outcome: EffectOutcom
                 | EffectKind::Archive { .. }
                 | EffectKind::Publish { .. }
                 | EffectKind::Discover { .. }
-                | EffectKind::Release { .. } => "commit_failed",
+                | EffectKind::Release { .. } => BlockCode::CommitFailed,
             };
             handoff::block(turn, &request_id, code, &message, Vec::new());
         }

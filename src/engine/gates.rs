@@ -29,7 +29,7 @@ pub use spending::on_card as budget_on_card;
 
 /// What somebody decides on, as they saw it.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Seen<'a> {
+pub(super) enum ShownContent<'a> {
     /// A card of this version, in this message.
     Card(u32, ChannelId, MessageId),
     /// A form that a card of this version opened.
@@ -275,7 +275,7 @@ pub(super) fn decide(
     turn: &mut Turn<'_>,
     actor: &Actor,
     gate_id: &GateId,
-    seen: Seen<'_>,
+    seen: ShownContent<'_>,
     verdict: Verdict,
 ) -> Answer {
     let language = turn.policy.language;
@@ -303,13 +303,13 @@ pub(super) fn decide(
     let said = settle(turn, &granted, by, gate, verdict);
     match seen {
         // Whoever decides at the card reads below it what came of it.
-        Seen::Card(..) | Seen::Form(_) => Answer::Accepted,
-        Seen::Content(_) => Answer::Say(said),
+        ShownContent::Card(..) | ShownContent::Form(_) => Answer::Accepted,
+        ShownContent::Content(_) => Answer::Say(said),
     }
 }
 
 /// Whether what somebody saw is what the gate is about now.
-fn is_current(turn: &Turn<'_>, gate: &Gate, request: &Request, seen: Seen<'_>) -> bool {
+fn is_current(turn: &Turn<'_>, gate: &Gate, request: &Request, seen: ShownContent<'_>) -> bool {
     let same_content = match gate.kind {
         GateKind::UnprovenCommit | GateKind::GuardedCommit | GateKind::Commit => request
             .candidate
@@ -323,11 +323,11 @@ fn is_current(turn: &Turn<'_>, gate: &Gate, request: &Request, seen: Seen<'_>) -
         }
     };
     let same_card = match seen {
-        Seen::Card(version, channel, message) => {
+        ShownContent::Card(version, channel, message) => {
             version == gate.version && gate.card.is_none_or(|card| card == (channel, message))
         }
-        Seen::Form(version) => version == gate.version,
-        Seen::Content(digest) => digest.len() >= 7 && content_of(gate).starts_with(digest),
+        ShownContent::Form(version) => version == gate.version,
+        ShownContent::Content(digest) => digest.len() >= 7 && content_of(gate).starts_with(digest),
     };
     same_content && same_card && request.gate_id.as_ref() == Some(&gate.gate_id)
 }

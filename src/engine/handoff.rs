@@ -3,43 +3,33 @@
 use serde_json::{Map, Value, json};
 
 use super::decide::Wake;
+use super::lifecycle::{BlockReason, Note, WorkflowDecision};
 use super::say;
 use super::turn::Turn;
-use super::workflow::{BlockReason, Note, WorkflowDecision};
+use crate::domain::block::BlockCode;
 use crate::domain::change::Change;
 use crate::domain::effect::EffectKind;
 use crate::domain::envelope::{Envelope, EnvelopeBody, EnvelopeKind, Place};
 use crate::domain::gate::GateState;
 use crate::domain::ids::RequestId;
+use crate::domain::lifecycle::{Prerequisite, StepKind, StepName, counter};
 use crate::domain::outgoing::{Act, Button, ButtonAct, NamedChannel, Priority, Target, Voice};
 use crate::domain::request::{Blocked, FinalAnswer, Request, RequestStatus};
 use crate::domain::role::Role;
 use crate::domain::time::Timestamp;
-use crate::domain::workflow::{Step, Word as _, WorkflowState};
 
 /// The intent word of a step, for readers of the queue.
-fn intent(role: Role, step: Option<Step>) -> &'static str {
+fn intent(role: Role, step: Option<StepKind>) -> &'static str {
     match step {
         None => "route",
-        Some(Step::ResearchInitial) => "research",
-        Some(Step::PlannerDraft | Step::PlannerAdvisory | Step::PlannerFinalize) => "plan",
-        Some(Step::DesignerAdvisory) => "design",
-        Some(Step::ArchitectAdvisory | Step::ArchitectGuidance) => "architect",
-        Some(Step::DeveloperBuild | Step::DeveloperRevision) => "implement",
-        Some(Step::ArchitectReview) => "review",
-        Some(Step::QaValidation) => "qa",
-        Some(Step::Closeout) => match role {
-            Role::Planner => "plan",
-            Role::Orchestrator
-            | Role::Research
-            | Role::Designer
-            | Role::Architect
-            | Role::Developer
-            | Role::Qa
-            | Role::Parser
-            | Role::Sourcer
-            | Role::VersionController => "closeout",
-        },
+        Some(StepKind::Research) => "research",
+        Some(StepKind::Plan) => "plan",
+        Some(StepKind::Advice) if role == Role::Designer => "design",
+        Some(StepKind::Advice | StepKind::Guidance) => "architect",
+        Some(StepKind::Change) => "implement",
+        Some(StepKind::Review) => "review",
+        Some(StepKind::Verdict) => "qa",
+        Some(StepKind::Land) => "closeout",
     }
 }
 
@@ -48,11 +38,12 @@ pub(super) fn delegate(
     turn: &mut Turn<'_>,
     id: &RequestId,
     role: Role,
-    step: Option<Step>,
+    step: Option<StepName>,
     why: &str,
     not_before: Option<Timestamp>,
 ) {
     let now = turn.now;
+    let kind = turn.step(id).filter(|at| Some(at.name) == step).map(|at| at.kind);
     let Some(request) = turn.edit(id) else { return };
     let sender = Role::Orchestrator;
     request.status = RequestStatus::Delegated;
@@ -68,7 +59,7 @@ pub(super) fn delegate(
     }
     let body = EnvelopeBody {
         request_id: id.clone(),
-        intent: intent(role, step).to_owned(),
+        intent: intent(role, kind).to_owned(),
         urgency: request.urgency.clone(),
         scope: request.scope.clone(),
         artifacts: request.artifacts.clone(),
@@ -112,7 +103,7 @@ pub(super) fn post_relay(turn: &mut Turn<'_>, envelope: &Envelope, summary: &str
     let step = match (duty, request.and_then(Request::planning_step)) {
         (_, Some(planning)) => planning.as_str(),
         (Some(duty), None) => duty.as_str(),
-        (None, None) => step_word(envelope.step),
+        (None, None) => &step_word(envelope.step),
     };
     let values = json!({
         "from": envelope.sender_role,
@@ -151,15 +142,27 @@ pub(super) fn follow(turn: &mut Turn<'_>, id: &RequestId, decision: WorkflowDeci
             }
         }
         WorkflowDecision::Blocked { reason, text, .. } => {
-            block(turn, id, code(reason), &text, Vec::new());
+            let detail = match reason {
+                // The words for it do not name a counter of the workspace's own.
+                BlockReason::Spent(counter) if code(reason) == BlockCode::CounterLimit => {
+                    format!("{counter}\n{text}")
+                }
+                BlockReason::UnknownStep(step) => step.to_string(),
+                BlockReason::Spent(_)
+                | BlockReason::RoleAsked
+                | BlockReason::RoleBlocked
+                | BlockReason::RoleFailed
+                | BlockReason::AlreadyOver => text,
+            };
+            block(turn, id, code(reason), &detail, Vec::new());
         }
     }
 }
 
 /// Begins a step. Reviewers and QA look at an exact commit, and QA at one that the runtime has
 /// checked, so before their steps the runtime commits the worktree to the request's own branch.
-fn begin_step(turn: &mut Turn<'_>, id: &RequestId, role: Role, step: Step, why: &str) {
-    if step.judges_a_commit() {
+fn begin_step(turn: &mut Turn<'_>, id: &RequestId, role: Role, step: StepName, why: &str) {
+    if turn.step(id).is_some_and(|step| step.needs(Prerequisite::Commit)) {
         super::closeout::commit_then(turn, id, role);
     } else {
         delegate(turn, id, role, Some(step), why, None);
@@ -171,8 +174,8 @@ pub(super) fn delegate_current(turn: &mut Turn<'_>, id: &RequestId, why: &str) {
     let Some(request) = turn.request(id) else {
         return;
     };
-    match request.params.workflow.as_ref().map(|state: &WorkflowState| state.step) {
-        Some(step) => delegate(turn, id, step.owner(), Some(step), why, None),
+    match request.params.workflow.as_ref().map(|state| (state.phase_owner, state.step)) {
+        Some((role, step)) => delegate(turn, id, role, Some(step), why, None),
         None => {
             let has = request.current_role.filter(|role| *role != Role::VersionController);
             delegate(turn, id, has.unwrap_or(Role::Orchestrator), None, why, None);
@@ -181,19 +184,25 @@ pub(super) fn delegate_current(turn: &mut Turn<'_>, id: &RequestId, why: &str) {
 }
 
 /// The catalog code of a reason.
-fn code(reason: BlockReason) -> &'static str {
+fn code(reason: BlockReason) -> BlockCode {
     match reason {
         BlockReason::RoleAsked | BlockReason::RoleBlocked | BlockReason::RoleFailed => {
-            "role_blocked"
+            BlockCode::RoleBlocked
         }
-        BlockReason::AdvisoryCap => "advisory_limit",
-        BlockReason::ReviewBudget => "review_limit",
-        BlockReason::QaBudget => "qa_limit",
-        BlockReason::ReopenBudget | BlockReason::AlreadyOver => "reopen_limit",
-        BlockReason::PlannerContract => "planner_contract",
-        BlockReason::ChecksBudget => "checks_failing",
-        BlockReason::ConflictBudget => "rebase_conflict",
-        BlockReason::TurnBudget => "turns_limit",
+        BlockReason::Spent(counter) => match counter {
+            counter::ADVICE => BlockCode::AdvisoryLimit,
+            counter::REVIEW => BlockCode::ReviewLimit,
+            counter::QA_REOPEN => BlockCode::QaLimit,
+            counter::REOPEN => BlockCode::ReopenLimit,
+            counter::PLANNER_CONTRACT => BlockCode::PlannerContract,
+            counter::CHECKS => BlockCode::ChecksFailing,
+            counter::CONFLICTS => BlockCode::RebaseConflict,
+            counter::TURNS => BlockCode::TurnsLimit,
+            // A counter of the workspace's own.
+            _ => BlockCode::CounterLimit,
+        },
+        BlockReason::UnknownStep(_) => BlockCode::UnknownStep,
+        BlockReason::AlreadyOver => BlockCode::ReopenLimit,
     }
 }
 
@@ -226,7 +235,7 @@ fn note(note: &Note) -> String {
 pub(super) fn block(
     turn: &mut Turn<'_>,
     id: &RequestId,
-    code: &str,
+    code: BlockCode,
     detail: &str,
     required_inputs: Vec<String>,
 ) {
@@ -236,13 +245,13 @@ pub(super) fn block(
     request.next_role = None;
     request.active_run = None;
     request.blocked = Some(Blocked {
-        code: code.to_owned(),
+        code,
         detail: say::cut(detail, 1_500),
         required_inputs: required_inputs.clone(),
         since: now,
     });
     let who = request.reply_route.author_name.clone();
-    turn.record(id, "blocked", "runtime", code, json!({ "detail": detail }));
+    turn.record(id, "blocked", "runtime", code.word(), json!({ "detail": detail }));
     let values = json!({
         "request_id": id.as_str(),
         "code": code,
@@ -304,11 +313,11 @@ pub(super) fn end(
 }
 
 /// The step that a request stands at; none without a workflow.
-pub(super) fn step_of(request: &Request) -> Option<Step> {
+pub(super) fn step_of(request: &Request) -> Option<StepName> {
     request.params.workflow.as_ref().map(|state| state.step)
 }
 
 /// A step's word for people and files; `intake` where there is no workflow yet.
-pub(super) fn step_word(step: Option<Step>) -> &'static str {
-    step.map_or("intake", |step| step.as_str())
+pub(super) fn step_word(step: Option<StepName>) -> String {
+    step.map_or_else(|| "intake".to_owned(), |step| step.to_string())
 }

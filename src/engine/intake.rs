@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::authorize::{Denied, Granted, Resource, act, authorize};
 use super::decide::Answer;
 use super::turn::Turn;
-use super::{followup, handoff, parse, say, sprint, words, workflow};
+use super::{followup, handoff, lifecycle, parse, say, sprint, words};
 use crate::domain::ids::{MessageId, RequestId, UserId};
 use crate::domain::incoming::Message;
 use crate::domain::outgoing::{Act, Priority, Target, Voice};
@@ -146,7 +146,7 @@ fn refuse(turn: &mut Turn<'_>, message: &Message) {
         RefusalForm::Reply | RefusalForm::Reaction | RefusalForm::Silent => return,
     };
     let target = Target::Channel(message.channel_id);
-    let mut outgoing = say::outgoing(turn, target, Voice::Team, Priority::Courtesy, act);
+    let mut outgoing = say::outgoing(turn, target, Voice::Team, Priority::Refusal, act);
     outgoing.not_before = Some(turn.now.plus_seconds(REFUSAL_DELAY));
     turn.send(outgoing);
 }
@@ -278,8 +278,10 @@ pub(super) fn resume(turn: &mut Turn<'_>, id: &RequestId, source: &str) {
     let Some(request) = turn.edit(id) else { return };
     request.spent.renew();
     request.routing_context = json!({ "selection_source": source });
-    match request.params.workflow.clone() {
-        Some(state) => handoff::follow(turn, id, workflow::resume(&state)),
+    match turn.stands(id) {
+        Some((lifecycle, state)) => {
+            handoff::follow(turn, id, lifecycle::resume(&lifecycle, &state));
+        }
         None => handoff::delegate(turn, id, Role::Orchestrator, None, "More input arrived.", None),
     }
 }
@@ -294,21 +296,20 @@ pub(super) fn try_again(turn: &mut Turn<'_>, id: &RequestId) {
     let Some(request) = turn.edit(id) else { return };
     request.spent.renew();
     request.routing_context = json!({ "selection_source": "blocked_retry" });
-    let spent = request.blocked.as_ref().is_some_and(|blocked| {
-        (blocked.code.ends_with("_limit") || blocked.code == "checks_failing")
-            && !blocked.is_about_the_commit()
-    });
-    let Some(state) = request.params.workflow.clone() else {
+    let spent = request.blocked.as_ref().is_some_and(|blocked| blocked.code.is_a_spent_loop());
+    let Some((lifecycle, state)) = turn.stands(id) else {
         handoff::delegate_current(turn, id, "Try again.");
         return;
     };
     if spent {
         // A spent budget is not given back by trying the same step again: the planner reconsiders.
-        handoff::follow(turn, id, workflow::resume(&state));
+        handoff::follow(turn, id, lifecycle::resume(&lifecycle, &state));
         return;
     }
     // A workflow that stays stopped would refuse the report of the step that is tried again.
-    request.params.workflow = Some(workflow::again(&state));
+    if let Some(request) = turn.edit(id) {
+        request.params.workflow = Some(lifecycle::again(&lifecycle, &state));
+    }
     super::closeout::again(turn, id);
 }
 

@@ -66,8 +66,8 @@ pub(super) fn leave(turn: &mut Turn<'_>, id: &RequestId) -> bool {
     if turn.has_effect(|kind| kind.request_id() == Some(id) && !is_merge(kind)) {
         return false;
     }
-    let mut merges = turn.before().effects.values();
-    let merge = merges.find(|it| it.kind.request_id() == Some(id)).map(|it| it.effect_id.clone());
+    let merge = turn.effects().find(|it| it.kind.request_id() == Some(id));
+    let merge = merge.map(|it| it.effect_id.clone());
     if let Some(merge) = merge {
         turn.change(Change::EffectGone(merge));
     }
@@ -92,17 +92,9 @@ pub(super) fn advance(turn: &mut Turn<'_>) -> Vec<RequestId> {
     let commit = turn.request(first).and_then(|request| request.candidate.as_ref());
     let commit = commit.map(|candidate| candidate.commit.clone());
     // The branch may still be moving for one that has left the queue since.
-    let moves = turn.has_effect(|kind| match kind {
-        EffectKind::Merge { .. } | EffectKind::Rebase { .. } => true,
-        EffectKind::Checks { request_id, .. } => request_id == first,
-        EffectKind::Commit { .. }
-        | EffectKind::Action { .. }
-        | EffectKind::Release { .. }
-        | EffectKind::Baseline { .. }
-        | EffectKind::Inspect { .. }
-        | EffectKind::Archive { .. }
-        | EffectKind::Publish { .. }
-        | EffectKind::Discover { .. } => false,
+    let moves = turn.has_effect(|kind| {
+        matches!(kind, EffectKind::Merge { .. } | EffectKind::Rebase { .. })
+            || kind.change_of() == Some(first)
     });
     if let (Some(commit), false) = (commit, moves) {
         turn.plan(EffectKind::Merge { request_id: first.clone(), commit });

@@ -5,11 +5,10 @@
 
 pub mod authorize;
 pub mod contract;
+pub mod lifecycle;
 pub mod parse;
-pub mod routing;
 pub mod standing;
 pub mod why;
-pub mod workflow;
 
 mod actions;
 mod attempts;
@@ -22,7 +21,6 @@ mod decide;
 mod effects;
 mod followup;
 mod gates;
-mod governed;
 mod handoff;
 mod intake;
 mod landing;

@@ -134,7 +134,7 @@ fn is_kept(outgoing: &Outgoing) -> bool {
         // Without a thread of its own a request is answered where it was asked.
         Act::OpenRoom { .. } | Act::React { .. } | Act::Unbutton { .. } => false,
     };
-    words && outgoing.priority < Priority::Courtesy
+    words && outgoing.priority < Priority::Refusal
 }
 
 /// Keeps a message that Discord refused. Where there are too many, the oldest of those that matter least goes to

@@ -6,7 +6,7 @@ use super::decide::{Answer, Wake};
 use super::turn::Turn;
 use super::{closeout, landing, outbox, say, sprint};
 use crate::domain::change::Change;
-use crate::domain::effect::{Effect, EffectKind, EffectState};
+use crate::domain::effect::{Effect, EffectState};
 use crate::domain::ids::RequestId;
 use crate::domain::outgoing::{NamedChannel, Priority, Target, Voice};
 use crate::domain::request::RequestStatus;
@@ -63,20 +63,8 @@ fn cut_off(turn: &mut Turn<'_>) {
     }
     for effect in before.effects.values() {
         let started = matches!(effect.state, EffectState::Started { .. });
-        let what = match &effect.kind {
-            EffectKind::Commit { request_id, .. }
-            | EffectKind::Checks { request_id, .. }
-            | EffectKind::Merge { request_id, .. }
-            | EffectKind::Rebase { request_id, .. } => request_id,
-            // An action is not begun again: its outcome says so. The others are no request's work.
-            EffectKind::Action { .. }
-            | EffectKind::Release { .. }
-            | EffectKind::Baseline { .. }
-            | EffectKind::Inspect { .. }
-            | EffectKind::Archive { .. }
-            | EffectKind::Publish { .. }
-            | EffectKind::Discover { .. } => continue,
-        };
+        // An action is not begun again: its outcome says so. The others are no request's work.
+        let Some(what) = effect.kind.change_of() else { continue };
         if started && effect.told != Some(effect.attempts) {
             let told = Some(effect.attempts);
             turn.change(Change::Effect(Effect { told, ..effect.clone() }));

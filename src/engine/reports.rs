@@ -5,12 +5,12 @@ use serde_json::{Value, json};
 use super::attempts::Failure;
 use super::authorize::{Resource, authorize};
 use super::decide::{Answer, Wake};
+use super::lifecycle::{DocumentRule, StepReport};
 use super::turn::Turn;
-use super::workflow::{DocumentRule, StepReport};
 use super::{
-    actions, attempts, claims, contract, governed, handoff, intake, revise, routing, runs, say,
-    sprint, workflow,
+    actions, attempts, claims, contract, handoff, intake, lifecycle, revise, runs, say, sprint,
 };
+use crate::domain::block::BlockCode;
 use crate::domain::change::Change;
 use crate::domain::config::AgentKind;
 use crate::domain::conversation::Conversation;
@@ -18,12 +18,12 @@ use crate::domain::envelope::{Envelope, EnvelopeKind, MAX_ENVELOPE_ATTEMPTS, Pla
 use crate::domain::ids::{EnvelopeId, RequestId};
 use crate::domain::incoming::Actor;
 use crate::domain::lenient;
+use crate::domain::lifecycle::StepName;
 use crate::domain::outgoing::Voice;
 use crate::domain::request::{Language, ReplyRoute, Request, RequestStatus};
 use crate::domain::result::{ResultStatus, RoleResult};
 use crate::domain::role::Role;
 use crate::domain::run::{RunOutcome, RunReport, Usage};
-use crate::domain::workflow::{Step, Word as _, WorkflowState};
 
 /// Applies a report.
 pub(super) fn ready(turn: &mut Turn<'_>, relay_id: &EnvelopeId) -> Answer {
@@ -137,7 +137,13 @@ fn apply(turn: &mut Turn<'_>, id: &RequestId, report: RunReport, why: &str) {
             match (report.step, report.role) {
                 (Some(step), _) => step_result(turn, id, step, &report, &result),
                 (None, Role::Orchestrator) => orchestrator_result(turn, id, &result),
-                (None, _) => governed::result(turn, id, &result),
+                // A role that has a request without a lifecycle, as an older runtime left it, hands it back.
+                (None, _) => {
+                    if !stopped(turn, id, &result) {
+                        let words = &result.summary;
+                        handoff::delegate(turn, id, Role::Orchestrator, None, words, None);
+                    }
+                }
             }
         }
     }
@@ -156,7 +162,6 @@ fn orchestrator_result(turn: &mut Turn<'_>, id: &RequestId, result: &RoleResult)
         return;
     }
     if result.proposals.handled_completely() {
-        governed::resume_waiting(turn, id, result);
         answered(turn, id, &result.summary);
         return;
     }
@@ -165,13 +170,14 @@ fn orchestrator_result(turn: &mut Turn<'_>, id: &RequestId, result: &RoleResult)
 
 /// Research begins the workflow.
 pub(super) fn start_workflow(turn: &mut Turn<'_>, id: &RequestId, result: &RoleResult) {
-    let state = WorkflowState::initial(Step::ResearchInitial).within(&turn.policy.limits);
+    let state = turn.begin_request();
+    let (role, step) = (state.phase_owner, state.step);
     if let Some(request) = turn.edit(id) {
         request.params.workflow = Some(state);
         request.routing_context = json!({ "selection_source": "agent_first_intake" });
     }
-    room_report(turn, id, Role::Orchestrator, "intake", result, Some(Role::Research), Vec::new());
-    handoff::delegate(turn, id, Role::Research, Some(Step::ResearchInitial), &result.summary, None);
+    room_report(turn, id, Role::Orchestrator, "intake", result, Some(role), Vec::new());
+    handoff::delegate(turn, id, role, Some(step), &result.summary, None);
 }
 
 /// Whether a negative result outside the workflow stopped the request: blocked or failed.
@@ -208,17 +214,19 @@ pub(super) fn answered(turn: &mut Turn<'_>, id: &RequestId, summary: &str) {
 fn step_result(
     turn: &mut Turn<'_>,
     id: &RequestId,
-    step: Step,
+    step: StepName,
     report: &RunReport,
     result: &RoleResult,
 ) {
     let Some(request) = turn.request(id) else {
         return;
     };
-    let Some(state) = request.params.workflow.clone() else {
+    let Some((lifecycle, state)) = turn.stands(id) else {
         return;
     };
     let in_sprint = request.sprint_id.is_some();
+    // What was built and sent back is not dropped, nor brought to the branch, because a plan is called an answer.
+    let to_be_built = request.todo_id.is_some() || request.candidate.is_some();
     let documents = documents(request, report);
     let item = request.backlog_id.as_ref().and_then(|id| turn.item(id));
     let criteria = contract::criteria(request, item);
@@ -227,13 +235,16 @@ fn step_result(
     let mut facts = StepReport::from_result(result);
     facts.documents_present = report.documents_present.iter().cloned().collect();
     facts.document_rule = if in_sprint { DocumentRule::Sprint } else { DocumentRule::NotAsked };
-    facts.wants_execution = true;
+    facts.is_to_be_built = to_be_built;
     facts.criteria = criteria;
-    let decision = workflow::decide(&state, &facts);
+    let decision = lifecycle::decide(&lifecycle, &state, &facts);
+    if let Some(kept) = turn.edit(id).and_then(|request| request.result.as_mut()) {
+        lifecycle::drop_foreign_documents(&state, kept);
+    }
     let next = match &decision {
-        workflow::WorkflowDecision::Next { role, .. } => Some(*role),
-        workflow::WorkflowDecision::Closeout { .. } => Some(Role::VersionController),
-        workflow::WorkflowDecision::Blocked { .. } => None,
+        lifecycle::WorkflowDecision::Next { role, .. } => Some(*role),
+        lifecycle::WorkflowDecision::Closeout { .. } => Some(Role::VersionController),
+        lifecycle::WorkflowDecision::Blocked { .. } => None,
     };
     if report.role == Role::Developer
         && !result.is_negative()
@@ -246,7 +257,6 @@ fn step_result(
         request.routing_context = json!({
             "selected_role": role,
             "selection_source": "workflow_contract",
-            "routing_phase": routing::phase_for_role(Some(role)),
         });
     }
     room_report(turn, id, report.role, step.as_str(), result, next, documents);
@@ -283,7 +293,7 @@ fn documents(request: &Request, report: &RunReport) -> Vec<String> {
     let own = |path: &&String| {
         path.starts_with("shared_workspace/")
             && !request.artifacts.contains(path)
-            && (report.role == Role::Planner || !workflow::is_planner_document(path))
+            && (report.role == Role::Planner || !lifecycle::is_planner_document(path))
     };
     report.documents_present.iter().filter(own).take(MOST_DOCUMENTS).cloned().collect()
 }
@@ -330,7 +340,7 @@ fn first_of(texts: &[&str]) -> String {
 
 fn block_with(turn: &mut Turn<'_>, id: &RequestId, result: &RoleResult) {
     let detail = first_of(&[&result.error, &result.summary]);
-    handoff::block(turn, id, "role_blocked", &detail, required_inputs(result));
+    handoff::block(turn, id, BlockCode::RoleBlocked, &detail, required_inputs(result));
 }
 
 /// Words of a person that another program dropped into the orchestrator's inbox.
@@ -385,7 +395,7 @@ pub(super) fn failed(
     if let Some(request) = turn.edit(&id) {
         request.active_run = None;
         if !request.status.is_terminal() {
-            handoff::block(turn, &id, "step_failed", reason, Vec::new());
+            handoff::block(turn, &id, BlockCode::StepFailed, reason, Vec::new());
         }
     }
     Answer::Accepted

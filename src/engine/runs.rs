@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 use super::decide::{Answer, Wake};
 use super::turn::Turn;
 use super::{attempts, budget, gates, handoff, recovery, say};
+use crate::domain::block::BlockCode;
 use crate::domain::change::{Change, Session};
 use crate::domain::conversation::Room;
 use crate::domain::effect::EffectKind;
@@ -41,7 +42,7 @@ pub(super) fn starting(turn: &mut Turn<'_>, run: Run) -> Answer {
     let again = turn.before().runs.contains_key(&run.run_id);
     if !again && request.spent.counted_turns() >= limit {
         let detail = format!("{limit} runs");
-        handoff::block(turn, &run.request_id, "turns_limit", &detail, Vec::new());
+        handoff::block(turn, &run.request_id, BlockCode::TurnsLimit, &detail, Vec::new());
         return refuse(turn, &run, &envelope, "no runs left");
     }
     let cut_off = turn.before().runs.get(&run.run_id).is_some_and(|run| run.cut_off);

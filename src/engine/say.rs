@@ -10,7 +10,6 @@ use crate::domain::outgoing::{
 };
 use crate::domain::request::{Language, Request, RequestStatus};
 use crate::domain::role::Role;
-use crate::domain::workflow::Word as _;
 
 /// A catalog key with its values, in a language.
 pub(super) fn content(key: &str, language: Language, values: Value) -> Content {

@@ -1,6 +1,7 @@
 //! One decision in the making: the open records, and over them what this decision has changed so far.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use chrono_tz::Tz;
 use serde_json::Value;
@@ -14,12 +15,16 @@ use crate::domain::effect::{Effect, EffectKind, EffectState};
 use crate::domain::envelope::{Envelope, Place};
 use crate::domain::ids::{ChannelId, EffectId, IdSupply, MessageId, RequestId};
 use crate::domain::incoming::Message;
+use crate::domain::lifecycle::{Lifecycle, Step, StepName};
 use crate::domain::outgoing::{Act, Outgoing, OutgoingState};
 use crate::domain::policy::Policy;
 use crate::domain::request::{Request, RequestEvent};
 use crate::domain::state::State;
 use crate::domain::time::Timestamp;
+use crate::domain::workflow::WorkflowState;
 
+/// Attempts of what is no step of a lifecycle.
+const ATTEMPTS: u32 = 3;
 /// How many message ids of a channel are remembered for those that arrive doubled.
 const RECENT_MESSAGES: usize = 64;
 /// A person who may not ask is told so once in this time.
@@ -77,6 +82,48 @@ impl<'a> Turn<'a> {
         self.now.date_in(self.zone())
     }
 
+    /// The lifecycle that a request goes by, and where it stands in it; `None` before it has begun.
+    pub(super) fn stands(&self, id: &RequestId) -> Option<(Arc<Lifecycle>, WorkflowState)> {
+        let state = self.request(id)?.params.workflow.clone()?;
+        let current = &self.policy.lifecycle;
+        let lifecycle = match state.lifecycle == current.digest() {
+            true => current,
+            false => self.state.lifecycle(&state.lifecycle),
+        };
+        Some((Arc::clone(lifecycle), state))
+    }
+
+    /// The step at which a request stands.
+    pub(super) fn step(&self, id: &RequestId) -> Option<Step> {
+        let (lifecycle, state) = self.stands(id)?;
+        lifecycle.step(state.step).cloned()
+    }
+
+    /// Attempts that the step of a request has before a person is asked.
+    pub(super) fn attempts(&self, id: &RequestId) -> u32 {
+        let own = self.step(id).map_or(ATTEMPTS, |step| step.attempts);
+        self.policy.limits.step_attempts.unwrap_or(own)
+    }
+
+    /// The beginning of a person's request.
+    pub(super) fn begin_request(&mut self) -> WorkflowState {
+        self.begin(self.policy.lifecycle.begin)
+    }
+
+    /// The beginning of a todo's request.
+    pub(super) fn begin_todo(&mut self) -> WorkflowState {
+        self.begin(self.policy.lifecycle.begin_todo)
+    }
+
+    /// A request keeps the lifecycle that it begins with, so that is kept as well.
+    fn begin(&mut self, step: StepName) -> WorkflowState {
+        let lifecycle = &self.policy.lifecycle;
+        if !self.state.lifecycles.contains_key(lifecycle.digest()) {
+            self.changes.push(Change::Lifecycle(Arc::clone(lifecycle)));
+        }
+        WorkflowState::begin(lifecycle, step).within(&self.policy.limits)
+    }
+
     /// The records as they were before this turn.
     pub(super) fn before(&self) -> &'a State {
         self.state
@@ -115,32 +162,29 @@ impl<'a> Turn<'a> {
         old.map(|(_, request)| request).chain(self.requests.values())
     }
 
-    /// Whether such an effect is planned or under way, this turn's included.
-    pub(super) fn has_effect(&self, which: impl Fn(&EffectKind) -> bool) -> bool {
-        let gone = |id: &EffectId| {
-            self.changes.iter().any(|c| matches!(c, Change::EffectGone(gone) if gone == id))
-        };
-        let before = self.state.effects.values().filter(|it| !gone(&it.effect_id));
-        let now = self.changes.iter().filter_map(|change| {
-            let Change::Effect(effect) = change else { return None };
-            (!gone(&effect.effect_id)).then_some(effect)
-        });
-        before.chain(now).any(|effect| which(&effect.kind))
-    }
-
-    /// Whether such an effect has started and its outcome has not come, this turn's included.
-    pub(super) fn is_under_way(&self, which: impl Fn(&EffectKind) -> bool) -> bool {
-        let mut state: BTreeMap<&EffectId, &Effect> = self.state.effects.iter().collect();
+    /// The effects that are planned or under way, this turn's included.
+    pub(super) fn effects(&self) -> impl Iterator<Item = &Effect> {
+        let mut effects: BTreeMap<&EffectId, &Effect> = self.state.effects.iter().collect();
         for change in &self.changes {
             if let Change::Effect(effect) = change {
-                state.insert(&effect.effect_id, effect);
+                effects.insert(&effect.effect_id, effect);
             } else if let Change::EffectGone(id) = change {
-                state.remove(id);
+                effects.remove(id);
             }
         }
-        state
-            .into_values()
-            .any(|it| matches!(it.state, EffectState::Started { .. }) && which(&it.kind))
+        effects.into_values()
+    }
+
+    /// Whether such an effect is planned or under way.
+    pub(super) fn has_effect(&self, which: impl Fn(&EffectKind) -> bool) -> bool {
+        self.effects().any(|effect| which(&effect.kind))
+    }
+
+    /// Whether such an effect has started and its outcome has not come.
+    pub(super) fn is_under_way(&self, which: impl Fn(&EffectKind) -> bool) -> bool {
+        let mut started =
+            self.effects().filter(|it| matches!(it.state, EffectState::Started { .. }));
+        started.any(|effect| which(&effect.kind))
     }
 
     /// What was spent, as of today.
@@ -358,6 +402,7 @@ impl<'a> Turn<'a> {
             | Change::RetireSprint(_)
             | Change::SprintEvent(..)
             | Change::Scheduler(_)
+            | Change::Lifecycle(_)
             | Change::Spending(_)
             | Change::Append { .. } => None,
         }
@@ -416,6 +461,7 @@ impl<'a> Turn<'a> {
                 | Change::RetireSprint(_)
                 | Change::SprintEvent(..)
                 | Change::Scheduler(_)
+                | Change::Lifecycle(_)
                 | Change::Spending(_)
                 | Change::Append { .. } => {}
             }

@@ -46,7 +46,7 @@ fn reason(
             let blocked = request.blocked.as_ref();
             let values = json!({
                 "request_id": id.as_str(),
-                "code": blocked.map_or("", |blocked| blocked.code.as_str()),
+                "code": blocked.map_or("", |blocked| blocked.code.word()),
                 "detail": blocked.map(|b| say::title(&b.detail)).unwrap_or_default(),
                 "who": request.reply_route.author_name,
             });

@@ -102,7 +102,10 @@ pub(super) fn obey(
         Word::Cancel(id) => {
             let Some(found) = turn.request(&id).cloned() else { return unknown(&id) };
             match authorize(turn.policy, actor, Resource::Request(&found)) {
-                Ok(granted) => commands::withdraw(turn, &granted, &found),
+                Ok(granted) => {
+                    let (became, values) = commands::withdraw(turn, &granted, &found);
+                    (became.key(), values)
+                }
                 Err(_) => ("cancel.not_yours", json!({ "request_id": id.as_str() })),
             }
         }

@@ -12,9 +12,9 @@ use crate::domain::config::CheckNetwork;
 use crate::domain::evidence::{CheckRun, CheckVerdict, Evidence, Isolation};
 use crate::domain::time::Timestamp;
 use crate::platform::confinement::Confinement;
-use crate::platform::supervise::{self, Adopted, EndedBy, Exit, OnCap, OnEof, Spec};
+use crate::platform::supervise::{self, EndedBy, Exit, OnCap, OnEof, RunFolderState, Spec};
 use crate::platform::{clock, files, inside, machine, redact, spawn, tasks};
-use carry::Carried;
+use carry::CarriedFolder;
 use view::{Layout, View};
 
 mod carry;
@@ -312,7 +312,7 @@ struct Place {
     /// Logs, and what the supervisor needs; no check sees it.
     scratch: PathBuf,
     layout: Layout,
-    carried: Vec<Carried>,
+    carried: Vec<CarriedFolder>,
     /// What tools must be told.
     env: BTreeMap<String, String>,
 }
@@ -575,13 +575,13 @@ pub async fn end_earlier(scratch: &Path) -> Result<()> {
             continue;
         }
         match supervise::adopt(&run_dir)? {
-            Adopted::Running(run) => {
+            RunFolderState::Running(run) => {
                 run.kill()?;
                 if let Err(error) = run.wait().await {
                     tracing::debug!(%error, "a check of an earlier team left no outcome");
                 }
             }
-            Adopted::Finished(_) | Adopted::Never => {}
+            RunFolderState::Finished(_) | RunFolderState::Never => {}
         }
     }
     let scratch = scratch.to_owned();

@@ -23,7 +23,7 @@ pub struct Companion {
 
 /// How a companion ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Ended {
+pub enum ExitReason {
     /// With an exit code.
     Code(i32),
     /// By a signal.
@@ -53,16 +53,16 @@ impl Companion {
     }
 
     /// Waits for its end.
-    pub async fn ended(&mut self) -> io::Result<Ended> {
+    pub async fn ended(&mut self) -> io::Result<ExitReason> {
         let status = self.child.wait().await?;
         Ok(match (status.code(), status.signal()) {
-            (Some(code), _) => Ended::Code(code),
-            (None, signal) => Ended::Signal(signal.unwrap_or(0)),
+            (Some(code), _) => ExitReason::Code(code),
+            (None, signal) => ExitReason::Signal(signal.unwrap_or(0)),
         })
     }
 
     /// Tells it to end, and waits.
-    pub async fn stop(&mut self) -> io::Result<Ended> {
+    pub async fn stop(&mut self) -> io::Result<ExitReason> {
         drop(self.input.take());
         self.ended().await
     }

@@ -33,9 +33,9 @@ pub trait DiskFile: Send {
 }
 
 /// A lock that is held until this is dropped or the process ends.
-pub trait Held: Send + Sync {}
+pub trait MaskedSecret: Send + Sync {}
 
-impl Held for File {}
+impl MaskedSecret for File {}
 
 /// The operations that the store needs. Names become durable only by [`Disk::sync_dir`], bytes only by
 /// a sync of their file.
@@ -73,7 +73,7 @@ pub trait Disk: Send + Sync {
     /// Removes a file; an absent one is fine.
     fn remove(&self, path: &Path) -> Result<()>;
     /// Takes the exclusive lock of a file, creating it; `None` where somebody else has it.
-    fn lock(&self, path: &Path) -> Result<Option<Box<dyn Held>>>;
+    fn lock(&self, path: &Path) -> Result<Option<Box<dyn MaskedSecret>>>;
 }
 
 /// From this many files on, the whole file system is flushed at once.
@@ -212,7 +212,7 @@ impl Disk for RealDisk {
         }
     }
 
-    fn lock(&self, path: &Path) -> Result<Option<Box<dyn Held>>> {
+    fn lock(&self, path: &Path) -> Result<Option<Box<dyn MaskedSecret>>> {
         // Not truncated: the older runtime's lock files are only locked, never written by us.
         let opened = OpenOptions::new().write(true).create(true).truncate(false).open(path);
         let file = at("open", path, opened)?;

@@ -135,32 +135,32 @@ impl Order {
 /// Registers a secret by value, for as long as the process lives. Blank and very short values are ignored.
 pub fn register(secret: &str) {
     // Never let go.
-    std::mem::forget(Held::new(secret));
+    std::mem::forget(MaskedSecret::new(secret));
 }
 
 /// Registers a secret that is worth something for a time only, until what is given back is dropped.
 #[must_use = "the secret is known for as long as this is kept"]
-pub fn hold(secret: &str) -> Held {
-    Held::new(secret)
+pub fn hold(secret: &str) -> MaskedSecret {
+    MaskedSecret::new(secret)
 }
 
 /// A secret that is masked while this is kept.
 #[derive(Debug)]
-pub struct Held(Option<String>);
+pub struct MaskedSecret(Option<String>);
 
-impl Held {
-    fn new(secret: &str) -> Held {
+impl MaskedSecret {
+    fn new(secret: &str) -> MaskedSecret {
         let secret = secret.trim();
         if secret.len() < SHORTEST {
-            return Held(None);
+            return MaskedSecret(None);
         }
         // A poisoned lock still holds a whole list: what is done under it does not panic half-way.
         KNOWN.write().unwrap_or_else(PoisonError::into_inner).hold(secret);
-        Held(Some(secret.to_owned()))
+        MaskedSecret(Some(secret.to_owned()))
     }
 }
 
-impl Drop for Held {
+impl Drop for MaskedSecret {
     fn drop(&mut self) {
         if let Some(secret) = &self.0 {
             KNOWN.write().unwrap_or_else(PoisonError::into_inner).release(secret);

@@ -5,7 +5,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use super::effects::Trouble;
+use super::effects::EffectError;
 use super::papers::{folder_of, hear, put};
 use super::team::Team;
 use chrono_tz::Tz;
@@ -18,7 +18,7 @@ use crate::store::RUNTIME;
 use crate::workspace::papers::{self, Reports};
 
 /// Writes the archive of a sprint.
-pub(super) async fn archive(team: &Arc<Team>, id: &SprintId) -> Result<EffectOutcome, Trouble> {
+pub(super) async fn archive(team: &Arc<Team>, id: &SprintId) -> Result<EffectOutcome, EffectError> {
     let sprint = match team.hub.read(|state| state.sprints.get(id).cloned()) {
         Some(sprint) => sprint,
         // A newer sprint has begun meanwhile, and this one has left memory.
@@ -38,7 +38,7 @@ pub(super) async fn archive(team: &Arc<Team>, id: &SprintId) -> Result<EffectOut
 }
 
 /// Returns where the report lies, relative to the workspace.
-fn write(root: &Path, sprint: &Sprint, zone: Tz, reports: &Reports) -> Result<String, Trouble> {
+fn write(root: &Path, sprint: &Sprint, zone: Tz, reports: &Reports) -> Result<String, EffectError> {
     for paper in papers::sprint_papers(sprint, zone, reports)? {
         put(root, &paper)?;
     }

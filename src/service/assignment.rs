@@ -251,7 +251,7 @@ mod tests {
 
     #[test]
     fn ten_thousand_items_make_no_longer_prompt_than_sixty() {
-        use crate::agents::prompt::{Making, assemble};
+        use crate::agents::prompt::{PromptInput, assemble};
         use crate::agents::{Said, Task};
 
         let size = |items: usize| {
@@ -277,7 +277,7 @@ mod tests {
                     Said::new("Mina", "plan it"),
                 )
             };
-            let making = Making {
+            let making = PromptInput {
                 task: &task,
                 worktree: "/w",
                 schema: &json!({}),

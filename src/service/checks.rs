@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
 
-use super::effects::Trouble;
+use super::effects::EffectError;
 use super::team::Team;
 use crate::domain::config::{Check, RuntimeConfig};
 use crate::domain::evidence::Evidence;
@@ -45,12 +45,12 @@ fn check_spec(check: &Check) -> CheckSpec {
 ///
 /// # Errors
 /// Where the file cannot be read or is wrong, with its line: nothing is proven by what it said before.
-pub(super) async fn in_force(team: &Arc<Team>) -> Result<CheckPlan, Trouble> {
+pub(super) async fn in_force(team: &Arc<Team>) -> Result<CheckPlan, EffectError> {
     let reading = Arc::clone(team);
     let (plan, guarded) = tasks::blocking(move || {
         let runtime = workspace::read_runtime(reading.root())?;
         let guarded = reading.workspace.guarded(&runtime);
-        Ok::<_, Trouble>((check_plan(reading.root(), &runtime), guarded))
+        Ok::<_, EffectError>((check_plan(reading.root(), &runtime), guarded))
     })
     .await??;
     team.hub.know_checks(!plan.checks.is_empty(), plan.digest.clone(), guarded);
@@ -63,7 +63,7 @@ pub(super) async fn run(
     id: &RequestId,
     commit: CommitId,
     stop: &CancellationToken,
-) -> Result<Evidence, Trouble> {
+) -> Result<Evidence, EffectError> {
     let plan = in_force(team).await?;
     let scratch = scratch(team, id);
     files::create_dir_all(&scratch)?;
@@ -78,7 +78,7 @@ pub(super) fn scratch(team: &Team, id: &RequestId) -> PathBuf {
 }
 
 /// Whether a request rests on evidence of other checks than those that are configured now.
-pub(super) async fn proof_is_old(team: &Arc<Team>, id: &RequestId) -> Result<bool, Trouble> {
+pub(super) async fn proof_is_old(team: &Arc<Team>, id: &RequestId) -> Result<bool, EffectError> {
     let plan = in_force(team).await?;
     let evidence = super::effects::request(team, id)?.evidence;
     Ok(evidence.is_some_and(|evidence| evidence.checks_digest != plan.digest))

@@ -3,9 +3,9 @@
 use serde_json::Value;
 
 use crate::agents::ContractFns;
+use crate::domain::lifecycle::StepName;
 use crate::domain::result::RoleResult;
 use crate::domain::role::Role;
-use crate::domain::workflow::Step;
 use crate::engine::contract;
 
 /// The contract of `spec/teams.md` 8.
@@ -18,7 +18,7 @@ fn extract(text: &str) -> Option<Value> {
 fn check(
     value: &Value,
     role: Role,
-    step: Option<Step>,
+    step: Option<StepName>,
     criteria: &[String],
 ) -> Result<RoleResult, Vec<String>> {
     let issues = contract::validate(value, role, step, criteria);

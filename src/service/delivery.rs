@@ -39,7 +39,7 @@ enum Sending {
     /// To a place.
     To(Target),
     /// To somebody who may not ask: in nobody's way, wherever it goes.
-    Courtesy,
+    Refusal,
 }
 
 /// Sends until the team closes.
@@ -82,11 +82,11 @@ fn begin(
     let heads = refused_heads(state, now);
     let waiting = state.outgoing.values().filter(|it| {
         let refused = it.refused.is_some() && !heads.contains(&it.outgoing_id);
-        it.priority < Priority::Courtesy && !refused && !waits_for_room(it, &coming)
+        it.priority < Priority::Refusal && !refused && !waits_for_room(it, &coming)
     });
     let to = |sending: &'_ Sending| match sending {
         Sending::To(target) => Some(target.clone()),
-        Sending::Courtesy => None,
+        Sending::Refusal => None,
     };
     let taken: Vec<Target> = busy.iter().filter_map(to).collect();
     let taken = taken.iter().map(Lane::of).collect();
@@ -106,26 +106,26 @@ fn begin(
         begin.push((lane, outgoing.clone()));
     }
     if begin.is_empty() && busy.is_empty() {
-        begin.extend(courtesy(state, now, waiting.clone().next().is_none()));
+        begin.extend(refusal(state, now, waiting.clone().next().is_none()));
     }
     let later = state.outgoing.values().filter_map(|outgoing| outgoing.not_before);
     let patience = (state.outgoing.values())
-        .filter(|it| it.priority == Priority::Courtesy)
+        .filter(|it| it.priority == Priority::Refusal)
         .map(|it| it.created_at.plus_seconds(COURTESY_WAITS));
     (begin, later.chain(patience).filter(|at| *at > now).min())
 }
 
 /// An answer to somebody who may not ask: the last thing to say, so it goes where nothing else waits for Discord
 /// and nobody is at work who will have something to say, or has waited for that long enough.
-fn courtesy(state: &State, now: Timestamp, alone: bool) -> Option<(Sending, Outgoing)> {
+fn refusal(state: &State, now: Timestamp, alone: bool) -> Option<(Sending, Outgoing)> {
     let works = !state.runs.is_empty() || !state.envelopes.is_empty() || !state.effects.is_empty();
     let waited = |it: &Outgoing| {
         now.seconds_since(it.created_at.min(now)) >= COURTESY_WAITS || (alone && !works)
     };
     let due = |it: &Outgoing| it.not_before.is_none_or(|at| at <= now);
     let first = (state.outgoing.values())
-        .find(|it| it.priority == Priority::Courtesy && due(it) && waited(it))?;
-    Some((Sending::Courtesy, first.clone()))
+        .find(|it| it.priority == Priority::Refusal && due(it) && waited(it))?;
+    Some((Sending::Refusal, first.clone()))
 }
 
 /// The messages that Discord refused and that are tried now: where a place refuses, the oldest of it stands for
@@ -471,7 +471,7 @@ mod tests {
             let id = |sending: &Sending| match sending {
                 Sending::To(Target::Channel(channel)) => channel.0,
                 Sending::To(Target::Named(_) | Target::Dm(_) | Target::Room(_))
-                | Sending::Courtesy => 0,
+                | Sending::Refusal => 0,
             };
             begun.iter().map(|(target, _)| id(target)).collect::<Vec<u64>>()
         };

@@ -198,7 +198,7 @@ fn uncommitted_files(look: &Look, marks: &mut Watermarks) -> Result<Vec<Finding>
 }
 
 /// How an action ended.
-enum Ended {
+enum ActionEnd {
     Passed,
     NotPassed(String),
     NotRun(String),
@@ -209,12 +209,12 @@ async fn act(
     env: &BTreeMap<String, String>,
     scratch: &Path,
     root: &Path,
-) -> Result<Ended, LookError> {
+) -> Result<ActionEnd, LookError> {
     let Some((program, args)) = command.split_first() else {
-        return Ok(Ended::NotRun("its command is empty".to_owned()));
+        return Ok(ActionEnd::NotRun("its command is empty".to_owned()));
     };
     if command.iter().any(|word| word.contains('{') && word.contains('}')) {
-        return Ok(Ended::NotRun(
+        return Ok(ActionEnd::NotRun(
             "it takes parameters, and nobody is there to give them".to_owned(),
         ));
     }
@@ -231,25 +231,25 @@ async fn act(
     files::remove_dir_all(&dir)?;
     let text = String::from_utf8_lossy(&text).into_owned();
     Ok(match exit.ended_by {
-        EndedBy::Exit if exit.success() => Ended::Passed,
-        EndedBy::Exit => Ended::NotPassed(text),
-        EndedBy::Wall => Ended::NotRun("it took longer than ten minutes".to_owned()),
-        EndedBy::NotStarted => Ended::NotRun(exit.error.unwrap_or_default()),
+        EndedBy::Exit if exit.success() => ActionEnd::Passed,
+        EndedBy::Exit => ActionEnd::NotPassed(text),
+        EndedBy::Wall => ActionEnd::NotRun("it took longer than ten minutes".to_owned()),
+        EndedBy::NotStarted => ActionEnd::NotRun(exit.error.unwrap_or_default()),
         EndedBy::Idle | EndedBy::OutputCap | EndedBy::Cancelled | EndedBy::ParentGone => {
-            Ended::NotRun("it was ended from outside".to_owned())
+            ActionEnd::NotRun("it was ended from outside".to_owned())
         }
     })
 }
 
 /// An action that ends as it did the last time has nothing new to say.
-fn judge(name: &str, ended: Ended, marks: &mut Watermarks) -> Option<Finding> {
+fn judge(name: &str, ended: ActionEnd, marks: &mut Watermarks) -> Option<Finding> {
     let (word, signal, title, summary) = match ended {
-        Ended::Passed => ("passed", None, String::new(), String::new()),
-        Ended::NotPassed(text) => {
+        ActionEnd::Passed => ("passed", None, String::new(), String::new()),
+        ActionEnd::NotPassed(text) => {
             let title = format!("{name} does not pass");
             ("not_passed", Some(Signal::DiscoveryActionCheck), title, text)
         }
-        Ended::NotRun(why) => {
+        ActionEnd::NotRun(why) => {
             let title = format!("{name} could not run");
             ("not_run", Some(Signal::DiscoveryActionFailure), title, why)
         }
@@ -296,14 +296,14 @@ mod tests {
         let mut marks = Watermarks::new();
         let mut told = |ended| judge("lint", ended, &mut marks).map(|it| (it.signal, it.trace));
         let trace = "action:lint".to_owned();
-        assert_eq!(told(Ended::Passed), None);
+        assert_eq!(told(ActionEnd::Passed), None);
         let check = Some((Signal::DiscoveryActionCheck, trace.clone()));
-        assert_eq!(told(Ended::NotPassed("a".to_owned())), check);
-        assert_eq!(told(Ended::NotPassed("b".to_owned())), None);
+        assert_eq!(told(ActionEnd::NotPassed("a".to_owned())), check);
+        assert_eq!(told(ActionEnd::NotPassed("b".to_owned())), None);
         let failure = Some((Signal::DiscoveryActionFailure, trace));
-        assert_eq!(told(Ended::NotRun("gone".to_owned())), failure);
-        assert_eq!(told(Ended::Passed), None);
-        assert_eq!(told(Ended::NotPassed("a".to_owned())), check);
+        assert_eq!(told(ActionEnd::NotRun("gone".to_owned())), failure);
+        assert_eq!(told(ActionEnd::Passed), None);
+        assert_eq!(told(ActionEnd::NotPassed("a".to_owned())), check);
     }
 
     #[test]

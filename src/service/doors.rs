@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use secrecy::SecretString;
 
-use super::models::{Models, OpenDoor, Opening, Outside, Server, socket_in};
+use super::models::{Models, OpenDoor, Outside, ProxyOptions, Server, socket_in};
 use super::refusals;
 use super::run_socket;
 use super::team::Team;
@@ -149,7 +149,7 @@ pub(super) async fn open(team: &Arc<Team>, run: &Run, run_dir: PathBuf) -> Optio
     }
     let confinement = team.driver.confinement(agent.sandbox()).await;
     let folder = run_socket::folder_of(team, run);
-    let opening = Opening {
+    let opening = ProxyOptions {
         socket: socket_in(&folder),
         port: !confinement.is_some_and(Confinement::has_own_network),
         run_dir,

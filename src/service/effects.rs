@@ -49,7 +49,7 @@ const EXCERPT: usize = 1_200;
 
 /// Why an effect could not be done; told to people, so it is redacted there.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum Trouble {
+pub(super) enum EffectError {
     #[error(transparent)]
     Git(#[from] GitError),
     #[error(transparent)]
@@ -106,7 +106,7 @@ pub(super) async fn execute(team: Arc<Team>) {
             let stop = team.signals.stop_of_effect(&effect.effect_id);
             let outcome = match perform(&team, &effect, &stop.token).await {
                 Ok(outcome) => Some(outcome),
-                Err(Trouble::Unwanted | Trouble::Hub(_)) => None,
+                Err(EffectError::Unwanted | EffectError::Hub(_)) => None,
                 Err(trouble) => {
                     tracing::warn!(effect = effect.kind.name(), %trouble, "an effect failed");
                     Some(EffectOutcome::Failed {
@@ -128,45 +128,16 @@ pub(super) async fn execute(team: Arc<Team>) {
 /// A worktree is given back last: after its agent has ended, and after whatever else the runtime does
 /// in it. The end of either rings the bell again.
 fn may_begin(state: &State, effect: &Effect) -> bool {
-    let uses = |other: &EffectKind| match other {
-        EffectKind::Commit { .. }
-        | EffectKind::Checks { .. }
-        | EffectKind::Merge { .. }
-        | EffectKind::Rebase { .. } => true,
-        EffectKind::Action { .. }
-        | EffectKind::Release { .. }
-        | EffectKind::Baseline { .. }
-        | EffectKind::Inspect { .. }
-        | EffectKind::Archive { .. }
-        | EffectKind::Publish { .. }
-        | EffectKind::Discover { .. } => false,
-    };
-    match &effect.kind {
-        EffectKind::Release { request_id } => {
-            !state.runs.values().any(|run| run.request_id == *request_id)
-                && !state
-                    .effects
-                    .values()
-                    .any(|other| uses(&other.kind) && other.kind.request_id() == Some(request_id))
-        }
-        EffectKind::Commit { .. }
-        | EffectKind::Checks { .. }
-        | EffectKind::Merge { .. }
-        | EffectKind::Rebase { .. }
-        | EffectKind::Baseline { .. }
-        | EffectKind::Inspect { .. }
-        | EffectKind::Archive { .. }
-        | EffectKind::Publish { .. }
-        | EffectKind::Discover { .. }
-        | EffectKind::Action { .. } => true,
-    }
+    let EffectKind::Release { request_id } = &effect.kind else { return true };
+    !state.runs.values().any(|run| run.request_id == *request_id)
+        && !state.effects.values().any(|other| other.kind.change_of() == Some(request_id))
 }
 
 async fn perform(
     team: &Arc<Team>,
     effect: &Effect,
     stop: &CancellationToken,
-) -> Result<EffectOutcome, Trouble> {
+) -> Result<EffectOutcome, EffectError> {
     match &effect.kind {
         EffectKind::Commit { request_id, title } => {
             // Whether the commit is to be proven, and by what, is decided next. A file that is wrong is told
@@ -220,17 +191,17 @@ pub(super) async fn begin(
     team: &Team,
     effect: &Effect,
     plan: &impl Serialize,
-) -> Result<(), Trouble> {
+) -> Result<(), EffectError> {
     let pre_state = serde_json::to_value(plan)?;
     let started = Event::EffectStarting { effect_id: effect.effect_id.clone(), pre_state };
     match team.insist(started).await? {
         Answer::Accepted => Ok(()),
-        Answer::Ignored(_) | Answer::Say(_) => Err(Trouble::Unwanted),
+        Answer::Ignored(_) | Answer::Say(_) => Err(EffectError::Unwanted),
     }
 }
 
 /// The plan of an earlier start, where one got that far.
-pub(super) fn begun<T: DeserializeOwned>(effect: &Effect) -> Result<Option<T>, Trouble> {
+pub(super) fn begun<T: DeserializeOwned>(effect: &Effect) -> Result<Option<T>, EffectError> {
     match &effect.state {
         EffectState::Planned => Ok(None),
         EffectState::Started { pre_state, .. } if pre_state.is_null() => Ok(None),
@@ -240,11 +211,11 @@ pub(super) fn begun<T: DeserializeOwned>(effect: &Effect) -> Result<Option<T>, T
     }
 }
 
-pub(super) fn request(team: &Team, id: &RequestId) -> Result<Request, Trouble> {
-    team.hub.read(|state| state.requests.get(id).cloned()).ok_or(Trouble::Gone)
+pub(super) fn request(team: &Team, id: &RequestId) -> Result<Request, EffectError> {
+    team.hub.read(|state| state.requests.get(id).cloned()).ok_or(EffectError::Gone)
 }
 
-pub(super) async fn worktree(team: &Arc<Team>, id: &RequestId) -> Result<Worktree, Trouble> {
+pub(super) async fn worktree(team: &Arc<Team>, id: &RequestId) -> Result<Worktree, EffectError> {
     let (project, id, root) = (team.project.clone(), id.clone(), team.worktrees());
     Ok(tasks::blocking(move || project.worktree(&id, &root)).await??)
 }
@@ -254,7 +225,7 @@ async fn commit(
     effect: &Effect,
     id: &RequestId,
     title: &str,
-) -> Result<EffectOutcome, Trouble> {
+) -> Result<EffectOutcome, EffectError> {
     let _one = team.git.lock().await;
     let worktree = worktree(team, id).await?;
     let plan: PlannedCommit = match begun(effect)? {
@@ -302,7 +273,7 @@ async fn commit(
 }
 
 /// With the beginning of its difference, for people who decide about it.
-async fn excerpted(team: &Arc<Team>, candidate: Candidate) -> Result<Candidate, Trouble> {
+async fn excerpted(team: &Arc<Team>, candidate: Candidate) -> Result<Candidate, EffectError> {
     let project = team.project.clone();
     tasks::blocking(move || {
         let excerpt = git::diff_excerpt(&project, &candidate, EXCERPT_LINES)?;
@@ -324,7 +295,7 @@ async fn merge(
     team: &Arc<Team>,
     effect: &Effect,
     id: &RequestId,
-) -> Result<EffectOutcome, Trouble> {
+) -> Result<EffectOutcome, EffectError> {
     let _one = team.git.lock().await;
     let project = team.project.clone();
     let plan: PlannedMerge = match begun(effect)? {
@@ -354,11 +325,11 @@ async fn merge(
     })
 }
 
-fn candidate(team: &Team, id: &RequestId) -> Result<Candidate, Trouble> {
-    request(team, id)?.candidate.ok_or(Trouble::NoCandidate)
+fn candidate(team: &Team, id: &RequestId) -> Result<Candidate, EffectError> {
+    request(team, id)?.candidate.ok_or(EffectError::NoCandidate)
 }
 
-async fn rebase(team: &Arc<Team>, id: &RequestId) -> Result<EffectOutcome, Trouble> {
+async fn rebase(team: &Arc<Team>, id: &RequestId) -> Result<EffectOutcome, EffectError> {
     let _one = team.git.lock().await;
     let candidate = candidate(team, id)?;
     let mut worktree = worktree(team, id).await?;
@@ -383,9 +354,9 @@ async fn action(
     effect: &Effect,
     id: &OperationId,
     stop: &CancellationToken,
-) -> Result<EffectOutcome, Trouble> {
+) -> Result<EffectOutcome, EffectError> {
     let operation =
-        team.hub.read(|state| state.operations.get(id).cloned()).ok_or(Trouble::Unwanted)?;
+        team.hub.read(|state| state.operations.get(id).cloned()).ok_or(EffectError::Unwanted)?;
     // An action is not repeatable by nature: one that an earlier start began is not begun again.
     if effect.attempts > 0 {
         let message = "the team was restarted while it ran; whether it finished is not known";
@@ -414,7 +385,7 @@ async fn action(
 }
 
 /// Puts what an action printed into its log, without secrets, and returns the end of it. Blocks: it may be much.
-fn keep_log(dir: &Path, log: &Path) -> Result<String, Trouble> {
+fn keep_log(dir: &Path, log: &Path) -> Result<String, EffectError> {
     let mut text = files::read(&dir.join(supervise::STDOUT_SPOOL)).unwrap_or_default();
     text.extend(files::read(&dir.join(supervise::STDERR_SPOOL)).unwrap_or_default());
     let text = String::from_utf8_lossy(&text);
@@ -428,7 +399,10 @@ fn keep_log(dir: &Path, log: &Path) -> Result<String, Trouble> {
 
 /// Gives back what an ended request held: its worktree, its roles' conversations, the folders of its
 /// runs and checks. Repeating it is fine.
-pub(super) async fn release(team: &Arc<Team>, id: &RequestId) -> Result<EffectOutcome, Trouble> {
+pub(super) async fn release(
+    team: &Arc<Team>,
+    id: &RequestId,
+) -> Result<EffectOutcome, EffectError> {
     let _one = team.git.lock().await;
     let (project, root, request) = (team.project.clone(), team.worktrees(), id.clone());
     let state = team.workspace.state_dir();
@@ -437,7 +411,7 @@ pub(super) async fn release(team: &Arc<Team>, id: &RequestId) -> Result<EffectOu
     let mut folders: Vec<_> =
         Role::ALL.iter().map(|role| task::session_dir(team, *role, id)).collect();
     folders.extend(["checks", RUNS].map(|folder| state.join(folder).join(id.as_str())));
-    tasks::blocking(move || -> Result<(), Trouble> {
+    tasks::blocking(move || -> Result<(), EffectError> {
         project.release(&request, &root)?;
         // Nobody's work waits for it.
         if let Err(error) = prompts::keep(&state, &request) {

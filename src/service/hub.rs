@@ -17,7 +17,7 @@ use crate::domain::state::State;
 use crate::domain::time::Timestamp;
 use crate::engine::{Answer, Decision, Input, Wake, decide};
 use crate::platform::{clock, ids, tasks};
-use crate::store::{Appended, Store, StoreError};
+use crate::store::{PendingAppend, Store, StoreError};
 use crate::workspace;
 
 /// Events that may wait for the hub before whoever brings more has to wait.
@@ -178,7 +178,7 @@ impl Work {
     /// Decides and lets memory run ahead. The append is in order before anybody can see the records
     /// that it makes durable, so that whoever looks and then waits for the store to settle finds the
     /// files as the records were.
-    fn decide(&self, event: Event) -> (Option<Appended>, Vec<Wake>, Answer) {
+    fn decide(&self, event: Event) -> (Option<PendingAppend>, Vec<Wake>, Answer) {
         let input =
             Input { event, now: Timestamp::new(clock::now()), ids: IdSupply::new(ids::uuid_v7()) };
         let mut state = self.state.write().unwrap_or_else(PoisonError::into_inner);
@@ -242,6 +242,7 @@ fn moves_the_clock(change: &Change) -> bool {
         | Change::Backlog(_)
         | Change::Sprint(_)
         | Change::RetireSprint(_)
+        | Change::Lifecycle(_)
         | Change::Scheduler(_) => true,
         Change::Event(..)
         | Change::Envelope(_)

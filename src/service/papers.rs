@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use super::effects::Trouble;
+use super::effects::EffectError;
 use super::team::Team;
 use crate::domain::backlog::BacklogItem;
 use crate::domain::ids::{BacklogId, RequestId, SprintId};
@@ -82,7 +82,7 @@ fn requests_of(sprint: &Sprint) -> impl Iterator<Item = &RequestId> {
     sprint.todos.iter().filter_map(|todo| todo.request_id.as_ref())
 }
 
-async fn write(team: &Arc<Team>, written: &mut Written) -> Result<(), Trouble> {
+async fn write(team: &Arc<Team>, written: &mut Written) -> Result<(), EffectError> {
     let subject = team.hub.read(subject);
     let language = team.workspace.runtime.language;
     let zone = team.workspace.runtime.sprint.timezone.0;
@@ -130,7 +130,7 @@ async fn write(team: &Arc<Team>, written: &mut Written) -> Result<(), Trouble> {
 }
 
 /// What the roles reported on these requests, out of their histories.
-pub(super) async fn hear(team: &Arc<Team>, requests: &[RequestId]) -> Result<Reports, Trouble> {
+pub(super) async fn hear(team: &Arc<Team>, requests: &[RequestId]) -> Result<Reports, EffectError> {
     if requests.is_empty() {
         return Ok(Reports::new());
     }

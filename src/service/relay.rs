@@ -34,7 +34,7 @@ pub(super) async fn apply_reports(team: Arc<Team>) {
 
 /// Why a look into the inboxes failed.
 #[derive(Debug, thiserror::Error)]
-enum Trouble {
+enum RelayError {
     #[error(transparent)]
     Watch(#[from] WatchError),
     #[error(transparent)]
@@ -66,7 +66,7 @@ pub(super) async fn watch(team: Arc<Team>) {
     }
 }
 
-async fn look(team: &Arc<Team>) -> Result<(), Trouble> {
+async fn look(team: &Arc<Team>) -> Result<(), RelayError> {
     let (root, hub) = (team.root().to_owned(), team.hub.clone());
     let look = move || watch::candidates(&root, || hub.read(KnownEnvelopes::of));
     let unknown = tasks::blocking(look).await??;

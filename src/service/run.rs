@@ -32,7 +32,7 @@ use crate::platform::plug;
 use crate::platform::redact;
 use crate::platform::spawn;
 use crate::platform::tasks::{self, TaskFailure, TaskFailures, TaskGroup};
-use crate::store::{Opened, Store, StoreError};
+use crate::store::{OpenedStore, Store, StoreError};
 use crate::workspace::{self, ConfigError, Workspace};
 
 /// How long a stop waits for workers.
@@ -131,8 +131,8 @@ async fn serve(
     spawn::hide_ourselves()?;
     let workspace = workspace::load(&options.root)?;
     workspace.refuse_placeholders()?;
-    if let Some(problem) = &workspace.routing_problem {
-        tracing::warn!(%problem, "policy.yaml is not in force; the built-in policy is");
+    if let Some(problem) = &workspace.policy_problem {
+        tracing::warn!(%problem, "policy.yaml cannot be read and is not in force");
     }
     let serves = served(options.only);
     let project = project::open(&workspace)?;
@@ -148,7 +148,7 @@ async fn serve(
     }
     let opened = open_store(&options.root).await?;
     let born = born(&options.root)?;
-    let Opened { store, state, report } = opened;
+    let OpenedStore { store, state, report } = opened;
     tell(&report);
     let store = Arc::new(store);
     let signals = Arc::new(Signals::new());
@@ -219,7 +219,7 @@ fn refuse_older(root: &Path) -> Result<(), RunError> {
 }
 
 /// Opens the store. A team that was killed just now may still be ending: it is waited for.
-async fn open_store(root: &Path) -> Result<Opened, RunError> {
+async fn open_store(root: &Path) -> Result<OpenedStore, RunError> {
     let until = tokio::time::Instant::now() + DYING;
     let mut told = false;
     loop {

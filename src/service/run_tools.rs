@@ -23,7 +23,6 @@ use crate::domain::refusal::Refusal;
 use crate::domain::request::Request;
 use crate::domain::role::Role;
 use crate::domain::run::Run;
-use crate::domain::workflow::Word as _;
 use crate::engine::Answer;
 use crate::engine::contract::misshapen;
 use crate::platform::files::{self, FileError};
@@ -326,7 +325,7 @@ fn status(request: &Request, run: &Run, todo: Option<&str>) -> Value {
         "asked": asked,
         "status": request.status.as_str(),
         "your_role": run.role,
-        "your_step": run.step.map(|step| step.as_str()),
+        "your_step": run.step,
         "attempt": run.attempt,
         "evidence": checks,
         "sprint": request.sprint_id,

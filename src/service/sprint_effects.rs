@@ -7,7 +7,7 @@ use std::sync::Arc;
 use super::archive;
 use super::assignment;
 use super::discover::{self, Look};
-use super::effects::{Trouble, workspace_inside};
+use super::effects::{EffectError, workspace_inside};
 use super::publish::{self, Gh, Publication};
 use super::team::{Team, now};
 use crate::domain::effect::{EffectKind, EffectOutcome};
@@ -37,7 +37,7 @@ pub(super) async fn perform(
     team: &Arc<Team>,
     kind: &EffectKind,
     sprint: &SprintId,
-) -> Result<EffectOutcome, Trouble> {
+) -> Result<EffectOutcome, EffectError> {
     match kind {
         EffectKind::Baseline { .. } => baseline(team).await,
         EffectKind::Inspect { .. } => inspect(team, sprint).await,
@@ -63,14 +63,14 @@ fn no_such_sprint(sprint: &SprintId) -> EffectOutcome {
     EffectOutcome::Failed { message: format!("there is no sprint {sprint}") }
 }
 
-async fn baseline(team: &Arc<Team>) -> Result<EffectOutcome, Trouble> {
+async fn baseline(team: &Arc<Team>) -> Result<EffectOutcome, EffectError> {
     let _one = team.git.lock().await;
     let (project, excluded) = (team.project.clone(), workspace_inside(team));
     let found = tasks::blocking(move || git::sprint::baseline(&project, &excluded)).await??;
     Ok(EffectOutcome::Baselined(found))
 }
 
-async fn inspect(team: &Arc<Team>, id: &SprintId) -> Result<EffectOutcome, Trouble> {
+async fn inspect(team: &Arc<Team>, id: &SprintId) -> Result<EffectOutcome, EffectError> {
     let Some(sprint) = find(team, id) else {
         return Ok(no_such_sprint(id));
     };
@@ -87,7 +87,7 @@ async fn inspect(team: &Arc<Team>, id: &SprintId) -> Result<EffectOutcome, Troub
 pub(super) async fn discover(
     team: &Arc<Team>,
     watermarks: &BTreeMap<String, String>,
-) -> Result<EffectOutcome, Trouble> {
+) -> Result<EffectOutcome, EffectError> {
     let runtime = &team.workspace.runtime;
     let actions = runtime.sprint.discovery_actions.iter().filter_map(|name| {
         let action = runtime.actions.get(name)?;
@@ -110,7 +110,7 @@ pub(super) async fn discover(
     Ok(EffectOutcome::Discovered { findings, watermarks })
 }
 
-async fn publish(team: &Arc<Team>, id: &SprintId) -> Result<EffectOutcome, Trouble> {
+async fn publish(team: &Arc<Team>, id: &SprintId) -> Result<EffectOutcome, EffectError> {
     let Some(sprint) = find(team, id) else {
         return Ok(no_such_sprint(id));
     };

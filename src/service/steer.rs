@@ -10,13 +10,13 @@ use crate::domain::run::Run;
 
 /// The words that a run was given, each wording of a message for itself.
 #[derive(Debug, Default)]
-pub(super) struct Given(BTreeSet<(MessageId, String)>);
+pub(super) struct WordsGiven(BTreeSet<(MessageId, String)>);
 
-impl Given {
+impl WordsGiven {
     /// What stands in the records before the prompt is made stands in the prompt.
-    pub(super) fn so_far(team: &Team, run: &Run) -> Given {
+    pub(super) fn so_far(team: &Team, run: &Run) -> WordsGiven {
         let given = unwaiting(team, run).into_iter();
-        Given(given.map(|words| (words.id, words.said.text)).collect())
+        WordsGiven(given.map(|words| (words.id, words.said.text)).collect())
     }
 
     /// Messages that the agent took as they are now: an edit that came too late has not been heard.

@@ -1,5 +1,6 @@
 //! What a role is told about its step, gathered from the records.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use super::assignment::SprintDocuments;
@@ -10,12 +11,13 @@ use crate::agents::{
     Access, ConflictBrief, EndedRequest, Handover, Limits, OtherChange, RunSpec, Said,
     Surroundings, Task, Upstream,
 };
-use crate::assets::{AssetError, AssetKind, Capability, RoleSpec, Sandbox};
+use crate::assets::{AssetError, AssetKind, Capability, RoleSpec};
 use crate::domain::change::Session;
 use crate::domain::conversation::Room;
 use crate::domain::envelope::Envelope;
 use crate::domain::ids::RequestId;
 use crate::domain::incoming::Attachment;
+use crate::domain::lifecycle::{Access as StepAccess, Step};
 use crate::domain::request::{Request, RequestEvent};
 use crate::domain::result::RoleResult;
 use crate::domain::role::Role;
@@ -68,10 +70,11 @@ pub(super) fn spec(
     let role = team.workspace.role(run.role)?;
     let session_dir = session_dir(team, run.role, &request.request_id);
     snapshot(team, &request, run.role)?;
-    let limits = limits(team);
-    let access = match role.sandbox {
-        Sandbox::ReadOnly => Access::ReadOnly,
-        Sandbox::WorktreeWrite => Access::Worktree,
+    let step = step_of(team, run);
+    let limits = limits(team, step.as_ref());
+    let access = match step.as_ref().map(|step| step.access) {
+        Some(StepAccess::Write) => Access::Worktree,
+        Some(StepAccess::Read) | None => Access::ReadOnly,
     };
     let mut surroundings = surroundings(team, run, &request);
     let (access, documents) = match sprint_documents(team, &request, run.role)? {
@@ -97,6 +100,8 @@ pub(super) fn spec(
     let goes_on = session.is_some() && handover.is_none();
     let limits = Limits { context_window: agent::window(team, run.role, choice.agent), ..limits };
     let mut task = Task { documents, ..task(team, envelope, &request, run, &role, goes_on)? };
+    task.kind = step.as_ref().map(|step| step.kind);
+    task.template = step.as_ref().map(|step| step.prompt.clone()).unwrap_or_default();
     task.work.handover = handover;
     Ok(RunSpec {
         run_id: run.run_id.clone(),
@@ -111,7 +116,7 @@ pub(super) fn spec(
         limits,
         socket: Some(run_socket::path(team, run)),
         surroundings,
-        templates: team.workspace.lookup().in_room(run.role).overrides(AssetKind::Prompt)?,
+        templates: templates(team, run.role, step.as_ref())?,
     })
 }
 
@@ -179,9 +184,35 @@ pub(super) fn session_dir(team: &Team, role: Role, id: &RequestId) -> PathBuf {
     folder.join("sessions").join(id.as_str())
 }
 
-fn limits(team: &Team) -> Limits {
+/// The step of a run, as the lifecycle of its request defines it.
+pub(super) fn step_of(team: &Team, run: &Run) -> Option<Step> {
+    team.hub.read(|state| {
+        let workflow = state.requests.get(&run.request_id)?.params.workflow.as_ref()?;
+        state.lifecycle(&workflow.lifecycle).step(run.step?).cloned()
+    })
+}
+
+/// The templates of the workspace in place of those that are built in, and the step's own.
+fn templates(
+    team: &Team,
+    role: Role,
+    step: Option<&Step>,
+) -> Result<BTreeMap<String, String>, TaskError> {
+    let lookup = team.workspace.lookup().in_room(role);
+    let mut templates = lookup.overrides(AssetKind::Prompt)?;
+    if let Some(name) = step.map(Step::template) {
+        let text = lookup.text(AssetKind::Prompt, &name)?;
+        templates.insert(name, text);
+    }
+    Ok(templates)
+}
+
+fn limits(team: &Team, step: Option<&Step>) -> Limits {
     let set = &team.workspace.runtime.limits;
     let mut limits = Limits::default();
+    if let Some(step) = step {
+        limits.wall_ms = step.timeout_seconds * 1_000;
+    }
     if let Some(seconds) = set.wall_seconds {
         limits.wall_ms = seconds.get() * 1_000;
     }
@@ -219,6 +250,8 @@ fn task(
     Ok(Task {
         role: run.role,
         step: run.step,
+        kind: None,
+        template: String::new(),
         request_id: request.request_id.to_string(),
         attempt: request.spent.step_failures.max(assignment::reopens(request)) + 1,
         charter: role.charter.clone(),

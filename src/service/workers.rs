@@ -12,7 +12,7 @@ use super::effects;
 use super::models::OpenDoor;
 use super::rate_limits;
 use super::run_socket;
-use super::steer::Given;
+use super::steer::WordsGiven;
 use super::task;
 use super::team::{Team, now, until};
 use crate::agents::{self, AgentOutcome, Mailbox, RunSpec, Watch};
@@ -22,6 +22,7 @@ use crate::domain::envelope::{Envelope, MAX_ENVELOPE_ATTEMPTS};
 use crate::domain::event::Event;
 use crate::domain::evidence::ChangedPath;
 use crate::domain::ids::{RequestId, RunId};
+use crate::domain::lifecycle::Access;
 use crate::domain::role::Role;
 use crate::domain::run::{Approach, FailKind, Run, RunOutcome, RunReport};
 use crate::engine::Answer;
@@ -78,7 +79,7 @@ was put back: look at what is there before you go on.";
 
 /// Why an envelope could not be worked at all. What an agent does wrong is an outcome instead.
 #[derive(Debug, thiserror::Error)]
-enum Trouble {
+enum WorkerError {
     #[error(transparent)]
     Git(#[from] GitError),
     #[error(transparent)]
@@ -92,12 +93,12 @@ enum Trouble {
     #[error("the work was cut off: {0}")]
     Cut(#[from] tokio::task::JoinError),
     #[error(transparent)]
-    Release(#[from] effects::Trouble),
+    Release(#[from] effects::EffectError),
     #[error("no id could be made: {0}")]
     Id(#[from] crate::domain::ids::IdError),
 }
 
-async fn work(team: &Arc<Team>, role: Role, envelope: &Envelope) -> Result<(), Trouble> {
+async fn work(team: &Arc<Team>, role: Role, envelope: &Envelope) -> Result<(), WorkerError> {
     let request_id = envelope.envelope.request_id.clone();
     let (wanted, earlier) = team.hub.read(|state| {
         let waits = state.envelopes.contains_key(&envelope.relay_id);
@@ -154,7 +155,7 @@ async fn agent_ended(team: &Team, envelope: &Envelope) -> bool {
     }
 }
 
-async fn open_worktree(team: &Arc<Team>, id: &RequestId) -> Result<Worktree, Trouble> {
+async fn open_worktree(team: &Arc<Team>, id: &RequestId) -> Result<Worktree, WorkerError> {
     let _one = team.git.lock().await;
     let (project, id, root) = (team.project.clone(), id.clone(), team.worktrees());
     Ok(tasks::blocking(move || project.worktree(&id, &root)).await??)
@@ -166,7 +167,7 @@ async fn let_go(
     team: &Arc<Team>,
     envelope: &Envelope,
     earlier: Option<Run>,
-) -> Result<(), Trouble> {
+) -> Result<(), WorkerError> {
     let run = match earlier {
         Some(run) => {
             let cancel = team.signals.stop_of(&run.run_id);
@@ -184,7 +185,7 @@ async fn let_go(
 }
 
 /// The request ended while its worktree was being opened: nothing of it may come back.
-async fn tidy(team: &Arc<Team>, id: &RequestId) -> Result<(), Trouble> {
+async fn tidy(team: &Arc<Team>, id: &RequestId) -> Result<(), WorkerError> {
     let open = team
         .hub
         .read(|state| state.requests.get(id).is_some_and(|request| !request.status.is_terminal()));
@@ -195,7 +196,7 @@ async fn tidy(team: &Arc<Team>, id: &RequestId) -> Result<(), Trouble> {
 }
 
 /// A run that nobody has begun.
-fn fresh(team: &Team, envelope: &Envelope, tree: Option<TreeId>) -> Result<Run, Trouble> {
+fn fresh(team: &Team, envelope: &Envelope, tree: Option<TreeId>) -> Result<Run, WorkerError> {
     Ok(Run {
         run_id: RunId::parse(&ids::uuid_v7().to_string())?,
         request_id: envelope.envelope.request_id.clone(),
@@ -220,7 +221,7 @@ async fn recover(
     team: &Arc<Team>,
     worktree: &Worktree,
     run: Run,
-) -> Result<(Run, Option<AgentOutcome>), Trouble> {
+) -> Result<(Run, Option<AgentOutcome>), WorkerError> {
     let watch = Watch { cancel: team.signals.stop_of(&run.run_id), ..Watch::default() };
     let _tools = run_socket::open(team, &run, run_dir(team, &run));
     let dir = run_dir(team, &run);
@@ -242,7 +243,7 @@ async fn recover(
 
 /// Keeps what a run without a result left behind under `refs/teams/lost/<run>`, and puts the worktree
 /// back to how it was before.
-async fn keep_aside(worktree: &Worktree, run: &Run) -> Result<(), Trouble> {
+async fn keep_aside(worktree: &Worktree, run: &Run) -> Result<(), WorkerError> {
     let Some(before) = run.pre_tree.as_ref().and_then(|tree| tree.parse::<TreeId>().ok()) else {
         return Ok(());
     };
@@ -269,11 +270,11 @@ async fn start(
     envelope: &Envelope,
     worktree: &Worktree,
     (run, cut_off): (&Run, Option<&Run>),
-) -> Result<AgentOutcome, Trouble> {
+) -> Result<AgentOutcome, WorkerError> {
     let dir = run_dir(team, run);
     let earlier = cut_off.map(|run| run_dir(team, run));
     // Looked at before the prompt is made: what comes in between may be told twice, and is never lost.
-    let mut given = Given::so_far(team, run);
+    let mut given = WordsGiven::so_far(team, run);
     team.store.settled().await?;
     let mut spec: RunSpec = {
         let (team, envelope, worktree) = (Arc::clone(team), envelope.clone(), worktree.clone());
@@ -334,13 +335,10 @@ async fn report(
     worktree: &Worktree,
     run: &Run,
     outcome: AgentOutcome,
-) -> Result<(), Trouble> {
+) -> Result<(), WorkerError> {
     let mut outcome = outcome;
     let changed = changed(worktree, run).await?;
-    let may_write = team
-        .workspace
-        .role(run.role)
-        .is_ok_and(|spec| spec.sandbox == crate::assets::Sandbox::WorktreeWrite);
+    let may_write = task::step_of(team, run).is_some_and(|step| step.access == Access::Write);
     if !may_write && !changed.is_empty() {
         let paths: Vec<_> = changed.iter().take(5).map(|path| path.path.as_str()).collect();
         let message = format!("{} may not write, and wrote {}", run.role, paths.join(", "));
@@ -390,7 +388,7 @@ async fn report(
     Ok(())
 }
 
-async fn changed(worktree: &Worktree, run: &Run) -> Result<Vec<ChangedPath>, Trouble> {
+async fn changed(worktree: &Worktree, run: &Run) -> Result<Vec<ChangedPath>, WorkerError> {
     let Some(before) = run.pre_tree.as_ref().and_then(|tree| tree.parse::<TreeId>().ok()) else {
         return Ok(Vec::new());
     };

@@ -1,5 +1,7 @@
 //! Which file a record lies in, and what its bytes are (`spec/teams.md` 3.2 and 4).
 
+use std::sync::Arc;
+
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -7,6 +9,7 @@ use crate::domain::budget::Spending;
 use crate::domain::change::{Change, Session};
 use crate::domain::envelope::{Envelope, Place};
 use crate::domain::ids::{BacklogId, RequestId, SprintId};
+use crate::domain::lifecycle::Lifecycle;
 use crate::domain::request::Request;
 use crate::domain::role::Role;
 use crate::domain::schedule::Scheduler;
@@ -60,6 +63,7 @@ pub(super) enum Kind {
     Sprint,
     Scheduler,
     Spending,
+    Lifecycle,
 }
 
 /// The scheduler's record.
@@ -81,6 +85,11 @@ pub(super) fn item(id: &BacklogId) -> String {
 /// The path of a sprint's history.
 pub(super) fn sprint_events(id: &SprintId) -> String {
     format!("{RUNTIME}/sprints/{id}.events.jsonl")
+}
+
+/// The path of a lifecycle's definition.
+fn lifecycle(digest: &str) -> String {
+    format!("{RUNTIME}/lifecycles/{digest}.yaml")
 }
 
 /// The path of a request's record.
@@ -143,6 +152,7 @@ pub(super) fn path_of(change: &Change) -> Option<String> {
         Change::Sprint(record) => Some(sprint(&record.sprint_id)),
         Change::Scheduler(_) => Some(SCHEDULER.to_owned()),
         Change::Spending(_) => Some(SPENDING.to_owned()),
+        Change::Lifecycle(record) => Some(lifecycle(record.digest())),
         Change::RetireRequest(_)
         | Change::RetireSprint(_)
         | Change::SprintEvent(..)
@@ -200,6 +210,7 @@ pub(super) fn targets(
         Change::Sprint(record) => one(set(pretty(record)?)),
         Change::Scheduler(record) => one(set(pretty(record)?)),
         Change::Spending(record) => one(set(pretty(record)?)),
+        Change::Lifecycle(record) => one(set(record.text().as_bytes().to_vec())),
         Change::RetireSprint(_) => Vec::new(),
         Change::Envelope(record) => {
             // An operator may move a dead letter back as soon as it can be seen. A removal of the inbox's
@@ -261,6 +272,7 @@ pub(super) fn appended_file(change: &Change) -> Option<String> {
         | Change::Sprint(_)
         | Change::RetireSprint(_)
         | Change::Scheduler(_)
+        | Change::Lifecycle(_)
         | Change::Spending(_) => None,
     }
 }
@@ -283,6 +295,10 @@ pub(super) fn parse(kind: Kind, path: &str, bytes: &[u8]) -> Result<Change, Stri
         Kind::Sprint => Change::Sprint(read(bytes)?),
         Kind::Scheduler => Change::Scheduler(read(bytes)?),
         Kind::Spending => Change::Spending(read(bytes)?),
+        Kind::Lifecycle => {
+            let text = String::from_utf8(bytes.to_vec()).map_err(|error| error.to_string())?;
+            Change::Lifecycle(Arc::new(Lifecycle::try_from(text)?))
+        }
     };
     // An id or place that was edited would make the record another one.
     if path_of(&change).as_deref() == Some(path) {
@@ -318,6 +334,7 @@ pub(super) fn open_records(state: &State) -> Vec<(Kind, String)> {
     records.extend(state.sessions.values().map(|record| (Kind::Session, session(record))));
     records.extend((state.backlog.keys()).map(|id| (Kind::Backlog, item(id))));
     records.extend(state.sprints.keys().map(|id| (Kind::Sprint, sprint(id))));
+    records.extend(state.lifecycles.keys().map(|digest| (Kind::Lifecycle, lifecycle(digest))));
     if state.scheduler != Scheduler::default() {
         records.push((Kind::Scheduler, SCHEDULER.to_owned()));
     }

@@ -23,7 +23,7 @@ pub(super) struct Unreadable {
 }
 
 /// A workspace as it was found.
-pub(super) struct Loaded {
+pub(super) struct LoadedWorkspace {
     /// The state after the tail, and the files that the tail changes.
     pub(super) views: Views,
     /// The last entry; 0 before the first.
@@ -120,14 +120,14 @@ pub(super) fn read_tail(
 }
 
 /// Reads the whole workspace.
-pub(super) fn load(disk: &Arc<dyn Disk>, root: &Path) -> Result<Loaded, StoreError> {
+pub(super) fn load(disk: &Arc<dyn Disk>, root: &Path) -> Result<LoadedWorkspace, StoreError> {
     let index = Index::read(&**disk, root)?;
     let tail = read_tail(&**disk, root, index.as_ref().map(|index| index.seq))?;
     let covered: BTreeSet<String> = (tail.entries.iter())
         .flat_map(|(_, entry)| &entry.changes)
         .filter_map(layout::path_of)
         .collect();
-    let mut loaded = Loaded {
+    let mut loaded = LoadedWorkspace {
         views: Views::new(disk.clone(), root.to_owned(), State::default(), BTreeMap::new()),
         seq: index.as_ref().map_or(0, |index| index.seq),
         tail: tail.entries.len(),
@@ -147,7 +147,7 @@ pub(super) fn load(disk: &Arc<dyn Disk>, root: &Path) -> Result<Loaded, StoreErr
     Ok(loaded)
 }
 
-impl Loaded {
+impl LoadedWorkspace {
     /// Reads the records that the checkpoint names.
     fn base(
         &mut self,
@@ -336,6 +336,7 @@ pub(super) fn last_image(tail: &Tail, id: &RequestId) -> Option<Request> {
             | Change::RetireSprint(_)
             | Change::SprintEvent(..)
             | Change::Scheduler(_)
+            | Change::Lifecycle(_)
             | Change::Spending(_)
             | Change::Append { .. } => None,
         },

@@ -45,7 +45,7 @@ use journal::Pending;
 use work::Order;
 
 /// What opening gives.
-pub struct Opened {
+pub struct OpenedStore {
     /// The open store; it owns the workspace as long as it lives.
     pub store: Store,
     /// Everything that is open.
@@ -55,14 +55,14 @@ pub struct Opened {
 }
 
 /// Keeps a workspace from being opened by a team, ours or of the older runtime, as long as this lives.
-pub struct Hold(#[expect(dead_code, reason = "held, not used")] open::Locks);
+pub struct WorkspaceLock(#[expect(dead_code, reason = "held, not used")] open::Locks);
 
 /// Takes a workspace without reading it, for whoever replaces its files.
 ///
 /// # Errors
 /// [`StoreError::Locked`] where another process owns it.
-pub fn hold(root: &Path) -> Result<Hold, StoreError> {
-    open::take_locks(&RealDisk, root).map(Hold)
+pub fn hold(root: &Path) -> Result<WorkspaceLock, StoreError> {
+    open::take_locks(&RealDisk, root).map(WorkspaceLock)
 }
 
 /// The open store. Dropping it without [`Store::close`] is fine: it is then as after a crash, except that
@@ -81,7 +81,7 @@ impl Store {
     /// # Errors
     /// [`StoreError::Locked`] where another process owns it, [`StoreError::Corrupt`] and
     /// [`StoreError::CorruptIndex`] where it is damaged, else what the disk says.
-    pub fn open(root: &Path, disk: Arc<dyn Disk>) -> Result<Opened, StoreError> {
+    pub fn open(root: &Path, disk: Arc<dyn Disk>) -> Result<OpenedStore, StoreError> {
         Self::open_with(root, disk, work::Pace::default())
     }
 
@@ -89,7 +89,7 @@ impl Store {
         root: &Path,
         disk: Arc<dyn Disk>,
         pace: work::Pace,
-    ) -> Result<Opened, StoreError> {
+    ) -> Result<OpenedStore, StoreError> {
         let locks = open::take_locks(&*disk, root)?;
         let (journal, views, report) = open::recover(&disk, root)?;
         let state = views.state.clone();
@@ -97,7 +97,7 @@ impl Store {
         let (orders, threads) = work::start(journal, views, disk, root, pace, &failure)?;
         let store =
             Store { root: root.to_owned(), orders: Some(orders), threads, failure, _locks: locks };
-        Ok(Opened { store, state, report })
+        Ok(OpenedStore { store, state, report })
     }
 
     /// The workspace.
@@ -108,15 +108,15 @@ impl Store {
 
     /// Queues changes; they become durable together and in the order of the calls. Nothing that follows
     /// from them may leave the process before the answer is `Ok`.
-    pub fn append(&self, changes: Vec<Change>) -> Appended {
+    pub fn append(&self, changes: Vec<Change>) -> PendingAppend {
         let pending = match prepare(changes) {
             Ok(pending) => pending,
-            Err(error) => return Appended::ready(Err(error)),
+            Err(error) => return PendingAppend::ready(Err(error)),
         };
         let (answer, receiver) = oneshot::channel();
         match self.order(Order::Append(pending, answer)) {
-            Ok(()) => Appended::waiting(receiver, &self.failure),
-            Err(error) => Appended::ready(Err(error)),
+            Ok(()) => PendingAppend::waiting(receiver, &self.failure),
+            Err(error) => PendingAppend::ready(Err(error)),
         }
     }
 
@@ -190,14 +190,14 @@ fn prepare(changes: Vec<Change>) -> Result<Pending, StoreError> {
 
 /// The answer to an append: its sequence once it is durable.
 #[must_use = "nothing may leave the process before the append is durable"]
-pub struct Appended(Inner);
+pub struct PendingAppend(Inner);
 
 enum Inner {
     Ready(Option<Result<u64, StoreError>>),
     Waiting(oneshot::Receiver<Result<u64, StoreError>>, work::SharedFailure),
 }
 
-impl Appended {
+impl PendingAppend {
     fn ready(outcome: Result<u64, StoreError>) -> Self {
         Self(Inner::Ready(Some(outcome)))
     }
@@ -220,7 +220,7 @@ impl Appended {
     }
 }
 
-impl Future for Appended {
+impl Future for PendingAppend {
     type Output = Result<u64, StoreError>;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {

@@ -8,11 +8,11 @@ use super::import::{self, Notes};
 use super::index::checkpoint;
 use super::journal::Journal;
 use super::layout::{self, LOCK, RUNTIME};
-use super::load::{self, Loaded};
+use super::load::{self, LoadedWorkspace};
 use super::views::{self, Views};
 use crate::domain::envelope::Place;
 use crate::domain::role::Role;
-use crate::platform::disk::{Disk, Held};
+use crate::platform::disk::{Disk, MaskedSecret};
 use crate::platform::machine;
 
 /// What opening found, for the log and for `teams doctor`. Paths are relative to the workspace.
@@ -50,7 +50,7 @@ pub struct SetAside {
 }
 
 /// The locks of the workspace, held as long as this lives.
-pub(super) struct Locks(#[expect(dead_code, reason = "held, not used")] Vec<Box<dyn Held>>);
+pub(super) struct Locks(#[expect(dead_code, reason = "held, not used")] Vec<Box<dyn MaskedSecret>>);
 
 /// Takes the workspace's lock and those of the older runtime's services (`spec/teams.md` 1.4), so that
 /// neither a second team nor an older one works on the same files.
@@ -106,7 +106,7 @@ pub(super) fn recover(
         import::keep_notes(&**disk, root, notes)?;
     }
     set_aside(&**disk, root, &loaded, &mut report)?;
-    let Loaded { mut views, seq, .. } = loaded;
+    let LoadedWorkspace { mut views, seq, .. } = loaded;
     // After a crash nothing that was written since the checkpoint is sure to be on the disk, the journal
     // included: everything is written again to new files, and the old tail is not added to.
     let fresh = report.replayed == 0 && !report.imported && !report.torn;
@@ -140,7 +140,7 @@ fn folders() -> Vec<String> {
 fn set_aside(
     disk: &dyn Disk,
     root: &Path,
-    loaded: &Loaded,
+    loaded: &LoadedWorkspace,
     report: &mut OpenReport,
 ) -> Result<(), StoreError> {
     for bad in &loaded.unreadable {

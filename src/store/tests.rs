@@ -20,6 +20,7 @@ use crate::domain::envelope::{Envelope, EnvelopeBody, EnvelopeKind, Place};
 use crate::domain::ids::{
     BacklogId, ChannelId, EnvelopeId, MessageId, RequestId, RunId, SprintId, TodoId,
 };
+use crate::domain::lifecycle::Lifecycle;
 use crate::domain::request::{Language, Request, RequestEvent, RequestStatus, Room};
 use crate::domain::role::Role;
 use crate::domain::run::Run;
@@ -196,12 +197,16 @@ fn document(text: &str) -> Change {
     Change::Append { file: DOCUMENT.to_owned(), text: format!("{text}\n") }
 }
 
+fn lifecycle() -> Change {
+    Change::Lifecycle(Arc::clone(Lifecycle::built_in()))
+}
+
 /// The life of two requests and a sprint, as groups of appends.
 fn script() -> Vec<Vec<Vec<Change>>> {
     let open = RequestStatus::Delegated;
     let (pending, selected) = (BacklogStatus::Pending, BacklogStatus::Selected);
     vec![
-        vec![vec![request(1, open, "first"), event(1, "a"), mark(1, 10)]],
+        vec![vec![lifecycle(), request(1, open, "first"), event(1, "a"), mark(1, 10)]],
         vec![
             vec![envelope(1, Place::Inbox), document("one")],
             vec![run(1), event(1, "b"), session(1), item(1, pending), item(2, pending)],

@@ -2,9 +2,9 @@
 
 use super::{ConfigError, Workspace};
 use crate::domain::config::{AgentKind, Profile, Reasoning};
+use crate::domain::lifecycle::StepName;
 use crate::domain::role::Role;
 use crate::domain::run::Approach;
-use crate::domain::workflow::Step;
 
 /// How the names of Claude's models begin.
 const CLAUDE_MODELS: [&str; 4] = ["claude", "sonnet", "opus", "haiku"];
@@ -36,7 +36,7 @@ impl Workspace {
     pub fn choice(
         &self,
         role: Role,
-        step: Option<Step>,
+        step: Option<StepName>,
         approach: Approach,
     ) -> Result<Choice, ConfigError> {
         let spec = self.role(role)?;

@@ -12,7 +12,6 @@ use crate::domain::request::{Request, RequestEvent};
 use crate::domain::result::RoleResult;
 use crate::domain::role::Role;
 use crate::domain::state::State;
-use crate::domain::workflow::Word as _;
 
 /// The event that stands for an applied result.
 const ROLE_REPORT: &str = "role_report";
@@ -75,6 +74,7 @@ fn changed_request<'a>(changes: &'a [Change], id: &RequestId) -> Option<&'a Requ
         | Change::RetireSprint(_)
         | Change::SprintEvent(..)
         | Change::Scheduler(_)
+        | Change::Lifecycle(_)
         | Change::Spending(_)
         | Change::Append { .. } => None,
     })

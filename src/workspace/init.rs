@@ -19,7 +19,7 @@ use crate::domain::role::Role;
 use crate::domain::time::Timestamp;
 use crate::platform::clock;
 use crate::platform::files::{self, FileError};
-use plan::{Planned, plan};
+use plan::{PlannedFile, plan};
 use written::Written;
 
 /// What is to be done.
@@ -265,7 +265,7 @@ fn put_aside(from: &Path, to: &Path) -> Result<(), FileError> {
     }
 }
 
-fn write(root: &Path, file: &Planned) -> Result<(), InitError> {
+fn write(root: &Path, file: &PlannedFile) -> Result<(), InitError> {
     let path = root.join(&file.path);
     if let Some(folder) = path.parent() {
         files::create_dir_all(folder)?;

@@ -7,6 +7,7 @@ pub mod edit;
 mod environment;
 mod error;
 pub mod init;
+pub mod lifecycle;
 mod locate;
 mod open;
 pub mod papers;
@@ -27,7 +28,7 @@ pub const RUNTIME_FILE: &str = "team_runtime.yaml";
 pub const DISCORD_FILE: &str = "discord_agents_config.yaml";
 /// When the workspace was made; earlier messages are not for its team.
 pub const BORN_FILE: &str = ".teams_runtime/born";
-/// Overrides of governed routing (`spec/teams.md` 7.6).
+/// What an older workspace says about its workflow.
 pub const POLICY_FILE: &str = "orchestrator/.agents/skills/agent_utilization/policy.yaml";
 
 #[cfg(test)]

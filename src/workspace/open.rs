@@ -2,21 +2,22 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use serde::de::DeserializeOwned;
 use sha2::{Digest as _, Sha256};
 
 use super::environment::{Environment, Tokens};
 use super::error::{ConfigError, MAX_CONFIG_BYTES};
-use super::{DISCORD_FILE, POLICY_FILE, RUNTIME_FILE, init, policy_file, resolve};
+use super::{DISCORD_FILE, POLICY_FILE, RUNTIME_FILE, init, lifecycle, policy_file, resolve};
 use crate::assets::{Lookup, RoleSpec};
-use crate::domain::config::{Channels, DiscordConfig, Lifecycle, Named, Problem, RuntimeConfig};
+use crate::domain::config::{ActionMode, Channels, DiscordConfig, Named, Problem, RuntimeConfig};
 use crate::domain::ids::GuildId;
+use crate::domain::lifecycle::Lifecycle;
 use crate::domain::policy::{
     ActionPolicy, GateTable, Holders, Limits, Policy, Right, SprintPolicy,
 };
 use crate::domain::role::Role;
-use crate::domain::routing::RoutingPolicy;
 use crate::platform::files;
 
 /// A workspace whose files have been read and found right.
@@ -28,10 +29,12 @@ pub struct Workspace {
     pub runtime: RuntimeConfig,
     /// `discord_agents_config.yaml`.
     pub discord: DiscordConfig,
-    /// The routing policy in force.
-    pub routing: RoutingPolicy,
+    /// What requests go by that begin from now on.
+    pub lifecycle: Arc<Lifecycle>,
+    /// Reviews of one request, where `policy.yaml` says so.
+    pub review_cycles: Option<u32>,
     /// Why `policy.yaml` is not in force, where it is there and wrong.
-    pub routing_problem: Option<ConfigError>,
+    pub policy_problem: Option<ConfigError>,
     /// Variables of the process and the nearest `.env`.
     pub environment: Environment,
 }
@@ -49,19 +52,20 @@ pub fn must_exist(root: &Path) -> Result<(), ConfigError> {
     Ok(())
 }
 
-/// Reads and checks both files, the routing policy and the nearest `.env`. Ids that the scaffold
+/// Reads and checks both files, the lifecycle, the policy file and the nearest `.env`. Ids that the scaffold
 /// wrote are let through here and refused by [`Workspace::refuse_placeholders`].
 pub fn load(root: &Path) -> Result<Workspace, ConfigError> {
     must_exist(root)?;
     let runtime = read(&root.join(RUNTIME_FILE), RuntimeConfig::check)?;
     let discord = read(&root.join(DISCORD_FILE), DiscordConfig::check)?;
-    let (routing, routing_problem) = policy_file::read(&root.join(POLICY_FILE));
+    let (review_cycles, policy_problem) = policy_file::review_cycles(&root.join(POLICY_FILE));
     Ok(Workspace {
         root: root.to_owned(),
         runtime,
         discord,
-        routing,
-        routing_problem,
+        lifecycle: lifecycle::read(root)?,
+        review_cycles,
+        policy_problem,
         environment: Environment::read(root)?,
     })
 }
@@ -84,13 +88,14 @@ pub fn checks_digest(runtime: &RuntimeConfig) -> String {
 /// The workspace that `init` would write at `root`, without writing it.
 pub fn imagine(root: &Path, options: &init::Options) -> Result<Workspace, init::InitError> {
     let [discord, runtime] = init::config_texts(options)?;
-    let (routing, routing_problem) = policy_file::read(&root.join(POLICY_FILE));
+    let (review_cycles, policy_problem) = policy_file::review_cycles(&root.join(POLICY_FILE));
     Ok(Workspace {
         root: root.to_owned(),
         runtime: parse(&root.join(RUNTIME_FILE), &runtime, RuntimeConfig::check)?,
         discord: parse(&root.join(DISCORD_FILE), &discord, DiscordConfig::check)?,
-        routing,
-        routing_problem,
+        lifecycle: lifecycle::read(root)?,
+        review_cycles,
+        policy_problem,
         environment: Environment::read(root)?,
     })
 }
@@ -267,17 +272,15 @@ impl Workspace {
             .map(|(name, action)| {
                 let policy = ActionPolicy {
                     command: action.command.as_slice().to_vec(),
-                    foreground: action.lifecycle == Lifecycle::Foreground,
+                    foreground: action.lifecycle == ActionMode::Foreground,
                     domain: action.domain.clone(),
                     allowed_params: action.allowed_params.clone(),
                 };
                 (name.clone(), policy)
             })
             .collect();
-        let limits = runtime.limits.apply(Limits {
-            review_cycles: self.routing.workflow_contract.implementation_review_cycle_limit,
-            ..Limits::default()
-        });
+        let limits =
+            runtime.limits.apply(Limits { review_cycles: self.review_cycles, ..Limits::default() });
         Ok(Policy {
             guilds,
             dm: runtime.ingress.dm,
@@ -305,7 +308,7 @@ impl Workspace {
             limits,
             budgets: runtime.budgets.clone(),
             prices: runtime.prices.clone(),
-            routing: self.routing.clone(),
+            lifecycle: Arc::clone(&self.lifecycle),
             sprint: SprintPolicy {
                 interval_minutes: runtime.sprint.interval_minutes.get(),
                 zone: runtime.sprint.timezone,

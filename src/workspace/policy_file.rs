@@ -1,35 +1,43 @@
-//! `policy.yaml`: overrides of governed routing (`spec/teams.md` 7.6).
+//! `policy.yaml`: what an older workspace says about its workflow. Everything else in it has no meaning any more:
+//! steps, roles and ways stand in the lifecycle.
 
 use std::path::Path;
 
+use serde::Deserialize;
+
 use super::error::{ConfigError, MAX_CONFIG_BYTES};
 use super::open::from_yaml;
-use crate::domain::routing::RoutingPolicy;
 use crate::platform::files;
 
-/// The routing policy of a workspace. A file that cannot be read leaves the built-in policy, with the
-/// reason as the second part, because routing must go on.
-pub(super) fn read(path: &Path) -> (RoutingPolicy, Option<ConfigError>) {
-    let builtin = RoutingPolicy::default();
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct PolicyFile {
+    workflow_contract: Contract,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Contract {
+    implementation_review_cycle_limit: Option<u32>,
+}
+
+/// Reviews of one request, where the file says so. One that cannot be read says nothing, and the reason is the
+/// second part.
+pub(super) fn review_cycles(path: &Path) -> (Option<u32>, Option<ConfigError>) {
     let text = match files::read_text_if_present(path) {
-        Ok(None) => return (builtin, None),
+        Ok(None) => return (None, None),
         Ok(Some(text)) => text,
-        Err(error) => return (builtin, Some(error.into())),
+        Err(error) => return (None, Some(error.into())),
     };
     if text.len() > MAX_CONFIG_BYTES {
         let error = ConfigError::TooLarge { path: path.to_owned(), bytes: text.len() };
-        return (builtin, Some(error));
+        return (None, Some(error));
     }
     if serde_yaml::from_str::<serde_yaml::Value>(&text).is_ok_and(|value| value.is_null()) {
-        return (builtin, None);
+        return (None, None);
     }
-    match from_yaml::<RoutingPolicy>(path, &text) {
-        Err(error) => (builtin, Some(error)),
-        Ok(mut policy) => {
-            for (role, capability) in builtin.roles {
-                policy.roles.entry(role).or_insert(capability);
-            }
-            (policy, None)
-        }
+    match from_yaml::<PolicyFile>(path, &text) {
+        Err(error) => (None, Some(error)),
+        Ok(file) => (file.workflow_contract.implementation_review_cycle_limit, None),
     }
 }

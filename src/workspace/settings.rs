@@ -57,7 +57,7 @@ impl ConfigFile {
 /// How a file was changed, and what it was before.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
-pub struct Changed {
+pub struct FileChange {
     /// The whole text before; gone once somebody else edited the file between two changes of ours.
     text: Option<String>,
     /// The digest of the text that we wrote last.
@@ -74,7 +74,7 @@ pub struct Change {
     file: ConfigFile,
     text: String,
     /// What to remember before it is written.
-    pub changed: Changed,
+    pub changed: FileChange,
     /// The keys that get another value.
     pub keys: Vec<String>,
 }
@@ -85,7 +85,7 @@ pub fn plan(
     root: &Path,
     file: ConfigFile,
     settings: &[(&str, Setting)],
-    earlier: Option<Changed>,
+    earlier: Option<FileChange>,
 ) -> Result<Option<Change>, EditError> {
     let path = root.join(file.name());
     let text = files::read_text(&path)?;
@@ -98,7 +98,7 @@ pub fn plan(
             }
             earlier
         }
-        None => Changed { text: Some(text.clone()), ..Changed::default() },
+        None => FileChange { text: Some(text.clone()), ..FileChange::default() },
     };
     let mut edited = text.clone();
     let mut keys = Vec::new();
@@ -125,7 +125,7 @@ pub fn plan(
     Ok(Some(Change { file, text: edited, changed, keys }))
 }
 
-impl Changed {
+impl FileChange {
     /// Whether a text is as we left it, the last change written or not.
     fn left(&self, text: &str) -> bool {
         let digest = digest(text);
@@ -145,7 +145,7 @@ pub type Kept = Vec<String>;
 
 /// Takes the changes of a file back: all of its text where nobody else touched it, else each value that is
 /// still ours.
-pub fn take_back(root: &Path, file: ConfigFile, changed: &Changed) -> Result<Kept, EditError> {
+pub fn take_back(root: &Path, file: ConfigFile, changed: &FileChange) -> Result<Kept, EditError> {
     let path = root.join(file.name());
     let Some(text) = files::read_text_if_present(&path)? else {
         return Ok(Vec::new());

@@ -180,7 +180,7 @@ fn what_init_wrote_loads_and_may_not_run_c16() {
     init(&root, &Options { owner, ..Options::default() }).unwrap();
     let workspace = load(&root).unwrap_or_else(|error| panic!("{}", shown(&error)));
     assert_eq!(workspace.project_root(), folder.path());
-    assert!(workspace.routing_problem.is_none());
+    assert!(workspace.policy_problem.is_none());
     let policy = workspace.policy(BTreeSet::from([Role::Qa]), false).unwrap();
     assert!(policy.rights[&Right::Administer].users.contains(&UserId(42)));
     assert!(policy.rights[&Right::Ask].users.is_empty());
@@ -197,21 +197,87 @@ fn what_init_wrote_loads_and_may_not_run_c16() {
 }
 
 #[test]
-fn a_bad_policy_file_is_named_and_the_built_in_one_kept() {
+fn a_policy_file_says_how_many_reviews_there_are_and_a_bad_one_is_named() {
     let folder = tempfile::tempdir().unwrap();
     init(folder.path(), &Options::default()).unwrap();
     let path = folder.path().join(POLICY_FILE);
-    files::write(&path, "weights: {owned_intent: many}\n").unwrap();
-    let workspace = load(folder.path()).unwrap();
-    assert_eq!(workspace.routing.weights.owned_intent, 60);
-    let said = workspace.routing_problem.unwrap().to_string();
-    assert!(said.contains("policy.yaml:1:") && said.contains("weights.owned_intent"), "{said}");
-    files::write(&path, "weights: {owned_intent: 5}\npublic_roles: {qa: {routing_priority: 9}}\n")
-        .unwrap();
-    let routing = load(folder.path()).unwrap().routing;
-    assert_eq!(routing.weights.owned_intent, 5);
-    assert_eq!(routing.roles[&Role::Qa].routing_priority, 9);
-    assert!(!routing.roles[&Role::Planner].owned_intents.is_empty());
+    files::create_dir_all(path.parent().unwrap()).unwrap();
+    let limit = |number: &str| {
+        let text = format!("workflow_contract: {{implementation_review_cycle_limit: {number}}}\n");
+        files::write(&path, text).unwrap();
+        load(folder.path()).unwrap()
+    };
+    assert_eq!(limit("5").review_cycles, Some(5));
+    let bad = limit("many");
+    assert_eq!(bad.review_cycles, None);
+    let said = bad.policy_problem.unwrap().to_string();
+    assert!(said.contains("policy.yaml:1:") && said.contains("review_cycle_limit"), "{said}");
+    // What else an older one holds means nothing any more.
+    files::write(&path, "version: 2\nweights: {owned_intent: 5}\n").unwrap();
+    let older = load(folder.path()).unwrap();
+    assert!(older.review_cycles.is_none() && older.policy_problem.is_none());
+}
+
+/// The built-in lifecycle with a step of a workspace's own between the review and QA.
+const WITH_SECURITY: &str = "  security_review:
+    role: architect
+    result: review
+    needs: [commit]
+    counts: security
+    on:
+      pass: qa_validation
+      revise: {to: developer_revision, within: security}
+      no_change: developer_build
+
+";
+
+fn with_security() -> String {
+    use crate::domain::lifecycle::BUILT_IN;
+    let edited = BUILT_IN
+        .replace(
+            "      pass: qa_validation\n      revise: {to: developer_revision, within: review}",
+            "      pass: security_review\n      revise: {to: developer_revision, within: review}",
+        )
+        .replace("  conflicts: 3\n", "  conflicts: 3\n  security: 2\n");
+    edited.replace(
+        "  developer_revision:\n    role",
+        &format!("{WITH_SECURITY}  developer_revision:\n    role"),
+    )
+}
+
+#[test]
+fn a_workspace_may_have_a_lifecycle_of_its_own_and_every_fault_is_named() {
+    let folder = tempfile::tempdir().unwrap();
+    init(folder.path(), &Options::default()).unwrap();
+    let root = folder.path();
+    let built_in = load(root).unwrap().lifecycle;
+    files::create_dir_all(&root.join("lifecycles")).unwrap();
+    let path = root.join(lifecycle::LIFECYCLE_FILE);
+    files::write(&path, with_security()).unwrap();
+    let error = load(root).unwrap_err();
+    let said = format!("{error} {:?}", error.hint());
+    assert!(said.contains("request.yaml:"), "{said}");
+    assert!(said.contains("prompts/steps/security_review.md"), "{said}");
+    files::create_dir_all(&root.join("prompts/steps")).unwrap();
+    files::write(&root.join("prompts/steps/security_review.md"), "Look for holes.\n").unwrap();
+    let own = load(root).unwrap().lifecycle;
+    assert_ne!(own.digest(), built_in.digest());
+    let names: Vec<String> = own.steps().map(|step| step.name.to_string()).collect();
+    assert!(names.contains(&"security_review".to_owned()), "{names:?}");
+    // Several faults are told at once, each with its line.
+    let wrong = with_security()
+        .replace("within: security}", "within: secrity}")
+        .replace("answered: closeout", "answered: closout");
+    files::write(&path, wrong).unwrap();
+    let problems = lifecycle::check(root).unwrap().unwrap_err();
+    let said: Vec<String> = problems.iter().map(|it| format!("{it} {:?}", it.hint())).collect();
+    assert_eq!(said.len(), 3, "{said:#?}");
+    assert!(
+        said[0].contains("there is no step `closout`") && said[0].contains("`closeout`"),
+        "{said:#?}"
+    );
+    assert!(said.iter().any(|it| it.contains("there is no counter `secrity`")), "{said:#?}");
+    assert!(said.iter().all(|it| it.contains("request.yaml:")), "{said:#?}");
 }
 
 #[test]

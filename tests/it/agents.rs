@@ -11,12 +11,13 @@ use teams::agents::{
     Watch,
 };
 use teams::domain::ids::RunId;
+use teams::domain::lifecycle::{Lifecycle, StepName};
 use teams::domain::result::{ResultStatus, RoleResult};
 use teams::domain::role::Role;
 use teams::domain::run::{FailKind, RunOutcome};
-use teams::domain::workflow::{Outcome, Step};
+use teams::domain::workflow::Outcome;
 use teams::platform::spawn::set_own_binary;
-use teams::platform::supervise::{self, Adopted};
+use teams::platform::supervise::{self, RunFolderState};
 
 use crate::support::CONTRACT;
 
@@ -49,9 +50,10 @@ impl Place {
     }
 
     /// A run of a step on a request, with a script where it is not blank.
-    fn spec(&self, step: Option<Step>, text: &str, script: &str) -> RunSpec {
+    fn spec(&self, step: Option<StepName>, text: &str, script: &str) -> RunSpec {
         let root = self.folder.path();
-        let role = step.map_or(Role::Orchestrator, Step::owner);
+        let role =
+            step.map_or(Role::Orchestrator, |name| Lifecycle::built_in().step(name).unwrap().role);
         let path = root.join("script.yaml");
         std::fs::write(&path, script).unwrap();
         let run = format!("run-{}", role.as_str());
@@ -113,7 +115,7 @@ async fn a_request_goes_through_every_role() {
     assert_eq!(intake.agent, "rehearsal");
     assert!(!result(&intake).proposals.handled_completely());
 
-    let mut spec = place.spec(Some(Step::PlannerDraft), text, "");
+    let mut spec = place.spec(Some(StepName::of("planner_draft")), text, "");
     let plan_path = place.folder.path().join("shared/plan.md");
     std::fs::create_dir(plan_path.parent().unwrap()).unwrap();
     std::fs::write(&plan_path, "written by others\n").unwrap();
@@ -129,27 +131,30 @@ async fn a_request_goes_through_every_role() {
     assert!(std::fs::read_to_string(plan_path).unwrap().contains("task 1: Say goodbye"));
     let upstream = Upstream {
         role: Role::Planner,
-        step: Some(Step::PlannerDraft),
+        step: Some(StepName::of("planner_draft")),
         status: "completed".to_owned(),
         summary: plan.summary,
         proposals: Value::Object(plan.proposals.0),
         artifacts: plan.artifacts,
     };
 
-    let mut spec = place.spec(Some(Step::DeveloperBuild), text, "");
+    let mut spec = place.spec(Some(StepName::of("developer_build")), text, "");
     spec.task.upstream.push(upstream.clone());
     let built = run(&spec).await;
     assert_eq!(result(&built).status, ResultStatus::Completed);
     assert_eq!(place.file("greet.sh"), "echo hello\necho goodbye\n");
 
-    let mut spec = place.spec(Some(Step::ArchitectReview), text, "");
+    let mut spec = place.spec(Some(StepName::of("architect_review")), text, "");
     spec.task.upstream.push(upstream.clone());
     spec.task.diff = "+echo goodbye".to_owned();
     let reviewed = run(&spec).await;
-    assert_eq!(result(&reviewed).proposals.transition().target_step, Some(Step::QaValidation));
+    assert_eq!(
+        result(&reviewed).proposals.transition().target_step,
+        Some(StepName::of("qa_validation"))
+    );
 
     for (verdict, outcome) in [("failed", Outcome::Reopen), ("passed", Outcome::Advance)] {
-        let mut spec = place.spec(Some(Step::QaValidation), text, "");
+        let mut spec = place.spec(Some(StepName::of("qa_validation")), text, "");
         spec.run_dir = place.folder.path().join(verdict);
         spec.task.upstream.push(upstream.clone());
         spec.task.evidence = Some(serde_json::from_value(evidence(verdict)).unwrap());
@@ -175,8 +180,8 @@ async fn questions_are_answered_and_what_takes_understanding_is_not_pretended() 
     }
     for (step, text) in [
         (None, "why is the sky blue?"),
-        (Some(Step::PlannerDraft), "make it faster"),
-        (Some(Step::DeveloperBuild), "make it faster"),
+        (Some(StepName::of("planner_draft")), "make it faster"),
+        (Some(StepName::of("developer_build")), "make it faster"),
     ] {
         let outcome = run(&Place::new().spec(step, text, "")).await;
         assert_eq!(failure(&outcome), FailKind::NeedsRealAgent);
@@ -190,13 +195,13 @@ async fn literal_edits_are_done_in_both_languages() {
         "greet.sh에서 \"hello\"를 \"good day\"로 바꿔줘",
     ] {
         let place = Place::new();
-        let outcome = run(&place.spec(Some(Step::DeveloperBuild), text, "")).await;
+        let outcome = run(&place.spec(Some(StepName::of("developer_build")), text, "")).await;
         assert_eq!(result(&outcome).status, ResultStatus::Completed);
         assert_eq!(place.file("greet.sh"), "echo good day\n");
     }
     let place = Place::new();
     let text = "in greet.sh replace \"absent\" with \"x\"";
-    let outcome = run(&place.spec(Some(Step::DeveloperBuild), text, "")).await;
+    let outcome = run(&place.spec(Some(StepName::of("developer_build")), text, "")).await;
     assert_eq!(result(&outcome).status, ResultStatus::Blocked);
 }
 
@@ -213,7 +218,7 @@ async fn every_failure_has_its_kind() {
     for (act, kind, repairs) in table {
         let place = Place::new();
         let script = format!("- {{role: developer, do: {act}}}");
-        let mut spec = place.spec(Some(Step::DeveloperBuild), "do task 1", &script);
+        let mut spec = place.spec(Some(StepName::of("developer_build")), "do task 1", &script);
         spec.limits.output_bytes = 1 << 20;
         spec.limits.idle_ms = 3000;
         spec.limits.grace_ms = 100;
@@ -226,9 +231,9 @@ async fn every_failure_has_its_kind() {
 #[tokio::test]
 async fn negative_results_are_results() {
     for (act, step, status) in [
-        ("fail", Step::DeveloperBuild, ResultStatus::Failed),
-        ("block", Step::DeveloperBuild, ResultStatus::Blocked),
-        ("revise", Step::ArchitectReview, ResultStatus::Completed),
+        ("fail", StepName::of("developer_build"), ResultStatus::Failed),
+        ("block", StepName::of("developer_build"), ResultStatus::Blocked),
+        ("revise", StepName::of("architect_review"), ResultStatus::Completed),
     ] {
         let script = format!("- {{do: {act}}}");
         let outcome = run(&Place::new().spec(Some(step), "do task 1", &script)).await;
@@ -241,7 +246,8 @@ async fn a_repair_turn_may_save_the_run() {
     for act in ["prose", "wrong_contract"] {
         let place = Place::new();
         let script = format!("- {{role: developer, times: 1, do: {act}}}");
-        let outcome = run(&place.spec(Some(Step::DeveloperBuild), "do task 2", &script)).await;
+        let outcome =
+            run(&place.spec(Some(StepName::of("developer_build")), "do task 2", &script)).await;
         assert_eq!(outcome.repairs, 1);
         assert!(result(&outcome).contract_repair_attempted);
         assert_eq!(place.file("DOC.md"), "It greets.\n");
@@ -251,7 +257,7 @@ async fn a_repair_turn_may_save_the_run() {
 #[tokio::test]
 async fn a_cancelled_run_ends() {
     let spec = Place::new();
-    let spec = spec.spec(Some(Step::DeveloperBuild), "do task 1", "- {do: hang}");
+    let spec = spec.spec(Some(StepName::of("developer_build")), "do task 1", "- {do: hang}");
     let (events, mut seen) = tokio::sync::mpsc::channel(16);
     let watch = Watch { events: Some(events), ..Watch::default() };
     let driver = Driver::default();
@@ -289,7 +295,7 @@ async fn a_run_of_an_earlier_team_is_adopted_once_it_is_over() {
         ("- {do: prose, times: 1}", 1),
     ] {
         let place = Place::new();
-        let spec = place.spec(Some(Step::DeveloperBuild), "do task 2", script);
+        let spec = place.spec(Some(StepName::of("developer_build")), "do task 2", script);
         abandoned(&spec).await;
         let outcome = adopt(&spec.run_dir).await.expect("an outcome");
         assert_eq!((result(&outcome).status, outcome.repairs), (ResultStatus::Completed, repairs));
@@ -301,12 +307,12 @@ async fn a_run_of_an_earlier_team_is_adopted_once_it_is_over() {
 #[tokio::test]
 async fn an_agent_of_an_earlier_team_can_be_ended_for_good() {
     let place = Place::new();
-    let spec = place.spec(Some(Step::DeveloperBuild), "do task 2", "- {do: hang}");
+    let spec = place.spec(Some(StepName::of("developer_build")), "do task 2", "- {do: hang}");
     abandoned(&spec).await;
     in_time(teams::agents::end(&spec.run_dir)).await.unwrap();
     match supervise::adopt(&spec.run_dir.join("turn-0")).unwrap() {
-        Adopted::Running(_) => panic!("it still works"),
-        Adopted::Finished(_) | Adopted::Never => {}
+        RunFolderState::Running(_) => panic!("it still works"),
+        RunFolderState::Finished(_) | RunFolderState::Never => {}
     }
     in_time(teams::agents::end(&place.folder.path().join("nowhere"))).await.unwrap();
 }
@@ -320,7 +326,7 @@ async fn a_run_that_never_began_has_no_outcome() {
 #[tokio::test]
 async fn an_agent_that_is_not_installed_is_named() {
     let place = Place::new();
-    let mut spec = place.spec(Some(Step::DeveloperBuild), "do task 1", "");
+    let mut spec = place.spec(Some(StepName::of("developer_build")), "do task 1", "");
     spec.agent = Agent::Codex(teams::agents::codex::CodexSettings {
         binary: Some(PathBuf::from("/no/such/codex")),
         ..Default::default()

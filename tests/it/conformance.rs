@@ -6,7 +6,6 @@
 mod backlog;
 mod contract;
 mod parsing;
-mod routing;
 mod sprint;
 mod workflow;
 
@@ -108,9 +107,8 @@ fn folders() -> Vec<PathBuf> {
     std::iter::once(own).chain(further).filter(|folder| folder.is_dir()).collect()
 }
 
-const SUBJECTS: [&[Subject]; 6] = [
+const SUBJECTS: [&[Subject]; 5] = [
     workflow::SUBJECTS,
-    routing::SUBJECTS,
     contract::SUBJECTS,
     parsing::SUBJECTS,
     sprint::SUBJECTS,

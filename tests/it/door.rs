@@ -16,7 +16,9 @@ use teams::agents::AgentOutcome;
 use teams::domain::budget::{Allowance, Price, PriceTable};
 use teams::domain::config::ModelApi;
 use teams::domain::run::{AnswerFault, BadAnswer, FailKind, RunOutcome, Usage};
-use teams::service::models::{Metered, Models, OpenDoor, Opening, Outside, Server, counted};
+use teams::service::models::{
+    MeterReading, Models, OpenDoor, Outside, ProxyOptions, Server, counted,
+};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream, UnixStream};
 use tokio::sync::Notify;
@@ -120,8 +122,8 @@ impl Place {
         Place { folder: tempfile::tempdir().unwrap(), upstream, models: Arc::new(models) }
     }
 
-    fn opening(&self) -> Opening {
-        Opening {
+    fn opening(&self) -> ProxyOptions {
+        ProxyOptions {
             socket: self.folder.path().join("door.sock"),
             port: true,
             run_dir: self.folder.path().join("run"),
@@ -132,7 +134,7 @@ impl Place {
         }
     }
 
-    async fn open(&self, change: impl FnOnce(&mut Opening)) -> OpenDoor {
+    async fn open(&self, change: impl FnOnce(&mut ProxyOptions)) -> OpenDoor {
         let mut opening = self.opening();
         change(&mut opening);
         self.models.open(opening).await.unwrap()
@@ -243,7 +245,7 @@ async fn a_server_that_falls_silent_is_given_up() {
 #[tokio::test]
 async fn what_is_spent_is_counted_kept_and_ends_where_it_has_to() {
     let place = Place::new().await;
-    let limit = |opening: &mut Opening| opening.allowance.tokens = Some(200);
+    let limit = |opening: &mut ProxyOptions| opening.allowance.tokens = Some(200);
     let door = place.open(limit).await;
     let (token, port) = (door.door().token.clone(), door.door().port);
     let all = |answer: reqwest::Response| async move { answer.text().await.unwrap() };
@@ -333,7 +335,7 @@ async fn a_server_that_does_not_count_is_counted_by_bytes() {
     // What the Messages API says stands elsewhere than in this answer.
     let words = json!({"text": "x".repeat(4_000)});
     ask(&door, "two/v1/messages", &token, &words).await.text().await.unwrap();
-    let Metered { usage, guessed, .. } = door.counted();
+    let MeterReading { usage, guessed, .. } = door.counted();
     assert!(guessed && usage.input_tokens > 1_000, "{usage:?}");
 }
 

@@ -74,6 +74,7 @@ mod team_intake;
 mod team_intake_lanes;
 mod team_kill;
 mod team_landing;
+mod team_lifecycle;
 mod team_outage;
 mod team_page;
 mod team_prompts;

@@ -465,7 +465,7 @@ fn requests_in_every_odd_shape() {
     let built = request("20260324-00000003").params.workflow.as_ref().unwrap();
     assert_eq!(
         built.step,
-        teams::domain::workflow::Step::DeveloperBuild,
+        teams::domain::lifecycle::StepName::of("developer_build"),
         "nothing lies in a worktree yet"
     );
     assert!(

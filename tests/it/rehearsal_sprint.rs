@@ -12,12 +12,12 @@ use teams::agents::{
 };
 use teams::domain::backlog::{BacklogItem, BacklogKind, BacklogStatus};
 use teams::domain::ids::{BacklogId, RunId, SprintId};
+use teams::domain::lifecycle::StepName;
 use teams::domain::result::{ResultStatus, RoleResult};
 use teams::domain::role::Role;
 use teams::domain::run::RunOutcome;
 use teams::domain::sprint::{Duty, InitialStep};
 use teams::domain::time::Timestamp;
-use teams::domain::workflow::Step;
 use teams::platform::spawn::set_own_binary;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
@@ -50,7 +50,7 @@ impl Place {
     async fn run(
         &mut self,
         role: Role,
-        step: Option<Step>,
+        step: Option<StepName>,
         work: Work,
         script: &str,
     ) -> RoleResult {
@@ -211,7 +211,8 @@ async fn six_todos_are_planned_and_stay_green_one_by_one() {
     for (done, item) in backlog.iter().enumerate() {
         let work =
             Work { sprint: Some(sprint.clone()), item: Some(item.clone()), ..Work::default() };
-        let built = place.run(Role::Developer, Some(Step::DeveloperBuild), work, "").await;
+        let built =
+            place.run(Role::Developer, Some(StepName::of("developer_build")), work, "").await;
         assert_eq!(built.status, ResultStatus::Completed, "{}: {}", item.title, built.summary);
         let checks = Command::new("sh").arg("test.sh").current_dir(place.tree()).output().unwrap();
         let said = String::from_utf8_lossy(&checks.stdout).into_owned();

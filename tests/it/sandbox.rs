@@ -168,7 +168,7 @@ try changes-a-file 'echo changed >> hello.txt'
 try asks-git-for-the-state 'git status --porcelain && git diff && git log -1'
 try writes-to-its-home 'echo x > $HOME/x'
 try writes-to-its-temporary-folder 'echo x > $TMPDIR/x'
-try writes-to-a-temporary-folder-of-its-own 'echo x > /tmp/x'
+try writes-to-a-temporary-folder-of-its-own 'echo x > /tmp/of-a-sandbox-of-teams'
 try reads-the-shared-documents 'grep . $ws/shared_workspace/plan.md'
 try runs-programs 'git --version && bash --version'
 try listens-where-the-kernel-says 'perl -MSocket -e "socket(S, AF_INET, SOCK_STREAM, 0) or die; bind(S, sockaddr_in(0, INADDR_LOOPBACK)) or die; listen(S, 1) or die"'
@@ -222,7 +222,7 @@ async fn an_agent_sees_and_reaches_what_its_role_needs_and_nothing_else() {
     answers(&yard.found().await, &ALLOWED);
     let read = |path: PathBuf| std::fs::read_to_string(path).unwrap();
     assert_eq!(read(yard.spec.worktree.join("made.txt")), "made\n");
-    assert!(!Path::new("/tmp/x").exists() && !yard.path("outside").exists());
+    assert!(!Path::new("/tmp/of-a-sandbox-of-teams").exists() && !yard.path("outside").exists());
     assert!(!yard.path("workspace/outside").exists());
 }
 

@@ -119,8 +119,8 @@ async fn a_run_that_was_interrupted_for_words_is_adopted_with_them() {
 
 /// Ends the agent of the first turn as an interrupt would have.
 async fn interrupt(spec: &RunSpec) {
-    use teams::platform::supervise::{Adopted, adopt};
-    if let Adopted::Running(adoption) = adopt(&spec.run_dir.join("turn-0")).unwrap() {
+    use teams::platform::supervise::{RunFolderState, adopt};
+    if let RunFolderState::Running(adoption) = adopt(&spec.run_dir.join("turn-0")).unwrap() {
         adoption.interrupt().unwrap();
     }
 }

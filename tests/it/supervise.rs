@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use teams::platform::spawn::set_own_binary;
 use teams::platform::supervise::{
-    Adopted, EndedBy, OnCap, OnEof, STDOUT_SPOOL, Spec, SuperviseError, Supervised, adopt, run,
-    stderr_tail,
+    EndedBy, OnCap, OnEof, RunFolderState, STDOUT_SPOOL, Spec, SuperviseError, Supervised, adopt,
+    run, stderr_tail,
 };
 
 /// A generous bound: reached only by a failure.
@@ -197,18 +197,18 @@ async fn a_program_that_is_not_there_is_said_so() {
 async fn a_run_folder_has_one_supervisor_and_one_life() {
     let folder = tempfile::tempdir().unwrap();
     let (spec, run_dir) = shell(folder.path(), "echo up; sleep 1000");
-    assert!(matches!(adopt(&run_dir).unwrap(), Adopted::Never));
+    assert!(matches!(adopt(&run_dir).unwrap(), RunFolderState::Never));
     let mut supervised = Supervised::start(&spec, &run_dir).unwrap();
     assert!(matches!(Supervised::start(&spec, &run_dir), Err(SuperviseError::Locked(_))));
     line(&mut supervised, "up").await;
-    let Adopted::Running(adoption) = adopt(&run_dir).unwrap() else {
+    let RunFolderState::Running(adoption) = adopt(&run_dir).unwrap() else {
         panic!("it runs");
     };
     adoption.kill().unwrap();
     let exit = in_time(adoption.wait()).await.unwrap();
     assert_eq!(exit.signal, Some(9));
     in_time(supervised.wait()).await.unwrap();
-    assert!(matches!(adopt(&run_dir).unwrap(), Adopted::Finished(same) if same == exit));
+    assert!(matches!(adopt(&run_dir).unwrap(), RunFolderState::Finished(same) if same == exit));
     assert!(matches!(Supervised::start(&spec, &run_dir), Err(SuperviseError::Over(_))));
 }
 
@@ -257,9 +257,9 @@ async fn when_the_parent_is_killed_a_check_ends_with_it() {
         killed_parent(folder.path(), variable).await;
         let run_dir = folder.path().join("run");
         let exit = match adopt(&run_dir).unwrap() {
-            Adopted::Running(adoption) => in_time(adoption.wait()).await.unwrap(),
-            Adopted::Finished(exit) => exit,
-            Adopted::Never => panic!("it was started"),
+            RunFolderState::Running(adoption) => in_time(adoption.wait()).await.unwrap(),
+            RunFolderState::Finished(exit) => exit,
+            RunFolderState::Never => panic!("it was started"),
         };
         assert_eq!(exit.ended_by, EndedBy::ParentGone);
         assert_eq!(marked(folder.path()), Vec::<String>::new());
@@ -271,7 +271,7 @@ async fn when_the_parent_is_killed_an_agent_finishes_and_is_adopted() {
     let folder = tempfile::tempdir().unwrap();
     killed_parent(folder.path(), Some("TEAMS_TEST_FINISH")).await;
     let run_dir = folder.path().join("run");
-    let Adopted::Running(adoption) = adopt(&run_dir).unwrap() else {
+    let RunFolderState::Running(adoption) = adopt(&run_dir).unwrap() else {
         panic!("it goes on without its parent");
     };
     std::fs::write(folder.path().join("go"), "go\n").unwrap();

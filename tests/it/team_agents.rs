@@ -11,7 +11,7 @@ async fn ends_at_a_person(act: &str, more: &str, kind: &str) {
     let house = House::open(Plan { more, ..Plan::script(&script) }).await;
     let asked = house.ask(EDIT).await;
     let blocked = house.becomes(&asked, RequestStatus::Blocked).await;
-    assert_eq!(blocked.blocked.as_ref().unwrap().code, "step_failed");
+    assert_eq!(blocked.blocked.as_ref().unwrap().code.word(), "step_failed");
     let history = house.history(&blocked);
     let failures: Vec<_> = history.iter().filter(|it| it.kind == "attempt_failed").collect();
     assert_eq!(failures.len(), 2, "{failures:?}");
@@ -104,7 +104,7 @@ async fn a_rate_limit_is_told_while_it_is_met_tried_again_and_then_a_person_is_a
     house.reads(&asked, "goes on").await;
     let_go().await.unwrap();
     let blocked = house.becomes(&asked, RequestStatus::Blocked).await;
-    assert_eq!(blocked.blocked.as_ref().unwrap().code, "rate_limited");
+    assert_eq!(blocked.blocked.as_ref().unwrap().code.word(), "rate_limited");
     house.quiet().await;
     let room: Vec<String> = house.messages(&asked).await.iter().map(words).collect();
     assert!(!room.iter().any(|it| it.contains("used up")), "{room:#?}");
@@ -129,7 +129,7 @@ async fn a_server_that_asks_for_longer_than_is_waited_is_a_persons_business_at_o
     house.start();
     let asked = house.ask(EDIT).await;
     let blocked = house.becomes(&asked, RequestStatus::Blocked).await;
-    assert_eq!(blocked.blocked.as_ref().unwrap().code, "rate_limited");
+    assert_eq!(blocked.blocked.as_ref().unwrap().code.word(), "rate_limited");
     house.close().await;
 }
 
@@ -172,7 +172,7 @@ async fn a_rehearsal_says_what_it_cannot_do() {
     let house = House::open(Plan::default()).await;
     let asked = house.ask("make the greeting friendlier").await;
     let blocked = house.becomes(&asked, RequestStatus::Blocked).await;
-    assert_eq!(blocked.blocked.as_ref().unwrap().code, "needs_real_agent");
+    assert_eq!(blocked.blocked.as_ref().unwrap().code.word(), "needs_real_agent");
     house.reads("general", "needs Owner").await;
     // Words in the room, or an answer to the question, go on with it.
     house.say(&asked, EDIT).await;
@@ -192,7 +192,7 @@ async fn a_role_that_stopped_tries_again_at_a_press() {
                 && request.visited_roles.last().is_some_and(|last| last.as_str() == role)
         };
         let blocked = house.request(&asked, role, stopped).await;
-        assert_eq!(blocked.blocked.as_ref().unwrap().code, "role_blocked");
+        assert_eq!(blocked.blocked.as_ref().unwrap().code.word(), "role_blocked");
         let (code, text, _) = house.teams(&["request", "retry", blocked.request_id.as_str()]).await;
         assert_eq!(code, 0, "{text}");
     }

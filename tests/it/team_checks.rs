@@ -1,6 +1,7 @@
 //! Done means proven: what checks, a missing check, a moved branch and a person's own edits do to a
 //! commit.
 
+use teams::domain::lifecycle::counter;
 use teams::domain::request::RequestStatus;
 
 use crate::git_checks::runs;
@@ -22,7 +23,7 @@ async fn failing_checks_keep_the_branch_clean_until_a_person_helps() {
     let house = House::open(Plan { checks: until_file(&sun), ..Plan::default() }).await;
     let asked = house.ask(EDIT).await;
     let blocked = house.becomes(&asked, RequestStatus::Blocked).await;
-    assert_eq!(blocked.blocked.as_ref().unwrap().code, "checks_failing");
+    assert_eq!(blocked.blocked.as_ref().unwrap().code.word(), "checks_failing");
     house.quiet().await;
     assert!(house.commits().is_empty());
     assert_eq!(house.on_branch("greet.sh"), FILES[1].1);
@@ -49,7 +50,7 @@ async fn checks_that_do_not_start_are_the_operators_business() {
     let house = House::open(Plan { checks, ..Plan::default() }).await;
     let asked = house.ask(EDIT).await;
     let blocked = house.becomes(&asked, RequestStatus::Blocked).await;
-    assert_eq!(blocked.blocked.as_ref().unwrap().code, "checks_not_started");
+    assert_eq!(blocked.blocked.as_ref().unwrap().code.word(), "checks_not_started");
     assert!(house.commits().is_empty());
     house.close().await;
 }
@@ -60,9 +61,9 @@ async fn a_check_without_an_end_is_run_once_more_and_charged_to_nobody() {
     let house = House::open(Plan { checks, ..Plan::default() }).await;
     let asked = house.ask(EDIT).await;
     let blocked = house.becomes(&asked, RequestStatus::Blocked).await;
-    assert_eq!(blocked.blocked.as_ref().unwrap().code, "checks_inconclusive");
+    assert_eq!(blocked.blocked.as_ref().unwrap().code.word(), "checks_inconclusive");
     assert_eq!(house.times(&blocked, "checks"), 2);
-    assert_eq!(blocked.params.workflow.as_ref().unwrap().budgets.checks.used, 0);
+    assert_eq!(blocked.params.workflow.as_ref().unwrap().counter(counter::CHECKS).used, 0);
     house.quiet().await;
     assert!(house.commits().is_empty());
     let room: Vec<String> = house.messages(&asked).await.iter().map(words).collect();
@@ -89,7 +90,7 @@ async fn a_build_that_changes_nothing_is_no_delivery() {
     let house = House::open(Plan::script("- {role: developer, do: idle}\n")).await;
     let asked = house.ask(EDIT).await;
     let blocked = house.becomes(&asked, RequestStatus::Blocked).await;
-    assert_eq!(blocked.blocked.as_ref().unwrap().code, "no_change");
+    assert_eq!(blocked.blocked.as_ref().unwrap().code.word(), "no_change");
     assert_eq!(house.times(&blocked, "attempt_failed"), 3);
     assert_eq!(house.times(&blocked, "checks"), 0);
     house.reads("general", "needs Owner").await;
@@ -105,7 +106,9 @@ async fn withdrawing_ends_checks_that_would_run_for_ever() {
     let status = tokio::process::Command::new("mkfifo").arg(&begun).status().await.unwrap();
     assert!(status.success());
     let word = format!("{}.5", 1_000_000 + std::process::id());
-    let command = format!("sleep {word} & echo up > {}; wait", begun.display());
+    // It says that it has begun once the program is there, which the shell alone does not know.
+    let there = format!("until grep -aqs {word} /proc/$!/cmdline; do :; done");
+    let command = format!("sleep {word} & {there}; echo up > {}; wait", begun.display());
     let checks = format!(
         "[{{name: tests, command: [sh, -c, '{command}'], timeout_seconds: 80000, read: [{}]}}]",
         folder.path().display()
@@ -237,7 +240,7 @@ async fn a_persons_own_edits_are_never_overwritten() {
     std::fs::write(&file, "echo mine\n").unwrap();
     let asked = house.ask(EDIT).await;
     let blocked = house.becomes(&asked, RequestStatus::Blocked).await;
-    assert_eq!(blocked.blocked.as_ref().unwrap().code, "person_edits");
+    assert_eq!(blocked.blocked.as_ref().unwrap().code.word(), "person_edits");
     assert!(house.commits().is_empty());
     assert_eq!(std::fs::read_to_string(&file).unwrap(), "echo mine\n");
     std::fs::write(&file, FILES[1].1).unwrap();
@@ -291,7 +294,7 @@ async fn edited_checks_count_for_the_next_run_and_a_broken_edit_proves_nothing()
     configure(&house, crate::support::house::CHECKS, RED);
     let again = house.ask("in greet.sh replace \"good morning\" with \"good evening\"").await;
     let blocked = house.becomes(&again, RequestStatus::Blocked).await;
-    assert_eq!(blocked.blocked.as_ref().unwrap().code, "checks_failing");
+    assert_eq!(blocked.blocked.as_ref().unwrap().code.word(), "checks_failing");
     assert_ne!(blocked.evidence.unwrap().checks_digest, evidence.checks_digest);
     assert_eq!(house.on_branch("greet.sh"), EDITED);
     house.close().await;
@@ -332,7 +335,7 @@ async fn without_isolation_checks_wait_for_a_person_to_allow_them() {
     house.start();
     let asked = house.ask(EDIT).await;
     let blocked = house.becomes(&asked, RequestStatus::Blocked).await;
-    assert_eq!(blocked.blocked.as_ref().unwrap().code, "checks_not_started");
+    assert_eq!(blocked.blocked.as_ref().unwrap().code.word(), "checks_not_started");
     let told = house.reads("general", "no namespaces here").await;
     assert!(words(&told).contains("allow_unisolated_checks: true"), "{}", words(&told));
     assert!(house.commits().is_empty());

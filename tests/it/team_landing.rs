@@ -124,7 +124,7 @@ async fn marks_that_nobody_solves_never_reach_the_branch() {
     house.commit_by_hand("greet.sh", "echo hello there\n", "Greet more warmly");
     lets_it_go_on(&house, &asked).await;
     let blocked = house.becomes(&asked, RequestStatus::Blocked).await;
-    assert_eq!(blocked.blocked.as_ref().unwrap().code, "unsolved_conflict");
+    assert_eq!(blocked.blocked.as_ref().unwrap().code.word(), "unsolved_conflict");
     assert_eq!(house.times(&blocked, "attempt_failed"), 3);
     house.quiet().await;
     assert_eq!(house.on_branch("greet.sh"), "echo hello there\n");

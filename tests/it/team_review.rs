@@ -1,5 +1,6 @@
 //! A negative verdict sends the work back, and only a later positive one lets it through.
 
+use teams::domain::lifecycle::counter;
 use teams::domain::request::RequestStatus;
 
 use crate::support::house::{EDIT, EDITED, House, Plan, words};
@@ -16,7 +17,7 @@ async fn a_reviewer_sends_the_work_back_once() {
     assert_eq!(said("**Review**"), 2);
     assert_eq!(said("**Revision**"), 1);
     assert_eq!(said("**Validation**"), 1);
-    assert_eq!(request.params.workflow.unwrap().review_cycle_count, 2);
+    assert_eq!(request.params.workflow.unwrap().counter(counter::REVIEW).used, 2);
     assert_eq!(house.on_branch("greet.sh"), EDITED);
     house.close().await;
 }
@@ -27,7 +28,7 @@ async fn a_reviewer_who_is_never_content_ends_at_a_person() {
     let house = House::open(Plan::script(script)).await;
     let asked = house.ask(EDIT).await;
     let blocked = house.becomes(&asked, RequestStatus::Blocked).await;
-    assert_eq!(blocked.blocked.as_ref().unwrap().code, "review_limit");
+    assert_eq!(blocked.blocked.as_ref().unwrap().code.word(), "review_limit");
     house.reads("general", "needs Owner").await;
     assert!(house.commits().is_empty());
     house.close().await;
@@ -53,7 +54,7 @@ async fn qa_that_never_passes_ends_at_a_person() {
     let house = House::open(Plan::script(script)).await;
     let asked = house.ask(EDIT).await;
     let blocked = house.becomes(&asked, RequestStatus::Blocked).await;
-    assert!(blocked.blocked.as_ref().unwrap().code.ends_with("_limit"), "{:?}", blocked.blocked);
+    assert!(blocked.blocked.as_ref().unwrap().code.is_a_spent_loop(), "{:?}", blocked.blocked);
     assert!(house.commits().is_empty());
     house.close().await;
 }

@@ -138,7 +138,7 @@ async fn a_poisoned_envelope_dies_and_comes_back_when_it_is_moved_back() {
     house.start();
     let asked = house.ask(EDIT).await;
     let blocked = house.becomes(&asked, RequestStatus::Blocked).await;
-    assert_eq!(blocked.blocked.as_ref().unwrap().code, "step_failed");
+    assert_eq!(blocked.blocked.as_ref().unwrap().code.word(), "step_failed");
     let letter = house
         .until("it lies with the dead", async |house: &House| {
             let inbox = house.root().join(".teams_runtime/internal_relay/inbox/orchestrator");

@@ -1,9 +1,9 @@
 //! Words of people to a request under way: from Discord through the team to the agent at work.
 
 use serde_json::{Value, json};
+use teams::domain::lifecycle::StepName;
 use teams::domain::request::{Request, RequestStatus};
 use teams::domain::role::Role;
-use teams::domain::workflow::Step;
 
 use crate::support::house::{EDIT, House, Plan, words};
 
@@ -15,8 +15,8 @@ const SCRIPT: &str = "\
 ";
 
 /// Waits until the developer is at work on a step, with its prompt in its hands.
-async fn at_work(house: &House, asked: &str, step: Step) -> Request {
-    let runs = if step == Step::DeveloperBuild { 1 } else { 2 };
+async fn at_work(house: &House, asked: &str, step: StepName) -> Request {
+    let runs = if step == StepName::of("developer_build") { 1 } else { 2 };
     house.logs("an agent begins role=developer", runs).await;
     house
         .request(asked, "the developer is at work", |request| {
@@ -65,7 +65,7 @@ async fn words_from_discord_reach_the_agent_at_work_or_wait_are_changed_and_with
     let more = "gates: {guarded_commit: allow}\n".to_owned();
     let house = House::open(Plan { more, ..Plan::script(SCRIPT) }).await;
     let asked = house.ask(EDIT).await;
-    let request = at_work(&house, &asked, Step::DeveloperBuild).await;
+    let request = at_work(&house, &asked, StepName::of("developer_build")).await;
     let room = asked.as_str();
 
     // These wait for the next run: one is worded anew meanwhile, one is withdrawn.
@@ -87,7 +87,7 @@ async fn words_from_discord_reach_the_agent_at_work_or_wait_are_changed_and_with
     let heard =
         said(&house, room, "in README.md replace \"Greeter\" with \"Greeter, Porter\"").await;
 
-    at_work(&house, &asked, Step::DeveloperRevision).await;
+    at_work(&house, &asked, StepName::of("developer_revision")).await;
     let steered = |request: &Request| {
         let events = house.history(request).into_iter();
         let events = events.filter(|event| event.kind == "steered");
@@ -120,7 +120,7 @@ const EDITED_UNDER_WAY: &str =
 async fn an_edited_message_is_built_as_it_reads_now_and_once() {
     let house = House::open(Plan::script(EDITED_UNDER_WAY)).await;
     let asked = house.ask(EDIT).await;
-    let request = at_work(&house, &asked, Step::DeveloperBuild).await;
+    let request = at_work(&house, &asked, StepName::of("developer_build")).await;
     let content = "in greet.sh replace \"hello\" with \"good evening\"";
     let body = json!({
         "channel": "general", "message": asked, "content": format!("{} {content}", house.mention()),
@@ -153,7 +153,7 @@ async fn an_edited_message_is_built_as_it_reads_now_and_once() {
 async fn who_deletes_the_message_of_work_under_way_is_asked_whether_to_withdraw_it() {
     let house = House::open(Plan::script(EDITED_UNDER_WAY)).await;
     let asked = house.ask(EDIT).await;
-    at_work(&house, &asked, Step::DeveloperBuild).await;
+    at_work(&house, &asked, StepName::of("developer_build")).await;
     let id = house.request(&asked, "it is under way", |_| true).await.request_id;
     house.owner.ok("POST", "/_local/delete", json!({"channel": "general", "message": asked})).await;
     house.press(&house.owner, "general", "was deleted", "Withdraw").await;

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::Opening;
+use super::TurnStart;
 use crate::agents::codec::text;
 use crate::agents::run::Access;
 
@@ -14,7 +14,7 @@ const CONFINED: &[&str] = &["agent-full-access"];
 
 /// The request that sets the mode, by its method and parameters without the conversation; none where the agent
 /// has no mode that fits, and none was asked for. `opened` is its answer to the opening of a conversation.
-pub(super) fn setting(opening: &Opening, opened: &Value) -> Option<(&'static str, Value)> {
+pub(super) fn setting(opening: &TurnStart, opened: &Value) -> Option<(&'static str, Value)> {
     let modes = opened.pointer("/modes/availableModes").and_then(Value::as_array);
     let listed = |mode: &str| modes.into_iter().flatten().any(|it| text(it, "id") == mode);
     let options = opened.get("configOptions").and_then(Value::as_array);

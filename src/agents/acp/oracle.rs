@@ -99,7 +99,7 @@ fn same(ours: &Value, theirs: &Value) -> BTreeSet<&'static str> {
 }
 
 /// What a codec says to an agent of ours.
-fn played(opening: Opening, agent: &[Value], speaks: bool) -> Vec<Value> {
+fn played(opening: TurnStart, agent: &[Value], speaks: bool) -> Vec<Value> {
     let mut codec = AcpCodec::new(opening);
     let mut told = Vec::new();
     for line in agent {

@@ -91,8 +91,8 @@ fn session(name: &str) -> String {
     ids.next_back().unwrap_or_default()
 }
 
-pub(super) fn opening(it: &Recording) -> Opening {
-    Opening {
+pub(super) fn opening(it: &Recording) -> TurnStart {
+    TurnStart {
         worktree: "/run/tree".into(),
         access: it.access.clone(),
         prompt: "say good day".to_owned(),
@@ -238,7 +238,7 @@ fn a_turn_that_an_earlier_team_began_is_read_as_it_was() {
     for it in recordings() {
         let first = whole(&it);
         let told: String = first.told.iter().map(|line| format!("{line}\n")).collect();
-        let codec = AcpCodec::again(Opening { prompt: String::new(), ..opening(&it) }, &told);
+        let codec = AcpCodec::again(TurnStart { prompt: String::new(), ..opening(&it) }, &told);
         let codec = CodecKind::Acp(Box::new(codec));
         let mut again = Replay { turn: Turn::new(codec), then: Then::Nothing, ..Replay::of(&it) };
         again.feed(lines(it.name).concat().as_bytes());

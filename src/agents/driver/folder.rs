@@ -10,7 +10,7 @@ use crate::agents::sent::PromptRecord;
 use crate::agents::words::Words;
 use crate::domain::ids::MessageId;
 use crate::platform::files;
-use crate::platform::supervise::{self, Adopted, Adoption, Exit, SuperviseError};
+use crate::platform::supervise::{self, Adoption, Exit, RunFolderState, SuperviseError};
 
 /// Ends whatever agent an earlier start left in a run folder, and waits until nothing of it is left.
 ///
@@ -27,7 +27,7 @@ pub async fn end(run_dir: &Path) -> Result<(), RunError> {
 /// Ends whatever runs in the folder of a turn.
 pub(super) async fn end_turn(folder: &Path) -> Result<(), RunError> {
     match supervise::adopt(folder)? {
-        Adopted::Running(adoption) => {
+        RunFolderState::Running(adoption) => {
             adoption.kill()?;
             match adoption.wait().await {
                 // Without an outcome it is over all the same: its lock is free.
@@ -35,7 +35,7 @@ pub(super) async fn end_turn(folder: &Path) -> Result<(), RunError> {
                 Err(error) => return Err(error.into()),
             }
         }
-        Adopted::Finished(_) | Adopted::Never => {}
+        RunFolderState::Finished(_) | RunFolderState::Never => {}
     }
     Ok(())
 }

@@ -8,9 +8,9 @@ use tokio::time::{Instant, sleep_until};
 
 use super::hand_over::WALL_MS;
 use super::keep::{Mark, forget_submitted, write_json};
-use super::launch::{Launching, launch};
+use super::launch::{LaunchInput, launch};
 use super::{Driver, HINT, RunError, STDIN, STUCK, TOLD, TURN_PROMPT, WORDS, Watch, turn_dir};
-use crate::agents::acp::{self, AcpCodec, Opening};
+use crate::agents::acp::{self, AcpCodec, TurnStart};
 use crate::agents::claude::{self, ClaudeCodec};
 use crate::agents::codec::{CodecKind, Event};
 use crate::agents::codex::CodexCodec;
@@ -28,6 +28,7 @@ use crate::platform::confinement::{self, Confinement};
 use crate::platform::files;
 use crate::platform::redact::redact;
 use crate::platform::supervise::{EndedBy, Exit, Supervised};
+use crate::platform::tasks;
 
 /// How long words wait for the tool that is at work, where the agent has to be interrupted for them.
 const TOOL_PATIENCE: Duration = Duration::from_secs(60);
@@ -43,7 +44,7 @@ pub(super) struct Start<'a> {
 }
 
 /// A turn that is over.
-pub(super) struct Ended {
+pub(super) struct FinishedTurn {
     pub(super) number: u32,
     pub(super) mark: Mark,
     pub(super) turn: Turn,
@@ -75,7 +76,7 @@ impl CutOff {
     }
 }
 
-impl Ended {
+impl FinishedTurn {
     /// What it was interrupted for, where that is why it ended, or where it was done anyway and has yet to
     /// hear people's words. A hint has nothing to say to one that is done.
     pub(super) fn to_go_on_with(&self) -> Option<CutOff> {
@@ -117,12 +118,12 @@ fn codec(spec: &RunSpec, input: &str, resume: Option<&str>, mark: Mark) -> Codec
     }
 }
 
-fn opening(spec: &RunSpec, input: &str, resume: Option<&str>, mark: Mark) -> Opening {
+fn opening(spec: &RunSpec, input: &str, resume: Option<&str>, mark: Mark) -> TurnStart {
     let mode = match &spec.agent {
         Agent::Acp(config) => config.mode.clone(),
         Agent::Codex(_) | Agent::Claude(_) | Agent::Rehearsal(_) => None,
     };
-    Opening {
+    TurnStart {
         worktree: spec.worktree.clone(),
         access: access(spec, mark).clone(),
         prompt: input.to_owned(),
@@ -170,18 +171,25 @@ impl Driver {
         start: &Start<'_>,
         schema: &Value,
         watch: &Watch,
-    ) -> Result<Ended, RunError> {
+    ) -> Result<FinishedTurn, RunError> {
         let folder = match start.hands_over {
             true => spec.run_dir.join(HAND_OVER),
             false => turn_dir(spec, start.number),
         };
-        files::create_dir_all(&folder)?;
-        start.mark.keep(&folder)?;
         let stdin = folder.join(STDIN);
-        files::write_private(&stdin, first_input(spec, start.input))?;
-        if start.number > 0 || start.hands_over {
-            files::write_private(&folder.join(TURN_PROMPT), start.input)?;
-        }
+        let first = first_input(spec, start.input);
+        let prompt = (start.number > 0 || start.hands_over).then(|| start.input.to_owned());
+        let (mark, place, input) = (start.mark, folder.clone(), stdin.clone());
+        tasks::blocking(move || {
+            files::create_dir_all(&place)?;
+            mark.keep(&place)?;
+            files::write_private(&input, first)?;
+            if let Some(prompt) = prompt {
+                files::write_private(&place.join(TURN_PROMPT), prompt)?;
+            }
+            Ok::<_, RunError>(())
+        })
+        .await??;
         let confinement = self.confinement(spec.agent.sandbox()).await;
         if let (Some(Confinement::Nothing(reason)), Some(setting)) =
             (confinement, spec.agent.unconfined_by())
@@ -189,7 +197,7 @@ impl Driver {
             return Err(RunError::NoSandbox { reason: reason.clone(), setting });
         }
         let rules = folder.join(RULES);
-        let launching = Launching {
+        let launching = LaunchInput {
             mark: start.mark,
             resume: start.resume,
             schema,
@@ -202,7 +210,7 @@ impl Driver {
         }
         let program = Supervised::start(&launch, &folder)?;
         let codec = codec(spec, start.input, start.resume, start.mark);
-        let followed = Followed {
+        let followed = RunningTurn {
             spec,
             watch,
             folder: &folder,
@@ -237,7 +245,7 @@ impl Driver {
 }
 
 /// A turn under way.
-struct Followed<'a> {
+struct RunningTurn<'a> {
     spec: &'a RunSpec,
     watch: &'a Watch,
     folder: &'a Path,
@@ -247,7 +255,7 @@ struct Followed<'a> {
     /// What it is interrupted for.
     words: Vec<Words>,
     mark: Mark,
-    /// See [`Ended`].
+    /// See [`FinishedTurn`].
     hint: Option<String>,
     stuck: Option<Failure>,
     /// What it does over and over.
@@ -259,8 +267,8 @@ struct Followed<'a> {
     listens: bool,
 }
 
-impl Followed<'_> {
-    async fn until_its_end(mut self, start: &Start<'_>) -> Result<Ended, RunError> {
+impl RunningTurn<'_> {
+    async fn until_its_end(mut self, start: &Start<'_>) -> Result<FinishedTurn, RunError> {
         let (mut cancelled, mut interrupted, mut input_ended) = (false, false, false);
         // When patience with a tool, or with an agent that was asked to stop, is over.
         let mut at_last: Option<Instant> = None;
@@ -329,8 +337,8 @@ impl Followed<'_> {
         }
         watch.tell(self.turn.finish());
         let exit = self.program.wait().await?;
-        let Followed { turn, words, mark, hint, stuck, .. } = self;
-        Ok(Ended { number: start.number, mark, turn, exit, words, hint, stuck })
+        let RunningTurn { turn, words, mark, hint, stuck, .. } = self;
+        Ok(FinishedTurn { number: start.number, mark, turn, exit, words, hint, stuck })
     }
 
     /// Asks it to stop: by its own means where it has them, with a limit, else by a signal. Whether it got the

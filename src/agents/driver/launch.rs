@@ -35,7 +35,7 @@ pub(super) async fn probe(spec: &RunSpec, program: &Path) -> Option<String> {
 }
 
 /// What the start of a turn depends on, beside its run.
-pub(super) struct Launching<'a> {
+pub(super) struct LaunchInput<'a> {
     pub(super) mark: Mark,
     pub(super) resume: Option<&'a str>,
     pub(super) schema: &'a Value,
@@ -44,7 +44,7 @@ pub(super) struct Launching<'a> {
     pub(super) rules: &'a Path,
 }
 
-impl Launching<'_> {
+impl LaunchInput<'_> {
     /// Whether the agent is put into a sandbox of ours.
     fn walled(&self) -> bool {
         match self.confinement {
@@ -57,7 +57,7 @@ impl Launching<'_> {
 /// How the agent's process is started for a turn.
 pub(super) fn launch(
     spec: &RunSpec,
-    launching: &Launching<'_>,
+    launching: &LaunchInput<'_>,
     stdin: PathBuf,
 ) -> Result<Spec, RunError> {
     let mut env = environment(spec)?;

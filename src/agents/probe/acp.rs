@@ -43,7 +43,7 @@ pub enum Answer {
 
 /// An agent that was found.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Greeted {
+pub struct AcpProbe {
     /// Its program.
     pub program: PathBuf,
     /// What it answers.
@@ -56,7 +56,7 @@ pub struct Greeted {
 ///
 /// # Errors
 /// Where its program is not there, or no scratch folder can be made.
-pub async fn acp(settings: &AcpSettings) -> Result<Greeted, RunError> {
+pub async fn acp(settings: &AcpSettings) -> Result<AcpProbe, RunError> {
     let program = settings.program()?;
     let scratch = std::env::temp_dir().join(format!("teams-doctor-{}", ids::random_hex(12)));
     files::create_private_dir(&scratch)?;
@@ -83,7 +83,7 @@ pub async fn acp(settings: &AcpSettings) -> Result<Greeted, RunError> {
         // Only a conversation would tell.
         (_, _) => Login::Unknown,
     };
-    Ok(Greeted { program, answer, login })
+    Ok(AcpProbe { program, answer, login })
 }
 
 async fn greet(spec: &Spec, folder: &std::path::Path) -> Result<Answer, RunError> {

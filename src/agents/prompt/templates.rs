@@ -1,9 +1,8 @@
 //! The built-in templates, from the folder `prompts/`.
 
-use super::Work;
+use super::Task;
 use crate::domain::role::Role;
 use crate::domain::sprint::{Duty, InitialStep};
-use crate::domain::workflow::Step;
 
 macro_rules! embedded {
     ($($name:literal),+ $(,)?) => {
@@ -45,7 +44,6 @@ embedded!(
     "steps/internal.md",
     "steps/research_initial.md",
     "steps/planner_draft.md",
-    "steps/planner_advisory.md",
     "steps/designer_advisory.md",
     "steps/architect_advisory.md",
     "steps/planner_finalize.md",
@@ -54,7 +52,6 @@ embedded!(
     "steps/architect_review.md",
     "steps/developer_revision.md",
     "steps/qa_validation.md",
-    "steps/closeout.md",
     "steps/research_prepass.md",
     "steps/milestone_refinement.md",
     "steps/artifact_sync.md",
@@ -84,60 +81,54 @@ pub(super) fn all() -> impl Iterator<Item = &'static str> {
     TEMPLATES.iter().map(|(_, text)| *text)
 }
 
-/// The template with the rules of a step: of the duty where there is one, else of the workflow.
-pub(super) fn step(role: Role, step: Option<Step>, work: &Work) -> String {
-    let word = match (work.duty, work.planning_step) {
+/// The template with the rules of a task: of the duty where there is one, else of its step.
+pub(super) fn step(task: &Task) -> String {
+    let word = match (task.work.duty, task.work.planning_step) {
         (Some(Duty::Planning), step) => step.unwrap_or(InitialStep::MilestoneRefinement).as_str(),
         (Some(duty), _) => duty.as_str(),
-        (None, _) => return in_workflow(role, step).to_owned(),
+        (None, _) => match (&task.step, task.role) {
+            (Some(step), _) if task.template.is_empty() => step.as_str(),
+            (Some(_), _) => &task.template,
+            (None, Role::Orchestrator) => "intake",
+            (
+                None,
+                Role::Research
+                | Role::Planner
+                | Role::Designer
+                | Role::Architect
+                | Role::Developer
+                | Role::Qa
+                | Role::Parser
+                | Role::Sourcer
+                | Role::VersionController,
+            ) => "internal",
+        },
     };
     format!("steps/{word}.md")
-}
-
-const fn in_workflow(role: Role, step: Option<Step>) -> &'static str {
-    match step {
-        Some(Step::ResearchInitial) => "steps/research_initial.md",
-        Some(Step::PlannerDraft) => "steps/planner_draft.md",
-        Some(Step::PlannerAdvisory) => "steps/planner_advisory.md",
-        Some(Step::DesignerAdvisory) => "steps/designer_advisory.md",
-        Some(Step::ArchitectAdvisory) => "steps/architect_advisory.md",
-        Some(Step::PlannerFinalize) => "steps/planner_finalize.md",
-        Some(Step::ArchitectGuidance) => "steps/architect_guidance.md",
-        Some(Step::DeveloperBuild) => "steps/developer_build.md",
-        Some(Step::ArchitectReview) => "steps/architect_review.md",
-        Some(Step::DeveloperRevision) => "steps/developer_revision.md",
-        Some(Step::QaValidation) => "steps/qa_validation.md",
-        Some(Step::Closeout) => "steps/closeout.md",
-        None => match role {
-            Role::Orchestrator => "steps/intake.md",
-            Role::Research
-            | Role::Planner
-            | Role::Designer
-            | Role::Architect
-            | Role::Developer
-            | Role::Qa
-            | Role::Parser
-            | Role::Sourcer
-            | Role::VersionController => "steps/internal.md",
-        },
-    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::workflow::Word as _;
+    use crate::agents::prompt::{Said, Work};
+    use crate::domain::lifecycle::{Lifecycle, StepKind};
+
+    fn task(role: Role, work: Work) -> Task {
+        Task { work, ..Task::first(role, None, "r", Said::new("a", "b")) }
+    }
 
     #[test]
     fn every_step_and_role_has_a_template() {
-        let none = Work::default();
         for role in Role::ALL {
-            assert!(built_in(&step(role, None, &none)).is_some());
+            assert!(built_in(&step(&task(role, Work::default()))).is_some());
         }
-        for one in Step::ALL {
-            let name = step(one.owner(), Some(one), &none);
-            assert_eq!(name, format!("steps/{}.md", one.as_str()));
-            assert!(built_in(&name).is_some());
+        for one in Lifecycle::built_in().steps().filter(|step| step.kind != StepKind::Land) {
+            let mut task = task(one.role, Work::default());
+            task.step = Some(one.name);
+            assert_eq!(step(&task), format!("steps/{}.md", one.name));
+            task.template.clone_from(&one.prompt);
+            assert_eq!(step(&task), one.template());
+            assert!(built_in(&one.template()).is_some());
         }
         for duty in Duty::ALL {
             for planning_step in InitialStep::ALL {
@@ -146,7 +137,7 @@ mod tests {
                     planning_step: Some(*planning_step),
                     ..Work::default()
                 };
-                assert!(built_in(&step(Role::Planner, None, &work)).is_some(), "{duty}");
+                assert!(built_in(&step(&task(Role::Planner, work))).is_some(), "{duty}");
             }
         }
     }

@@ -1,11 +1,14 @@
 //! What a prompt keeps, cuts and says.
 
 use super::*;
+use crate::domain::lifecycle::{Lifecycle, StepKind};
 
 fn task() -> Task {
     Task {
+        kind: None,
+        template: String::new(),
         role: Role::Developer,
-        step: Some(Step::DeveloperBuild),
+        step: Some(StepName::of("developer_build")),
         request_id: "20260101-00000001".to_owned(),
         attempt: 2,
         charter: "CHARTER".to_owned(),
@@ -33,7 +36,7 @@ fn task() -> Task {
         failed: None,
         upstream: vec![Upstream {
             role: Role::Planner,
-            step: Some(Step::PlannerDraft),
+            step: Some(StepName::of("planner_draft")),
             status: "completed".to_owned(),
             summary: "planned".to_owned(),
             proposals: serde_json::json!({"todo_brief": "task 1"}),
@@ -67,7 +70,7 @@ fn with(
     budget: usize,
     templates: &BTreeMap<String, String>,
 ) -> Result<Prompt, PromptError> {
-    assemble(&Making { task, worktree: "/w/tree", schema, budget, templates, submit: false })
+    assemble(&PromptInput { task, worktree: "/w/tree", schema, budget, templates, submit: false })
 }
 
 fn make(task: &Task, budget: usize) -> Result<Prompt, PromptError> {
@@ -123,9 +126,9 @@ fn every_step_renders_with_and_without_extras() {
             task.role = role;
             make(&task, 100_000).unwrap();
         }
-        for step in Step::ALL {
-            task.step = Some(step);
-            task.role = step.owner();
+        for step in Lifecycle::built_in().steps().filter(|step| step.kind != StepKind::Land) {
+            task.step = Some(step.name);
+            task.role = step.role;
             make(&task, 100_000).unwrap();
         }
     }
@@ -283,9 +286,13 @@ fn the_beginning_is_the_same_for_every_request() {
         let text = make(task, 100_000).unwrap().text;
         text.get(..text.find("# The request").unwrap()).unwrap().to_owned()
     };
-    for step in [Step::PlannerDraft, Step::DeveloperBuild, Step::QaValidation] {
+    for step in [
+        StepName::of("planner_draft"),
+        StepName::of("developer_build"),
+        StepName::of("qa_validation"),
+    ] {
         let mut one = task();
-        (one.step, one.role) = (Some(step), step.owner());
+        (one.step, one.role) = (Some(step), Lifecycle::built_in().step(step).unwrap().role);
         let mut two = one.clone();
         two.request_id = "20260202-00000002".to_owned();
         two.request = Said::new("Jun", "something else");

@@ -11,8 +11,9 @@ use super::{Brief, chat, duties};
 use crate::agents::prompt::Task;
 use crate::domain::backlog::BacklogItem;
 use crate::domain::evidence::CheckVerdict;
+use crate::domain::lifecycle::{Lifecycle, StepKind, StepName};
 use crate::domain::role::Role;
-use crate::domain::workflow::{Step, Word as _};
+use crate::domain::word::Word as _;
 use crate::platform::files;
 
 /// What came out.
@@ -67,7 +68,7 @@ impl<'a> Draft<'a> {
     pub(super) fn moves(
         self,
         outcome: &str,
-        to: Option<Step>,
+        to: Option<StepName>,
         category: Option<&str>,
         reason: &str,
     ) -> Self {
@@ -76,8 +77,8 @@ impl<'a> Draft<'a> {
             "workflow_transition",
             json!({
                 "outcome": outcome,
-                "target_phase": to.map(|step| step.phase().as_str()),
-                "target_step": to.map(Step::as_str),
+                "target_phase": to.map(phase_of),
+                "target_step": to,
                 "reopen_category": category,
                 "reason": reason,
                 "unresolved_items": open,
@@ -145,7 +146,7 @@ pub(super) fn answer(
         Some(item) => tasks::job(&item_words(task, item), root, chosen(task)),
         None => tasks::job(&words(task), root, chosen(task)),
     };
-    let Some(step) = task.step else {
+    let Some(kind) = task.kind else {
         return match task.role {
             Role::Orchestrator => chat::intake(task, &job, root),
             Role::Research
@@ -161,31 +162,40 @@ pub(super) fn answer(
             }
         };
     };
-    match step {
-        Step::ResearchInitial => nothing_to_add(task)
+    match kind {
+        StepKind::Research => nothing_to_add(task)
             .with("research_report", Value::Null)
-            .moves("advance", Some(Step::PlannerDraft), None, "nothing from outside is needed")
+            .moves("advance", Some(DRAFT), None, "nothing from outside is needed")
             .done(),
-        Step::PlannerDraft | Step::PlannerFinalize => plan(task, step, &job, root, wrote),
-        Step::PlannerAdvisory | Step::DesignerAdvisory | Step::ArchitectAdvisory => {
-            nothing_to_add(task)
-                .moves("advance", Some(Step::PlannerFinalize), None, "no objection")
-                .done()
+        StepKind::Plan => plan(task, &job, root, wrote),
+        StepKind::Advice => {
+            nothing_to_add(task).moves("advance", Some(FINALIZE), None, "no objection").done()
         }
-        Step::ArchitectGuidance => guidance(task, &job),
-        Step::DeveloperBuild | Step::DeveloperRevision
-            if played.is_some_and(|played| played.act == Act::Idle) =>
-        {
+        StepKind::Guidance => guidance(task, &job),
+        StepKind::Change if played.is_some_and(|played| played.act == Act::Idle) => {
             Draft::new(task, "Rehearsed a build that touches nothing.".to_owned())
                 .with("implementation_report", json!("nothing was touched"))
-                .moves("advance", Some(Step::ArchitectReview), None, "said to be built")
+                .moves("advance", Some(REVIEW), None, "said to be built")
                 .done()
         }
-        Step::DeveloperBuild | Step::DeveloperRevision => build(task, &job, root, wrote),
-        Step::ArchitectReview => review(task, &job, root),
-        Step::QaValidation => validate(task, &job, root),
-        Step::Closeout => nothing_to_add(task).moves("complete", None, None, "done").done(),
+        StepKind::Change => build(task, &job, root, wrote),
+        StepKind::Review => review(task, &job, root),
+        StepKind::Verdict => validate(task, &job, root),
+        StepKind::Land => nothing_to_add(task).moves("complete", None, None, "done").done(),
     }
+}
+
+/// The steps that it aims at, by their names in the lifecycle that is built in.
+const DRAFT: StepName = StepName::of("planner_draft");
+const FINALIZE: StepName = StepName::of("planner_finalize");
+const GUIDANCE: StepName = StepName::of("architect_guidance");
+const BUILD: StepName = StepName::of("developer_build");
+const REVIEW: StepName = StepName::of("architect_review");
+const VERDICT: StepName = StepName::of("qa_validation");
+const CLOSEOUT: StepName = StepName::of("closeout");
+
+fn phase_of(step: StepName) -> Option<&'static str> {
+    Lifecycle::built_in().step(step).map(|step| step.kind.phase().as_str())
 }
 
 pub(super) fn say(task: &Task, en: impl Into<String>, ko: impl Into<String>) -> String {
@@ -248,7 +258,7 @@ pub(super) fn needs_real_agent(task: &Task) -> Answer {
 fn scripted_failure(task: &Task) -> Answer {
     let why = "the script says that it failed";
     let draft = Draft::new(task, "Rehearsed a failure.".to_owned());
-    if task.step == Some(Step::QaValidation) {
+    if task.kind == Some(StepKind::Verdict) {
         return verdict(draft, "fail", &[row("the script", why, "fail")], why)
             .moves("reopen", None, Some("verification"), why)
             .done();
@@ -260,7 +270,7 @@ fn blocked(task: &Task, why: &str) -> Answer {
     let draft = Draft::new(task, format!("Blocked: {why}."))
         .status("blocked", why.to_owned())
         .with("required_inputs", json!([why]));
-    let draft = if task.step == Some(Step::QaValidation) {
+    let draft = if task.kind == Some(StepKind::Verdict) {
         verdict(draft, "blocked", &[row("the request", why, "not_checked")], why)
     } else {
         draft
@@ -270,7 +280,7 @@ fn blocked(task: &Task, why: &str) -> Answer {
 
 fn send_back(task: &Task, why: &str) -> Answer {
     let draft = Draft::new(task, format!("Sent back: {why}."));
-    let draft = if task.step == Some(Step::QaValidation) {
+    let draft = if task.kind == Some(StepKind::Verdict) {
         verdict(draft, "fail", &[row("the request", why, "fail")], why)
     } else {
         draft.with("code_review", json!([{"file": "", "problem": why, "wanted": "look again"}]))
@@ -278,7 +288,7 @@ fn send_back(task: &Task, why: &str) -> Answer {
     draft.moves("reopen", None, Some("implementation"), why).done()
 }
 
-fn plan(task: &Task, step: Step, job: &Job, root: &Path, wrote: &mut dyn FnMut(&Path)) -> Answer {
+fn plan(task: &Task, job: &Job, root: &Path, wrote: &mut dyn FnMut(&Path)) -> Answer {
     match job {
         Job::Unknown | Job::NoSuchTask => return needs_real_agent(task),
         Job::Task(_) | Job::Literal(_) => {}
@@ -295,7 +305,7 @@ fn plan(task: &Task, step: Step, job: &Job, root: &Path, wrote: &mut dyn FnMut(&
         id = task.request_id,
         criteria = lines.join("\n"),
     );
-    let done = step == Step::PlannerDraft
+    let done = task.step == Some(DRAFT)
         && task.diff.is_empty()
         && edits.iter().all(|edit| edit.is_done(root));
     let mut draft = Draft::new(
@@ -327,13 +337,13 @@ fn plan(task: &Task, step: Step, job: &Job, root: &Path, wrote: &mut dyn FnMut(&
         let note = draft.summary.clone();
         return draft
             .with("planning_note", json!(note))
-            .moves("complete", Some(Step::Closeout), None, "already done")
+            .moves("complete", Some(CLOSEOUT), None, "already done")
             .done();
     }
     draft
         .with("todo_brief", json!(title))
         .with("acceptance_criteria", json!(accepted))
-        .moves("advance", Some(Step::ArchitectGuidance), None, "the plan stands")
+        .moves("advance", Some(GUIDANCE), None, "the plan stands")
         .done()
 }
 
@@ -361,7 +371,7 @@ fn guidance(task: &Task, job: &Job) -> Answer {
         say(task, format!("Build it so: {changes}."), format!("구현 방법: {changes}.")),
     )
     .with("implementation_guidance", json!(changes))
-    .moves("advance", Some(Step::DeveloperBuild), None, "nothing stands in the way")
+    .moves("advance", Some(BUILD), None, "nothing stands in the way")
     .done()
 }
 
@@ -392,7 +402,7 @@ fn build(task: &Task, job: &Job, root: &Path, wrote: &mut dyn FnMut(&Path)) -> A
         ),
     )
     .with("implementation_report", json!(format!("literal edits in {paths}")))
-    .moves("advance", Some(Step::ArchitectReview), None, "built")
+    .moves("advance", Some(REVIEW), None, "built")
     .done()
 }
 
@@ -419,7 +429,7 @@ fn review(task: &Task, job: &Job, root: &Path) -> Answer {
         ),
     )
     .with("code_review", json!([]))
-    .moves("advance", Some(Step::QaValidation), None, "no findings")
+    .moves("advance", Some(VERDICT), None, "no findings")
     .done()
 }
 
@@ -498,7 +508,7 @@ fn validate(task: &Task, job: &Job, root: &Path) -> Answer {
         None => {
             let summary = say(task, "Every criterion is met.", "모든 기준을 충족했습니다.");
             verdict(Draft::new(task, summary), "pass", &rows, "")
-                .moves("advance", Some(Step::Closeout), None, "every criterion is met")
+                .moves("advance", Some(CLOSEOUT), None, "every criterion is met")
                 .done()
         }
     }

@@ -11,9 +11,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::agents::prompt::Task;
+use crate::domain::lifecycle::StepName;
 use crate::domain::role::Role;
 use crate::domain::sprint::{Duty, InitialStep};
-use crate::domain::workflow::Step;
 use crate::platform::files;
 
 /// What to do instead of the usual.
@@ -78,7 +78,7 @@ pub(super) struct Played {
 #[serde(deny_unknown_fields)]
 struct Entry {
     role: Option<Role>,
-    step: Option<Step>,
+    step: Option<StepName>,
     /// Only for this duty of a sprint or of the backlog.
     duty: Option<Duty>,
     /// Only in this step of planning.

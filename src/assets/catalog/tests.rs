@@ -1,5 +1,6 @@
 //! Every text in both languages, with and without its optional values.
 
+use crate::domain::word::Word as _;
 use std::collections::BTreeMap;
 
 use serde_json::{Map, Value, json};
@@ -113,9 +114,12 @@ fn words_cover_every_role_step_and_reason() {
     for role in crate::domain::role::Role::ALL {
         assert!(keys.contains(format!("role.{role}").as_str()), "{role}");
     }
-    for step in crate::domain::workflow::Step::ALL {
-        let word = serde_json::to_value(step).unwrap();
-        let key = format!("step.{}", word.as_str().unwrap());
+    for code in crate::domain::block::BlockCode::ALL {
+        let key = format!("blocked.{}", code.word());
+        assert!(keys.contains(key.as_str()), "{key}");
+    }
+    for step in crate::domain::lifecycle::Lifecycle::built_in().steps() {
+        let key = format!("step.{}", step.name);
         assert!(keys.contains(key.as_str()), "{key}");
     }
 }

@@ -7,7 +7,7 @@ use serde_json::json;
 use crate::agents::acp::known;
 use crate::assets;
 use crate::cli::Failure;
-use crate::cli::init::Agent;
+use crate::cli::init::AgentArgument;
 use crate::domain::config::AgentKind;
 use crate::domain::request::Language;
 use crate::git;
@@ -82,7 +82,7 @@ impl Home {
     pub(super) fn write_workspace(
         &self,
         guild: &GuildInfo,
-        agent: &Agent,
+        agent: &AgentArgument,
         model_url: Option<&str>,
     ) -> Result<(), Failure> {
         let runtime = self.runtime_yaml(guild, agent, model_url)?;
@@ -104,7 +104,7 @@ impl Home {
     fn runtime_yaml(
         &self,
         guild: &GuildInfo,
-        agent: &Agent,
+        agent: &AgentArgument,
         model_url: Option<&str>,
     ) -> Result<String, Failure> {
         let owner = guild.users.get("owner").map(|account| account.id.clone()).unwrap_or_default();

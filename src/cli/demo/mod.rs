@@ -9,7 +9,7 @@ mod team;
 
 use std::path::PathBuf;
 
-use super::init::Agent;
+use super::init::AgentArgument;
 use super::{Failure, Global, say};
 use crate::domain::config::AgentKind;
 use crate::platform::plug;
@@ -26,7 +26,7 @@ pub(super) struct Args {
     /// Who works: `rehearsal` needs no model, `codex` and `claude` are the real CLIs, `acp:<command>` is any
     /// agent that speaks the Agent Client Protocol
     #[arg(long, value_parser = super::init::agent, default_value = "rehearsal")]
-    agent: Agent,
+    agent: AgentArgument,
     /// The base address of another model server for the real agent
     #[arg(long, value_name = "URL")]
     model_url: Option<String>,

@@ -82,7 +82,7 @@ fn ended(home: &Home, message: &str) -> Result<Option<Request>, Failure> {
 /// Nobody sits at the page while the script plays: what a person would be asked for is how it ends.
 fn waits(open: &Request) -> Result<Failure, Failure> {
     let why = open.blocked.as_ref();
-    let code = why.map(|blocked| blocked.code.as_str()).unwrap_or_default();
+    let code = why.map(|blocked| blocked.code.word()).unwrap_or_default();
     let detail = why.map(|blocked| blocked.detail.clone()).unwrap_or_default();
     let id = open.request_id.as_str();
     let values = [("request_id", id), ("code", code), ("detail", ""), ("who", "")];

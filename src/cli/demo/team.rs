@@ -6,7 +6,7 @@ use super::home::{Home, broken};
 use crate::cli::output::FAULT;
 use crate::cli::{Failure, say};
 use crate::local_guild::GuildInfo;
-use crate::platform::companion::{Companion, Ended};
+use crate::platform::companion::{Companion, ExitReason};
 use crate::platform::plug;
 
 /// Starts of the team that nobody asked for, before the demo gives up.
@@ -48,22 +48,22 @@ impl Team {
     pub(super) async fn keep(&mut self) -> Result<(), Failure> {
         let ended = self.process.ended().await.map_err(broken)?;
         match ended {
-            Ended::Signal(9) if !self.plug_pulled => {
+            ExitReason::Signal(9) if !self.plug_pulled => {
                 self.plug_pulled = true;
                 say("The plug was pulled: the team was killed with SIGKILL. Starting it again.");
             }
-            Ended::Code(code) if code == i32::from(FAULT) && self.restarts < MAX_RESTARTS => {
+            ExitReason::Code(code) if code == i32::from(FAULT) && self.restarts < MAX_RESTARTS => {
                 self.plug_pulled = true;
                 self.restarts += 1;
                 say(
                     "A task of the team broke off, and the team has stopped in order. Starting it again.",
                 );
             }
-            Ended::Signal(signal) if self.restarts < MAX_RESTARTS => {
+            ExitReason::Signal(signal) if self.restarts < MAX_RESTARTS => {
                 self.restarts += 1;
                 say(format_args!("The team was ended by signal {signal}. Starting it again."));
             }
-            Ended::Code(_) | Ended::Signal(_) => {
+            ExitReason::Code(_) | ExitReason::Signal(_) => {
                 return Err(Failure::new("the team stopped")
                     .hint(Some("its log is logs/teams.log in the demo's workspace".to_owned())));
             }

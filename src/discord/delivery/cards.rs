@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::future::Future;
 
 use super::posting::{Mouth, nonce_of};
-use super::{Delivery, Place, Trouble, lock};
+use super::{Delivery, Place, SendError, lock};
 use crate::discord::compose::{Parts, components};
 use crate::discord::error::code;
 use crate::discord::history::{History, Marker};
@@ -62,7 +62,7 @@ impl Delivery {
         content: &Content,
         buttons: &[Button],
         progress: F,
-    ) -> Result<OutgoingOutcome, Trouble>
+    ) -> Result<OutgoingOutcome, SendError>
     where
         F: FnMut(u32) -> Fut + Send,
         Fut: Future<Output = ()> + Send,
@@ -108,7 +108,7 @@ impl Delivery {
         place: &Place,
         card: MessageId,
         parts: &Parts,
-    ) -> Result<bool, Trouble> {
+    ) -> Result<bool, SendError> {
         if !self.was_begun(outgoing) {
             return Ok(false);
         }

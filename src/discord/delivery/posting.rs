@@ -4,7 +4,7 @@ use std::future::Future;
 
 use serde_json::{Value, json};
 
-use super::{ACCOUNTED, Delivery, NONCE_TRUST_SECONDS, Place, Trouble, lock};
+use super::{ACCOUNTED, Delivery, NONCE_TRUST_SECONDS, Place, SendError, lock};
 use crate::discord::compose::{Parts, nonce};
 use crate::discord::endpoints::SeenChannel;
 use crate::discord::error::{RestError, code};
@@ -93,13 +93,13 @@ impl Delivery {
         mouth: &Mouth<'_>,
         parts: &Parts,
         mut progress: F,
-    ) -> Result<OutgoingOutcome, Trouble>
+    ) -> Result<OutgoingOutcome, SendError>
     where
         F: FnMut(u32) -> Fut + Send,
         Fut: Future<Output = ()> + Send,
     {
         if parts.is_empty() {
-            return Err(Trouble::Unsayable("there is nothing to say".to_owned()));
+            return Err(SendError::Unsayable("there is nothing to say".to_owned()));
         }
         let done = match outgoing.state {
             OutgoingState::Queued => 0,
@@ -160,7 +160,7 @@ impl Delivery {
         mouth: &Mouth<'_>,
         parts: &Parts,
         at: usize,
-    ) -> Result<MessageId, Trouble> {
+    ) -> Result<MessageId, SendError> {
         let nonce = nonce_of(outgoing, at);
         let files = parts.files.get(&at).cloned().unwrap_or_default();
         let names: Vec<String> = files.iter().map(|file| file.filename.clone()).collect();

@@ -29,14 +29,14 @@ const SHORTEST_RESET_MS: u64 = 1_000;
 
 /// Why the next connection is not made yet.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Hold {
+pub(super) struct ConnectionDelay {
     /// Until then, in milliseconds since 1970.
     pub(super) until: u64,
     /// For people.
     pub(super) reason: String,
 }
 
-impl Hold {
+impl ConnectionDelay {
     pub(super) fn timestamp(&self) -> Timestamp {
         Timestamp::from_millis(i64::try_from(self.until).unwrap_or(i64::MAX))
     }
@@ -61,15 +61,19 @@ fn room_at(at: &VecDeque<u64>, most: usize, window: u64, now: u64) -> Option<u64
 }
 
 /// Why a connection is not made now, by the times of those that were made.
-fn hold_connection(made: &VecDeque<u64>, limits: ConnectionLimits, now: u64) -> Option<Hold> {
-    let hour = room_at(made, limits.an_hour, HOUR_MS, now).map(|until| Hold {
+fn hold_connection(
+    made: &VecDeque<u64>,
+    limits: ConnectionLimits,
+    now: u64,
+) -> Option<ConnectionDelay> {
+    let hour = room_at(made, limits.an_hour, HOUR_MS, now).map(|until| ConnectionDelay {
         until,
         reason: format!(
             "{} connections to discord were made within an hour; more would make its trouble worse",
             limits.an_hour.max(1)
         ),
     });
-    let burst = room_at(made, limits.in_ten_seconds, BURST_MS, now).map(|until| Hold {
+    let burst = room_at(made, limits.in_ten_seconds, BURST_MS, now).map(|until| ConnectionDelay {
         until,
         reason: format!(
             "{} connections to discord were made within ten seconds; the next ones are spaced out",
@@ -86,11 +90,11 @@ fn hold_identify(
     starts: &SessionStarts,
     apart: Duration,
     now: u64,
-) -> Option<Hold> {
+) -> Option<ConnectionDelay> {
     // A server that gives out few is asked for half of them.
     let reserve = STARTS_IN_RESERVE.min(starts.total / 2);
     if starts.remaining <= reserve {
-        return Some(Hold {
+        return Some(ConnectionDelay {
             until: now + starts.reset_after.clamp(SHORTEST_RESET_MS, DAY_MS),
             reason: format!(
                 "only {} new sessions are left to this bot until discord counts anew, and discord resets \
@@ -101,7 +105,7 @@ fn hold_identify(
     }
     let most = usize::try_from(starts.total - reserve).unwrap_or(usize::MAX);
     if let Some(until) = room_at(begun, most, DAY_MS, now) {
-        return Some(Hold {
+        return Some(ConnectionDelay {
             until,
             reason: format!(
                 "{most} sessions were begun within a day, and the last {reserve} are kept"
@@ -110,8 +114,10 @@ fn hold_identify(
     }
     let apart = u64::try_from(apart.as_millis()).unwrap_or(u64::MAX);
     let until = begun.back()?.saturating_add(apart);
-    (until > now)
-        .then(|| Hold { until, reason: "discord takes one new session in five seconds".to_owned() })
+    (until > now).then(|| ConnectionDelay {
+        until,
+        reason: "discord takes one new session in five seconds".to_owned(),
+    })
 }
 
 /// Times, oldest first, in milliseconds since 1970.
@@ -177,7 +183,7 @@ impl ConnectionLog {
     }
 
     /// Why a bot may not connect now.
-    pub(super) fn hold(&self, bot: Bot) -> Option<Hold> {
+    pub(super) fn hold(&self, bot: Bot) -> Option<ConnectionDelay> {
         let now = now_ms();
         let mut times = self.lock();
         times.tidy(now);
@@ -185,7 +191,7 @@ impl ConnectionLog {
     }
 
     /// Counts a connection, which is to be made at once; or says why it may not be made.
-    pub(super) fn take(&self, bot: Bot) -> Result<(), Hold> {
+    pub(super) fn take(&self, bot: Bot) -> Result<(), ConnectionDelay> {
         let now = now_ms();
         let mut times = self.lock();
         times.tidy(now);
@@ -203,7 +209,7 @@ impl ConnectionLog {
         fingerprint: &str,
         starts: &SessionStarts,
         apart: Duration,
-    ) -> Option<Hold> {
+    ) -> Option<ConnectionDelay> {
         let now = now_ms();
         let mut times = self.lock();
         times.tidy(now);
@@ -220,7 +226,7 @@ impl ConnectionLog {
 }
 
 /// How long until then.
-pub(super) fn until(hold: &Hold) -> Duration {
+pub(super) fn until(hold: &ConnectionDelay) -> Duration {
     Duration::from_millis(hold.until.saturating_sub(now_ms()).max(1))
 }
 

@@ -9,7 +9,7 @@ use tokio::time::Instant;
 
 use super::ending::{End, after_close};
 use super::protocol::{Dispatch, Output, Protocol, SILENT};
-use super::socket::{Received, Socket};
+use super::socket::{Frame, Socket};
 use super::{GOOD, Gateway, Heard, Live, Signal};
 use crate::discord::presence::Shower;
 use crate::discord::sessions::{Kept, Mark};
@@ -25,13 +25,13 @@ struct ReadyData {
     session_id: String,
     #[serde(default)]
     resume_gateway_url: Option<String>,
-    user: Named,
+    user: UserObject,
     application: Application,
     guilds: Vec<GuildRef>,
 }
 
 #[derive(Debug, Deserialize)]
-struct Named {
+struct UserObject {
     id: UserId,
 }
 
@@ -46,7 +46,7 @@ struct GuildRef {
 }
 
 /// What is known while one connection lives.
-pub(super) struct Following<'a> {
+pub(super) struct LiveConnection<'a> {
     pub(super) gateway: &'a Gateway,
     pub(super) out: &'a mpsc::Sender<Heard>,
     pub(super) intents: u64,
@@ -60,7 +60,7 @@ pub(super) struct Following<'a> {
     pub(super) useful: bool,
 }
 
-impl Following<'_> {
+impl LiveConnection<'_> {
     /// Never waits for the listener: a slow one gets the events that it did not take again, by resuming
     /// behind the last one that it took. Heartbeats go on meanwhile.
     pub(super) async fn follow(&mut self, socket: &mut Socket, protocol: &mut Protocol<'_>) -> End {
@@ -82,10 +82,10 @@ impl Following<'_> {
             let due = began + Duration::from_millis(protocol.due());
             let outputs = tokio::select! {
                 received = socket.next() => match received {
-                    Ok(Received::Text(text)) => protocol.received(&text, now()),
-                    Ok(Received::Binary) => protocol.received_binary(now()),
-                    Ok(Received::Close(Some((code, reason)))) => return after_close(code, &reason),
-                    Ok(Received::Close(None)) => {
+                    Ok(Frame::Text(text)) => protocol.received(&text, now()),
+                    Ok(Frame::Binary) => protocol.received_binary(now()),
+                    Ok(Frame::Close(Some((code, reason)))) => return after_close(code, &reason),
+                    Ok(Frame::Close(None)) => {
                         return End::Again("the connection was closed".to_owned());
                     }
                     Err(reason) => return End::Again(reason),

@@ -25,7 +25,7 @@ const LARGEST: usize = 16 << 20;
 
 /// What came.
 #[derive(Debug)]
-pub(super) enum Received {
+pub(super) enum Frame {
     Text(Utf8Bytes),
     Binary,
     /// A closing frame, with its code and reason where it has them.
@@ -47,13 +47,13 @@ impl Socket {
     }
 
     /// What comes next. The error is for people.
-    pub(super) async fn next(&mut self) -> Result<Received, String> {
+    pub(super) async fn next(&mut self) -> Result<Frame, String> {
         loop {
             return match self.0.next().await {
-                Some(Ok(Message::Text(text))) => Ok(Received::Text(text)),
-                Some(Ok(Message::Binary(_))) => Ok(Received::Binary),
+                Some(Ok(Message::Text(text))) => Ok(Frame::Text(text)),
+                Some(Ok(Message::Binary(_))) => Ok(Frame::Binary),
                 Some(Ok(Message::Close(frame))) => {
-                    Ok(Received::Close(frame.map(|it| (it.code.into(), it.reason.to_string()))))
+                    Ok(Frame::Close(frame.map(|it| (it.code.into(), it.reason.to_string()))))
                 }
                 Some(Ok(Message::Ping(_) | Message::Pong(_) | Message::Frame(_))) => continue,
                 // TCP ended, and no closing frame came before.

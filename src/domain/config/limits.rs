@@ -50,14 +50,16 @@ impl LimitsConfig {
                 *target = value.as_u32();
             }
         };
-        set(self.step_attempts, &mut limits.step_attempts);
+        let own =
+            |value: Option<Positive>, usual: Option<u32>| value.map(Positive::as_u32).or(usual);
+        limits.step_attempts = own(self.step_attempts, limits.step_attempts);
         set(self.rate_limit_retries, &mut limits.rate_limit_retries);
         if let Some(seconds) = self.rate_limit_wait_seconds {
             limits.rate_limit_wait_seconds = seconds.get();
         }
         set(self.turns, &mut limits.turns);
-        set(self.check_failures, &mut limits.check_failures);
-        set(self.review_cycles, &mut limits.review_cycles);
+        limits.check_failures = own(self.check_failures, limits.check_failures);
+        limits.review_cycles = own(self.review_cycles, limits.review_cycles);
         if let Some(chars) = self.message_chars {
             limits.message_chars = chars.as_usize();
         }
@@ -68,18 +70,6 @@ impl LimitsConfig {
             limits.followups = followups.as_usize();
         }
         limits
-    }
-
-    /// Seconds that one agent turn may take.
-    #[must_use]
-    pub fn wall_seconds(&self) -> u64 {
-        self.wall_seconds.map_or(3_600, Positive::get)
-    }
-
-    /// Seconds without output after which an agent is stuck.
-    #[must_use]
-    pub fn idle_seconds(&self) -> u64 {
-        self.idle_seconds.map_or(600, Positive::get)
     }
 }
 

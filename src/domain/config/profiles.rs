@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::{AgentKind, Reasoning};
+use crate::domain::lifecycle::StepName;
 use crate::domain::role::Role;
-use crate::domain::workflow::{Step, Word as _};
 
 /// How much a thought may cost.
 #[derive(
@@ -63,7 +63,7 @@ pub struct ProfilesConfig {
     /// By role.
     pub roles: BTreeMap<Role, Profile>,
     /// By step; before the role.
-    pub steps: BTreeMap<Step, Profile>,
+    pub steps: BTreeMap<StepName, Profile>,
     /// Whether a stronger one is taken once the same way has failed twice.
     pub escalate: bool,
     /// What a profile means, by agent.
@@ -85,7 +85,7 @@ impl Default for ProfilesConfig {
 impl ProfilesConfig {
     /// The profile of a role at a step, and the key that says so; blank where none does.
     #[must_use]
-    pub fn of(&self, role: Role, step: Option<Step>) -> (Profile, String) {
+    pub fn of(&self, role: Role, step: Option<StepName>) -> (Profile, String) {
         if let Some((step, profile)) = step.and_then(|step| self.steps.get_key_value(&step)) {
             return (*profile, format!("profiles.steps.{}", step.as_str()));
         }
@@ -128,16 +128,16 @@ mod tests {
         let config = ProfilesConfig {
             default: Profile::Budget,
             roles: [(Role::Developer, Profile::Quality)].into(),
-            steps: [(Step::DeveloperRevision, Profile::Balanced)].into(),
+            steps: [(StepName::of("developer_revision"), Profile::Balanced)].into(),
             ..ProfilesConfig::default()
         };
         let of = |role, step| {
             let (profile, key) = config.of(role, step);
             (profile.as_str(), key)
         };
-        let developer = of(Role::Developer, Some(Step::DeveloperBuild));
+        let developer = of(Role::Developer, Some(StepName::of("developer_build")));
         assert_eq!(developer, ("quality", "profiles.roles.developer".to_owned()));
-        let revision = of(Role::Developer, Some(Step::DeveloperRevision));
+        let revision = of(Role::Developer, Some(StepName::of("developer_revision")));
         assert_eq!(revision, ("balanced", "profiles.steps.developer_revision".to_owned()));
         assert_eq!(of(Role::Qa, None), ("budget", "profiles.default".to_owned()));
         assert_eq!(ProfilesConfig::default().of(Role::Qa, None).1, "");

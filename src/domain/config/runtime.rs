@@ -311,7 +311,7 @@ impl From<Seconds> for f64 {
 /// Whether a request waits for the end of an action.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Lifecycle {
+pub enum ActionMode {
     /// It waits.
     #[default]
     Foreground,
@@ -327,7 +327,7 @@ pub struct Action {
     pub command: Argv,
     /// Whether the request waits.
     #[serde(default)]
-    pub lifecycle: Lifecycle,
+    pub lifecycle: ActionMode,
     /// What it is filed under.
     #[serde(default = "other_domain")]
     pub domain: String,

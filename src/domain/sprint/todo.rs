@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::domain::backlog::{BacklogItem, BacklogKind, blank_is_none};
 use crate::domain::ids::{BacklogId, RequestId, TodoId};
-use crate::domain::request::{Blocked, Request, RequestStatus};
+use crate::domain::request::{Request, RequestStatus};
 use crate::domain::role::Role;
 use crate::domain::time::Timestamp;
 
@@ -42,7 +42,7 @@ impl TodoStatus {
             RequestStatus::Committed => Self::Committed,
             RequestStatus::Uncommitted => Self::Uncommitted,
             RequestStatus::Blocked
-                if request.blocked.as_ref().is_some_and(Blocked::is_about_the_commit) =>
+                if request.blocked.as_ref().is_some_and(|it| it.code.is_about_the_commit()) =>
             {
                 Self::Uncommitted
             }

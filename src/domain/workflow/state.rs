@@ -1,17 +1,26 @@
 //! The record of where a request stands (`spec/teams.md` 7.1) and what it may still spend.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::{Phase, PhaseStatus, ReopenCategory, Step, Word, blank};
+use super::{PhaseStatus, step_of};
 use crate::domain::lenient;
+use crate::domain::lifecycle::{
+    CounterName, Lifecycle, Phase, ReopenCategory, Step, StepKind, StepName, counter,
+};
 use crate::domain::policy::Limits;
 use crate::domain::role::Role;
+use crate::domain::word::{Word as _, blank};
 
 /// The version of the workflow contract that this code writes.
-pub const CONTRACT_VERSION: u32 = 1;
-const PASS_LIMIT: u32 = 2;
-const REVIEW_LIMIT: u32 = 3;
+const CONTRACT_VERSION: u32 = 1;
+
+/// The step that older workspaces have for both advisers.
+pub(super) const SHARED_ADVISORY: StepName = StepName::of("planner_advisory");
+pub(super) const DESIGNER_ADVISORY: StepName = StepName::of("designer_advisory");
+pub(super) const ARCHITECT_ADVISORY: StepName = StepName::of("architect_advisory");
 
 /// How often something may still happen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -31,7 +40,7 @@ impl Allowance {
 
     /// Uses one; `false`, and nothing used, when none is left.
     #[must_use]
-    pub fn take(&mut self) -> bool {
+    pub const fn take(&mut self) -> bool {
         let left = self.used < self.limit;
         if left {
             self.used += 1;
@@ -46,135 +55,180 @@ impl Allowance {
     }
 }
 
-/// What bounds the loops that the older contract leaves open (`spec/teams.md` 13.A #17, #18 and
-/// appendix C 6). Older files lack it and get the defaults.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default)]
-pub struct Budgets {
-    /// Planner reports sent back because no planning document was listed.
-    pub planner_contract: Allowance,
-    /// Reopenings by roles other than QA.
-    pub reopen: Allowance,
-    /// Reopenings by QA, and QA reports sent back for want of a verdict.
-    pub qa_reopen: Allowance,
-    /// Returns to the developer because the runtime's own checks failed.
-    pub checks: Allowance,
-    /// Returns to the developer because the branch changed the same places.
-    pub conflicts: Allowance,
-    /// Reports applied in total.
-    pub turns: Allowance,
-}
-
-impl Default for Budgets {
-    fn default() -> Budgets {
-        Budgets {
-            planner_contract: Allowance::of(2),
-            reopen: Allowance::of(6),
-            qa_reopen: Allowance::of(3),
-            checks: Allowance::of(3),
-            conflicts: Allowance::of(3),
-            turns: Allowance::of(48),
-        }
-    }
-}
-
 /// Where a request stands: `params.workflow` of its record.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(from = "Record", into = "Record")]
 pub struct WorkflowState {
-    /// Version of the contract, 1.
-    pub contract_version: u32,
+    /// The digest of the lifecycle that the request goes by; blank for the one that is built in.
+    pub lifecycle: String,
     /// The phase of `step`.
     pub phase: Phase,
     /// The step being worked.
-    pub step: Step,
+    pub step: StepName,
     /// The role that works it.
     pub phase_owner: Role,
     /// How it stands.
     pub phase_status: PhaseStatus,
-    /// Advisories spent, shared by designer and architect.
-    pub planning_pass_count: u32,
-    /// Advisories allowed.
-    pub planning_pass_limit: u32,
-    /// Who settles the plan.
-    pub planning_final_owner: Role,
     /// Who sent it back last, if it was.
-    #[serde(with = "blank")]
     pub reopen_source_role: Option<Role>,
     /// Why it was sent back last.
-    #[serde(with = "blank")]
     pub reopen_category: Option<ReopenCategory>,
-    /// Reviews opened so far.
-    pub review_cycle_count: u32,
-    /// Reviews after which only a pass is accepted.
-    pub review_cycle_limit: u32,
-    /// Bounds of every loop.
-    #[serde(default)]
-    pub budgets: Budgets,
+    /// How often what the lifecycle counts has happened, and may.
+    pub counters: BTreeMap<CounterName, Allowance>,
 }
 
-impl Budgets {
-    /// The same limits with nothing used.
-    #[must_use]
-    pub const fn renewed(self) -> Budgets {
-        Budgets {
-            planner_contract: Allowance::of(self.planner_contract.limit),
-            reopen: Allowance::of(self.reopen.limit),
-            qa_reopen: Allowance::of(self.qa_reopen.limit),
-            checks: Allowance::of(self.checks.limit),
-            conflicts: Allowance::of(self.conflicts.limit),
-            turns: Allowance::of(self.turns.limit),
+/// The same as records have it: with the counts that operators know by their older names.
+#[derive(Serialize, Deserialize)]
+struct Record {
+    contract_version: u32,
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    lifecycle: String,
+    phase: Phase,
+    step: StepName,
+    phase_owner: Role,
+    phase_status: PhaseStatus,
+    planning_pass_count: u32,
+    planning_pass_limit: u32,
+    planning_final_owner: Role,
+    #[serde(with = "blank")]
+    reopen_source_role: Option<Role>,
+    #[serde(with = "blank")]
+    reopen_category: Option<ReopenCategory>,
+    review_cycle_count: u32,
+    review_cycle_limit: u32,
+    /// All others; records of before had some of the same names.
+    #[serde(default)]
+    budgets: BTreeMap<CounterName, Allowance>,
+}
+
+impl From<WorkflowState> for Record {
+    fn from(state: WorkflowState) -> Record {
+        let mut budgets = state.counters;
+        let mut of = |name| budgets.remove(&name).unwrap_or(Allowance::of(0));
+        let (advice, review) = (of(counter::ADVICE), of(counter::REVIEW));
+        Record {
+            contract_version: CONTRACT_VERSION,
+            lifecycle: state.lifecycle,
+            phase: state.phase,
+            step: state.step,
+            phase_owner: state.phase_owner,
+            phase_status: state.phase_status,
+            planning_pass_count: advice.used,
+            planning_pass_limit: advice.limit,
+            planning_final_owner: Role::Planner,
+            reopen_source_role: state.reopen_source_role,
+            reopen_category: state.reopen_category,
+            review_cycle_count: review.used,
+            review_cycle_limit: review.limit,
+            budgets,
+        }
+    }
+}
+
+impl From<Record> for WorkflowState {
+    fn from(record: Record) -> WorkflowState {
+        let mut counters = record.budgets;
+        let of = |used, limit| Allowance { used, limit };
+        let advice = of(record.planning_pass_count, record.planning_pass_limit);
+        counters.insert(counter::ADVICE, advice);
+        let review = of(record.review_cycle_count, record.review_cycle_limit);
+        counters.insert(counter::REVIEW, review);
+        WorkflowState {
+            lifecycle: record.lifecycle,
+            phase: record.phase,
+            step: record.step,
+            phase_owner: record.phase_owner,
+            phase_status: record.phase_status,
+            reopen_source_role: record.reopen_source_role,
+            reopen_category: record.reopen_category,
+            counters,
         }
     }
 }
 
 impl WorkflowState {
+    /// A request that begins at a step of a lifecycle.
+    #[must_use]
+    pub fn begin(lifecycle: &Lifecycle, step: StepName) -> WorkflowState {
+        let counters = lifecycle.counters.iter().map(|(name, most)| (*name, Allowance::of(*most)));
+        let mut state = WorkflowState {
+            lifecycle: lifecycle.digest().to_owned(),
+            phase: Phase::Planning,
+            step,
+            phase_owner: Role::Planner,
+            phase_status: PhaseStatus::Active,
+            reopen_source_role: None,
+            reopen_category: None,
+            counters: counters.collect(),
+        };
+        if let Some(step) = lifecycle.step(step) {
+            state.place(step, lifecycle);
+        }
+        state
+    }
+
     /// The state within the limits that the configuration sets.
     #[must_use]
-    pub const fn within(mut self, limits: &Limits) -> WorkflowState {
-        self.review_cycle_limit = limits.review_cycles;
-        self.budgets.checks = Allowance::of(limits.check_failures);
+    pub fn within(mut self, limits: &Limits) -> WorkflowState {
+        for (name, most) in
+            [(counter::REVIEW, limits.review_cycles), (counter::CHECKS, limits.check_failures)]
+        {
+            if let (Some(allowance), Some(most)) = (self.counters.get_mut(&name), most) {
+                allowance.limit = most;
+            }
+        }
         self
     }
 
-    /// A request that begins at `step`.
-    #[must_use]
-    pub fn initial(step: Step) -> WorkflowState {
-        WorkflowState {
-            contract_version: CONTRACT_VERSION,
-            phase: step.phase(),
-            step,
-            phase_owner: step.owner(),
-            phase_status: PhaseStatus::Active,
-            planning_pass_count: 0,
-            planning_pass_limit: PASS_LIMIT,
-            planning_final_owner: Role::Planner,
-            reopen_source_role: None,
-            reopen_category: None,
-            review_cycle_count: 0,
-            review_cycle_limit: REVIEW_LIMIT,
-            budgets: Budgets::default(),
-        }
+    /// Puts the state on a step: phase, owner and status follow.
+    pub fn place(&mut self, step: &Step, lifecycle: &Lifecycle) {
+        self.step = step.name;
+        self.phase = step.kind.phase();
+        self.phase_owner = step.role;
+        self.phase_status = match step.kind {
+            StepKind::Land => PhaseStatus::Completed,
+            StepKind::Plan if step.name == lifecycle.resume => PhaseStatus::Finalizing,
+            StepKind::Research
+            | StepKind::Plan
+            | StepKind::Advice
+            | StepKind::Guidance
+            | StepKind::Change
+            | StepKind::Review
+            | StepKind::Verdict => PhaseStatus::Active,
+        };
     }
 
-    /// Whether the workflow waits for nobody's report: closed, or blocked on a person.
+    /// An allowance; nothing of one that the lifecycle does not have.
     #[must_use]
-    pub fn is_terminal(&self) -> bool {
-        self.step == Step::Closeout
-            || matches!(self.phase_status, PhaseStatus::Blocked | PhaseStatus::Completed)
+    pub fn counter(&self, name: CounterName) -> Allowance {
+        self.counters.get(&name).copied().unwrap_or(Allowance::of(0))
     }
 
-    /// Reads what a record holds, whoever wrote it: unknown words become the defaults, limits that
-    /// are zero become the defaults, and the older shared advisory step becomes that of its owner.
+    /// Uses one of a counter; `false`, and nothing used, when none is left.
+    #[must_use]
+    pub fn take(&mut self, name: CounterName) -> bool {
+        self.counters.get_mut(&name).is_some_and(Allowance::take)
+    }
+
+    /// All counters, with nothing used.
+    pub fn renew(&mut self) {
+        self.counters.values_mut().for_each(|allowance| allowance.used = 0);
+    }
+
+    /// Reads what a record of the older runtime holds, whoever wrote it: unknown words become the defaults,
+    /// limits that are zero become the defaults, and the shared advisory step becomes that of its owner.
     #[must_use]
     pub fn normalize(raw: &Value) -> WorkflowState {
-        let mut state = WorkflowState::initial(Step::PlannerDraft);
+        let lifecycle = Lifecycle::built_in();
+        let mut state = WorkflowState::begin(lifecycle, lifecycle.begin_todo);
+        state.lifecycle = String::new();
         let count = |key: &str| {
             let number = lenient::integer(raw.get(key)).unwrap_or(0).max(0);
             u32::try_from(number).unwrap_or(u32::MAX)
         };
-        let limit = |key: &str, default: u32| match lenient::integer(raw.get(key)) {
-            None | Some(0) => default,
-            Some(number) => u32::try_from(number.max(1)).unwrap_or(u32::MAX),
+        let limit = |key: &str| match lenient::integer(raw.get(key)) {
+            None | Some(0) => None,
+            Some(number) => Some(u32::try_from(number.max(1)).unwrap_or(u32::MAX)),
         };
         if let Some(phase) = Phase::of(raw.get("phase")) {
             state.phase = phase;
@@ -182,25 +236,29 @@ impl WorkflowState {
         if let Some(owner) = Role::of(raw.get("phase_owner")) {
             state.phase_owner = owner;
         }
-        if let Some(step) = Step::of(raw.get("step")) {
-            state.step = match step.advisor(Some(state.phase_owner)) {
-                Some(advisor) => Step::advisory_of(advisor).unwrap_or(step),
-                None => step,
-            };
-        }
+        state.step = match (step_of(raw.get("step")), state.phase_owner) {
+            (Some(SHARED_ADVISORY), Role::Designer) => DESIGNER_ADVISORY,
+            (Some(SHARED_ADVISORY), Role::Architect) => ARCHITECT_ADVISORY,
+            (Some(SHARED_ADVISORY), _) => lifecycle.resume,
+            (Some(step), _) if lifecycle.step(step).is_some() => step,
+            (Some(_) | None, _) => state.step,
+        };
         if let Some(status) = PhaseStatus::of(raw.get("phase_status")) {
             state.phase_status = status;
         }
-        state.planning_pass_count = count("planning_pass_count");
-        state.planning_pass_limit = limit("planning_pass_limit", PASS_LIMIT);
         state.reopen_source_role = Role::of(raw.get("reopen_source_role"));
         state.reopen_category = ReopenCategory::of(raw.get("reopen_category"));
-        state.review_cycle_count = count("review_cycle_count");
-        state.review_cycle_limit = limit("review_cycle_limit", REVIEW_LIMIT);
-        state.budgets = raw
+        let own: BTreeMap<CounterName, Allowance> = raw
             .get("budgets")
             .and_then(|budgets| serde_json::from_value(budgets.clone()).ok())
             .unwrap_or_default();
+        state.counters.extend(own);
+        for (name, kind) in [(counter::ADVICE, "planning_pass"), (counter::REVIEW, "review_cycle")]
+        {
+            let allowance = state.counters.entry(name).or_insert(Allowance::of(0));
+            allowance.used = count(&format!("{kind}_count"));
+            allowance.limit = limit(&format!("{kind}_limit")).unwrap_or(allowance.limit);
+        }
         state
     }
 }

@@ -9,10 +9,11 @@ use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use super::plan;
+use crate::domain::lifecycle::{Phase, ReopenCategory, StepName};
 use crate::domain::result::{EvidenceResult, QaDecision, ResultStatus};
 use crate::domain::role::Role;
 use crate::domain::sprint::Duty;
-use crate::domain::workflow::{Outcome, Phase, ReopenCategory, Step};
+use crate::domain::workflow::Outcome;
 
 /// The result of one step.
 #[derive(JsonSchema, Serialize)]
@@ -41,7 +42,7 @@ struct WireTransition {
     /// The phase aimed at.
     target_phase: Option<Phase>,
     /// The step aimed at.
-    target_step: Option<Step>,
+    target_step: Option<StepName>,
     /// With reopen: what has to be done again.
     reopen_category: Option<ReopenCategory>,
     /// Why.
@@ -256,7 +257,7 @@ struct InternalProposals {
 /// The schema of the answer of `role`; with `step`, as a part of the workflow; with `duty`, for what a
 /// sprint or the backlog wants of it.
 #[must_use]
-pub fn schema(role: Role, step: Option<Step>, duty: Option<Duty>) -> Value {
+pub fn schema(role: Role, step: Option<StepName>, duty: Option<Duty>) -> Value {
     let mut schema = match role {
         Role::Orchestrator => generate::<OrchestratorProposals>(),
         Role::Research => generate::<ResearchProposals>(),
@@ -273,7 +274,7 @@ pub fn schema(role: Role, step: Option<Step>, duty: Option<Duty>) -> Value {
             proposals.shift_remove("workflow_transition");
             proposals.shift_remove("acceptance_criteria");
         }
-        if step != Some(Step::QaValidation) {
+        if role == Role::Qa && !workflow {
             proposals.shift_remove("qa_validation");
         }
         for part in plan::not_for(role, duty) {

@@ -100,12 +100,12 @@ mod tests {
 
     use super::*;
     use crate::domain::role::Role;
-    use crate::domain::workflow::Step;
     use crate::engine::contract::schema;
+    use crate::engine::lifecycle::steps;
 
     #[test]
     fn what_is_missing_or_wrong_is_named_with_its_place() {
-        let schema = schema(Role::Developer, Some(Step::DeveloperBuild), None);
+        let schema = schema(Role::Developer, Some(steps::BUILD), None);
         let mut right = json!({"status": "completed", "summary": "x", "insights": [], "artifacts": [],
             "error": "", "proposals": {"workflow_transition": {"reason": "", "unresolved_items": [],
             "finalize_phase": false}, "implementation_report": "x", "more": 1}});

@@ -3,16 +3,18 @@
 use serde_json::{Value, json};
 
 use super::*;
+use crate::domain::lifecycle::StepName;
 use crate::domain::result::{ControlAction, QaDecision, ResultStatus};
 use crate::domain::role::Role;
 use crate::domain::sprint::Duty;
-use crate::domain::workflow::{Outcome, Step};
+use crate::domain::workflow::Outcome;
+use crate::engine::lifecycle::steps;
 
 fn status(word: &str) -> ResultStatus {
     normalize(&json!({"status": word}), Role::Developer, "r").status
 }
 
-fn codes(raw: &Value, role: Role, step: Option<Step>) -> Vec<String> {
+fn codes(raw: &Value, role: Role, step: Option<StepName>) -> Vec<String> {
     validate(raw, role, step, &[]).iter().map(ToString::to_string).collect()
 }
 
@@ -24,7 +26,7 @@ fn qa_is_told_which_criteria_lack_a_row_and_which_rows_are_of_none() {
         let rows: Vec<Value> = rows.iter().map(row).collect();
         let raw =
             json!({"proposals": {"qa_validation": {"decision": "pass", "evidence_matrix": rows}}});
-        let issues = validate(&raw, Role::Qa, Some(Step::QaValidation), &criteria);
+        let issues = validate(&raw, Role::Qa, Some(steps::QA), &criteria);
         let rows = issues.into_iter().filter(|it| matches!(it, ContractIssue::EvidenceRows(_)));
         rows.map(|it| it.to_string()).collect::<Vec<_>>()
     };
@@ -34,7 +36,7 @@ fn qa_is_told_which_criteria_lack_a_row_and_which_rows_are_of_none() {
     assert_eq!(said(&wrong), [format!("qa_validation_rows_are_not_the_criteria ({told})")]);
     // Rows that are no objects name nothing.
     let raw = json!({"proposals": {"qa_validation": {"evidence_matrix": [1, null, [], "C-1"]}}});
-    let issues = validate(&raw, Role::Qa, Some(Step::QaValidation), &criteria);
+    let issues = validate(&raw, Role::Qa, Some(steps::QA), &criteria);
     assert!(issues.iter().any(|it| it.to_string().contains("missing: C-1, C-2, C-3")));
 }
 
@@ -72,7 +74,7 @@ fn k04_a_copied_status_line_is_an_issue() {
 
 #[test]
 fn k05_a_workflow_request_needs_a_transition() {
-    let step = Some(Step::DeveloperBuild);
+    let step = Some(steps::BUILD);
     assert_eq!(codes(&json!({}), Role::Developer, step), ["missing_workflow_transition"]);
     assert_eq!(codes(&json!({}), Role::Developer, None), [""; 0]);
     assert_eq!(codes(&json!({}), Role::Research, step), [""; 0]);
@@ -90,7 +92,7 @@ fn k06_a_verdict_needs_evidence() {
             "passed_checks": [], "findings": [], "residual_risks": [], "not_checked": [],
         },
     }});
-    let step = Some(Step::QaValidation);
+    let step = Some(steps::QA);
     assert_eq!(codes(&raw, Role::Qa, step), ["empty_qa_validation_evidence_matrix"]);
 }
 
@@ -154,13 +156,13 @@ fn assert_strict(schema: &Value, place: &str) {
 fn schemas_are_strict_and_ask_for_what_the_step_needs() {
     for role in Role::ALL {
         assert_strict(&schema(role, None, None), role.as_str());
-        assert_strict(&schema(role, Some(Step::QaValidation), None), role.as_str());
+        assert_strict(&schema(role, Some(steps::QA), None), role.as_str());
         for duty in Duty::ALL {
             assert_strict(&schema(role, None, Some(*duty)), duty.as_str());
         }
     }
     let proposals = "/properties/proposals/properties";
-    let qa = schema(Role::Qa, Some(Step::QaValidation), None);
+    let qa = schema(Role::Qa, Some(steps::QA), None);
     let qa = qa.pointer(proposals).unwrap();
     let decision = &qa["qa_validation"]["properties"]["decision"];
     assert_eq!(decision["enum"], json!(["pass", "fail", "blocked"]));
@@ -209,7 +211,7 @@ fn an_answer_with_nulls_meets_the_contract() {
             },
         },
     });
-    assert_eq!(codes(&raw, Role::Qa, Some(Step::QaValidation)), [""; 0]);
+    assert_eq!(codes(&raw, Role::Qa, Some(steps::QA)), [""; 0]);
     let result = normalize(&raw, Role::Qa, "r");
     let verdict = result.proposals.qa_validation().unwrap();
     assert_eq!(verdict.decision, Some(QaDecision::Pass));

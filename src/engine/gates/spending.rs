@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 
+use crate::domain::block::BlockCode;
 use crate::domain::budget::Scope;
 use crate::domain::gate::{GateKind, GateState};
 use crate::domain::ids::RequestId;
@@ -97,6 +98,6 @@ pub(super) fn declined(turn: &mut Turn<'_>, id: &RequestId, why: &str) {
     if why == "expired" && is_daily(turn, id) {
         go_on(turn, id);
     } else {
-        handoff::block(turn, id, "budget_spent", "", Vec::new());
+        handoff::block(turn, id, BlockCode::BudgetSpent, "", Vec::new());
     }
 }

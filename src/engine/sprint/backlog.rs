@@ -22,7 +22,7 @@ mod merge;
 mod tests;
 
 pub use entry::{MAX_ITEMS, MergeError};
-pub use merge::{MergeContext, Merged, merge};
+pub use merge::{MergeContext, MergeResult, merge};
 
 const BUG: [&str; 12] = [
     "bug", "bugs", "error", "errors", "fix", "fixes", "fixed", "fixing", "버그", "회귀", "실패",
@@ -252,7 +252,9 @@ fn first_of<const N: usize>(texts: [&String; N]) -> Option<String> {
 
 fn why_blocked(request: Option<&Request>) -> String {
     let blocked = request.and_then(|request| request.blocked.as_ref());
-    blocked.and_then(|blocked| first_of([&blocked.detail, &blocked.code])).unwrap_or_default()
+    let words =
+        |it: &crate::domain::request::Blocked| first_of([&it.detail, &it.code.word().to_owned()]);
+    blocked.and_then(words).unwrap_or_default()
 }
 
 fn required_inputs(request: Option<&Request>) -> Vec<String> {

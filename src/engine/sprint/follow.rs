@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 
 use super::{advance, backlog, closing, duties, queue, say};
 use crate::domain::backlog::{BacklogItem, BacklogStatus};
+use crate::domain::block::BlockCode;
 use crate::domain::ids::SprintId;
 use crate::domain::request::{Request, RequestStatus};
 use crate::domain::result::ResultStatus;
@@ -45,13 +46,11 @@ fn status(request: &Request) -> TodoStatus {
 /// todo has failed and its work is carried on by another sprint.
 fn has_given_up(request: &Request) -> bool {
     request.blocked.as_ref().is_some_and(|blocked| {
-        let code = blocked.code.as_str();
         let failed = request.result.as_ref().is_some_and(|it| it.status == ResultStatus::Failed);
         request.status == RequestStatus::Blocked
-            && !blocked.is_about_the_commit()
-            && (code.ends_with("_limit")
-                || matches!(code, "checks_failing" | "step_failed" | "planner_contract")
-                || (code == "role_blocked" && failed))
+            && (blocked.code.is_a_spent_loop()
+                || matches!(blocked.code, BlockCode::StepFailed | BlockCode::PlannerContract)
+                || (blocked.code == BlockCode::RoleBlocked && failed))
     })
 }
 
@@ -135,7 +134,7 @@ fn moved(turn: &Turn<'_>, old: &Todo, request: &Request, status: TodoStatus) -> 
         commit_sha: request.commit_sha.clone().unwrap_or_default(),
         artifacts: paths.map(|changed| changed.path.clone()).collect(),
         version_control_message: if status == TodoStatus::Uncommitted {
-            request.blocked.as_ref().map(|b| b.code.clone()).unwrap_or_default()
+            request.blocked.as_ref().map(|b| b.code.word().to_owned()).unwrap_or_default()
         } else {
             String::new()
         },

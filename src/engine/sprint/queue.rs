@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
-use super::backlog::{self, MergeContext, MergeError, Merged};
+use super::backlog::{self, MergeContext, MergeError, MergeResult};
 use super::{schedule, todos};
 use crate::domain::backlog::{BacklogItem, BacklogSource, BacklogStatus};
 use crate::domain::ids::{BacklogId, RequestId, SprintId, TodoId};
@@ -18,7 +18,7 @@ pub(super) fn merge(
     source: BacklogSource,
     request: Option<&RequestId>,
     sprint: Option<&SprintId>,
-) -> Result<Merged, MergeError> {
+) -> Result<MergeResult, MergeError> {
     let (known, settled) = (turn.items(), turn.settled_items());
     let sprint = sprint.and_then(|id| turn.sprint(id));
     let context =

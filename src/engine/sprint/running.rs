@@ -8,7 +8,6 @@ use crate::domain::ids::SprintId;
 use crate::domain::request::{Params, ReplyRoute, Request, Room};
 use crate::domain::role::Role;
 use crate::domain::sprint::{Duty, Sprint, Todo, TodoStatus, WrapUp};
-use crate::domain::workflow::{Step, WorkflowState};
 use crate::engine::turn::Turn;
 use crate::engine::{handoff, intake};
 
@@ -115,7 +114,8 @@ fn start(turn: &mut Turn<'_>, id: &SprintId, at: usize) {
     if let Some(old) = &todo.retry_of_request_id {
         other.insert("retry_of_request_id".to_owned(), json!(old.as_str()));
     }
-    let workflow = WorkflowState::initial(Step::PlannerDraft).within(&turn.policy.limits);
+    let workflow = turn.begin_todo();
+    let (role, step) = (workflow.phase_owner, workflow.step);
     let request = Request {
         request_id: request_id.clone(),
         scope: todo.title.clone(),
@@ -157,14 +157,7 @@ fn start(turn: &mut Turn<'_>, id: &SprintId, at: usize) {
     });
     turn.sprint_event(id, "todo_started", &todo.title, payload);
     say::todo_started(turn, id, at);
-    handoff::delegate(
-        turn,
-        &request_id,
-        Role::Planner,
-        Some(Step::PlannerDraft),
-        &todo.title,
-        None,
-    );
+    handoff::delegate(turn, &request_id, role, Some(step), &todo.title, None);
 }
 
 /// What the todo's request says.

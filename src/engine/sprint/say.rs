@@ -10,9 +10,9 @@ use crate::domain::outgoing::{Act, NamedChannel, Priority, Target, Voice};
 use crate::domain::request::Request;
 use crate::domain::role::Role;
 use crate::domain::sprint::{ExecutionMode, InitialStep, PrepassStatus, TodoStatus, WrapUp};
+use crate::engine::lifecycle::is_planner_document;
 use crate::engine::say;
 use crate::engine::turn::Turn;
-use crate::engine::workflow::is_planner_document;
 
 /// A report about a sprint, or about the team where there is none.
 pub(super) fn report(

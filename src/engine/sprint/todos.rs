@@ -167,7 +167,7 @@ mod tests {
         assert_eq!(TodoStatus::of(&request), TodoStatus::Running, "S08, 13.A #1");
         request.status = RequestStatus::Blocked;
         request.blocked = Some(Blocked {
-            code: "person_edits".to_owned(),
+            code: crate::domain::block::BlockCode::PersonEdits,
             detail: String::new(),
             required_inputs: Vec::new(),
             since: Timestamp::from_millis(0),

@@ -80,7 +80,7 @@ fn what_is_turned_down_stops_and_can_be_asked_again() {
     world.finish_well();
     world.command(press(&gate(&world).expect("a gate"), ButtonAct::Reject));
     let blocked = world.request(&id).blocked.expect("it stops");
-    assert_eq!(blocked.code, "budget_spent");
+    assert_eq!(blocked.code.word(), "budget_spent");
     world.command(Command::Retry { request_id: id.clone() });
     world.finish_well();
     let again = gate(&world).expect("asked once more");
@@ -132,7 +132,7 @@ fn an_agent_that_spent_what_it_was_given_stops_for_a_person() {
     let id = world.message("do it");
     let todo = work_until(&mut world, |role, _| role == Role::Developer);
     report(&mut world, &todo, failure(FailKind::Budget, None));
-    assert_eq!(world.request(&id).blocked.expect("it stops").code, "run_budget");
+    assert_eq!(world.request(&id).blocked.expect("it stops").code.word(), "run_budget");
 }
 
 #[test]
@@ -213,7 +213,7 @@ fn a_rate_limit_is_waited_for_so_often_and_so_long_and_then_a_person_is_asked() 
         }
         let todo = work_until(&mut world, |_, _| true);
         report(&mut world, &todo, failure(FailKind::RateLimit, None));
-        assert_eq!(world.request(&id).blocked.expect("it stops").code, "rate_limited");
+        assert_eq!(world.request(&id).blocked.expect("it stops").code.word(), "rate_limited");
     }
     let mut world = World::new(policy());
     let id = world.message("hello");
@@ -221,7 +221,7 @@ fn a_rate_limit_is_waited_for_so_often_and_so_long_and_then_a_person_is_asked() 
     let until = Timestamp::from_millis(world.clock + (longest + 60) * 1_000);
     let todo = work_until(&mut world, |_, _| true);
     report(&mut world, &todo, failure(FailKind::RateLimit, Some(until)));
-    assert_eq!(world.request(&id).blocked.expect("it stops").code, "rate_limited");
+    assert_eq!(world.request(&id).blocked.expect("it stops").code.word(), "rate_limited");
 }
 
 #[test]
@@ -236,7 +236,7 @@ fn a_plan_that_never_comes_back_is_a_persons_business() {
             None => assert!(world.wait_for_an_envelope()),
         }
     }
-    assert_eq!(world.request(&id).blocked.expect("it stops").code, "agent_quota");
+    assert_eq!(world.request(&id).blocked.expect("it stops").code.word(), "agent_quota");
 }
 
 #[test]
@@ -250,7 +250,7 @@ fn a_step_that_fails_is_hinted_at_then_gone_about_another_way_and_then_a_person_
     }
     let ways: Vec<Approach> = runs(&world).iter().map(|run| run.approach).collect();
     assert_eq!(ways, [Approach::Usual, Approach::Hinted, Approach::Different]);
-    assert_eq!(world.request(&id).blocked.expect("a person is asked").code, "step_failed");
+    assert_eq!(world.request(&id).blocked.expect("a person is asked").code.word(), "step_failed");
 }
 
 #[test]

@@ -13,6 +13,7 @@ use crate::domain::event::Event;
 use crate::domain::ids::{ChannelId, EnvelopeId, MessageId, OutgoingId, RequestId, RunId, UserId};
 use crate::domain::incoming::{Actor, Author, Command};
 use crate::domain::ingress::Ingress;
+use crate::domain::lifecycle::StepName;
 use crate::domain::outgoing::{
     Act, NamedChannel, Outgoing, OutgoingOutcome, Priority, REFUSED_KEPT, SET_ASIDE, Target,
 };
@@ -21,7 +22,7 @@ use crate::domain::request::{Language, RequestStatus, Room};
 use crate::domain::role::Role;
 use crate::domain::run::{Run, RunOutcome};
 use crate::domain::time::Timestamp;
-use crate::domain::workflow::Step;
+use crate::engine::lifecycle::steps;
 use crate::engine::{Answer, Input, Wake, decide};
 
 #[test]
@@ -199,9 +200,9 @@ pub(super) fn dropped(
     world: &World,
     request: &RequestId,
     from: Role,
-    step: Option<Step>,
+    step: Option<StepName>,
 ) -> Envelope {
-    let result = good(from, Some(Step::PlannerDraft));
+    let result = good(from, Some(steps::DRAFT));
     let run = Run {
         run_id: RunId::parse("forged").expect("an id"),
         request_id: request.clone(),
@@ -249,8 +250,8 @@ pub(super) fn dropped(
 fn a_dropped_report_counts_for_the_step_at_hand_and_brings_no_facts() {
     let mut world = World::new(policy());
     let id = world.message("do it");
-    work_until(&mut world, |_, step| step == Some(Step::PlannerDraft));
-    let other = dropped(&world, &id, Role::Planner, Some(Step::PlannerFinalize));
+    work_until(&mut world, |_, step| step == Some(steps::DRAFT));
+    let other = dropped(&world, &id, Role::Planner, Some(steps::FINALIZE));
     let relay_id = other.relay_id.clone();
     let decide_one = |world: &World, event: Event| {
         let ids = crate::domain::ids::IdSupply::new(uuid::Uuid::from_u128(9));
@@ -271,7 +272,7 @@ fn a_dropped_report_counts_for_the_step_at_hand_and_brings_no_facts() {
         world.state.apply(&change);
     }
     let state = world.state.requests[&id].params.workflow.clone().expect("a workflow");
-    assert_eq!(state.step, Step::ArchitectGuidance);
+    assert_eq!(state.step, steps::GUIDANCE);
 }
 
 #[test]
@@ -412,7 +413,7 @@ fn a_person_without_rights_is_told_so_once_an_hour_and_in_nobodys_way() {
     }
     assert_eq!(stranger(&mut world, ChannelId(77), 7_000), 1, "wherever they write");
     let courtesy = world.state.outgoing.values().next().expect("the refusal");
-    assert_eq!(courtesy.priority, Priority::Courtesy);
+    assert_eq!(courtesy.priority, Priority::Refusal);
     assert!(courtesy.not_before.is_some_and(|at| at > courtesy.created_at));
     world.clock += 3_600_000;
     assert_eq!(stranger(&mut world, ChannelId(77), 7_001), 2, "an hour later");

@@ -13,6 +13,7 @@ use crate::domain::evidence::CheckVerdict;
 use crate::domain::gate::GateKind;
 use crate::domain::ids::{EffectId, EnvelopeId, RequestId};
 use crate::domain::incoming::Command;
+use crate::domain::lifecycle::StepName;
 use crate::domain::outgoing::ButtonAct;
 use crate::domain::policy::Policy;
 use crate::domain::request::RequestStatus;
@@ -20,7 +21,7 @@ use crate::domain::result::{ResultStatus, RoleResult};
 use crate::domain::role::Role;
 use crate::domain::run::{FailKind, RunOutcome};
 use crate::domain::time::Timestamp;
-use crate::domain::workflow::Step;
+use crate::engine::lifecycle::steps;
 
 /// A small seeded generator (splitmix64), so that a failing seed can be run again.
 pub(super) struct Dice(pub(super) u64);
@@ -47,21 +48,21 @@ const STATUSES: [ResultStatus; 3] =
 pub(super) fn random_result(
     dice: &mut Dice,
     role: Role,
-    step: Option<Step>,
-    seen: &mut BTreeSet<(Step, usize, usize)>,
+    step: Option<StepName>,
+    seen: &mut BTreeSet<(StepName, usize, usize)>,
 ) -> RoleResult {
     if dice.roll(2) > 0 {
         return good(role, step);
     }
     let (outcome, status) = (dice.roll(OUTCOMES.len()), dice.roll(STATUSES.len()));
     let target = match dice.roll(3) {
-        0 => serde_json::to_value(dice.pick(&Step::ALL)).expect("a step"),
+        0 => serde_json::to_value(dice.pick(&steps::of_roles())).expect("a step"),
         1 => json!(dice.pick(&["designer_advisory", "architect_advisory"])),
         _ => json!(""),
     };
     // Advice is asked for only by a planner that says so; without help it would be rare.
     let advice = *dice.pick(&["designer_advisory", "architect_advisory"]);
-    let planning = matches!(step, Some(Step::PlannerDraft | Step::PlannerFinalize));
+    let planning = matches!(step, Some(steps::DRAFT | steps::FINALIZE));
     let ask = planning && dice.roll(2) == 0;
     let decision = *dice.pick(&["pass", "fail", "blocked", "?"]);
     let mut result = result(
@@ -122,7 +123,7 @@ pub(super) fn random_effect(dice: &mut Dice, world: &mut World, id: &EffectId) -
         EffectKind::Rebase { .. } if dice.roll(3) == 0 => {
             EffectOutcome::Conflict(world.conflict(id))
         }
-        EffectKind::Rebase { .. } if dice.roll(10) == 0 => {
+        EffectKind::Rebase { .. } if dice.roll(3) == 0 => {
             EffectOutcome::AlreadyOnBranch { head: world.head() }
         }
         EffectKind::Commit { .. }
@@ -151,7 +152,7 @@ pub(super) fn named<T>(seed: u64, history: impl FnOnce() -> T) -> T {
 pub(super) fn interrupt(world: &mut World, dice: &mut Dice) -> bool {
     match dice.roll(60) {
         0 | 1 => world.restart(),
-        2 => world.person_commits(),
+        2 | 5 | 6 => world.person_commits(),
         3 => {
             world.wait_until_due();
         }
@@ -177,7 +178,7 @@ pub(super) fn begin_run(world: &mut World, dice: &mut Dice, envelope: &EnvelopeI
 }
 
 /// One history. Returns the steps that it took.
-fn history(seed: u64, seen: &mut BTreeSet<(Step, usize, usize)>) -> usize {
+fn history(seed: u64, seen: &mut BTreeSet<(StepName, usize, usize)>) -> usize {
     let mut dice = Dice(seed);
     let budgets = match dice.roll(3) {
         0 => Budgets { request: usd(1.0), day: usd(2.0), ..Budgets::default() },
@@ -187,6 +188,16 @@ fn history(seed: u64, seen: &mut BTreeSet<(Step, usize, usize)>) -> usize {
     let has_checks = dice.roll(4) > 0;
     let mut world = World::new(Policy { has_checks, budgets, ..policy() });
     world.usage.cost_usd = 0.3;
+    live(&mut world, &mut dice, seed, seen)
+}
+
+/// The life of one request, until it ends or nobody helps any more. Returns the steps that it took.
+pub(super) fn live(
+    world: &mut World,
+    dice: &mut Dice,
+    seed: u64,
+    seen: &mut BTreeSet<(StepName, usize, usize)>,
+) -> usize {
     let id = world.message("do it");
     let mut steps = 0;
     let mut helped = 0;
@@ -207,7 +218,7 @@ fn history(seed: u64, seen: &mut BTreeSet<(Step, usize, usize)>) -> usize {
                 break;
             }
             helped += 1;
-            help(&mut world, &mut dice, &id, request.status);
+            help(world, dice, &id, request.status);
             continue;
         }
         match dice.roll(60) {
@@ -222,11 +233,11 @@ fn history(seed: u64, seen: &mut BTreeSet<(Step, usize, usize)>) -> usize {
             }
             _ => {}
         }
-        if interrupt(&mut world, &mut dice) {
+        if interrupt(world, dice) {
             continue;
         }
         match dice.pick(&moves).clone() {
-            Move::BeginRun(envelope) => begin_run(&mut world, &mut dice, &envelope),
+            Move::BeginRun(envelope) => begin_run(world, dice, &envelope),
             Move::EndRun(run) => {
                 let outcome = match dice.roll(14) {
                     0 => crash(),
@@ -239,7 +250,7 @@ fn history(seed: u64, seen: &mut BTreeSet<(Step, usize, usize)>) -> usize {
                     },
                     _ => {
                         let (role, step) = (world.agent(&run).role, world.agent(&run).step);
-                        RunOutcome::Result(Box::new(random_result(&mut dice, role, step, seen)))
+                        RunOutcome::Result(Box::new(random_result(dice, role, step, seen)))
                     }
                 };
                 world.end_run(&run, outcome);
@@ -252,7 +263,7 @@ fn history(seed: u64, seen: &mut BTreeSet<(Step, usize, usize)>) -> usize {
             }
             Move::Land(effect) => world.land(&effect),
             Move::EndEffect(effect) => {
-                let outcome = random_effect(&mut dice, &mut world, &effect);
+                let outcome = random_effect(dice, world, &effect);
                 world.end_effect(&effect, outcome);
             }
         }
@@ -310,13 +321,8 @@ fn every_history_ends_or_waits_for_a_person() {
     for seed in 0..rounds {
         steps += named(seed, || history(seed, &mut seen));
     }
-    // `planner_advisory` is only of older records, and `closeout` is the runtime's own.
-    let reachable: Vec<_> = Step::ALL
-        .into_iter()
-        .filter(|step| !matches!(step, Step::PlannerAdvisory | Step::Closeout))
-        .collect();
     let mut missing = Vec::new();
-    for step in reachable {
+    for step in steps::of_roles() {
         for (outcome, word) in OUTCOMES.into_iter().enumerate() {
             for (status, name) in STATUSES.into_iter().enumerate() {
                 if !seen.contains(&(step, outcome, status)) {

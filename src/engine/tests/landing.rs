@@ -179,7 +179,6 @@ fn history(seed: u64) {
             request.status.is_terminal() || request.status == RequestStatus::Blocked,
             "seed {seed}: {request:#?}"
         );
-        assert_ne!(request.blocked.map(|it| it.code).as_deref(), Some("rebase_limit"));
     }
 }
 

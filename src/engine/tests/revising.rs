@@ -13,7 +13,7 @@ use crate::domain::request::RequestStatus;
 use crate::domain::result::ResultStatus;
 use crate::domain::role::Role;
 use crate::domain::run::RunOutcome;
-use crate::domain::workflow::Step;
+use crate::engine::lifecycle::steps;
 use crate::engine::{Answer, Wake};
 
 const FIRST: MessageId = MessageId(77);
@@ -67,7 +67,7 @@ fn discords_own_edits_change_nothing() {
 #[test]
 fn an_edit_that_no_role_has_read_goes_back_to_the_planner_instead_of_to_the_branch() {
     let (mut world, id, words) = asked(policy());
-    let todo = work_until(&mut world, |_, step| step == Some(Step::QaValidation));
+    let todo = work_until(&mut world, |_, step| step == Some(steps::QA));
     let run = run_of(&world, &todo, "run-qa");
     world.submit(Event::RunStarting(run.clone()));
     world.submit(edited(&words, "make it blue"));

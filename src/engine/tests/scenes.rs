@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::world::{GENERAL, Move, OWNER, Todo, World, crash, evidence, policy, result};
+use super::world::{GENERAL, Move, OWNER, Todo, World, crash, evidence, good, policy, result};
 use crate::domain::change::Change;
 use crate::domain::conflict::Conflict;
 use crate::domain::effect::{EffectKind, EffectOutcome};
@@ -10,14 +10,15 @@ use crate::domain::event::Event;
 use crate::domain::evidence::CheckVerdict;
 use crate::domain::ids::{ChannelId, GuildId, MessageId, RequestId, UserId};
 use crate::domain::incoming::Command;
+use crate::domain::lifecycle::{StepName, counter};
 use crate::domain::request::RequestStatus;
 use crate::domain::role::Role;
 use crate::domain::run::RunOutcome;
-use crate::domain::workflow::Step;
 use crate::engine::Answer;
+use crate::engine::lifecycle::steps;
 
 /// Works the request until `stop` says so of a role's step, which stays undone.
-pub(super) fn work_until(world: &mut World, stop: impl Fn(Role, Option<Step>) -> bool) -> Todo {
+pub(super) fn work_until(world: &mut World, stop: impl Fn(Role, Option<StepName>) -> bool) -> Todo {
     loop {
         let todo = world.todo().first().cloned().expect("something to do");
         if let Todo::Run(id) = &todo {
@@ -74,10 +75,10 @@ fn failing_checks_go_back_to_the_developer_and_then_to_a_person() {
     });
     let request = world.request(&id);
     assert_eq!(request.status, RequestStatus::Blocked);
-    assert_eq!(request.blocked.expect("why").code, "checks_failing");
+    assert_eq!(request.blocked.expect("why").code.word(), "checks_failing");
     assert!(request.commit_sha.is_none());
     // The configuration says how often it goes back.
-    assert_eq!(rounds, 1 + world.policy.limits.check_failures);
+    assert_eq!(rounds, 3, "the first, and as often as the lifecycle has it");
     assert!(world.said.contains(&"room.checks_failed".to_owned()));
 }
 
@@ -90,7 +91,7 @@ fn a_crashing_agent_is_tried_again_and_then_a_person_is_asked() {
         report(&mut world, &todo, crash());
     }
     let request = world.request(&id);
-    assert_eq!(request.blocked.expect("why").code, "step_failed");
+    assert_eq!(request.blocked.expect("why").code.word(), "step_failed");
     assert_eq!(world.said.iter().filter(|key| *key == "room.failed_attempt").count(), 3);
     world.command(Command::Retry { request_id: id.clone() });
     world.finish_well();
@@ -123,13 +124,13 @@ fn a_build_that_changes_no_file_is_a_failed_attempt_and_then_a_persons_business(
     world.finish_with(nothing);
     let request = world.request(&id);
     assert_eq!(request.status, RequestStatus::Blocked);
-    assert_eq!(request.blocked.expect("why").code, "no_change");
-    assert_eq!(commits, world.policy.limits.step_attempts);
+    assert_eq!(request.blocked.expect("why").code.word(), "no_change");
+    assert_eq!(commits, 3, "the attempts of the step");
     let said = |key: &str| world.said.iter().filter(|said| *said == key).count();
     assert_eq!(said("room.failed_attempt"), 3);
     assert_eq!(said("final.answered"), 0);
     // No review took place.
-    assert_eq!(request.params.workflow.expect("a workflow").review_cycle_count, 0);
+    assert_eq!(request.params.workflow.expect("a workflow").counter(counter::REVIEW).used, 0);
     // A person lets it go on: the developer builds, and it is judged and proven like any other.
     world.command(Command::Retry { request_id: id.clone() });
     let todo = work_until(&mut world, |role, _| role == Role::Developer);
@@ -152,7 +153,7 @@ fn a_second_build_that_changes_something_goes_on_as_if_it_were_the_first() {
     assert_eq!(world.request(&id).status, RequestStatus::Committed);
     assert_eq!(world.said.iter().filter(|key| *key == "room.failed_attempt").count(), 1);
     let revised = world.request(&id).params.workflow.expect("a workflow");
-    assert_eq!(revised.review_cycle_count, 1);
+    assert_eq!(revised.counter(counter::REVIEW).used, 1);
 }
 
 #[test]
@@ -167,10 +168,10 @@ fn a_check_without_an_end_runs_once_more_and_then_a_person_decides() {
             Some(EffectOutcome::Checked(evidence(commit, verdict)))
         });
         let request = world.request(&id);
-        assert_eq!(request.blocked.expect("why").code, "checks_inconclusive");
+        assert_eq!(request.blocked.expect("why").code.word(), "checks_inconclusive");
         assert_eq!(runs, 2);
         let state = request.params.workflow.expect("a workflow");
-        assert_eq!(state.budgets.checks.used, 0, "the developer is not charged");
+        assert_eq!(state.counter(counter::CHECKS).used, 0, "the developer is not charged");
         assert!(!world.said.contains(&"room.checks_failed".to_owned()));
         // Each further word of a person is worth two runs again, and an end is an end.
         world.command(Command::Retry { request_id: id.clone() });
@@ -194,7 +195,7 @@ fn a_red_check_beside_one_without_an_end_is_red() {
         both.checks.extend(evidence(commit, CheckVerdict::Failed).checks);
         Some(EffectOutcome::Checked(both))
     });
-    assert_eq!(world.request(&id).blocked.expect("why").code, "checks_failing");
+    assert_eq!(world.request(&id).blocked.expect("why").code.word(), "checks_failing");
 }
 
 #[test]
@@ -338,7 +339,7 @@ fn a_conflict_goes_to_the_developer_on_the_new_head_and_is_proven_there() {
     let said = |key: &str| world.said.iter().filter(|said| *said == key).count();
     // Nothing says that it stands there before it does.
     assert_eq!((said("room.conflict"), said("room.rebased")), (1, 0));
-    assert_eq!(request.params.workflow.expect("a workflow").budgets.checks.used, 0);
+    assert_eq!(request.params.workflow.expect("a workflow").counter(counter::CHECKS).used, 0);
 }
 
 #[test]
@@ -347,7 +348,7 @@ fn conflict_after_conflict_ends_at_a_person_and_the_developer_goes_on_from_there
     let id = world.message("do it");
     finish_with_conflicts(&mut world, usize::MAX);
     let request = world.request(&id);
-    assert_eq!(request.blocked.expect("why").code, "rebase_conflict");
+    assert_eq!(request.blocked.expect("why").code.word(), "rebase_conflict");
     assert!(request.candidate.is_none() && request.conflict.is_some());
     world.command(Command::Retry { request_id: id.clone() });
     let next = world.todo().first().cloned().expect("something to do");
@@ -379,7 +380,7 @@ fn marks_that_stay_in_the_files_are_a_failed_attempt() {
     });
     // The first commits came before the conflict.
     let request = world.request(&id);
-    assert_eq!(request.blocked.expect("why").code, "unsolved_conflict");
+    assert_eq!(request.blocked.expect("why").code.word(), "unsolved_conflict");
     assert!(request.conflict.is_some(), "the next one is told of it as well");
     world.command(Command::Retry { request_id: id.clone() });
     world.finish_well();
@@ -388,20 +389,34 @@ fn marks_that_stay_in_the_files_are_a_failed_attempt() {
 }
 
 #[test]
-fn what_the_branch_has_already_ends_without_a_commit_and_says_so() {
-    let mut world = World::new(policy());
-    let id = world.message("do it");
-    let mut moved = true;
-    world.finish_with(|kind| {
-        let merges = matches!(kind, EffectKind::Merge { .. });
-        if merges && std::mem::take(&mut moved) {
-            return Some(EffectOutcome::BranchMoved { head: "h1".to_owned() });
+fn what_the_branch_has_already_is_proven_there_and_ends_without_a_commit() {
+    for verdict in [CheckVerdict::Passed, CheckVerdict::Failed] {
+        let mut world = World::new(policy());
+        let id = world.message("do it");
+        let mut moved = true;
+        let mut proven_there = 0;
+        world.finish_with(|kind| {
+            if matches!(kind, EffectKind::Merge { .. }) && std::mem::take(&mut moved) {
+                return Some(EffectOutcome::BranchMoved { head: "h1".to_owned() });
+            }
+            if matches!(kind, EffectKind::Checks { commit, .. } if commit == "h1") {
+                proven_there += 1;
+                return Some(EffectOutcome::Checked(evidence("h1", verdict)));
+            }
+            let rebases = matches!(kind, EffectKind::Rebase { .. });
+            rebases.then(|| EffectOutcome::AlreadyOnBranch { head: "h1".to_owned() })
+        });
+        assert_eq!(proven_there, 1);
+        let request = world.request(&id);
+        if verdict == CheckVerdict::Passed {
+            assert_eq!((request.status, request.commit_sha), (RequestStatus::Completed, None));
+            assert!(world.said.contains(&"final.already_there".to_owned()));
+        } else {
+            // The branch is red with it: the developer mends that.
+            assert_eq!(request.status, RequestStatus::Committed);
+            assert!(world.said.contains(&"room.checks_failed".to_owned()));
         }
-        let rebases = matches!(kind, EffectKind::Rebase { .. });
-        rebases.then(|| EffectOutcome::AlreadyOnBranch { head: "h1".to_owned() })
-    });
-    assert_eq!(world.request(&id).status, RequestStatus::Completed);
-    assert!(world.said.contains(&"final.already_there".to_owned()));
+    }
 }
 
 #[test]
@@ -410,7 +425,7 @@ fn a_persons_edits_stop_the_merge_and_retry_goes_on() {
     let id = world.message("do it");
     let edits = EffectOutcome::PersonEdits { paths: vec!["a.py".to_owned()] };
     finish_with_first_merge(&mut world, edits);
-    assert_eq!(world.request(&id).blocked.expect("why").code, "person_edits");
+    assert_eq!(world.request(&id).blocked.expect("why").code.word(), "person_edits");
     world.command(Command::Retry { request_id: id.clone() });
     world.finish_well();
     assert_eq!(world.request(&id).status, RequestStatus::Committed);
@@ -518,4 +533,51 @@ fn what_a_run_spent_is_counted_also_where_its_request_was_withdrawn_meanwhile() 
         world.move_well(&next);
     }
     assert!(world.state.requests.is_empty() && world.state.runs.is_empty());
+}
+
+#[test]
+fn what_qa_refused_is_not_brought_to_the_branch_because_its_planner_calls_it_done() {
+    let mut world = World::new(policy());
+    let id = world.message("do it");
+    let todo = work_until(&mut world, |role, _| role == Role::Qa);
+    let Todo::Run(envelope) = todo else { panic!() };
+    let transition = json!({ "outcome": "reopen", "reopen_category": "scope", "reason": "not it" });
+    let refusal = result(Role::Qa, json!({ "workflow_transition": transition }));
+    world.run(&envelope, RunOutcome::Result(Box::new(refusal)));
+    let Todo::Run(envelope) = work_until(&mut world, |role, _| role == Role::Planner) else {
+        panic!()
+    };
+    let transition = json!({ "outcome": "complete", "target_step": "closeout" });
+    let note = json!({ "workflow_transition": transition, "planning_note": "it is all there" });
+    world.run(&envelope, RunOutcome::Result(Box::new(result(Role::Planner, note))));
+    let next = work_until(&mut world, |_, _| true);
+    let Todo::Run(envelope) = next else { panic!("{next:?}") };
+    assert_eq!(world.state.envelopes[&envelope].step, Some(steps::GUIDANCE));
+    assert_eq!(world.landed(), 0);
+    world.finish_well();
+    assert_eq!(world.request(&id).status, RequestStatus::Committed, "QA judged it once more");
+}
+
+#[test]
+fn a_step_that_the_lifecycle_does_not_have_waits_for_a_person_and_the_answer_leads_to_the_plan() {
+    let mut world = World::new(policy());
+    let id = world.message("do it");
+    let Todo::Run(envelope) = work_until(&mut world, |_, step| step == Some(steps::REVIEW)) else {
+        panic!()
+    };
+    // Its definition was of a build that knew another step, and is not there any more.
+    let gone = StepName::of("security_review");
+    let request = world.state.requests.get_mut(&id).expect("the request");
+    let state = request.params.workflow.as_mut().expect("a workflow");
+    (state.step, state.lifecycle) = (gone, "0".repeat(64));
+    world.state.envelopes.get_mut(&envelope).expect("the envelope").step = Some(gone);
+    world.run(&envelope, RunOutcome::Result(Box::new(good(Role::Architect, None))));
+    while let Some(todo @ Todo::Report(_)) = world.todo().first().cloned() {
+        world.do_well(&todo);
+    }
+    let blocked = world.request(&id).blocked.expect("why");
+    assert_eq!((blocked.code.word(), blocked.detail.as_str()), ("unknown_step", "security_review"));
+    world.command(Command::Steer { request_id: id.clone(), text: "go on".to_owned() });
+    world.finish_well();
+    assert_eq!(world.request(&id).status, RequestStatus::Committed);
 }

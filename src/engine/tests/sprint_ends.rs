@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use super::sprints::{add, by_hand, key, kickoff, negative, sprint};
-use super::world::{Move, Todo as Next, World, candidate, crash, policy};
+use super::world::{Move, Todo as Next, World, candidate, crash, policy, result};
 use crate::domain::backlog::BacklogStatus;
 use crate::domain::effect::{Effect, EffectKind, EffectOutcome, EffectState, Inspection};
 use crate::domain::event::Event;
@@ -12,7 +12,9 @@ use crate::domain::incoming::Command;
 use crate::domain::request::{Request, RequestStatus};
 use crate::domain::result::ResultStatus;
 use crate::domain::role::Role;
+use crate::domain::run::RunOutcome;
 use crate::domain::sprint::{CloseoutStatus, SprintStatus, TodoStatus, Trigger, WrapUp};
+use crate::engine::lifecycle::steps;
 
 #[test]
 fn a_stop_after_the_current_todo_releases_what_has_not_begun() {
@@ -350,6 +352,28 @@ fn g11_a_commit_that_a_person_stands_in_the_way_of_is_tried_again_alone() {
     assert!(ended.todos.iter().all(|todo| todo.status == TodoStatus::Committed), "{ended:#?}");
     let id = ended.todos.iter().find(|todo| todo.commit_retries == 1).expect("the one");
     assert_eq!(world.request(id.request_id.as_ref().expect("one")).spent.turns, runs);
+}
+
+#[test]
+fn a_todo_whose_planner_calls_it_done_is_built_and_proven_all_the_same() {
+    let mut world = World::new(by_hand());
+    world.command(kickoff());
+    let mut called_done = 0;
+    while let Some(next) = world.todo().first().cloned() {
+        if let Next::Run(id) = &next
+            && world.state.envelopes[id].step == Some(steps::DRAFT)
+        {
+            let transition = json!({ "outcome": "complete", "target_step": "closeout" });
+            let note = json!({ "workflow_transition": transition, "planning_note": "it is there" });
+            called_done += 1;
+            world.run(id, RunOutcome::Result(Box::new(result(Role::Planner, note))));
+            continue;
+        }
+        world.do_well(&next);
+    }
+    assert_eq!(called_done, 3);
+    let ended = sprint(&world);
+    assert!(ended.todos.iter().all(|todo| todo.status == TodoStatus::Committed), "{ended:#?}");
 }
 
 #[test]

@@ -137,7 +137,8 @@ fn step(world: &mut World, dice: &mut Dice, next: &Move) {
             let outcome = match (request.duty(), dice.roll(10)) {
                 (_, 0) => crash(),
                 (Some(_), 1) => RunOutcome::Result(Box::new(result(run.role, json!({})))),
-                (Some(_), _) => {
+                // Half of the todos' runs as well, so that many come as far as the branch.
+                (Some(_), _) | (None, 1..=5) => {
                     let result = world.good_result(&run.request_id, run.role, run.step);
                     RunOutcome::Result(Box::new(result))
                 }

@@ -154,7 +154,7 @@ pub(super) fn play(world: &mut World, mut outcome: impl FnMut(&str, Role) -> Opt
 }
 
 pub(super) fn negative(status: ResultStatus, text: &str) -> RunOutcome {
-    let mut said = good(Role::Planner, Some(crate::domain::workflow::Step::PlannerDraft));
+    let mut said = good(Role::Planner, Some(crate::engine::lifecycle::steps::DRAFT));
     said.status = status;
     said.error = text.to_owned();
     said.summary = text.to_owned();

@@ -4,10 +4,10 @@ use super::scenes::work_until;
 use super::world::{Todo, World, good, policy};
 use crate::domain::event::Event;
 use crate::domain::ids::{MessageId, RunId};
+use crate::domain::lifecycle::StepName;
 use crate::domain::role::Role;
 use crate::domain::run::{Run, RunOutcome, RunReport, Usage};
 use crate::domain::time::Timestamp;
-use crate::domain::workflow::Step;
 use crate::engine::{Answer, Wake};
 
 pub(super) fn run_of(world: &World, todo: &Todo, run_id: &str) -> Run {
@@ -32,7 +32,7 @@ pub(super) fn run_of(world: &World, todo: &Todo, run_id: &str) -> Run {
 }
 
 /// The report of a role at a step that changed nothing.
-pub(in crate::engine) fn report_of(role: Role, step: Option<Step>) -> RunReport {
+pub(in crate::engine) fn report_of(role: Role, step: Option<StepName>) -> RunReport {
     let mut world = World::new(policy());
     world.message("do it");
     let todo = work_until(&mut world, |_, _| true);

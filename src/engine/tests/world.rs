@@ -21,18 +21,20 @@ use crate::domain::ids::{
 };
 use crate::domain::incoming::{Actor, Author, Command, Message};
 use crate::domain::ingress::Ingress;
+use crate::domain::lifecycle::Lifecycle;
+use crate::domain::lifecycle::StepName;
 use crate::domain::outgoing::{Act, Button, ButtonAct, OutgoingOutcome};
 use crate::domain::policy::{Holders, Limits, Policy, Right};
 use crate::domain::request::{Language, Request, RequestStatus};
 use crate::domain::result::RoleResult;
 use crate::domain::role::Role;
-use crate::domain::routing::RoutingPolicy;
 use crate::domain::run::{FailKind, Run, RunOutcome, RunReport, Usage};
 use crate::domain::sprint::{CloseoutStatus, GitBaseline};
 use crate::domain::state::State;
 use crate::domain::time::Timestamp;
-use crate::domain::workflow::Step;
+use crate::engine::lifecycle::steps;
 use crate::engine::{Answer, Decision, Input, Wake, decide};
+use std::sync::Arc;
 
 pub(super) const OWNER: UserId = UserId(100);
 pub(super) const GUILD: GuildId = GuildId(1);
@@ -65,7 +67,7 @@ pub(super) fn policy() -> Policy {
         limits: Limits::default(),
         budgets: crate::domain::budget::Budgets::default(),
         prices: crate::domain::budget::PriceTable::default(),
-        routing: RoutingPolicy::default(),
+        lifecycle: Arc::clone(Lifecycle::built_in()),
         sprint: crate::domain::policy::SprintPolicy::default(),
     }
 }
@@ -184,6 +186,7 @@ impl World {
             self.log.push(change);
         }
         self.check();
+        self.check_proof();
         decision.answer
     }
 
@@ -237,6 +240,19 @@ impl World {
     }
 
     /// What always holds: a delegated request has exactly one thing that moves it, an ended one none.
+    /// No commit is on its way to the branch whose checks were not green, where there are checks.
+    fn check_proof(&self) {
+        for effect in self.state.effects.values() {
+            let EffectKind::Merge { request_id, commit } = &effect.kind else { continue };
+            let Some(request) = self.state.requests.get(request_id) else { continue };
+            if !self.policy.has_checks || request.candidate.is_none() {
+                continue;
+            }
+            let proof = request.evidence.as_ref().filter(|proof| proof.commit == *commit);
+            assert!(proof.is_some_and(Evidence::is_green), "unproven on its way: {request:#?}");
+        }
+    }
+
     fn check(&self) {
         assert_eq!(crate::engine::sprint::consistent(&self.state), Ok(()));
         self.check_landings();
@@ -677,7 +693,7 @@ impl World {
         &self,
         request: &RequestId,
         role: Role,
-        step: Option<Step>,
+        step: Option<StepName>,
     ) -> RoleResult {
         let request = &self.requests[request];
         let mut result = match request.duty() {
@@ -755,6 +771,11 @@ impl World {
                 self.do_well(&todo);
             }
         }
+    }
+
+    /// Commits of the team on the branch.
+    pub(super) fn landed(&self) -> usize {
+        self.outside.landings.len()
     }
 
     pub(super) fn dead_letters(&self) -> usize {
@@ -840,13 +861,14 @@ pub(super) fn result(role: Role, proposals: Value) -> RoleResult {
 }
 
 /// A result that moves the step on.
-pub(super) fn good(role: Role, step: Option<Step>) -> RoleResult {
+pub(super) fn good(role: Role, step: Option<StepName>) -> RoleResult {
     let target = match step {
-        Some(Step::PlannerDraft | Step::PlannerFinalize) => "architect_guidance",
-        Some(Step::ArchitectReview | Step::DeveloperRevision) => "qa_validation",
+        Some(steps::DRAFT | steps::FINALIZE) => "architect_guidance",
+        Some(steps::REVIEW | steps::REVISION) => "qa_validation",
         _ => "",
     };
-    let outcome = if step == Some(Step::QaValidation) { "complete" } else { "advance" };
+    let reviews = step.is_some_and(|step| step.as_str().starts_with("review_"));
+    let outcome = if reviews || step == Some(steps::QA) { "complete" } else { "advance" };
     let row = json!({ "criterion": "C-1", "source": "s", "evidence": "e", "result": "pass" });
     result(
         role,

@@ -9,7 +9,7 @@ use crate::platform::{files, places, spawn};
 
 /// A folder that checks are lent.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Carried {
+pub(super) struct CarriedFolder {
     /// Relative to the project.
     pub(super) path: PathBuf,
     /// Where it lies.
@@ -26,7 +26,7 @@ pub(super) fn carried(
     commit: CommitId,
     folders: &[PathBuf],
     hidden: &[PathBuf],
-) -> Result<Vec<Carried>> {
+) -> Result<Vec<CarriedFolder>> {
     let look = |folder: &PathBuf| {
         let refuse = |reason: String| GitError::Carry { folder: folder.clone(), reason };
         one(project, commit, folder, hidden)?.map_err(refuse)
@@ -39,7 +39,7 @@ fn one(
     commit: CommitId,
     folder: &Path,
     hidden: &[PathBuf],
-) -> Result<std::result::Result<Carried, String>> {
+) -> Result<std::result::Result<CarriedFolder, String>> {
     let mut lies = project.path().to_owned();
     for part in folder.components() {
         let Component::Normal(part) = part else {
@@ -76,7 +76,7 @@ fn one(
     if !repository.is_path_ignored(&inside)? {
         return Ok(Err("git does not ignore it; add it to .gitignore".to_owned()));
     }
-    Ok(Ok(Carried { path: folder.to_owned(), lies }))
+    Ok(Ok(CarriedFolder { path: folder.to_owned(), lies }))
 }
 
 /// The outermost folder or file on the way to `path`, relative to the project, that git ignores.
@@ -98,7 +98,7 @@ fn ignored(project: &Project, path: &Path) -> Result<Option<PathBuf>> {
 /// remedy, or nothing.
 pub(super) fn why_missing(
     project: &Project,
-    carried: &[Carried],
+    carried: &[CarriedFolder],
     tree: &Path,
     program: &str,
     is_missing: bool,
@@ -149,7 +149,7 @@ pub(super) fn why_missing(
 
 /// What in the folders leads to files of the person's checkout: a package of the project that is installed
 /// editable, or linked. Only where another tree lies at the project's path is that the right thing.
-pub(super) fn leads_back(project: &Path, carried: &[Carried]) -> Option<PathBuf> {
+pub(super) fn leads_back(project: &Path, carried: &[CarriedFolder]) -> Option<PathBuf> {
     let entries = |folder: &Path| files::list(folder).unwrap_or_default();
     let name = |path: &Path| path.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let says = |path: &PathBuf| {
@@ -159,7 +159,7 @@ pub(super) fn leads_back(project: &Path, carried: &[Carried]) -> Option<PathBuf>
         let text = || files::read_text(path).unwrap_or_default();
         (is_finder || is_path) && text().contains(&*project.to_string_lossy())
     };
-    let links = |one: &Carried, path: &PathBuf| {
+    let links = |one: &CarriedFolder, path: &PathBuf| {
         let real = || files::canonicalize(path).unwrap_or_default();
         places::is_link(path) && real().starts_with(project) && !real().starts_with(&one.lies)
     };
@@ -192,8 +192,8 @@ fn interpreter(path: &Path) -> Option<String> {
 
 /// What a virtual environment of Python among the folders needs beside itself: the installation that it was
 /// made of.
-pub(super) fn interpreters(carried: &[Carried]) -> Vec<PathBuf> {
-    let home = |one: &Carried| {
+pub(super) fn interpreters(carried: &[CarriedFolder]) -> Vec<PathBuf> {
+    let home = |one: &CarriedFolder| {
         let text = files::read_text(&one.lies.join("pyvenv.cfg")).ok()?;
         let line = text.lines().find_map(|line| {
             line.split_once('=')

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::{Component, Path, PathBuf};
 
-use super::carry::Carried;
+use super::carry::CarriedFolder;
 use super::tree;
 use super::{CheckPlan, CheckSpec};
 use crate::domain::config::CheckNetwork;
@@ -103,7 +103,7 @@ impl View {
         project: &Project,
         plan: &CheckPlan,
         check: &CheckSpec,
-        carried: &[Carried],
+        carried: &[CarriedFolder],
         layout: &Layout,
     ) -> Result<View> {
         let mut hidden: Vec<PathBuf> = plan.hidden.clone();
@@ -159,7 +159,7 @@ impl View {
         &mut self,
         plan: &CheckPlan,
         check: &CheckSpec,
-        carried: &[Carried],
+        carried: &[CarriedFolder],
         guarded: &[PathBuf],
     ) {
         let mut tools = match &plan.tools {

@@ -18,7 +18,7 @@ pub(super) struct Started {
 
 /// What stands in a run folder.
 #[derive(Debug)]
-pub enum Adopted {
+pub enum RunFolderState {
     /// Its supervisor still works.
     Running(Adoption),
     /// It is over.
@@ -34,18 +34,18 @@ pub struct Adoption {
 }
 
 /// Looks at a run folder of an earlier team.
-pub fn adopt(run_dir: &Path) -> Result<Adopted> {
+pub fn adopt(run_dir: &Path) -> Result<RunFolderState> {
     let path = run_dir.join(LOCK_FILE);
     if !files::exists(&path) {
-        return Ok(Adopted::Never);
+        return Ok(RunFolderState::Never);
     }
     let lock = files::open_append(&path)?;
     // The outcome is written before the lock is given up, so it is read after the lock was tried.
     let free = rustix::fs::flock(&lock, FlockOperation::NonBlockingLockExclusive).is_ok();
     Ok(match read_exit(run_dir)? {
-        Some(exit) if free => Adopted::Finished(exit),
-        None if free => Adopted::Never,
-        Some(_) | None => Adopted::Running(Adoption { run_dir: run_dir.to_owned() }),
+        Some(exit) if free => RunFolderState::Finished(exit),
+        None if free => RunFolderState::Never,
+        Some(_) | None => RunFolderState::Running(Adoption { run_dir: run_dir.to_owned() }),
     })
 }
 

@@ -28,7 +28,7 @@ mod spool;
 mod supervisor;
 mod tree;
 
-pub use adopt::{Adopted, Adoption, adopt};
+pub use adopt::{Adoption, RunFolderState, adopt};
 pub use spool::SpoolReader;
 pub use supervisor::main;
 pub use tree::belongs_to;

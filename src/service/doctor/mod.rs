@@ -220,7 +220,7 @@ fn config(workspace: &workspace::Workspace) -> Vec<Finding> {
     if nobody {
         found.push(Finding::problem(Check::Config, "doctor.config.nobody", json!({})));
     }
-    if let Some(error) = &workspace.routing_problem {
+    if let Some(error) = &workspace.policy_problem {
         let values = json!({"error": safe(error), "path": workspace::POLICY_FILE});
         found.push(Finding::problem(Check::Config, "doctor.config.policy", values));
     }
@@ -245,7 +245,11 @@ fn templates(workspace: &workspace::Workspace) -> Option<Finding> {
             Ok(strays) => strays,
             Err(error) => return Some(wrong(&error)),
         };
-        if let Some(path) = strays.first() {
+        // The lifecycle may name templates of its own.
+        let named = |path: &std::path::PathBuf| {
+            workspace.lifecycle.steps().any(|step| path.ends_with(step.template()))
+        };
+        if let Some(path) = strays.iter().find(|path| !named(path)) {
             let path = path.strip_prefix(&workspace.root).unwrap_or(path);
             let values = json!({"path": path.display().to_string()});
             return Some(Finding::problem(Check::Config, "doctor.config.prompt_stray", values));

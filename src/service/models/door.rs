@@ -22,7 +22,7 @@ use super::super::refusals::Refused;
 use super::answer::{No, bare, no};
 use super::meter::{Kept, Meter, RateLimitSign};
 use super::outside::{self, Outside};
-use super::{DoorError, KEPT, Metered, Models, Opening, api, forward};
+use super::{DoorError, KEPT, MeterReading, Models, ProxyOptions, api, forward};
 use crate::agents::{self, AgentOutcome, Door};
 use crate::domain::conversation::{Fill, Measured};
 use crate::domain::refusal::Refusal;
@@ -45,7 +45,7 @@ pub struct OpenDoor {
     meter: Arc<Meter>,
     _listens: DropGuard,
     /// The run's token is worth nothing once the door is closed.
-    _token: redact::Held,
+    _token: redact::MaskedSecret,
 }
 
 impl OpenDoor {
@@ -63,7 +63,7 @@ impl OpenDoor {
 
     /// What was counted so far.
     #[must_use]
-    pub fn counted(&self) -> Metered {
+    pub fn counted(&self) -> MeterReading {
         self.meter.counted()
     }
 
@@ -121,8 +121,11 @@ impl Behind {
     }
 }
 
-pub(super) async fn open(models: Arc<Models>, opening: Opening) -> Result<OpenDoor, DoorError> {
-    let Opening { socket, port, run_dir, servers, outside, allowance, refused } = opening;
+pub(super) async fn open(
+    models: Arc<Models>,
+    opening: ProxyOptions,
+) -> Result<OpenDoor, DoorError> {
+    let ProxyOptions { socket, port, run_dir, servers, outside, allowance, refused } = opening;
     if socket.as_os_str().len() > LONGEST_PATH {
         return Err(DoorError::TooLong(LONGEST_PATH));
     }
@@ -132,7 +135,7 @@ pub(super) async fn open(models: Arc<Models>, opening: Opening) -> Result<OpenDo
     let fresh = || Kept {
         token: format!("teams-run-{}", ids::random_hex(DIGITS)),
         port: None,
-        counted: Metered::default(),
+        counted: MeterReading::default(),
         refusal: String::new(),
     };
     let mut kept = earlier.unwrap_or_else(fresh);

@@ -31,7 +31,7 @@ const WORDS: usize = 16 << 10;
 struct TooLarge;
 
 /// Why a body ends early.
-type Broken = Box<dyn std::error::Error + Send + Sync>;
+type BodyError = Box<dyn std::error::Error + Send + Sync>;
 
 pub(super) async fn pass(
     behind: &Arc<Behind>,
@@ -131,11 +131,11 @@ fn limited(
     count: Arc<AtomicU64>,
 ) -> reqwest::Body {
     reqwest::Body::wrap_stream(pieces.map(move |piece| {
-        let piece = piece.map_err(Broken::from)?;
+        let piece = piece.map_err(BodyError::from)?;
         let size = u64::try_from(piece.len()).unwrap_or(u64::MAX);
         let before = count.fetch_add(size, Ordering::Relaxed);
         if before.saturating_add(size) > LARGEST {
-            return Err(Broken::from(TooLarge));
+            return Err(BodyError::from(TooLarge));
         }
         Ok(piece)
     }))

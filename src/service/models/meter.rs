@@ -19,7 +19,7 @@ const BYTES: u64 = 4;
 /// What was counted.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
-pub struct Metered {
+pub struct MeterReading {
     /// Tokens, and what they cost where the model has a price.
     pub usage: Usage,
     /// Answers of models.
@@ -40,7 +40,7 @@ pub(super) struct Kept {
     pub(super) token: String,
     pub(super) port: Option<u16>,
     #[serde(default)]
-    pub(super) counted: Metered,
+    pub(super) counted: MeterReading,
     /// How the refusal began that the last answer was.
     #[serde(default)]
     pub(super) refusal: String,
@@ -90,7 +90,7 @@ impl Meter {
         kept.counted.refused.then(|| kept.refusal.clone())
     }
 
-    pub(super) fn counted(&self) -> Metered {
+    pub(super) fn counted(&self) -> MeterReading {
         self.kept.lock().unwrap_or_else(PoisonError::into_inner).counted
     }
 

@@ -28,7 +28,7 @@ mod outside;
 mod usage;
 
 pub use door::{OpenDoor, socket_in};
-pub use meter::{Metered, RateLimitSign};
+pub use meter::{MeterReading, RateLimitSign};
 pub use outside::Outside;
 
 /// How long a model server may be silent before its answer counts as broken off.
@@ -60,7 +60,7 @@ pub struct Models {
 
 /// What a run's door opens to.
 #[derive(Debug, Clone)]
-pub struct Opening {
+pub struct ProxyOptions {
     /// Where its socket is to be.
     pub socket: PathBuf,
     /// Whether it has to have a port on this machine's loopback besides.
@@ -145,7 +145,7 @@ impl Models {
     ///
     /// # Errors
     /// [`DoorError`]; the run then has no model.
-    pub async fn open(self: &Arc<Self>, opening: Opening) -> Result<OpenDoor, DoorError> {
+    pub async fn open(self: &Arc<Self>, opening: ProxyOptions) -> Result<OpenDoor, DoorError> {
         door::open(Arc::clone(self), opening).await
     }
 
@@ -165,7 +165,7 @@ fn is_here(base_url: &str) -> bool {
 ///
 /// # Errors
 /// Where the file is there and cannot be read.
-pub fn counted(run_dir: &Path) -> Result<Option<Metered>, DoorError> {
+pub fn counted(run_dir: &Path) -> Result<Option<MeterReading>, DoorError> {
     let kept: Option<meter::Kept> = files::read_text_if_present(&run_dir.join(KEPT))?
         .map(|text| serde_json::from_str(&text))
         .transpose()?;

@@ -4,7 +4,7 @@
 use secrecy::{ExposeSecret as _, SecretString};
 use serde_json::json;
 
-use super::flow::{Entered, Steps, clean, enter, names};
+use super::flow::{BotLogin, Steps, clean, enter, names};
 use super::server::Wait;
 use super::{Outcome, SetupError};
 use crate::discord::rest::{Pool, Rest};
@@ -69,7 +69,7 @@ impl Steps<'_> {
         }
         let pool = Pool::new(&self.base_url)?;
         let known = set.as_deref().map(SecretString::from);
-        let Entered { rest, me, handed } =
+        let BotLogin { rest, me, handed } =
             enter(&mut self.talk, &pool, (Some(role), variable), handed, known).await?;
         let application = rest.whole_application().await?;
         let values = json!({

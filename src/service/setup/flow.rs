@@ -93,7 +93,7 @@ fn written(options: &Options) -> init::Options {
 fn prepare(
     options: &Options,
     talk: &mut Talk<'_>,
-) -> Result<Box<dyn crate::platform::disk::Held>, SetupError> {
+) -> Result<Box<dyn crate::platform::disk::MaskedSecret>, SetupError> {
     let root = &options.root;
     let place = json!({"path": root.display().to_string()});
     if workspace::is_workspace(root) {
@@ -178,7 +178,7 @@ impl<'a> Steps<'a> {
         };
         let pool = Pool::new(&base_url)?;
         let role = bots.then_some(Role::Orchestrator);
-        let Entered { rest, me, handed } =
+        let BotLogin { rest, me, handed } =
             enter(&mut talk, &pool, (role, &variable), handed, known).await?;
         let application = rest.whole_application().await?;
         let values = json!({"bot": me.username, "application": application.id.to_string()});
@@ -389,7 +389,7 @@ pub(in crate::service) fn write(
 }
 
 /// A token that Discord takes.
-pub(super) struct Entered {
+pub(super) struct BotLogin {
     pub(super) rest: Rest,
     pub(super) me: SeenUser,
     /// The token, where it is new here.
@@ -403,7 +403,7 @@ pub(super) async fn enter(
     (role, variable): (Option<Role>, &str),
     mut handed: Option<SecretString>,
     known: Option<SecretString>,
-) -> Result<Entered, SetupError> {
+) -> Result<BotLogin, SetupError> {
     loop {
         let Some(token) = handed.as_ref().or(known.as_ref()) else {
             handed = Some(asked(talk, role, variable)?);
@@ -412,7 +412,7 @@ pub(super) async fn enter(
         redact::register(token.expose_secret());
         let rest = Rest::new(pool.clone(), token.clone());
         match rest.me().await {
-            Ok(me) => return Ok(Entered { rest, me, handed }),
+            Ok(me) => return Ok(BotLogin { rest, me, handed }),
             Err(RestError::Unauthorized) if handed.is_some() => {
                 return Err(SetupError::Refused);
             }

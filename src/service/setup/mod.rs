@@ -22,7 +22,7 @@ use crate::domain::ids::{GuildId, UserId};
 use crate::domain::request::Language;
 use crate::domain::role::Role;
 use crate::git::GitError;
-use crate::platform::disk::{Disk as _, Held, RealDisk};
+use crate::platform::disk::{Disk as _, MaskedSecret, RealDisk};
 use crate::platform::files::FileError;
 use crate::workspace::edit::EditError;
 use crate::workspace::init::InitError;
@@ -305,7 +305,7 @@ pub(super) fn journal(root: &Path) -> Result<Journal, JournalError> {
 }
 
 /// Keeps a second setup out while this lives.
-pub(super) fn lock(root: &Path) -> Result<Box<dyn Held>, SetupError> {
+pub(super) fn lock(root: &Path) -> Result<Box<dyn MaskedSecret>, SetupError> {
     let folder = secrets::prepare(root)?;
     RealDisk.lock(&folder.join("lock"))?.ok_or_else(|| SetupError::Busy(root.to_owned()))
 }

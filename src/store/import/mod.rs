@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use super::entry::Entry;
 use super::error::StoreError;
 use super::layout::{self, Kind, RUNTIME};
-use super::load::{Loaded, Unreadable};
+use super::load::{LoadedWorkspace, Unreadable};
 use super::views::replace_synced;
 use crate::domain::change::Change;
 use crate::domain::ids::{RequestId, SprintId};
@@ -255,7 +255,7 @@ pub(super) fn base(
     disk: &dyn Disk,
     root: &Path,
     covered: &BTreeSet<String>,
-    loaded: &mut Loaded,
+    loaded: &mut LoadedWorkspace,
 ) -> Result<(), StoreError> {
     let older = is_older(disk, root)?;
     let kept = read_notes(disk, root)?.unwrap_or_default();
@@ -342,7 +342,7 @@ fn kept_in_memory(found: &Older) -> Option<SprintId> {
 
 /// Takes records over: as they lie there, or written anew.
 fn take(
-    loaded: &mut Loaded,
+    loaded: &mut LoadedWorkspace,
     path: &str,
     exact: bool,
     bytes: &[u8],
@@ -360,7 +360,7 @@ fn take(
 
 fn take_request(
     source: &Source<'_>,
-    loaded: &mut Loaded,
+    loaded: &mut LoadedWorkspace,
     path: &str,
     read: Read<Request>,
     now: Request,
@@ -382,7 +382,7 @@ fn take_request(
 }
 
 /// Nobody watches an action that the older runtime began: it counts as failed.
-fn operations(reader: &mut Reader<'_>, loaded: &mut Loaded) -> Result<(), StoreError> {
+fn operations(reader: &mut Reader<'_>, loaded: &mut LoadedWorkspace) -> Result<(), StoreError> {
     let all = reader.all("operations", "operation_id", |record| {
         if record.text("foreground").is_empty() {
             record.put("foreground", json!(false));
@@ -407,7 +407,7 @@ fn ours(
     disk: &dyn Disk,
     root: &Path,
     covered: &BTreeSet<String>,
-    loaded: &mut Loaded,
+    loaded: &mut LoadedWorkspace,
 ) -> Result<(), StoreError> {
     let here = Source { disk, folder: root.join(RUNTIME) };
     for (kind, folder) in [
@@ -437,7 +437,7 @@ fn keep_history(
     id: &RequestId,
     record: &[u8],
     became: Option<&Request>,
-    loaded: &mut Loaded,
+    loaded: &mut LoadedWorkspace,
 ) -> Result<(), StoreError> {
     let path = layout::events(id);
     let mut lines = Vec::new();

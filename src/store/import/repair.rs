@@ -8,12 +8,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::Notes;
 use crate::domain::backlog::{BacklogItem, BacklogStatus, fingerprint as item_fingerprint};
 use crate::domain::ids::{BacklogId, RequestId, SprintId};
+use crate::domain::lifecycle::{Lifecycle, Prerequisite, StepKind, counter};
 use crate::domain::request::{self, Blocked, Request, RequestStatus};
 use crate::domain::schedule::Scheduler;
 use crate::domain::sprint::{
     CloseoutStatus, InitialStep, Phase, Sprint, SprintStatus, Todo, TodoStatus, WrapUp,
 };
-use crate::domain::workflow::{Step, WorkflowState};
+use crate::domain::workflow::WorkflowState;
 use crate::store::layout;
 use todos::waits_or_runs;
 
@@ -192,21 +193,22 @@ fn go_on(request: &mut Request, internal: bool, path: &str, notes: &mut Notes) {
     }
     if internal && request.params.workflow.is_none() {
         notes.repaired(path, "it had no workflow and begins with the planner");
-        request.params.workflow = Some(WorkflowState::initial(Step::PlannerDraft));
+        let lifecycle = Lifecycle::built_in();
+        request.params.workflow = Some(WorkflowState::begin(lifecycle, lifecycle.begin_todo));
     }
     // What an older developer left lies in the project itself, not in a worktree of the request: there is
     // nothing yet that could be judged or committed.
+    let lifecycle = Lifecycle::built_in();
     if request.candidate.is_none()
         && let Some(state) = &mut request.params.workflow
-        && (state.step.judges_a_commit() || state.step == Step::Closeout)
+        && let Some(step) =
+            lifecycle.step(state.step).filter(|step| step.needs(Prerequisite::Commit))
     {
-        notes.repaired(
-            path,
-            &format!("{:?} had no commit to look at: it is built again", state.step),
-        );
-        let passes = state.planning_pass_count;
-        *state = WorkflowState::initial(Step::DeveloperBuild);
-        state.planning_pass_count = passes;
+        notes.repaired(path, &format!("{} had no commit to look at: it is built again", step.name));
+        let advice = state.counter(counter::ADVICE);
+        let build = lifecycle.steps().find(|step| step.kind == StepKind::Change);
+        *state = WorkflowState::begin(lifecycle, build.map_or(lifecycle.begin_todo, |it| it.name));
+        state.counters.insert(counter::ADVICE, advice);
         request.evidence = None;
     }
     if request.status == RequestStatus::Uncommitted && request.candidate.is_none() {
@@ -216,7 +218,7 @@ fn go_on(request: &mut Request, internal: bool, path: &str, notes: &mut Notes) {
         let said = request.result.as_ref();
         let inputs = said.and_then(|it| it.proposals.get("required_inputs"));
         request.blocked = Some(Blocked {
-            code: "role_blocked".to_owned(),
+            code: crate::domain::block::BlockCode::RoleBlocked,
             detail: said.map(|it| it.summary.clone()).unwrap_or_default(),
             required_inputs: crate::domain::lenient::list(inputs),
             since: request.updated_at,

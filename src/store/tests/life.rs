@@ -5,13 +5,13 @@ use crate::platform::disk::RealDisk;
 use crate::platform::files;
 use crate::platform::sim_disk::Fault;
 use crate::store::work::Pace;
-use crate::store::{Opened, Store, read_events, read_only, read_request};
+use crate::store::{OpenedStore, Store, read_events, read_only, read_request};
 
-fn open(root: &Path) -> Opened {
+fn open(root: &Path) -> OpenedStore {
     Store::open(root, Arc::new(RealDisk)).unwrap()
 }
 
-fn open_sim(disk: &SimDisk) -> Result<Opened, StoreError> {
+fn open_sim(disk: &SimDisk) -> Result<OpenedStore, StoreError> {
     Store::open(Path::new("/w"), Arc::new(disk.clone()))
 }
 
@@ -226,6 +226,41 @@ fn a_record_that_does_not_parse_is_set_aside_unless_the_tail_has_it() {
     assert_eq!(text, "{ half");
     drop(opened.store);
     assert_eq!(open(root.path()).report.set_aside, []);
+}
+
+#[test]
+fn a_lifecycle_that_this_build_cannot_read_is_set_aside_by_name_and_its_requests_stay() {
+    let root = tempfile::tempdir().unwrap();
+    let opened = open(root.path());
+    let begun = vec![lifecycle(), request(1, RequestStatus::Delegated, "b")];
+    opened.store.append(begun).wait().unwrap();
+    opened.store.close().unwrap();
+    let digest = Lifecycle::built_in().digest();
+    let path = format!("{}/lifecycles/{digest}.yaml", layout::RUNTIME);
+    let opened = open(root.path());
+    assert_eq!(opened.state.lifecycles[digest], *Lifecycle::built_in());
+    opened.store.close().unwrap();
+    // What a newer build wrote, an edit of what requests have begun with, and rubbish.
+    let text = Lifecycle::built_in().text();
+    for other in [
+        text.replace("lifecycle: request", "lifecycle: request2"),
+        format!("{text}#\n"),
+        "{".to_owned(),
+    ] {
+        let path = root.path().join(&path);
+        let before = files::read_text(&path).unwrap();
+        files::write(&path, &other).unwrap();
+        let opened = open(root.path());
+        let [aside] = &opened.report.set_aside[..] else { panic!("{:?}", opened.report) };
+        assert_eq!(aside.path, format!("{}/lifecycles/{digest}.yaml", layout::RUNTIME));
+        assert_eq!(files::read_text(&root.path().join(&aside.now)).unwrap(), other);
+        assert!(opened.state.requests.contains_key(&request_id(1)));
+        // Until it is there again, what is built in stands in for it.
+        assert_eq!(opened.state.lifecycle(digest).digest(), digest);
+        opened.store.append(vec![lifecycle()]).wait().unwrap();
+        opened.store.close().unwrap();
+        assert_eq!(files::read_text(&path).unwrap(), before);
+    }
 }
 
 #[test]

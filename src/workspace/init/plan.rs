@@ -11,7 +11,7 @@ use crate::domain::config::AgentKind;
 use crate::domain::role::Role;
 
 /// One file.
-pub(super) struct Planned {
+pub(super) struct PlannedFile {
     /// Relative to the workspace.
     pub(super) path: PathBuf,
     /// Its text.
@@ -20,13 +20,13 @@ pub(super) struct Planned {
     pub(super) is_prompt: bool,
 }
 
-impl Planned {
-    fn new(path: impl Into<PathBuf>, text: String) -> Planned {
+impl PlannedFile {
+    fn new(path: impl Into<PathBuf>, text: String) -> PlannedFile {
         let path = path.into();
         let is_prompt = path.components().any(|part| part.as_os_str() == ".agents")
             || path.ends_with("AGENTS.md")
             || path.ends_with("GEMINI.md");
-        Planned { path, text, is_prompt }
+        PlannedFile { path, text, is_prompt }
     }
 
     /// Whether it is one of the two configuration files.
@@ -36,27 +36,27 @@ impl Planned {
 }
 
 /// All files, in the order in which they are written: the configuration last.
-pub(super) fn plan(options: &Options) -> Result<Vec<Planned>, AssetError> {
+pub(super) fn plan(options: &Options) -> Result<Vec<PlannedFile>, AssetError> {
     let mut files = Vec::new();
     for name in assets::scaffold_files() {
         if let Some(path) = name.strip_prefix("workspace/") {
-            files.push(Planned::new(path, static_text(&name, path, options)?));
+            files.push(PlannedFile::new(path, static_text(&name, path, options)?));
         }
     }
     for role in Role::ALL {
         let spec = Lookup::builtin().role(role)?;
         let folder = assets::role_folder(role);
         for name in ["AGENTS.md", "GEMINI.md"] {
-            files.push(Planned::new(folder.join(name), spec.charter.clone()));
+            files.push(PlannedFile::new(folder.join(name), spec.charter.clone()));
         }
         for name in ["todo.md", "history.md", "journal.md", "sources/README.md"] {
             let source = format!("role/{name}");
             let text = assets::scaffold_text(&source)?;
             let text = assets::render(&source, &text, json!({ "role": role }))?;
-            files.push(Planned::new(folder.join(name), text));
+            files.push(PlannedFile::new(folder.join(name), text));
         }
         let manifest = manifest(&spec);
-        files.push(Planned::new(folder.join("workspace_manifest.json"), manifest));
+        files.push(PlannedFile::new(folder.join("workspace_manifest.json"), manifest));
     }
     files.sort_by_key(|file| file.is_config());
     Ok(files)

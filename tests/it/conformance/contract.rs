@@ -1,8 +1,8 @@
 //! The result contract: finding, reading and judging a result.
 
 use serde_json::{Value, json};
+use teams::domain::lifecycle::StepName;
 use teams::domain::role::Role;
-use teams::domain::workflow::{Step, Word};
 use teams::engine::contract::{extract_json_object, normalize, validate};
 
 use super::{Rule, Subject, text, whole};
@@ -41,7 +41,8 @@ pub(crate) const SUBJECTS: &[Subject] = &[
     Subject {
         name: "validate_role_result_contract",
         ours: |args| {
-            let step = Step::of(args.pointer("/request_record/params/workflow/step"));
+            let step = args.pointer("/request_record/params/workflow/step").and_then(Value::as_str);
+            let step = step.and_then(|name| StepName::parse(name).ok());
             let role = Role::parse(text(args, "role")).unwrap_or(Role::Orchestrator);
             let issues = validate(&args["payload"], role, step, &[]);
             json!(issues.iter().map(ToString::to_string).collect::<Vec<_>>())

@@ -1,14 +1,16 @@
 //! Workflow: state, transition, decision table, reopen map, guardrails.
 
 use serde_json::{Value, json};
+use teams::domain::lifecycle::{Lifecycle, ReopenCategory, StepKind, StepName, counter};
 use teams::domain::role::Role;
-use teams::domain::workflow::{PhaseStatus, ReopenCategory, Step, Transition, Word, WorkflowState};
+use teams::domain::word::Word;
+use teams::domain::workflow::{PhaseStatus, Transition, WorkflowState};
 use teams::engine::contract::normalize;
-use teams::engine::parse::normalize_artifact_hint;
-use teams::engine::workflow::{
-    DocumentRule, Note, Routed, StepReport, WorkflowDecision, close_in_planning, decide,
+use teams::engine::lifecycle::{
+    DocumentRule, MoveResult, Note, StepReport, WorkflowDecision, close_in_planning, decide,
     drop_foreign_documents, reopen, route,
 };
+use teams::engine::parse::normalize_artifact_hint;
 
 use super::{Rule, Subject, text, whole};
 
@@ -17,16 +19,26 @@ pub(crate) const SUBJECTS: &[Subject] = &[
         name: "normalize_workflow_state",
         ours: |args| plain(&WorkflowState::normalize(&args["raw"])),
         theirs: whole,
-        rules: &[Rule {
-            row: "7.1",
-            instead: "a count that is no number is the default instead of an exception",
-            applies: |args| args["raw"].as_object().is_some_and(|raw| raw.iter().any(no_number)),
-            expected: |args, _| {
-                let mut raw = args["raw"].clone();
-                raw.as_object_mut().unwrap().retain(|key, value| !no_number((key, value)));
-                plain(&WorkflowState::normalize(&raw))
+        rules: &[
+            Rule {
+                row: "7.1",
+                instead: NOBODYS,
+                applies: |args| nobodys_advisory(&args["raw"]),
+                expected: |args, _| plain(&WorkflowState::normalize(&settled(&args["raw"]))),
             },
-        }],
+            Rule {
+                row: "7.1",
+                instead: "a count that is no number is the default instead of an exception",
+                applies: |args| {
+                    args["raw"].as_object().is_some_and(|raw| raw.iter().any(no_number))
+                },
+                expected: |args, _| {
+                    let mut raw = args["raw"].clone();
+                    raw.as_object_mut().unwrap().retain(|key, value| !no_number((key, value)));
+                    plain(&WorkflowState::normalize(&raw))
+                },
+            },
+        ],
     },
     Subject {
         name: "workflow_transition",
@@ -35,14 +47,24 @@ pub(crate) const SUBJECTS: &[Subject] = &[
             json!(result.proposals.transition())
         },
         theirs: whole,
-        rules: &[],
+        rules: &[Rule {
+            row: "7.1",
+            instead: "a lifecycle names its steps itself, so any name is one",
+            applies: |args| target(args).is_some(),
+            expected: |args, theirs| {
+                let mut expected = theirs.clone();
+                expected["target_step"] = json!(target(args));
+                expected
+            },
+        }],
     },
     Subject {
         name: "planning_advisory_role_for_step",
         ours: |args| {
-            let step = Step::read(text(args, "step"));
-            let role = step.and_then(|step| step.advisor(Role::parse(text(args, "phase_owner"))));
-            json!(role.map_or("", Role::as_str))
+            let asked = json!({"step": args["step"], "phase_owner": args["phase_owner"]});
+            let step = lifecycle().step(WorkflowState::normalize(&asked).step);
+            let advises = step.filter(|step| step.kind == StepKind::Advice);
+            json!(advises.map_or("", |step| step.role.as_str()))
         },
         theirs: whole,
         rules: &[],
@@ -50,8 +72,10 @@ pub(crate) const SUBJECTS: &[Subject] = &[
     Subject {
         name: "planning_advisory_step_for_role",
         ours: |args| {
-            let step = Role::parse(text(args, "role")).and_then(Step::advisory_of);
-            json!(step.map_or("", Word::as_str))
+            let role = Role::parse(text(args, "role"));
+            let mut advice = lifecycle().steps().filter(|step| step.kind == StepKind::Advice);
+            let step = advice.find(|step| Some(step.role) == role);
+            json!(step.map_or("", |step| step.name.as_str()))
         },
         theirs: whole,
         rules: &[],
@@ -61,19 +85,14 @@ pub(crate) const SUBJECTS: &[Subject] = &[
         ours: |args| {
             let state = WorkflowState::normalize(&args["workflow_state"]);
             let category = ReopenCategory::of(args.get("category"));
-            routed(reopen(&state, Role::parse(text(args, "current_role")), category))
+            routed(reopened(&state, args, category))
         },
         theirs: decision,
         rules: &[],
     },
     Subject {
         name: "derive_workflow_routing_decision",
-        ours: |args| {
-            let state = WorkflowState::normalize(&args["workflow_state"]);
-            let transition = Transition::normalize(&args["transition"]);
-            let close = args["should_close_in_planning"] == json!(true);
-            routed(route(&state, Role::parse(text(args, "current_role")), &transition, close))
-        },
+        ours: |args| routed_by(args),
         theirs: decision,
         rules: TABLE_RULES,
     },
@@ -86,7 +105,8 @@ pub(crate) const SUBJECTS: &[Subject] = &[
             let mut report = StepReport::from_result(&normalize(&result, role, "r"));
             report.transition = Transition::normalize(&args["transition"]);
             report.wants_execution = args["request_indicates_execution_flag"] == json!(true);
-            json!(close_in_planning(&state, &report))
+            let step = lifecycle().step(state.step).expect("a step");
+            json!(close_in_planning(lifecycle(), step, &report))
         },
         theirs: whole,
         rules: &[Rule {
@@ -138,7 +158,7 @@ const GUARD_RULES: &[Rule] = &[Rule {
 
 fn wrong_role(args: &Value) -> bool {
     let state = WorkflowState::normalize(&args["workflow_state"]);
-    Some(state.step.owner()) != Role::parse(text(args, "role"))
+    lifecycle().step(state.step).map(|step| step.role) != Role::parse(text(args, "role"))
 }
 
 fn flag(args: &Value, key: &str) -> bool {
@@ -156,7 +176,71 @@ fn at_limit(state: &WorkflowState, category: Option<ReopenCategory>) -> Workflow
     WorkflowState { phase_status, reopen_category: category, ..state.clone() }
 }
 
+/// The older step that the advisers share, where it is neither's.
+const NOBODYS: &str = "the shared advisory of nobody is the settling of the plan";
+
+fn nobodys_advisory(state: &Value) -> bool {
+    let owner = Role::of(state.get("phase_owner"));
+    text(state, "step").trim().eq_ignore_ascii_case("planner_advisory")
+        && !matches!(owner, Some(Role::Designer | Role::Architect))
+}
+
+fn settled(state: &Value) -> Value {
+    let mut state = state.clone();
+    state["step"] = json!("planner_finalize");
+    state
+}
+
+/// Only the role at work is heard, so what is sent back goes by the step and not by who sent it.
+const SENT_BACK_BY_ANOTHER: Rule = Rule {
+    row: "R08",
+    instead: "what is sent back goes by the step, not by who sent it",
+    applies: |args| {
+        let state = WorkflowState::normalize(&args["workflow_state"]);
+        let by_qa = Role::parse(text(args, "current_role")) == Some(Role::Qa);
+        by_qa != (state.step == StepName::of("qa_validation"))
+    },
+    expected: |args, _| {
+        let state = WorkflowState::normalize(&args["workflow_state"]);
+        let category = ReopenCategory::of(args.get("category"))
+            .or_else(|| ReopenCategory::of(args["transition"].get("reopen_category")));
+        let by = Role::parse(text(args, "current_role"));
+        let (at, mut next) = (state.step.as_str().to_owned(), state.clone());
+        let to = match category {
+            None | Some(ReopenCategory::Scope) => "planner_finalize",
+            Some(ReopenCategory::Ux) if state.counter(counter::ADVICE).is_spent() => {
+                "planner_finalize"
+            }
+            Some(ReopenCategory::Ux) => {
+                assert!(next.take(counter::ADVICE));
+                "designer_advisory"
+            }
+            Some(ReopenCategory::Architecture) if at == "qa_validation" => {
+                next.counters.get_mut(&counter::REVIEW).unwrap().used += 1;
+                "architect_review"
+            }
+            Some(ReopenCategory::Architecture) => "architect_guidance",
+            Some(ReopenCategory::Implementation | ReopenCategory::Verification) => {
+                let judged = ["qa_validation", "architect_review", "developer_revision"];
+                if judged.contains(&at.as_str()) { "developer_revision" } else { "developer_build" }
+            }
+        };
+        on(&next, StepName::of(to), category, by)
+    },
+};
+
 const TABLE_RULES: &[Rule] = &[
+    Rule {
+        row: "7.1",
+        instead: NOBODYS,
+        applies: |args| nobodys_advisory(&args["workflow_state"]),
+        expected: |args, _| {
+            let mut asked = args.clone();
+            asked["workflow_state"] = settled(&args["workflow_state"]);
+            routed_by(&asked)
+        },
+    },
+    SENT_BACK_BY_ANOTHER,
     Rule {
         row: "13.A #2",
         instead: "a reviewer's reopen never goes on to QA",
@@ -164,17 +248,15 @@ const TABLE_RULES: &[Rule] = &[
         expected: |args, _| {
             let state = WorkflowState::normalize(&args["workflow_state"]);
             let category = ReopenCategory::of(args["transition"].get("reopen_category"));
-            if state.review_cycle_count >= state.review_cycle_limit {
+            if state.counter(counter::REVIEW).is_spent() {
                 let category = category.unwrap_or(ReopenCategory::Implementation);
                 return stop(&at_limit(&state, Some(category)));
             }
             match category {
                 None | Some(ReopenCategory::Implementation) => {
-                    on(&state, Step::DeveloperRevision, category, None)
+                    on(&state, StepName::of("developer_revision"), category, None)
                 }
-                Some(_) => {
-                    routed(reopen(&state, Role::parse(text(args, "current_role")), category))
-                }
+                Some(_) => routed(reopened(&state, args, category)),
             }
         },
     },
@@ -183,7 +265,7 @@ const TABLE_RULES: &[Rule] = &[
         instead: "at the review limit everything but a pass stops",
         applies: |args| {
             let state = WorkflowState::normalize(&args["workflow_state"]);
-            at_review(args) && state.review_cycle_count >= state.review_cycle_limit
+            at_review(args) && state.counter(counter::REVIEW).is_spent()
         },
         expected: |args, _| {
             let state = WorkflowState::normalize(&args["workflow_state"]);
@@ -209,10 +291,39 @@ fn at_review(args: &Value) -> bool {
     text(&args["workflow_state"], "step") == "architect_review"
 }
 
+/// The step that a proposal names.
+fn target(args: &Value) -> Option<StepName> {
+    let name = args.pointer("/result/proposals/workflow_transition/target_step")?.as_str()?;
+    StepName::parse(name).ok()
+}
+
+fn lifecycle() -> &'static Lifecycle {
+    Lifecycle::built_in()
+}
+
+fn routed_by(args: &Value) -> Value {
+    let state = WorkflowState::normalize(&args["workflow_state"]);
+    let transition = Transition::normalize(&args["transition"]);
+    let close = args["should_close_in_planning"] == json!(true);
+    let step = lifecycle().step(state.step).expect("a step");
+    // A plan of nobody is nobody's; of other steps it is the role at work.
+    let nobody = if step.kind == StepKind::Plan { Role::Orchestrator } else { step.role };
+    let reporter = Role::parse(text(args, "current_role")).unwrap_or(nobody);
+    routed(route(lifecycle(), &state, reporter, &transition, close))
+}
+
+fn reopened(state: &WorkflowState, args: &Value, category: Option<ReopenCategory>) -> MoveResult {
+    let step = lifecycle().step(state.step).expect("a step");
+    let source = Role::parse(text(args, "current_role")).unwrap_or(step.role);
+    reopen(lifecycle(), step, state.clone(), source, category)
+}
+
 /// The state without what the recorded runtime does not know.
 fn plain(state: &WorkflowState) -> Value {
     let mut state = json!(state);
-    state.as_object_mut().unwrap().remove("budgets");
+    for ours in ["budgets", "lifecycle"] {
+        state.as_object_mut().unwrap().remove(ours);
+    }
     state
 }
 
@@ -223,33 +334,31 @@ fn strings(value: &Value) -> Vec<String> {
 
 fn on(
     state: &WorkflowState,
-    step: Step,
+    step: StepName,
     category: Option<ReopenCategory>,
     source: Option<Role>,
 ) -> Value {
     let mut next = state.clone();
-    next.step = step;
-    next.phase = step.phase();
-    next.phase_owner = step.owner();
+    next.place(lifecycle().step(step).expect("a step"), lifecycle());
     next.reopen_category = category;
     next.reopen_source_role = source;
-    json!({"next": step.owner().as_str(), "blocked": false, "state": plain(&next)})
+    json!({"next": next.phase_owner.as_str(), "blocked": false, "state": plain(&next)})
 }
 
 fn stop(state: &WorkflowState) -> Value {
     json!({"next": "", "blocked": true, "state": plain(state)})
 }
 
-fn routed(routed: Routed) -> Value {
+fn routed(routed: MoveResult) -> Value {
     match routed {
-        Routed::To(state) if state.step == Step::Closeout => {
+        MoveResult::To(state) if state.step == lifecycle().landing() => {
             json!({"next": "", "blocked": false, "state": plain(&state)})
         }
-        Routed::To(state) => {
+        MoveResult::To(state) => {
             json!({"next": state.phase_owner.as_str(), "blocked": false, "state": plain(&state)})
         }
-        Routed::Stop(state, _) => stop(&state),
-        Routed::Over => Value::Null,
+        MoveResult::Stop(state, _) => stop(&state),
+        MoveResult::Over => Value::Null,
     }
 }
 
@@ -274,7 +383,7 @@ fn guardrail(args: &Value) -> Value {
     report.document_rule = DocumentRule::Sprint;
     report.documents_present =
         report.artifacts.iter().map(|path| normalize_artifact_hint(path)).collect();
-    let notes = match decide(&state, &report) {
+    let notes = match decide(lifecycle(), &state, &report) {
         WorkflowDecision::Next { notes, .. } => notes,
         WorkflowDecision::Closeout { .. } | WorkflowDecision::Blocked { .. } => Vec::new(),
     };

@@ -11,11 +11,11 @@ use teams::agents::{
 use teams::domain::budget::Allowance;
 use teams::domain::config::ModelApi;
 use teams::domain::ids::{MessageId, RunId};
+use teams::domain::lifecycle::StepName;
 use teams::domain::role::Role;
 use teams::domain::run::{FailKind, RunOutcome};
-use teams::domain::workflow::Step;
 use teams::platform::spawn::set_own_binary;
-use teams::service::models::{Models, OpenDoor, Opening, Outside, Server};
+use teams::service::models::{Models, OpenDoor, Outside, ProxyOptions, Server};
 
 use super::CONTRACT;
 use super::model_server::{Choose, ModelServer};
@@ -71,7 +71,7 @@ impl Place {
                 charter: "You say \"quoted\" things.\nOn two lines.".to_owned(),
                 ..Task::first(
                     Role::Developer,
-                    Some(Step::DeveloperBuild),
+                    Some(StepName::of("developer_build")),
                     "20260101-00000001",
                     Said::new("Mina", "say good day"),
                 )
@@ -138,7 +138,7 @@ pub(crate) async fn door_to(
     let sockets = spec.session_dir.with_file_name(format!("door-{}", spec.run_id.as_str()));
     std::fs::create_dir(&sockets).unwrap();
     let confinement = Driver::default().confinement(spec.agent.sandbox()).await.cloned();
-    let opening = Opening {
+    let opening = ProxyOptions {
         socket: sockets.join("door.sock"),
         port: !confinement.is_some_and(|it| it.has_own_network()),
         run_dir: spec.run_dir.clone(),

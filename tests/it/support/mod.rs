@@ -21,10 +21,10 @@ use std::path::PathBuf;
 
 use serde_json::{Value, json};
 use teams::agents::ContractFns;
+use teams::domain::lifecycle::StepName;
 use teams::domain::result::{Proposals, ResultStatus, RoleResult};
 use teams::domain::role::Role;
 use teams::domain::sprint::Duty;
-use teams::domain::workflow::Step;
 
 /// What becomes another program on a machine whose kernel has no Landlock: a filter of system calls says so.
 pub(crate) fn without_landlock() -> Vec<String> {
@@ -59,7 +59,7 @@ fn extract(text: &str) -> Option<Value> {
 fn check(
     value: &Value,
     role: Role,
-    step: Option<Step>,
+    step: Option<StepName>,
     _criteria: &[String],
 ) -> Result<RoleResult, Vec<String>> {
     let status = match value["status"].as_str() {
@@ -81,7 +81,7 @@ fn check(
     Ok(result)
 }
 
-fn schema(_role: Role, _step: Option<Step>, _duty: Option<Duty>) -> Value {
+fn schema(_role: Role, _step: Option<StepName>, _duty: Option<Duty>) -> Value {
     json!({
         "type": "object",
         "properties": {"status": {"type": "string"}, "summary": {"type": "string"}, "proposals": {"type": "object"}},

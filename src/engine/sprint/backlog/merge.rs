@@ -37,7 +37,7 @@ pub struct MergeContext<'a> {
 
 /// What a payload comes to.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Merged {
+pub struct MergeResult {
     /// The items as they are now, each once, in the order of the payload.
     pub items: Vec<BacklogItem>,
     /// How many of them are new.
@@ -62,7 +62,7 @@ pub fn merge(
     payload: &Value,
     context: &MergeContext<'_>,
     ids: &mut IdSupply,
-) -> Result<Merged, MergeError> {
+) -> Result<MergeResult, MergeError> {
     let entries = entries(payload)?;
     let mut work = Work::new(known, settled, context, ids);
     let mut dependencies = Vec::new();
@@ -406,7 +406,7 @@ impl<'a> Work<'a> {
         Err(MergeError::Cycle { path: around.iter().map(name).collect() })
     }
 
-    fn finish(mut self) -> Merged {
+    fn finish(mut self) -> MergeResult {
         let mut items: Vec<BacklogItem> =
             self.order.iter().filter_map(|id| self.items.remove(id)).collect();
         for item in &mut items {
@@ -418,7 +418,7 @@ impl<'a> Work<'a> {
             }
         }
         let updated = items.iter().filter(|item| self.known.contains_key(&item.backlog_id)).count();
-        Merged { added: items.len() - updated, updated, items }
+        MergeResult { added: items.len() - updated, updated, items }
     }
 }
 

@@ -120,7 +120,7 @@ fn s21_a_blocked_item_says_what_would_unblock_it() {
         status: RequestStatus::Blocked,
         current_role: Some(Role::Qa),
         blocked: Some(Blocked {
-            code: "role_blocked".to_owned(),
+            code: crate::domain::block::BlockCode::RoleBlocked,
             detail: "no account to test with".to_owned(),
             required_inputs: vec!["a test account".to_owned()],
             since: now(),

@@ -21,7 +21,7 @@ struct Store {
 }
 
 impl Store {
-    fn merge(&mut self, payload: &Value) -> Result<Merged, String> {
+    fn merge(&mut self, payload: &Value) -> Result<MergeResult, String> {
         self.seed += 1_000_000;
         let request = RequestId::parse("20260324-00000001").unwrap();
         let context = MergeContext {
@@ -57,7 +57,7 @@ impl Store {
     }
 }
 
-fn counts(merged: &Merged) -> (usize, usize) {
+fn counts(merged: &MergeResult) -> (usize, usize) {
     (merged.added, merged.updated)
 }
 

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use serde_json::json;
 
 use super::*;
+use crate::domain::lifecycle::{Phase, counter};
 use crate::domain::result::{
     EvidenceResult, EvidenceRow, QaDecision, QaValidation, ResultStatus, RoleResult,
 };
@@ -16,25 +17,37 @@ mod qa;
 const SPEC: &str = "shared_workspace/sprints/demo/spec.md";
 const CURRENT: &str = "./shared_workspace/current_sprint.md";
 
-fn at(step: Step) -> WorkflowState {
-    WorkflowState::initial(step)
+fn lifecycle() -> &'static Lifecycle {
+    Lifecycle::built_in()
+}
+
+fn decide(state: &WorkflowState, report: &StepReport) -> WorkflowDecision {
+    super::decide(lifecycle(), state, report)
+}
+
+fn at(step: StepName) -> WorkflowState {
+    WorkflowState::begin(lifecycle(), step)
+}
+
+fn used(decision: &WorkflowDecision, name: CounterName) -> u32 {
+    decision.state().counter(name).used
 }
 
 /// A completed report of the step's owner with a transition.
-fn report(step: Step, outcome: Option<Outcome>) -> StepReport {
-    let mut report = StepReport::from_result(&RoleResult::new(step.owner(), "r"));
+fn report(step: StepName, outcome: Option<Outcome>) -> StepReport {
+    let mut report = StepReport::from_result(&RoleResult::new(steps::step(step).role, "r"));
     report.transition = Transition { outcome, ..Transition::default() };
     report.document_rule = DocumentRule::NotAsked;
     report
 }
 
-fn towards(step: Step, outcome: Outcome, target: Step) -> StepReport {
+fn towards(step: StepName, outcome: Outcome, target: StepName) -> StepReport {
     let mut report = report(step, Some(outcome));
     report.transition.target_step = Some(target);
     report
 }
 
-fn reopening(step: Step, category: Option<ReopenCategory>) -> StepReport {
+fn reopening(step: StepName, category: Option<ReopenCategory>) -> StepReport {
     let mut report = report(step, Some(Outcome::Reopen));
     report.transition.reopen_category = category;
     report
@@ -49,12 +62,12 @@ fn verdict(decision: QaDecision, results: &[EvidenceResult]) -> QaValidation {
 }
 
 fn qa_passes() -> StepReport {
-    let mut report = report(Step::QaValidation, Some(Outcome::Complete));
+    let mut report = report(steps::QA, Some(Outcome::Complete));
     report.qa_validation = Some(verdict(QaDecision::Pass, &[EvidenceResult::Pass]));
     report
 }
 
-fn next(decision: &WorkflowDecision) -> Step {
+fn next(decision: &WorkflowDecision) -> StepName {
     match decision {
         WorkflowDecision::Next { step, role, state, .. } => {
             assert_eq!((state.step, state.phase_owner), (*step, *role));
@@ -80,112 +93,108 @@ fn stopped(decision: &WorkflowDecision) -> BlockReason {
 
 #[test]
 fn w01_research_leads_to_the_draft_even_when_it_fails() {
-    let mut failed = report(Step::ResearchInitial, None);
-    assert_eq!(next(&decide(&at(Step::ResearchInitial), &failed)), Step::PlannerDraft);
+    let mut failed = report(steps::RESEARCH, None);
+    assert_eq!(next(&decide(&at(steps::RESEARCH), &failed)), steps::DRAFT);
     failed.status = ResultStatus::Failed;
-    let decision = decide(&at(Step::ResearchInitial), &failed);
-    assert_eq!(next(&decision), Step::PlannerDraft, "13.A #28");
+    let decision = decide(&at(steps::RESEARCH), &failed);
+    assert_eq!(next(&decision), steps::DRAFT, "13.A #28");
     let WorkflowDecision::Next { notes, .. } = decision else { unreachable!() };
     assert_eq!(notes, [Note::WithoutResearch]);
 }
 
 #[test]
 fn w02_w03_w04_advisories_share_a_cap() {
-    let ask = towards(Step::PlannerDraft, Outcome::Continue, Step::DesignerAdvisory);
-    let decision = decide(&at(Step::PlannerDraft), &ask);
-    assert_eq!(next(&decision), Step::DesignerAdvisory);
-    assert_eq!(decision.state().planning_pass_count, 1);
-    let decision = decide(decision.state(), &report(Step::DesignerAdvisory, None));
-    assert_eq!(next(&decision), Step::PlannerFinalize);
+    let ask = towards(steps::DRAFT, Outcome::Continue, steps::DESIGNER);
+    let decision = decide(&at(steps::DRAFT), &ask);
+    assert_eq!(next(&decision), steps::DESIGNER);
+    assert_eq!(used(&decision, counter::ADVICE), 1);
+    let decision = decide(decision.state(), &report(steps::DESIGNER, None));
+    assert_eq!(next(&decision), steps::FINALIZE);
     assert_eq!(decision.state().phase_status, PhaseStatus::Finalizing);
     let mut spent = decision.state().clone();
-    spent.planning_pass_count = 2;
-    let ask = towards(Step::PlannerFinalize, Outcome::Continue, Step::ArchitectAdvisory);
-    assert_eq!(stopped(&decide(&spent, &ask)), BlockReason::AdvisoryCap);
+    spent.counters.insert(counter::ADVICE, Allowance { used: 2, limit: 2 });
+    let ask = towards(steps::FINALIZE, Outcome::Continue, steps::ARCHITECT);
+    assert_eq!(stopped(&decide(&spent, &ask)), BlockReason::Spent(counter::ADVICE));
 }
 
 #[test]
 fn w05_w06_w07_closing_in_planning() {
-    let mut ask = towards(Step::PlannerDraft, Outcome::Advance, Step::ArchitectGuidance);
+    let mut ask = towards(steps::DRAFT, Outcome::Advance, steps::GUIDANCE);
     ask.transition.target_phase = Some(Phase::Implementation);
     ask.transition.finalize_phase = true;
     ask.artifacts = vec![SPEC.to_owned()];
-    assert_eq!(next(&decide(&at(Step::PlannerDraft), &ask)), Step::ArchitectGuidance);
+    assert_eq!(next(&decide(&at(steps::DRAFT), &ask)), steps::GUIDANCE);
 
-    let mut close = report(Step::PlannerDraft, Some(Outcome::Complete));
+    let mut close = report(steps::DRAFT, Some(Outcome::Complete));
     close.artifacts = vec![CURRENT.to_owned(), SPEC.to_owned()];
     close.planning_record = true;
-    let decision = decide(&at(Step::PlannerDraft), &close);
+    let decision = decide(&at(steps::DRAFT), &close);
     let WorkflowDecision::Closeout { state } = decision else { panic!("{decision:?}") };
     assert_eq!(state.phase_owner, Role::VersionController);
     assert_eq!(state.phase_status, PhaseStatus::Completed);
 
-    let mut code = report(Step::PlannerFinalize, Some(Outcome::Complete));
+    let mut code = report(steps::FINALIZE, Some(Outcome::Complete));
     code.artifacts = vec!["src/x.py".to_owned()];
-    assert_eq!(next(&decide(&at(Step::PlannerFinalize), &code)), Step::ArchitectGuidance);
+    assert_eq!(next(&decide(&at(steps::FINALIZE), &code)), steps::GUIDANCE);
 }
 
 #[test]
 fn w08_to_w11_the_way_to_the_review() {
-    let scope = reopening(Step::PlannerFinalize, Some(ReopenCategory::Scope));
-    let decision = decide(&at(Step::PlannerFinalize), &scope);
-    assert_eq!(next(&decision), Step::PlannerFinalize);
+    let scope = reopening(steps::FINALIZE, Some(ReopenCategory::Scope));
+    let decision = decide(&at(steps::FINALIZE), &scope);
+    assert_eq!(next(&decision), steps::FINALIZE);
     assert_eq!(decision.state().reopen_category, Some(ReopenCategory::Scope));
-    assert_eq!(decision.state().budgets.reopen.used, 1);
+    assert_eq!(used(&decision, counter::REOPEN), 1);
 
-    let guidance = at(Step::ArchitectGuidance);
-    let advance = report(Step::ArchitectGuidance, Some(Outcome::Advance));
-    assert_eq!(next(&decide(&guidance, &advance)), Step::DeveloperBuild, "W09");
-    let again = reopening(Step::ArchitectGuidance, Some(ReopenCategory::Architecture));
+    let guidance = at(steps::GUIDANCE);
+    let advance = report(steps::GUIDANCE, Some(Outcome::Advance));
+    assert_eq!(next(&decide(&guidance, &advance)), steps::BUILD, "W09");
+    let again = reopening(steps::GUIDANCE, Some(ReopenCategory::Architecture));
     let decision = decide(&guidance, &again);
-    assert_eq!(next(&decision), Step::ArchitectGuidance, "W10");
+    assert_eq!(next(&decision), steps::GUIDANCE, "W10");
     assert_eq!(decision.state().reopen_category, Some(ReopenCategory::Architecture), "W10");
 
-    let built = report(Step::DeveloperBuild, Some(Outcome::Advance));
-    let decision = decide(&at(Step::DeveloperBuild), &built);
-    assert_eq!(next(&decision), Step::ArchitectReview);
-    assert_eq!(decision.state().review_cycle_count, 1);
+    let built = report(steps::BUILD, Some(Outcome::Advance));
+    let decision = decide(&at(steps::BUILD), &built);
+    assert_eq!(next(&decision), steps::REVIEW);
+    assert_eq!(used(&decision, counter::REVIEW), 1);
 }
 
 #[test]
 fn w12_to_w15_the_review() {
-    let mut spent = at(Step::ArchitectReview);
-    spent.review_cycle_count = 3;
-    let pass = towards(Step::ArchitectReview, Outcome::Advance, Step::QaValidation);
-    assert_eq!(next(&decide(&spent, &pass)), Step::QaValidation);
-    let more = towards(Step::ArchitectReview, Outcome::Advance, Step::DeveloperRevision);
+    let mut spent = at(steps::REVIEW);
+    spent.counters.insert(counter::REVIEW, Allowance { used: 3, limit: 3 });
+    let pass = towards(steps::REVIEW, Outcome::Advance, steps::QA);
+    assert_eq!(next(&decide(&spent, &pass)), steps::QA);
+    let more = towards(steps::REVIEW, Outcome::Advance, steps::REVISION);
     let decision = decide(&spent, &more);
-    assert_eq!(stopped(&decision), BlockReason::ReviewBudget);
+    assert_eq!(stopped(&decision), BlockReason::Spent(counter::REVIEW));
     assert_eq!(decision.state().reopen_category, Some(ReopenCategory::Implementation));
-    let silent = report(Step::ArchitectReview, None);
-    assert_eq!(stopped(&decide(&spent, &silent)), BlockReason::ReviewBudget, "13.A #18");
+    let silent = report(steps::REVIEW, None);
+    assert_eq!(stopped(&decide(&spent, &silent)), BlockReason::Spent(counter::REVIEW), "13.A #18");
 
-    let open = at(Step::ArchitectReview);
-    assert_eq!(
-        next(&decide(&open, &reopening(Step::ArchitectReview, None))),
-        Step::DeveloperRevision,
-        "W14"
-    );
+    let open = at(steps::REVIEW);
+    assert_eq!(next(&decide(&open, &reopening(steps::REVIEW, None))), steps::REVISION, "W14");
     let mut blocked = more;
     blocked.status = ResultStatus::Blocked;
     blocked.error = "the review found problems".to_owned();
-    assert_eq!(next(&decide(&open, &blocked)), Step::DeveloperRevision);
+    assert_eq!(next(&decide(&open, &blocked)), steps::REVISION);
 }
 
 #[test]
 fn a_negative_verdict_is_never_upgraded() {
     // A blocked reviewer who points at QA gets a revision, a failed one nothing.
-    let mut report = towards(Step::ArchitectReview, Outcome::Advance, Step::QaValidation);
+    let mut report = towards(steps::REVIEW, Outcome::Advance, steps::QA);
     report.status = ResultStatus::Blocked;
-    assert_eq!(next(&decide(&at(Step::ArchitectReview), &report)), Step::DeveloperRevision);
+    assert_eq!(next(&decide(&at(steps::REVIEW), &report)), steps::REVISION);
     report.status = ResultStatus::Failed;
-    assert_eq!(stopped(&decide(&at(Step::ArchitectReview), &report)), BlockReason::RoleFailed);
+    assert_eq!(stopped(&decide(&at(steps::REVIEW), &report)), BlockReason::RoleFailed);
     // An error counts although the status says completed (8.1).
     report.status = ResultStatus::Completed;
     report.error = "boom".to_owned();
-    assert_eq!(stopped(&decide(&at(Step::ArchitectReview), &report)), BlockReason::RoleFailed);
+    assert_eq!(stopped(&decide(&at(steps::REVIEW), &report)), BlockReason::RoleFailed);
     // Nobody else gets on with a continuation.
-    for step in [Step::PlannerDraft, Step::ArchitectGuidance, Step::DeveloperBuild] {
+    for step in [steps::DRAFT, steps::GUIDANCE, steps::BUILD] {
         let mut report = self::report(step, Some(Outcome::Advance));
         report.status = ResultStatus::Blocked;
         assert_eq!(stopped(&decide(&at(step), &report)), BlockReason::RoleBlocked, "{step}");
@@ -194,21 +203,18 @@ fn a_negative_verdict_is_never_upgraded() {
 
 #[test]
 fn w16_w17_the_revision() {
-    let review = towards(Step::DeveloperRevision, Outcome::Advance, Step::ArchitectReview);
-    let decision = decide(&at(Step::DeveloperRevision), &review);
-    assert_eq!(next(&decision), Step::ArchitectReview);
-    assert_eq!(decision.state().review_cycle_count, 1);
-    let advance = report(Step::DeveloperRevision, Some(Outcome::Advance));
-    assert_eq!(next(&decide(&at(Step::DeveloperRevision), &advance)), Step::QaValidation);
+    let review = towards(steps::REVISION, Outcome::Advance, steps::REVIEW);
+    let decision = decide(&at(steps::REVISION), &review);
+    assert_eq!(next(&decision), steps::REVIEW);
+    assert_eq!(used(&decision, counter::REVIEW), 1);
+    let advance = report(steps::REVISION, Some(Outcome::Advance));
+    assert_eq!(next(&decide(&at(steps::REVISION), &advance)), steps::QA);
 }
 
 #[test]
 fn w24_block_stops_where_it_is() {
-    for step in Step::ALL.into_iter().filter(|step| *step != Step::Closeout) {
-        let mut report = report(step, Some(Outcome::Block));
-        if step == Step::PlannerAdvisory {
-            report.role = Role::Planner;
-        }
+    for step in steps::of_roles() {
+        let report = report(step, Some(Outcome::Block));
         let decision = decide(&at(step), &report);
         assert_eq!(stopped(&decision), BlockReason::RoleAsked);
         assert_eq!(decision.state().step, step);
@@ -217,28 +223,28 @@ fn w24_block_stops_where_it_is() {
 
 #[test]
 fn w25_a_planner_without_documents_is_asked_twice_then_a_person_13a_17() {
-    let mut state = at(Step::PlannerDraft);
-    let mut report = report(Step::PlannerDraft, Some(Outcome::Advance));
+    let mut state = at(steps::DRAFT);
+    let mut report = report(steps::DRAFT, Some(Outcome::Advance));
     report.document_rule = DocumentRule::OneOfItsOwn;
     report.artifacts = vec![CURRENT.to_owned()];
     for _ in 0..2 {
         let decision = decide(&state, &report);
-        assert_eq!(next(&decision), Step::PlannerFinalize);
+        assert_eq!(next(&decision), steps::FINALIZE);
         assert_eq!(decision.state().reopen_category, Some(ReopenCategory::Scope));
         state = decision.state().clone();
     }
     let decision = decide(&state, &report);
-    assert_eq!(stopped(&decision), BlockReason::PlannerContract);
+    assert_eq!(stopped(&decision), BlockReason::Spent(counter::PLANNER_CONTRACT));
     // The file has to exist, then it goes on.
     report.documents_present = BTreeSet::from(["shared_workspace/current_sprint.md".to_owned()]);
-    assert_eq!(next(&decide(&state, &report)), Step::ArchitectGuidance);
+    assert_eq!(next(&decide(&state, &report)), steps::GUIDANCE);
 }
 
 #[test]
 fn w26_after_a_qa_reopen_four_documents_are_asked_for() {
-    let mut state = at(Step::PlannerFinalize);
+    let mut state = at(steps::FINALIZE);
     state.reopen_source_role = Some(Role::Qa);
-    let mut report = report(Step::PlannerFinalize, Some(Outcome::Advance));
+    let mut report = report(steps::FINALIZE, Some(Outcome::Advance));
     report.document_rule = DocumentRule::Sprint;
     let folder = "./shared_workspace/sprints/demo";
     report.artifacts = ["spec.md", "todo_backlog.md"].map(|name| format!("{folder}/{name}")).into();
@@ -252,16 +258,16 @@ fn w26_after_a_qa_reopen_four_documents_are_asked_for() {
     };
     report.documents_present = present(&report);
     let WorkflowDecision::Next { step, notes, .. } = decide(&state, &report) else { panic!() };
-    assert_eq!(step, Step::PlannerFinalize);
+    assert_eq!(step, steps::FINALIZE);
     assert_eq!(notes, [Note::DocumentsMissing(vec!["iteration_log.md".to_owned()])]);
     report.artifacts.push(format!("{folder}/iteration_log.md"));
     report.documents_present = present(&report);
-    assert_eq!(next(&decide(&state, &report)), Step::ArchitectGuidance);
+    assert_eq!(next(&decide(&state, &report)), steps::GUIDANCE);
 }
 
 #[test]
 fn w27_planner_documents_are_taken_off_an_implementer() {
-    let state = at(Step::DeveloperBuild);
+    let state = at(steps::BUILD);
     let mut result = normalize(&json!({"artifacts": [SPEC, "a.py"]}), Role::Developer, "r");
     let report = StepReport::from_result(&result);
     let WorkflowDecision::Next { notes, .. } = decide(&state, &report) else { panic!() };
@@ -272,35 +278,41 @@ fn w27_planner_documents_are_taken_off_an_implementer() {
 
 #[test]
 fn failed_checks_go_back_within_their_budget() {
-    let mut state = decide(&at(Step::QaValidation), &qa_passes()).state().clone();
-    for _ in 0..3 {
-        let decision = checks_failed(&state);
-        assert_eq!(next(&decision), Step::DeveloperRevision);
+    let mut state = decide(&at(steps::QA), &qa_passes()).state().clone();
+    for _ in 0..2 {
+        let decision = observed(lifecycle(), &state, Observation::Red);
+        assert_eq!(next(&decision), steps::REVISION);
         state = decision.state().clone();
+        state.place(steps::step(steps::QA), lifecycle());
     }
-    assert_eq!(stopped(&checks_failed(&state)), BlockReason::ChecksBudget);
+    assert_eq!(
+        stopped(&observed(lifecycle(), &state, Observation::Red)),
+        BlockReason::Spent(counter::CHECKS)
+    );
 }
 
 #[test]
 fn a_person_can_go_on_with_a_blocked_request() {
-    let blocked =
-        decide(&at(Step::DeveloperBuild), &report(Step::DeveloperBuild, Some(Outcome::Block)));
-    let late = report(Step::DeveloperBuild, Some(Outcome::Advance));
+    let blocked = decide(&at(steps::BUILD), &report(steps::BUILD, Some(Outcome::Block)));
+    let late = report(steps::BUILD, Some(Outcome::Advance));
     assert_eq!(stopped(&decide(blocked.state(), &late)), BlockReason::AlreadyOver);
     let mut spent = blocked.state().clone();
-    spent.budgets.turns = Allowance { used: 48, limit: 48 };
-    let decision = resume(&spent);
-    assert_eq!(next(&decision), Step::PlannerFinalize);
-    assert!(!decision.state().budgets.turns.is_spent());
+    spent.counters.insert(counter::TURNS, Allowance { used: 48, limit: 48 });
+    let decision = resume(lifecycle(), &spent);
+    assert_eq!(next(&decision), steps::FINALIZE);
+    assert!(!decision.state().counter(counter::TURNS).is_spent());
 }
 
 #[test]
-fn states_of_older_files_get_the_budgets() {
+fn states_of_older_files_get_the_counters() {
     let old = json!({"step": "developer_build", "phase": "implementation"});
-    assert_eq!(WorkflowState::normalize(&old).budgets, crate::domain::workflow::Budgets::default());
-    let state = at(Step::QaValidation);
+    let read = WorkflowState::normalize(&old);
+    assert_eq!(read.counters, at(steps::BUILD).counters);
+    assert_eq!((read.step, read.lifecycle.as_str()), (steps::BUILD, ""));
+    let state = at(steps::QA);
     let written = json!(state);
     assert_eq!(written["reopen_category"], json!(""));
-    assert_eq!(WorkflowState::normalize(&written), state);
+    let unpinned = WorkflowState { lifecycle: String::new(), ..state.clone() };
+    assert_eq!(WorkflowState::normalize(&written), unpinned);
     assert_eq!(serde_json::from_value::<WorkflowState>(written).unwrap(), state);
 }

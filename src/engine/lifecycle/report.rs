@@ -41,6 +41,8 @@ pub struct StepReport {
     pub planning_record: bool,
     /// Whether the request asks for something to be carried out, not only planned.
     pub wants_execution: bool,
+    /// Whether nothing but a change delivers it: a todo of a sprint, or what was built and judged already.
+    pub is_to_be_built: bool,
     /// Which documents are asked of a planner.
     pub document_rule: DocumentRule,
     /// The listed files that exist, as [`crate::engine::parse::normalize_artifact_hint`] writes them.
@@ -48,8 +50,8 @@ pub struct StepReport {
 }
 
 impl StepReport {
-    /// The report of a result. What the runtime knows beside it (`wants_execution`, `criteria`,
-    /// `document_rule`, `documents_present`) is set by the caller.
+    /// The report of a result. What the runtime knows beside it (`wants_execution`, `is_to_be_built`,
+    /// `criteria`, `document_rule`, `documents_present`) is set by the caller.
     #[must_use]
     pub fn from_result(result: &RoleResult) -> StepReport {
         let transition = result.proposals.transition();
@@ -70,6 +72,7 @@ impl StepReport {
                 .iter()
                 .any(|key| result.proposals.is_given(key)),
             wants_execution: true,
+            is_to_be_built: false,
             document_rule: DocumentRule::default(),
             documents_present: BTreeSet::new(),
             transition,

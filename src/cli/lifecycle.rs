@@ -1,0 +1,138 @@
+//! `teams lifecycle check|show`: the steps of a request, held against the rules, as text or as a picture.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use super::{Failure, Global, say};
+use crate::domain::lifecycle::{Edge, Lifecycle, Prerequisite, Step, StepKind};
+use crate::domain::word::Word as _;
+use crate::workspace::lifecycle::{self, LIFECYCLE_FILE};
+
+mod picture;
+
+/// Its commands.
+#[derive(Debug, clap::Subcommand)]
+pub(super) enum Command {
+    /// Hold a definition against the rules, and say for each fault where it is and what to write
+    Check(Which),
+    /// Show the steps, and where each outcome leads
+    Show {
+        #[command(flatten)]
+        which: Which,
+        /// As a picture
+        #[arg(long)]
+        svg: bool,
+        /// As the definition itself, to begin one of your own with
+        #[arg(long, conflicts_with = "svg")]
+        yaml: bool,
+    },
+}
+
+/// The definition that is meant.
+#[derive(Debug, clap::Args)]
+pub(super) struct Which {
+    /// Another file than lifecycles/request.yaml of the workspace
+    #[arg(value_name = "FILE")]
+    file: Option<PathBuf>,
+}
+
+/// Runs one.
+pub(super) fn run(global: &Global, command: &Command) -> Result<(), Failure> {
+    match command {
+        Command::Check(which) => {
+            let (lifecycle, origin) = find(global, which)?;
+            say(format_args!("{origin} holds together: {} steps", lifecycle.steps().count()));
+        }
+        Command::Show { which, svg, yaml } => {
+            let (lifecycle, origin) = find(global, which)?;
+            match (svg, yaml) {
+                (true, _) => say(picture::svg(&lifecycle)),
+                (_, true) => say(lifecycle.text().trim_end()),
+                (false, false) => show(&lifecycle, &origin),
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The lifecycle, and what it is called: a named file, the workspace's own, or the one that is built in.
+fn find(global: &Global, which: &Which) -> Result<(Arc<Lifecycle>, String), Failure> {
+    let root = global.workspace()?;
+    let own = root.join(LIFECYCLE_FILE);
+    let (path, origin) = match &which.file {
+        Some(file) => (file.clone(), file.display().to_string()),
+        None if crate::platform::files::exists(&own) => (own, LIFECYCLE_FILE.to_owned()),
+        None => {
+            let built_in = Arc::clone(Lifecycle::built_in());
+            return Ok((built_in, "The lifecycle that is built in".to_owned()));
+        }
+    };
+    let mut faults = match lifecycle::check_file(&path, &root)? {
+        Ok(lifecycle) => return Ok((lifecycle, origin)),
+        Err(faults) => faults,
+    };
+    // The last one is the failure of the command.
+    let last = faults.pop();
+    for fault in faults {
+        Failure::from(fault).report();
+    }
+    Err(last.map_or_else(|| Failure::new(format!("{origin} is no lifecycle")), Failure::from))
+}
+
+fn show(lifecycle: &Lifecycle, origin: &str) {
+    say(format_args!("{origin} (sha256 {}…)", &lifecycle.digest()[..12]));
+    say(format_args!(
+        "A request begins at {}, a todo at {}; an answer of a person leads to {}.",
+        lifecycle.begin, lifecycle.begin_todo, lifecycle.resume
+    ));
+    let counters = lifecycle.counters.iter().map(|(name, most)| format!("{name} {most}"));
+    say(format_args!("Counters: {}", counters.collect::<Vec<_>>().join(", ")));
+    for step in lifecycle.steps() {
+        say(format_args!("\n{}  {}", step.name, about(step)));
+        for (outcome, edge) in step.edges() {
+            say(format_args!("  {:<22} {}", outcome.as_str(), leads(edge)));
+        }
+        for (category, edge) in lifecycle.ways_back(step) {
+            say(format_args!("  {:<22} {}", format!("reopen {category}"), leads(edge)));
+        }
+    }
+}
+
+fn about(step: &Step) -> String {
+    let who = match step.kind {
+        StepKind::Land => "the runtime proves and lands".to_owned(),
+        StepKind::Research
+        | StepKind::Plan
+        | StepKind::Advice
+        | StepKind::Guidance
+        | StepKind::Change
+        | StepKind::Review
+        | StepKind::Verdict => {
+            let minutes = step.timeout_seconds / 60;
+            format!("{}, {} attempts of {minutes} min", step.role, step.attempts)
+        }
+    };
+    let needs = match (step.needs(Prerequisite::Commit), step.needs(Prerequisite::Evidence)) {
+        (_, true) => ", at a commit whose checks are green",
+        (true, false) => ", at a commit",
+        (false, false) => "",
+    };
+    format!("{who}{needs}")
+}
+
+fn leads(edge: Edge) -> String {
+    let mut text = format!("-> {}", edge.to);
+    if let Some(counter) = edge.charge {
+        text.push_str(&format!(", costs one of {counter}"));
+    }
+    if let Some(counter) = edge.within {
+        text.push_str(&format!(", while {counter} is not used up"));
+    }
+    if edge.charge.is_some() || edge.within.is_some() {
+        match edge.otherwise {
+            Some(otherwise) => text.push_str(&format!(", else {otherwise}")),
+            None => text.push_str(", else a person is asked"),
+        }
+    }
+    text
+}

@@ -1,0 +1,398 @@
+//! Lifecycles as data: which steps a request takes, who works them, and where each outcome leads.
+//!
+//! A definition is read and compiled once; what does not hold together never becomes a [`Lifecycle`]. Which
+//! outcome a role's result is, and what no definition can switch off, is code (`engine::lifecycle`).
+
+mod compile;
+mod definition;
+mod names;
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, LazyLock};
+
+use serde::{Deserialize, Serialize};
+
+pub use definition::{Access, Prerequisite};
+pub(crate) use names::blank as blank_name;
+pub use names::{CounterName, NotAName, StepName};
+
+use crate::domain::config::Problem;
+use crate::domain::role::Role;
+use crate::domain::word::{Word as _, words};
+
+/// The text of the lifecycle that is built in.
+pub const BUILT_IN: &str =
+    include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/lifecycles/request.yaml"));
+
+/// A lifecycle that holds together. In records it is its text.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct Lifecycle {
+    text: String,
+    digest: String,
+    /// Where a person's request begins.
+    pub begin: StepName,
+    /// Where a todo of a sprint begins.
+    pub begin_todo: StepName,
+    /// Where a person's answer leads; the planner's step in which a plan is settled.
+    pub resume: StepName,
+    /// How often something may happen.
+    pub counters: BTreeMap<CounterName, u32>,
+    /// Where a category leads where the step says nothing else.
+    reopen: BTreeMap<ReopenCategory, Edge>,
+    steps: Vec<Step>,
+}
+
+/// One step.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Step {
+    /// Its name.
+    pub name: StepName,
+    /// What it is for: decides what results mean, and their schema.
+    pub kind: StepKind,
+    /// Who works it; the version controller where the runtime does.
+    pub role: Role,
+    /// The name of the template with its rules, in `steps/`.
+    pub prompt: String,
+    /// What its role may write.
+    pub access: Access,
+    /// What has to be there before.
+    pub needs: Vec<Prerequisite>,
+    /// The counter that goes up each time that the step is entered.
+    pub counts: Option<CounterName>,
+    /// Attempts before a person is asked.
+    pub attempts: u32,
+    /// Seconds of one attempt, after which its agent is ended.
+    pub timeout_seconds: u64,
+    /// The counter that pays for what it sends back.
+    pub reopen_counter: CounterName,
+    on: BTreeMap<StepOutcome, Edge>,
+    reopen: BTreeMap<ReopenCategory, Edge>,
+}
+
+/// Where an outcome leads, and what that costs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Edge {
+    /// The next step.
+    pub to: StepName,
+    /// The counter that pays.
+    pub charge: Option<CounterName>,
+    /// The counter that must not be used up.
+    pub within: Option<CounterName>,
+    /// The next step where the counter does not allow it; a person is asked where there is none.
+    pub otherwise: Option<StepName>,
+}
+
+/// The four phases of a request.
+#[derive(
+    Debug,
+    Clone,
+    Copy,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    Serialize,
+    Deserialize,
+    schemars::JsonSchema,
+)]
+#[serde(rename_all = "snake_case")]
+pub enum Phase {
+    /// Research, plan, advice.
+    Planning,
+    /// Guidance, build, review, revision.
+    Implementation,
+    /// QA.
+    Validation,
+    /// Commit and report.
+    Closeout,
+}
+
+/// What has to be done again (`spec/teams.md` 7.1).
+#[derive(
+    Debug,
+    Clone,
+    Copy,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    Serialize,
+    Deserialize,
+    schemars::JsonSchema,
+)]
+#[serde(rename_all = "snake_case")]
+pub enum ReopenCategory {
+    /// What is to be built.
+    Scope,
+    /// What people see.
+    Ux,
+    /// How it is built.
+    Architecture,
+    /// The change itself.
+    Implementation,
+    /// The proof of the change.
+    Verification,
+}
+
+/// What a step is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum StepKind {
+    /// Facts from outside.
+    Research,
+    /// What shall be true at the end.
+    Plan,
+    /// Advice to whoever plans.
+    Advice,
+    /// How it is to be built.
+    Guidance,
+    /// The change itself.
+    Change,
+    /// A judgement of how the change is built.
+    Review,
+    /// A judgement of the change against each criterion.
+    Verdict,
+    /// The runtime proves the change and brings it to the branch.
+    Land,
+}
+
+/// What may come of a step.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum StepOutcome {
+    /// Its work is done.
+    Done,
+    /// The plan itself is the answer: nothing is to be built.
+    Answered,
+    /// The plan is to be gone over once more.
+    Again,
+    /// The designer is to advise.
+    AskDesigner,
+    /// The architect is to advise.
+    AskArchitect,
+    /// The developer wants the change reviewed.
+    Review,
+    /// It passes.
+    Pass,
+    /// The change has to be revised.
+    Revise,
+    /// The runtime's checks failed.
+    Red,
+    /// The branch changed the same places.
+    Conflict,
+    /// What was to be judged is no change.
+    NoChange,
+}
+
+words!(Phase {
+    Planning = "planning",
+    Implementation = "implementation",
+    Validation = "validation",
+    Closeout = "closeout",
+});
+words!(ReopenCategory {
+    Scope = "scope",
+    Ux = "ux",
+    Architecture = "architecture",
+    Implementation = "implementation",
+    Verification = "verification",
+});
+words!(StepOutcome {
+    Done = "done",
+    Answered = "answered",
+    Again = "again",
+    AskDesigner = "ask_designer",
+    AskArchitect = "ask_architect",
+    Review = "review",
+    Pass = "pass",
+    Revise = "revise",
+    Red = "red",
+    Conflict = "conflict",
+    NoChange = "no_change",
+});
+
+/// The counters by which the rules above every lifecycle pay, and those of the lifecycle that is built in.
+pub mod counter {
+    use super::CounterName;
+
+    /// Reports in all.
+    pub const TURNS: CounterName = CounterName::of("turns");
+    /// Plans that named none of their documents.
+    pub const PLANNER_CONTRACT: CounterName = CounterName::of("planner_contract");
+    /// Advice that a planner asked for.
+    pub const ADVICE: CounterName = CounterName::of("advice");
+    /// Reviews that were begun.
+    pub const REVIEW: CounterName = CounterName::of("review");
+    /// What roles other than QA sent back.
+    pub const REOPEN: CounterName = CounterName::of("reopen");
+    /// What QA sent back.
+    pub const QA_REOPEN: CounterName = CounterName::of("qa_reopen");
+    /// Checks that failed.
+    pub const CHECKS: CounterName = CounterName::of("checks");
+    /// Conflicts with the branch.
+    pub const CONFLICTS: CounterName = CounterName::of("conflicts");
+}
+
+impl StepKind {
+    /// The phase that its steps belong to.
+    #[must_use]
+    pub const fn phase(self) -> Phase {
+        match self {
+            Self::Research | Self::Plan | Self::Advice => Phase::Planning,
+            Self::Guidance | Self::Change | Self::Review => Phase::Implementation,
+            Self::Verdict => Phase::Validation,
+            Self::Land => Phase::Closeout,
+        }
+    }
+
+    /// Whether it judges a change.
+    #[must_use]
+    pub const fn judges(self) -> bool {
+        match self {
+            Self::Review | Self::Verdict => true,
+            Self::Research
+            | Self::Plan
+            | Self::Advice
+            | Self::Guidance
+            | Self::Change
+            | Self::Land => false,
+        }
+    }
+
+    /// Whether its role may send the work back.
+    #[must_use]
+    pub const fn sends_back(self) -> bool {
+        match self {
+            Self::Guidance | Self::Change | Self::Review | Self::Verdict => true,
+            Self::Research | Self::Plan | Self::Advice | Self::Land => false,
+        }
+    }
+
+    /// The outcomes that lead somewhere in every lifecycle, and those that may.
+    #[must_use]
+    pub const fn outcomes(self) -> (&'static [StepOutcome], &'static [StepOutcome]) {
+        use StepOutcome as O;
+        match self {
+            Self::Research | Self::Advice | Self::Guidance => (&[O::Done], &[]),
+            Self::Plan => (&[O::Done, O::Again], &[O::Answered, O::AskDesigner, O::AskArchitect]),
+            Self::Change => (&[O::Done], &[O::Review]),
+            Self::Review => (&[O::Pass, O::Revise, O::NoChange], &[O::Red]),
+            Self::Verdict => (&[O::Pass, O::Red, O::NoChange], &[]),
+            Self::Land => (&[O::Red, O::Conflict, O::NoChange], &[]),
+        }
+    }
+}
+
+impl Lifecycle {
+    /// Reads and checks a definition.
+    ///
+    /// # Errors
+    /// Everything that is wrong with it, each with the key at which it stands.
+    pub fn compile(text: &str) -> Result<Lifecycle, Vec<Problem>> {
+        compile::compile(text)
+    }
+
+    /// The one that is built in.
+    #[must_use]
+    pub fn built_in() -> &'static Arc<Lifecycle> {
+        static BUILT: LazyLock<Arc<Lifecycle>> = LazyLock::new(|| {
+            // A test holds the built-in text against the rules.
+            #[expect(clippy::expect_used, reason = "it is part of the program")]
+            Arc::new(Lifecycle::compile(BUILT_IN).expect("the built-in lifecycle"))
+        });
+        &BUILT
+    }
+
+    /// SHA-256 of its text: requests name it by this.
+    #[must_use]
+    pub fn digest(&self) -> &str {
+        &self.digest
+    }
+
+    /// The definition.
+    #[must_use]
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// The steps, in the order of the definition.
+    pub fn steps(&self) -> impl Iterator<Item = &Step> {
+        self.steps.iter()
+    }
+
+    /// The step of a name.
+    #[must_use]
+    pub fn step(&self, name: StepName) -> Option<&Step> {
+        self.steps.iter().find(|step| step.name == name)
+    }
+
+    /// The step at which the change comes to the branch.
+    #[must_use]
+    pub fn landing(&self) -> StepName {
+        let landing = self.steps.iter().find(|step| step.kind == StepKind::Land);
+        landing.map_or(self.resume, |step| step.name)
+    }
+
+    /// Where what a step sends back leads, by category; nothing for a step that sends nothing back.
+    pub fn ways_back<'l>(
+        &'l self,
+        step: &'l Step,
+    ) -> impl Iterator<Item = (ReopenCategory, Edge)> + 'l {
+        let all = ReopenCategory::ALL.iter().filter(|_| step.kind.sends_back());
+        all.filter_map(|category| Some((*category, self.reopened(step, Some(*category))?)))
+    }
+
+    /// Where a category of what is to be done again leads from a step; without one it is the scope.
+    #[must_use]
+    pub fn reopened(&self, from: &Step, category: Option<ReopenCategory>) -> Option<Edge> {
+        let category = category.unwrap_or(ReopenCategory::Scope);
+        from.reopen.get(&category).or_else(|| self.reopen.get(&category)).copied()
+    }
+}
+
+impl Step {
+    /// The template with its rules, within `prompts/`.
+    #[must_use]
+    pub fn template(&self) -> String {
+        format!("steps/{}.md", self.prompt)
+    }
+
+    /// Where an outcome leads; `None` for one that the step does not have.
+    #[must_use]
+    pub fn on(&self, outcome: StepOutcome) -> Option<Edge> {
+        self.on.get(&outcome).copied()
+    }
+
+    /// Its outcomes and where they lead.
+    pub fn edges(&self) -> impl Iterator<Item = (StepOutcome, Edge)> {
+        self.on.iter().map(|(outcome, edge)| (*outcome, *edge))
+    }
+
+    /// Whether something has to be there before it begins.
+    #[must_use]
+    pub fn needs(&self, need: Prerequisite) -> bool {
+        self.needs.contains(&need)
+    }
+}
+
+impl TryFrom<String> for Lifecycle {
+    type Error = String;
+    fn try_from(text: String) -> Result<Self, String> {
+        Lifecycle::compile(&text).map_err(|problems| {
+            let lines = problems.iter().map(|it| format!("{}: {}", it.key.join("."), it.message));
+            lines.collect::<Vec<_>>().join("; ")
+        })
+    }
+}
+
+impl From<Lifecycle> for String {
+    fn from(lifecycle: Lifecycle) -> String {
+        lifecycle.text
+    }
+}
+
+#[cfg(test)]
+mod tests;

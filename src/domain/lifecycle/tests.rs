@@ -1,0 +1,268 @@
+//! What holds together, and what is refused.
+
+use super::*;
+
+/// The built-in definition with texts replaced.
+fn edited(pairs: &[(&str, &str)]) -> String {
+    let mut text = BUILT_IN.to_owned();
+    for (from, to) in pairs {
+        assert!(text.contains(from), "{from:?} is not in the built-in lifecycle");
+        text = text.replacen(from, to, 1);
+    }
+    text
+}
+
+/// The faults of a definition: each with the key and what to write.
+fn faults(text: &str) -> Vec<String> {
+    let problems = Lifecycle::compile(text).expect_err("a fault");
+    let line = |it: &Problem| {
+        assert!(it.hint.is_some(), "{it:?}");
+        format!("{}: {} [{}]", it.key_path(), it.message, it.hint.clone().unwrap_or_default())
+    };
+    problems.iter().map(line).collect()
+}
+
+#[track_caller]
+fn refused(pairs: &[(&str, &str)], key: &str, words: &str) {
+    let found = faults(&edited(pairs));
+    let told =
+        found.iter().any(|line| line.starts_with(&format!("{key}: ")) && line.contains(words));
+    assert!(told, "{key} {words}: {found:#?}");
+}
+
+#[test]
+fn the_built_in_lifecycle_holds_together_and_is_its_text() {
+    let built_in = Lifecycle::built_in();
+    assert_eq!(built_in.steps().count(), 11);
+    assert_eq!(built_in.landing(), StepName::of("closeout"));
+    let written = serde_json::to_string(built_in).unwrap();
+    let read: Lifecycle = serde_json::from_str(&written).unwrap();
+    assert_eq!((read.digest(), &read), (built_in.digest(), &**built_in));
+    assert!(serde_json::from_str::<Lifecycle>("\"lifecycle: request\"").is_err());
+    let lines = BUILT_IN.lines().filter(|line| !line.trim().is_empty()).count();
+    assert!(lines <= 150, "{lines} lines; it is to stay small");
+}
+
+#[test]
+fn a_name_is_short_and_plain() {
+    assert_eq!(StepName::parse(" Security_Review2 ").unwrap().as_str(), "security_review2");
+    for wrong in ["", "2fa", "a-b", "a/b", "../x", "a b", "\u{e4}", &"a".repeat(33)] {
+        assert!(StepName::parse(wrong).is_err(), "{wrong:?}");
+    }
+    assert_eq!(StepName::parse(&"a".repeat(32)).unwrap().as_str().len(), 32);
+}
+
+#[test]
+fn names_that_are_not_there_are_told_with_the_nearest() {
+    refused(
+        &[("begin: research_initial", "begin: reserch_initial")],
+        "begin",
+        "did you mean `research_initial`?",
+    );
+    refused(
+        &[("within: review", "within: revue")],
+        "steps.architect_review.on.revise",
+        "no counter `revue`",
+    );
+    refused(
+        &[("    role: qa\n", "    role: tester\n")],
+        "steps.qa_validation.role",
+        "unknown variant",
+    );
+    refused(
+        &[("    on: {done: planner_draft}", "    on: {finished: planner_draft}")],
+        "steps.research_initial.on.?",
+        "unknown variant",
+    );
+    refused(
+        &[("    on: {done: planner_draft}", "    on: {pass: planner_draft}")],
+        "steps.research_initial.on.pass",
+        "nothing like that",
+    );
+    refused(
+        &[("resume: planner_finalize", "resume: developer_build")],
+        "resume",
+        "has to lead to a plan",
+    );
+    refused(
+        &[("    counts: review\n", "    count: review\n")],
+        "steps.architect_review.count",
+        "unknown field",
+    );
+    refused(&[("attempts: 3 ", "# ")], "steps.research_initial.attempts", "no end");
+    refused(&[("timeout: 60m ", "timeout: soon ")], "steps.qa_validation.timeout", "no end");
+    refused(&[("  turns: 48 ", "  turnz: 48 ")], "counters.turns", "every lifecycle needs it");
+    refused(&[("  advice: 2\n", "  advice: 100000\n")], "counters.advice", "not between");
+    assert!(!faults("").is_empty() && !faults("[]").is_empty() && !faults("a: [").is_empty());
+    assert!(!faults(&"a".repeat(70_000)).is_empty());
+    let twice = edited(&[("  closeout:\n", "  qa_validation:\n    runtime: land\n  closeout:\n")]);
+    assert!(faults(&twice)[0].contains("twice"), "{:?}", faults(&twice));
+}
+
+#[test]
+fn every_step_is_reached_and_reaches_the_end() {
+    let nowhere =
+        "  lonely:\n    role: architect\n    result: guidance\n    on: {done: developer_build}\n";
+    refused(
+        &[("  closeout:\n", &format!("{nowhere}  closeout:\n"))],
+        "steps.lonely",
+        "nothing leads here",
+    );
+    // QA passes only to the developer: nothing ever lands.
+    refused(
+        &[
+            ("      pass: closeout\n", "      pass: developer_revision\n"),
+            ("      answered: closeout\n", ""),
+            ("      answered: closeout\n", ""),
+        ],
+        "steps.qa_validation",
+        "no way leads",
+    );
+}
+
+#[test]
+fn a_loop_without_a_counter_is_refused() {
+    let free = ("{to: designer_advisory, charge: advice}", "designer_advisory");
+    let ux = (
+        "ux: {to: designer_advisory, charge: advice, else: planner_finalize}",
+        "ux: planner_finalize",
+    );
+    refused(&[ux, free, free], "steps.planner_finalize.on.ask_designer", "no end");
+    refused(
+        &[("revise: {to: developer_revision, within: review}", "revise: developer_revision")],
+        "steps.architect_review.on.revise",
+        "no end",
+    );
+    // Nobody counts what the edge asks for, or the way that is left when it is used up goes round as well.
+    refused(
+        &[("    counts: review\n", "")],
+        "steps.architect_review.on.revise",
+        "nothing counts `review`",
+    );
+    refused(
+        &[(
+            "revise: {to: developer_revision, within: review}",
+            "revise: {to: developer_revision, within: review, else: developer_build}",
+        )],
+        "steps.architect_review.on.revise",
+        "no end",
+    );
+}
+
+/// What data cannot switch off: each way around it that a definition could try.
+#[test]
+fn nothing_lands_unproven() {
+    // No second way to the branch, no landing without evidence, no verdict on what was not proven.
+    refused(
+        &[("      pass: closeout\n", "      pass: committed\n")],
+        "steps.qa_validation.on.pass",
+        "no step `committed`",
+    );
+    refused(
+        &[(
+            "    runtime: land\n    needs: [commit, evidence]",
+            "    runtime: land\n    needs: [commit]",
+        )],
+        "steps.closeout.needs",
+        "not proven",
+    );
+    refused(
+        &[("    result: verdict\n    needs: [commit, evidence]", "    result: verdict")],
+        "steps.qa_validation.needs",
+        "not proven",
+    );
+    refused(
+        &[("    result: review\n    needs: [commit]", "    result: review")],
+        "steps.architect_review.needs",
+        "exact commit",
+    );
+    let second = "  shortcut:\n    runtime: land\n    needs: [commit, evidence]\n    on: {red: {to: developer_revision, charge: checks}, conflict: developer_revision, no_change: developer_build}\n";
+    refused(
+        &[("  closeout:\n", &format!("{second}  closeout:\n"))],
+        "steps",
+        "2 of the steps land",
+    );
+    refused(
+        &[("    runtime: land\n", "    runtime: land\n    role: developer\n")],
+        "steps.closeout.role",
+        "no role lands",
+    );
+}
+
+#[test]
+fn gates_are_not_the_business_of_a_lifecycle() {
+    // Guarded paths and approvals are asked about by the engine, whatever a definition says.
+    refused(
+        &[("lifecycle: request\n", "lifecycle: request\ngates: {guarded_commit: allow}\n")],
+        "gates",
+        "unknown field `gates`",
+    );
+    refused(
+        &[("    runtime: land\n", "    runtime: land\n    approve: true\n")],
+        "steps.closeout.approve",
+        "unknown field `approve`",
+    );
+}
+
+#[test]
+fn only_qa_gives_the_verdict_and_only_the_developer_writes() {
+    refused(
+        &[("    role: qa\n", "    role: developer\n")],
+        "steps.qa_validation.role",
+        "cannot give this result",
+    );
+    refused(
+        &[("    result: review\n", "    result: review\n    access: write\n")],
+        "steps.architect_review.access",
+        "only who makes the change",
+    );
+    refused(
+        &[("    access: write\n", "")],
+        "steps.developer_build.access",
+        "write `access: write`",
+    );
+}
+
+#[test]
+fn a_negative_judgement_never_leads_past_the_next_one() {
+    refused(
+        &[(
+            "revise: {to: developer_revision, within: review}",
+            "revise: {to: closeout, within: review}",
+        )],
+        "steps.architect_review.on.revise",
+        "without being judged again",
+    );
+    refused(
+        &[(
+            "      red: {to: developer_revision, charge: checks}\n",
+            "      red: {to: closeout, charge: checks}\n",
+        )],
+        "steps.qa_validation.on.red",
+        "without being judged again",
+    );
+    // Also not by a detour.
+    refused(
+        &[(
+            "    on: {done: qa_validation, review: architect_review}",
+            "    on: {done: closeout, review: architect_review}",
+        )],
+        "steps.qa_validation.reopen.implementation",
+        "without being judged again",
+    );
+}
+
+#[test]
+fn every_attempt_has_an_end_and_an_owner() {
+    refused(
+        &[("    role: research\n", "    role: research\n    timeout: 25h\n")],
+        "steps.research_initial.timeout",
+        "no end",
+    );
+    refused(
+        &[("    role: research\n", "    role: research\n    attempts: 0\n")],
+        "steps.research_initial.attempts",
+        "no end",
+    );
+    refused(&[("    role: research\n", "")], "steps.research_initial.role", "has to be named");
+}

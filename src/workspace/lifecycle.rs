@@ -1,0 +1,75 @@
+//! `lifecycles/request.yaml`: what requests go by, where the workspace has its own.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use super::error::{ConfigError, MAX_CONFIG_BYTES};
+use crate::assets::{AssetKind, Lookup};
+use crate::domain::config::Problem;
+use crate::domain::lifecycle::{Lifecycle, StepKind};
+use crate::platform::files;
+
+/// The lifecycle of a workspace, relative to it.
+pub const LIFECYCLE_FILE: &str = "lifecycles/request.yaml";
+
+/// The lifecycle of a workspace: its own where it has one, else the one that is built in.
+///
+/// # Errors
+/// The first thing that is wrong with the file.
+pub(super) fn read(root: &Path) -> Result<Arc<Lifecycle>, ConfigError> {
+    match check(root)? {
+        Ok(lifecycle) => Ok(lifecycle),
+        Err(mut problems) => Err(problems.swap_remove(0)),
+    }
+}
+
+/// The same with everything that is wrong with the file.
+///
+/// # Errors
+/// Where it cannot be read at all.
+pub fn check(root: &Path) -> Result<Result<Arc<Lifecycle>, Vec<ConfigError>>, ConfigError> {
+    let path = root.join(LIFECYCLE_FILE);
+    if files::exists(&path) {
+        check_file(&path, root)
+    } else {
+        Ok(Ok(Arc::clone(Lifecycle::built_in())))
+    }
+}
+
+/// The lifecycle of a file, with the prompts of the workspace `root`, or everything that is wrong with it.
+///
+/// # Errors
+/// Where it cannot be read at all.
+pub fn check_file(
+    path: &Path,
+    root: &Path,
+) -> Result<Result<Arc<Lifecycle>, Vec<ConfigError>>, ConfigError> {
+    let text = files::read_text(path)?;
+    let path = path.to_owned();
+    if text.len() > MAX_CONFIG_BYTES {
+        let error = ConfigError::TooLarge { path, bytes: text.len() };
+        return Ok(Err(vec![error]));
+    }
+    let compiled = Lifecycle::compile(&text).and_then(|lifecycle| {
+        let missing = without_prompt(root, &lifecycle);
+        if missing.is_empty() { Ok(Arc::new(lifecycle)) } else { Err(missing) }
+    });
+    Ok(compiled.map_err(|problems| {
+        let of = |problem| ConfigError::problem_in(&path, &text, problem);
+        problems.into_iter().map(of).collect()
+    }))
+}
+
+/// The steps whose rules are not there.
+fn without_prompt(root: &Path, lifecycle: &Lifecycle) -> Vec<Problem> {
+    let mut problems = Vec::new();
+    for step in lifecycle.steps().filter(|step| step.kind != StepKind::Land) {
+        let name = step.template();
+        let lookup = Lookup::of_workspace(root).in_room(step.role);
+        if let Err(error) = lookup.text(AssetKind::Prompt, &name) {
+            let problem = Problem::at(&format!("steps.{}", step.name), error.to_string());
+            problems.push(problem.hint(format!("write its rules into `prompts/{name}`")));
+        }
+    }
+    problems
+}
