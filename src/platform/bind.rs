@@ -1,10 +1,14 @@
 //! What a sandbox of bubblewrap shows of a folder that an agent may write: our binary as
-//! `teams __bind [FOLDER BELOW]… -- bwrap arguments…`.
+//! `teams __bind [FOLDER BELOW]… -- bwrap arguments… -- teams __inside …`.
 //!
 //! bubblewrap mounts what a path leads to, and an agent could put a link there at any moment. So each thing is
 //! opened first, below its folder and through no link; its number takes the place of `@0`, `@1`, … after
-//! `--bind-fd` and `--ro-bind-fd`; and then this process becomes bubblewrap, which mounts exactly what is open,
-//! or nothing.
+//! `--bind-fd` and `--ro-bind-fd`; and then this process becomes bubblewrap.
+//!
+//! bubblewrap finds the path of what is open, mounts that path, and then looks whether the right thing stands at
+//! the place. Who exchanges names between these looks gets something else mounted elsewhere, while the right thing
+//! is seen through the folder above. So [`super::inside`] is told what was opened, and asks the kernel whether
+//! each is, at its place, a mount of its own.
 
 #![expect(clippy::disallowed_methods, reason = "this is the room that owns processes")]
 
@@ -18,6 +22,7 @@ use rustix::io::FdFlags;
 
 use super::beneath::Folder;
 use super::files::{self, FileError};
+use super::inside::{self, Mounted};
 
 /// What is shown of a folder that an agent may write.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -59,15 +64,15 @@ pub fn main(args: &[OsString]) -> ExitCode {
     let Some((mounts, program, rest)) = read(args) else {
         return complain("usage: teams __bind [FOLDER BELOW]… -- bwrap arguments…");
     };
-    let opened: Result<Vec<OwnedFd>, FileError> =
+    let opened: Result<Vec<(OwnedFd, Mounted)>, FileError> =
         mounts.iter().map(|(folder, below)| open(folder, below)).collect();
     match opened {
         Ok(opened) => {
-            let words = with_numbers(rest, &opened);
+            let words = told(rest, &opened);
             let error = Command::new(program).args(words).exec();
             complain(&format!("cannot start {}: {error}", program.display()))
         }
-        Err(error) => complain(&format!("the sandbox could not be set up: {error}")),
+        Err(error) => complain(&format!("{}{error}", inside::NO_SANDBOX)),
     }
 }
 
@@ -94,25 +99,32 @@ fn read(args: &[OsString]) -> Option<Words<'_>> {
 }
 
 /// Held open across the start of bubblewrap, which closes it before anything else runs in the sandbox.
-fn open(folder: &Path, below: &Path) -> Result<OwnedFd, FileError> {
+fn open(folder: &Path, below: &Path) -> Result<(OwnedFd, Mounted), FileError> {
     let opened = Folder::open(folder)?.handle(below)?;
+    let path = folder.join(below);
     let kept = rustix::io::fcntl_setfd(&opened, FdFlags::empty());
-    files::at("hold", &folder.join(below), kept.map_err(std::io::Error::from))?;
-    Ok(opened)
+    files::at("hold", &path, kept.map_err(std::io::Error::from))?;
+    let mount = files::at("look at", &path, Mounted::of(&opened, &path))?;
+    Ok((opened, mount))
 }
 
-/// bubblewrap's own arguments, up to the program within, with the numbers of what was opened.
-fn with_numbers(words: &[OsString], opened: &[OwnedFd]) -> Vec<OsString> {
+/// bubblewrap's own arguments with the numbers of what was opened, and what that is among those of our binary
+/// within.
+fn told(words: &[OsString], opened: &[(OwnedFd, Mounted)]) -> Vec<OsString> {
+    let end = words.iter().position(|word| word == "--").unwrap_or(words.len());
+    // After `--`: our binary, its subcommand, its arguments.
+    let (outside, within) = words.split_at(words.len().min(end + 3));
     let mut all = Vec::with_capacity(words.len());
     let mut number_follows = false;
-    let mut ended = false;
-    for word in words {
+    for word in outside {
         let wanted = word.to_str().and_then(|word| word.strip_prefix('@')?.parse::<usize>().ok());
-        let fd = wanted.filter(|_| number_follows && !ended).and_then(|at| opened.get(at));
-        all.push(fd.map_or_else(|| word.clone(), |fd| fd.as_raw_fd().to_string().into()));
+        let number = wanted.filter(|_| number_follows).and_then(|at| opened.get(at));
+        let number = number.map(|(fd, _)| fd.as_raw_fd().to_string().into());
+        all.push(number.unwrap_or_else(|| word.clone()));
         number_follows = word == BIND || word == READ;
-        ended |= word == "--";
     }
+    all.extend(opened.iter().flat_map(|(_, mount)| mount.words()));
+    all.extend_from_slice(within);
     all
 }
 
@@ -136,30 +148,23 @@ mod tests {
         for (number, mount) in mounts.iter().enumerate() {
             words.extend(mount.arguments(number));
         }
-        words.extend(["--", "p", "--bind-fd", "@0"].map(str::to_owned));
+        let within = ["--", "teams", "__inside", "--", "p", "--bind-fd", "@0"];
+        words.extend(within.map(str::to_owned));
         let words: Vec<OsString> = words.into_iter().map(OsString::from).collect();
         let (pairs, program, rest) = read(&words).unwrap();
         assert_eq!(program, Path::new("/bin/bwrap"));
-        let opened: Vec<OwnedFd> =
+        let opened: Vec<(OwnedFd, Mounted)> =
             pairs.iter().map(|(folder, below)| open(folder, below).unwrap()).collect();
-        let told = with_numbers(rest, &opened);
-        let (one, two) = (opened[0].as_raw_fd().to_string(), opened[1].as_raw_fd().to_string());
+        let told = told(rest, &opened);
+        let number = |nth: usize| opened[nth].0.as_raw_fd().to_string();
         let at = |below: &str| folder.path().join(below).to_str().unwrap().to_owned();
-        assert_eq!(
-            told,
-            [
-                "--bind-fd",
-                &one,
-                &at("one"),
-                "--ro-bind-fd",
-                &two,
-                &at("one/two"),
-                "--",
-                "p",
-                "--bind-fd",
-                "@0"
-            ]
-        );
+        let mut expected = vec!["--bind-fd".to_owned(), number(0), at("one")];
+        expected.extend(["--ro-bind-fd".to_owned(), number(1), at("one/two")]);
+        expected.extend(within[..3].iter().map(ToString::to_string));
+        let expected = expected.into_iter().map(OsString::from);
+        let mounts = opened.iter().flat_map(|(_, mount)| mount.words());
+        let all = expected.chain(mounts).chain(within[3..].iter().map(OsString::from));
+        assert_eq!(told, all.collect::<Vec<_>>());
         assert!(open(folder.path(), Path::new("out")).is_err());
         assert!(open(folder.path(), Path::new("one/../..")).is_err());
     }

@@ -1,20 +1,24 @@
-//! The first program within a sandbox: our binary as `teams __inside [--door PORT SOCKET] [--rules FILE]
-//! -- program arguments…`.
+//! The first program within a sandbox: our binary as `teams __inside [--mounted PLACE WHAT]… [--door PORT SOCKET]
+//! [--rules FILE] -- program arguments…`.
 //!
 //! With a door it listens on that port of the sandbox's own loopback, which leads nowhere else, and carries
 //! every connection to a Unix socket that the sandbox shows: the one way out. It passes an interrupt on to
 //! the program and ends with it; in a process namespace of its own, that is the end of everything there.
-//! With rules it confines itself by Landlock before the program begins.
+//! With rules it confines itself by Landlock before the program begins. What [`super::bind`] opened has to be
+//! mounted at its place.
 
 #![expect(clippy::disallowed_methods, reason = "this is the room that owns processes")]
 
 use std::ffi::OsString;
+use std::fmt::Display;
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
+use std::os::fd::AsFd;
 use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use rustix::fs::{AtFlags, CWD, Statx, StatxAttributes, StatxFlags};
 use rustix::process::{Pid, Signal, kill_process_group};
 use tokio::io::copy_bidirectional;
 use tokio::net::{TcpListener, TcpStream, UnixStream};
@@ -34,12 +38,54 @@ pub const NO_SANDBOX: &str = "the sandbox could not be set up: ";
 /// What it is told.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Orders {
+    mounted: Vec<Mounted>,
     door: Option<(u16, PathBuf)>,
     rules: Option<PathBuf>,
     stays: bool,
     program: PathBuf,
     args: Vec<OsString>,
 }
+
+/// What has to be mounted at a place of the sandbox.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Mounted {
+    place: PathBuf,
+    /// Device and inode; within a mount namespace the same as outside.
+    what: String,
+}
+
+impl Mounted {
+    /// What is open, for a place.
+    pub(super) fn of(opened: impl AsFd, place: &Path) -> io::Result<Mounted> {
+        let found = rustix::fs::statx(opened, "", AtFlags::EMPTY_PATH, StatxFlags::INO)?;
+        Ok(Mounted { place: place.to_owned(), what: identity(&found) })
+    }
+
+    pub(super) fn words(&self) -> [OsString; 3] {
+        [MOUNTED.into(), self.place.clone().into(), self.what.clone().into()]
+    }
+
+    /// What is there and that it is mounted there are one answer of the kernel, so nothing comes between.
+    fn check(&self) -> Result<(), String> {
+        let flags = AtFlags::SYMLINK_NOFOLLOW;
+        let found = rustix::fs::statx(CWD, &self.place, flags, StatxFlags::INO);
+        let why = match found {
+            Ok(found) if identity(&found) != self.what => "something else stands there".to_owned(),
+            Ok(found) if !found.stx_attributes.contains(StatxAttributes::MOUNT_ROOT) => {
+                "it was exchanged while it was mounted, or Linux is older than 5.8".to_owned()
+            }
+            Ok(_) => return Ok(()),
+            Err(error) => io::Error::from(error).to_string(),
+        };
+        Err(format!("{}: {why}", self.place.display()))
+    }
+}
+
+fn identity(found: &Statx) -> String {
+    format!("{}:{}:{}", found.stx_dev_major, found.stx_dev_minor, found.stx_ino)
+}
+
+const MOUNTED: &str = "--mounted";
 
 /// The words by which it is started, ahead of the program's own; `stay` where it has to outlast the
 /// program's start although there is no door: for interrupts.
@@ -63,12 +109,18 @@ pub fn arguments(door: Option<(u16, &Path)>, rules: Option<&Path>, stay: bool) -
 /// The hidden subcommand: `args` is what follows `__inside`.
 pub fn main(args: &[OsString]) -> ExitCode {
     let Some(orders) = read(args) else {
-        return complain("usage: teams __inside [--door PORT SOCKET] [--rules FILE] -- program …");
+        return complain(
+            "usage: teams __inside [--mounted PLACE WHAT]… [--door PORT SOCKET] [--rules FILE] -- program …",
+        );
     };
+    let no_sandbox = |error: &dyn Display| complain(&format!("{NO_SANDBOX}{error}"));
+    if let Some(error) = orders.mounted.iter().find_map(|it| it.check().err()) {
+        return no_sandbox(&error);
+    }
     if let Some(rules) = &orders.rules
         && let Err(error) = restrict(rules)
     {
-        return complain(&format!("{NO_SANDBOX}{error}"));
+        return no_sandbox(&error);
     }
     if orders.door.is_none() && !orders.stays {
         let error = std::process::Command::new(&orders.program).args(&orders.args).exec();
@@ -98,6 +150,10 @@ fn read(args: &[OsString]) -> Option<Orders> {
             "--door" => {
                 let port = words.next()?.to_str()?.parse().ok()?;
                 orders.door = Some((port, PathBuf::from(words.next()?)));
+            }
+            MOUNTED => {
+                let place = PathBuf::from(words.next()?);
+                orders.mounted.push(Mounted { place, what: words.next()?.to_str()?.to_owned() });
             }
             "--rules" => orders.rules = Some(PathBuf::from(words.next()?)),
             "--stay" => orders.stays = true,
@@ -186,8 +242,11 @@ mod tests {
         let mut words = arguments(Some((99, Path::new("/s"))), Some(Path::new("/r")), true);
         assert_eq!(words.remove(0), super::super::spawn::INSIDE);
         words.extend(["/bin/a", "--", "b"].map(str::to_owned));
-        let words: Vec<OsString> = words.into_iter().map(OsString::from).collect();
+        let mount = Mounted { place: PathBuf::from("/m"), what: "8:1:2".to_owned() };
+        let words = words.into_iter().map(OsString::from);
+        let words: Vec<OsString> = mount.words().into_iter().chain(words).collect();
         let expected = Orders {
+            mounted: vec![mount],
             door: Some((99, PathBuf::from("/s"))),
             rules: Some(PathBuf::from("/r")),
             stays: true,
@@ -195,9 +254,23 @@ mod tests {
             args: vec!["--".into(), "b".into()],
         };
         assert_eq!(read(&words), Some(expected));
-        for wrong in [&["--door", "x", "y", "--", "p"][..], &["p"], &["--"], &[]] {
+        for wrong in
+            [&["--mounted", "m", "--"][..], &["--door", "x", "y", "--", "p"], &["p"], &["--"], &[]]
+        {
             let words: Vec<OsString> = wrong.iter().map(OsString::from).collect();
             assert_eq!(read(&words), None, "{wrong:?}");
         }
+    }
+
+    #[test]
+    fn what_is_there_without_being_mounted_there_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let opened = std::fs::File::open(folder.path()).unwrap();
+        let refused = |place: &Path| Mounted::of(&opened, place).unwrap().check().unwrap_err();
+        assert!(refused(folder.path()).contains("exchanged while it was mounted"));
+        assert!(refused(Path::new("/proc")).contains("something else stands there"));
+        assert!(refused(&folder.path().join("gone")).contains("No such file"));
+        let root = std::fs::File::open("/proc").unwrap();
+        assert_eq!(Mounted::of(root, Path::new("/proc")).unwrap().check(), Ok(()));
     }
 }

@@ -310,7 +310,7 @@ try() {
 ws=$root/workspace
 own=$ws/shared_workspace/sprints/s/todos/1
 try reads-a-secret-in-its-folder 'grep -rs secret $own/ $own/journal/'
-try reads-the-secret-of-the-control-socket 'grep . $ws/.teams_runtime/control.secret'
+try reads-the-secret-of-the-control-socket 'grep secret $ws/.teams_runtime/control.secret'
 (echo x > $own/x; echo x > $own/control.secret; echo x > $ws/.teams_runtime/x) 2> /dev/null
 cat "$here/answer"
 "#;
@@ -355,7 +355,8 @@ impl Drop for Ends {
     }
 }
 
-/// Nor one that takes its place again and again while the sandbox is set up.
+/// Nor one that takes its place again and again while the sandbox is set up. At worst the agent finds its own folder,
+/// with what earlier runs wrote there, where the link leads within its own view; never what lies there outside.
 async fn a_link_that_comes_and_goes_opens_nothing(run: &str) {
     let mut yard = writes_documents(run).await;
     let over = Arc::new(AtomicBool::new(false));
