@@ -20,8 +20,8 @@ use teams::domain::ids::RunId;
 use teams::domain::lifecycle::StepName;
 use teams::domain::role::Role;
 use teams::engine::contract;
+use teams::model_proxy::{ModelProxy, ModelServers, Outside, ProxyOptions, Server};
 use teams::platform::spawn::set_own_binary;
-use teams::service::models::{Models, OpenDoor, Outside, ProxyOptions, Server};
 
 use super::{Guild, PATIENCE, Team, Voice, setting};
 
@@ -175,9 +175,10 @@ async fn overhead(place: &Path) {
 }
 
 /// The team's door for a run, which has no other way to its model.
-async fn door(driver: &Driver, spec: &mut RunSpec, url: &str) -> OpenDoor {
+async fn door(driver: &Driver, spec: &mut RunSpec, url: &str) -> ModelProxy {
     let server = Server { api: ModelApi::Responses, base_url: url.to_owned(), key: None };
-    let models = Models::new([("codex".to_owned(), server)].into(), Default::default()).unwrap();
+    let models =
+        ModelServers::new([("codex".to_owned(), server)].into(), Default::default()).unwrap();
     let folder = spec.session_dir.with_extension("door");
     fs::create_dir(&folder).unwrap();
     let confinement = driver.confinement(Sandbox::Auto).await;

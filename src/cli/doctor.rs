@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 
 use super::told::{Teller, language};
 use super::{Failure, Global, say};
-use crate::service::doctor::{self, Finding, Health};
+use crate::onboarding::doctor::{self, Finding, Health};
 use crate::workspace;
 
 /// Its options.

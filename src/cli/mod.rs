@@ -8,9 +8,9 @@ use clap::builder::Styles;
 use clap::builder::styling::{AnsiColor, Effects};
 use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 
-use crate::agents::rehearsal;
 use crate::domain::commands::{COMMANDS, GROUPS, Question};
 use crate::platform::{bind, heap, inside, panics, spawn, supervise};
+use crate::rehearsal;
 
 mod approve;
 mod ask;

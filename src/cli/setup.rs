@@ -13,8 +13,8 @@ use crate::discord::setup::permissions::TABLE;
 use crate::domain::ids::{GuildId, UserId};
 use crate::domain::request::Language;
 use crate::domain::role::Role;
+use crate::onboarding::setup::{self, Options, SetupError, Talk, Told};
 use crate::platform::{files, plug, terminal};
-use crate::service::setup::{self, Options, SetupError, Talk, Told};
 use crate::workspace;
 
 /// Its options.

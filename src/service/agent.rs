@@ -2,7 +2,6 @@
 
 use std::path::Path;
 
-use super::doors;
 use super::team::Team;
 use crate::agents::acp::AcpSettings;
 use crate::agents::claude::ClaudeSettings;
@@ -18,7 +17,7 @@ pub(super) fn of(team: &Team, choice: &Choice) -> Agent {
     let agents = &team.workspace.runtime.agents;
     // An absolute path stays as it is.
     let in_workspace = |path: &Path| team.root().join(path);
-    let server = doors::server_of(agents, choice.agent, |name| team.models.has(name));
+    let server = crate::model_proxy::server_of(agents, choice.agent, |name| team.models.has(name));
     match choice.agent {
         AgentKind::Codex => Agent::Codex(CodexSettings {
             binary: agents.codex.binary.clone(),

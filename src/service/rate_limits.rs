@@ -5,11 +5,11 @@ use std::convert::Infallible;
 
 use tokio::sync::{mpsc, watch};
 
-use super::models::RateLimitSign;
 use super::team::{Team, now};
 use crate::agents::{self, Event};
 use crate::domain::event::Event as Fact;
 use crate::domain::run::Run;
+use crate::model_proxy::RateLimitSign;
 
 /// Events of an agent that may wait to be looked at.
 pub(super) const EVENTS: usize = 64;

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::mpsc;
 
 use super::team::Team;
 use super::workers;
@@ -12,6 +12,7 @@ use crate::domain::event::Event;
 use crate::domain::ids::RunId;
 use crate::domain::refusal::Refusal;
 use crate::domain::run::Run;
+use crate::model_proxy::RefusedCall;
 use crate::platform::redact::redact;
 use crate::platform::{supervise, tasks};
 
@@ -19,17 +20,6 @@ use crate::platform::{supervise, tasks};
 const MOST: u32 = 20;
 /// Characters that say what was tried.
 const WHAT: usize = 200;
-
-/// What the door to the models and out refused.
-#[derive(Debug)]
-pub struct Refused {
-    /// The kind of it.
-    pub refusal: Refusal,
-    /// In a few words.
-    pub what: String,
-    /// Told once it is noted; the agent has its answer after that.
-    pub noted: oneshot::Sender<()>,
-}
 
 /// Counts what one door refused to one run.
 #[derive(Debug, Default)]
@@ -50,12 +40,12 @@ impl Refusals {
 }
 
 /// Where the door of a run says what it refused.
-pub(super) fn of_door(team: &Arc<Team>, run: &Run) -> mpsc::Sender<Refused> {
-    let (sender, mut refused) = mpsc::channel::<Refused>(8);
+pub(super) fn of_door(team: &Arc<Team>, run: &Run) -> mpsc::Sender<RefusedCall> {
+    let (sender, mut refused) = mpsc::channel::<RefusedCall>(8);
     let (team, run) = (Arc::clone(team), run.run_id.clone());
     tasks::spawn("refusals", async move {
         let count = Refusals::default();
-        while let Some(Refused { refusal, what, noted }) = refused.recv().await {
+        while let Some(RefusedCall { refusal, what, noted }) = refused.recv().await {
             count.note(&team, &run, refusal, &what).await;
             // Whoever asked may be gone meanwhile.
             let _ = noted.send(());

@@ -4,17 +4,17 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use secrecy::SecretString;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 
 use super::access::HubAccess;
 use super::hub::Hub;
-use super::models::{DoorError, Models};
 use super::team::{Signals, Team};
 use super::{
-    clock as timer, control, delivery, documents, doors, effects, inbound, papers, presence,
-    project, relay, workers,
+    clock as timer, control, delivery, documents, effects, inbound, papers, presence, relay,
+    workers,
 };
 use crate::agents::{Confinement, Driver, Sandbox};
 use crate::assets::catalog::Catalog;
@@ -25,6 +25,8 @@ use crate::domain::ids::MessageId;
 use crate::domain::role::Role;
 use crate::domain::time::Timestamp;
 use crate::git::GitError;
+use crate::model_proxy::{self, ModelProxyError, ModelServers};
+use crate::onboarding;
 use crate::platform::clock;
 use crate::platform::files;
 use crate::platform::forgetful_disk;
@@ -94,7 +96,7 @@ pub enum RunError {
     File(#[from] files::FileError),
     /// The door to the models.
     #[error(transparent)]
-    Door(#[from] DoorError),
+    Door(#[from] ModelProxyError),
     /// Signals, threads.
     #[error("the system refused: {0}")]
     System(#[from] std::io::Error),
@@ -135,14 +137,16 @@ async fn serve(
         tracing::warn!(%problem, "policy.yaml cannot be read and is not in force");
     }
     let serves = served(options.only);
-    let project = project::open(&workspace)?;
+    let project = onboarding::open_project(&workspace)?;
     let mut policy = workspace.policy(serves.clone(), options.relay_debug)?;
     policy.branch = project.branch().to_owned();
     let channels = workspace.channels()?;
     let catalog = Catalog::builtin()?;
     // Before anything is changed: what would stop the start below.
     workspace.tokens()?;
-    let models = Models::new(doors::servers(&workspace), workspace.runtime.prices.clone())?;
+    let key = |name: &str| workspace.environment.get(name).map(SecretString::from);
+    let servers = model_proxy::configured(&workspace.runtime, key);
+    let models = ModelServers::new(servers, workspace.runtime.prices.clone())?;
     if !options.take_over {
         refuse_older(&options.root)?;
     }

@@ -9,7 +9,6 @@ use tokio::sync::{Notify, Semaphore, mpsc};
 use tokio_util::sync::CancellationToken;
 
 use super::hub::{Hub, HubError};
-use super::models::Models;
 use crate::agents::Driver;
 use crate::assets::catalog::Catalog;
 use crate::discord::Link;
@@ -20,6 +19,7 @@ use crate::domain::role::Role;
 use crate::domain::time::Timestamp;
 use crate::engine::{Answer, Wake};
 use crate::git::Project;
+use crate::model_proxy::ModelServers;
 use crate::platform::clock;
 use crate::store::Store;
 use crate::workspace::Workspace;
@@ -151,7 +151,7 @@ pub(super) struct Team {
     pub(super) project: Project,
     pub(super) channels: Channels,
     pub(super) driver: Driver,
-    pub(super) models: Arc<Models>,
+    pub(super) models: Arc<ModelServers>,
     pub(super) link: Link,
     pub(super) catalog: Catalog,
     /// The first message id that could be meant for this team: of the moment its workspace was made.

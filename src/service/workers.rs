@@ -9,7 +9,6 @@ use super::busy::Busy;
 use super::contract::CONTRACT;
 use super::doors;
 use super::effects;
-use super::models::OpenDoor;
 use super::rate_limits;
 use super::run_socket;
 use super::steer::WordsGiven;
@@ -27,6 +26,7 @@ use crate::domain::role::Role;
 use crate::domain::run::{Approach, FailKind, Run, RunOutcome, RunReport};
 use crate::engine::Answer;
 use crate::git::{GitError, TreeId, Worktree};
+use crate::model_proxy::ModelProxy;
 use crate::platform::beneath::Folder;
 use crate::platform::plug::{self, Point};
 use crate::platform::{ids, tasks};
@@ -297,7 +297,7 @@ async fn start(
     let _tools = run_socket::open(team, run, run_dir(team, run));
     let door = doors::open(team, run, run_dir(team, run)).await;
     spec.surroundings.door = door.as_ref().map(|door| door.door().clone());
-    let limits = door.as_ref().map(OpenDoor::rate_limits);
+    let limits = door.as_ref().map(ModelProxy::rate_limits);
     let mut outcome = tokio::select! {
         outcome = team.driver.run(&spec, &CONTRACT, &watch) => outcome,
         never = given.feed(team, run, &mailbox) => match never {},

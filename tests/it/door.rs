@@ -16,8 +16,8 @@ use teams::agents::AgentOutcome;
 use teams::domain::budget::{Allowance, Price, PriceTable};
 use teams::domain::config::ModelApi;
 use teams::domain::run::{AnswerFault, BadAnswer, FailKind, RunOutcome, Usage};
-use teams::service::models::{
-    MeterReading, Models, OpenDoor, Outside, ProxyOptions, Server, counted,
+use teams::model_proxy::{
+    MeterReading, ModelProxy, ModelServers, Outside, ProxyOptions, Server, counted,
 };
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream, UnixStream};
@@ -91,7 +91,7 @@ async fn answer(
 struct Place {
     folder: tempfile::TempDir,
     upstream: Arc<Upstream>,
-    models: Arc<Models>,
+    models: Arc<ModelServers>,
 }
 
 impl Place {
@@ -118,7 +118,7 @@ impl Place {
         ]);
         let price = Price { input: 1_000.0, cached: None, output: 10_000.0 };
         let prices = PriceTable([("m".to_owned(), price)].into());
-        let models = Models::patient(servers, prices, silence).unwrap();
+        let models = ModelServers::patient(servers, prices, silence).unwrap();
         Place { folder: tempfile::tempdir().unwrap(), upstream, models: Arc::new(models) }
     }
 
@@ -134,7 +134,7 @@ impl Place {
         }
     }
 
-    async fn open(&self, change: impl FnOnce(&mut ProxyOptions)) -> OpenDoor {
+    async fn open(&self, change: impl FnOnce(&mut ProxyOptions)) -> ModelProxy {
         let mut opening = self.opening();
         change(&mut opening);
         self.models.open(opening).await.unwrap()
@@ -146,7 +146,7 @@ impl Place {
 }
 
 /// Asks through the door as an agent would.
-async fn ask(door: &OpenDoor, path: &str, token: &str, body: &Value) -> reqwest::Response {
+async fn ask(door: &ModelProxy, path: &str, token: &str, body: &Value) -> reqwest::Response {
     let client = reqwest::Client::builder().no_proxy().build().unwrap();
     let request = client.post(door.door().url(path)).bearer_auth(token).header("cookie", "c=2");
     in_time(request.header("session_id", "s").json(body).send()).await.unwrap()
@@ -357,7 +357,7 @@ async fn the_socket_leads_to_the_same_door() {
 }
 
 /// Asks the door for a way; the status, and the connection.
-async fn way(door: &OpenDoor, to: &str, word: &str) -> (String, TcpStream) {
+async fn way(door: &ModelProxy, to: &str, word: &str) -> (String, TcpStream) {
     use base64::Engine as _;
     let port = door.door().port.unwrap();
     let mut stream = TcpStream::connect(("127.0.0.1", port)).await.unwrap();

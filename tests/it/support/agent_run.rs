@@ -14,8 +14,8 @@ use teams::domain::ids::{MessageId, RunId};
 use teams::domain::lifecycle::StepName;
 use teams::domain::role::Role;
 use teams::domain::run::{FailKind, RunOutcome};
+use teams::model_proxy::{ModelProxy, ModelServers, Outside, ProxyOptions, Server};
 use teams::platform::spawn::set_own_binary;
-use teams::service::models::{Models, OpenDoor, Outside, ProxyOptions, Server};
 
 use super::CONTRACT;
 use super::model_server::{Choose, ModelServer};
@@ -85,7 +85,7 @@ impl Place {
     }
 
     /// See [`door_to`].
-    pub(crate) async fn door(&self, spec: &mut RunSpec) -> OpenDoor {
+    pub(crate) async fn door(&self, spec: &mut RunSpec) -> ModelProxy {
         door_to(&self.server, spec, self.allowance).await
     }
 
@@ -120,7 +120,7 @@ pub(crate) async fn door_to(
     server: &ModelServer,
     spec: &mut RunSpec,
     allowance: Allowance,
-) -> OpenDoor {
+) -> ModelProxy {
     let (name, api, base_url) = match &mut spec.agent {
         Agent::Codex(config) => {
             config.server = Some("codex".to_owned());
@@ -134,7 +134,7 @@ pub(crate) async fn door_to(
         Agent::Rehearsal(_) => panic!("it needs no model"),
     };
     let behind = Server { api, base_url, key: None };
-    let models = Models::new([(name.to_owned(), behind)].into(), Default::default()).unwrap();
+    let models = ModelServers::new([(name.to_owned(), behind)].into(), Default::default()).unwrap();
     let sockets = spec.session_dir.with_file_name(format!("door-{}", spec.run_id.as_str()));
     std::fs::create_dir(&sockets).unwrap();
     let confinement = Driver::default().confinement(spec.agent.sandbox()).await.cloned();

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
-use super::answer::{Answer, Draft, say, write_plan};
+use super::draft::{Answer, Draft, say, write_plan};
 use super::{plan, web};
 use crate::agents::prompt::{SprintBrief, Task};
 use crate::domain::sprint::Duty;

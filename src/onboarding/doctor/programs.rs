@@ -6,8 +6,8 @@ use serde_json::json;
 
 use super::{Check, Finding, safe};
 use crate::git::{InTree, Project};
+use crate::onboarding::open_project;
 use crate::platform::{spawn, tasks};
-use crate::service::project;
 use crate::workspace::Workspace;
 
 /// Why a program cannot be started.
@@ -39,7 +39,7 @@ impl Missing {
 
 /// Looks for each; one line where all are there.
 pub(super) async fn look(workspace: &Workspace) -> Vec<Finding> {
-    let Ok(project) = project::open(workspace) else {
+    let Ok(project) = open_project(workspace) else {
         // That is told already.
         return Vec::new();
     };

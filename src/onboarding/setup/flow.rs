@@ -19,8 +19,8 @@ use crate::domain::config::Voice;
 use crate::domain::ids::UserId;
 use crate::domain::role::Role;
 use crate::local_guild::GuildInfo;
+use crate::onboarding::open_project;
 use crate::platform::redact;
-use crate::service::project;
 use crate::workspace::settings::{self, ConfigFile, Setting};
 use crate::workspace::{self, Origin, Workspace, init, secrets};
 
@@ -74,7 +74,7 @@ fn refuse_project(options: &Options) -> Result<(), SetupError> {
     } else {
         workspace::imagine(root, &written(options))?
     };
-    project::open(&workspace)?;
+    open_project(&workspace)?;
     Ok(())
 }
 
@@ -371,7 +371,7 @@ impl<'a> Steps<'a> {
 }
 
 /// Writes values into a file of the configuration, remembered before. The keys that got another value.
-pub(in crate::service) fn write(
+pub(in crate::onboarding) fn write(
     root: &std::path::Path,
     file: ConfigFile,
     values: &[(&str, Setting)],
@@ -507,7 +507,7 @@ const fn kept_key(thing: Thing) -> &'static str {
     }
 }
 
-pub(in crate::service) const fn done_key(thing: Thing) -> &'static str {
+pub(in crate::onboarding) const fn done_key(thing: Thing) -> &'static str {
     match thing {
         Thing::Category => "setup.category.done",
         Thing::Channel(_) => "setup.channel.done",

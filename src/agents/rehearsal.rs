@@ -1,9 +1,4 @@
-//! The rehearsal agent: a real process of our own binary that follows the contract without a model.
-//!
-//! It does the tasks of the project's task list and literal edit requests, answers simple questions
-//! about the project, can be scripted to fail, and says of everything else that it needs a real
-//! agent. It is there so that the whole path runs on a fresh machine and in tests, and it is always
-//! labelled as what it is.
+//! How the rehearsal agent (`crate::rehearsal`) is told its work and what its stream says.
 
 use std::path::PathBuf;
 
@@ -16,19 +11,6 @@ use crate::agents::run::{Access, RunError, RunSpec, Sandbox};
 use crate::agents::words::Words;
 use crate::domain::ids::MessageId;
 use crate::domain::run::FailKind;
-
-mod answer;
-mod chat;
-mod duties;
-mod edits;
-mod main;
-mod plan;
-mod run;
-mod script;
-mod tasks;
-mod web;
-
-pub use main::main;
 
 /// What people see as its name.
 pub const LABEL: &str = "rehearsal";
@@ -45,13 +27,17 @@ pub struct RehearsalSettings {
 
 /// What it gets on stdin.
 #[derive(Debug, Serialize, Deserialize)]
-struct Brief {
-    task: Task,
-    session: String,
-    read_only: bool,
+pub struct Brief {
+    /// What is to be done.
+    pub task: Task,
+    /// The conversation that this turn belongs to.
+    pub session: String,
+    /// Whether it may write no file.
+    pub read_only: bool,
     /// What was wrong with its last answer, in a repair turn.
-    issues: Vec<String>,
-    script: Option<PathBuf>,
+    pub issues: Vec<String>,
+    /// The script of failures, absolute.
+    pub script: Option<PathBuf>,
 }
 
 /// Its input for a turn; `issues` are those of the last answer in a repair turn.
@@ -76,27 +62,47 @@ pub(super) fn brief(
 
 /// What people say while it works: the lines of stdin after the brief.
 #[derive(Debug, Serialize, Deserialize)]
-struct Heard {
-    id: MessageId,
-    said: Said,
+pub struct Heard {
+    /// The message.
+    pub id: MessageId,
+    /// Its words.
+    pub said: Said,
 }
 
 /// What it says, one JSON object a line.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
-enum Line {
+pub enum Line {
     /// First of all.
-    Session { id: String },
+    Session {
+        /// The conversation.
+        id: String,
+    },
     /// On the way.
-    Text { text: String },
+    Text {
+        /// What it says.
+        text: String,
+    },
     /// It took what somebody said meanwhile.
-    Heard { id: MessageId },
+    Heard {
+        /// The message.
+        id: MessageId,
+    },
     /// A file that it wrote.
-    Wrote { path: String },
+    Wrote {
+        /// Below the worktree.
+        path: String,
+    },
     /// Terminal: its answer.
-    Result { text: String },
+    Result {
+        /// JSON of the contract.
+        text: String,
+    },
     /// Terminal: it cannot do this.
-    NeedsRealAgent { message: String },
+    NeedsRealAgent {
+        /// Why, for people.
+        message: String,
+    },
 }
 
 /// Reads the stream of the rehearsal agent.

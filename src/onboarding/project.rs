@@ -8,6 +8,6 @@ use crate::workspace::Workspace;
 ///
 /// # Errors
 /// Those of [`Project::open`].
-pub(super) fn open(workspace: &Workspace) -> Result<Project, GitError> {
+pub fn open_project(workspace: &Workspace) -> Result<Project, GitError> {
     Project::open(&workspace.project_root(), workspace.branch().unwrap_or_default())
 }

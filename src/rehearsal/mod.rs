@@ -1,4 +1,9 @@
-//! The process of the rehearsal agent.
+//! The rehearsal agent: a real process of our own binary that follows the contract without a model.
+//!
+//! It does the tasks of the project's task list and literal edit requests, answers simple questions
+//! about the project, can be scripted to fail, and says of everything else that it needs a real
+//! agent. It is there so that the whole path runs on a fresh machine and in tests, and it is always
+//! labelled as what it is. What it is told and says: `agents::rehearsal`.
 
 use std::ffi::OsString;
 use std::io::{self, Write as _};
@@ -10,11 +15,22 @@ use std::time::Duration;
 use rustix::process::{Signal, getpid, kill_process};
 use serde_json::Value;
 
-use super::answer::{Answer, answer};
-use super::run;
-use super::script::{self, Act};
-use super::{Brief, Heard, LABEL, Line};
+use crate::agents::rehearsal::{Brief, Heard, LABEL, Line};
 use crate::platform::files;
+use answer::answer;
+use draft::Answer;
+use script::Act;
+
+mod answer;
+mod chat;
+mod draft;
+mod duties;
+mod edits;
+mod plan;
+mod run;
+mod script;
+mod tasks;
+mod web;
 
 /// The hidden subcommand: the brief on stdin, JSON lines on stdout, the worktree as working folder.
 pub fn main(_args: &[OsString]) -> ExitCode {

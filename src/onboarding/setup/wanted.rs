@@ -19,7 +19,7 @@ fn real(id: Option<ChannelId>) -> Option<ChannelId> {
 }
 
 /// The server of the configuration.
-pub(in crate::service) fn guild(config: &DiscordConfig) -> Option<GuildId> {
+pub(in crate::onboarding) fn guild(config: &DiscordConfig) -> Option<GuildId> {
     config.guild_id.filter(|id| !PLACEHOLDER_IDS.contains(&id.0))
 }
 
@@ -40,7 +40,7 @@ fn configured(workspace: &Workspace, place: Place) -> Option<ChannelId> {
 }
 
 /// Whether the configuration names a place at all.
-pub(in crate::service) fn is_named(config: &DiscordConfig, place: Place) -> bool {
+pub(in crate::onboarding) fn is_named(config: &DiscordConfig, place: Place) -> bool {
     match place {
         Place::General => false,
         Place::Relay => true,
@@ -52,7 +52,7 @@ pub(in crate::service) fn is_named(config: &DiscordConfig, place: Place) -> bool
 }
 
 /// Everything that setup makes.
-pub(in crate::service) fn everything(
+pub(in crate::onboarding) fn everything(
     workspace: &Workspace,
     application: u64,
     seen: Option<&Seen>,
@@ -100,7 +100,7 @@ fn topics(language: Language) -> BTreeMap<Place, String> {
 }
 
 /// The permissions that the bot needs for what is still to be made and for its work.
-pub(in crate::service) fn needed(wanted: &Wanted, seen: &Seen, journal: &Journal) -> u64 {
+pub(in crate::onboarding) fn needed(wanted: &Wanted, seen: &Seen, journal: &Journal) -> u64 {
     let mut uses = vec![Use::Always];
     if wanted.hooks {
         uses.push(Use::Personas);
@@ -120,12 +120,12 @@ pub(in crate::service) fn needed(wanted: &Wanted, seen: &Seen, journal: &Journal
 }
 
 /// What an invite link asks for.
-pub(in crate::service) fn asked_for() -> u64 {
+pub(in crate::onboarding) fn asked_for() -> u64 {
     permissions::bits(&[Use::Always, Use::Personas, Use::Setup])
 }
 
 /// The values of the configuration that name what is there.
-pub(in crate::service) fn settings(
+pub(in crate::onboarding) fn settings(
     runtime: &RuntimeConfig,
     wanted: &Wanted,
     seen: &Seen,
@@ -160,7 +160,7 @@ pub(in crate::service) fn settings(
 }
 
 /// What a workspace uses of what is there, and what setup made for it: nothing more is missed.
-pub(in crate::service) fn present(
+pub(in crate::onboarding) fn present(
     workspace: &Workspace,
     application: u64,
     seen: &Seen,

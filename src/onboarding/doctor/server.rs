@@ -11,7 +11,7 @@ use crate::discord::setup::{Place, Seen, Standing, Thing};
 use crate::domain::config::Voice;
 use crate::domain::ids::{ChannelId, ServerRoleId};
 use crate::domain::role::Role;
-use crate::service::setup::wanted;
+use crate::onboarding::setup::wanted;
 use crate::workspace::Workspace;
 
 /// Judges it all.
@@ -63,7 +63,7 @@ fn permissions(workspace: &Workspace, met: &Met, found: &mut Vec<Finding>) {
         if !everywhere.is_empty() {
             bad = true;
             let link = permissions::invite(
-                workspace.discord.base_url.as_deref().unwrap_or(crate::service::setup::DISCORD),
+                workspace.discord.base_url.as_deref().unwrap_or(crate::onboarding::setup::DISCORD),
                 met.wanted.application,
                 wanted::asked_for(),
                 Some(seen.guild),

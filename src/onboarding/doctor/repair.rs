@@ -6,8 +6,8 @@ use serde_json::json;
 
 use super::{Check, Finding, Health, discord, safe};
 use crate::discord::setup::{Builder, Standing, Thing, intents};
+use crate::onboarding::setup::{self, SetupError, wanted};
 use crate::platform::files;
-use crate::service::setup::{self, SetupError, wanted};
 use crate::workspace::settings::ConfigFile;
 use crate::workspace::{self, Workspace};
 

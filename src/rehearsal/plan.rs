@@ -6,7 +6,7 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
-use super::answer::{Answer, Draft, say, write_plan};
+use super::draft::{Answer, Draft, say, write_plan};
 use super::tasks::{self, Item};
 use crate::agents::prompt::{SprintBrief, Task};
 use crate::domain::backlog::{BacklogItem, BacklogStatus};

@@ -1,18 +1,20 @@
 //! What a run has spent by its door.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use serde::{Deserialize, Serialize};
 use tokio::sync::watch;
 
-use super::KEPT;
+use super::error::ModelProxyError;
 use super::usage::Told;
 use crate::domain::budget::{Allowance, PriceTable};
 use crate::domain::run::Usage;
 use crate::domain::time::Timestamp;
 use crate::platform::{files, tasks};
 
+/// What is kept of a run's proxy, in the run's folder.
+pub(super) const KEPT: &str = "door.json";
 /// Bytes for a token where a server does not count.
 const BYTES: u64 = 4;
 
@@ -159,7 +161,7 @@ impl Meter {
     }
 
     /// Keeps the door itself. Blocks.
-    pub(super) fn keep(&self) -> Result<(), super::DoorError> {
+    pub(super) fn keep(&self) -> Result<(), ModelProxyError> {
         let _one = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
         let text = {
             let kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
@@ -167,4 +169,24 @@ impl Meter {
         };
         Ok(files::write_private(&self.run_dir.join(KEPT), text)?)
     }
+}
+
+/// What is kept in a run's folder; `None` where its models were not reached by a proxy.
+pub(super) fn read_kept(run_dir: &Path) -> Result<Option<Kept>, ModelProxyError> {
+    let text = files::read_text_if_present(&run_dir.join(KEPT))?;
+    Ok(text.map(|text| serde_json::from_str(&text)).transpose()?)
+}
+
+/// Whether a run has, or had, a proxy.
+#[must_use]
+pub fn is_kept(run_dir: &Path) -> bool {
+    files::exists(&run_dir.join(KEPT))
+}
+
+/// What was counted for a run, as it stands in its folder; `None` where its models were not reached by a proxy.
+///
+/// # Errors
+/// Where the file is there and cannot be read.
+pub fn counted(run_dir: &Path) -> Result<Option<MeterReading>, ModelProxyError> {
+    Ok(read_kept(run_dir)?.map(|kept| kept.counted))
 }

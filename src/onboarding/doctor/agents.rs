@@ -1,11 +1,11 @@
 //! The agents' programs: there, of a tested version, logged in, confined.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
+use secrecy::SecretString;
 use serde_json::{Value, json};
 
-use super::super::doors;
 use super::{Check, Finding, safe};
 use crate::agents::RunError;
 use crate::agents::acp::AcpSettings;
@@ -16,6 +16,7 @@ use crate::agents::probe::{self, Age, Answer, Login};
 use crate::agents::project_settings;
 use crate::domain::config::{AgentKind, AgentSandbox};
 use crate::domain::role::Role;
+use crate::model_proxy::{Server, configured, server_of};
 use crate::platform::confinement::{self, Confinement};
 use crate::platform::landlock::Strength;
 use crate::workspace::Workspace;
@@ -52,9 +53,14 @@ pub(super) async fn look(workspace: &Workspace) -> Vec<Finding> {
     found
 }
 
+fn servers(workspace: &Workspace) -> BTreeMap<String, Server> {
+    let key = |name: &str| workspace.environment.get(name).map(SecretString::from);
+    configured(&workspace.runtime, key)
+}
+
 fn servers_of(workspace: &Workspace, kind: AgentKind) -> Option<String> {
-    let servers = doors::servers(workspace);
-    doors::server_of(&workspace.runtime.agents, kind, |name| servers.contains_key(name))
+    let servers = servers(workspace);
+    server_of(&workspace.runtime.agents, kind, |name| servers.contains_key(name))
 }
 
 /// What the project brings along for agents, and the line by which it would be pinned.
@@ -89,7 +95,7 @@ fn brought(workspace: &Workspace) -> Option<Finding> {
 /// The model servers that are listed: each with its key, and each that an agent is to work with.
 fn keys(workspace: &Workspace, found: &mut Vec<Finding>) {
     let runtime = &workspace.runtime;
-    let servers = doors::servers(workspace);
+    let servers = servers(workspace);
     for (name, listed) in &runtime.models {
         let Some(variable) = listed.key_env.as_ref().filter(|_| !servers.contains_key(name)) else {
             continue;

@@ -11,8 +11,8 @@ use crate::discord::setup::{Application, GuildName, Journal, Seen, Wanted, inten
 use crate::domain::config::Voice;
 use crate::domain::ids::{GuildId, UserId};
 use crate::domain::role::Role;
+use crate::onboarding::setup::{DISCORD, journal, wanted};
 use crate::platform::redact;
-use crate::service::setup::{DISCORD, journal, wanted};
 use crate::workspace::{Origin, Workspace};
 
 /// Below so many new sessions a day, something restarts far too often (`spec/discord.md` 5).

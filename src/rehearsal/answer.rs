@@ -3,103 +3,19 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
+use super::draft::{Answer, Draft, needs_real_agent, nothing_to_add, say, words, write_plan};
 use super::script::{Act, Played};
 use super::tasks::{self, Job};
-use super::{Brief, chat, duties};
+use super::{chat, duties};
 use crate::agents::prompt::Task;
+use crate::agents::rehearsal::Brief;
 use crate::domain::backlog::BacklogItem;
 use crate::domain::evidence::CheckVerdict;
-use crate::domain::lifecycle::{Lifecycle, StepKind, StepName};
+use crate::domain::lifecycle::{StepKind, StepName};
 use crate::domain::role::Role;
-use crate::domain::word::Word as _;
 use crate::platform::files;
-
-/// What came out.
-#[derive(Debug)]
-pub(super) enum Answer {
-    /// A result by the contract.
-    Result(Value),
-    /// This takes a real agent.
-    NeedsRealAgent(String),
-}
-
-/// A result in the making.
-pub(super) struct Draft<'a> {
-    task: &'a Task,
-    status: &'static str,
-    summary: String,
-    error: String,
-    artifacts: Vec<String>,
-    proposals: Map<String, Value>,
-}
-
-impl<'a> Draft<'a> {
-    pub(super) fn new(task: &'a Task, summary: String) -> Draft<'a> {
-        Draft {
-            task,
-            status: "completed",
-            summary,
-            error: String::new(),
-            artifacts: Vec::new(),
-            proposals: Map::new(),
-        }
-    }
-
-    pub(super) fn with(mut self, key: &str, value: Value) -> Self {
-        self.proposals.insert(key.to_owned(), value);
-        self
-    }
-
-    /// Lists a document that was written.
-    pub(super) fn artifact(mut self, name: &str) -> Self {
-        self.artifacts.push(name.to_owned());
-        self
-    }
-
-    pub(super) fn status(mut self, status: &'static str, error: String) -> Self {
-        self.status = status;
-        self.error = error;
-        self
-    }
-
-    /// The transition; every key of `spec/teams.md` 7.2 is always there.
-    pub(super) fn moves(
-        self,
-        outcome: &str,
-        to: Option<StepName>,
-        category: Option<&str>,
-        reason: &str,
-    ) -> Self {
-        let open: Vec<&str> = if category.is_some() { vec![reason] } else { Vec::new() };
-        self.with(
-            "workflow_transition",
-            json!({
-                "outcome": outcome,
-                "target_phase": to.map(phase_of),
-                "target_step": to,
-                "reopen_category": category,
-                "reason": reason,
-                "unresolved_items": open,
-                "finalize_phase": outcome == "complete",
-            }),
-        )
-    }
-
-    pub(super) fn done(self) -> Answer {
-        Answer::Result(json!({
-            "request_id": self.task.request_id,
-            "role": self.task.role.as_str(),
-            "status": self.status,
-            "summary": self.summary,
-            "insights": [],
-            "proposals": self.proposals,
-            "artifacts": self.artifacts,
-            "error": self.error,
-        }))
-    }
-}
 
 /// Does the step and answers. `wrote` is told of every file that was written.
 pub(super) fn answer(
@@ -194,20 +110,6 @@ const REVIEW: StepName = StepName::of("architect_review");
 const VERDICT: StepName = StepName::of("qa_validation");
 const CLOSEOUT: StepName = StepName::of("closeout");
 
-fn phase_of(step: StepName) -> Option<&'static str> {
-    Lifecycle::built_in().step(step).map(|step| step.kind.phase().as_str())
-}
-
-pub(super) fn say(task: &Task, en: impl Into<String>, ko: impl Into<String>) -> String {
-    if task.language == "ko" { ko.into() } else { en.into() }
-}
-
-/// Everything that the person said, oldest first.
-pub(super) fn words(task: &Task) -> String {
-    let said = std::iter::once(&task.request).chain(&task.followups);
-    said.map(|said| said.text.as_str()).collect::<Vec<_>>().join("\n")
-}
-
 /// What an item asks for, and what people added since.
 fn item_words(task: &Task, item: &BacklogItem) -> String {
     let mut words = format!("{}\n{}\n{}", item.scope, item.title, item.summary);
@@ -241,18 +143,6 @@ fn counted(list: impl Iterator<Item = String>) -> String {
         _ => format!("{one} (×{count})"),
     });
     words.collect::<Vec<_>>().join(", ")
-}
-
-pub(super) fn nothing_to_add(task: &Task) -> Draft<'_> {
-    Draft::new(task, say(task, "Rehearsed: nothing to add.", "리허설: 덧붙일 것이 없습니다."))
-}
-
-pub(super) fn needs_real_agent(task: &Task) -> Answer {
-    Answer::NeedsRealAgent(say(
-        task,
-        "This needs a real agent: the rehearsal agent only does tasks of TASKS.md and literal edits (in FILE replace \"a\" with \"b\").",
-        "실제 에이전트가 필요합니다: 리허설 에이전트는 TASKS.md의 작업과 글자 그대로의 수정(FILE에서 \"a\"를 \"b\"로 바꿔)만 할 수 있습니다.",
-    ))
 }
 
 fn scripted_failure(task: &Task) -> Answer {
@@ -345,20 +235,6 @@ fn plan(task: &Task, job: &Job, root: &Path, wrote: &mut dyn FnMut(&Path)) -> An
         .with("acceptance_criteria", json!(accepted))
         .moves("advance", Some(GUIDANCE), None, "the plan stands")
         .done()
-}
-
-/// Puts a text into a document. What others wrote there stays, and a second time changes nothing.
-pub(super) fn write_plan(path: &Path, text: &str) -> files::Result<()> {
-    if let Some(folder) = path.parent() {
-        files::create_dir_all(folder)?;
-    }
-    match files::read_text_if_present(path)? {
-        Some(before) if before.contains(text) => Ok(()),
-        Some(before) if !before.trim().is_empty() => {
-            files::write_atomic(path, format!("{}\n\n{text}", before.trim_end()))
-        }
-        Some(_) | None => files::write_atomic(path, text),
-    }
 }
 
 fn guidance(task: &Task, job: &Job) -> Answer {

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use serde_json::json;
 
-use super::answer::{Answer, Draft, needs_real_agent, say, words};
+use super::draft::{Answer, Draft, needs_real_agent, say, words};
 use super::tasks::{self, Item, Job};
 use crate::agents::prompt::Task;
 use crate::platform::files;

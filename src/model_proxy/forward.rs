@@ -12,10 +12,10 @@ use secrecy::ExposeSecret as _;
 
 use super::answer::{No, no};
 use super::api::{self, Asks};
-use super::door::Behind;
+use super::limit;
 use super::meter::Meter;
+use super::servers::Server;
 use super::usage::Reader;
-use super::{Server, limit};
 use crate::agents;
 use crate::domain::time::Timestamp;
 use crate::platform::clock;
@@ -34,10 +34,9 @@ struct TooLarge;
 type BodyError = Box<dyn std::error::Error + Send + Sync>;
 
 pub(super) async fn pass(
-    behind: &Arc<Behind>,
-    server: &Server,
-    asks: Asks,
-    path: &str,
+    client: &reqwest::Client,
+    meter: &Arc<Meter>,
+    (server, asks, path): (&Server, Asks, &str),
     request: Request<Incoming>,
 ) -> Response<Body> {
     let length = request.headers().get(header::CONTENT_LENGTH);
@@ -57,7 +56,6 @@ pub(super) async fn pass(
         value.set_sensitive(true);
         headers.insert(name, value);
     }
-    let client = behind.models.client(server);
     let asked = Arc::new(AtomicU64::new(0));
     let onward = match *request.method() {
         Method::GET => client.get(url),
@@ -92,17 +90,17 @@ pub(super) async fn pass(
         let words: Vec<u8> = first.iter().flatten().flat_map(|piece| piece.to_vec()).collect();
         // A plan that is used up is waited for in another way.
         if agents::is_used_up(&String::from_utf8_lossy(&words)) {
-            behind.meter.used_up(until);
+            meter.used_up(until);
         } else {
-            behind.meter.limited(until);
+            meter.limited(until);
         }
-        Arc::clone(&behind.meter).kept().await;
+        Arc::clone(meter).kept().await;
         pieces = futures_util::stream::iter(first).chain(rest).boxed();
     }
     let counts = asks == Asks::Model && status.is_success();
     let tap = counts.then(|| Tap {
         reader: Some(Reader::new(server.api, events)),
-        meter: Arc::clone(&behind.meter),
+        meter: Arc::clone(meter),
         asked,
         answered: 0,
     });

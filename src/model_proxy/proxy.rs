@@ -1,4 +1,4 @@
-//! The door of one run: where it listens, and who may come in.
+//! The proxy of one run: where it listens, and who may come in.
 
 use std::collections::BTreeSet;
 use std::convert::Infallible;
@@ -18,12 +18,14 @@ use tokio::sync::{Semaphore, mpsc, oneshot, watch};
 use tokio_util::either::Either;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
-use super::super::refusals::Refused;
 use super::answer::{No, bare, no};
-use super::meter::{Kept, Meter, RateLimitSign};
+use super::error::ModelProxyError;
+use super::meter::{self, Kept, Meter, MeterReading, RateLimitSign};
 use super::outside::{self, Outside};
-use super::{DoorError, KEPT, MeterReading, Models, ProxyOptions, api, forward};
+use super::servers::ModelServers;
+use super::{api, forward};
 use crate::agents::{self, AgentOutcome, Door};
+use crate::domain::budget::Allowance;
 use crate::domain::conversation::{Fill, Measured};
 use crate::domain::refusal::Refusal;
 use crate::domain::run::Usage;
@@ -38,9 +40,39 @@ const MOST: usize = 64;
 /// Hexadecimal digits of a token.
 const DIGITS: usize = 48;
 
-/// An open door; it closes with its value, and whatever goes through it breaks off.
+/// What a run's proxy leads to.
+#[derive(Debug, Clone)]
+pub struct ProxyOptions {
+    /// Where its socket is to be.
+    pub socket: PathBuf,
+    /// Whether it has to have a port on this machine's loopback besides.
+    pub port: bool,
+    /// The run's folder, in which what was counted is kept.
+    pub run_dir: PathBuf,
+    /// The model servers by name.
+    pub servers: BTreeSet<String>,
+    /// What else it leads to.
+    pub outside: Outside,
+    /// What the run may spend.
+    pub allowance: Allowance,
+    /// Where to say what was refused.
+    pub refused: mpsc::Sender<RefusedCall>,
+}
+
+/// What a proxy refused.
 #[derive(Debug)]
-pub struct OpenDoor {
+pub struct RefusedCall {
+    /// The kind of it.
+    pub refusal: Refusal,
+    /// In a few words.
+    pub what: String,
+    /// Told once it is noted; the agent has its answer after that.
+    pub noted: oneshot::Sender<()>,
+}
+
+/// The open proxy of a run; it closes with its value, and whatever goes through it breaks off.
+#[derive(Debug)]
+pub struct ModelProxy {
     door: Door,
     meter: Arc<Meter>,
     _listens: DropGuard,
@@ -48,7 +80,7 @@ pub struct OpenDoor {
     _token: redact::MaskedSecret,
 }
 
-impl OpenDoor {
+impl ModelProxy {
     /// Where it is, for the agent.
     #[must_use]
     pub const fn door(&self) -> &Door {
@@ -90,7 +122,7 @@ impl OpenDoor {
     }
 }
 
-impl Drop for OpenDoor {
+impl Drop for ModelProxy {
     fn drop(&mut self) {
         if let Err(error) = files::remove_file(&self.door.socket) {
             tracing::warn!(%error, "the socket of a door stays behind");
@@ -98,47 +130,58 @@ impl Drop for OpenDoor {
     }
 }
 
-/// What every connection of a door needs.
-pub(super) struct Behind {
-    pub(super) models: Arc<Models>,
-    pub(super) meter: Arc<Meter>,
+/// What every connection of a proxy needs.
+struct Connections {
+    models: Arc<ModelServers>,
+    meter: Arc<Meter>,
     servers: BTreeSet<String>,
     outside: Outside,
     token: String,
-    refused: mpsc::Sender<Refused>,
+    refused: mpsc::Sender<RefusedCall>,
     stop: CancellationToken,
     room: Arc<Semaphore>,
 }
 
-impl Behind {
+impl Connections {
     /// Says what was refused, and waits until it is noted.
     async fn refuse(&self, refusal: Refusal, what: String) {
         let (noted, known) = oneshot::channel();
-        if self.refused.send(Refused { refusal, what, noted }).await.is_ok() {
+        if self.refused.send(RefusedCall { refusal, what, noted }).await.is_ok() {
             // Where nobody listens any more there is nothing to wait for.
             let _ = known.await;
         }
     }
 }
 
-pub(super) async fn open(
-    models: Arc<Models>,
-    opening: ProxyOptions,
-) -> Result<OpenDoor, DoorError> {
-    let ProxyOptions { socket, port, run_dir, servers, outside, allowance, refused } = opening;
-    if socket.as_os_str().len() > LONGEST_PATH {
-        return Err(DoorError::TooLong(LONGEST_PATH));
+impl ModelServers {
+    /// Opens the proxy of a run, or opens it again after a restart: then with the token, the port and the count
+    /// that it had.
+    ///
+    /// # Errors
+    /// [`ModelProxyError`]; the run then has no model.
+    pub async fn open(
+        self: &Arc<Self>,
+        options: ProxyOptions,
+    ) -> Result<ModelProxy, ModelProxyError> {
+        open(Arc::clone(self), options).await
     }
-    let earlier: Option<Kept> = files::read_text_if_present(&run_dir.join(KEPT))?
-        .map(|text| serde_json::from_str(&text))
-        .transpose()?;
+}
+
+async fn open(
+    models: Arc<ModelServers>,
+    options: ProxyOptions,
+) -> Result<ModelProxy, ModelProxyError> {
+    let ProxyOptions { socket, port, run_dir, servers, outside, allowance, refused } = options;
+    if socket.as_os_str().len() > LONGEST_PATH {
+        return Err(ModelProxyError::TooLong(LONGEST_PATH));
+    }
     let fresh = || Kept {
         token: format!("teams-run-{}", ids::random_hex(DIGITS)),
         port: None,
         counted: MeterReading::default(),
         refusal: String::new(),
     };
-    let mut kept = earlier.unwrap_or_else(fresh);
+    let mut kept = meter::read_kept(&run_dir)?.unwrap_or_else(fresh);
     let token = redact::hold(&kept.token);
     let listener = if port { Some(listen(kept.port).await?) } else { None };
     kept.port = match &listener {
@@ -155,7 +198,7 @@ pub(super) async fn open(
     let meter = Arc::new(Meter::new(kept, allowance, models.prices.clone(), run_dir));
     meter.keep()?;
     let stop = CancellationToken::new();
-    let behind = Arc::new(Behind {
+    let shared = Arc::new(Connections {
         models,
         meter: Arc::clone(&meter),
         servers,
@@ -165,8 +208,8 @@ pub(super) async fn open(
         stop: stop.clone(),
         room: Arc::new(Semaphore::new(MOST)),
     });
-    tasks::spawn("door", accept(unix, listener, behind));
-    Ok(OpenDoor { door, meter, _listens: stop.drop_guard(), _token: token })
+    tasks::spawn("door", accept(unix, listener, shared));
+    Ok(ModelProxy { door, meter, _listens: stop.drop_guard(), _token: token })
 }
 
 /// A port of the loopback: the one that it had, for an agent that is still there, else any.
@@ -179,7 +222,7 @@ async fn listen(earlier: Option<u16>) -> Result<TcpListener, std::io::Error> {
     TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await
 }
 
-async fn accept(unix: UnixListener, tcp: Option<TcpListener>, behind: Arc<Behind>) {
+async fn accept(unix: UnixListener, tcp: Option<TcpListener>, shared: Arc<Connections>) {
     let mut retry = AcceptRetry::new("model door");
     loop {
         let by_port = async {
@@ -189,7 +232,7 @@ async fn accept(unix: UnixListener, tcp: Option<TcpListener>, behind: Arc<Behind
             }
         };
         let accepted = tokio::select! {
-            () = behind.stop.cancelled() => return,
+            () = shared.stop.cancelled() => return,
             accepted = unix.accept() => accepted.map(|(stream, _)| Either::Left(stream)),
             accepted = by_port => accepted.map(|(stream, _)| Either::Right(stream)),
         };
@@ -197,25 +240,25 @@ async fn accept(unix: UnixListener, tcp: Option<TcpListener>, behind: Arc<Behind
         if let Either::Right(stream) = &stream {
             let _ = stream.set_nodelay(true);
         }
-        serve(stream, &behind);
+        serve(stream, &shared);
     }
 }
 
-fn serve(stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static, behind: &Arc<Behind>) {
+fn serve(stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static, shared: &Arc<Connections>) {
     // One run cannot take the others' places; what is too much breaks off.
-    let Ok(place) = Arc::clone(&behind.room).try_acquire_owned() else { return };
-    let behind = Arc::clone(behind);
+    let Ok(place) = Arc::clone(&shared.room).try_acquire_owned() else { return };
+    let shared = Arc::clone(shared);
     tasks::spawn("door-call", async move {
         let _place = place;
         let answering = service_fn(|request| {
-            let behind = Arc::clone(&behind);
-            async move { Ok::<_, Infallible>(answer(&behind, request).await) }
+            let shared = Arc::clone(&shared);
+            async move { Ok::<_, Infallible>(answer(&shared, request).await) }
         });
         let connection = hyper::server::conn::http1::Builder::new()
             .serve_connection(TokioIo::new(stream), answering)
             .with_upgrades();
         tokio::select! {
-            () = behind.stop.cancelled() => {}
+            () = shared.stop.cancelled() => {}
             served = connection => if let Err(error) = served {
                 tracing::debug!(%error, "a connection of an agent broke off");
             },
@@ -223,24 +266,24 @@ fn serve(stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static, behind: &
     });
 }
 
-async fn answer(behind: &Arc<Behind>, request: Request<Incoming>) -> Response<Body> {
+async fn answer(shared: &Arc<Connections>, request: Request<Incoming>) -> Response<Body> {
     if *request.method() == Method::CONNECT {
-        return lead_out(behind, request).await;
+        return lead_out(shared, request).await;
     }
     let path = request.uri().path();
     let (name, rest) = path.trim_start_matches('/').split_once('/').unwrap_or((path, ""));
-    let known = behind.servers.contains(name).then(|| behind.models.servers.get(name)).flatten();
+    let known = shared.servers.contains(name).then(|| shared.models.servers.get(name)).flatten();
     let query = request.uri().query();
     let shown = api::shown(request.headers(), query);
-    if !shown.as_ref().is_some_and(|word| same(word, &behind.token)) {
+    if !shown.as_ref().is_some_and(|word| same(word, &shared.token)) {
         // Programs also knock without anything, to see what is wanted.
         if shown.is_some() {
-            behind.refuse(Refusal::Door, format!("{name}, with another token")).await;
+            shared.refuse(Refusal::Door, format!("{name}, with another token")).await;
         }
         return no(No::Token, known.map(|server| server.api));
     }
     let Some(server) = known else {
-        behind.refuse(Refusal::Door, name.to_owned()).await;
+        shared.refuse(Refusal::Door, name.to_owned()).await;
         return no(No::Server, None);
     };
     let rest = format!("/{rest}");
@@ -248,19 +291,19 @@ async fn answer(behind: &Arc<Behind>, request: Request<Incoming>) -> Response<Bo
         tracing::info!(method = %request.method(), "an agent asked a model server for what it need not");
         return no(No::Path, Some(server.api));
     };
-    if asks == api::Asks::Model && behind.meter.is_spent() {
+    if asks == api::Asks::Model && shared.meter.is_spent() {
         return no(No::Spent, Some(server.api));
     }
-    forward::pass(behind, server, asks, &rest, request).await
+    forward::pass(shared.models.client(server), &shared.meter, (server, asks, &rest), request).await
 }
 
 /// A way out, where the run has one there.
-async fn lead_out(behind: &Arc<Behind>, request: Request<Incoming>) -> Response<Body> {
+async fn lead_out(shared: &Arc<Connections>, request: Request<Incoming>) -> Response<Body> {
     let shown = proxy_word(request.headers());
-    if !shown.as_ref().is_some_and(|word| same(word, &behind.token)) {
+    if !shown.as_ref().is_some_and(|word| same(word, &shared.token)) {
         if shown.is_some() {
             let what = "the way out, with another token".to_owned();
-            behind.refuse(Refusal::Door, what).await;
+            shared.refuse(Refusal::Door, what).await;
         }
         return bare(StatusCode::PROXY_AUTHENTICATION_REQUIRED);
     }
@@ -268,10 +311,10 @@ async fn lead_out(behind: &Arc<Behind>, request: Request<Incoming>) -> Response<
     let Some((host, port)) = place.as_ref().and_then(|it| Some((it.host(), it.port_u16()?))) else {
         return bare(StatusCode::BAD_REQUEST);
     };
-    let mut outer = match outside::connect(&behind.outside, host, port).await {
+    let mut outer = match outside::connect(&shared.outside, host, port).await {
         Ok(Some(stream)) => stream,
         Ok(None) => {
-            behind.refuse(Refusal::Network, format!("{host}:{port}")).await;
+            shared.refuse(Refusal::Network, format!("{host}:{port}")).await;
             return bare(StatusCode::FORBIDDEN);
         }
         Err(error) => {
@@ -279,7 +322,7 @@ async fn lead_out(behind: &Arc<Behind>, request: Request<Incoming>) -> Response<
             return bare(StatusCode::BAD_GATEWAY);
         }
     };
-    let stop = behind.stop.clone();
+    let stop = shared.stop.clone();
     tasks::spawn("door-way", async move {
         let carried = async {
             let upgraded = hyper::upgrade::on(request).await?;

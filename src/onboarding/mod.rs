@@ -1,0 +1,7 @@
+//! What comes before a team runs: `teams setup` with its undo, and `teams doctor`.
+
+pub mod doctor;
+mod project;
+pub mod setup;
+
+pub use project::open_project;
