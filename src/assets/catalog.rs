@@ -15,6 +15,7 @@ use crate::domain::request::Language;
 
 mod filters;
 
+pub use filters::Whole;
 use filters::{Shown, shorten, tidy};
 
 /// Characters of a whole embed (`spec/discord.md` 5, row "2000 chars").
@@ -85,15 +86,6 @@ impl Rendered {
         }
         self
     }
-}
-
-/// The whole of a text that is shown in part.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Whole {
-    /// A plain file name.
-    pub name: String,
-    /// All of it.
-    pub text: String,
 }
 
 /// A card, within Discord's limits.

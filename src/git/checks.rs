@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use sha2::{Digest as _, Sha256};
 use tokio_util::sync::CancellationToken;
@@ -15,10 +14,12 @@ use crate::platform::confinement::Confinement;
 use crate::platform::supervise::{self, EndedBy, Exit, OnCap, OnEof, RunFolderState, Spec};
 use crate::platform::{clock, files, inside, machine, redact, spawn, tasks};
 use carry::CarriedFolder;
+pub use plan::{CheckPlan, CheckSpec};
 use view::{Layout, View};
 
 mod carry;
 mod home;
+mod plan;
 mod tree;
 mod view;
 
@@ -27,43 +28,6 @@ const TAIL_BYTES: usize = 4096;
 
 /// Signals that come from outside of a program: SIGHUP, SIGINT, SIGKILL, SIGTERM.
 const ENDED_FROM_OUTSIDE: [i32; 4] = [1, 2, 9, 15];
-
-/// One check as the configuration describes it; never read from the commit that is checked.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct CheckSpec {
-    /// Its name, shown to people.
-    pub name: String,
-    /// The program and its arguments; no shell reads it. A program with a slash is relative to the project.
-    pub command: Vec<String>,
-    /// Wall time before the whole process tree is ended.
-    pub timeout: Duration,
-    /// Bytes of output that are kept, for stdout and stderr each, besides the last 64 KiB; what lies between
-    /// is dropped and the log says so.
-    pub output_limit: u64,
-    /// Added to the scrubbed environment; from the configuration only.
-    pub env: BTreeMap<String, String>,
-    /// What it may read beside the system, the tools and its tree; absolute, or in the home (`~/…`).
-    pub read: Vec<PathBuf>,
-    /// Which network it has.
-    pub network: CheckNetwork,
-}
-
-/// What the configuration says about checks.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct CheckPlan {
-    /// The checks, in order.
-    pub checks: Vec<CheckSpec>,
-    /// Folders of the person's checkout, relative to it, that git ignores and checks may read.
-    pub carry: Vec<PathBuf>,
-    /// Files and folders of tools that checks may read beside the system's; the usual ones where absent.
-    pub tools: Option<Vec<PathBuf>>,
-    /// What checks never see, wherever it lies: the workspace.
-    pub hidden: Vec<PathBuf>,
-    /// Whether they may run where this machine cannot isolate them.
-    pub allow_unisolated: bool,
-    /// SHA-256 of all this, as it goes into the evidence.
-    pub digest: String,
-}
 
 /// Runs all checks in one clean tree of `commit`, in order; a failure does not stop the next.
 ///

@@ -11,15 +11,14 @@ use std::path::{Path, PathBuf};
 use git2::build::CheckoutBuilder;
 use git2::{Delta, Diff, DiffOptions, Index, IndexAddOption, Oid, Repository, Tree};
 
-use super::{GitError, Project, Result};
+use super::{GitError, Result};
 use crate::domain::evidence::{ChangeKind, ChangedPath};
 use crate::platform::files;
 
 const MODE_GITLINK: u32 = 0o160_000;
 
 /// The repository with `dir` as its working files and an index of its own.
-pub(super) fn view(project: &Project, dir: &Path) -> Result<Repository> {
-    let repository = project.repository()?;
+pub(super) fn view(repository: Repository, dir: &Path) -> Result<Repository> {
     repository.set_workdir(dir, false)?;
     repository.set_index(&mut Index::new()?)?;
     Ok(repository)

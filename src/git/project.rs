@@ -156,7 +156,7 @@ impl Project {
     pub fn checkout(&self, commit: CommitId, dir: &Path) -> Result<()> {
         files::remove_dir_all_forced(dir)?;
         files::create_dir_all(dir)?;
-        let view = content::view(self, dir)?;
+        let view = content::view(self.repository()?, dir)?;
         let tree = view.find_commit(commit.0)?.tree()?;
         content::write_all(&view, &tree, dir)
     }

@@ -43,7 +43,7 @@ impl<'p> Move<'p> {
         old: &Tree<'_>,
         new: &Tree<'_>,
     ) -> Result<Self> {
-        let view = content::view(project, &root)?;
+        let view = content::view(project.repository()?, &root)?;
         let changes = content::changes(&view, &view.find_tree(old.id())?, new)?;
         Ok(Self { project, git_dir, root, old: old.id(), new: new.id(), view, changes })
     }

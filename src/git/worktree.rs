@@ -54,7 +54,7 @@ impl Project {
                 files::remove_dir_all_forced(&dir)?;
                 let tree = dir.join("tree");
                 files::create_dir_all(&tree)?;
-                let view = content::view(self, &tree)?;
+                let view = content::view(self.repository()?, &tree)?;
                 content::write_all(&view, &view.find_commit(start)?.tree()?, &tree)?;
                 let before = tip(&repository, &branch)?;
                 refs::set(self, &repository, &branch, before, start, "teams: begin")?;
@@ -186,7 +186,7 @@ impl Worktree {
 
     /// The repository with this worktree's files.
     pub(super) fn view(&self) -> Result<Repository> {
-        content::view(&self.project, &self.path())
+        content::view(self.project.repository()?, &self.path())
     }
 
     /// Records another base, durably.

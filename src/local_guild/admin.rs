@@ -23,15 +23,17 @@ use axum::{Json, Router};
 use serde_json::{Value, json};
 
 use super::authorize::invite_link;
+use super::caller::Caller;
 use super::error::Refusal;
 use super::event::Event;
 use super::guild::{Draft, Guild};
 use super::ids::Id;
-use super::local::{Caller, channel};
+use super::local::channel;
 use super::model::{Overwrite, User};
-use super::permission::{NAMES, bits, right};
+use super::permission::{NAMES, bits};
 use super::rest::body::Payload;
 use super::rest::{applications, channels, roles};
+use super::right;
 use super::seed::{self, GuildInfo, token};
 use super::state::{Change, State as World};
 

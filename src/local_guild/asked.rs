@@ -6,7 +6,6 @@ use std::sync::atomic::Ordering;
 use serde_json::{Value, json};
 
 use super::event::Event;
-use super::gateway::push;
 use super::guild::Guild;
 use super::ids::Id;
 use super::session::Session;
@@ -101,6 +100,6 @@ pub(super) fn members(guild: &Guild, session: &Session, data: &Value) {
         if data["nonce"].is_string() {
             chunk["nonce"] = data["nonce"].clone();
         }
-        push(session, "GUILD_MEMBERS_CHUNK", &chunk);
+        session.send("GUILD_MEMBERS_CHUNK", &chunk);
     });
 }

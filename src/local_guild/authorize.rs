@@ -8,10 +8,10 @@ use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse as _, Response};
 use axum::routing::get;
 
+use super::caller::Caller;
 use super::error::Refusal;
 use super::guild::Guild;
 use super::ids::Id;
-use super::local::Caller;
 use super::permission::NAMES;
 use super::rest::applications;
 use super::rest::body::Asked;

@@ -8,9 +8,9 @@ use super::guild::{Draft, Guild};
 use super::ids::Id;
 use super::limits::{check_components, check_embeds};
 use super::model::{Attachment, Author, Channel, EPHEMERAL, Message, MessageKind, Reference};
-use super::permission::right;
+use super::permission::speaking;
 use super::rest::body::Payload;
-use super::rest::messages::speaking;
+use super::right;
 use super::state::State;
 use super::upload::{number_of, store};
 

@@ -9,10 +9,10 @@ use axum::response::sse::{Event as Sse, KeepAlive, Sse as Stream};
 use futures_util::stream;
 use serde_json::{Value, json};
 
+use super::caller::Caller;
 use super::error::Refusal;
 use super::guild::Guild;
 use super::ids::Id;
-use super::local::Caller;
 use super::model::ChannelKind;
 use super::payload;
 use super::rest::body::Asked;

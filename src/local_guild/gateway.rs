@@ -375,9 +375,9 @@ fn identify(guild: &Guild, data: &Value) -> Result<Option<Arc<Session>>, End> {
             "private_channels": [], "relationships": [], "presences": [], "guild_join_requests": [],
             "geo_ordered_rtc_regions": [], "user_settings": {}, "auth": {}, "_trace": ["local"],
         });
-        push(&session, "READY", &ready);
+        session.send("READY", &ready);
         if inside && intents & intent::GUILDS != 0 {
-            push(&session, "GUILD_CREATE", &render.guild_create());
+            session.send("GUILD_CREATE", &render.guild_create());
         }
         session
     });
@@ -395,10 +395,6 @@ fn allowed(intents: u64, flags: u64) -> bool {
     needs
         .into_iter()
         .all(|(intent, limited)| intents & intent == 0 || flags & (limited | limited >> 1) != 0)
-}
-
-pub(super) fn push(session: &Session, name: &str, data: &Value) {
-    session.ring.push(|number| json!({"op": 0, "s": number, "t": name, "d": data}).to_string());
 }
 
 /// The session to go on with and the number to go on from; `None` asks for a new session.
@@ -419,7 +415,7 @@ fn resume(guild: &Guild, data: &Value) -> Result<Option<(Arc<Session>, u64)>, En
 
 async fn replay(guild: &Guild, out: &mut Out, session: &Session, from: u64) -> Result<u64, End> {
     // RESUMED takes its place at the end of the ring; what is pushed meanwhile comes after it.
-    push(session, "RESUMED", &json!({"_trace": ["local"]}));
+    session.send("RESUMED", &json!({"_trace": ["local"]}));
     forward(guild, out, session, from).await
 }
 

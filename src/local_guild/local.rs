@@ -21,14 +21,14 @@
 
 use std::sync::{Arc, PoisonError};
 
-use axum::extract::{FromRequestParts, State};
-use axum::http::request::Parts;
+use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
 use axum::routing::{get, post};
 use axum::{Json, Router};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
+use super::caller::{Caller, header};
 use super::compose::Composed;
 use super::error::Refusal;
 use super::event::Event;
@@ -56,56 +56,6 @@ pub(crate) fn routes() -> Router<Arc<Guild>> {
         .route("/state", get(feed::state))
         .route("/events", get(feed::events))
         .route("/faults", post(faults))
-}
-
-/// Who is let in: a person by token, or the page, which speaks for everyone.
-pub(crate) struct Caller(Option<Id>);
-
-impl FromRequestParts<Arc<Guild>> for Caller {
-    type Rejection = Refusal;
-
-    async fn from_request_parts(parts: &mut Parts, guild: &Arc<Guild>) -> Result<Caller, Refusal> {
-        if let Some(token) = header(&parts.headers, "authorization") {
-            return guild
-                .read(|state| state.user_by_token(token).filter(|it| !it.bot).map(|it| it.id))
-                .map(|id| Caller(Some(id)))
-                .ok_or(Refusal::Unauthorized);
-        }
-        // The layer in front has let in loopback origins only; here it must be our own.
-        let host = header(&parts.headers, "host").unwrap_or_default();
-        let origin = header(&parts.headers, "origin");
-        let own = origin.is_some_and(|it| it.strip_prefix("http://") == Some(host));
-        let fetched = header(&parts.headers, "sec-fetch-site") == Some("same-origin");
-        if own || (origin.is_none() && fetched) {
-            Ok(Caller(None))
-        } else {
-            Err(Refusal::Unauthorized)
-        }
-    }
-}
-
-fn header<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
-    headers.get(name).and_then(|value| value.to_str().ok())
-}
-
-impl Caller {
-    /// The person in whose name this is done, given by name or id.
-    pub(crate) fn person(&self, world: &World, named: Option<&str>) -> Result<Id, Refusal> {
-        let user = match (named, self.0) {
-            (None, Some(id)) => return Ok(id),
-            (None, None) => return Err(Refusal::UnknownUser),
-            (Some(name), _) => world
-                .users
-                .values()
-                .find(|user| user.name == name || user.id.to_string() == name)
-                .ok_or(Refusal::UnknownUser)?,
-        };
-        // Bots speak over REST.
-        if user.bot || self.0.is_some_and(|id| id != user.id) {
-            return Err(Refusal::MissingAccess);
-        }
-        Ok(user.id)
-    }
 }
 
 /// A channel or thread by id, or a text channel by name.

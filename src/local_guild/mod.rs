@@ -8,6 +8,7 @@
 mod admin;
 mod asked;
 mod authorize;
+mod caller;
 mod compose;
 mod error;
 mod event;
@@ -25,6 +26,7 @@ mod payload;
 mod permission;
 mod pressed;
 mod rest;
+mod right;
 mod seed;
 mod session;
 mod state;

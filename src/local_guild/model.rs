@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::ids::Id;
-use super::permission::right;
+use super::right;
 
 /// A person or a bot.
 #[derive(Debug, Clone, Serialize, Deserialize)]

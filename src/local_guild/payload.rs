@@ -9,7 +9,7 @@ use super::model::{
     Attachment, Author, Channel, ChannelKind, Command, EPHEMERAL, HAS_THREAD, Interaction,
     InteractionKind, Message, Role, Thread, User, Webhook,
 };
-use super::permission::right;
+use super::right;
 use super::state::State;
 
 /// Bytes of the largest file a message can carry, as interactions announce it.

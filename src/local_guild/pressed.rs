@@ -20,11 +20,12 @@ use axum::{Json, Router};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
+use super::caller::Caller;
 use super::error::Refusal;
 use super::guild::Guild;
 use super::ids::Id;
 use super::limits::inputs;
-use super::local::{Caller, needed, place};
+use super::local::{needed, place};
 use super::model::{Attachment, Command, EPHEMERAL, InteractionKind};
 use super::payload::{self, Render};
 use super::rest::body::Payload;

@@ -9,7 +9,7 @@ use super::error::Refusal;
 use super::guild::Guild;
 use super::ids::Id;
 use super::model::{Channel, ChannelKind, Role, User};
-use super::permission::right;
+use super::right;
 use super::state::{Change, Meta};
 use crate::platform::ids;
 

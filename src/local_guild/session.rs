@@ -105,6 +105,11 @@ fn dispatch(number: u64, name: &str, data: &Value) -> String {
 }
 
 impl Session {
+    /// Tells this session alone of an event.
+    pub(crate) fn send(&self, name: &str, data: &Value) {
+        self.ring.push(|number| json!({"op": 0, "s": number, "t": name, "d": data}).to_string());
+    }
+
     fn hears(&self, frame: &Frame) -> bool {
         let wanted = frame.intents == 0
             || self.intents & frame.intents != 0

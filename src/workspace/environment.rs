@@ -6,11 +6,12 @@ use std::path::{Path, PathBuf};
 use secrecy::SecretString;
 
 use super::error::ConfigError;
-use super::secrets;
 use crate::domain::config::{DiscordConfig, EnvName, names_a_secret};
 use crate::domain::role::Role;
 use crate::platform::{files, redact};
 
+/// `NAME=token` lines.
+pub(super) const TOKENS_FILE: &str = ".teams_setup/tokens.env";
 /// Bytes of the shortest value that a name alone makes a secret.
 const SHORTEST: usize = 12;
 
@@ -76,7 +77,7 @@ impl Environment {
     }
 
     fn found(root: &Path) -> Result<Environment, ConfigError> {
-        let kept = files::read_text_if_present(&root.join(secrets::TOKENS_FILE))?;
+        let kept = files::read_text_if_present(&root.join(TOKENS_FILE))?;
         let kept = kept.map(|text| parse(&text)).unwrap_or_default();
         for folder in root.ancestors() {
             let path = folder.join(".env");

@@ -15,6 +15,7 @@ mod policy_file;
 mod resolve;
 pub mod secrets;
 pub mod settings;
+mod yaml;
 
 pub use choice::Choice;
 pub use environment::{Environment, Origin, Tokens};

@@ -9,6 +9,7 @@ use sha2::{Digest as _, Sha256};
 
 use super::environment::{Environment, Tokens};
 use super::error::{ConfigError, MAX_CONFIG_BYTES};
+use super::yaml::from_yaml;
 use super::{DISCORD_FILE, POLICY_FILE, RUNTIME_FILE, init, lifecycle, policy_file, resolve};
 use crate::assets::{Lookup, RoleSpec};
 use crate::domain::config::{ActionMode, Channels, DiscordConfig, Named, Problem, RuntimeConfig};
@@ -125,12 +126,6 @@ pub(super) fn parse<T: DeserializeOwned>(
     let value: T = from_yaml(path, text)?;
     check(&value).map_err(|problem| ConfigError::problem_in(path, text, problem))?;
     Ok(value)
-}
-
-/// A YAML text as a type; the error names the key.
-pub(super) fn from_yaml<T: DeserializeOwned>(path: &Path, text: &str) -> Result<T, ConfigError> {
-    serde_path_to_error::deserialize(serde_yaml::Deserializer::from_str(text))
-        .map_err(|error| ConfigError::yaml(path, text, &error))
 }
 
 impl Workspace {

@@ -6,7 +6,7 @@ use std::path::Path;
 use serde::Deserialize;
 
 use super::error::{ConfigError, MAX_CONFIG_BYTES};
-use super::open::from_yaml;
+use super::yaml::from_yaml;
 use crate::platform::files;
 
 #[derive(Debug, Default, Deserialize)]

@@ -5,13 +5,11 @@ use std::path::{Path, PathBuf};
 
 use secrecy::{ExposeSecret as _, SecretString};
 
-use super::environment::parse;
+use super::environment::{TOKENS_FILE, parse};
 use crate::platform::files::{self, FileError};
 
 /// The folder of everything that setup keeps.
 pub const FOLDER: &str = ".teams_setup";
-/// `NAME=token` lines.
-pub(super) const TOKENS_FILE: &str = ".teams_setup/tokens.env";
 
 /// The file of the tokens.
 #[must_use]

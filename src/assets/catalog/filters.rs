@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use minijinja::value::Value as Jinja;
 use minijinja::{Environment, Error, ErrorKind, State};
+use serde::Serialize;
 
 use crate::domain::request::Language;
 
@@ -32,9 +33,18 @@ pub(super) const WORDS: [&str; 20] = [
     "start_mode",
 ];
 
+/// The whole of a text that is shown in part.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Whole {
+    /// A plain file name.
+    pub name: String,
+    /// All of it.
+    pub text: String,
+}
+
 /// Texts that were shown in part while a template was filled in.
 #[derive(Debug, Default)]
-pub(super) struct Shown(pub(super) Vec<super::Whole>);
+pub(super) struct Shown(pub(super) Vec<Whole>);
 
 /// Makes the filters known.
 pub(super) fn add(
@@ -128,7 +138,7 @@ fn whole(
         Some(true) => tail(text.to_owned(), limit),
         Some(false) | None => beginning(text, limit),
     };
-    let file = super::Whole { name: safe_name(&name), text: text.to_owned() };
+    let file = Whole { name: safe_name(&name), text: text.to_owned() };
     state.get_or_insert_extension(Shown::default()).0.push(file);
     shown
 }

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::path::{Component, Path, PathBuf};
 
 use super::carry::CarriedFolder;
+use super::plan::{CheckPlan, CheckSpec};
 use super::tree;
-use super::{CheckPlan, CheckSpec};
 use crate::domain::config::CheckNetwork;
 use crate::domain::evidence::Isolation;
 use crate::git::{GitError, Project, Result};

@@ -8,8 +8,19 @@ use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::Scope;
 use crate::local_guild::ids::Id;
+
+/// Whose limit a 429 speaks of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Scope {
+    /// One bot on one route.
+    User,
+    /// Everybody on one resource; it does not count as invalid.
+    Shared,
+    /// One bot on all routes.
+    Global,
+}
 
 /// Limits that are told by headers and kept.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]

@@ -15,7 +15,7 @@ use super::event::Frame;
 use super::ids::Id;
 use super::session::Sessions;
 use limits::Counters;
-pub(crate) use limits::{Edits, Limits};
+pub(crate) use limits::{Edits, Limits, Scope};
 pub(crate) use rest::layer;
 
 /// What happens to a REST request instead of, before or after its work.
@@ -30,18 +30,6 @@ pub(crate) enum RestTrouble {
     Hang,
     /// The connection is cut.
     Drop,
-}
-
-/// Whose limit a 429 speaks of.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub(crate) enum Scope {
-    /// One bot on one route.
-    User,
-    /// Everybody on one resource; it does not count as invalid.
-    Shared,
-    /// One bot on all routes.
-    Global,
 }
 
 /// A fault for matching REST requests.

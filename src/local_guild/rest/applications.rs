@@ -8,7 +8,7 @@ use axum::routing::{delete, get};
 use axum::{Json, Router};
 use serde_json::{Value, json};
 
-use super::Done;
+use super::body::Done;
 use super::body::{At, Bot, Payload};
 use super::roles;
 use super::webhooks::keep_picture;

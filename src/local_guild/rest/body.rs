@@ -6,6 +6,7 @@ use std::sync::Arc;
 use axum::RequestExt as _;
 use axum::body::Bytes;
 use axum::extract::{FromRequest, FromRequestParts, Multipart, Path, Query, Request};
+use axum::http::StatusCode;
 use axum::http::request::Parts;
 use chrono::{DateTime, Utc};
 use serde::de::DeserializeOwned;
@@ -14,6 +15,9 @@ use serde_json::{Map, Value};
 use crate::local_guild::error::Refusal;
 use crate::local_guild::guild::Guild;
 use crate::local_guild::ids::Id;
+
+/// What a handler that has nothing to tell gives back.
+pub(crate) type Done = Result<StatusCode, Refusal>;
 
 /// The bot that asks, by its `Authorization: Bot …` header.
 pub(crate) struct Bot(pub(crate) Id);

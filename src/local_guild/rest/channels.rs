@@ -9,14 +9,15 @@ use axum::{Json, Router};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::Done;
+use super::body::Done;
 use super::body::{At, Bot, Payload};
 use crate::local_guild::error::Refusal;
 use crate::local_guild::event::Event;
 use crate::local_guild::guild::{Draft, Guild};
 use crate::local_guild::ids::Id;
 use crate::local_guild::model::{Channel, ChannelKind, Overwrite};
-use crate::local_guild::permission::{bits, right};
+use crate::local_guild::permission::bits;
+use crate::local_guild::right;
 use crate::local_guild::state::{Change, State as World};
 
 /// Channels in one guild.

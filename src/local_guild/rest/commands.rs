@@ -9,7 +9,7 @@ use axum::{Json, Router};
 use chrono::Duration;
 use serde_json::{Map, Value};
 
-use super::Done;
+use super::body::Done;
 use super::body::{Asked, At, Bot, Payload};
 use crate::local_guild::error::Refusal;
 use crate::local_guild::event::Event;

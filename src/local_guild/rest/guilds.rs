@@ -13,7 +13,7 @@ use crate::local_guild::event::Event;
 use crate::local_guild::guild::Guild;
 use crate::local_guild::ids::Id;
 use crate::local_guild::model::MEMBERS_LIMITED;
-use crate::local_guild::permission::right;
+use crate::local_guild::right;
 use crate::local_guild::session::{MAX_CONCURRENCY, STARTS};
 use crate::local_guild::state::{Change, State as World};
 

@@ -10,7 +10,7 @@ use chrono::Duration;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::Done;
+use super::body::Done;
 use super::body::{Asked, At, Bot, Payload};
 use crate::local_guild::compose::Composed;
 use crate::local_guild::error::Refusal;
@@ -19,7 +19,8 @@ use crate::local_guild::guild::{Draft, Guild};
 use crate::local_guild::ids::Id;
 use crate::local_guild::model::{Author, Channel, Message};
 use crate::local_guild::payload::is_ephemeral;
-use crate::local_guild::permission::right;
+use crate::local_guild::permission::speaking;
+use crate::local_guild::right;
 use crate::local_guild::state::{Change, State as World};
 
 /// How long a nonce is remembered: "the past few minutes" in Discord's words.
@@ -88,11 +89,6 @@ fn sent_before(
             it.author.id() == author && it.nonce.as_ref().is_some_and(|nonce| text(nonce) == wanted)
         })
         .map(|message| message.id)
-}
-
-/// The right to write in a place.
-pub(crate) fn speaking(place: &Channel) -> u64 {
-    if place.thread().is_some() { right::SEND_MESSAGES_IN_THREADS } else { right::SEND_MESSAGES }
 }
 
 /// Makes a message of a user, or finds the one that its nonce names. Shared with the local side.

@@ -15,13 +15,9 @@ mod webhooks;
 use std::sync::Arc;
 
 use axum::Router;
-use axum::http::StatusCode;
 
 use super::error::Refusal;
 use super::guild::Guild;
-
-/// What a handler that has nothing to tell gives back.
-type Done = Result<StatusCode, Refusal>;
 
 /// Every route, to be mounted under each version of the base path.
 pub(crate) fn routes() -> Router<Arc<Guild>> {

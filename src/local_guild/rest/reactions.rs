@@ -9,7 +9,7 @@ use axum::routing::{get, put};
 use axum::{Json, Router};
 use serde_json::{Value, json};
 
-use super::Done;
+use super::body::Done;
 use super::body::{Asked, At, Bot};
 use super::messages::listed;
 use crate::local_guild::error::Refusal;
@@ -18,7 +18,7 @@ use crate::local_guild::guild::Guild;
 use crate::local_guild::ids::Id;
 use crate::local_guild::model::{Author, Channel, Message, MessageKind, Pin, Reaction, Reference};
 use crate::local_guild::payload;
-use crate::local_guild::permission::right;
+use crate::local_guild::right;
 use crate::local_guild::state::{Change, State as World};
 
 /// The routes of this file.

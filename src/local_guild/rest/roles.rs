@@ -9,7 +9,7 @@ use axum::{Json, Router};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::Done;
+use super::body::Done;
 use super::body::{At, Bot, Payload};
 use crate::local_guild::error::Refusal;
 use crate::local_guild::event::Event;
@@ -17,7 +17,8 @@ use crate::local_guild::guild::{Draft, Guild};
 use crate::local_guild::ids::Id;
 use crate::local_guild::model::Role;
 use crate::local_guild::payload;
-use crate::local_guild::permission::{bits, right};
+use crate::local_guild::permission::bits;
+use crate::local_guild::right;
 use crate::local_guild::state::{Change, State as World};
 
 /// Roles in one guild.

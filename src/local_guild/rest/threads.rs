@@ -10,7 +10,7 @@ use axum::{Json, Router};
 use chrono::{DateTime, Utc};
 use serde_json::{Value, json};
 
-use super::Done;
+use super::body::Done;
 use super::body::{Asked, At, Bot, Payload};
 use crate::local_guild::error::Refusal;
 use crate::local_guild::event::Event;
@@ -19,7 +19,7 @@ use crate::local_guild::ids::Id;
 use crate::local_guild::model::{
     Author, Channel, ChannelKind, Message, MessageKind, Reference, Thread,
 };
-use crate::local_guild::permission::right;
+use crate::local_guild::right;
 use crate::local_guild::state::Change;
 
 /// The routes of this file.

@@ -13,7 +13,7 @@ use base64::Engine as _;
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
-use super::Done;
+use super::body::Done;
 use super::body::{Asked, At, Bot, Payload};
 use super::interactions;
 use super::messages::{edit_if, put, remove, rendered};
@@ -24,7 +24,7 @@ use crate::local_guild::guild::Guild;
 use crate::local_guild::ids::Id;
 use crate::local_guild::model::{Author, ChannelKind, Message, Webhook};
 use crate::local_guild::payload;
-use crate::local_guild::permission::right;
+use crate::local_guild::right;
 use crate::local_guild::state::Change;
 use crate::platform::ids;
 

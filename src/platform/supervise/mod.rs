@@ -29,7 +29,7 @@ mod supervisor;
 mod tree;
 
 pub use adopt::{Adoption, RunFolderState, adopt};
-pub use spool::SpoolReader;
+pub use spool::{OnCap, SpoolReader};
 pub use supervisor::main;
 pub use tree::belongs_to;
 
@@ -52,16 +52,6 @@ pub enum OnEof {
     Finish,
     /// End it.
     Kill,
-}
-
-/// What to do with a program that writes more to stdout than allowed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum OnCap {
-    /// End it.
-    Kill,
-    /// Keep the beginning and the end, and say how much is missing between.
-    Drop,
 }
 
 /// What to run and within which limits.

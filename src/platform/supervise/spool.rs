@@ -5,13 +5,24 @@ use std::fs::File;
 use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
 use std::path::PathBuf;
 
-use super::{OnCap, Result};
-use crate::platform::files::{self, FileError};
+use serde::{Deserialize, Serialize};
+
+use crate::platform::files::{self, FileError, Result};
 
 /// Bytes of the end that are kept where the middle is dropped.
 const TAIL: usize = 64 << 10;
 /// Most bytes that one read returns.
 const PIECE: u64 = 256 << 10;
+
+/// What to do with a program that writes more to stdout than allowed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum OnCap {
+    /// End it.
+    Kill,
+    /// Keep the beginning and the end, and say how much is missing between.
+    Drop,
+}
 
 /// Reads a spool as it grows.
 #[derive(Debug)]

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use serde_json::json;
 
 use super::super::{DISCORD_FILE, RUNTIME_FILE};
-use super::Options;
+use super::options::Options;
 use crate::assets::{self, AssetError, Capability, Lookup, RoleSpec};
 use crate::domain::config::AgentKind;
 use crate::domain::role::Role;

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Value, json};
 
-use super::sprint::{as_value, record, todos};
+use super::values::{as_value, record, todos};
 use super::{Keep, Paper, fill, is_korean, nothing, sprint_folder};
 use crate::assets::AssetError;
 use crate::domain::backlog::{BacklogItem, BacklogStatus};

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::sprint::{record, todos};
+use super::values::{record, todos};
 use super::{Keep, Paper, fill, folder_name, is_korean, nothing, sprint_folder};
 use crate::assets::AssetError;
 use crate::domain::sprint::Sprint;

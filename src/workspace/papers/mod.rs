@@ -8,6 +8,7 @@ mod marks;
 mod report;
 mod reports;
 mod sprint;
+mod values;
 
 pub use backlog::{backlog, completed, current_sprint};
 pub use burndown::{ChartError, burndown};

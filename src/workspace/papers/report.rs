@@ -8,7 +8,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::reports::Reports;
-use super::sprint::{record, todos};
+use super::values::{record, todos};
 use super::{fill, is_korean, nothing, sprint_folder};
 use crate::assets::AssetError;
 use crate::domain::role::Role;

@@ -1,17 +1,16 @@
 //! The documents in a sprint's folder (`spec/teams.md` 3.5). The planner writes in most of them as well.
 
-use std::collections::BTreeMap;
 
 use chrono_tz::Tz;
 use serde_json::{Value, json};
 
 use super::reports::Reports;
+use super::values::{in_order, record, todos};
 use super::{Keep, Paper, fill_with, final_report, is_korean, nothing, sprint_folder};
 use crate::assets::{AssetError, Values};
-use crate::domain::ids::TodoId;
 use crate::domain::request::Language;
 use crate::domain::sprint::{
-    InitialStep, PlanningIteration, Sprint, SprintStatus, Todo, TodoStatus,
+    InitialStep, PlanningIteration, Sprint, SprintStatus, TodoStatus,
 };
 
 /// The files, as the index lists them: name in the marks, heading.
@@ -71,37 +70,6 @@ fn report_text(
     fill_with("live_report", context)
 }
 
-/// Todos as the templates show them: the record, and the titles of what they wait on.
-pub(super) fn todos(sprint: &Sprint) -> Result<Vec<Value>, AssetError> {
-    let titles: BTreeMap<&TodoId, &str> =
-        sprint.todos.iter().map(|todo| (&todo.todo_id, todo.title.as_str())).collect();
-    let values = in_order(sprint).into_iter().map(|todo| {
-        let mut value = as_value(todo)?;
-        let waits_on: Vec<&str> =
-            todo.depends_on.iter().filter_map(|id| titles.get(id).copied()).collect();
-        value["waits_on"] = json!(waits_on);
-        Ok(value)
-    });
-    values.collect()
-}
-
-/// By rank; unranked todos last.
-fn in_order(sprint: &Sprint) -> Vec<&Todo> {
-    let mut order: Vec<&Todo> = sprint.todos.iter().collect();
-    order.sort_by_key(|todo| match todo.priority_rank {
-        0 => u32::MAX,
-        rank => rank,
-    });
-    order
-}
-
-pub(super) fn as_value(record: &impl serde::Serialize) -> Result<Value, AssetError> {
-    serde_json::to_value(record).map_err(|error| AssetError::Template {
-        name: "documents/sprint".to_owned(),
-        message: error.to_string(),
-    })
-}
-
 fn context(sprint: &Sprint, reports: &Reports) -> Result<Values, AssetError> {
     let todos = todos(sprint)?;
     let framing_step = InitialStep::MilestoneRefinement.as_str();
@@ -129,14 +97,6 @@ fn context(sprint: &Sprint, reports: &Reports) -> Result<Values, AssetError> {
 }
 
 /// The record without its todos: templates have them beside it, in order.
-pub(super) fn record(sprint: &Sprint) -> Result<Value, AssetError> {
-    let mut value = as_value(sprint)?;
-    if let Some(fields) = value.as_object_mut() {
-        fields.remove("todos");
-    }
-    Ok(value)
-}
-
 fn latest(
     sprint: &Sprint,
     wanted: impl Fn(&PlanningIteration) -> bool,
