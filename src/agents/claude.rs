@@ -16,7 +16,8 @@ use crate::agents::stuck::digest;
 use crate::agents::tools::{SERVER, Tools};
 use crate::agents::words::Words;
 use crate::domain::ids::MessageId;
-use crate::domain::run::{FailKind, Usage};
+use crate::domain::run::FailKind;
+use crate::domain::usage::Usage;
 use crate::platform::files;
 
 /// The environment variable that names the binary.

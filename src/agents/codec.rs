@@ -8,7 +8,8 @@ use crate::agents::codex::CodexCodec;
 use crate::agents::rehearsal::RehearsalCodec;
 use crate::agents::words::Words;
 use crate::domain::ids::MessageId;
-use crate::domain::run::{FailKind, Usage};
+use crate::domain::run::FailKind;
+use crate::domain::usage::Usage;
 
 /// Something that happened in an agent's turn.
 #[derive(Debug, Clone, PartialEq)]

@@ -12,7 +12,8 @@ pub use crate::agents::run::Sandbox;
 use crate::agents::run::{self, Access, Door, RUN_SOCKET, RunError};
 use crate::agents::stuck::digest;
 use crate::agents::tools::Tools;
-use crate::domain::run::{FailKind, Usage};
+use crate::domain::run::FailKind;
+use crate::domain::usage::Usage;
 
 /// The environment variable that names the binary.
 const BINARY_VARIABLE: &str = "TEAMS_CODEX";

@@ -11,7 +11,8 @@ use super::run::Access;
 use super::turn::Turn;
 use super::words::Words;
 use crate::domain::ids::MessageId;
-use crate::domain::run::{FailKind, Usage};
+use crate::domain::run::FailKind;
+use crate::domain::usage::Usage;
 use crate::platform::files;
 use crate::platform::supervise::{EndedBy, Exit};
 

@@ -5,7 +5,7 @@ use std::path::Path;
 use super::{Failure, Global, say};
 use crate::domain::config::AgentKind;
 use crate::domain::ids::UserId;
-use crate::domain::request::Language;
+use crate::domain::language::Language;
 use crate::platform::terminal;
 use crate::store;
 use crate::workspace::init::{self, Mode, Options};

@@ -1,7 +1,6 @@
 //! The command line: one file a command. Exit codes: `docs/commands.md`.
 
 use std::ffi::OsString;
-use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::builder::Styles;
@@ -19,6 +18,7 @@ mod command;
 mod config;
 mod demo;
 mod doctor;
+mod global;
 mod init;
 mod lifecycle;
 mod list;
@@ -34,6 +34,7 @@ mod status;
 mod told;
 mod why;
 
+use global::{Global, runtime};
 pub use output::{Failure, say};
 
 /// A software team that lives in your Discord server.
@@ -45,14 +46,6 @@ struct Cli {
     global: Global,
     #[command(subcommand)]
     command: Command,
-}
-
-/// Options of every command.
-#[derive(Debug, Clone, clap::Args)]
-pub struct Global {
-    /// The workspace; otherwise `.`, `./teams_generated` or `./workspace/teams_generated`
-    #[arg(long, global = true, value_name = "FOLDER")]
-    workspace_root: Option<PathBuf>,
 }
 
 #[derive(Debug, Subcommand)]
@@ -105,31 +98,6 @@ const STYLES: Styles = Styles::styled()
     .usage(AnsiColor::Green.on_default().effects(Effects::BOLD))
     .literal(AnsiColor::Cyan.on_default().effects(Effects::BOLD))
     .placeholder(AnsiColor::Cyan.on_default());
-
-impl Global {
-    /// The workspace that is meant, which has to be there.
-    pub fn existing(&self) -> Result<PathBuf, Failure> {
-        let root = self.workspace()?;
-        crate::workspace::must_exist(&root)?;
-        Ok(root)
-    }
-
-    /// The workspace that is meant (`spec/teams.md` 1.3); it need not exist.
-    pub fn workspace(&self) -> Result<PathBuf, Failure> {
-        let cwd = std::env::current_dir()
-            .map_err(|error| Failure::new(format!("cannot find the current folder: {error}")))?;
-        Ok(crate::workspace::resolve(self.workspace_root.as_deref(), &cwd))
-    }
-}
-
-/// The runtime that commands with a conversation run on.
-fn runtime() -> Result<tokio::runtime::Runtime, Failure> {
-    tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(2)
-        .enable_all()
-        .build()
-        .map_err(|error| Failure::new(format!("cannot start: {error}")))
-}
 
 /// The parser, with the help of the commands that stand in the table that Discord's are made from, too.
 fn parser() -> clap::Command {

@@ -11,7 +11,7 @@ use super::told::{Teller, language};
 use super::{Failure, Global};
 use crate::discord::setup::permissions::TABLE;
 use crate::domain::ids::{GuildId, UserId};
-use crate::domain::request::Language;
+use crate::domain::language::Language;
 use crate::domain::role::Role;
 use crate::onboarding::setup::{self, Options, SetupError, Talk, Told};
 use crate::platform::{files, plug, terminal};

@@ -7,8 +7,8 @@ use super::output::say_json;
 use super::plain::plain;
 use super::{Failure, say};
 use crate::assets::catalog::Catalog;
+use crate::domain::language::Language;
 use crate::domain::outgoing::Content;
-use crate::domain::request::Language;
 use crate::platform::redact;
 
 /// The column at which lines begin, after the word for how it came out.

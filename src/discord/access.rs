@@ -1,8 +1,9 @@
 //! What the link asks the team before it does anything for somebody: rights are looked at before files are
 //! fetched, forms opened and ids suggested.
 
+use crate::domain::actor::Actor;
 use crate::domain::ids::ChannelId;
-use crate::domain::incoming::{Actor, Message};
+use crate::domain::incoming::Message;
 
 /// A form that can be opened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

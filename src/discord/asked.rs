@@ -13,13 +13,16 @@ use crate::discord::access::Form;
 use crate::discord::commands::VERDICTS;
 use crate::discord::forms;
 use crate::discord::ingress::{Remote, shown_name};
+use crate::domain::actor::Actor;
+use crate::domain::actor::Author;
 use crate::domain::backlog::BacklogSource;
 use crate::domain::commands::{self, Question, Takes};
 use crate::domain::ids::{ChannelId, GuildId, MessageId, RequestId, ServerRoleId, UserId};
-use crate::domain::incoming::{Actor, Attachment, Author, Command};
+use crate::domain::incoming::{Attachment, Command};
 use crate::domain::ingress::Ingress;
+use crate::domain::language::Language;
 use crate::domain::outgoing::{Button, ButtonAct};
-use crate::domain::request::{Language, ReplyRoute};
+use crate::domain::request::ReplyRoute;
 use crate::domain::sprint::Kickoff;
 
 /// What a person wants.

@@ -10,8 +10,8 @@ use crate::discord::outbound_files::{self, Outbound};
 use crate::discord::rest::Upload;
 use crate::discord::split::{MAX_PARTS, MESSAGE_LIMIT, beginning, length, shorten, split};
 use crate::domain::ids::{MessageId, OutgoingId, UserId};
+use crate::domain::language::Language;
 use crate::domain::outgoing::{Button, ButtonAct, Content};
-use crate::domain::request::Language;
 
 /// Buttons in a row.
 const ROW: usize = 5;

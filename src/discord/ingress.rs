@@ -4,8 +4,9 @@ use serenity::model::channel::{Message as Payload, MessageType};
 use serenity::model::user::User;
 
 use crate::discord::identity::Identity;
+use crate::domain::actor::Author;
 use crate::domain::ids::{ChannelId, GuildId, MessageId, ServerRoleId, UserId};
-use crate::domain::incoming::{Attachment, Author, Message};
+use crate::domain::incoming::{Attachment, Message};
 use crate::domain::ingress::Ingress;
 use crate::domain::role::Role;
 use crate::domain::time::Timestamp;

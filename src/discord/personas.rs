@@ -17,7 +17,7 @@ use crate::discord::error::{RestError, code};
 use crate::discord::problems::{LinkProblem, LinkProblems};
 use crate::discord::speakers::Speaker;
 use crate::domain::ids::{ChannelId, UserId};
-use crate::domain::request::Language;
+use crate::domain::language::Language;
 use crate::domain::role::Role;
 
 /// How long a channel that refused a webhook is left alone, unless rights or channels change.

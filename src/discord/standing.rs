@@ -331,8 +331,8 @@ impl Board {
 mod tests {
     use super::*;
     use crate::assets::catalog::Catalog;
+    use crate::domain::language::Language;
     use crate::domain::outgoing::Content;
-    use crate::domain::request::Language;
 
     struct Scene {
         folder: tempfile::TempDir,

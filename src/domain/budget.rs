@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 use crate::domain::config::AgentKind;
 use crate::domain::ids::SprintId;
 use crate::domain::role::Role;
-use crate::domain::run::Usage;
 use crate::domain::time::Timestamp;
+use crate::domain::usage::Usage;
 
 /// What may be spent on something. What is absent has no limit.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]

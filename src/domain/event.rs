@@ -3,10 +3,11 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::domain::actor::Actor;
 use crate::domain::effect::EffectOutcome;
 use crate::domain::envelope::Envelope;
 use crate::domain::ids::{ChannelId, EffectId, EnvelopeId, MessageId, OutgoingId, RunId};
-use crate::domain::incoming::{Actor, Command, Message};
+use crate::domain::incoming::{Command, Message};
 use crate::domain::outgoing::OutgoingOutcome;
 use crate::domain::refusal::Refusal;
 use crate::domain::role::Role;

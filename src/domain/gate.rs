@@ -2,8 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::domain::actor::Actor;
 use crate::domain::ids::{ChannelId, GateId, MessageId, RequestId, UserId};
-use crate::domain::incoming::Actor;
 use crate::domain::time::Timestamp;
 
 /// What is decided.

@@ -3,28 +3,15 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::domain::actor::{Actor, Author};
 use crate::domain::backlog::BacklogSource;
-use crate::domain::ids::{ChannelId, GateId, GuildId, MessageId, RequestId, ServerRoleId, UserId};
+use crate::domain::ids::{ChannelId, GateId, GuildId, MessageId, RequestId};
 use crate::domain::ingress::Ingress;
+use crate::domain::language::Language;
 use crate::domain::outgoing::Button;
-use crate::domain::request::Language;
 use crate::domain::role::Role;
 use crate::domain::sprint::Kickoff;
 use crate::domain::time::Timestamp;
-
-/// Who did it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Author {
-    /// The id.
-    pub id: UserId,
-    /// The display name.
-    pub name: String,
-    /// Whether it is a bot or webhook.
-    pub is_bot: bool,
-    /// The server roles that the person has; empty in direct messages.
-    #[serde(default)]
-    pub server_roles: Vec<ServerRoleId>,
-}
 
 /// A file that came with a message.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -74,58 +61,6 @@ impl Message {
     pub fn actor(&self, in_room: bool) -> Actor {
         let via = if in_room && self.via != Ingress::Webhook { Ingress::Thread } else { self.via };
         Actor::Person { author: self.author.clone(), guild_id: self.guild_id, via }
-    }
-}
-
-/// Where a command came from.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Actor {
-    /// Somebody in Discord.
-    Person {
-        /// Who.
-        author: Author,
-        /// The server; none for a direct message.
-        guild_id: Option<GuildId>,
-        /// The way in.
-        #[serde(default)]
-        via: Ingress,
-    },
-    /// Whoever deleted a message: Discord let them, and does not tell who it was. The words that the message
-    /// brought can be withdrawn by it, and nothing else.
-    Deleter,
-    /// The operator at the machine: whoever can open the control socket with the secret of this start.
-    Operator,
-    /// An agent, over the socket of its own run. It holds no right of a person.
-    Agent {
-        /// The role that it works as.
-        role: Role,
-        /// The request that it works on.
-        request_id: RequestId,
-    },
-}
-
-impl Actor {
-    /// The way in.
-    #[must_use]
-    pub const fn ingress(&self) -> Ingress {
-        match self {
-            Self::Person { via, .. } => *via,
-            Self::Deleter => Ingress::Delete,
-            Self::Operator => Ingress::Operator,
-            Self::Agent { .. } => Ingress::AgentTool,
-        }
-    }
-
-    /// Their name, for people.
-    #[must_use]
-    pub fn name(&self) -> String {
-        match self {
-            Self::Person { author, .. } => author.name.clone(),
-            Self::Deleter => "person".to_owned(),
-            Self::Operator => "operator".to_owned(),
-            Self::Agent { role, .. } => role.to_string(),
-        }
     }
 }
 

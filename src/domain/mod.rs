@@ -1,5 +1,6 @@
 //! The words of the house: types and their invariants. No I/O, clock, randomness or async.
 
+pub mod actor;
 pub mod backlog;
 pub mod block;
 pub mod budget;
@@ -17,8 +18,10 @@ pub mod gate;
 pub mod ids;
 pub mod incoming;
 pub mod ingress;
+pub mod language;
 pub mod lenient;
 pub mod lifecycle;
+pub mod modes;
 pub mod operation;
 pub mod outgoing;
 pub mod policy;
@@ -31,5 +34,6 @@ pub mod schedule;
 pub mod sprint;
 pub mod state;
 pub mod time;
+pub mod usage;
 pub mod word;
 pub mod workflow;

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::domain::ids::{ChannelId, EnvelopeId, GateId, MessageId, OutgoingId, RequestId, UserId};
-use crate::domain::request::Language;
+use crate::domain::language::Language;
 use crate::domain::role::Role;
 use crate::domain::time::Timestamp;
 

@@ -6,11 +6,14 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use crate::domain::budget::{Budgets, PriceTable};
-use crate::domain::config::{CutoffTime, DiscoveryScope, SprintMode, StartMode, Zone};
+use crate::domain::config::{CutoffTime, Zone};
 use crate::domain::gate::Stance;
 use crate::domain::ids::{ChannelId, GuildId, ServerRoleId, UserId};
+use crate::domain::language::Language;
 use crate::domain::lifecycle::Lifecycle;
-use crate::domain::request::Language;
+use crate::domain::modes::DiscoveryScope;
+use crate::domain::modes::SprintMode;
+use crate::domain::modes::StartMode;
 use crate::domain::role::Role;
 
 /// What a person may do. Later ones include earlier ones.

@@ -11,6 +11,7 @@ use crate::domain::lifecycle::StepName;
 use crate::domain::result::RoleResult;
 use crate::domain::role::Role;
 use crate::domain::time::Timestamp;
+use crate::domain::usage::Usage;
 
 /// A run that has been started and whose result is not applied yet. Durable before the agent starts.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -323,39 +324,6 @@ const LONGEST_LIMIT: u64 = 400;
 #[must_use]
 pub fn limit_end(at: Timestamp, said: Timestamp) -> Option<Timestamp> {
     (at > said && at < said.plus_seconds(LONGEST_LIMIT * 86_400)).then_some(at)
-}
-
-/// Tokens and money.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
-pub struct Usage {
-    /// Input tokens, cached ones included.
-    pub input_tokens: u64,
-    /// Cached input tokens.
-    pub cached_tokens: u64,
-    /// Output tokens.
-    pub output_tokens: u64,
-    /// US dollars, where the agent or a price table says.
-    pub cost_usd: f64,
-}
-
-impl Usage {
-    /// All tokens, in and out.
-    #[must_use]
-    pub const fn tokens(self) -> u64 {
-        self.input_tokens.saturating_add(self.output_tokens)
-    }
-
-    /// The sum of both.
-    #[must_use]
-    pub fn plus(self, other: Usage) -> Usage {
-        Usage {
-            input_tokens: self.input_tokens.saturating_add(other.input_tokens),
-            cached_tokens: self.cached_tokens.saturating_add(other.cached_tokens),
-            output_tokens: self.output_tokens.saturating_add(other.output_tokens),
-            cost_usd: self.cost_usd + other.cost_usd,
-        }
-    }
 }
 
 /// The file in which the runs of a month of the workspace's zone stand with what they cost, a line each.

@@ -13,8 +13,8 @@ use crate::domain::ids::{RequestId, SprintId};
 use crate::domain::outgoing::{NamedChannel, Priority, Target, Voice};
 use crate::domain::request::Request;
 use crate::domain::role::Role;
-use crate::domain::run::Usage;
 use crate::domain::time::Timestamp;
+use crate::domain::usage::Usage;
 
 /// The part of a budget at which people are told.
 const NEARLY: f64 = 0.8;

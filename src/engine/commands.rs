@@ -8,10 +8,12 @@ use super::decide::Answer;
 use super::gates::{self, ShownContent, Verdict};
 use super::turn::Turn;
 use super::{followup, handoff, intake, outbox, say, sprint};
+use crate::domain::actor::Actor;
 use crate::domain::ids::{ChannelId, GateId, MessageId, RequestId};
-use crate::domain::incoming::{Actor, Command};
+use crate::domain::incoming::Command;
+use crate::domain::language::Language;
 use crate::domain::outgoing::{Button, ButtonAct, Content};
-use crate::domain::request::{Language, ReplyRoute, Request, RequestStatus};
+use crate::domain::request::{ReplyRoute, Request, RequestStatus};
 
 /// Takes a command.
 pub(super) fn command(turn: &mut Turn<'_>, actor: &Actor, command: Command) -> Answer {

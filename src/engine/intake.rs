@@ -9,11 +9,10 @@ use super::turn::Turn;
 use super::{followup, handoff, lifecycle, parse, say, sprint, words};
 use crate::domain::ids::{MessageId, RequestId, UserId};
 use crate::domain::incoming::Message;
+use crate::domain::language::Language;
 use crate::domain::outgoing::{Act, Priority, Target, Voice};
 use crate::domain::policy::{Policy, RefusalForm, Right};
-use crate::domain::request::{
-    Language, Params, ReplyRoute, Request, RequestStatus, Room, fingerprint,
-};
+use crate::domain::request::{Params, ReplyRoute, Request, RequestStatus, Room, fingerprint};
 use crate::domain::role::Role;
 use crate::domain::state::State;
 

@@ -10,20 +10,22 @@ use super::turn::Turn;
 use super::{
     actions, attempts, claims, contract, handoff, intake, lifecycle, revise, runs, say, sprint,
 };
+use crate::domain::actor::Actor;
 use crate::domain::block::BlockCode;
 use crate::domain::change::Change;
 use crate::domain::config::AgentKind;
 use crate::domain::conversation::Conversation;
 use crate::domain::envelope::{Envelope, EnvelopeKind, MAX_ENVELOPE_ATTEMPTS, Place};
 use crate::domain::ids::{EnvelopeId, RequestId};
-use crate::domain::incoming::Actor;
+use crate::domain::language::Language;
 use crate::domain::lenient;
 use crate::domain::lifecycle::StepName;
 use crate::domain::outgoing::Voice;
-use crate::domain::request::{Language, ReplyRoute, Request, RequestStatus};
+use crate::domain::request::{ReplyRoute, Request, RequestStatus};
 use crate::domain::result::{ResultStatus, RoleResult};
 use crate::domain::role::Role;
-use crate::domain::run::{RunOutcome, RunReport, Usage};
+use crate::domain::run::{RunOutcome, RunReport};
+use crate::domain::usage::Usage;
 
 /// Applies a report.
 pub(super) fn ready(turn: &mut Turn<'_>, relay_id: &EnvelopeId) -> Answer {

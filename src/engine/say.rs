@@ -5,10 +5,11 @@ use serde_json::{Map, Value, json};
 use super::turn::Turn;
 use crate::domain::evidence::{Candidate, Evidence};
 use crate::domain::ids::RequestId;
+use crate::domain::language::Language;
 use crate::domain::outgoing::{
     Act, Button, ButtonAct, Content, NamedChannel, Outgoing, OutgoingState, Priority, Target, Voice,
 };
-use crate::domain::request::{Language, Request, RequestStatus};
+use crate::domain::request::{Request, RequestStatus};
 use crate::domain::role::Role;
 
 /// A catalog key with its values, in a language.

@@ -6,9 +6,10 @@ use serde_json::{Value, json};
 use super::authorize::{Resource, authorize};
 use super::turn::Turn;
 use super::{commands, parse, sprint, standing};
+use crate::domain::actor::Actor;
 use crate::domain::ids::RequestId;
-use crate::domain::incoming::{Actor, Message};
-use crate::domain::request::Language;
+use crate::domain::incoming::Message;
+use crate::domain::language::Language;
 use crate::domain::sprint::Kickoff;
 
 /// A command in words.

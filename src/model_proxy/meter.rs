@@ -9,8 +9,8 @@ use tokio::sync::watch;
 use super::error::ModelProxyError;
 use super::usage::Told;
 use crate::domain::budget::{Allowance, PriceTable};
-use crate::domain::run::Usage;
 use crate::domain::time::Timestamp;
+use crate::domain::usage::Usage;
 use crate::platform::{files, tasks};
 
 /// What is kept of a run's proxy, in the run's folder.

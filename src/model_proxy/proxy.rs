@@ -28,7 +28,7 @@ use crate::agents::{self, AgentOutcome, Door};
 use crate::domain::budget::Allowance;
 use crate::domain::conversation::{Fill, Measured};
 use crate::domain::refusal::Refusal;
-use crate::domain::run::Usage;
+use crate::domain::usage::Usage;
 use crate::platform::accept::AcceptRetry;
 use crate::platform::files;
 use crate::platform::{ids, redact, tasks};

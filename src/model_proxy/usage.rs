@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use crate::domain::config::ModelApi;
-use crate::domain::run::Usage;
+use crate::domain::usage::Usage;
 
 /// Bytes of one line, or of an answer in one piece, that are looked at.
 const LONGEST: usize = 16 << 20;

@@ -2,8 +2,9 @@
 
 use super::hub::Hub;
 use crate::discord::{Access, Form};
+use crate::domain::actor::Actor;
 use crate::domain::ids::ChannelId;
-use crate::domain::incoming::{Actor, Message};
+use crate::domain::incoming::Message;
 use crate::domain::ingress::Ingress;
 use crate::engine::authorize::{Resource, act, authorize, is_known};
 use crate::engine::{depends_on_roles, would_take_in};

@@ -64,7 +64,7 @@ fn write(root: &Path, sprint: &Sprint, zone: Tz, reports: &Reports) -> Result<St
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::request::Language;
+    use crate::domain::language::Language;
     use crate::domain::sprint::{Kickoff, SprintStatus, Trigger};
     use crate::domain::time::Timestamp;
 

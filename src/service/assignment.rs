@@ -198,7 +198,7 @@ mod tests {
     use crate::domain::backlog::{BacklogKind, BacklogStatus};
     use crate::domain::change::Change;
     use crate::domain::ids::{BacklogId, SprintId};
-    use crate::domain::request::Language;
+    use crate::domain::language::Language;
     use crate::domain::sprint::{InitialStep, Kickoff, Trigger};
     use crate::domain::time::Timestamp;
 

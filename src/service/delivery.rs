@@ -392,7 +392,7 @@ mod tests {
             content: Content {
                 key: "empty".to_owned(),
                 values: serde_json::from_value(json!({})).unwrap(),
-                language: crate::domain::request::Language::En,
+                language: crate::domain::language::Language::En,
             },
             reply_to: None,
             mention: None,

@@ -112,7 +112,7 @@ pub(super) fn checkpoint(
     views.digests.retain(|path, _| open.contains(path.as_str()));
     index.write(disk, root)?;
     for name in disk.list(&root.join(layout::JOURNAL))? {
-        if super::load::first_seq(&name).is_some_and(|first| first <= seq) {
+        if super::layout::first_seq(&name).is_some_and(|first| first <= seq) {
             disk.remove(&root.join(layout::JOURNAL).join(name))?;
         }
     }

@@ -350,3 +350,8 @@ pub(super) fn is_document(file: &str) -> bool {
     let inside = Path::new(file).components().all(|part| matches!(part, Component::Normal(_)));
     inside && !file.is_empty() && !file.starts_with(RUNTIME) && !file.contains('\0')
 }
+
+/// The sequence in the name of a segment.
+pub(super) fn first_seq(name: &str) -> Option<u64> {
+    name.strip_suffix(".log")?.parse().ok()
+}

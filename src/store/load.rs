@@ -7,7 +7,8 @@ use std::sync::Arc;
 use super::entry::{Entry, scan};
 use super::error::StoreError;
 use super::index::Index;
-use super::layout::{self, Kind};
+use super::layout::{self, Kind, first_seq};
+use super::loaded::{LoadedWorkspace, Unreadable};
 use super::views::Views;
 use crate::domain::change::{Change, ChannelMark};
 use crate::domain::ids::RequestId;
@@ -15,45 +16,10 @@ use crate::domain::request::Request;
 use crate::domain::state::State;
 use crate::platform::disk::Disk;
 
-/// A record that could not be read and that the tail does not cover.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Unreadable {
-    pub(super) path: String,
-    pub(super) reason: String,
-}
-
-/// A workspace as it was found.
-pub(super) struct LoadedWorkspace {
-    /// The state after the tail, and the files that the tail changes.
-    pub(super) views: Views,
-    /// The last entry; 0 before the first.
-    pub(super) seq: u64,
-    /// Entries since the checkpoint.
-    pub(super) tail: usize,
-    /// Whether there was a checkpoint.
-    pub(super) indexed: bool,
-    pub(super) unreadable: Vec<Unreadable>,
-    /// Open records whose files are gone.
-    pub(super) missing: Vec<String>,
-    /// Records and documents whose edits the tail overrides.
-    pub(super) overridden: Vec<String>,
-    /// Records that were edited from outside, which counts.
-    pub(super) edited: Vec<String>,
-    /// The last frame was torn and is left out.
-    pub(super) torn: bool,
-    /// What was taken over from the older runtime.
-    pub(super) older: Option<super::import::Notes>,
-}
-
 /// The entries since the checkpoint.
 pub(super) struct Tail {
     pub(super) entries: Vec<(u64, Entry)>,
     pub(super) torn: bool,
-}
-
-/// The sequence in the name of a segment.
-pub(super) fn first_seq(name: &str) -> Option<u64> {
-    name.strip_suffix(".log")?.parse().ok()
 }
 
 /// Reads the entries behind `after`.

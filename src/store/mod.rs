@@ -11,6 +11,7 @@ mod index;
 mod journal;
 mod layout;
 mod load;
+mod loaded;
 mod open;
 mod read;
 mod views;

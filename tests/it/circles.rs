@@ -3,13 +3,15 @@
 //! What a file uses follows from its `use` items and the paths in its code, through `pub use` to the file that
 //! defines it. That a module declares or re-exports its files is no use of them.
 
+#![expect(clippy::wildcard_enum_match_arm, reason = "most kinds of items do not matter here")]
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use syn::visit::{self, Visit};
 
 /// Modules that are not free of circles yet, with the number of files in them. The number may only fall.
-const LEFT: &[(&str, usize)] = &[];
+const LEFT: &[(&str, usize)] = &[("agents", 35), ("discord", 21), ("engine", 41), ("service", 17)];
 
 /// A module's path below the crate.
 type Name = Vec<String>;
@@ -54,10 +56,21 @@ fn absolute(module: &[String], written: &[String], children: &BTreeSet<String>) 
 struct Reader<'a> {
     module: &'a [String],
     children: BTreeSet<String>,
+    /// How many modules within the file we are in.
+    inside: usize,
     file: File,
 }
 
 impl Reader<'_> {
+    /// A path as it would be written at the top of the file.
+    fn at_top(&self, written: Name) -> Name {
+        let above = written.iter().take_while(|word| *word == "super").count().min(self.inside);
+        if above == 0 || written.get(above).is_some_and(|word| word == "super") {
+            return written.into_iter().skip(above).collect();
+        }
+        ["self".to_owned()].into_iter().chain(written.into_iter().skip(above)).collect()
+    }
+
     fn import(&mut self, tree: &syn::UseTree, before: &[String], exported: bool) {
         let with = |ident: &syn::Ident| [before, &[ident.to_string()]].concat();
         let (path, name) = match tree {
@@ -68,7 +81,8 @@ impl Reader<'_> {
                 return group.items.iter().for_each(|it| self.import(it, before, exported));
             }
             syn::UseTree::Glob(_) => {
-                self.file.globs.extend(absolute(self.module, before, &self.children));
+                let before = self.at_top(before.to_vec());
+                self.file.globs.extend(absolute(self.module, &before, &self.children));
                 return;
             }
             syn::UseTree::Name(name) if name.ident == "self" => {
@@ -77,6 +91,7 @@ impl Reader<'_> {
             syn::UseTree::Name(name) => (with(&name.ident), name.ident.to_string()),
             syn::UseTree::Rename(name) => (with(&name.ident), name.rename.to_string()),
         };
+        let path = self.at_top(path);
         if let Some(target) = absolute(self.module, &path, &self.children) {
             if exported {
                 self.file.exports.insert(name.clone());
@@ -108,7 +123,10 @@ impl<'ast> Visit<'ast> for Reader<'_> {
         };
         if !for_tests(attributes) {
             self.file.defines.extend(ident.map(ToString::to_string));
+            let inside = usize::from(matches!(item, syn::Item::Mod(_)));
+            self.inside += inside;
             visit::visit_item(self, item);
+            self.inside -= inside;
         }
     }
 
@@ -116,7 +134,8 @@ impl<'ast> Visit<'ast> for Reader<'_> {
     fn visit_visibility(&mut self, _: &'ast syn::Visibility) {}
 
     fn visit_path(&mut self, path: &'ast syn::Path) {
-        self.file.paths.insert(path.segments.iter().map(|part| part.ident.to_string()).collect());
+        let written = path.segments.iter().map(|part| part.ident.to_string()).collect();
+        self.file.paths.insert(self.at_top(written));
         visit::visit_path(self, path);
     }
 
@@ -135,7 +154,8 @@ fn read(module: &[String], text: &str) -> File {
         syn::Item::Mod(it) if it.content.is_none() => Some(it.ident.to_string()),
         _ => None,
     });
-    let mut reader = Reader { module, children: children.collect(), file: File::default() };
+    let mut reader =
+        Reader { module, children: children.collect(), inside: 0, file: File::default() };
     reader.visit_file(&parsed);
     reader.file
 }
@@ -253,6 +273,8 @@ fn a_circle_is_found_through_what_is_handed_on() {
     assert_eq!(of(&[parent, b, back]), ["a::b", "a::c"]);
     let back = ("a::c", "pub struct C; #[cfg(test)] mod tests { use crate::a::B; }");
     assert_eq!(of(&[parent, b, back]), [""; 0]);
+    let inner = ("a::b", "pub struct B; mod c { use super::B; }");
+    assert_eq!(of(&[parent, inner, ("a::c", "pub struct C;")]), [""; 0]);
     let own = ("a", "mod b; pub const X: u8 = 1; fn f() { b::run(); }");
     assert_eq!(of(&[own, ("a::b", "use super::X; pub fn run() {}")]), ["a", "a::b"]);
     assert_eq!(of(&[own, ("a::b", "use crate::d::X; pub fn run() {}")]), [""; 0]);

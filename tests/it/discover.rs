@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use teams::domain::config::DiscoveryScope;
 use teams::domain::finding::Signal;
 use teams::domain::ids::{BacklogId, RequestId};
+use teams::domain::modes::DiscoveryScope;
 use teams::domain::request::{Request, RequestStatus};
 use teams::domain::result::{ResultStatus, RoleResult};
 use teams::domain::role::Role;

@@ -15,7 +15,8 @@ use serde_json::{Value, json};
 use teams::agents::AgentOutcome;
 use teams::domain::budget::{Allowance, Price, PriceTable};
 use teams::domain::config::ModelApi;
-use teams::domain::run::{AnswerFault, BadAnswer, FailKind, RunOutcome, Usage};
+use teams::domain::run::{AnswerFault, BadAnswer, FailKind, RunOutcome};
+use teams::domain::usage::Usage;
 use teams::model_proxy::{
     MeterReading, ModelProxy, ModelServers, Outside, ProxyOptions, Server, counted,
 };

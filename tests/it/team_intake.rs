@@ -3,7 +3,8 @@
 
 use serde_json::{Value, json};
 use teams::domain::ids::RequestId;
-use teams::domain::request::{Language, RequestStatus};
+use teams::domain::language::Language;
+use teams::domain::request::RequestStatus;
 use teams::domain::role::Role;
 
 use crate::support::guild::Caller;

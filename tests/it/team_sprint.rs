@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde_json::Value;
 use teams::domain::backlog::{BacklogItem, BacklogStatus};
 use teams::domain::config::CheckNetwork;
-use teams::domain::request::Language;
+use teams::domain::language::Language;
 use teams::domain::sprint::{Sprint, SprintStatus, Todo, TodoStatus};
 use teams::engine::sprint::consistent;
 use teams::platform::confinement;

@@ -7,7 +7,7 @@ use super::*;
 use crate::agents::codec::CodecKind;
 use crate::agents::prompt::Said;
 use crate::agents::turn::{Failure, Turn};
-use crate::domain::run::Usage;
+use crate::domain::usage::Usage;
 use crate::platform::files;
 use crate::platform::supervise::{EndedBy, Exit};
 

@@ -4,7 +4,8 @@ use serde_json::Value;
 
 use crate::agents::blame::classify;
 use crate::agents::codec::{Event, number, text};
-use crate::domain::run::{FailKind, Usage};
+use crate::domain::run::FailKind;
+use crate::domain::usage::Usage;
 
 /// The words of a JSON-RPC error.
 pub(super) fn reason(error: &Value) -> String {

@@ -10,7 +10,7 @@ use crate::agents::run::{Agent, RunSpec};
 use crate::agents::sent::HAND_OVER;
 use crate::agents::turn::Turn;
 use crate::domain::conversation::{Fill, HandedOver, Measured, Room, window_of};
-use crate::domain::run::Usage;
+use crate::domain::usage::Usage;
 use crate::platform::files;
 use crate::platform::supervise;
 

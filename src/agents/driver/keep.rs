@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::RunError;
 use crate::agents::run::RunSpec;
-use crate::domain::run::Usage;
+use crate::domain::usage::Usage;
 use crate::platform::beneath::Folder;
 use crate::platform::files;
 

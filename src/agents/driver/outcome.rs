@@ -5,7 +5,8 @@ use crate::agents::answer;
 use crate::agents::run::{AgentOutcome, RunError, RunSpec};
 use crate::agents::turn::Failure;
 use crate::domain::result::{ContractStatus, RoleResult};
-use crate::domain::run::{BadAnswer, FailKind, RunOutcome, Usage};
+use crate::domain::run::{BadAnswer, FailKind, RunOutcome};
+use crate::domain::usage::Usage;
 use crate::platform::redact::{self, redact};
 
 impl Failure {

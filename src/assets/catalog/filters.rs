@@ -7,7 +7,7 @@ use minijinja::value::Value as Jinja;
 use minijinja::{Environment, Error, ErrorKind, State};
 use serde::Serialize;
 
-use crate::domain::request::Language;
+use crate::domain::language::Language;
 
 /// Kinds of words: the filter `role` says `role.planner` for `planner`.
 pub(super) const WORDS: [&str; 20] = [

@@ -9,7 +9,7 @@ use crate::assets;
 use crate::cli::Failure;
 use crate::cli::init::AgentArgument;
 use crate::domain::config::AgentKind;
-use crate::domain::request::Language;
+use crate::domain::language::Language;
 use crate::git;
 use crate::local_guild::GuildInfo;
 use crate::platform::files;

@@ -7,7 +7,7 @@ use super::person::Person;
 use super::request::checks;
 use super::team::Team;
 use crate::cli::{Failure, say};
-use crate::domain::request::Language;
+use crate::domain::language::Language;
 use crate::domain::sprint::{Sprint, SprintStatus, Todo, TodoStatus};
 use crate::git;
 use crate::local_guild::GuildInfo;

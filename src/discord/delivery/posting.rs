@@ -14,8 +14,8 @@ use crate::discord::rest::Upload;
 use crate::discord::speakers::Speaker;
 use crate::discord::split::{MESSAGE_LIMIT, shorten};
 use crate::domain::ids::{ChannelId, MessageId};
+use crate::domain::language::Language;
 use crate::domain::outgoing::{Act, Content, Outgoing, OutgoingOutcome, OutgoingState, Voice};
-use crate::domain::request::Language;
 use crate::domain::time::Timestamp;
 use crate::platform::clock;
 

@@ -9,10 +9,12 @@ use crate::discord::asked::{self, Commanded, Wanted};
 use crate::discord::error::{RestError, code};
 use crate::discord::ingress::{Heard, Remote};
 use crate::discord::link::{Inbound, InteractionReply, Suggest};
+use crate::domain::actor::Actor;
+use crate::domain::actor::Author;
 use crate::domain::ids::{ChannelId, MessageId, UserId};
-use crate::domain::incoming::{Actor, Attachment, Author, Command, Message};
+use crate::domain::incoming::{Attachment, Command, Message};
+use crate::domain::language::Language;
 use crate::domain::outgoing::Content;
-use crate::domain::request::Language;
 use crate::domain::time::Timestamp;
 use crate::platform::tasks;
 

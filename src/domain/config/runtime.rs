@@ -14,8 +14,9 @@ use super::{AgentsConfig, ModelServer, Problem, ProfilesConfig, RoleDefaults, Sa
 use crate::domain::budget::{Budgets, PriceTable};
 use crate::domain::gate::Stance;
 use crate::domain::ids::{GuildId, ServerRoleId, UserId};
+use crate::domain::language::Language;
+use crate::domain::modes::{DiscoveryScope, SprintMode, StartMode};
 use crate::domain::policy::{GateTable, RefusalForm};
-use crate::domain::request::Language;
 use crate::domain::role::Role;
 
 /// Author and committer of the team's commits. Dates are told in the zone of the workspace.
@@ -114,30 +115,6 @@ fn approval_required_is_gone<'de, D: Deserializer<'de>>(_: D) -> Result<(), D::E
     ))
 }
 
-/// How sprints begin.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum SprintMode {
-    /// At the slots of the grid, and as soon as something waits in the backlog.
-    #[default]
-    Hybrid,
-    /// One interval after the end of the last sprint.
-    Rolling,
-    /// At the slots of the grid only.
-    WallClock,
-}
-
-/// Who starts sprints.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum StartMode {
-    /// The team.
-    #[default]
-    Auto,
-    /// A person, once a day.
-    ManualDaily,
-}
-
 /// What happens when a slot comes in a running sprint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -158,19 +135,6 @@ pub enum IngressMode {
     ImmediateIfIdle,
     /// Both.
     DualPath,
-}
-
-/// Where candidate work is looked for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum DiscoveryScope {
-    /// In the workspace.
-    WorkspaceOnly,
-    /// And in git.
-    PlusGit,
-    /// Everywhere the older runtime looked.
-    #[default]
-    BroadScan,
 }
 
 /// `sprint:`

@@ -25,7 +25,17 @@ const LONGEST_TIMEOUT: u64 = 24 * 60 * 60;
 /// The counters that the rules above every lifecycle pay by.
 const REQUIRED: [CounterName; 2] = [counter::TURNS, counter::PLANNER_CONTRACT];
 
-pub(super) fn compile(text: &str) -> Result<Lifecycle, Vec<Problem>> {
+impl Lifecycle {
+    /// Reads and checks a definition.
+    ///
+    /// # Errors
+    /// Everything that is wrong with it, each with the key at which it stands.
+    pub fn compile(text: &str) -> Result<Lifecycle, Vec<Problem>> {
+        compile(text)
+    }
+}
+
+fn compile(text: &str) -> Result<Lifecycle, Vec<Problem>> {
     if text.len() > LONGEST {
         let message = format!("{} bytes, where at most {LONGEST} are expected", text.len());
         return Err(vec![Problem::at("", message).hint(LOOK)]);

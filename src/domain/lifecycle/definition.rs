@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::marker::PhantomData;
 
+use serde::Deserialize;
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{Deserializer, Error, MapAccess, Visitor};
-use serde::{Deserialize, Serialize};
 
-use super::{CounterName, StepName, StepOutcome};
+use super::{Access, CounterName, Prerequisite, StepName, StepOutcome};
 use crate::domain::role::Role;
 
 #[derive(Debug, Deserialize)]
@@ -43,27 +43,6 @@ pub(super) struct StepDefinition {
     pub(super) on: BTreeMap<StepOutcome, EdgeDefinition>,
     #[serde(default)]
     pub(super) reopen: ReopenDefinition,
-}
-
-/// What the role of a step may write.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Access {
-    /// Nothing of the project.
-    #[default]
-    Read,
-    /// The request's worktree.
-    Write,
-}
-
-/// What has to be there before a step begins; the runtime brings it about.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Prerequisite {
-    /// The work so far as a commit on the request's own branch.
-    Commit,
-    /// Green checks of that commit, where checks are configured.
-    Evidence,
 }
 
 #[derive(Debug, Clone, Copy, Deserialize)]

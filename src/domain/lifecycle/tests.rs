@@ -1,6 +1,7 @@
 //! What holds together, and what is refused.
 
 use super::*;
+use crate::domain::config::Problem;
 
 /// The built-in definition with texts replaced.
 fn edited(pairs: &[(&str, &str)]) -> String {

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::{PhaseStatus, step_of};
+use super::{ARCHITECT_ADVISORY, DESIGNER_ADVISORY, PhaseStatus, SHARED_ADVISORY, step_of};
 use crate::domain::lenient;
 use crate::domain::lifecycle::{
     CounterName, Lifecycle, Phase, ReopenCategory, Step, StepKind, StepName, counter,
@@ -16,11 +16,6 @@ use crate::domain::word::{Word as _, blank};
 
 /// The version of the workflow contract that this code writes.
 const CONTRACT_VERSION: u32 = 1;
-
-/// The step that older workspaces have for both advisers.
-pub(super) const SHARED_ADVISORY: StepName = StepName::of("planner_advisory");
-pub(super) const DESIGNER_ADVISORY: StepName = StepName::of("designer_advisory");
-pub(super) const ARCHITECT_ADVISORY: StepName = StepName::of("architect_advisory");
 
 /// How often something may still happen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]

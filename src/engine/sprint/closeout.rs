@@ -51,7 +51,7 @@ pub fn is_resumable(sprint: &Sprint) -> bool {
 mod tests {
     use super::*;
     use crate::domain::ids::SprintId;
-    use crate::domain::request::Language;
+    use crate::domain::language::Language;
     use crate::domain::sprint::{Kickoff, Trigger};
 
     #[test]

@@ -3,10 +3,11 @@
 use serde_json::{Value, json};
 
 use super::{closeout, queue, say, start};
+use crate::domain::actor::Actor;
 use crate::domain::backlog::{BacklogSource, BacklogStatus};
 use crate::domain::ids::SprintId;
-use crate::domain::incoming::Actor;
-use crate::domain::request::{Language, RequestStatus};
+use crate::domain::language::Language;
+use crate::domain::request::RequestStatus;
 use crate::domain::sprint::{
     Kickoff, Phase, RESTART_CHECKPOINT, SprintStatus, Todo, TodoStatus, Trigger, WrapUp,
 };

@@ -195,7 +195,7 @@ mod tests {
     use super::*;
     use crate::domain::backlog::BacklogKind;
     use crate::domain::ids::{BacklogId, SprintId};
-    use crate::domain::request::Language;
+    use crate::domain::language::Language;
     use crate::domain::sprint::{BackingSource, Kickoff, PrepassStatus, ResearchPrepass, Trigger};
     use crate::domain::time::Timestamp;
     use serde_json::json;

@@ -5,8 +5,9 @@ use std::collections::BTreeSet;
 
 use super::{backlog, say, slots, sourcing, start};
 use crate::domain::backlog::{BacklogItem, BacklogStatus};
-use crate::domain::config::{SprintMode, StartMode};
 use crate::domain::ids::BacklogId;
+use crate::domain::modes::SprintMode;
+use crate::domain::modes::StartMode;
 use crate::domain::policy::Policy;
 use crate::domain::sprint::{Kickoff, SprintStatus, Trigger, WrapUp};
 use crate::domain::state::State;

@@ -4,13 +4,15 @@ use serde_json::json;
 
 use super::scenes::{report, work_until};
 use super::world::{GUILD, OWNER, World, policy, press, result};
+use crate::domain::actor::Actor;
+use crate::domain::actor::Author;
 use crate::domain::change::Change;
 use crate::domain::effect::{EffectKind, EffectOutcome};
 use crate::domain::event::Event;
 use crate::domain::evidence::{ChangeKind, ChangedPath};
 use crate::domain::gate::{Decider, Gate, GateKind, GateState, Stance};
 use crate::domain::ids::{MessageId, RequestId, UserId};
-use crate::domain::incoming::{Actor, Author, Command};
+use crate::domain::incoming::Command;
 use crate::domain::ingress::Ingress;
 use crate::domain::outgoing::{Act, ButtonAct, Outgoing};
 use crate::domain::policy::{ActionPolicy, GateTable, Policy};

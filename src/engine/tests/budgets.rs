@@ -11,8 +11,9 @@ use crate::domain::outgoing::ButtonAct;
 use crate::domain::policy::{Limits, Policy};
 use crate::domain::request::RequestStatus;
 use crate::domain::role::Role;
-use crate::domain::run::{Approach, FailKind, Run, RunOutcome, Usage};
+use crate::domain::run::{Approach, FailKind, Run, RunOutcome};
 use crate::domain::time::Timestamp;
+use crate::domain::usage::Usage;
 use crate::engine::Answer;
 
 fn usd(usd: f64) -> Allowance {

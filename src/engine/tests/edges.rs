@@ -6,19 +6,22 @@ use serde_json::json;
 use super::scenes::{report, work_until};
 use super::steering::{finished, run_of};
 use super::world::{GENERAL, OWNER, Todo, World, good, policy, result};
+use crate::domain::actor::Actor;
+use crate::domain::actor::Author;
 use crate::domain::change::Change;
 use crate::domain::effect::EffectKind;
 use crate::domain::envelope::{Envelope, EnvelopeBody, EnvelopeKind, MAX_ENVELOPE_ATTEMPTS, Place};
 use crate::domain::event::Event;
 use crate::domain::ids::{ChannelId, EnvelopeId, MessageId, OutgoingId, RequestId, RunId, UserId};
-use crate::domain::incoming::{Actor, Author, Command};
+use crate::domain::incoming::Command;
 use crate::domain::ingress::Ingress;
+use crate::domain::language::Language;
 use crate::domain::lifecycle::StepName;
 use crate::domain::outgoing::{
     Act, NamedChannel, Outgoing, OutgoingOutcome, Priority, REFUSED_KEPT, SET_ASIDE, Target,
 };
 use crate::domain::policy::{ActionPolicy, Holders, Limits, Policy, Right};
-use crate::domain::request::{Language, RequestStatus, Room};
+use crate::domain::request::{RequestStatus, Room};
 use crate::domain::role::Role;
 use crate::domain::run::{Run, RunOutcome};
 use crate::domain::time::Timestamp;

@@ -3,15 +3,18 @@
 use std::collections::BTreeSet;
 
 use super::world::{GENERAL, GUILD, OWNER, World, policy};
+use crate::domain::actor::Actor;
+use crate::domain::actor::Author;
 use crate::domain::backlog::BacklogSource;
 use crate::domain::change::Change;
 use crate::domain::event::Event;
 use crate::domain::ids::{ChannelId, GuildId, MessageId, RequestId, ServerRoleId, UserId};
-use crate::domain::incoming::{Actor, Author, Command, Message};
+use crate::domain::incoming::{Command, Message};
 use crate::domain::ingress::Ingress;
+use crate::domain::language::Language;
 use crate::domain::outgoing::{Button, ButtonAct};
 use crate::domain::policy::{Holders, Policy, Right};
-use crate::domain::request::{Language, ReplyRoute, Request};
+use crate::domain::request::{ReplyRoute, Request};
 use crate::domain::role::Role;
 use crate::domain::sprint::Kickoff;
 use crate::domain::time::Timestamp;

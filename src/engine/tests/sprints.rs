@@ -4,10 +4,12 @@ use serde_json::{Value, json};
 
 use super::world::{Todo as Next, World, good, policy, result};
 use crate::domain::backlog::{BacklogItem, BacklogKind, BacklogSource, BacklogStatus};
-use crate::domain::config::{CutoffTime, SprintMode, StartMode};
+use crate::domain::config::CutoffTime;
 use crate::domain::event::Event;
 use crate::domain::ids::BacklogId;
 use crate::domain::incoming::Command;
+use crate::domain::modes::SprintMode;
+use crate::domain::modes::StartMode;
 use crate::domain::policy::{Policy, SprintPolicy};
 use crate::domain::request::Request;
 use crate::domain::result::{ResultStatus, RoleResult};

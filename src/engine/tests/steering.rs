@@ -6,8 +6,9 @@ use crate::domain::event::Event;
 use crate::domain::ids::{MessageId, RunId};
 use crate::domain::lifecycle::StepName;
 use crate::domain::role::Role;
-use crate::domain::run::{Run, RunOutcome, RunReport, Usage};
+use crate::domain::run::{Run, RunOutcome, RunReport};
 use crate::domain::time::Timestamp;
+use crate::domain::usage::Usage;
 use crate::engine::{Answer, Wake};
 
 pub(super) fn run_of(world: &World, todo: &Todo, run_id: &str) -> Run {

@@ -5,6 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Value, json};
 
+use crate::domain::actor::Actor;
+use crate::domain::actor::Author;
 use crate::domain::backlog::{BacklogItem, BacklogStatus};
 use crate::domain::change::Change;
 use crate::domain::conflict::Conflict;
@@ -19,19 +21,21 @@ use crate::domain::ids::{
     BacklogId, ChannelId, EffectId, EnvelopeId, GuildId, IdSupply, MessageId, RequestId, RunId,
     UserId,
 };
-use crate::domain::incoming::{Actor, Author, Command, Message};
+use crate::domain::incoming::{Command, Message};
 use crate::domain::ingress::Ingress;
+use crate::domain::language::Language;
 use crate::domain::lifecycle::Lifecycle;
 use crate::domain::lifecycle::StepName;
 use crate::domain::outgoing::{Act, Button, ButtonAct, OutgoingOutcome};
 use crate::domain::policy::{Holders, Limits, Policy, Right};
-use crate::domain::request::{Language, Request, RequestStatus};
+use crate::domain::request::{Request, RequestStatus};
 use crate::domain::result::RoleResult;
 use crate::domain::role::Role;
-use crate::domain::run::{FailKind, Run, RunOutcome, RunReport, Usage};
+use crate::domain::run::{FailKind, Run, RunOutcome, RunReport};
 use crate::domain::sprint::{CloseoutStatus, GitBaseline};
 use crate::domain::state::State;
 use crate::domain::time::Timestamp;
+use crate::domain::usage::Usage;
 use crate::engine::lifecycle::steps;
 use crate::engine::{Answer, Decision, Input, Wake, decide};
 use std::sync::Arc;

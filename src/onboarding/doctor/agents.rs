@@ -6,7 +6,7 @@ use std::path::Path;
 use secrecy::SecretString;
 use serde_json::{Value, json};
 
-use super::{Check, Finding, safe};
+use super::finding::{Check, Finding, safe};
 use crate::agents::RunError;
 use crate::agents::acp::AcpSettings;
 use crate::agents::claude::ClaudeSettings;

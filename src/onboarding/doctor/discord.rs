@@ -3,7 +3,7 @@
 use secrecy::{ExposeSecret as _, SecretString};
 use serde_json::json;
 
-use super::{Check, Finding, Repair, safe};
+use super::finding::{Check, Finding, Repair, safe};
 use crate::discord::commands::unregistered;
 use crate::discord::error::RestError;
 use crate::discord::rest::{Pool, Rest};

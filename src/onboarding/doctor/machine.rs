@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use serde_json::json;
 
-use super::{Check, Finding, Repair, safe};
+use super::finding::{Check, Finding, Repair, safe};
 use crate::discord::standing;
 use crate::domain::config::AgentKind;
 use crate::domain::role::Role;

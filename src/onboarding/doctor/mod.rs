@@ -3,6 +3,7 @@
 
 mod agents;
 mod discord;
+mod finding;
 mod machine;
 mod programs;
 mod repair;
@@ -10,153 +11,16 @@ mod server;
 
 use std::path::Path;
 
-use serde_json::{Map, Value, json};
+use serde_json::json;
 
 use crate::agents::check_templates;
 use crate::assets::AssetKind;
 use crate::domain::role::Role;
-use crate::platform::redact;
 use crate::workspace::{self, ConfigError};
 
-pub use repair::{Repair, repair};
-
-/// What is looked at.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Check {
-    /// The configuration.
-    Config,
-    /// The bots' tokens.
-    Token,
-    /// What the bot may read.
-    Intents,
-    /// The server, and that it is the only one.
-    Server,
-    /// What the bot may do in each channel.
-    Permissions,
-    /// The channels.
-    Channels,
-    /// The server roles.
-    Roles,
-    /// The webhooks.
-    Webhooks,
-    /// Who runs the workspace.
-    Service,
-    /// Space.
-    Disk,
-    /// Rights on files and folders.
-    Folders,
-    /// git and the project.
-    Git,
-    /// The programs of checks and actions.
-    Programs,
-    /// The agents' programs.
-    Agent,
-    /// The agents' confinement.
-    Sandbox,
-    /// Clock and time zone.
-    Clock,
-}
-
-impl Check {
-    /// The word for people and programs.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Check::Config => "config",
-            Check::Token => "token",
-            Check::Intents => "intents",
-            Check::Server => "server",
-            Check::Permissions => "permissions",
-            Check::Channels => "channels",
-            Check::Roles => "roles",
-            Check::Webhooks => "webhooks",
-            Check::Service => "service",
-            Check::Disk => "disk",
-            Check::Folders => "folders",
-            Check::Git => "git",
-            Check::Programs => "programs",
-            Check::Agent => "agent",
-            Check::Sandbox => "sandbox",
-            Check::Clock => "clock",
-        }
-    }
-}
-
-/// How a check came out.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Health {
-    /// As it should be.
-    Ok,
-    /// Not as it should be.
-    Problem,
-    /// Nothing that is in use needs it.
-    NotNeeded,
-    /// It was a problem and is put right.
-    Fixed,
-}
-
-impl Health {
-    /// The word for programs.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Health::Ok => "ok",
-            Health::Problem => "problem",
-            Health::NotNeeded => "not_needed",
-            Health::Fixed => "fixed",
-        }
-    }
-}
-
-/// What a check found.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Finding {
-    /// What was looked at.
-    pub check: Check,
-    /// How it came out.
-    pub health: Health,
-    /// A key of the catalog; for a problem, `<key>.fix` says what to do.
-    pub key: &'static str,
-    /// The values of both texts.
-    pub values: Map<String, Value>,
-    /// What `--fix` can do about it.
-    pub repair: Option<Repair>,
-}
-
-impl Finding {
-    fn new(check: Check, health: Health, key: &'static str, values: Value) -> Finding {
-        let values = values.as_object().cloned().unwrap_or_default();
-        Finding { check, health, key, values, repair: None }
-    }
-
-    fn ok(check: Check, key: &'static str, values: Value) -> Finding {
-        Finding::new(check, Health::Ok, key, values)
-    }
-
-    fn problem(check: Check, key: &'static str, values: Value) -> Finding {
-        Finding::new(check, Health::Problem, key, values)
-    }
-
-    fn not_needed(check: Check, key: &'static str, values: Value) -> Finding {
-        Finding::new(check, Health::NotNeeded, key, values)
-    }
-
-    fn repaired_by(mut self, repair: Repair) -> Finding {
-        self.repair = Some(repair);
-        self
-    }
-
-    /// The key of the text that says what to do.
-    #[must_use]
-    pub fn fix_key(&self) -> Option<String> {
-        (self.health == Health::Problem).then(|| format!("{}.fix", self.key))
-    }
-}
-
-/// A text of an error as it may be shown.
-fn safe(error: &dyn std::fmt::Display) -> String {
-    redact::redact(&error.to_string()).into_owned()
-}
+use finding::safe;
+pub use finding::{Check, Finding, Health, Repair};
+pub use repair::repair;
 
 /// Looks at everything. `root` need not be a workspace: then that is what is found.
 pub async fn diagnose(root: &Path) -> Vec<Finding> {

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use serde_json::json;
 
-use super::{Check, Finding, safe};
+use super::finding::{Check, Finding, safe};
 use crate::git::{InTree, Project};
 use crate::onboarding::open_project;
 use crate::platform::{spawn, tasks};

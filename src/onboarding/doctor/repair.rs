@@ -1,26 +1,16 @@
 //! Putting right what can be put right without asking anybody.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use serde_json::json;
 
-use super::{Check, Finding, Health, discord, safe};
+use super::discord;
+use super::finding::{Check, Finding, Health, Repair, safe};
 use crate::discord::setup::{Builder, Standing, Thing, intents};
 use crate::onboarding::setup::{self, SetupError, wanted};
 use crate::platform::files;
 use crate::workspace::settings::ConfigFile;
 use crate::workspace::{self, Workspace};
-
-/// Something that `--fix` does.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Repair {
-    /// Makes a channel, role or webhook, and writes its id where the configuration names it.
-    Thing(Thing),
-    /// Lets the bot read messages.
-    Intents,
-    /// Takes the rights of others on a file away.
-    Private(PathBuf),
-}
 
 /// Does the repairs of the findings; what it did, or why it could not.
 pub async fn repair(root: &Path, findings: &[Finding]) -> Vec<Finding> {

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::json;
 
 use super::discord::Met;
-use super::{Check, Finding, Health, Repair};
+use super::finding::{Check, Finding, Health, Repair};
 use crate::discord::setup::permissions::{self, Permission, Use};
 use crate::discord::setup::{Place, Seen, Standing, Thing};
 use crate::domain::config::Voice;

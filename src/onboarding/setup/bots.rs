@@ -4,26 +4,17 @@
 use secrecy::{ExposeSecret as _, SecretString};
 use serde_json::json;
 
-use super::flow::{BotLogin, Steps, clean, enter, names};
+use super::flow::{BotLogin, RoleBot, Steps, clean, enter, names};
 use super::server::Wait;
 use super::{Outcome, SetupError};
-use crate::discord::rest::{Pool, Rest};
+use crate::discord::rest::Pool;
 use crate::discord::setup::permissions::{self, Use};
-use crate::discord::setup::{Application, BotPages, Seen, intents};
+use crate::discord::setup::{BotPages, Seen, intents};
 use crate::domain::config::Voice;
-use crate::domain::ids::{GuildId, UserId};
+use crate::domain::ids::GuildId;
 use crate::domain::role::Role;
 use crate::workspace::secrets;
 use crate::workspace::settings::Setting;
-
-/// The bot of a role.
-pub(super) struct RoleBot {
-    role: Role,
-    rest: Rest,
-    me: UserId,
-    name: String,
-    application: Application,
-}
 
 /// Without these a role is not seen: it has to read the room and write there.
 const ESSENTIAL: u64 = (1 << 10) | (1 << 11);

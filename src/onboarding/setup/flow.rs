@@ -5,7 +5,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use secrecy::{ExposeSecret as _, SecretString};
 use serde_json::json;
 
-use super::bots::RoleBot;
 use super::wanted;
 use super::{DISCORD, Options, Outcome, SetupError, Talk, Told, journal, local, lock};
 use crate::discord::endpoints::SeenUser;
@@ -110,6 +109,15 @@ fn blank(options: &Options, talk: &mut Talk<'_>) -> Result<Workspace, SetupError
     let place = json!({"path": options.root.display().to_string()});
     (talk.tell)(Told::new("workspace", Outcome::Planned, "setup.workspace.planned", place));
     Ok(workspace::imagine(&options.root, &written(options))?)
+}
+
+/// The bot of a role.
+pub(super) struct RoleBot {
+    pub(super) role: Role,
+    pub(super) rest: Rest,
+    pub(super) me: UserId,
+    pub(super) name: String,
+    pub(super) application: Application,
 }
 
 /// What the steps share.

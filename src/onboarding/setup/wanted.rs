@@ -8,7 +8,7 @@ use crate::discord::setup::permissions::{self, MANAGE_CHANNELS, MANAGE_ROLES, Us
 use crate::discord::setup::{Journal, Place, Seen, Standing, Thing, Wanted};
 use crate::domain::config::{DiscordConfig, PLACEHOLDER_IDS, RuntimeConfig, Voice};
 use crate::domain::ids::{ChannelId, GuildId, ServerRoleId};
-use crate::domain::request::Language;
+use crate::domain::language::Language;
 use crate::domain::role::Role;
 use crate::workspace::Workspace;
 use crate::workspace::settings::{ConfigFile, Setting};

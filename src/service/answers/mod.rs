@@ -9,11 +9,11 @@ mod work;
 use serde_json::{Value, json};
 
 use super::team::{Team, now};
+use crate::domain::actor::Actor;
 use crate::domain::commands::Question;
 use crate::domain::ids::RequestId;
-use crate::domain::incoming::Actor;
+use crate::domain::language::Language;
 use crate::domain::outgoing::Content;
-use crate::domain::request::Language;
 use crate::engine::authorize::{Granted, Resource, act, authorize};
 use crate::engine::{standing, why};
 use crate::store;

@@ -5,7 +5,7 @@
 
 use std::path::{Path, PathBuf};
 
-use super::Notes;
+use super::notes::Notes;
 use crate::domain::time::Timestamp;
 use crate::platform::clock;
 use crate::platform::disk::{Disk, Node};

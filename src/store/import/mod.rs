@@ -8,75 +8,32 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
+use serde::Deserialize;
 use serde::de::DeserializeOwned;
-use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::entry::Entry;
 use super::error::StoreError;
 use super::layout::{self, Kind, RUNTIME};
-use super::load::{LoadedWorkspace, Unreadable};
-use super::views::replace_synced;
+use super::loaded::{LoadedWorkspace, Unreadable};
 use crate::domain::change::Change;
 use crate::domain::ids::{RequestId, SprintId};
 use crate::domain::operation::OperationStatus;
 use crate::domain::request::Request;
 use crate::domain::schedule::Scheduler;
 use crate::platform::disk::Disk;
+use older::Older;
 use record::Record;
-use repair::Older;
 
 mod backup;
+mod notes;
+mod older;
 mod record;
 mod repair;
 mod shape;
 
-/// What was taken over from the older runtime. Paths are relative to the workspace.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Notes {
-    /// The copy of the state folder as it was before; blank where it was only looked at.
-    #[serde(default)]
-    pub backup: String,
-    /// What was changed on the way, a line each, beginning with the file.
-    #[serde(default)]
-    pub repaired: Vec<String>,
-    /// What could not be carried over, a line each, beginning with the file.
-    #[serde(default)]
-    pub left: Vec<String>,
-    /// The first checkpoint is still to come: the records are read from the copy.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub unfinished: bool,
-}
-
-impl Notes {
-    fn repaired(&mut self, path: &str, what: &str) {
-        self.repaired.push(format!("{path}: {what}"));
-    }
-
-    fn left(&mut self, path: &str, what: &str) {
-        self.left.push(format!("{path}: {what}"));
-    }
-}
-
-/// Where the notes are kept.
-const NOTES: &str = ".teams_runtime/import.json";
-
-/// The notes of a workspace that was taken over; `None` for any other.
-pub(super) fn read_notes(disk: &dyn Disk, root: &Path) -> Result<Option<Notes>, StoreError> {
-    match disk.read(&root.join(NOTES)) {
-        // A file that does not parse was being written when the machine stopped: the next opening knows more.
-        Ok(bytes) => Ok(serde_json::from_slice(&bytes).ok()),
-        Err(error) if error.is_missing() => Ok(None),
-        Err(error) => Err(error.into()),
-    }
-}
-
-/// Keeps the notes durably.
-pub(super) fn keep_notes(disk: &dyn Disk, root: &Path, notes: &Notes) -> Result<(), StoreError> {
-    replace_synced(disk, &root.join(NOTES), &layout::pretty(notes)?)?;
-    disk.sync_dir(&root.join(RUNTIME))?;
-    Ok(())
-}
+pub use notes::Notes;
+pub(super) use notes::{keep_notes, read_notes};
 
 /// Whether the workspace has records and no checkpoint.
 pub(super) fn is_older(disk: &dyn Disk, root: &Path) -> Result<bool, StoreError> {

@@ -4,9 +4,9 @@ use std::path::Path;
 
 use serde_json::{Map, Value, json};
 
-use super::Notes;
+use super::notes::Notes;
+use crate::domain::language::Language;
 use crate::domain::lenient;
-use crate::domain::request::Language;
 use crate::domain::time::Timestamp;
 
 /// One record in the making.

@@ -2,7 +2,7 @@
 
 use crate::domain::config::AgentKind;
 use crate::domain::ids::UserId;
-use crate::domain::request::Language;
+use crate::domain::language::Language;
 
 /// What is to be done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

@@ -10,7 +10,7 @@ use crate::assets::AssetError;
 use crate::domain::backlog::{BacklogItem, BacklogStatus};
 use crate::domain::change::Change;
 use crate::domain::ids::BacklogId;
-use crate::domain::request::Language;
+use crate::domain::language::Language;
 use crate::domain::sprint::Sprint;
 use crate::domain::state::State;
 

@@ -9,7 +9,7 @@ use plotters::prelude::*;
 use plotters::style::FontStyle;
 
 use crate::assets::CHART_FONT;
-use crate::domain::request::Language;
+use crate::domain::language::Language;
 use crate::domain::sprint::Sprint;
 use crate::domain::time::Timestamp;
 

@@ -1,6 +1,5 @@
 //! The documents in a sprint's folder (`spec/teams.md` 3.5). The planner writes in most of them as well.
 
-
 use chrono_tz::Tz;
 use serde_json::{Value, json};
 
@@ -8,10 +7,8 @@ use super::reports::Reports;
 use super::values::{in_order, record, todos};
 use super::{Keep, Paper, fill_with, final_report, is_korean, nothing, sprint_folder};
 use crate::assets::{AssetError, Values};
-use crate::domain::request::Language;
-use crate::domain::sprint::{
-    InitialStep, PlanningIteration, Sprint, SprintStatus, TodoStatus,
-};
+use crate::domain::language::Language;
+use crate::domain::sprint::{InitialStep, PlanningIteration, Sprint, SprintStatus, TodoStatus};
 
 /// The files, as the index lists them: name in the marks, heading.
 const FILES: [(&str, &str); 8] = [

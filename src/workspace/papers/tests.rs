@@ -9,7 +9,9 @@ use super::*;
 use crate::domain::backlog::{BacklogItem, BacklogKind, BacklogStatus};
 use crate::domain::change::Change;
 use crate::domain::ids::{BacklogId, RequestId, SprintId, TodoId};
+use crate::domain::language::Language;
 use crate::domain::request::RequestEvent;
+use crate::domain::sprint::Sprint;
 use crate::domain::sprint::{
     Activity, BackingSource, CloseoutStatus, Kickoff, Phase, PlanningIteration, PrepassStatus,
     ResearchPrepass, SprintCommit, SprintStatus, Todo, TodoStatus, Trigger,

@@ -7,13 +7,14 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use teams::assets::catalog::Catalog;
 use teams::discord::{Access, Facts, Form, Inbound, Link, LinkConfig, Place, VoiceMode};
+use teams::domain::actor::Actor;
 use teams::domain::ids::{ChannelId, MessageId, OutgoingId};
-use teams::domain::incoming::{Actor, Message};
+use teams::domain::incoming::Message;
+use teams::domain::language::Language;
 use teams::domain::outgoing::{
     Act, Button, ButtonAct, Content, Outgoing, OutgoingOutcome, OutgoingState, Priority, Target,
     Voice,
 };
-use teams::domain::request::Language;
 use teams::domain::time::Timestamp;
 use teams::local_guild::Running;
 use teams::platform::{clock, ids};

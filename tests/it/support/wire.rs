@@ -13,7 +13,7 @@ use axum::response::{IntoResponse as _, Response};
 use serde_json::{Value, json};
 use teams::assets::catalog::Catalog;
 use teams::discord::{ConnectionLimits, Facts, Limits, Link, LinkConfig, VoiceMode};
-use teams::domain::request::Language;
+use teams::domain::language::Language;
 use tokio::sync::mpsc;
 use tokio::time::timeout;
 

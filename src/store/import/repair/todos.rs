@@ -2,12 +2,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{Notes, Older};
 use crate::domain::backlog::{BacklogItem, BacklogKind, BacklogStatus};
 use crate::domain::ids::{BacklogId, RequestId, TodoId};
 use crate::domain::request::Request;
 use crate::domain::sprint::{Sprint, Todo, TodoStatus};
 use crate::domain::time::Timestamp;
+use crate::store::import::notes::Notes;
+use crate::store::import::older::Older;
 use crate::store::layout;
 
 /// Where a todo stands by its request alone (13.A #1).

@@ -6,7 +6,8 @@ use serde_json::json;
 
 use super::*;
 use crate::domain::ids::TodoId;
-use crate::domain::request::{Blocked, Language};
+use crate::domain::language::Language;
+use crate::domain::request::Blocked;
 use crate::domain::sprint::{Kickoff, Trigger};
 
 fn at(text: &str) -> Timestamp {

@@ -5,6 +5,8 @@ use std::collections::BTreeSet;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use crate::domain::actor::Actor;
+use crate::domain::actor::Author;
 use crate::domain::block::BlockCode;
 use crate::domain::budget::Purse;
 use crate::domain::conflict::Conflict;
@@ -13,14 +15,14 @@ use crate::domain::ids::{
     BacklogId, ChannelId, GateId, GuildId, MessageId, OperationId, RequestId, RunId, ServerRoleId,
     SprintId, TodoId, UserId,
 };
-use crate::domain::incoming::{Actor, Author};
 use crate::domain::ingress::Ingress;
+use crate::domain::language::Language;
 use crate::domain::refusal::Refusal;
 use crate::domain::result::RoleResult;
 use crate::domain::role::Role;
-use crate::domain::run::Usage;
 use crate::domain::sprint::{Duty, InitialStep};
 use crate::domain::time::Timestamp;
+use crate::domain::usage::Usage;
 use crate::domain::workflow::WorkflowState;
 
 mod spent;
@@ -71,43 +73,6 @@ impl RequestStatus {
             Self::Cancelled => "cancelled",
             Self::Uncommitted => "uncommitted",
             Self::Committed => "committed",
-        }
-    }
-}
-
-/// The language that a person is answered in.
-#[derive(
-    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize,
-)]
-#[serde(rename_all = "lowercase")]
-pub enum Language {
-    /// English.
-    #[default]
-    En,
-    /// Korean.
-    Ko,
-}
-
-impl Language {
-    /// The language of a text: Korean where it has Hangul.
-    #[must_use]
-    pub fn of(text: &str) -> Option<Language> {
-        let hangul = |c: char| matches!(c, '\u{1100}'..='\u{11ff}' | '\u{3130}'..='\u{318f}' | '\u{ac00}'..='\u{d7a3}');
-        if text.chars().any(hangul) {
-            Some(Language::Ko)
-        } else if text.chars().any(|c| c.is_ascii_alphabetic()) {
-            Some(Language::En)
-        } else {
-            None
-        }
-    }
-
-    /// `en` or `ko`.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Language::En => "en",
-            Language::Ko => "ko",
         }
     }
 }

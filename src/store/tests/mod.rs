@@ -20,8 +20,9 @@ use crate::domain::envelope::{Envelope, EnvelopeBody, EnvelopeKind, Place};
 use crate::domain::ids::{
     BacklogId, ChannelId, EnvelopeId, MessageId, RequestId, RunId, SprintId, TodoId,
 };
+use crate::domain::language::Language;
 use crate::domain::lifecycle::Lifecycle;
-use crate::domain::request::{Language, Request, RequestEvent, RequestStatus, Room};
+use crate::domain::request::{Request, RequestEvent, RequestStatus, Room};
 use crate::domain::role::Role;
 use crate::domain::run::Run;
 use crate::domain::schedule::Scheduler;

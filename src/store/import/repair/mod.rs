@@ -5,12 +5,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::Notes;
-use crate::domain::backlog::{BacklogItem, BacklogStatus, fingerprint as item_fingerprint};
+use super::notes::Notes;
+use super::older::Older;
+use crate::domain::backlog::{BacklogStatus, fingerprint as item_fingerprint};
 use crate::domain::ids::{BacklogId, RequestId, SprintId};
 use crate::domain::lifecycle::{Lifecycle, Prerequisite, StepKind, counter};
 use crate::domain::request::{self, Blocked, Request, RequestStatus};
-use crate::domain::schedule::Scheduler;
 use crate::domain::sprint::{
     CloseoutStatus, InitialStep, Phase, Sprint, SprintStatus, Todo, TodoStatus, WrapUp,
 };
@@ -19,15 +19,6 @@ use crate::store::layout;
 use todos::waits_or_runs;
 
 mod todos;
-
-/// Everything that was read.
-#[derive(Default)]
-pub(super) struct Older {
-    pub(super) requests: BTreeMap<RequestId, Request>,
-    pub(super) items: BTreeMap<BacklogId, BacklogItem>,
-    pub(super) sprints: BTreeMap<SprintId, Sprint>,
-    pub(super) scheduler: Scheduler,
-}
 
 /// The kinds of requests that the runtime made for itself.
 const INTERNAL: &[&str] =

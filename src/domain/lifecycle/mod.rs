@@ -12,11 +12,9 @@ use std::sync::{Arc, LazyLock};
 
 use serde::{Deserialize, Serialize};
 
-pub use definition::{Access, Prerequisite};
 pub(crate) use names::blank as blank_name;
 pub use names::{CounterName, NotAName, StepName};
 
-use crate::domain::config::Problem;
 use crate::domain::role::Role;
 use crate::domain::word::{Word as _, words};
 
@@ -286,15 +284,28 @@ impl StepKind {
     }
 }
 
-impl Lifecycle {
-    /// Reads and checks a definition.
-    ///
-    /// # Errors
-    /// Everything that is wrong with it, each with the key at which it stands.
-    pub fn compile(text: &str) -> Result<Lifecycle, Vec<Problem>> {
-        compile::compile(text)
-    }
+/// What the role of a step may write.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Access {
+    /// Nothing of the project.
+    #[default]
+    Read,
+    /// The request's worktree.
+    Write,
+}
 
+/// What has to be there before a step begins; the runtime brings it about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Prerequisite {
+    /// The work so far as a commit on the request's own branch.
+    Commit,
+    /// Green checks of that commit, where checks are configured.
+    Evidence,
+}
+
+impl Lifecycle {
     /// The one that is built in.
     #[must_use]
     pub fn built_in() -> &'static Arc<Lifecycle> {

@@ -9,10 +9,10 @@ use super::authorize::{Denied, Granted, Resource, act, authorize};
 use super::decide::Answer;
 use super::turn::Turn;
 use super::{actions, closeout, handoff, intake, revise, say};
+use crate::domain::actor::Actor;
 use crate::domain::change::Change;
 use crate::domain::gate::{Decider, Gate, GateKind, GateState, Stance};
 use crate::domain::ids::{ChannelId, GateId, MessageId, RequestId};
-use crate::domain::incoming::Actor;
 use crate::domain::outgoing::{
     Act, Button, ButtonAct, Content, NamedChannel, Priority, Target, Voice,
 };

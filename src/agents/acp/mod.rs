@@ -12,7 +12,8 @@ use crate::agents::codec::{Codec, Event, number, text};
 use crate::agents::run::Access;
 use crate::agents::words::Words;
 use crate::domain::ids::MessageId;
-use crate::domain::run::{FailKind, Usage};
+use crate::domain::run::FailKind;
+use crate::domain::usage::Usage;
 
 mod calls;
 pub mod known;

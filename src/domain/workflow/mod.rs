@@ -12,6 +12,11 @@ mod state;
 
 pub use state::{Allowance, WorkflowState};
 
+/// The step that older workspaces have for both advisers.
+const SHARED_ADVISORY: StepName = StepName::of("planner_advisory");
+const DESIGNER_ADVISORY: StepName = StepName::of("designer_advisory");
+const ARCHITECT_ADVISORY: StepName = StepName::of("architect_advisory");
+
 /// How a phase stands (`spec/teams.md` 7.1).
 #[derive(
     Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
@@ -114,7 +119,7 @@ impl Transition {
     pub fn normalize(value: &Value) -> Transition {
         let requested = Role::of(value.get("requested_role"));
         let target_step = step_of(value.get("target_step"))
-            .filter(|step| *step != state::SHARED_ADVISORY)
+            .filter(|step| *step != SHARED_ADVISORY)
             .or_else(|| requested.and_then(requested_of));
         Transition {
             outcome: Outcome::of(value.get("outcome")),
@@ -142,8 +147,8 @@ fn step_of(value: Option<&Value>) -> Option<StepName> {
 /// The step meant by the older `requested_role` of a proposal.
 fn requested_of(role: Role) -> Option<StepName> {
     match role {
-        Role::Designer => Some(state::DESIGNER_ADVISORY),
-        Role::Architect => Some(state::ARCHITECT_ADVISORY),
+        Role::Designer => Some(DESIGNER_ADVISORY),
+        Role::Architect => Some(ARCHITECT_ADVISORY),
         Role::Planner => Some(StepName::of("planner_finalize")),
         Role::Qa => Some(StepName::of("qa_validation")),
         Role::Orchestrator

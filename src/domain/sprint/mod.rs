@@ -7,7 +7,8 @@ use serde_json::Value;
 
 use crate::domain::backlog::blank_is_none;
 use crate::domain::ids::{BacklogId, RequestId, SprintId, TodoId};
-use crate::domain::request::{Language, ReplyRoute};
+use crate::domain::language::Language;
+use crate::domain::request::ReplyRoute;
 use crate::domain::time::Timestamp;
 
 mod planning;

@@ -10,9 +10,9 @@ use std::path::{Path, PathBuf};
 use serde_json::{Map, Value, json};
 use sha2::{Digest as _, Sha256};
 
-use crate::domain::config::DiscoveryScope;
 use crate::domain::finding::{Finding, Signal};
 use crate::domain::ids::RequestId;
+use crate::domain::modes::DiscoveryScope;
 use crate::domain::request::{Request, RequestStatus};
 use crate::domain::result::ResultStatus;
 use crate::domain::time::Timestamp;

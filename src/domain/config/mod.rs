@@ -19,9 +19,8 @@ pub use limits::LimitsConfig;
 pub use models::{ModelApi, ModelServer};
 pub use profiles::{Profile, ProfilesConfig, Wish};
 pub use runtime::{
-    Action, ActionMode, Check, CheckNetwork, DiscoveryScope, Gates, Ingress, IngressMode, Named,
-    OverlapPolicy, People, Project, ResearchDefaults, RuntimeConfig, Seconds, Sprint, SprintMode,
-    StartMode,
+    Action, ActionMode, Check, CheckNetwork, Gates, Ingress, IngressMode, Named, OverlapPolicy,
+    People, Project, ResearchDefaults, RuntimeConfig, Seconds, Sprint,
 };
 pub use values::{
     Argv, BranchName, CarriedFolder, ContentHash, CutoffTime, EnvName, IntervalMinutes,

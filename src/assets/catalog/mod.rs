@@ -10,8 +10,8 @@ use minijinja::value::Value as Jinja;
 use minijinja::{Environment, UndefinedBehavior};
 use serde::{Deserialize, Serialize};
 
+use crate::domain::language::Language;
 use crate::domain::outgoing::Content;
-use crate::domain::request::Language;
 
 mod filters;
 
@@ -185,11 +185,11 @@ impl Catalog {
         Ok(Catalog {
             en: Arc::new(load(
                 Language::En,
-                &[include_str!("catalog/en.yaml"), include_str!("catalog/setup.en.yaml")],
+                &[include_str!("en.yaml"), include_str!("setup.en.yaml")],
             )?),
             ko: Arc::new(load(
                 Language::Ko,
-                &[include_str!("catalog/ko.yaml"), include_str!("catalog/setup.ko.yaml")],
+                &[include_str!("ko.yaml"), include_str!("setup.ko.yaml")],
             )?),
         })
     }

@@ -1,0 +1,40 @@
+//! The languages of the team.
+
+use serde::{Deserialize, Serialize};
+
+/// The language that a person is answered in.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize,
+)]
+#[serde(rename_all = "lowercase")]
+pub enum Language {
+    /// English.
+    #[default]
+    En,
+    /// Korean.
+    Ko,
+}
+
+impl Language {
+    /// The language of a text: Korean where it has Hangul.
+    #[must_use]
+    pub fn of(text: &str) -> Option<Language> {
+        let hangul = |c: char| matches!(c, '\u{1100}'..='\u{11ff}' | '\u{3130}'..='\u{318f}' | '\u{ac00}'..='\u{d7a3}');
+        if text.chars().any(hangul) {
+            Some(Language::Ko)
+        } else if text.chars().any(|c| c.is_ascii_alphabetic()) {
+            Some(Language::En)
+        } else {
+            None
+        }
+    }
+
+    /// `en` or `ko`.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Language::En => "en",
+            Language::Ko => "ko",
+        }
+    }
+}

@@ -1,0 +1,139 @@
+//! What setup is asked for, and how it talks.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use secrecy::SecretString;
+use serde_json::{Map, Value};
+
+use super::error::SetupError;
+use crate::domain::config::AgentKind;
+use crate::domain::ids::{GuildId, UserId};
+use crate::domain::language::Language;
+use crate::domain::role::Role;
+
+/// Where Discord is.
+pub const DISCORD: &str = "https://discord.com";
+
+/// What is to be set up.
+#[derive(Debug, Default)]
+pub struct Options {
+    /// The workspace; written where there is none.
+    pub root: PathBuf,
+    /// A token that was handed over, to be kept.
+    pub token: Option<SecretString>,
+    /// Tokens of the bots of roles that were handed over, to be kept.
+    pub tokens: BTreeMap<Role, SecretString>,
+    /// The address of a local guild, which tells the rest itself.
+    pub local: Option<String>,
+    /// Another REST server than Discord's.
+    pub base_url: Option<String>,
+    /// The server, where the bot is in several.
+    pub guild: Option<GuildId>,
+    /// Who may do everything; by default the person that the application belongs to.
+    pub owner: Option<UserId>,
+    /// The agent of a workspace that is written.
+    pub agent: Option<AgentKind>,
+    /// For [`AgentKind::Acp`]: the program with its arguments.
+    pub acp_command: Vec<String>,
+    /// The language of a workspace that is written.
+    pub language: Language,
+    /// How long a person is waited for.
+    pub wait: Duration,
+    /// Tell what would be done, and do nothing.
+    pub dry_run: bool,
+}
+
+/// What became of a step.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Outcome {
+    /// It was there already.
+    Kept,
+    /// It was made or changed.
+    Done,
+    /// It would be made or changed.
+    Planned,
+    /// A person is waited for.
+    Waiting,
+    /// A person has to do it; the rest goes on without.
+    Open,
+    /// It is taken away again.
+    Undone,
+    /// It stays although it was to be taken away.
+    Left,
+}
+
+impl Outcome {
+    /// The word for programs.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Outcome::Kept => "kept",
+            Outcome::Done => "done",
+            Outcome::Planned => "planned",
+            Outcome::Waiting => "waiting",
+            Outcome::Open => "open",
+            Outcome::Undone => "undone",
+            Outcome::Left => "left",
+        }
+    }
+}
+
+/// A step that was taken, for people and programs.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Told {
+    /// Which: `workspace`, `token`, `intents`, `server`, `permissions`, `category`, `channel`, `role`,
+    /// `webhook`, `config`, `ready`.
+    pub step: &'static str,
+    /// What became of it.
+    pub outcome: Outcome,
+    /// A key of the catalog.
+    pub key: &'static str,
+    /// Its values.
+    pub values: Map<String, Value>,
+}
+
+impl Told {
+    pub(super) fn new(
+        step: &'static str,
+        outcome: Outcome,
+        key: &'static str,
+        values: Value,
+    ) -> Told {
+        let values = values.as_object().cloned().unwrap_or_default();
+        Told { step, outcome, key, values }
+    }
+}
+
+/// How setup talks to the person: what it tells, and how it asks for the token.
+pub struct Talk<'a> {
+    /// Tells a step.
+    pub tell: &'a mut (dyn FnMut(Told) + Send),
+    /// Asks for the token, that of a role where each has its bot; `None` where nobody can be asked or nothing
+    /// is said.
+    pub ask: &'a mut (dyn FnMut(Option<Role>) -> std::io::Result<Option<SecretString>> + Send),
+}
+
+/// The tokens of a file: one alone, or a line `role=token` for the bot of each role.
+pub fn tokens(
+    text: &str,
+) -> Result<(Option<SecretString>, BTreeMap<Role, SecretString>), SetupError> {
+    // A token has no such sign.
+    if !text.contains('=') {
+        return Ok((Some(SecretString::from(text)), BTreeMap::new()));
+    }
+    let mut tokens = BTreeMap::new();
+    for (at, line) in text.lines().enumerate() {
+        let line = line.trim();
+        if line.is_empty() || line.starts_with('#') {
+            continue;
+        }
+        let read = line.split_once('=').and_then(|(role, token)| {
+            Some((Role::parse(role.trim())?, SecretString::from(token.trim())))
+        });
+        let (role, token) = read.ok_or(SetupError::TokenLine(at + 1))?;
+        tokens.insert(role, token);
+    }
+    Ok((None, tokens))
+}

@@ -1,0 +1,18 @@
+//! The records of the older runtime.
+
+use std::collections::BTreeMap;
+
+use crate::domain::backlog::BacklogItem;
+use crate::domain::ids::{BacklogId, RequestId, SprintId};
+use crate::domain::request::Request;
+use crate::domain::schedule::Scheduler;
+use crate::domain::sprint::Sprint;
+
+/// Everything that was read.
+#[derive(Default)]
+pub(super) struct Older {
+    pub(super) requests: BTreeMap<RequestId, Request>,
+    pub(super) items: BTreeMap<BacklogId, BacklogItem>,
+    pub(super) sprints: BTreeMap<SprintId, Sprint>,
+    pub(super) scheduler: Scheduler,
+}
