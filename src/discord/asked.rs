@@ -76,10 +76,6 @@ pub(crate) fn form_seeker(data: &Value) -> Option<(Actor, Form)> {
     Some((actor, opens(&wanted)?))
 }
 
-pub(crate) fn language(locale: &str) -> Language {
-    if locale.starts_with("ko") { Language::Ko } else { Language::En }
-}
-
 fn actor(
     user: &User,
     member: Option<&serenity::model::guild::Member>,
@@ -108,7 +104,7 @@ pub fn press(payload: &ComponentInteraction) -> Option<Commanded> {
     Some(Commanded {
         actor: actor(&payload.user, payload.member.as_ref(), payload.guild_id, via),
         channel_id,
-        language: language(&payload.locale),
+        language: Language::of_locale(&payload.locale),
         wanted: Wanted::Command(Command::Press {
             button,
             message_id: MessageId(payload.message.id.get()),
@@ -170,7 +166,7 @@ pub fn slash(payload: &CommandInteraction) -> Option<Commanded> {
             Err(_) => Wanted::NoRequest(text.chars().take(60).collect()),
         }
     };
-    let shown = language(&payload.locale);
+    let shown = Language::of_locale(&payload.locale);
     let text = || options.text("text").unwrap_or_default().to_owned();
     let wanted = match path {
         ["ask"] => Wanted::Command(Command::Ask {
@@ -254,7 +250,7 @@ pub fn typing(payload: &CommandInteraction) -> Option<Typing> {
     let actor =
         actor(&payload.user, payload.member.as_deref(), payload.guild_id, Ingress::Autocomplete);
     let typed = typed.chars().take(100).collect();
-    Some(Typing { actor, language: language(&payload.locale), takes, typed })
+    Some(Typing { actor, language: Language::of_locale(&payload.locale), takes, typed })
 }
 
 /// The files that came with a command.
@@ -301,7 +297,7 @@ pub fn form(payload: &ModalInteraction) -> Option<Commanded> {
         }
     }
     let text = |name: &str| values.get(name).map(|text| text.trim()).unwrap_or_default();
-    let shown = language(&payload.locale);
+    let shown = Language::of_locale(&payload.locale);
     let actor = actor(&payload.user, payload.member.as_ref(), payload.guild_id, Ingress::Modal);
     let channel_id = ChannelId(payload.channel_id.get());
     if let Some((gate_id, version)) = forms::gate_of(&payload.data.custom_id) {

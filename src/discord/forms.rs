@@ -4,8 +4,8 @@
 use serde_json::{Value, json};
 
 use crate::assets::catalog::Catalog;
-use crate::discord::asked::language;
 use crate::domain::ids::GateId;
+use crate::domain::language::Language;
 use crate::domain::outgoing::{Button, ButtonAct};
 
 /// The field of the milestone.
@@ -36,7 +36,8 @@ pub(crate) fn asked_for(interaction: &Value, catalog: &Catalog) -> Option<Value>
         // Only a button opens a form: what merely has its id, such as a list, does not.
         let button = Button::parse(data["custom_id"].as_str()?)?;
         let opens = data["component_type"] == 2 && button.act == ButtonAct::Question;
-        return opens.then(|| question(&button, &|key| catalog.label(key, language(locale))));
+        return opens
+            .then(|| question(&button, &|key| catalog.label(key, Language::of_locale(locale))));
     }
     let chosen = &data["options"][0];
     if interaction["type"] != 2 || data["name"] != "sprint" || chosen["name"] != "start" {
@@ -50,7 +51,7 @@ pub(crate) fn asked_for(interaction: &Value, catalog: &Catalog) -> Option<Value>
         .filter_map(|option| option["value"].as_str())
         .take(FILES.len())
         .collect();
-    let label = |key: &str| catalog.label(key, language(locale));
+    let label = |key: &str| catalog.label(key, Language::of_locale(locale));
     Some(kickoff(&format!("{KICKOFF}{}", files.join(",")), &label))
 }
 

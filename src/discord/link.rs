@@ -5,13 +5,11 @@ use std::future::Future;
 use std::path::PathBuf;
 use std::sync::{Arc, PoisonError, RwLock};
 
-use serde_json::{Value, json};
 use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
 
 use crate::assets::catalog::Catalog;
 use crate::discord::access::Access;
-use crate::discord::asked::Typing;
 use crate::discord::attachments::Shelf;
 use crate::discord::delivery::{Delivery, Place};
 use crate::discord::error::RestError;
@@ -22,20 +20,16 @@ use crate::discord::intake::{Ask, Intake, Outlet, Reader};
 use crate::discord::personas::persona_names;
 use crate::discord::presence::Presence;
 use crate::discord::problems::LinkProblems;
-use crate::discord::rest::{Pool, Rest};
+use crate::discord::rest::Pool;
 use crate::discord::sessions::{Facts, Sessions};
 use crate::discord::speakers::{Speakers, VoiceMode};
 use crate::discord::standing::{Board, Report};
-use crate::domain::actor::Actor;
-use crate::domain::commands::Question;
 use crate::domain::config::Zone;
 use crate::domain::ids::{ChannelId, GuildId, MessageId, UserId};
-use crate::domain::incoming::{Command, Message};
 use crate::domain::language::Language;
-use crate::domain::outgoing::{Content, Outgoing, OutgoingOutcome};
+use crate::domain::outgoing::{Outgoing, OutgoingOutcome};
 use crate::domain::role::Role;
 use crate::domain::time::Timestamp;
-use crate::platform::redact::redact;
 use crate::platform::tasks;
 
 /// Facts that may wait for the team before Discord is told to wait.
@@ -88,153 +82,6 @@ pub enum LinkError {
     /// The thread of the connections did not start.
     #[error("the connections to discord have no thread: {0}")]
     Thread(#[from] std::io::Error),
-}
-
-/// A fact from Discord.
-#[derive(Debug)]
-pub enum Inbound {
-    /// Events flow. After `fresh`, messages wait inside the link until [`Link::catch_up`] was called,
-    /// so that what was missed comes before what is new.
-    Connected {
-        /// Whether earlier events may have been missed.
-        fresh: bool,
-        /// Who we are.
-        identity: Identity,
-    },
-    /// The connection is gone; another is being made.
-    Disconnected {
-        /// Why.
-        reason: String,
-    },
-    /// Something works less well until it is set up differently.
-    Degraded {
-        /// What, and how to change that.
-        reason: String,
-    },
-    /// A bot will not connect again.
-    Fatal {
-        /// The role whose bot it is, if it is not the one that listens.
-        role: Option<Role>,
-        /// Why, and what to do.
-        reason: String,
-    },
-    /// Channels, rights or roles have changed: what Discord refused may be taken now.
-    ChannelsChanged,
-    /// Somebody wrote.
-    Message(Message),
-    /// Somebody changed what they wrote.
-    Edited(Message),
-    /// A message is gone.
-    Deleted {
-        /// From where.
-        channel_id: ChannelId,
-        /// Which.
-        message_id: MessageId,
-    },
-    /// Everything that was missed has been told.
-    Live,
-    /// Everything in the channel up to here was told, whether it meant something or not.
-    CaughtUp {
-        /// The channel.
-        channel_id: ChannelId,
-        /// The newest message.
-        message_id: MessageId,
-    },
-    /// Somebody pressed a button or used a slash command; Discord has been told that we heard.
-    Command {
-        /// Who.
-        actor: Actor,
-        /// What.
-        command: Command,
-        /// The way to answer.
-        reply: InteractionReply,
-    },
-    /// Somebody wants to see something, by a slash command; Discord has been told that we heard.
-    Question {
-        /// Who.
-        actor: Actor,
-        /// What.
-        question: Question,
-        /// The way to answer.
-        reply: InteractionReply,
-    },
-    /// Somebody types into an option of a slash command.
-    Typing {
-        /// Who, into what.
-        typing: Typing,
-        /// The way to suggest something, within three seconds.
-        suggest: Suggest,
-    },
-}
-
-/// Something that could be typed.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Suggestion {
-    /// What the person reads.
-    pub name: String,
-    /// What the command is given.
-    pub value: String,
-}
-
-/// The way to suggest what could be typed.
-#[derive(Debug)]
-pub struct Suggest {
-    pub(crate) rest: Rest,
-    pub(crate) interaction: u64,
-    pub(crate) token: String,
-}
-
-impl Suggest {
-    /// Suggests. Trouble is logged: the person types on without.
-    pub async fn say(self, suggestions: &[Suggestion]) {
-        let cut = |text: &str| text.chars().take(100).collect::<String>();
-        let choices: Vec<Value> = suggestions
-            .iter()
-            .map(|it| json!({"name": cut(&it.name), "value": it.value}))
-            .collect();
-        if let Err(error) = self.rest.suggest(self.interaction, &self.token, &choices).await {
-            tracing::debug!(%error, "nothing was suggested");
-        }
-    }
-}
-
-/// The way to answer a command: one text that only the person sees, within 15 minutes.
-#[derive(Debug)]
-pub struct InteractionReply {
-    pub(crate) rest: Rest,
-    pub(crate) catalog: Catalog,
-    pub(crate) application: u64,
-    pub(crate) token: String,
-    pub(crate) language: Language,
-}
-
-impl InteractionReply {
-    /// The language that Discord speaks to the person.
-    #[must_use]
-    pub const fn language(&self) -> Language {
-        self.language
-    }
-
-    /// Has nothing to add: what waits for the answer goes away.
-    pub async fn nothing(self) {
-        if let Err(error) = self.rest.withdraw_answer(self.application, &self.token).await {
-            tracing::debug!(%error, "a command without an answer still waits for one");
-        }
-    }
-
-    /// Answers. Trouble is logged: the person sees the effect in the channel anyway.
-    pub async fn say(self, content: &Content) {
-        let text = match self.catalog.render(content) {
-            Ok(rendered) => redact(&rendered.text).into_owned(),
-            Err(error) => {
-                tracing::error!(%error, "a command's answer cannot be said");
-                return;
-            }
-        };
-        if let Err(error) = self.rest.answer(self.application, &self.token, &text).await {
-            tracing::warn!(%error, "a command's answer did not get through");
-        }
-    }
 }
 
 /// The link. Cheap to clone; everything ends when [`Link::close`] is called.

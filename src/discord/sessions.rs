@@ -13,7 +13,8 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 use tokio::sync::{Notify, mpsc};
 
-use crate::discord::link::Inbound;
+use crate::discord::bot::Bot;
+use crate::discord::inbound::Inbound;
 use crate::domain::ids::{GuildId, UserId};
 use crate::domain::role::Role;
 use crate::platform::files;
@@ -24,9 +25,6 @@ const FOLDER: &str = ".teams_runtime/discord";
 const PAUSE: Duration = Duration::from_secs(2);
 /// Interactions remembered; more than one session replays within the minutes that it lives on.
 const INTERACTIONS: usize = 256;
-
-/// Whose session it is; `None` is the bot that listens for the team.
-pub(crate) type Bot = Option<Role>;
 
 /// What a session is taken up from.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -7,7 +7,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use crate::discord::sessions::Bot;
+use crate::discord::bot::Bot;
 use crate::domain::config::Zone;
 use crate::domain::role::Role;
 use crate::domain::time::Timestamp;

@@ -29,6 +29,12 @@ impl Language {
         }
     }
 
+    /// The language of a locale as Discord names it, such as `ko` or `en-GB`.
+    #[must_use]
+    pub fn of_locale(locale: &str) -> Language {
+        if locale.starts_with("ko") { Language::Ko } else { Language::En }
+    }
+
     /// `en` or `ko`.
     #[must_use]
     pub const fn as_str(self) -> &'static str {

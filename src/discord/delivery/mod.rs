@@ -32,10 +32,12 @@ use crate::platform::clock;
 use crate::platform::redact::redact;
 
 mod cards;
+mod edits;
+mod poster;
 mod posting;
 
-use cards::Edits;
-use posting::Mouth;
+use edits::Edits;
+use poster::Poster;
 
 /// How long a nonce is relied on. Discord says "a few minutes".
 pub const NONCE_TRUST_SECONDS: u64 = 180;
@@ -307,8 +309,8 @@ impl Delivery {
                 let mut parts = Parts::new(&rendered, None, None);
                 let filename = format!("{relay_id}.json");
                 parts.files.insert(0, vec![Upload { filename, bytes: json.clone().into_bytes() }]);
-                let mouth = Mouth::Bot(&self.speakers.team);
-                self.send(outgoing, place, &mouth, &parts, progress).await
+                let poster = Poster::Bot(&self.speakers.team);
+                self.send(outgoing, place, &poster, &parts, progress).await
             }
         }
     }
@@ -353,15 +355,15 @@ impl Delivery {
     {
         let rendered = self.render(post.content)?;
         let channel = self.channel(place).await?;
-        let mouth = self.mouth(outgoing.voice, place, &channel).await?;
-        let header = match (&mouth, outgoing.voice) {
-            (Mouth::Bot(speaker), Voice::Role(role)) if speaker.role != Some(role) => {
+        let poster = self.poster(outgoing.voice, place, &channel).await?;
+        let header = match (&poster, outgoing.voice) {
+            (Poster::Bot(speaker), Voice::Role(role)) if speaker.role != Some(role) => {
                 Some(self.personas.name(role))
             }
-            (Mouth::Bot(_) | Mouth::Hook { .. }, Voice::Role(_) | Voice::Team) => None,
+            (Poster::Bot(_) | Poster::Hook { .. }, Voice::Role(_) | Voice::Team) => None,
         };
         // Webhook messages cannot be answers; then the words carry the mention.
-        let reply_to = post.reply_to.filter(|_| matches!(mouth, Mouth::Bot(_)));
+        let reply_to = post.reply_to.filter(|_| matches!(poster, Poster::Bot(_)));
         let mentioned = post.mention.filter(|_| reply_to.is_none() && !channel.is_dm());
         let language = post.content.language;
         let mut parts = Parts::new(&rendered, header, mentioned);
@@ -371,7 +373,7 @@ impl Delivery {
             .map_err(|error| SendError::Unsayable(error.to_string()))?;
         parts.reply_to = reply_to;
         parts.mention = post.mention;
-        self.send(outgoing, place, &mouth, &parts, progress).await
+        self.send(outgoing, place, &poster, &parts, progress).await
     }
 }
 

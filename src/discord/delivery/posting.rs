@@ -1,35 +1,23 @@
-//! Posting: through which mouth, and each part once.
+//! Posting: through which poster, and each part once.
 
 use std::future::Future;
 
 use serde_json::{Value, json};
 
+use super::poster::Poster;
 use super::{ACCOUNTED, Delivery, NONCE_TRUST_SECONDS, Place, SendError, lock};
 use crate::discord::compose::{Parts, nonce};
 use crate::discord::endpoints::SeenChannel;
 use crate::discord::error::{RestError, code};
 use crate::discord::history::{History, Marker};
-use crate::discord::personas::{Hook, hook_is_gone};
+use crate::discord::personas::hook_is_gone;
 use crate::discord::rest::Upload;
-use crate::discord::speakers::Speaker;
 use crate::discord::split::{MESSAGE_LIMIT, shorten};
 use crate::domain::ids::{ChannelId, MessageId};
 use crate::domain::language::Language;
 use crate::domain::outgoing::{Act, Content, Outgoing, OutgoingOutcome, OutgoingState, Voice};
 use crate::domain::time::Timestamp;
 use crate::platform::clock;
-
-/// Who posts and how it is recognised afterwards.
-pub(super) enum Mouth<'a> {
-    Bot(&'a Speaker),
-    Hook {
-        speaker: &'a Speaker,
-        hook: Hook,
-        name: &'a str,
-        parent: ChannelId,
-        thread: Option<ChannelId>,
-    },
-}
 
 impl Delivery {
     /// What kind of channel it is; asked once for each.
@@ -50,26 +38,26 @@ impl Delivery {
         Ok(seen)
     }
 
-    pub(super) async fn mouth<'a>(
+    pub(super) async fn poster<'a>(
         &'a self,
         voice: Voice,
         place: &Place,
         channel: &SeenChannel,
-    ) -> Result<Mouth<'a>, RestError> {
+    ) -> Result<Poster<'a>, RestError> {
         let team = &self.speakers.team;
         let role = match voice {
-            Voice::Team => return Ok(Mouth::Bot(team)),
+            Voice::Team => return Ok(Poster::Bot(team)),
             Voice::Role(role) => role,
         };
         // A direct message belongs to the bot that was written to.
         if channel.is_dm() {
-            return Ok(Mouth::Bot(team));
+            return Ok(Poster::Bot(team));
         }
         if let Some(speaker) = self.speakers.of(role) {
-            return Ok(Mouth::Bot(speaker));
+            return Ok(Poster::Bot(speaker));
         }
         if !self.speakers.personas {
-            return Ok(Mouth::Bot(team));
+            return Ok(Poster::Bot(team));
         }
         let thread = channel.is_thread().then_some(place.channel);
         let parent = match thread {
@@ -79,9 +67,9 @@ impl Delivery {
         let hook = self.personas.hook(team, parent, role, &self.problems).await?;
         Ok(match hook {
             Some(hook) => {
-                Mouth::Hook { speaker: team, hook, name: self.personas.name(role), parent, thread }
+                Poster::Hook { speaker: team, hook, name: self.personas.name(role), parent, thread }
             }
-            None => Mouth::Bot(team),
+            None => Poster::Bot(team),
         })
     }
 
@@ -90,7 +78,7 @@ impl Delivery {
         &self,
         outgoing: &Outgoing,
         place: &Place,
-        mouth: &Mouth<'_>,
+        poster: &Poster<'_>,
         parts: &Parts,
         mut progress: F,
     ) -> Result<OutgoingOutcome, SendError>
@@ -108,7 +96,7 @@ impl Delivery {
         // Where every part is confirmed, the last one is looked at once more, in the way that doubles
         // nothing: its id was lost with the process, and cards and gates are known by it.
         let done = done.min(parts.texts.len().saturating_sub(1));
-        let mut history = match self.may_exist(outgoing, mouth) {
+        let mut history = match self.may_exist(outgoing, poster) {
             false => History::default(),
             true => {
                 let rest = &self.speakers.team.rest;
@@ -129,9 +117,9 @@ impl Delivery {
             let found = if history.is_empty() {
                 None
             } else {
-                match mouth {
-                    Mouth::Bot(speaker) => history.by_user(speaker.me().await?, &marker),
-                    Mouth::Hook { speaker, hook, name, .. } => {
+                match poster {
+                    Poster::Bot(speaker) => history.by_user(speaker.me().await?, &marker),
+                    Poster::Hook { speaker, hook, name, .. } => {
                         let application = speaker.application().await?;
                         history.by_webhook(hook.id, application, name, &marker)
                     }
@@ -139,7 +127,7 @@ impl Delivery {
             };
             let id = match found {
                 Some(id) => id,
-                None => self.part(outgoing, place, mouth, parts, at).await?,
+                None => self.part(outgoing, place, poster, parts, at).await?,
             };
             self.account_for(id);
             message_ids.push(id);
@@ -157,7 +145,7 @@ impl Delivery {
         &self,
         outgoing: &Outgoing,
         place: &Place,
-        mouth: &Mouth<'_>,
+        poster: &Poster<'_>,
         parts: &Parts,
         at: usize,
     ) -> Result<MessageId, SendError> {
@@ -165,7 +153,7 @@ impl Delivery {
         let files = parts.files.get(&at).cloned().unwrap_or_default();
         let names: Vec<String> = files.iter().map(|file| file.filename.clone()).collect();
         let body = parts.body(at);
-        match self.speak(mouth, place.channel, body.clone(), &nonce, files).await {
+        match self.speak(poster, place.channel, body.clone(), &nonce, files).await {
             Err(error) if !names.is_empty() && is_too_large(&error) => {
                 tracing::warn!(%error, ?names, "files were too large for Discord");
                 let language = match &outgoing.act {
@@ -182,7 +170,7 @@ impl Delivery {
                 let note = shorten(&self.render(&note)?.text, 500);
                 let words = shorten(words, MESSAGE_LIMIT - 501);
                 body.insert("content".to_owned(), json!(format!("{words}\n{note}")));
-                Ok(self.speak(mouth, place.channel, body, &nonce, Vec::new()).await?)
+                Ok(self.speak(poster, place.channel, body, &nonce, Vec::new()).await?)
             }
             sent => Ok(sent?),
         }
@@ -199,20 +187,20 @@ impl Delivery {
 
     async fn speak(
         &self,
-        mouth: &Mouth<'_>,
+        poster: &Poster<'_>,
         channel: ChannelId,
         mut body: serde_json::Map<String, Value>,
         nonce: &str,
         files: Vec<Upload>,
     ) -> Result<MessageId, RestError> {
-        match mouth {
-            Mouth::Bot(speaker) => {
+        match poster {
+            Poster::Bot(speaker) => {
                 body.insert("nonce".to_owned(), json!(nonce));
                 body.insert("enforce_nonce".to_owned(), json!(true));
                 let body = Value::Object(body);
                 speaker.rest.create_message(channel, body, files).await
             }
-            Mouth::Hook { speaker, hook, name, parent, thread } => {
+            Poster::Hook { speaker, hook, name, parent, thread } => {
                 body.insert("username".to_owned(), json!(name));
                 let body = Value::Object(body);
                 let sent =
@@ -239,7 +227,7 @@ impl Delivery {
     }
 
     /// Whether an earlier try may have come through in a way that its nonce does not cover.
-    fn may_exist(&self, outgoing: &Outgoing, mouth: &Mouth<'_>) -> bool {
+    fn may_exist(&self, outgoing: &Outgoing, poster: &Poster<'_>) -> bool {
         let again = outgoing.attempts > 0 || lock(&self.tried).contains_key(&outgoing.outgoing_id);
         let first = match outgoing.state {
             OutgoingState::Sending { since, .. } if !again => Some(since),
@@ -248,12 +236,12 @@ impl Delivery {
             }
             OutgoingState::Sending { .. } | OutgoingState::Queued => None,
         };
-        match mouth {
-            Mouth::Bot(_) => {
+        match poster {
+            Poster::Bot(_) => {
                 let now = Timestamp::new(clock::now());
                 first.is_some_and(|first| now.seconds_since(first) > NONCE_TRUST_SECONDS)
             }
-            Mouth::Hook { .. } => again || first.is_some_and(|first| first < self.started_at),
+            Poster::Hook { .. } => again || first.is_some_and(|first| first < self.started_at),
         }
     }
 }

@@ -9,9 +9,9 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use crate::discord::bot::Bot;
 use crate::discord::endpoints::SessionStarts;
 use crate::discord::governor::ConnectionLimits;
-use crate::discord::sessions::Bot;
 use crate::domain::time::Timestamp;
 use crate::platform::{clock, files};
 

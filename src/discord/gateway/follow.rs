@@ -7,10 +7,11 @@ use serde_json::Value;
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 
+use super::bot::{GOOD, Gateway, Live};
 use super::ending::{End, after_close};
 use super::protocol::{Dispatch, Output, Protocol, SILENT};
+use super::signal::{Heard, Signal};
 use super::socket::{Frame, Socket};
-use super::{GOOD, Gateway, Heard, Live, Signal};
 use crate::discord::presence::Shower;
 use crate::discord::sessions::{Kept, Mark};
 use crate::discord::{asked, forms};

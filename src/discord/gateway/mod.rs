@@ -6,41 +6,36 @@
 //! of a team share one thread and one runtime that do nothing else, so that whatever happens there takes no time
 //! from the team.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use secrecy::ExposeSecret as _;
-use serde_json::Value;
-use tokio::sync::{mpsc, watch};
-use tokio::task::JoinHandle;
+use tokio::sync::mpsc;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use crate::assets::catalog::Catalog;
-use crate::discord::access::Access;
 use crate::discord::error::RestError;
-use crate::discord::governor::Limits;
-use crate::discord::presence::Presence;
-use crate::discord::rest::{Rest, is_loopback};
-use crate::discord::sessions::{Bot, Kept, Mark, Sessions, fingerprint};
-use crate::discord::standing::Board;
+use crate::discord::rest::is_loopback;
 use crate::discord::token_lock;
-use crate::domain::ids::{GuildId, UserId};
 use crate::domain::time::Timestamp;
 use crate::platform::disk::MaskedSecret;
 use crate::platform::{clock, ids, tasks};
 
+mod bot;
 mod connections;
 mod ending;
 mod follow;
 mod protocol;
+mod signal;
 mod socket;
 
+pub(crate) use bot::Gateway;
+use bot::{GOOD, Live};
 use connections::ConnectionDelay;
 pub(crate) use connections::ConnectionLog;
 use ending::{End, after_close, wait_before};
 use follow::LiveConnection;
 use protocol::{Begin, Memory, Protocol};
+pub(crate) use signal::{Heard, Signal};
 use socket::Socket;
 
 /// What a bot asks to hear (`spec/discord.md` 2).
@@ -52,71 +47,10 @@ mod intents {
     pub(super) const ALL: u64 = GUILDS | GUILD_MESSAGES | DIRECT_MESSAGES | MESSAGE_CONTENT;
 }
 
-/// A connection that lived this long was a good one: the next wait starts from the beginning.
-const GOOD: Duration = Duration::from_secs(60);
 /// Whoever waits for the next connection looks again after this long at the latest.
 const LOOK_AGAIN: Duration = Duration::from_secs(3_600);
 /// Resumes in a row that came to nothing, after which the session is given up.
 const RESUMES: u32 = 3;
-
-/// What a connection reports.
-#[derive(Debug)]
-pub(crate) enum Signal {
-    /// Events flow. `fresh` means that earlier ones may have been missed.
-    Up { fresh: bool, user: UserId, application: u64, guilds: Vec<GuildId> },
-    /// Events flow again and none was missed.
-    Resumed,
-    /// Who a bot of a role is; said before it is connected, so that it can be mentioned.
-    Named { user: UserId },
-    /// Events flow, and some were not to be had: what they said has to be looked for.
-    Missed,
-    /// The connection is gone; another is being made.
-    Down { reason: String },
-    /// Something works less well until it is set up differently.
-    Degraded { reason: String },
-    /// No further attempt is made.
-    Fatal { reason: String },
-    /// An event.
-    Dispatch { kind: String, data: Value },
-    /// An interaction; its acknowledgement is on its way already.
-    Interaction { data: Value, acknowledged: JoinHandle<Result<(), RestError>> },
-}
-
-/// A signal, whose it is, and the event that it was.
-#[derive(Debug)]
-pub(crate) struct Heard {
-    pub(crate) bot: Bot,
-    pub(crate) mark: Option<Mark>,
-    pub(crate) signal: Signal,
-}
-
-/// The session that a connection goes on with.
-#[derive(Debug, Clone)]
-struct Live {
-    kept: Kept,
-    life: u64,
-}
-
-/// One bot's connection.
-#[derive(Debug, Clone)]
-pub(crate) struct Gateway {
-    pub(crate) bot: Bot,
-    pub(crate) rest: Rest,
-    /// Instead of asking Discord for the address.
-    pub(crate) url: Option<String>,
-    pub(crate) limits: Limits,
-    pub(crate) sessions: Arc<Sessions>,
-    pub(crate) board: Arc<Board>,
-    pub(crate) connections: Arc<ConnectionLog>,
-    /// The words of forms.
-    pub(crate) catalog: Catalog,
-    /// Who may have a form.
-    pub(crate) access: Arc<dyn Access>,
-    /// What the bot shows beside its name.
-    pub(crate) shows: watch::Receiver<Presence>,
-    /// Where calls of ours run: not beside the connections.
-    pub(crate) calls: tokio::runtime::Handle,
-}
 
 /// Keeps every connection on a thread of its own until `closing`, or until nobody listens.
 pub(crate) fn keep_all(
@@ -165,10 +99,6 @@ impl Gateway {
 
     const fn say(&self, signal: Signal) -> Heard {
         Heard { bot: self.bot, mark: None, signal }
-    }
-
-    fn fingerprint(&self) -> String {
-        fingerprint(self.rest.pool().base_url(), self.rest.token().expose_secret())
     }
 
     /// Stays connected until nobody listens or Discord says never.

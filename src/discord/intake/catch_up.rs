@@ -7,10 +7,10 @@ use std::time::Duration;
 use serde_json::Value;
 use tokio::sync::mpsc;
 
-use super::{Gone, Intake, Reader};
+use super::Reader;
 use crate::discord::endpoints::message_id;
 use crate::discord::error::RestError;
-use crate::discord::link::Inbound;
+use crate::discord::inbound::Inbound;
 use crate::discord::rest::Rest;
 use crate::domain::ids::{ChannelId, GuildId, MessageId};
 use crate::platform::tasks;
@@ -18,6 +18,9 @@ use crate::platform::tasks;
 /// Messages of a whole page.
 const PAGE: usize = 100;
 const LONGEST_PAUSE: Duration = Duration::from_secs(30);
+
+/// Nobody takes facts any more.
+pub(super) struct Gone;
 
 /// A wish to be told what was missed.
 #[derive(Debug)]
@@ -28,9 +31,9 @@ pub(crate) struct Ask {
 /// Messages of a channel that were missed, oldest first.
 #[derive(Debug)]
 pub(super) struct Page {
-    channel: ChannelId,
-    guild: Option<GuildId>,
-    messages: Vec<Value>,
+    pub(super) channel: ChannelId,
+    pub(super) guild: Option<GuildId>,
+    pub(super) messages: Vec<Value>,
 }
 
 /// The next page; `None` at the end.
@@ -38,36 +41,6 @@ pub(super) async fn next(pages: &mut Option<mpsc::Receiver<Page>>) -> Option<Pag
     match pages {
         Some(pages) => pages.recv().await,
         None => None,
-    }
-}
-
-impl Intake {
-    /// Tells a page of what was missed.
-    pub(super) async fn page(&mut self, page: Page) -> Result<(), Gone> {
-        let Page { channel, guild, messages } = page;
-        for data in &messages {
-            self.created(None, data, guild).await?;
-        }
-        let Some(newest) = messages.last().map(message_id) else { return Ok(()) };
-        let message_id = self.lanes.looked_at(channel, MessageId(newest));
-        self.tell(Inbound::CaughtUp { channel_id: channel, message_id }).await
-    }
-
-    /// Everything that was missed is told, and now what waited.
-    pub(super) async fn caught_up(&mut self) -> Result<(), Gone> {
-        self.pages = None;
-        if self.missed {
-            // The session was lost again meanwhile, and the team asks again.
-            return Ok(());
-        }
-        while let Some(held) = self.held.take() {
-            for event in held {
-                self.event(event).await?;
-            }
-        }
-        self.note_through();
-        self.catching_up = true;
-        self.tell_live().await
     }
 }
 

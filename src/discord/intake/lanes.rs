@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use futures_util::future::BoxFuture;
 use futures_util::stream::FuturesUnordered;
 
-use crate::discord::link::Inbound;
+use crate::discord::inbound::Inbound;
 use crate::domain::ids::{ChannelId, MessageId, UserId};
 
 /// Messages of a channel that may overtake one that waits; fewer than the ids of a channel that the engine

@@ -9,13 +9,14 @@ use serde::Deserialize;
 use serde_json::Value;
 use tokio::sync::mpsc;
 
+use crate::discord::bot::Bot as From;
 use crate::discord::commands;
 use crate::discord::endpoints::{SeenServerRole, message_id};
 use crate::discord::gateway::{Heard, Signal};
 use crate::discord::identity::Identity;
-use crate::discord::link::Inbound;
+use crate::discord::inbound::Inbound;
 use crate::discord::problems::LinkProblem;
-use crate::discord::sessions::{Bot as From, Mark, Sessions};
+use crate::discord::sessions::{Mark, Sessions};
 use crate::domain::ids::{ChannelId, GuildId, MessageId, UserId};
 use crate::domain::role::Role;
 use crate::platform::tasks;
@@ -27,10 +28,10 @@ mod reader;
 mod reading;
 
 pub(crate) use catch_up::Ask;
-use catch_up::Page;
+use catch_up::{Gone, Page};
 use lanes::{Done, Job, Lane, Lanes};
 pub(crate) use reader::Reader;
-use reading::read_message;
+use reading::{read_message, unreadable};
 
 /// Message ids remembered for finding doubles; a resume repeats at most what one session held.
 const REMEMBERED: usize = 4_096;
@@ -44,9 +45,6 @@ enum QueuedMessage {
     Edited(From, Value),
     Deleted(ChannelId, MessageId),
 }
-
-/// Nobody takes facts any more.
-struct Gone;
 
 /// The way out for facts, which are counted.
 pub(crate) struct Outlet {
@@ -471,14 +469,38 @@ impl Intake {
         self.lanes.add(lane, Job { message: None, work: Box::pin(work) });
         Ok(())
     }
+
+    /// Tells a page of what was missed.
+    async fn page(&mut self, page: Page) -> Result<(), Gone> {
+        let Page { channel, guild, messages } = page;
+        for data in &messages {
+            self.created(None, data, guild).await?;
+        }
+        let Some(newest) = messages.last().map(message_id) else { return Ok(()) };
+        let message_id = self.lanes.looked_at(channel, MessageId(newest));
+        self.tell(Inbound::CaughtUp { channel_id: channel, message_id }).await
+    }
+
+    /// Everything that was missed is told, and now what waited.
+    async fn caught_up(&mut self) -> Result<(), Gone> {
+        self.pages = None;
+        if self.missed {
+            // The session was lost again meanwhile, and the team asks again.
+            return Ok(());
+        }
+        while let Some(held) = self.held.take() {
+            for event in held {
+                self.event(event).await?;
+            }
+        }
+        self.note_through();
+        self.catching_up = true;
+        self.tell_live().await
+    }
 }
 
 fn note_roles(us: &mut Identity, roles: &[SeenServerRole]) {
     for role in roles {
         us.note_server_role(role.id, &role.name);
     }
-}
-
-fn unreadable(kind: &str) {
-    tracing::warn!(kind, "event does not parse");
 }

@@ -49,6 +49,10 @@ pub(super) fn read_message(data: &Value) -> Option<Payload> {
     }
 }
 
+pub(super) fn unreadable(kind: &str) {
+    tracing::warn!(kind, "event does not parse");
+}
+
 /// The fields that the team reads, each as the model wants it, or left out.
 fn bare(data: &Value) -> Value {
     let mut bare = Map::new();

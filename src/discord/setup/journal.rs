@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::discord::setup::plan::Thing;
+use crate::discord::setup::thing::Thing;
 use crate::domain::ids::GuildId;
 use crate::domain::role::Role;
 use crate::platform::files::{self, FileError};

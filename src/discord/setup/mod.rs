@@ -9,12 +9,14 @@ pub mod journal;
 pub mod permissions;
 pub mod plan;
 pub mod seen;
+pub mod thing;
 
 pub use build::{BuildError, Builder, Undone};
 pub use calls::{Application, GuildName, TeamOwner};
 pub use journal::{BotPages, Journal, JournalError};
-pub use plan::{Place, Standing, Thing, Wanted};
+pub use plan::{Standing, Wanted};
 pub use seen::{Seen, ServerChannel, ServerRole};
+pub use thing::{Place, Thing};
 
 #[cfg(test)]
 mod tests;

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::discord::setup::seen::{Overwrite, OverwriteKind, ServerChannel, ServerRole};
+use crate::discord::setup::seen::{Overwrite, OverwriteKind, Seen, ServerChannel, ServerRole};
 use crate::domain::ids::{GuildId, ServerRoleId, UserId};
 
 /// When a permission is used.
@@ -115,6 +115,24 @@ pub struct Member<'a> {
     pub roles: &'a [ServerRoleId],
     /// Whether the server is theirs.
     pub owner: bool,
+}
+
+impl Seen {
+    fn member(&self) -> Member<'_> {
+        Member { user: self.me, roles: &self.my_roles, owner: self.mine }
+    }
+
+    /// What the bot may do in the server.
+    #[must_use]
+    pub fn may(&self) -> u64 {
+        in_guild(self.guild, &self.roles, self.member())
+    }
+
+    /// What the bot may do in a channel.
+    #[must_use]
+    pub fn may_in(&self, channel: &ServerChannel) -> u64 {
+        in_channel(self.guild, &self.roles, self.member(), channel)
+    }
 }
 
 /// What a member may do in a server as such: that of everyone and of each role together.

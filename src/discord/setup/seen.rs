@@ -7,7 +7,6 @@ use serde::{Deserialize, Deserializer};
 use crate::discord::endpoints::Webhook;
 use crate::discord::error::RestError;
 use crate::discord::rest::Rest;
-use crate::discord::setup::permissions::{self, Member};
 use crate::domain::ids::{ChannelId, GuildId, ServerRoleId, UserId};
 
 /// Discord writes permissions as decimal text; what is none counts as no permission.
@@ -160,22 +159,6 @@ impl Seen {
             channels: channels.into_iter().map(|channel| (channel.id, channel)).collect(),
             hooks,
         })
-    }
-
-    fn member(&self) -> Member<'_> {
-        Member { user: self.me, roles: &self.my_roles, owner: self.mine }
-    }
-
-    /// What the bot may do in the server.
-    #[must_use]
-    pub fn may(&self) -> u64 {
-        permissions::in_guild(self.guild, &self.roles, self.member())
-    }
-
-    /// What the bot may do in a channel.
-    #[must_use]
-    pub fn may_in(&self, channel: &ServerChannel) -> u64 {
-        permissions::in_channel(self.guild, &self.roles, self.member(), channel)
     }
 
     /// The webhooks of a channel that an application made.
