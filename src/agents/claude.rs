@@ -11,7 +11,10 @@ use serde_json::{Value, json};
 
 use crate::agents::blame::classify;
 use crate::agents::codec::{Codec, Event, number, text};
-use crate::agents::run::{self, Access, Door, RunError, Sandbox};
+use crate::agents::error::{self, RunError};
+use crate::agents::sandbox::Access;
+use crate::agents::sandbox::Door;
+use crate::agents::sandbox::Sandbox;
 use crate::agents::stuck::digest;
 use crate::agents::tools::{SERVER, Tools};
 use crate::agents::words::Words;
@@ -70,7 +73,7 @@ impl ClaudeSettings {
     /// [`RunError::NotInstalled`] where there is none.
     pub fn program(&self) -> Result<PathBuf, RunError> {
         let setting = "agents.claude.binary";
-        run::program("Claude Code", self.binary.as_deref(), BINARY_VARIABLE, "claude", setting)
+        error::program("Claude Code", self.binary.as_deref(), BINARY_VARIABLE, "claude", setting)
     }
 
     /// The folder that Claude Code keeps its state in.

@@ -8,10 +8,13 @@ use serde_json::Value;
 
 use crate::agents::blame::classify;
 use crate::agents::codec::{Codec, Event, number, text};
-pub use crate::agents::run::Sandbox;
-use crate::agents::run::{self, Access, Door, RUN_SOCKET, RunError};
+use crate::agents::error::{self, RunError};
+use crate::agents::sandbox::Access;
+use crate::agents::sandbox::Door;
+use crate::agents::sandbox::RUN_SOCKET;
+pub use crate::agents::sandbox::Sandbox;
 use crate::agents::stuck::digest;
-use crate::agents::tools::Tools;
+use crate::agents::tools::{Tools, toml};
 use crate::domain::run::FailKind;
 use crate::domain::usage::Usage;
 
@@ -74,7 +77,7 @@ impl CodexSettings {
     /// Finds the program: the setting, then `TEAMS_CODEX`, then `codex` in `PATH`.
     pub fn program(&self) -> Result<PathBuf, RunError> {
         let setting = "agents.codex.binary";
-        run::program("Codex CLI", self.binary.as_deref(), BINARY_VARIABLE, "codex", setting)
+        error::program("Codex CLI", self.binary.as_deref(), BINARY_VARIABLE, "codex", setting)
     }
 
     /// What its environment holds beside what every agent's does: the run's token, which stands for a key.
@@ -178,11 +181,6 @@ pub(super) fn arguments(config: &CodexSettings, turn: &Turn<'_>) -> Vec<String> 
         None => add(&["-"]),
     }
     args
-}
-
-/// A basic string of TOML. JSON's escapes are a part of TOML's, which also wants DEL escaped.
-pub(super) fn toml(text: &str) -> String {
-    Value::from(text).to_string().replace('\u{7f}', "\\u007F")
 }
 
 /// Reads `codex exec --json`.

@@ -8,15 +8,19 @@ mod answer;
 mod blame;
 pub mod claude;
 mod codec;
+mod codec_kind;
 pub mod codex;
 pub mod confine;
 mod contract;
 mod driver;
+mod error;
 pub mod probe;
 pub mod project_settings;
 pub mod prompt;
 pub mod rehearsal;
 mod run;
+mod run_folder;
+mod sandbox;
 mod sent;
 mod stuck;
 mod tools;
@@ -27,17 +31,18 @@ mod words;
 pub use crate::platform::confinement::Confinement;
 pub use answer::beginning;
 pub use blame::{is_used_up, rate_limit};
-pub use codec::{Codec, CodecKind, Event};
+pub use codec::{Codec, Event};
+pub use codec_kind::CodecKind;
 pub use contract::{Check, ContractFns};
 pub use driver::{Driver, Watch, conversation, end, submit};
+pub use error::RunError;
 pub use prompt::check as check_templates;
 pub use prompt::{
     ConflictBrief, Document, EndedRequest, Handover, OtherChange, PromptError, Said, Section,
     SprintBrief, Task, Upstream, Work,
 };
-pub use run::{
-    Access, Agent, AgentOutcome, Door, Limits, RUN_SOCKET, RunError, RunSpec, Sandbox, Surroundings,
-};
+pub use run::{Agent, AgentOutcome, Limits, RunSpec, Surroundings};
+pub use sandbox::{Access, Door, RUN_SOCKET, Sandbox};
 pub use sent::{PromptRecord, Sent, Why, keep_sent, sent};
 pub use stuck::Patience;
 pub use words::{Mailbox, Words};

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::agents::codec::{Codec, Event, text};
 use crate::agents::prompt::{Said, Task};
-use crate::agents::run::{Access, RunError, RunSpec, Sandbox};
+use crate::agents::sandbox::Sandbox;
 use crate::agents::words::Words;
 use crate::domain::ids::MessageId;
 use crate::domain::run::FailKind;
@@ -38,26 +38,6 @@ pub struct Brief {
     pub issues: Vec<String>,
     /// The script of failures, absolute.
     pub script: Option<PathBuf>,
-}
-
-/// Its input for a turn; `issues` are those of the last answer in a repair turn.
-pub(super) fn brief(
-    spec: &RunSpec,
-    config: &RehearsalSettings,
-    issues: &[String],
-) -> Result<String, RunError> {
-    let session = spec.resume.clone();
-    let brief = Brief {
-        task: spec.task.clone(),
-        session: session.unwrap_or_else(|| format!("rehearsal-{}", spec.run_id.as_str())),
-        read_only: match spec.access {
-            Access::ReadOnly | Access::Documents(_) => true,
-            Access::Worktree => false,
-        },
-        issues: issues.to_vec(),
-        script: config.script.clone(),
-    };
-    serde_json::to_string(&brief).map_err(|source| RunError::Json { what: "the brief", source })
 }
 
 /// What people say while it works: the lines of stdin after the brief.

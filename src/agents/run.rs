@@ -1,37 +1,21 @@
 //! What a run is given and what it hands back.
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
 use crate::agents::acp::AcpSettings;
 use crate::agents::claude::ClaudeSettings;
 use crate::agents::codex::CodexSettings;
-use crate::agents::prompt::{PromptError, Task};
+use crate::agents::prompt::Task;
 use crate::agents::rehearsal::RehearsalSettings;
+use crate::agents::sandbox::{Access, Door, Sandbox};
 use crate::agents::stuck::Patience;
 use crate::domain::conversation::{Fill, HandedOver};
 use crate::domain::ids::{MessageId, RunId};
 use crate::domain::run::RunOutcome;
 use crate::domain::usage::Usage;
-use crate::platform::files::FileError;
-use crate::platform::spawn;
-use crate::platform::supervise::SuperviseError;
-
-/// The environment variable that tells an agent's tools where the team listens for its run.
-pub const RUN_SOCKET: &str = "TEAMS_RUN_SOCKET";
-
-/// Whether an agent's commands are confined.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Sandbox {
-    /// By role: read-only, or writing within the worktree.
-    #[default]
-    Auto,
-    /// Not at all. For machines that are a sandbox themselves, and only where the operator says so.
-    Off,
-}
 
 /// Which agent works, with its settings.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -72,18 +56,6 @@ impl Agent {
     }
 }
 
-/// What the agent may write.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Access {
-    /// Nothing.
-    ReadOnly,
-    /// The worktree.
-    Worktree,
-    /// A folder of documents; the worktree is for reading.
-    Documents(PathBuf),
-}
-
 /// What of the world around it a run has.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
@@ -105,38 +77,6 @@ pub struct Surroundings {
     pub door: Option<Door>,
     /// The settings for agents in the project that may be read, by the hash of each ([`super::project_settings`]).
     pub pinned: BTreeMap<String, String>,
-}
-
-/// The team's door for one run: where it is, and the word that opens it. Models are reached through it, and of
-/// the rest of the network what the role's policy opens.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Door {
-    /// Its socket.
-    pub socket: PathBuf,
-    /// Its port on the loopback of this machine, for an agent without a network of its own.
-    pub port: Option<u16>,
-    /// The run's own token; worth nothing elsewhere, and nothing later.
-    pub token: String,
-    /// Whether more than models can be reached through it.
-    pub leads_out: bool,
-}
-
-impl Door {
-    /// The address of a model server behind it, for an agent within or without a network of its own.
-    #[must_use]
-    pub fn url(&self, server: &str) -> String {
-        format!("http://127.0.0.1:{}/{server}", self.port_within())
-    }
-
-    /// The proxy that leads out, with the word that opens it.
-    #[must_use]
-    pub fn proxy(&self) -> String {
-        format!("http://run:{}@127.0.0.1:{}", self.token, self.port_within())
-    }
-
-    fn port_within(&self) -> u16 {
-        self.port.unwrap_or(crate::agents::confine::DOOR_PORT)
-    }
 }
 
 /// Limits of a run.
@@ -238,76 +178,4 @@ pub struct AgentOutcome {
     /// An earlier conversation was handed over to this run's.
     #[serde(default)]
     pub handed_over: Option<HandedOver>,
-}
-
-/// Why a run could not even be tried; its text is for people, already without secrets.
-#[derive(Debug, thiserror::Error)]
-pub enum RunError {
-    /// A file.
-    #[error(transparent)]
-    File(#[from] FileError),
-    /// The supervisor.
-    #[error(transparent)]
-    Supervise(#[from] SuperviseError),
-    /// The prompt.
-    #[error(transparent)]
-    Prompt(#[from] PromptError),
-    /// A file of the run folder that cannot be written or read as JSON.
-    #[error("cannot use {what} of the run: {source}")]
-    Json {
-        /// Which file.
-        what: &'static str,
-        /// Why.
-        #[source]
-        source: serde_json::Error,
-    },
-    /// The agent's program.
-    #[error("{name} is not installed: {looked}; set `{setting}` or `{variable}`")]
-    NotInstalled {
-        /// The agent.
-        name: &'static str,
-        /// Where it was looked for.
-        looked: String,
-        /// The key of the configuration.
-        setting: &'static str,
-        /// The environment variable.
-        variable: &'static str,
-    },
-    /// Nothing confines agents here, and the operator has not allowed that.
-    #[error(
-        "agents cannot be confined on this machine: {reason}, and the kernel has no Landlock; install bubblewrap, \
-         or set `{setting}: \"off\"` where the machine is a sandbox itself"
-    )]
-    NoSandbox {
-        /// Why bubblewrap is not used.
-        reason: String,
-        /// The key of the configuration.
-        setting: &'static str,
-    },
-    /// Work off the async threads.
-    #[error("what it said could not be read: {0}")]
-    Cut(#[from] tokio::task::JoinError),
-    /// Where our own binary is.
-    #[error("cannot find our own binary: {0}")]
-    OwnBinary(#[source] std::io::Error),
-}
-
-/// Finds an agent's program: by the setting, then by the environment variable, then by its usual name in `PATH`.
-///
-/// # Errors
-/// [`RunError::NotInstalled`] where there is none.
-pub(super) fn program(
-    name: &'static str,
-    binary: Option<&Path>,
-    variable: &'static str,
-    usual: &str,
-    setting: &'static str,
-) -> Result<PathBuf, RunError> {
-    let named = std::env::var_os(variable).filter(|value| !value.is_empty()).map(PathBuf::from);
-    let wanted = binary.map(Path::to_path_buf).or(named).unwrap_or_else(|| PathBuf::from(usual));
-    let path = std::env::var_os("PATH");
-    spawn::find_program(&wanted.to_string_lossy(), path.as_deref()).ok_or_else(|| {
-        let looked = format!("looked for {}", wanted.display());
-        RunError::NotInstalled { name, looked, setting, variable }
-    })
 }

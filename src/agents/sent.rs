@@ -5,9 +5,11 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use crate::agents::driver::{Mark, PROMPT, SECTIONS, TOLD, TURN_PROMPT, read_json, turn_name};
+use crate::agents::driver::{Mark, read_json, turn_name};
+use crate::agents::error::RunError;
 use crate::agents::prompt::Section;
-use crate::agents::run::{Agent, RunError, RunSpec};
+use crate::agents::run::{Agent, RunSpec};
+use crate::agents::run_folder::{PROMPT, SECTIONS, TOLD, TURN_PROMPT};
 use crate::domain::lifecycle::StepName;
 use crate::domain::role::Role;
 use crate::platform::files;

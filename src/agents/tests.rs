@@ -3,11 +3,12 @@
 use chrono::DateTime;
 
 use super::claude::{self, ClaudeCodec, ClaudeSettings};
-use super::codec::{CodecKind, Event};
+use super::codec::Event;
+use super::codec_kind::CodecKind;
 use super::codex::{self, CodexCodec, CodexSettings};
 use super::prompt::Said;
 use super::rehearsal::RehearsalCodec;
-use super::run::Access;
+use super::sandbox::Access;
 use super::turn::Turn;
 use super::words::Words;
 use crate::domain::ids::MessageId;

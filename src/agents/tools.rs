@@ -5,8 +5,8 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
-use crate::agents::codex::toml;
-use crate::agents::run::{RUN_SOCKET, RunError, RunSpec};
+use crate::agents::error::RunError;
+use crate::agents::sandbox::RUN_SOCKET;
 use crate::platform::spawn;
 
 /// The name of the server, by which agents call its tools: `mcp__teams__submit_result`.
@@ -30,6 +30,11 @@ pub(super) fn is_ours(title: &str) -> bool {
     name.is_some_and(|name| NAMES.contains(&name))
 }
 
+/// A basic string of TOML. JSON's escapes are a part of TOML's, which also wants DEL escaped.
+pub(super) fn toml(text: &str) -> String {
+    Value::from(text).to_string().replace('\u{7f}', "\\u007F")
+}
+
 /// How the server is started.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Tools {
@@ -39,8 +44,8 @@ pub(super) struct Tools {
 
 impl Tools {
     /// Those of a run; none where it has no socket.
-    pub(super) fn of(spec: &RunSpec) -> Result<Option<Tools>, RunError> {
-        let Some(socket) = &spec.socket else { return Ok(None) };
+    pub(super) fn of(socket: Option<&Path>) -> Result<Option<Tools>, RunError> {
+        let Some(socket) = socket else { return Ok(None) };
         let program = spawn::own_binary().map_err(RunError::OwnBinary)?;
         let text = |path: &Path| path.to_string_lossy().into_owned();
         Ok(Some(Tools { program: text(&program), socket: text(socket) }))

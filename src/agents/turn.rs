@@ -6,7 +6,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::agents::answer;
-use crate::agents::codec::{Codec as _, CodecKind, Event};
+use crate::agents::codec::{Codec as _, Event};
+use crate::agents::codec_kind::CodecKind;
 use crate::agents::until::{instant, until};
 use crate::agents::words::Words;
 use crate::domain::ids::MessageId;

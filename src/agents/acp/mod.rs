@@ -3,18 +3,16 @@
 //! Lines of JSON-RPC 2.0 over standard input and output. We offer neither files nor terminals: an agent
 //! works with its own tools, in the sandbox that we put around it, and asks for what it wants to do.
 
-use std::path::PathBuf;
-
 use serde_json::{Value, json};
 
 use crate::agents::blame::classify;
 use crate::agents::codec::{Codec, Event, number, text};
-use crate::agents::run::Access;
 use crate::agents::words::Words;
 use crate::domain::ids::MessageId;
 use crate::domain::run::FailKind;
 use crate::domain::usage::Usage;
 
+mod asked;
 mod calls;
 pub mod known;
 mod mode;
@@ -22,12 +20,15 @@ mod past;
 mod permission;
 mod settings;
 mod told;
+mod turn_start;
 
+use asked::Asked;
 use calls::Calls;
 use past::Past;
 use permission::Policy;
 pub use settings::AcpSettings;
 use told::{failed, reason, spent, trouble};
+pub(super) use turn_start::TurnStart;
 
 /// The version of the protocol.
 pub(super) const VERSION: u64 = 1;
@@ -36,23 +37,6 @@ const GO_ON: u32 = 3;
 /// What it is told then.
 const REFUSED: &str =
     "Your role may not do that. Go on without it, and end your step as you were told.";
-
-/// What a turn begins with.
-#[derive(Debug)]
-pub(super) struct TurnStart {
-    pub(super) worktree: PathBuf,
-    pub(super) access: Access,
-    pub(super) prompt: String,
-    pub(super) resume: Option<String>,
-    /// Whether a new conversation will do where the earlier one is lost.
-    pub(super) anew: bool,
-    pub(super) mode: Option<String>,
-    pub(super) web: bool,
-    /// Whether something else keeps it within what the role may do.
-    pub(super) confined: bool,
-    /// The tools of the team, as the protocol names them.
-    pub(super) servers: Value,
-}
 
 /// What is written before the agent has said anything.
 pub(super) fn hello() -> Value {
@@ -71,18 +55,6 @@ pub(super) fn hello() -> Value {
 
 fn request(id: u64, method: &str, params: Value) -> Value {
     json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params})
-}
-
-/// What the request under way asks for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Asked {
-    Initialize,
-    /// An earlier conversation.
-    Earlier,
-    New,
-    Mode,
-    Prompt,
-    Nothing,
 }
 
 /// Speaks the protocol.

@@ -2,9 +2,9 @@
 
 use serde_json::{Value, json};
 
-use super::TurnStart;
+use super::turn_start::TurnStart;
 use crate::agents::codec::text;
-use crate::agents::run::Access;
+use crate::agents::sandbox::Access;
 
 /// Modes by which agents name what a role may do; the first that the agent has is set.
 const READING: &[&str] = &["read-only"];

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use super::Asked;
+use super::asked::Asked;
 use crate::agents::codec::text;
 
 /// The requests in an agent's input.

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::calls::Call;
 use crate::agents::codec::text;
-use crate::agents::run::Access;
+use crate::agents::sandbox::Access;
 use crate::agents::tools;
 
 /// What a role may do.

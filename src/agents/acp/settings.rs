@@ -6,7 +6,9 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use super::known;
-use crate::agents::run::{Door, RunError, Sandbox};
+use crate::agents::error::RunError;
+use crate::agents::sandbox::Door;
+use crate::agents::sandbox::Sandbox;
 use crate::platform::spawn;
 
 /// Settings of an agent that speaks the protocol.

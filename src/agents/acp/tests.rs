@@ -4,8 +4,9 @@ use chrono::DateTime;
 use serde_json::Value;
 
 use super::*;
-use crate::agents::codec::CodecKind;
+use crate::agents::codec_kind::CodecKind;
 use crate::agents::prompt::Said;
+use crate::agents::sandbox::Access;
 use crate::agents::turn::{Failure, Turn};
 use crate::domain::usage::Usage;
 use crate::platform::files;

@@ -8,6 +8,7 @@
 use std::path::{Path, PathBuf};
 
 use crate::agents::run::RunSpec;
+use crate::agents::sandbox::DOOR_PORT;
 use crate::platform::confinement::Confinement;
 use crate::platform::landlock::Rules;
 use crate::platform::{files, places, spawn};
@@ -17,8 +18,6 @@ mod walls;
 
 pub(super) use walls::{Walls, around};
 
-/// The port of a sandbox's own loopback on which the team's door is.
-pub(super) const DOOR_PORT: u16 = 7_414;
 /// A program with its arguments.
 pub(super) struct Launch {
     pub(super) program: PathBuf,

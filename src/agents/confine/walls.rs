@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use super::places::{self, SYSTEM, SYSTEM_SECRETS};
-use crate::agents::run::{Access, RunSpec};
+use crate::agents::run::RunSpec;
+use crate::agents::sandbox::Access;
 use crate::platform::beneath::Folder;
 use crate::platform::files;
 use crate::platform::landlock::{Below, Rules};
@@ -96,7 +97,7 @@ pub(crate) fn around(
     }
     // A worktree's link to its repository is not the agent's to change, nor is a repository.
     walls.show(Show::Read, [spec.worktree.join(".git")]);
-    walls.show(Show::Read, [spec.run_dir.join(crate::agents::driver::SCHEMA)]);
+    walls.show(Show::Read, [spec.run_dir.join(crate::agents::run_folder::SCHEMA)]);
     // What it keeps within a session's folder is open with that folder; by itself it could be a link by now.
     walls.show(Show::Write, kept.cloned());
     walls.show(Show::Write, super::session_folders(spec));

@@ -3,8 +3,10 @@
 use std::path::Path;
 
 use super::keep::{Mark, read_json};
-use super::{RunError, SPEC, STDIN, Watch, follow, turn_dir, turns};
+use super::{Watch, follow, turn_dir, turns};
+use crate::agents::error::RunError;
 use crate::agents::run::{Agent, RunSpec};
+use crate::agents::run_folder::{SPEC, STDIN};
 use crate::agents::turn::Turn;
 use crate::platform::files;
 use crate::platform::supervise::{STDOUT_SPOOL, SpoolReader};

@@ -3,9 +3,11 @@
 use std::path::{Path, PathBuf};
 
 use super::keep::{read_json, write_json};
-use super::{PROMPT, RESULT, RunError, SECTIONS, TURN_PROMPT, WORDS, Watch, hand_over};
+use super::{Watch, hand_over};
+use crate::agents::error::RunError;
 use crate::agents::prompt::Section;
 use crate::agents::run::{AgentOutcome, RunSpec};
+use crate::agents::run_folder::{PROMPT, RESULT, SECTIONS, TURN_PROMPT, WORDS};
 use crate::agents::sent::PromptRecord;
 use crate::agents::words::Words;
 use crate::domain::ids::MessageId;

@@ -9,15 +9,20 @@ use tokio::time::{Instant, sleep_until};
 use super::hand_over::WALL_MS;
 use super::keep::{Mark, forget_submitted, write_json};
 use super::launch::{LaunchInput, launch};
-use super::{Driver, HINT, RunError, STDIN, STUCK, TOLD, TURN_PROMPT, WORDS, Watch, turn_dir};
+use super::{Driver, Watch, turn_dir};
 use crate::agents::acp::{self, AcpCodec, TurnStart};
 use crate::agents::claude::{self, ClaudeCodec};
-use crate::agents::codec::{CodecKind, Event};
+use crate::agents::codec::Event;
+use crate::agents::codec_kind::CodecKind;
 use crate::agents::codex::CodexCodec;
 use crate::agents::confine::RULES;
+use crate::agents::error::RunError;
 use crate::agents::prompt;
 use crate::agents::rehearsal::RehearsalCodec;
-use crate::agents::run::{Access, Agent, RunSpec, Sandbox};
+use crate::agents::run::{Agent, RunSpec};
+use crate::agents::run_folder::{HINT, STDIN, STUCK, TOLD, TURN_PROMPT, WORDS};
+use crate::agents::sandbox::Access;
+use crate::agents::sandbox::Sandbox;
 use crate::agents::sent::HAND_OVER;
 use crate::agents::stuck::{Habits, Sign};
 use crate::agents::tools::Tools;
@@ -139,7 +144,7 @@ fn opening(spec: &RunSpec, input: &str, resume: Option<&str>, mark: Mark) -> Tur
 
 /// The team's tools, as the protocol names them.
 fn servers(spec: &RunSpec) -> Value {
-    match Tools::of(spec) {
+    match Tools::of(spec.socket.as_deref()) {
         Ok(tools) => tools.map_or_else(|| json!([]), |tools| tools.acp()),
         Err(error) => {
             tracing::warn!(run = spec.run_id.as_str(), %error, "the run has no tools of the team");

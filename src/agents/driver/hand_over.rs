@@ -5,8 +5,10 @@ use serde_json::{Value, json};
 
 use super::follow::Start;
 use super::keep::{Mark, minus, read_json, read_kept, seen_usage, write_json, write_kept};
-use super::{Driver, RunError, SCHEMA, STDERR_TAIL, Watch, prompt};
+use super::{Driver, STDERR_TAIL, Watch, prompt};
+use crate::agents::error::RunError;
 use crate::agents::run::{Agent, RunSpec};
+use crate::agents::run_folder::SCHEMA;
 use crate::agents::sent::HAND_OVER;
 use crate::agents::turn::Turn;
 use crate::domain::conversation::{Fill, HandedOver, Measured, Room, window_of};

@@ -7,7 +7,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::RunError;
+use crate::agents::error::RunError;
 use crate::agents::run::RunSpec;
 use crate::domain::usage::Usage;
 use crate::platform::beneath::Folder;

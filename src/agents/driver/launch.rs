@@ -7,9 +7,13 @@ use serde_json::Value;
 
 use super::follow::access;
 use super::keep::Mark;
-use super::{RunError, SCHEMA};
 use crate::agents::confine;
-use crate::agents::run::{Agent, Door, RUN_SOCKET, RunSpec, Sandbox};
+use crate::agents::error::RunError;
+use crate::agents::run::{Agent, RunSpec};
+use crate::agents::run_folder::SCHEMA;
+use crate::agents::sandbox::Door;
+use crate::agents::sandbox::RUN_SOCKET;
+use crate::agents::sandbox::Sandbox;
 use crate::agents::tools::Tools;
 use crate::agents::{claude, codex, project_settings};
 use crate::platform::beneath::Folder;
@@ -63,7 +67,7 @@ pub(super) fn launch(
     let mut env = environment(spec)?;
     let access = access(spec, launching.mark);
     let web = spec.task.work.web && !launching.mark.repairing;
-    let tools = Tools::of(spec)?;
+    let tools = Tools::of(spec.socket.as_deref())?;
     let confined = launching.walled() || spec.agent.sandbox() == Sandbox::Off;
     if launching.walled() {
         env.extend(tools_environment());

@@ -16,9 +16,14 @@ use tokio_util::sync::CancellationToken;
 use crate::agents::answer;
 use crate::agents::codec::Event;
 use crate::agents::contract::{ContractFns, SchemaOf, TurnAnswer};
+use crate::agents::error::RunError;
 use crate::agents::prompt::{self, PromptInput};
-use crate::agents::rehearsal;
-use crate::agents::run::{Agent, AgentOutcome, RunError, RunSpec};
+use crate::agents::rehearsal::{self, Brief, RehearsalSettings};
+use crate::agents::run::{Agent, AgentOutcome, RunSpec};
+use crate::agents::run_folder::{
+    BASELINE, HINT, PROMPT, RESULT, SCHEMA, SECTIONS, SPEC, STUCK, WORDS,
+};
+use crate::agents::sandbox::Access;
 use crate::agents::sent::PromptRecord;
 use crate::agents::turn::Failure;
 use crate::agents::words::Mailbox;
@@ -57,24 +62,6 @@ pub use keep::submit;
 const REPAIRS: u32 = 2;
 /// Bytes of stderr that a failure may quote.
 const STDERR_TAIL: usize = 8 << 10;
-
-const SPEC: &str = "spec.json";
-pub(super) const PROMPT: &str = "prompt.md";
-/// In a turn's folder: what it was begun with, but for the first.
-pub(super) const TURN_PROMPT: &str = "prompt.md";
-/// In a turn's folder: what it was told on the way, a JSON string a line.
-pub(super) const TOLD: &str = "told.jsonl";
-pub(super) const SECTIONS: &str = "prompt.json";
-/// In a turn's folder: what the agent reads.
-const STDIN: &str = "stdin";
-const RESULT: &str = "result.json";
-pub(super) const SCHEMA: &str = "schema.json";
-const BASELINE: &str = "baseline.json";
-/// In a turn's folder: what it was interrupted for, the team's own hint that it was interrupted for, and why it
-/// was ended as stuck.
-const WORDS: &str = "words.json";
-const HINT: &str = "hint.json";
-const STUCK: &str = "stuck.json";
 
 /// How somebody outside follows a run and ends it.
 #[derive(Debug, Clone, Default)]
@@ -355,7 +342,7 @@ impl Driver {
             Agent::Codex(_) | Agent::Claude(_) | Agent::Acp(_) => {
                 prompt::repair(&progress.issues, &schema, submits(spec), &spec.templates)?
             }
-            Agent::Rehearsal(config) => rehearsal::brief(spec, config, &progress.issues)?,
+            Agent::Rehearsal(config) => brief(spec, config, &progress.issues)?,
         };
         let resume = progress.session.as_deref();
         let start = Start { number, mark, resume, input: &input, hands_over: false };
@@ -413,7 +400,7 @@ fn lay_out(spec: &RunSpec, schema_of: SchemaOf) -> Result<(String, Value), RunEr
     write_json(&spec.run_dir, SPEC, spec)?;
     let input = match &spec.agent {
         Agent::Codex(_) | Agent::Claude(_) | Agent::Acp(_) => prompt.text,
-        Agent::Rehearsal(config) => rehearsal::brief(spec, config, &[])?,
+        Agent::Rehearsal(config) => brief(spec, config, &[])?,
     };
     Ok((input, schema))
 }
@@ -431,4 +418,24 @@ enum RejectedAnswer {
     Failed(Failure),
     /// The codes of what is wrong with it, and what it is.
     Broken(Vec<String>, BadAnswer),
+}
+
+/// The rehearsal's input for a turn; `issues` are those of the last answer in a repair turn.
+fn brief(
+    spec: &RunSpec,
+    config: &RehearsalSettings,
+    issues: &[String],
+) -> Result<String, RunError> {
+    let session = spec.resume.clone();
+    let brief = Brief {
+        task: spec.task.clone(),
+        session: session.unwrap_or_else(|| format!("rehearsal-{}", spec.run_id.as_str())),
+        read_only: match spec.access {
+            Access::ReadOnly | Access::Documents(_) => true,
+            Access::Worktree => false,
+        },
+        issues: issues.to_vec(),
+        script: config.script.clone(),
+    };
+    serde_json::to_string(&brief).map_err(|source| RunError::Json { what: "the brief", source })
 }

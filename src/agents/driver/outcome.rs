@@ -2,7 +2,8 @@
 
 use super::Progress;
 use crate::agents::answer;
-use crate::agents::run::{AgentOutcome, RunError, RunSpec};
+use crate::agents::error::RunError;
+use crate::agents::run::{AgentOutcome, RunSpec};
 use crate::agents::turn::Failure;
 use crate::domain::result::{ContractStatus, RoleResult};
 use crate::domain::run::{BadAnswer, FailKind, RunOutcome};

@@ -6,10 +6,11 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use super::{Age, Login, environment, known};
+use super::known::{self, Age};
+use super::login::{Login, environment};
 use crate::agents::acp::{AcpSettings, VERSION, hello};
 use crate::agents::codec::{number, text};
-use crate::agents::run::RunError;
+use crate::agents::error::RunError;
 use crate::platform::redact::redact;
 use crate::platform::supervise::{self, Spec, Supervised};
 use crate::platform::{files, ids};

@@ -2,9 +2,10 @@
 
 use serde_json::Value;
 
-use super::{Age, LIMIT, Login, environment, known};
+use super::known::{self, Age};
+use super::login::{LIMIT, Login, environment};
 use crate::agents::claude::ClaudeSettings;
-use crate::agents::run::RunError;
+use crate::agents::error::RunError;
 use crate::platform::ask::{Said, ask};
 use crate::platform::{files, ids};
 

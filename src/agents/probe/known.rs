@@ -1,6 +1,15 @@
 //! The agents that were tried, and in which versions.
 
-use super::Age;
+/// A program's version against the tested ones.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Age {
+    /// Before the first tested one.
+    TooOld,
+    /// Tested.
+    Tested,
+    /// After the last tested one.
+    Newer,
+}
 
 /// A version by its three numbers; what is missing counts as 0.
 pub type Number = (u32, u32, u32);

@@ -1,49 +1,22 @@
 //! Whether an agent's program is there and fit, without starting work or reading anybody's login.
 
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use crate::agents::codex::CodexSettings;
-use crate::agents::run::RunError;
+use crate::agents::error::RunError;
 use crate::platform::ask::{Said, ask};
 use crate::platform::{files, ids};
 
 mod acp;
 mod claude;
 pub mod known;
+mod login;
 
 pub use acp::{AcpProbe, Answer, acp};
 pub use claude::{Seen, claude};
-
-/// How long a program may take to say its version.
-const LIMIT: Duration = Duration::from_secs(30);
-
-/// A program's version against the tested ones.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Age {
-    /// Before the first tested one.
-    TooOld,
-    /// Tested.
-    Tested,
-    /// After the last tested one.
-    Newer,
-}
-
-/// Whether the CLI says that somebody is logged in.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Login {
-    /// It does.
-    Yes,
-    /// It does not, in the folder that the configuration names.
-    No(PathBuf),
-    /// No folder is named in which somebody could have logged in.
-    Nowhere,
-    /// Another model server is used.
-    NotNeeded,
-    /// It does not answer the question.
-    Unknown,
-}
+pub use known::Age;
+pub use login::Login;
+use login::{LIMIT, environment};
 
 /// An agent that was found.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -79,21 +52,6 @@ pub async fn codex(settings: &CodexSettings) -> Result<Found, RunError> {
     files::remove_dir_all(&scratch)?;
     let age = version.map(|(text, number)| (text, known::CODEX.age(number)));
     Ok(Found { program, version: age, login })
-}
-
-fn environment(scratch: &Path, login_home: Option<&Path>) -> BTreeMap<String, String> {
-    let text = |path: &Path| path.to_string_lossy().into_owned();
-    let home = login_home.filter(|home| files::exists(home)).unwrap_or(scratch);
-    [
-        ("PATH", std::env::var("PATH").unwrap_or_else(|_| "/usr/bin:/bin".to_owned())),
-        ("LANG", "C.UTF-8".to_owned()),
-        ("HOME", text(scratch)),
-        ("TMPDIR", text(scratch)),
-        ("CODEX_HOME", text(home)),
-    ]
-    .into_iter()
-    .map(|(name, value)| (name.to_owned(), value))
-    .collect()
 }
 
 /// `codex-cli 0.169.0` → its text and its numbers. Another program's words are no version.

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::PromptError;
+use super::error::PromptError;
 
 /// Room for blank lines and the closing remark.
 const SPARE: usize = 1024;

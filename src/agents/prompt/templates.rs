@@ -1,6 +1,6 @@
 //! The built-in templates, from the folder `prompts/`.
 
-use super::Task;
+use super::task::Task;
 use crate::domain::role::Role;
 use crate::domain::sprint::{Duty, InitialStep};
 

@@ -1,7 +1,9 @@
 //! What a prompt keeps, cuts and says.
 
 use super::*;
-use crate::domain::lifecycle::{Lifecycle, StepKind};
+use crate::domain::incoming::Attachment;
+use crate::domain::lifecycle::{Lifecycle, StepKind, StepName};
+use crate::domain::run::{Approach, FailKind};
 
 fn task() -> Task {
     Task {

@@ -1,0 +1,13 @@
+//! What the agent was asked last.
+
+/// What the request under way asks for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Asked {
+    Initialize,
+    /// An earlier conversation.
+    Earlier,
+    New,
+    Mode,
+    Prompt,
+    Nothing,
+}

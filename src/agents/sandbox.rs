@@ -1,0 +1,65 @@
+//! What confines an agent, what it may write, and its way out.
+
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+
+/// The port of a sandbox's own loopback on which the team's door is.
+pub(super) const DOOR_PORT: u16 = 7_414;
+/// The environment variable that tells an agent's tools where the team listens for its run.
+pub const RUN_SOCKET: &str = "TEAMS_RUN_SOCKET";
+
+/// Whether an agent's commands are confined.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Sandbox {
+    /// By role: read-only, or writing within the worktree.
+    #[default]
+    Auto,
+    /// Not at all. For machines that are a sandbox themselves, and only where the operator says so.
+    Off,
+}
+
+/// What the agent may write.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Access {
+    /// Nothing.
+    ReadOnly,
+    /// The worktree.
+    Worktree,
+    /// A folder of documents; the worktree is for reading.
+    Documents(PathBuf),
+}
+
+/// The team's door for one run: where it is, and the word that opens it. Models are reached through it, and of
+/// the rest of the network what the role's policy opens.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Door {
+    /// Its socket.
+    pub socket: PathBuf,
+    /// Its port on the loopback of this machine, for an agent without a network of its own.
+    pub port: Option<u16>,
+    /// The run's own token; worth nothing elsewhere, and nothing later.
+    pub token: String,
+    /// Whether more than models can be reached through it.
+    pub leads_out: bool,
+}
+
+impl Door {
+    /// The address of a model server behind it, for an agent within or without a network of its own.
+    #[must_use]
+    pub fn url(&self, server: &str) -> String {
+        format!("http://127.0.0.1:{}/{server}", self.port_within())
+    }
+
+    /// The proxy that leads out, with the word that opens it.
+    #[must_use]
+    pub fn proxy(&self) -> String {
+        format!("http://run:{}@127.0.0.1:{}", self.token, self.port_within())
+    }
+
+    fn port_within(&self) -> u16 {
+        self.port.unwrap_or(DOOR_PORT)
+    }
+}
