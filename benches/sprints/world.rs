@@ -12,8 +12,9 @@ use teams::domain::config::CutoffTime;
 use teams::domain::effect::{EffectKind, EffectOutcome, Inspection};
 use teams::domain::envelope::EnvelopeKind;
 use teams::domain::event::Event;
-use teams::domain::evidence::{Candidate, ChangeKind, ChangedPath};
-use teams::domain::evidence::{CheckRun, CheckVerdict, Evidence, Isolation};
+use teams::domain::evidence::{
+    Candidate, ChangeKind, ChangedPath, CheckRun, CheckVerdict, Evidence, Isolation,
+};
 use teams::domain::ids::{ChannelId, EffectId, EnvelopeId, IdSupply, MessageId, RequestId, RunId};
 use teams::domain::incoming::Command;
 use teams::domain::language::Language;

@@ -11,9 +11,7 @@ use crate::domain::gate::Stance;
 use crate::domain::ids::{ChannelId, GuildId, ServerRoleId, UserId};
 use crate::domain::language::Language;
 use crate::domain::lifecycle::Lifecycle;
-use crate::domain::modes::DiscoveryScope;
-use crate::domain::modes::SprintMode;
-use crate::domain::modes::StartMode;
+use crate::domain::modes::{DiscoveryScope, SprintMode, StartMode};
 use crate::domain::role::Role;
 
 /// What a person may do. Later ones include earlier ones.

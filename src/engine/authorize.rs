@@ -3,8 +3,7 @@
 
 use std::marker::PhantomData;
 
-use crate::domain::actor::Actor;
-use crate::domain::actor::Author;
+use crate::domain::actor::{Actor, Author};
 use crate::domain::ids::GuildId;
 use crate::domain::ingress::Ingress;
 use crate::domain::policy::{Policy, Right};

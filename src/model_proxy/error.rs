@@ -12,7 +12,7 @@ pub enum ModelProxyError {
     #[error("cannot listen: {0}")]
     Io(#[from] std::io::Error),
     /// What is kept of it does not parse.
-    #[error("what is kept of the model proxy does not parse: {0}")]
+    #[error("door.json of the run does not parse: {0}")]
     Json(#[from] serde_json::Error),
     /// The path of the socket.
     #[error("its path would be longer than {0} bytes; set TMPDIR to a shorter one")]

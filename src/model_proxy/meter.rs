@@ -182,11 +182,3 @@ pub(super) fn read_kept(run_dir: &Path) -> Result<Option<Kept>, ModelProxyError>
 pub fn is_kept(run_dir: &Path) -> bool {
     files::exists(&run_dir.join(KEPT))
 }
-
-/// What was counted for a run, as it stands in its folder; `None` where its models were not reached by a proxy.
-///
-/// # Errors
-/// Where the file is there and cannot be read.
-pub fn counted(run_dir: &Path) -> Result<Option<MeterReading>, ModelProxyError> {
-    Ok(read_kept(run_dir)?.map(|kept| kept.counted))
-}

@@ -163,53 +163,50 @@ impl ModelServers {
         self: &Arc<Self>,
         options: ProxyOptions,
     ) -> Result<ModelProxy, ModelProxyError> {
-        open(Arc::clone(self), options).await
+        let ProxyOptions { socket, port, run_dir, servers, outside, allowance, refused } = options;
+        if socket.as_os_str().len() > LONGEST_PATH {
+            return Err(ModelProxyError::TooLong(LONGEST_PATH));
+        }
+        let fresh = || Kept {
+            token: format!("teams-run-{}", ids::random_hex(DIGITS)),
+            port: None,
+            counted: MeterReading::default(),
+            refusal: String::new(),
+        };
+        let mut kept = meter::read_kept(&run_dir)?.unwrap_or_else(fresh);
+        let token = redact::hold(&kept.token);
+        let listener = if port { Some(listen(kept.port).await?) } else { None };
+        kept.port = match &listener {
+            Some(listener) => Some(listener.local_addr()?.port()),
+            None => None,
+        };
+        files::remove_file(&socket)?;
+        let unix = UnixListener::bind(&socket)?;
+        files::set_mode(&socket, 0o600)?;
+        let door = Door {
+            socket,
+            port: kept.port,
+            token: kept.token.clone(),
+            leads_out: outside.is_open(),
+        };
+        files::create_dir_all(&run_dir)?;
+        files::set_mode(&run_dir, 0o700)?;
+        let meter = Arc::new(Meter::new(kept, allowance, self.prices.clone(), run_dir));
+        meter.keep()?;
+        let stop = CancellationToken::new();
+        let shared = Arc::new(Connections {
+            models: Arc::clone(self),
+            meter: Arc::clone(&meter),
+            servers,
+            outside,
+            token: door.token.clone(),
+            refused,
+            stop: stop.clone(),
+            room: Arc::new(Semaphore::new(MOST)),
+        });
+        tasks::spawn("door", accept(unix, listener, shared));
+        Ok(ModelProxy { door, meter, _listens: stop.drop_guard(), _token: token })
     }
-}
-
-async fn open(
-    models: Arc<ModelServers>,
-    options: ProxyOptions,
-) -> Result<ModelProxy, ModelProxyError> {
-    let ProxyOptions { socket, port, run_dir, servers, outside, allowance, refused } = options;
-    if socket.as_os_str().len() > LONGEST_PATH {
-        return Err(ModelProxyError::TooLong(LONGEST_PATH));
-    }
-    let fresh = || Kept {
-        token: format!("teams-run-{}", ids::random_hex(DIGITS)),
-        port: None,
-        counted: MeterReading::default(),
-        refusal: String::new(),
-    };
-    let mut kept = meter::read_kept(&run_dir)?.unwrap_or_else(fresh);
-    let token = redact::hold(&kept.token);
-    let listener = if port { Some(listen(kept.port).await?) } else { None };
-    kept.port = match &listener {
-        Some(listener) => Some(listener.local_addr()?.port()),
-        None => None,
-    };
-    files::remove_file(&socket)?;
-    let unix = UnixListener::bind(&socket)?;
-    files::set_mode(&socket, 0o600)?;
-    let door =
-        Door { socket, port: kept.port, token: kept.token.clone(), leads_out: outside.is_open() };
-    files::create_dir_all(&run_dir)?;
-    files::set_mode(&run_dir, 0o700)?;
-    let meter = Arc::new(Meter::new(kept, allowance, models.prices.clone(), run_dir));
-    meter.keep()?;
-    let stop = CancellationToken::new();
-    let shared = Arc::new(Connections {
-        models,
-        meter: Arc::clone(&meter),
-        servers,
-        outside,
-        token: door.token.clone(),
-        refused,
-        stop: stop.clone(),
-        room: Arc::new(Semaphore::new(MOST)),
-    });
-    tasks::spawn("door", accept(unix, listener, shared));
-    Ok(ModelProxy { door, meter, _listens: stop.drop_guard(), _token: token })
 }
 
 /// A port of the loopback: the one that it had, for an agent that is still there, else any.

@@ -22,7 +22,7 @@ use rustix::io::FdFlags;
 
 use super::beneath::Folder;
 use super::files::{self, FileError};
-use super::inside::{self, Mounted};
+use super::inside::{self, ExpectedMount};
 
 /// What is shown of a folder that an agent may write.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -64,7 +64,7 @@ pub fn main(args: &[OsString]) -> ExitCode {
     let Some((mounts, program, rest)) = read(args) else {
         return complain("usage: teams __bind [FOLDER BELOW]… -- bwrap arguments…");
     };
-    let opened: Result<Vec<(OwnedFd, Mounted)>, FileError> =
+    let opened: Result<Vec<(OwnedFd, ExpectedMount)>, FileError> =
         mounts.iter().map(|(folder, below)| open(folder, below)).collect();
     match opened {
         Ok(opened) => {
@@ -99,18 +99,18 @@ fn read(args: &[OsString]) -> Option<Words<'_>> {
 }
 
 /// Held open across the start of bubblewrap, which closes it before anything else runs in the sandbox.
-fn open(folder: &Path, below: &Path) -> Result<(OwnedFd, Mounted), FileError> {
+fn open(folder: &Path, below: &Path) -> Result<(OwnedFd, ExpectedMount), FileError> {
     let opened = Folder::open(folder)?.handle(below)?;
     let path = folder.join(below);
     let kept = rustix::io::fcntl_setfd(&opened, FdFlags::empty());
     files::at("hold", &path, kept.map_err(std::io::Error::from))?;
-    let mount = files::at("look at", &path, Mounted::of(&opened, &path))?;
+    let mount = files::at("look at", &path, ExpectedMount::of(&opened, &path))?;
     Ok((opened, mount))
 }
 
 /// bubblewrap's own arguments with the numbers of what was opened, and what that is among those of our binary
 /// within.
-fn told(words: &[OsString], opened: &[(OwnedFd, Mounted)]) -> Vec<OsString> {
+fn told(words: &[OsString], opened: &[(OwnedFd, ExpectedMount)]) -> Vec<OsString> {
     let end = words.iter().position(|word| word == "--").unwrap_or(words.len());
     // After `--`: our binary, its subcommand, its arguments.
     let (outside, within) = words.split_at(words.len().min(end + 3));
@@ -153,7 +153,7 @@ mod tests {
         let words: Vec<OsString> = words.into_iter().map(OsString::from).collect();
         let (pairs, program, rest) = read(&words).unwrap();
         assert_eq!(program, Path::new("/bin/bwrap"));
-        let opened: Vec<(OwnedFd, Mounted)> =
+        let opened: Vec<(OwnedFd, ExpectedMount)> =
             pairs.iter().map(|(folder, below)| open(folder, below).unwrap()).collect();
         let told = told(rest, &opened);
         let number = |nth: usize| opened[nth].0.as_raw_fd().to_string();

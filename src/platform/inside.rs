@@ -38,7 +38,7 @@ pub const NO_SANDBOX: &str = "the sandbox could not be set up: ";
 /// What it is told.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Orders {
-    mounted: Vec<Mounted>,
+    mounted: Vec<ExpectedMount>,
     door: Option<(u16, PathBuf)>,
     rules: Option<PathBuf>,
     stays: bool,
@@ -48,17 +48,17 @@ struct Orders {
 
 /// What has to be mounted at a place of the sandbox.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Mounted {
+pub(super) struct ExpectedMount {
     place: PathBuf,
     /// Device and inode; within a mount namespace the same as outside.
     what: String,
 }
 
-impl Mounted {
+impl ExpectedMount {
     /// What is open, for a place.
-    pub(super) fn of(opened: impl AsFd, place: &Path) -> io::Result<Mounted> {
+    pub(super) fn of(opened: impl AsFd, place: &Path) -> io::Result<ExpectedMount> {
         let found = rustix::fs::statx(opened, "", AtFlags::EMPTY_PATH, StatxFlags::INO)?;
-        Ok(Mounted { place: place.to_owned(), what: identity(&found) })
+        Ok(ExpectedMount { place: place.to_owned(), what: identity(&found) })
     }
 
     pub(super) fn words(&self) -> [OsString; 3] {
@@ -153,7 +153,9 @@ fn read(args: &[OsString]) -> Option<Orders> {
             }
             MOUNTED => {
                 let place = PathBuf::from(words.next()?);
-                orders.mounted.push(Mounted { place, what: words.next()?.to_str()?.to_owned() });
+                orders
+                    .mounted
+                    .push(ExpectedMount { place, what: words.next()?.to_str()?.to_owned() });
             }
             "--rules" => orders.rules = Some(PathBuf::from(words.next()?)),
             "--stay" => orders.stays = true,
@@ -242,7 +244,7 @@ mod tests {
         let mut words = arguments(Some((99, Path::new("/s"))), Some(Path::new("/r")), true);
         assert_eq!(words.remove(0), super::super::spawn::INSIDE);
         words.extend(["/bin/a", "--", "b"].map(str::to_owned));
-        let mount = Mounted { place: PathBuf::from("/m"), what: "8:1:2".to_owned() };
+        let mount = ExpectedMount { place: PathBuf::from("/m"), what: "8:1:2".to_owned() };
         let words = words.into_iter().map(OsString::from);
         let words: Vec<OsString> = mount.words().into_iter().chain(words).collect();
         let expected = Orders {
@@ -266,11 +268,12 @@ mod tests {
     fn what_is_there_without_being_mounted_there_is_refused() {
         let folder = tempfile::tempdir().unwrap();
         let opened = std::fs::File::open(folder.path()).unwrap();
-        let refused = |place: &Path| Mounted::of(&opened, place).unwrap().check().unwrap_err();
+        let refused =
+            |place: &Path| ExpectedMount::of(&opened, place).unwrap().check().unwrap_err();
         assert!(refused(folder.path()).contains("exchanged while it was mounted"));
         assert!(refused(Path::new("/proc")).contains("something else stands there"));
         assert!(refused(&folder.path().join("gone")).contains("No such file"));
         let root = std::fs::File::open("/proc").unwrap();
-        assert_eq!(Mounted::of(root, Path::new("/proc")).unwrap().check(), Ok(()));
+        assert_eq!(ExpectedMount::of(root, Path::new("/proc")).unwrap().check(), Ok(()));
     }
 }

@@ -98,11 +98,6 @@ pub(super) async fn open(team: &Arc<Team>, run: &Run, run_dir: PathBuf) -> Optio
     }
 }
 
-/// Whether an earlier start had opened a door for a run.
-pub(super) fn was_open(run_dir: &std::path::Path) -> bool {
-    crate::model_proxy::is_kept(run_dir)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

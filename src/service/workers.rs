@@ -26,7 +26,7 @@ use crate::domain::role::Role;
 use crate::domain::run::{Approach, FailKind, Run, RunOutcome, RunReport};
 use crate::engine::Answer;
 use crate::git::{GitError, TreeId, Worktree};
-use crate::model_proxy::ModelProxy;
+use crate::model_proxy::{self, ModelProxy};
 use crate::platform::beneath::Folder;
 use crate::platform::plug::{self, Point};
 use crate::platform::{ids, tasks};
@@ -226,7 +226,7 @@ async fn recover(
     let _tools = run_socket::open(team, &run, run_dir(team, &run));
     let dir = run_dir(team, &run);
     let door =
-        if doors::was_open(&dir) { doors::open(team, &run, dir.clone()).await } else { None };
+        if model_proxy::is_kept(&dir) { doors::open(team, &run, dir.clone()).await } else { None };
     let found = team.driver.adopt(&dir, &CONTRACT, &watch).await?;
     if let Some(outcome) = found {
         let outcome = match door {

@@ -7,8 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::known;
 use crate::agents::error::RunError;
-use crate::agents::sandbox::Door;
-use crate::agents::sandbox::Sandbox;
+use crate::agents::sandbox::{Door, Sandbox};
 use crate::platform::spawn;
 
 /// Settings of an agent that speaks the protocol.

@@ -5,8 +5,7 @@ use std::collections::BTreeSet;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::domain::actor::Actor;
-use crate::domain::actor::Author;
+use crate::domain::actor::{Actor, Author};
 use crate::domain::block::BlockCode;
 use crate::domain::budget::Purse;
 use crate::domain::conflict::Conflict;

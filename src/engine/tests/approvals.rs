@@ -4,8 +4,7 @@ use serde_json::json;
 
 use super::scenes::{report, work_until};
 use super::world::{GUILD, OWNER, World, policy, press, result};
-use crate::domain::actor::Actor;
-use crate::domain::actor::Author;
+use crate::domain::actor::{Actor, Author};
 use crate::domain::change::Change;
 use crate::domain::effect::{EffectKind, EffectOutcome};
 use crate::domain::event::Event;

@@ -3,8 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::world::{GENERAL, GUILD, OWNER, World, policy};
-use crate::domain::actor::Actor;
-use crate::domain::actor::Author;
+use crate::domain::actor::{Actor, Author};
 use crate::domain::backlog::BacklogSource;
 use crate::domain::change::Change;
 use crate::domain::event::Event;

@@ -5,8 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Value, json};
 
-use crate::domain::actor::Actor;
-use crate::domain::actor::Author;
+use crate::domain::actor::{Actor, Author};
 use crate::domain::backlog::{BacklogItem, BacklogStatus};
 use crate::domain::change::Change;
 use crate::domain::conflict::Conflict;
@@ -24,8 +23,7 @@ use crate::domain::ids::{
 use crate::domain::incoming::{Command, Message};
 use crate::domain::ingress::Ingress;
 use crate::domain::language::Language;
-use crate::domain::lifecycle::Lifecycle;
-use crate::domain::lifecycle::StepName;
+use crate::domain::lifecycle::{Lifecycle, StepName};
 use crate::domain::outgoing::{Act, Button, ButtonAct, OutgoingOutcome};
 use crate::domain::policy::{Holders, Limits, Policy, Right};
 use crate::domain::request::{Request, RequestStatus};
