@@ -19,6 +19,7 @@ use serde_json::Map;
 use teams::domain::change::Change;
 use teams::domain::envelope::{Envelope, EnvelopeBody, EnvelopeKind, Place};
 use teams::domain::ids::{EnvelopeId, IdSupply, RequestId, RunId};
+use teams::domain::record::RecordId;
 use teams::domain::request::{Request, RequestStatus, fingerprint};
 use teams::domain::role::Role;
 use teams::domain::run::Run;
@@ -107,17 +108,17 @@ impl Letters {
             cut_off: false,
             told_of_limit: false,
         };
-        (run.run_id.clone(), Change::Run(run))
+        (run.run_id.clone(), Change::save(run))
     }
 }
 
 fn put(envelope: &Envelope) -> Change {
-    Change::Envelope(Box::new(envelope.clone()))
+    Change::save(envelope.clone())
 }
 
 fn archived(envelope: &Envelope) -> Change {
     let place = Place::Archive;
-    Change::Envelope(Box::new(Envelope { place, ..envelope.clone() }))
+    Change::save(Envelope { place, ..envelope.clone() })
 }
 
 /// The four appends of a hand-off: enqueue, claim, finish with a report, report consumed.
@@ -129,7 +130,7 @@ fn hand_off(letters: &mut Letters) -> [Vec<Change>; 4] {
     [
         vec![put(&order)],
         vec![run],
-        vec![put(&report), archived(&order), Change::RunGone(run_id)],
+        vec![put(&report), archived(&order), Change::Remove(RecordId::Run(run_id))],
         vec![archived(&report)],
     ]
 }
@@ -142,7 +143,11 @@ impl Bare {
         let mut letters = Letters::new();
         let bytes: usize = hand_off(&mut letters)
             .iter()
-            .map(|changes| serde_json::to_vec(changes).unwrap().len())
+            .flatten()
+            .map(|change| match change.saved() {
+                Some(record) => record.encode().unwrap().to_string().len(),
+                None => format!("{change:?}").len(),
+            })
             .sum();
         Self(file, vec![b'x'; bytes / 4])
     }
@@ -249,12 +254,12 @@ fn fill(root: &Path, finished: usize) {
     for number in 0..finished {
         let request = request(number, RequestStatus::Completed);
         let id = request.request_id.clone();
-        let changes = vec![Change::Request(Box::new(request)), Change::RetireRequest(id)];
+        let changes = vec![Change::save(request), Change::Remove(RecordId::Request(id))];
         last = Some(opened.store.append(changes));
     }
     for number in 0..20 {
         let open = request(finished + number, RequestStatus::Delegated);
-        last = Some(opened.store.append(vec![Change::Request(Box::new(open))]));
+        last = Some(opened.store.append(vec![Change::save(open)]));
     }
     last.unwrap().wait().unwrap();
     opened.store.close().unwrap();
@@ -291,7 +296,7 @@ fn costs(root: &Path, finished: usize) -> Costs {
     let costs = Costs {
         open,
         save: times(&mut || {
-            let change = Change::Request(Box::new(wanted.clone()));
+            let change = Change::save(wanted.clone());
             opened.store.append(vec![change]).wait().unwrap();
         }),
         duplicate: times(&mut || assert_eq!(std::hint::black_box(find(&opened.state)), 1)),

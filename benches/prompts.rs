@@ -9,6 +9,7 @@ use std::sync::Arc;
 use teams::domain::backlog::{BacklogItem, BacklogKind, BacklogStatus};
 use teams::domain::change::Change;
 use teams::domain::ids::{BacklogId, RequestId};
+use teams::domain::record::RecordId;
 use teams::domain::request::{Request, RequestStatus};
 use teams::domain::time::Timestamp;
 use teams::platform::disk::RealDisk;
@@ -69,9 +70,9 @@ fn fill(root: &Path, finished: usize) {
         let mut item = BacklogItem::new(item, "Louder", "as loud as can be", BacklogKind::Bug, at);
         item.status = BacklogStatus::Done;
         let mut changes = vec![
-            Change::Request(Box::new(request)),
-            Change::RetireRequest(id.clone()),
-            Change::Backlog(Box::new(item)),
+            Change::save(request),
+            Change::Remove(RecordId::Request(id.clone())),
+            Change::save(item),
         ];
         for role in ["orchestrator", "research", "planner", "architect", "developer", "qa"] {
             let text =

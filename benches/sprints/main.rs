@@ -109,7 +109,7 @@ fn big(mut world: World) -> Big {
     });
     let worked = world.state.active_sprint().unwrap().clone();
     world.play(|_| false);
-    let ended = world.state.sprints[&worked.sprint_id].clone();
+    let ended = Sprint::clone(&world.state.sprints[&worked.sprint_id]);
     assert_eq!(ended.status, SprintStatus::Completed);
     assert!(ended.todos.iter().all(|todo| todo.status == TodoStatus::Committed));
     let histories = std::mem::take(&mut world.watch.as_mut().unwrap().histories);
@@ -145,9 +145,9 @@ fn documents(big: &Big, index: &str) {
         .values()
         .take(1)
         .map(|item| {
-            let mut item = item.clone();
+            let mut item = teams::domain::backlog::BacklogItem::clone(item);
             item.status = teams::domain::backlog::BacklogStatus::Done;
-            Change::Backlog(Box::new(item))
+            Change::save(item)
         })
         .collect();
     let line = |what: &str, work: &mut dyn FnMut()| {

@@ -2,6 +2,7 @@
 //! hands that do what is planned. Nothing of it touches a disk.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Value, json};
@@ -302,10 +303,11 @@ impl World {
     }
 
     fn planned(&self, step: InitialStep, sprint: &Sprint) -> RoleResult {
-        let mine: Vec<&BacklogItem> = relevant(self.state.backlog.values(), sprint)
-            .into_iter()
-            .filter(|item| item.status != BacklogStatus::Blocked)
-            .collect();
+        let mine: Vec<&BacklogItem> =
+            relevant(self.state.backlog.values().map(Arc::as_ref), sprint)
+                .into_iter()
+                .filter(|item| item.status != BacklogStatus::Blocked)
+                .collect();
         let items: Vec<Value> = match step {
             InitialStep::MilestoneRefinement | InitialStep::ArtifactSync => Vec::new(),
             InitialStep::BacklogDefinition => {

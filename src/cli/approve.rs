@@ -57,7 +57,7 @@ pub(super) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
 }
 
 fn gate<'a>(state: &'a State, request: &Request) -> Option<&'a Gate> {
-    state.gates.get(request.gate_id.as_ref()?)
+    state.gates.get(request.gate_id.as_ref()?).map(|gate| &**gate)
 }
 
 fn list(state: &State) -> Result<(), Failure> {

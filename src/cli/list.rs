@@ -29,7 +29,7 @@ pub(super) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
     let state = store::read_only(&root)?;
     if let Some(id) = &args.request_id {
         let request = match state.requests.get(id) {
-            Some(request) => Some(request.clone()),
+            Some(request) => Some(Request::clone(request)),
             None => store::read_request(&root, id)?,
         };
         let request = request.ok_or_else(|| super::command::unknown(id))?;

@@ -149,8 +149,7 @@ fn within(root: &Path, file: &Path) -> Result<String, Failure> {
 
 /// `teams sprint status` and `teams status --sprint` (`spec/teams.md` 1.2): one field a line.
 pub(super) fn show(state: &State) -> Result<(), Failure> {
-    let latest = || state.sprints.values().max_by_key(|sprint| sprint.started_at);
-    let (view, sprint) = match (state.active_sprint(), latest()) {
+    let (view, sprint) = match (state.active_sprint(), state.last_sprint()) {
         (Some(active), _) => ("active", active),
         (None, Some(latest)) => ("latest", latest),
         (None, None) => {

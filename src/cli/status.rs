@@ -10,6 +10,7 @@ use super::{Failure, Global, say};
 use crate::domain::ids::RequestId;
 use crate::domain::language::Language;
 use crate::domain::outgoing::{Content, SET_ASIDE};
+use crate::domain::request::Request;
 use crate::domain::role::Role;
 use crate::domain::state::State;
 use crate::domain::time::Timestamp;
@@ -84,7 +85,7 @@ pub(super) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
 
 fn one(root: &Path, state: &State, id: &RequestId) -> Result<(), Failure> {
     let request = match state.requests.get(id) {
-        Some(request) => Some(request.clone()),
+        Some(request) => Some(Request::clone(request)),
         None => store::read_request(root, id)?,
     };
     let Some(request) = request else {

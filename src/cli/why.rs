@@ -5,6 +5,7 @@ use super::{Failure, Global, say};
 use crate::assets::catalog::Catalog;
 use crate::domain::commands::Question;
 use crate::domain::ids::RequestId;
+use crate::domain::request::Request;
 use crate::domain::time::Timestamp;
 use crate::engine::why;
 use crate::platform::{clock, files};
@@ -24,7 +25,7 @@ pub(super) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
     let root = global.existing()?;
     let state = store::read_only(&root)?;
     let request = match state.requests.get(&args.request) {
-        Some(request) => Some(request.clone()),
+        Some(request) => Some(Request::clone(request)),
         None => store::read_request(&root, &args.request)?,
     };
     let Some(request) = request else {

@@ -115,6 +115,22 @@ pub struct Envelope {
     pub reason: Option<String>,
 }
 
+impl Envelope {
+    /// Where its file lies in a place of the queue, below the folder of the runtime. The archive has a folder a
+    /// day, by the day on which the envelope was written, so that no folder grows without end.
+    #[must_use]
+    pub fn path_in(&self, place: Place) -> String {
+        let (role, id, folder) = (self.target_role, &self.relay_id, place.as_str());
+        match place {
+            Place::Inbox | Place::Dead => format!("internal_relay/{folder}/{role}/{id}.json"),
+            Place::Archive => {
+                let day = self.created_at.archive_date();
+                format!("internal_relay/{folder}/{role}/{day}/{id}.json")
+            }
+        }
+    }
+}
+
 fn internal() -> String {
     "internal".to_owned()
 }

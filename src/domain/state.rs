@@ -7,21 +7,23 @@ use serde::{Deserialize, Serialize};
 
 use crate::domain::backlog::BacklogItem;
 use crate::domain::budget::Spending;
-use crate::domain::change::{Change, ChannelMark, Session};
+use crate::domain::change::{Change, ChannelMark};
 use crate::domain::effect::Effect;
-use crate::domain::envelope::{Envelope, Place};
-use crate::domain::gate::{Gate, GateState};
+use crate::domain::envelope::Envelope;
+use crate::domain::gate::Gate;
 use crate::domain::ids::{
     BacklogId, ChannelId, EffectId, EnvelopeId, GateId, OperationId, OutgoingId, RequestId, RunId,
     SprintId,
 };
 use crate::domain::lifecycle::Lifecycle;
-use crate::domain::operation::{Operation, OperationStatus};
+use crate::domain::operation::Operation;
 use crate::domain::outgoing::Outgoing;
+use crate::domain::record::{AnyRecord, Record, RecordId};
 use crate::domain::request::Request;
 use crate::domain::role::Role;
 use crate::domain::run::Run;
 use crate::domain::schedule::Scheduler;
+use crate::domain::session::Session;
 use crate::domain::sprint::Sprint;
 
 /// How many rooms of ended requests are remembered, so that a message there finds its request.
@@ -38,21 +40,21 @@ pub const SPRINT_IDS_KEPT: usize = 200;
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct State {
     /// Open requests, and ended ones that something still refers to.
-    pub requests: BTreeMap<RequestId, Request>,
+    pub requests: BTreeMap<RequestId, Arc<Request>>,
     /// Envelopes in an inbox.
-    pub envelopes: BTreeMap<EnvelopeId, Envelope>,
+    pub envelopes: BTreeMap<EnvelopeId, Arc<Envelope>>,
     /// Started runs.
-    pub runs: BTreeMap<RunId, Run>,
+    pub runs: BTreeMap<RunId, Arc<Run>>,
     /// Planned and started effects.
-    pub effects: BTreeMap<EffectId, Effect>,
+    pub effects: BTreeMap<EffectId, Arc<Effect>>,
     /// The outbox.
-    pub outgoing: BTreeMap<OutgoingId, Outgoing>,
+    pub outgoing: BTreeMap<OutgoingId, Arc<Outgoing>>,
     /// Open gates.
-    pub gates: BTreeMap<GateId, Gate>,
+    pub gates: BTreeMap<GateId, Arc<Gate>>,
     /// Running operations.
-    pub operations: BTreeMap<OperationId, Operation>,
+    pub operations: BTreeMap<OperationId, Arc<Operation>>,
     /// Sessions of open requests, keyed `role/request`.
-    pub sessions: BTreeMap<String, Session>,
+    pub sessions: BTreeMap<String, Arc<Session>>,
     /// How far each channel has been read.
     pub channels: BTreeMap<ChannelId, ChannelMark>,
     /// Thread → request, for open and the most recent ended requests.
@@ -60,21 +62,21 @@ pub struct State {
     /// How many requests have ended, ever.
     pub ended_requests: u64,
     /// Backlog items that may still become work.
-    pub backlog: BTreeMap<BacklogId, BacklogItem>,
+    pub backlog: BTreeMap<BacklogId, Arc<BacklogItem>>,
     /// Fingerprints of the most recent items that were done, dropped or carried on.
     pub settled_items: BTreeMap<BacklogId, String>,
     /// The active sprint and the last one that ended.
-    pub sprints: BTreeMap<SprintId, Sprint>,
+    pub sprints: BTreeMap<SprintId, Arc<Sprint>>,
     /// The ids of the most recent sprints.
     pub sprint_ids: BTreeSet<SprintId>,
     /// When the next sprint begins, and what was last looked for.
-    pub scheduler: Scheduler,
+    pub scheduler: Arc<Scheduler>,
     /// The lifecycles that requests go by, by their digests: a request keeps the one that it began with.
     #[serde(default)]
     pub lifecycles: BTreeMap<String, Arc<Lifecycle>>,
     /// What was spent.
     #[serde(default)]
-    pub spending: Spending,
+    pub spending: Arc<Spending>,
 }
 
 /// The key of a session.
@@ -87,101 +89,94 @@ impl State {
     /// Applies one change. Applying the same changes in the same order always gives the same state.
     pub fn apply(&mut self, change: &Change) {
         match change {
-            Change::Request(request) => {
-                if let Some(thread) = request.room.as_ref().and_then(|room| room.thread_id) {
-                    self.remember_room(thread, &request.request_id);
-                }
-                self.requests.insert(request.request_id.clone(), (**request).clone());
-            }
-            Change::RetireRequest(id) => {
-                if self.requests.remove(id).is_some() {
-                    self.ended_requests += 1;
-                }
-                self.sessions.retain(|_, session| session.request_id != *id);
-            }
-            Change::Event(..) | Change::SprintEvent(..) | Change::Append { .. } => {}
-            Change::Envelope(envelope) => match envelope.place {
-                Place::Inbox => {
-                    self.envelopes.insert(envelope.relay_id.clone(), (**envelope).clone());
-                }
-                Place::Archive | Place::Dead => {
-                    self.envelopes.remove(&envelope.relay_id);
-                }
-            },
-            Change::Run(run) => {
-                self.runs.insert(run.run_id.clone(), run.clone());
-            }
-            Change::RunGone(id) => {
-                self.runs.remove(id);
-            }
-            Change::Effect(effect) => {
-                self.effects.insert(effect.effect_id.clone(), effect.clone());
-            }
-            Change::EffectGone(id) => {
-                self.effects.remove(id);
-            }
-            Change::Outgoing(outgoing) => {
-                self.outgoing.insert(outgoing.outgoing_id.clone(), (**outgoing).clone());
-            }
-            Change::OutgoingGone(id) => {
-                self.outgoing.remove(id);
-            }
-            Change::Gate(gate) => match gate.state {
-                GateState::Open => {
-                    self.gates.insert(gate.gate_id.clone(), gate.clone());
-                }
-                GateState::Approved { .. }
-                | GateState::Rejected { .. }
-                | GateState::Expired { .. }
-                | GateState::Void => {
-                    self.gates.remove(&gate.gate_id);
-                }
-            },
-            Change::Operation(operation) => match operation.status {
-                OperationStatus::Running => {
-                    self.operations.insert(operation.operation_id.clone(), operation.clone());
-                }
-                OperationStatus::Completed | OperationStatus::Failed => {
-                    self.operations.remove(&operation.operation_id);
-                }
-            },
-            Change::Session(session) => {
-                let key = session_key(session.role, &session.request_id);
-                self.sessions.insert(key, session.clone());
-            }
+            Change::Save(record) => self.save(record),
+            Change::Remove(id) => self.remove(id),
             Change::Channel(mark) => {
                 self.channels.insert(mark.channel_id, mark.clone());
             }
-            Change::Backlog(item) => {
-                let id = item.backlog_id.clone();
-                if item.status.is_active() {
+            Change::Event(..) | Change::SprintEvent(..) | Change::Append { .. } => {}
+        }
+    }
+
+    fn save(&mut self, record: &AnyRecord) {
+        match record {
+            AnyRecord::Request(it) => {
+                if let Some(thread) = it.room.as_ref().and_then(|room| room.thread_id) {
+                    self.remember_room(thread, &it.request_id);
+                }
+                keep(&mut self.requests, it.request_id.clone(), it);
+            }
+            AnyRecord::Envelope(it) => keep(&mut self.envelopes, it.relay_id.clone(), it),
+            AnyRecord::Run(it) => keep(&mut self.runs, it.run_id.clone(), it),
+            AnyRecord::Effect(it) => keep(&mut self.effects, it.effect_id.clone(), it),
+            AnyRecord::Outgoing(it) => keep(&mut self.outgoing, it.outgoing_id.clone(), it),
+            AnyRecord::Gate(it) => keep(&mut self.gates, it.gate_id.clone(), it),
+            AnyRecord::Operation(it) => keep(&mut self.operations, it.operation_id.clone(), it),
+            AnyRecord::Session(it) => {
+                keep(&mut self.sessions, session_key(it.role, &it.request_id), it);
+            }
+            AnyRecord::Backlog(it) => {
+                let id = it.backlog_id.clone();
+                keep(&mut self.backlog, id.clone(), it);
+                if it.is_open() {
                     self.settled_items.remove(&id);
-                    self.backlog.insert(id, (**item).clone());
                 } else {
-                    self.backlog.remove(&id);
-                    self.settled_items.insert(id, item.fingerprint.clone());
+                    self.settled_items.insert(id, it.fingerprint.clone());
                     if self.settled_items.len() > SETTLED_ITEMS_KEPT {
                         // Ids begin with the date: the first is the oldest.
                         self.settled_items.pop_first();
                     }
                 }
             }
-            Change::Sprint(sprint) => {
-                self.sprint_ids.insert(sprint.sprint_id.clone());
+            AnyRecord::Sprint(it) => {
+                self.sprint_ids.insert(it.sprint_id.clone());
                 if self.sprint_ids.len() > SPRINT_IDS_KEPT {
                     self.sprint_ids.pop_first();
                 }
-                self.sprints.insert(sprint.sprint_id.clone(), (**sprint).clone());
+                keep(&mut self.sprints, it.sprint_id.clone(), it);
             }
-            Change::RetireSprint(id) => {
-                self.sprints.remove(id);
-            }
-            Change::Lifecycle(lifecycle) => {
-                self.lifecycles.insert(lifecycle.digest().to_owned(), Arc::clone(lifecycle));
-            }
-            Change::Scheduler(scheduler) => self.scheduler = (**scheduler).clone(),
-            Change::Spending(spending) => self.spending = (**spending).clone(),
+            AnyRecord::Lifecycle(it) => keep(&mut self.lifecycles, it.digest().to_owned(), it),
+            AnyRecord::Scheduler(it) => self.scheduler = Arc::clone(it),
+            AnyRecord::Spending(it) => self.spending = Arc::clone(it),
         }
+    }
+
+    fn remove(&mut self, id: &RecordId) {
+        match id {
+            RecordId::Request(id) => {
+                if self.requests.remove(id).is_some() {
+                    self.ended_requests += 1;
+                }
+                self.sessions.retain(|_, session| session.request_id != *id);
+            }
+            RecordId::Run(id) => drop(self.runs.remove(id)),
+            RecordId::Effect(id) => drop(self.effects.remove(id)),
+            RecordId::Outgoing(id) => drop(self.outgoing.remove(id)),
+            RecordId::Session(role, id) => drop(self.sessions.remove(&session_key(*role, id))),
+            RecordId::Sprint(id) => drop(self.sprints.remove(id)),
+            RecordId::Lifecycle(digest) => drop(self.lifecycles.remove(digest)),
+        }
+    }
+
+    /// Every record in memory.
+    pub fn records(&self) -> impl Iterator<Item = AnyRecord> {
+        let requests = self.requests.values().cloned().map(AnyRecord::Request);
+        let rest = (self.envelopes.values().cloned().map(AnyRecord::Envelope))
+            .chain(self.runs.values().cloned().map(AnyRecord::Run))
+            .chain(self.effects.values().cloned().map(AnyRecord::Effect))
+            .chain(self.outgoing.values().cloned().map(AnyRecord::Outgoing))
+            .chain(self.gates.values().cloned().map(AnyRecord::Gate))
+            .chain(self.operations.values().cloned().map(AnyRecord::Operation))
+            .chain(self.sessions.values().cloned().map(AnyRecord::Session))
+            .chain(self.backlog.values().cloned().map(AnyRecord::Backlog))
+            .chain(self.sprints.values().cloned().map(AnyRecord::Sprint))
+            .chain(self.lifecycles.values().cloned().map(AnyRecord::Lifecycle));
+        let scheduler = (*self.scheduler != Scheduler::default()).then_some(&self.scheduler);
+        let spending = (*self.spending != Spending::default()).then_some(&self.spending);
+        requests
+            .chain(rest)
+            .chain(scheduler.cloned().map(AnyRecord::Scheduler))
+            .chain(spending.cloned().map(AnyRecord::Spending))
     }
 
     /// The lifecycle of a digest; the one that is built in where none is known.
@@ -193,13 +188,20 @@ impl State {
     /// The request whose room the channel is.
     #[must_use]
     pub fn request_in_room(&self, channel: ChannelId) -> Option<&Request> {
-        self.rooms.get(&channel).and_then(|id| self.requests.get(id))
+        self.rooms.get(&channel).and_then(|id| self.requests.get(id)).map(Arc::as_ref)
     }
 
     /// The sprint that holds the slot.
     #[must_use]
     pub fn active_sprint(&self) -> Option<&Sprint> {
-        self.scheduler.active_sprint_id.as_ref().and_then(|id| self.sprints.get(id))
+        let id = self.scheduler.active_sprint_id.as_ref()?;
+        self.sprints.get(id).map(Arc::as_ref)
+    }
+
+    /// The sprint that began last.
+    #[must_use]
+    pub fn last_sprint(&self) -> Option<&Sprint> {
+        self.sprints.values().map(Arc::as_ref).max_by_key(|sprint| sprint.started_at)
     }
 
     fn remember_room(&mut self, thread: ChannelId, request: &RequestId) {
@@ -216,5 +218,14 @@ impl State {
                 None => break,
             }
         }
+    }
+}
+
+/// Puts a record where it is kept while it is open.
+fn keep<K: Ord, R: Record>(records: &mut BTreeMap<K, Arc<R>>, id: K, record: &Arc<R>) {
+    if record.is_open() {
+        records.insert(id, Arc::clone(record));
+    } else {
+        records.remove(&id);
     }
 }

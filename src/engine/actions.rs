@@ -10,7 +10,6 @@ use super::commands::Withdrawal;
 use super::turn::Turn;
 use super::{commands, gates, handoff, parse, say, sprint, standing};
 use crate::domain::block::BlockCode;
-use crate::domain::change::Change;
 use crate::domain::effect::EffectKind;
 use crate::domain::ids::RequestId;
 use crate::domain::lenient;
@@ -171,7 +170,7 @@ pub(super) fn run(turn: &mut Turn<'_>, id: &RequestId, name: &str, command: Vec<
         updated_at: turn.now,
         log_file: format!("logs/operations/{operation_id}.log"),
     };
-    turn.change(Change::Operation(operation));
+    turn.save(operation);
     turn.plan(EffectKind::Action { request_id: id.clone(), operation_id: operation_id.clone() });
     if action.foreground {
         if let Some(request) = turn.edit(id) {

@@ -253,10 +253,10 @@ pub(super) fn merged(turn: &mut Turn<'_>, id: &RequestId, commit: String, behind
     let branch = turn.policy.branch.clone();
     let Some(request) = turn.edit(id) else { return };
     request.commit_sha = Some(commit.clone());
-    let delivered = request.params.other.get("delivered").and_then(Value::as_str);
+    let delivered = request.params.delivered.as_deref();
     let fallback = request.result.as_ref().map(|result| result.summary.as_str());
     let summary = delivered.or(fallback).unwrap_or_default();
-    let agent = request.params.other.get("agent").and_then(Value::as_str).unwrap_or_default();
+    let agent = request.params.agent.as_str();
     let values = json!({
         "request_id": id.as_str(),
         "summary": say::whole(summary),

@@ -6,10 +6,10 @@ use super::decide::Answer;
 use super::turn::Turn;
 use super::{closeout, handoff, say, sprint};
 use crate::domain::block::BlockCode;
-use crate::domain::change::Change;
 use crate::domain::effect::{Effect, EffectKind, EffectOutcome, EffectState};
 use crate::domain::ids::{EffectId, OperationId, RequestId};
 use crate::domain::operation::{Operation, OperationStatus};
+use crate::domain::record::RecordId;
 use crate::domain::request::RequestStatus;
 use crate::domain::state::State;
 
@@ -23,14 +23,14 @@ pub(super) fn starting(turn: &mut Turn<'_>, id: &EffectId, pre_state: Value) -> 
         .request_id()
         .is_some_and(|id| turn.request(id).is_none_or(|request| request.status.is_terminal()));
     if ended && !outlives(turn.before(), &effect.kind) {
-        turn.change(Change::EffectGone(id.clone()));
+        turn.remove(RecordId::Effect(id.clone()));
         if let EffectKind::Action { operation_id, .. } = &effect.kind {
             close_operation(turn, operation_id, OperationStatus::Failed, None);
         }
         return Answer::Ignored("the request has ended");
     }
     let state = EffectState::Started { at: turn.now, pre_state };
-    turn.change(Change::Effect(Effect { state, attempts: effect.attempts + 1, ..effect }));
+    turn.save(Effect { state, attempts: effect.attempts + 1, ..Effect::clone(&effect) });
     Answer::Accepted
 }
 
@@ -48,7 +48,7 @@ pub(super) fn finished(turn: &mut Turn<'_>, id: &EffectId, outcome: EffectOutcom
     let Some(effect) = turn.before().effects.get(id).cloned() else {
         return Answer::Ignored("the effect is gone");
     };
-    turn.change(Change::EffectGone(id.clone()));
+    turn.remove(RecordId::Effect(id.clone()));
     let Some(request_id) = effect.kind.request_id().cloned() else {
         sprint::effect_finished(turn, &effect.kind, outcome);
         return Answer::Accepted;
@@ -191,5 +191,5 @@ fn close_operation(
 ) {
     let Some(operation) = turn.before().operations.get(id).cloned() else { return };
     let updated_at = turn.now;
-    turn.change(Change::Operation(Operation { status, returncode, updated_at, ..operation }));
+    turn.save(Operation { status, returncode, updated_at, ..Operation::clone(&operation) });
 }

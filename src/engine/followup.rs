@@ -11,7 +11,7 @@ use super::{runs, say};
 use crate::domain::ids::RequestId;
 use crate::domain::incoming::Message;
 use crate::domain::outgoing::{Act, Priority, Target, Voice};
-use crate::domain::request::{Followup, RequestStatus};
+use crate::domain::request::{Followup, RequestStatus, SelectionSource};
 
 /// Takes in a message in the room of an open request.
 pub(super) fn said(
@@ -27,7 +27,7 @@ pub(super) fn said(
     if blocked {
         turn.record(id, "resumed", &message.author.name, "answered", Value::Null);
         reply(turn, message, "resumed", json!({ "request_id": id.as_str() }));
-        resume(turn, id, "planning_resume");
+        resume(turn, id, SelectionSource::PlanningResume);
     } else {
         turn.record(
             id,
@@ -67,7 +67,7 @@ pub(super) fn steer(
     let word = if blocked { "resumed" } else { "followup" };
     turn.record(id, word, &name, &say::title(text), Value::Null);
     if blocked {
-        resume(turn, id, "planning_resume");
+        resume(turn, id, SelectionSource::PlanningResume);
         return ("resumed", json!({ "request_id": id.as_str() }));
     }
     runs::steer(turn, id, key);

@@ -7,7 +7,6 @@ use super::lifecycle::{BlockReason, Note, WorkflowDecision};
 use super::say;
 use super::turn::Turn;
 use crate::domain::block::BlockCode;
-use crate::domain::change::Change;
 use crate::domain::effect::EffectKind;
 use crate::domain::envelope::{Envelope, EnvelopeBody, EnvelopeKind, Place};
 use crate::domain::gate::GateState;
@@ -92,7 +91,7 @@ pub(super) fn delegate(
         &format!("{role}: {}", step_word(step)),
         Value::Null,
     );
-    turn.change(Change::Envelope(Box::new(envelope)));
+    turn.save(envelope);
 }
 
 /// The readable line of a hand-off, and the whole envelope where an operator wants to see it.
@@ -304,7 +303,7 @@ pub(super) fn end(
         }
     }
     if let Some(gate) = gate.and_then(|gate| before.gates.get(&gate)) {
-        super::gates::close(turn, gate.clone(), GateState::Void);
+        super::gates::close(turn, gate, GateState::Void);
     }
     if worked {
         turn.plan(EffectKind::Release { request_id: id.clone() });

@@ -12,7 +12,9 @@ use crate::domain::incoming::Message;
 use crate::domain::language::Language;
 use crate::domain::outgoing::{Act, Priority, Target, Voice};
 use crate::domain::policy::{Policy, RefusalForm, Right};
-use crate::domain::request::{Params, ReplyRoute, Request, RequestStatus, Room, fingerprint};
+use crate::domain::request::{
+    Params, ReplyRoute, Request, RequestStatus, Room, SelectionSource, fingerprint,
+};
 use crate::domain::role::Role;
 use crate::domain::state::State;
 
@@ -251,7 +253,7 @@ fn repeated(
             }
             turn.record(id, "resumed", &message.author.name, "more input", Value::Null);
             reply(turn, message, "augmented", json!({ "request_id": id.as_str() }));
-            resume(turn, id, "planning_resume");
+            resume(turn, id, SelectionSource::PlanningResume);
         } else {
             if let Some(request) = turn.edit(id) {
                 request.reply_route = route(message);
@@ -273,10 +275,10 @@ fn repeated(
 }
 
 /// A blocked request goes on with new input: with the planner where a workflow has begun.
-pub(super) fn resume(turn: &mut Turn<'_>, id: &RequestId, source: &str) {
+pub(super) fn resume(turn: &mut Turn<'_>, id: &RequestId, source: SelectionSource) {
     let Some(request) = turn.edit(id) else { return };
     request.spent.renew();
-    request.routing_context = json!({ "selection_source": source });
+    request.chosen_by(source);
     match turn.stands(id) {
         Some((lifecycle, state)) => {
             handoff::follow(turn, id, lifecycle::resume(&lifecycle, &state));
@@ -294,7 +296,7 @@ pub(super) fn retry(turn: &mut Turn<'_>, _granted: &Granted<act::Retry>, id: &Re
 pub(super) fn try_again(turn: &mut Turn<'_>, id: &RequestId) {
     let Some(request) = turn.edit(id) else { return };
     request.spent.renew();
-    request.routing_context = json!({ "selection_source": "blocked_retry" });
+    request.chosen_by(SelectionSource::BlockedRetry);
     let spent = request.blocked.as_ref().is_some_and(|blocked| blocked.code.is_a_spent_loop());
     let Some((lifecycle, state)) = turn.stands(id) else {
         handoff::delegate_current(turn, id, "Try again.");

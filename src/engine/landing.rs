@@ -2,10 +2,12 @@
 //! the branch's head and proven there, as often as the branch moves meanwhile, before the next one begins. Its
 //! place is kept until it is on the branch, or a role, a gate or a person has it.
 
+use std::sync::Arc;
+
 use super::turn::Turn;
-use crate::domain::change::Change;
 use crate::domain::effect::EffectKind;
 use crate::domain::ids::RequestId;
+use crate::domain::record::RecordId;
 use crate::domain::request::{Request, RequestStatus};
 use crate::domain::role::Role;
 use crate::domain::state::State;
@@ -28,7 +30,7 @@ fn place_in(queue: &[RequestId], id: &RequestId) -> Option<usize> {
 #[must_use]
 pub fn place(state: &State, id: &RequestId) -> Option<usize> {
     state.requests.get(id)?.landing_since?;
-    place_in(&queue(state.requests.values()), id)
+    place_in(&queue(state.requests.values().map(Arc::as_ref)), id)
 }
 
 /// The same with what this turn has changed so far.
@@ -69,7 +71,7 @@ pub(super) fn leave(turn: &mut Turn<'_>, id: &RequestId) -> bool {
     let merge = turn.effects().find(|it| it.kind.request_id() == Some(id));
     let merge = merge.map(|it| it.effect_id.clone());
     if let Some(merge) = merge {
-        turn.change(Change::EffectGone(merge));
+        turn.remove(RecordId::Effect(merge));
     }
     true
 }
@@ -99,7 +101,7 @@ pub(super) fn advance(turn: &mut Turn<'_>) -> Vec<RequestId> {
     if let (Some(commit), false) = (commit, moves) {
         turn.plan(EffectKind::Merge { request_id: first.clone(), commit });
     }
-    let before = queue(turn.before().requests.values());
+    let before = queue(turn.before().requests.values().map(Arc::as_ref));
     let other = |id: &&RequestId| place_in(&before, id) != place_in(&now, id);
     now.iter().filter(other).cloned().collect()
 }

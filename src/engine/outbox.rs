@@ -7,6 +7,7 @@ use serde_json::json;
 use super::authorize::{Granted, act};
 use super::decide::{Answer, Wake};
 use super::say;
+use super::standing;
 use super::turn::Turn;
 use crate::domain::change::Change;
 use crate::domain::gate::Gate;
@@ -15,6 +16,7 @@ use crate::domain::outgoing::{
     Act, DeliveryRefusal, NamedChannel, Outgoing, OutgoingOutcome, OutgoingState, Priority,
     REFUSED_KEPT, SET_ASIDE, Target, Voice,
 };
+use crate::domain::record::RecordId;
 
 /// Delivery is about to send, or has had a part confirmed.
 pub(super) fn starting(turn: &mut Turn<'_>, id: &OutgoingId, parts_done: u32) -> Answer {
@@ -26,7 +28,7 @@ pub(super) fn starting(turn: &mut Turn<'_>, id: &OutgoingId, parts_done: u32) ->
         OutgoingState::Sending { since, parts_done } => (since, old.attempts, parts_done),
     };
     let state = OutgoingState::Sending { since, parts_done: parts_done.max(before) };
-    turn.change(Change::Outgoing(Box::new(Outgoing { state, attempts, ..old })));
+    turn.save(Outgoing { state, attempts, ..Outgoing::clone(&old) });
     Answer::Accepted
 }
 
@@ -43,8 +45,7 @@ pub(super) fn finished(turn: &mut Turn<'_>, id: &OutgoingId, outcome: OutgoingOu
                 // It stays in the state of being sent: whether Discord took it is not known.
                 let not_before = Some(at);
                 turn.wake(Wake::Outbox);
-                let waiting = Outgoing { not_before, own_failures, ..old };
-                turn.change(Change::Outgoing(Box::new(waiting)));
+                turn.save(Outgoing { not_before, own_failures, ..Outgoing::clone(&old) });
                 return Answer::Accepted;
             }
             set_aside(turn, &old, &reason, None);
@@ -57,7 +58,7 @@ pub(super) fn finished(turn: &mut Turn<'_>, id: &OutgoingId, outcome: OutgoingOu
                 turn.record(request, "message_refused", "discord", &reason, json!(old.act));
             }
             if !elsewhere(turn, &old) && is_kept(&old) {
-                keep_refused(turn, old, reason, place);
+                keep_refused(turn, &old, reason, place);
                 return Answer::Accepted;
             }
         }
@@ -83,8 +84,8 @@ pub(super) fn finished(turn: &mut Turn<'_>, id: &OutgoingId, outcome: OutgoingOu
                 Act::Post { gate_id: Some(gate_id), .. } => {
                     let card = message_ids.last().map(|message| (channel_id, *message));
                     if let Some(gate) = turn.before().gates.get(gate_id) {
-                        let gate = Gate { card, ..gate.clone() };
-                        turn.change(Change::Gate(gate.clone()));
+                        let gate = Gate { card, ..Gate::clone(gate) };
+                        turn.save(gate.clone());
                         super::gates::point_to_card(turn, &gate, channel_id);
                     }
                 }
@@ -100,7 +101,7 @@ pub(super) fn finished(turn: &mut Turn<'_>, id: &OutgoingId, outcome: OutgoingOu
     if took && old.refused.is_some() {
         follow_up(turn, &old);
     }
-    turn.change(Change::OutgoingGone(id.clone()));
+    turn.remove(RecordId::Outgoing(id.clone()));
     turn.wake(Wake::Outbox);
     Answer::Accepted
 }
@@ -139,7 +140,7 @@ fn is_kept(outgoing: &Outgoing) -> bool {
 
 /// Keeps a message that Discord refused. Where there are too many, the oldest of those that matter least goes to
 /// the file of those that were set aside.
-fn keep_refused(turn: &mut Turn<'_>, old: Outgoing, reason: String, place: bool) {
+fn keep_refused(turn: &mut Turn<'_>, old: &Outgoing, reason: String, place: bool) {
     let now = turn.now;
     let before = old.refused.as_ref();
     let refused = DeliveryRefusal {
@@ -158,13 +159,12 @@ fn keep_refused(turn: &mut Turn<'_>, old: Outgoing, reason: String, place: bool)
             let oldest = oldest.clone();
             let reason = oldest.refused.as_ref().map(|it| it.reason.clone()).unwrap_or_default();
             set_aside(turn, &oldest, &reason, None);
-            turn.change(Change::OutgoingGone(oldest.outgoing_id));
+            turn.remove(RecordId::Outgoing(oldest.outgoing_id.clone()));
         }
     }
     let not_before = Some(now.plus_seconds(refused.pause()));
     turn.wake(Wake::Outbox);
-    let kept = Outgoing { not_before, refused: Some(refused), ..old };
-    turn.change(Change::Outgoing(Box::new(kept)));
+    turn.save(Outgoing { not_before, refused: Some(refused), ..old.clone() });
 }
 
 /// A place takes messages again: those that it refused after this one need not wait.
@@ -172,14 +172,14 @@ fn follow_up(turn: &mut Turn<'_>, taken: &Outgoing) {
     for outgoing in refused(turn) {
         if outgoing.target == taken.target && outgoing.outgoing_id != taken.outgoing_id {
             let again = Outgoing { not_before: None, ..outgoing.clone() };
-            turn.change(Change::Outgoing(Box::new(again)));
+            turn.save(again);
         }
     }
 }
 
 /// What Discord refused.
 fn refused<'a>(turn: &Turn<'a>) -> Vec<&'a Outgoing> {
-    turn.before().outgoing.values().filter(|it| it.refused.is_some()).collect()
+    standing::refused(turn.before()).collect()
 }
 
 /// Tries everything again that Discord refused; how many that are.
@@ -187,7 +187,7 @@ pub(super) fn try_again(turn: &mut Turn<'_>) -> usize {
     let all = refused(turn);
     for outgoing in &all {
         let again = Outgoing { not_before: None, ..(*outgoing).clone() };
-        turn.change(Change::Outgoing(Box::new(again)));
+        turn.save(again);
     }
     turn.wake(Wake::Outbox);
     all.len()
@@ -200,7 +200,7 @@ pub(super) fn channels_changed(turn: &mut Turn<'_>) -> Answer {
         let at = refused.last_at.plus_seconds(refused.pause_after_changes());
         if outgoing.not_before.is_some_and(|planned| planned > at) {
             let again = Outgoing { not_before: Some(at), ..outgoing.clone() };
-            turn.change(Change::Outgoing(Box::new(again)));
+            turn.save(again);
         }
     }
     turn.wake(Wake::Outbox);
@@ -238,7 +238,7 @@ pub(super) fn dismiss(
     for outgoing in &all {
         let reason = outgoing.refused.as_ref().map(|it| it.reason.clone()).unwrap_or_default();
         set_aside(turn, outgoing, &reason, Some(&granted.name()));
-        turn.change(Change::OutgoingGone(outgoing.outgoing_id.clone()));
+        turn.remove(RecordId::Outgoing(outgoing.outgoing_id.clone()));
     }
     turn.wake(Wake::Outbox);
     Answer::Say(say::content("outbox.dismissed", language, json!({ "count": all.len() })))

@@ -5,7 +5,6 @@ use serde_json::{Value, json};
 use super::decide::{Answer, Wake};
 use super::turn::Turn;
 use super::{closeout, landing, outbox, say, sprint};
-use crate::domain::change::Change;
 use crate::domain::effect::{Effect, EffectState};
 use crate::domain::ids::RequestId;
 use crate::domain::outgoing::{NamedChannel, Priority, Target, Voice};
@@ -59,7 +58,7 @@ pub(super) fn started(turn: &mut Turn<'_>, announce: bool, serves: &[Role]) -> A
 fn cut_off(turn: &mut Turn<'_>) {
     let before = turn.before();
     for run in before.runs.values().filter(|run| !run.cut_off) {
-        turn.change(Change::Run(Run { cut_off: true, ..run.clone() }));
+        turn.save(Run { cut_off: true, ..Run::clone(run) });
     }
     for effect in before.effects.values() {
         let started = matches!(effect.state, EffectState::Started { .. });
@@ -67,7 +66,7 @@ fn cut_off(turn: &mut Turn<'_>) {
         let Some(what) = effect.kind.change_of() else { continue };
         if started && effect.told != Some(effect.attempts) {
             let told = Some(effect.attempts);
-            turn.change(Change::Effect(Effect { told, ..effect.clone() }));
+            turn.save(Effect { told, ..Effect::clone(effect) });
             tell(turn, what, json!({ "what": effect.kind.name(), "branch": turn.policy.branch }));
         }
     }

@@ -12,7 +12,6 @@ use super::{
 };
 use crate::domain::actor::Actor;
 use crate::domain::block::BlockCode;
-use crate::domain::change::Change;
 use crate::domain::config::AgentKind;
 use crate::domain::conversation::Conversation;
 use crate::domain::envelope::{Envelope, EnvelopeKind, MAX_ENVELOPE_ATTEMPTS, Place};
@@ -21,7 +20,7 @@ use crate::domain::language::Language;
 use crate::domain::lenient;
 use crate::domain::lifecycle::StepName;
 use crate::domain::outgoing::Voice;
-use crate::domain::request::{ReplyRoute, Request, RequestStatus};
+use crate::domain::request::{ReplyRoute, Request, RequestStatus, RoutingContext, SelectionSource};
 use crate::domain::result::{ResultStatus, RoleResult};
 use crate::domain::role::Role;
 use crate::domain::run::{RunOutcome, RunReport};
@@ -176,7 +175,7 @@ pub(super) fn start_workflow(turn: &mut Turn<'_>, id: &RequestId, result: &RoleR
     let (role, step) = (state.phase_owner, state.step);
     if let Some(request) = turn.edit(id) {
         request.params.workflow = Some(state);
-        request.routing_context = json!({ "selection_source": "agent_first_intake" });
+        request.chosen_by(SelectionSource::AgentFirstIntake);
     }
     room_report(turn, id, Role::Orchestrator, "intake", result, Some(role), Vec::new());
     handoff::delegate(turn, id, role, Some(step), &result.summary, None);
@@ -202,7 +201,7 @@ pub(super) fn answered(turn: &mut Turn<'_>, id: &RequestId, summary: &str) {
     let Some(request) = turn.request(id) else {
         return;
     };
-    let agent = request.params.other.get("agent").and_then(Value::as_str).unwrap_or_default();
+    let agent = request.params.agent.as_str();
     let values = json!({
         "request_id": id.as_str(),
         "summary": say::whole(summary),
@@ -253,12 +252,12 @@ fn step_result(
         && let Some(request) = turn.edit(id)
     {
         // What was built is what the final answer tells, not what was checked last.
-        request.params.other.insert("delivered".to_owned(), json!(result.summary));
+        request.params.delivered = Some(result.summary.clone());
     }
     if let (Some(role), Some(request)) = (next, turn.edit(id)) {
-        request.routing_context = json!({
-            "selected_role": role,
-            "selection_source": "workflow_contract",
+        request.routing_context = Some(RoutingContext {
+            selected_role: Some(role),
+            selection_source: SelectionSource::WorkflowContract,
         });
     }
     room_report(turn, id, report.role, step.as_str(), result, next, documents);
@@ -377,16 +376,17 @@ pub(super) fn failed(
     reason: &str,
     agent_lives: bool,
 ) -> Answer {
-    let Some(mut envelope) = turn.before().envelopes.get(relay_id).cloned() else {
+    let Some(envelope) = turn.before().envelopes.get(relay_id) else {
         return Answer::Ignored("the envelope is gone");
     };
+    let mut envelope = Envelope::clone(envelope);
     envelope.attempts = (envelope.attempts + 1).min(MAX_ENVELOPE_ATTEMPTS);
     if agent_lives || envelope.attempts < MAX_ENVELOPE_ATTEMPTS {
         let wait = u64::from(envelope.attempts) * 2;
         envelope.not_before = Some(turn.now.plus_seconds(wait));
         envelope.reason = Some(reason.to_owned());
         turn.wake(Wake::Role(envelope.target_role));
-        turn.change(Change::Envelope(Box::new(envelope)));
+        turn.save(envelope);
         return Answer::Accepted;
     }
     for run in turn.before().runs.values().filter(|run| run.envelope_id == *relay_id) {
@@ -419,7 +419,7 @@ pub(super) fn dropped(turn: &mut Turn<'_>, envelope: Envelope) -> Answer {
     turn.wake(Wake::Reports);
     // What the runtime knows about a run of its own does not come from outside.
     let envelope = Envelope { place: Place::Inbox, report: None, ..envelope };
-    turn.change(Change::Envelope(Box::new(envelope)));
+    turn.save(envelope);
     Answer::Accepted
 }
 
@@ -444,6 +444,6 @@ pub(super) fn replayed(turn: &mut Turn<'_>, envelope: Envelope) -> Answer {
     }
     turn.record(&id, "replayed", "operator", fresh.relay_id.as_str(), Value::Null);
     turn.wake(if fresh.kind == EnvelopeKind::Delegate { Wake::Role(role) } else { Wake::Reports });
-    turn.change(Change::Envelope(Box::new(fresh)));
+    turn.save(fresh);
     Answer::Accepted
 }

@@ -13,7 +13,7 @@ use crate::domain::ids::{ChannelId, MessageId, RequestId};
 use crate::domain::incoming::Message;
 use crate::domain::ingress::Ingress;
 use crate::domain::outgoing::{Button, ButtonAct, Priority, Voice};
-use crate::domain::request::{Request, RequestStatus};
+use crate::domain::request::{Request, RequestStatus, SelectionSource};
 
 /// An edited message: where its words are not read yet, they are replaced.
 pub(super) fn edited(turn: &mut Turn<'_>, message: Message) -> Answer {
@@ -146,7 +146,7 @@ pub(super) fn goes_by_the_new_words(turn: &mut Turn<'_>, id: &RequestId) -> bool
         if let Some(request) = turn.edit(id) {
             request.params.unread_edit = false;
         }
-        resume(turn, id, "edited");
+        resume(turn, id, SelectionSource::Edited);
     }
     unread
 }

@@ -6,16 +6,18 @@ use super::decide::{Answer, Wake};
 use super::turn::Turn;
 use super::{attempts, budget, gates, handoff, recovery, say};
 use crate::domain::block::BlockCode;
-use crate::domain::change::{Change, Session};
+use crate::domain::change::Change;
 use crate::domain::conversation::Room;
 use crate::domain::effect::EffectKind;
 use crate::domain::envelope::{Envelope, EnvelopeBody, EnvelopeKind, Place};
 use crate::domain::ids::{MessageId, RequestId, RunId};
 use crate::domain::outgoing::{Priority, Voice};
+use crate::domain::record::RecordId;
 use crate::domain::refusal::Refusal;
 use crate::domain::request::{Followup, RequestStatus};
 use crate::domain::role::Role;
 use crate::domain::run::{FailKind, Run, RunOutcome, RunReport, ledger_of};
+use crate::domain::session::Session;
 use crate::domain::state::session_key;
 use crate::domain::time::Timestamp;
 
@@ -26,9 +28,10 @@ pub(super) const WHY: &str = "why";
 /// A worker is about to start an agent for an envelope. Refused where the envelope or its request is
 /// gone, and where the request has used up its runs.
 pub(super) fn starting(turn: &mut Turn<'_>, run: Run) -> Answer {
-    let Some(envelope) = turn.before().envelopes.get(&run.envelope_id).cloned() else {
+    let Some(envelope) = turn.before().envelopes.get(&run.envelope_id) else {
         return Answer::Ignored("the envelope is gone");
     };
+    let envelope = Envelope::clone(envelope);
     let limit = turn.policy.limits.turns;
     let Some(request) = turn.request(&run.request_id) else {
         return refuse(turn, &run, &envelope, "the request is gone");
@@ -52,7 +55,7 @@ pub(super) fn starting(turn: &mut Turn<'_>, run: Run) -> Answer {
         if let Some(until) = budget::rests_until(turn, run.agent) {
             // It waits for its agent, and nothing is counted.
             let waits = Envelope { not_before: Some(until), ..envelope };
-            turn.change(Change::Envelope(Box::new(waits)));
+            turn.save(waits);
             attempts::tell_of_wait(turn, &run.request_id, run.role, run.agent, until);
             return Answer::Ignored("the agent cannot be begun with yet");
         }
@@ -74,13 +77,13 @@ pub(super) fn starting(turn: &mut Turn<'_>, run: Run) -> Answer {
         }
     }
     let attempts = if again { envelope.attempts } else { envelope.attempts + 1 };
-    turn.change(Change::Envelope(Box::new(Envelope { attempts, ..envelope })));
+    turn.save(Envelope { attempts, ..envelope });
     if cut_off {
         let step = handoff::step_word(run.step);
         let values = json!({ "what": "run", "role": run.role, "step": step });
         recovery::tell(turn, &run.request_id, values);
     }
-    turn.change(Change::Run(run));
+    turn.save(run);
     Answer::Accepted
 }
 
@@ -97,7 +100,7 @@ pub(super) fn gone(turn: &mut Turn<'_>, run: &Run) {
     if !state.runs.contains_key(&run.run_id) {
         return;
     }
-    turn.change(Change::RunGone(run.run_id.clone()));
+    turn.remove(RecordId::Run(run.run_id.clone()));
     for effect in state.effects.values() {
         if matches!(&effect.kind, EffectKind::Release { request_id } if *request_id == run.request_id)
         {
@@ -163,7 +166,7 @@ pub(super) fn rate_limited(
     run_id: &RunId,
     until: Option<Timestamp>,
 ) -> Answer {
-    let Some(run) = turn.before().runs.get(run_id).cloned() else {
+    let Some(run) = turn.before().runs.get(run_id) else {
         return Answer::Ignored("the run is gone");
     };
     if run.told_of_limit {
@@ -177,7 +180,7 @@ pub(super) fn rate_limited(
         "the model's server answers: too many requests",
         json!({ "until": until }),
     );
-    turn.change(Change::Run(Run { told_of_limit: true, ..run }));
+    turn.save(Run { told_of_limit: true, ..Run::clone(run) });
     Answer::Accepted
 }
 
@@ -219,7 +222,7 @@ pub(super) fn finished(turn: &mut Turn<'_>, report: RunReport) -> Answer {
     let mut scope = String::new();
     if let Some(request) = turn.edit(&run.request_id) {
         request.active_run = None;
-        request.params.other.insert("agent".to_owned(), json!(label));
+        request.params.agent = label;
         scope = request.scope.clone();
         if report.heard.contains(&request.words_key()) {
             request.params.unread_edit = false;
@@ -263,7 +266,7 @@ pub(super) fn finished(turn: &mut Turn<'_>, report: RunReport) -> Answer {
         report: Some(Box::new(report)),
         reason: None,
     };
-    turn.change(Change::Envelope(Box::new(envelope)));
+    turn.save(envelope);
     turn.wake(Wake::Reports);
     Answer::Accepted
 }
@@ -308,5 +311,5 @@ fn remember_session(turn: &mut Turn<'_>, report: &RunReport) {
         created_at: old.map_or(turn.now, |old| old.created_at),
         last_used_at: turn.now,
     };
-    turn.change(Change::Session(session));
+    turn.save(session);
 }

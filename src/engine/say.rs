@@ -119,13 +119,7 @@ pub(super) fn answer(
         // The sprint tells what came of it.
         return;
     }
-    let mut route = request.reply_route.clone();
-    if route.channel_id.is_none() {
-        // Older records name the channel beside the route (R14).
-        let older = request.params.other.get("original_requester");
-        let channel = older.and_then(|it| it.get("channel_id")).and_then(Value::as_str);
-        route.channel_id = channel.and_then(|id| id.parse().ok());
-    }
+    let route = request.reply_route.clone();
     let content = content(key, request.language, values);
     let target = match (route.channel_id, route.author_id) {
         // A todo is answered in its room.
@@ -280,8 +274,8 @@ pub(super) fn refresh_card(turn: &mut Turn<'_>, id: &RequestId) {
         "turns": request.spent.turns,
         "tokens": request.usage.input_tokens + request.usage.output_tokens,
         "cost": if request.usage.cost_usd > 0.0 { format!("{:.2}", request.usage.cost_usd) } else { String::new() },
-        "agent": request.params.other.get("agent").and_then(Value::as_str).unwrap_or_default(),
-        "rehearsal": request.params.other.get("agent").and_then(Value::as_str).is_some_and(|agent| agent.contains("rehearsal")),
+        "agent": request.params.agent,
+        "rehearsal": request.params.agent.contains("rehearsal"),
     });
     let digest = digest(&values);
     if room.card_digest == digest {

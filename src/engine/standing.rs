@@ -1,6 +1,8 @@
 //! How the team stands, in the values that its answers show: the same by a command, in plain words and on
 //! the command line.
 
+use std::sync::Arc;
+
 use chrono_tz::Tz;
 use serde_json::{Value, json};
 
@@ -44,8 +46,8 @@ fn line(request: &Request, place: Option<usize>) -> Value {
 
 /// The open requests, those that wait for a person first, then the newest first.
 pub fn open(state: &State) -> impl Iterator<Item = &Request> {
-    let mut all: Vec<&Request> =
-        state.requests.values().filter(|request| !request.status.is_terminal()).collect();
+    let requests = state.requests.values().map(Arc::as_ref);
+    let mut all: Vec<&Request> = requests.filter(|it| !it.status.is_terminal()).collect();
     all.sort_by_key(|request| {
         let waits = request.gate_id.is_some() || request.blocked.is_some();
         (!waits, std::cmp::Reverse(request.created_at))
@@ -61,14 +63,15 @@ pub fn title(request: &Request) -> String {
 
 /// The messages that Discord refused, oldest first.
 pub fn refused(state: &State) -> impl Iterator<Item = &Outgoing> + Clone {
-    state.outgoing.values().filter(|it| it.refused.is_some())
+    state.outgoing.values().map(Arc::as_ref).filter(|it| it.refused.is_some())
 }
 
 /// What Discord said about a message that it refused, and what the message is about.
 #[must_use]
 pub fn refusal(state: &State, outgoing: &Outgoing) -> String {
     let reason = outgoing.refused.as_ref().map(|it| it.reason.as_str()).unwrap_or_default();
-    let about = outgoing.request_id.as_ref().and_then(|id| state.requests.get(id)).map(title);
+    let about =
+        outgoing.request_id.as_ref().and_then(|id| state.requests.get(id)).map(|it| title(it));
     match about {
         Some(title) if !title.is_empty() => format!("{reason} · {title}"),
         Some(_) | None => reason.to_owned(),
@@ -91,7 +94,7 @@ pub fn refusals<'a>(state: &State, refused: impl Iterator<Item = &'a Outgoing> +
 pub fn sprint(state: &State, zone: Tz) -> Value {
     let slot = state.scheduler.next_slot_at;
     let slot = slot.map(|at| at.format_in(zone, "%Y-%m-%d %H:%M")).unwrap_or_default();
-    let latest = || state.sprints.values().max_by_key(|sprint| sprint.started_at);
+    let latest = || state.last_sprint();
     let Some(sprint) = state.active_sprint().or_else(latest) else {
         return json!({ "next_slot_at": slot });
     };

@@ -1,6 +1,6 @@
 //! One decision in the making: the open records, and over them what this decision has changed so far.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use chrono_tz::Tz;
@@ -18,6 +18,7 @@ use crate::domain::incoming::Message;
 use crate::domain::lifecycle::{Lifecycle, Step, StepName};
 use crate::domain::outgoing::{Act, Outgoing, OutgoingState};
 use crate::domain::policy::Policy;
+use crate::domain::record::{AnyRecord, RecordId};
 use crate::domain::request::{Request, RequestEvent};
 use crate::domain::state::State;
 use crate::domain::time::Timestamp;
@@ -43,7 +44,7 @@ pub(super) struct Turn<'a> {
     pub(super) now: Timestamp,
     /// Fresh ids.
     pub(super) ids: IdSupply,
-    requests: BTreeMap<RequestId, Request>,
+    requests: BTreeMap<RequestId, Arc<Request>>,
     /// Sprints, backlog items and the scheduler as this turn leaves them.
     pub(super) plans: Plans,
     /// What was spent, as this turn leaves it.
@@ -119,7 +120,7 @@ impl<'a> Turn<'a> {
     fn begin(&mut self, step: StepName) -> WorkflowState {
         let lifecycle = &self.policy.lifecycle;
         if !self.state.lifecycles.contains_key(lifecycle.digest()) {
-            self.changes.push(Change::Lifecycle(Arc::clone(lifecycle)));
+            self.changes.push(Change::save(Arc::clone(lifecycle)));
         }
         WorkflowState::begin(lifecycle, step).within(&self.policy.limits)
     }
@@ -131,24 +132,24 @@ impl<'a> Turn<'a> {
 
     /// The request as it is now.
     pub(super) fn request(&self, id: &RequestId) -> Option<&Request> {
-        self.requests.get(id).or_else(|| self.state.requests.get(id))
+        self.requests.get(id).or_else(|| self.state.requests.get(id)).map(Arc::as_ref)
     }
 
     /// The request for changing; what is changed becomes part of the decision.
     pub(super) fn edit(&mut self, id: &RequestId) -> Option<&mut Request> {
         if !self.requests.contains_key(id) {
-            let request = self.state.requests.get(id)?.clone();
+            let request = Arc::clone(self.state.requests.get(id)?);
             self.requests.insert(id.clone(), request);
         }
         let now = self.now;
-        let request = self.requests.get_mut(id)?;
+        let request = Arc::make_mut(self.requests.get_mut(id)?);
         request.updated_at = now;
         Some(request)
     }
 
     /// A new request.
     pub(super) fn create(&mut self, request: Request) {
-        self.requests.insert(request.request_id.clone(), request);
+        self.requests.insert(request.request_id.clone(), Arc::new(request));
     }
 
     /// The requests that this turn has changed or made.
@@ -159,20 +160,20 @@ impl<'a> Turn<'a> {
     /// The requests as they are now, ended ones that are still in memory among them.
     pub(super) fn requests(&self) -> impl Iterator<Item = &Request> {
         let old = self.state.requests.iter().filter(|(id, _)| !self.requests.contains_key(*id));
-        old.map(|(_, request)| request).chain(self.requests.values())
+        old.map(|(_, request)| request).chain(self.requests.values()).map(Arc::as_ref)
     }
 
     /// The effects that are planned or under way, this turn's included.
     pub(super) fn effects(&self) -> impl Iterator<Item = &Effect> {
-        let mut effects: BTreeMap<&EffectId, &Effect> = self.state.effects.iter().collect();
+        let mut effects: BTreeMap<&EffectId, &Arc<Effect>> = self.state.effects.iter().collect();
         for change in &self.changes {
-            if let Change::Effect(effect) = change {
+            if let Change::Save(AnyRecord::Effect(effect)) = change {
                 effects.insert(&effect.effect_id, effect);
-            } else if let Change::EffectGone(id) = change {
+            } else if let Change::Remove(RecordId::Effect(id)) = change {
                 effects.remove(id);
             }
         }
-        effects.into_values()
+        effects.into_values().map(Arc::as_ref)
     }
 
     /// Whether such an effect is planned or under way.
@@ -202,6 +203,16 @@ impl<'a> Turn<'a> {
     /// Adds a change.
     pub(super) fn change(&mut self, change: Change) {
         self.changes.push(change);
+    }
+
+    /// The record is now this.
+    pub(super) fn save(&mut self, record: impl Into<AnyRecord>) {
+        self.change(Change::save(record));
+    }
+
+    /// The record leaves memory.
+    pub(super) fn remove(&mut self, id: RecordId) {
+        self.change(Change::Remove(id));
     }
 
     /// Adds something that may begin afterwards.
@@ -275,7 +286,7 @@ impl<'a> Turn<'a> {
         let mut envelope = envelope.clone();
         envelope.place = place;
         envelope.reason = Some(reason.to_owned());
-        self.change(Change::Envelope(Box::new(envelope)));
+        self.change(Change::save(envelope));
     }
 
     /// Plans an effect.
@@ -289,7 +300,7 @@ impl<'a> Turn<'a> {
             planned_at: self.now,
         };
         self.wake(Wake::Effect(effect.effect_id.clone()));
-        self.change(Change::Effect(effect));
+        self.change(Change::save(effect));
     }
 
     /// Puts something into the outbox. What it supersedes leaves it, unless it is being sent; what Discord
@@ -303,17 +314,17 @@ impl<'a> Turn<'a> {
                 .map(|old| old.outgoing_id.clone())
                 .collect();
             for id in old {
-                self.change(Change::OutgoingGone(id));
+                self.remove(RecordId::Outgoing(id));
             }
         }
         self.wake(Wake::Outbox);
-        self.change(Change::Outgoing(Box::new(outgoing)));
+        self.save(outgoing);
     }
 
     /// Takes back what this turn would have said about a request by this key.
     pub(super) fn unsay(&mut self, id: &RequestId, key: &str) {
         self.changes.retain(|change| {
-            let Change::Outgoing(outgoing) = change else { return true };
+            let Change::Save(AnyRecord::Outgoing(outgoing)) = change else { return true };
             let says = matches!(&outgoing.act, Act::Post { content, .. } if content.key == key);
             !says || outgoing.request_id.as_ref() != Some(id)
         });
@@ -323,13 +334,13 @@ impl<'a> Turn<'a> {
     fn outbox(&self) -> impl Iterator<Item = &Outgoing> {
         let mut now: BTreeMap<_, _> = self.state.outgoing.iter().collect();
         for change in &self.changes {
-            if let Change::Outgoing(outgoing) = change {
-                now.insert(&outgoing.outgoing_id, &**outgoing);
-            } else if let Change::OutgoingGone(id) = change {
+            if let Change::Save(AnyRecord::Outgoing(outgoing)) = change {
+                now.insert(&outgoing.outgoing_id, outgoing);
+            } else if let Change::Remove(RecordId::Outgoing(id)) = change {
                 now.remove(id);
             }
         }
-        now.into_values()
+        now.into_values().map(Arc::as_ref)
     }
 
     /// Closes the turn: changed requests are written, their cards brought up to date, and ended ones
@@ -344,128 +355,130 @@ impl<'a> Turn<'a> {
         let plans = std::mem::take(&mut self.plans);
         plans.close(&mut self.changes);
         if let Some(spending) = self.spending.take() {
-            self.changes.push(Change::Spending(Box::new(spending)));
+            self.save(spending);
         }
         let requests = std::mem::take(&mut self.requests);
-        let mut state_changes: Vec<Change> =
-            requests.values().map(|request| Change::Request(Box::new(request.clone()))).collect();
-        let mut ended: Vec<RequestId> = requests
-            .values()
-            .filter(|request| request.status.is_terminal())
-            .map(|request| request.request_id.clone())
-            .collect();
-        for change in &self.changes {
-            // Whatever was about an ended request may have been the last thing that held it.
-            if let Some(id) = self.about(change)
-                && self.state.requests.get(&id).is_some_and(|r| r.status.is_terminal())
-                && !requests.contains_key(&id)
-            {
-                ended.push(id);
-            }
-        }
-        ended.sort();
-        ended.dedup();
-        state_changes.append(&mut self.changes);
-        self.changes = state_changes;
+        let over = requests.values().filter(|request| request.status.is_terminal());
+        let mut ended: BTreeSet<RequestId> = over.map(|it| it.request_id.clone()).collect();
+        // Whatever was about an ended request may have been the last thing that held it.
+        let freed = self.changes.iter().filter_map(|change| self.freed(change));
+        let freed = freed.filter(|id| !requests.contains_key(*id));
+        let freed = freed
+            .filter(|id| self.state.requests.get(*id).is_some_and(|it| it.status.is_terminal()));
+        ended.extend(freed.cloned());
+        let mut changes: Vec<Change> = requests.into_values().map(Change::save).collect();
+        changes.append(&mut self.changes);
+        self.changes = changes;
+        ended.retain(|id| !self.is_held(id));
+        let unused = if ended.is_empty() { Vec::new() } else { self.unused_lifecycles(&ended) };
         for id in ended {
-            if !self.is_held(&id) {
-                self.changes.push(Change::RetireRequest(id));
-            }
+            self.retire(id);
+        }
+        for digest in unused {
+            self.remove(RecordId::Lifecycle(digest));
         }
         self.wakes.sort();
         self.wakes.dedup();
         Decision { changes: self.changes, effects: self.wakes, answer }
     }
 
-    fn about(&self, change: &Change) -> Option<RequestId> {
+    /// The request that a change may have let go of.
+    fn freed<'c>(&'c self, change: &'c Change) -> Option<&'c RequestId> {
         match change {
-            Change::OutgoingGone(id) => {
-                self.state.outgoing.get(id).and_then(|outgoing| outgoing.request_id.clone())
+            Change::Save(record) => holder(record).and_then(|(_, about)| about),
+            Change::Remove(RecordId::Outgoing(id)) => {
+                self.state.outgoing.get(id)?.request_id.as_ref()
             }
-            Change::EffectGone(id) => {
-                self.state.effects.get(id).and_then(|effect| effect.kind.request_id().cloned())
-            }
-            Change::Envelope(envelope) => Some(envelope.envelope.request_id.clone()),
-            Change::Operation(operation) => Some(operation.request_id.clone()),
-            Change::RunGone(id) => self.state.runs.get(id).map(|run| run.request_id.clone()),
-            Change::Request(_)
-            | Change::RetireRequest(_)
+            Change::Remove(RecordId::Effect(id)) => self.state.effects.get(id)?.kind.request_id(),
+            Change::Remove(RecordId::Run(id)) => Some(&self.state.runs.get(id)?.request_id),
+            Change::Remove(
+                RecordId::Request(_)
+                | RecordId::Session(..)
+                | RecordId::Sprint(_)
+                | RecordId::Lifecycle(_),
+            )
             | Change::Event(..)
-            | Change::Run(_)
-            | Change::Effect(_)
-            | Change::Outgoing(_)
-            | Change::Gate(_)
-            | Change::Session(_)
-            | Change::Channel(_)
-            | Change::Backlog(_)
-            | Change::Sprint(_)
-            | Change::RetireSprint(_)
             | Change::SprintEvent(..)
-            | Change::Scheduler(_)
-            | Change::Lifecycle(_)
-            | Change::Spending(_)
+            | Change::Channel(_)
             | Change::Append { .. } => None,
         }
     }
 
     /// Whether anything open still refers to the request, after the changes of this turn.
     fn is_held(&self, id: &RequestId) -> bool {
-        let mut held: BTreeMap<String, bool> = BTreeMap::new();
-        let mut set = |key: String, is: bool| {
-            held.insert(key, is);
-        };
-        for (key, outgoing) in &self.state.outgoing {
-            set(key.to_string(), outgoing.request_id.as_ref() == Some(id));
-        }
-        for (key, effect) in &self.state.effects {
-            set(key.to_string(), effect.kind.request_id() == Some(id));
-        }
-        for (key, envelope) in &self.state.envelopes {
-            set(key.to_string(), envelope.envelope.request_id == *id);
-        }
-        for (key, run) in &self.state.runs {
-            set(key.to_string(), run.request_id == *id);
-        }
-        for (key, operation) in &self.state.operations {
-            set(key.to_string(), operation.request_id == *id);
-        }
+        let open = self.state.records();
+        let mut held: BTreeSet<String> = (open.filter_map(|record| {
+            let (key, about) = holder(&record)?;
+            (about == Some(id)).then_some(key)
+        }))
+        .collect();
         for change in &self.changes {
             match change {
-                Change::Outgoing(outgoing) => {
-                    set(outgoing.outgoing_id.to_string(), outgoing.request_id.as_ref() == Some(id));
+                Change::Save(record) => {
+                    let Some((key, about)) = holder(record) else { continue };
+                    if record.is_open() && about == Some(id) {
+                        held.insert(key);
+                    } else {
+                        held.remove(&key);
+                    }
                 }
-                Change::OutgoingGone(key) => set(key.to_string(), false),
-                Change::Effect(effect) => {
-                    set(effect.effect_id.to_string(), effect.kind.request_id() == Some(id));
-                }
-                Change::EffectGone(key) => set(key.to_string(), false),
-                Change::Envelope(envelope) => set(
-                    envelope.relay_id.to_string(),
-                    envelope.place == Place::Inbox && envelope.envelope.request_id == *id,
-                ),
-                Change::Run(run) => set(run.run_id.to_string(), run.request_id == *id),
-                Change::RunGone(key) => set(key.to_string(), false),
-                Change::Operation(operation) => set(
-                    operation.operation_id.to_string(),
-                    operation.status == crate::domain::operation::OperationStatus::Running
-                        && operation.request_id == *id,
-                ),
-                Change::Request(_)
-                | Change::RetireRequest(_)
+                Change::Remove(RecordId::Outgoing(key)) => drop(held.remove(key.as_str())),
+                Change::Remove(RecordId::Effect(key)) => drop(held.remove(key.as_str())),
+                Change::Remove(RecordId::Run(key)) => drop(held.remove(key.as_str())),
+                Change::Remove(_)
                 | Change::Event(..)
-                | Change::Gate(_)
-                | Change::Session(_)
-                | Change::Channel(_)
-                | Change::Backlog(_)
-                | Change::Sprint(_)
-                | Change::RetireSprint(_)
                 | Change::SprintEvent(..)
-                | Change::Scheduler(_)
-                | Change::Lifecycle(_)
-                | Change::Spending(_)
+                | Change::Channel(_)
                 | Change::Append { .. } => {}
             }
         }
-        held.values().any(|is| *is)
+        !held.is_empty()
+    }
+
+    /// The lifecycles by which no request goes any more once some have left, but for the one in force.
+    fn unused_lifecycles(&self, leaving: &BTreeSet<RequestId>) -> Vec<String> {
+        let now = self.changes.iter().filter_map(Change::saved_request);
+        let stay = self.state.requests.values().chain(now);
+        let stay = stay.filter(|request| !leaving.contains(&request.request_id));
+        let used: BTreeSet<&str> = (stay.filter_map(|it| it.params.workflow.as_ref()))
+            .map(|workflow| workflow.lifecycle.as_str())
+            .chain([self.policy.lifecycle.digest()])
+            .collect();
+        let kept = self.state.lifecycles.keys().filter(|digest| !used.contains(digest.as_str()));
+        kept.cloned().collect()
+    }
+
+    /// The ended request leaves memory, and the conversations about it go.
+    fn retire(&mut self, id: RequestId) {
+        let sessions = self.state.sessions.values().filter(|it| it.request_id == id);
+        let mut gone: Vec<RecordId> =
+            sessions.map(|it| RecordId::Session(it.role, id.clone())).collect();
+        gone.extend(self.changes.iter().filter_map(|change| {
+            let AnyRecord::Session(it) = change.saved()? else { return None };
+            (it.request_id == id).then(|| RecordId::Session(it.role, id.clone()))
+        }));
+        gone.push(RecordId::Request(id));
+        for id in gone {
+            self.remove(id);
+        }
+    }
+}
+
+/// What keeps an ended request in memory while it is open: what it is known by, and the request.
+fn holder(record: &AnyRecord) -> Option<(String, Option<&RequestId>)> {
+    match record {
+        AnyRecord::Outgoing(it) => Some((it.outgoing_id.to_string(), it.request_id.as_ref())),
+        AnyRecord::Effect(it) => Some((it.effect_id.to_string(), it.kind.request_id())),
+        AnyRecord::Envelope(it) => Some((it.relay_id.to_string(), Some(&it.envelope.request_id))),
+        AnyRecord::Run(it) => Some((it.run_id.to_string(), Some(&it.request_id))),
+        AnyRecord::Operation(it) => Some((it.operation_id.to_string(), Some(&it.request_id))),
+        AnyRecord::Request(_)
+        | AnyRecord::Gate(_)
+        | AnyRecord::Session(_)
+        | AnyRecord::Backlog(_)
+        | AnyRecord::Sprint(_)
+        | AnyRecord::Scheduler(_)
+        | AnyRecord::Spending(_)
+        | AnyRecord::Lifecycle(_) => None,
     }
 }

@@ -59,7 +59,7 @@ fn delegate(number: u64, request: &str) -> Envelope {
 }
 
 fn change(envelope: &Envelope) -> Change {
-    Change::Envelope(Box::new(envelope.clone()))
+    Change::save(envelope.clone())
 }
 
 fn state_of(envelopes: &[Envelope]) -> State {
@@ -313,7 +313,7 @@ fn a_thousand_envelopes_keep_their_order_over_restarts() {
         opened = Store::open(root.path(), Arc::new(RealDisk)).unwrap();
         let mut last = None;
         while let Some(next) = ready(&opened.state, Role::Developer, at(5_000), &BTreeSet::new()) {
-            let mut letter = opened.state.envelopes[&next].clone();
+            let mut letter = Envelope::clone(&opened.state.envelopes[&next]);
             letter.place = Place::Archive;
             let consumed = change(&letter);
             opened.state.apply(&consumed);

@@ -1,14 +1,15 @@
 //! What a role is told about the sprint and the backlog that its request belongs to.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::agents::{Document, SprintBrief, Work};
 use crate::domain::backlog::BacklogItem;
 use crate::domain::request::Request;
 use crate::domain::role::Role;
-use crate::domain::sprint::{Duty, Sprint};
+use crate::domain::sprint::{Duty, DutyDetails, Sprint};
 use crate::domain::state::State;
 use crate::engine::contract;
 
@@ -26,33 +27,37 @@ pub(super) fn work(state: &State, request: &Request, web: bool) -> Work {
     let sprint = request
         .sprint_id
         .as_ref()
-        .and_then(|id| state.sprints.get(id))
+        .and_then(|id| state.sprints.get(id).map(Arc::as_ref))
         .or_else(|| state.active_sprint().filter(|_| duty.is_some()));
-    let other = &request.params.other;
-    let list = |key: &str| -> Vec<Value> {
-        other
-            .get(key)
-            .and_then(Value::as_array)
-            .into_iter()
-            .flatten()
-            .take(FACTS)
-            .cloned()
-            .collect()
-    };
+    let item = request.backlog_id.as_ref().and_then(|id| state.backlog.get(id));
     let mut work = Work {
         duty,
         planning_step: request.planning_step(),
         reopens: reopens(request),
         sprint: sprint.map(brief),
-        item: request.backlog_id.as_ref().and_then(|id| state.backlog.get(id)).cloned(),
-        findings: list("findings"),
-        candidates: list("candidates"),
-        blocked_items: list("blocked_items"),
+        item: item.map(|item| BacklogItem::clone(item)),
         web,
         ..Work::default()
     };
+    match &request.params.duty {
+        Some(DutyDetails::Sourcing { findings }) => work.findings = some(findings),
+        Some(DutyDetails::SourcerReview { findings, candidates }) => {
+            work.findings = some(findings);
+            work.candidates = some(candidates);
+        }
+        Some(DutyDetails::BlockedReview { blocked_items }) => {
+            work.blocked_items = some(blocked_items);
+        }
+        Some(
+            DutyDetails::ResearchPrepass
+            | DutyDetails::Planning { .. }
+            | DutyDetails::OngoingReview
+            | DutyDetails::ClosingReport { .. },
+        )
+        | None => {}
+    }
     if duty.is_some_and(wants_backlog) {
-        let mut items: Vec<&BacklogItem> = state.backlog.values().collect();
+        let mut items: Vec<&BacklogItem> = state.backlog.values().map(Arc::as_ref).collect();
         items.sort_by_key(|item| {
             let rank = if item.priority_rank == 0 { u32::MAX } else { item.priority_rank };
             (!work.is_of_the_sprint(item), rank, item.created_at, item.backlog_id.clone())
@@ -63,22 +68,35 @@ pub(super) fn work(state: &State, request: &Request, web: bool) -> Work {
     work
 }
 
+/// The first of what a role is given, as its prompt shows it.
+fn some<T: serde::Serialize>(given: &[T]) -> Vec<Value> {
+    given.iter().take(FACTS).map(|it| json!(it)).collect()
+}
+
 /// The acceptance criteria that a request is held against.
 pub(super) fn criteria(state: &State, request: &Request) -> Vec<String> {
     let item = request.backlog_id.as_ref().and_then(|id| state.backlog.get(id));
-    contract::criteria(request, item)
+    contract::criteria(request, item.map(Arc::as_ref))
 }
 
 /// How often the step of planning was given back before this request.
 pub(super) fn reopens(request: &Request) -> u32 {
-    let count = request.params.other.get("initial_phase_reopen_count").and_then(Value::as_u64);
-    count.and_then(|count| u32::try_from(count).ok()).unwrap_or_default()
+    match request.params.duty {
+        Some(DutyDetails::Planning { initial_phase_reopen_count, .. }) => {
+            initial_phase_reopen_count
+        }
+        Some(_) | None => 0,
+    }
 }
 
 /// Why the step of planning was given back; blank where it was not.
 pub(super) fn reopen_reason(request: &Request) -> &str {
-    let reason = request.params.other.get("initial_phase_reopen_reason").and_then(Value::as_str);
-    reason.unwrap_or_default().trim()
+    match &request.params.duty {
+        Some(DutyDetails::Planning { initial_phase_reopen_reason, .. }) => {
+            initial_phase_reopen_reason.trim()
+        }
+        Some(_) | None => "",
+    }
 }
 
 const fn wants_backlog(duty: Duty) -> bool {
@@ -212,39 +230,41 @@ mod tests {
 
     fn planning() -> Request {
         let mut request = Request { sprint_id: Some(sprint().sprint_id), ..Request::default() };
-        request.params.other = json!({
-            "duty": "planning", "initial_phase_step": "backlog_definition",
-            "initial_phase_reopen_count": 1, "initial_phase_reopen_reason": "no items",
-            "findings": [{"trace": "a"}],
-        })
-        .as_object()
-        .cloned()
-        .unwrap();
+        request.params.duty = Some(DutyDetails::Planning {
+            initial_phase_step: InitialStep::BacklogDefinition,
+            initial_phase_reopen_count: 1,
+            initial_phase_reopen_reason: "no items".to_owned(),
+            reopen_of_request_id: None,
+        });
         request
     }
 
     #[test]
     fn a_planning_request_knows_its_sprint_and_the_backlog_with_the_own_items_first() {
         let mut state = State::default();
-        state.apply(&Change::Sprint(Box::new(sprint())));
+        state.apply(&Change::save(sprint()));
         for (id, milestone, rank) in [("backlog-a", "", 1), ("backlog-b", "Greet everybody", 0)] {
             let at = Timestamp::from_millis(0);
             let id = BacklogId::parse(id).unwrap();
             let mut item = BacklogItem::new(id, "x", "y", BacklogKind::Chore, at);
             item.milestone_title = milestone.to_owned();
             item.priority_rank = rank;
-            state.apply(&Change::Backlog(Box::new(item)));
+            state.apply(&Change::save(item));
         }
         let request = planning();
         let work = work(&state, &request, false);
         assert_eq!(work.planning_step, Some(InitialStep::BacklogDefinition));
         assert_eq!((work.reopens, reopen_reason(&request)), (1, "no items"));
-        assert_eq!(work.findings.len(), 1);
         let names: Vec<&str> = work.backlog.iter().map(|item| item.backlog_id.as_str()).collect();
         assert_eq!(names, ["backlog-b", "backlog-a"]);
         let brief = work.sprint.unwrap();
         assert_eq!(brief.folder, "shared_workspace/sprints/260324-Sprint-09-00");
         assert_eq!(brief.milestone, "Greet everybody");
+        let mut sourcing = planning();
+        let trace = json!({"signal": "git_dirty", "trace": "a", "title": "t", "summary": "s"});
+        let findings = vec![serde_json::from_value(trace).unwrap()];
+        sourcing.params.duty = Some(DutyDetails::Sourcing { findings });
+        assert_eq!(super::work(&state, &sourcing, false).findings.len(), 1);
         let outside = super::work(&state, &Request::default(), false);
         assert_eq!(outside, Work::default());
     }
@@ -256,16 +276,16 @@ mod tests {
 
         let size = |items: usize| {
             let mut state = State::default();
-            state.apply(&Change::Sprint(Box::new(sprint())));
+            state.apply(&Change::save(sprint()));
             for number in 0..items {
                 let at = Timestamp::from_millis(0);
                 let id = BacklogId::parse(&format!("backlog-{number:06}")).unwrap();
                 let item = BacklogItem::new(id, "Louder", "say it louder", BacklogKind::Chore, at);
-                state.apply(&Change::Backlog(Box::new(item.clone())));
+                state.apply(&Change::save(item.clone()));
                 let status = BacklogStatus::Done;
                 let id = BacklogId::parse(&format!("backlog-done-{number:06}")).unwrap();
                 let done = BacklogItem { backlog_id: id, status, ..item };
-                state.apply(&Change::Backlog(Box::new(done)));
+                state.apply(&Change::save(done));
             }
             let task = Task {
                 charter: "You plan.".to_owned(),
@@ -309,9 +329,11 @@ mod tests {
         let mut request = planning();
         let plan = Some("milestone.md plan.md spec.md".to_owned());
         assert_eq!(names(&request, Role::Planner), plan);
-        request.params.other.insert("duty".to_owned(), json!("closing_report"));
+        request.params.duty = Some(DutyDetails::ClosingReport {
+            closeout_status: crate::domain::sprint::CloseoutStatus::Verified,
+        });
         assert_eq!(names(&request, Role::Planner), None);
-        request.params.other.clear();
+        request.params.duty = None;
         assert_eq!(names(&request, Role::Planner), None);
         request.todo_id = Some(crate::domain::ids::TodoId::parse("todo-1").unwrap());
         assert_eq!(names(&request, Role::Planner).as_deref(), Some("spec.md"));

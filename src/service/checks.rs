@@ -80,6 +80,6 @@ pub(super) fn scratch(team: &Team, id: &RequestId) -> PathBuf {
 /// Whether a request rests on evidence of other checks than those that are configured now.
 pub(super) async fn proof_is_old(team: &Arc<Team>, id: &RequestId) -> Result<bool, EffectError> {
     let plan = in_force(team).await?;
-    let evidence = super::effects::request(team, id)?.evidence;
-    Ok(evidence.is_some_and(|evidence| evidence.checks_digest != plan.digest))
+    let request = super::effects::request(team, id)?;
+    Ok(request.evidence.as_ref().is_some_and(|evidence| evidence.checks_digest != plan.digest))
 }

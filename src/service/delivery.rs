@@ -80,7 +80,7 @@ fn begin(
     let now = now();
     let coming = rooms_to_come(state);
     let heads = refused_heads(state, now);
-    let waiting = state.outgoing.values().filter(|it| {
+    let waiting = state.outgoing.values().map(Arc::as_ref).filter(|it| {
         let refused = it.refused.is_some() && !heads.contains(&it.outgoing_id);
         it.priority < Priority::Refusal && !refused && !waits_for_room(it, &coming)
     });
@@ -123,7 +123,7 @@ fn refusal(state: &State, now: Timestamp, alone: bool) -> Option<(Sending, Outgo
         now.seconds_since(it.created_at.min(now)) >= COURTESY_WAITS || (alone && !works)
     };
     let due = |it: &Outgoing| it.not_before.is_none_or(|at| at <= now);
-    let first = (state.outgoing.values())
+    let first = (state.outgoing.values().map(Arc::as_ref))
         .find(|it| it.priority == Priority::Refusal && due(it) && waited(it))?;
     Some((Sending::Refusal, first.clone()))
 }
@@ -174,7 +174,7 @@ fn lane<'a>(state: &State, outgoing: &'a Outgoing) -> Lane<'a> {
     let Target::Room(id) = &outgoing.target else {
         return Lane::of(&outgoing.target);
     };
-    let request = state.requests.get(id);
+    let request = state.requests.get(id).map(Arc::as_ref);
     if let Act::OpenRoom { channel_id, .. } = &outgoing.act
         && !asked_somewhere(request)
     {
@@ -213,12 +213,12 @@ fn rooms_to_come(state: &State) -> BTreeSet<RequestId> {
         ) => None,
     };
     let placeless = |id: &RequestId| {
-        let request = state.requests.get(id);
+        let request = state.requests.get(id).map(Arc::as_ref);
         let room = request.and_then(|request| request.room.as_ref());
         room.is_some_and(|room| room.thread_id.is_none()) && !asked_somewhere(request)
     };
     // One that Discord refused holds nothing up.
-    let coming = state.outgoing.values().filter(|it| it.refused.is_none());
+    let coming = state.outgoing.values().map(Arc::as_ref).filter(|it| it.refused.is_none());
     coming.filter_map(hangs).filter(placeless).collect()
 }
 
@@ -409,8 +409,8 @@ mod tests {
 
     fn state(request: Request, outbox: Vec<Outgoing>) -> State {
         State {
-            requests: [(request.request_id.clone(), request)].into(),
-            outgoing: outbox.into_iter().map(|it| (it.outgoing_id.clone(), it)).collect(),
+            requests: [(request.request_id.clone(), Arc::new(request))].into(),
+            outgoing: outbox.into_iter().map(|it| (it.outgoing_id.clone(), Arc::new(it))).collect(),
             ..State::default()
         }
     }
@@ -420,7 +420,8 @@ mod tests {
         let mut sent = Vec::new();
         loop {
             let coming = rooms_to_come(&state);
-            let ready = state.outgoing.values().filter(|it| !waits_for_room(it, &coming));
+            let ready =
+                state.outgoing.values().map(Arc::as_ref).filter(|it| !waits_for_room(it, &coming));
             let now = Timestamp::from_millis(1);
             let next = lanes::ready(ready, now, |it| lane(&state, it), &BTreeSet::new());
             let next = next.first().map(|(_, it)| it.outgoing_id.clone());

@@ -87,8 +87,8 @@ pub(super) async fn execute(team: Arc<Team>) {
     while !team.closing.is_cancelled() {
         let next = team.hub.read(|state| {
             let taken = busy.keys();
-            let free = |effect: &&Effect| !taken.contains(&effect.effect_id);
-            state.effects.values().filter(free).find(|effect| may_begin(state, effect)).cloned()
+            let mut free = state.effects.values().filter(|it| !taken.contains(&it.effect_id));
+            free.find(|effect| may_begin(state, effect)).cloned()
         });
         let Some(effect) = next else {
             tokio::select! {
@@ -211,7 +211,7 @@ pub(super) fn begun<T: DeserializeOwned>(effect: &Effect) -> Result<Option<T>, E
     }
 }
 
-pub(super) fn request(team: &Team, id: &RequestId) -> Result<Request, EffectError> {
+pub(super) fn request(team: &Team, id: &RequestId) -> Result<Arc<Request>, EffectError> {
     team.hub.read(|state| state.requests.get(id).cloned()).ok_or(EffectError::Gone)
 }
 
@@ -231,8 +231,8 @@ async fn commit(
     let plan: PlannedCommit = match begun(effect)? {
         Some(plan) => plan,
         None => {
-            let request = request(team, id)?;
-            let conflict = request.conflict.clone();
+            let request = Arc::unwrap_or_clone(request(team, id)?);
+            let conflict = request.conflict;
             let parts = MessageParts {
                 sprint: request.sprint_id,
                 todo: request.todo_id,
@@ -326,7 +326,7 @@ async fn merge(
 }
 
 fn candidate(team: &Team, id: &RequestId) -> Result<Candidate, EffectError> {
-    request(team, id)?.candidate.ok_or(EffectError::NoCandidate)
+    request(team, id)?.candidate.clone().ok_or(EffectError::NoCandidate)
 }
 
 async fn rebase(team: &Arc<Team>, id: &RequestId) -> Result<EffectOutcome, EffectError> {

@@ -13,6 +13,7 @@ use crate::domain::change::Change;
 use crate::domain::event::Event;
 use crate::domain::ids::{GuildId, IdSupply, UserId};
 use crate::domain::policy::{Holders, Policy, Right};
+use crate::domain::record::{AnyRecord, Kind, RecordId};
 use crate::domain::state::State;
 use crate::domain::time::Timestamp;
 use crate::engine::{Answer, Decision, Input, Wake, decide};
@@ -208,9 +209,9 @@ impl Work {
                     event.summary.clone(),
                 ));
             }
-            requests |= matches!(change, Change::Request(_));
-            papers |=
-                matches!(change, Change::Backlog(_) | Change::Sprint(_) | Change::Scheduler(_));
+            let kind = change.saved().map(AnyRecord::kind);
+            requests |= kind == Some(Kind::Request);
+            papers |= matches!(kind, Some(Kind::Backlog | Kind::Sprint | Kind::Scheduler));
             times |= moves_the_clock(change);
         }
         let appended = (!changes.is_empty()).then(|| self.store.append(changes));
@@ -234,28 +235,17 @@ impl Work {
 
 /// Whether the next instant that the engine waits for may be another one after this change.
 fn moves_the_clock(change: &Change) -> bool {
+    use Kind::{Backlog, Effect, Lifecycle, Request, Scheduler, Sprint};
     match change {
-        Change::Request(_)
-        | Change::RetireRequest(_)
-        | Change::Effect(_)
-        | Change::EffectGone(_)
-        | Change::Backlog(_)
-        | Change::Sprint(_)
-        | Change::RetireSprint(_)
-        | Change::Lifecycle(_)
-        | Change::Scheduler(_) => true,
+        Change::Save(record) => {
+            matches!(record.kind(), Request | Effect | Backlog | Sprint | Lifecycle | Scheduler)
+        }
+        Change::Remove(id) => {
+            matches!(id, RecordId::Request(_) | RecordId::Effect(_) | RecordId::Sprint(_))
+        }
         Change::Event(..)
-        | Change::Envelope(_)
-        | Change::Run(_)
-        | Change::RunGone(_)
-        | Change::Outgoing(_)
-        | Change::OutgoingGone(_)
-        | Change::Gate(_)
-        | Change::Operation(_)
-        | Change::Session(_)
-        | Change::Channel(_)
         | Change::SprintEvent(..)
-        | Change::Spending(_)
+        | Change::Channel(_)
         | Change::Append { .. } => false,
     }
 }

@@ -26,9 +26,9 @@ static WRITING: Mutex<()> = Mutex::new(());
 /// What was written last, so that only what changed is made anew.
 #[derive(Default)]
 struct Written {
-    backlog: Option<BTreeMap<BacklogId, BacklogItem>>,
-    current: Option<Option<Sprint>>,
-    sprints: BTreeMap<SprintId, Sprint>,
+    backlog: Option<BTreeMap<BacklogId, Arc<BacklogItem>>>,
+    current: Option<Option<Arc<Sprint>>>,
+    sprints: BTreeMap<SprintId, Arc<Sprint>>,
     reports: BTreeMap<RequestId, Heard>,
 }
 
@@ -40,9 +40,9 @@ struct Heard {
 
 /// What there is to write about.
 struct Subject {
-    backlog: BTreeMap<BacklogId, BacklogItem>,
+    backlog: BTreeMap<BacklogId, Arc<BacklogItem>>,
     active: Option<SprintId>,
-    sprints: BTreeMap<SprintId, Sprint>,
+    sprints: BTreeMap<SprintId, Arc<Sprint>>,
     stamps: BTreeMap<RequestId, Option<Timestamp>>,
 }
 
@@ -66,7 +66,7 @@ pub(super) async fn keep(team: Arc<Team>) {
 }
 
 fn subject(state: &State) -> Subject {
-    let requests = state.sprints.values().flat_map(requests_of);
+    let requests = state.sprints.values().flat_map(|it| requests_of(it));
     let stamps = requests
         .map(|id| (id.clone(), state.requests.get(id).map(|request| request.updated_at)))
         .collect();
@@ -107,7 +107,7 @@ async fn write(team: &Arc<Team>, written: &mut Written) -> Result<(), EffectErro
     }
     let current = subject.active.as_ref().and_then(|id| subject.sprints.get(id)).cloned();
     if written.current.as_ref() != Some(&current) {
-        ready.push(papers::current_sprint(current.as_ref(), language)?);
+        ready.push(papers::current_sprint(current.as_deref(), language)?);
     }
     for (id, sprint) in &subject.sprints {
         let news = requests_of(sprint).any(|request| stale.contains(request));

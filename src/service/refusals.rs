@@ -55,8 +55,9 @@ pub(super) fn of_door(team: &Arc<Team>, run: &Run) -> mpsc::Sender<RefusedCall> 
 }
 
 /// The run at work that a process belongs to, if any.
-pub(super) fn run_of(team: &Team, pid: Option<i32>) -> Option<Run> {
+pub(super) fn run_of(team: &Team, pid: Option<i32>) -> Option<Arc<Run>> {
     let pid = pid?;
-    let runs: Vec<Run> = team.hub.read(|state| state.runs.values().cloned().collect());
-    runs.into_iter().find(|run| supervise::belongs_to(pid, &workers::run_dir(team, run)))
+    let runs: Vec<Arc<Run>> = team.hub.read(|state| state.runs.values().cloned().collect());
+    let mut runs = runs.into_iter();
+    runs.find(|run| supervise::belongs_to(pid, &workers::run_dir(team, run)))
 }

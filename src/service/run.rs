@@ -301,6 +301,9 @@ fn link_config(workspace: &Workspace, access: Arc<HubAccess>) -> Result<LinkConf
 /// Says what opening the store found.
 fn tell(report: &crate::store::OpenReport) {
     tracing::info!(seq = report.seq, replayed = report.replayed, "the store is open");
+    if let Some(backup) = &report.migrated {
+        tracing::warn!(%backup, "the records of an earlier build were brought up to date; this is a copy of them as they were");
+    }
     if let Some(older) = &report.older {
         tracing::warn!(
             backup = %older.backup,

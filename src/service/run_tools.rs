@@ -135,7 +135,7 @@ pub(super) fn offer(team: &Team, run: &Run) -> Reply {
 
 /// The schema of what the run has to hand in.
 fn schema(team: &Team, run: &Run) -> Value {
-    let duty = team.hub.read(|state| state.requests.get(&run.request_id).and_then(Request::duty));
+    let duty = team.hub.read(|state| state.requests.get(&run.request_id).and_then(|it| it.duty()));
     (CONTRACT.schema)(run.role, run.step, duty)
 }
 

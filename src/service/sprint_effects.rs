@@ -12,6 +12,7 @@ use super::publish::{self, Gh, Publication};
 use super::team::{Team, now};
 use crate::domain::effect::{EffectKind, EffectOutcome};
 use crate::domain::ids::SprintId;
+use crate::domain::request::Request;
 use crate::domain::sprint::Sprint;
 use crate::git;
 use crate::platform::beneath::Folder;
@@ -55,7 +56,7 @@ pub(super) async fn perform(
     }
 }
 
-fn find(team: &Team, sprint: &SprintId) -> Option<Sprint> {
+fn find(team: &Team, sprint: &SprintId) -> Option<Arc<Sprint>> {
     team.hub.read(|state| state.sprints.get(sprint).cloned())
 }
 
@@ -99,7 +100,7 @@ pub(super) async fn discover(
         root: team.root().to_owned(),
         project: team.project.clone(),
         excluded: workspace_inside(team),
-        open: team.hub.read(|state| state.requests.values().cloned().collect()),
+        open: team.hub.read(|state| state.requests.values().map(|it| Request::clone(it)).collect()),
         scope: runtime.sprint.discovery_scope,
         actions: actions.collect(),
         env: environment(team, &["PATH", "HOME", "LANG"]),

@@ -12,7 +12,6 @@ use crate::agents::{
     Surroundings, Task, Upstream,
 };
 use crate::assets::{AssetError, AssetKind, Capability, RoleSpec};
-use crate::domain::change::Session;
 use crate::domain::conversation::Room;
 use crate::domain::envelope::Envelope;
 use crate::domain::ids::RequestId;
@@ -22,6 +21,7 @@ use crate::domain::request::{Request, RequestEvent};
 use crate::domain::result::RoleResult;
 use crate::domain::role::Role;
 use crate::domain::run::{Approach, Run};
+use crate::domain::session::Session;
 use crate::domain::state::session_key;
 use crate::git::{self, GitError, Worktree};
 use crate::platform::beneath::Folder;
@@ -112,7 +112,7 @@ pub(super) fn spec(
         agent: agent::of(team, &choice),
         task,
         // One that hands over is asked for a summary, and then a fresh one begins.
-        resume: session.map(|session| session.session_id),
+        resume: session.map(|session| session.session_id.clone()),
         limits,
         socket: Some(run_socket::path(team, run)),
         surroundings,

@@ -104,7 +104,7 @@ async fn work(team: &Arc<Team>, role: Role, envelope: &Envelope) -> Result<(), W
         let waits = state.envelopes.contains_key(&envelope.relay_id);
         let open = state.requests.get(&request_id).is_some_and(|it| !it.status.is_terminal());
         let earlier = state.runs.values().find(|run| run.envelope_id == envelope.relay_id);
-        (waits.then_some(open), earlier.cloned())
+        (waits.then_some(open), earlier.map(|run| Run::clone(run)))
     });
     match wanted {
         // It was put away while it waited for a free place.
@@ -129,7 +129,8 @@ async fn work(team: &Arc<Team>, role: Role, envelope: &Envelope) -> Result<(), W
         return tidy(team, &request_id).await;
     }
     // What it may spend and how it goes about it was decided just now.
-    let run = team.hub.read(|state| state.runs.get(&run.run_id).cloned()).unwrap_or(run);
+    let noted = team.hub.read(|state| state.runs.get(&run.run_id).cloned());
+    let run = noted.map_or(run, Arc::unwrap_or_clone);
     let outcome = start(team, role, envelope, &worktree, (&run, cut_off.as_ref())).await?;
     report(team, &worktree, &run, outcome).await
 }

@@ -42,6 +42,19 @@ pub enum StoreError {
         /// What is wrong with it.
         reason: String,
     },
+    /// A newer build of teams wrote it.
+    #[error(
+        "{} was written by a newer build of teams (version {version}; this one reads up to {known}): start that build",
+        path.display()
+    )]
+    Newer {
+        /// The file.
+        path: PathBuf,
+        /// The version that it says.
+        version: u32,
+        /// The newest that this build reads.
+        known: u32,
+    },
     /// The disk is full. Nothing of the append was kept; after it every append is refused until
     /// [`Store::reload`](super::Store::reload) gave back the last durable state.
     #[error("the disk is full; nothing of this was saved (free some space)")]

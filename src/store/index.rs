@@ -4,11 +4,13 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
+use super::entry::VERSION;
 use super::error::StoreError;
-use super::layout::{self, Kind};
+use super::layout;
 use super::views::{Views, replace_synced};
 use crate::domain::change::ChannelMark;
 use crate::domain::ids::{BacklogId, ChannelId, RequestId, SprintId};
+use crate::domain::record::Kind;
 use crate::platform::disk::Disk;
 
 /// The record of an open thing.
@@ -23,6 +25,9 @@ pub(super) struct Open {
 /// What the checkpoint knows.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub(super) struct Index {
+    /// The version of what it speaks about.
+    #[serde(skip)]
+    pub(super) version: u32,
     /// The last entry whose effect on the files is durable.
     pub(super) seq: u64,
     pub(super) ended_requests: u64,
@@ -35,17 +40,28 @@ pub(super) struct Index {
     pub(super) sprint_ids: Vec<SprintId>,
 }
 
-const HEADER: &str = "teams-checkpoint 1 ";
+const HEADER: &str = "teams-checkpoint ";
+
+/// CRC-32 of the index; version 1 did not cover its number.
+fn checksum(version: u32, body: &str) -> String {
+    let mut hasher = crc32fast::Hasher::new();
+    if version > 1 {
+        hasher.update(&version.to_le_bytes());
+    }
+    hasher.update(body.as_bytes());
+    format!("{:08x}", hasher.finalize())
+}
 
 impl Index {
     /// The index of the views' present state, which is that after entry `seq`.
     pub(super) fn of(views: &Views, seq: u64) -> Self {
         let digest = |path: &str| views.digests.get(path).copied().unwrap_or(0);
         Self {
+            version: VERSION,
             seq,
             ended_requests: views.state.ended_requests,
-            open: layout::open_records(&views.state)
-                .into_iter()
+            open: (views.state.records())
+                .map(|record| (record.kind(), layout::inside(&record.path())))
                 .map(|(kind, path)| Open { kind, digest: digest(&path), path })
                 .collect(),
             channels: views.state.channels.values().cloned().collect(),
@@ -73,19 +89,25 @@ impl Index {
         };
         let text = std::str::from_utf8(&bytes).map_err(|_| bad("it is not UTF-8"))?;
         let (header, body) = text.split_once('\n').ok_or_else(|| bad("it is cut"))?;
-        let digest =
-            header.strip_prefix(HEADER).ok_or_else(|| bad("its first line is not ours"))?;
-        if digest != format!("{:08x}", crc32fast::hash(body.as_bytes())) {
+        let (version, digest) = (header.strip_prefix(HEADER))
+            .and_then(|rest| rest.split_once(' '))
+            .ok_or_else(|| bad("its first line is not ours"))?;
+        let version = version.parse().map_err(|_| bad("its first line is not ours"))?;
+        if digest != checksum(version, body) {
             return Err(bad("its checksum does not match"));
         }
-        serde_json::from_str(body).map(Some).map_err(|error| bad(&error.to_string()))
+        if version > VERSION {
+            return Err(StoreError::Newer { path, version, known: VERSION });
+        }
+        let index: Self = serde_json::from_str(body).map_err(|error| bad(&error.to_string()))?;
+        Ok(Some(Self { version, ..index }))
     }
 
     /// Replaces the index durably (`spec/rust.md` C8: write aside, sync, rename, sync the folder).
     pub(super) fn write(&self, disk: &dyn Disk, root: &Path) -> Result<(), StoreError> {
         let path = root.join(layout::INDEX);
         let body = serde_json::to_string(self)?;
-        let text = format!("{HEADER}{:08x}\n{body}", crc32fast::hash(body.as_bytes()));
+        let text = format!("{HEADER}{VERSION} {}\n{body}", checksum(VERSION, &body));
         replace_synced(disk, &path, text.as_bytes())?;
         disk.sync_dir(&root.join(layout::RUNTIME))?;
         Ok(())

@@ -4,8 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use super::entry::{HEADER, push_line, seal};
+use super::entry::{Entry, HEADER, Line, push_line, seal};
 use super::error::StoreError;
+use super::images::{Images, Queued, Written};
 use super::layout;
 use crate::domain::change::Change;
 use crate::platform::disk::{Disk, DiskFile, is_full};
@@ -20,7 +21,7 @@ const GROWTH: u64 = 512 * 1024;
 /// An append on its way: its changes and the same as JSON.
 pub(super) struct Pending {
     pub(super) changes: Vec<Change>,
-    pub(super) json: Vec<u8>,
+    pub(super) queued: Vec<Queued>,
 }
 
 /// How a commit failed.
@@ -29,6 +30,8 @@ pub(super) enum Failure {
     Full,
     /// Nothing is known about what is durable.
     Broken(Arc<FileError>),
+    /// An entry has no JSON form; the journal is as it was before.
+    Unwritable(String),
 }
 
 impl From<FileError> for Failure {
@@ -67,6 +70,8 @@ pub(super) struct Journal {
     lengths: [BTreeMap<String, u64>; 2],
     /// How much a segment grows at a time.
     pub(super) growth: u64,
+    /// The open records as the entries since the last checkpoint have them.
+    images: Images,
     /// Entries and bytes since the last checkpoint.
     pub(super) entries: u64,
     pub(super) bytes: u64,
@@ -88,6 +93,7 @@ impl Journal {
             touched: BTreeSet::new(),
             lengths: [BTreeMap::new(), BTreeMap::new()],
             growth: GROWTH,
+            images: Images::default(),
             entries: 0,
             bytes: 0,
         }
@@ -98,19 +104,27 @@ impl Journal {
         self.next_seq
     }
 
-    /// Makes a group of appends durable; the sequence of the first. With it come, for each append, the
-    /// lengths that its entry recorded.
-    pub(super) fn commit(
-        &mut self,
-        batch: &[Pending],
-    ) -> Result<(u64, Vec<BTreeMap<String, u64>>), Failure> {
+    /// Makes a group of appends durable: the sequence of the first, and the entries.
+    pub(super) fn commit(&mut self, batch: Vec<Pending>) -> Result<(u64, Vec<Entry>), Failure> {
+        let outcome = self.commit_group(batch);
+        if outcome.is_err() {
+            // They may have been compared with what was not written.
+            self.images.clear();
+        }
+        outcome
+    }
+
+    fn commit_group(&mut self, batch: Vec<Pending>) -> Result<(u64, Vec<Entry>), Failure> {
         let mut frame = vec![0; HEADER];
         let mut grown: BTreeMap<String, u64> = BTreeMap::new();
-        let mut bases = Vec::with_capacity(batch.len());
-        for (seq, pending) in (self.next_seq..).zip(batch) {
-            let base = self.measure(seq, &pending.changes, &mut grown)?;
-            push_line(&mut frame, &base, &pending.json);
-            bases.push(base);
+        let mut entries = Vec::with_capacity(batch.len());
+        for (seq, Pending { changes, queued }) in (self.next_seq..).zip(batch) {
+            let base = self.measure(seq, &changes, &mut grown)?;
+            let written: Vec<Written> =
+                queued.into_iter().map(|queued| self.images.write(queued)).collect();
+            let line = Line { base: base.clone(), changes: written.iter().collect() };
+            push_line(&mut frame, &line).map_err(|error| Failure::Unwritable(error.to_string()))?;
+            entries.push(Entry { base, changes });
         }
         seal(&mut frame, self.next_seq);
         plug::point(Point::BeforeAppend);
@@ -119,10 +133,10 @@ impl Journal {
         let first = self.next_seq;
         self.touched.extend(grown.keys().cloned());
         self.lengths[0].append(&mut grown);
-        self.next_seq += batch.len() as u64;
-        self.entries += batch.len() as u64;
+        self.next_seq += entries.len() as u64;
+        self.entries += entries.len() as u64;
         self.bytes += frame.len() as u64;
-        Ok((first, bases))
+        Ok((first, entries))
     }
 
     /// Adds what an entry appends to the lengths; returns the lengths that it is the first to change.
@@ -133,7 +147,6 @@ impl Journal {
         grown: &mut BTreeMap<String, u64>,
     ) -> Result<BTreeMap<String, u64>, Failure> {
         let mut base = BTreeMap::new();
-        let nothing = crate::domain::state::State::default();
         for change in changes {
             let Some(file) = layout::appended_file(change) else {
                 continue;
@@ -148,7 +161,7 @@ impl Journal {
             if !self.touched.contains(&file) && !grown.contains_key(&file) {
                 base.insert(file.clone(), length);
             }
-            let added = match layout::targets(seq, change, &nothing) {
+            let added = match layout::targets(seq, change) {
                 Ok(targets) => targets
                     .iter()
                     .map(|target| match target {
@@ -221,6 +234,7 @@ impl Journal {
     pub(super) fn rotate(&mut self, complete: bool) {
         self.segment = None;
         self.touched.clear();
+        self.images.clear();
         let [recent, older] = &mut self.lengths;
         if complete {
             older.clear();
@@ -236,6 +250,7 @@ impl From<Failure> for StoreError {
         match failure {
             Failure::Full => StoreError::NoSpace,
             Failure::Broken(cause) => StoreError::Poisoned { cause },
+            Failure::Unwritable(reason) => StoreError::Encode { reason },
         }
     }
 }

@@ -4,14 +4,16 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::entry::{Entry, scan};
+use super::entry::{Entry, VERSION, read_line, scan};
 use super::error::StoreError;
+use super::images::Images;
 use super::index::Index;
-use super::layout::{self, Kind, first_seq};
+use super::layout::{self, first_seq};
 use super::loaded::{LoadedWorkspace, Unreadable};
 use super::views::Views;
 use crate::domain::change::{Change, ChannelMark};
 use crate::domain::ids::RequestId;
+use crate::domain::record::Kind;
 use crate::domain::request::Request;
 use crate::domain::state::State;
 use crate::platform::disk::Disk;
@@ -36,6 +38,7 @@ pub(super) fn read_tail(
         .collect();
     segments.sort();
     let mut tail = Tail { entries: Vec::new(), torn: false };
+    let mut images = Images::default();
     let mut last = after;
     for (position, (first, path)) in segments.iter().enumerate() {
         let next = segments.get(position + 1).map(|(first, _)| *first);
@@ -61,6 +64,10 @@ pub(super) fn read_tail(
         tail.torn |= found.torn;
         let mut expected = *first;
         for frame in &found.frames {
+            if frame.version > VERSION {
+                let (path, version) = (path.clone(), frame.version);
+                return Err(StoreError::Newer { path, version, known: VERSION });
+            }
             if frame.first_seq != expected {
                 return Err(corrupt(0, format!("entry {expected} is missing")));
             }
@@ -73,8 +80,8 @@ pub(super) fn read_tail(
                         let missing = last.unwrap_or(0) + 1;
                         return Err(corrupt(0, format!("entry {missing} is missing")));
                     }
-                    let entry = serde_json::from_slice(line)
-                        .map_err(|error| corrupt(0, format!("entry {expected}: {error}")))?;
+                    let entry = read_entry(frame.version, line, &mut images)
+                        .map_err(|reason| corrupt(0, format!("entry {expected}: {reason}")))?;
                     tail.entries.push((expected, entry));
                     last = Some(expected);
                 }
@@ -83,6 +90,12 @@ pub(super) fn read_tail(
         }
     }
     Ok(tail)
+}
+
+fn read_entry(version: u32, line: &[u8], images: &mut Images) -> Result<Entry, String> {
+    let line = read_line(version, line).map_err(|error| error.to_string())?;
+    let changes = line.changes.into_iter().map(|written| images.read(written));
+    Ok(Entry { base: line.base, changes: changes.collect::<Result<_, _>>()? })
 }
 
 /// Reads the whole workspace.
@@ -98,6 +111,7 @@ pub(super) fn load(disk: &Arc<dyn Disk>, root: &Path) -> Result<LoadedWorkspace,
         seq: index.as_ref().map_or(0, |index| index.seq),
         tail: tail.entries.len(),
         indexed: index.is_some(),
+        version: index.as_ref().map_or(VERSION, |index| index.version),
         unreadable: Vec::new(),
         missing: Vec::new(),
         overridden: Vec::new(),
@@ -128,10 +142,8 @@ impl LoadedWorkspace {
                 // The file may be torn, and the tail says what it is. A request still has to be known
                 // to be open, for the count of ended ones.
                 if let Some(id) = placeholder(open.kind, &open.path) {
-                    self.views
-                        .state
-                        .requests
-                        .insert(id.clone(), Request { request_id: id, ..Request::default() });
+                    let request = Request { request_id: id.clone(), ..Request::default() };
+                    self.views.state.requests.insert(id, Arc::new(request));
                 }
                 continue;
             }
@@ -144,12 +156,12 @@ impl LoadedWorkspace {
                 Err(error) => return Err(error.into()),
             };
             match layout::parse(open.kind, &open.path, &bytes) {
-                Ok(change) => {
+                Ok(record) => {
                     if crc32fast::hash(&bytes) != open.digest {
                         self.edited.push(open.path.clone());
                         self.views.digests.insert(open.path, crc32fast::hash(&bytes));
                     }
-                    self.views.state.apply(&change);
+                    self.views.state.apply(&Change::Save(record));
                 }
                 Err(reason) => self.unreadable.push(Unreadable { path: open.path, reason }),
             }
@@ -219,6 +231,8 @@ impl LoadedWorkspace {
             // A record that had ended before the checkpoint and is open again may still be as it was then,
             // which nobody remembers.
             let judged = indexed.contains(&path) || !layout::outlives_its_end(&path);
+            // An earlier build wrote the same record in other bytes.
+            let judged = judged && self.version == VERSION;
             // A file that does not parse was being written when the machine stopped, and so was one that lacks
             // nothing but its last newline: no edits.
             let mut ended = bytes.clone();
@@ -280,31 +294,7 @@ fn placeholder(kind: Kind, path: &str) -> Option<RequestId> {
 
 /// The last image of a request in the tail, if it has one.
 pub(super) fn last_image(tail: &Tail, id: &RequestId) -> Option<Request> {
-    (tail.entries.iter()).flat_map(|(_, entry)| &entry.changes).rev().find_map(
-        |change| match change {
-            Change::Request(request) if request.request_id == *id => Some((**request).clone()),
-            Change::Request(_)
-            | Change::RetireRequest(_)
-            | Change::Event(..)
-            | Change::Envelope(_)
-            | Change::Run(_)
-            | Change::RunGone(_)
-            | Change::Effect(_)
-            | Change::EffectGone(_)
-            | Change::Outgoing(_)
-            | Change::OutgoingGone(_)
-            | Change::Gate(_)
-            | Change::Operation(_)
-            | Change::Session(_)
-            | Change::Channel(_)
-            | Change::Backlog(_)
-            | Change::Sprint(_)
-            | Change::RetireSprint(_)
-            | Change::SprintEvent(..)
-            | Change::Scheduler(_)
-            | Change::Lifecycle(_)
-            | Change::Spending(_)
-            | Change::Append { .. } => None,
-        },
-    )
+    let mut changes = tail.entries.iter().flat_map(|(_, entry)| &entry.changes).rev();
+    let saved = changes.find_map(|it| it.saved_request().filter(|it| it.request_id == *id));
+    saved.map(|request| Request::clone(request))
 }

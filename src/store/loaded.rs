@@ -20,6 +20,8 @@ pub(super) struct LoadedWorkspace {
     pub(super) tail: usize,
     /// Whether there was a checkpoint.
     pub(super) indexed: bool,
+    /// The version of the build that made the checkpoint.
+    pub(super) version: u32,
     pub(super) unreadable: Vec<Unreadable>,
     /// Open records whose files are gone.
     pub(super) missing: Vec<String>,

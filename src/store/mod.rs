@@ -4,14 +4,17 @@
 //! frame with one `fdatasync` and then answers. A second thread brings the record files up to date behind
 //! it and makes a checkpoint now and then, after which the journal begins anew.
 
+mod backup;
 mod entry;
 mod error;
+mod images;
 mod import;
 mod index;
 mod journal;
 mod layout;
 mod load;
 mod loaded;
+mod migrate;
 mod open;
 mod read;
 mod views;
@@ -42,6 +45,7 @@ pub use read::{
 use crate::domain::change::Change;
 use crate::domain::state::State;
 use crate::platform::disk::{Disk, RealDisk};
+use images::Queued;
 use journal::Pending;
 use work::Order;
 
@@ -185,8 +189,8 @@ fn prepare(changes: Vec<Change>) -> Result<Pending, StoreError> {
             return Err(StoreError::BadPath { file: file.clone() });
         }
     }
-    let json = serde_json::to_vec(&changes)?;
-    Ok(Pending { changes, json })
+    let queued = changes.iter().map(Queued::of).collect::<Result<_, _>>()?;
+    Ok(Pending { changes, queued })
 }
 
 /// The answer to an append: its sequence once it is durable.

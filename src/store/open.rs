@@ -10,6 +10,7 @@ use super::journal::Journal;
 use super::layout::{self, LOCK, RUNTIME};
 use super::load;
 use super::loaded::LoadedWorkspace;
+use super::migrate;
 use super::views::{self, Views};
 use crate::domain::envelope::Place;
 use crate::domain::role::Role;
@@ -27,6 +28,9 @@ pub struct OpenReport {
     pub imported: bool,
     /// What was taken over from the older runtime, where this opening did.
     pub older: Option<Notes>,
+    /// The copy that was made because the build before this one wrote the workspace, where this opening
+    /// brought it up to date.
+    pub migrated: Option<String>,
     /// The last entry was only written in part; nobody had been told that it was saved.
     pub torn: bool,
     /// Records that do not parse: where they were, where they were put, why.
@@ -101,6 +105,7 @@ pub(super) fn recover(
         overridden: std::mem::take(&mut loaded.overridden),
         set_aside: Vec::new(),
         older: loaded.older.take(),
+        migrated: migrate::migrate(&**disk, root, &mut loaded)?,
     };
     if let (Some(notes), Some(backup)) = (&mut report.older, backup) {
         notes.backup = backup;
@@ -110,7 +115,8 @@ pub(super) fn recover(
     let LoadedWorkspace { mut views, seq, .. } = loaded;
     // After a crash nothing that was written since the checkpoint is sure to be on the disk, the journal
     // included: everything is written again to new files, and the old tail is not added to.
-    let fresh = report.replayed == 0 && !report.imported && !report.torn;
+    let fresh =
+        report.replayed == 0 && !report.imported && !report.torn && report.migrated.is_none();
     if !fresh || !report.set_aside.is_empty() || !report.missing.is_empty() {
         for path in views.records() {
             // Where the crash came between writing aside and the rename, and the record is gone by now.

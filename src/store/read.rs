@@ -12,6 +12,7 @@ use crate::domain::change::Change;
 use crate::domain::envelope::Place;
 use crate::domain::ids::{EnvelopeId, OperationId, RequestId};
 use crate::domain::operation::Operation;
+use crate::domain::record::AnyRecord;
 use crate::domain::request::{Request, RequestEvent};
 use crate::domain::role::Role;
 use crate::domain::state::State;
@@ -89,8 +90,8 @@ pub fn requests_ended_since(root: &Path, since: Timestamp) -> Result<Vec<Request
     // First the journal: what leaves it meanwhile for a file is found there.
     for (_, entry) in tail(root)?.entries {
         for change in entry.changes {
-            if let Change::Request(request) = change {
-                found.insert(request.request_id.clone(), *request);
+            if let Some(request) = change.saved_request() {
+                found.insert(request.request_id.clone(), Request::clone(request));
             }
         }
     }
@@ -216,8 +217,8 @@ pub fn operations(root: &Path) -> Result<Vec<Operation>, StoreError> {
         }
         for (_, entry) in tail(root)?.entries {
             for change in entry.changes {
-                if let Change::Operation(record) = change {
-                    found.insert(record.operation_id.clone(), record);
+                if let Change::Save(AnyRecord::Operation(record)) = change {
+                    found.insert(record.operation_id.clone(), Arc::unwrap_or_clone(record));
                 }
             }
         }
@@ -243,12 +244,13 @@ pub fn backlog_items(root: &Path) -> Result<Vec<BacklogItem>, StoreError> {
         if super::import::is_older(&RealDisk, root)? {
             // As the first opening will leave them.
             let disk: Arc<dyn Disk> = Arc::new(RealDisk);
-            found.extend(load::load(&disk, root)?.views.state.backlog);
+            let items = load::load(&disk, root)?.views.state.backlog;
+            found.extend(items.into_iter().map(|(id, item)| (id, Arc::unwrap_or_clone(item))));
         }
         for (_, entry) in tail(root)?.entries {
             for change in entry.changes {
-                if let Change::Backlog(item) = change {
-                    found.insert(item.backlog_id.clone(), *item);
+                if let Change::Save(AnyRecord::Backlog(item)) = change {
+                    found.insert(item.backlog_id.clone(), Arc::unwrap_or_clone(item));
                 }
             }
         }

@@ -58,7 +58,7 @@ impl Views {
     /// Applies one entry to the state and notes what it means for the files.
     pub(super) fn apply(&mut self, seq: u64, entry: &Entry) -> Result<(), StoreError> {
         for change in &entry.changes {
-            for target in layout::targets(seq, change, &self.state)? {
+            for target in layout::targets(seq, change)? {
                 match target {
                     Target::File(path, bytes) => {
                         self.digests.insert(path.clone(), crc32fast::hash(&bytes));

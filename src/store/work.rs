@@ -11,6 +11,7 @@ use tokio::sync::oneshot;
 
 use super::entry::Entry;
 use super::error::StoreError;
+use super::images::Queued;
 use super::index::checkpoint;
 use super::journal::{Failure, Journal, Pending};
 use super::views::Views;
@@ -191,17 +192,12 @@ impl Writer {
             refuse(answers, &refusal);
             return;
         }
-        match self.journal.commit(&pending) {
-            Ok((first, bases)) => {
+        match self.journal.commit(pending) {
+            Ok((first, entries)) => {
                 for (seq, answer) in (first..).zip(answers) {
                     // Nobody waits for some of them.
                     let _ = answer.send(Ok(seq));
                 }
-                let entries = pending
-                    .into_iter()
-                    .zip(bases)
-                    .map(|(pending, base)| Entry { base, changes: pending.changes })
-                    .collect();
                 self.note(Note::Durable(first, entries));
                 let due = self.journal.entries >= self.pace.entries
                     || self.journal.bytes >= self.pace.bytes;
@@ -214,6 +210,7 @@ impl Writer {
                 match &failure {
                     Failure::Full => self.refusing = true,
                     Failure::Broken(cause) => self.failure.set(cause.clone()),
+                    Failure::Unwritable(_) => {}
                 }
                 refuse(answers, &StoreError::from(failure));
             }
@@ -256,7 +253,7 @@ struct Group {
 
 impl Group {
     fn push(&mut self, pending: Pending, answer: Answer<Result<u64, StoreError>>) {
-        self.bytes += pending.json.len();
+        self.bytes += pending.queued.iter().map(Queued::weight).sum::<usize>();
         self.pending.push(pending);
         self.answers.push(answer);
     }

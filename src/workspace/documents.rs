@@ -3,6 +3,8 @@
 //!
 //! What roles and people wrote is untrusted: it is put on one line, so that it cannot forge an entry.
 
+use std::sync::Arc;
+
 use serde::Serialize;
 
 use crate::assets::{self, AssetError};
@@ -42,7 +44,8 @@ pub fn documents_for(changes: &[Change], state: &State) -> Result<Vec<Change>, A
             out.push(entry.append(format!("{}/journal.md", folder.display()), "journal")?);
             continue;
         }
-        let request = changed_request(changes, id).or_else(|| state.requests.get(id));
+        let request =
+            changed_request(changes, id).or_else(|| state.requests.get(id).map(Arc::as_ref));
         let result = request
             .and_then(|request| request.result.as_ref())
             .filter(|result| result.role == role);
@@ -53,31 +56,8 @@ pub fn documents_for(changes: &[Change], state: &State) -> Result<Vec<Change>, A
 }
 
 fn changed_request<'a>(changes: &'a [Change], id: &RequestId) -> Option<&'a Request> {
-    changes.iter().rev().find_map(|change| match change {
-        Change::Request(request) if request.request_id == *id => Some(&**request),
-        Change::Request(_)
-        | Change::RetireRequest(_)
-        | Change::Event(..)
-        | Change::Envelope(_)
-        | Change::Run(_)
-        | Change::RunGone(_)
-        | Change::Effect(_)
-        | Change::EffectGone(_)
-        | Change::Outgoing(_)
-        | Change::OutgoingGone(_)
-        | Change::Gate(_)
-        | Change::Operation(_)
-        | Change::Session(_)
-        | Change::Channel(_)
-        | Change::Backlog(_)
-        | Change::Sprint(_)
-        | Change::RetireSprint(_)
-        | Change::SprintEvent(..)
-        | Change::Scheduler(_)
-        | Change::Lifecycle(_)
-        | Change::Spending(_)
-        | Change::Append { .. } => None,
-    })
+    let mut saved = changes.iter().rev().filter_map(Change::saved_request);
+    saved.find(|request| request.request_id == *id).map(|request| &**request)
 }
 
 /// What the entry templates may show.
@@ -318,7 +298,7 @@ mod tests {
             payload: serde_json::Value::Null,
         };
         let id = request.request_id.clone();
-        vec![Change::Request(Box::new(request)), Change::Event(id, event)]
+        vec![Change::save(request), Change::Event(id, event)]
     }
 
     #[test]
@@ -370,7 +350,7 @@ mod tests {
     #[test]
     fn documents_as_they_read() {
         let mut state = State::default();
-        state.apply(&Change::Request(Box::new(request(Role::Planner))));
+        state.apply(&Change::save(request(Role::Planner)));
         let mut all = String::new();
         for change in documents_for(&report(Role::Planner), &state).unwrap() {
             if let Change::Append { file, text } = change {

@@ -1,9 +1,12 @@
 //! The journal of a real life, cut and flipped: what is read is right, or reading refuses by name.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use serde_json::Value;
 use teams::domain::change::Change;
+use teams::domain::record::AnyRecord;
 use teams::domain::state::State;
 use teams::platform::disk::RealDisk;
 use teams::platform::plug::PLUG_VARIABLE;
@@ -36,16 +39,21 @@ async fn recorded() -> Recorded {
     assert_eq!(segments.len(), 1);
     let path = segments[0].as_ref().unwrap().path();
     let mut bytes = std::fs::read(&path).unwrap();
+    let mut images = BTreeMap::new();
     let (mut ends, mut states) = (vec![0], vec![State::default()]);
     let mut at = 0;
-    while bytes[at..].starts_with(b"TJ1\n") {
+    while bytes[at..].starts_with(b"TJ2\n") {
         let length = u32::from_le_bytes(bytes[at + 4..at + 8].try_into().unwrap()) as usize;
         let mut state = states.last().unwrap().clone();
         for line in bytes[at + HEADER..at + HEADER + length].split_inclusive(|byte| *byte == b'\n')
         {
-            let mut entry: serde_json::Value = serde_json::from_slice(line).unwrap();
-            let changes: Vec<Change> = serde_json::from_value(entry["changes"].take()).unwrap();
-            changes.iter().for_each(|change| state.apply(change));
+            let mut entry: Value = serde_json::from_slice(line).unwrap();
+            let changes: Vec<Value> = serde_json::from_value(entry["changes"].take()).unwrap();
+            for change in changes {
+                if let Some(change) = read(change, &mut images) {
+                    state.apply(&change);
+                }
+            }
         }
         at += HEADER + length;
         ends.push(at);
@@ -55,6 +63,31 @@ async fn recorded() -> Recorded {
     // A little of the zeros that fill the segment.
     bytes.truncate(at + 50);
     Recorded { life, path, bytes, ends, states }
+}
+
+/// What a line of the journal does to the state.
+fn read(change: Value, images: &mut BTreeMap<String, Value>) -> Option<Change> {
+    let (word, content) = change.as_object().unwrap().iter().next().unwrap();
+    let of = |at: usize| content[at].clone();
+    match word.as_str() {
+        "save" => {
+            let kind = serde_json::from_value(of(0)).unwrap();
+            let record = AnyRecord::decode(kind, of(1)).unwrap();
+            images.insert(record.path(), of(1));
+            Some(Change::Save(record))
+        }
+        "edit" => {
+            let image = images.get_mut(content[1].as_str().unwrap()).unwrap();
+            let patch: json_patch::Patch = serde_json::from_value(of(2)).unwrap();
+            json_patch::patch(image, &patch).unwrap();
+            let kind = serde_json::from_value(of(0)).unwrap();
+            Some(Change::Save(AnyRecord::decode(kind, image.clone()).unwrap()))
+        }
+        "remove" => Some(Change::Remove(serde_json::from_value(content.clone()).unwrap())),
+        "channel" => Some(Change::Channel(serde_json::from_value(content.clone()).unwrap())),
+        "event" | "sprint_event" | "append" => None,
+        other => panic!("{other}"),
+    }
 }
 
 impl Recorded {

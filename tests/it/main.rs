@@ -26,6 +26,7 @@ mod discord_link;
 mod discover;
 mod doctor;
 mod door;
+mod earlier_build;
 mod git;
 mod git_checks;
 mod git_merge;

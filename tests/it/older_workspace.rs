@@ -448,8 +448,8 @@ fn requests_in_every_odd_shape() {
             "reply_route": {"author_id": "77", "channel_id": 88, "guild_id": "", "is_dm": ""}}))
         .request("20260324-00000002", json!({"status": "queued", "fingerprint": "", "params": null,
             "artifacts": "a.md", "body": "한국어로"}))
-        .request("20260324-00000003", json!({"status": "delegated", "current_role": "qa", "params": {"workflow":
-            {"step": "qa_validation", "phase": "validation", "phase_owner": "qa", "phase_status": "active"}}}))
+        .request("20260324-00000003", json!({"status": "delegated", "current_role": "qa", "reply_route": {},
+            "params": {"original_requester": {"channel_id": "4711"}, "workflow": {"step": "qa_validation", "phase": "validation", "phase_owner": "qa", "phase_status": "active"}}}))
         .request("20260324-00000004", json!({"status": "completed", "result": {"role": "nobody"}}))
         .request("260324-Sprint-09:00:closeout", json!({"params": {"_teams_kind": "sprint_closeout_report"}}));
     let (state, notes) = older.taken_over();
@@ -462,6 +462,8 @@ fn requests_in_every_odd_shape() {
     assert_eq!(blocked.reply_route.guild_id, None);
     assert_eq!(request("20260324-00000002").fingerprint.len(), 40);
     assert_eq!(request("20260324-00000002").language.as_str(), "ko");
+    let route = &request("20260324-00000003").reply_route;
+    assert_eq!(route.channel_id.unwrap().0, 4711, "R14");
     let built = request("20260324-00000003").params.workflow.as_ref().unwrap();
     assert_eq!(
         built.step,

@@ -30,7 +30,7 @@ fn life() {
             request_id: RequestId::parse(&format!("20260324-{number:08x}")).unwrap(),
             ..Request::default()
         };
-        let change = Change::Request(Box::new(request));
+        let change = Change::save(request);
         opened.store.append(vec![change]).wait().unwrap();
         std::fs::write(root.join("acknowledged"), (number + 1).to_string()).unwrap();
     }

@@ -172,7 +172,7 @@ fn waiting(number: usize, channel: &str, priority: Priority, text: &str) -> Chan
         "request_id": "20260324-1a2b3c4d", "summary": text, "seconds": 1, "agent": "rehearsal",
         "rehearsal": true,
     });
-    Change::Outgoing(Box::new(Outgoing {
+    Change::save(Outgoing {
         outgoing_id: OutgoingId::parse(&format!("019a3b7e-0000-7000-8000-{number:012}")).unwrap(),
         target: Target::Channel(channel.parse().unwrap()),
         voice: Voice::Team,
@@ -198,7 +198,7 @@ fn waiting(number: usize, channel: &str, priority: Priority, text: &str) -> Chan
         not_before: None,
         refused: None,
         created_at: Timestamp::from_millis(1_774_300_000_000),
-    }))
+    })
 }
 
 #[tokio::test]

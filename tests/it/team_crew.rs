@@ -1,6 +1,8 @@
 //! What roles and git do for a whole sprint: research in a web of one page, a plan that was given back,
 //! todos after one another, and what a person left in the checkout.
 
+use std::sync::Arc;
+
 use teams::domain::request::RequestStatus;
 use teams::domain::sprint::{Duty, InitialStep, PrepassStatus, Sprint, SprintStatus, TodoStatus};
 
@@ -30,7 +32,8 @@ async fn ended(house: &House) -> Sprint {
     house
         .until("the sprint ends", async |house: &House| {
             let sprints = house.state()?.sprints;
-            sprints.into_values().find(|sprint| sprint.ended_at.is_some())
+            let ended = sprints.into_values().find(|sprint| sprint.ended_at.is_some());
+            ended.map(Arc::unwrap_or_clone)
         })
         .await
 }

@@ -1,5 +1,7 @@
 //! Sends go through the outbox: a dead Discord stops no work and loses no word.
 
+use std::sync::Arc;
+
 use serde_json::{Value, json};
 use serenity::all::{Context, EventHandler, GatewayIntents, HttpBuilder, Message, Ready};
 use serenity::async_trait;
@@ -105,7 +107,8 @@ async fn a_thread_that_was_opened_and_archived_while_the_team_was_away_is_read()
 /// What the team keeps of what Discord refused.
 fn refused(house: &House) -> Option<Vec<Outgoing>> {
     let state = house.state()?;
-    Some(state.outgoing.into_values().filter(|it| it.refused.is_some()).collect())
+    let all = state.outgoing.into_values().map(Arc::unwrap_or_clone);
+    Some(all.filter(|it| it.refused.is_some()).collect())
 }
 
 #[tokio::test]

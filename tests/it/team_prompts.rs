@@ -8,6 +8,7 @@ use serde_json::Value;
 use teams::domain::backlog::{BacklogItem, BacklogKind, BacklogStatus};
 use teams::domain::change::Change;
 use teams::domain::ids::{BacklogId, RequestId};
+use teams::domain::record::RecordId;
 use teams::domain::request::{Request, RequestStatus};
 use teams::domain::role::Role;
 use teams::domain::time::Timestamp;
@@ -34,9 +35,9 @@ fn finished(root: &Path, many: usize) {
             BacklogItem::new(item, "Louder", &"louder ".repeat(40), BacklogKind::Bug, at);
         item.status = BacklogStatus::Done;
         let mut changes = vec![
-            Change::Request(Box::new(request)),
-            Change::RetireRequest(id.clone()),
-            Change::Backlog(Box::new(item)),
+            Change::save(request),
+            Change::Remove(RecordId::Request(id.clone())),
+            Change::save(item),
         ];
         for role in ["orchestrator", "research", "planner", "architect", "developer", "qa"] {
             let text =

@@ -82,7 +82,7 @@ async fn house(plan: Plan) -> House {
 
 /// The newest sprint.
 fn sprint(house: &House) -> Option<Sprint> {
-    house.state()?.sprints.into_values().max_by_key(|sprint| sprint.started_at)
+    house.state()?.last_sprint().cloned()
 }
 
 /// Waits until the newest sprint fits, and the records agree at every look.
@@ -104,7 +104,7 @@ pub(crate) async fn sprint_that(
 fn item(house: &House, todo: &Todo) -> Option<BacklogItem> {
     let id = todo.backlog_id.as_ref()?;
     if let Some(item) = house.state()?.backlog.get(id) {
-        return Some(item.clone());
+        return Some(BacklogItem::clone(item));
     }
     let path = house.root().join(format!(".teams_runtime/backlog/{id}.json"));
     serde_json::from_str(&std::fs::read_to_string(path).ok()?).ok()

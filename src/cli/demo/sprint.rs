@@ -70,7 +70,7 @@ fn ended(home: &Home, message: &str) -> Result<Option<Sprint>, Failure> {
     let sent = state.outgoing.values().all(|it| it.refused.is_some());
     let told = !sprint.report_path.is_empty() && sent;
     match sprint.status {
-        SprintStatus::Completed => Ok(told.then(|| sprint.clone())),
+        SprintStatus::Completed => Ok(told.then(|| Sprint::clone(sprint))),
         SprintStatus::Failed | SprintStatus::Blocked | SprintStatus::Cancelled => {
             Err(Failure::new(format!("the sprint is {}", sprint.status))
                 .detail(Some(sprint.closeout_message.clone())))

@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 
 use crate::domain::actor::{Actor, Author};
 use crate::domain::block::BlockCode;
-use crate::domain::budget::Purse;
+use crate::domain::budget::{Purse, Scope};
 use crate::domain::conflict::Conflict;
 use crate::domain::evidence::{Candidate, Evidence};
 use crate::domain::ids::{
@@ -19,7 +19,7 @@ use crate::domain::language::Language;
 use crate::domain::refusal::Refusal;
 use crate::domain::result::RoleResult;
 use crate::domain::role::Role;
-use crate::domain::sprint::{Duty, InitialStep};
+use crate::domain::sprint::{Duty, DutyDetails, InitialStep};
 use crate::domain::time::Timestamp;
 use crate::domain::usage::Usage;
 use crate::domain::workflow::WorkflowState;
@@ -153,7 +153,7 @@ pub struct Blocked {
     pub since: Timestamp,
 }
 
-/// The free part of a request, with the keys of `spec/teams.md` 4.2.
+/// What belongs to a request beside what every request has, with the keys of `spec/teams.md` 4.2.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Params {
@@ -178,9 +178,83 @@ pub struct Params {
     /// What people wrote into the room or as an answer since the request began, oldest first.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub followups: Vec<Followup>,
-    /// Everything else.
+    /// What it is for, where the sprint or the backlog made it and it does no todo.
     #[serde(flatten)]
-    pub other: Map<String, Value>,
+    pub duty: Option<DutyDetails>,
+    /// The part of the sprint that it belongs to, for operators: `initial` or `ongoing_review`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sprint_phase: Option<String>,
+    /// The request of the same todo before this one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub retry_of_request_id: Option<RequestId>,
+    /// The agent of the last run, in the words in which people are told.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub agent: String,
+    /// What the developer said that it built.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub delivered: Option<String>,
+    /// Whether its sprint let go of it: its todo does not follow it any more.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub released: bool,
+    /// The registered action that waits for a person.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub action_at_gate: Option<ActionAtGate>,
+    /// The budget that waits for a person.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub budget_at_gate: Option<BudgetAtGate>,
+}
+
+/// A registered action that a role wants to run.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ActionAtGate {
+    /// Its name in the configuration.
+    pub name: String,
+    /// The command line.
+    pub command: Vec<String>,
+}
+
+/// A run that did not begin because a budget is used up.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct BudgetAtGate {
+    /// Which budget.
+    pub scope: Scope,
+    /// Whose run.
+    pub role: Role,
+    /// The values of the card: how much it is, what was used, how much more is asked for.
+    pub card: Value,
+    /// What the run is told about why its step is done again.
+    pub why: String,
+}
+
+/// Why the role at work was chosen.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct RoutingContext {
+    /// The role.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub selected_role: Option<Role>,
+    /// By what.
+    pub selection_source: SelectionSource,
+}
+
+/// By what a role was chosen; the words are those of `spec/teams.md` 4.2.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SelectionSource {
+    /// The orchestrator handed it on.
+    AgentFirstIntake,
+    /// A person let a blocked request try again.
+    BlockedRetry,
+    /// More input came for a blocked request.
+    PlanningResume,
+    /// Somebody asked something at a gate.
+    GateQuestion,
+    /// Its message was edited.
+    Edited,
+    /// The lifecycle led there.
+    #[default]
+    #[serde(other)]
+    WorkflowContract,
 }
 
 /// A message that belongs to a running request.
@@ -291,8 +365,8 @@ pub struct Request {
     /// Roles that have reported.
     pub visited_roles: Vec<Role>,
     /// Why the current role was chosen.
-    #[serde(skip_serializing_if = "Value::is_null")]
-    pub routing_context: Value,
+    #[serde(deserialize_with = "none_where_odd", skip_serializing_if = "Option::is_none")]
+    pub routing_context: Option<RoutingContext>,
     /// The language of the request.
     pub language: Language,
     /// Its thread.
@@ -371,7 +445,7 @@ impl Default for Request {
             reply_route: ReplyRoute::default(),
             result: None,
             visited_roles: Vec::new(),
-            routing_context: Value::Null,
+            routing_context: None,
             language: Language::default(),
             room: None,
             blocked: None,
@@ -403,6 +477,11 @@ impl Request {
         self.reply_route.message_id.unwrap_or_else(instant)
     }
 
+    /// Notes by what the role at work was chosen.
+    pub fn chosen_by(&mut self, selection_source: SelectionSource) {
+        self.routing_context = Some(RoutingContext { selected_role: None, selection_source });
+    }
+
     /// What was spent on it against its budget.
     #[must_use]
     pub const fn purse(&self) -> Purse {
@@ -413,15 +492,13 @@ impl Request {
     /// What the request is for, where the sprint or the backlog made it and it does no todo.
     #[must_use]
     pub fn duty(&self) -> Option<Duty> {
-        let other = &self.params.other;
-        let word = other.get("duty").and_then(Value::as_str)?;
-        word.parse().ok()
+        self.params.duty.as_ref().map(DutyDetails::duty)
     }
 
     /// The planning step that the request is for.
     #[must_use]
     pub fn planning_step(&self) -> Option<InitialStep> {
-        self.params.other.get("initial_phase_step").and_then(Value::as_str)?.parse().ok()
+        self.params.duty.as_ref().and_then(DutyDetails::planning_step)
     }
 }
 
@@ -450,6 +527,15 @@ pub fn fingerprint(author: &str, channel: &str, intent: &str, scope: &str) -> St
     let flat = |text: &str| text.to_lowercase().split_whitespace().collect::<Vec<_>>().join(" ");
     let digest = Sha1::digest(format!("{author}|{channel}|{}|{}", flat(intent), flat(scope)));
     digest.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+fn none_where_odd<'de, D, T>(deserializer: D) -> Result<Option<T>, D::Error>
+where
+    D: serde::Deserializer<'de>,
+    T: serde::de::DeserializeOwned,
+{
+    let value = Value::deserialize(deserializer)?;
+    Ok(serde_json::from_value(value).ok())
 }
 
 fn role_or_empty<'de, D>(deserializer: D) -> Result<Option<Role>, D::Error>

@@ -11,10 +11,12 @@ use crate::domain::language::Language;
 use crate::domain::request::ReplyRoute;
 use crate::domain::time::Timestamp;
 
+mod duty;
 mod planning;
 mod todo;
 mod words;
 
+pub use duty::DutyDetails;
 pub(crate) use words::words;
 
 pub use planning::{

@@ -10,14 +10,13 @@ use super::decide::Answer;
 use super::turn::Turn;
 use super::{actions, closeout, handoff, intake, revise, say};
 use crate::domain::actor::Actor;
-use crate::domain::change::Change;
 use crate::domain::gate::{Decider, Gate, GateKind, GateState, Stance};
 use crate::domain::ids::{ChannelId, GateId, MessageId, RequestId};
 use crate::domain::outgoing::{
     Act, Button, ButtonAct, Content, NamedChannel, Priority, Target, Voice,
 };
 use crate::domain::policy::{Policy, Right};
-use crate::domain::request::{Followup, Request, RequestStatus};
+use crate::domain::request::{ActionAtGate, Followup, Request, RequestStatus, SelectionSource};
 use crate::domain::state::State;
 use crate::domain::time::Timestamp;
 
@@ -75,9 +74,9 @@ pub(super) fn action(turn: &mut Turn<'_>, id: &RequestId, name: &str, command: &
             false
         }
         Stance::Ask => {
-            let wanted = json!({ "name": name, "command": command });
             if let Some(request) = turn.edit(id) {
-                request.params.other.insert(ACTION.to_owned(), wanted);
+                let (name, command) = (name.to_owned(), command.to_vec());
+                request.params.action_at_gate = Some(ActionAtGate { name, command });
             }
             open(turn, id, GateKind::Action, String::new(), digest(command));
             false
@@ -85,19 +84,8 @@ pub(super) fn action(turn: &mut Turn<'_>, id: &RequestId, name: &str, command: &
     }
 }
 
-/// Where a request keeps the action that it waits for.
-const ACTION: &str = "action_at_gate";
-
 fn digest(command: &[String]) -> String {
     Sha256::digest(command.join("\0")).iter().take(20).map(|byte| format!("{byte:02x}")).collect()
-}
-
-/// The action that waits for a person: its name and its command line.
-fn waiting_action(request: &Request) -> Option<(String, Vec<String>)> {
-    let wanted = request.params.other.get(ACTION)?;
-    let name = wanted.get("name")?.as_str()?.to_owned();
-    let command = wanted.get("command")?.as_array()?;
-    Some((name, command.iter().filter_map(Value::as_str).map(str::to_owned).collect()))
 }
 
 fn open(turn: &mut Turn<'_>, id: &RequestId, kind: GateKind, commit: String, artifact: String) {
@@ -129,7 +117,7 @@ fn open(turn: &mut Turn<'_>, id: &RequestId, kind: GateKind, commit: String, art
     let duty = request.duty();
     let Some(request) = turn.request(id) else { return };
     let (key, values) = card(turn.policy, request, &gate, expires_at);
-    turn.change(Change::Gate(gate));
+    turn.save(gate);
     turn.record(id, "gate_opened", "runtime", gate_id.as_str(), Value::Null);
     let button = |act| Button { act, subject: gate_id.to_string(), version: 1 };
     let mut buttons = vec![button(ButtonAct::Approve), button(ButtonAct::Reject)];
@@ -203,9 +191,10 @@ fn card(
     });
     let key = match (gate.kind, request.candidate.as_ref()) {
         (GateKind::Action, _) => {
-            let (name, command) = waiting_action(request).unwrap_or_default();
-            values["action"] = json!(name);
-            values["command"] = json!(say::cut(&command.join(" "), 400));
+            if let Some(ActionAtGate { name, command }) = &request.params.action_at_gate {
+                values["action"] = json!(name);
+                values["command"] = json!(say::cut(&command.join(" "), 400));
+            }
             "gate.action"
         }
         (GateKind::Budget, _) => {
@@ -249,12 +238,12 @@ fn deciders(policy: &Policy) -> Vec<String> {
 pub(super) fn void(turn: &mut Turn<'_>, id: &RequestId) {
     let old = turn.edit(id).and_then(|request| request.gate_id.take());
     if let Some(gate) = old.and_then(|old| turn.before().gates.get(&old).cloned()) {
-        close(turn, gate, GateState::Void);
+        close(turn, &gate, GateState::Void);
     }
 }
 
 /// A gate is open no longer, and its card shows so: its buttons go.
-pub(super) fn close(turn: &mut Turn<'_>, gate: Gate, state: GateState) {
+pub(super) fn close(turn: &mut Turn<'_>, gate: &Gate, state: GateState) {
     if let Some((channel, message_id)) = gate.card {
         let target = Target::Channel(channel);
         let act = Act::Unbutton { message_id };
@@ -262,7 +251,7 @@ pub(super) fn close(turn: &mut Turn<'_>, gate: Gate, state: GateState) {
         outgoing.request_id = Some(gate.request_id.clone());
         turn.send(outgoing);
     }
-    turn.change(Change::Gate(Gate { state, ..gate }));
+    turn.save(Gate { state, ..gate.clone() });
 }
 
 /// The open gate of a request, for a command that names the request.
@@ -300,7 +289,7 @@ pub(super) fn decide(
     let Some(by) = Decider::of(granted.actor()) else {
         return say_key("gate.not_yours");
     };
-    let said = settle(turn, &granted, by, gate, verdict);
+    let said = settle(turn, &granted, by, &gate, verdict);
     match seen {
         // Whoever decides at the card reads below it what came of it.
         ShownContent::Card(..) | ShownContent::Form(_) => Answer::Accepted,
@@ -316,7 +305,8 @@ fn is_current(turn: &Turn<'_>, gate: &Gate, request: &Request, seen: ShownConten
             .as_ref()
             .is_some_and(|it| it.commit == gate.commit && it.tree == gate.artifact),
         GateKind::Action => {
-            waiting_action(request).is_some_and(|(_, command)| digest(&command) == gate.artifact)
+            let waiting = &request.params.action_at_gate;
+            waiting.as_ref().is_some_and(|it| digest(&it.command) == gate.artifact)
         }
         GateKind::Budget => {
             spending::digest_now(turn, request).is_some_and(|now| now == gate.artifact)
@@ -342,7 +332,7 @@ fn settle(
     turn: &mut Turn<'_>,
     granted: &Granted<act::Decide>,
     by: Decider,
-    gate: Gate,
+    gate: &Gate,
     verdict: Verdict,
 ) -> Content {
     let language = turn.policy.language;
@@ -379,8 +369,8 @@ fn approved(turn: &mut Turn<'_>, id: &RequestId, kind: GateKind) {
             closeout::merge(turn, id);
         }
         GateKind::Action => {
-            let waiting = turn.request(id).and_then(waiting_action);
-            if let Some((name, command)) = waiting {
+            let waiting = turn.request(id).and_then(|it| it.params.action_at_gate.clone());
+            if let Some(ActionAtGate { name, command }) = waiting {
                 actions::run(turn, id, &name, command);
             }
         }
@@ -394,8 +384,9 @@ fn declined(turn: &mut Turn<'_>, id: &RequestId, kind: GateKind, why: &str) {
             stay_on_side_branch(turn, id, why);
         }
         GateKind::Action => {
-            let name = turn.request(id).and_then(waiting_action).map(|(name, _)| name);
-            not_run(turn, id, &name.unwrap_or_default(), why);
+            let waiting = turn.request(id).and_then(|it| it.params.action_at_gate.as_ref());
+            let name = waiting.map(|it| it.name.clone()).unwrap_or_default();
+            not_run(turn, id, &name, why);
         }
         GateKind::Budget => spending::declined(turn, id, why),
     }
@@ -407,7 +398,7 @@ fn asked(turn: &mut Turn<'_>, id: &RequestId, by: &str, question: String) {
     let Some(request) = turn.edit(id) else { return };
     let question = Followup { at_gate: true, ..Followup::command(by, question, now) };
     request.params.followups.push(question);
-    intake::resume(turn, id, "gate_question");
+    intake::resume(turn, id, SelectionSource::GateQuestion);
 }
 
 /// The commit stays where it is; the request is done.
@@ -441,9 +432,8 @@ pub(super) fn due(state: &State) -> Option<Timestamp> {
 /// Closes the gates whose time is over: no decision means no, and the team is told.
 pub(super) fn expire(turn: &mut Turn<'_>) {
     let now = turn.now;
-    let over = |gate: &&Gate| gate.expires_at.is_some_and(|at| at <= now);
-    let gates: Vec<Gate> = turn.before().gates.values().filter(over).cloned().collect();
-    for gate in gates {
+    let before = turn.before();
+    for gate in before.gates.values().filter(|it| it.expires_at.is_some_and(|at| at <= now)) {
         let (id, kind, gate_id) = (gate.request_id.clone(), gate.kind, gate.gate_id.clone());
         close(turn, gate, GateState::Expired { at: now });
         let mine = turn.edit(&id).is_some_and(|request| {

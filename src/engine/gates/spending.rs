@@ -1,12 +1,12 @@
 //! The gate of money: a budget is used up, and a person grants it once more or does not.
 
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use crate::domain::block::BlockCode;
 use crate::domain::budget::Scope;
 use crate::domain::gate::{GateKind, GateState};
 use crate::domain::ids::RequestId;
-use crate::domain::request::Request;
+use crate::domain::request::{BudgetAtGate, Request};
 use crate::domain::role::Role;
 use crate::engine::budget::{self, Account};
 use crate::engine::handoff;
@@ -24,22 +24,16 @@ pub(in crate::engine) fn ask(
     let Some(request) = turn.request(id) else { return };
     let artifact = account.digest(&budget::subject(turn, request, role, account.scope));
     let card = account.values(role);
-    let wanted = json!({ "scope": account.scope, "role": role, "card": card, "why": why });
+    let waits = BudgetAtGate { scope: account.scope, role, card, why: why.to_owned() };
     if let Some(request) = turn.edit(id) {
-        request.params.other.insert(BUDGET.to_owned(), wanted);
+        request.params.budget_at_gate = Some(waits);
     }
     super::open(turn, id, GateKind::Budget, String::new(), artifact);
 }
 
-/// Where a request keeps the budget that it waits for.
-const BUDGET: &str = "budget_at_gate";
-
 /// The budget that waits for a person, and for which role's run.
 fn waiting_budget(request: &Request) -> Option<(Scope, Role)> {
-    let wanted = request.params.other.get(BUDGET)?;
-    let scope = serde_json::from_value(wanted.get("scope")?.clone()).ok()?;
-    let role = serde_json::from_value(wanted.get("role")?.clone()).ok()?;
-    Some((scope, role))
+    request.params.budget_at_gate.as_ref().map(|waits| (waits.scope, waits.role))
 }
 
 /// The digest of that budget as it stands now.
@@ -52,15 +46,13 @@ pub(super) fn digest_now(turn: &Turn<'_>, request: &Request) -> Option<String> {
 /// What the card says about it: which budget, how much of it, and how much more.
 #[must_use]
 pub fn on_card(request: &Request) -> Value {
-    let wanted = request.params.other.get(BUDGET).and_then(|it| it.get("card"));
-    wanted.cloned().unwrap_or_default()
+    request.params.budget_at_gate.as_ref().map(|waits| waits.card.clone()).unwrap_or_default()
 }
 
 /// The run that waited may be asked for again.
 fn go_on(turn: &mut Turn<'_>, id: &RequestId) {
-    let waited = turn.request(id).and_then(|request| request.params.other.get(BUDGET));
-    let why = waited.and_then(|it| it.get("why")).and_then(Value::as_str).unwrap_or_default();
-    let why = why.to_owned();
+    let waited = turn.request(id).and_then(|request| request.params.budget_at_gate.as_ref());
+    let why = waited.map(|it| it.why.clone()).unwrap_or_default();
     handoff::delegate_current(turn, id, &why);
 }
 
@@ -84,7 +76,7 @@ pub(super) fn granted(turn: &mut Turn<'_>, id: &RequestId) {
         let same =
             waits.and_then(waiting_budget) == Some((scope, role)) && of(turn, &other) == subject;
         if same {
-            super::close(turn, gate.clone(), GateState::Void);
+            super::close(turn, gate, GateState::Void);
             if let Some(request) = turn.edit(&other) {
                 request.gate_id = None;
             }

@@ -1,7 +1,7 @@
 //! A sprint ends (`spec/teams.md` 9.9): what was not done is released, the project is looked at, the
 //! planner says what came of it, and the slot is free, whatever happened.
 
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use super::duties::{self, Ask};
 use super::{closeout, say};
@@ -11,13 +11,10 @@ use crate::domain::ids::{BacklogId, SprintId};
 use crate::domain::request::{Request, RequestStatus};
 use crate::domain::role::Role;
 use crate::domain::sprint::{
-    CloseoutStatus, Duty, Phase, Sprint, SprintStatus, Todo, TodoStatus, WrapUp,
+    CloseoutStatus, DutyDetails, Phase, Sprint, SprintStatus, Todo, TodoStatus, WrapUp,
 };
 use crate::engine::turn::Turn;
 use crate::engine::{closeout as closeout_of_requests, handoff};
-
-/// The mark of a request that its sprint has let go.
-pub(super) const RELEASED: &str = "released";
 /// What records say of a commit of what lies in the project: the team makes none.
 const NOT_NEEDED: &str = "not_needed";
 
@@ -113,7 +110,7 @@ fn end_quietly(turn: &mut Turn<'_>, id: &crate::domain::ids::RequestId) {
     if turn.request(id).is_some_and(|request| !request.status.is_terminal()) {
         if let Some(request) = turn.edit(id) {
             // Its todo does not follow it any more.
-            request.params.other.insert(RELEASED.to_owned(), json!(true));
+            request.params.released = true;
         }
         let values = json!({ "request_id": id.as_str(), "by": "sprint" });
         handoff::end(turn, id, RequestStatus::Cancelled, "final.released", values);
@@ -201,12 +198,12 @@ pub(super) fn not_inspected(turn: &mut Turn<'_>, id: &SprintId, message: &str) {
     }
 }
 
-/// Withdraws what an older build had begun: a commit of what people had uncommitted in the project. The sprint
-/// goes on closing without it.
+/// Withdraws a sprint's request that is neither a todo's nor a duty: an older build began a commit of what people
+/// had uncommitted in the project. The sprint goes on closing without it.
 pub(in crate::engine) fn withdraw_older(turn: &mut Turn<'_>) {
     let is_one = |request: &&Request| {
-        !request.status.is_terminal()
-            && request.params.other.get("duty").and_then(Value::as_str) == Some("leftovers")
+        let ours = request.todo_id.is_some() || request.params.duty.is_some();
+        request.sprint_id.is_some() && !ours && !request.status.is_terminal()
     };
     let all: Vec<_> = turn.requests().filter(is_one).map(|it| it.request_id.clone()).collect();
     for id in all {
@@ -225,14 +222,11 @@ pub(in crate::engine) fn withdraw_older(turn: &mut Turn<'_>) {
 
 /// Asks the planner for the closing words.
 fn words(turn: &mut Turn<'_>, id: &SprintId, closeout: CloseoutStatus) {
-    let mut facts = Map::new();
-    facts.insert("closeout_status".to_owned(), json!(closeout));
     let ask = Ask {
-        duty: Duty::ClosingReport,
+        duty: DutyDetails::ClosingReport { closeout_status: closeout },
         role: Role::Planner,
         sprint: Some(id),
         scope: format!("report: {id}"),
-        facts,
     };
     let request = duties::ask(turn, ask);
     if let Some(sprint) = turn.edit_sprint(id) {

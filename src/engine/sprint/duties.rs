@@ -1,25 +1,23 @@
 //! Requests that the sprint or the backlog makes for itself: research, planning, reviews, closing words.
 
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use super::{closing, initial, running, sourcing};
 use crate::domain::ids::{RequestId, SprintId};
 use crate::domain::request::{Params, Request, RequestStatus};
 use crate::domain::result::RoleResult;
 use crate::domain::role::Role;
-use crate::domain::sprint::Duty;
+use crate::domain::sprint::{Duty, DutyDetails};
 use crate::engine::handoff;
 use crate::engine::turn::Turn;
 
 /// What a duty is about.
 pub(super) struct Ask<'a> {
-    pub(super) duty: Duty,
+    pub(super) duty: DutyDetails,
     pub(super) role: Role,
     pub(super) sprint: Option<&'a SprintId>,
     /// One line for people and for the queue.
     pub(super) scope: String,
-    /// Further keys of the record, for the agent.
-    pub(super) facts: Map<String, Value>,
 }
 
 /// Makes the request and hands it to its role.
@@ -33,29 +31,30 @@ pub(super) fn ask(turn: &mut Turn<'_>, ask: Ask<'_>) -> RequestId {
 pub(super) fn create(turn: &mut Turn<'_>, ask: &Ask<'_>) -> RequestId {
     let id = turn.ids.request(&turn.today());
     let language = ask.sprint.and_then(|id| turn.sprint(id)).map(|sprint| sprint.language);
-    let mut other = ask.facts.clone();
-    other.insert("duty".to_owned(), json!(ask.duty.as_str()));
-    let kind = match ask.duty {
+    let duty = ask.duty.duty();
+    let kind = match duty {
         Duty::ResearchPrepass | Duty::Planning | Duty::OngoingReview => "sprint_internal",
         Duty::ClosingReport => "sprint_closeout_report",
         Duty::Sourcing | Duty::SourcerReview => "sourcer_review",
         Duty::BlockedReview => "blocked_backlog_review",
     };
-    let phase = match ask.duty {
+    let sprint_phase = match duty {
         Duty::ResearchPrepass | Duty::Planning => Some("initial"),
         Duty::OngoingReview => Some("ongoing_review"),
         Duty::ClosingReport | Duty::Sourcing | Duty::SourcerReview | Duty::BlockedReview => None,
     };
-    if let Some(phase) = phase {
-        other.insert("sprint_phase".to_owned(), json!(phase));
-    }
     let now = turn.now;
     let request = Request {
         request_id: id.clone(),
         intent: "plan".to_owned(),
         scope: ask.scope.clone(),
         body: ask.scope.clone(),
-        params: Params { kind: Some(kind.to_owned()), other, ..Params::default() },
+        params: Params {
+            kind: Some(kind.to_owned()),
+            duty: Some(ask.duty.clone()),
+            sprint_phase: sprint_phase.map(str::to_owned),
+            ..Params::default()
+        },
         sprint_id: ask.sprint.cloned(),
         created_at: now,
         updated_at: now,
@@ -63,7 +62,7 @@ pub(super) fn create(turn: &mut Turn<'_>, ask: &Ask<'_>) -> RequestId {
         ..Request::default()
     };
     turn.create(request);
-    turn.record(&id, "created", "runtime", ask.duty.as_str(), Value::Null);
+    turn.record(&id, "created", "runtime", duty.as_str(), Value::Null);
     id
 }
 

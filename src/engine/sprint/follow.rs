@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 
-use super::{advance, backlog, closing, duties, queue, say};
+use super::{advance, backlog, duties, queue, say};
 use crate::domain::backlog::{BacklogItem, BacklogStatus};
 use crate::domain::block::BlockCode;
 use crate::domain::ids::SprintId;
@@ -65,7 +65,7 @@ fn todo(turn: &mut Turn<'_>, request: &Request) {
     let (Some(sprint_id), Some(_)) = (&request.sprint_id, &request.todo_id) else {
         return;
     };
-    if request.params.other.contains_key(closing::RELEASED) {
+    if request.params.released {
         return;
     }
     let found = turn.sprint(sprint_id).and_then(|sprint| {
@@ -114,7 +114,7 @@ fn todo(turn: &mut Turn<'_>, request: &Request) {
 }
 
 fn moved(turn: &Turn<'_>, old: &Todo, request: &Request, status: TodoStatus) -> Todo {
-    let delivered = request.params.other.get("delivered").and_then(Value::as_str);
+    let delivered = request.params.delivered.as_deref();
     let said = request.result.as_ref().map(|result| result.summary.as_str());
     let detail = request.blocked.as_ref().map(|blocked| blocked.detail.as_str());
     let summary = match status {

@@ -13,8 +13,8 @@ use crate::domain::request::Request;
 use crate::domain::result::RoleResult;
 use crate::domain::role::Role;
 use crate::domain::sprint::{
-    CloseoutStatus, Duty, InitialStep, Phase, PlanningIteration, PrepassStatus, ResearchPrepass,
-    SprintStatus,
+    CloseoutStatus, DutyDetails, InitialStep, Phase, PlanningIteration, PrepassStatus,
+    ResearchPrepass, SprintStatus,
 };
 use crate::engine::turn::Turn;
 
@@ -62,11 +62,10 @@ pub(super) fn has_baseline(turn: &mut Turn<'_>, id: &SprintId) -> bool {
 fn research(turn: &mut Turn<'_>, id: &SprintId) {
     let milestone = turn.sprint(id).map(|sprint| sprint.milestone_title.clone());
     let ask = Ask {
-        duty: Duty::ResearchPrepass,
+        duty: DutyDetails::ResearchPrepass,
         role: Role::Research,
         sprint: Some(id),
         scope: milestone.unwrap_or_default(),
-        facts: Map::new(),
     };
     let request = duties::ask(turn, ask);
     await_it(turn, id, request);
@@ -124,14 +123,14 @@ fn plan(turn: &mut Turn<'_>, id: &SprintId, step: InitialStep) {
     let reason = sprint.last_initial_phase_reopen_reason.clone();
     let earlier = sprint.last_initial_phase_reopen_request_id.clone();
     let scope = format!("{} ({}/5): {}", step, step.number(), sprint.milestone_title);
-    let mut facts = Map::new();
-    facts.insert("initial_phase_step".to_owned(), json!(step));
-    if count > 0 {
-        facts.insert("initial_phase_reopen_count".to_owned(), json!(count));
-        facts.insert("initial_phase_reopen_reason".to_owned(), json!(reason));
-        facts.insert("reopen_of_request_id".to_owned(), json!(earlier));
-    }
-    let ask = Ask { duty: Duty::Planning, role: Role::Planner, sprint: Some(id), scope, facts };
+    let again = count > 0;
+    let duty = DutyDetails::Planning {
+        initial_phase_step: step,
+        initial_phase_reopen_count: count,
+        initial_phase_reopen_reason: if again { reason } else { String::new() },
+        reopen_of_request_id: earlier.filter(|_| again),
+    };
+    let ask = Ask { duty, role: Role::Planner, sprint: Some(id), scope };
     let request = duties::ask(turn, ask);
     await_it(turn, id, request);
 }

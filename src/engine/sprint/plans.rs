@@ -1,6 +1,7 @@
 //! Sprints, backlog items and the scheduler within one decision.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use serde_json::Value;
 
@@ -14,17 +15,17 @@ use crate::engine::turn::Turn;
 /// What this turn has changed of them.
 #[derive(Debug, Default)]
 pub(in crate::engine) struct Plans {
-    sprints: BTreeMap<SprintId, Sprint>,
-    items: BTreeMap<BacklogId, BacklogItem>,
-    scheduler: Option<Scheduler>,
+    sprints: BTreeMap<SprintId, Arc<Sprint>>,
+    items: BTreeMap<BacklogId, Arc<BacklogItem>>,
+    scheduler: Option<Arc<Scheduler>>,
 }
 
 impl Plans {
     /// The changes of this turn.
     pub(in crate::engine) fn close(self, changes: &mut Vec<Change>) {
-        changes.extend(self.items.into_values().map(|item| Change::Backlog(Box::new(item))));
-        changes.extend(self.sprints.into_values().map(|sprint| Change::Sprint(Box::new(sprint))));
-        changes.extend(self.scheduler.map(|scheduler| Change::Scheduler(Box::new(scheduler))));
+        changes.extend(self.items.into_values().map(Change::save));
+        changes.extend(self.sprints.into_values().map(Change::save));
+        changes.extend(self.scheduler.map(Change::save));
     }
 
     /// Whether anything was changed.
@@ -36,7 +37,7 @@ impl Plans {
 impl Turn<'_> {
     /// The sprint as it is now.
     pub(super) fn sprint(&self, id: &SprintId) -> Option<&Sprint> {
-        self.plans.sprints.get(id).or_else(|| self.before().sprints.get(id))
+        self.plans.sprints.get(id).or_else(|| self.before().sprints.get(id)).map(Arc::as_ref)
     }
 
     /// The sprint that holds the slot.
@@ -51,7 +52,7 @@ impl Turn<'_> {
             self.plans.sprints.insert(id.clone(), sprint);
         }
         let now = self.now;
-        let sprint = self.plans.sprints.get_mut(id)?;
+        let sprint = Arc::make_mut(self.plans.sprints.get_mut(id)?);
         sprint.updated_at = Some(now);
         Some(sprint)
     }
@@ -66,7 +67,7 @@ impl Turn<'_> {
 
     /// A new sprint.
     pub(super) fn create_sprint(&mut self, sprint: Sprint) {
-        self.plans.sprints.insert(sprint.sprint_id.clone(), sprint);
+        self.plans.sprints.insert(sprint.sprint_id.clone(), Arc::new(sprint));
     }
 
     /// The scheduler as it is now.
@@ -77,20 +78,21 @@ impl Turn<'_> {
     /// The scheduler for changing.
     pub(super) fn edit_scheduler(&mut self) -> &mut Scheduler {
         let before = &self.before().scheduler;
-        self.plans.scheduler.get_or_insert_with(|| before.clone())
+        Arc::make_mut(self.plans.scheduler.get_or_insert_with(|| Arc::clone(before)))
     }
 
     /// The active backlog item as it is now.
     pub(in crate::engine) fn item(&self, id: &BacklogId) -> Option<&BacklogItem> {
         match self.plans.items.get(id) {
-            Some(item) => item.status.is_active().then_some(item),
-            None => self.before().backlog.get(id),
+            Some(item) => item.status.is_active().then_some(&**item),
+            None => self.before().backlog.get(id).map(Arc::as_ref),
         }
     }
 
     /// The active backlog items as they are now.
     pub(super) fn items(&self) -> BTreeMap<&BacklogId, &BacklogItem> {
-        let mut items: BTreeMap<_, _> = self.before().backlog.iter().collect();
+        let before = self.before().backlog.iter();
+        let mut items: BTreeMap<_, _> = before.map(|(id, item)| (id, &**item)).collect();
         for (id, item) in &self.plans.items {
             if item.status.is_active() {
                 items.insert(id, item);
@@ -118,7 +120,7 @@ impl Turn<'_> {
 
     /// The item is now this.
     pub(super) fn put_item(&mut self, item: BacklogItem) {
-        self.plans.items.insert(item.backlog_id.clone(), item);
+        self.plans.items.insert(item.backlog_id.clone(), Arc::new(item));
     }
 
     /// Changes an active item, if there is one.

@@ -1,13 +1,13 @@
 //! A sprint at work (`spec/teams.md` 9.5 and 9.7).
 
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use super::duties::{self, Ask};
 use super::{closing, initial, queue, say, todos};
 use crate::domain::ids::SprintId;
 use crate::domain::request::{Params, ReplyRoute, Request, Room};
 use crate::domain::role::Role;
-use crate::domain::sprint::{Duty, Sprint, Todo, TodoStatus, WrapUp};
+use crate::domain::sprint::{DutyDetails, Sprint, Todo, TodoStatus, WrapUp};
 use crate::engine::turn::Turn;
 use crate::engine::{handoff, intake};
 
@@ -69,11 +69,10 @@ fn review(turn: &mut Turn<'_>, id: &SprintId) {
         return;
     };
     let ask = Ask {
-        duty: Duty::OngoingReview,
+        duty: DutyDetails::OngoingReview,
         role: Role::Planner,
         sprint: Some(id),
         scope: format!("review: {milestone}"),
-        facts: Map::new(),
     };
     let request = duties::ask(turn, ask);
     let now = turn.now;
@@ -110,10 +109,6 @@ fn start(turn: &mut Turn<'_>, id: &SprintId, at: usize) {
     let request_id = turn.ids.request(&turn.today());
     let now = turn.now;
     let item = todo.backlog_id.as_ref().and_then(|id| turn.item(id)).cloned();
-    let mut other = Map::new();
-    if let Some(old) = &todo.retry_of_request_id {
-        other.insert("retry_of_request_id".to_owned(), json!(old.as_str()));
-    }
     let workflow = turn.begin_todo();
     let (role, step) = (workflow.phase_owner, workflow.step);
     let request = Request {
@@ -124,7 +119,7 @@ fn start(turn: &mut Turn<'_>, id: &SprintId, at: usize) {
         params: Params {
             kind: Some("sprint_internal".to_owned()),
             workflow: Some(workflow),
-            other,
+            retry_of_request_id: todo.retry_of_request_id.clone(),
             ..Params::default()
         },
         sprint_id: Some(id.clone()),

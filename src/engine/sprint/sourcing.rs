@@ -2,6 +2,7 @@
 //! planner judges them, and only then something is stored. No finding, no model call.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
 
@@ -16,7 +17,7 @@ use crate::domain::incoming::Message;
 use crate::domain::policy::Policy;
 use crate::domain::request::{Request, RequestStatus};
 use crate::domain::role::Role;
-use crate::domain::sprint::Duty;
+use crate::domain::sprint::{Duty, DutyDetails};
 use crate::domain::state::State;
 use crate::domain::time::Timestamp;
 use crate::engine::turn::Turn;
@@ -35,7 +36,7 @@ pub(super) fn due(state: &State, policy: &Policy) -> Option<Timestamp> {
     };
     let looking =
         state.effects.values().any(|effect| matches!(effect.kind, EffectKind::Discover { .. }));
-    if !wanted || looking || state.requests.values().any(open) {
+    if !wanted || looking || state.requests.values().map(Arc::as_ref).any(open) {
         return None;
     }
     let interval = u64::from(policy.sprint.interval_minutes) * 60;
@@ -81,14 +82,11 @@ pub(super) fn discovered(
         "duplicate_suppressed".clone_into(&mut turn.edit_scheduler().last_sourcing_status);
         return;
     }
-    let mut facts = Map::new();
-    facts.insert("findings".to_owned(), json!(fresh));
     let ask = Ask {
-        duty: Duty::Sourcing,
+        scope: format!("{} finding(s)", fresh.len()),
+        duty: DutyDetails::Sourcing { findings: fresh },
         role: Role::Sourcer,
         sprint: None,
-        scope: format!("{} finding(s)", fresh.len()),
-        facts,
     };
     let request = duties::ask(turn, ask);
     let scheduler = turn.edit_scheduler();
@@ -124,13 +122,13 @@ pub(super) fn sourced(turn: &mut Turn<'_>, request: &Request) {
     {
         return;
     }
-    let findings = request.params.other.get("findings").cloned().unwrap_or(Value::Null);
+    let findings = request.params.duty.as_ref().map(DutyDetails::findings).unwrap_or_default();
     let made = duties::outcome(request)
         .ok()
         .and_then(|result| result.proposals.get("backlog_items").cloned())
         .and_then(|items| items.as_array().cloned())
         .filter(|items| !items.is_empty());
-    let candidates = made.unwrap_or_else(|| plain(&findings));
+    let candidates = made.unwrap_or_else(|| plain(findings));
     let milestone = turn.active_sprint().map(|sprint| sprint.milestone_title.clone());
     let candidates: Vec<Value> = candidates
         .into_iter()
@@ -147,15 +145,11 @@ pub(super) fn sourced(turn: &mut Turn<'_>, request: &Request) {
         return;
     }
     let titles: Vec<Value> = candidates.iter().filter_map(|it| it.get("title").cloned()).collect();
-    let mut facts = Map::new();
-    facts.insert("candidates".to_owned(), json!(candidates));
-    facts.insert("findings".to_owned(), findings);
     let ask = Ask {
-        duty: Duty::SourcerReview,
+        duty: DutyDetails::SourcerReview { findings: findings.to_vec(), candidates },
         role: Role::Planner,
         sprint: None,
         scope: format!("{} candidate(s)", titles.len()),
-        facts,
     };
     let review = duties::ask(turn, ask);
     let scheduler = turn.edit_scheduler();
@@ -167,19 +161,16 @@ pub(super) fn sourced(turn: &mut Turn<'_>, request: &Request) {
 }
 
 /// Findings as candidates, word for word.
-fn plain(findings: &Value) -> Vec<Value> {
-    let list = findings.as_array().map(Vec::as_slice).unwrap_or_default();
-    list.iter()
-        .map(|finding| {
-            let text = |key: &str| finding.get(key).and_then(Value::as_str).unwrap_or_default();
-            json!({
-                "title": text("title"),
-                "summary": text("summary"),
-                "scope": text("summary"),
-                "origin": { "trace": text("trace"), "signal": text("signal") },
-            })
+fn plain(findings: &[Finding]) -> Vec<Value> {
+    let candidate = |it: &Finding| {
+        json!({
+            "title": it.title,
+            "summary": it.summary,
+            "scope": it.summary,
+            "origin": { "trace": it.trace, "signal": it.signal },
         })
-        .collect()
+    };
+    findings.iter().map(candidate).collect()
 }
 
 /// The planner has judged the candidates: what it kept is stored.
@@ -254,14 +245,13 @@ pub(super) fn waits_for_review_of_blocked(turn: &mut Turn<'_>) -> bool {
     if open {
         return true;
     }
-    let mut facts = Map::new();
-    facts.insert("blocked_items".to_owned(), json!(blocked));
     let ask = Ask {
-        duty: Duty::BlockedReview,
+        duty: DutyDetails::BlockedReview {
+            blocked_items: blocked.iter().map(|it| json!(it)).collect(),
+        },
         role: Role::Planner,
         sprint: None,
         scope: format!("{} blocked item(s)", blocked.len()),
-        facts,
     };
     let request = duties::ask(turn, ask);
     let now = turn.now;

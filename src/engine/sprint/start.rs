@@ -4,9 +4,9 @@ use serde_json::json;
 
 use super::{backlog, names, say, schedule, slots};
 use crate::domain::backlog::BacklogItem;
-use crate::domain::change::Change;
 use crate::domain::effect::EffectKind;
 use crate::domain::ids::{BacklogId, SprintId};
+use crate::domain::record::RecordId;
 use crate::domain::sprint::{ExecutionMode, Kickoff, Sprint, Trigger};
 use crate::domain::time::Timestamp;
 use crate::engine::turn::Turn;
@@ -66,7 +66,7 @@ fn retire_older(turn: &mut Turn<'_>, id: &SprintId) {
         .filter(|id| last.as_ref() != Some(id) && told(id))
         .collect();
     for id in old {
-        turn.change(Change::RetireSprint(id));
+        turn.remove(RecordId::Sprint(id));
     }
 }
 

@@ -1,5 +1,7 @@
 //! What waits for a person: bound to what the person saw, used once, and no when nobody decides.
 
+use std::sync::Arc;
+
 use serde_json::json;
 
 use super::scenes::{report, work_until};
@@ -15,6 +17,7 @@ use crate::domain::incoming::Command;
 use crate::domain::ingress::Ingress;
 use crate::domain::outgoing::{Act, ButtonAct, Outgoing};
 use crate::domain::policy::{ActionPolicy, GateTable, Policy};
+use crate::domain::record::AnyRecord;
 use crate::domain::request::RequestStatus;
 use crate::domain::role::Role;
 use crate::domain::run::RunOutcome;
@@ -34,7 +37,7 @@ fn waiting(policy: Policy) -> (World, RequestId, Gate) {
 }
 
 fn the_gate(world: &World) -> Gate {
-    world.state.gates.values().next().cloned().expect("a gate")
+    Gate::clone(world.state.gates.values().next().expect("a gate"))
 }
 
 fn by(id: UserId, via: Ingress, command: Command) -> Event {
@@ -50,7 +53,7 @@ fn said(answer: Answer) -> String {
 /// Where the gate stands at last.
 fn end_of(world: &World, gate: &Gate) -> GateState {
     let mut states = world.log.iter().rev().filter_map(|change| {
-        let Change::Gate(it) = change else { return None };
+        let Change::Save(AnyRecord::Gate(it)) = change else { return None };
         (it.gate_id == gate.gate_id).then_some(it.state)
     });
     states.next().expect("the gate was written")
@@ -130,7 +133,7 @@ fn a_question_goes_to_the_team_and_the_gate_opens_anew() {
     assert_eq!(said(world.submit(stranger)), "not_allowed");
     let question = by(OWNER, Ingress::Modal, asked("why this file?"));
     assert_eq!(world.submit(question), Answer::Accepted);
-    let decided = |it: &&Outgoing| matches!(&it.act, Act::Post { content, .. } if content.key == "gate.decided");
+    let decided = |it: &&Arc<Outgoing>| matches!(&it.act, Act::Post { content, .. } if content.key == "gate.decided");
     assert_eq!(world.state.outgoing.values().filter(decided).count(), 1, "said once, in the room");
     let words = world.request(&id).params.followups.pop().expect("the question");
     assert!(words.at_gate, "it takes no place of further messages");
@@ -174,8 +177,8 @@ fn a_command_decides_by_naming_the_content() {
     // Commits have names of forty letters; the world's have two.
     let long = "0123456789abcdef0123456789abcdef01234567";
     record.candidate.as_mut().expect("a commit").commit = long.to_owned();
-    world.state.apply(&Change::Request(Box::new(record)));
-    world.state.apply(&Change::Gate(Gate { commit: long.to_owned(), ..gate }));
+    world.state.apply(&Change::save(record));
+    world.state.apply(&Change::save(Gate { commit: long.to_owned(), ..gate }));
     for wrong in ["", "0123", "fedcba9", "0123456789abcdef0123456789abcdef012345678"] {
         assert_eq!(said(world.command(decide(wrong))), "gate.stale", "{wrong}");
     }
@@ -241,8 +244,9 @@ fn deploys(stance: Stance) -> (World, RequestId) {
 
 #[test]
 fn an_action_waits_for_a_person_where_the_table_says_so() {
-    let runs =
-        |world: &World| world.log.iter().any(|change| matches!(change, Change::Operation(_)));
+    let runs = |world: &World| {
+        world.log.iter().any(|change| matches!(change, Change::Save(AnyRecord::Operation(_))))
+    };
     let (world, id) = deploys(Stance::Allow);
     assert!(runs(&world));
     assert_eq!(world.request(&id).status, RequestStatus::Completed);

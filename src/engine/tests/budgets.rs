@@ -9,6 +9,7 @@ use crate::domain::ids::RequestId;
 use crate::domain::incoming::Command;
 use crate::domain::outgoing::ButtonAct;
 use crate::domain::policy::{Limits, Policy};
+use crate::domain::record::AnyRecord;
 use crate::domain::request::RequestStatus;
 use crate::domain::role::Role;
 use crate::domain::run::{Approach, FailKind, Run, RunOutcome};
@@ -28,7 +29,7 @@ fn costly(budgets: Budgets) -> World {
 }
 
 fn gate(world: &World) -> Option<Gate> {
-    world.state.gates.values().next().cloned()
+    world.state.gates.values().next().map(|gate| Gate::clone(gate))
 }
 
 fn said(world: &World, key: &str) -> usize {
@@ -38,8 +39,8 @@ fn said(world: &World, key: &str) -> usize {
 /// The runs that were let begin.
 fn runs(world: &World) -> Vec<Run> {
     let runs = world.log.iter().filter_map(|change| {
-        let Change::Run(run) = change else { return None };
-        Some(run.clone())
+        let Change::Save(AnyRecord::Run(run)) = change else { return None };
+        Some(Run::clone(run))
     });
     runs.collect()
 }

@@ -1,6 +1,8 @@
 //! What must not happen at the edges: words lost or said twice, work that nobody stops, rights that
 //! nobody has.
 
+use std::sync::Arc;
+
 use serde_json::json;
 
 use super::scenes::{report, work_until};
@@ -20,6 +22,7 @@ use crate::domain::outgoing::{
     Act, NamedChannel, Outgoing, OutgoingOutcome, Priority, REFUSED_KEPT, SET_ASIDE, Target,
 };
 use crate::domain::policy::{ActionPolicy, Holders, Limits, Policy, Right};
+use crate::domain::record::AnyRecord;
 use crate::domain::request::{RequestStatus, Room};
 use crate::domain::role::Role;
 use crate::domain::run::{Run, RunOutcome};
@@ -56,9 +59,8 @@ fn going_on_after_a_block_keeps_count_of_the_work() {
     assert_eq!(world.request(&id).spent.turns, 3, "runs that were made stay counted");
     // Nobody has begun anew yet, and still the worktree has to be given back.
     world.command(Command::Cancel { request_id: id });
-    let release =
-        |effect: &crate::domain::effect::Effect| matches!(effect.kind, EffectKind::Release { .. });
-    assert!(world.state.effects.values().any(release));
+    let mut effects = world.state.effects.values();
+    assert!(effects.any(|effect| matches!(effect.kind, EffectKind::Release { .. })));
 }
 
 #[test]
@@ -177,7 +179,7 @@ fn a_dead_letter_of_another_step_gives_nobody_the_request() {
     let id = world.message("do it");
     let todo = work_until(&mut world, |role, _| role == Role::Research);
     let Todo::Run(old) = todo else { panic!("not a run") };
-    let letter = world.state.envelopes[&old].clone();
+    let letter = Envelope::clone(&world.state.envelopes[&old]);
     let todo = work_until(&mut world, |role, _| role == Role::Planner);
     let mut stuck = result(Role::Planner, json!({}));
     stuck.status = crate::domain::result::ResultStatus::Blocked;
@@ -309,7 +311,7 @@ fn an_action_that_ends_after_its_request_was_cancelled_says_nothing_more() {
     world.finish_well();
     assert_eq!(world.request(&id).status, RequestStatus::Cancelled);
     let started = world.log.iter().any(|change| {
-        matches!(change, Change::Effect(effect)
+        matches!(change, Change::Save(AnyRecord::Effect(effect))
             if matches!(effect.kind, EffectKind::Action { .. }) && effect.attempts > 0)
     });
     assert!(!started, "nothing begins for a withdrawn request");
@@ -362,12 +364,13 @@ fn a_gate_card_that_its_room_refuses_is_posted_elsewhere() {
     world.message("do it");
     world.deliver();
     world.finish_well();
-    let is_card = |outgoing: &&Outgoing| matches!(outgoing.act, Act::Post { gate_id: Some(_), .. });
+    let is_card =
+        |outgoing: &&Arc<Outgoing>| matches!(outgoing.act, Act::Post { gate_id: Some(_), .. });
     for target in [Target::Channel(GENERAL), Target::Named(NamedChannel::Report)] {
         let card = world.state.outgoing.values().find(is_card).cloned().expect("a card");
         refuse(&mut world, &card);
         let again = world.state.outgoing.values().find(is_card).cloned().expect("a card again");
-        assert_eq!((again.target, again.priority), (target, Priority::Approval));
+        assert_eq!((&again.target, again.priority), (&target, Priority::Approval));
     }
     let card = world.state.outgoing.values().find(is_card).cloned().expect("a card");
     refuse(&mut world, &card);
@@ -392,7 +395,7 @@ fn what_discord_refused_is_bounded_and_what_leaves_is_written_down() {
     assert_eq!(world.log.iter().filter(kept).count(), 3);
     // When rights change, each is tried, and no earlier than is good for the machine.
     world.submit(Event::ChannelsChanged);
-    let soon = |it: &Outgoing| {
+    let soon = |it: &Arc<Outgoing>| {
         let refused = it.refused.as_ref().expect("refused");
         it.not_before == Some(refused.last_at.plus_seconds(refused.pause_after_changes()))
     };
@@ -505,12 +508,12 @@ fn the_room_of_a_request_hangs_on_its_message_once_that_is_posted() {
     let id = world.state.requests.keys().next().expect("a request").clone();
     let mut request = world.request(&id);
     request.room = Some(Room { thread_id: None, card_id: None, card_digest: String::new() });
-    world.state.apply(&Change::Request(Box::new(request)));
+    world.state.apply(&Change::save(request));
     let waiting = world.state.outgoing.values().find(|it| matches!(it.act, Act::Post { .. }));
-    let mut hook = waiting.expect("a message").clone();
+    let mut hook = Outgoing::clone(waiting.expect("a message"));
     let Act::Post { room_of, .. } = &mut hook.act else { panic!("{hook:?}") };
     *room_of = Some(id.clone());
-    world.state.apply(&Change::Outgoing(Box::new(hook.clone())));
+    world.state.apply(&Change::save(hook.clone()));
     let message_ids = vec![MessageId(71), MessageId(72)];
     let outcome = OutgoingOutcome::Posted { channel_id: ChannelId(7), message_ids };
     world.submit(Event::OutgoingFinished { outgoing_id: hook.outgoing_id.clone(), outcome });
@@ -521,7 +524,7 @@ fn the_room_of_a_request_hangs_on_its_message_once_that_is_posted() {
     let act = Act::OpenRoom { channel_id: ChannelId(7), message_id: MessageId(71), name };
     assert_eq!(opening.act, act);
     let outcome = OutgoingOutcome::RoomOpened { thread_id: ChannelId(71) };
-    world.submit(Event::OutgoingFinished { outgoing_id: opening.outgoing_id, outcome });
+    world.submit(Event::OutgoingFinished { outgoing_id: opening.outgoing_id.clone(), outcome });
     assert_eq!(world.request(&id).room.and_then(|room| room.thread_id), Some(ChannelId(71)));
     assert_eq!(world.state.rooms.get(&ChannelId(71)), Some(&id));
 }

@@ -13,6 +13,7 @@ use crate::domain::ingress::Ingress;
 use crate::domain::language::Language;
 use crate::domain::outgoing::{Button, ButtonAct};
 use crate::domain::policy::{Holders, Policy, Right};
+use crate::domain::record::AnyRecord;
 use crate::domain::request::{ReplyRoute, Request};
 use crate::domain::role::Role;
 use crate::domain::sprint::Kickoff;
@@ -120,7 +121,8 @@ fn nobody_without_a_right_changes_anything_by_any_way_in() {
         let before = world.log.len();
         world.submit(event);
         for change in &world.log[before..] {
-            let harmless = matches!(change, Change::Outgoing(_) | Change::Channel(_));
+            let harmless =
+                matches!(change, Change::Save(AnyRecord::Outgoing(_)) | Change::Channel(_));
             assert!(harmless, "{ingress:?} changed {change:?}");
         }
     }
@@ -138,9 +140,12 @@ fn whoever_has_the_right_is_heard_by_every_way_in_that_carries_it() {
         let Some(event) = wants(&world, OWNER, ingress, &open) else { continue };
         let before = world.log.len();
         world.submit(event);
-        let heard = world.log[before..]
-            .iter()
-            .any(|change| matches!(change, Change::Request(_) | Change::Sprint(_)));
+        let heard = world.log[before..].iter().any(|change| {
+            matches!(
+                change,
+                Change::Save(AnyRecord::Request(_)) | Change::Save(AnyRecord::Sprint(_))
+            )
+        });
         let refused = matches!(ingress, Ingress::Select | Ingress::AgentTool);
         assert_eq!(heard, !refused, "{ingress:?}");
     }

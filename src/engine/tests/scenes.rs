@@ -1,5 +1,7 @@
 //! What people see, one scene a test.
 
+use std::sync::Arc;
+
 use serde_json::json;
 
 use super::world::{GENERAL, Move, OWNER, Todo, World, crash, evidence, good, policy, result};
@@ -567,10 +569,11 @@ fn a_step_that_the_lifecycle_does_not_have_waits_for_a_person_and_the_answer_lea
     };
     // Its definition was of a build that knew another step, and is not there any more.
     let gone = StepName::of("security_review");
-    let request = world.state.requests.get_mut(&id).expect("the request");
+    let request = Arc::make_mut(world.state.requests.get_mut(&id).expect("the request"));
     let state = request.params.workflow.as_mut().expect("a workflow");
     (state.step, state.lifecycle) = (gone, "0".repeat(64));
-    world.state.envelopes.get_mut(&envelope).expect("the envelope").step = Some(gone);
+    let letter = world.state.envelopes.get_mut(&envelope).expect("the envelope");
+    Arc::make_mut(letter).step = Some(gone);
     world.run(&envelope, RunOutcome::Result(Box::new(good(Role::Architect, None))));
     while let Some(todo @ Todo::Report(_)) = world.todo().first().cloned() {
         world.do_well(&todo);

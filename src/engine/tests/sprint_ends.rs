@@ -1,5 +1,7 @@
 //! How sprints end, are stopped and go on (`spec/teams.md` 9.8 and 9.9), by the rows of 14.7 and 14.8.
 
+use std::sync::Arc;
+
 use serde_json::json;
 
 use super::sprints::{add, by_hand, key, kickoff, negative, sprint};
@@ -297,7 +299,7 @@ fn what_an_older_build_would_have_committed_of_a_person_is_withdrawn() {
     let mut sprint_then = sprint(&world);
     sprint_then.closeout_status = Some(CloseoutStatus::PendingChanges);
     sprint_then.planning_request_id = Some(id.clone());
-    let mut request = Request {
+    let request = Request {
         request_id: id.clone(),
         status: RequestStatus::Delegated,
         current_role: Some(Role::VersionController),
@@ -305,7 +307,6 @@ fn what_an_older_build_would_have_committed_of_a_person_is_withdrawn() {
         candidate: Some(candidate("theirs")),
         ..Request::default()
     };
-    request.params.other.insert("duty".to_owned(), json!("leftovers"));
     let checks = Effect {
         effect_id: inspect,
         kind: EffectKind::Checks { request_id: id.clone(), commit: "theirs".to_owned() },
@@ -314,9 +315,9 @@ fn what_an_older_build_would_have_committed_of_a_person_is_withdrawn() {
         told: None,
         planned_at: request.created_at,
     };
-    world.state.effects.insert(checks.effect_id.clone(), checks);
-    world.state.requests.insert(id.clone(), request);
-    world.state.sprints.insert(sprint_then.sprint_id.clone(), sprint_then);
+    world.state.effects.insert(checks.effect_id.clone(), Arc::new(checks));
+    world.state.requests.insert(id.clone(), Arc::new(request));
+    world.state.sprints.insert(sprint_then.sprint_id.clone(), Arc::new(sprint_then));
     world.submit(Event::Started { announce: false, serves: Role::ALL.to_vec() });
     assert_eq!(world.request(&id).status, RequestStatus::Cancelled);
     world.finish_well();
@@ -439,7 +440,7 @@ fn s28_a_slot_held_by_a_sprint_that_is_not_there_is_free() {
         active_sprint_id: Some("260101-Sprint-09:00".parse().expect("an id")),
         ..Default::default()
     };
-    world.state.scheduler = scheduler;
+    world.state.scheduler = Arc::new(scheduler);
     world.submit(Event::Started { announce: false, serves: Role::ALL.to_vec() });
     assert_eq!(world.state.scheduler.active_sprint_id, None);
 }

@@ -19,6 +19,7 @@ use crate::domain::incoming::Command;
 use crate::domain::modes::{SprintMode, StartMode};
 use crate::domain::outgoing::ButtonAct;
 use crate::domain::policy::{Policy, SprintPolicy};
+use crate::domain::record::AnyRecord;
 use crate::domain::request::RequestStatus;
 use crate::domain::role::Role;
 use crate::domain::run::RunOutcome;
@@ -39,12 +40,12 @@ struct Seen {
 impl Seen {
     fn look(&mut self, world: &World) {
         for change in &world.log {
-            if let Change::Sprint(sprint) = change {
+            if let Change::Save(AnyRecord::Sprint(sprint)) = change {
                 self.sprints.insert(sprint.status);
                 self.todos.extend(sprint.todos.iter().map(|todo| todo.status));
                 self.closeouts.extend(sprint.closeout_status);
                 self.wrap_ups.extend(sprint.wrap_up);
-            } else if let Change::Backlog(item) = change {
+            } else if let Change::Save(AnyRecord::Backlog(item)) = change {
                 self.items.insert(item.status);
             }
         }
@@ -75,7 +76,8 @@ fn person(world: &mut World, dice: &mut Dice) {
             if gates.is_empty() {
                 return;
             }
-            press(dice.pick(&gates), *dice.pick(&[ButtonAct::Approve, ButtonAct::Reject]))
+            let acts = [ButtonAct::Approve, ButtonAct::Reject];
+            press(dice.pick(&gates).as_ref(), *dice.pick(&acts))
         }
         1 => Command::SprintStop { now: dice.roll(2) == 0 },
         2 => Command::SprintRestart,
@@ -178,7 +180,7 @@ fn delivered_once(world: &World, seed: u64) {
     let mut done: BTreeMap<BacklogId, usize> = BTreeMap::new();
     let mut before: BTreeMap<BacklogId, BacklogStatus> = BTreeMap::new();
     for change in &world.log {
-        if let Change::Backlog(item) = change {
+        if let Change::Save(AnyRecord::Backlog(item)) = change {
             let old = before.insert(item.backlog_id.clone(), item.status);
             if item.status == BacklogStatus::Done && old != Some(BacklogStatus::Done) {
                 *done.entry(item.backlog_id.clone()).or_insert(0) += 1;

@@ -1,5 +1,7 @@
 //! Whole sprints, as people see them; rows of `spec/teams.md` 14.7 that take more than one decision.
 
+use std::sync::Arc;
+
 use serde_json::{Value, json};
 
 use super::world::{Todo as Next, World, good, policy, result};
@@ -33,8 +35,12 @@ pub(super) fn dutiful(world: &World, request: &Request, duty: Duty) -> RoleResul
             json!({ "research_signal": { "needed": false, "reason_code": "not_needed_no_subject" } }),
         ),
         Duty::SourcerReview => {
-            let kept = request.params.other.get("candidates").cloned().unwrap_or(json!([]));
-            result(Role::Planner, json!({ "backlog_items": kept }))
+            let Some(crate::domain::sprint::DutyDetails::SourcerReview { candidates, .. }) =
+                &request.params.duty
+            else {
+                panic!("{request:?}")
+            };
+            result(Role::Planner, json!({ "backlog_items": candidates }))
         }
         Duty::Sourcing => result(Role::Sourcer, json!({ "backlog_items": [] })),
         Duty::OngoingReview | Duty::BlockedReview => result(Role::Planner, json!({})),
@@ -43,7 +49,7 @@ pub(super) fn dutiful(world: &World, request: &Request, duty: Duty) -> RoleResul
 
 fn planned(world: &World, request: &Request, sprint: &Sprint) -> RoleResult {
     let step = request.planning_step().expect("a step");
-    let mine: Vec<&BacklogItem> = relevant(world.state.backlog.values(), sprint)
+    let mine: Vec<&BacklogItem> = relevant(world.state.backlog.values().map(Arc::as_ref), sprint)
         .into_iter()
         .filter(|item| item.status != BacklogStatus::Blocked)
         .collect();
@@ -111,7 +117,7 @@ pub(super) fn key(answer: &Answer) -> &str {
 
 /// The newest image of the newest sprint.
 pub(super) fn sprint(world: &World) -> Sprint {
-    world.state.sprints.values().next_back().cloned().expect("a sprint")
+    Sprint::clone(world.state.sprints.values().next_back().expect("a sprint"))
 }
 
 pub(super) fn statuses(world: &World) -> Vec<(String, TodoStatus)> {
@@ -279,7 +285,7 @@ fn s39_an_echo_of_the_teams_own_work_begins_no_sprint_and_leaves_the_backlog() {
     let now = crate::domain::time::Timestamp::from_millis(world.clock);
     let mut echo = BacklogItem::new(id.clone(), "Nightly check", "", BacklogKind::Chore, now);
     echo.source = BacklogSource::Discovery;
-    world.state.backlog.insert(id.clone(), echo);
+    world.state.backlog.insert(id.clone(), Arc::new(echo));
     add(&mut world, "alpha");
     assert!(!world.state.backlog.contains_key(&id), "S39");
     play(&mut world, |_, _| None);

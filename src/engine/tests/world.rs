@@ -26,6 +26,7 @@ use crate::domain::language::Language;
 use crate::domain::lifecycle::{Lifecycle, StepName};
 use crate::domain::outgoing::{Act, Button, ButtonAct, OutgoingOutcome};
 use crate::domain::policy::{Holders, Limits, Policy, Right};
+use crate::domain::record::AnyRecord;
 use crate::domain::request::{Request, RequestStatus};
 use crate::domain::result::RoleResult;
 use crate::domain::role::Role;
@@ -177,7 +178,7 @@ impl World {
         assert_eq!(decision, decide(&self.state, &self.policy, input));
         self.wakes.extend(decision.effects);
         for change in decision.changes {
-            if let Change::Outgoing(outgoing) = &change
+            if let Change::Save(AnyRecord::Outgoing(outgoing)) = &change
                 && let Act::Post { content, .. } = &outgoing.act
                 && !self.state.outgoing.contains_key(&outgoing.outgoing_id)
             {
@@ -212,9 +213,9 @@ impl World {
 
     /// The newest state of records that leave the engine's memory.
     fn keep(&mut self, change: &Change) {
-        if let Change::Request(request) = change {
+        if let Change::Save(AnyRecord::Request(request)) = change {
             self.requests.insert(request.request_id.clone(), (**request).clone());
-        } else if let Change::Backlog(item) = change {
+        } else if let Change::Save(AnyRecord::Backlog(item)) = change {
             self.items.insert(item.backlog_id.clone(), (**item).clone());
         } else if let Change::Event(id, event) = change
             && event.kind == "committed"
@@ -447,7 +448,7 @@ impl World {
         let found = self.state.envelopes[envelope].clone();
         let earlier = self.state.runs.values().find(|run| run.envelope_id == *envelope).cloned();
         let run = match earlier {
-            Some(run) => Run { generation: run.generation + 1, ..run },
+            Some(run) => Run { generation: run.generation + 1, ..Run::clone(&run) },
             None => Run {
                 run_id: RunId::parse(&format!("run-{}", self.next)).expect("an id"),
                 request_id: found.envelope.request_id.clone(),
@@ -478,7 +479,7 @@ impl World {
     pub(super) fn adopt_run(&mut self, envelope: &EnvelopeId) -> Option<RunId> {
         let run = self.state.runs.values().find(|run| run.envelope_id == *envelope)?.clone();
         let id = run.run_id.clone();
-        self.outside.agents.insert(id.clone(), run);
+        self.outside.agents.insert(id.clone(), Run::clone(&run));
         Some(id)
     }
 
@@ -781,7 +782,7 @@ impl World {
     }
 
     pub(super) fn dead_letters(&self) -> usize {
-        let dead = |change: &&Change| matches!(change, Change::Envelope(envelope) if envelope.place == Place::Dead);
+        let dead = |change: &&Change| matches!(change, Change::Save(AnyRecord::Envelope(envelope)) if envelope.place == Place::Dead);
         self.log.iter().filter(dead).count()
     }
 }

@@ -1,5 +1,7 @@
 //! What is being worked on, and what could be.
 
+use std::sync::Arc;
+
 use serde_json::{Value, json};
 
 use crate::domain::backlog::{BacklogItem, BacklogStatus};
@@ -14,14 +16,14 @@ pub(super) fn waiting(state: &State) -> Vec<(&Gate, &Request)> {
     let mut all: Vec<(&Gate, &Request)> = state
         .gates
         .values()
-        .filter_map(|gate| Some((gate, state.requests.get(&gate.request_id)?)))
+        .filter_map(|gate| Some((&**gate, &**state.requests.get(&gate.request_id)?)))
         .collect();
     all.sort_by_key(|(gate, _)| gate.created_at);
     all
 }
 
 pub(super) fn backlog(state: &State) -> Value {
-    let mut items: Vec<&BacklogItem> = state.backlog.values().collect();
+    let mut items: Vec<&BacklogItem> = state.backlog.values().map(Arc::as_ref).collect();
     items.sort_by_key(|item| priority_key(item));
     let count = |status| items.iter().filter(|item| item.status == status).count();
     let shown: Vec<Value> = items

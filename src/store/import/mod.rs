@@ -12,20 +12,21 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
+use super::backup;
 use super::entry::Entry;
 use super::error::StoreError;
-use super::layout::{self, Kind, RUNTIME};
+use super::layout::{self, RUNTIME};
 use super::loaded::{LoadedWorkspace, Unreadable};
 use crate::domain::change::Change;
 use crate::domain::ids::{RequestId, SprintId};
 use crate::domain::operation::OperationStatus;
+use crate::domain::record::{Kind, RecordId};
 use crate::domain::request::Request;
 use crate::domain::schedule::Scheduler;
 use crate::platform::disk::Disk;
 use older::Older;
 use record::Record;
 
-mod backup;
 mod notes;
 mod older;
 mod record;
@@ -40,7 +41,7 @@ pub(super) fn is_older(disk: &dyn Disk, root: &Path) -> Result<bool, StoreError>
     if disk.len(&root.join(layout::INDEX))?.is_some() {
         return Ok(false);
     }
-    if disk.len(&root.join(layout::SCHEDULER))?.is_some() {
+    if disk.len(&root.join(layout::scheduler()))?.is_some() {
         return Ok(true);
     }
     let here = Source { disk, folder: root.join(RUNTIME) };
@@ -63,7 +64,11 @@ pub(super) fn back_up(disk: &dyn Disk, root: &Path) -> Result<Option<String>, St
         return Ok(Some(notes.backup));
     }
     let mut notes = Notes { unfinished: true, ..Notes::default() };
-    notes.backup = backup::make(disk, root, &mut notes)?;
+    let made = backup::make(disk, root, |_| true)?;
+    for path in made.left {
+        notes.left(&path, "it is no file, and not in the backup");
+    }
+    notes.backup = made.name;
     keep_notes(disk, root, &notes)?;
     Ok(Some(notes.backup))
 }
@@ -222,7 +227,7 @@ pub(super) fn base(
     let requests = reader.all::<Request>("requests", "request_id", shape::request)?;
     let items = reader.all("backlog", "backlog_id", shape::backlog)?;
     let sprints = reader.all("sprints", "sprint_id", |record| shape::sprint(record, root))?;
-    let scheduler = reader.one::<Scheduler>(layout::SCHEDULER, "", &shape::scheduler)?;
+    let scheduler = reader.one::<Scheduler>(&layout::scheduler(), "", &shape::scheduler)?;
     if let Some(read) = &scheduler {
         found.scheduler = read.record.clone();
     }
@@ -245,11 +250,11 @@ pub(super) fn base(
     for (path, read) in items {
         let Some(now) = found.items.remove(&read.record.backlog_id) else { continue };
         let exact = read.exact && read.record == now;
-        take(loaded, &path, exact, &read.bytes, vec![Change::Backlog(Box::new(now))])?;
+        take(loaded, &path, exact, &read.bytes, vec![Change::save(now)])?;
     }
     // What came back from a todo has no record of its own yet.
     for (id, item) in std::mem::take(&mut found.items) {
-        take(loaded, &layout::item(&id), false, &[], vec![Change::Backlog(Box::new(item))])?;
+        take(loaded, &layout::item(&id), false, &[], vec![Change::save(item)])?;
     }
     let kept_sprint = kept_in_memory(&found);
     for (path, read) in sprints {
@@ -258,17 +263,17 @@ pub(super) fn base(
         let stays = kept_sprint.as_ref() == Some(&id);
         // Nobody reads the record of a sprint that is over: it stays as it was written.
         let exact = read.record == now && (read.exact || !stays);
-        let mut changes = vec![Change::Sprint(Box::new(now))];
+        let mut changes = vec![Change::save(now)];
         if !stays {
-            changes.push(Change::RetireSprint(id));
+            changes.push(Change::Remove(RecordId::Sprint(id)));
         }
         take(loaded, &path, exact, &read.bytes, changes)?;
     }
     let exact = scheduler.as_ref().is_some_and(|it| it.exact && it.record == found.scheduler);
     if scheduler.is_some() || found.scheduler != Scheduler::default() {
         let bytes = scheduler.map(|read| read.bytes).unwrap_or_default();
-        let change = Change::Scheduler(Box::new(found.scheduler));
-        take(loaded, layout::SCHEDULER, exact, &bytes, vec![change])?;
+        let change = Change::save(found.scheduler);
+        take(loaded, &layout::scheduler(), exact, &bytes, vec![change])?;
     }
     operations(&mut reader, loaded)?;
     ours(disk, root, covered, loaded)?;
@@ -331,9 +336,9 @@ fn take_request(
         return Ok(());
     }
     keep_history(source, &id, &read.bytes, changed.then_some(&now), loaded)?;
-    let mut changes = vec![Change::Request(Box::new(now))];
+    let mut changes = vec![Change::save(now)];
     if over {
-        changes.push(Change::RetireRequest(id));
+        changes.push(Change::Remove(RecordId::Request(id)));
     }
     take(loaded, path, read.exact && !changed, &read.bytes, changes)
 }
@@ -353,7 +358,7 @@ fn operations(reader: &mut Reader<'_>, loaded: &mut LoadedWorkspace) -> Result<(
             reader.notes.repaired(&path, "it was running and nobody watches it any more");
         }
         if begun || !read.exact {
-            take(loaded, &path, false, &read.bytes, vec![Change::Operation(operation)])?;
+            take(loaded, &path, false, &read.bytes, vec![Change::save(operation)])?;
         }
     }
     Ok(())
@@ -379,7 +384,7 @@ fn ours(
             }
             let bytes = disk.read(&root.join(&path))?;
             match layout::parse(kind, &path, &bytes) {
-                Ok(change) => take(loaded, &path, true, &bytes, vec![change])?,
+                Ok(record) => take(loaded, &path, true, &bytes, vec![Change::Save(record)])?,
                 Err(reason) => loaded.unreadable.push(Unreadable { path, reason }),
             }
         }

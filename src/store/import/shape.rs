@@ -55,7 +55,13 @@ pub(super) fn request(record: &mut Record<'_>) {
         }
     }
     record.language(&["body", "scope"]);
-    let route = record.object("reply_route").unwrap_or_default();
+    let mut route = record.object("reply_route").unwrap_or_default();
+    if lenient::text(route.get("channel_id")).trim().is_empty() {
+        // Older records name who asked beside the route (R14).
+        let asked = record.map.get("params").and_then(|params| params.get("original_requester"));
+        let asked = asked.and_then(Value::as_object);
+        route.extend(asked.cloned().unwrap_or_default());
+    }
     record.put("reply_route", Value::Object(reply_route(route)));
     if let Some(result) = record.object("result") {
         let mut inner = record.within(result);

@@ -1,6 +1,9 @@
 //! The store with its threads, on a real folder where that is possible.
 
+use std::sync::Arc;
+
 use super::*;
+use crate::domain::record::AnyRecord;
 use crate::platform::disk::RealDisk;
 use crate::platform::files;
 use crate::platform::sim_disk::Fault;
@@ -365,8 +368,10 @@ fn an_older_workspace_opens() {
 #[test]
 fn a_dead_letter_that_is_moved_back_at_any_instant_is_kept() {
     let letter = |place| {
-        let Change::Envelope(envelope) = envelope(1, place) else { unreachable!() };
-        Path::new("/w").join(layout::envelope(&envelope, place))
+        let Change::Save(AnyRecord::Envelope(envelope)) = envelope(1, place) else {
+            unreachable!()
+        };
+        Path::new("/w").join(layout::inside(&envelope.path_in(place)))
     };
     let (inbox, dead) = (letter(Place::Inbox), letter(Place::Dead));
     let die = |disk: &SimDisk| {

@@ -15,17 +15,19 @@ use super::open::{OpenReport, recover};
 use super::views::Views;
 use super::{StoreError, layout, prepare};
 use crate::domain::backlog::{BacklogItem, BacklogKind, BacklogStatus};
-use crate::domain::change::{Change, ChannelMark, Session};
+use crate::domain::change::{Change, ChannelMark};
 use crate::domain::envelope::{Envelope, EnvelopeBody, EnvelopeKind, Place};
 use crate::domain::ids::{
     BacklogId, ChannelId, EnvelopeId, MessageId, RequestId, RunId, SprintId, TodoId,
 };
 use crate::domain::language::Language;
 use crate::domain::lifecycle::Lifecycle;
+use crate::domain::record::RecordId;
 use crate::domain::request::{Request, RequestEvent, RequestStatus, Room};
 use crate::domain::role::Role;
 use crate::domain::run::Run;
 use crate::domain::schedule::Scheduler;
+use crate::domain::session::Session;
 use crate::domain::sprint::{
     Kickoff, Sprint, SprintEvent, SprintStatus, Todo, TodoStatus, Trigger,
 };
@@ -43,7 +45,7 @@ fn request_id(number: u64) -> RequestId {
 }
 
 fn request(number: u64, status: RequestStatus, body: &str) -> Change {
-    Change::Request(Box::new(Request {
+    Change::save(Request {
         request_id: request_id(number),
         status,
         body: body.to_owned(),
@@ -53,7 +55,7 @@ fn request(number: u64, status: RequestStatus, body: &str) -> Change {
             card_digest: String::new(),
         }),
         ..Request::default()
-    }))
+    })
 }
 
 fn event(number: u64, summary: &str) -> Change {
@@ -72,7 +74,7 @@ fn envelope_id(number: u64) -> EnvelopeId {
 }
 
 fn envelope(number: u64, place: Place) -> Change {
-    Change::Envelope(Box::new(Envelope {
+    Change::save(Envelope {
         relay_id: envelope_id(number),
         transport: "internal".to_owned(),
         created_at: at(number),
@@ -96,7 +98,7 @@ fn envelope(number: u64, place: Place) -> Change {
         step: None,
         report: None,
         reason: None,
-    }))
+    })
 }
 
 fn run_id(number: u64) -> RunId {
@@ -104,7 +106,7 @@ fn run_id(number: u64) -> RunId {
 }
 
 fn run(number: u64) -> Change {
-    Change::Run(Run {
+    Change::save(Run {
         run_id: run_id(number),
         request_id: request_id(number),
         role: Role::Planner,
@@ -132,7 +134,7 @@ fn mark(channel: u64, message: u64) -> Change {
 }
 
 fn session(number: u64) -> Change {
-    Change::Session(Session {
+    Change::save(Session {
         role: Role::Planner,
         request_id: request_id(number),
         session_id: "s".to_owned(),
@@ -154,7 +156,7 @@ fn item(number: u64, status: BacklogStatus) -> Change {
         BacklogItem::new(backlog_id(number), "greet", "", BacklogKind::Feature, at(number));
     item.status = status;
     item.fingerprint = format!("print {number}");
-    Change::Backlog(Box::new(item))
+    Change::save(item)
 }
 
 fn sprint_id(number: u64) -> SprintId {
@@ -172,7 +174,7 @@ fn sprint(number: u64, status: SprintStatus, todo: TodoStatus) -> Change {
     work.backlog_id = Some(backlog_id(number));
     work.status = todo;
     sprint.todos.push(work);
-    Change::Sprint(Box::new(sprint))
+    Change::save(sprint)
 }
 
 fn sprint_event(number: u64, summary: &str) -> Change {
@@ -189,7 +191,7 @@ fn slot(sprint: Option<u64>) -> Change {
     let active_sprint_id = sprint.map(sprint_id);
     let scheduler =
         Scheduler { active_sprint_id, last_started_at: Some(at(9)), ..Scheduler::default() };
-    Change::Scheduler(Box::new(scheduler))
+    Change::save(scheduler)
 }
 
 const DOCUMENT: &str = "shared_workspace/decision_log.md";
@@ -199,7 +201,7 @@ fn document(text: &str) -> Change {
 }
 
 fn lifecycle() -> Change {
-    Change::Lifecycle(Arc::clone(Lifecycle::built_in()))
+    Change::save(Arc::clone(Lifecycle::built_in()))
 }
 
 /// The life of two requests and a sprint, as groups of appends.
@@ -222,7 +224,7 @@ fn script() -> Vec<Vec<Vec<Change>>> {
             ],
         ],
         vec![
-            vec![Change::RunGone(run_id(1)), envelope(1, Place::Archive)],
+            vec![Change::Remove(RecordId::Run(run_id(1))), envelope(1, Place::Archive)],
             vec![request(1, RequestStatus::Committed, "first, done"), event(1, "c")],
             vec![
                 document("two"),
@@ -233,7 +235,7 @@ fn script() -> Vec<Vec<Vec<Change>>> {
                 sprint_event(1, "delivered"),
             ],
         ],
-        vec![vec![Change::RetireRequest(request_id(1))]],
+        vec![vec![Change::Remove(RecordId::Request(request_id(1)))]],
         vec![
             vec![envelope(2, Place::Dead), event(2, "d")],
             vec![
@@ -247,7 +249,7 @@ fn script() -> Vec<Vec<Vec<Change>>> {
             vec![
                 sprint(2, SprintStatus::Planning, TodoStatus::Queued),
                 slot(Some(2)),
-                Change::RetireSprint(sprint_id(1)),
+                Change::Remove(RecordId::Sprint(sprint_id(1))),
             ],
         ],
     ]
@@ -321,9 +323,8 @@ impl Inline {
     fn append(&mut self, group: &[Vec<Change>]) -> Result<(), StoreError> {
         let pending: Vec<Pending> =
             group.iter().map(|changes| prepare(changes.clone()).unwrap()).collect();
-        let (first, bases) = self.journal.commit(&pending)?;
-        for (seq, (pending, base)) in (first..).zip(pending.into_iter().zip(bases)) {
-            let entry = super::entry::Entry { base, changes: pending.changes };
+        let (first, entries) = self.journal.commit(pending)?;
+        for (seq, entry) in (first..).zip(entries) {
             self.views.apply(seq, &entry)?;
         }
         Ok(())

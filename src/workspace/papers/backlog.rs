@@ -1,6 +1,7 @@
 //! `backlog.md`, `completed_backlog.md` and `current_sprint.md` (`spec/teams.md` 3.4).
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use serde_json::{Value, json};
 
@@ -11,6 +12,7 @@ use crate::domain::backlog::{BacklogItem, BacklogStatus};
 use crate::domain::change::Change;
 use crate::domain::ids::BacklogId;
 use crate::domain::language::Language;
+use crate::domain::record::AnyRecord;
 use crate::domain::sprint::Sprint;
 use crate::domain::state::State;
 
@@ -19,10 +21,10 @@ const COMPLETED: &str = "shared_workspace/completed_backlog.md";
 
 /// `backlog.md`: everything that may still become work, in the order of 3.4; unranked items last.
 pub fn backlog(
-    items: &BTreeMap<BacklogId, BacklogItem>,
+    items: &BTreeMap<BacklogId, Arc<BacklogItem>>,
     language: Language,
 ) -> Result<Paper, AssetError> {
-    let mut order: Vec<&BacklogItem> = items.values().collect();
+    let mut order: Vec<&BacklogItem> = items.values().map(Arc::as_ref).collect();
     order.sort_by_key(|item| {
         let rank = if item.priority_rank == 0 { u32::MAX } else { item.priority_rank };
         (group(item.status), rank, item.updated_at, &item.backlog_id)
@@ -48,7 +50,7 @@ const fn group(status: BacklogStatus) -> u8 {
 
 fn entry(
     item: &BacklogItem,
-    items: &BTreeMap<BacklogId, BacklogItem>,
+    items: &BTreeMap<BacklogId, Arc<BacklogItem>>,
 ) -> Result<Value, AssetError> {
     let mut value = as_value(item)?;
     let name = |id: &BacklogId| items.get(id).map_or_else(|| id.to_string(), |it| it.title.clone());
@@ -63,7 +65,7 @@ pub fn completed(changes: &[Change], before: &State) -> Result<Vec<Change>, Asse
     let mut out = Vec::new();
     // The last image of an item is the one that counts.
     for change in changes.iter().rev() {
-        let Change::Backlog(item) = change else {
+        let Change::Save(AnyRecord::Backlog(item)) = change else {
             continue;
         };
         let id = &item.backlog_id;

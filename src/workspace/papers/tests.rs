@@ -1,6 +1,7 @@
 //! Every paper of a small sprint, as it reads.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use chrono_tz::Asia::Seoul;
 use serde_json::json;
@@ -267,7 +268,8 @@ fn the_backlog_in_its_order() {
         item(3, BacklogStatus::Pending, 0),
         item(4, BacklogStatus::Pending, 1),
     ];
-    let items: BTreeMap<_, _> = items.into_iter().map(|it| (it.backlog_id.clone(), it)).collect();
+    let items: BTreeMap<_, _> =
+        (items.into_iter()).map(|it| (it.backlog_id.clone(), Arc::new(it))).collect();
     let papers =
         [backlog(&items, Language::En).unwrap(), backlog(&BTreeMap::new(), Language::Ko).unwrap()];
     insta::assert_snapshot!("backlog", shown(&papers));
@@ -276,8 +278,8 @@ fn the_backlog_in_its_order() {
 #[test]
 fn a_delivered_item_is_listed_once() {
     let mut state = State::default();
-    state.apply(&Change::Backlog(Box::new(item(1, BacklogStatus::Selected, 1))));
-    let done = Change::Backlog(Box::new(item(1, BacklogStatus::Done, 1)));
+    state.apply(&Change::save(item(1, BacklogStatus::Selected, 1)));
+    let done = Change::save(item(1, BacklogStatus::Done, 1));
     let twice = [done.clone(), done.clone()];
     let listed = completed(&twice, &state).unwrap();
     let [Change::Append { file, text }] = listed.as_slice() else {
@@ -288,7 +290,7 @@ fn a_delivered_item_is_listed_once() {
     assert!(text.ends_with('\n'));
     state.apply(&done);
     assert!(completed(&[done], &state).unwrap().is_empty());
-    let blocked = Change::Backlog(Box::new(item(2, BacklogStatus::Blocked, 1)));
+    let blocked = Change::save(item(2, BacklogStatus::Blocked, 1));
     assert!(completed(&[blocked], &state).unwrap().is_empty());
 }
 

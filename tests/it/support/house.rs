@@ -461,7 +461,8 @@ impl House {
                 all.insert(request.request_id.clone(), request);
             }
         }
-        all.extend(self.state().map(|state| state.requests).unwrap_or_default());
+        let open = self.state().map(|state| state.requests).unwrap_or_default();
+        all.extend(open.into_iter().map(|(id, request)| (id, Arc::unwrap_or_clone(request))));
         all.into_values().collect()
     }
 

@@ -58,7 +58,7 @@ fn slot(older: &mut Older, notes: &mut Notes) {
     {
         let why = if older.sprints.contains_key(id) { "is over" } else { "has no record" };
         notes.repaired(
-            layout::SCHEDULER,
+            &layout::scheduler(),
             &format!("{id} held the slot and {why}; the slot is free"),
         );
     }
@@ -67,7 +67,7 @@ fn slot(older: &mut Older, notes: &mut Notes) {
         let newest = newest.max_by_key(|it| (it.started_at, it.sprint_id.clone()));
         if let Some(sprint) = newest {
             let id = &sprint.sprint_id;
-            notes.repaired(layout::SCHEDULER, &format!("{id} is open and gets the slot"));
+            notes.repaired(&layout::scheduler(), &format!("{id} is open and gets the slot"));
             active = Some(id.clone());
         }
     }
@@ -287,7 +287,7 @@ fn scheduler(older: &mut Older, notes: &mut Notes) {
         && !scheduler.last_blocked_review_fingerprint.is_empty()
     {
         notes.repaired(
-            layout::SCHEDULER,
+            &layout::scheduler(),
             "the review of blocked items was lost and is asked for again",
         );
         scheduler.last_blocked_review_fingerprint.clear();

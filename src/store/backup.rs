@@ -1,26 +1,37 @@
-//! A copy of the whole state folder as the older runtime left it, made once and before anything is written.
+//! A copy of the state folder as an older runtime or build left it, made once and before anything is written.
 //!
 //! The copy has a mark of its own, written last: a folder without it is one that was not finished, and is
 //! gone on with, because until the mark is there nothing else is touched.
 
 use std::path::{Path, PathBuf};
 
-use super::notes::Notes;
+use super::error::StoreError;
+use super::layout::RUNTIME;
+use super::views::replace_synced;
 use crate::domain::time::Timestamp;
 use crate::platform::clock;
 use crate::platform::disk::{Disk, Node};
-use crate::store::error::StoreError;
-use crate::store::layout::RUNTIME;
-use crate::store::views::replace_synced;
 
 /// The mark of a copy that is whole; its text is a digest of what was copied.
 const MARK: &str = "backup-is-whole";
 
-/// Makes the copy, or finds it; its name.
-pub(super) fn make(disk: &dyn Disk, root: &Path, notes: &mut Notes) -> Result<String, StoreError> {
-    let mut files = Vec::new();
-    let mut folders = vec![PathBuf::new()];
-    walk(disk, root, Path::new(""), &mut files, &mut folders, notes)?;
+/// A copy.
+pub(super) struct Backup {
+    /// Its folder in the workspace.
+    pub(super) name: String,
+    /// What is no file and not in it; paths are relative to the workspace.
+    pub(super) left: Vec<String>,
+}
+
+/// Makes the copy of what is wanted, or finds it.
+pub(super) fn make(
+    disk: &dyn Disk,
+    root: &Path,
+    wanted: fn(&Path) -> bool,
+) -> Result<Backup, StoreError> {
+    let mut found = Found { folders: vec![PathBuf::new()], ..Found::default() };
+    walk(disk, root, Path::new(""), wanted, &mut found)?;
+    let Found { files, folders, left } = found;
     let mut digest = crc32fast::Hasher::new();
     for file in &files {
         digest.update(file.to_string_lossy().as_bytes());
@@ -29,7 +40,7 @@ pub(super) fn make(disk: &dyn Disk, root: &Path, notes: &mut Notes) -> Result<St
     let digest = format!("{:08x}\n", digest.finalize());
     let (name, whole) = choose(disk, root, &digest)?;
     if whole {
-        return Ok(name);
+        return Ok(Backup { name, left });
     }
     let target = root.join(&name);
     for folder in &folders {
@@ -44,7 +55,30 @@ pub(super) fn make(disk: &dyn Disk, root: &Path, notes: &mut Notes) -> Result<St
     disk.sync_many(root, &copies, &named)?;
     replace_synced(disk, &target.join(MARK), digest.as_bytes())?;
     disk.sync_dir(&target)?;
-    Ok(name)
+    Ok(Backup { name, left })
+}
+
+/// The whole copy, if there is one, in which a file is what it is now.
+pub(super) fn whole_with(
+    disk: &dyn Disk,
+    root: &Path,
+    file: &str,
+) -> Result<Option<String>, StoreError> {
+    let now = disk.read(&root.join(RUNTIME).join(file))?;
+    let prefix = format!("{RUNTIME}.backup-");
+    for name in disk.list(root)?.into_iter().filter(|name| name.starts_with(&prefix)) {
+        let copy = root.join(&name);
+        if disk.len(&copy.join(MARK))?.is_none() {
+            continue;
+        }
+        match disk.read(&copy.join(file)) {
+            Ok(bytes) if bytes == now => return Ok(Some(name)),
+            Ok(_) => {}
+            Err(error) if error.is_missing() => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Ok(None)
 }
 
 /// The folder for the copy, and whether it is there already.
@@ -70,29 +104,33 @@ fn choose(disk: &dyn Disk, root: &Path, digest: &str) -> Result<(String, bool), 
     Ok((name, false))
 }
 
+#[derive(Default)]
+struct Found {
+    files: Vec<PathBuf>,
+    folders: Vec<PathBuf>,
+    left: Vec<String>,
+}
+
 fn walk(
     disk: &dyn Disk,
     root: &Path,
     folder: &Path,
-    files: &mut Vec<PathBuf>,
-    folders: &mut Vec<PathBuf>,
-    notes: &mut Notes,
+    wanted: fn(&Path) -> bool,
+    found: &mut Found,
 ) -> Result<(), StoreError> {
     for name in disk.list(&root.join(RUNTIME).join(folder))? {
         let path = folder.join(&name);
+        if is_ours(&path) || !wanted(&path) {
+            continue;
+        }
         match disk.node(&root.join(RUNTIME).join(&path))? {
-            Some(Node::File) if !is_ours(&path) => files.push(path),
+            Some(Node::File) => found.files.push(path),
             Some(Node::Folder) => {
-                folders.push(path.clone());
-                walk(disk, root, &path, files, folders, notes)?;
+                found.folders.push(path.clone());
+                walk(disk, root, &path, wanted, found)?;
             }
-            Some(Node::Other) => {
-                notes.left(
-                    &format!("{RUNTIME}/{}", path.display()),
-                    "it is no file, and not in the backup",
-                );
-            }
-            Some(Node::File) | None => {}
+            Some(Node::Other) => found.left.push(format!("{RUNTIME}/{}", path.display())),
+            None => {}
         }
     }
     Ok(())

@@ -1,0 +1,322 @@
+//! Records: what is stored, each as a file of its own that operators may read.
+//!
+//! A record says its kind, the version of its shape, its path and whether it is open. What is open is in
+//! memory ([`crate::domain::state::State`]); the file of a record that has ended stays, unless it is removed.
+
+use std::sync::Arc;
+
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::domain::backlog::BacklogItem;
+use crate::domain::budget::Spending;
+use crate::domain::effect::Effect;
+use crate::domain::envelope::{Envelope, Place};
+use crate::domain::gate::{Gate, GateState};
+use crate::domain::ids::{BacklogId, EffectId, OutgoingId, RequestId, RunId, SprintId};
+use crate::domain::lifecycle::Lifecycle;
+use crate::domain::operation::{Operation, OperationStatus};
+use crate::domain::outgoing::Outgoing;
+use crate::domain::request::Request;
+use crate::domain::role::Role;
+use crate::domain::run::Run;
+use crate::domain::schedule::Scheduler;
+use crate::domain::session::Session;
+use crate::domain::sprint::Sprint;
+
+/// The field of a record's JSON that says the version of its shape. A record without it is of version 1.
+pub const VERSION_FIELD: &str = "record_version";
+
+/// One kind of thing that is stored.
+pub trait Record: Serialize + DeserializeOwned {
+    /// The version of its shape that this build writes; it reads that and every older one.
+    const VERSION: u32 = 2;
+
+    /// Where its file lies, below the folder of the runtime.
+    fn path(&self) -> String;
+
+    /// Whether it is in memory.
+    fn is_open(&self) -> bool {
+        true
+    }
+}
+
+/// Why JSON is no record of a kind.
+#[derive(Debug, thiserror::Error)]
+pub enum RecordError {
+    /// A newer build wrote it.
+    #[error(
+        "it is of version {version}, and this build of teams reads up to {known}: it needs the newer build"
+    )]
+    Newer {
+        /// The version that it says.
+        version: u64,
+        /// The newest that is known.
+        known: u32,
+    },
+    /// It has another shape.
+    #[error(transparent)]
+    Shape(#[from] serde_json::Error),
+}
+
+/// A record as JSON, with its version.
+fn encode<R: Record>(record: &R) -> serde_json::Result<Value> {
+    let mut value = serde_json::to_value(record)?;
+    if let Value::Object(fields) = &mut value {
+        fields.insert(VERSION_FIELD.to_owned(), R::VERSION.into());
+    }
+    Ok(value)
+}
+
+fn decode<R: Record>(mut value: Value) -> Result<Arc<R>, RecordError> {
+    if let Value::Object(fields) = &mut value {
+        let version = fields.shift_remove(VERSION_FIELD).and_then(|version| version.as_u64());
+        let version = version.unwrap_or(1);
+        if version > u64::from(R::VERSION) {
+            return Err(RecordError::Newer { version, known: R::VERSION });
+        }
+    }
+    Ok(Arc::new(serde_json::from_value(value)?))
+}
+
+/// The kinds of records, their one list.
+macro_rules! records {
+    ($($(#[$about:meta])* $kind:ident($record:ty)),* $(,)?) => {
+        /// The kinds of records.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+        #[serde(rename_all = "snake_case")]
+        pub enum Kind { $($(#[$about])* $kind),* }
+
+        /// A record of any kind.
+        #[derive(Debug, Clone, PartialEq)]
+        pub enum AnyRecord { $($(#[$about])* $kind(Arc<$record>)),* }
+
+        impl AnyRecord {
+            /// What it is.
+            #[must_use]
+            pub const fn kind(&self) -> Kind {
+                match self { $(Self::$kind(_) => Kind::$kind),* }
+            }
+
+            /// Where its file lies, below the folder of the runtime.
+            #[must_use]
+            pub fn path(&self) -> String {
+                match self { $(Self::$kind(record) => record.path()),* }
+            }
+
+            /// Whether it is in memory.
+            #[must_use]
+            pub fn is_open(&self) -> bool {
+                match self { $(Self::$kind(record) => record.is_open()),* }
+            }
+
+            /// It as JSON, with its version.
+            ///
+            /// # Errors
+            /// Where it has no JSON form, which a record of ours always has.
+            pub fn encode(&self) -> serde_json::Result<Value> {
+                match self { $(Self::$kind(record) => encode(&**record)),* }
+            }
+
+            /// A record of a kind from its JSON, of this version or an older one.
+            ///
+            /// # Errors
+            /// Where it has another shape, or a newer build wrote it.
+            pub fn decode(kind: Kind, value: Value) -> Result<Self, RecordError> {
+                Ok(match kind { $(Kind::$kind => Self::$kind(decode(value)?)),* })
+            }
+        }
+
+        $(impl From<$record> for AnyRecord {
+            fn from(record: $record) -> Self {
+                Self::$kind(Arc::new(record))
+            }
+        }
+
+        impl From<Arc<$record>> for AnyRecord {
+            fn from(record: Arc<$record>) -> Self {
+                Self::$kind(record)
+            }
+        })*
+    };
+}
+
+records! {
+    /// A request.
+    Request(Request),
+    /// A relay message between roles.
+    Envelope(Envelope),
+    /// An attempt of a role under way.
+    Run(Run),
+    /// What is to be done outside of memory.
+    Effect(Effect),
+    /// A message on its way to Discord.
+    Outgoing(Outgoing),
+    /// A point where a person decides.
+    Gate(Gate),
+    /// A registered action.
+    Operation(Operation),
+    /// A role's conversation with its agent about a request.
+    Session(Session),
+    /// An item of the backlog.
+    Backlog(BacklogItem),
+    /// A sprint.
+    Sprint(Sprint),
+    /// When sprints begin.
+    Scheduler(Scheduler),
+    /// What was spent.
+    Spending(Spending),
+    /// The steps that requests go by.
+    Lifecycle(Lifecycle),
+}
+
+/// A record that leaves memory.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RecordId {
+    /// Nothing refers to the ended request any more; its file stays.
+    Request(RequestId),
+    /// The run's outcome was applied.
+    Run(RunId),
+    /// The effect's outcome was applied.
+    Effect(EffectId),
+    /// Discord has it, or it was superseded or refused.
+    Outgoing(OutgoingId),
+    /// Its request has ended.
+    Session(Role, RequestId),
+    /// A newer sprint is the last one; its file stays.
+    Sprint(SprintId),
+    /// No request goes by it any more.
+    Lifecycle(String),
+}
+
+impl RecordId {
+    /// The file that goes with it, below the folder of the runtime; none where it stays.
+    #[must_use]
+    pub fn path(&self) -> Option<String> {
+        match self {
+            Self::Request(_) | Self::Sprint(_) => None,
+            Self::Run(id) => Some(format!("runs/{id}.json")),
+            Self::Effect(id) => Some(format!("effects/{id}.json")),
+            Self::Outgoing(id) => Some(format!("outbox/{id}.json")),
+            Self::Session(role, request) => Some(format!("role_sessions/{role}.{request}.json")),
+            Self::Lifecycle(digest) => Some(format!("lifecycles/{digest}.yaml")),
+        }
+    }
+}
+
+/// The path of a request's record, below the folder of the runtime.
+#[must_use]
+pub fn request_path(id: &RequestId) -> String {
+    format!("requests/{id}.json")
+}
+
+/// The path of a backlog item's record, below the folder of the runtime.
+#[must_use]
+pub fn item_path(id: &BacklogId) -> String {
+    format!("backlog/{id}.json")
+}
+
+/// The path of a sprint's record, below the folder of the runtime.
+#[must_use]
+pub fn sprint_path(id: &SprintId) -> String {
+    format!("sprints/{id}.json")
+}
+
+impl Record for Request {
+    fn path(&self) -> String {
+        request_path(&self.request_id)
+    }
+}
+
+impl Record for Envelope {
+    fn path(&self) -> String {
+        self.path_in(self.place)
+    }
+
+    fn is_open(&self) -> bool {
+        self.place == Place::Inbox
+    }
+}
+
+impl Record for Run {
+    fn path(&self) -> String {
+        format!("runs/{}.json", self.run_id)
+    }
+}
+
+impl Record for Effect {
+    fn path(&self) -> String {
+        format!("effects/{}.json", self.effect_id)
+    }
+}
+
+impl Record for Outgoing {
+    fn path(&self) -> String {
+        format!("outbox/{}.json", self.outgoing_id)
+    }
+}
+
+impl Record for Gate {
+    fn path(&self) -> String {
+        format!("gates/{}.json", self.gate_id)
+    }
+
+    fn is_open(&self) -> bool {
+        self.state == GateState::Open
+    }
+}
+
+impl Record for Operation {
+    fn path(&self) -> String {
+        format!("operations/{}.json", self.operation_id)
+    }
+
+    fn is_open(&self) -> bool {
+        self.status == OperationStatus::Running
+    }
+}
+
+impl Record for Session {
+    fn path(&self) -> String {
+        format!("role_sessions/{}.{}.json", self.role, self.request_id)
+    }
+}
+
+impl Record for BacklogItem {
+    fn path(&self) -> String {
+        item_path(&self.backlog_id)
+    }
+
+    fn is_open(&self) -> bool {
+        self.status.is_active()
+    }
+}
+
+impl Record for Sprint {
+    fn path(&self) -> String {
+        sprint_path(&self.sprint_id)
+    }
+}
+
+impl Record for Scheduler {
+    fn path(&self) -> String {
+        SCHEDULER.to_owned()
+    }
+}
+
+/// The scheduler's record, below the folder of the runtime.
+pub const SCHEDULER: &str = "sprint_scheduler.json";
+
+impl Record for Spending {
+    fn path(&self) -> String {
+        "spending.json".to_owned()
+    }
+}
+
+impl Record for Lifecycle {
+    fn path(&self) -> String {
+        format!("lifecycles/{}.yaml", self.digest())
+    }
+}

@@ -1,0 +1,80 @@
+//! Bringing a workspace that an earlier build of teams wrote up to the version of this one.
+//!
+//! Whatever is read is brought into today's shape while it is read ([`super::entry`],
+//! [`crate::domain::record`]). The first opening by this build copies what it will write over, writes every
+//! open record anew and makes a checkpoint; until that is durable, the next opening begins again.
+
+use std::path::{Component, Path};
+
+use super::backup;
+use super::entry::VERSION;
+use super::error::StoreError;
+use super::layout;
+use super::loaded::LoadedWorkspace;
+use super::views::replace_synced;
+use crate::platform::disk::Disk;
+
+/// The file of the last checkpoint's index, in the folder of the runtime.
+const CHECKPOINT: &str = "checkpoint";
+
+/// Where an earlier build wrote the workspace: copies its records and journal, and has every open record
+/// written anew. The copy's name.
+pub(super) fn migrate(
+    disk: &dyn Disk,
+    root: &Path,
+    loaded: &mut LoadedWorkspace,
+) -> Result<Option<String>, StoreError> {
+    if loaded.version >= VERSION {
+        return Ok(None);
+    }
+    // A migration that was cut off has written over some of the records, and not over the checkpoint.
+    let name = match backup::whole_with(disk, root, CHECKPOINT)? {
+        Some(name) => name,
+        None => backup::make(disk, root, is_stored)?.name,
+    };
+    // The journal has those that it speaks of; nothing else has the others, so each is whole at any instant.
+    let replayed = loaded.views.records();
+    for record in loaded.views.state.records() {
+        let path = layout::inside(&record.path());
+        if !replayed.contains(&path) {
+            let bytes = layout::bytes(&record)?;
+            replace_synced(disk, &root.join(&path), &bytes)?;
+            loaded.views.digests.insert(path, crc32fast::hash(&bytes));
+        }
+    }
+    Ok(Some(name))
+}
+
+/// Whether a path of the folder of the runtime is of the store's: what agents and prompts left there, and
+/// worktrees, are no records and stay where they are.
+fn is_stored(path: &Path) -> bool {
+    const FOLDERS: [&str; 12] = [
+        "backlog",
+        "effects",
+        "gates",
+        "internal_relay",
+        "journal",
+        "lifecycles",
+        "operations",
+        "outbox",
+        "requests",
+        "role_sessions",
+        "runs",
+        "sprints",
+    ];
+    let mut parts = path.components();
+    let Some(Component::Normal(first)) = parts.next() else { return false };
+    match first.to_str() {
+        // Below it lie the folders of what agents did; the records are files.
+        Some("runs") => path.components().count() == 1 || is_record(path) && parts.count() == 1,
+        // What was handled is never written again.
+        Some("internal_relay") => !path.starts_with("internal_relay/archive"),
+        Some(folder) if FOLDERS.contains(&folder) => true,
+        Some(_) => path.components().count() == 1 && (is_record(path) || path == CHECKPOINT),
+        None => false,
+    }
+}
+
+fn is_record(path: &Path) -> bool {
+    path.extension().is_some_and(|extension| extension == "json")
+}

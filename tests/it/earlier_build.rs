@@ -1,0 +1,183 @@
+//! Workspaces as earlier builds of teams left them, kept in `tests/data/workspaces/<version>`: each was killed at
+//! work, with a sprint, an open gate, messages on their way and a journal behind its checkpoint.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use teams::domain::gate::GateKind;
+use teams::domain::request::RequestStatus;
+use teams::domain::sprint::{SprintStatus, TodoStatus};
+use teams::domain::state::State;
+use teams::platform::disk::RealDisk;
+use teams::store::{self, OpenedStore, Store, StoreError};
+
+struct Workspace(tempfile::TempDir);
+
+impl Workspace {
+    fn of(version: &str) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let data =
+            Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/workspaces").join(version);
+        copy(&data, &folder.path().join(".teams_runtime"));
+        Self(folder)
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.0.path().join(".teams_runtime").join(name)
+    }
+
+    fn open(&self) -> Result<OpenedStore, StoreError> {
+        Store::open(self.0.path(), Arc::new(RealDisk))
+    }
+
+    fn journal(&self) -> PathBuf {
+        let mut entries = std::fs::read_dir(self.path("journal")).unwrap();
+        entries.next().unwrap().unwrap().path()
+    }
+
+    /// Every file of the state folder, but for what opening itself makes.
+    fn files(&self) -> BTreeMap<PathBuf, Vec<u8>> {
+        let mut all = BTreeMap::new();
+        collect(&self.path(""), Path::new(""), &mut all);
+        all
+    }
+}
+
+fn copy(from: &Path, to: &Path) {
+    std::fs::create_dir_all(to).unwrap();
+    for entry in std::fs::read_dir(from).unwrap() {
+        let entry = entry.unwrap();
+        let target = to.join(entry.file_name());
+        if entry.file_type().unwrap().is_dir() {
+            copy(&entry.path(), &target);
+        } else {
+            std::fs::copy(entry.path(), target).unwrap();
+        }
+    }
+}
+
+fn collect(root: &Path, inside: &Path, all: &mut BTreeMap<PathBuf, Vec<u8>>) {
+    for entry in std::fs::read_dir(root.join(inside)).unwrap() {
+        let entry = entry.unwrap();
+        let path = inside.join(entry.file_name());
+        if entry.file_type().unwrap().is_dir() {
+            collect(root, &path, all);
+        } else {
+            all.insert(path.clone(), std::fs::read(root.join(&path)).unwrap());
+        }
+    }
+}
+
+/// What the workspaces of every version hold.
+fn check(state: &State) {
+    teams::engine::sprint::consistent(state).unwrap();
+    let status = |id: &str| state.requests[&id.parse().unwrap()].status;
+    assert_eq!(status("20261123-75bfb703"), RequestStatus::Delegated, "it waits at its gate");
+    assert_eq!(status("20261123-76408a5e"), RequestStatus::Blocked);
+    let gates: Vec<_> = state.gates.values().collect();
+    assert_eq!(gates.len(), 1);
+    assert_eq!(gates[0].kind, GateKind::GuardedCommit);
+    assert_eq!(gates[0].request_id.as_str(), "20261123-75bfb703");
+    let gated = &state.requests[&gates[0].request_id];
+    assert_eq!(gated.gate_id.as_ref(), Some(&gates[0].gate_id));
+    let sprint = state.active_sprint().expect("the sprint goes on");
+    assert_eq!(sprint.milestone_title, "Finish the list");
+    assert_eq!(sprint.status, SprintStatus::Running);
+    assert!(sprint.todos.iter().any(|todo| todo.status == TodoStatus::Committed));
+    assert!(sprint.todos.iter().any(|todo| todo.status == TodoStatus::Blocked));
+    assert!(!state.outgoing.is_empty() && !state.envelopes.is_empty() && !state.backlog.is_empty());
+    assert_eq!(state.lifecycles.len(), 1);
+    assert!(!state.spending.date.is_empty());
+}
+
+#[test]
+fn a_workspace_of_version_1_is_copied_and_brought_up_to_date_once() {
+    let workspace = Workspace::of("1");
+    let before = workspace.files();
+    let read = store::read_only(workspace.0.path()).unwrap();
+    check(&read);
+    assert_eq!(workspace.files(), before, "looking changes nothing");
+
+    let opened = workspace.open().unwrap();
+    assert_eq!(opened.state, read);
+    let copied = opened.report.migrated.clone().expect("it is migrated");
+    let mut copies = BTreeMap::new();
+    collect(&workspace.0.path().join(copied), Path::new(""), &mut copies);
+    for (path, bytes) in &before {
+        assert_eq!(copies.get(path), Some(bytes), "{}", path.display());
+    }
+    opened.store.close().unwrap();
+
+    let after = workspace.files();
+    assert!(after[Path::new("checkpoint")].starts_with(b"teams-checkpoint 2 "));
+    for record in read.records() {
+        let bytes = &after[Path::new(&record.path())];
+        if let Ok(value) = serde_json::from_slice::<serde_json::Value>(bytes) {
+            assert_eq!(value["record_version"], 2, "{}", record.path());
+        }
+    }
+    let again = workspace.open().unwrap();
+    assert_eq!((again.report.migrated, again.report.replayed), (None, 0));
+    assert_eq!(again.state, read);
+}
+
+#[test]
+fn what_a_newer_build_wrote_is_refused_by_name_and_left_as_it_is() {
+    let refused = |workspace: &Workspace, name: &str| {
+        let before = workspace.files();
+        for error in [store::read_only(workspace.0.path()).err(), workspace.open().err()] {
+            let said = error.expect("refused").to_string();
+            assert!(
+                said.contains(name) && said.contains("newer build") && said.contains("version 3"),
+                "{said}"
+            );
+        }
+        let after = workspace.files();
+        assert!(before.iter().all(|(path, bytes)| after.get(path) == Some(bytes)));
+    };
+    let workspace = Workspace::of("1");
+    let index = std::fs::read_to_string(workspace.path("checkpoint")).unwrap();
+    let body = index.split_once('\n').unwrap().1;
+    let mut crc = crc32fast::Hasher::new();
+    crc.update(&3_u32.to_le_bytes());
+    crc.update(body.as_bytes());
+    let newer = format!("teams-checkpoint 3 {:08x}\n{body}", crc.finalize());
+    std::fs::write(workspace.path("checkpoint"), newer).unwrap();
+    refused(&workspace, "checkpoint");
+
+    let workspace = Workspace::of("1");
+    let lines = b"{\"changes\":[{\"of tomorrow\":1}]}\n";
+    let length = lines.len() as u32;
+    let first = 486_u64;
+    let mut crc = crc32fast::Hasher::new();
+    crc.update(&3_u32.to_le_bytes());
+    crc.update(&first.to_le_bytes());
+    crc.update(&u64::from(length).to_le_bytes());
+    crc.update(lines);
+    let mut bytes = b"TJ3\n".to_vec();
+    bytes.extend(length.to_le_bytes());
+    bytes.extend(crc.finalize().to_le_bytes());
+    bytes.extend(first.to_le_bytes());
+    bytes.extend(lines);
+    std::fs::write(workspace.journal(), bytes).unwrap();
+    refused(&workspace, ".log");
+}
+
+#[test]
+fn one_record_of_a_newer_build_is_set_aside_by_name_and_the_rest_goes_on() {
+    let workspace = Workspace::of("1");
+    workspace.open().unwrap().store.close().unwrap();
+    let id = "20261123-76408a5e";
+    let path = workspace.path(&format!("requests/{id}.json"));
+    let text = std::fs::read_to_string(&path).unwrap();
+    let newer = text.replacen("\"record_version\": 2", "\"record_version\": 7", 1);
+    assert_ne!(newer, text);
+    std::fs::write(&path, &newer).unwrap();
+    let opened = workspace.open().unwrap();
+    let [aside] = opened.report.set_aside.as_slice() else { panic!("{:?}", opened.report) };
+    assert!(aside.path.contains(id) && aside.reason.contains("version 7"), "{aside:?}");
+    assert_eq!(std::fs::read_to_string(workspace.0.path().join(&aside.now)).unwrap(), newer);
+    assert!(!opened.state.requests.contains_key(&id.parse().unwrap()));
+    assert!(opened.state.active_sprint().is_some());
+}
