@@ -16,7 +16,7 @@ use crate::domain::ids::RequestId;
 use crate::domain::incoming::Command;
 use crate::domain::language::Language;
 use crate::domain::outgoing::Content;
-use crate::domain::request::{Request, RequestEvent, RequestStatus};
+use crate::domain::request::{EventKind, Request, RequestEvent, RequestStatus};
 use crate::platform::redact::redact;
 use crate::platform::terminal::LiveLine;
 use crate::service::{self, ControlError, Reply};
@@ -195,17 +195,15 @@ fn tell_news(root: &Path, id: &RequestId, words: &Words, told: usize) -> Result<
 /// A step in a line; `None` for what nobody outside waits for.
 fn line_of(event: &RequestEvent, words: &Words) -> Option<String> {
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-    match event.kind.as_str() {
-        "role_report" => {
-            let (step, status) = (&event.payload["step"], &event.payload["result"]["status"]);
-            let values = json!({
-                "role": event.actor, "step": text(step), "status": text(status), "summary": event.summary,
-            });
-            Some(words.of("ask.step", values))
-        }
-        "checks" => Some(words.of("ask.checks", json!({ "passed": event.summary == "passed" }))),
-        _ => None,
+    if event.kind == EventKind::RoleReport {
+        let (step, status) = (&event.payload["step"], &event.payload["result"]["status"]);
+        let values = json!({
+            "role": event.actor, "step": text(step), "status": text(status), "summary": event.summary,
+        });
+        return Some(words.of("ask.step", values));
     }
+    let passed = (event.kind == EventKind::Checks).then_some(event.summary == "passed")?;
+    Some(words.of("ask.checks", json!({ "passed": passed })))
 }
 
 /// Tells what came of it: 0 where it is done.

@@ -50,7 +50,7 @@ pub(super) enum Command {
         #[arg(long, value_name = "WORDS")]
         title: Option<String>,
         /// Where it stands: pending, selected, blocked, done, carried_over, dropped
-        #[arg(long, value_parser = status)]
+        #[arg(long)]
         status: Option<BacklogStatus>,
         /// Why it is blocked
         #[arg(long, value_name = "WORDS")]
@@ -67,7 +67,7 @@ pub(super) enum Command {
         #[arg(long, value_name = "FILE")]
         input_file: PathBuf,
         /// Who found them where an item does not say: user, planner, sourcer, discovery, carry_over
-        #[arg(long, value_parser = source, default_value = "user")]
+        #[arg(long, default_value = "user")]
         source: BacklogSource,
         /// Print the receipt as JSON
         #[arg(long)]
@@ -97,7 +97,7 @@ pub(super) struct Fields {
     #[arg(long, value_name = "WORDS")]
     summary: Option<String>,
     /// bug, feature, enhancement or chore
-    #[arg(long, value_parser = kind)]
+    #[arg(long)]
     kind: Option<BacklogKind>,
     /// 1 is first; 0 means unranked
     #[arg(long, value_name = "NUMBER", value_parser = rank, allow_negative_numbers = true)]
@@ -111,21 +111,6 @@ pub(super) struct Fields {
     /// An item that has to be done before; may be given several times
     #[arg(long = "depends-on", value_name = "ITEM")]
     depends_on: Vec<BacklogId>,
-}
-
-fn status(word: &str) -> Result<BacklogStatus, String> {
-    let names = || BacklogStatus::ALL.map(BacklogStatus::as_str).join(", ");
-    BacklogStatus::parse(word).ok_or_else(|| format!("expected one of {}", names()))
-}
-
-fn kind(word: &str) -> Result<BacklogKind, String> {
-    let names = || BacklogKind::ALL.map(BacklogKind::as_str).join(", ");
-    BacklogKind::parse(word).ok_or_else(|| format!("expected one of {}", names()))
-}
-
-fn source(word: &str) -> Result<BacklogSource, String> {
-    BacklogSource::parse(word)
-        .ok_or_else(|| "expected user, planner, sourcer, discovery or carry_over".to_owned())
 }
 
 fn rank(word: &str) -> Result<u32, String> {

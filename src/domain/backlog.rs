@@ -5,55 +5,27 @@ use serde_json::{Map, Value};
 
 use crate::domain::ids::{BacklogId, SprintId};
 use crate::domain::time::Timestamp;
+use crate::domain::word::words;
 
-/// Where an item stands.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum BacklogStatus {
-    /// Waits to be taken into a sprint.
-    Pending,
-    /// A todo of the active sprint.
-    Selected,
-    /// Waits for something that a person or another item has to bring.
-    Blocked,
-    /// Delivered.
-    Done,
-    /// Went on as another item, which names this one in `carry_over_of`.
-    CarriedOver,
-    /// Not wanted; `dropped_reason` says why.
-    Dropped,
+words! {
+    /// Where an item stands.
+    pub enum BacklogStatus {
+        /// Waits to be taken into a sprint.
+        Pending = "pending",
+        /// A todo of the active sprint.
+        Selected = "selected",
+        /// Waits for something that a person or another item has to bring.
+        Blocked = "blocked",
+        /// Delivered.
+        Done = "done",
+        /// Went on as another item, which names this one in `carry_over_of`.
+        CarriedOver = "carried_over",
+        /// Not wanted; `dropped_reason` says why.
+        Dropped = "dropped",
+    }
 }
 
 impl BacklogStatus {
-    /// Every status, in the order in which reports list them.
-    pub const ALL: [BacklogStatus; 6] = [
-        Self::Selected,
-        Self::Pending,
-        Self::Blocked,
-        Self::CarriedOver,
-        Self::Done,
-        Self::Dropped,
-    ];
-
-    /// The word in files and messages.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Pending => "pending",
-            Self::Selected => "selected",
-            Self::Blocked => "blocked",
-            Self::Done => "done",
-            Self::CarriedOver => "carried_over",
-            Self::Dropped => "dropped",
-        }
-    }
-
-    /// Reads a word.
-    #[must_use]
-    pub fn parse(text: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|status| status.as_str() == text)
-    }
-
     /// Whether the item may still become work.
     #[must_use]
     pub const fn is_active(self) -> bool {
@@ -64,83 +36,37 @@ impl BacklogStatus {
     }
 }
 
-/// What kind of work it is.
-#[derive(
-    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize,
-)]
-#[serde(rename_all = "snake_case")]
-pub enum BacklogKind {
-    /// Something is wrong.
-    Bug,
-    /// Something new.
-    Feature,
-    /// Something better.
-    #[default]
-    Enhancement,
-    /// Upkeep.
-    Chore,
-}
-
-impl BacklogKind {
-    /// Every kind, the most urgent first.
-    pub const ALL: [BacklogKind; 4] = [Self::Bug, Self::Feature, Self::Enhancement, Self::Chore];
-
-    /// The word in files and messages.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Bug => "bug",
-            Self::Feature => "feature",
-            Self::Enhancement => "enhancement",
-            Self::Chore => "chore",
-        }
-    }
-
-    /// Reads a word.
-    #[must_use]
-    pub fn parse(text: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|kind| kind.as_str() == text)
+words! {
+    /// What kind of work it is.
+    #[derive(Default)]
+    pub enum BacklogKind {
+        /// Something is wrong.
+        Bug = "bug",
+        /// Something new.
+        Feature = "feature",
+        /// Something better.
+        #[default]
+        Enhancement = "enhancement",
+        /// Upkeep.
+        Chore = "chore",
     }
 }
 
-/// Who found it.
-#[derive(
-    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize,
-)]
-#[serde(rename_all = "snake_case")]
-pub enum BacklogSource {
-    /// A person.
-    User,
-    /// The planner.
-    #[default]
-    Planner,
-    /// The sourcer.
-    Sourcer,
-    /// A discovery action.
-    Discovery,
-    /// A todo that failed.
-    CarryOver,
-}
-
-impl BacklogSource {
-    /// The word in files and messages.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::User => "user",
-            Self::Planner => "planner",
-            Self::Sourcer => "sourcer",
-            Self::Discovery => "discovery",
-            Self::CarryOver => "carry_over",
-        }
-    }
-
-    /// Reads a word.
-    #[must_use]
-    pub fn parse(text: &str) -> Option<Self> {
-        [Self::User, Self::Planner, Self::Sourcer, Self::Discovery, Self::CarryOver]
-            .into_iter()
-            .find(|source| source.as_str() == text)
+words! {
+    /// Who found it.
+    #[derive(Default)]
+    pub enum BacklogSource {
+        /// A person.
+        User = "user",
+        /// The planner.
+        #[default]
+        Planner = "planner",
+        /// The sourcer.
+        Sourcer = "sourcer",
+        /// A discovery action.
+        Discovery = "discovery",
+        /// A todo that failed.
+        CarryOver = "carry_over",
     }
 }
 

@@ -1,99 +1,67 @@
 //! Why a request waits for a person.
 
-use serde::{Deserialize, Serialize};
+use crate::domain::word::words;
 
-use crate::domain::word::{Word as _, words};
-
-/// What stopped a request. Its word is also the catalog key `blocked.<word>`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum BlockCode {
-    /// A role says that it cannot go on.
-    RoleBlocked,
-    /// A step failed as often as it may.
-    StepFailed,
-    /// Only a real agent can do it.
-    NeedsRealAgent,
-    /// Nothing confines agents here.
-    NoSandbox,
-    /// The agent is not logged in.
-    AgentAuth,
-    /// The agent's plan is used up.
-    AgentQuota,
-    /// The agent declined.
-    AgentRefused,
-    /// Too many requests for the model's server, for too long.
-    RateLimited,
-    /// A budget is used up, and nobody granted more.
-    BudgetSpent,
-    /// One run has used all that a run may.
-    RunBudget,
-    /// No advice is left.
-    AdvisoryLimit,
-    /// No review is left.
-    ReviewLimit,
-    /// QA sent it back as often as it may.
-    QaLimit,
-    /// Roles sent it back as often as they may.
-    ReopenLimit,
-    /// All turns are used.
-    TurnsLimit,
-    /// A counter of the workspace's own lifecycle is used up.
-    CounterLimit,
-    /// The lifecycle has no such step.
-    UnknownStep,
-    /// The planner never listed its documents.
-    PlannerContract,
-    /// The checks failed as often as they may.
-    ChecksFailing,
-    /// The checks could not be started.
-    ChecksNotStarted,
-    /// A check came to no end.
-    ChecksInconclusive,
-    /// Nothing was built.
-    NoChange,
-    /// The marks of a conflict still stand in the files.
-    UnsolvedConflict,
-    /// The branch changed the same places.
-    RebaseConflict,
-    /// A person's edits are where the commit would write.
-    PersonEdits,
-    /// The commit did not come about.
-    CommitFailed,
-    /// A word of another build.
-    #[serde(other)]
-    Other,
+words! {
+    /// What stopped a request. Its word is also the catalog key `blocked.<word>`.
+    pub enum BlockCode {
+        /// A role says that it cannot go on.
+        RoleBlocked = "role_blocked",
+        /// A step failed as often as it may.
+        StepFailed = "step_failed",
+        /// Only a real agent can do it.
+        NeedsRealAgent = "needs_real_agent",
+        /// Nothing confines agents here.
+        NoSandbox = "no_sandbox",
+        /// The agent is not logged in.
+        AgentAuth = "agent_auth",
+        /// The agent's plan is used up.
+        AgentQuota = "agent_quota",
+        /// The agent declined.
+        AgentRefused = "agent_refused",
+        /// Too many requests for the model's server, for too long.
+        RateLimited = "rate_limited",
+        /// A budget is used up, and nobody granted more.
+        BudgetSpent = "budget_spent",
+        /// One run has used all that a run may.
+        RunBudget = "run_budget",
+        /// No advice is left.
+        AdvisoryLimit = "advisory_limit",
+        /// No review is left.
+        ReviewLimit = "review_limit",
+        /// QA sent it back as often as it may.
+        QaLimit = "qa_limit",
+        /// Roles sent it back as often as they may.
+        ReopenLimit = "reopen_limit",
+        /// All turns are used.
+        TurnsLimit = "turns_limit",
+        /// A counter of the workspace's own lifecycle is used up.
+        CounterLimit = "counter_limit",
+        /// The lifecycle has no such step.
+        UnknownStep = "unknown_step",
+        /// The planner never listed its documents.
+        PlannerContract = "planner_contract",
+        /// The checks failed as often as they may.
+        ChecksFailing = "checks_failing",
+        /// The checks could not be started.
+        ChecksNotStarted = "checks_not_started",
+        /// A check came to no end.
+        ChecksInconclusive = "checks_inconclusive",
+        /// Nothing was built.
+        NoChange = "no_change",
+        /// The marks of a conflict still stand in the files.
+        UnsolvedConflict = "unsolved_conflict",
+        /// The branch changed the same places.
+        RebaseConflict = "rebase_conflict",
+        /// A person's edits are where the commit would write.
+        PersonEdits = "person_edits",
+        /// The commit did not come about.
+        CommitFailed = "commit_failed",
+        /// A word of another build.
+        #[serde(other)]
+        Other = "other",
+    }
 }
-
-words!(BlockCode {
-    RoleBlocked = "role_blocked",
-    StepFailed = "step_failed",
-    NeedsRealAgent = "needs_real_agent",
-    NoSandbox = "no_sandbox",
-    AgentAuth = "agent_auth",
-    AgentQuota = "agent_quota",
-    AgentRefused = "agent_refused",
-    RateLimited = "rate_limited",
-    BudgetSpent = "budget_spent",
-    RunBudget = "run_budget",
-    AdvisoryLimit = "advisory_limit",
-    ReviewLimit = "review_limit",
-    QaLimit = "qa_limit",
-    ReopenLimit = "reopen_limit",
-    TurnsLimit = "turns_limit",
-    CounterLimit = "counter_limit",
-    UnknownStep = "unknown_step",
-    PlannerContract = "planner_contract",
-    ChecksFailing = "checks_failing",
-    ChecksNotStarted = "checks_not_started",
-    ChecksInconclusive = "checks_inconclusive",
-    NoChange = "no_change",
-    UnsolvedConflict = "unsolved_conflict",
-    RebaseConflict = "rebase_conflict",
-    PersonEdits = "person_edits",
-    CommitFailed = "commit_failed",
-    Other = "other",
-});
 
 impl BlockCode {
     /// The word in records and catalogs.

@@ -9,6 +9,7 @@ use crate::domain::ids::SprintId;
 use crate::domain::role::Role;
 use crate::domain::time::Timestamp;
 use crate::domain::usage::Usage;
+use crate::domain::word::words;
 
 /// What may be spent on something. What is absent has no limit.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
@@ -88,35 +89,21 @@ pub struct Budgets {
     pub day: Allowance,
 }
 
-/// What a budget is for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Scope {
-    /// A request.
-    Request,
-    /// A sprint.
-    Sprint,
-    /// A role's day.
-    Role,
-    /// A day.
-    Day,
+words! {
+    /// What a budget is for.
+    pub enum Scope {
+        /// A request.
+        Request = "request",
+        /// A sprint.
+        Sprint = "sprint",
+        /// A role's day.
+        Role = "role",
+        /// A day.
+        Day = "day",
+    }
 }
 
 impl Scope {
-    /// From the narrowest to the widest.
-    pub const ALL: [Scope; 4] = [Scope::Request, Scope::Sprint, Scope::Role, Scope::Day];
-
-    /// The word in values of the catalog.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Request => "request",
-            Self::Sprint => "sprint",
-            Self::Role => "role",
-            Self::Day => "day",
-        }
-    }
-
     /// Whether it is full again with the next day.
     #[must_use]
     pub const fn is_daily(self) -> bool {

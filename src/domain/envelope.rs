@@ -8,6 +8,7 @@ use crate::domain::lifecycle::StepName;
 use crate::domain::role::Role;
 use crate::domain::run::RunReport;
 use crate::domain::time::Timestamp;
+use crate::domain::word::words;
 
 /// What a message means.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -21,30 +22,17 @@ pub enum EnvelopeKind {
     Forward,
 }
 
-/// The folder that an envelope lies in; it lies in exactly one.
-#[derive(
-    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize,
-)]
-#[serde(rename_all = "snake_case")]
-pub enum Place {
-    /// Waits or is being worked on.
-    #[default]
-    Inbox,
-    /// Was consumed.
-    Archive,
-    /// Could not be consumed; `reason` says why. Moving it back to the inbox replays it.
-    Dead,
-}
-
-impl Place {
-    /// The folder's name.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Place::Inbox => "inbox",
-            Place::Archive => "archive",
-            Place::Dead => "dead",
-        }
+words! {
+    /// The folder that an envelope lies in; it lies in exactly one.
+    #[derive(Default)]
+    pub enum Place {
+        /// Waits or is being worked on.
+        #[default]
+        Inbox = "inbox",
+        /// Was consumed.
+        Archive = "archive",
+        /// Could not be consumed; `reason` says why. Moving it back to the inbox replays it.
+        Dead = "dead",
     }
 }
 

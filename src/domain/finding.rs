@@ -1,11 +1,12 @@
 //! What the sourcer found: candidates for the backlog before anybody judged them (`spec/teams.md` 10.2).
 
+use crate::domain::word::words;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-super::sprint::words! {
+words! {
     /// What kind of trace it is.
-    Signal {
+    pub enum Signal {
         /// A request that ended without success.
         OpenRequest = "open_request",
         /// A role that failed.

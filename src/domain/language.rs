@@ -1,18 +1,17 @@
 //! The languages of the team.
 
-use serde::{Deserialize, Serialize};
+use crate::domain::word::words;
 
-/// The language that a person is answered in.
-#[derive(
-    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize,
-)]
-#[serde(rename_all = "lowercase")]
-pub enum Language {
-    /// English.
-    #[default]
-    En,
-    /// Korean.
-    Ko,
+words! {
+    /// The language that a person is answered in.
+    #[derive(Default)]
+    pub enum Language {
+        /// English.
+        #[default]
+        En = "en",
+        /// Korean.
+        Ko = "ko",
+    }
 }
 
 impl Language {
@@ -33,14 +32,5 @@ impl Language {
     #[must_use]
     pub fn of_locale(locale: &str) -> Language {
         if locale.starts_with("ko") { Language::Ko } else { Language::En }
-    }
-
-    /// `en` or `ko`.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Language::En => "en",
-            Language::Ko => "ko",
-        }
     }
 }

@@ -8,6 +8,7 @@ use crate::domain::ids::{ChannelId, EnvelopeId, GateId, MessageId, OutgoingId, R
 use crate::domain::language::Language;
 use crate::domain::role::Role;
 use crate::domain::time::Timestamp;
+use crate::domain::word::words;
 
 /// Messages that Discord failed again and again while it took others: one JSON object a line, with the
 /// words and the reason. Workspace-relative.
@@ -96,41 +97,19 @@ pub struct Content {
     pub language: Language,
 }
 
-/// What a button does when pressed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum ButtonAct {
-    /// Decide a gate: yes.
-    Approve,
-    /// Decide a gate: no.
-    Reject,
-    /// Ask something before deciding a gate: opens a form.
-    Question,
-    /// Withdraw the request.
-    Cancel,
-    /// Try a blocked request again.
-    Retry,
-}
-
-impl ButtonAct {
-    /// The word in the button's id and in the catalog key `button.<word>`.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Approve => "approve",
-            Self::Reject => "reject",
-            Self::Question => "question",
-            Self::Cancel => "cancel",
-            Self::Retry => "retry",
-        }
-    }
-
-    /// Reads the word of a button's id.
-    #[must_use]
-    pub fn parse(text: &str) -> Option<Self> {
-        [Self::Approve, Self::Reject, Self::Question, Self::Cancel, Self::Retry]
-            .into_iter()
-            .find(|act| act.as_str() == text)
+words! {
+    /// What a button does when pressed.
+    pub enum ButtonAct {
+        /// Decide a gate: yes.
+        Approve = "approve",
+        /// Decide a gate: no.
+        Reject = "reject",
+        /// Ask something before deciding a gate: opens a form.
+        Question = "question",
+        /// Withdraw the request.
+        Cancel = "cancel",
+        /// Try a blocked request again.
+        Retry = "retry",
     }
 }
 
@@ -159,7 +138,7 @@ impl Button {
         let (act, rest) = rest.split_once(':')?;
         let (subject, version) = rest.rsplit_once(':')?;
         Some(Button {
-            act: ButtonAct::parse(act)?,
+            act: act.parse().ok()?,
             subject: subject.to_owned(),
             version: version.parse().ok()?,
         })

@@ -36,6 +36,11 @@ pub trait Record: Serialize + DeserializeOwned {
     /// Where its file lies, below the folder of the runtime.
     fn path(&self) -> String;
 
+    /// What it is known by for as long as it lives, wherever its file lies.
+    fn key(&self) -> String {
+        self.path()
+    }
+
     /// Whether it is in memory.
     fn is_open(&self) -> bool {
         true
@@ -103,6 +108,12 @@ macro_rules! records {
             #[must_use]
             pub fn path(&self) -> String {
                 match self { $(Self::$kind(record) => record.path()),* }
+            }
+
+            /// What it is known by for as long as it lives.
+            #[must_use]
+            pub fn key(&self) -> String {
+                match self { $(Self::$kind(record) => record.key()),* }
             }
 
             /// Whether it is in memory.
@@ -233,6 +244,10 @@ impl Record for Request {
 impl Record for Envelope {
     fn path(&self) -> String {
         self.path_in(self.place)
+    }
+
+    fn key(&self) -> String {
+        self.path_in(Place::Inbox)
     }
 
     fn is_open(&self) -> bool {

@@ -12,6 +12,7 @@ use crate::domain::result::RoleResult;
 use crate::domain::role::Role;
 use crate::domain::time::Timestamp;
 use crate::domain::usage::Usage;
+use crate::domain::word::words;
 
 /// A run that has been started and whose result is not applied yet. Durable before the agent starts.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -51,116 +52,73 @@ pub struct Run {
     pub told_of_limit: bool,
 }
 
-/// How a step is gone about, after what went before.
-#[derive(
-    Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
-)]
-#[serde(rename_all = "snake_case")]
-pub enum Approach {
-    /// As usual.
-    #[default]
-    Usual,
-    /// Once more, with a word about what went wrong.
-    Hinted,
-    /// Another way: a new conversation, and a stronger model where there is one.
-    Different,
-}
-
-impl Approach {
-    /// The word in values of the catalog.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Usual => "usual",
-            Self::Hinted => "hinted",
-            Self::Different => "different",
-        }
+words! {
+    /// How a step is gone about, after what went before.
+    #[derive(Default)]
+    pub enum Approach {
+        /// As usual.
+        #[default]
+        Usual = "usual",
+        /// Once more, with a word about what went wrong.
+        Hinted = "hinted",
+        /// Another way: a new conversation, and a stronger model where there is one.
+        Different = "different",
     }
 }
 
-/// Why a run has no result.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum FailKind {
-    /// The CLI is not logged in, or its key was refused.
-    Auth,
-    /// The plan or credit is used up.
-    Quota,
-    /// Too many requests.
-    RateLimit,
-    /// The model's service is overloaded.
-    Overloaded,
-    /// The context window is full.
-    Context,
-    /// The provider refused the request.
-    BadRequest,
-    /// The model declined.
-    Refusal,
-    /// The agent's own turn limit.
-    MaxTurns,
-    /// A money or token limit.
-    Budget,
-    /// The network or the stream broke.
-    Transport,
-    /// No output and no work for too long.
-    Stuck,
-    /// The wall-clock limit.
-    WallTimeout,
-    /// More output than allowed.
-    OutputCap,
-    /// Ended on purpose.
-    Cancelled,
-    /// The process ended without a terminal event.
-    NoTerminal,
-    /// The process could not be started or died by a signal.
-    Crash,
-    /// The result did not follow the contract, also after the repair turns.
-    Contract,
-    /// A role that may not write has written.
-    WroteFiles,
-    /// It was said to be built, and no file differs.
-    NoChange,
-    /// The marks of a conflict still stand in the files.
-    UnsolvedConflict,
-    /// The agent says that the task needs a real agent (rehearsal).
-    NeedsRealAgent,
-    /// Nothing on the machine confines agents, and the operator has not allowed one without.
-    NoSandbox,
-    /// Anything else.
-    Other,
+words! {
+    /// Why a run has no result.
+    pub enum FailKind {
+        /// The CLI is not logged in, or its key was refused.
+        Auth = "auth",
+        /// The plan or credit is used up.
+        Quota = "quota",
+        /// Too many requests.
+        RateLimit = "rate_limit",
+        /// The model's service is overloaded.
+        Overloaded = "overloaded",
+        /// The context window is full.
+        Context = "context",
+        /// The provider refused the request.
+        BadRequest = "bad_request",
+        /// The model declined.
+        Refusal = "refusal",
+        /// The agent's own turn limit.
+        MaxTurns = "max_turns",
+        /// A money or token limit.
+        Budget = "budget",
+        /// The network or the stream broke.
+        Transport = "transport",
+        /// No output and no work for too long.
+        Stuck = "stuck",
+        /// The wall-clock limit.
+        WallTimeout = "wall_timeout",
+        /// More output than allowed.
+        OutputCap = "output_cap",
+        /// Ended on purpose.
+        Cancelled = "cancelled",
+        /// The process ended without a terminal event.
+        NoTerminal = "no_terminal",
+        /// The process could not be started or died by a signal.
+        Crash = "crash",
+        /// The result did not follow the contract, also after the repair turns.
+        Contract = "contract",
+        /// A role that may not write has written.
+        WroteFiles = "wrote_files",
+        /// It was said to be built, and no file differs.
+        NoChange = "no_change",
+        /// The marks of a conflict still stand in the files.
+        UnsolvedConflict = "unsolved_conflict",
+        /// The agent says that the task needs a real agent (rehearsal).
+        NeedsRealAgent = "needs_real_agent",
+        /// Nothing on the machine confines agents, and the operator has not allowed one without.
+        NoSandbox = "no_sandbox",
+        /// Anything else.
+        Other = "other",
+    }
 }
 
 impl FailKind {
-    /// The catalog key and file word.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Auth => "auth",
-            Self::Quota => "quota",
-            Self::RateLimit => "rate_limit",
-            Self::Overloaded => "overloaded",
-            Self::Context => "context",
-            Self::BadRequest => "bad_request",
-            Self::Refusal => "refusal",
-            Self::MaxTurns => "max_turns",
-            Self::Budget => "budget",
-            Self::Transport => "transport",
-            Self::Stuck => "stuck",
-            Self::WallTimeout => "wall_timeout",
-            Self::OutputCap => "output_cap",
-            Self::Cancelled => "cancelled",
-            Self::NoTerminal => "no_terminal",
-            Self::Crash => "crash",
-            Self::Contract => "contract",
-            Self::WroteFiles => "wrote_files",
-            Self::NoChange => "no_change",
-            Self::UnsolvedConflict => "unsolved_conflict",
-            Self::NeedsRealAgent => "needs_real_agent",
-            Self::NoSandbox => "no_sandbox",
-            Self::Other => "other",
-        }
-    }
-
     /// Whether the model's service, or the way to it, was the trouble: the attempt itself may have been right.
     #[must_use]
     pub const fn is_of_the_service(self) -> bool {
@@ -220,36 +178,21 @@ impl FailKind {
     }
 }
 
-/// What an agent's last answer was where it is no result.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum AnswerFault {
-    /// The model declined, in the field that its server has for that.
-    Refused,
-    /// Words and no JSON.
-    Prose,
-    /// Nothing.
-    Empty,
-    /// More than is read as a result.
-    TooLarge,
-    /// JSON that does not parse: cut off, or with a slip in it.
-    NotJson,
-    /// An object that does not follow the contract.
-    WrongSchema,
-}
-
-impl AnswerFault {
-    /// The word in values of the catalog.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Refused => "refused",
-            Self::Prose => "prose",
-            Self::Empty => "empty",
-            Self::TooLarge => "too_large",
-            Self::NotJson => "not_json",
-            Self::WrongSchema => "wrong_schema",
-        }
+words! {
+    /// What an agent's last answer was where it is no result.
+    pub enum AnswerFault {
+        /// The model declined, in the field that its server has for that.
+        Refused = "refused",
+        /// Words and no JSON.
+        Prose = "prose",
+        /// Nothing.
+        Empty = "empty",
+        /// More than is read as a result.
+        TooLarge = "too_large",
+        /// JSON that does not parse: cut off, or with a slip in it.
+        NotJson = "not_json",
+        /// An object that does not follow the contract.
+        WrongSchema = "wrong_schema",
     }
 }
 

@@ -22,20 +22,49 @@ pub trait Word: Copy + Sized + 'static {
     }
 }
 
+/// Enums of words, each with its spelling: in files, messages and schemas it is the same.
 macro_rules! words {
-    ($type:ident { $($variant:ident = $text:literal),+ $(,)? }) => {
-        impl $crate::domain::word::Word for $type {
-            const ALL: &'static [Self] = &[$($type::$variant),+];
+    ($($(#[$about:meta])* $vis:vis enum $name:ident {
+        $($(#[$detail:meta])* $variant:ident = $text:literal,)+
+    })+) => {$(
+        $(#[$about])*
+        #[derive(
+            Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize,
+        )]
+        $vis enum $name { $($(#[$detail])* #[serde(rename = $text)] $variant,)+ }
+
+        impl $name {
+            /// Every one, in their order.
+            $vis const ALL: [Self; [$($text),+].len()] = [$(Self::$variant),+];
+
+            /// Its spelling.
+            #[must_use]
+            $vis const fn as_str(self) -> &'static str {
+                match self { $(Self::$variant => $text),+ }
+            }
+        }
+
+        impl $crate::domain::word::Word for $name {
+            const ALL: &'static [Self] = &Self::ALL;
             fn as_str(self) -> &'static str {
-                match self { $($type::$variant => $text),+ }
+                self.as_str()
             }
         }
-        impl std::fmt::Display for $type {
+
+        impl std::fmt::Display for $name {
             fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-                f.write_str($crate::domain::word::Word::as_str(*self))
+                f.write_str(self.as_str())
             }
         }
-    };
+
+        impl std::str::FromStr for $name {
+            type Err = String;
+            fn from_str(text: &str) -> Result<Self, String> {
+                let found = Self::ALL.into_iter().find(|word| word.as_str() == text);
+                found.ok_or_else(|| format!("expected one of {}", [$($text),+].join(", ")))
+            }
+        }
+    )+};
 }
 
 pub(crate) use words;

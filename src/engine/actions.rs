@@ -14,7 +14,7 @@ use crate::domain::effect::EffectKind;
 use crate::domain::ids::RequestId;
 use crate::domain::lenient;
 use crate::domain::operation::{Operation, OperationStatus};
-use crate::domain::request::{Request, RequestStatus};
+use crate::domain::request::{EventKind, Request, RequestStatus};
 use crate::domain::result::{ControlAction, RoleResult, SprintCommand};
 use crate::domain::role::Role;
 use crate::domain::sprint::Kickoff;
@@ -144,7 +144,13 @@ fn execute(turn: &mut Turn<'_>, id: &RequestId, name: &str, params: &BTreeMap<St
         }
     };
     if gates::action(turn, id, name, &command) {
-        turn.record(id, "action_execute", "orchestrator", name, json!({ "params": params }));
+        turn.record(
+            id,
+            EventKind::ActionExecute,
+            "orchestrator",
+            name,
+            json!({ "params": params }),
+        );
         run(turn, id, name, command);
     }
 }

@@ -10,7 +10,7 @@ use crate::domain::config::AgentKind;
 use crate::domain::ids::RequestId;
 use crate::domain::lifecycle::StepName;
 use crate::domain::outgoing::{Priority, Voice};
-use crate::domain::request::Request;
+use crate::domain::request::{EventKind, Request};
 use crate::domain::role::Role;
 use crate::domain::run::{Approach, BadAnswer, FailKind, RunReport};
 use crate::domain::time::Timestamp;
@@ -126,7 +126,7 @@ impl FailedAttempt<'_> {
             "answer": failure.answer,
         });
         let said = say::cut(&failure.whole(), 300);
-        turn.record(id, "attempt_failed", role.as_str(), &said, payload);
+        turn.record(id, EventKind::AttemptFailed, role.as_str(), &said, payload);
         let beginning = failure.answer.map(|answer| answer.beginning.as_str());
         let values = json!({
             "role": role,
@@ -162,7 +162,13 @@ fn wait(
     request.spent.waits += 1;
     request.spent.forgiven_turns += 1;
     budget::rest(turn, report.agent_kind, until, false);
-    turn.record(id, "waits", report.role.as_str(), "the agent's plan is used up", json!(until));
+    turn.record(
+        id,
+        EventKind::Waits,
+        report.role.as_str(),
+        "the agent's plan is used up",
+        json!(until),
+    );
     tell_of_wait(turn, id, report.role, report.agent_kind, until);
     handoff::delegate(turn, id, report.role, report.step, why, Some(until));
     true
@@ -192,7 +198,7 @@ fn rate_limited(
             "kind": FailKind::RateLimit, "attempt": attempt, "until": failure.until,
         });
         let summary = say::cut(failure.message, 300);
-        turn.record(id, "attempt_failed", report.role.as_str(), &summary, payload);
+        turn.record(id, EventKind::AttemptFailed, report.role.as_str(), &summary, payload);
         handoff::block(turn, id, BlockCode::RateLimited, failure.message, Vec::new());
         return;
     }
@@ -201,7 +207,7 @@ fn rate_limited(
     let until = now.plus_seconds(wait);
     budget::rest(turn, report.agent_kind, until, true);
     let summary = "the model's server answers: too many requests";
-    turn.record(id, "waits", report.role.as_str(), summary, json!(until));
+    turn.record(id, EventKind::Waits, report.role.as_str(), summary, json!(until));
     let values = json!({
         "role": report.role, "agent": report.agent_kind.as_str(), "until": until.millis() / 1_000,
         "asked": failure.until.is_some(), "at_work": false, "attempt": attempt, "limit": most,

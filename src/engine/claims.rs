@@ -9,7 +9,7 @@ use super::{parse, say};
 use crate::domain::evidence::CheckVerdict;
 use crate::domain::ids::RequestId;
 use crate::domain::outgoing::{Priority, Voice};
-use crate::domain::request::Request;
+use crate::domain::request::{EventKind, Request};
 use crate::domain::result::{ResultStatus, RoleResult};
 use crate::domain::role::Role;
 use crate::domain::run::RunReport;
@@ -81,7 +81,7 @@ pub(super) fn hold_against(
     for claim in unfounded(request, report, result) {
         let (kind, name) = claim.values();
         let payload = json!({ "claim": kind, "name": name });
-        turn.record(id, "claim_contradicted", report.role.as_str(), kind, payload);
+        turn.record(id, EventKind::ClaimContradicted, report.role.as_str(), kind, payload);
         let values = json!({ "role": report.role, "claim": kind, "name": say::cut(name, 200) });
         say::in_room(turn, id, Voice::Team, Priority::Error, "room.contradicted", values);
     }

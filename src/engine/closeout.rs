@@ -13,7 +13,7 @@ use crate::domain::evidence::{Candidate, CheckRun, CheckVerdict, Evidence};
 use crate::domain::ids::RequestId;
 use crate::domain::lifecycle::{Prerequisite, StepKind, StepOutcome};
 use crate::domain::outgoing::{Priority, Voice};
-use crate::domain::request::RequestStatus;
+use crate::domain::request::{EventKind, RequestStatus};
 use crate::domain::role::Role;
 use crate::domain::run::FailKind;
 use crate::domain::workflow::Allowance;
@@ -32,7 +32,7 @@ pub(super) fn commit_then(turn: &mut Turn<'_>, id: &RequestId, role: Role) {
 /// The worktree is this commit now.
 pub(super) fn committed(turn: &mut Turn<'_>, id: &RequestId, candidate: Candidate) {
     let payload = json!({ "commit": candidate.commit, "paths": candidate.paths });
-    turn.record(id, "candidate", "runtime", &candidate.subject, payload);
+    turn.record(id, EventKind::Candidate, "runtime", &candidate.subject, payload);
     let Some(request) = turn.edit(id) else { return };
     request.candidate = Some(candidate);
     request.conflict = None;
@@ -160,7 +160,13 @@ pub(super) fn again(turn: &mut Turn<'_>, id: &RequestId) {
 /// The checks ran.
 pub(super) fn checked(turn: &mut Turn<'_>, id: &RequestId, evidence: Evidence) {
     let green = evidence.is_green();
-    turn.record(id, "checks", "runtime", if green { "passed" } else { "failed" }, json!(evidence));
+    turn.record(
+        id,
+        EventKind::Checks,
+        "runtime",
+        if green { "passed" } else { "failed" },
+        json!(evidence),
+    );
     let Some(request) = turn.edit(id) else { return };
     let current = request.candidate.as_ref().map(|c| c.commit.clone());
     let before = request.evidence.replace(evidence.clone());
@@ -309,7 +315,7 @@ pub(super) fn rebased(turn: &mut Turn<'_>, id: &RequestId, candidate: Candidate)
 /// The branch has all of the change already, by somebody else's commit. That commit is proven as the request's own
 /// would be.
 pub(super) fn already_there(turn: &mut Turn<'_>, id: &RequestId, head: &str) {
-    turn.record(id, "already_on_branch", "runtime", head, Value::Null);
+    turn.record(id, EventKind::AlreadyOnBranch, "runtime", head, Value::Null);
     let Some(request) = turn.edit(id) else { return };
     let Some(candidate) = request.candidate.take() else { return };
     request.candidate = Some(Candidate::of_base(head, &candidate.subject));
@@ -337,7 +343,7 @@ fn end_already_there(turn: &mut Turn<'_>, id: &RequestId, head: &str) {
 /// who is told both, solves it.
 pub(super) fn conflicted(turn: &mut Turn<'_>, id: &RequestId, conflict: Conflict) {
     let paths = conflict.paths.join("\n");
-    turn.record(id, "conflict", "runtime", &paths, json!(conflict));
+    turn.record(id, EventKind::Conflict, "runtime", &paths, json!(conflict));
     let Some(request) = turn.edit(id) else { return };
     let solves = request.duty().is_none();
     let Some((lifecycle, state)) = turn.stands(id).filter(|_| solves) else {

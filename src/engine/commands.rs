@@ -13,7 +13,7 @@ use crate::domain::ids::{ChannelId, GateId, MessageId, RequestId};
 use crate::domain::incoming::Command;
 use crate::domain::language::Language;
 use crate::domain::outgoing::{Button, ButtonAct, Content};
-use crate::domain::request::{ReplyRoute, Request, RequestStatus};
+use crate::domain::request::{EventKind, ReplyRoute, Request, RequestStatus};
 
 /// Takes a command.
 pub(super) fn command(turn: &mut Turn<'_>, actor: &Actor, command: Command) -> Answer {
@@ -204,7 +204,7 @@ pub(super) fn withdraw(
         if let Some(request) = turn.edit(id) {
             request.withdrawn_by = Some(granted.name());
         }
-        turn.record(id, "cancel_requested", &granted.name(), "while it lands", Value::Null);
+        turn.record(id, EventKind::CancelRequested, &granted.name(), "while it lands", Value::Null);
         return (Withdrawal::Landing, json!({ "request_id": id.as_str() }));
     }
     let values = json!({ "request_id": id.as_str(), "by": granted.name() });
@@ -254,7 +254,7 @@ fn retry(turn: &mut Turn<'_>, actor: &Actor, id: &RequestId) -> Answer {
         });
         return Answer::Say(plain(request.language, "reused", values));
     }
-    turn.record(id, "retried", &granted.name(), "asked to try again", Value::Null);
+    turn.record(id, EventKind::Retried, &granted.name(), "asked to try again", Value::Null);
     intake::retry(turn, &granted, id);
     Answer::Say(plain(request.language, "retried", values))
 }

@@ -11,7 +11,7 @@ use super::{runs, say};
 use crate::domain::ids::RequestId;
 use crate::domain::incoming::Message;
 use crate::domain::outgoing::{Act, Priority, Target, Voice};
-use crate::domain::request::{Followup, RequestStatus, SelectionSource};
+use crate::domain::request::{EventKind, Followup, RequestStatus, SelectionSource};
 
 /// Takes in a message in the room of an open request.
 pub(super) fn said(
@@ -25,13 +25,13 @@ pub(super) fn said(
     }
     let blocked = turn.request(id).is_some_and(|r| r.status == RequestStatus::Blocked);
     if blocked {
-        turn.record(id, "resumed", &message.author.name, "answered", Value::Null);
+        turn.record(id, EventKind::Resumed, &message.author.name, "answered", Value::Null);
         reply(turn, message, "resumed", json!({ "request_id": id.as_str() }));
         resume(turn, id, SelectionSource::PlanningResume);
     } else {
         turn.record(
             id,
-            "followup",
+            EventKind::Followup,
             &message.author.name,
             &say::title(&message.content),
             Value::Null,
@@ -64,8 +64,8 @@ pub(super) fn steer(
     let key = words.key();
     request.params.followups.push(words);
     let blocked = request.status == RequestStatus::Blocked;
-    let word = if blocked { "resumed" } else { "followup" };
-    turn.record(id, word, &name, &say::title(text), Value::Null);
+    let kind = if blocked { EventKind::Resumed } else { EventKind::Followup };
+    turn.record(id, kind, &name, &say::title(text), Value::Null);
     if blocked {
         resume(turn, id, SelectionSource::PlanningResume);
         return ("resumed", json!({ "request_id": id.as_str() }));
@@ -88,7 +88,13 @@ pub(super) fn add_followup(turn: &mut Turn<'_>, id: &RequestId, message: &Messag
     let Some(request) = turn.edit(id) else { return false };
     if taken(&request.params.followups) >= limit {
         let author = &message.author.name;
-        turn.record(id, "followup_refused", author, &say::title(&message.content), Value::Null);
+        turn.record(
+            id,
+            EventKind::FollowupRefused,
+            author,
+            &say::title(&message.content),
+            Value::Null,
+        );
         let values = json!({ "request_id": id.as_str(), "limit": limit });
         reply(turn, message, "too_many_followups", values);
         return false;

@@ -13,7 +13,7 @@ use crate::domain::gate::GateState;
 use crate::domain::ids::RequestId;
 use crate::domain::lifecycle::{Prerequisite, StepKind, StepName, counter};
 use crate::domain::outgoing::{Act, Button, ButtonAct, NamedChannel, Priority, Target, Voice};
-use crate::domain::request::{Blocked, FinalAnswer, Request, RequestStatus};
+use crate::domain::request::{Blocked, EventKind, FinalAnswer, Request, RequestStatus};
 use crate::domain::role::Role;
 use crate::domain::time::Timestamp;
 
@@ -86,7 +86,7 @@ pub(super) fn delegate(
     turn.wake(Wake::Role(role));
     turn.record(
         id,
-        "delegated",
+        EventKind::Delegated,
         sender.as_str(),
         &format!("{role}: {}", step_word(step)),
         Value::Null,
@@ -250,7 +250,7 @@ pub(super) fn block(
         since: now,
     });
     let who = request.reply_route.author_name.clone();
-    turn.record(id, "blocked", "runtime", code.word(), json!({ "detail": detail }));
+    turn.record(id, EventKind::Blocked, "runtime", code.word(), json!({ "detail": detail }));
     let values = json!({
         "request_id": id.as_str(),
         "code": code,
@@ -286,7 +286,13 @@ pub(super) fn end(
     let gate = request.gate_id.take();
     let worked = request.spent.turns > 0;
     let commit = request.commit_sha.clone().filter(|_| status == RequestStatus::Committed);
-    turn.record(id, status.as_str(), "runtime", commit.as_deref().unwrap_or(key), Value::Null);
+    turn.record(
+        id,
+        EventKind::of(status),
+        "runtime",
+        commit.as_deref().unwrap_or(key),
+        Value::Null,
+    );
     if let Some(run) = run {
         turn.wake(Wake::StopRun(run));
     }

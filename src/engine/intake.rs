@@ -13,7 +13,7 @@ use crate::domain::language::Language;
 use crate::domain::outgoing::{Act, Priority, Target, Voice};
 use crate::domain::policy::{Policy, RefusalForm, Right};
 use crate::domain::request::{
-    Params, ReplyRoute, Request, RequestStatus, Room, SelectionSource, fingerprint,
+    EventKind, Params, ReplyRoute, Request, RequestStatus, Room, SelectionSource, fingerprint,
 };
 use crate::domain::role::Role;
 use crate::domain::state::State;
@@ -251,14 +251,14 @@ fn repeated(
             if !followup::add_followup(turn, id, message) {
                 return Answer::Ignored(followup::FULL);
             }
-            turn.record(id, "resumed", &message.author.name, "more input", Value::Null);
+            turn.record(id, EventKind::Resumed, &message.author.name, "more input", Value::Null);
             reply(turn, message, "augmented", json!({ "request_id": id.as_str() }));
             resume(turn, id, SelectionSource::PlanningResume);
         } else {
             if let Some(request) = turn.edit(id) {
                 request.reply_route = route(message);
             }
-            turn.record(id, "retried", &message.author.name, "asked again", Value::Null);
+            turn.record(id, EventKind::Retried, &message.author.name, "asked again", Value::Null);
             reply(turn, message, "retried", json!({ "request_id": id.as_str() }));
             retry(turn, &granted, id);
         }
@@ -269,7 +269,7 @@ fn repeated(
         "status": request.status,
         "role": request.current_role.map_or("", Role::as_str),
     });
-    turn.record(id, "reused", &message.author.name, "asked again", Value::Null);
+    turn.record(id, EventKind::Reused, &message.author.name, "asked again", Value::Null);
     reply(turn, message, "reused", values);
     Answer::Accepted
 }
@@ -361,7 +361,7 @@ fn create(turn: &mut Turn<'_>, _granted: &Granted<act::Ask>, message: &Message) 
         .filter(|r| !r.status.is_terminal() && r.status != RequestStatus::Blocked)
         .count();
     turn.create(request);
-    turn.record(&id, "created", &message.author.name, &say::title(&scope), Value::Null);
+    turn.record(&id, EventKind::Created, &message.author.name, &say::title(&scope), Value::Null);
     let (key, values) = if ahead == 0 {
         ("receipt", json!({ "request_id": id.as_str() }))
     } else {
@@ -425,7 +425,7 @@ pub(super) fn ask(
     };
     let author = request.reply_route.author_name.clone();
     turn.create(request);
-    turn.record(&id, "created", &author, &say::title(text), Value::Null);
+    turn.record(&id, EventKind::Created, &author, &say::title(text), Value::Null);
     handoff::delegate(turn, &id, Role::Orchestrator, None, text, None);
     id
 }

@@ -17,6 +17,7 @@ use crate::domain::outgoing::{
     REFUSED_KEPT, SET_ASIDE, Target, Voice,
 };
 use crate::domain::record::RecordId;
+use crate::domain::request::EventKind;
 
 /// Delivery is about to send, or has had a part confirmed.
 pub(super) fn starting(turn: &mut Turn<'_>, id: &OutgoingId, parts_done: u32) -> Answer {
@@ -55,7 +56,7 @@ pub(super) fn finished(turn: &mut Turn<'_>, id: &OutgoingId, outcome: OutgoingOu
             if let Some(request) = &old.request_id
                 && old.refused.is_none()
             {
-                turn.record(request, "message_refused", "discord", &reason, json!(old.act));
+                turn.record(request, EventKind::MessageRefused, "discord", &reason, json!(old.act));
             }
             if !elsewhere(turn, &old) && is_kept(&old) {
                 keep_refused(turn, &old, reason, place);
@@ -111,8 +112,8 @@ pub(super) fn finished(turn: &mut Turn<'_>, id: &OutgoingId, outcome: OutgoingOu
 fn set_aside(turn: &mut Turn<'_>, old: &Outgoing, reason: &str, dismissed_by: Option<&str>) {
     if let Some(request) = &old.request_id {
         let (kind, actor) = match dismissed_by {
-            Some(person) => ("message_dismissed", person),
-            None => ("message_set_aside", "discord"),
+            Some(person) => (EventKind::MessageDismissed, person),
+            None => (EventKind::MessageSetAside, "discord"),
         };
         turn.record(request, kind, actor, reason, json!(old.act));
     }
@@ -212,7 +213,7 @@ pub(super) fn retry(turn: &mut Turn<'_>, granted: &Granted<act::KeepOutbox>) -> 
     for outgoing in refused(turn) {
         if let Some(request) = &outgoing.request_id {
             let words = "messages that Discord refused are tried again";
-            turn.record(request, "message_retried", &granted.name(), words, json!(null));
+            turn.record(request, EventKind::MessageRetried, &granted.name(), words, json!(null));
         }
     }
     let count = try_again(turn);

@@ -8,7 +8,7 @@ use super::{closeout, landing, outbox, say, sprint};
 use crate::domain::effect::{Effect, EffectState};
 use crate::domain::ids::RequestId;
 use crate::domain::outgoing::{NamedChannel, Priority, Target, Voice};
-use crate::domain::request::RequestStatus;
+use crate::domain::request::{EventKind, RequestStatus};
 use crate::domain::role::Role;
 use crate::domain::run::Run;
 
@@ -26,7 +26,7 @@ pub(super) fn started(turn: &mut Turn<'_>, announce: bool, serves: &[Role]) -> A
     }
     cut_off(turn);
     for id in orphans(turn) {
-        turn.record(&id, "recovered", "runtime", "nobody had it", json!(null));
+        turn.record(&id, EventKind::Recovered, "runtime", "nobody had it", json!(null));
         closeout::again(turn, &id);
     }
     sprint::withdraw_older(turn);

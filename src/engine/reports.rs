@@ -20,7 +20,9 @@ use crate::domain::language::Language;
 use crate::domain::lenient;
 use crate::domain::lifecycle::StepName;
 use crate::domain::outgoing::Voice;
-use crate::domain::request::{ReplyRoute, Request, RequestStatus, RoutingContext, SelectionSource};
+use crate::domain::request::{
+    EventKind, ReplyRoute, Request, RequestStatus, RoutingContext, SelectionSource,
+};
 use crate::domain::result::{ResultStatus, RoleResult};
 use crate::domain::role::Role;
 use crate::domain::run::{RunOutcome, RunReport};
@@ -125,7 +127,7 @@ fn apply(turn: &mut Turn<'_>, id: &RequestId, report: RunReport, why: &str) {
             }
             turn.record(
                 id,
-                "role_report",
+                EventKind::RoleReport,
                 report.role.as_str(),
                 &say::cut(&result.summary, 300),
                 json!({ "result": result, "step": report.step, "agent": report.agent,
@@ -442,7 +444,7 @@ pub(super) fn replayed(turn: &mut Turn<'_>, envelope: Envelope) -> Answer {
         request.current_role = Some(role);
         request.blocked = None;
     }
-    turn.record(&id, "replayed", "operator", fresh.relay_id.as_str(), Value::Null);
+    turn.record(&id, EventKind::Replayed, "operator", fresh.relay_id.as_str(), Value::Null);
     turn.wake(if fresh.kind == EnvelopeKind::Delegate { Wake::Role(role) } else { Wake::Reports });
     turn.save(fresh);
     Answer::Accepted

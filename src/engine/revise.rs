@@ -13,7 +13,7 @@ use crate::domain::ids::{ChannelId, MessageId, RequestId};
 use crate::domain::incoming::Message;
 use crate::domain::ingress::Ingress;
 use crate::domain::outgoing::{Button, ButtonAct, Priority, Voice};
-use crate::domain::request::{Request, RequestStatus, SelectionSource};
+use crate::domain::request::{EventKind, Request, RequestStatus, SelectionSource};
 
 /// An edited message: where its words are not read yet, they are replaced.
 pub(super) fn edited(turn: &mut Turn<'_>, message: Message) -> Answer {
@@ -76,7 +76,13 @@ fn reword(
         request.body = message.content.clone();
         request.fingerprint = print(message);
     }
-    turn.record(id, "edited", &message.author.name, &say::title(&message.content), Value::Null);
+    turn.record(
+        id,
+        EventKind::Edited,
+        &message.author.name,
+        &say::title(&message.content),
+        Value::Null,
+    );
     Answer::Accepted
 }
 
@@ -122,7 +128,7 @@ fn ask_anew(
     let (blocked, waits) = (request.status == RequestStatus::Blocked, request.gate_id.is_some());
     turn.record(
         id,
-        "edited",
+        EventKind::Edited,
         &granted.name(),
         &say::title(&message.content),
         json!({ "was": old }),
@@ -179,7 +185,7 @@ fn withdraw(
         if let Some(request) = turn.edit(id) {
             request.params.followups.retain(|followup| followup.message_id != Some(message_id));
         }
-        turn.record(id, "withdrawn", "person", "a message was deleted", Value::Null);
+        turn.record(id, EventKind::Withdrawn, "person", "a message was deleted", Value::Null);
         return Answer::Accepted;
     }
     let started = turn.request(id).is_some_and(has_begun);
@@ -198,7 +204,7 @@ fn withdraw(
 /// Work has begun, and whoever deleted the message may have meant no more than to tidy up: it goes on, and a
 /// button is there for the other answer.
 fn ask_whether_to_withdraw(turn: &mut Turn<'_>, id: &RequestId) -> Answer {
-    turn.record(id, "message_deleted", "person", "asked whether to withdraw", Value::Null);
+    turn.record(id, EventKind::MessageDeleted, "person", "asked whether to withdraw", Value::Null);
     let Some(request) = turn.edit(id) else {
         return Answer::Ignored("gone");
     };

@@ -14,7 +14,7 @@ use crate::domain::ids::{MessageId, RequestId, RunId};
 use crate::domain::outgoing::{Priority, Voice};
 use crate::domain::record::RecordId;
 use crate::domain::refusal::Refusal;
-use crate::domain::request::{Followup, RequestStatus};
+use crate::domain::request::{EventKind, Followup, RequestStatus};
 use crate::domain::role::Role;
 use crate::domain::run::{FailKind, Run, RunOutcome, RunReport, ledger_of};
 use crate::domain::session::Session;
@@ -139,7 +139,7 @@ pub(super) fn noted(turn: &mut Turn<'_>, run_id: &RunId, text: &str) -> Answer {
     if !at_work || text.trim().is_empty() {
         return Answer::Ignored("there is nothing to remember");
     }
-    turn.record(&run.request_id, "role_note", run.role.as_str(), text.trim(), Value::Null);
+    turn.record(&run.request_id, EventKind::RoleNote, run.role.as_str(), text.trim(), Value::Null);
     Answer::Accepted
 }
 
@@ -151,7 +151,7 @@ pub(super) fn refused(turn: &mut Turn<'_>, run_id: &RunId, refusal: Refusal, wha
     };
     let (id, role) = (&run.request_id, run.role);
     let payload = json!({"kind": refusal, "run_id": run.run_id});
-    turn.record(id, "refused", role.as_str(), what, payload);
+    turn.record(id, EventKind::Refused, role.as_str(), what, payload);
     let told = turn.edit(id).is_some_and(|request| request.refusals.insert(refusal));
     if told {
         let values = json!({"role": role, "kind": refusal.as_str(), "what": what});
@@ -175,7 +175,7 @@ pub(super) fn rate_limited(
     attempts::tell_of_rate_limit(turn, &run.request_id, run.role, run.agent, until);
     turn.record(
         &run.request_id,
-        "rate_limited",
+        EventKind::RateLimited,
         run.role.as_str(),
         "the model's server answers: too many requests",
         json!({ "until": until }),
@@ -235,7 +235,13 @@ pub(super) fn finished(turn: &mut Turn<'_>, report: RunReport) -> Answer {
     }
     if !report.heard.is_empty() {
         let words = format!("{} message(s) reached the agent at work", report.heard.len());
-        turn.record(&run.request_id, "steered", run.role.as_str(), &words, json!(report.heard));
+        turn.record(
+            &run.request_id,
+            EventKind::Steered,
+            run.role.as_str(),
+            &words,
+            json!(report.heard),
+        );
     }
     remember_session(turn, &report);
     let body = EnvelopeBody {
@@ -277,11 +283,11 @@ fn remember_session(turn: &mut Turn<'_>, report: &RunReport) {
     let conversation = &report.conversation;
     if let Some(handed) = &conversation.handed_over {
         let words = if handed.by_itself { "by its own summary" } else { "by what the records say" };
-        turn.record(id, "conversation_handed_over", role, words, json!(handed));
+        turn.record(id, EventKind::ConversationHandedOver, role, words, json!(handed));
     }
     if !conversation.prompt_cut.is_empty() {
         let words = format!("cut to fit: {}", conversation.prompt_cut.join(", "));
-        turn.record(id, "prompt_cut", role, &words, json!(conversation.prompt_cut));
+        turn.record(id, EventKind::PromptCut, role, &words, json!(conversation.prompt_cut));
     }
     let Some(session_id) = report.session_id.clone() else {
         return;
@@ -297,7 +303,11 @@ fn remember_session(turn: &mut Turn<'_>, report: &RunReport) {
             Some(fill) => format!("{} % of the window is left", fill.left()),
             None => "the window is full".to_owned(),
         };
-        let kind = if room.hands_over() { "conversation_full" } else { "conversation_low" };
+        let kind = if room.hands_over() {
+            EventKind::ConversationFull
+        } else {
+            EventKind::ConversationLow
+        };
         turn.record(id, kind, role, &words, json!(conversation.fill));
     }
     let session = Session {

@@ -19,7 +19,7 @@ use crate::domain::lifecycle::{Lifecycle, Step, StepName};
 use crate::domain::outgoing::{Act, Outgoing, OutgoingState};
 use crate::domain::policy::Policy;
 use crate::domain::record::{AnyRecord, RecordId};
-use crate::domain::request::{Request, RequestEvent};
+use crate::domain::request::{EventKind, Request, RequestEvent};
 use crate::domain::state::State;
 use crate::domain::time::Timestamp;
 use crate::domain::workflow::WorkflowState;
@@ -224,14 +224,14 @@ impl<'a> Turn<'a> {
     pub(super) fn record(
         &mut self,
         id: &RequestId,
-        kind: &str,
+        kind: EventKind,
         actor: &str,
         summary: &str,
         payload: Value,
     ) {
         let event = RequestEvent {
             timestamp: self.now,
-            kind: kind.to_owned(),
+            kind,
             actor: actor.to_owned(),
             summary: summary.to_owned(),
             payload,

@@ -6,7 +6,6 @@ use serde_json::{Map, Value, json};
 
 use crate::agents::prompt::Task;
 use crate::domain::lifecycle::{Lifecycle, StepName};
-use crate::domain::word::Word as _;
 use crate::platform::files;
 
 /// What came out.

@@ -202,12 +202,7 @@ impl Work {
         let mut times = false;
         for change in &changes {
             if let Change::Event(id, event) = change {
-                told.push((
-                    id.clone(),
-                    event.kind.clone(),
-                    event.actor.clone(),
-                    event.summary.clone(),
-                ));
+                told.push((id.clone(), event.kind, event.actor.clone(), event.summary.clone()));
             }
             let kind = change.saved().map(AnyRecord::kind);
             requests |= kind == Some(Kind::Request);

@@ -12,6 +12,7 @@ use std::path::PathBuf;
 use serde_json::{Value, json};
 
 use crate::domain::time::Timestamp;
+use crate::domain::word::words;
 use crate::platform::redact::redact;
 use crate::platform::supervise::{self, EndedBy, Spec};
 use crate::platform::{files, ids, spawn};
@@ -26,32 +27,19 @@ const CALL_WALL: u64 = 60_000;
 const PAGE: usize = 100;
 const PAGES: usize = 100;
 
-/// Where publishing stands.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Stage {
-    /// Is there a `gh`?
-    Version,
-    /// Who is it?
-    Auth,
-    /// Which repository is it?
-    Repo,
-    /// The issue.
-    Issue,
-    /// Its comments.
-    Comments,
-}
-
-impl Stage {
-    /// The word in messages.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Version => "version",
-            Self::Auth => "auth",
-            Self::Repo => "repo",
-            Self::Issue => "issue",
-            Self::Comments => "comments",
-        }
+words! {
+    /// Where publishing stands.
+    pub enum Stage {
+        /// Is there a `gh`?
+        Version = "version",
+        /// Who is it?
+        Auth = "auth",
+        /// Which repository is it?
+        Repo = "repo",
+        /// The issue.
+        Issue = "issue",
+        /// Its comments.
+        Comments = "comments",
     }
 }
 

@@ -6,7 +6,6 @@
 use std::path::Path;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::assignment;
@@ -23,6 +22,7 @@ use crate::domain::refusal::Refusal;
 use crate::domain::request::Request;
 use crate::domain::role::Role;
 use crate::domain::run::Run;
+use crate::domain::word::words;
 use crate::engine::Answer;
 use crate::engine::contract::misshapen;
 use crate::platform::files::{self, FileError};
@@ -40,35 +40,21 @@ const NOTES: u32 = 20;
 /// Characters of what was asked that the status shows.
 const ASKED: usize = 2_000;
 
-/// The tools.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Tool {
-    /// Hands in the result of the step.
-    SubmitResult,
-    /// Changes the backlog.
-    Backlog,
-    /// Shows what the role remembers, and adds to it.
-    Memory,
-    /// Shows where the request stands.
-    Status,
+words! {
+    /// The tools.
+    pub enum Tool {
+        /// Hands in the result of the step.
+        SubmitResult = "submit_result",
+        /// Changes the backlog.
+        Backlog = "backlog",
+        /// Shows what the role remembers, and adds to it.
+        Memory = "memory",
+        /// Shows where the request stands.
+        Status = "status",
+    }
 }
 
 impl Tool {
-    /// All of them.
-    pub const ALL: [Tool; 4] = [Tool::SubmitResult, Tool::Backlog, Tool::Memory, Tool::Status];
-
-    /// Its name on the wire.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Tool::SubmitResult => "submit_result",
-            Tool::Backlog => "backlog",
-            Tool::Memory => "memory",
-            Tool::Status => "status",
-        }
-    }
-
     /// The tool of a name.
     #[must_use]
     pub fn named(name: &str) -> Option<Tool> {

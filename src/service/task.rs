@@ -17,7 +17,7 @@ use crate::domain::envelope::Envelope;
 use crate::domain::ids::RequestId;
 use crate::domain::incoming::Attachment;
 use crate::domain::lifecycle::{Access as StepAccess, Step};
-use crate::domain::request::{Request, RequestEvent};
+use crate::domain::request::{EventKind, Request, RequestEvent};
 use crate::domain::result::RoleResult;
 use crate::domain::role::Role;
 use crate::domain::run::{Approach, Run};
@@ -134,7 +134,8 @@ fn left_by(team: &Team, id: &RequestId, session: &Session) -> Result<Handover, T
 
 /// The last reports of a role, oldest first, a paragraph each.
 fn own_reports(events: &[RequestEvent], role: Role) -> String {
-    let own = events.iter().filter(|it| it.kind == "role_report" && it.actor == role.as_str());
+    let own =
+        events.iter().filter(|it| it.kind == EventKind::RoleReport && it.actor == role.as_str());
     let results = own.filter_map(|event| {
         let result = event.payload.get("result").cloned()?;
         serde_json::from_value::<RoleResult>(result).ok().filter(|result| result.role == role)
@@ -338,7 +339,7 @@ fn attachment(team: &Team, path: &str) -> Attachment {
 /// The latest result of each other role on this request, oldest first.
 fn upstream(events: &[RequestEvent], own: Role) -> Vec<Upstream> {
     let mut latest: Vec<Upstream> = Vec::new();
-    for event in events.iter().filter(|event| event.kind == "role_report") {
+    for event in events.iter().filter(|event| event.kind == EventKind::RoleReport) {
         let Some(found) = event.payload.get("result").cloned() else {
             continue;
         };

@@ -19,7 +19,7 @@ use crate::domain::sprint::SprintEvent;
 pub(super) enum Written {
     /// The record is now this.
     Save(Kind, Value),
-    /// What changed of the record of a path.
+    /// What changed of the record that is known by this.
     Edit(Kind, String, Patch),
     /// The record leaves memory.
     Remove(RecordId),
@@ -40,8 +40,8 @@ pub(super) enum Written {
 
 /// A change that waits for its place in the journal.
 pub(super) enum Queued {
-    /// A record: its path, whether it stays open, and its JSON.
-    Record { kind: Kind, path: String, open: bool, value: Value },
+    /// A record: what it is known by, whether it stays open, and its JSON.
+    Record { kind: Kind, key: String, open: bool, value: Value },
     /// Anything else, as it is written.
     Ready(Written),
 }
@@ -53,7 +53,7 @@ impl Queued {
             Change::Save(record) => {
                 return Ok(Self::Record {
                     kind: record.kind(),
-                    path: record.path(),
+                    key: record.key(),
                     open: record.is_open(),
                     value: record.encode()?,
                 });
@@ -93,7 +93,7 @@ fn weight(value: &Value) -> usize {
 /// An edit that is not much smaller than this is written whole instead.
 const WORTH_COMPARING: usize = 1_024;
 
-/// The records that the journal has said since the checkpoint, by their paths.
+/// The records that the journal has said since the checkpoint, by what they are known by.
 #[derive(Default)]
 pub(super) struct Images(BTreeMap<String, Value>);
 
@@ -105,8 +105,8 @@ impl Images {
 
     /// How a change is written behind those before it.
     pub(super) fn write(&mut self, queued: Queued) -> Written {
-        let (kind, path, open, value) = match queued {
-            Queued::Record { kind, path, open, value } => (kind, path, open, value),
+        let (kind, key, open, value) = match queued {
+            Queued::Record { kind, key, open, value } => (kind, key, open, value),
             Queued::Ready(written) => {
                 if let Written::Remove(id) = &written
                     && let Some(path) = id.path()
@@ -116,18 +116,18 @@ impl Images {
                 return written;
             }
         };
-        let edit = self.0.get(&path).map(|old| json_patch::diff(old, &value)).filter(|patch| {
+        let edit = self.0.get(&key).map(|old| json_patch::diff(old, &value)).filter(|patch| {
             let size: usize = patch.0.iter().map(operation_weight).sum();
             size < WORTH_COMPARING || size < weight(&value)
         });
         let written = match edit {
-            Some(patch) => Written::Edit(kind, path.clone(), patch),
+            Some(patch) => Written::Edit(kind, key.clone(), patch),
             None => Written::Save(kind, value.clone()),
         };
         if open {
-            self.0.insert(path, value);
+            self.0.insert(key, value);
         } else {
-            self.0.remove(&path);
+            self.0.remove(&key);
         }
         written
     }
@@ -144,15 +144,16 @@ impl Images {
             Written::Save(kind, value) => {
                 let change = record(kind, value.clone())?;
                 if let Change::Save(saved) = &change {
-                    self.0.insert(saved.path(), value);
+                    self.0.insert(saved.key(), value);
                 }
                 Ok(change)
             }
-            Written::Edit(kind, path, patch) => {
-                let value = self.0.get_mut(&path).ok_or_else(|| {
-                    format!("it changes {path}, of which nothing was said before")
-                })?;
-                json_patch::patch(value, &patch).map_err(|error| format!("{path}: {error}"))?;
+            Written::Edit(kind, key, patch) => {
+                let value = self
+                    .0
+                    .get_mut(&key)
+                    .ok_or_else(|| format!("it changes {key}, of which nothing was said before"))?;
+                json_patch::patch(value, &patch).map_err(|error| format!("{key}: {error}"))?;
                 record(kind, value.clone())
             }
             Written::Remove(id) => Ok(Change::Remove(id)),

@@ -10,15 +10,11 @@ use serde::Serialize;
 use crate::assets::{self, AssetError};
 use crate::domain::change::Change;
 use crate::domain::ids::RequestId;
-use crate::domain::request::{Request, RequestEvent};
+use crate::domain::request::{EventKind, Request, RequestEvent};
 use crate::domain::result::RoleResult;
 use crate::domain::role::Role;
 use crate::domain::state::State;
 
-/// The event that stands for an applied result.
-const ROLE_REPORT: &str = "role_report";
-/// The event that stands for something that a role wants to remember.
-const ROLE_NOTE: &str = "role_note";
 /// Characters of one line of an entry.
 const LINE_CHARS: usize = 600;
 
@@ -31,13 +27,13 @@ pub fn documents_for(changes: &[Change], state: &State) -> Result<Vec<Change>, A
         let Change::Event(id, event) = change else {
             continue;
         };
-        if event.kind != ROLE_REPORT && event.kind != ROLE_NOTE {
+        if !matches!(event.kind, EventKind::RoleReport | EventKind::RoleNote) {
             continue;
         }
         let Some(role) = Role::parse(&event.actor) else {
             continue;
         };
-        if event.kind == ROLE_NOTE {
+        if event.kind == EventKind::RoleNote {
             let insights = vec![one_line(&event.summary)];
             let entry = Entry { insights, ..Entry::new(role, id, event, None, None) };
             let folder = assets::role_folder(role);
@@ -65,7 +61,7 @@ fn changed_request<'a>(changes: &'a [Change], id: &RequestId) -> Option<&'a Requ
 struct Entry {
     role: Role,
     at: String,
-    kind: String,
+    kind: EventKind,
     request_id: String,
     scope: String,
     status: String,
@@ -94,7 +90,7 @@ impl Entry {
         Entry {
             role,
             at: event.timestamp.to_string(),
-            kind: event.kind.clone(),
+            kind: event.kind,
             request_id: id.to_string(),
             scope: request.map_or_else(String::new, |request| one_line(&request.scope)),
             status: result.map_or("no result", |result| result.status.as_str()).to_owned(),
@@ -292,7 +288,7 @@ mod tests {
         let request = request(role);
         let event = RequestEvent {
             timestamp: request.created_at,
-            kind: ROLE_REPORT.to_owned(),
+            kind: EventKind::RoleReport,
             actor: role.as_str().to_owned(),
             summary: String::new(),
             payload: serde_json::Value::Null,
@@ -338,7 +334,7 @@ mod tests {
     fn a_note_goes_to_the_journal_of_its_role_on_one_line() {
         let mut note = report(Role::Qa).remove(1);
         if let Change::Event(_, event) = &mut note {
-            event.kind = ROLE_NOTE.to_owned();
+            event.kind = EventKind::RoleNote;
             event.summary = "the tests are slow\n\n## forged".to_owned();
         }
         let appended = documents_for(&[note], &State::default()).unwrap();

@@ -73,7 +73,7 @@ fn read(change: Value, images: &mut BTreeMap<String, Value>) -> Option<Change> {
         "save" => {
             let kind = serde_json::from_value(of(0)).unwrap();
             let record = AnyRecord::decode(kind, of(1)).unwrap();
-            images.insert(record.path(), of(1));
+            images.insert(record.key(), of(1));
             Some(Change::Save(record))
         }
         "edit" => {

@@ -548,7 +548,7 @@ async fn an_older_sprint_goes_on_to_its_end() {
     let first = RequestId::parse("20260324-0000000a").unwrap();
     let events = store::read_events(&house.root(), &first).unwrap();
     assert!(
-        events.iter().any(|event| event.kind == "role_report"),
+        events.iter().any(|event| event.kind.as_str() == "role_report"),
         "it was worked on: {events:#?}"
     );
     house.stop().await;

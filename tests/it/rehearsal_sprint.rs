@@ -184,7 +184,7 @@ fn merge(backlog: &mut Vec<BacklogItem>, proposed: &[Value]) {
 async fn plan(place: &mut Place, sprint: &SprintBrief) -> Vec<BacklogItem> {
     let mut backlog = Vec::new();
     for step in InitialStep::ALL {
-        let result = place.duty(Role::Planner, planning(*step, sprint, &backlog)).await;
+        let result = place.duty(Role::Planner, planning(step, sprint, &backlog)).await;
         assert_eq!(result.status, ResultStatus::Completed, "{step}");
         merge(&mut backlog, &items(&result));
     }

@@ -13,7 +13,8 @@ async fn ends_at_a_person(act: &str, more: &str, kind: &str) {
     let blocked = house.becomes(&asked, RequestStatus::Blocked).await;
     assert_eq!(blocked.blocked.as_ref().unwrap().code.word(), "step_failed");
     let history = house.history(&blocked);
-    let failures: Vec<_> = history.iter().filter(|it| it.kind == "attempt_failed").collect();
+    let failures: Vec<_> =
+        history.iter().filter(|it| it.kind.as_str() == "attempt_failed").collect();
     assert_eq!(failures.len(), 2, "{failures:?}");
     for failure in failures {
         assert_eq!(failure.payload["kind"], kind, "{failure:?}");
@@ -63,7 +64,7 @@ async fn what_a_model_said_instead_of_a_result_is_in_the_room_in_why_and_in_the_
     let (_, why, _) = house.teams(&["why", blocked.request_id.as_str()]).await;
     assert!(why.contains("All done, everything works"), "{why}");
     let history = house.history(&blocked);
-    let failure = history.iter().find(|it| it.kind == "attempt_failed").unwrap();
+    let failure = history.iter().find(|it| it.kind.as_str() == "attempt_failed").unwrap();
     assert_eq!(failure.payload["answer"]["fault"], "prose", "{failure:?}");
     assert_eq!(failure.payload["answer"]["beginning"], said, "{failure:?}");
     house.close().await;
@@ -157,7 +158,7 @@ async fn a_role_that_may_not_write_and_does_is_refused_and_cleaned_up_after() {
     let asked = house.ask(EDIT).await;
     let request = house.becomes(&asked, RequestStatus::Committed).await;
     let history = house.history(&request);
-    let failure = history.iter().find(|it| it.kind == "attempt_failed").unwrap();
+    let failure = history.iter().find(|it| it.kind.as_str() == "attempt_failed").unwrap();
     assert_eq!(failure.payload["kind"], "wrote_files");
     house.reads(&asked, "rehearsal-outside.txt").await;
     assert_eq!(request.candidate.unwrap().paths.len(), 1);

@@ -90,7 +90,7 @@ async fn words_from_discord_reach_the_agent_at_work_or_wait_are_changed_and_with
     at_work(&house, &asked, StepName::of("developer_revision")).await;
     let steered = |request: &Request| {
         let events = house.history(request).into_iter();
-        let events = events.filter(|event| event.kind == "steered");
+        let events = events.filter(|event| event.kind.as_str() == "steered");
         events.map(|event| event.payload).collect::<Vec<Value>>()
     };
     // The agent took the one message, and it alone.

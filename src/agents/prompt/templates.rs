@@ -133,8 +133,8 @@ mod tests {
         for duty in Duty::ALL {
             for planning_step in InitialStep::ALL {
                 let work = Work {
-                    duty: Some(*duty),
-                    planning_step: Some(*planning_step),
+                    duty: Some(duty),
+                    planning_step: Some(planning_step),
                     ..Work::default()
                 };
                 assert!(built_in(&step(&task(Role::Planner, work))).is_some(), "{duty}");

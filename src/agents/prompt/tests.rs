@@ -197,7 +197,7 @@ fn every_duty_renders_and_says_what_it_is_about() {
                 task.role = Role::Planner;
                 task.step = None;
                 task.criteria = vec!["it  is\nloud".to_owned()];
-                task.work = Work { duty: Some(*duty), planning_step: Some(*step), ..work.clone() };
+                task.work = Work { duty: Some(duty), planning_step: Some(step), ..work.clone() };
                 let text = make(&task, 100_000).unwrap().text;
                 let has_all = [
                     "Greet louder",

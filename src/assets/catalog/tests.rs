@@ -1,6 +1,5 @@
 //! Every text in both languages, with and without its optional values.
 
-use crate::domain::word::Word as _;
 use std::collections::BTreeMap;
 
 use serde_json::{Map, Value, json};

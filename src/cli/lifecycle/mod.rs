@@ -5,7 +5,6 @@ use std::sync::Arc;
 
 use super::{Failure, Global, say};
 use crate::domain::lifecycle::{Edge, Lifecycle, Prerequisite, Step, StepKind};
-use crate::domain::word::Word as _;
 use crate::workspace::lifecycle::{self, LIFECYCLE_FILE};
 
 mod picture;

@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use crate::domain::lifecycle::{Lifecycle, Step, StepKind, StepName};
-use crate::domain::word::Word as _;
 
 /// The left edge of the boxes, their width, and what is between two of them.
 const LEFT: i32 = 330;

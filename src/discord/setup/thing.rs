@@ -3,35 +3,23 @@
 use std::fmt;
 
 use crate::domain::role::Role;
+use crate::domain::word::words;
 
-/// A channel with a purpose.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Place {
-    /// Where people ask. No configuration names it: the team hears in every channel.
-    General,
-    /// Where operators see hand-offs.
-    Relay,
-    /// Where a start is announced.
-    Startup,
-    /// Where reports go.
-    Report,
+words! {
+    /// A channel with a purpose.
+    pub enum Place {
+        /// Where people ask. No configuration names it: the team hears in every channel.
+        General = "general",
+        /// Where operators see hand-offs.
+        Relay = "relay",
+        /// Where a start is announced.
+        Startup = "startup",
+        /// Where reports go.
+        Report = "report",
+    }
 }
 
 impl Place {
-    /// Every place, in the order in which people see them.
-    pub const ALL: [Place; 4] = [Place::General, Place::Relay, Place::Startup, Place::Report];
-
-    /// The channel's name.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Place::General => "general",
-            Place::Relay => "relay",
-            Place::Startup => "startup",
-            Place::Report => "report",
-        }
-    }
-
     /// The key of the configuration that names it.
     #[must_use]
     pub const fn key(self) -> Option<&'static str> {

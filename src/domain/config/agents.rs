@@ -7,34 +7,21 @@ use serde::{Deserialize, Serialize};
 
 use super::values::{ContentHash, ProjectPath};
 use crate::domain::role::Role;
+use crate::domain::word::words;
 
-/// An agent that the driver can start.
-#[derive(
-    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize,
-)]
-#[serde(rename_all = "snake_case")]
-pub enum AgentKind {
-    /// The Codex CLI. The default, because workspaces of the older runtime name no agent and mean it.
-    #[default]
-    Codex,
-    /// Claude Code.
-    Claude,
-    /// An agent that speaks the Agent Client Protocol.
-    Acp,
-    /// The built-in agent without a model.
-    Rehearsal,
-}
-
-impl AgentKind {
-    /// The word in files.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            AgentKind::Codex => "codex",
-            AgentKind::Claude => "claude",
-            AgentKind::Acp => "acp",
-            AgentKind::Rehearsal => "rehearsal",
-        }
+words! {
+    /// An agent that the driver can start.
+    #[derive(Default)]
+    pub enum AgentKind {
+        /// The Codex CLI. The default, because workspaces of the older runtime name no agent and mean it.
+        #[default]
+        Codex = "codex",
+        /// Claude Code.
+        Claude = "claude",
+        /// An agent that speaks the Agent Client Protocol.
+        Acp = "acp",
+        /// The built-in agent without a model.
+        Rehearsal = "rehearsal",
     }
 }
 
@@ -175,33 +162,19 @@ pub struct SandboxConfig {
     pub project_settings: BTreeMap<ProjectPath, ContentHash>,
 }
 
-/// How long a model may think.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Reasoning {
-    /// Hardly.
-    Minimal,
-    /// A little.
-    Low,
-    /// As usual.
-    Medium,
-    /// Long.
-    High,
-    /// As long as it can.
-    Xhigh,
-}
-
-impl Reasoning {
-    /// The word in files and on command lines.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Reasoning::Minimal => "minimal",
-            Reasoning::Low => "low",
-            Reasoning::Medium => "medium",
-            Reasoning::High => "high",
-            Reasoning::Xhigh => "xhigh",
-        }
+words! {
+    /// How long a model may think.
+    pub enum Reasoning {
+        /// Hardly.
+        Minimal = "minimal",
+        /// A little.
+        Low = "low",
+        /// As usual.
+        Medium = "medium",
+        /// Long.
+        High = "high",
+        /// As long as it can.
+        Xhigh = "xhigh",
     }
 }
 

@@ -7,33 +7,23 @@ use serde::{Deserialize, Serialize};
 use super::{AgentKind, Reasoning};
 use crate::domain::lifecycle::StepName;
 use crate::domain::role::Role;
+use crate::domain::word::words;
 
-/// How much a thought may cost.
-#[derive(
-    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize,
-)]
-#[serde(rename_all = "lowercase")]
-pub enum Profile {
-    /// As little as will do.
-    Budget,
-    /// What the roles ask for by themselves.
-    #[default]
-    Balanced,
-    /// The best there is.
-    Quality,
+words! {
+    /// How much a thought may cost.
+    #[derive(Default)]
+    pub enum Profile {
+        /// As little as will do.
+        Budget = "budget",
+        /// What the roles ask for by themselves.
+        #[default]
+        Balanced = "balanced",
+        /// The best there is.
+        Quality = "quality",
+    }
 }
 
 impl Profile {
-    /// The word in files and on command lines.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Budget => "budget",
-            Self::Balanced => "balanced",
-            Self::Quality => "quality",
-        }
-    }
-
     /// The next stronger one; the strongest stays.
     #[must_use]
     pub const fn stronger(self) -> Self {

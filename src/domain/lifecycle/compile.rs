@@ -11,7 +11,6 @@ use super::{
 };
 use crate::domain::config::Problem;
 use crate::domain::role::Role;
-use crate::domain::word::Word as _;
 
 /// What helps whoever wrote something that is no definition at all.
 const LOOK: &str = "`teams lifecycle show --yaml` prints one that holds together";
@@ -90,7 +89,7 @@ impl Compiler {
         self.counter("reopen.counter", reopen.counter, &known);
         let reopen = self.reopened("reopen", &reopen, &known);
         for category in ReopenCategory::ALL {
-            if !reopen.contains_key(category) {
+            if !reopen.contains_key(&category) {
                 let key = format!("reopen.{category}");
                 self.problem(&key, "it is not there", format!("write `{category}: STEP`"));
             }

@@ -16,7 +16,7 @@ pub(crate) use names::blank as blank_name;
 pub use names::{CounterName, NotAName, StepName};
 
 use crate::domain::role::Role;
-use crate::domain::word::{Word as _, words};
+use crate::domain::word::words;
 
 /// The text of the lifecycle that is built in.
 pub const BUILT_IN: &str =
@@ -81,58 +81,36 @@ pub struct Edge {
     pub otherwise: Option<StepName>,
 }
 
-/// The four phases of a request.
-#[derive(
-    Debug,
-    Clone,
-    Copy,
-    PartialEq,
-    Eq,
-    PartialOrd,
-    Ord,
-    Hash,
-    Serialize,
-    Deserialize,
-    schemars::JsonSchema,
-)]
-#[serde(rename_all = "snake_case")]
-pub enum Phase {
-    /// Research, plan, advice.
-    Planning,
-    /// Guidance, build, review, revision.
-    Implementation,
-    /// QA.
-    Validation,
-    /// Commit and report.
-    Closeout,
+words! {
+    /// The four phases of a request.
+    #[derive(schemars::JsonSchema)]
+    pub enum Phase {
+        /// Research, plan, advice.
+        Planning = "planning",
+        /// Guidance, build, review, revision.
+        Implementation = "implementation",
+        /// QA.
+        Validation = "validation",
+        /// Commit and report.
+        Closeout = "closeout",
+    }
 }
 
-/// What has to be done again (`spec/teams.md` 7.1).
-#[derive(
-    Debug,
-    Clone,
-    Copy,
-    PartialEq,
-    Eq,
-    PartialOrd,
-    Ord,
-    Hash,
-    Serialize,
-    Deserialize,
-    schemars::JsonSchema,
-)]
-#[serde(rename_all = "snake_case")]
-pub enum ReopenCategory {
-    /// What is to be built.
-    Scope,
-    /// What people see.
-    Ux,
-    /// How it is built.
-    Architecture,
-    /// The change itself.
-    Implementation,
-    /// The proof of the change.
-    Verification,
+words! {
+    /// What has to be done again (`spec/teams.md` 7.1).
+    #[derive(schemars::JsonSchema)]
+    pub enum ReopenCategory {
+        /// What is to be built.
+        Scope = "scope",
+        /// What people see.
+        Ux = "ux",
+        /// How it is built.
+        Architecture = "architecture",
+        /// The change itself.
+        Implementation = "implementation",
+        /// The proof of the change.
+        Verification = "verification",
+    }
 }
 
 /// What a step is for.
@@ -157,60 +135,33 @@ pub enum StepKind {
     Land,
 }
 
-/// What may come of a step.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum StepOutcome {
-    /// Its work is done.
-    Done,
-    /// The plan itself is the answer: nothing is to be built.
-    Answered,
-    /// The plan is to be gone over once more.
-    Again,
-    /// The designer is to advise.
-    AskDesigner,
-    /// The architect is to advise.
-    AskArchitect,
-    /// The developer wants the change reviewed.
-    Review,
-    /// It passes.
-    Pass,
-    /// The change has to be revised.
-    Revise,
-    /// The runtime's checks failed.
-    Red,
-    /// The branch changed the same places.
-    Conflict,
-    /// What was to be judged is no change.
-    NoChange,
+words! {
+    /// What may come of a step.
+    pub enum StepOutcome {
+        /// Its work is done.
+        Done = "done",
+        /// The plan itself is the answer: nothing is to be built.
+        Answered = "answered",
+        /// The plan is to be gone over once more.
+        Again = "again",
+        /// The designer is to advise.
+        AskDesigner = "ask_designer",
+        /// The architect is to advise.
+        AskArchitect = "ask_architect",
+        /// The developer wants the change reviewed.
+        Review = "review",
+        /// It passes.
+        Pass = "pass",
+        /// The change has to be revised.
+        Revise = "revise",
+        /// The runtime's checks failed.
+        Red = "red",
+        /// The branch changed the same places.
+        Conflict = "conflict",
+        /// What was to be judged is no change.
+        NoChange = "no_change",
+    }
 }
-
-words!(Phase {
-    Planning = "planning",
-    Implementation = "implementation",
-    Validation = "validation",
-    Closeout = "closeout",
-});
-words!(ReopenCategory {
-    Scope = "scope",
-    Ux = "ux",
-    Architecture = "architecture",
-    Implementation = "implementation",
-    Verification = "verification",
-});
-words!(StepOutcome {
-    Done = "done",
-    Answered = "answered",
-    Again = "again",
-    AskDesigner = "ask_designer",
-    AskArchitect = "ask_architect",
-    Review = "review",
-    Pass = "pass",
-    Revise = "revise",
-    Red = "red",
-    Conflict = "conflict",
-    NoChange = "no_change",
-});
 
 /// The counters by which the rules above every lifecycle pay, and those of the lifecycle that is built in.
 pub mod counter {

@@ -22,32 +22,35 @@ use crate::domain::role::Role;
 use crate::domain::sprint::{Duty, DutyDetails, InitialStep};
 use crate::domain::time::Timestamp;
 use crate::domain::usage::Usage;
+use crate::domain::word::words;
 use crate::domain::workflow::WorkflowState;
 
+mod event;
 mod spent;
 
+pub use event::{EventKind, RequestEvent};
 pub use spent::Spent;
 
-/// Where a request stands.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum RequestStatus {
-    /// Written down, nobody works on it yet.
-    Queued,
-    /// A role, the runtime or a gate has it.
-    Delegated,
-    /// Answered or done without a commit.
-    Completed,
-    /// Waits for a person.
-    Blocked,
-    /// Ended without success.
-    Failed,
-    /// Withdrawn by a person.
-    Cancelled,
-    /// Done, but its change could not be brought to the branch.
-    Uncommitted,
-    /// Done, and its commit is on the branch.
-    Committed,
+words! {
+    /// Where a request stands.
+    pub enum RequestStatus {
+        /// Written down, nobody works on it yet.
+        Queued = "queued",
+        /// A role, the runtime or a gate has it.
+        Delegated = "delegated",
+        /// Answered or done without a commit.
+        Completed = "completed",
+        /// Waits for a person.
+        Blocked = "blocked",
+        /// Ended without success.
+        Failed = "failed",
+        /// Withdrawn by a person.
+        Cancelled = "cancelled",
+        /// Done, but its change could not be brought to the branch.
+        Uncommitted = "uncommitted",
+        /// Done, and its commit is on the branch.
+        Committed = "committed",
+    }
 }
 
 impl RequestStatus {
@@ -57,21 +60,6 @@ impl RequestStatus {
         match self {
             Self::Completed | Self::Committed | Self::Failed | Self::Cancelled => true,
             Self::Queued | Self::Delegated | Self::Blocked | Self::Uncommitted => false,
-        }
-    }
-
-    /// The word in files and messages.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Queued => "queued",
-            Self::Delegated => "delegated",
-            Self::Completed => "completed",
-            Self::Blocked => "blocked",
-            Self::Failed => "failed",
-            Self::Cancelled => "cancelled",
-            Self::Uncommitted => "uncommitted",
-            Self::Committed => "committed",
         }
     }
 }
@@ -500,23 +488,6 @@ impl Request {
     pub fn planning_step(&self) -> Option<InitialStep> {
         self.params.duty.as_ref().and_then(DutyDetails::planning_step)
     }
-}
-
-/// One line of a request's history, in `<request>.events.jsonl`.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct RequestEvent {
-    /// When.
-    pub timestamp: Timestamp,
-    /// `created`, `delegated`, `role_report`, … (`spec/teams.md` 4.2).
-    #[serde(rename = "type")]
-    pub kind: String,
-    /// Who did it: a role, `runtime`, or a person's name.
-    pub actor: String,
-    /// One line for people.
-    pub summary: String,
-    /// Details for machines.
-    #[serde(default, skip_serializing_if = "Value::is_null")]
-    pub payload: Value,
 }
 
 /// The fingerprint of a request (`spec/teams.md` 4.2): sha-1 of `author|channel|intent|scope`, the

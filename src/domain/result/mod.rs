@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::domain::role::Role;
+use crate::domain::word::words;
 
 mod proposals;
 
@@ -12,39 +13,16 @@ pub use proposals::{
     VerificationResult,
 };
 
-/// How a role's work ended.
-#[derive(
-    Debug,
-    Clone,
-    Copy,
-    PartialEq,
-    Eq,
-    PartialOrd,
-    Ord,
-    Hash,
-    Serialize,
-    Deserialize,
-    schemars::JsonSchema,
-)]
-#[serde(rename_all = "snake_case")]
-pub enum ResultStatus {
-    /// The role did its step.
-    Completed,
-    /// The role cannot go on by itself.
-    Blocked,
-    /// The role tried and failed.
-    Failed,
-}
-
-impl ResultStatus {
-    /// The spelling in files.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            ResultStatus::Completed => "completed",
-            ResultStatus::Blocked => "blocked",
-            ResultStatus::Failed => "failed",
-        }
+words! {
+    /// How a role's work ended.
+    #[derive(schemars::JsonSchema)]
+    pub enum ResultStatus {
+        /// The role did its step.
+        Completed = "completed",
+        /// The role cannot go on by itself.
+        Blocked = "blocked",
+        /// The role tried and failed.
+        Failed = "failed",
     }
 }
 

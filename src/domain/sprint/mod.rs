@@ -17,7 +17,6 @@ mod todo;
 mod words;
 
 pub use duty::DutyDetails;
-pub(crate) use words::words;
 
 pub use planning::{
     BackingSource, Duty, InitialStep, PlanningIteration, PrepassStatus, ResearchPrepass,

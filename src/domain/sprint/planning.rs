@@ -5,10 +5,11 @@ use serde::{Deserialize, Serialize};
 use crate::domain::backlog::blank_is_none;
 use crate::domain::ids::RequestId;
 use crate::domain::time::Timestamp;
+use crate::domain::word::words;
 
-super::words! {
+words! {
     /// The steps of planning, in order.
-    InitialStep {
+    pub enum InitialStep {
         /// The milestone gets its framing.
         MilestoneRefinement = "milestone_refinement",
         /// Plan, spec and the other documents follow it.
@@ -21,7 +22,7 @@ super::words! {
         TodoFinalization = "todo_finalization",
     }
     /// What became of research before planning.
-    PrepassStatus {
+    pub enum PrepassStatus {
         /// It found something, or found that nothing is needed.
         Completed = "completed",
         /// It could not say; planning goes on with what lies here.
@@ -139,9 +140,9 @@ impl ResearchPrepass {
     }
 }
 
-super::words! {
+words! {
     /// What a request is for that the sprint or the backlog made, other than doing a todo.
-    Duty {
+    pub enum Duty {
         /// Research before planning.
         ResearchPrepass = "research_prepass",
         /// One of the planning steps ([`InitialStep`] says which).

@@ -7,10 +7,11 @@ use crate::domain::ids::{BacklogId, RequestId, TodoId};
 use crate::domain::request::{Request, RequestStatus};
 use crate::domain::role::Role;
 use crate::domain::time::Timestamp;
+use crate::domain::word::words;
 
-super::words! {
+words! {
     /// Where a todo stands. Follows from its request alone.
-    TodoStatus {
+    pub enum TodoStatus {
         /// Its request has not begun.
         Queued = "queued",
         /// Its request is under way.

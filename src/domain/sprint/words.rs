@@ -1,52 +1,11 @@
 //! The words of a sprint record.
 
+use crate::domain::word::words;
 use serde::{Deserialize, Serialize};
-
-macro_rules! words {
-    ($($(#[$doc:meta])* $name:ident { $($(#[$vdoc:meta])* $variant:ident = $text:literal,)* })*) => {$(
-        $(#[$doc])*
-        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-        #[serde(rename_all = "snake_case")]
-        pub enum $name {
-            $($(#[$vdoc])* $variant,)*
-        }
-
-        impl $name {
-            /// Every one.
-            pub const ALL: &'static [$name] = &[$($name::$variant,)*];
-
-            /// The word in files and messages.
-            #[must_use]
-            pub const fn as_str(self) -> &'static str {
-                match self {
-                    $($name::$variant => $text,)*
-                }
-            }
-        }
-
-        impl std::fmt::Display for $name {
-            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-                f.write_str(self.as_str())
-            }
-        }
-
-        impl std::str::FromStr for $name {
-            type Err = String;
-            fn from_str(text: &str) -> Result<Self, String> {
-                $name::ALL
-                    .iter()
-                    .find(|word| word.as_str() == text)
-                    .copied()
-                    .ok_or_else(|| format!("{text:?} is not one of the words of {}", stringify!($name)))
-            }
-        }
-    )*};
-}
-pub(crate) use words;
 
 words! {
     /// What a sprint is busy with.
-    Phase {
+    pub enum Phase {
         /// Planning.
         Initial = "initial",
         /// Working on todos.
@@ -55,7 +14,7 @@ words! {
         WrapUp = "wrap_up",
     }
     /// Where a sprint stands.
-    SprintStatus {
+    pub enum SprintStatus {
         /// It is being planned.
         Planning = "planning",
         /// Its todos are worked on.
@@ -72,7 +31,7 @@ words! {
         Cancelled = "cancelled",
     }
     /// Why a sprint began.
-    Trigger {
+    pub enum Trigger {
         /// A person said so.
         ManualStart = "manual_start",
         /// There was something to do.
@@ -85,7 +44,7 @@ words! {
         ManualRestart = "manual_restart",
     }
     /// How closing a sprint went (`spec/teams.md` 11.2).
-    CloseoutStatus {
+    pub enum CloseoutStatus {
         /// Every commit names the sprint and nothing is left.
         Verified = "verified",
         /// Nothing was committed.
@@ -112,7 +71,7 @@ words! {
         Stopped = "stopped",
     }
     /// How a sprint was asked to end.
-    WrapUp {
+    pub enum WrapUp {
         /// When the running todos are through.
         AfterCurrent = "after_current",
         /// At once; running todos are released.

@@ -17,64 +17,39 @@ const SHARED_ADVISORY: StepName = StepName::of("planner_advisory");
 const DESIGNER_ADVISORY: StepName = StepName::of("designer_advisory");
 const ARCHITECT_ADVISORY: StepName = StepName::of("architect_advisory");
 
-/// How a phase stands (`spec/teams.md` 7.1).
-#[derive(
-    Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
-)]
-#[serde(rename_all = "snake_case")]
-pub enum PhaseStatus {
-    /// The owner of the phase works.
-    #[default]
-    Active,
-    /// The planner settles the plan.
-    Finalizing,
-    /// A person has to decide.
-    Blocked,
-    /// Nothing is left to do in the workflow; the runtime closes out.
-    Completed,
+words! {
+    /// How a phase stands (`spec/teams.md` 7.1).
+    #[derive(Default)]
+    pub enum PhaseStatus {
+        /// The owner of the phase works.
+        #[default]
+        Active = "active",
+        /// The planner settles the plan.
+        Finalizing = "finalizing",
+        /// A person has to decide.
+        Blocked = "blocked",
+        /// Nothing is left to do in the workflow; the runtime closes out.
+        Completed = "completed",
+    }
 }
 
-/// What a role proposes to do next (`spec/teams.md` 7.2).
-#[derive(
-    Debug,
-    Clone,
-    Copy,
-    PartialEq,
-    Eq,
-    PartialOrd,
-    Ord,
-    Hash,
-    Serialize,
-    Deserialize,
-    schemars::JsonSchema,
-)]
-#[serde(rename_all = "snake_case")]
-pub enum Outcome {
-    /// Go on within the phase.
-    Continue,
-    /// Go on to the next step.
-    Advance,
-    /// Send it back; `reopen_category` says what for.
-    Reopen,
-    /// A person has to decide.
-    Block,
-    /// Nothing is left to do.
-    Complete,
+words! {
+    /// What a role proposes to do next (`spec/teams.md` 7.2).
+    #[derive(schemars::JsonSchema)]
+    pub enum Outcome {
+        /// Go on within the phase.
+        Continue = "continue",
+        /// Go on to the next step.
+        Advance = "advance",
+        /// Send it back; `reopen_category` says what for.
+        Reopen = "reopen",
+        /// A person has to decide.
+        Block = "block",
+        /// Nothing is left to do.
+        Complete = "complete",
+    }
 }
 
-words!(PhaseStatus {
-    Active = "active",
-    Finalizing = "finalizing",
-    Blocked = "blocked",
-    Completed = "completed",
-});
-words!(Outcome {
-    Continue = "continue",
-    Advance = "advance",
-    Reopen = "reopen",
-    Block = "block",
-    Complete = "complete",
-});
 /// What a role proposes should happen after its step (`spec/teams.md` 7.2).
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Transition {

@@ -158,7 +158,7 @@ fn schemas_are_strict_and_ask_for_what_the_step_needs() {
         assert_strict(&schema(role, None, None), role.as_str());
         assert_strict(&schema(role, Some(steps::QA), None), role.as_str());
         for duty in Duty::ALL {
-            assert_strict(&schema(role, None, Some(*duty)), duty.as_str());
+            assert_strict(&schema(role, None, Some(duty)), duty.as_str());
         }
     }
     let proposals = "/properties/proposals/properties";

@@ -16,7 +16,9 @@ use crate::domain::outgoing::{
     Act, Button, ButtonAct, Content, NamedChannel, Priority, Target, Voice,
 };
 use crate::domain::policy::{Policy, Right};
-use crate::domain::request::{ActionAtGate, Followup, Request, RequestStatus, SelectionSource};
+use crate::domain::request::{
+    ActionAtGate, EventKind, Followup, Request, RequestStatus, SelectionSource,
+};
 use crate::domain::state::State;
 use crate::domain::time::Timestamp;
 
@@ -118,7 +120,7 @@ fn open(turn: &mut Turn<'_>, id: &RequestId, kind: GateKind, commit: String, art
     let Some(request) = turn.request(id) else { return };
     let (key, values) = card(turn.policy, request, &gate, expires_at);
     turn.save(gate);
-    turn.record(id, "gate_opened", "runtime", gate_id.as_str(), Value::Null);
+    turn.record(id, EventKind::GateOpened, "runtime", gate_id.as_str(), Value::Null);
     let button = |act| Button { act, subject: gate_id.to_string(), version: 1 };
     let mut buttons = vec![button(ButtonAct::Approve), button(ButtonAct::Reject)];
     if may_be_asked_about(kind) {
@@ -345,7 +347,7 @@ fn settle(
     };
     close(turn, gate, state);
     let name = granted.name();
-    turn.record(&id, "gate_decided", &name, word, json!({ "gate_id": gate_id.as_str() }));
+    turn.record(&id, EventKind::GateDecided, &name, word, json!({ "gate_id": gate_id.as_str() }));
     if let Some(request) = turn.edit(&id) {
         request.gate_id = None;
     }
@@ -445,7 +447,7 @@ pub(super) fn expire(turn: &mut Turn<'_>) {
         });
         if mine {
             let payload = json!({ "gate_id": gate_id.as_str() });
-            turn.record(&id, "gate_decided", "runtime", "expired", payload);
+            turn.record(&id, EventKind::GateDecided, "runtime", "expired", payload);
             declined(turn, &id, kind, "expired");
         }
     }

@@ -13,7 +13,6 @@ use super::*;
 use crate::domain::result::{
     EvidenceResult, EvidenceRow, QaDecision, QaValidation, ResultStatus, RoleResult,
 };
-use crate::domain::word::Word;
 use crate::domain::workflow::Transition;
 
 /// What one report is made of; the role is whoever is at work.
@@ -49,9 +48,9 @@ fn moves() -> impl Strategy<Value = Move> {
     );
     (
         status,
-        some(Outcome::ALL),
+        some(&Outcome::ALL),
         proptest::option::of(proptest::sample::select(steps::of_roles())),
-        some(ReopenCategory::ALL),
+        some(&ReopenCategory::ALL),
         some(&[QaDecision::Pass, QaDecision::Pass, QaDecision::Fail, QaDecision::Blocked]),
         some(&[EvidenceResult::Pass, EvidenceResult::Pass, EvidenceResult::Fail]),
         (any::<bool>(), any::<bool>(), proptest::bool::weighted(0.05), any::<bool>()),

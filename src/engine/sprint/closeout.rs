@@ -57,7 +57,7 @@ mod tests {
     #[test]
     fn s23_s24_g09_every_closeout_has_its_end() {
         for closeout in CloseoutStatus::ALL {
-            let status = status_of(*closeout);
+            let status = status_of(closeout);
             assert!(status.is_terminal(), "{closeout}: every end frees the slot");
             assert_eq!(status == SprintStatus::Completed, closeout.is_success(), "{closeout}");
         }
@@ -70,8 +70,8 @@ mod tests {
         let mut sprint = Sprint::new(id, Trigger::ManualStart, Kickoff::default(), Language::En);
         for status in SprintStatus::ALL {
             for closeout in CloseoutStatus::ALL {
-                (sprint.status, sprint.closeout_status) = (*status, Some(*closeout));
-                let expected = *status == SprintStatus::Blocked
+                (sprint.status, sprint.closeout_status) = (status, Some(closeout));
+                let expected = status == SprintStatus::Blocked
                     && matches!(
                         closeout,
                         CloseoutStatus::PlanningIncomplete | CloseoutStatus::RestartRequired

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::{closing, initial, running, sourcing};
 use crate::domain::ids::{RequestId, SprintId};
-use crate::domain::request::{Params, Request, RequestStatus};
+use crate::domain::request::{EventKind, Params, Request, RequestStatus};
 use crate::domain::result::RoleResult;
 use crate::domain::role::Role;
 use crate::domain::sprint::{Duty, DutyDetails};
@@ -62,7 +62,7 @@ pub(super) fn create(turn: &mut Turn<'_>, ask: &Ask<'_>) -> RequestId {
         ..Request::default()
     };
     turn.create(request);
-    turn.record(&id, "created", "runtime", duty.as_str(), Value::Null);
+    turn.record(&id, EventKind::Created, "runtime", duty.as_str(), Value::Null);
     id
 }
 

@@ -239,7 +239,7 @@ mod tests {
     fn any_step_needs_a_completed_result() {
         for step in InitialStep::ALL {
             for status in [ResultStatus::Blocked, ResultStatus::Failed] {
-                let found = problems(*step, &sprint(&[], ""), &[], status, &Value::Null, true);
+                let found = problems(step, &sprint(&[], ""), &[], status, &Value::Null, true);
                 assert!(found[0].contains(status.as_str()), "{step}");
             }
         }

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::duties::{self, Ask};
 use super::{closing, initial, queue, say, todos};
 use crate::domain::ids::SprintId;
-use crate::domain::request::{Params, ReplyRoute, Request, Room};
+use crate::domain::request::{EventKind, Params, ReplyRoute, Request, Room};
 use crate::domain::role::Role;
 use crate::domain::sprint::{DutyDetails, Sprint, Todo, TodoStatus, WrapUp};
 use crate::engine::turn::Turn;
@@ -139,7 +139,7 @@ fn start(turn: &mut Turn<'_>, id: &SprintId, at: usize) {
         ..Request::default()
     };
     turn.create(request);
-    turn.record(&request_id, "created", "runtime", &todo.title, Value::Null);
+    turn.record(&request_id, EventKind::Created, "runtime", &todo.title, Value::Null);
     if let Some(todo) = turn.edit_todo(id, at) {
         todo.status = TodoStatus::Running;
         todo.request_id = Some(request_id.clone());
@@ -194,7 +194,13 @@ fn try_commits_again(turn: &mut Turn<'_>, id: &SprintId) -> bool {
         todo.commit_retries += 1;
         let Some(request) = todo.request_id.clone() else { continue };
         if turn.request(&request).is_some() {
-            turn.record(&request, "retried", "runtime", "the commit once more", Value::Null);
+            turn.record(
+                &request,
+                EventKind::Retried,
+                "runtime",
+                "the commit once more",
+                Value::Null,
+            );
             intake::try_again(turn, &request);
         }
     }

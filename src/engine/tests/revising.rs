@@ -9,7 +9,7 @@ use crate::domain::ids::{MessageId, RequestId};
 use crate::domain::incoming::Message;
 use crate::domain::outgoing::{Act, ButtonAct};
 use crate::domain::policy::Policy;
-use crate::domain::request::RequestStatus;
+use crate::domain::request::{EventKind, RequestStatus};
 use crate::domain::result::ResultStatus;
 use crate::domain::role::Role;
 use crate::domain::run::RunOutcome;
@@ -158,7 +158,7 @@ fn an_edit_of_many_is_bounded_and_the_history_has_all() {
     assert_eq!(request.body, "make it colour 19");
     assert_eq!(request.params.earlier_bodies.len(), 5);
     let edits = world.log.iter().filter(|change| {
-        matches!(change, crate::domain::change::Change::Event(_, event) if event.kind == "edited")
+        matches!(change, crate::domain::change::Change::Event(_, event) if event.kind == EventKind::Edited)
     });
     assert_eq!(edits.count(), 20);
 }

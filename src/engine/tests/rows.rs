@@ -16,7 +16,7 @@ use crate::domain::incoming::{Attachment, Message};
 use crate::domain::outgoing::{NamedChannel, OutgoingOutcome, Target};
 use crate::domain::policy::{Policy, SprintPolicy};
 use crate::domain::record::AnyRecord;
-use crate::domain::request::{Request, RequestStatus};
+use crate::domain::request::{EventKind, Request, RequestStatus};
 use crate::domain::role::Role;
 use crate::domain::run::{Run, RunOutcome};
 use crate::domain::sprint::Duty;
@@ -129,7 +129,8 @@ fn i21_the_same_words_while_it_is_under_way_are_the_same_request() {
     take(&mut world, again);
     assert_eq!(only(&world).request_id, id);
     assert!(world.said.iter().any(|key| key == "reused"));
-    let reused = |change: &Change| matches!(change, Change::Event(_, it) if it.kind == "reused");
+    let reused =
+        |change: &Change| matches!(change, Change::Event(_, it) if it.kind == EventKind::Reused);
     assert!(world.log.iter().any(reused));
 }
 
@@ -281,9 +282,9 @@ fn a_conversation_that_fills_up_is_told_of_once_and_then_handed_over() {
         let decision = decide(&world.state, &world.policy, input);
         let kinds = decision.changes.iter().filter_map(|change| {
             let Change::Event(_, event) = change else { return None };
-            Some(event.kind.clone())
+            Some(event.kind)
         });
-        let kinds: Vec<String> = kinds.filter(|kind| kind != "run_finished").collect();
+        let kinds: Vec<&str> = kinds.map(EventKind::as_str).collect();
         let session = decision.changes.iter().find_map(|change| {
             let Change::Save(AnyRecord::Session(session)) = change else { return None };
             Some(session.clone())

@@ -13,7 +13,7 @@ use crate::domain::evidence::CheckVerdict;
 use crate::domain::ids::{ChannelId, GuildId, MessageId, RequestId, UserId};
 use crate::domain::incoming::Command;
 use crate::domain::lifecycle::{StepName, counter};
-use crate::domain::request::RequestStatus;
+use crate::domain::request::{EventKind, RequestStatus};
 use crate::domain::role::Role;
 use crate::domain::run::RunOutcome;
 use crate::engine::Answer;
@@ -55,7 +55,7 @@ fn a_message_becomes_a_commit_and_one_final_answer() {
     assert_eq!((world.said[0].as_str(), finals), ("receipt", 1));
     let recorded = world.log.iter().filter_map(|change| {
         let Change::Event(_, event) = change else { return None };
-        (event.kind == "committed").then_some(event.summary.as_str())
+        (event.kind == EventKind::Committed).then_some(event.summary.as_str())
     });
     assert_eq!(recorded.collect::<Vec<_>>(), ["c1"], "recorded once, with the commit");
     world.deliver();

@@ -27,7 +27,7 @@ use crate::domain::lifecycle::{Lifecycle, StepName};
 use crate::domain::outgoing::{Act, Button, ButtonAct, OutgoingOutcome};
 use crate::domain::policy::{Holders, Limits, Policy, Right};
 use crate::domain::record::AnyRecord;
-use crate::domain::request::{Request, RequestStatus};
+use crate::domain::request::{EventKind, Request, RequestStatus};
 use crate::domain::result::RoleResult;
 use crate::domain::role::Role;
 use crate::domain::run::{FailKind, Run, RunOutcome, RunReport};
@@ -218,7 +218,7 @@ impl World {
         } else if let Change::Save(AnyRecord::Backlog(item)) = change {
             self.items.insert(item.backlog_id.clone(), (**item).clone());
         } else if let Change::Event(id, event) = change
-            && event.kind == "committed"
+            && event.kind == EventKind::Committed
         {
             self.committed.entry(id.clone()).or_default().push(event.summary.clone());
         }

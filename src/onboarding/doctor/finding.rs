@@ -5,93 +5,58 @@ use std::path::PathBuf;
 use serde_json::{Map, Value};
 
 use crate::discord::setup::Thing;
+use crate::domain::word::words;
 use crate::platform::redact;
 
-/// What is looked at.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Check {
-    /// The configuration.
-    Config,
-    /// The bots' tokens.
-    Token,
-    /// What the bot may read.
-    Intents,
-    /// The server, and that it is the only one.
-    Server,
-    /// What the bot may do in each channel.
-    Permissions,
-    /// The channels.
-    Channels,
-    /// The server roles.
-    Roles,
-    /// The webhooks.
-    Webhooks,
-    /// Who runs the workspace.
-    Service,
-    /// Space.
-    Disk,
-    /// Rights on files and folders.
-    Folders,
-    /// git and the project.
-    Git,
-    /// The programs of checks and actions.
-    Programs,
-    /// The agents' programs.
-    Agent,
-    /// The agents' confinement.
-    Sandbox,
-    /// Clock and time zone.
-    Clock,
-}
-
-impl Check {
-    /// The word for people and programs.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Check::Config => "config",
-            Check::Token => "token",
-            Check::Intents => "intents",
-            Check::Server => "server",
-            Check::Permissions => "permissions",
-            Check::Channels => "channels",
-            Check::Roles => "roles",
-            Check::Webhooks => "webhooks",
-            Check::Service => "service",
-            Check::Disk => "disk",
-            Check::Folders => "folders",
-            Check::Git => "git",
-            Check::Programs => "programs",
-            Check::Agent => "agent",
-            Check::Sandbox => "sandbox",
-            Check::Clock => "clock",
-        }
+words! {
+    /// What is looked at.
+    pub enum Check {
+        /// The configuration.
+        Config = "config",
+        /// The bots' tokens.
+        Token = "token",
+        /// What the bot may read.
+        Intents = "intents",
+        /// The server, and that it is the only one.
+        Server = "server",
+        /// What the bot may do in each channel.
+        Permissions = "permissions",
+        /// The channels.
+        Channels = "channels",
+        /// The server roles.
+        Roles = "roles",
+        /// The webhooks.
+        Webhooks = "webhooks",
+        /// Who runs the workspace.
+        Service = "service",
+        /// Space.
+        Disk = "disk",
+        /// Rights on files and folders.
+        Folders = "folders",
+        /// git and the project.
+        Git = "git",
+        /// The programs of checks and actions.
+        Programs = "programs",
+        /// The agents' programs.
+        Agent = "agent",
+        /// The agents' confinement.
+        Sandbox = "sandbox",
+        /// Clock and time zone.
+        Clock = "clock",
     }
 }
 
-/// How a check came out.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Health {
-    /// As it should be.
-    Ok,
-    /// Not as it should be.
-    Problem,
-    /// Nothing that is in use needs it.
-    NotNeeded,
-    /// It was a problem and is put right.
-    Fixed,
-}
-
-impl Health {
-    /// The word for programs.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Health::Ok => "ok",
-            Health::Problem => "problem",
-            Health::NotNeeded => "not_needed",
-            Health::Fixed => "fixed",
-        }
+words! {
+    /// How a check came out.
+    pub enum Health {
+        /// As it should be.
+        Ok = "ok",
+        /// Not as it should be.
+        Problem = "problem",
+        /// Nothing that is in use needs it.
+        NotNeeded = "not_needed",
+        /// It was a problem and is put right.
+        Fixed = "fixed",
     }
 }
 

@@ -5,35 +5,25 @@ use std::path::Path;
 use serde_json::json;
 
 use super::finding::{Check, Finding, safe};
+use crate::domain::word::words;
 use crate::git::{InTree, Project};
 use crate::onboarding::open_project;
 use crate::platform::{spawn, tasks};
 use crate::workspace::Workspace;
 
-/// Why a program cannot be started.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Missing {
-    /// No folder of `PATH` has it.
-    NotInPath,
-    /// It is not there.
-    NotThere,
-    /// It is there, and git ignores it: a check sees what is committed.
-    Ignored,
-    /// It is there, and not committed.
-    NotCommitted,
-    /// It may not be executed.
-    NotExecutable,
-}
-
-impl Missing {
-    const fn as_str(self) -> &'static str {
-        match self {
-            Missing::NotInPath => "path",
-            Missing::NotThere => "absent",
-            Missing::Ignored => "ignored",
-            Missing::NotCommitted => "uncommitted",
-            Missing::NotExecutable => "mode",
-        }
+words! {
+    /// Why a program cannot be started.
+    enum Missing {
+        /// No folder of `PATH` has it.
+        NotInPath = "path",
+        /// It is not there.
+        NotThere = "absent",
+        /// It is there, and git ignores it: a check sees what is committed.
+        Ignored = "ignored",
+        /// It is there, and not committed.
+        NotCommitted = "uncommitted",
+        /// It may not be executed.
+        NotExecutable = "mode",
     }
 }
 

@@ -12,6 +12,7 @@ use crate::domain::config::AgentKind;
 use crate::domain::ids::{GuildId, UserId};
 use crate::domain::language::Language;
 use crate::domain::role::Role;
+use crate::domain::word::words;
 
 /// Where Discord is.
 pub const DISCORD: &str = "https://discord.com";
@@ -45,38 +46,23 @@ pub struct Options {
     pub dry_run: bool,
 }
 
-/// What became of a step.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Outcome {
-    /// It was there already.
-    Kept,
-    /// It was made or changed.
-    Done,
-    /// It would be made or changed.
-    Planned,
-    /// A person is waited for.
-    Waiting,
-    /// A person has to do it; the rest goes on without.
-    Open,
-    /// It is taken away again.
-    Undone,
-    /// It stays although it was to be taken away.
-    Left,
-}
-
-impl Outcome {
-    /// The word for programs.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Outcome::Kept => "kept",
-            Outcome::Done => "done",
-            Outcome::Planned => "planned",
-            Outcome::Waiting => "waiting",
-            Outcome::Open => "open",
-            Outcome::Undone => "undone",
-            Outcome::Left => "left",
-        }
+words! {
+    /// What became of a step.
+    pub enum Outcome {
+        /// It was there already.
+        Kept = "kept",
+        /// It was made or changed.
+        Done = "done",
+        /// It would be made or changed.
+        Planned = "planned",
+        /// A person is waited for.
+        Waiting = "waiting",
+        /// A person has to do it; the rest goes on without.
+        Open = "open",
+        /// It is taken away again.
+        Undone = "undone",
+        /// It stays although it was to be taken away.
+        Left = "left",
     }
 }
 

@@ -61,7 +61,7 @@ fn request(number: u64, status: RequestStatus, body: &str) -> Change {
 fn event(number: u64, summary: &str) -> Change {
     let event = RequestEvent {
         timestamp: at(number),
-        kind: "delegated".to_owned(),
+        kind: crate::domain::request::EventKind::Delegated,
         actor: "runtime".to_owned(),
         summary: summary.to_owned(),
         payload: Value::Null,

@@ -131,7 +131,7 @@ fn ended(language: Language) -> Sprint {
 fn reports() -> Reports {
     let report = |clock: &str, role: &str, step: &str, status: &str| RequestEvent {
         timestamp: at(clock),
-        kind: "role_report".to_owned(),
+        kind: crate::domain::request::EventKind::RoleReport,
         actor: role.to_owned(),
         summary: String::new(),
         payload: json!({ "step": step, "result": {

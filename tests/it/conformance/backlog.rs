@@ -189,11 +189,11 @@ fn item(value: &Value) -> BacklogItem {
         id.unwrap_or_else(|_| BacklogId::parse("nameless").unwrap()),
         text(value, "title"),
         text(value, "scope"),
-        BacklogKind::parse(&word("kind")).unwrap_or_default(),
+        word("kind").parse::<BacklogKind>().unwrap_or_default(),
         time("created_at"),
     );
-    item.source = BacklogSource::parse(&word("source")).unwrap_or_default();
-    item.status = BacklogStatus::parse(&word("status")).unwrap_or(BacklogStatus::Pending);
+    item.source = word("source").parse::<BacklogSource>().unwrap_or_default();
+    item.status = word("status").parse::<BacklogStatus>().unwrap_or(BacklogStatus::Pending);
     item.priority_rank = lenient::integer(value.get("priority_rank"))
         .and_then(|rank| u32::try_from(rank).ok())
         .unwrap_or(0);

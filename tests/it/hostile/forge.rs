@@ -237,7 +237,8 @@ async fn forges(wall: Wall) {
     let history = house.history(&ended);
     let said = serde_json::to_string(&history).unwrap();
     assert!(!said.contains(FORGED), "{said}");
-    let reports = history.iter().filter(|it| it.kind == "role_report" && it.actor == "developer");
+    let reports =
+        history.iter().filter(|it| it.kind.as_str() == "role_report" && it.actor == "developer");
     assert_eq!(reports.count(), 1);
     assert!(house.on_branch("README.md").contains("Welcomer"));
     house.close().await;

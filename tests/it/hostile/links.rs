@@ -142,7 +142,7 @@ fn reported(house: &House, role: &str, command: &str) -> Vec<String> {
     {
         let text = std::fs::read_to_string(path).unwrap();
         let events = text.lines().map(|line| serde_json::from_str::<RequestEvent>(line).unwrap());
-        for event in events.filter(|it| it.kind == "role_report" && it.actor == role) {
+        for event in events.filter(|it| it.kind.as_str() == "role_report" && it.actor == role) {
             let said = event.payload["result"]["summary"].as_str().unwrap_or_default();
             lines.extend(said.lines().filter(|it| it.starts_with(&shown)).map(str::to_owned));
         }

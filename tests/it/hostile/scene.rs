@@ -193,7 +193,7 @@ pub(super) fn told(house: &House, request: &Request, role: &str) -> Vec<String> 
     let history = house.history(request);
     let report = history
         .iter()
-        .find(|it| it.kind == "role_report" && it.actor == role)
+        .find(|it| it.kind.as_str() == "role_report" && it.actor == role)
         .unwrap_or_else(|| panic!("no report of {role}"));
     let summary = report.payload["result"]["summary"].as_str().unwrap();
     summary.lines().filter(|line| line.starts_with('`')).map(str::to_owned).collect()
@@ -202,7 +202,7 @@ pub(super) fn told(house: &House, request: &Request, role: &str) -> Vec<String> 
 /// What the history has of refusals: who, which kind, what.
 pub(super) fn refused(house: &House, request: &Request) -> Vec<(String, String, String)> {
     let history = house.history(request);
-    let refused = history.into_iter().filter(|it| it.kind == "refused");
+    let refused = history.into_iter().filter(|it| it.kind.as_str() == "refused");
     refused
         .map(|it| (it.actor, it.payload["kind"].as_str().unwrap().to_owned(), it.summary))
         .collect()

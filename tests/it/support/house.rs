@@ -494,7 +494,7 @@ impl House {
 
     /// How often something stands in the history of a request.
     pub(crate) fn times(&self, request: &Request, kind: &str) -> usize {
-        self.history(request).iter().filter(|event| event.kind == kind).count()
+        self.history(request).iter().filter(|event| event.kind.as_str() == kind).count()
     }
 
     /// Waits until nothing moves and nothing waits for Discord but what it refused.

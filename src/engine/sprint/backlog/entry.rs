@@ -3,6 +3,7 @@
 use serde_json::{Map, Value};
 
 use crate::domain::lenient;
+use std::str::FromStr;
 
 /// The most entries of one payload.
 pub const MAX_ITEMS: usize = 200;
@@ -177,14 +178,13 @@ impl Entry {
     }
 
     /// One of our words; none where it is absent, null or blank.
-    pub(super) fn word<T>(
+    pub(super) fn word<T: FromStr>(
         &self,
         field: &'static str,
         expected: &'static str,
-        parse: fn(&str) -> Option<T>,
     ) -> Result<Option<T>, MergeError> {
         let Some(text) = self.text(field, MAX_LINE)? else { return Ok(None) };
-        parse(&text.to_lowercase()).map(Some).ok_or_else(|| self.wrong(field, expected))
+        text.to_lowercase().parse().map(Some).map_err(|_| self.wrong(field, expected))
     }
 
     pub(super) fn rank(&self) -> Result<Option<u32>, MergeError> {

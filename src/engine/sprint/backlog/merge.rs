@@ -130,7 +130,7 @@ impl<'a> Work<'a> {
     fn take(&mut self, entry: &Entry) -> Result<BacklogId, MergeError> {
         let summary = entry.text("summary", MAX_TEXT)?;
         let scope = entry.text("scope", MAX_TEXT)?;
-        let kind = entry.word("kind", "bug, feature, enhancement or chore", BacklogKind::parse)?;
+        let kind = entry.word("kind", "bug, feature, enhancement or chore")?;
         let mut title = entry.text("title", MAX_TITLE)?.map(|title| one_line(&title));
         if self.context.source != BacklogSource::User {
             title = title.map(|title| meaningful(title, summary.as_deref(), scope.as_deref()));
@@ -176,11 +176,7 @@ impl<'a> Work<'a> {
         set(&mut item.kind, kind);
         set(
             &mut item.source,
-            entry.word(
-                "source",
-                "user, planner, sourcer, discovery or carry_over",
-                BacklogSource::parse,
-            )?,
+            entry.word("source", "user, planner, sourcer, discovery or carry_over")?,
         );
         set(
             &mut item.milestone_title,
@@ -298,11 +294,8 @@ impl<'a> Work<'a> {
     /// What an entry may say about where its item stands. `selected`, `done` and `carried_over` follow from todos;
     /// said of an item that stands there already, or of one that is selected now, they change nothing.
     fn status(&self, entry: &Entry, item: &mut BacklogItem) -> Result<(), MergeError> {
-        let said = entry.word(
-            "status",
-            "pending, selected, blocked, done, carried_over or dropped",
-            BacklogStatus::parse,
-        )?;
+        let said =
+            entry.word("status", "pending, selected, blocked, done, carried_over or dropped")?;
         let reason = entry.text("dropped_reason", MAX_TEXT)?;
         let in_work = item.status == BacklogStatus::Selected;
         match said {
