@@ -6,7 +6,7 @@ use secrecy::ExposeSecret as _;
 
 use crate::discord::rest::Rest;
 use crate::discord::sessions::fingerprint;
-use crate::platform::disk::{Disk as _, MaskedSecret, RealDisk};
+use crate::platform::disk::{Disk as _, FileLock, RealDisk};
 use crate::platform::files::{self, FileError};
 
 /// A folder of this user alone.
@@ -28,7 +28,7 @@ pub fn is_taken(rest: &Rest) -> bool {
 
 /// Takes the lock of a token, by its fingerprint; `None` where another connection has it. It ends with
 /// what is returned, and with the process however that ends.
-pub(crate) fn take(fingerprint: &str) -> Result<Option<Box<dyn MaskedSecret>>, FileError> {
+pub(crate) fn take(fingerprint: &str) -> Result<Option<Box<dyn FileLock>>, FileError> {
     files::create_private_dir(&folder())?;
     RealDisk.lock(&path(fingerprint))
 }

@@ -6,6 +6,61 @@ use crate::domain::backlog::blank_is_none;
 use crate::domain::ids::{ChannelId, RequestId, SprintId};
 use crate::domain::sprint::Trigger;
 use crate::domain::time::Timestamp;
+use crate::domain::word::{blank, words};
+
+words! {
+    /// How far the search for work has come.
+    pub enum SourcingStatus {
+        /// There was nothing to find.
+        NoChanges = "no_changes",
+        /// It found what it had found before.
+        DuplicateSuppressed = "duplicate_suppressed",
+        /// The sourcer makes candidates of what was found.
+        Sourcing = "sourcing",
+        /// The planner judges them.
+        QueuedForPlannerReview = "queued_for_planner_review",
+        /// The backlog has what the planner kept.
+        Updated = "updated",
+    }
+}
+
+/// How a review by the planner ended. In records it is `completed`, `cancelled` or `failed: …`, and blank while it
+/// is open.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(from = "String", into = "String")]
+pub enum ReviewEnd {
+    /// It has not.
+    #[default]
+    Open,
+    /// Its result was used.
+    Completed,
+    /// It was withdrawn.
+    Cancelled,
+    /// It brought nothing, for this reason.
+    Failed(String),
+}
+
+impl From<String> for ReviewEnd {
+    fn from(text: String) -> Self {
+        match text.trim() {
+            "" => Self::Open,
+            "completed" => Self::Completed,
+            "cancelled" => Self::Cancelled,
+            other => Self::Failed(other.strip_prefix("failed: ").unwrap_or(other).to_owned()),
+        }
+    }
+}
+
+impl From<ReviewEnd> for String {
+    fn from(end: ReviewEnd) -> Self {
+        match end {
+            ReviewEnd::Open => Self::new(),
+            ReviewEnd::Completed => "completed".to_owned(),
+            ReviewEnd::Cancelled => "cancelled".to_owned(),
+            ReviewEnd::Failed(reason) => format!("failed: {reason}"),
+        }
+    }
+}
 
 /// The scheduler's memory: one record a workspace.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -28,15 +83,16 @@ pub struct Scheduler {
     /// When findings were last looked for.
     #[serde(with = "blank_is_none")]
     pub last_sourced_at: Option<Timestamp>,
-    /// What came of it: `no_changes`, `queued_for_planner_review`, `duplicate_suppressed`, `updated`.
-    pub last_sourcing_status: String,
+    /// What came of it.
+    #[serde(with = "blank")]
+    pub last_sourcing_status: Option<SourcingStatus>,
     /// The request that looked.
     #[serde(with = "blank_is_none")]
     pub last_sourcing_request_id: Option<RequestId>,
     /// What it found, as a digest.
     pub last_sourcing_fingerprint: String,
-    /// How the planner's review of it ended.
-    pub last_sourcing_review_status: String,
+    /// How the planner's review of it ended; none while it is open.
+    pub last_sourcing_review_status: ReviewEnd,
     /// The review.
     #[serde(with = "blank_is_none")]
     pub last_sourcing_review_request_id: Option<RequestId>,
@@ -57,8 +113,8 @@ pub struct Scheduler {
     /// The review.
     #[serde(with = "blank_is_none")]
     pub last_blocked_review_request_id: Option<RequestId>,
-    /// How it ended; blank while it is open.
-    pub last_blocked_review_status: String,
+    /// How it ended; none while it is open.
+    pub last_blocked_review_status: ReviewEnd,
     /// What was blocked then, as a digest.
     pub last_blocked_review_fingerprint: String,
     /// Whether people were asked for a milestone and have not given one.

@@ -33,9 +33,20 @@ pub trait DiskFile: Send {
 }
 
 /// A lock that is held until this is dropped or the process ends.
-pub trait MaskedSecret: Send + Sync {}
+pub trait FileLock: Send + Sync {}
 
-impl MaskedSecret for File {}
+/// A lock of the machine's disk. It is given back by name: a process that is being spawned holds a copy of the open
+/// file for an instant, and the lock would live as long as that.
+struct HeldFile(File);
+
+impl FileLock for HeldFile {}
+
+impl Drop for HeldFile {
+    fn drop(&mut self) {
+        // Closing it does the same, a moment later.
+        let _ = self.0.unlock();
+    }
+}
 
 /// The operations that the store needs. Names become durable only by [`Disk::sync_dir`], bytes only by
 /// a sync of their file.
@@ -73,7 +84,7 @@ pub trait Disk: Send + Sync {
     /// Removes a file; an absent one is fine.
     fn remove(&self, path: &Path) -> Result<()>;
     /// Takes the exclusive lock of a file, creating it; `None` where somebody else has it.
-    fn lock(&self, path: &Path) -> Result<Option<Box<dyn MaskedSecret>>>;
+    fn lock(&self, path: &Path) -> Result<Option<Box<dyn FileLock>>>;
 }
 
 /// From this many files on, the whole file system is flushed at once.
@@ -212,12 +223,12 @@ impl Disk for RealDisk {
         }
     }
 
-    fn lock(&self, path: &Path) -> Result<Option<Box<dyn MaskedSecret>>> {
+    fn lock(&self, path: &Path) -> Result<Option<Box<dyn FileLock>>> {
         // Not truncated: the older runtime's lock files are only locked, never written by us.
         let opened = OpenOptions::new().write(true).create(true).truncate(false).open(path);
         let file = at("open", path, opened)?;
         match file.try_lock() {
-            Ok(()) => Ok(Some(Box::new(file))),
+            Ok(()) => Ok(Some(Box::new(HeldFile(file)))),
             Err(TryLockError::WouldBlock) => Ok(None),
             Err(TryLockError::Error(error)) => at("lock", path, Err(error)),
         }

@@ -11,7 +11,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use crate::platform::disk::{Disk, DiskFile, MaskedSecret, Node, RealDisk};
+use crate::platform::disk::{Disk, DiskFile, FileLock, Node, RealDisk};
 use crate::platform::files::{self, Result};
 use crate::platform::plug;
 use crate::platform::sim_disk::SimDisk;
@@ -188,7 +188,7 @@ impl Disk for ForgetfulDisk {
         self.model.remove(path)
     }
 
-    fn lock(&self, path: &Path) -> Result<Option<Box<dyn MaskedSecret>>> {
+    fn lock(&self, path: &Path) -> Result<Option<Box<dyn FileLock>>> {
         RealDisk.lock(path)
     }
 }

@@ -9,7 +9,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use crate::platform::disk::{Disk, DiskFile, MaskedSecret, Node};
+use crate::platform::disk::{Disk, DiskFile, FileLock, Node};
 use crate::platform::files::{FileError, Result};
 
 /// What goes wrong.
@@ -323,7 +323,7 @@ impl DiskFile for SimFile {
 
 struct SimLock(SimDisk, PathBuf);
 
-impl MaskedSecret for SimLock {}
+impl FileLock for SimLock {}
 
 impl Drop for SimLock {
     fn drop(&mut self) {
@@ -437,7 +437,7 @@ impl Disk for SimDisk {
         Ok(())
     }
 
-    fn lock(&self, path: &Path) -> Result<Option<Box<dyn MaskedSecret>>> {
+    fn lock(&self, path: &Path) -> Result<Option<Box<dyn FileLock>>> {
         let mut sim = self.sim();
         if sim.locks.insert(path.to_owned()) {
             Ok(Some(Box::new(SimLock(self.clone(), path.to_owned()))))

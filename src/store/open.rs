@@ -14,7 +14,7 @@ use super::migrate;
 use super::views::{self, Views};
 use crate::domain::envelope::Place;
 use crate::domain::role::Role;
-use crate::platform::disk::{Disk, MaskedSecret};
+use crate::platform::disk::{Disk, FileLock};
 use crate::platform::machine;
 
 /// What opening found, for the log and for `teams doctor`. Paths are relative to the workspace.
@@ -55,7 +55,7 @@ pub struct SetAside {
 }
 
 /// The locks of the workspace, held as long as this lives.
-pub(super) struct Locks(#[expect(dead_code, reason = "held, not used")] Vec<Box<dyn MaskedSecret>>);
+pub(super) struct Locks(#[expect(dead_code, reason = "held, not used")] Vec<Box<dyn FileLock>>);
 
 /// Takes the workspace's lock and those of the older runtime's services (`spec/teams.md` 1.4), so that
 /// neither a second team nor an older one works on the same files.

@@ -87,7 +87,7 @@ fn check(state: &State) {
     assert_eq!(sprint.status, SprintStatus::Running);
     assert!(sprint.todos.iter().any(|todo| todo.status == TodoStatus::Committed));
     assert!(sprint.todos.iter().any(|todo| todo.status == TodoStatus::Blocked));
-    assert!(!state.outgoing.is_empty() && !state.envelopes.is_empty() && !state.backlog.is_empty());
+    assert!(!state.backlog.is_empty() && !state.sessions.is_empty());
     assert_eq!(state.lifecycles.len(), 1);
     assert!(!state.spending.date.is_empty());
 }
@@ -121,6 +121,20 @@ fn a_workspace_of_version_1_is_copied_and_brought_up_to_date_once() {
     let again = workspace.open().unwrap();
     assert_eq!((again.report.migrated, again.report.replayed), (None, 0));
     assert_eq!(again.state, read);
+}
+
+#[test]
+fn a_workspace_of_this_version_goes_on_as_it_was() {
+    let workspace = Workspace::of("2");
+    let read = store::read_only(workspace.0.path()).unwrap();
+    check(&read);
+    let opened = workspace.open().unwrap();
+    assert!(opened.report.migrated.is_none() && opened.report.replayed > 0, "{:?}", opened.report);
+    assert_eq!(opened.report.set_aside, []);
+    assert_eq!(opened.state, read);
+    opened.store.close().unwrap();
+    let again = workspace.open().unwrap();
+    assert_eq!((again.report.replayed, again.state), (0, read));
 }
 
 #[test]

@@ -17,7 +17,7 @@ use crate::discord::error::RestError;
 use crate::discord::rest::is_loopback;
 use crate::discord::token_lock;
 use crate::domain::time::Timestamp;
-use crate::platform::disk::MaskedSecret;
+use crate::platform::disk::FileLock;
 use crate::platform::{clock, ids, tasks};
 
 mod bot;
@@ -296,7 +296,7 @@ impl Gateway {
 
     /// Waits until no other team of this machine is connected with the token; `None` where nobody listens
     /// any more. Two sessions of one bot would hear and answer everything twice.
-    async fn alone(&self, out: &mpsc::Sender<Heard>) -> Option<Option<Box<dyn MaskedSecret>>> {
+    async fn alone(&self, out: &mpsc::Sender<Heard>) -> Option<Option<Box<dyn FileLock>>> {
         let mut failures = 0;
         loop {
             match token_lock::take(&self.fingerprint()) {

@@ -17,6 +17,7 @@ use crate::domain::incoming::Message;
 use crate::domain::policy::Policy;
 use crate::domain::request::{Request, RequestStatus};
 use crate::domain::role::Role;
+use crate::domain::schedule::{ReviewEnd, SourcingStatus};
 use crate::domain::sprint::{Duty, DutyDetails};
 use crate::domain::state::State;
 use crate::domain::time::Timestamp;
@@ -74,12 +75,12 @@ pub(super) fn discovered(
     fresh.dedup_by(|a, b| a.trace == b.trace);
     fresh.truncate(FINDINGS);
     if fresh.is_empty() {
-        "no_changes".clone_into(&mut turn.edit_scheduler().last_sourcing_status);
+        turn.edit_scheduler().last_sourcing_status = Some(SourcingStatus::NoChanges);
         return;
     }
     let print = digest(fresh.iter().map(|finding| finding.trace.as_str()));
     if turn.scheduler().last_sourcing_fingerprint == print {
-        "duplicate_suppressed".clone_into(&mut turn.edit_scheduler().last_sourcing_status);
+        turn.edit_scheduler().last_sourcing_status = Some(SourcingStatus::DuplicateSuppressed);
         return;
     }
     let ask = Ask {
@@ -92,7 +93,7 @@ pub(super) fn discovered(
     let scheduler = turn.edit_scheduler();
     scheduler.last_sourcing_request_id = Some(request);
     scheduler.last_sourcing_fingerprint = print;
-    "sourcing".clone_into(&mut scheduler.last_sourcing_status);
+    scheduler.last_sourcing_status = Some(SourcingStatus::Sourcing);
 }
 
 /// What an item was found by: the trace that it carries or, as in older workspaces, what its origin names.
@@ -118,7 +119,7 @@ fn digest<'a>(parts: impl Iterator<Item = &'a str>) -> String {
 /// The sourcer has made candidates; where it could not, the findings themselves are (S32).
 pub(super) fn sourced(turn: &mut Turn<'_>, request: &Request) {
     if turn.scheduler().last_sourcing_request_id.as_ref() != Some(&request.request_id)
-        || turn.scheduler().last_sourcing_status != "sourcing"
+        || turn.scheduler().last_sourcing_status != Some(SourcingStatus::Sourcing)
     {
         return;
     }
@@ -141,7 +142,7 @@ pub(super) fn sourced(turn: &mut Turn<'_>, request: &Request) {
         })
         .collect();
     if candidates.is_empty() {
-        "no_changes".clone_into(&mut turn.edit_scheduler().last_sourcing_status);
+        turn.edit_scheduler().last_sourcing_status = Some(SourcingStatus::NoChanges);
         return;
     }
     let titles: Vec<Value> = candidates.iter().filter_map(|it| it.get("title").cloned()).collect();
@@ -153,9 +154,9 @@ pub(super) fn sourced(turn: &mut Turn<'_>, request: &Request) {
     };
     let review = duties::ask(turn, ask);
     let scheduler = turn.edit_scheduler();
-    "queued_for_planner_review".clone_into(&mut scheduler.last_sourcing_status);
+    scheduler.last_sourcing_status = Some(SourcingStatus::QueuedForPlannerReview);
     scheduler.last_sourcing_review_request_id = Some(review);
-    scheduler.last_sourcing_review_status.clear();
+    scheduler.last_sourcing_review_status = ReviewEnd::Open;
     let values = json!({ "count": titles.len(), "titles": titles });
     say::report(turn, None, "sourcing.candidates", values, Vec::new());
 }
@@ -177,7 +178,7 @@ fn plain(findings: &[Finding]) -> Vec<Value> {
 pub(super) fn reviewed(turn: &mut Turn<'_>, request: &Request) {
     let id = &request.request_id;
     if turn.scheduler().last_sourcing_review_request_id.as_ref() != Some(id)
-        || !turn.scheduler().last_sourcing_review_status.is_empty()
+        || turn.scheduler().last_sourcing_review_status != ReviewEnd::Open
     {
         return;
     }
@@ -185,14 +186,14 @@ pub(super) fn reviewed(turn: &mut Turn<'_>, request: &Request) {
     let scheduler = turn.edit_scheduler();
     match stored {
         Ok((added, updated)) => {
-            "completed".clone_into(&mut scheduler.last_sourcing_review_status);
-            "updated".clone_into(&mut scheduler.last_sourcing_status);
+            scheduler.last_sourcing_review_status = ReviewEnd::Completed;
+            scheduler.last_sourcing_status = Some(SourcingStatus::Updated);
             let values = json!({ "added": added, "updated": updated });
             say::report(turn, None, "sourcing.stored", values, Vec::new());
         }
         Err(reason) => {
             scheduler.last_sourcing_review_status =
-                format!("failed: {}", crate::engine::say::cut(&reason, 200));
+                ReviewEnd::Failed(crate::engine::say::cut(&reason, 200));
             // The same findings may be looked at again.
             scheduler.last_sourcing_fingerprint.clear();
         }
@@ -225,7 +226,7 @@ pub(super) fn waits_for_review_of_blocked(turn: &mut Turn<'_>) -> bool {
             let scheduler = turn.edit_scheduler();
             scheduler.last_blocked_review_at = None;
             scheduler.last_blocked_review_request_id = None;
-            scheduler.last_blocked_review_status.clear();
+            scheduler.last_blocked_review_status = ReviewEnd::Open;
             scheduler.last_blocked_review_fingerprint.clear();
         }
         return false;
@@ -236,7 +237,7 @@ pub(super) fn waits_for_review_of_blocked(turn: &mut Turn<'_>) -> bool {
     let print = digest(keys.iter().map(String::as_str));
     let scheduler = turn.scheduler();
     if scheduler.last_blocked_review_fingerprint == print {
-        return scheduler.last_blocked_review_status.is_empty();
+        return scheduler.last_blocked_review_status == ReviewEnd::Open;
     }
     let open = scheduler
         .last_blocked_review_request_id
@@ -259,7 +260,7 @@ pub(super) fn waits_for_review_of_blocked(turn: &mut Turn<'_>) -> bool {
     scheduler.last_blocked_review_at = Some(now);
     scheduler.last_blocked_review_request_id = Some(request);
     scheduler.last_blocked_review_fingerprint = print;
-    scheduler.last_blocked_review_status.clear();
+    scheduler.last_blocked_review_status = ReviewEnd::Open;
     true
 }
 
@@ -267,13 +268,13 @@ pub(super) fn waits_for_review_of_blocked(turn: &mut Turn<'_>) -> bool {
 pub(super) fn blocked_reviewed(turn: &mut Turn<'_>, request: &Request) {
     let id = &request.request_id;
     if turn.scheduler().last_blocked_review_request_id.as_ref() != Some(id)
-        || !turn.scheduler().last_blocked_review_status.is_empty()
+        || turn.scheduler().last_blocked_review_status != ReviewEnd::Open
     {
         return;
     }
     let status = match store(turn, request, BacklogSource::Planner) {
-        Ok(_) => "completed".to_owned(),
-        Err(reason) => format!("failed: {}", crate::engine::say::cut(&reason, 200)),
+        Ok(_) => ReviewEnd::Completed,
+        Err(reason) => ReviewEnd::Failed(crate::engine::say::cut(&reason, 200)),
     };
     turn.edit_scheduler().last_blocked_review_status = status;
 }

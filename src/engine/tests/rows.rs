@@ -451,7 +451,10 @@ fn s33_what_an_older_item_was_made_of_is_not_found_again() {
         world.state.effects.values().find(|it| matches!(it.kind, EffectKind::Discover { .. }));
     let look = look.map(|it| it.effect_id.clone()).expect("a look");
     world.effect(&look, found);
-    assert_eq!(world.state.scheduler.last_sourcing_status, "no_changes");
+    assert_eq!(
+        world.state.scheduler.last_sourcing_status,
+        Some(crate::domain::schedule::SourcingStatus::NoChanges)
+    );
     assert_eq!(with_duty(&world, Duty::Sourcing), 0);
 }
 

@@ -92,7 +92,7 @@ fn written(options: &Options) -> init::Options {
 fn prepare(
     options: &Options,
     talk: &mut Talk<'_>,
-) -> Result<Box<dyn crate::platform::disk::MaskedSecret>, SetupError> {
+) -> Result<Box<dyn crate::platform::disk::FileLock>, SetupError> {
     let root = &options.root;
     let place = json!({"path": root.display().to_string()});
     if workspace::is_workspace(root) {

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use super::error::SetupError;
 use crate::discord::setup::{Journal, JournalError};
-use crate::platform::disk::{Disk as _, MaskedSecret, RealDisk};
+use crate::platform::disk::{Disk as _, FileLock, RealDisk};
 use crate::workspace::secrets;
 
 /// Where the journal of a workspace lies.
@@ -19,7 +19,7 @@ pub(in crate::onboarding) fn journal(root: &Path) -> Result<Journal, JournalErro
 }
 
 /// Keeps a second setup out while this lives.
-pub(in crate::onboarding) fn lock(root: &Path) -> Result<Box<dyn MaskedSecret>, SetupError> {
+pub(in crate::onboarding) fn lock(root: &Path) -> Result<Box<dyn FileLock>, SetupError> {
     let folder = secrets::prepare(root)?;
     RealDisk.lock(&folder.join("lock"))?.ok_or_else(|| SetupError::Busy(root.to_owned()))
 }

@@ -11,6 +11,7 @@ use crate::domain::backlog::{BacklogStatus, fingerprint as item_fingerprint};
 use crate::domain::ids::{BacklogId, RequestId, SprintId};
 use crate::domain::lifecycle::{Lifecycle, Prerequisite, StepKind, counter};
 use crate::domain::request::{self, Blocked, Request, RequestStatus};
+use crate::domain::schedule::ReviewEnd;
 use crate::domain::sprint::{
     CloseoutStatus, InitialStep, Phase, Sprint, SprintStatus, Todo, TodoStatus, WrapUp,
 };
@@ -283,7 +284,7 @@ fn scheduler(older: &mut Older, notes: &mut Notes) {
         id.as_ref().and_then(|id| older.requests.get(id)).is_some_and(|it| !it.status.is_terminal())
     };
     if !open(&scheduler.last_blocked_review_request_id)
-        && scheduler.last_blocked_review_status.is_empty()
+        && scheduler.last_blocked_review_status == ReviewEnd::Open
         && !scheduler.last_blocked_review_fingerprint.is_empty()
     {
         notes.repaired(
@@ -295,8 +296,8 @@ fn scheduler(older: &mut Older, notes: &mut Notes) {
     }
     if !open(&scheduler.last_sourcing_review_request_id)
         && scheduler.last_sourcing_review_request_id.is_some()
-        && scheduler.last_sourcing_review_status.is_empty()
+        && scheduler.last_sourcing_review_status == ReviewEnd::Open
     {
-        "cancelled".clone_into(&mut scheduler.last_sourcing_review_status);
+        scheduler.last_sourcing_review_status = ReviewEnd::Cancelled;
     }
 }
