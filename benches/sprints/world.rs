@@ -261,7 +261,7 @@ impl World {
             step: run.step,
             generation: 1,
             documents_present: result.artifacts.clone(),
-            outcome: RunOutcome::Result(Box::new(result)),
+            outcome: RunOutcome::Result(Arc::new(result)),
             changed_paths: Vec::new(),
             usage: Usage::default(),
             session_id: None,

@@ -1,5 +1,7 @@
 //! One attempt of one role on one step, and how it ended.
 
+use std::sync::Arc;
+
 use serde::{Deserialize, Serialize};
 
 use crate::domain::budget::Allowance;
@@ -210,7 +212,7 @@ pub struct BadAnswer {
 #[serde(rename_all = "snake_case")]
 pub enum RunOutcome {
     /// A result that follows the contract. It may itself say blocked or failed.
-    Result(Box<RoleResult>),
+    Result(Arc<RoleResult>),
     /// No result.
     Failed {
         /// Why.

@@ -1,5 +1,7 @@
 //! Reports in the orchestrator's inbox, and envelopes that something is wrong with.
 
+use std::sync::Arc;
+
 use serde_json::{Value, json};
 
 use super::attempts::Failure;
@@ -92,7 +94,7 @@ fn rebuilt(turn: &Turn<'_>, envelope: &Envelope) -> Option<RunReport> {
         role: envelope.sender_role,
         step,
         generation: 0,
-        outcome: RunOutcome::Result(Box::new(result)),
+        outcome: RunOutcome::Result(Arc::new(result)),
         changed_paths: Vec::new(),
         documents_present: Vec::new(),
         usage: Usage::default(),
@@ -120,7 +122,7 @@ fn apply(turn: &mut Turn<'_>, id: &RequestId, report: RunReport, why: &str) {
                 request.spent.last_failure = None;
                 request.spent.waits = 0;
                 request.spent.rate_limits = 0;
-                request.result = Some((*result).clone());
+                request.result = Some(Arc::clone(&result));
                 if !request.visited_roles.contains(&report.role) {
                     request.visited_roles.push(report.role);
                 }
@@ -242,7 +244,7 @@ fn step_result(
     facts.criteria = criteria;
     let decision = lifecycle::decide(&lifecycle, &state, &facts);
     if let Some(kept) = turn.edit(id).and_then(|request| request.result.as_mut()) {
-        lifecycle::drop_foreign_documents(&state, kept);
+        lifecycle::drop_foreign_documents(&state, Arc::make_mut(kept));
     }
     let next = match &decision {
         lifecycle::WorkflowDecision::Next { role, .. } => Some(*role),

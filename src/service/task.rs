@@ -297,7 +297,7 @@ fn continues(team: &Team, request: &Request) -> Result<Option<EndedRequest>, Tas
         request_id: id.to_string(),
         request: Said::new(&old.reply_route.author_name, &old.body),
         status: old.status.as_str().to_owned(),
-        summary: old.result.map(|result| result.summary).unwrap_or_default(),
+        summary: old.result.map(|result| result.summary.clone()).unwrap_or_default(),
         files: files.map(|changed| changed.path.clone()).collect(),
         commit: old.commit_sha.unwrap_or_default(),
         evidence: old.evidence,

@@ -353,7 +353,7 @@ async fn report(
         RunOutcome::Failed { .. } => Vec::new(),
     };
     if let RunOutcome::Result(result) = &mut outcome.outcome {
-        result.request_id = run.request_id.to_string();
+        Arc::make_mut(result).request_id = run.request_id.to_string();
     }
     plug::point(Point::AfterEffect);
     let report = RunReport {

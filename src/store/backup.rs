@@ -29,9 +29,9 @@ pub(super) fn make(
     root: &Path,
     wanted: fn(&Path) -> bool,
 ) -> Result<Backup, StoreError> {
-    let mut found = Found { folders: vec![PathBuf::new()], ..Found::default() };
+    let mut found = Contents { folders: vec![PathBuf::new()], ..Contents::default() };
     walk(disk, root, Path::new(""), wanted, &mut found)?;
-    let Found { files, folders, left } = found;
+    let Contents { files, folders, left } = found;
     let mut digest = crc32fast::Hasher::new();
     for file in &files {
         digest.update(file.to_string_lossy().as_bytes());
@@ -105,7 +105,7 @@ fn choose(disk: &dyn Disk, root: &Path, digest: &str) -> Result<(String, bool), 
 }
 
 #[derive(Default)]
-struct Found {
+struct Contents {
     files: Vec<PathBuf>,
     folders: Vec<PathBuf>,
     left: Vec<String>,
@@ -116,7 +116,7 @@ fn walk(
     root: &Path,
     folder: &Path,
     wanted: fn(&Path) -> bool,
-    found: &mut Found,
+    found: &mut Contents,
 ) -> Result<(), StoreError> {
     for name in disk.list(&root.join(RUNTIME).join(folder))? {
         let path = folder.join(&name);

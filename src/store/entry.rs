@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::images::Written;
+use super::images::JournalChange;
 use crate::domain::change::Change;
 
 /// The version of frames and of the index that this build writes; it reads that and every older one.
@@ -41,14 +41,14 @@ pub(super) struct Line<C> {
 }
 
 /// Appends the line of an entry.
-pub(super) fn push_line(out: &mut Vec<u8>, line: &Line<&Written>) -> serde_json::Result<()> {
+pub(super) fn push_line(out: &mut Vec<u8>, line: &Line<&JournalChange>) -> serde_json::Result<()> {
     serde_json::to_writer(&mut *out, line)?;
     out.push(b'\n');
     Ok(())
 }
 
 /// Reads the line of an entry from a frame of a version.
-pub(super) fn read_line(version: u32, line: &[u8]) -> serde_json::Result<Line<Written>> {
+pub(super) fn read_line(version: u32, line: &[u8]) -> serde_json::Result<Line<JournalChange>> {
     if version >= VERSION {
         return serde_json::from_slice(line);
     }

@@ -16,7 +16,7 @@ use crate::domain::sprint::SprintEvent;
 /// A change as the journal has it.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum Written {
+pub(super) enum JournalChange {
     /// The record is now this.
     Save(Kind, Value),
     /// What changed of the record that is known by this.
@@ -39,14 +39,14 @@ pub(super) enum Written {
 }
 
 /// A change that waits for its place in the journal.
-pub(super) enum Queued {
+pub(super) enum ChangeDraft {
     /// A record: what it is known by, whether it stays open, and its JSON.
     Record { kind: Kind, key: String, open: bool, value: Value },
     /// Anything else, as it is written.
-    Ready(Written),
+    Ready(JournalChange),
 }
 
-impl Queued {
+impl ChangeDraft {
     /// What a change is as JSON.
     pub(super) fn of(change: &Change) -> serde_json::Result<Self> {
         Ok(Self::Ready(match change {
@@ -58,12 +58,12 @@ impl Queued {
                     value: record.encode()?,
                 });
             }
-            Change::Remove(id) => Written::Remove(id.clone()),
-            Change::Event(id, event) => Written::Event(id.clone(), event.clone()),
-            Change::SprintEvent(id, event) => Written::SprintEvent(id.clone(), event.clone()),
-            Change::Channel(mark) => Written::Channel(mark.clone()),
+            Change::Remove(id) => JournalChange::Remove(id.clone()),
+            Change::Event(id, event) => JournalChange::Event(id.clone(), event.clone()),
+            Change::SprintEvent(id, event) => JournalChange::SprintEvent(id.clone(), event.clone()),
+            Change::Channel(mark) => JournalChange::Channel(mark.clone()),
             Change::Append { file, text } => {
-                Written::Append { file: file.clone(), text: text.clone() }
+                JournalChange::Append { file: file.clone(), text: text.clone() }
             }
         }))
     }
@@ -72,8 +72,8 @@ impl Queued {
     pub(super) fn weight(&self) -> usize {
         match self {
             Self::Record { value, .. } => weight(value),
-            Self::Ready(Written::Append { text, .. }) => text.len(),
-            Self::Ready(Written::Event(_, event)) => weight(&event.payload),
+            Self::Ready(JournalChange::Append { text, .. }) => text.len(),
+            Self::Ready(JournalChange::Event(_, event)) => weight(&event.payload),
             Self::Ready(_) => 200,
         }
     }
@@ -104,11 +104,11 @@ impl Images {
     }
 
     /// How a change is written behind those before it.
-    pub(super) fn write(&mut self, queued: Queued) -> Written {
-        let (kind, key, open, value) = match queued {
-            Queued::Record { kind, key, open, value } => (kind, key, open, value),
-            Queued::Ready(written) => {
-                if let Written::Remove(id) = &written
+    pub(super) fn write(&mut self, draft: ChangeDraft) -> JournalChange {
+        let (kind, key, open, value) = match draft {
+            ChangeDraft::Record { kind, key, open, value } => (kind, key, open, value),
+            ChangeDraft::Ready(written) => {
+                if let JournalChange::Remove(id) = &written
                     && let Some(path) = id.path()
                 {
                     self.0.remove(&path);
@@ -121,8 +121,8 @@ impl Images {
             size < WORTH_COMPARING || size < weight(&value)
         });
         let written = match edit {
-            Some(patch) => Written::Edit(kind, key.clone(), patch),
-            None => Written::Save(kind, value.clone()),
+            Some(patch) => JournalChange::Edit(kind, key.clone(), patch),
+            None => JournalChange::Save(kind, value.clone()),
         };
         if open {
             self.0.insert(key, value);
@@ -136,19 +136,19 @@ impl Images {
     ///
     /// # Errors
     /// Where a record does not read, or an edit does not fit what was said before.
-    pub(super) fn read(&mut self, written: Written) -> Result<Change, String> {
+    pub(super) fn read(&mut self, written: JournalChange) -> Result<Change, String> {
         let record = |kind, value| {
             AnyRecord::decode(kind, value).map(Change::Save).map_err(|error| error.to_string())
         };
         match written {
-            Written::Save(kind, value) => {
+            JournalChange::Save(kind, value) => {
                 let change = record(kind, value.clone())?;
                 if let Change::Save(saved) = &change {
                     self.0.insert(saved.key(), value);
                 }
                 Ok(change)
             }
-            Written::Edit(kind, key, patch) => {
+            JournalChange::Edit(kind, key, patch) => {
                 let value = self
                     .0
                     .get_mut(&key)
@@ -156,11 +156,11 @@ impl Images {
                 json_patch::patch(value, &patch).map_err(|error| format!("{key}: {error}"))?;
                 record(kind, value.clone())
             }
-            Written::Remove(id) => Ok(Change::Remove(id)),
-            Written::Event(id, event) => Ok(Change::Event(id, event)),
-            Written::SprintEvent(id, event) => Ok(Change::SprintEvent(id, event)),
-            Written::Channel(mark) => Ok(Change::Channel(mark)),
-            Written::Append { file, text } => Ok(Change::Append { file, text }),
+            JournalChange::Remove(id) => Ok(Change::Remove(id)),
+            JournalChange::Event(id, event) => Ok(Change::Event(id, event)),
+            JournalChange::SprintEvent(id, event) => Ok(Change::SprintEvent(id, event)),
+            JournalChange::Channel(mark) => Ok(Change::Channel(mark)),
+            JournalChange::Append { file, text } => Ok(Change::Append { file, text }),
         }
     }
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use super::entry::{Entry, HEADER, Line, push_line, seal};
 use super::error::StoreError;
-use super::images::{Images, Queued, Written};
+use super::images::{ChangeDraft, Images, JournalChange};
 use super::layout;
 use crate::domain::change::Change;
 use crate::platform::disk::{Disk, DiskFile, is_full};
@@ -21,7 +21,7 @@ const GROWTH: u64 = 512 * 1024;
 /// An append on its way: its changes and the same as JSON.
 pub(super) struct Pending {
     pub(super) changes: Vec<Change>,
-    pub(super) queued: Vec<Queued>,
+    pub(super) drafts: Vec<ChangeDraft>,
 }
 
 /// How a commit failed.
@@ -118,10 +118,10 @@ impl Journal {
         let mut frame = vec![0; HEADER];
         let mut grown: BTreeMap<String, u64> = BTreeMap::new();
         let mut entries = Vec::with_capacity(batch.len());
-        for (seq, Pending { changes, queued }) in (self.next_seq..).zip(batch) {
+        for (seq, Pending { changes, drafts }) in (self.next_seq..).zip(batch) {
             let base = self.measure(seq, &changes, &mut grown)?;
-            let written: Vec<Written> =
-                queued.into_iter().map(|queued| self.images.write(queued)).collect();
+            let written: Vec<JournalChange> =
+                drafts.into_iter().map(|draft| self.images.write(draft)).collect();
             let line = Line { base: base.clone(), changes: written.iter().collect() };
             push_line(&mut frame, &line).map_err(|error| Failure::Unwritable(error.to_string()))?;
             entries.push(Entry { base, changes });

@@ -45,7 +45,7 @@ pub use read::{
 use crate::domain::change::Change;
 use crate::domain::state::State;
 use crate::platform::disk::{Disk, RealDisk};
-use images::Queued;
+use images::ChangeDraft;
 use journal::Pending;
 use work::Order;
 
@@ -189,8 +189,8 @@ fn prepare(changes: Vec<Change>) -> Result<Pending, StoreError> {
             return Err(StoreError::BadPath { file: file.clone() });
         }
     }
-    let queued = changes.iter().map(Queued::of).collect::<Result<_, _>>()?;
-    Ok(Pending { changes, queued })
+    let drafts = changes.iter().map(ChangeDraft::of).collect::<Result<_, _>>()?;
+    Ok(Pending { changes, drafts })
 }
 
 /// The answer to an append: its sequence once it is durable.

@@ -11,7 +11,7 @@ use tokio::sync::oneshot;
 
 use super::entry::Entry;
 use super::error::StoreError;
-use super::images::Queued;
+use super::images::ChangeDraft;
 use super::index::checkpoint;
 use super::journal::{Failure, Journal, Pending};
 use super::views::Views;
@@ -253,7 +253,7 @@ struct Group {
 
 impl Group {
     fn push(&mut self, pending: Pending, answer: Answer<Result<u64, StoreError>>) {
-        self.bytes += pending.queued.iter().map(Queued::weight).sum::<usize>();
+        self.bytes += pending.drafts.iter().map(ChangeDraft::weight).sum::<usize>();
         self.pending.push(pending);
         self.answers.push(answer);
     }

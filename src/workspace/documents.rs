@@ -43,7 +43,7 @@ pub fn documents_for(changes: &[Change], state: &State) -> Result<Vec<Change>, A
         let request =
             changed_request(changes, id).or_else(|| state.requests.get(id).map(Arc::as_ref));
         let result = request
-            .and_then(|request| request.result.as_ref())
+            .and_then(|request| request.result.as_deref())
             .filter(|result| result.role == role);
         let entry = Entry::new(role, id, event, request, result);
         entry.append_all(result, &mut out)?;
@@ -278,7 +278,7 @@ mod tests {
             scope: "add --shout".to_owned(),
             body: "please add --shout".to_owned(),
             current_role: Some(role),
-            result: Some(result),
+            result: Some(Arc::new(result)),
             created_at: Timestamp::parse("2026-03-24T09:00:00").unwrap(),
             ..Request::default()
         }

@@ -29,7 +29,7 @@ fn failed(id: &str, at: i64) -> Request {
         status: RequestStatus::Failed,
         scope: "add a parser".to_owned(),
         ended_at: Some(Timestamp::from_millis(at)),
-        result: Some(result),
+        result: Some(std::sync::Arc::new(result)),
         ..Request::default()
     }
 }

@@ -96,7 +96,7 @@ impl Place {
         let driver = Driver::default();
         let outcome = tokio::time::timeout(PATIENCE, driver.run(&spec, &CONTRACT, &watch)).await;
         match outcome.expect("the run did not end").outcome {
-            RunOutcome::Result(result) => *result,
+            RunOutcome::Result(result) => std::sync::Arc::unwrap_or_clone(result),
             RunOutcome::Failed { kind, message, .. } => panic!("{kind:?}: {message}"),
         }
     }

@@ -7,6 +7,7 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::{Mutex, PoisonError};
 
 use serde_json::Value;
@@ -215,7 +216,7 @@ impl Driver {
                     self.go_on(spec, contract, watch, (number, mark), &cut, &mut progress).await
                 }
                 (Ok(result), _) => {
-                    break RunOutcome::Result(Box::new(finish(spec, *result, &progress)));
+                    break RunOutcome::Result(Arc::new(finish(spec, *result, &progress)));
                 }
                 (Err(RejectedAnswer::Failed(failure)), _) => break failure.into_outcome(),
                 (Err(RejectedAnswer::Broken(issues, answer)), _) => {

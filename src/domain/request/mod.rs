@@ -1,6 +1,7 @@
 //! A request: the unit that the workflow runs on (`spec/teams.md` 4.2).
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -348,8 +349,8 @@ pub struct Request {
     pub fingerprint: String,
     /// Where the answer goes.
     pub reply_route: ReplyRoute,
-    /// The last role result.
-    pub result: Option<RoleResult>,
+    /// The last role result. It may be long, so that a decision that changes the request does not copy it.
+    pub result: Option<Arc<RoleResult>>,
     /// Roles that have reported.
     pub visited_roles: Vec<Role>,
     /// Why the current role was chosen.

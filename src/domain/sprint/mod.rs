@@ -12,11 +12,13 @@ use crate::domain::request::ReplyRoute;
 use crate::domain::time::Timestamp;
 
 mod duty;
+mod event;
 mod planning;
 mod todo;
 mod words;
 
 pub use duty::DutyDetails;
+pub use event::{Activity, SprintEvent, SprintEventKind};
 
 pub use planning::{
     BackingSource, Duty, InitialStep, PlanningIteration, PrepassStatus, ResearchPrepass,
@@ -51,41 +53,6 @@ pub struct SprintCommit {
     pub subject: String,
     /// Whether that names the sprint.
     pub sprint_tagged: bool,
-}
-
-/// One line of what happened lately.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Activity {
-    /// When.
-    pub timestamp: Timestamp,
-    /// `role_delegated`, `role_result`, `request_completed`, … (`spec/teams.md` 4.5).
-    #[serde(rename = "type")]
-    pub kind: String,
-    /// Who.
-    #[serde(default)]
-    pub role: String,
-    /// About which request.
-    #[serde(default)]
-    pub request_id: String,
-    /// One line.
-    #[serde(default)]
-    pub summary: String,
-}
-
-/// A line of the sprint's own history, in `<sprint>.events.jsonl`.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct SprintEvent {
-    /// When.
-    pub timestamp: Timestamp,
-    /// `started`, `todo_started`, `planning_sync`, … (`spec/teams.md` 4.5).
-    #[serde(rename = "type")]
-    pub kind: String,
-    /// One line for people.
-    #[serde(default)]
-    pub summary: String,
-    /// Details for machines.
-    #[serde(default, skip_serializing_if = "Value::is_null")]
-    pub payload: Value,
 }
 
 /// What a sprint is begun with. Kept in the sprint as it was given and never changed afterwards.

@@ -11,7 +11,8 @@ use crate::domain::ids::{BacklogId, SprintId};
 use crate::domain::request::{Request, RequestStatus};
 use crate::domain::role::Role;
 use crate::domain::sprint::{
-    CloseoutStatus, DutyDetails, Phase, Sprint, SprintStatus, Todo, TodoStatus, WrapUp,
+    CloseoutStatus, DutyDetails, Phase, Sprint, SprintEventKind, SprintStatus, Todo, TodoStatus,
+    WrapUp,
 };
 use crate::engine::turn::Turn;
 use crate::engine::{closeout as closeout_of_requests, handoff};
@@ -38,7 +39,7 @@ pub(super) fn begin(turn: &mut Turn<'_>, id: &SprintId) {
     sprint.phase = Phase::WrapUp;
     sprint.status = SprintStatus::Closeout;
     sprint.closeout_status = None;
-    turn.sprint_event(id, "closeout", "", Value::Null);
+    turn.sprint_event(id, SprintEventKind::Closeout, "", Value::Null);
     advance(turn, id);
 }
 
@@ -90,7 +91,7 @@ fn put_back(turn: &mut Turn<'_>, id: &SprintId, at: usize, todo: &Todo) {
         end_quietly(turn, request);
     }
     let payload = json!({ "todo_id": todo.todo_id.as_str() });
-    turn.sprint_event(id, "todo_released", &todo.title, payload);
+    turn.sprint_event(id, SprintEventKind::TodoReleased, &todo.title, payload);
 }
 
 /// A todo that waits for a person: its item waits for the same, and its room stays the place to answer.
@@ -269,7 +270,7 @@ pub(super) fn end(
     sprint.closeout_message = message;
     sprint.ended_at = Some(now);
     let duty = sprint.planning_request_id.take();
-    turn.sprint_event(id, status.as_str(), closeout.as_str(), Value::Null);
+    turn.sprint_event(id, SprintEventKind::of(status), closeout.as_str(), Value::Null);
     if let Some(duty) = duty {
         drop_duty(turn, &duty);
     }

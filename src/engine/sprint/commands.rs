@@ -9,7 +9,8 @@ use crate::domain::ids::SprintId;
 use crate::domain::language::Language;
 use crate::domain::request::RequestStatus;
 use crate::domain::sprint::{
-    Kickoff, Phase, RESTART_CHECKPOINT, SprintStatus, Todo, TodoStatus, Trigger, WrapUp,
+    Kickoff, Phase, RESTART_CHECKPOINT, SprintEventKind, SprintStatus, Todo, TodoStatus, Trigger,
+    WrapUp,
 };
 use crate::engine::authorize::{Granted, Resource, act, authorize};
 use crate::engine::decide::Answer;
@@ -111,7 +112,7 @@ pub(in crate::engine) fn stopped(
         sprint.wrap_up = Some(how);
     }
     sprint.wrap_up_requested_at = Some(at);
-    turn.sprint_event(&id, "wrap_up_requested", how.as_str(), json!({ "by": by }));
+    turn.sprint_event(&id, SprintEventKind::WrapUpRequested, how.as_str(), json!({ "by": by }));
     say::wrap_up(turn, &id, how, &by);
     Ok(("sprint.stopping", json!({ "sprint_id": id.as_str(), "how": how })))
 }
@@ -174,7 +175,7 @@ pub(in crate::engine) fn restarted(
     scheduler.active_sprint_id = Some(id.clone());
     scheduler.last_trigger = Some(Trigger::ManualRestart);
     scheduler.milestone_request_pending = false;
-    turn.sprint_event(&id, "restart_requested", &title, Value::Null);
+    turn.sprint_event(&id, SprintEventKind::RestartRequested, &title, Value::Null);
     Ok(("sprint.restarted", json!({ "sprint_id": id.as_str(), "todo": title })))
 }
 

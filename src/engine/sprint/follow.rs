@@ -10,7 +10,7 @@ use crate::domain::ids::SprintId;
 use crate::domain::request::{Request, RequestStatus};
 use crate::domain::result::ResultStatus;
 use crate::domain::role::Role;
-use crate::domain::sprint::{SprintStatus, Todo, TodoStatus};
+use crate::domain::sprint::{SprintEventKind, SprintStatus, Todo, TodoStatus};
 use crate::engine::handoff;
 use crate::engine::turn::Turn;
 
@@ -101,7 +101,11 @@ fn todo(turn: &mut Turn<'_>, request: &Request) {
         let carried = place.carry_over_backlog_id.take();
         *place = Todo { carry_over_backlog_id: carried, ..todo.clone() };
     }
-    let kind = if status == TodoStatus::Running { "todo_resumed" } else { "todo_completed" };
+    let kind = if status == TodoStatus::Running {
+        SprintEventKind::TodoResumed
+    } else {
+        SprintEventKind::TodoCompleted
+    };
     let payload = json!({
         "todo_id": todo.todo_id.as_str(),
         "status": status,

@@ -14,7 +14,7 @@ use crate::domain::result::RoleResult;
 use crate::domain::role::Role;
 use crate::domain::sprint::{
     CloseoutStatus, DutyDetails, InitialStep, Phase, PlanningIteration, PrepassStatus,
-    ResearchPrepass, SprintStatus,
+    ResearchPrepass, SprintEventKind, SprintStatus,
 };
 use crate::engine::turn::Turn;
 
@@ -96,7 +96,7 @@ fn keep_prepass(turn: &mut Turn<'_>, id: &SprintId, prepass: ResearchPrepass) {
     if let Some(sprint) = turn.edit_sprint(id) {
         sprint.research_prepass = Some(prepass);
     }
-    turn.sprint_event(id, "research_prepass_completed", word, payload);
+    turn.sprint_event(id, SprintEventKind::ResearchPrepassCompleted, word, payload);
 }
 
 /// Research is over. A failure costs the sources, not the sprint (`spec/teams.md` 13.A #28).
@@ -220,7 +220,7 @@ pub(super) fn keep_items(
         "added": merged.added, "updated": merged.updated,
         "request_id": request.request_id.as_str(),
     });
-    turn.sprint_event(id, "planning_sync", "backlog", payload);
+    turn.sprint_event(id, SprintEventKind::PlanningSync, "backlog", payload);
     Ok(merged.added + merged.updated)
 }
 
@@ -279,7 +279,7 @@ fn reopen(
     sprint.last_initial_phase_reopen_reason.clone_from(&reason);
     sprint.last_initial_phase_reopen_request_id = Some(request.request_id.clone());
     let payload = json!({ "step": step, "request_id": request.request_id.as_str() });
-    turn.sprint_event(id, "initial_phase_step_reopened", &reason, payload);
+    turn.sprint_event(id, SprintEventKind::InitialPhaseStepReopened, &reason, payload);
     if spent {
         say::blocked(turn, id, step, problems);
         closing::end(turn, id, SprintStatus::Blocked, CloseoutStatus::PlanningIncomplete, &reason);
@@ -295,6 +295,6 @@ fn ready(turn: &mut Turn<'_>, id: &SprintId) {
     sprint.initial_phase_step = None;
     sprint.initial_phase_ready_at = Some(now);
     sprint.last_planner_review_at = Some(now);
-    turn.sprint_event(id, "planning_ready", "", Value::Null);
+    turn.sprint_event(id, SprintEventKind::PlanningReady, "", Value::Null);
     say::plan(turn, id);
 }

@@ -31,7 +31,7 @@ use super::decide::Answer;
 use super::turn::Turn;
 use crate::domain::effect::{EffectKind, EffectOutcome};
 use crate::domain::ids::SprintId;
-use crate::domain::sprint::{CloseoutStatus, SprintStatus};
+use crate::domain::sprint::{CloseoutStatus, SprintEventKind, SprintStatus};
 
 pub(in crate::engine) use closing::withdraw_older;
 pub(in crate::engine) use duties::result as duty_result;
@@ -95,7 +95,7 @@ pub(super) fn effect_finished(turn: &mut Turn<'_>, kind: &EffectKind, outcome: E
             closing::archived(turn, sprint_id, Some(report_path));
         }
         (EffectKind::Archive { sprint_id }, EffectOutcome::Failed { message }) => {
-            turn.sprint_event(sprint_id, "archive_failed", &message, json!({}));
+            turn.sprint_event(sprint_id, SprintEventKind::ArchiveFailed, &message, json!({}));
             closing::archived(turn, sprint_id, None);
         }
         (EffectKind::Publish { sprint_id }, EffectOutcome::Published { url }) => {

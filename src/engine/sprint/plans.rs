@@ -9,7 +9,7 @@ use crate::domain::backlog::BacklogItem;
 use crate::domain::change::Change;
 use crate::domain::ids::{BacklogId, SprintId};
 use crate::domain::schedule::Scheduler;
-use crate::domain::sprint::{Activity, Sprint, SprintEvent, Todo};
+use crate::domain::sprint::{Activity, Sprint, SprintEvent, SprintEventKind, Todo};
 use crate::engine::turn::Turn;
 
 /// What this turn has changed of them.
@@ -136,7 +136,7 @@ impl Turn<'_> {
     pub(super) fn sprint_event(
         &mut self,
         id: &SprintId,
-        kind: &str,
+        kind: SprintEventKind,
         summary: &str,
         payload: Value,
     ) {
@@ -146,18 +146,13 @@ impl Turn<'_> {
             let role = payload.get("role").and_then(Value::as_str).unwrap_or_default();
             sprint.note(Activity {
                 timestamp: now,
-                kind: kind.to_owned(),
+                kind,
                 role: role.to_owned(),
                 request_id: request_id.to_owned(),
                 summary: summary.to_owned(),
             });
         }
-        let event = SprintEvent {
-            timestamp: now,
-            kind: kind.to_owned(),
-            summary: summary.to_owned(),
-            payload,
-        };
+        let event = SprintEvent { timestamp: now, kind, summary: summary.to_owned(), payload };
         self.change(Change::SprintEvent(id.clone(), event));
     }
 }

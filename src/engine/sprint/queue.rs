@@ -8,7 +8,7 @@ use super::backlog::{self, MergeContext, MergeError, MergeResult};
 use super::{schedule, todos};
 use crate::domain::backlog::{BacklogItem, BacklogSource, BacklogStatus};
 use crate::domain::ids::{BacklogId, RequestId, SprintId, TodoId};
-use crate::domain::sprint::{Sprint, Todo, TodoStatus};
+use crate::domain::sprint::{Sprint, SprintEventKind, Todo, TodoStatus};
 use crate::engine::turn::Turn;
 
 /// Merges items into the backlog: all of them or none.
@@ -114,7 +114,7 @@ pub(super) fn restore(turn: &mut Turn<'_>, id: &SprintId) {
         let Some(mut item) = item_of(turn, &todo) else { continue };
         backlog::set_by_todo(&mut item, &todo, None, id, turn.now);
         let payload = json!({ "todo_id": todo.todo_id.as_str() });
-        turn.sprint_event(id, "item_restored", &item.title, payload);
+        turn.sprint_event(id, SprintEventKind::ItemRestored, &item.title, payload);
         turn.put_item(item);
     }
 }

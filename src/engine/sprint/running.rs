@@ -7,7 +7,7 @@ use super::{closing, initial, queue, say, todos};
 use crate::domain::ids::SprintId;
 use crate::domain::request::{EventKind, Params, ReplyRoute, Request, Room};
 use crate::domain::role::Role;
-use crate::domain::sprint::{DutyDetails, Sprint, Todo, TodoStatus, WrapUp};
+use crate::domain::sprint::{DutyDetails, Sprint, SprintEventKind, Todo, TodoStatus, WrapUp};
 use crate::engine::turn::Turn;
 use crate::engine::{handoff, intake};
 
@@ -86,7 +86,12 @@ fn review(turn: &mut Turn<'_>, id: &SprintId) {
 pub(super) fn reviewed(turn: &mut Turn<'_>, request: &Request) {
     let Some(id) = duties::awaited_by(turn, request) else { return };
     let Ok(result) = duties::outcome(request).cloned() else {
-        turn.sprint_event(&id, "planning_sync_warning", "the review failed", Value::Null);
+        turn.sprint_event(
+            &id,
+            SprintEventKind::PlanningSyncWarning,
+            "the review failed",
+            Value::Null,
+        );
         return;
     };
     let mut problems = Vec::new();
@@ -98,7 +103,12 @@ pub(super) fn reviewed(turn: &mut Turn<'_>, request: &Request) {
     problems.extend(queue::sync(turn, &id));
     initial::note(turn, &id, "", "ongoing_review", request, problems.is_empty());
     if !problems.is_empty() {
-        turn.sprint_event(&id, "planning_sync_invalid", &problems.join("; "), Value::Null);
+        turn.sprint_event(
+            &id,
+            SprintEventKind::PlanningSyncInvalid,
+            &problems.join("; "),
+            Value::Null,
+        );
     }
 }
 
@@ -150,7 +160,7 @@ fn start(turn: &mut Turn<'_>, id: &SprintId, at: usize) {
         "todo_id": todo.todo_id.as_str(),
         "request_id": request_id.as_str(),
     });
-    turn.sprint_event(id, "todo_started", &todo.title, payload);
+    turn.sprint_event(id, SprintEventKind::TodoStarted, &todo.title, payload);
     say::todo_started(turn, id, at);
     handoff::delegate(turn, &request_id, role, Some(step), &todo.title, None);
 }

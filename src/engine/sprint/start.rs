@@ -7,7 +7,7 @@ use crate::domain::backlog::BacklogItem;
 use crate::domain::effect::EffectKind;
 use crate::domain::ids::{BacklogId, SprintId};
 use crate::domain::record::RecordId;
-use crate::domain::sprint::{ExecutionMode, Kickoff, Sprint, Trigger};
+use crate::domain::sprint::{ExecutionMode, Kickoff, Sprint, SprintEventKind, Trigger};
 use crate::domain::time::Timestamp;
 use crate::engine::turn::Turn;
 
@@ -36,7 +36,12 @@ pub(super) fn begin(turn: &mut Turn<'_>, trigger: Trigger, kickoff: Kickoff) -> 
     scheduler.last_trigger = Some(trigger);
     scheduler.milestone_request_pending = false;
     turn.create_sprint(sprint);
-    turn.sprint_event(&id, "started", trigger.as_str(), json!({ "trigger": trigger }));
+    turn.sprint_event(
+        &id,
+        SprintEventKind::Started,
+        trigger.as_str(),
+        json!({ "trigger": trigger }),
+    );
     if trigger.mode() == ExecutionMode::Auto {
         plan_everything(turn, &id);
     }

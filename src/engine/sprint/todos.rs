@@ -162,8 +162,10 @@ mod tests {
             assert_eq!(TodoStatus::of(&request), expected, "S07 {status:?}");
         }
         request.status = RequestStatus::Delegated;
-        request.result =
-            Some(crate::domain::result::RoleResult::new(crate::domain::role::Role::Developer, "r"));
+        request.result = Some(std::sync::Arc::new(crate::domain::result::RoleResult::new(
+            crate::domain::role::Role::Developer,
+            "r",
+        )));
         assert_eq!(TodoStatus::of(&request), TodoStatus::Running, "S08, 13.A #1");
         request.status = RequestStatus::Blocked;
         request.blocked = Some(Blocked {

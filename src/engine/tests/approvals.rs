@@ -237,7 +237,7 @@ fn deploys(stance: Stance) -> (World, RequestId) {
     let todo = work_until(&mut world, |role, _| role == Role::Orchestrator);
     let wanted = json!({ "control_action": { "kind": "execute_action", "action_name": "deploy" } });
     let wanted = result(Role::Orchestrator, wanted);
-    report(&mut world, &todo, RunOutcome::Result(Box::new(wanted)));
+    report(&mut world, &todo, RunOutcome::Result(Arc::new(wanted)));
     world.finish_with(|_| None);
     (world, id)
 }

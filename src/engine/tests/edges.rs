@@ -54,7 +54,7 @@ fn going_on_after_a_block_keeps_count_of_the_work() {
     let todo = work_until(&mut world, |role, _| role == Role::Planner);
     let mut stuck = result(Role::Planner, json!({}));
     stuck.status = crate::domain::result::ResultStatus::Blocked;
-    report(&mut world, &todo, RunOutcome::Result(Box::new(stuck)));
+    report(&mut world, &todo, RunOutcome::Result(Arc::new(stuck)));
     world.command(Command::Retry { request_id: id.clone() });
     assert_eq!(world.request(&id).spent.turns, 3, "runs that were made stay counted");
     // Nobody has begun anew yet, and still the worktree has to be given back.
@@ -72,7 +72,7 @@ fn deleting_the_first_words_of_resumed_work_does_not_cancel_it() {
     let todo = work_until(&mut world, |role, _| role == Role::Planner);
     let mut stuck = result(Role::Planner, json!({}));
     stuck.status = crate::domain::result::ResultStatus::Blocked;
-    report(&mut world, &todo, RunOutcome::Result(Box::new(stuck)));
+    report(&mut world, &todo, RunOutcome::Result(Arc::new(stuck)));
     world.command(Command::Retry { request_id: id.clone() });
     world.submit(Event::MessageDeleted { channel_id: GENERAL, message_id: MessageId(77) });
     assert_eq!(world.request(&id).status, RequestStatus::Delegated);
@@ -183,7 +183,7 @@ fn a_dead_letter_of_another_step_gives_nobody_the_request() {
     let todo = work_until(&mut world, |role, _| role == Role::Planner);
     let mut stuck = result(Role::Planner, json!({}));
     stuck.status = crate::domain::result::ResultStatus::Blocked;
-    report(&mut world, &todo, RunOutcome::Result(Box::new(stuck)));
+    report(&mut world, &todo, RunOutcome::Result(Arc::new(stuck)));
     let back = Envelope { place: Place::Inbox, ..letter };
     // A letter of a step that is over must not unblock: its run is refused, and nobody would move on.
     let input = Input {
@@ -286,7 +286,7 @@ fn a_request_that_cancels_itself_says_so_once() {
     let todo = work_until(&mut world, |role, _| role == Role::Orchestrator);
     let cancel = json!({ "control_action": { "kind": "cancel_request", "request_id": id } });
     let cancel = result(Role::Orchestrator, cancel);
-    report(&mut world, &todo, RunOutcome::Result(Box::new(cancel)));
+    report(&mut world, &todo, RunOutcome::Result(Arc::new(cancel)));
     assert_eq!(world.request(&id).status, RequestStatus::Cancelled);
     let last: Vec<_> = world.said.iter().filter(|key| !key.starts_with("re")).collect();
     assert_eq!(last, ["final.cancelled"]);
@@ -306,7 +306,7 @@ fn an_action_that_ends_after_its_request_was_cancelled_says_nothing_more() {
     let todo = work_until(&mut world, |role, _| role == Role::Orchestrator);
     let execute = json!({ "control_action": { "kind": "execute_action", "action_name": "build" } });
     let execute = result(Role::Orchestrator, execute);
-    report(&mut world, &todo, RunOutcome::Result(Box::new(execute)));
+    report(&mut world, &todo, RunOutcome::Result(Arc::new(execute)));
     world.command(Command::Cancel { request_id: id.clone() });
     world.finish_well();
     assert_eq!(world.request(&id).status, RequestStatus::Cancelled);

@@ -2,6 +2,7 @@
 //! ends or waits for a named person, within its budgets.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use serde_json::json;
 
@@ -250,7 +251,7 @@ pub(super) fn live(
                     },
                     _ => {
                         let (role, step) = (world.agent(&run).role, world.agent(&run).step);
-                        RunOutcome::Result(Box::new(random_result(dice, role, step, seen)))
+                        RunOutcome::Result(Arc::new(random_result(dice, role, step, seen)))
                     }
                 };
                 world.end_run(&run, outcome);

@@ -1,5 +1,7 @@
 //! Messages that are edited or deleted while the team works on what they asked for.
 
+use std::sync::Arc;
+
 use super::scenes::{report, work_until};
 use super::steering::{finished, run_of};
 use super::world::{GENERAL, Todo, World, policy, result};
@@ -123,7 +125,7 @@ fn an_answer_to_the_old_words_is_not_given() {
     }))
     .expect("proposals");
     let mut done = finished(&run);
-    done.outcome = RunOutcome::Result(Box::new(answered));
+    done.outcome = RunOutcome::Result(Arc::new(answered));
     world.submit(Event::RunFinished(Box::new(done)));
     let again = work_until(&mut world, |role, _| role == Role::Orchestrator);
     assert!(matches!(again, Todo::Run(_)));
@@ -140,7 +142,7 @@ fn an_edit_voids_what_waits_for_a_decision_and_answers_what_is_blocked() {
     let todo = work_until(&mut world, |role, _| role == Role::Planner);
     let mut stuck = result(Role::Planner, serde_json::json!({}));
     stuck.status = ResultStatus::Blocked;
-    report(&mut world, &todo, RunOutcome::Result(Box::new(stuck)));
+    report(&mut world, &todo, RunOutcome::Result(Arc::new(stuck)));
     assert_eq!(world.request(&id).status, RequestStatus::Blocked);
     world.submit(edited(&words, "make it green"));
     assert_eq!(world.request(&id).status, RequestStatus::Delegated);

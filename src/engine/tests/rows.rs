@@ -158,7 +158,7 @@ fn i27_the_orchestrator_asks_how_the_sprint_stands() {
     let id = world.message("how is the sprint?");
     let ask = json!({ "control_action": { "kind": "sprint_lifecycle", "command": "status" } });
     let Some(Next::Run(envelope)) = world.todo().first().cloned() else { panic!("no run") };
-    world.run(&envelope, RunOutcome::Result(Box::new(result(Role::Orchestrator, ask))));
+    world.run(&envelope, RunOutcome::Result(Arc::new(result(Role::Orchestrator, ask))));
     let Some(Next::Report(relay_id)) = world.todo().first().cloned() else { panic!("no report") };
     world.submit(Event::ReportReady { relay_id });
     assert_eq!(world.request(&id).status, RequestStatus::Completed);
@@ -206,7 +206,7 @@ fn r10_a_report_without_a_result_is_a_dead_letter() {
     let id = world.message("do task 1");
     let Some(Next::Run(first)) = world.todo().first().cloned() else { panic!("no run") };
     let answer = result(Role::Orchestrator, json!({ "workflow_transition": {} }));
-    world.run(&first, RunOutcome::Result(Box::new(answer)));
+    world.run(&first, RunOutcome::Result(Arc::new(answer)));
     let Some(Next::Report(report)) = world.todo().first().cloned() else { panic!("no report") };
     world.submit(Event::ReportReady { relay_id: report });
     let request = world.state.requests[&id].clone();
@@ -471,7 +471,7 @@ fn k12_k13_research_without_a_source_or_without_a_decision_degrades_by_name() {
                 && world.state.envelopes[id].target_role == Role::Research
             {
                 let said = result(Role::Research, proposals.clone());
-                world.run(id, RunOutcome::Result(Box::new(said)));
+                world.run(id, RunOutcome::Result(Arc::new(said)));
                 continue;
             }
             world.do_well(&next);

@@ -107,7 +107,7 @@ fn an_answered_question_makes_no_commit() {
     let id = world.message("which tasks are left?");
     let todo = work_until(&mut world, |role, _| role == Role::Orchestrator);
     let answer = result(Role::Orchestrator, json!({ "request_handling": { "mode": "complete" } }));
-    report(&mut world, &todo, RunOutcome::Result(Box::new(answer)));
+    report(&mut world, &todo, RunOutcome::Result(Arc::new(answer)));
     assert_eq!(world.request(&id).status, RequestStatus::Completed);
     assert!(world.said.contains(&"final.answered".to_owned()));
 }
@@ -228,7 +228,7 @@ fn words_in_the_room_of_a_blocked_request_resume_it() {
     let todo = work_until(&mut world, |role, _| role == Role::Planner);
     let mut stuck = result(Role::Planner, json!({ "required_inputs": ["the deadline"] }));
     stuck.status = crate::domain::result::ResultStatus::Blocked;
-    report(&mut world, &todo, RunOutcome::Result(Box::new(stuck)));
+    report(&mut world, &todo, RunOutcome::Result(Arc::new(stuck)));
     let request = world.request(&id);
     assert_eq!(request.blocked.expect("why").required_inputs, ["the deadline"]);
     let room = request.room.and_then(|room| room.thread_id).expect("a room");
@@ -545,13 +545,13 @@ fn what_qa_refused_is_not_brought_to_the_branch_because_its_planner_calls_it_don
     let Todo::Run(envelope) = todo else { panic!() };
     let transition = json!({ "outcome": "reopen", "reopen_category": "scope", "reason": "not it" });
     let refusal = result(Role::Qa, json!({ "workflow_transition": transition }));
-    world.run(&envelope, RunOutcome::Result(Box::new(refusal)));
+    world.run(&envelope, RunOutcome::Result(Arc::new(refusal)));
     let Todo::Run(envelope) = work_until(&mut world, |role, _| role == Role::Planner) else {
         panic!()
     };
     let transition = json!({ "outcome": "complete", "target_step": "closeout" });
     let note = json!({ "workflow_transition": transition, "planning_note": "it is all there" });
-    world.run(&envelope, RunOutcome::Result(Box::new(result(Role::Planner, note))));
+    world.run(&envelope, RunOutcome::Result(Arc::new(result(Role::Planner, note))));
     let next = work_until(&mut world, |_, _| true);
     let Todo::Run(envelope) = next else { panic!("{next:?}") };
     assert_eq!(world.state.envelopes[&envelope].step, Some(steps::GUIDANCE));
@@ -574,7 +574,7 @@ fn a_step_that_the_lifecycle_does_not_have_waits_for_a_person_and_the_answer_lea
     (state.step, state.lifecycle) = (gone, "0".repeat(64));
     let letter = world.state.envelopes.get_mut(&envelope).expect("the envelope");
     Arc::make_mut(letter).step = Some(gone);
-    world.run(&envelope, RunOutcome::Result(Box::new(good(Role::Architect, None))));
+    world.run(&envelope, RunOutcome::Result(Arc::new(good(Role::Architect, None))));
     while let Some(todo @ Todo::Report(_)) = world.todo().first().cloned() {
         world.do_well(&todo);
     }

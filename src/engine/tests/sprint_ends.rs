@@ -367,7 +367,7 @@ fn a_todo_whose_planner_calls_it_done_is_built_and_proven_all_the_same() {
             let transition = json!({ "outcome": "complete", "target_step": "closeout" });
             let note = json!({ "workflow_transition": transition, "planning_note": "it is there" });
             called_done += 1;
-            world.run(id, RunOutcome::Result(Box::new(result(Role::Planner, note))));
+            world.run(id, RunOutcome::Result(Arc::new(result(Role::Planner, note))));
             continue;
         }
         world.do_well(&next);

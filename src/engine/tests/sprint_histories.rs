@@ -3,6 +3,7 @@
 //! ends, and nothing is done twice.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use serde_json::json;
 
@@ -139,11 +140,11 @@ fn step(world: &mut World, dice: &mut Dice, next: &Move) {
             let request = world.request(&run.request_id);
             let outcome = match (request.duty(), dice.roll(10)) {
                 (_, 0) => crash(),
-                (Some(_), 1) => RunOutcome::Result(Box::new(result(run.role, json!({})))),
+                (Some(_), 1) => RunOutcome::Result(Arc::new(result(run.role, json!({})))),
                 // Half of the todos' runs as well, so that many come as far as the branch.
                 (Some(_), _) | (None, 1..=5) => {
                     let result = world.good_result(&run.request_id, run.role, run.step);
-                    RunOutcome::Result(Box::new(result))
+                    RunOutcome::Result(Arc::new(result))
                 }
                 (None, _) => {
                     let mut seen = BTreeSet::new();
@@ -151,7 +152,7 @@ fn step(world: &mut World, dice: &mut Dice, next: &Move) {
                     if run.role == Role::Planner {
                         said.artifacts = vec!["shared_workspace/sprints/s/spec.md".to_owned()];
                     }
-                    RunOutcome::Result(Box::new(said))
+                    RunOutcome::Result(Arc::new(said))
                 }
             };
             world.end_run(id, outcome);

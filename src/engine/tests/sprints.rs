@@ -165,7 +165,7 @@ pub(super) fn negative(status: ResultStatus, text: &str) -> RunOutcome {
     said.status = status;
     said.error = text.to_owned();
     said.summary = text.to_owned();
-    RunOutcome::Result(Box::new(said))
+    RunOutcome::Result(Arc::new(said))
 }
 
 #[test]
@@ -214,7 +214,7 @@ fn s12_s13_planning_that_brings_nothing_is_reopened_twice_and_then_blocks() {
             let request = world.state.requests[&request].clone();
             if request.planning_step() == Some(InitialStep::BacklogDefinition) {
                 asked += 1;
-                world.run(id, RunOutcome::Result(Box::new(result(Role::Planner, json!({})))));
+                world.run(id, RunOutcome::Result(Arc::new(result(Role::Planner, json!({})))));
                 continue;
             }
         }

@@ -1,5 +1,7 @@
 //! Words for an agent that is at work.
 
+use std::sync::Arc;
+
 use super::scenes::work_until;
 use super::world::{Todo, World, good, policy};
 use crate::domain::event::Event;
@@ -48,7 +50,7 @@ pub(super) fn finished(run: &Run) -> RunReport {
         role: run.role,
         step: run.step,
         generation: run.generation,
-        outcome: RunOutcome::Result(Box::new(good(run.role, run.step))),
+        outcome: RunOutcome::Result(Arc::new(good(run.role, run.step))),
         changed_paths: Vec::new(),
         documents_present: Vec::new(),
         usage: Usage::default(),

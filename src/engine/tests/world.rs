@@ -716,7 +716,7 @@ impl World {
                 let envelope = self.state.envelopes[id].clone();
                 let (request, role) = (&envelope.envelope.request_id, envelope.target_role);
                 let result = self.good_result(request, role, envelope.step);
-                self.run(id, RunOutcome::Result(Box::new(result)));
+                self.run(id, RunOutcome::Result(Arc::new(result)));
             }
             Todo::Report(id) => {
                 self.submit(Event::ReportReady { relay_id: id.clone() });
@@ -737,7 +737,7 @@ impl World {
             Move::EndRun(id) => {
                 let run = self.agent(id).clone();
                 let result = self.good_result(&run.request_id, run.role, run.step);
-                self.end_run(id, RunOutcome::Result(Box::new(result)));
+                self.end_run(id, RunOutcome::Result(Arc::new(result)));
             }
             Move::Report(id) => {
                 self.submit(Event::ReportReady { relay_id: id.clone() });

@@ -180,7 +180,7 @@ fn sprint(number: u64, status: SprintStatus, todo: TodoStatus) -> Change {
 fn sprint_event(number: u64, summary: &str) -> Change {
     let event = SprintEvent {
         timestamp: at(number),
-        kind: "todo_completed".to_owned(),
+        kind: crate::domain::sprint::SprintEventKind::TodoCompleted,
         summary: summary.to_owned(),
         payload: Value::Null,
     };

@@ -93,7 +93,7 @@ fn sprint(language: Language) -> Sprint {
     });
     sprint.note(Activity {
         timestamp: at("09:40"),
-        kind: "request_completed".to_owned(),
+        kind: crate::domain::sprint::SprintEventKind::RequestCompleted,
         role: "qa".to_owned(),
         request_id: "20260324-00000001".to_owned(),
         summary: "It holds.".to_owned(),

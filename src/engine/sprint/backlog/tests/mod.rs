@@ -2,6 +2,8 @@
 
 mod merging;
 
+use std::sync::Arc;
+
 use serde_json::json;
 
 use super::*;
@@ -130,7 +132,7 @@ fn s21_a_blocked_item_says_what_would_unblock_it() {
     };
     let mut result = crate::domain::result::RoleResult::new(Role::Qa, "r");
     result.proposals.0.insert("suggested_next_step".to_owned(), json!({"reason": "run qa again"}));
-    request.result = Some(result);
+    request.result = Some(Arc::new(result));
     let sprint = SprintId::parse("260324-Sprint-09:00").unwrap();
     set_by_todo(&mut item, &todo(TodoStatus::Blocked), Some(&request), &sprint, now());
     assert_eq!(item.blocked_reason, "no account to test with");
