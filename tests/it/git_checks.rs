@@ -187,7 +187,15 @@ async fn checks_that_were_cut_off_are_over_before_the_next_begin() {
     let word = format!("{}.75", 1_000_000 + std::process::id());
     let script = format!("trap '' INT TERM; sleep {word} & echo up > {}; wait", begins.display());
     let cut_off = [CheckSpec { read: vec![begins.clone()], ..shell("long", &script) }];
-    let begun = tokio::task::spawn_blocking(move || std::fs::read_to_string(begins).unwrap());
+    let sleeps = word.clone();
+    let begun = tokio::task::spawn_blocking(move || {
+        let said = std::fs::read_to_string(begins).unwrap();
+        // The shell says so when it has forked, and its child may still be about to become the other program.
+        while !runs(&sleeps) {
+            std::thread::yield_now();
+        }
+        said
+    });
     tokio::select! {
         evidence = checked(&repo, &cut_off) => panic!("ended by itself: {evidence:#?}"),
         said = begun => assert_eq!(said.unwrap(), "up\n"),
