@@ -91,7 +91,7 @@ macro_rules! records {
         /// The kinds of records.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
         #[serde(rename_all = "snake_case")]
-        pub enum Kind { $($(#[$about])* $kind),* }
+        pub enum RecordKind { $($(#[$about])* $kind),* }
 
         /// A record of any kind.
         #[derive(Debug, Clone, PartialEq)]
@@ -100,8 +100,8 @@ macro_rules! records {
         impl AnyRecord {
             /// What it is.
             #[must_use]
-            pub const fn kind(&self) -> Kind {
-                match self { $(Self::$kind(_) => Kind::$kind),* }
+            pub const fn kind(&self) -> RecordKind {
+                match self { $(Self::$kind(_) => RecordKind::$kind),* }
             }
 
             /// Where its file lies, below the folder of the runtime.
@@ -134,8 +134,8 @@ macro_rules! records {
             ///
             /// # Errors
             /// Where it has another shape, or a newer build wrote it.
-            pub fn decode(kind: Kind, value: Value) -> Result<Self, RecordError> {
-                Ok(match kind { $(Kind::$kind => Self::$kind(decode(value)?)),* })
+            pub fn decode(kind: RecordKind, value: Value) -> Result<Self, RecordError> {
+                Ok(match kind { $(RecordKind::$kind => Self::$kind(decode(value)?)),* })
             }
         }
 
@@ -208,11 +208,11 @@ impl RecordId {
     pub fn path(&self) -> Option<String> {
         match self {
             Self::Request(_) | Self::Sprint(_) => None,
-            Self::Run(id) => Some(format!("runs/{id}.json")),
-            Self::Effect(id) => Some(format!("effects/{id}.json")),
-            Self::Outgoing(id) => Some(format!("outbox/{id}.json")),
-            Self::Session(role, request) => Some(format!("role_sessions/{role}.{request}.json")),
-            Self::Lifecycle(digest) => Some(format!("lifecycles/{digest}.yaml")),
+            Self::Run(id) => Some(run_path(id)),
+            Self::Effect(id) => Some(effect_path(id)),
+            Self::Outgoing(id) => Some(outgoing_path(id)),
+            Self::Session(role, request) => Some(session_path(*role, request)),
+            Self::Lifecycle(digest) => Some(lifecycle_path(digest)),
         }
     }
 }
@@ -233,6 +233,26 @@ pub fn item_path(id: &BacklogId) -> String {
 #[must_use]
 pub fn sprint_path(id: &SprintId) -> String {
     format!("sprints/{id}.json")
+}
+
+fn run_path(id: &RunId) -> String {
+    format!("runs/{id}.json")
+}
+
+fn effect_path(id: &EffectId) -> String {
+    format!("effects/{id}.json")
+}
+
+fn outgoing_path(id: &OutgoingId) -> String {
+    format!("outbox/{id}.json")
+}
+
+fn session_path(role: Role, request: &RequestId) -> String {
+    format!("role_sessions/{role}.{request}.json")
+}
+
+fn lifecycle_path(digest: &str) -> String {
+    format!("lifecycles/{digest}.yaml")
 }
 
 impl Record for Request {
@@ -257,19 +277,19 @@ impl Record for Envelope {
 
 impl Record for Run {
     fn path(&self) -> String {
-        format!("runs/{}.json", self.run_id)
+        run_path(&self.run_id)
     }
 }
 
 impl Record for Effect {
     fn path(&self) -> String {
-        format!("effects/{}.json", self.effect_id)
+        effect_path(&self.effect_id)
     }
 }
 
 impl Record for Outgoing {
     fn path(&self) -> String {
-        format!("outbox/{}.json", self.outgoing_id)
+        outgoing_path(&self.outgoing_id)
     }
 }
 
@@ -295,7 +315,7 @@ impl Record for Operation {
 
 impl Record for Session {
     fn path(&self) -> String {
-        format!("role_sessions/{}.{}.json", self.role, self.request_id)
+        session_path(self.role, &self.request_id)
     }
 }
 
@@ -332,6 +352,6 @@ impl Record for Spending {
 
 impl Record for Lifecycle {
     fn path(&self) -> String {
-        format!("lifecycles/{}.yaml", self.digest())
+        lifecycle_path(self.digest())
     }
 }

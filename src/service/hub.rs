@@ -13,7 +13,7 @@ use crate::domain::change::Change;
 use crate::domain::event::Event;
 use crate::domain::ids::{GuildId, IdSupply, UserId};
 use crate::domain::policy::{Holders, Policy, Right};
-use crate::domain::record::{AnyRecord, Kind, RecordId};
+use crate::domain::record::{AnyRecord, RecordId, RecordKind};
 use crate::domain::state::State;
 use crate::domain::time::Timestamp;
 use crate::engine::{Answer, Decision, Input, Wake, decide};
@@ -205,8 +205,11 @@ impl Work {
                 told.push((id.clone(), event.kind, event.actor.clone(), event.summary.clone()));
             }
             let kind = change.saved().map(AnyRecord::kind);
-            requests |= kind == Some(Kind::Request);
-            papers |= matches!(kind, Some(Kind::Backlog | Kind::Sprint | Kind::Scheduler));
+            requests |= kind == Some(RecordKind::Request);
+            papers |= matches!(
+                kind,
+                Some(RecordKind::Backlog | RecordKind::Sprint | RecordKind::Scheduler)
+            );
             times |= moves_the_clock(change);
         }
         let appended = (!changes.is_empty()).then(|| self.store.append(changes));
@@ -230,7 +233,7 @@ impl Work {
 
 /// Whether the next instant that the engine waits for may be another one after this change.
 fn moves_the_clock(change: &Change) -> bool {
-    use Kind::{Backlog, Effect, Lifecycle, Request, Scheduler, Sprint};
+    use RecordKind::{Backlog, Effect, Lifecycle, Request, Scheduler, Sprint};
     match change {
         Change::Save(record) => {
             matches!(record.kind(), Request | Effect | Backlog | Sprint | Lifecycle | Scheduler)

@@ -1,9 +1,9 @@
 //! The bytes of the journal. A frame is what one group commit wrote: it is whole or it is not there.
 //!
-//! `TJ`, the digit of the version, `\n`, length (u32), CRC-32 (u32), sequence of the first entry (u64), then one JSON line an entry;
-//! numbers little-endian; the CRC covers version, sequence, length and lines. Frames follow each other without
-//! gaps and zeros fill the segment. As a frame is written only after the one before it is durable, only
-//! the last frame can be torn; a bad one with a good one after it is damage.
+//! `TJ`, the digit of the version, `\n`, length (u32), CRC-32 (u32), sequence of the first entry (u64), then one
+//! JSON line an entry; numbers little-endian; the CRC covers version, sequence, length and lines. Frames follow
+//! each other without gaps and zeros fill the segment. As a frame is written only after the one before it is
+//! durable, only the last frame can be torn; a bad one with a good one after it is damage.
 
 use std::collections::BTreeMap;
 

@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use crate::domain::change::{Change, ChannelMark};
 use crate::domain::ids::{RequestId, SprintId};
-use crate::domain::record::{AnyRecord, Kind, RecordId};
+use crate::domain::record::{AnyRecord, RecordId, RecordKind};
 use crate::domain::request::RequestEvent;
 use crate::domain::sprint::SprintEvent;
 
@@ -18,9 +18,9 @@ use crate::domain::sprint::SprintEvent;
 #[serde(rename_all = "snake_case")]
 pub(super) enum JournalChange {
     /// The record is now this.
-    Save(Kind, Value),
+    Save(RecordKind, Value),
     /// What changed of the record that is known by this.
-    Edit(Kind, String, Patch),
+    Edit(RecordKind, String, Patch),
     /// The record leaves memory.
     Remove(RecordId),
     /// A line for a request's history.
@@ -41,7 +41,7 @@ pub(super) enum JournalChange {
 /// A change that waits for its place in the journal.
 pub(super) enum ChangeDraft {
     /// A record: what it is known by, whether it stays open, and its JSON.
-    Record { kind: Kind, key: String, open: bool, value: Value },
+    Record { kind: RecordKind, key: String, open: bool, value: Value },
     /// Anything else, as it is written.
     Ready(JournalChange),
 }
@@ -93,7 +93,7 @@ fn weight(value: &Value) -> usize {
 /// An edit that is not much smaller than this is written whole instead.
 const WORTH_COMPARING: usize = 1_024;
 
-/// The records that the journal has said since the checkpoint, by what they are known by.
+/// The records as the journal has them since the checkpoint, by [`crate::domain::record::Record::key`].
 #[derive(Default)]
 pub(super) struct Images(BTreeMap<String, Value>);
 

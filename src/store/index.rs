@@ -10,13 +10,13 @@ use super::layout;
 use super::views::{Views, replace_synced};
 use crate::domain::change::ChannelMark;
 use crate::domain::ids::{BacklogId, ChannelId, RequestId, SprintId};
-use crate::domain::record::Kind;
+use crate::domain::record::RecordKind;
 use crate::platform::disk::Disk;
 
 /// The record of an open thing.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct Open {
-    pub(super) kind: Kind,
+    pub(super) kind: RecordKind,
     pub(super) path: String,
     /// CRC-32 of the file as the runtime wrote it, to tell an edit from outside.
     pub(super) digest: u32,

@@ -8,7 +8,9 @@ use serde_json::Value;
 use crate::domain::change::Change;
 use crate::domain::envelope::{Envelope, Place};
 use crate::domain::ids::{BacklogId, RequestId, SprintId};
-use crate::domain::record::{AnyRecord, Kind, SCHEDULER, item_path, request_path, sprint_path};
+use crate::domain::record::{
+    AnyRecord, RecordKind, SCHEDULER, item_path, request_path, sprint_path,
+};
 use crate::domain::role::Role;
 
 /// The folder of the runtime inside the workspace.
@@ -183,8 +185,8 @@ pub(super) fn appended_file(change: &Change) -> Option<String> {
 }
 
 /// Reads a record file; `Err` says why it is none.
-pub(super) fn parse(kind: Kind, path: &str, bytes: &[u8]) -> Result<AnyRecord, String> {
-    let value = if kind == Kind::Lifecycle {
+pub(super) fn parse(kind: RecordKind, path: &str, bytes: &[u8]) -> Result<AnyRecord, String> {
+    let value = if kind == RecordKind::Lifecycle {
         String::from_utf8(bytes.to_vec()).map(Value::String).map_err(explain)?
     } else {
         serde_json::from_slice(bytes).map_err(explain)?

@@ -13,7 +13,7 @@ use super::loaded::{LoadedWorkspace, Unreadable};
 use super::views::Views;
 use crate::domain::change::{Change, ChannelMark};
 use crate::domain::ids::RequestId;
-use crate::domain::record::Kind;
+use crate::domain::record::RecordKind;
 use crate::domain::request::Request;
 use crate::domain::state::State;
 use crate::platform::disk::Disk;
@@ -287,9 +287,9 @@ impl LoadedWorkspace {
     }
 }
 
-fn placeholder(kind: Kind, path: &str) -> Option<RequestId> {
+fn placeholder(kind: RecordKind, path: &str) -> Option<RequestId> {
     let name = path.rsplit('/').next()?.strip_suffix(".json")?;
-    (kind == Kind::Request).then(|| RequestId::parse(name).ok())?
+    (kind == RecordKind::Request).then(|| RequestId::parse(name).ok())?
 }
 
 /// The last image of a request in the tail, if it has one.

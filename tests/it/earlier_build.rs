@@ -13,6 +13,8 @@ use teams::domain::state::State;
 use teams::platform::disk::RealDisk;
 use teams::store::{self, OpenedStore, Store, StoreError};
 
+use super::support::copy_folder;
+
 struct Workspace(tempfile::TempDir);
 
 impl Workspace {
@@ -20,7 +22,7 @@ impl Workspace {
         let folder = tempfile::tempdir().unwrap();
         let data =
             Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/workspaces").join(version);
-        copy(&data, &folder.path().join(".teams_runtime"));
+        copy_folder(&data, &folder.path().join(".teams_runtime"));
         Self(folder)
     }
 
@@ -42,19 +44,6 @@ impl Workspace {
         let mut all = BTreeMap::new();
         collect(&self.path(""), Path::new(""), &mut all);
         all
-    }
-}
-
-fn copy(from: &Path, to: &Path) {
-    std::fs::create_dir_all(to).unwrap();
-    for entry in std::fs::read_dir(from).unwrap() {
-        let entry = entry.unwrap();
-        let target = to.join(entry.file_name());
-        if entry.file_type().unwrap().is_dir() {
-            copy(&entry.path(), &target);
-        } else {
-            std::fs::copy(entry.path(), target).unwrap();
-        }
     }
 }
 
@@ -195,4 +184,20 @@ fn one_record_of_a_newer_build_is_set_aside_by_name_and_the_rest_goes_on() {
     assert_eq!(std::fs::read_to_string(workspace.0.path().join(&aside.now)).unwrap(), newer);
     assert!(!opened.state.requests.contains_key(&id.parse().unwrap()));
     assert!(opened.state.active_sprint().is_some());
+}
+
+#[test]
+fn a_request_whose_duty_lacks_its_details_is_set_aside_and_not_taken_for_another() {
+    let workspace = Workspace::of("2");
+    workspace.open().unwrap().store.close().unwrap();
+    let state = store::read_only(workspace.0.path()).unwrap();
+    let request = state.requests.values().find(|it| it.status == RequestStatus::Blocked).unwrap();
+    let path = workspace.path(&format!("requests/{}.json", request.request_id));
+    let mut record: serde_json::Value =
+        serde_json::from_slice(&std::fs::read(&path).unwrap()).unwrap();
+    record["params"]["duty"] = "planning".into();
+    std::fs::write(&path, record.to_string()).unwrap();
+    let opened = workspace.open().unwrap();
+    let [aside] = opened.report.set_aside.as_slice() else { panic!("{:?}", opened.report) };
+    assert!(aside.reason.contains("initial_phase_step"), "{aside:?}");
 }

@@ -18,6 +18,7 @@ use teams::engine::sprint::consistent;
 use teams::platform::disk::RealDisk;
 use teams::store::{self, Imported, Store};
 
+use crate::support::copy_folder;
 use crate::support::house::{House, Plan};
 
 const S: &str = "260324-Sprint-09:00";
@@ -34,7 +35,7 @@ impl Older {
 
     fn fixture() -> Older {
         let older = Older::new();
-        copy(&fixture(), &older.state_folder());
+        copy_folder(&fixture(), &older.state_folder());
         older
     }
 
@@ -111,19 +112,6 @@ fn with(mut base: Value, fields: Value) -> Value {
     base
 }
 
-fn copy(from: &Path, to: &Path) {
-    std::fs::create_dir_all(to).unwrap();
-    for entry in std::fs::read_dir(from).unwrap() {
-        let entry = entry.unwrap();
-        let target = to.join(entry.file_name());
-        if entry.file_type().unwrap().is_dir() {
-            copy(&entry.path(), &target);
-        } else {
-            std::fs::copy(entry.path(), target).unwrap();
-        }
-    }
-}
-
 fn files(folder: &Path, root: &Path, all: &mut BTreeMap<PathBuf, Vec<u8>>) {
     for entry in std::fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
@@ -171,7 +159,7 @@ fn the_whole_folder_is_copied_once_before_anything_is_written() {
     }
     // Put back, it is the same copy that is found.
     std::fs::remove_dir_all(older.state_folder()).unwrap();
-    copy(&backups[0], &older.state_folder());
+    copy_folder(&backups[0], &older.state_folder());
     std::fs::remove_file(older.state_folder().join("backup-is-whole")).unwrap();
     older.taken_over();
 }
@@ -507,7 +495,7 @@ fn records(house: &House) -> BTreeMap<PathBuf, Vec<u8>> {
 #[tokio::test]
 async fn an_older_sprint_goes_on_to_its_end() {
     let mut house = House::built(Plan::default()).await;
-    copy(&fixture(), &house.root().join(".teams_runtime"));
+    copy_folder(&fixture(), &house.root().join(".teams_runtime"));
     let (code, out, error) = house.teams(&["status"]).await;
     assert_eq!((code, error.as_str()), (0, ""), "{out}");
     assert!(out.contains("written by an older runtime"), "{out}");

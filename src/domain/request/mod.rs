@@ -168,7 +168,7 @@ pub struct Params {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub followups: Vec<Followup>,
     /// What it is for, where the sprint or the backlog made it and it does no todo.
-    #[serde(flatten)]
+    #[serde(flatten, deserialize_with = "known_duty")]
     pub duty: Option<DutyDetails>,
     /// The part of the sprint that it belongs to, for operators: `initial` or `ongoing_review`.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -499,6 +499,22 @@ pub fn fingerprint(author: &str, channel: &str, intent: &str, scope: &str) -> St
     let flat = |text: &str| text.to_lowercase().split_whitespace().collect::<Vec<_>>().join(" ");
     let digest = Sha1::digest(format!("{author}|{channel}|{}|{}", flat(intent), flat(scope)));
     digest.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// A duty that is known has to read whole; a word of another build is none.
+fn known_duty<'de, D>(deserializer: D) -> Result<Option<DutyDetails>, D::Error>
+where
+    D: serde::Deserializer<'de>,
+{
+    let fields = Map::<String, Value>::deserialize(deserializer)?;
+    let word =
+        fields.get("duty").and_then(Value::as_str).and_then(|word| word.parse::<Duty>().ok());
+    match word {
+        Some(_) => DutyDetails::deserialize(Value::Object(fields))
+            .map(Some)
+            .map_err(serde::de::Error::custom),
+        None => Ok(None),
+    }
 }
 
 fn none_where_odd<'de, D, T>(deserializer: D) -> Result<Option<T>, D::Error>

@@ -20,7 +20,7 @@ use super::loaded::{LoadedWorkspace, Unreadable};
 use crate::domain::change::Change;
 use crate::domain::ids::{RequestId, SprintId};
 use crate::domain::operation::OperationStatus;
-use crate::domain::record::{Kind, RecordId};
+use crate::domain::record::{RecordId, RecordKind};
 use crate::domain::request::Request;
 use crate::domain::schedule::Scheduler;
 use crate::platform::disk::Disk;
@@ -373,10 +373,10 @@ fn ours(
 ) -> Result<(), StoreError> {
     let here = Source { disk, folder: root.join(RUNTIME) };
     for (kind, folder) in [
-        (Kind::Run, "runs"),
-        (Kind::Effect, "effects"),
-        (Kind::Outgoing, "outbox"),
-        (Kind::Gate, "gates"),
+        (RecordKind::Run, "runs"),
+        (RecordKind::Effect, "effects"),
+        (RecordKind::Outgoing, "outbox"),
+        (RecordKind::Gate, "gates"),
     ] {
         for path in here.records(folder)? {
             if covered.contains(&path) {

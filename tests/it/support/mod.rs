@@ -17,7 +17,7 @@ pub(crate) mod whole;
 pub(crate) mod wire;
 pub(crate) mod yard;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 use teams::agents::ContractFns;
@@ -40,7 +40,7 @@ pub(crate) fn without_landlock() -> Vec<String> {
 }
 
 /// A `bwrap` that is there and does not work, as where the system keeps user namespaces from it.
-pub(crate) fn broken_bubblewrap(folder: &std::path::Path) {
+pub(crate) fn broken_bubblewrap(folder: &Path) {
     std::fs::create_dir_all(folder).unwrap();
     let text = "#!/bin/sh\necho 'setting up uid map: Permission denied' >&2\nexit 1\n";
     std::fs::write(folder.join("bwrap"), text).unwrap();
@@ -100,4 +100,18 @@ pub(crate) fn installed(variable: &str) -> Option<PathBuf> {
         eprintln!("skipped: {text}");
     }
     found
+}
+
+/// Copies a folder with everything in it.
+pub(crate) fn copy_folder(from: &Path, to: &Path) {
+    std::fs::create_dir_all(to).unwrap();
+    for entry in std::fs::read_dir(from).unwrap() {
+        let entry = entry.unwrap();
+        let target = to.join(entry.file_name());
+        if entry.file_type().unwrap().is_dir() {
+            copy_folder(&entry.path(), &target);
+        } else {
+            std::fs::copy(entry.path(), target).unwrap();
+        }
+    }
 }
