@@ -226,6 +226,16 @@ impl MessageId {
     }
 }
 
+impl EnvelopeId {
+    /// When it was made, which a uuid v7 says.
+    #[must_use]
+    pub fn written_at(&self) -> Option<crate::domain::time::Timestamp> {
+        let (seconds, nanos) = uuid::Uuid::parse_str(&self.0).ok()?.get_timestamp()?.to_unix();
+        let millis = i64::try_from(seconds).ok()?.checked_mul(1_000)?;
+        Some(crate::domain::time::Timestamp::from_millis(millis + i64::from(nanos / 1_000_000)))
+    }
+}
+
 /// Fresh identifiers for one decision, derived from one random seed, so that a decision can be
 /// repeated exactly.
 #[derive(Debug, Clone)]

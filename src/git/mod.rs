@@ -16,6 +16,7 @@ pub mod create;
 pub mod diff;
 mod error;
 mod lock;
+mod lost;
 pub mod merge;
 pub mod message;
 mod project;

@@ -253,9 +253,12 @@ pub(super) fn team_branch(request: &RequestId) -> Result<String> {
     valid(format!("refs/heads/teams/{request}"))
 }
 
+/// Under which what was not used is kept.
+pub(super) const LOST: &str = "refs/teams/lost/";
+
 /// `refs/teams/lost/<what>`.
 pub(super) fn lost_ref(what: &str) -> Result<String> {
-    valid(format!("refs/teams/lost/{what}"))
+    valid(format!("{LOST}{what}"))
 }
 
 fn valid(name: String) -> Result<String> {

@@ -7,6 +7,7 @@ use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Write as _};
 use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
+use std::time::UNIX_EPOCH;
 
 use crate::platform::files::{FileError, Result, at};
 
@@ -57,6 +58,8 @@ pub trait Disk: Send + Sync {
     fn read(&self, path: &Path) -> Result<Vec<u8>>;
     /// The length of a file in bytes; `None` where there is none.
     fn len(&self, path: &Path) -> Result<Option<u64>>;
+    /// When the bytes of a file were last written, in milliseconds since 1970; `None` where there is none.
+    fn written(&self, path: &Path) -> Result<Option<u64>>;
     /// What stands behind a name; `None` where nothing does.
     fn node(&self, path: &Path) -> Result<Option<Node>>;
     /// The names in a folder, sorted; names that are not UTF-8 are left out; an absent folder is empty.
@@ -143,6 +146,16 @@ impl Disk for RealDisk {
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
             Err(error) => at("look at", path, Err(error)),
         }
+    }
+
+    fn written(&self, path: &Path) -> Result<Option<u64>> {
+        let written = match fs::metadata(path).and_then(|metadata| metadata.modified()) {
+            Ok(written) => written,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(error) => return at("look at", path, Err(error)),
+        };
+        let passed = written.duration_since(UNIX_EPOCH).unwrap_or_default();
+        Ok(Some(u64::try_from(passed.as_millis()).unwrap_or(u64::MAX)))
     }
 
     fn node(&self, path: &Path) -> Result<Option<Node>> {

@@ -133,6 +133,10 @@ impl Disk for ForgetfulDisk {
         RealDisk.len(path)
     }
 
+    fn written(&self, path: &Path) -> Result<Option<u64>> {
+        RealDisk.written(path)
+    }
+
     fn node(&self, path: &Path) -> Result<Option<Node>> {
         RealDisk.node(path)
     }

@@ -423,5 +423,6 @@ pub(super) async fn release(
         Ok(())
     })
     .await??;
+    team.signals.ended.notify_one();
     Ok(EffectOutcome::Released)
 }

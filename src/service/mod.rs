@@ -27,6 +27,7 @@ pub mod publish;
 mod rate_limits;
 mod refusals;
 mod relay;
+mod retention;
 mod run;
 mod run_socket;
 mod run_tools;

@@ -14,7 +14,7 @@ use super::hub::Hub;
 use super::team::{Signals, Team};
 use super::{
     clock as timer, control, delivery, documents, effects, inbound, papers, presence, relay,
-    workers,
+    retention, workers,
 };
 use crate::agents::{Confinement, Driver, Sandbox};
 use crate::assets::catalog::Catalog;
@@ -373,6 +373,7 @@ fn start_workers(team: &Arc<Team>, facts: crate::discord::Facts) {
     tasks::spawn_needed("todos", documents::keep_todos(Arc::clone(team)));
     tasks::spawn_needed("papers", papers::keep(Arc::clone(team)));
     tasks::spawn_needed("presence", presence::keep(Arc::clone(team)));
+    tasks::spawn_needed("retention", retention::keep(Arc::clone(team)));
     tasks::spawn_needed("inbound", inbound::listen(Arc::clone(team), facts));
     tasks::spawn_needed("drops", relay::watch(Arc::clone(team)));
     tasks::spawn_needed("control", control::listen(Arc::clone(team)));

@@ -41,6 +41,8 @@ pub(super) struct Signals {
     pub(super) papers: Notify,
     pub(super) clock: Notify,
     pub(super) presence: Notify,
+    /// A request has given back what it held.
+    pub(super) ended: Notify,
     stops: Stops<RunId>,
     steers: Mutex<BTreeMap<RunId, Arc<Notify>>>,
     effect_stops: Stops<EffectId>,

@@ -7,6 +7,7 @@
 mod backup;
 mod entry;
 mod error;
+mod history;
 mod images;
 mod import;
 mod index;
@@ -34,6 +35,7 @@ use std::thread::JoinHandle;
 use tokio::sync::oneshot;
 
 pub use error::StoreError;
+pub use history::{PackReport, Retention};
 pub use import::Notes as Imported;
 pub use layout::{RELAY, RUNTIME, relay_folder};
 pub use open::{OpenReport, SetAside};
@@ -44,6 +46,7 @@ pub use read::{
 
 use crate::domain::change::Change;
 use crate::domain::state::State;
+use crate::domain::time::Timestamp;
 use crate::platform::disk::{Disk, RealDisk};
 use images::ChangeDraft;
 use journal::Pending;
@@ -74,6 +77,7 @@ pub fn hold(root: &Path) -> Result<WorkspaceLock, StoreError> {
 /// everything that was queued is durable.
 pub struct Store {
     root: PathBuf,
+    disk: Arc<dyn Disk>,
     orders: Option<Sender<Order>>,
     threads: Vec<JoinHandle<()>>,
     failure: work::SharedFailure,
@@ -99,9 +103,9 @@ impl Store {
         let (journal, views, report) = open::recover(&disk, root)?;
         let state = views.state.clone();
         let failure = work::SharedFailure::default();
-        let (orders, threads) = work::start(journal, views, disk, root, pace, &failure)?;
-        let store =
-            Store { root: root.to_owned(), orders: Some(orders), threads, failure, _locks: locks };
+        let (orders, threads) = work::start(journal, views, disk.clone(), root, pace, &failure)?;
+        let (root, orders) = (root.to_owned(), Some(orders));
+        let store = Store { root, disk, orders, threads, failure, _locks: locks };
         Ok(OpenedStore { store, state, report })
     }
 
@@ -143,6 +147,28 @@ impl Store {
         async move {
             sent?;
             receiver.await.map(|state| *state).map_err(|_| StoreError::Closed)
+        }
+    }
+
+    /// Packs what ended long ago, and lets the oldest packs go, as long as it `goes_on`. Blocks. Does nothing where
+    /// a checkpoint is being made.
+    ///
+    /// # Errors
+    /// What the disk reports. What was packed and not removed is packed again the next time.
+    pub fn pack_history(
+        &self,
+        now: Timestamp,
+        rules: &Retention,
+        goes_on: &dyn Fn() -> bool,
+    ) -> Result<PackReport, StoreError> {
+        if !history::is_anything_old(&*self.disk, &self.root, rules)? {
+            return Ok(PackReport::default());
+        }
+        let (answer, receiver) = oneshot::channel();
+        self.order(Order::Checkpoint(answer))?;
+        match receiver.blocking_recv().map_err(|_| StoreError::Closed)?? {
+            Some(state) => history::pack(&*self.disk, &self.root, &state, now, rules, goes_on),
+            None => Ok(PackReport::default()),
         }
     }
 

@@ -4,6 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::error::StoreError;
+use super::history::{self, is_written_since};
 use super::index::Index;
 use super::layout::{self, RUNTIME};
 use super::load::{self, Tail};
@@ -64,7 +65,7 @@ fn present(path: &Path) -> Result<Option<Vec<u8>>, StoreError> {
     }
 }
 
-/// One request, open or ended; `None` where there is none.
+/// One request, open, ended or packed; `None` where there is none.
 ///
 /// # Errors
 /// [`StoreError::Encode`] where its file does not parse.
@@ -73,10 +74,12 @@ pub fn read_request(root: &Path, id: &RequestId) -> Result<Option<Request>, Stor
         if let Some(request) = load::last_image(&tail(root)?, id) {
             return Ok(Some(request));
         }
-        match present(&root.join(layout::request(id)))? {
-            Some(bytes) => super::import::request(&bytes).map(Some),
-            None => Ok(None),
-        }
+        let path = layout::request(id);
+        let bytes = match present(&root.join(&path))? {
+            Some(bytes) => Some(bytes),
+            None => history::packed(&RealDisk, root, &path)?,
+        };
+        bytes.map(|bytes| super::import::request(&bytes)).transpose()
     })
 }
 
@@ -102,7 +105,9 @@ pub fn requests_ended_since(root: &Path, since: Timestamp) -> Result<Vec<Request
             continue;
         };
         let known = name.strip_suffix(".json").and_then(|id| RequestId::parse(id).ok());
-        if known.is_none_or(|id| found.contains_key(&id)) || !is_written_since(&path, since) {
+        if known.is_none_or(|id| found.contains_key(&id))
+            || !is_written_since(&RealDisk, &path, since)?
+        {
             continue;
         }
         let record = present(&path)?;
@@ -113,31 +118,17 @@ pub fn requests_ended_since(root: &Path, since: Timestamp) -> Result<Vec<Request
     }
     let mut all: Vec<Request> = found
         .into_values()
-        .filter(|request| request.status.is_terminal() && ended(request) >= since)
+        .filter(|request| request.status.is_terminal() && request.ended() >= since)
         .collect();
-    all.sort_by_key(|request| (ended(request), request.request_id.clone()));
+    all.sort_by_key(|request| (request.ended(), request.request_id.clone()));
     Ok(all)
-}
-
-/// When a request ended; older records only say when they last changed.
-fn ended(request: &Request) -> Timestamp {
-    request.ended_at.unwrap_or(request.updated_at)
-}
-
-fn is_written_since(path: &Path, since: Timestamp) -> bool {
-    let written = files::metadata(path).ok().and_then(|found| found.modified().ok());
-    let millis = written
-        .and_then(|at| at.duration_since(std::time::UNIX_EPOCH).ok())
-        .and_then(|passed| i64::try_from(passed.as_millis()).ok());
-    // What cannot be told is read.
-    millis.is_none_or(|millis| millis >= since.millis())
 }
 
 /// The history of a request, oldest first. Lines that do not parse are left out.
 pub fn read_events(root: &Path, id: &RequestId) -> Result<Vec<RequestEvent>, StoreError> {
     steadily(&RealDisk, root, || {
         let path = layout::events(id);
-        let mut lines = present(&root.join(&path))?;
+        let mut lines = lines_of(root, id)?;
         if lines.is_none() {
             // A finished request of the older runtime has its history inside.
             let record = present(&root.join(layout::request(id)))?.unwrap_or_default();
@@ -170,8 +161,16 @@ pub fn read_events(root: &Path, id: &RequestId) -> Result<Vec<RequestEvent>, Sto
 /// The same by the owner of the workspace, once its store has settled: then the files show everything, and the
 /// journal need not be read.
 pub fn read_settled_events(root: &Path, id: &RequestId) -> Result<Vec<RequestEvent>, StoreError> {
-    let content = present(&root.join(layout::events(id)))?.unwrap_or_default();
-    Ok(parsed(&content))
+    Ok(parsed(&lines_of(root, id)?.unwrap_or_default()))
+}
+
+/// The file of a request's history, packed or not.
+fn lines_of(root: &Path, id: &RequestId) -> Result<Option<Vec<u8>>, StoreError> {
+    let path = layout::events(id);
+    match present(&root.join(&path))? {
+        Some(lines) => Ok(Some(lines)),
+        None => history::packed(&RealDisk, root, &path),
+    }
 }
 
 fn parsed(lines: &[u8]) -> Vec<RequestEvent> {
@@ -192,7 +191,8 @@ pub fn was_consumed(root: &Path, role: Role, id: &EnvelopeId) -> Result<bool, St
             return Ok(true);
         }
     }
-    Ok(false)
+    let folder = layout::relay_folder(Place::Archive, role);
+    history::was_consumed(&RealDisk, root, &folder, &name, id.written_at())
 }
 
 /// One operation; `None` where there is none.

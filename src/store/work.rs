@@ -22,18 +22,22 @@ use crate::platform::tasks;
 
 type Answer<T> = oneshot::Sender<T>;
 
+/// Who waits for a checkpoint: the state that it has, or nothing where one was being made already.
+type Checkpointed = Answer<Result<Option<Box<State>>, StoreError>>;
+
 /// What the owner asks of the writer, in the order of its calls.
 pub(super) enum Order {
     Append(Pending, Answer<Result<u64, StoreError>>),
     Settle(Answer<()>),
     Reload(Answer<Box<State>>),
+    Checkpoint(Checkpointed),
     Close(Answer<Result<(), StoreError>>),
 }
 
 /// What the writer hands on, in the order of the journal.
 enum Note {
     Durable(u64, Vec<Entry>),
-    Checkpoint(u64),
+    Checkpoint(u64, Option<Checkpointed>),
     Settle(Answer<()>),
     Reload(Answer<Box<State>>),
     Close(u64, Answer<Result<(), StoreError>>),
@@ -155,7 +159,10 @@ impl Writer {
                         group.push(pending, answer);
                         None
                     }
-                    other @ (Order::Settle(_) | Order::Reload(_) | Order::Close(_)) => Some(other),
+                    other @ (Order::Settle(_)
+                    | Order::Reload(_)
+                    | Order::Checkpoint(_)
+                    | Order::Close(_)) => Some(other),
                 };
                 if interrupting.is_some() || group.bytes >= GROUP_BYTES {
                     self.commit(&mut group);
@@ -201,9 +208,8 @@ impl Writer {
                 self.note(Note::Durable(first, entries));
                 let due = self.journal.entries >= self.pace.entries
                     || self.journal.bytes >= self.pace.bytes;
-                if due && self.checkpoint_done.swap(false, Ordering::SeqCst) {
-                    self.journal.rotate(self.checkpoint_good.load(Ordering::SeqCst));
-                    self.note(Note::Checkpoint(self.journal.next_seq() - 1));
+                if due {
+                    self.checkpoint(None);
                 }
             }
             Err(failure) => {
@@ -214,6 +220,16 @@ impl Writer {
                 }
                 refuse(answers, &StoreError::from(failure));
             }
+        }
+    }
+
+    /// Begins a checkpoint, unless one is under way.
+    fn checkpoint(&mut self, answer: Option<Checkpointed>) {
+        if self.checkpoint_done.swap(false, Ordering::SeqCst) {
+            self.journal.rotate(self.checkpoint_good.load(Ordering::SeqCst));
+            self.note(Note::Checkpoint(self.journal.next_seq() - 1, answer));
+        } else if let Some(answer) = answer {
+            let _ = answer.send(Ok(None));
         }
     }
 
@@ -229,6 +245,10 @@ impl Writer {
             Order::Reload(answer) => {
                 self.refusing = false;
                 self.note(Note::Reload(answer));
+                true
+            }
+            Order::Checkpoint(answer) => {
+                self.checkpoint(Some(answer));
                 true
             }
             Order::Close(answer) => {
@@ -304,13 +324,18 @@ impl Viewer {
                 }
                 true
             }
-            Note::Checkpoint(seq) => {
-                if self.failure.get().is_none()
-                    && let Err(error) = self.checkpoint(seq)
-                {
+            Note::Checkpoint(seq, answer) => {
+                let outcome = match self.failure.get() {
+                    Some(failure) => Err(failure),
+                    None => self.checkpoint(seq),
+                };
+                if let Err(error) = &outcome {
                     tracing::warn!(%error, "no checkpoint; the journal stays");
                 }
                 self.checkpoint_done.store(true, Ordering::SeqCst);
+                if let Some(answer) = answer {
+                    let _ = answer.send(outcome.map(|()| Some(Box::new(self.views.state.clone()))));
+                }
                 true
             }
             Note::Settle(answer) => {

@@ -96,6 +96,8 @@ fn what_does_not_load_c11_c12_c13() {
         ("2.2", "limits: {rate_limit_retries: 0}", "above 0"),
         ("2.2", "limits: {rate_limit_wait_seconds: 604801}", "above 604800"),
         ("2.2", "limits: {rate_limit_waits: 5}", "did you mean `rate_limit"),
+        ("retention", "retention: {files_days: 0}", "above 0"),
+        ("retention", "retention: {file_days: 9}", "did you mean `files_days`"),
     ] {
         let shown = shown(&runtime_error(text));
         assert!(shown.contains(said), "{row} {text}: {shown}");

@@ -89,6 +89,9 @@ pub struct RuntimeConfig {
     /// How often something is tried, and how long.
     #[serde(default)]
     pub limits: LimitsConfig,
+    /// How long what has ended is kept.
+    #[serde(default)]
+    pub retention: RetentionConfig,
     /// Money and tokens.
     #[serde(default)]
     pub budgets: Budgets,
@@ -113,6 +116,32 @@ fn approval_required_is_gone<'de, D: Deserializer<'de>>(_: D) -> Result<(), D::E
     Err(serde::de::Error::custom(
         "`approval_required` is no longer read; who may decide stands under `people.approve`",
     ))
+}
+
+/// `retention:`
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct RetentionConfig {
+    /// Days that ended requests, their histories, gates and operations, and messages that the roles have read have files
+    /// of their own. Then they are packed.
+    pub files_days: Positive,
+    /// Days that packs are kept.
+    pub packs_days: Positive,
+    /// Megabytes that packs may have together; beyond, the oldest go.
+    pub packs_mb: Positive,
+    /// Days that work which was not used is kept under `refs/teams/lost/` in the project.
+    pub lost_days: Positive,
+}
+
+impl Default for RetentionConfig {
+    fn default() -> Self {
+        Self {
+            files_days: Positive::new(30),
+            packs_days: Positive::new(365),
+            packs_mb: Positive::new(500),
+            lost_days: Positive::new(30),
+        }
+    }
 }
 
 /// What happens when a slot comes in a running sprint.

@@ -458,6 +458,12 @@ impl Default for Request {
 }
 
 impl Request {
+    /// When it ended; older records only say when they last changed.
+    #[must_use]
+    pub fn ended(&self) -> Timestamp {
+        self.ended_at.unwrap_or(self.updated_at)
+    }
+
     /// What the words that began it are known by, among words to its agents: their message, or, where they came
     /// by a command, their instant in milliseconds.
     #[must_use]

@@ -1,6 +1,7 @@
 //! The promises of the store, on a disk that forgets and on a real one.
 
 mod crash;
+mod history;
 mod life;
 
 use std::collections::BTreeMap;
