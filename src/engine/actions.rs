@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use serde_json::{Map, Value, json};
+use serde_json::json;
 
 use super::authorize::{Resource, authorize};
 use super::commands::Withdrawal;
@@ -12,48 +12,39 @@ use super::{commands, gates, handoff, parse, say, sprint, standing};
 use crate::domain::block::BlockCode;
 use crate::domain::effect::EffectKind;
 use crate::domain::ids::RequestId;
-use crate::domain::lenient;
 use crate::domain::operation::{Operation, OperationStatus};
 use crate::domain::request::{EventKind, Request, RequestStatus};
-use crate::domain::result::{ControlAction, RoleResult, SprintCommand};
+use crate::domain::result::{ControlAction, ControlKind, SprintCommand};
 use crate::domain::role::Role;
 use crate::domain::sprint::Kickoff;
 
 /// Carries out a control action for the request that asked for it.
-pub(super) fn control(
-    turn: &mut Turn<'_>,
-    id: &RequestId,
-    action: ControlAction,
-    result: &RoleResult,
-) {
-    match action {
-        ControlAction::CancelRequest { request_id } => cancel(turn, id, &request_id),
-        ControlAction::ExecuteAction { action_name, params } => {
-            execute(turn, id, &action_name, &params);
+pub(super) fn control(turn: &mut Turn<'_>, id: &RequestId, action: &ControlAction) {
+    let text = |field: &Option<String>| field.as_deref().unwrap_or_default().trim().to_owned();
+    match action.kind {
+        ControlKind::CancelRequest => cancel(turn, id, &text(&action.request_id)),
+        ControlKind::ExecuteAction => {
+            let params = action.params.iter().filter(|pair| !pair.name.is_empty());
+            let params = params.map(|pair| (pair.name.clone(), pair.value.clone())).collect();
+            execute(turn, id, &text(&action.action_name), &params);
         }
-        ControlAction::SprintLifecycle { command, fields } => {
-            sprint(turn, id, &command, &fields);
-        }
-        ControlAction::Unknown { kind } => {
-            let _ = result;
-            let values = json!({ "kind": say::cut(&kind, 60) });
-            handoff::end(turn, id, RequestStatus::Failed, "control.unknown", values);
-        }
+        ControlKind::SprintLifecycle => match action.command {
+            Some(command) => sprint(turn, id, command, action),
+            None => {
+                let values = json!({ "kind": action.kind });
+                handoff::end(turn, id, RequestStatus::Failed, "control.unknown", values);
+            }
+        },
     }
 }
 
 /// Sprint control for whoever asked, who must have the right (`spec/teams.md` 5.9).
-fn sprint(
-    turn: &mut Turn<'_>,
-    id: &RequestId,
-    command: &SprintCommand,
-    fields: &Map<String, Value>,
-) {
+fn sprint(turn: &mut Turn<'_>, id: &RequestId, command: SprintCommand, action: &ControlAction) {
     let Some(request) = turn.request(id).cloned() else { return };
     let asker = request.reply_route.actor();
     let done = match command {
         SprintCommand::Start => sprint::commands::may(turn, &asker).and_then(|granted| {
-            sprint::commands::started(turn, &granted, kickoff(&request, fields))
+            sprint::commands::started(turn, &granted, kickoff(&request, action))
         }),
         SprintCommand::Stop => sprint::commands::may(turn, &asker)
             .and_then(|granted| sprint::commands::stopped(turn, &granted, false)),
@@ -70,15 +61,14 @@ fn sprint(
     handoff::end(turn, id, status, key, values);
 }
 
-fn kickoff(request: &Request, fields: &Map<String, Value>) -> Kickoff {
-    let text = |key: &str| lenient::text(fields.get(key)).trim().to_owned();
+fn kickoff(request: &Request, action: &ControlAction) -> Kickoff {
+    let text = |field: &Option<String>| field.as_deref().unwrap_or_default().trim().to_owned();
     let written = parse::parse_kickoff(&request.body);
     let or = |said: String, written: String| if said.is_empty() { written } else { said };
-    let said =
-        parse::normalize_requirements(fields.get("kickoff_requirements").unwrap_or(&Value::Null));
+    let said = parse::normalize_requirements(&json!(action.kickoff_requirements));
     Kickoff {
-        milestone: or(text("milestone_title"), written.milestone),
-        brief: or(text("kickoff_brief"), written.brief),
+        milestone: or(text(&action.milestone_title), written.milestone),
+        brief: or(text(&action.kickoff_brief), written.brief),
         requirements: if said.is_empty() { written.requirements } else { said },
         artifacts: request.artifacts.clone(),
         request_text: request.body.clone(),

@@ -2,7 +2,7 @@
 //! the disk knows which documents there are. A claim that does not hold decides nothing and is not dropped
 //! quietly either: it stands in the history and in the room.
 
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::turn::Turn;
 use super::{parse, say};
@@ -49,8 +49,7 @@ fn unfounded(request: &Request, report: &RunReport, result: &RoleResult) -> Vec<
     {
         claims.push(Claim::Built);
     }
-    let named = result.proposals.get("qa_validation").and_then(|it| it.get("passed_checks"));
-    let named = named.and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str);
+    let named = result.proposals.qa_validation.iter().flat_map(|verdict| &verdict.passed_checks);
     let checks = request.evidence.iter().flat_map(|evidence| &evidence.checks);
     let red: Vec<&str> = checks
         .filter(|check| check.verdict != CheckVerdict::Passed)
@@ -91,9 +90,10 @@ pub(super) fn hold_against(
 mod tests {
     use super::*;
     use crate::domain::evidence::{ChangeKind, ChangedPath};
+    use crate::domain::result::{QaDecision, QaValidation};
     use crate::domain::role::Role;
     use crate::engine::lifecycle::steps;
-    use crate::engine::tests::{evidence, report_of};
+    use crate::engine::tests::{evidence, report_of, verdict};
 
     fn result_of(role: Role) -> RoleResult {
         RoleResult::new(role, "r")
@@ -117,8 +117,9 @@ mod tests {
             Request { evidence: Some(evidence("c1", CheckVerdict::Failed)), ..request.clone() };
         let name = red.evidence.as_ref().map(|it| it.checks[0].name.clone()).unwrap_or_default();
         let mut judged = result_of(Role::Qa);
-        let claimed = json!({ "passed_checks": [name, "by eye"] });
-        judged.proposals.0.insert("qa_validation".to_owned(), claimed);
+        let passed_checks = vec![name.clone(), "by eye".to_owned()];
+        let passes = verdict(QaDecision::Pass, &[]);
+        judged.proposals.qa_validation = Some(QaValidation { passed_checks, ..passes });
         let report = report_of(Role::Qa, Some(steps::QA));
         check(&red, &report, &judged, &[Claim::Check(name)]);
         check(&request, &report, &judged, &[]);

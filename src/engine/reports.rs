@@ -19,7 +19,6 @@ use crate::domain::conversation::Conversation;
 use crate::domain::envelope::{Envelope, EnvelopeKind, MAX_ENVELOPE_ATTEMPTS, Place};
 use crate::domain::ids::{EnvelopeId, RequestId};
 use crate::domain::language::Language;
-use crate::domain::lenient;
 use crate::domain::lifecycle::StepName;
 use crate::domain::outgoing::Voice;
 use crate::domain::request::{
@@ -159,8 +158,8 @@ fn orchestrator_result(turn: &mut Turn<'_>, id: &RequestId, result: &RoleResult)
     if revise::goes_by_the_new_words(turn, id) {
         return;
     }
-    if let Some(action) = result.proposals.control_action() {
-        actions::control(turn, id, action, result);
+    if let Some(action) = &result.proposals.control_action {
+        actions::control(turn, id, action);
         return;
     }
     if stopped(turn, id, result) {
@@ -279,7 +278,7 @@ fn step_result(
 
 /// A planner's acceptance criteria are what the work is held against from then on.
 fn keep_criteria(turn: &mut Turn<'_>, id: &RequestId, result: &RoleResult) {
-    let said = lenient::list(result.proposals.get("acceptance_criteria"));
+    let said = result.proposals.acceptance_criteria.as_deref().unwrap_or_default();
     if result.role != Role::Planner || result.is_negative() || said.is_empty() {
         return;
     }
@@ -330,8 +329,8 @@ pub(super) fn room_report(
 }
 
 fn required_inputs(result: &RoleResult) -> Vec<String> {
-    let list = result.proposals.get("required_inputs").and_then(Value::as_array);
-    list.into_iter().flatten().filter_map(Value::as_str).map(|s| say::cut(s, 300)).collect()
+    let inputs = result.proposals.required_inputs.iter().flatten();
+    inputs.map(|input| say::cut(input, 300)).collect()
 }
 
 fn first_of(texts: &[&str]) -> String {

@@ -24,7 +24,6 @@ use crate::domain::role::Role;
 use crate::domain::run::Run;
 use crate::domain::word::words;
 use crate::engine::Answer;
-use crate::engine::contract::misshapen;
 use crate::platform::files::{self, FileError};
 use crate::platform::redact::{self, redact};
 use crate::platform::tasks;
@@ -180,15 +179,11 @@ impl AtWork<'_> {
     }
 
     async fn keep(&self, result: Value) -> Reply {
-        let mut issues = misshapen(&result, &schema(self.team, self.run));
         let criteria = self.team.hub.read(|state| {
             let request = state.requests.get(&self.run.request_id);
             request.map(|request| assignment::criteria(state, request)).unwrap_or_default()
         });
-        if let Err(more) = (CONTRACT.check)(&result, self.run.role, self.run.step, &criteria) {
-            issues.extend(more);
-        }
-        if !issues.is_empty() {
+        if let Err(issues) = (CONTRACT.check)(&result, self.run.role, self.run.step, &criteria) {
             return Reply::no(format!(
                 "not accepted: {}. Put it right and call submit_result again.",
                 issues.join("; ")

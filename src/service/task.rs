@@ -356,7 +356,7 @@ fn upstream(events: &[RequestEvent], own: Role) -> Vec<Upstream> {
                     .and_then(|step| serde_json::from_value(step.clone()).ok()),
                 status: result.status.as_str().to_owned(),
                 summary: result.summary,
-                proposals: serde_json::Value::Object(result.proposals.0),
+                proposals: serde_json::to_value(&result.proposals).unwrap_or_default(),
                 artifacts: result.artifacts,
             });
         }

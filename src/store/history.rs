@@ -146,6 +146,14 @@ impl Packing<'_> {
         let mut requests = BTreeMap::new();
         for (stem, paths) in self.old_files(&format!("{RUNTIME}/requests"))? {
             let Ok(id) = RequestId::parse(&stem) else { continue };
+            if self.kept.contains(&id) {
+                continue;
+            }
+            if paths == [layout::events(&id)] {
+                // Its record went before the power did.
+                requests.insert(id, paths);
+                continue;
+            }
             let Some(record) = paths.last().filter(|path| **path == layout::request(&id)) else {
                 continue;
             };
@@ -153,7 +161,7 @@ impl Packing<'_> {
             let over = super::import::request(&bytes).is_ok_and(|request| {
                 request.status.is_terminal() && request.ended() < self.rules.ended_before
             });
-            if over && !self.kept.contains(&id) {
+            if over {
                 requests.insert(id, paths);
             }
         }
@@ -227,14 +235,21 @@ impl Packing<'_> {
             let mut stream = in_memory(pack.into_inner())?;
             in_memory(stream.flush())?;
             self.disk.create_dir(&folder)?;
-            let name = format!("{}-{number}.tar.gz", self.now.utc().format("%Y%m%dT%H%M%S%3fZ"));
-            replace_synced(self.disk, &folder.join(name), &in_memory(stream.finish())?)?;
+            let path = loop {
+                let time = self.now.utc().format("%Y%m%dT%H%M%S%3fZ");
+                let path = folder.join(format!("{time}-{number}.tar.gz"));
+                number += 1;
+                // A clock that was set back gives the same time twice.
+                if self.disk.len(&path)?.is_none() {
+                    break path;
+                }
+            };
+            replace_synced(self.disk, &path, &in_memory(stream.finish())?)?;
             self.disk.sync_dir(&folder)?;
             self.disk.sync_dir(&self.root.join(RUNTIME))?;
             for path in packed {
                 self.disk.remove(&self.root.join(path))?;
             }
-            number += 1;
         }
         let days = old.iter().filter(|path| path.starts_with(RELAY));
         let days: BTreeSet<&Path> = days.filter_map(|path| Path::new(path).parent()).collect();

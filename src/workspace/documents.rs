@@ -146,20 +146,7 @@ impl Entry {
 
 /// The names of what a result proposes.
 fn proposal_names(result: &RoleResult) -> Vec<String> {
-    match serde_json::to_value(&result.proposals) {
-        Ok(serde_json::Value::Object(map)) => map
-            .into_iter()
-            .filter(|(_, value)| match value {
-                serde_json::Value::Null => false,
-                serde_json::Value::Array(items) => !items.is_empty(),
-                serde_json::Value::Object(fields) => !fields.is_empty(),
-                serde_json::Value::String(text) => !text.is_empty(),
-                serde_json::Value::Bool(_) | serde_json::Value::Number(_) => true,
-            })
-            .map(|(name, _)| one_line(&name))
-            .collect(),
-        Ok(_) | Err(_) => Vec::new(),
-    }
+    result.proposals.given().into_iter().map(|(name, _)| one_line(&name)).collect()
 }
 
 /// `<role>/todo.md`: what is open for a role, from all open requests.

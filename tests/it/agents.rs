@@ -134,7 +134,7 @@ async fn a_request_goes_through_every_role() {
         step: Some(StepName::of("planner_draft")),
         status: "completed".to_owned(),
         summary: plan.summary,
-        proposals: Value::Object(plan.proposals.0),
+        proposals: json!(plan.proposals),
         artifacts: plan.artifacts,
     };
 
@@ -160,8 +160,8 @@ async fn a_request_goes_through_every_role() {
         spec.task.evidence = Some(serde_json::from_value(evidence(verdict)).unwrap());
         let judged = run(&spec).await;
         assert_eq!(result(&judged).proposals.transition().outcome, Some(outcome));
-        let rows = result(&judged).proposals.qa_validation().unwrap().evidence;
-        assert_eq!(rows.len(), 2);
+        let verdict = result(&judged).proposals.qa_validation.clone().unwrap();
+        assert_eq!(verdict.evidence_matrix.len(), 2);
     }
 }
 

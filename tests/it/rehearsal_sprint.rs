@@ -13,7 +13,7 @@ use teams::agents::{
 use teams::domain::backlog::{BacklogItem, BacklogKind, BacklogStatus};
 use teams::domain::ids::{BacklogId, RunId, SprintId};
 use teams::domain::lifecycle::StepName;
-use teams::domain::result::{ResultStatus, RoleResult};
+use teams::domain::result::{ReasonCode, ResultStatus, RoleResult};
 use teams::domain::role::Role;
 use teams::domain::run::RunOutcome;
 use teams::domain::sprint::{Duty, InitialStep};
@@ -140,7 +140,7 @@ fn planning(step: InitialStep, sprint: &SprintBrief, backlog: &[BacklogItem]) ->
 }
 
 fn items(result: &RoleResult) -> Vec<Value> {
-    result.proposals.get("backlog_items").and_then(Value::as_array).cloned().unwrap_or_default()
+    result.proposals.backlog_items.iter().flatten().map(|item| json!(item)).collect()
 }
 
 /// Stores what was proposed, as far as these tests need it.
@@ -241,7 +241,7 @@ async fn every_item_meets_what_the_steps_ask_for() {
     sprint.requirements = vec!["it shouts".to_owned()];
     let frame = planning(InitialStep::MilestoneRefinement, &sprint, &[]);
     let framed = place.duty(Role::Planner, frame).await;
-    let update = framed.proposals.get("sprint_plan_update").unwrap();
+    let update = json!(framed.proposals.sprint_plan_update.unwrap());
     for key in ["revised_milestone_title", "refinement_rationale", "problem_framing"] {
         assert!(!update[key].as_str().unwrap().is_empty(), "{key}");
     }
@@ -357,7 +357,7 @@ async fn research_reads_what_the_kickoff_names_and_only_where_it_may() {
         ..Work::default()
     };
     let found = place.duty(Role::Research, work(&sprint, true)).await;
-    let report = found.proposals.get("research_report").unwrap();
+    let report = json!(found.proposals.research_report.unwrap());
     assert_eq!(report["backing_sources"][0]["url"], address);
     assert_eq!(report["backing_sources"][0]["title"], "How people greet");
     for key in ["planner_guidance", "headline"] {
@@ -368,9 +368,9 @@ async fn research_reads_what_the_kickoff_names_and_only_where_it_may() {
     assert_eq!(found.artifacts, [format!("{FOLDER}/research.md")]);
 
     let closed = place.duty(Role::Research, work(&sprint, false)).await;
-    let signal = closed.proposals.get("research_signal").unwrap();
-    assert_eq!(signal["reason_code"], "not_needed_local_evidence");
-    assert!(closed.proposals.get("research_report").is_none());
+    let signal = closed.proposals.research_signal.unwrap();
+    assert_eq!(signal.reason_code, Some(ReasonCode::NotNeededLocalEvidence));
+    assert!(closed.proposals.research_report.is_none());
 
     sprint.brief = "As in http://127.0.0.1:1/nothing".to_owned();
     let failed = place.duty(Role::Research, work(&sprint, true)).await;

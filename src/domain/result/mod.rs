@@ -1,16 +1,21 @@
 //! What a role hands back at the end of its step (`spec/teams.md` 8.1).
 
+use std::sync::LazyLock;
+
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use crate::domain::role::Role;
 use crate::domain::word::words;
 
 mod proposals;
+pub mod shape;
 
 pub use proposals::{
-    ControlAction, EvidenceResult, EvidenceRow, Proposals, QaDecision, QaValidation, SprintCommand,
-    VerificationResult,
+    Contribution, ControlAction, ControlKind, DesignEntry, DesignFeedback, EvidenceResult,
+    EvidenceRow, Handling, HandlingMode, Methodology, NextStep, Pair, Proposals, ProposedItem,
+    ProposedOrigin, QaDecision, QaValidation, ReasonCode, ResearchReport, ResearchSignal,
+    ResearchSource, ReviewFinding, SprintCommand, SprintPlanUpdate, SprintReport,
 };
 
 words! {
@@ -36,53 +41,66 @@ pub enum ContractStatus {
     Repaired,
 }
 
-/// A role's result as the records keep it. Fields that only some roles write (such as the commit
-/// fields of `version_controller`) stay in `extra`.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+/// A role's result: what is read from its answer, makes the schema that the answer follows, and what records keep. The
+/// sentences at what the role gives are for the role: they stand in the schema.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct RoleResult {
     /// The request worked on; set by the runtime.
     #[serde(default)]
+    #[schemars(skip)]
     pub request_id: String,
     /// The role that worked; set by the runtime.
+    #[schemars(skip)]
     pub role: Role,
-    /// How it ended.
+    /// completed: the step is done. blocked: a person has to decide. failed: it was tried and did
+    /// not work.
     pub status: ResultStatus,
-    /// What happened, for people.
+    /// What happened, for the person who asked, in their language.
     #[serde(default)]
     pub summary: String,
-    /// What the role wants to remember; goes to its journal.
+    /// What is worth remembering for later steps.
     #[serde(default)]
     pub insights: Vec<String>,
-    /// What the role proposes.
-    #[serde(default)]
-    pub proposals: Proposals,
     /// Files that matter, relative to the workspace.
     #[serde(default)]
     pub artifacts: Vec<String>,
     /// Always blank: routing is central. Kept because older readers expect the field.
     #[serde(default)]
+    #[schemars(skip)]
     pub next_role: String,
-    /// Why it failed; non-blank counts as a failure whatever the status says.
+    /// Why it failed or what blocks; empty when completed.
     #[serde(default)]
     pub error: String,
+    /// What should follow.
+    #[serde(default)]
+    pub proposals: Proposals,
     /// What the runtime had to put right while reading.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(skip)]
     pub validation_notes: Vec<String>,
     /// Set where the contract was not met at first.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(skip)]
     pub contract_status: Option<ContractStatus>,
     /// Codes of what was wrong.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(skip)]
     pub contract_issues: Vec<String>,
     /// Whether a repair turn was spent.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    #[schemars(skip)]
     pub contract_repair_attempted: bool,
-    /// Everything else that was written.
-    #[serde(flatten)]
-    pub extra: Map<String, Value>,
 }
 
+static SCHEMA: LazyLock<Value> = LazyLock::new(shape::schema_of::<RoleResult>);
+
 impl RoleResult {
+    /// The schema of what a role gives, with all parts that any may propose.
+    #[must_use]
+    pub fn schema() -> &'static Value {
+        &SCHEMA
+    }
+
     /// An empty completed result of `role`, to build on.
     #[must_use]
     pub fn new(role: Role, request_id: &str) -> RoleResult {
@@ -100,7 +118,6 @@ impl RoleResult {
             contract_status: None,
             contract_issues: Vec::new(),
             contract_repair_attempted: false,
-            extra: Map::new(),
         }
     }
 

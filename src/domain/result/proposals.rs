@@ -1,256 +1,476 @@
-//! The open part of a result: what a role proposes, read on demand (`spec/teams.md` 8.1).
+//! What a role proposes (`spec/teams.md` 8.1): each part is one type, which is read from what the role wrote, makes the
+//! schema that the role is asked to follow, and is what the runtime acts on. The sentences at the fields are for the
+//! roles: they stand in the schema.
 
-use std::collections::BTreeMap;
+use std::sync::LazyLock;
 
-use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value};
+use schemars::JsonSchema;
+use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::Value;
 
-use crate::domain::lenient;
+use super::shape;
 use crate::domain::role::Role;
+use crate::domain::word::words;
 use crate::domain::workflow::Transition;
 
-/// What a role proposes, as it wrote it. Typed readers give the parts that the runtime acts on;
-/// the rest stays for people and for the next role.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[serde(transparent)]
-pub struct Proposals(pub Map<String, Value>);
+/// The parts that a result may have, their one list.
+macro_rules! parts {
+    ($($(#[$about:meta])* $name:ident: $part:ty,)+) => {
+        /// What should follow.
+        #[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
+        pub struct Proposals {
+            $($(#[$about])* #[serde(skip_serializing_if = "Option::is_none")] pub $name: Option<$part>,)+
+        }
 
-/// QA's verdict.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum QaDecision {
-    /// Every criterion is met.
-    Pass,
-    /// A criterion is not met.
-    Fail,
-    /// It could not be decided.
-    Blocked,
+        impl Proposals {
+            /// Reads what a role wrote. A part that does not fit is left out, and a fault says why.
+            #[must_use]
+            pub fn read(value: Option<&Value>) -> (Self, Vec<String>) {
+                let mut faults = Vec::new();
+                let fields = match value {
+                    Some(Value::Object(fields)) => fields,
+                    None | Some(Value::Null) => return (Self::default(), faults),
+                    Some(Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_)) => {
+                        return (Self::default(), vec!["/proposals is no object".to_owned()]);
+                    }
+                };
+                let schemas = SCHEMA.get("properties").unwrap_or(&Value::Null);
+                let mut read = Self {
+                    $($name: {
+                        let schema = schemas.get(stringify!($name)).unwrap_or(&Value::Null);
+                        shape::part(fields, stringify!($name), schema, "/proposals", &mut faults)
+                    },)+
+                };
+                // Also one that older roles wrote, whose words went by other rules.
+                let transition = fields.get("workflow_transition").filter(|it| it.is_object());
+                read.workflow_transition = transition.map(Transition::normalize);
+                (read, faults)
+            }
+        }
+    };
 }
 
-/// What QA saw for one criterion.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum EvidenceResult {
-    /// Met.
-    Pass,
-    /// Not met.
-    Fail,
-    /// Not looked at.
-    NotChecked,
+parts! {
+    /// What should happen after this step.
+    workflow_transition: Transition,
+    /// How the request was handled.
+    request_handling: Handling,
+    /// Only when the person asked for it.
+    control_action: ControlAction,
+    /// Whether facts from outside are needed, and which.
+    research_signal: ResearchSignal,
+    /// What was found; null where nothing had to be looked for.
+    research_report: ResearchReport,
+    /// When the plan itself answers the request: the answer.
+    planning_note: String,
+    /// When the cause of a problem was the question: the cause.
+    root_cause_contract: String,
+    /// What exactly is to be done.
+    todo_brief: String,
+    /// What can be seen to pass or fail when it is done, one thing each.
+    acceptance_criteria: Vec<String>,
+    /// In a sprint's planning: how the milestone is framed.
+    sprint_plan_update: SprintPlanUpdate,
+    /// For the closing report of a sprint.
+    sprint_report: SprintReport,
+    /// Items to add, and items to change by their id.
+    backlog_items: Vec<ProposedItem>,
+    /// What a person has to provide before it can go on.
+    required_inputs: Vec<String>,
+    /// What the design has to be like.
+    design_feedback: DesignFeedback,
+    /// How to build it.
+    implementation_guidance: String,
+    /// In a review: everything that has to change; empty when it passes.
+    code_review: Vec<ReviewFinding>,
+    /// What was changed and how it was tried.
+    implementation_report: String,
+    /// The verdict. It passes only if the decision and every row pass.
+    qa_validation: QaValidation,
+    /// Who should go on, and why.
+    suggested_next_step: NextStep,
 }
 
-/// One criterion and what was seen.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct EvidenceRow {
-    /// The criterion.
-    pub criterion: String,
-    /// What was seen; `None` where the word is unknown.
-    pub result: Option<EvidenceResult>,
-}
-
-/// QA's verdict with what it rests on.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct QaValidation {
-    /// The verdict; `None` where the word is unknown.
-    pub decision: Option<QaDecision>,
-    /// One row a criterion.
-    pub evidence: Vec<EvidenceRow>,
-}
-
-/// What `sprint_lifecycle` may ask for.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum SprintCommand {
-    /// Begin a sprint; details stand in the control action's fields.
-    Start,
-    /// Wrap up after the running todo.
-    Stop,
-    /// Begin again.
-    Restart,
-    /// Say how it stands.
-    Status,
-}
-
-/// What the orchestrator may ask the runtime to do (`spec/teams.md` 5.9).
-#[derive(Debug, Clone, PartialEq)]
-pub enum ControlAction {
-    /// Sprint control; `fields` holds the kickoff fields of a start.
-    SprintLifecycle {
-        /// What to do.
-        command: SprintCommand,
-        /// The action as written.
-        fields: Map<String, Value>,
-    },
-    /// Cancel a request.
-    CancelRequest {
-        /// The request to cancel.
-        request_id: String,
-    },
-    /// Run an action that the operator registered.
-    ExecuteAction {
-        /// Its registered name.
-        action_name: String,
-        /// Its parameters, as text.
-        params: BTreeMap<String, String>,
-    },
-    /// Anything else; refused by name.
-    Unknown {
-        /// What was asked for.
-        kind: String,
-    },
-}
-
-/// A document that unblocks requests waiting for it (`spec/teams.md` 5.9).
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct VerificationResult {
-    /// Whether planning may go on.
-    pub ready_for_planning: bool,
-    /// Where the document stands.
-    pub location: String,
-    /// Requests that it unblocks; empty means: find it by author and channel.
-    pub related_request_ids: Vec<String>,
-}
+static SCHEMA: LazyLock<Value> = LazyLock::new(shape::schema_of::<Proposals>);
 
 impl Proposals {
-    /// A part by name; `None` where it is absent or null.
+    /// The schema of all parts, each of which may be null.
     #[must_use]
-    pub fn get(&self, key: &str) -> Option<&Value> {
-        self.0.get(key).filter(|value| !value.is_null())
-    }
-
-    /// Whether a part is there at all: not null and not a blank text.
-    #[must_use]
-    pub fn is_given(&self, key: &str) -> bool {
-        self.get(key).is_some_and(|value| value.as_str().is_none_or(|text| !text.trim().is_empty()))
-    }
-
-    /// Whether a part is there and says something: not null, blank, empty or false.
-    #[must_use]
-    pub fn has_content(&self, key: &str) -> bool {
-        match self.0.get(key) {
-            Some(Value::String(text)) => !text.trim().is_empty(),
-            value => lenient::truthy(value),
-        }
+    pub fn schema() -> &'static Value {
+        &SCHEMA
     }
 
     /// The workflow transition; blank where there is none.
     #[must_use]
     pub fn transition(&self) -> Transition {
-        self.get("workflow_transition").map(Transition::normalize).unwrap_or_default()
-    }
-
-    /// QA's verdict, if one was given.
-    #[must_use]
-    pub fn qa_validation(&self) -> Option<QaValidation> {
-        let value = self.get("qa_validation").filter(|value| value.is_object())?;
-        let word = |value: Option<&Value>| lenient::text(value).trim().to_lowercase();
-        let decision = match word(value.get("decision")).as_str() {
-            "pass" => Some(QaDecision::Pass),
-            "fail" => Some(QaDecision::Fail),
-            "blocked" => Some(QaDecision::Blocked),
-            _ => None,
-        };
-        let rows = value.get("evidence_matrix").and_then(Value::as_array);
-        let evidence = rows
-            .into_iter()
-            .flatten()
-            .map(|row| EvidenceRow {
-                criterion: lenient::text(row.get("criterion")),
-                result: match word(row.get("result")).as_str() {
-                    "pass" => Some(EvidenceResult::Pass),
-                    "fail" => Some(EvidenceResult::Fail),
-                    "not_checked" => Some(EvidenceResult::NotChecked),
-                    _ => None,
-                },
-            })
-            .collect();
-        Some(QaValidation { decision, evidence })
+        self.workflow_transition.clone().unwrap_or_default()
     }
 
     /// Whether the orchestrator answered the request itself.
     #[must_use]
     pub fn handled_completely(&self) -> bool {
-        let mode = self.get("request_handling").and_then(|value| value.get("mode"));
-        lenient::text(mode).trim().eq_ignore_ascii_case("complete")
+        self.request_handling.as_ref().is_some_and(|it| it.mode == HandlingMode::Complete)
     }
 
-    /// What the orchestrator asks the runtime to do, if anything.
+    /// The parts that say something, by their names.
     #[must_use]
-    pub fn control_action(&self) -> Option<ControlAction> {
-        let fields = self.get("control_action")?.as_object()?;
-        let word = |key: &str| lenient::text(fields.get(key)).trim().to_owned();
-        let kind = word("kind").to_lowercase();
-        Some(match kind.as_str() {
-            "sprint_lifecycle" => {
-                let command = match word("command").to_lowercase().as_str() {
-                    "start" => SprintCommand::Start,
-                    "stop" => SprintCommand::Stop,
-                    "restart" => SprintCommand::Restart,
-                    "status" => SprintCommand::Status,
-                    other => {
-                        return Some(ControlAction::Unknown { kind: format!("{kind} {other}") });
-                    }
-                };
-                ControlAction::SprintLifecycle { command, fields: fields.clone() }
-            }
-            "cancel_request" => ControlAction::CancelRequest { request_id: word("request_id") },
-            "execute_action" => ControlAction::ExecuteAction {
-                action_name: word("action_name"),
-                params: action_params(fields.get("params")),
-            },
-            _ => ControlAction::Unknown { kind },
-        })
-    }
-
-    /// A document reported as ready, if one was.
-    #[must_use]
-    pub fn verification_result(&self) -> Option<VerificationResult> {
-        let value = self.get("verification_result").filter(|value| value.is_object())?;
-        Some(VerificationResult {
-            ready_for_planning: lenient::truthy(value.get("ready_for_planning")),
-            location: lenient::text(value.get("location")).trim().to_owned(),
-            related_request_ids: lenient::list(value.get("related_request_ids")),
-        })
-    }
-
-    /// The role that should go on, in the writer's opinion.
-    #[must_use]
-    pub fn suggested_owner(&self) -> Option<Role> {
-        let owner = self.get("suggested_next_step")?.get("owner");
-        Role::parse(lenient::text(owner).trim().to_lowercase().as_str())
-    }
-
-    /// Every string in the proposals, for matching terms.
-    #[must_use]
-    pub fn text(&self) -> String {
-        let mut words = Vec::new();
-        self.0.values().for_each(|value| collect(value, &mut words));
-        words.join(" ")
-    }
-}
-
-/// Parameters as an object, or as the list of name and value pairs that a strict schema needs.
-fn action_params(value: Option<&Value>) -> BTreeMap<String, String> {
-    match value {
-        Some(Value::Object(fields)) => {
-            fields.iter().map(|(key, value)| (key.clone(), lenient::scalar(Some(value)))).collect()
-        }
-        Some(Value::Array(pairs)) => pairs
-            .iter()
-            .map(|pair| (lenient::text(pair.get("name")), lenient::scalar(pair.get("value"))))
-            .filter(|(name, _)| !name.is_empty())
-            .collect(),
-        Some(Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_)) | None => {
-            BTreeMap::new()
+    pub fn given(&self) -> Vec<(String, Value)> {
+        let said = |value: &Value| match value {
+            Value::Null => false,
+            Value::String(text) => !text.trim().is_empty(),
+            Value::Array(entries) => !entries.is_empty(),
+            Value::Object(fields) => !fields.is_empty(),
+            Value::Bool(_) | Value::Number(_) => true,
+        };
+        match serde_json::to_value(self) {
+            Ok(Value::Object(parts)) => parts.into_iter().filter(|(_, it)| said(it)).collect(),
+            Ok(_) | Err(_) => Vec::new(),
         }
     }
 }
 
-fn collect<'a>(value: &'a Value, words: &mut Vec<&'a str>) {
-    match value {
-        Value::String(text) => words.push(text),
-        Value::Array(entries) => entries.iter().for_each(|entry| collect(entry, words)),
-        Value::Object(fields) => fields.values().for_each(|field| collect(field, words)),
-        Value::Null | Value::Bool(_) | Value::Number(_) => {}
+/// Records of older builds hold what roles wrote, whether it fits or not.
+impl<'de> Deserialize<'de> for Proposals {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Ok(Self::read(Some(&Value::deserialize(deserializer)?)).0)
     }
+}
+
+words! {
+    /// QA's verdict.
+    #[derive(JsonSchema)]
+    pub enum QaDecision {
+        /// Every criterion is met.
+        Pass = "pass",
+        /// A criterion is not met.
+        Fail = "fail",
+        /// It could not be decided.
+        Blocked = "blocked",
+    }
+    /// What QA saw for one criterion.
+    #[derive(JsonSchema)]
+    pub enum EvidenceResult {
+        /// Met.
+        Pass = "pass",
+        /// Not met.
+        Fail = "fail",
+        /// Not looked at.
+        NotChecked = "not_checked",
+    }
+    /// The only method there is.
+    #[derive(Default, JsonSchema)]
+    pub enum Methodology {
+        /// Each criterion has a row.
+        #[default]
+        EvidenceMatrix = "evidence_matrix",
+    }
+    /// How the request was handled.
+    #[derive(JsonSchema)]
+    pub enum HandlingMode {
+        /// It was answered.
+        Complete = "complete",
+        /// The team has to work on it.
+        Route = "route",
+    }
+    /// What the runtime should do.
+    #[derive(JsonSchema)]
+    pub enum ControlKind {
+        /// Begin, end or tell about a sprint.
+        SprintLifecycle = "sprint_lifecycle",
+        /// Withdraw a request.
+        CancelRequest = "cancel_request",
+        /// Run an action that the operator registered.
+        ExecuteAction = "execute_action",
+    }
+    /// What `sprint_lifecycle` may ask for.
+    #[derive(JsonSchema)]
+    pub enum SprintCommand {
+        /// Begin a sprint.
+        Start = "start",
+        /// Wrap up after the running todo.
+        Stop = "stop",
+        /// Begin again.
+        Restart = "restart",
+        /// Say how it stands.
+        Status = "status",
+    }
+    /// Why facts from outside are needed, or not.
+    #[derive(JsonSchema)]
+    pub enum ReasonCode {
+        /// They are, and were found.
+        NeededExternalGrounding = "needed_external_grounding",
+        /// What lies here is enough.
+        NotNeededLocalEvidence = "not_needed_local_evidence",
+        /// There is nothing to look for.
+        NotNeededNoSubject = "not_needed_no_subject",
+        /// It could not be said.
+        BlockedDecisionFailed = "blocked_decision_failed",
+    }
+    /// What advice on design is about.
+    #[derive(JsonSchema)]
+    pub enum DesignEntry {
+        /// The plan.
+        PlanningRoute = "planning_route",
+        /// How a message reads.
+        MessageReadability = "message_readability",
+        /// What comes first.
+        InfoPrioritization = "info_prioritization",
+        /// What was sent back.
+        UxReopen = "ux_reopen",
+    }
+}
+
+/// How the request was handled.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Handling {
+    /// complete: the summary answers it. route: the team has to work on it.
+    pub mode: HandlingMode,
+}
+
+/// What the runtime should do (`spec/teams.md` 5.9).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ControlAction {
+    /// The kind of action.
+    pub kind: ControlKind,
+    /// For sprint_lifecycle.
+    pub command: Option<SprintCommand>,
+    /// For cancel_request.
+    pub request_id: Option<String>,
+    /// For execute_action: its registered name.
+    pub action_name: Option<String>,
+    /// For execute_action.
+    pub params: Vec<Pair>,
+    /// For a sprint start.
+    pub milestone_title: Option<String>,
+    /// For a sprint start.
+    pub kickoff_brief: Option<String>,
+    /// For a sprint start.
+    pub kickoff_requirements: Vec<String>,
+}
+
+/// A name and a value.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Pair {
+    /// Name.
+    pub name: String,
+    /// Value.
+    pub value: String,
+}
+
+/// Whether facts from outside are needed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[expect(missing_docs, reason = "the names say it, and a role needs no sentence")]
+pub struct ResearchSignal {
+    pub needed: bool,
+    /// The exact question.
+    pub subject: String,
+    /// What was, or would be, searched for.
+    pub research_query: String,
+    pub reason_code: Option<ReasonCode>,
+}
+
+/// A source.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[expect(missing_docs, reason = "the names say it, and a role needs no sentence")]
+pub struct ResearchSource {
+    pub title: String,
+    /// An http or https address that was read.
+    pub url: String,
+    /// The date it speaks of; null where it names none.
+    pub published_at: Option<String>,
+    /// What it means for this milestone.
+    pub relevance: String,
+    pub summary: String,
+}
+
+/// What was found.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[expect(missing_docs, reason = "the names say it, and a role needs no sentence")]
+pub struct ResearchReport {
+    /// The document that holds the long version; null where there is none.
+    pub report_artifact: Option<String>,
+    pub headline: String,
+    /// What the planner should make of it.
+    pub planner_guidance: String,
+    /// At least one.
+    pub backing_sources: Vec<ResearchSource>,
+    pub milestone_refinement_hints: Vec<String>,
+    pub problem_framing_hints: Vec<String>,
+    pub spec_implications: Vec<String>,
+    pub todo_definition_hints: Vec<String>,
+    /// How the guidance follows from the sources.
+    pub backing_reasoning: Vec<String>,
+    pub open_questions: Vec<String>,
+}
+
+/// How a sprint's milestone is framed.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct SprintPlanUpdate {
+    /// The milestone as it should read; the same as before where it needs no change.
+    pub revised_milestone_title: String,
+    /// Why it reads so.
+    pub refinement_rationale: String,
+    /// Which problem it solves, for whom.
+    pub problem_framing: String,
+    /// Addresses of the research that this rests on.
+    pub research_refs: Vec<String>,
+}
+
+/// Where an item came from.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+#[expect(missing_docs, reason = "the names of what a finding says are its own")]
+pub struct ProposedOrigin {
+    /// The milestone that it serves.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub milestone_ref: Option<String>,
+    /// The requirements that it serves, by their numbers, such as R-1, or in their words.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub requirement_refs: Vec<String>,
+    /// Places in the sprint's documents.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub spec_refs: Vec<String>,
+    /// Addresses of research.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub research_refs: Vec<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub signal: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub trace: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub request_id: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub role: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub log_file: Option<String>,
+}
+
+/// Candidate work: a new item, or what changes of one.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+#[expect(missing_docs, reason = "the names say it, and a role needs no sentence")]
+pub struct ProposedItem {
+    /// Of an existing item, to change it; null for a new one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub backlog_id: Option<String>,
+    pub title: String,
+    pub summary: String,
+    /// bug, feature, enhancement or chore.
+    pub kind: String,
+    /// What is to be done.
+    pub scope: String,
+    /// Each can be seen to pass or fail.
+    pub acceptance_criteria: Vec<String>,
+    /// 1 is first; null leaves it as it is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub priority_rank: Option<i64>,
+    /// Ids, or titles in this answer, of what has to be done before; null leaves it as it is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub depends_on: Option<Vec<String>>,
+    /// pending, blocked or dropped; null leaves it as it is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub status: Option<String>,
+    /// Why it is dropped.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub dropped_reason: Option<String>,
+    /// The milestone that it serves; null leaves it as it is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub milestone_title: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub origin: Option<ProposedOrigin>,
+    /// The sprint that should do it; null leaves it as it is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub planned_in_sprint_id: Option<String>,
+}
+
+impl ProposedItem {
+    /// Reads the items of a record; those of older builds are as roles wrote them, and what does not fit is left out.
+    pub(crate) fn read_all<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Vec<Self>, D::Error> {
+        let items = serde_json::json!({ "backlog_items": Value::deserialize(deserializer)? });
+        Ok(Proposals::read(Some(&items)).0.backlog_items.unwrap_or_default())
+    }
+}
+
+/// What a role did.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[expect(missing_docs, reason = "the names say it, and a role needs no sentence")]
+pub struct Contribution {
+    pub role: Role,
+    pub summary: String,
+}
+
+/// The closing words of a sprint.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[expect(missing_docs, reason = "the names say it, and a role needs no sentence")]
+pub struct SprintReport {
+    /// One line.
+    pub headline: String,
+    /// What people have now.
+    pub changes: Vec<String>,
+    /// How it went, from the beginning to the end.
+    pub timeline: String,
+    pub agent_contributions: Vec<Contribution>,
+    /// What went wrong or stayed open.
+    pub issues: Vec<String>,
+    pub achievements: Vec<String>,
+    /// Documents and files worth opening.
+    pub highlight_artifacts: Vec<String>,
+}
+
+/// Advice on what people see.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[expect(missing_docs, reason = "the names say it, and a role needs no sentence")]
+pub struct DesignFeedback {
+    /// What the advice is about.
+    pub entry_point: DesignEntry,
+    pub user_judgment: Vec<String>,
+    pub routing_rationale: String,
+    pub acceptance_criteria: Vec<String>,
+}
+
+/// A finding of a review.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[expect(missing_docs, reason = "the names say it, and a role needs no sentence")]
+pub struct ReviewFinding {
+    pub file: String,
+    pub problem: String,
+    pub wanted: String,
+}
+
+/// One criterion and what was seen.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[expect(missing_docs, reason = "the names say it, and a role needs no sentence")]
+pub struct EvidenceRow {
+    /// Its number, such as C-1; its words where it has no number.
+    pub criterion: String,
+    /// Where the criterion stands.
+    pub source: String,
+    /// What was seen.
+    pub evidence: String,
+    pub result: EvidenceResult,
+}
+
+/// QA's verdict with what it rests on.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[expect(missing_docs, reason = "the names say it, and a role needs no sentence")]
+pub struct QaValidation {
+    pub methodology: Methodology,
+    pub decision: QaDecision,
+    /// One row for each acceptance criterion, no more and no fewer.
+    pub evidence_matrix: Vec<EvidenceRow>,
+    pub passed_checks: Vec<String>,
+    pub findings: Vec<String>,
+    pub residual_risks: Vec<String>,
+    pub not_checked: Vec<String>,
+}
+
+/// Who should go on.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct NextStep {
+    /// The role.
+    pub owner: Option<Role>,
+    /// Why.
+    pub reason: String,
 }

@@ -7,6 +7,7 @@ use super::planning::{Duty, InitialStep};
 use super::words::CloseoutStatus;
 use crate::domain::finding::Finding;
 use crate::domain::ids::RequestId;
+use crate::domain::result::ProposedItem;
 
 /// A duty with what its role is given for it (`spec/teams.md` 4.2 and 10.2).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -45,8 +46,9 @@ pub enum DutyDetails {
         /// What they were made of.
         #[serde(default)]
         findings: Vec<Finding>,
-        /// The candidates, in the shape of backlog items.
-        candidates: Vec<Value>,
+        /// The candidates.
+        #[serde(deserialize_with = "ProposedItem::read_all")]
+        candidates: Vec<ProposedItem>,
     },
     /// Blocked items are looked at.
     #[serde(rename = "blocked_backlog_review")]

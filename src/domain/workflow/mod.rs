@@ -50,28 +50,33 @@ words! {
     }
 }
 
-/// What a role proposes should happen after its step (`spec/teams.md` 7.2).
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+/// What a role proposes should happen after its step (`spec/teams.md` 7.2). The sentences are for the role.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Transition {
-    /// The move itself; `None` leaves it to the table.
+    /// continue, advance, reopen (send back), block (a person decides), complete; null leaves it to
+    /// the rules.
     #[serde(default, with = "blank")]
+    #[schemars(with = "Option<Outcome>")]
     pub outcome: Option<Outcome>,
     /// The phase aimed at.
     #[serde(default, with = "blank")]
+    #[schemars(with = "Option<Phase>")]
     pub target_phase: Option<Phase>,
     /// The step aimed at.
     #[serde(default, with = "blank_name")]
+    #[schemars(with = "Option<StepName>")]
     pub target_step: Option<StepName>,
-    /// What a reopening is about.
+    /// With reopen: what has to be done again.
     #[serde(default, with = "blank")]
+    #[schemars(with = "Option<ReopenCategory>")]
     pub reopen_category: Option<ReopenCategory>,
-    /// Why, in the role's words.
+    /// Why.
     #[serde(default)]
     pub reason: String,
     /// What is still open.
     #[serde(default)]
     pub unresolved_items: Vec<String>,
-    /// Whether the role considers the phase finished.
+    /// Whether the phase is finished.
     #[serde(default)]
     pub finalize_phase: bool,
 }

@@ -7,15 +7,12 @@ use crate::domain::request::Request;
 mod extract;
 mod normalize;
 pub mod numbered;
-mod plan;
 mod schema;
-mod shape;
 mod validate;
 
 pub use extract::{ExtractError, extract_json_object};
 pub use normalize::normalize;
 pub use schema::schema;
-pub use shape::misshapen;
 pub use validate::{ContractIssue, validate};
 
 /// The acceptance criteria that a request is held against: those of its item, else those of its own plan.

@@ -1,40 +1,48 @@
-//! Reading a result tolerantly: every field becomes what it should be, and a note says where not.
+//! Reading a result: what a role wrote becomes what it should be, and a note says where not.
 
 use serde_json::{Map, Value};
 
 use super::{INSIGHT_PLACEHOLDER, STATUS_LITERAL, SUMMARY_PLACEHOLDER};
 use crate::domain::lenient;
-use crate::domain::result::{ContractStatus, Proposals, ResultStatus, RoleResult};
+use crate::domain::result::{ContractStatus, Proposals, ResultStatus, RoleResult, shape};
 use crate::domain::role::Role;
 use crate::domain::workflow::Outcome;
 
 const NO_APPROVALS: &str = "approvals are not part of the contract; the result counts as blocked";
 const COPIED_STATUS: &str = "the status line of the prompt was copied instead of answered";
 
-/// Reads what `role` wrote for `request_id`. Never refuses: an unknown status is a failure, a field
-/// of the wrong kind is blank with a note, role and request are those of the run (`spec/teams.md`
-/// 8.1).
+/// Reads what `role` wrote for `request_id`. Never refuses: an unknown status is a failure, what does not fit is blank
+/// with a note, role and request are those of the run (`spec/teams.md` 8.1).
 #[must_use]
 pub fn normalize(value: &Value, role: Role, request_id: &str) -> RoleResult {
+    read(value, role, request_id).0
+}
+
+/// The same, and what does not fit the schema, each with its place.
+pub(super) fn read(value: &Value, role: Role, request_id: &str) -> (RoleResult, Vec<String>) {
     let empty = Map::new();
     let fields = value.as_object().unwrap_or(&empty);
     let mut result = RoleResult::new(role, request_id);
-    result.error = lenient::text(fields.get("error")).trim().to_owned();
+    let mut faults = Vec::new();
+    result.error = text(fields, "error", &mut faults);
+    result.summary = text(fields, "summary", &mut faults);
+    result.insights = part(fields, "insights", &mut faults).unwrap_or_default();
+    result.artifacts = part(fields, "artifacts", &mut faults).unwrap_or_default();
+    let (proposals, more) = Proposals::read(fields.get("proposals"));
+    result.proposals = proposals;
+    faults.extend(more);
     result.validation_notes = lenient::list(fields.get("validation_notes"));
-    read_proposals(fields, &mut result);
-    read_status(fields, &mut result);
-    result.summary = lenient::text(fields.get("summary")).trim().to_owned();
+    faults.iter().for_each(|fault| note(&mut result, fault));
+    read_status(fields, &mut result, &mut faults);
     if result.summary.to_lowercase() == SUMMARY_PLACEHOLDER {
         result.summary.clear();
         note(&mut result, "the summary was a placeholder and is dropped");
     }
-    result.insights = read_list(fields, "insights", &mut result);
     let before = result.insights.len();
     result.insights.retain(|insight| insight.to_lowercase() != INSIGHT_PLACEHOLDER);
     if result.insights.len() != before {
         note(&mut result, "placeholder insights are dropped");
     }
-    result.artifacts = read_list(fields, "artifacts", &mut result);
     result.contract_status = match lenient::text(fields.get("contract_status")).as_str() {
         "invalid" => Some(ContractStatus::Invalid),
         "repaired" => Some(ContractStatus::Repaired),
@@ -42,38 +50,29 @@ pub fn normalize(value: &Value, role: Role, request_id: &str) -> RoleResult {
     };
     result.contract_issues = lenient::list(fields.get("contract_issues"));
     result.contract_repair_attempted = lenient::truthy(fields.get("contract_repair_attempted"));
-    result.extra = fields
-        .iter()
-        .filter(|(key, _)| !KNOWN.contains(&key.as_str()))
-        .map(|(key, value)| (key.clone(), value.clone()))
-        .collect();
-    result
+    (result, faults)
 }
 
-/// Fields that are read above, and `approval_needed`, which is answered and dropped.
-const KNOWN: [&str; 14] = [
-    "approval_needed",
-    "request_id",
-    "role",
-    "status",
-    "summary",
-    "insights",
-    "proposals",
-    "artifacts",
-    "next_role",
-    "error",
-    "validation_notes",
-    "contract_status",
-    "contract_issues",
-    "contract_repair_attempted",
-];
+fn part<T: serde::de::DeserializeOwned>(
+    fields: &Map<String, Value>,
+    name: &str,
+    faults: &mut Vec<String>,
+) -> Option<T> {
+    let schema = RoleResult::schema().get("properties").and_then(|parts| parts.get(name));
+    shape::part(fields, name, schema.unwrap_or(&Value::Null), "", faults)
+}
 
-fn read_status(fields: &Map<String, Value>, result: &mut RoleResult) {
+fn text(fields: &Map<String, Value>, name: &str, faults: &mut Vec<String>) -> String {
+    part::<String>(fields, name, faults).unwrap_or_default().trim().to_owned()
+}
+
+fn read_status(fields: &Map<String, Value>, result: &mut RoleResult, faults: &mut Vec<String>) {
     let word = lenient::text(fields.get("status")).trim().to_lowercase();
     result.status = match word.as_str() {
-        "" | "completed" => ResultStatus::Completed,
-        "blocked" => ResultStatus::Blocked,
-        "failed" => ResultStatus::Failed,
+        "" => {
+            faults.push("/status is missing".to_owned());
+            ResultStatus::Completed
+        }
         "awaiting_approval" => {
             note(result, NO_APPROVALS);
             blame(result, NO_APPROVALS);
@@ -91,36 +90,13 @@ fn read_status(fields: &Map<String, Value>, result: &mut RoleResult) {
                 }
             }
         }
-        _ => ResultStatus::Failed,
+        _ => part(fields, "status", faults).unwrap_or(ResultStatus::Failed),
     };
     if lenient::truthy(fields.get("approval_needed")) {
         note(result, NO_APPROVALS);
         blame(result, NO_APPROVALS);
         result.status = ResultStatus::Blocked;
     }
-}
-
-fn read_proposals(fields: &Map<String, Value>, result: &mut RoleResult) {
-    result.proposals = match fields.get("proposals") {
-        Some(Value::Object(proposals)) => Proposals(proposals.clone()),
-        None | Some(Value::Null) => Proposals::default(),
-        Some(Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_)) => {
-            note(result, "proposals are not an object and are dropped");
-            Proposals::default()
-        }
-    };
-    // Routing is central: a role may give reasons, not the next role.
-    if let Some(Value::Object(routing)) = result.proposals.0.get_mut("routing") {
-        routing.shift_remove("recommended_next_role");
-    }
-}
-
-fn read_list(fields: &Map<String, Value>, key: &str, result: &mut RoleResult) -> Vec<String> {
-    let value = fields.get(key);
-    if matches!(value, Some(Value::Bool(_) | Value::Number(_) | Value::Object(_))) {
-        note(result, &format!("{key} is not a list of texts and is dropped"));
-    }
-    lenient::list(value)
 }
 
 fn note(result: &mut RoleResult, text: &str) {

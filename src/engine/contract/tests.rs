@@ -4,7 +4,9 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::domain::lifecycle::StepName;
-use crate::domain::result::{ControlAction, QaDecision, ResultStatus};
+use crate::domain::result::{
+    ControlKind, EvidenceResult, Pair, Proposals, QaDecision, ResultStatus, shape,
+};
 use crate::domain::role::Role;
 use crate::domain::sprint::Duty;
 use crate::domain::workflow::Outcome;
@@ -14,8 +16,22 @@ fn status(word: &str) -> ResultStatus {
     normalize(&json!({"status": word}), Role::Developer, "r").status
 }
 
+/// What is wrong with an answer; where it says no status, it is one of what was completed.
 fn codes(raw: &Value, role: Role, step: Option<StepName>) -> Vec<String> {
-    validate(raw, role, step, &[]).iter().map(ToString::to_string).collect()
+    let mut raw = raw.clone();
+    let fields = raw.as_object_mut().unwrap();
+    fields.entry("status").or_insert_with(|| json!("completed"));
+    validate(&raw, role, step, &[]).iter().map(ToString::to_string).collect()
+}
+
+#[test]
+fn an_answer_says_its_status() {
+    for raw in [json!({}), json!({"status": null}), json!({"status": " "})] {
+        let said = validate(&raw, Role::Developer, None, &[]);
+        assert_eq!(said, [ContractIssue::Misshapen("/status is missing".to_owned())]);
+    }
+    let said = codes(&json!({"status": "done"}), Role::Developer, None);
+    assert!(said[0].starts_with("/status is none of \"completed\""), "{said:?}");
 }
 
 #[test]
@@ -53,9 +69,10 @@ fn k02_fields_of_the_wrong_kind() {
     let raw = json!({"insights": "one", "proposals": [], "artifacts": "a.md", "next_role": "qa"});
     let result = normalize(&raw, Role::Developer, "r");
     assert_eq!(result.insights, ["one"]);
-    assert!(result.proposals.0.is_empty());
+    assert_eq!(result.proposals, Proposals::default());
     assert_eq!(result.artifacts, ["a.md"]);
     assert_eq!(result.next_role, "");
+    assert_eq!(codes(&raw, Role::Developer, None), ["/proposals is no object"]);
 }
 
 #[test]
@@ -117,14 +134,67 @@ fn r12_approvals_block() {
 #[test]
 fn what_is_written_is_read_again() {
     let raw = json!({
-        "status": "completed", "summary": "s", "commit_sha": "abc",
+        "status": "completed", "summary": "s",
         "proposals": {"workflow_transition": {"outcome": "advance"}, "x": [1]},
     });
     let result = normalize(&raw, Role::VersionController, "r");
-    assert_eq!(result.extra["commit_sha"], json!("abc"));
     let again = serde_json::from_value(json!(result)).unwrap();
     assert_eq!(result, again);
     assert_eq!(result.proposals.transition().outcome, Some(Outcome::Advance));
+}
+
+#[test]
+fn the_form_of_an_answer_is_put_right_and_what_it_says_is_not() {
+    let read = |proposals: Value| {
+        let raw = json!({ "proposals": proposals });
+        let faults = codes(&raw, Role::Planner, None);
+        (normalize(&raw, Role::Planner, "r").proposals, faults)
+    };
+    // What a model leaves out or writes in another form.
+    let (said, faults) = read(json!({
+        "acceptance_criteria": "it greets",
+        "required_inputs": ["", " a key ", 7],
+        "planning_note": null,
+        "todo_brief": {"do": "greet"},
+        "implementation_report": ["one", "two"],
+        "backlog_items": [{"title": "Greet", "priority_rank": "2", "kind": "bug", "origin": {"trace": 5}}],
+        "research_signal": {"needed": "TRUE", "reason_code": ""},
+        "qa_validation": {"decision": " Pass ", "evidence_matrix":
+            {"criterion": "C-1", "result": "NOT_CHECKED"}},
+        "of_nobody": 1,
+    }));
+    assert_eq!(faults, [""; 0]);
+    assert_eq!(said.acceptance_criteria.unwrap(), ["it greets"]);
+    assert_eq!(said.required_inputs.unwrap(), ["a key", "7"]);
+    assert_eq!(said.todo_brief.as_deref(), Some("{\"do\":\"greet\"}"));
+    assert_eq!(said.implementation_report.as_deref(), Some("one\ntwo"));
+    let item = &said.backlog_items.unwrap()[0];
+    assert_eq!((item.priority_rank, &item.depends_on), (Some(2), &None));
+    assert_eq!(item.origin.as_ref().unwrap().trace.as_deref(), Some("5"));
+    assert!(said.research_signal.is_some_and(|it| it.needed && it.reason_code.is_none()));
+    let verdict = said.qa_validation.unwrap();
+    assert_eq!(verdict.decision, QaDecision::Pass);
+    assert_eq!(verdict.evidence_matrix[0].result, EvidenceResult::NotChecked);
+    // What it says is nobody's to guess: the part is left out, and the role is told the place.
+    for (wrong, told) in [
+        (
+            json!({"backlog_items": [{"title": [7]}]}),
+            "/proposals/backlog_items/0/title is no string",
+        ),
+        (json!({"backlog_items": [7]}), "/proposals/backlog_items/0 is no object"),
+        (
+            json!({"request_handling": {"mode": "maybe"}}),
+            "/proposals/request_handling/mode is none of",
+        ),
+        (json!({"request_handling": {}}), "/proposals/request_handling/mode is missing"),
+        (json!({"planning_note": [{"a": 1}]}), "/proposals/planning_note is no string"),
+    ] {
+        let (said, faults) = read(wrong);
+        assert!(faults.len() == 1 && faults[0].starts_with(told), "{faults:?}");
+        assert_eq!(said, Proposals::default());
+    }
+    let many = read(json!({"required_inputs": vec![json!([1]); 1_000]})).1;
+    assert_eq!(many.len(), shape::MOST_FAULTS);
 }
 
 /// Every object of a strict schema requires all of its properties and allows no others.
@@ -213,32 +283,26 @@ fn an_answer_with_nulls_meets_the_contract() {
     });
     assert_eq!(codes(&raw, Role::Qa, Some(steps::QA)), [""; 0]);
     let result = normalize(&raw, Role::Qa, "r");
-    let verdict = result.proposals.qa_validation().unwrap();
-    assert_eq!(verdict.decision, Some(QaDecision::Pass));
+    let verdict = result.proposals.qa_validation.unwrap();
+    assert_eq!(verdict.decision, QaDecision::Pass);
 }
 
 #[test]
 fn control_actions_are_read_by_name() {
-    let action = |value: Value| {
-        normalize(&json!({"proposals": {"control_action": value}}), Role::Orchestrator, "r")
-            .proposals
-            .control_action()
-    };
-    let expected = Some(ControlAction::ExecuteAction {
-        action_name: "echo".to_owned(),
-        params: [("value".to_owned(), "1".to_owned())].into(),
-    });
+    let raw = |action: Value| json!({"proposals": {"control_action": action}});
+    let action =
+        |value: Value| normalize(&raw(value), Role::Orchestrator, "r").proposals.control_action;
     let kind = "execute_action";
-    assert_eq!(
-        action(json!({"kind": kind, "action_name": "echo", "params": {"value": 1}})),
-        expected
-    );
-    let pairs = json!([{"name": "value", "value": "1"}]);
-    assert_eq!(action(json!({"kind": kind, "action_name": "echo", "params": pairs})), expected);
-    assert_eq!(
-        action(json!({"kind": "teleport"})),
-        Some(ControlAction::Unknown { kind: "teleport".to_owned() }),
-        "I28"
-    );
+    for params in [json!({"value": 1}), json!([{"name": "value", "value": "1"}])] {
+        let read = action(json!({"kind": kind, "action_name": "echo", "params": params})).unwrap();
+        assert_eq!(read.kind, ControlKind::ExecuteAction);
+        assert_eq!(read.action_name.as_deref(), Some("echo"));
+        let value = Pair { name: "value".to_owned(), value: "1".to_owned() };
+        assert_eq!(read.params, [value]);
+    }
+    let unknown = json!({"kind": "teleport"});
+    assert_eq!(action(unknown.clone()), None);
+    let said = codes(&raw(unknown), Role::Orchestrator, None);
+    assert!(said[0].starts_with("/proposals/control_action/kind is none of"), "I28 {said:?}");
     assert_eq!(action(Value::Null), None);
 }

@@ -4,6 +4,7 @@ use std::fmt;
 
 use serde_json::{Map, Value};
 
+use super::normalize::read;
 use super::numbered::{RowFaults, row_faults};
 use super::{INSIGHT_PLACEHOLDER, STATUS_LITERAL, SUMMARY_PLACEHOLDER};
 use crate::domain::lenient;
@@ -51,6 +52,8 @@ pub enum ContractIssue {
     InvalidEvidenceResult(String),
     /// A field of the verdict that is not a list.
     InvalidQaListField(&'static str),
+    /// Something that does not fit the schema, with its place.
+    Misshapen(String),
 }
 
 impl fmt::Display for ContractIssue {
@@ -96,6 +99,7 @@ impl fmt::Display for ContractIssue {
             ContractIssue::InvalidQaListField(key) => {
                 write!(f, "invalid_qa_validation_list_field:{key}")
             }
+            ContractIssue::Misshapen(fault) => f.write_str(fault),
         }
     }
 }
@@ -136,6 +140,11 @@ pub fn validate(
     if insights.iter().any(|insight| insight.to_lowercase() == INSIGHT_PLACEHOLDER) {
         issues.push(ContractIssue::CopiedPlaceholderInsight);
     }
+    let named = ["/proposals/workflow_transition", "/proposals/qa_validation"];
+    let faults = read(raw, role, "").1.into_iter();
+    // Those two have codes of their own.
+    let faults = faults.filter(|fault| !named.iter().any(|place| fault.starts_with(place)));
+    issues.extend(faults.map(ContractIssue::Misshapen));
     if step.is_none() || !works_in_workflow(role) {
         return issues;
     }

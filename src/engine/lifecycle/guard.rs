@@ -124,26 +124,21 @@ impl StepReportContext<'_> {
     ) -> WorkflowDecision {
         let transition = &report.transition;
         let verdict = report.qa_validation.as_ref();
-        let decision = verdict.and_then(|verdict| verdict.decision);
+        let decision = verdict.map(|verdict| verdict.decision);
         let evidence_fails = verdict.is_some_and(|verdict| {
-            verdict.evidence.iter().any(|row| match row.result {
-                Some(EvidenceResult::Fail | EvidenceResult::NotChecked) => true,
-                Some(EvidenceResult::Pass) | None => false,
-            })
+            verdict.evidence_matrix.iter().any(|row| row.result != EvidenceResult::Pass)
         });
         let reopens = transition.outcome == Some(Outcome::Reopen);
         let rejects = matches!(decision, Some(QaDecision::Fail | QaDecision::Blocked));
         let negative = report.is_negative() || reopens || rejects || evidence_fails;
         if !negative {
             let faults = verdict.map(|verdict| {
-                let rows = verdict.evidence.iter().map(|row| row.criterion.as_str());
+                let rows = verdict.evidence_matrix.iter().map(|row| row.criterion.as_str());
                 row_faults(&report.criteria, rows)
             });
             let usable = verdict.is_some_and(|verdict| {
                 faults.as_ref().is_some_and(RowFaults::is_empty)
-                    && verdict.decision.is_some()
-                    && !verdict.evidence.is_empty()
-                    && verdict.evidence.iter().all(|row| row.result.is_some())
+                    && !verdict.evidence_matrix.is_empty()
             });
             if usable {
                 return self.follow(state, report, transition.clone(), notes);

@@ -10,9 +10,7 @@ use proptest::prelude::*;
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
 
 use super::*;
-use crate::domain::result::{
-    EvidenceResult, EvidenceRow, QaDecision, QaValidation, ResultStatus, RoleResult,
-};
+use crate::domain::result::{EvidenceResult, QaDecision, ResultStatus, RoleResult};
 use crate::domain::workflow::Transition;
 
 /// What one report is made of; the role is whoever is at work.
@@ -79,13 +77,9 @@ fn report(role: Role, step: Move) -> StepReport {
         reopen_category: step.category,
         ..Transition::default()
     };
-    report.qa_validation = step.decision.map(|decision| QaValidation {
-        decision: Some(decision),
-        evidence: step
-            .evidence
-            .map(|result| EvidenceRow { criterion: "c".to_owned(), result: Some(result) })
-            .into_iter()
-            .collect(),
+    report.qa_validation = step.decision.map(|decision| {
+        let rows: Vec<_> = step.evidence.map(|result| ("c", result)).into_iter().collect();
+        crate::engine::tests::verdict(decision, &rows)
     });
     report.planning_record = step.note;
     let document = "shared_workspace/current_sprint.md".to_owned();
@@ -100,9 +94,9 @@ fn passes(report: &StepReport) -> bool {
     !report.is_negative()
         && !matches!(report.transition.outcome, Some(Outcome::Reopen | Outcome::Block))
         && verdict.is_some_and(|verdict| {
-            verdict.decision == Some(QaDecision::Pass)
-                && !verdict.evidence.is_empty()
-                && verdict.evidence.iter().all(|row| row.result == Some(EvidenceResult::Pass))
+            verdict.decision == QaDecision::Pass
+                && !verdict.evidence_matrix.is_empty()
+                && verdict.evidence_matrix.iter().all(|row| row.result == EvidenceResult::Pass)
         })
 }
 

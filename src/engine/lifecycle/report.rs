@@ -67,10 +67,15 @@ impl StepReport {
             artifacts: result.artifacts.clone(),
             text,
             criteria: Vec::new(),
-            qa_validation: result.proposals.qa_validation(),
-            planning_record: ["root_cause_contract", "todo_brief", "planning_note"]
-                .iter()
-                .any(|key| result.proposals.is_given(key)),
+            qa_validation: result.proposals.qa_validation.clone(),
+            planning_record: [
+                &result.proposals.root_cause_contract,
+                &result.proposals.todo_brief,
+                &result.proposals.planning_note,
+            ]
+            .into_iter()
+            .flatten()
+            .any(|text| !text.trim().is_empty()),
             wants_execution: true,
             is_to_be_built: false,
             document_rule: DocumentRule::default(),

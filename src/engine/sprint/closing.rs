@@ -240,9 +240,8 @@ pub(super) fn worded(turn: &mut Turn<'_>, request: &Request) {
     let Some(id) = duties::awaited_by(turn, request) else { return };
     let draft = duties::outcome(request)
         .ok()
-        .and_then(|result| result.proposals.get("sprint_report").cloned())
-        .filter(Value::is_object)
-        .unwrap_or_else(|| json!({ "fallback": "no words came" }));
+        .and_then(|result| result.proposals.sprint_report.as_ref())
+        .map_or_else(|| json!({ "fallback": "no words came" }), |report| json!(report));
     if let Some(sprint) = turn.edit_sprint(&id) {
         sprint.planner_report_draft = draft;
     }

@@ -1,14 +1,13 @@
 //! How a sprint comes to its plan (`spec/teams.md` 9.4): research, then five steps of the planner, each
 //! with its validation and two reopens. The step stands in the record, so that a restart goes on with it.
 
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use super::duties::{self, Ask};
 use super::{closing, names, planning, queue, research, say};
 use crate::domain::backlog::{BacklogItem, BacklogSource};
 use crate::domain::effect::EffectKind;
 use crate::domain::ids::SprintId;
-use crate::domain::lenient;
 use crate::domain::request::Request;
 use crate::domain::result::RoleResult;
 use crate::domain::role::Role;
@@ -170,11 +169,9 @@ pub(super) fn planned(turn: &mut Turn<'_>, request: &Request) {
 
 /// Takes over the milestone as the planner framed it.
 fn reframe(turn: &mut Turn<'_>, id: &SprintId, result: &RoleResult) {
-    let update = result.proposals.get("sprint_plan_update");
-    let title = update
-        .and_then(|update| update.get("revised_milestone_title"))
-        .or_else(|| result.proposals.get("revised_milestone_title"));
-    let title = crate::engine::say::title(&lenient::text(title));
+    let update = result.proposals.sprint_plan_update.as_ref();
+    let title = update.map(|update| update.revised_milestone_title.as_str()).unwrap_or_default();
+    let title = crate::engine::say::title(title);
     let zone = turn.zone();
     let Some(sprint) = turn.edit_sprint(id) else { return };
     if !title.is_empty() && title != sprint.milestone_title {
@@ -197,20 +194,13 @@ pub(super) fn keep_items(
     request: &Request,
     result: &RoleResult,
 ) -> Result<usize, String> {
-    let mut payload = Map::new();
-    for key in ["backlog_items", "backlog_item"] {
-        if let Some(value) = result.proposals.get(key) {
-            payload.insert(key.to_owned(), value.clone());
-        }
-    }
-    if payload.is_empty()
-        || payload.values().all(|value| value.as_array().is_some_and(Vec::is_empty))
-    {
+    let items = result.proposals.backlog_items.as_deref().unwrap_or_default();
+    if items.is_empty() {
         return Ok(0);
     }
     let merged = queue::merge(
         turn,
-        &Value::Object(payload),
+        &json!({ "backlog_items": items }),
         BacklogSource::Planner,
         Some(&request.request_id),
         Some(id),
@@ -233,9 +223,8 @@ fn judge(
 ) -> Vec<String> {
     let Some(sprint) = turn.sprint(id) else { return Vec::new() };
     let open: Vec<&BacklogItem> = turn.items().into_values().collect();
-    let nothing = Value::Null;
-    let update = result.proposals.get("sprint_plan_update").unwrap_or(&nothing);
-    planning::problems(step, sprint, &open, result.status, update, kept)
+    let update = result.proposals.sprint_plan_update.clone().unwrap_or_default();
+    planning::problems(step, sprint, &open, result.status, &update, kept)
 }
 
 /// Keeps what a planning request came to, one entry a request and phase.

@@ -1,11 +1,9 @@
 //! What a planning step has to bring before the next one begins (`spec/teams.md` 9.4).
 
-use serde_json::Value;
-
 use super::backlog::relevant;
 use crate::domain::backlog::{BacklogItem, BacklogStatus};
 use crate::domain::lenient;
-use crate::domain::result::ResultStatus;
+use crate::domain::result::{ResultStatus, SprintPlanUpdate};
 use crate::domain::sprint::{InitialStep, Sprint};
 use crate::engine::contract::numbered::{self, REQUIREMENT};
 
@@ -22,7 +20,7 @@ pub fn problems(
     sprint: &Sprint,
     items: &[&BacklogItem],
     result_status: ResultStatus,
-    plan_update: &Value,
+    plan_update: &SprintPlanUpdate,
     persisted: bool,
 ) -> Vec<String> {
     if result_status != ResultStatus::Completed {
@@ -56,29 +54,27 @@ fn is_source_backed(sprint: &Sprint) -> bool {
 }
 
 /// Research that rests on sources has to show in the milestone.
-fn milestone(sprint: &Sprint, update: &Value) -> Vec<String> {
+fn milestone(sprint: &Sprint, update: &SprintPlanUpdate) -> Vec<String> {
     if !is_source_backed(sprint) {
         return Vec::new();
     }
-    let text = |key: &str| lenient::text(update.get(key)).trim().to_owned();
-    let title = text("revised_milestone_title");
+    let title = update.revised_milestone_title.trim();
     let mut found = Vec::new();
     if title.is_empty() {
         found.push("sprint_plan_update: revised_milestone_title is blank".to_owned());
     }
-    if text("refinement_rationale").is_empty() {
+    if update.refinement_rationale.trim().is_empty() {
         found.push("sprint_plan_update: refinement_rationale is blank".to_owned());
     }
     let flat = |text: &str| text.to_lowercase().split_whitespace().collect::<Vec<_>>().join(" ");
-    if !title.is_empty() && flat(&title) == flat(&sprint.requested_milestone_title) {
-        let framing = update.get("problem_framing");
-        if text("problem_framing").is_empty() && lenient::list(framing).is_empty() {
+    if !title.is_empty() && flat(title) == flat(&sprint.requested_milestone_title) {
+        if update.problem_framing.trim().is_empty() {
             found.push(
                 "sprint_plan_update: problem_framing is blank, and the requested milestone is kept"
                     .to_owned(),
             );
         }
-        if lenient::list(update.get("research_refs")).is_empty() {
+        if update.research_refs.is_empty() {
             found.push(
                 "sprint_plan_update: research_refs is empty, and the requested milestone is kept"
                     .to_owned(),
@@ -230,7 +226,12 @@ mod tests {
         item
     }
 
-    fn asked(step: InitialStep, sprint: &Sprint, items: &[BacklogItem], update: &Value) -> String {
+    fn asked(
+        step: InitialStep,
+        sprint: &Sprint,
+        items: &[BacklogItem],
+        update: &SprintPlanUpdate,
+    ) -> String {
         let items: Vec<&BacklogItem> = items.iter().collect();
         problems(step, sprint, &items, ResultStatus::Completed, update, true).join("\n")
     }
@@ -239,7 +240,14 @@ mod tests {
     fn any_step_needs_a_completed_result() {
         for step in InitialStep::ALL {
             for status in [ResultStatus::Blocked, ResultStatus::Failed] {
-                let found = problems(step, &sprint(&[], ""), &[], status, &Value::Null, true);
+                let found = problems(
+                    step,
+                    &sprint(&[], ""),
+                    &[],
+                    status,
+                    &SprintPlanUpdate::default(),
+                    true,
+                );
                 assert!(found[0].contains(status.as_str()), "{step}");
             }
         }
@@ -250,24 +258,28 @@ mod tests {
         let step = InitialStep::MilestoneRefinement;
         let backed = sprint(&[], "https://example.org/a");
         let local = sprint(&[], "notes.md");
-        let kept = json!({"revised_milestone_title": "Faster Search", "refinement_rationale": "r",
-            "problem_framing": "slow"});
-        let complete = json!({"revised_milestone_title": "Faster search", "refinement_rationale": "r",
-            "problem_framing": "slow", "research_refs": ["https://example.org/a"]});
-        let revised =
-            json!({"revised_milestone_title": "Search in 50 ms", "refinement_rationale": "r"});
+        let framed = |title: &str, rationale: &str| SprintPlanUpdate {
+            revised_milestone_title: title.to_owned(),
+            refinement_rationale: rationale.to_owned(),
+            ..SprintPlanUpdate::default()
+        };
+        let kept =
+            SprintPlanUpdate { problem_framing: "slow".to_owned(), ..framed("Faster Search", "r") };
+        let research_refs = vec!["https://example.org/a".to_owned()];
+        let complete = SprintPlanUpdate { research_refs, ..kept.clone() };
+        let revised = framed("Search in 50 ms", "r");
         for (sprint, update, words) in [
-            (&backed, &json!({}), "revised_milestone_title is blank"),
-            (&backed, &json!({"revised_milestone_title": "x"}), "refinement_rationale is blank"),
+            (&backed, &framed("", ""), "revised_milestone_title is blank"),
+            (&backed, &framed("x", ""), "refinement_rationale is blank"),
             (&backed, &kept, "research_refs is empty"),
             (&backed, &complete, ""),
             (&backed, &revised, ""),
-            (&local, &json!({}), ""),
+            (&local, &framed("", ""), ""),
         ] {
             let found = asked(step, sprint, &[], update);
             assert!(
                 found.contains(words) && found.is_empty() == words.is_empty(),
-                "S15 {update}: {found}"
+                "S15 {update:?}: {found}"
             );
         }
     }
@@ -284,7 +296,7 @@ mod tests {
             "Another".clone_into(&mut other.milestone_title);
             let mut done = item("backlog-2");
             done.status = BacklogStatus::Done;
-            let found = asked(step, &sprint(&[], ""), &[other, done], &Value::Null);
+            let found = asked(step, &sprint(&[], ""), &[other, done], &SprintPlanUpdate::default());
             assert_eq!(found.is_empty(), passes, "S12 {step}");
             assert!(passes || found.contains("0 backlog items"), "S12 {found}");
         }
@@ -299,27 +311,37 @@ mod tests {
         for key in ["milestone_ref", "requirement_refs", "spec_refs", "research_refs"] {
             full.origin.insert(key.to_owned(), json!(["R-1"]));
         }
-        assert_eq!(asked(step, &plain, &[full.clone()], &Value::Null), "");
+        assert_eq!(asked(step, &plain, &[full.clone()], &SprintPlanUpdate::default()), "");
         let demanding = sprint(&["r"], "http://example.org");
         for field in ["milestone_ref", "requirement_refs", "spec_refs", "research_refs"] {
             let mut lacking = full.clone();
             lacking.origin.insert(field.to_owned(), json!([" "]));
-            let found = asked(step, &demanding, &[lacking.clone()], &Value::Null);
+            let found = asked(step, &demanding, &[lacking.clone()], &SprintPlanUpdate::default());
             assert_eq!(found, format!("backlog-1 (Index): origin.{field} is missing"));
             let needed = field == "milestone_ref" || field == "spec_refs";
             assert_eq!(
-                asked(step, &plain, &[lacking], &Value::Null).is_empty(),
+                asked(step, &plain, &[lacking], &SprintPlanUpdate::default()).is_empty(),
                 !needed,
                 "{field}"
             );
         }
         let mut lacking = full.clone();
         lacking.acceptance_criteria.clear();
-        assert!(asked(step, &plain, &[lacking], &Value::Null).contains("acceptance_criteria"));
-        let found = problems(step, &plain, &[&full], ResultStatus::Completed, &Value::Null, false);
+        assert!(
+            asked(step, &plain, &[lacking], &SprintPlanUpdate::default())
+                .contains("acceptance_criteria")
+        );
+        let found = problems(
+            step,
+            &plain,
+            &[&full],
+            ResultStatus::Completed,
+            &SprintPlanUpdate::default(),
+            false,
+        );
         assert_eq!(found.len(), 1, "what was given has to be stored");
         let bare: Vec<BacklogItem> = (1..9).map(|n| item(&format!("backlog-{n}"))).collect();
-        let found = asked(step, &plain, &bare, &Value::Null);
+        let found = asked(step, &plain, &bare, &SprintPlanUpdate::default());
         assert_eq!(found.lines().count(), PROBLEMS_QUOTED);
     }
 
@@ -343,7 +365,8 @@ mod tests {
             (json!(["x".repeat(10_000)]), "xxx", "R-"),
         ] {
             item.origin.insert("requirement_refs".to_owned(), refs.clone());
-            let found = asked(step, &sprint, std::slice::from_ref(&item), &Value::Null);
+            let found =
+                asked(step, &sprint, std::slice::from_ref(&item), &SprintPlanUpdate::default());
             assert_eq!(found.is_empty(), wrong.is_empty(), "{refs}: {found}");
             assert!(found.contains(wrong) && found.contains(nearest), "{refs}: {found}");
             assert!(found.chars().count() < 500, "{found}");
@@ -355,14 +378,14 @@ mod tests {
         let step = InitialStep::BacklogPrioritization;
         let mut items = [item("backlog-1"), item("backlog-2")];
         items[0].priority_rank = 1;
-        let found = asked(step, &sprint(&[], ""), &items, &Value::Null);
+        let found = asked(step, &sprint(&[], ""), &items, &SprintPlanUpdate::default());
         assert_eq!(found, "backlog-2 (Index): priority_rank is 0, 1 or more is needed", "S14");
         items[1].priority_rank = 2;
-        assert_eq!(asked(step, &sprint(&[], ""), &items, &Value::Null), "");
+        assert_eq!(asked(step, &sprint(&[], ""), &items, &SprintPlanUpdate::default()), "");
         items[1].milestone_title.clear();
         items[1].planned_in_sprint_id = Some(sprint(&[], "").sprint_id);
         assert!(
-            asked(step, &sprint(&[], ""), &items, &Value::Null)
+            asked(step, &sprint(&[], ""), &items, &SprintPlanUpdate::default())
                 .contains("milestone_title is blank")
         );
     }
@@ -372,23 +395,26 @@ mod tests {
         let step = InitialStep::TodoFinalization;
         let sprint = sprint(&[], "");
         let mut items = [item("backlog-1"), item("backlog-2")];
-        let found = asked(step, &sprint, &items, &Value::Null);
+        let found = asked(step, &sprint, &items, &SprintPlanUpdate::default());
         assert!(found.contains("no item that can begin"), "{found}");
         items[0].planned_in_sprint_id = Some(sprint.sprint_id.clone());
-        assert_eq!(asked(step, &sprint, &items, &Value::Null), "");
+        assert_eq!(asked(step, &sprint, &items, &SprintPlanUpdate::default()), "");
         items[1].status = BacklogStatus::Selected;
         items[1].planned_in_sprint_id = SprintId::parse("260101-Sprint-09:00").ok();
-        let found = asked(step, &sprint, &items, &Value::Null);
+        let found = asked(step, &sprint, &items, &SprintPlanUpdate::default());
         assert!(
             found.contains("backlog-2") && found.contains("260101-Sprint-09:00"),
             "S16 {found}"
         );
         items[1].status = BacklogStatus::Pending;
         items[0].depends_on = vec![items[1].backlog_id.clone()];
-        let found = asked(step, &sprint, &items, &Value::Null);
+        let found = asked(step, &sprint, &items, &SprintPlanUpdate::default());
         assert!(found.contains("depends_on names backlog-2"), "{found}");
         items[0].depends_on.clear();
         items[0].status = BacklogStatus::Blocked;
-        assert!(asked(step, &sprint, &items, &Value::Null).contains("no item that can begin"));
+        assert!(
+            asked(step, &sprint, &items, &SprintPlanUpdate::default())
+                .contains("no item that can begin")
+        );
     }
 }

@@ -1,69 +1,64 @@
 //! What a research result is worth to a sprint (`spec/teams.md` 8.6). What is not good enough degrades to
 //! local evidence, by name.
 
-use serde_json::Value;
-
-use crate::domain::lenient;
-use crate::domain::result::RoleResult;
+use crate::domain::result::{ReasonCode, ResearchReport, RoleResult};
 use crate::domain::sprint::{BackingSource, PrepassStatus, ResearchPrepass};
 
-/// Lists of hints, of which a report needs at least one.
-const HINTS: [&str; 4] = [
-    "milestone_refinement_hints",
-    "problem_framing_hints",
-    "spec_implications",
-    "todo_definition_hints",
-];
+/// Sources that are kept.
+const MOST_SOURCES: usize = 40;
 
 /// Reads a result.
 pub(super) fn prepass(result: &RoleResult) -> ResearchPrepass {
-    let nothing = Value::Null;
-    let signal = result.proposals.get("research_signal").unwrap_or(&nothing);
-    let report = result.proposals.get("research_report").unwrap_or(&nothing);
-    let word = |value: &Value, key: &str| lenient::text(value.get(key)).trim().to_owned();
-    let code = word(signal, "reason_code");
-    let sources = sources(report);
-    let needed = lenient::truthy(signal.get("needed")) || !sources.is_empty();
+    let signal = result.proposals.research_signal.as_ref();
+    let report = result.proposals.research_report.as_ref();
+    let code = signal.and_then(|signal| signal.reason_code);
+    let sources = report.map(sources).unwrap_or_default();
+    let needed = signal.is_some_and(|signal| signal.needed) || !sources.is_empty();
     let problem = if needed { problem(report, &sources) } else { None };
-    let (status, reason_code) = match problem {
-        Some(problem) => (PrepassStatus::Failed, problem.to_owned()),
-        None if code == "blocked_decision_failed" => (PrepassStatus::Blocked, code),
-        None if needed && code.is_empty() => {
-            (PrepassStatus::Completed, "needed_external_grounding".to_owned())
+    let (status, reason_code) = match (problem, code) {
+        (Some(problem), _) => (PrepassStatus::Failed, problem),
+        (None, Some(code @ ReasonCode::BlockedDecisionFailed)) => {
+            (PrepassStatus::Blocked, code.as_str())
         }
-        None if code.is_empty() => {
-            (PrepassStatus::Completed, "not_needed_local_evidence".to_owned())
+        (None, Some(code)) => (PrepassStatus::Completed, code.as_str()),
+        (None, None) if needed => {
+            (PrepassStatus::Completed, ReasonCode::NeededExternalGrounding.as_str())
         }
-        None => (PrepassStatus::Completed, code),
+        (None, None) => (PrepassStatus::Completed, ReasonCode::NotNeededLocalEvidence.as_str()),
     };
+    let text = |text: Option<&str>| text.unwrap_or_default().trim().to_owned();
+    let guidance = text(report.map(|report| report.planner_guidance.as_str()));
     ResearchPrepass {
         request_id: None,
         status,
-        reason_code,
-        subject: word(signal, "subject"),
-        report_artifact: word(report, "report_artifact"),
-        headline: word(report, "headline"),
-        planner_guidance: [word(report, "planner_guidance"), result.summary.clone()]
-            .into_iter()
-            .find(|text| !text.is_empty())
-            .unwrap_or_default(),
+        reason_code: reason_code.to_owned(),
+        subject: text(signal.map(|signal| signal.subject.as_str())),
+        report_artifact: text(report.and_then(|report| report.report_artifact.as_deref())),
+        headline: text(report.map(|report| report.headline.as_str())),
+        planner_guidance: if guidance.is_empty() { result.summary.clone() } else { guidance },
         backing_sources: if status == PrepassStatus::Completed { sources } else { Vec::new() },
     }
 }
 
 /// Why a report cannot be built on.
-fn problem(report: &Value, sources: &[BackingSource]) -> Option<&'static str> {
+fn problem(report: Option<&ResearchReport>, sources: &[BackingSource]) -> Option<&'static str> {
     let is_web = |source: &BackingSource| {
         source.url.starts_with("http://") || source.url.starts_with("https://")
     };
-    let listed = |key: &str| !lenient::list(report.get(key)).is_empty();
-    if !sources.iter().any(is_web) {
-        Some("no_web_source")
-    } else if lenient::text(report.get("planner_guidance")).trim().is_empty() {
+    let Some(report) = report.filter(|_| sources.iter().any(is_web)) else {
+        return Some("no_web_source");
+    };
+    let hints = [
+        &report.milestone_refinement_hints,
+        &report.problem_framing_hints,
+        &report.spec_implications,
+        &report.todo_definition_hints,
+    ];
+    if report.planner_guidance.trim().is_empty() {
         Some("no_planner_guidance")
-    } else if !listed("backing_reasoning") {
+    } else if report.backing_reasoning.is_empty() {
         Some("no_reasoning")
-    } else if !HINTS.iter().any(|key| listed(key)) {
+    } else if hints.iter().all(|hints| hints.is_empty()) {
         Some("no_hints")
     } else {
         None
@@ -71,20 +66,18 @@ fn problem(report: &Value, sources: &[BackingSource]) -> Option<&'static str> {
 }
 
 /// The sources of a report.
-fn sources(report: &Value) -> Vec<BackingSource> {
-    let list = report.get("backing_sources").and_then(Value::as_array);
-    let text = |source: &Value, key: &str| lenient::text(source.get(key)).trim().to_owned();
-    list.into_iter()
-        .flatten()
+fn sources(report: &ResearchReport) -> Vec<BackingSource> {
+    let sources = report.backing_sources.iter().filter(|source| !source.url.trim().is_empty());
+    sources
         .map(|source| BackingSource {
-            title: text(source, "title"),
-            url: text(source, "url"),
-            relevance: [text(source, "relevance"), text(source, "summary")]
+            title: source.title.trim().to_owned(),
+            url: source.url.trim().to_owned(),
+            relevance: [source.relevance.trim(), source.summary.trim()]
                 .into_iter()
                 .find(|it| !it.is_empty())
-                .unwrap_or_default(),
+                .unwrap_or_default()
+                .to_owned(),
         })
-        .filter(|source| !source.url.is_empty())
-        .take(40)
+        .take(MOST_SOURCES)
         .collect()
 }

@@ -16,6 +16,7 @@ use crate::domain::ids::RequestId;
 use crate::domain::incoming::Message;
 use crate::domain::policy::Policy;
 use crate::domain::request::{Request, RequestStatus};
+use crate::domain::result::{ProposedItem, ProposedOrigin};
 use crate::domain::role::Role;
 use crate::domain::schedule::{ReviewEnd, SourcingStatus};
 use crate::domain::sprint::{Duty, DutyDetails};
@@ -126,18 +127,15 @@ pub(super) fn sourced(turn: &mut Turn<'_>, request: &Request) {
     let findings = request.params.duty.as_ref().map(DutyDetails::findings).unwrap_or_default();
     let made = duties::outcome(request)
         .ok()
-        .and_then(|result| result.proposals.get("backlog_items").cloned())
-        .and_then(|items| items.as_array().cloned())
+        .and_then(|result| result.proposals.backlog_items.clone())
         .filter(|items| !items.is_empty());
     let candidates = made.unwrap_or_else(|| plain(findings));
     let milestone = turn.active_sprint().map(|sprint| sprint.milestone_title.clone());
-    let candidates: Vec<Value> = candidates
+    let candidates: Vec<ProposedItem> = candidates
         .into_iter()
         // What another milestone is about does not come into a running sprint (S31).
-        .filter(|candidate| match (&milestone, candidate.get("milestone_title")) {
-            (Some(milestone), Some(Value::String(title))) if !title.trim().is_empty() => {
-                title.trim() == milestone
-            }
+        .filter(|candidate| match (&milestone, &candidate.milestone_title) {
+            (Some(milestone), Some(title)) if !title.trim().is_empty() => title.trim() == milestone,
             (_, _) => true,
         })
         .collect();
@@ -145,7 +143,7 @@ pub(super) fn sourced(turn: &mut Turn<'_>, request: &Request) {
         turn.edit_scheduler().last_sourcing_status = Some(SourcingStatus::NoChanges);
         return;
     }
-    let titles: Vec<Value> = candidates.iter().filter_map(|it| it.get("title").cloned()).collect();
+    let titles: Vec<String> = candidates.iter().map(|it| it.title.clone()).collect();
     let ask = Ask {
         duty: DutyDetails::SourcerReview { findings: findings.to_vec(), candidates },
         role: Role::Planner,
@@ -162,14 +160,17 @@ pub(super) fn sourced(turn: &mut Turn<'_>, request: &Request) {
 }
 
 /// Findings as candidates, word for word.
-fn plain(findings: &[Finding]) -> Vec<Value> {
-    let candidate = |it: &Finding| {
-        json!({
-            "title": it.title,
-            "summary": it.summary,
-            "scope": it.summary,
-            "origin": { "trace": it.trace, "signal": it.signal },
-        })
+fn plain(findings: &[Finding]) -> Vec<ProposedItem> {
+    let candidate = |it: &Finding| ProposedItem {
+        title: it.title.clone(),
+        summary: it.summary.clone(),
+        scope: it.summary.clone(),
+        origin: Some(ProposedOrigin {
+            trace: Some(it.trace.clone()),
+            signal: Some(it.signal.as_str().to_owned()),
+            ..ProposedOrigin::default()
+        }),
+        ..ProposedItem::default()
     };
     findings.iter().map(candidate).collect()
 }
@@ -206,8 +207,8 @@ fn store(
     source: BacklogSource,
 ) -> Result<(usize, usize), String> {
     let result = duties::outcome(request)?;
-    let Some(items) = result.proposals.get("backlog_items") else { return Ok((0, 0)) };
-    if items.as_array().is_some_and(Vec::is_empty) {
+    let items = result.proposals.backlog_items.as_deref().unwrap_or_default();
+    if items.is_empty() {
         return Ok((0, 0));
     }
     let payload = json!({ "backlog_items": items });

@@ -65,7 +65,7 @@ pub(super) fn random_result(
     let advice = *dice.pick(&["designer_advisory", "architect_advisory"]);
     let planning = matches!(step, Some(steps::DRAFT | steps::FINALIZE));
     let ask = planning && dice.roll(2) == 0;
-    let decision = *dice.pick(&["pass", "fail", "blocked", "?"]);
+    let decision = dice.pick(&[Some("pass"), Some("fail"), Some("blocked"), None]);
     let mut result = result(
         role,
         json!({
@@ -76,12 +76,13 @@ pub(super) fn random_result(
                 "reopen_category": dice.pick(&CATEGORIES), "reason": "because",
                 "unresolved_items": [], "finalize_phase": dice.roll(2) == 0,
             },
-            "qa_validation": {
+            // A verdict that cannot be read is none.
+            "qa_validation": decision.map(|decision| json!({
                 "methodology": "evidence_matrix", "decision": decision,
                 "evidence_matrix": [{ "criterion": "C-1", "source": "s", "evidence": "e",
                                       "result": dice.pick(&["pass", "fail", "not_checked"]) }],
                 "passed_checks": [], "findings": [], "residual_risks": [], "not_checked": [],
-            },
+            })),
         }),
     );
     if let Some(step) = step

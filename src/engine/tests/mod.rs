@@ -17,4 +17,4 @@ mod steering;
 mod world;
 
 pub(in crate::engine) use steering::report_of;
-pub(in crate::engine) use world::{candidate, evidence};
+pub(in crate::engine) use world::{candidate, evidence, verdict};

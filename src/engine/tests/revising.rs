@@ -119,11 +119,8 @@ fn an_answer_to_the_old_words_is_not_given() {
     let run = run_of(&world, &todo, "run-intake");
     world.submit(Event::RunStarting(run.clone()));
     world.submit(edited(&words, "how red is it?"));
-    let mut answered = result(Role::Orchestrator, serde_json::json!({}));
-    answered.proposals = serde_json::from_value(serde_json::json!({
-        "request_handling": { "mode": "complete" },
-    }))
-    .expect("proposals");
+    let handled = serde_json::json!({ "request_handling": { "mode": "complete" } });
+    let answered = result(Role::Orchestrator, handled);
     let mut done = finished(&run);
     done.outcome = RunOutcome::Result(Arc::new(answered));
     world.submit(Event::RunFinished(Box::new(done)));

@@ -28,7 +28,9 @@ use crate::domain::outgoing::{Act, Button, ButtonAct, OutgoingOutcome};
 use crate::domain::policy::{Holders, Limits, Policy, Right};
 use crate::domain::record::AnyRecord;
 use crate::domain::request::{EventKind, Request, RequestStatus};
-use crate::domain::result::RoleResult;
+use crate::domain::result::{
+    EvidenceResult, EvidenceRow, Methodology, Proposals, QaDecision, QaValidation, RoleResult,
+};
 use crate::domain::role::Role;
 use crate::domain::run::{FailKind, Run, RunOutcome, RunReport};
 use crate::domain::sprint::{CloseoutStatus, GitBaseline};
@@ -855,11 +857,35 @@ pub(super) fn good_effect(kind: &EffectKind, commit: &str) -> EffectOutcome {
     }
 }
 
+/// A verdict with these rows, each a criterion and what was seen.
+pub(in crate::engine) fn verdict(
+    decision: QaDecision,
+    rows: &[(&str, EvidenceResult)],
+) -> QaValidation {
+    let row = |(criterion, result): &(&str, EvidenceResult)| EvidenceRow {
+        criterion: (*criterion).to_owned(),
+        source: String::new(),
+        evidence: String::new(),
+        result: *result,
+    };
+    QaValidation {
+        methodology: Methodology::EvidenceMatrix,
+        decision,
+        evidence_matrix: rows.iter().map(row).collect(),
+        passed_checks: Vec::new(),
+        findings: Vec::new(),
+        residual_risks: Vec::new(),
+        not_checked: Vec::new(),
+    }
+}
+
 /// A result of `role` with these proposals.
 pub(super) fn result(role: Role, proposals: Value) -> RoleResult {
     let mut result = RoleResult::new(role, "r");
     result.summary = format!("{role} is done");
-    result.proposals = serde_json::from_value(proposals).expect("proposals");
+    let (proposals, faults) = Proposals::read(Some(&proposals));
+    assert_eq!(faults, [""; 0]);
+    result.proposals = proposals;
     result
 }
 

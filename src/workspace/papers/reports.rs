@@ -77,7 +77,9 @@ pub fn role_reports(events: &[RequestEvent]) -> Vec<RoleReport> {
             summary: result.summary.clone(),
             insights: result.insights.clone(),
             outputs: outputs(&result),
-            transition: result.proposals.get(TRANSITION).map(transition).unwrap_or_default(),
+            transition: (result.proposals.workflow_transition.as_ref())
+                .map(|it| transition(&serde_json::json!(it)))
+                .unwrap_or_default(),
             artifacts: result.artifacts.clone(),
         });
     }
@@ -85,10 +87,10 @@ pub fn role_reports(events: &[RequestEvent]) -> Vec<RoleReport> {
 }
 
 fn outputs(result: &RoleResult) -> Vec<Output> {
-    let entries = result.proposals.0.iter();
-    entries
-        .filter(|(name, _)| *name != TRANSITION && result.proposals.has_content(name))
-        .map(|(name, value)| Output { name: name.clone(), value: text(value) })
+    let parts = result.proposals.given().into_iter();
+    parts
+        .filter(|(name, _)| name != TRANSITION)
+        .map(|(name, value)| Output { value: text(&value), name })
         .collect()
 }
 

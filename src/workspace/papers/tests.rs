@@ -137,7 +137,7 @@ fn reports() -> Reports {
         payload: json!({ "step": step, "result": {
             "role": role, "status": status, "summary": "Read in one place.\n#### forged",
             "insights": ["`LC_ALL` wins"], "artifacts": ["greet.sh"],
-            "proposals": {"root_cause": "none", "workflow_transition":
+            "proposals": {"root_cause_contract": "none", "workflow_transition":
                 {"outcome": "advance", "target_step": "qa_validation", "reason": "it is built"}},
         } }),
     };

@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 use teams::domain::lifecycle::StepName;
+use teams::domain::result::Proposals;
 use teams::domain::role::Role;
 use teams::engine::contract::{extract_json_object, normalize, validate};
 
@@ -24,16 +25,12 @@ pub(crate) const SUBJECTS: &[Subject] = &[
         theirs: read,
         rules: &[Rule {
             row: "13.A #13",
-            instead: "backlog proposals are patches and stay as written",
-            applies: |args| {
-                let proposals = &args["payload"]["proposals"];
-                ["backlog_item", "backlog_items", "planned_backlog_updates"]
-                    .iter()
-                    .any(|key| proposals.get(key).is_some())
-            },
+            instead: "each part of the proposals is of its type, and what is none is left out",
+            applies: |args| args["payload"]["proposals"].is_object(),
             expected: |args, theirs| {
+                let (read, _) = Proposals::read(args["payload"].get("proposals"));
                 let mut expected = theirs.clone();
-                expected["proposals"] = args["payload"]["proposals"].clone();
+                expected["proposals"] = json!(read);
                 expected
             },
         }],
@@ -48,7 +45,16 @@ pub(crate) const SUBJECTS: &[Subject] = &[
             json!(issues.iter().map(ToString::to_string).collect::<Vec<_>>())
         },
         theirs: whole,
-        rules: &[],
+        rules: &[Rule {
+            row: "8.1",
+            instead: "an answer says its status",
+            applies: |args| args["payload"].is_object() && args["payload"].get("status").is_none(),
+            expected: |_, theirs| {
+                let mut expected = vec![json!("/status is missing")];
+                expected.extend(theirs.as_array().cloned().unwrap_or_default());
+                json!(expected)
+            },
+        }],
     },
 ];
 
@@ -61,8 +67,5 @@ fn read(result: &Value) -> Value {
     read["has_error"] = json!(!text(result, "error").is_empty());
     read["has_notes"] =
         json!(result["validation_notes"].as_array().is_some_and(|notes| !notes.is_empty()));
-    for key in ["session_id", "session_workspace", "commit_sha", "commit_status"] {
-        read[key] = result[key].clone();
-    }
     read
 }

@@ -68,8 +68,8 @@ fn check(
         Some("failed") => ResultStatus::Failed,
         _ => return Err(vec!["invalid_status".to_owned()]),
     };
-    let proposals = value["proposals"].as_object().cloned().unwrap_or_default();
-    if step.is_some() && !proposals.contains_key("workflow_transition") {
+    let proposals = Proposals::read(value.get("proposals")).0;
+    if step.is_some() && proposals.workflow_transition.is_none() {
         return Err(vec!["missing_workflow_transition".to_owned()]);
     }
     let mut result = RoleResult::new(role, "");
@@ -77,7 +77,7 @@ fn check(
     result.summary = value["summary"].as_str().unwrap_or_default().to_owned();
     result.error = value["error"].as_str().unwrap_or_default().to_owned();
     result.artifacts = serde_json::from_value(value["artifacts"].clone()).unwrap_or_default();
-    result.proposals = Proposals(proposals);
+    result.proposals = proposals;
     Ok(result)
 }
 

@@ -6,9 +6,7 @@ use serde_json::json;
 
 use super::*;
 use crate::domain::lifecycle::{Phase, counter};
-use crate::domain::result::{
-    EvidenceResult, EvidenceRow, QaDecision, QaValidation, ResultStatus, RoleResult,
-};
+use crate::domain::result::{EvidenceResult, QaDecision, QaValidation, ResultStatus, RoleResult};
 use crate::domain::workflow::{Allowance, Transition};
 use crate::engine::contract::normalize;
 
@@ -54,11 +52,8 @@ fn reopening(step: StepName, category: Option<ReopenCategory>) -> StepReport {
 }
 
 fn verdict(decision: QaDecision, results: &[EvidenceResult]) -> QaValidation {
-    let row = |result: &EvidenceResult| EvidenceRow {
-        criterion: "it works".to_owned(),
-        result: Some(*result),
-    };
-    QaValidation { decision: Some(decision), evidence: results.iter().map(row).collect() }
+    let rows: Vec<_> = results.iter().map(|result| ("it works", *result)).collect();
+    crate::engine::tests::verdict(decision, &rows)
 }
 
 fn qa_passes() -> StepReport {

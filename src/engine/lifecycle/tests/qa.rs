@@ -41,12 +41,8 @@ fn qa_gives_one_row_for_each_criterion_and_no_other() {
     let pass = |rows: &[&str]| {
         let mut report = qa_passes();
         report.criteria = vec!["it works".to_owned(), "it is fast".to_owned()];
-        let row = |it: &&str| EvidenceRow {
-            criterion: (*it).to_owned(),
-            result: Some(EvidenceResult::Pass),
-        };
-        let evidence = rows.iter().map(row).collect();
-        report.qa_validation = Some(QaValidation { decision: Some(QaDecision::Pass), evidence });
+        let rows: Vec<_> = rows.iter().map(|row| (*row, EvidenceResult::Pass)).collect();
+        report.qa_validation = Some(crate::engine::tests::verdict(QaDecision::Pass, &rows));
         report
     };
     for right in [["C-1", "C-2"], ["it is fast", "it works"]] {

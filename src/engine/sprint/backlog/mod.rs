@@ -269,13 +269,8 @@ fn who_is_stuck(request: Option<&Request>) -> Option<Role> {
 
 /// What the last role would do next, in its own words.
 fn next_step(request: Option<&Request>) -> Option<String> {
-    let proposals = &request?.result.as_ref()?.proposals.0;
-    let text = |value: Option<&Value>| lenient::text(value).trim().to_owned();
-    first_of([
-        &text(proposals.get("recommended_next_step")),
-        &text(proposals.get("suggested_next_step").and_then(|step| step.get("reason"))),
-        &text(proposals.get("suggested_next_step")),
-    ])
+    let next = request?.result.as_ref()?.proposals.suggested_next_step.as_ref()?;
+    first_of([&next.reason])
 }
 
 /// The item of a todo whose own record is gone, from what the todo still says. Where it stands is for

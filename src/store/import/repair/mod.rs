@@ -208,11 +208,11 @@ fn go_on(request: &mut Request, internal: bool, path: &str, notes: &mut Notes) {
     }
     if request.status == RequestStatus::Blocked && request.blocked.is_none() {
         let said = request.result.as_ref();
-        let inputs = said.and_then(|it| it.proposals.get("required_inputs"));
+        let inputs = said.and_then(|it| it.proposals.required_inputs.clone());
         request.blocked = Some(Blocked {
             code: crate::domain::block::BlockCode::RoleBlocked,
             detail: said.map(|it| it.summary.clone()).unwrap_or_default(),
-            required_inputs: crate::domain::lenient::list(inputs),
+            required_inputs: inputs.unwrap_or_default(),
             since: request.updated_at,
         });
     }

@@ -10,6 +10,7 @@ use super::*;
 use crate::domain::ids::TodoId;
 use crate::domain::language::Language;
 use crate::domain::request::Blocked;
+use crate::domain::result::NextStep;
 use crate::domain::sprint::{Kickoff, Trigger};
 
 fn at(text: &str) -> Timestamp {
@@ -131,7 +132,8 @@ fn s21_a_blocked_item_says_what_would_unblock_it() {
         ..Request::default()
     };
     let mut result = crate::domain::result::RoleResult::new(Role::Qa, "r");
-    result.proposals.0.insert("suggested_next_step".to_owned(), json!({"reason": "run qa again"}));
+    result.proposals.suggested_next_step =
+        Some(NextStep { owner: None, reason: "run qa again".to_owned() });
     request.result = Some(Arc::new(result));
     let sprint = SprintId::parse("260324-Sprint-09:00").unwrap();
     set_by_todo(&mut item, &todo(TodoStatus::Blocked), Some(&request), &sprint, now());
