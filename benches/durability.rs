@@ -15,9 +15,8 @@ use std::process::Command;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use serde_json::Map;
 use teams::domain::change::Change;
-use teams::domain::envelope::{Envelope, EnvelopeBody, EnvelopeKind, Place};
+use teams::domain::envelope::{Envelope, EnvelopeBody, EnvelopeKind, EnvelopeParams, Place};
 use teams::domain::ids::{EnvelopeId, IdSupply, RequestId, RunId};
 use teams::domain::record::RecordId;
 use teams::domain::request::{Request, RequestStatus, fingerprint};
@@ -77,7 +76,7 @@ impl Letters {
                 urgency: "normal".to_owned(),
                 scope: "s".to_owned(),
                 artifacts: Vec::new(),
-                params: Map::new(),
+                params: EnvelopeParams::default(),
                 body: "x".repeat(BODY),
                 from,
                 to,

@@ -1,7 +1,7 @@
 //! A relay message between roles, as it stands in the file queue (`spec/teams.md` 4.7).
 
-use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value};
+use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::Value;
 
 use crate::domain::ids::{EnvelopeId, RequestId};
 use crate::domain::lifecycle::StepName;
@@ -9,6 +9,7 @@ use crate::domain::role::Role;
 use crate::domain::run::RunReport;
 use crate::domain::time::Timestamp;
 use crate::domain::word::words;
+use crate::domain::workflow::WorkflowState;
 
 /// What a message means.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -53,9 +54,9 @@ pub struct EnvelopeBody {
     /// Workspace-relative hints.
     #[serde(default)]
     pub artifacts: Vec<String>,
-    /// `_teams_kind` and further keys.
+    /// What goes along.
     #[serde(default)]
-    pub params: Map<String, Value>,
+    pub params: EnvelopeParams,
     /// Words for the receiver.
     #[serde(default)]
     pub body: String,
@@ -63,6 +64,34 @@ pub struct EnvelopeBody {
     pub from: Role,
     /// Receiver; must equal `target_role`.
     pub to: Role,
+}
+
+/// What goes along with an envelope. Keys that other programs add mean nothing and are left out.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct EnvelopeParams {
+    /// The kind in the words of the older runtime, for those who read the files.
+    #[serde(rename = "_teams_kind", skip_serializing_if = "String::is_empty")]
+    pub teams_kind: String,
+    /// Of a delegation: where the request stood, for those who read the files.
+    #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "workflow_of_any_build")]
+    pub workflow: Option<WorkflowState>,
+    /// Of a report: why the step was asked for.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub why: String,
+    /// Of a report that another program dropped: what the role answered.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub result: Option<Value>,
+    /// Of words that another program dropped: whose they are.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub author: Option<String>,
+}
+
+fn workflow_of_any_build<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Option<WorkflowState>, D::Error> {
+    let value = Option::<Value>::deserialize(deserializer)?;
+    Ok(value.as_ref().map(WorkflowState::normalize))
 }
 
 /// One relay message.

@@ -74,7 +74,11 @@ fn encode<R: Record>(record: &R) -> serde_json::Result<Value> {
     Ok(value)
 }
 
-fn decode<R: Record>(mut value: Value) -> Result<Arc<R>, RecordError> {
+/// A record of one kind from its JSON, of this version or an older one.
+///
+/// # Errors
+/// Where it has another shape, or a newer build wrote it.
+pub fn decode<R: Record>(mut value: Value) -> Result<Arc<R>, RecordError> {
     if let Value::Object(fields) = &mut value {
         let version = fields.shift_remove(VERSION_FIELD).and_then(|version| version.as_u64());
         let version = version.unwrap_or(1);

@@ -1,6 +1,6 @@
 //! Handing a request from one to the next, and stopping it.
 
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use super::decide::Wake;
 use super::lifecycle::{BlockReason, Note, WorkflowDecision};
@@ -8,7 +8,7 @@ use super::say;
 use super::turn::Turn;
 use crate::domain::block::BlockCode;
 use crate::domain::effect::EffectKind;
-use crate::domain::envelope::{Envelope, EnvelopeBody, EnvelopeKind, Place};
+use crate::domain::envelope::{Envelope, EnvelopeBody, EnvelopeKind, EnvelopeParams, Place};
 use crate::domain::gate::GateState;
 use crate::domain::ids::RequestId;
 use crate::domain::lifecycle::{Prerequisite, StepKind, StepName, counter};
@@ -51,11 +51,11 @@ pub(super) fn delegate(
     request.blocked = None;
     request.ended_at = None;
     request.final_answer = None;
-    let mut params = Map::new();
-    params.insert("_teams_kind".to_owned(), json!("delegate"));
-    if let Some(state) = &request.params.workflow {
-        params.insert("workflow".to_owned(), json!(state));
-    }
+    let params = EnvelopeParams {
+        teams_kind: "delegate".to_owned(),
+        workflow: request.params.workflow.clone(),
+        ..EnvelopeParams::default()
+    };
     let body = EnvelopeBody {
         request_id: id.clone(),
         intent: intent(role, kind).to_owned(),

@@ -44,14 +44,18 @@ pub(super) fn ready(turn: &mut Turn<'_>, relay_id: &EnvelopeId) -> Answer {
         turn.put_away(&envelope, Place::Archive, reason);
         return Answer::Ignored(reason);
     }
-    let report = envelope.report.as_deref().cloned().or_else(|| rebuilt(turn, &envelope));
-    let Some(report) = report else {
-        turn.put_away(&envelope, Place::Dead, "the report has no result");
-        return Answer::Ignored("the report has no result");
+    let report = match envelope.report.as_deref() {
+        Some(report) => report.clone(),
+        None => match rebuilt(turn, &envelope) {
+            Ok(report) => report,
+            Err(reason) => {
+                turn.put_away(&envelope, Place::Dead, &reason);
+                return Answer::Ignored("the report has no result that counts");
+            }
+        },
     };
     turn.put_away(&envelope, Place::Archive, "applied");
-    let why = envelope.envelope.params.get(runs::WHY).and_then(Value::as_str);
-    apply(turn, &id, report, why.unwrap_or_default());
+    apply(turn, &id, report, &envelope.envelope.params.why);
     Answer::Accepted
 }
 
@@ -76,18 +80,28 @@ fn stale(turn: &Turn<'_>, envelope: &Envelope) -> Option<&'static str> {
 }
 
 /// The report of an envelope that another program dropped: the result stands in its parameters or
-/// as JSON in its body (`spec/teams.md` R11).
-fn rebuilt(turn: &Turn<'_>, envelope: &Envelope) -> Option<RunReport> {
+/// as JSON in its body (`spec/teams.md` R11), and is held against the contract as every other. Else the reason why it
+/// does not count.
+fn rebuilt(turn: &Turn<'_>, envelope: &Envelope) -> Result<RunReport, String> {
     let body = &envelope.envelope;
+    let none = || "the report has no result".to_owned();
+    let request = turn.request(&body.request_id).ok_or_else(none)?;
     // The older runtime's reports do not name their step; the sender has the request, so it is this one.
-    let step = handoff::step_of(turn.request(&body.request_id)?);
-    let value = match body.params.get("result") {
+    let step = handoff::step_of(request);
+    let value = match &body.params.result {
         Some(value) => value.clone(),
-        None => Value::Object(contract::extract_json_object(&body.body).ok()?),
+        None => Value::Object(contract::extract_json_object(&body.body).map_err(|_| none())?),
     };
-    let result = contract::normalize(&value, envelope.sender_role, body.request_id.as_str());
-    let run_id = crate::domain::ids::RunId::parse(envelope.relay_id.as_str()).ok()?;
-    Some(RunReport {
+    let criteria = criteria_of(turn, request);
+    let result = contract::check(&value, envelope.sender_role, step, &criteria);
+    let mut result = result.map_err(|issues| {
+        let issues: Vec<String> = issues.iter().map(ToString::to_string).collect();
+        say::cut(&format!("the result does not follow the contract: {}", issues.join("; ")), 600)
+    })?;
+    result.request_id = body.request_id.to_string();
+    let run_id = crate::domain::ids::RunId::parse(envelope.relay_id.as_str());
+    let run_id = run_id.map_err(|error| error.to_string())?;
+    Ok(RunReport {
         run_id,
         request_id: body.request_id.clone(),
         role: envelope.sender_role,
@@ -107,6 +121,12 @@ fn rebuilt(turn: &Turn<'_>, envelope: &Envelope) -> Option<RunReport> {
         heard: Vec::new(),
         conversation: Conversation::default(),
     })
+}
+
+/// The acceptance criteria that a request is held against.
+fn criteria_of(turn: &Turn<'_>, request: &Request) -> Vec<String> {
+    let item = request.backlog_id.as_ref().and_then(|id| turn.item(id));
+    contract::criteria(request, item)
 }
 
 fn apply(turn: &mut Turn<'_>, id: &RequestId, report: RunReport, why: &str) {
@@ -232,8 +252,7 @@ fn step_result(
     // What was built and sent back is not dropped, nor brought to the branch, because a plan is called an answer.
     let to_be_built = request.todo_id.is_some() || request.candidate.is_some();
     let documents = documents(request, report);
-    let item = request.backlog_id.as_ref().and_then(|id| turn.item(id));
-    let criteria = contract::criteria(request, item);
+    let criteria = criteria_of(turn, request);
     claims::hold_against(turn, id, report, result);
     keep_criteria(turn, id, result);
     let mut facts = StepReport::from_result(result);
@@ -355,8 +374,7 @@ fn forward(turn: &mut Turn<'_>, envelope: &Envelope) -> Answer {
     if text.is_empty() {
         return Answer::Ignored("nothing was said");
     }
-    let author = envelope.envelope.params.get("author").and_then(Value::as_str);
-    let author = author.unwrap_or("operator").to_owned();
+    let author = envelope.envelope.params.author.as_deref().unwrap_or("operator").to_owned();
     let language = Language::of(&text).unwrap_or(turn.policy.language);
     let route = ReplyRoute { author_name: author, ..ReplyRoute::default() };
     // Whoever can write into the state folder is the operator.

@@ -9,7 +9,7 @@ use crate::domain::block::BlockCode;
 use crate::domain::change::Change;
 use crate::domain::conversation::Room;
 use crate::domain::effect::EffectKind;
-use crate::domain::envelope::{Envelope, EnvelopeBody, EnvelopeKind, Place};
+use crate::domain::envelope::{Envelope, EnvelopeBody, EnvelopeKind, EnvelopeParams, Place};
 use crate::domain::ids::{MessageId, RequestId, RunId};
 use crate::domain::outgoing::{Priority, Voice};
 use crate::domain::record::RecordId;
@@ -20,10 +20,6 @@ use crate::domain::run::{FailKind, Run, RunOutcome, RunReport, ledger_of};
 use crate::domain::session::Session;
 use crate::domain::state::session_key;
 use crate::domain::time::Timestamp;
-
-/// Where a report keeps what its run was told about why the step is done again: an attempt that does not count
-/// is told the same.
-pub(super) const WHY: &str = "why";
 
 /// A worker is about to start an agent for an envelope. Refused where the envelope or its request is
 /// gone, and where the request has used up its runs.
@@ -250,9 +246,11 @@ pub(super) fn finished(turn: &mut Turn<'_>, report: RunReport) -> Answer {
         urgency: "normal".to_owned(),
         scope,
         artifacts: Vec::new(),
-        params: [("_teams_kind".to_owned(), json!("report")), (WHY.to_owned(), json!(why))]
-            .into_iter()
-            .collect(),
+        params: EnvelopeParams {
+            teams_kind: "report".to_owned(),
+            why,
+            ..EnvelopeParams::default()
+        },
         body: String::new(),
         from: run.role,
         to: Role::Orchestrator,

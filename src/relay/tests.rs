@@ -4,12 +4,10 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
 
-use serde_json::Map;
-
 use super::watch::{Found, KnownEnvelopes, Watcher, candidates, examine};
 use super::*;
 use crate::domain::change::Change;
-use crate::domain::envelope::{Envelope, EnvelopeBody, EnvelopeKind, Place};
+use crate::domain::envelope::{Envelope, EnvelopeBody, EnvelopeKind, EnvelopeParams, Place};
 use crate::domain::ids::{EnvelopeId, RequestId};
 use crate::domain::role::Role;
 use crate::domain::state::State;
@@ -44,7 +42,7 @@ fn delegate(number: u64, request: &str) -> Envelope {
             urgency: "normal".to_owned(),
             scope: String::new(),
             artifacts: Vec::new(),
-            params: Map::new(),
+            params: EnvelopeParams::default(),
             body: String::new(),
             from: Role::Orchestrator,
             to: Role::Developer,

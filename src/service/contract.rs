@@ -21,10 +21,6 @@ fn check(
     step: Option<StepName>,
     criteria: &[String],
 ) -> Result<RoleResult, Vec<String>> {
-    let issues = contract::validate(value, role, step, criteria);
-    if issues.is_empty() {
-        Ok(contract::normalize(value, role, ""))
-    } else {
-        Err(issues.iter().map(ToString::to_string).collect())
-    }
+    let checked = contract::check(value, role, step, criteria);
+    checked.map_err(|issues| issues.iter().map(ToString::to_string).collect())
 }

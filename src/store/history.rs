@@ -5,6 +5,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{Read as _, Write as _};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use flate2::Compression;
 use flate2::read::GzDecoder;
@@ -17,7 +18,7 @@ use crate::domain::envelope::{Envelope, Place};
 use crate::domain::gate::Gate;
 use crate::domain::ids::RequestId;
 use crate::domain::operation::Operation;
-use crate::domain::record::Record;
+use crate::domain::record::{self, Record};
 use crate::domain::role::Role;
 use crate::domain::state::State;
 use crate::domain::time::Timestamp;
@@ -189,9 +190,12 @@ impl Packing<'_> {
     }
 
     /// The record among the files of one; `None` where it does not read, and then it stays where it is.
-    fn read<R: Record>(&self, paths: &[String]) -> Result<Option<R>, StoreError> {
+    fn read<R: Record>(&self, paths: &[String]) -> Result<Option<Arc<R>>, StoreError> {
         match paths.last().filter(|path| path.ends_with(".json")) {
-            Some(path) => Ok(serde_json::from_slice(&self.disk.read(&self.root.join(path))?).ok()),
+            Some(path) => {
+                let value = serde_json::from_slice(&self.disk.read(&self.root.join(path))?).ok();
+                Ok(value.and_then(|value| record::decode(value).ok()))
+            }
             None => Ok(None),
         }
     }

@@ -13,7 +13,7 @@ use crate::domain::change::Change;
 use crate::domain::envelope::Place;
 use crate::domain::ids::{EnvelopeId, OperationId, RequestId};
 use crate::domain::operation::Operation;
-use crate::domain::record::AnyRecord;
+use crate::domain::record::{self, AnyRecord, Record};
 use crate::domain::request::{Request, RequestEvent};
 use crate::domain::role::Role;
 use crate::domain::state::State;
@@ -55,6 +55,12 @@ fn steadily<T>(
 fn tail(root: &Path) -> Result<Tail, StoreError> {
     let index = Index::read(&RealDisk, root)?;
     load::read_tail(&RealDisk, root, index.map(|index| index.seq))
+}
+
+/// A record of this version or an older one; `None` where it does not read.
+fn record<R: Record + Clone>(bytes: &[u8]) -> Option<R> {
+    let value = serde_json::from_slice(bytes).ok()?;
+    record::decode(value).ok().map(Arc::unwrap_or_clone)
 }
 
 fn present(path: &Path) -> Result<Option<Vec<u8>>, StoreError> {
@@ -110,9 +116,7 @@ pub fn requests_ended_since(root: &Path, since: Timestamp) -> Result<Vec<Request
         {
             continue;
         }
-        let record = present(&path)?;
-        if let Some(request) = record.and_then(|bytes| serde_json::from_slice(&bytes).ok()) {
-            let request: Request = request;
+        if let Some(request) = present(&path)?.and_then(|bytes| record::<Request>(&bytes)) {
             found.insert(request.request_id.clone(), request);
         }
     }
@@ -209,9 +213,8 @@ pub fn operations(root: &Path) -> Result<Vec<Operation>, StoreError> {
             if name.starts_with('.') || !name.ends_with(".json") {
                 continue;
             }
-            let record = present(&folder.join(name))?
-                .and_then(|bytes| serde_json::from_slice::<Operation>(&bytes).ok());
-            if let Some(record) = record {
+            let bytes = present(&folder.join(name))?;
+            if let Some(record) = bytes.and_then(|bytes| record::<Operation>(&bytes)) {
                 found.insert(record.operation_id.clone(), record);
             }
         }

@@ -1,6 +1,6 @@
 //! The command line and the team's own control: status, why, ask, cancel, retry, registered actions.
 
-use teams::domain::request::RequestStatus;
+use teams::domain::request::{EventKind, RequestStatus};
 
 use crate::support::house::{EDIT, EDITED, House, Plan, words};
 
@@ -142,7 +142,16 @@ async fn an_action_with_other_parameters_than_its_own() {
 
 #[tokio::test]
 async fn a_control_action_that_does_not_exist() {
-    is_refused("{kind: self_destruct}", "self_destruct").await;
+    // The agent is told that there is none such, and hands the request on instead.
+    let house = House::open(with_actions("{kind: self_destruct}")).await;
+    let asked = house.ask("do something to yourself").await;
+    let request = house.becomes(&asked, RequestStatus::Blocked).await;
+    let history = house.history(&request);
+    let intake = history.iter().find(|it| it.kind == EventKind::RoleReport).unwrap();
+    assert_eq!(intake.actor, "orchestrator");
+    assert_eq!(intake.payload["repairs"], 1);
+    assert_eq!(intake.payload["result"]["proposals"]["control_action"], serde_json::Value::Null);
+    house.close().await;
 }
 
 #[tokio::test]

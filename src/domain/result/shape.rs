@@ -141,7 +141,8 @@ fn walk(value: &mut Value, schema: &Value, place: &str, depth: usize, faults: &m
     if let Some(words) = schema.get("enum").and_then(Value::as_array) {
         if !words.contains(value) {
             let words: Vec<String> = words.iter().map(Value::to_string).collect();
-            faults.push(format!("{place} is none of {}", words.join(", ")));
+            let found: String = value.to_string().chars().take(60).collect();
+            faults.push(format!("{place} is none of {}: {found}", words.join(", ")));
         }
         return;
     }

@@ -13,7 +13,7 @@ mod validate;
 pub use extract::{ExtractError, extract_json_object};
 pub use normalize::normalize;
 pub use schema::schema;
-pub use validate::{ContractIssue, validate};
+pub use validate::{ContractIssue, check, validate};
 
 /// The acceptance criteria that a request is held against: those of its item, else those of its own plan.
 #[must_use]

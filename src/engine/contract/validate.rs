@@ -4,11 +4,12 @@ use std::fmt;
 
 use serde_json::{Map, Value};
 
-use super::normalize::read;
+use super::normalize::{normalize, read};
 use super::numbered::{RowFaults, row_faults};
 use super::{INSIGHT_PLACEHOLDER, STATUS_LITERAL, SUMMARY_PLACEHOLDER};
 use crate::domain::lenient;
 use crate::domain::lifecycle::StepName;
+use crate::domain::result::RoleResult;
 use crate::domain::role::Role;
 use crate::domain::word::Word;
 use crate::domain::workflow::{Outcome, Transition};
@@ -115,6 +116,22 @@ const QA_KEYS: [&str; 7] = [
 ];
 const QA_LISTS: [&str; 4] = ["passed_checks", "findings", "residual_risks", "not_checked"];
 const EVIDENCE_KEYS: [&str; 4] = ["criterion", "source", "evidence", "result"];
+
+/// Reads what a role answered, whatever way it came, where it follows the contract.
+///
+/// # Errors
+/// What is wrong with it.
+pub fn check(
+    raw: &Value,
+    role: Role,
+    step: Option<StepName>,
+    criteria: &[String],
+) -> Result<RoleResult, Vec<ContractIssue>> {
+    match validate(raw, role, step, criteria) {
+        issues if issues.is_empty() => Ok(normalize(raw, role, "")),
+        issues => Err(issues),
+    }
+}
 
 /// Judges what `role` wrote, before [`super::normalize`] puts it right. `step` is the workflow step
 /// of the request, `None` where it has no workflow; `criteria` are what QA judges, none where it finds them itself.

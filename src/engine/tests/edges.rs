@@ -11,7 +11,9 @@ use super::world::{GENERAL, OWNER, Todo, World, good, policy, result};
 use crate::domain::actor::{Actor, Author};
 use crate::domain::change::Change;
 use crate::domain::effect::EffectKind;
-use crate::domain::envelope::{Envelope, EnvelopeBody, EnvelopeKind, MAX_ENVELOPE_ATTEMPTS, Place};
+use crate::domain::envelope::{
+    Envelope, EnvelopeBody, EnvelopeKind, EnvelopeParams, MAX_ENVELOPE_ATTEMPTS, Place,
+};
 use crate::domain::event::Event;
 use crate::domain::ids::{ChannelId, EnvelopeId, MessageId, OutgoingId, RequestId, RunId, UserId};
 use crate::domain::incoming::Command;
@@ -236,7 +238,7 @@ pub(super) fn dropped(
             urgency: "normal".to_owned(),
             scope: String::new(),
             artifacts: Vec::new(),
-            params: [("result".to_owned(), json!(result))].into_iter().collect(),
+            params: EnvelopeParams { result: Some(json!(result)), ..EnvelopeParams::default() },
             body: String::new(),
             from,
             to: Role::Orchestrator,
@@ -277,6 +279,38 @@ fn a_dropped_report_counts_for_the_step_at_hand_and_brings_no_facts() {
     }
     let state = world.state.requests[&id].params.workflow.clone().expect("a workflow");
     assert_eq!(state.step, steps::GUIDANCE);
+}
+
+#[test]
+fn a_dropped_result_that_does_not_follow_the_contract_is_a_dead_letter_that_says_why() {
+    let mut world = World::new(policy());
+    let id = world.message("do it");
+    work_until(&mut world, |_, step| step == Some(steps::DRAFT));
+    let mut letter = dropped(&world, &id, Role::Planner, None);
+    letter.report = None;
+    letter.envelope.params.result =
+        Some(json!({ "status": "finished", "proposals": { "backlog_items": [7] } }));
+    let relay_id = letter.relay_id.clone();
+    world.state.apply(&Change::save(letter));
+    let ids = crate::domain::ids::IdSupply::new(uuid::Uuid::from_u128(9));
+    let dropped_id = relay_id.clone();
+    let event = Event::ReportReady { relay_id };
+    let input = Input { event, now: Timestamp::from_millis(1), ids };
+    let decided = decide(&world.state, &world.policy, input);
+    for change in &decided.changes {
+        world.state.apply(change);
+    }
+    assert!(!world.state.envelopes.contains_key(&dropped_id));
+    let reason = decided.changes.iter().find_map(|change| {
+        let Change::Save(AnyRecord::Envelope(letter)) = change else { return None };
+        letter.reason.clone().filter(|_| letter.place == Place::Dead)
+    });
+    let reason = reason.expect("a dead letter");
+    for code in
+        ["/status is none of", "/backlog_items/0 is no object", "missing_workflow_transition"]
+    {
+        assert!(reason.contains(code), "{reason}");
+    }
 }
 
 #[test]

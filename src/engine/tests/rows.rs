@@ -213,11 +213,11 @@ fn r10_a_report_without_a_result_is_a_dead_letter() {
     assert!(request.result.is_some() && request.current_role == Some(Role::Research));
     let mut empty = super::edges::dropped(&world, &id, Role::Research, None);
     (empty.report, empty.envelope.body) = (None, "done, see above".to_owned());
-    empty.envelope.params.clear();
+    empty.envelope.params.result = None;
     let relay_id = empty.relay_id.clone();
     world.state.apply(&Change::save(empty));
     let answer = world.submit(Event::ReportReady { relay_id });
-    assert_eq!(answer, Answer::Ignored("the report has no result"));
+    assert_eq!(answer, Answer::Ignored("the report has no result that counts"));
     assert_eq!(world.dead_letters(), 1);
     assert_eq!(world.state.requests[&id], request);
     world.finish_well();

@@ -7,6 +7,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
@@ -20,7 +21,7 @@ use super::loaded::{LoadedWorkspace, Unreadable};
 use crate::domain::change::Change;
 use crate::domain::ids::{RequestId, SprintId};
 use crate::domain::operation::OperationStatus;
-use crate::domain::record::{RecordId, RecordKind};
+use crate::domain::record::{RecordError, RecordId, RecordKind, decode};
 use crate::domain::request::Request;
 use crate::domain::schedule::Scheduler;
 use crate::platform::disk::Disk;
@@ -124,9 +125,14 @@ pub(super) fn item(bytes: &[u8]) -> Option<crate::domain::backlog::BacklogItem> 
 /// # Errors
 /// [`StoreError::Encode`] where it is neither.
 pub(super) fn request(bytes: &[u8]) -> Result<Request, StoreError> {
-    match serde_json::from_slice(bytes) {
-        Ok(request) => Ok(request),
-        Err(error) => shaped(bytes, shape::request).map_err(|_| error.into()),
+    match decode(serde_json::from_slice(bytes)?) {
+        Ok(request) => Ok(Arc::unwrap_or_clone(request)),
+        Err(RecordError::Shape(error)) => {
+            shaped(bytes, shape::request).map_err(|_| StoreError::from(error))
+        }
+        Err(newer @ RecordError::Newer { .. }) => {
+            Err(StoreError::Encode { reason: newer.to_string() })
+        }
     }
 }
 

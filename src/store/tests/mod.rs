@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use super::index::checkpoint;
 use super::journal::{Journal, Pending};
@@ -17,7 +17,7 @@ use super::views::Views;
 use super::{StoreError, layout, prepare};
 use crate::domain::backlog::{BacklogItem, BacklogKind, BacklogStatus};
 use crate::domain::change::{Change, ChannelMark};
-use crate::domain::envelope::{Envelope, EnvelopeBody, EnvelopeKind, Place};
+use crate::domain::envelope::{Envelope, EnvelopeBody, EnvelopeKind, EnvelopeParams, Place};
 use crate::domain::ids::{
     BacklogId, ChannelId, EnvelopeId, MessageId, RequestId, RunId, SprintId, TodoId,
 };
@@ -88,7 +88,7 @@ fn envelope(number: u64, place: Place) -> Change {
             urgency: String::new(),
             scope: String::new(),
             artifacts: Vec::new(),
-            params: Map::new(),
+            params: EnvelopeParams::default(),
             body: "please".to_owned(),
             from: Role::Orchestrator,
             to: Role::Planner,
