@@ -92,20 +92,14 @@ impl Letters {
 
     fn run(&mut self, envelope: &EnvelopeId) -> (RunId, Change) {
         let run = Run {
-            run_id: self.0.run(),
-            request_id: RequestId::parse("20260324-00000001").unwrap(),
-            role: Role::Developer,
-            step: None,
-            envelope_id: envelope.clone(),
-            attempt: 1,
-            generation: 0,
-            started_at: self.1,
-            pre_tree: None,
             agent: teams::domain::config::AgentKind::Rehearsal,
-            approach: teams::domain::run::Approach::Usual,
-            allowance: teams::domain::budget::Allowance::default(),
-            cut_off: false,
-            told_of_limit: false,
+            ..Run::new(
+                self.0.run(),
+                RequestId::parse("20260324-00000001").unwrap(),
+                (Role::Developer, None),
+                envelope.clone(),
+                self.1,
+            )
         };
         (run.run_id.clone(), Change::save(run))
     }

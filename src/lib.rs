@@ -1,7 +1,7 @@
 //! `teams`: a software team that lives in a Discord server.
 //!
 //! One folder is one room; what a room may use is fixed in `tests/it/tidy.rs`. The way of a message is
-//! discord → engine → store → relay → agents → git → discord; `service` composes it.
+//! discord → engine → store → relay → worker → agents → git → discord; `service` composes it.
 
 pub mod agents;
 pub mod assets;
@@ -18,4 +18,5 @@ pub mod rehearsal;
 pub mod relay;
 pub mod service;
 pub mod store;
+pub mod worker;
 pub mod workspace;

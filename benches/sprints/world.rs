@@ -238,20 +238,15 @@ impl World {
             result.artifacts = vec!["shared_workspace/sprints/s/spec.md".to_owned()];
         }
         let run = Run {
-            run_id: RunId::parse(&format!("run-{}", self.next)).unwrap(),
-            request_id: request.request_id.clone(),
-            role: found.target_role,
-            step: found.step,
-            envelope_id: id.clone(),
             attempt: found.attempts + 1,
-            generation: 1,
-            started_at: Timestamp::from_millis(self.clock),
-            pre_tree: None,
             agent: teams::domain::config::AgentKind::Rehearsal,
-            approach: teams::domain::run::Approach::Usual,
-            allowance: teams::domain::budget::Allowance::default(),
-            cut_off: false,
-            told_of_limit: false,
+            ..Run::new(
+                RunId::parse(&format!("run-{}", self.next)).unwrap(),
+                request.request_id.clone(),
+                (found.target_role, found.step),
+                id.clone(),
+                Timestamp::from_millis(self.clock),
+            )
         };
         assert_eq!(self.submit(Event::RunStarting(run.clone())), Answer::Accepted);
         let report = RunReport {

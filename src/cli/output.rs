@@ -204,6 +204,7 @@ impl From<RunError> for Failure {
             | RunError::Store(_)
             | RunError::Git(_)
             | RunError::Link(_)
+            | RunError::Id(_)
             | RunError::Catalog(_)
             | RunError::File(_)
             | RunError::Door(_)

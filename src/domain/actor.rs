@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::domain::ids::{GuildId, RequestId, ServerRoleId, UserId};
+use crate::domain::ids::{CallId, GuildId, RequestId, RunId, ServerRoleId, UserId};
 use crate::domain::ingress::Ingress;
 use crate::domain::role::Role;
 
@@ -45,6 +45,10 @@ pub enum Actor {
         role: Role,
         /// The request that it works on.
         request_id: RequestId,
+        /// Its run.
+        run_id: RunId,
+        /// The call, which is done once.
+        call: CallId,
     },
 }
 

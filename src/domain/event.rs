@@ -6,7 +6,9 @@ use serde_json::Value;
 use crate::domain::actor::Actor;
 use crate::domain::effect::EffectOutcome;
 use crate::domain::envelope::Envelope;
-use crate::domain::ids::{ChannelId, EffectId, EnvelopeId, MessageId, OutgoingId, RunId};
+use crate::domain::ids::{
+    BootId, CallId, ChannelId, EffectId, EnvelopeId, MessageId, OutgoingId, RunId,
+};
 use crate::domain::incoming::{Command, Message};
 use crate::domain::outgoing::OutgoingOutcome;
 use crate::domain::refusal::Refusal;
@@ -56,10 +58,29 @@ pub enum Event {
     },
     /// A role worker takes a delegate envelope and is about to start an agent.
     RunStarting(Run),
+    /// A worker has an assignment and can begin with it.
+    RunClaimed {
+        /// The run.
+        run_id: RunId,
+        /// Its generation.
+        generation: u32,
+        /// The start of the worker.
+        boot: BootId,
+    },
+    /// A generation of a run is over without an outcome: its worker was not heard of for too long, or has lost
+    /// what its agent did.
+    RunTakenAway {
+        /// The run.
+        run_id: RunId,
+        /// Its generation.
+        generation: u32,
+    },
     /// The agent at work wants something remembered. Whose it is follows from the run.
     Noted {
         /// The run.
         run_id: RunId,
+        /// The call, which is done once.
+        call: CallId,
         /// A line.
         text: String,
     },

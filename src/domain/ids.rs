@@ -99,6 +99,10 @@ text_id! {
     EnvelopeId;
     /// One attempt of one role on one step.
     RunId;
+    /// One start of a worker: a uuid v7, so that of two starts the later one is greater.
+    BootId;
+    /// One call of a run to the hub.
+    CallId;
     /// One decision that a person is asked for.
     GateId;
     /// One thing to do in Discord.

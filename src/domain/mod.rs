@@ -1,6 +1,7 @@
 //! The words of the house: types and their invariants. No I/O, clock, randomness or async.
 
 pub mod actor;
+pub mod assignment;
 pub mod backlog;
 pub mod block;
 pub mod budget;

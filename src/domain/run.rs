@@ -1,14 +1,16 @@
 //! One attempt of one role on one step, and how it ended.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
+use crate::domain::assignment::Control;
 use crate::domain::budget::Allowance;
 use crate::domain::config::AgentKind;
 use crate::domain::conversation::Conversation;
 use crate::domain::evidence::ChangedPath;
-use crate::domain::ids::{EnvelopeId, MessageId, RequestId, RunId};
+use crate::domain::ids::{BootId, CallId, EnvelopeId, MessageId, RequestId, RunId};
 use crate::domain::lifecycle::StepName;
 use crate::domain::result::RoleResult;
 use crate::domain::role::Role;
@@ -46,12 +48,49 @@ pub struct Run {
     /// What it may spend; set when the run is let begin.
     #[serde(default)]
     pub allowance: Allowance,
-    /// Whether the team's process ended while it was under way and nobody has gone on with it since.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub cut_off: bool,
     /// Whether its room was told that the model's server refuses it for now.
     #[serde(default)]
     pub told_of_limit: bool,
+    /// The start of the worker that holds its generation.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub granted: Option<BootId>,
+    /// What was written to its request since its generation began.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub controls: Vec<Control>,
+    /// Calls of its generation that changed something.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub calls: BTreeSet<CallId>,
+}
+
+impl Run {
+    /// The first generation of a run.
+    #[must_use]
+    pub fn new(
+        run_id: RunId,
+        request_id: RequestId,
+        (role, step): (Role, Option<StepName>),
+        envelope_id: EnvelopeId,
+        at: Timestamp,
+    ) -> Run {
+        Run {
+            run_id,
+            request_id,
+            role,
+            step,
+            envelope_id,
+            attempt: 1,
+            generation: 1,
+            started_at: at,
+            pre_tree: None,
+            agent: AgentKind::default(),
+            approach: Approach::default(),
+            allowance: Allowance::default(),
+            told_of_limit: false,
+            granted: None,
+            controls: Vec::new(),
+            calls: BTreeSet::new(),
+        }
+    }
 }
 
 words! {

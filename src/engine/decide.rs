@@ -1,5 +1,6 @@
 //! The front door of the engine: one event in, one decision out.
 
+use crate::domain::actor::Actor;
 use crate::domain::change::Change;
 use crate::domain::event::Event;
 use crate::domain::ids::{EffectId, IdSupply, RunId};
@@ -84,9 +85,22 @@ pub fn decide(state: &State, policy: &Policy, input: Input) -> Decision {
             Answer::Accepted
         }
         Event::ChannelsChanged => outbox::channels_changed(&mut turn),
-        Event::Command { actor, command } => commands::command(&mut turn, &actor, command),
+        Event::Command { actor, command } => match &actor {
+            Actor::Agent { run_id, call, .. } if runs::has_called(&mut turn, run_id, call) => {
+                Answer::Ignored("it was done already")
+            }
+            Actor::Agent { .. } | Actor::Person { .. } | Actor::Deleter | Actor::Operator => {
+                commands::command(&mut turn, &actor, command)
+            }
+        },
         Event::RunStarting(run) => runs::starting(&mut turn, run),
-        Event::Noted { run_id, text } => runs::noted(&mut turn, &run_id, &text),
+        Event::RunClaimed { run_id, generation, boot } => {
+            runs::claimed(&mut turn, &run_id, generation, boot)
+        }
+        Event::RunTakenAway { run_id, generation } => {
+            runs::taken_away(&mut turn, &run_id, generation)
+        }
+        Event::Noted { run_id, call, text } => runs::noted(&mut turn, &run_id, call, &text),
         Event::Refused { run_id, refusal, what } => {
             runs::refused(&mut turn, &run_id, refusal, &what)
         }

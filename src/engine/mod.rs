@@ -42,3 +42,4 @@ pub use decide::{Answer, Decision, Input, Wake, decide};
 pub use gates::{budget_on_card, content_of};
 pub use intake::{depends_on_roles, would_take_in};
 pub use landing::place;
+pub use runs::is_wanted;

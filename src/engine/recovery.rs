@@ -10,7 +10,6 @@ use crate::domain::ids::RequestId;
 use crate::domain::outgoing::{NamedChannel, Priority, Target, Voice};
 use crate::domain::request::{EventKind, RequestStatus};
 use crate::domain::role::Role;
-use crate::domain::run::Run;
 
 /// The process is up.
 pub(super) fn started(turn: &mut Turn<'_>, announce: bool, serves: &[Role]) -> Answer {
@@ -53,13 +52,10 @@ pub(super) fn started(turn: &mut Turn<'_>, announce: bool, serves: &[Role]) -> A
     Answer::Accepted
 }
 
-/// What was under way when the process ended. Whether a run goes on or begins anew is known when a worker takes
-/// it: its room is told then. Effects go on at once.
+/// What was under way when the process ended: effects go on at once. Whether the agent of a run goes on or begins
+/// anew is known when a worker takes it, and its room is told then.
 fn cut_off(turn: &mut Turn<'_>) {
     let before = turn.before();
-    for run in before.runs.values().filter(|run| !run.cut_off) {
-        turn.save(Run { cut_off: true, ..Run::clone(run) });
-    }
     for effect in before.effects.values() {
         let started = matches!(effect.state, EffectState::Started { .. });
         // An action is not begun again: its outcome says so. The others are no request's work.

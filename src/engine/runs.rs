@@ -1,24 +1,27 @@
 //! Agent runs: that one may begin, and what came of it.
 
+use std::collections::BTreeSet;
+
 use serde_json::{Value, json};
 
 use super::decide::{Answer, Wake};
 use super::turn::Turn;
 use super::{attempts, budget, gates, handoff, recovery, say};
+use crate::domain::assignment::Control;
 use crate::domain::block::BlockCode;
 use crate::domain::change::Change;
 use crate::domain::conversation::Room;
 use crate::domain::effect::EffectKind;
 use crate::domain::envelope::{Envelope, EnvelopeBody, EnvelopeKind, EnvelopeParams, Place};
-use crate::domain::ids::{MessageId, RequestId, RunId};
+use crate::domain::ids::{BootId, CallId, MessageId, RequestId, RunId};
 use crate::domain::outgoing::{Priority, Voice};
 use crate::domain::record::RecordId;
 use crate::domain::refusal::Refusal;
-use crate::domain::request::{EventKind, Followup, RequestStatus};
+use crate::domain::request::{EventKind, Request, RequestStatus};
 use crate::domain::role::Role;
 use crate::domain::run::{FailKind, Run, RunOutcome, RunReport, ledger_of};
 use crate::domain::session::Session;
-use crate::domain::state::session_key;
+use crate::domain::state::{State, session_key};
 use crate::domain::time::Timestamp;
 
 /// A worker is about to start an agent for an envelope. Refused where the envelope or its request is
@@ -38,49 +41,97 @@ pub(super) fn starting(turn: &mut Turn<'_>, run: Run) -> Answer {
     {
         return refuse(turn, &run, &envelope, "the request has moved on");
     }
-    let again = turn.before().runs.contains_key(&run.run_id);
-    if !again && request.spent.counted_turns() >= limit {
+    if turn.before().runs.contains_key(&run.run_id) {
+        return Answer::Ignored("the run has begun");
+    }
+    if request.spent.counted_turns() >= limit {
         let detail = format!("{limit} runs");
         handoff::block(turn, &run.request_id, BlockCode::TurnsLimit, &detail, Vec::new());
         return refuse(turn, &run, &envelope, "no runs left");
     }
-    let cut_off = turn.before().runs.get(&run.run_id).is_some_and(|run| run.cut_off);
-    let run = if again {
-        Run { cut_off: false, ..run }
-    } else {
-        if let Some(until) = budget::rests_until(turn, run.agent) {
-            // It waits for its agent, and nothing is counted.
-            let waits = Envelope { not_before: Some(until), ..envelope };
-            turn.save(waits);
-            attempts::tell_of_wait(turn, &run.request_id, run.role, run.agent, until);
-            return Answer::Ignored("the agent cannot be begun with yet");
-        }
-        if let Some(account) = budget::spent(turn, &run.request_id, run.role) {
-            let why = &envelope.envelope.body;
-            gates::budget(turn, &run.request_id, run.role, &account, why);
-            return refuse(turn, &run, &envelope, "a budget is used up");
-        }
-        let allowance = budget::allowance(turn, &run.request_id, run.role);
-        let approach = turn.request(&run.request_id).map(attempts::approach).unwrap_or_default();
-        Run { allowance, approach, told_of_limit: false, ..run }
-    };
+    if let Some(until) = budget::rests_until(turn, run.agent) {
+        // It waits for its agent, and nothing is counted.
+        let waits = Envelope { not_before: Some(until), ..envelope };
+        turn.save(waits);
+        attempts::tell_of_wait(turn, &run.request_id, run.role, run.agent, until);
+        return Answer::Ignored("the agent cannot be begun with yet");
+    }
+    if let Some(account) = budget::spent(turn, &run.request_id, run.role) {
+        let why = &envelope.envelope.body;
+        gates::budget(turn, &run.request_id, run.role, &account, why);
+        return refuse(turn, &run, &envelope, "a budget is used up");
+    }
+    let allowance = budget::allowance(turn, &run.request_id, run.role);
+    let approach = turn.request(&run.request_id).map(attempts::approach).unwrap_or_default();
     if let Some(request) = turn.edit(&run.request_id) {
         request.active_run = Some(run.run_id.clone());
-        if !again {
-            request.spent.turns += 1;
-            // Its prompt holds the message as it is now.
-            request.params.unread_edit = false;
-        }
+        request.spent.turns += 1;
+        // Its prompt holds the message as it is now.
+        request.params.unread_edit = false;
     }
-    let attempts = if again { envelope.attempts } else { envelope.attempts + 1 };
-    turn.save(Envelope { attempts, ..envelope });
-    if cut_off {
-        let step = handoff::step_word(run.step);
-        let values = json!({ "what": "run", "role": run.role, "step": step });
-        recovery::tell(turn, &run.request_id, values);
-    }
-    turn.save(run);
+    turn.save(Envelope { attempts: envelope.attempts + 1, ..envelope });
+    turn.save(Run { allowance, approach, ..run });
     Answer::Accepted
+}
+
+/// Whether a request waits for this run.
+#[must_use]
+pub fn is_wanted(state: &State, run: &Run) -> bool {
+    let request = state.requests.get(&run.request_id);
+    request.is_some_and(|request| request.active_run.as_ref() == Some(&run.run_id))
+}
+
+/// A worker can begin with a run. It holds it from then on, and no other start of it.
+pub(super) fn claimed(turn: &mut Turn<'_>, id: &RunId, generation: u32, boot: BootId) -> Answer {
+    let Some(run) = turn.before().runs.get(id).filter(|run| run.generation == generation) else {
+        return Answer::Ignored("the run is gone");
+    };
+    if !is_wanted(turn.before(), run) {
+        return Answer::Ignored("the request has moved on");
+    }
+    if run.granted.as_ref() != Some(&boot) {
+        turn.save(Run { granted: Some(boot), ..Run::clone(run) });
+    }
+    Answer::Accepted
+}
+
+/// A generation has no outcome. It begins anew as the next one, and no attempt is counted; where nobody waits
+/// for it, neither it nor its envelope stays behind.
+pub(super) fn taken_away(turn: &mut Turn<'_>, id: &RunId, generation: u32) -> Answer {
+    let Some(run) = turn.before().runs.get(id).filter(|run| run.generation == generation) else {
+        return Answer::Ignored("the run is gone");
+    };
+    let run = Run::clone(run);
+    if !is_wanted(turn.before(), &run) {
+        if let Some(envelope) = turn.before().envelopes.get(&run.envelope_id) {
+            turn.put_away(envelope, Place::Archive, "the request has moved on");
+        }
+        gone(turn, &run);
+        return Answer::Accepted;
+    }
+    let values = json!({ "what": "run", "role": run.role, "step": handoff::step_word(run.step) });
+    recovery::tell(turn, &run.request_id, values);
+    turn.save(Run {
+        generation: generation + 1,
+        started_at: turn.now,
+        granted: None,
+        // Its prompt is made of the records as they are then.
+        controls: Vec::new(),
+        calls: BTreeSet::new(),
+        ..run
+    });
+    Answer::Accepted
+}
+
+/// Whether a run has made this call, that changes something, before; from now on it has.
+pub(super) fn has_called(turn: &mut Turn<'_>, id: &RunId, call: &CallId) -> bool {
+    let Some(run) = turn.before().runs.get(id) else { return false };
+    let mut run = Run::clone(run);
+    let again = !run.calls.insert(call.clone());
+    if !again {
+        turn.save(run);
+    }
+    again
 }
 
 /// The run does not begin: neither its envelope nor what an earlier start noted of it stays behind.
@@ -107,9 +158,9 @@ pub(super) fn gone(turn: &mut Turn<'_>, run: &Run) {
 
 /// The request as it was asked anew goes to the agent at work, where there is one.
 pub(super) fn tell_of_edit(turn: &mut Turn<'_>, id: &RequestId) {
-    if let Some(run) = turn.request(id).and_then(|request| request.active_run.clone()) {
-        turn.wake(Wake::SteerRun(run));
-    }
+    let Some(request) = turn.request(id) else { return };
+    let (author, text) = (request.reply_route.author_name.clone(), request.body.clone());
+    say_to_agent(turn, id, request.words_key(), author, text, true);
 }
 
 /// Words of a follow-up go to the agent at work, where there is one and they are not to wait.
@@ -117,15 +168,52 @@ pub(super) fn steer(turn: &mut Turn<'_>, id: &RequestId, key: MessageId) {
     let Some(request) = turn.request(id) else { return };
     let mut followups = request.params.followups.iter();
     let words = followups.find(|followup| followup.key() == key);
-    if let (Some(run), Some(false)) = (&request.active_run, words.map(Followup::waits)) {
-        let run = run.clone();
-        turn.wake(Wake::SteerRun(run));
+    if let Some(words) = words.filter(|words| !words.waits()) {
+        let (author, text) = (words.author_name.clone(), words.body.clone());
+        say_to_agent(turn, id, key, author, text, false);
     }
+}
+
+/// The next control of the run at work.
+fn say_to_agent(
+    turn: &mut Turn<'_>,
+    id: &RequestId,
+    message_id: MessageId,
+    author: String,
+    text: String,
+    replaces: bool,
+) {
+    let run = turn.request(id).and_then(|request| request.active_run.clone());
+    let Some(run) = run.and_then(|run| turn.before().runs.get(&run)) else { return };
+    let mut run = Run::clone(run);
+    let number = run.controls.last().map_or(0, |last| last.number) + 1;
+    run.controls.push(Control { number, message_id, author, text, replaces });
+    turn.wake(Wake::SteerRun(run.run_id.clone()));
+    turn.save(run);
+}
+
+/// Messages that the agent took, as they are now: an edit that came too late has not been heard.
+fn heard(run: &Run, request: &Request, taken: &[MessageId]) -> BTreeSet<MessageId> {
+    let as_it_is = |control: &Control| {
+        let id = control.message_id;
+        let followup = request.params.followups.iter().find(|followup| followup.key() == id);
+        let now = match followup {
+            Some(followup) => &followup.body,
+            None => &request.body,
+        };
+        *now == control.text
+    };
+    let all: BTreeSet<MessageId> = taken.iter().copied().collect();
+    let wordings = |id| run.controls.iter().filter(move |control| control.message_id == id);
+    all.into_iter()
+        .filter(|id| taken.iter().filter(|it| *it == id).count() >= wordings(*id).count())
+        .filter(|id| wordings(*id).next_back().is_none_or(as_it_is))
+        .collect()
 }
 
 /// An agent at work wants something remembered: a line of the request's history, from which the role's
 /// journal follows.
-pub(super) fn noted(turn: &mut Turn<'_>, run_id: &RunId, text: &str) -> Answer {
+pub(super) fn noted(turn: &mut Turn<'_>, run_id: &RunId, call: CallId, text: &str) -> Answer {
     let Some(run) = turn.before().runs.get(run_id).cloned() else {
         return Answer::Ignored("the run is gone");
     };
@@ -134,6 +222,9 @@ pub(super) fn noted(turn: &mut Turn<'_>, run_id: &RunId, text: &str) -> Answer {
         .is_some_and(|request| request.active_run.as_ref() == Some(run_id));
     if !at_work || text.trim().is_empty() {
         return Answer::Ignored("there is nothing to remember");
+    }
+    if has_called(turn, run_id, &call) {
+        return Answer::Accepted;
     }
     turn.record(&run.request_id, EventKind::RoleNote, run.role.as_str(), text.trim(), Value::Null);
     Answer::Accepted
@@ -216,28 +307,24 @@ pub(super) fn finished(turn: &mut Turn<'_>, report: RunReport) -> Answer {
     }
     let label = report.agent.clone();
     let mut scope = String::new();
+    let heard = turn.request(&run.request_id).map(|request| heard(&run, request, &report.heard));
+    let heard = heard.unwrap_or_default();
     if let Some(request) = turn.edit(&run.request_id) {
         request.active_run = None;
         request.params.agent = label;
         scope = request.scope.clone();
-        if report.heard.contains(&request.words_key()) {
+        if heard.contains(&request.words_key()) {
             request.params.unread_edit = false;
         }
         for followup in &mut request.params.followups {
-            if report.heard.contains(&followup.key()) && !followup.heard_by.contains(&run.role) {
+            if heard.contains(&followup.key()) && !followup.heard_by.contains(&run.role) {
                 followup.heard_by.push(run.role);
             }
         }
     }
-    if !report.heard.is_empty() {
-        let words = format!("{} message(s) reached the agent at work", report.heard.len());
-        turn.record(
-            &run.request_id,
-            EventKind::Steered,
-            run.role.as_str(),
-            &words,
-            json!(report.heard),
-        );
+    if !heard.is_empty() {
+        let words = format!("{} message(s) reached the agent at work", heard.len());
+        turn.record(&run.request_id, EventKind::Steered, run.role.as_str(), &words, json!(heard));
     }
     remember_session(turn, &report);
     let body = EnvelopeBody {

@@ -3,13 +3,15 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
+use serde::{Deserialize, Serialize};
 use tokio::net::{TcpStream, lookup_host};
 
 /// Ports of what is public.
 const PORTS: [u16; 2] = [80, 443];
 
 /// What a door leads to beside models.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Outside {
     /// Nothing.
     #[default]

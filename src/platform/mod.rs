@@ -3,6 +3,8 @@
 pub mod accept;
 pub mod alarm;
 pub mod ask;
+#[doc(hidden)]
+pub mod bad_transport;
 pub mod beneath;
 pub mod bind;
 pub mod bubblewrap;
@@ -29,3 +31,4 @@ pub mod spawn;
 pub mod supervise;
 pub mod tasks;
 pub mod terminal;
+pub mod transport;

@@ -195,19 +195,28 @@ async fn serve(
 }
 
 /// Reads a call; what is none is answered with the reply inside.
-pub(super) async fn read(stream: &mut UnixStream) -> Result<Result<Call, Reply>, ControlError> {
+async fn read(stream: &mut UnixStream) -> Result<Result<Call, Reply>, ControlError> {
     let mut line = String::new();
     let limit = MAX_CALL as u64;
     BufReader::new(stream.take(limit)).read_line(&mut line).await?;
-    Ok(serde_json::from_str(&line).map_err(|error| Reply::no(format!("not a call: {error}"))))
+    Ok(call_of(&line).map_err(Reply::no))
+}
+
+/// The call of a line; else why it is none.
+pub(super) fn call_of(line: &str) -> Result<Call, String> {
+    serde_json::from_str(line).map_err(|error| format!("not a call: {error}"))
+}
+
+/// A reply as it goes back, without secrets.
+pub(super) fn line(reply: &Reply) -> String {
+    let reply = Reply { text: redact(&reply.text).into_owned(), ..reply.clone() };
+    serde_json::to_string(&reply).unwrap_or_default()
 }
 
 /// Answers a call.
-pub(super) async fn write(stream: &mut UnixStream, reply: &Reply) -> Result<(), ControlError> {
-    let reply = Reply { text: redact(&reply.text).into_owned(), ..reply.clone() };
-    let mut text = serde_json::to_string(&reply)?;
-    text.push('\n');
-    stream.write_all(text.as_bytes()).await?;
+async fn write(stream: &mut UnixStream, reply: &Reply) -> Result<(), ControlError> {
+    stream.write_all(line(reply).as_bytes()).await?;
+    stream.write_all(b"\n").await?;
     Ok(())
 }
 

@@ -18,7 +18,6 @@ use super::prompts;
 use super::sprint_effects;
 use super::task;
 use super::team::{Team, now};
-use super::workers::RUNS;
 use crate::assets::AssetError;
 use crate::domain::effect::{Effect, EffectKind, EffectOutcome, EffectState};
 use crate::domain::event::Event;
@@ -37,6 +36,7 @@ use crate::platform::redact::redact;
 use crate::platform::supervise::{self, Spec, SuperviseError};
 use crate::platform::{files, tasks};
 use crate::store::StoreError;
+use crate::worker::RUNS;
 use crate::workspace::ConfigError;
 use crate::workspace::papers::ChartError;
 

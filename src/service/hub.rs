@@ -8,7 +8,7 @@ use futures_util::StreamExt as _;
 use futures_util::stream::FuturesOrdered;
 use tokio::sync::{mpsc, oneshot};
 
-use super::team::{InUse, Signals};
+use super::signals::{InUse, Signals};
 use crate::domain::change::Change;
 use crate::domain::event::Event;
 use crate::domain::ids::{GuildId, IdSupply, UserId};

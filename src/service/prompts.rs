@@ -2,11 +2,11 @@
 
 use std::path::{Path, PathBuf};
 
-use super::workers::RUNS;
 use crate::agents::{self, PromptRecord, RunError, Sent};
 use crate::domain::ids::RequestId;
 use crate::platform::files::{self, FileError};
 use crate::store::RUNTIME;
+use crate::worker::RUNS;
 
 /// Where prompts of ended requests are, in the state's folder.
 const PROMPTS: &str = "prompts";

@@ -4,17 +4,13 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use tokio::sync::mpsc;
-
 use super::team::Team;
-use super::workers;
 use crate::domain::event::Event;
 use crate::domain::ids::RunId;
 use crate::domain::refusal::Refusal;
 use crate::domain::run::Run;
-use crate::model_proxy::RefusedCall;
 use crate::platform::redact::redact;
-use crate::platform::{supervise, tasks};
+use crate::platform::supervise;
 
 /// Refusals of one run at one door that are noted. Whoever goes on is refused all the same.
 const MOST: u32 = 20;
@@ -39,25 +35,10 @@ impl Refusals {
     }
 }
 
-/// Where the door of a run says what it refused.
-pub(super) fn of_door(team: &Arc<Team>, run: &Run) -> mpsc::Sender<RefusedCall> {
-    let (sender, mut refused) = mpsc::channel::<RefusedCall>(8);
-    let (team, run) = (Arc::clone(team), run.run_id.clone());
-    tasks::spawn("refusals", async move {
-        let count = Refusals::default();
-        while let Some(RefusedCall { refusal, what, noted }) = refused.recv().await {
-            count.note(&team, &run, refusal, &what).await;
-            // Whoever asked may be gone meanwhile.
-            let _ = noted.send(());
-        }
-    });
-    sender
-}
-
 /// The run at work that a process belongs to, if any.
 pub(super) fn run_of(team: &Team, pid: Option<i32>) -> Option<Arc<Run>> {
     let pid = pid?;
     let runs: Vec<Arc<Run>> = team.hub.read(|state| state.runs.values().cloned().collect());
     let mut runs = runs.into_iter();
-    runs.find(|run| supervise::belongs_to(pid, &workers::run_dir(team, run)))
+    runs.find(|run| supervise::belongs_to(pid, &team.run_dir(run)))
 }

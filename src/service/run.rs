@@ -10,31 +10,37 @@ use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 
 use super::access::HubAccess;
+use super::contract::CONTRACT;
 use super::hub::Hub;
-use super::team::{Signals, Team};
+use super::run_inboxes::RunInboxes;
+use super::signals::Signals;
+use super::team::Team;
 use super::{
-    clock as timer, control, delivery, documents, effects, inbound, papers, presence, relay,
-    retention, workers,
+    clock as timer, control, delivery, dispatch, documents, effects, inbound, papers, presence,
+    relay, retention,
 };
-use crate::agents::{Confinement, Driver, Sandbox};
+use crate::agents::{Confinement, Sandbox};
 use crate::assets::catalog::Catalog;
 use crate::discord::{Link, LinkConfig, LinkError, VoiceMode};
 use crate::domain::config::{AgentKind, AgentSandbox, Voice};
 use crate::domain::event::Event;
-use crate::domain::ids::MessageId;
+use crate::domain::ids::{BootId, IdError, MessageId};
 use crate::domain::role::Role;
 use crate::domain::time::Timestamp;
 use crate::git::GitError;
 use crate::model_proxy::{self, ModelProxyError, ModelServers};
 use crate::onboarding;
+use crate::platform::bad_transport;
 use crate::platform::clock;
 use crate::platform::files;
 use crate::platform::forgetful_disk;
+use crate::platform::ids;
 use crate::platform::plug;
 use crate::platform::redact;
 use crate::platform::spawn;
 use crate::platform::tasks::{self, TaskFailure, TaskFailures, TaskGroup};
 use crate::store::{OpenedStore, Store, StoreError};
+use crate::worker::{self, HUB, LOCAL_WORKER, Worker, WorkerParts};
 use crate::workspace::{self, ConfigError, Workspace};
 
 /// How long a stop waits for workers.
@@ -88,6 +94,9 @@ pub enum RunError {
     /// Discord.
     #[error(transparent)]
     Link(#[from] LinkError),
+    /// An id.
+    #[error("no id could be made: {0}")]
+    Id(#[from] IdError),
     /// The words.
     #[error(transparent)]
     Catalog(#[from] crate::assets::catalog::CatalogError),
@@ -170,14 +179,16 @@ async fn serve(
         workspace,
         project,
         channels,
-        driver: Driver::default(),
+        driver: Arc::default(),
+        transport: bad_transport::transport(),
+        inboxes: RunInboxes::default(),
         models: Arc::new(models),
         link,
         catalog,
         born,
         serves: serves.clone(),
         slots,
-        git: tokio::sync::Mutex::new(()),
+        git: Arc::default(),
         closing,
         _in_use: in_use,
     });
@@ -186,7 +197,7 @@ async fn serve(
         serde_json::to_vec(&serves).unwrap_or_default(),
     )?;
     say_confinement(&team).await;
-    start_workers(&team, facts);
+    start_workers(&team, facts)?;
     let started = Event::Started { announce: true, serves: serves.into_iter().collect() };
     // A hub that closed already has said why.
     let _ = team.hub.submit(started).await;
@@ -360,9 +371,12 @@ async fn say_confinement(team: &Team) {
     }
 }
 
-fn start_workers(team: &Arc<Team>, facts: crate::discord::Facts) {
+fn start_workers(team: &Arc<Team>, facts: crate::discord::Facts) -> Result<(), RunError> {
+    start_worker(team)?;
+    let messages = team.transport.listen(HUB);
+    tasks::spawn_needed("reports-of-runs", dispatch::listen(Arc::clone(team), messages));
     for role in &team.serves {
-        tasks::spawn_needed("role", workers::serve(Arc::clone(team), *role));
+        tasks::spawn_needed("role", dispatch::serve(Arc::clone(team), *role));
     }
     if team.serves.contains(&Role::Orchestrator) {
         tasks::spawn_needed("reports", relay::apply_reports(Arc::clone(team)));
@@ -377,6 +391,24 @@ fn start_workers(team: &Arc<Team>, facts: crate::discord::Facts) {
     tasks::spawn_needed("inbound", inbound::listen(Arc::clone(team), facts));
     tasks::spawn_needed("drops", relay::watch(Arc::clone(team)));
     tasks::spawn_needed("control", control::listen(Arc::clone(team)));
+    Ok(())
+}
+
+/// The worker of this process.
+fn start_worker(team: &Arc<Team>) -> Result<(), RunError> {
+    let worker = Worker::new(WorkerParts {
+        boot: BootId::parse(&ids::uuid_v7().to_string())?,
+        driver: Arc::clone(&team.driver),
+        models: Arc::clone(&team.models),
+        contract: CONTRACT,
+        project: team.project.clone(),
+        git: Arc::clone(&team.git),
+        transport: Arc::clone(&team.transport),
+        closing: team.closing.clone(),
+    });
+    let messages = team.transport.listen(LOCAL_WORKER);
+    tasks::spawn_needed("worker", worker::serve(Arc::new(worker), messages));
+    Ok(())
 }
 
 /// Until somebody says stop, the store fails, or a task breaks off.

@@ -3,7 +3,6 @@
 //! change it. They show what is the role's own, and change three things: the result of this run, the
 //! role's journal, and, for the planner, the backlog.
 
-use std::path::Path;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use serde_json::{Value, json};
@@ -11,12 +10,13 @@ use serde_json::{Value, json};
 use super::assignment;
 use super::contract::CONTRACT;
 use super::control::{Reply, Wanted};
-use super::run_socket::{self, Refused};
+use super::run_calls::{self, Refused};
 use super::team::Team;
-use crate::agents::{self, prompt};
+use crate::agents::prompt;
 use crate::assets;
 use crate::domain::backlog::BacklogSource;
 use crate::domain::event::Event;
+use crate::domain::ids::CallId;
 use crate::domain::incoming::Command;
 use crate::domain::refusal::Refusal;
 use crate::domain::request::Request;
@@ -124,37 +124,45 @@ fn schema(team: &Team, run: &Run) -> Value {
     (CONTRACT.schema)(run.role, run.step, duty)
 }
 
+/// What came of the use of a tool.
+pub(super) struct Served {
+    pub(super) reply: Reply,
+    /// A result that was accepted, for the worker to keep, in JSON.
+    pub(super) result: Option<String>,
+}
+
 /// A run, as its tools see it.
 pub(super) struct AtWork<'a> {
     pub(super) team: &'a Team,
     pub(super) run: &'a Run,
-    pub(super) run_dir: &'a Path,
+    pub(super) call: &'a CallId,
     /// Notes that it made.
     pub(super) notes: &'a AtomicU32,
 }
 
 impl AtWork<'_> {
     /// Serves one call. What is said no to is said in words that the model can act on.
-    pub(super) async fn serve(&self, tool: Tool, arguments: Value) -> Result<Reply, Refused> {
+    pub(super) async fn serve(&self, tool: Tool, arguments: Value) -> Result<Served, Refused> {
         let (role, run) = (self.run.role, &self.run.run_id);
         tracing::info!(%role, %run, tool = tool.as_str(), "an agent uses a tool");
-        Ok(match tool {
-            Tool::SubmitResult => self.submit(arguments).await?,
+        let reply = match tool {
+            Tool::SubmitResult => return self.submit(arguments),
             Tool::Backlog => {
                 let payload = arguments.get("items").cloned().unwrap_or(arguments);
                 let source = BacklogSource::Planner;
                 let merge = Wanted::Command(Command::BacklogMerge { payload, source });
-                run_socket::command(self.team, self.run, merge).await?
+                run_calls::command(self.team, self.run, self.call, merge).await?
             }
             Tool::Memory => self.memory(&arguments).await,
             Tool::Status => self.status(),
-        })
+        };
+        Ok(Served { reply, result: None })
     }
 
-    /// Judges a result and keeps it.
-    async fn submit(&self, result: Value) -> Result<Reply, Refused> {
+    /// Judges a result, which the worker keeps.
+    fn submit(&self, result: Value) -> Result<Served, Refused> {
         self.is_its_own(&result)?;
-        Ok(self.keep(result).await)
+        Ok(self.judge(result))
     }
 
     /// A result is of this run, whatever it says. One that says something else was meant for somebody else.
@@ -178,26 +186,20 @@ impl AtWork<'_> {
         Ok(())
     }
 
-    async fn keep(&self, result: Value) -> Reply {
+    fn judge(&self, result: Value) -> Served {
         let criteria = self.team.hub.read(|state| {
             let request = state.requests.get(&self.run.request_id);
             request.map(|request| assignment::criteria(state, request)).unwrap_or_default()
         });
         if let Err(issues) = (CONTRACT.check)(&result, self.run.role, self.run.step, &criteria) {
-            return Reply::no(format!(
+            let reply = Reply::no(format!(
                 "not accepted: {}. Put it right and call submit_result again.",
                 issues.join("; ")
             ));
+            return Served { reply, result: None };
         }
-        let run_dir = self.run_dir.to_owned();
-        let kept = tasks::blocking(move || agents::submit(&run_dir, &redact::value(result))).await;
-        match kept.map_err(|error| error.to_string()).and_then(|it| it.map_err(|e| e.to_string())) {
-            Ok(()) => Reply::yes("accepted: end your turn now with one short sentence"),
-            Err(error) => {
-                tracing::warn!(run = %self.run.run_id, %error, "a result could not be kept");
-                Reply::no("it could not be kept; end with the result as your last message")
-            }
-        }
+        let reply = Reply::yes("accepted: end your turn now with one short sentence");
+        Served { reply, result: Some(redact::value(result).to_string()) }
     }
 
     async fn memory(&self, arguments: &Value) -> Reply {
@@ -262,7 +264,8 @@ impl AtWork<'_> {
             return Reply::no(format!("a run makes at most {NOTES} notes"));
         }
         let text = redact(text).into_owned();
-        let noted = Event::Noted { run_id: self.run.run_id.clone(), text };
+        let (run_id, call) = (self.run.run_id.clone(), self.call.clone());
+        let noted = Event::Noted { run_id, call, text };
         match self.team.hub.submit(noted).await {
             Ok(Answer::Accepted) => Reply::yes("noted"),
             Ok(Answer::Ignored(why)) => Reply::no(why),

@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use super::assignment::SprintDocuments;
-use super::run_socket;
 use super::team::Team;
 use super::{agent, assignment};
 use crate::agents::{
@@ -114,7 +113,7 @@ pub(super) fn spec(
         // One that hands over is asked for a summary, and then a fresh one begins.
         resume: session.map(|session| session.session_id.clone()),
         limits,
-        socket: Some(run_socket::path(team, run)),
+        socket: None,
         surroundings,
         templates: templates(team, run.role, step.as_ref())?,
     })

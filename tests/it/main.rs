@@ -90,4 +90,5 @@ mod team_steer;
 mod team_strangers;
 mod team_surface;
 mod team_tools;
+mod team_transport;
 mod tidy;

@@ -21,6 +21,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("agents", &["domain", "assets", "platform"]),
     ("model_proxy", &["domain", "agents", "platform"]),
     ("rehearsal", &["domain", "assets", "agents", "platform"]),
+    ("worker", &["domain", "assets", "git", "agents", "rehearsal", "model_proxy", "platform"]),
     ("discord", &["domain", "assets", "platform"]),
     ("local_guild", &["platform"]),
     (
@@ -51,6 +52,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "git",
             "agents",
             "model_proxy",
+            "worker",
             "onboarding",
             "discord",
             "local_guild",

@@ -40,7 +40,8 @@ fn said(world: &World, key: &str) -> usize {
 fn runs(world: &World) -> Vec<Run> {
     let runs = world.log.iter().filter_map(|change| {
         let Change::Save(AnyRecord::Run(run)) = change else { return None };
-        Some(Run::clone(run))
+        // One that is claimed is saved once more.
+        run.granted.is_none().then(|| Run::clone(run))
     });
     runs.collect()
 }

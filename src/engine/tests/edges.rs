@@ -111,8 +111,8 @@ fn a_run_of_a_withdrawn_request_leaves_nothing_behind_after_a_restart() {
     world.submit(Event::RunStarting(run.clone()));
     world.command(Command::Cancel { request_id: id });
     // The process was killed meanwhile; the next one finds no output and would begin again.
-    let again = Run { generation: 2, ..run };
-    assert!(matches!(world.submit(Event::RunStarting(again)), Answer::Ignored(_)));
+    let again = Event::RunTakenAway { run_id: run.run_id, generation: 1 };
+    assert_eq!(world.submit(again), Answer::Accepted);
     assert!(world.state.runs.is_empty(), "a run that never ends would hold the request for ever");
     world.finish_well();
     world.deliver();
@@ -137,8 +137,10 @@ fn a_run_that_cannot_be_adopted_is_neither_doubled_nor_forgotten() {
         assert!(world.state.runs.contains_key(&run.run_id), "its agent may still be at work");
         assert_eq!(world.state.envelopes[&relay_id].place, Place::Inbox);
     }
-    let again = Run { generation: 2, ..run.clone() };
-    assert_eq!(world.submit(Event::RunStarting(again)), Answer::Accepted);
+    let again = Event::RunTakenAway { run_id: run.run_id.clone(), generation: 1 };
+    assert_eq!(world.submit(again.clone()), Answer::Accepted);
+    assert_eq!(world.submit(again), Answer::Ignored("the run is gone"));
+    assert_eq!(world.state.runs[&run.run_id].generation, 2);
     assert_eq!(world.request(&id).spent.turns, turns, "it is the same run");
     failed(&mut world, false);
     assert!(world.state.runs.is_empty() && !world.state.envelopes.contains_key(&relay_id));
@@ -210,20 +212,14 @@ pub(super) fn dropped(
 ) -> Envelope {
     let result = good(from, Some(steps::DRAFT));
     let run = Run {
-        run_id: RunId::parse("forged").expect("an id"),
-        request_id: request.clone(),
-        role: from,
-        step: None,
-        envelope_id: EnvelopeId::parse("e").expect("an id"),
-        attempt: 1,
-        generation: 1,
-        started_at: Timestamp::from_millis(0),
-        pre_tree: None,
         agent: crate::domain::config::AgentKind::Rehearsal,
-        approach: crate::domain::run::Approach::Usual,
-        allowance: crate::domain::budget::Allowance::default(),
-        cut_off: false,
-        told_of_limit: false,
+        ..Run::new(
+            RunId::parse("forged").expect("an id"),
+            request.clone(),
+            (from, None),
+            EnvelopeId::parse("e").expect("an id"),
+            Timestamp::from_millis(0),
+        )
     };
     Envelope {
         relay_id: EnvelopeId::parse("drop-1").expect("an id"),

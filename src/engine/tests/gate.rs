@@ -7,7 +7,9 @@ use crate::domain::actor::{Actor, Author};
 use crate::domain::backlog::BacklogSource;
 use crate::domain::change::Change;
 use crate::domain::event::Event;
-use crate::domain::ids::{ChannelId, GuildId, MessageId, RequestId, ServerRoleId, UserId};
+use crate::domain::ids::{
+    CallId, ChannelId, GuildId, MessageId, RequestId, RunId, ServerRoleId, UserId,
+};
 use crate::domain::incoming::{Command, Message};
 use crate::domain::ingress::Ingress;
 use crate::domain::language::Language;
@@ -32,6 +34,12 @@ fn author(id: UserId, roles: &[ServerRoleId]) -> Author {
 
 fn person(id: UserId, via: Ingress) -> Actor {
     Actor::Person { author: author(id, &[]), guild_id: Some(GUILD), via }
+}
+
+/// An agent at work on a request.
+fn agent(role: Role, request_id: RequestId) -> Actor {
+    let run_id = RunId::parse("run-a").expect("an id");
+    Actor::Agent { role, request_id, run_id, call: CallId::parse("call-a").expect("an id") }
 }
 
 #[test]
@@ -100,7 +108,7 @@ fn wants(world: &World, id: UserId, ingress: Ingress, open: &RequestId) -> Optio
             kickoff: Box::new(Kickoff { milestone: "theirs".to_owned(), ..Kickoff::default() }),
         }),
         Ingress::AgentTool => {
-            let actor = Actor::Agent { role: Role::Developer, request_id: open.clone() };
+            let actor = agent(Role::Developer, open.clone());
             let payload = serde_json::json!({ "title": "mine", "scope": "mine" });
             let source = BacklogSource::Planner;
             Some(Event::Command { actor, command: Command::BacklogMerge { payload, source } })
@@ -179,8 +187,7 @@ fn deciding_takes_a_button_its_form_a_command_or_the_operator() {
     let policy = policy();
     for ingress in Ingress::ALL {
         let request_id = RequestId::parse("20260324-1a2b3c4d").expect("an id");
-        let nobody =
-            [Actor::Operator, Actor::Deleter, Actor::Agent { role: Role::Planner, request_id }];
+        let nobody = [Actor::Operator, Actor::Deleter, agent(Role::Planner, request_id)];
         let nobody = nobody.into_iter().find(|actor| actor.ingress() == ingress);
         let actor = nobody.unwrap_or_else(|| person(OWNER, ingress));
         let decides = matches!(

@@ -335,24 +335,20 @@ fn k10_what_an_earlier_life_of_a_run_says_counts_for_nothing() {
     world.message("do task 1");
     let Some(Next::Run(envelope)) = world.todo().first().cloned() else { panic!("no run") };
     let run = |generation: u32| Run {
-        run_id: RunId::parse("run-a").expect("an id"),
-        request_id: world.state.envelopes[&envelope].envelope.request_id.clone(),
-        role: Role::Orchestrator,
-        step: None,
-        envelope_id: envelope.clone(),
-        attempt: 1,
         generation,
-        started_at: Timestamp::from_millis(0),
-        pre_tree: None,
         agent: crate::domain::config::AgentKind::Rehearsal,
-        approach: crate::domain::run::Approach::Usual,
-        allowance: crate::domain::budget::Allowance::default(),
-        cut_off: false,
-        told_of_limit: false,
+        ..Run::new(
+            RunId::parse("run-a").expect("an id"),
+            world.state.envelopes[&envelope].envelope.request_id.clone(),
+            (Role::Orchestrator, None),
+            envelope.clone(),
+            Timestamp::from_millis(0),
+        )
     };
     let (old, new) = (run(1), run(2));
     world.submit(Event::RunStarting(old.clone()));
-    world.submit(Event::RunStarting(new.clone()));
+    let (run_id, generation) = (old.run_id.clone(), old.generation);
+    world.submit(Event::RunTakenAway { run_id, generation });
     let stale = world.submit(Event::RunFinished(Box::new(super::steering::finished(&old))));
     assert_eq!(stale, Answer::Ignored("a result of an older generation"));
     let fresh = world.submit(Event::RunFinished(Box::new(super::steering::finished(&new))));

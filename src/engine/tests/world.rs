@@ -17,8 +17,8 @@ use crate::domain::evidence::{
 };
 use crate::domain::gate::Gate;
 use crate::domain::ids::{
-    BacklogId, ChannelId, EffectId, EnvelopeId, GuildId, IdSupply, MessageId, RequestId, RunId,
-    UserId,
+    BacklogId, BootId, ChannelId, EffectId, EnvelopeId, GuildId, IdSupply, MessageId, RequestId,
+    RunId, UserId,
 };
 use crate::domain::incoming::{Command, Message};
 use crate::domain::ingress::Ingress;
@@ -450,22 +450,23 @@ impl World {
         let found = self.state.envelopes[envelope].clone();
         let earlier = self.state.runs.values().find(|run| run.envelope_id == *envelope).cloned();
         let run = match earlier {
-            Some(run) => Run { generation: run.generation + 1, ..Run::clone(&run) },
+            Some(run) => {
+                let (run_id, generation) = (run.run_id.clone(), run.generation);
+                self.submit(Event::RunTakenAway { run_id: run_id.clone(), generation });
+                let run = self.state.runs.get(&run_id)?;
+                self.outside.agents.insert(run_id.clone(), Run::clone(run));
+                return Some(run_id);
+            }
             None => Run {
-                run_id: RunId::parse(&format!("run-{}", self.next)).expect("an id"),
-                request_id: found.envelope.request_id.clone(),
-                role: found.target_role,
-                step: found.step,
-                envelope_id: envelope.clone(),
                 attempt: found.attempts + 1,
-                generation: 1,
-                started_at: Timestamp::from_millis(self.clock),
-                pre_tree: None,
                 agent: crate::domain::config::AgentKind::Rehearsal,
-                approach: crate::domain::run::Approach::Usual,
-                allowance: crate::domain::budget::Allowance::default(),
-                cut_off: false,
-                told_of_limit: false,
+                ..Run::new(
+                    RunId::parse(&format!("run-{}", self.next)).expect("an id"),
+                    found.envelope.request_id.clone(),
+                    (found.target_role, found.step),
+                    envelope.clone(),
+                    Timestamp::from_millis(self.clock),
+                )
             },
         };
         self.worktree(&run.request_id);
@@ -473,6 +474,14 @@ impl World {
             return None;
         }
         let id = run.run_id.clone();
+        let boot = BootId::parse("boot-a").expect("an id");
+        let claimed = Event::RunClaimed { run_id: id.clone(), generation: run.generation, boot };
+        if self.submit(claimed) != Answer::Accepted {
+            // Its request was withdrawn as it began: the worker has nothing to end.
+            let generation = run.generation;
+            self.submit(Event::RunTakenAway { run_id: id, generation });
+            return None;
+        }
         self.outside.agents.insert(id.clone(), run);
         Some(id)
     }

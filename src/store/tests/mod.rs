@@ -108,20 +108,14 @@ fn run_id(number: u64) -> RunId {
 
 fn run(number: u64) -> Change {
     Change::save(Run {
-        run_id: run_id(number),
-        request_id: request_id(number),
-        role: Role::Planner,
-        step: None,
-        envelope_id: envelope_id(number),
-        attempt: 1,
-        generation: 0,
-        started_at: at(number),
-        pre_tree: None,
         agent: crate::domain::config::AgentKind::Rehearsal,
-        approach: crate::domain::run::Approach::Usual,
-        allowance: crate::domain::budget::Allowance::default(),
-        cut_off: false,
-        told_of_limit: false,
+        ..Run::new(
+            run_id(number),
+            request_id(number),
+            (Role::Planner, None),
+            envelope_id(number),
+            at(number),
+        )
     })
 }
 

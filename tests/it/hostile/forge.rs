@@ -79,7 +79,9 @@ async fn other_at_work(house: &House) -> (String, Request, Run) {
     timeout(PATIENCE, look).await.expect("the other developer never listened");
     let request =
         house.request(&asked, "it is at work", |request| request.active_run.is_some()).await;
-    (asked, request, teams::domain::run::Run::clone(&run))
+    // As it is now that a worker has it.
+    let run = Run::clone(&house.state().unwrap().runs[&run.run_id]);
+    (asked, request, run)
 }
 
 /// By the doors of the team: its own, and the other run's, as itself and out of its own session.

@@ -1,18 +1,18 @@
-//! Which door a run gets: the model server of its agent, and what its role's policy opens besides.
+//! What a worker is asked to do for a run: what its agent is told, and what it may reach.
 
 use std::collections::BTreeSet;
-use std::path::PathBuf;
-use std::sync::Arc;
 
-use super::refusals;
-use super::run_socket;
+use super::task::{self, TaskError};
 use super::team::Team;
-use crate::agents::{Agent, Confinement};
+use crate::agents::Agent;
 use crate::assets::Network;
 use crate::domain::config::{AgentKind, AgentsConfig};
+use crate::domain::envelope::Envelope;
+use crate::domain::lifecycle::Access;
 use crate::domain::role::Role;
 use crate::domain::run::Run;
-use crate::model_proxy::{ModelProxy, ModelServers, Outside, ProxyOptions, server_of, socket_in};
+use crate::model_proxy::{ModelServers, Outside, server_of};
+use crate::worker::{JobProxy, JobSpec};
 
 /// Where an agent with a login of its own has to get to.
 const CODEX_HOSTS: [&str; 3] = ["chatgpt.com", "api.openai.com", "auth.openai.com"];
@@ -64,38 +64,36 @@ fn outside(team: &Team, run: &Run) -> Outside {
     if hosts.is_empty() { Outside::Nothing } else { Outside::Hosts(hosts) }
 }
 
-/// Opens the door of a run; again where an earlier start had opened it. A run without one has no model and no
-/// way out, which is logged and what its agent will say.
-pub(super) async fn open(team: &Arc<Team>, run: &Run, run_dir: PathBuf) -> Option<ModelProxy> {
-    let choice = team.workspace.choice(run.role, run.step, run.approach).ok()?;
-    let agent = super::agent::of(team, &choice);
+/// What the way out of a run leads to; none for an agent that needs none.
+fn proxy(team: &Team, run: &Run, agent: &Agent) -> Option<JobProxy> {
     let agents = &team.workspace.runtime.agents;
     let (servers, outside) = (servers_for(agents, run.agent, &team.models), outside(team, run));
-    if matches!(agent, Agent::Rehearsal(_)) && !outside.is_open() {
-        return None;
-    }
-    let confinement = team.driver.confinement(agent.sandbox()).await;
-    let folder = run_socket::folder_of(team, run);
-    let opening = ProxyOptions {
-        socket: socket_in(&folder),
-        port: !confinement.is_some_and(Confinement::has_own_network),
-        run_dir,
-        servers,
-        outside,
-        allowance: run.allowance,
-        refused: refusals::of_door(team, run),
-    };
-    let opened = match run_socket::make_folder(team, run) {
-        Ok(()) => team.models.open(opening).await,
-        Err(error) => Err(error.into()),
-    };
-    match opened {
-        Ok(door) => Some(door),
-        Err(error) => {
-            tracing::warn!(run = %run.run_id, %error, "the run has no way to its model");
-            None
-        }
-    }
+    let needed = !matches!(agent, Agent::Rehearsal(_)) || outside.is_open();
+    needed.then_some(JobProxy { servers, outside, allowance: run.allowance })
+}
+
+/// The job of a generation of a run. Blocks: it reads git, and the records, for which the store has to have settled.
+pub(super) fn job(team: &Team, envelope: &Envelope, run: &Run) -> Result<JobSpec, TaskError> {
+    let worktrees = team.worktrees();
+    let worktree = team.project.worktree(&run.request_id, &worktrees)?;
+    let spec = task::spec(team, envelope, &worktree, run, team.run_dir(run))?;
+    let model = team.workspace.choice(run.role, run.step, run.approach)?.model;
+    let may_write = task::step_of(team, run).is_some_and(|step| step.access == Access::Write);
+    Ok(JobSpec {
+        run_id: run.run_id.clone(),
+        generation: run.generation,
+        request_id: run.request_id.clone(),
+        role: run.role,
+        step: run.step,
+        started_at: run.started_at,
+        worktrees,
+        pre_tree: run.pre_tree.clone(),
+        may_write,
+        agent_kind: run.agent,
+        model,
+        proxy: proxy(team, run, &spec.agent),
+        run: spec,
+    })
 }
 
 #[cfg(test)]

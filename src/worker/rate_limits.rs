@@ -1,15 +1,17 @@
-//! Tells the room of a run, while its agent is still at work, that the model's server makes it wait: agents try
+//! Tells the hub, and so the room of a run, while its agent is still at work, that the model's server makes it wait: agents try
 //! again by themselves, some of them for minutes and without a word.
 
 use std::convert::Infallible;
 
 use tokio::sync::{mpsc, watch};
 
-use super::team::{Team, now};
+use super::worker::Worker;
 use crate::agents::{self, Event};
-use crate::domain::event::Event as Fact;
-use crate::domain::run::Run;
+use crate::domain::assignment::RunCall;
+use crate::domain::ids::RunId;
+use crate::domain::time::Timestamp;
 use crate::model_proxy::RateLimitSign;
+use crate::platform::clock;
 
 /// Events of an agent that may wait to be looked at.
 pub(super) const EVENTS: usize = 64;
@@ -18,22 +20,23 @@ const REFUSALS: u32 = 2;
 /// unless it asks to wait for so many seconds.
 const LONG: u64 = 15;
 
-/// Follows a run: by its door, which sees each refusal of a server behind it, and by what its agent says.
+/// Follows a run: by its proxy, which sees each refusal of a server behind it, and by what its agent says.
 pub(super) async fn follow(
-    team: &Team,
-    run: &Run,
-    door: Option<watch::Receiver<RateLimitSign>>,
+    worker: &Worker,
+    run_id: &RunId,
+    proxy: Option<watch::Receiver<RateLimitSign>>,
     events: mpsc::Receiver<Event>,
 ) -> Infallible {
     let RateLimitSign { until, .. } = tokio::select! {
-        sign = by_door(door) => sign,
+        sign = by_proxy(proxy) => sign,
         sign = by_agent(events) => sign,
     };
-    let fact = Fact::RateLimited { run_id: run.run_id.clone(), until };
-    if let Err(error) = team.hub.submit(fact).await {
-        tracing::warn!(%error, "a rate limit is not told in the room");
-    }
+    worker.say_for(run_id, RunCall::RateLimited { until }).await;
     std::future::pending().await
+}
+
+fn now() -> Timestamp {
+    Timestamp::new(clock::now())
 }
 
 fn is_worth_telling(sign: &RateLimitSign) -> bool {
@@ -41,8 +44,8 @@ fn is_worth_telling(sign: &RateLimitSign) -> bool {
     sign.refusals >= REFUSALS || (sign.refusals > 0 && long)
 }
 
-async fn by_door(door: Option<watch::Receiver<RateLimitSign>>) -> RateLimitSign {
-    if let Some(mut signs) = door
+async fn by_proxy(proxy: Option<watch::Receiver<RateLimitSign>>) -> RateLimitSign {
+    if let Some(mut signs) = proxy
         && let Ok(sign) = signs.wait_for(is_worth_telling).await
     {
         return *sign;

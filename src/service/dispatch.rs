@@ -1,0 +1,503 @@
+//! Each role's delegations: the next envelope of its inbox becomes a run, a worker is assigned to it, and the run is
+//! followed until its report is applied.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::mpsc;
+
+use super::busy::Busy;
+use super::effects;
+use super::job;
+use super::run_calls::RunCalls;
+use super::run_inboxes::Said;
+use super::task::TaskError;
+use super::team::{Team, now, until};
+use crate::domain::assignment::{
+    Assignment, Decision, EndReason, HubBody, HubMessage, HubSide, HubStep, Message, Millis,
+    PROTOCOL, Payload, RunFacts, WorkerMessage,
+};
+use crate::domain::envelope::{Envelope, MAX_ENVELOPE_ATTEMPTS};
+use crate::domain::event::Event;
+use crate::domain::ids::{BootId, RequestId, RunId};
+use crate::domain::role::Role;
+use crate::domain::run::{Run, RunOutcome, RunReport};
+use crate::engine::{Answer, is_wanted};
+use crate::git::{GitError, TreeId};
+use crate::platform::beneath::Folder;
+use crate::platform::{clock, ids, tasks};
+use crate::relay;
+use crate::store::StoreError;
+use crate::worker::{self, LOCAL_WORKER, MessageError};
+
+/// Why an envelope could not be worked at all. What an agent does wrong is an outcome instead.
+#[derive(Debug, thiserror::Error)]
+enum DispatchError {
+    #[error(transparent)]
+    Git(#[from] GitError),
+    #[error(transparent)]
+    Task(#[from] TaskError),
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    #[error(transparent)]
+    Hub(#[from] super::HubError),
+    #[error(transparent)]
+    Message(#[from] MessageError),
+    #[error("the job cannot be written down: {0}")]
+    Json(#[from] serde_json::Error),
+    #[error("the work was cut off: {0}")]
+    Cut(#[from] tokio::task::JoinError),
+    #[error(transparent)]
+    Release(#[from] effects::EffectError),
+    #[error("no id could be made: {0}")]
+    Id(#[from] crate::domain::ids::IdError),
+}
+
+/// Serves one role until the team closes.
+pub(super) async fn serve(team: Arc<Team>, role: Role) {
+    let busy: Busy<(Role, RequestId)> = Busy::default();
+    while !team.closing.is_cancelled() {
+        let (next, due) = team.hub.read(|state| {
+            let next = relay::ready(state, role, now(), &busy.keys());
+            (next.and_then(|id| state.envelopes.get(&id).cloned()), relay::next_due(state, now()))
+        });
+        let Some(envelope) = next else {
+            tokio::select! {
+                () = team.closing.cancelled() => return,
+                () = team.signals.role(role) => {}
+                () = until(due) => {}
+            }
+            continue;
+        };
+        let key = (role, envelope.envelope.request_id.clone());
+        let signals = Arc::clone(&team.signals);
+        let mark = busy.mark(key, move || signals.ring(role));
+        let team = Arc::clone(&team);
+        tasks::spawn("dispatch", async move {
+            let _mark = mark;
+            // The semaphore is never closed.
+            let _slot = team.slots.clone().acquire_owned().await;
+            if team.closing.is_cancelled() {
+                return;
+            }
+            if let Err(trouble) = work(&team, &envelope).await {
+                tracing::warn!(%role, envelope = %envelope.relay_id, %trouble, "an envelope could not be worked");
+                fail(&team, &envelope, trouble.to_string(), false).await;
+            }
+        });
+    }
+}
+
+/// Gives what workers say to whoever follows the run that it is about; on a stop, as long as a run is followed.
+pub(super) async fn listen(team: Arc<Team>, mut messages: mpsc::Receiver<Vec<u8>>) {
+    loop {
+        let bytes = tokio::select! {
+            () = team.inboxes.none_after(&team.closing) => return,
+            bytes = messages.recv() => bytes,
+        };
+        let Some(bytes) = bytes else { return };
+        let message: WorkerMessage = match worker::decode(&bytes) {
+            Ok(message) => message,
+            Err(error) => {
+                tracing::warn!(%error, "what a worker says cannot be read");
+                continue;
+            }
+        };
+        let WorkerMessage { run_id, generation, boot: Some(boot), body, v: _ } = message else {
+            continue;
+        };
+        let late = body.refused(EndReason::Unknown);
+        let said = Said { generation, boot: boot.clone(), body };
+        match team.inboxes.put(&run_id, said) {
+            true => {}
+            // It is followed soon, and the worker says it again.
+            false if team.hub.read(|state| state.runs.contains_key(&run_id)) => {}
+            false => send(&team, &run_id, generation, Some(boot), late).await,
+        }
+    }
+}
+
+async fn send(team: &Team, run_id: &RunId, generation: u32, boot: Option<BootId>, body: HubBody) {
+    let message: HubMessage =
+        Message { v: PROTOCOL, run_id: run_id.clone(), generation, boot, body };
+    match worker::encode(&message) {
+        // Whether it arrives shows in what the worker says.
+        Ok(bytes) => {
+            team.transport.send(LOCAL_WORKER, bytes).await;
+        }
+        Err(error) => tracing::error!(run = %run_id, %error, "a message cannot be sent"),
+    }
+}
+
+/// Counts a failed attempt of an envelope.
+async fn fail(team: &Team, envelope: &Envelope, reason: String, agent_lives: bool) {
+    let failed = Event::EnvelopeFailed { relay_id: envelope.relay_id.clone(), reason, agent_lives };
+    // Without a hub there is nobody to tell; the envelope stays where it is.
+    let _ = team.insist(failed).await;
+}
+
+async fn work(team: &Arc<Team>, envelope: &Envelope) -> Result<(), DispatchError> {
+    let request_id = &envelope.envelope.request_id;
+    let (wanted, earlier) = team.hub.read(|state| {
+        let waits = state.envelopes.contains_key(&envelope.relay_id);
+        let open = state.requests.get(request_id).is_some_and(|it| !it.status.is_terminal());
+        let earlier = state.runs.values().find(|run| run.envelope_id == envelope.relay_id);
+        (waits.then_some(open), earlier.map(|run| run.run_id.clone()))
+    });
+    // It was put away while it waited for a free place.
+    let Some(open) = wanted else { return Ok(()) };
+    let run_id = match earlier {
+        Some(run_id) => run_id,
+        None => {
+            let tree = if open { Some(tree_before(team, request_id).await?) } else { None };
+            let run = new_run(team, envelope, tree)?;
+            let run_id = run.run_id.clone();
+            if team.insist(Event::RunStarting(run)).await? != Answer::Accepted {
+                return tidy(team, request_id).await;
+            }
+            run_id
+        }
+    };
+    let following = Following {
+        team,
+        envelope,
+        run_id: &run_id,
+        calls: RunCalls::default(),
+        blobs: Vec::new(),
+    };
+    following.follow().await?;
+    tidy(team, request_id).await
+}
+
+/// What the worktree of a request holds before its next run.
+async fn tree_before(team: &Arc<Team>, id: &RequestId) -> Result<TreeId, DispatchError> {
+    let _one = team.git.lock().await;
+    let (project, id, root) = (team.project.clone(), id.clone(), team.worktrees());
+    Ok(tasks::blocking(move || project.worktree(&id, &root)?.tree_id()).await??)
+}
+
+/// A run that nobody has begun.
+fn new_run(team: &Team, envelope: &Envelope, tree: Option<TreeId>) -> Result<Run, DispatchError> {
+    let run_id = RunId::parse(&ids::uuid_v7().to_string())?;
+    let request_id = envelope.envelope.request_id.clone();
+    let who = (envelope.target_role, envelope.step);
+    Ok(Run {
+        attempt: envelope.attempts + 1,
+        pre_tree: tree.map(|tree| tree.to_string()),
+        agent: team.workspace.runtime.agents.of(envelope.target_role),
+        ..Run::new(run_id, request_id, who, envelope.relay_id.clone(), now())
+    })
+}
+
+/// The request ended while its worktree was being opened: nothing of it may come back.
+async fn tidy(team: &Arc<Team>, id: &RequestId) -> Result<(), DispatchError> {
+    let open = team
+        .hub
+        .read(|state| state.requests.get(id).is_some_and(|request| !request.status.is_terminal()));
+    if !open {
+        effects::release(team, id).await?;
+    }
+    Ok(())
+}
+
+/// What a step of the protocol answers.
+#[derive(Debug, Clone)]
+struct Asked {
+    generation: u32,
+    boot: BootId,
+    asked_ms: Millis,
+}
+
+/// A run that is followed.
+struct Following<'a> {
+    team: &'a Arc<Team>,
+    envelope: &'a Envelope,
+    run_id: &'a RunId,
+    calls: RunCalls,
+    /// What was packed for the worker, which nobody needs once the run is over.
+    blobs: Vec<Payload>,
+}
+
+/// Whether a run is followed on.
+enum Follow {
+    On,
+    Done,
+}
+
+impl Following<'_> {
+    async fn follow(mut self) -> Result<(), DispatchError> {
+        let followed = self.until_over().await;
+        for blob in &self.blobs {
+            worker::remove(&*self.team.transport, blob).await;
+        }
+        self.team.signals.forget(self.run_id);
+        followed
+    }
+
+    async fn until_over(&mut self) -> Result<(), DispatchError> {
+        let team = self.team;
+        let mut inbox = team.inboxes.open(self.run_id);
+        let news = team.signals.news_of(self.run_id);
+        let mut kept: Option<(u32, HubSide)> = None;
+        while let Some((run, wanted)) = self.run() {
+            let side = match &mut kept {
+                Some((generation, side)) if *generation == run.generation => side,
+                other => {
+                    let side = HubSide::new(&facts(&run, wanted), clock::uptime_ms());
+                    self.calls = RunCalls::default();
+                    &mut other.insert((run.generation, side)).1
+                }
+            };
+            let wait = side.due().saturating_sub(clock::uptime_ms());
+            let held = side.is_held();
+            let said = tokio::select! {
+                // The next start assigns it.
+                () = team.closing.cancelled(), if !held => return Ok(()),
+                said = inbox.said.recv() => said.map(Some),
+                () = news.notified() => Some(None),
+                () = tokio::time::sleep(Duration::from_millis(wait)) => None,
+            };
+            // While it was waited, the records may have gone on.
+            let Some((run, wanted)) = self.run() else { return Ok(()) };
+            if run.generation != kept.as_ref().map_or(0, |(generation, _)| *generation) {
+                continue;
+            }
+            let Some((_, side)) = &mut kept else { continue };
+            let (facts, at) = (facts(&run, wanted), clock::uptime_ms());
+            let (steps, asked) = match said {
+                None => (side.tick(&facts, at), None),
+                Some(None) => (side.news(&facts), None),
+                Some(Some(Said { generation, boot, body })) => {
+                    let asked_ms = body.asked_ms();
+                    let asked = Asked { generation, boot: boot.clone(), asked_ms };
+                    (side.receive(&facts, (generation, boot), body, at), Some(asked))
+                }
+            };
+            for step in steps {
+                match self.act(&run, side, step, asked.as_ref()).await? {
+                    Follow::On => {}
+                    Follow::Done => return Ok(()),
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The run as it is, and whether its request waits for it.
+    fn run(&self) -> Option<(Arc<Run>, bool)> {
+        self.team.hub.read(|state| {
+            let run = state.runs.get(self.run_id)?;
+            Some((Arc::clone(run), is_wanted(state, run)))
+        })
+    }
+
+    async fn act(
+        &mut self,
+        run: &Arc<Run>,
+        side: &mut HubSide,
+        step: HubStep,
+        asked: Option<&Asked>,
+    ) -> Result<Follow, DispatchError> {
+        match step {
+            HubStep::Send(boot, body) => {
+                // An older generation is told about itself.
+                let generation = asked.map_or(run.generation, |asked| asked.generation);
+                send(self.team, self.run_id, generation, Some(boot), body).await;
+                Ok(Follow::On)
+            }
+            HubStep::Assign { only_end } => self.assign(run, side, only_end).await,
+            HubStep::Decide(decision) => self.decide(run, side, decision, asked).await,
+        }
+    }
+
+    async fn assign(
+        &mut self,
+        run: &Arc<Run>,
+        side: &mut HubSide,
+        only_end: bool,
+    ) -> Result<Follow, DispatchError> {
+        let given = run.controls.last().map_or(0, |control| control.number);
+        let job = if only_end {
+            None
+        } else {
+            match self.job(run).await {
+                Ok(job) => Some(job),
+                Err(error) => return self.failed(run, side, error.to_string()).await,
+            }
+        };
+        let assignment = Assignment { folder: self.team.run_dir(run), job, given };
+        let body = HubBody::Assignment(assignment);
+        send(self.team, self.run_id, run.generation, None, body).await;
+        Ok(Follow::On)
+    }
+
+    /// What the worker is to do, made of the records as they are.
+    async fn job(&mut self, run: &Arc<Run>) -> Result<Payload, DispatchError> {
+        self.team.store.settled().await?;
+        let (team, envelope) = (Arc::clone(self.team), self.envelope.clone());
+        let run = Arc::clone(run);
+        let job = {
+            let _one = self.team.git.lock().await;
+            tasks::blocking(move || job::job(&team, &envelope, &run)).await??
+        };
+        let job = worker::pack(&*self.team.transport, serde_json::to_string(&job)?).await?;
+        self.blobs.push(job.clone());
+        Ok(job)
+    }
+
+    /// The run cannot be carried out for now. On what would be the last attempt an agent that may still be at work is
+    /// ended first; before that it may finish, and the next attempt adopts it.
+    async fn failed(
+        &mut self,
+        run: &Run,
+        side: &mut HubSide,
+        reason: String,
+    ) -> Result<Follow, DispatchError> {
+        let attempts = self
+            .team
+            .hub
+            .read(|state| state.envelopes.get(&self.envelope.relay_id).map_or(0, |it| it.attempts));
+        match &run.granted {
+            Some(boot) if attempts + 1 >= MAX_ENVELOPE_ATTEMPTS => {
+                for step in side.end(boot.clone(), reason, clock::uptime_ms()) {
+                    if let HubStep::Send(boot, body) = step {
+                        send(self.team, self.run_id, run.generation, Some(boot), body).await;
+                    }
+                }
+                Ok(Follow::On)
+            }
+            granted => {
+                fail(self.team, self.envelope, reason, granted.is_some()).await;
+                Ok(Follow::Done)
+            }
+        }
+    }
+
+    async fn decide(
+        &mut self,
+        run: &Arc<Run>,
+        side: &mut HubSide,
+        decision: Decision,
+        asked: Option<&Asked>,
+    ) -> Result<Follow, DispatchError> {
+        let (run_id, generation) = (self.run_id.clone(), run.generation);
+        match decision {
+            Decision::Grant(boot) => {
+                let claimed = Event::RunClaimed { run_id, generation, boot: boot.clone() };
+                let body = match self.team.insist(claimed).await? {
+                    Answer::Accepted => {
+                        show_typing(self.team, self.envelope).await;
+                        let asked_ms = asked.map_or(0, |asked| asked.asked_ms);
+                        side.granted(asked_ms, clock::uptime_ms())
+                    }
+                    Answer::Ignored(_) | Answer::Say(_) => {
+                        HubBody::Ended { reason: EndReason::MovedOn }
+                    }
+                };
+                send(self.team, self.run_id, generation, Some(boot), body).await;
+                Ok(Follow::On)
+            }
+            Decision::TakeAway => {
+                self.team.insist(Event::RunTakenAway { run_id, generation }).await?;
+                self.settle(asked, None).await;
+                Ok(Follow::On)
+            }
+            Decision::Finish(payload) => self.finish(run, payload, asked).await,
+            Decision::Fail { reason, agent_lives: true } => {
+                let followed = self.failed(run, side, reason).await?;
+                if matches!(followed, Follow::Done) {
+                    self.settle(asked, None).await;
+                }
+                Ok(followed)
+            }
+            Decision::Fail { reason, agent_lives: false } => {
+                fail(self.team, self.envelope, reason, false).await;
+                self.settle(asked, None).await;
+                Ok(Follow::Done)
+            }
+            Decision::Answer { call, what } => {
+                let answer = self.calls.answer(self.team, run, call.clone(), what).await;
+                let kept = answer.as_ref().and_then(|answer| answer.keep.as_ref());
+                self.blobs.extend(kept.map(|kept| kept.result.clone()));
+                if let (Some(Asked { boot, .. }), Some(answer)) = (asked, answer) {
+                    let body = HubBody::Answer { call, answer };
+                    send(self.team, self.run_id, generation, Some(boot.clone()), body).await;
+                }
+                Ok(Follow::On)
+            }
+        }
+    }
+
+    /// The worker need not say again what came of it.
+    async fn settle(&self, asked: Option<&Asked>, refused: Option<EndReason>) {
+        if let Some(Asked { generation, boot, asked_ms: _ }) = asked {
+            let body = HubBody::Settled { refused };
+            send(self.team, self.run_id, *generation, Some(boot.clone()), body).await;
+        }
+    }
+
+    async fn finish(
+        &mut self,
+        run: &Arc<Run>,
+        payload: Payload,
+        asked: Option<&Asked>,
+    ) -> Result<Follow, DispatchError> {
+        let text = match worker::unpack(&*self.team.transport, payload).await {
+            Ok(text) => text,
+            Err(error) => {
+                // The worker sends it again.
+                tracing::warn!(run = %self.run_id, %error, "a report cannot be read");
+                return Ok(Follow::On);
+            }
+        };
+        let report = serde_json::from_str::<RunReport>(&text);
+        let own = |it: &RunReport| it.run_id == run.run_id && it.generation == run.generation;
+        let Some(mut report) = report.ok().filter(own) else {
+            tracing::warn!(run = %self.run_id, "a report is not one of this run");
+            self.settle(asked, Some(EndReason::Invalid)).await;
+            let (run_id, generation) = (self.run_id.clone(), run.generation);
+            self.team.insist(Event::RunTakenAway { run_id, generation }).await?;
+            return Ok(Follow::On);
+        };
+        report.documents_present = match &report.outcome {
+            RunOutcome::Result(result) => present(self.team.root(), &result.artifacts),
+            RunOutcome::Failed { .. } => Vec::new(),
+        };
+        self.team.insist(Event::RunFinished(Box::new(report))).await?;
+        self.settle(asked, None).await;
+        Ok(Follow::On)
+    }
+}
+
+/// What the protocol has to know of a run.
+fn facts(run: &Run, wanted: bool) -> RunFacts<'_> {
+    RunFacts {
+        generation: run.generation,
+        granted: run.granted.as_ref(),
+        controls: &run.controls,
+        wanted,
+    }
+}
+
+async fn show_typing(team: &Team, envelope: &Envelope) {
+    let id = &envelope.envelope.request_id;
+    let channel = team.hub.read(|state| {
+        let request = state.requests.get(id)?;
+        request.room.as_ref().and_then(|room| room.thread_id).or(request.reply_route.channel_id)
+    });
+    if let Some(channel) = channel {
+        team.link.typing(channel).await;
+    }
+}
+
+/// The listed files that exist in the workspace, as results name them. A link is none of them, wherever it
+/// leads: the agent may have made it.
+fn present(root: &Path, artifacts: &[String]) -> Vec<String> {
+    let Ok(root) = Folder::open(root) else { return Vec::new() };
+    artifacts
+        .iter()
+        .map(|name| crate::engine::parse::normalize_artifact_hint(name))
+        .filter(|name| root.has_file(name))
+        .collect()
+}

@@ -1,0 +1,248 @@
+//! What a run says to the hub while it is under way: its agent uses a tool, or was refused something. Who speaks is
+//! known from the run, never from what is said, and an agent holds no right of a person: the planner may change the
+//! backlog, and that is all that any agent may do here.
+
+use std::collections::VecDeque;
+use std::path::Path;
+use std::sync::atomic::AtomicU32;
+
+use tokio::net::UnixStream;
+
+use super::control::{self, Call, ControlError, Reply, Wanted};
+use super::refusals::Refusals;
+use super::run_tools::{self, AtWork, Served};
+use super::team::Team;
+use crate::domain::actor::Actor;
+use crate::domain::assignment::{CallAnswer, KeptResult, Payload, RunCall};
+use crate::domain::backlog::BacklogSource;
+use crate::domain::event::Event;
+use crate::domain::ids::CallId;
+use crate::domain::incoming::Command;
+use crate::domain::refusal::Refusal;
+use crate::domain::role::Role;
+use crate::domain::run::Run;
+use crate::worker;
+
+pub use crate::agents::RUN_SOCKET;
+
+/// What is kept of the calls of one generation of a run.
+#[derive(Debug, Default)]
+pub(super) struct RunCalls {
+    /// Notes that it made.
+    notes: AtomicU32,
+    /// What it was refused.
+    refusals: Refusals,
+    /// The last answers, for calls that are said again.
+    answered: VecDeque<(CallId, CallAnswer)>,
+}
+
+/// Answers that are kept.
+const KEPT: usize = 64;
+
+impl RunCalls {
+    /// Answers a call, once: said again, it has the same answer. `None` where it was not understood, and has to be said
+    /// again.
+    pub(super) async fn answer(
+        &mut self,
+        team: &Team,
+        run: &Run,
+        call: CallId,
+        what: RunCall,
+    ) -> Option<CallAnswer> {
+        if let Some((_, answer)) = self.answered.iter().find(|(known, _)| *known == call) {
+            return Some(answer.clone());
+        }
+        let answer = match what {
+            RunCall::Tool(line) => self.tool(team, run, &call, line).await?,
+            RunCall::Refused { refusal, what } => {
+                self.refusals.note(team, &run.run_id, refusal, &what).await;
+                CallAnswer { text: String::new(), keep: None }
+            }
+            RunCall::RateLimited { until } => {
+                let fact = Event::RateLimited { run_id: run.run_id.clone(), until };
+                if let Err(error) = team.hub.submit(fact).await {
+                    tracing::warn!(%error, "a rate limit is not told in the room");
+                }
+                CallAnswer { text: String::new(), keep: None }
+            }
+        };
+        if self.answered.len() == KEPT {
+            self.answered.pop_front();
+        }
+        self.answered.push_back((call, answer.clone()));
+        Some(answer)
+    }
+
+    async fn tool(
+        &self,
+        team: &Team,
+        run: &Run,
+        call: &CallId,
+        line: Payload,
+    ) -> Option<CallAnswer> {
+        let line = match worker::unpack(&*team.transport, line).await {
+            Ok(line) => line,
+            Err(error) => {
+                tracing::warn!(run = %run.run_id, %error, "a call cannot be read");
+                return None;
+            }
+        };
+        let (told, keep) = match control::call_of(&line) {
+            Err(why) => (Ok(Reply::no(why)), None),
+            Ok(asked) => match asked.wanted {
+                Wanted::Tools => (Ok(run_tools::offer(team, run)), None),
+                Wanted::Use { tool, arguments } => {
+                    let at_work = AtWork { team, run, call, notes: &self.notes };
+                    match at_work.serve(tool, arguments).await {
+                        Ok(Served { reply, result }) => (Ok(reply), result),
+                        Err(refused) => (Err(refused), None),
+                    }
+                }
+                wanted @ (Wanted::Command(_) | Wanted::Question(_)) => {
+                    (command(team, run, call, wanted).await, None)
+                }
+            },
+        };
+        let reply = match told {
+            Ok(reply) => reply,
+            Err(Refused { refusal, why }) => {
+                if let Some((refusal, what)) = refusal {
+                    self.refusals.note(team, &run.run_id, refusal, &what).await;
+                }
+                Reply::no(why)
+            }
+        };
+        let keep = match keep {
+            None => None,
+            Some(result) => match worker::pack(&*team.transport, result).await {
+                Ok(result) => Some(KeptResult { result, or_else: control::line(&not_kept()) }),
+                Err(error) => {
+                    tracing::warn!(run = %run.run_id, %error, "a result could not be kept");
+                    return Some(CallAnswer { text: control::line(&not_kept()), keep: None });
+                }
+            },
+        };
+        Some(CallAnswer { text: control::line(&reply), keep })
+    }
+}
+
+fn not_kept() -> Reply {
+    Reply::no("it could not be kept; end with the result as your last message")
+}
+
+/// What an agent may not, whatever it says.
+#[derive(Debug, PartialEq)]
+pub(super) struct Refused {
+    /// The kind of it, and what it was; none where it is noted elsewhere.
+    refusal: Option<(Refusal, String)>,
+    /// What the agent is told.
+    why: String,
+}
+
+impl Refused {
+    fn new(refusal: Refusal, what: &str, why: String) -> Refused {
+        Refused::of_a_kind(Some(refusal), what, why)
+    }
+
+    /// The same, or without a kind where nothing was tried that has to be noted.
+    pub(super) fn of_a_kind(refusal: Option<Refusal>, what: &str, why: String) -> Refused {
+        Refused { refusal: refusal.map(|kind| (kind, what.to_owned())), why }
+    }
+}
+
+/// Does what an agent commands, where its role may.
+pub(super) async fn command(
+    team: &Team,
+    run: &Run,
+    call: &CallId,
+    wanted: Wanted,
+) -> Result<Reply, Refused> {
+    let command = tool(run.role, wanted)?;
+    let actor = Actor::Agent {
+        role: run.role,
+        request_id: run.request_id.clone(),
+        run_id: run.run_id.clone(),
+        call: call.clone(),
+    };
+    tracing::info!(role = %run.role, request = %run.request_id, "an agent uses a tool");
+    Ok(control::submit(team, actor, command).await)
+}
+
+/// The command as an agent of this role may give it.
+fn tool(role: Role, wanted: Wanted) -> Result<Command, Refused> {
+    let command = match wanted {
+        Wanted::Command(command) => command,
+        Wanted::Question(_) | Wanted::Tools | Wanted::Use { .. } => {
+            let why = "that is for people; an agent cannot ask it".to_owned();
+            return Err(Refused::new(Refusal::Command, "a question", why));
+        }
+    };
+    let name = match command {
+        Command::BacklogMerge { payload, source: _ } if role == Role::Planner => {
+            return Ok(Command::BacklogMerge { payload, source: BacklogSource::Planner });
+        }
+        Command::BacklogMerge { .. } => {
+            let why = format!("only the planner keeps the backlog; {role} can propose items");
+            return Err(Refused::new(Refusal::Tool, "backlog", why));
+        }
+        Command::Press { .. } => "press",
+        Command::Ask { .. } => "ask",
+        Command::Cancel { .. } => "cancel",
+        Command::Steer { .. } => "steer",
+        Command::Decide { .. } | Command::AskBack { .. } => "approve",
+        Command::Retry { .. } => "retry",
+        Command::OutboxRetry => "outbox retry",
+        Command::OutboxDismiss { .. } => "outbox dismiss",
+        Command::SprintStart { .. } => "sprint start",
+        Command::SprintStop { .. } => "sprint stop",
+        Command::SprintRestart => "sprint restart",
+    };
+    let why = format!("`{name}` is for people; an agent cannot do it");
+    Err(Refused::new(Refusal::Command, name, why))
+}
+
+/// Calls the team over the socket of a run, from within that run.
+///
+/// # Errors
+/// [`ControlError::Refused`] with the team's words where it says no.
+pub async fn call(socket: &Path, wanted: Wanted) -> Result<Reply, ControlError> {
+    // Gone with its run, or kept away by a sandbox: the reason tells which.
+    let stream = UnixStream::connect(socket).await.map_err(ControlError::NoTools)?;
+    control::exchange(stream, &Call { secret: String::new(), wanted }).await
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn merge(source: BacklogSource) -> Command {
+        Command::BacklogMerge { payload: json!([]), source }
+    }
+
+    #[test]
+    fn only_the_planner_changes_the_backlog_and_only_as_itself() {
+        for role in Role::ALL {
+            let allowed = tool(role, merge(BacklogSource::User).into());
+            if role == Role::Planner {
+                assert_eq!(allowed, Ok(merge(BacklogSource::Planner)));
+            } else {
+                let refused = allowed.unwrap_err().why;
+                assert!(refused.contains(role.as_str()), "{refused}");
+            }
+        }
+    }
+
+    #[test]
+    fn nothing_else_is_done_for_an_agent() {
+        for (command, name) in [
+            (Command::SprintStop { now: true }, "sprint stop"),
+            (Command::SprintStart { kickoff: Box::default() }, "sprint start"),
+            (Command::SprintRestart, "sprint restart"),
+        ] {
+            let refused = tool(Role::Planner, command.into()).unwrap_err().why;
+            assert!(refused.contains(name), "{refused}");
+        }
+    }
+}

@@ -1,0 +1,247 @@
+//! Carries out one generation of a run: from its assignment until the hub has settled what came of it.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
+
+use futures_util::FutureExt as _;
+use futures_util::future::{BoxFuture, OptionFuture};
+use tokio::sync::{mpsc, oneshot};
+use tokio_util::sync::CancellationToken;
+
+use super::job::JobSpec;
+use super::messages::{MessageError, pack, remove, unpack};
+use super::run_agent::{RunAgent, RunAgentError};
+use super::spool::{KeptEnd, Spool, SpoolError};
+use super::worker::{RunWords, Worker};
+use crate::agents::{self, Mailbox, Said, Words};
+use crate::domain::assignment::{
+    Assignment, CallAnswer, Control, HubBody, Over, Payload, WorkerSide, WorkerStep,
+};
+use crate::domain::ids::{CallId, IdError, RunId};
+use crate::platform::redact::redact;
+use crate::platform::{clock, ids, tasks};
+
+/// Why an assignment cannot be taken; the hub sends it again.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum CarryOutError {
+    #[error(transparent)]
+    Message(#[from] MessageError),
+    #[error("the job does not parse: {0}")]
+    Job(#[from] serde_json::Error),
+    #[error(transparent)]
+    Spool(#[from] SpoolError),
+    #[error(transparent)]
+    Id(#[from] IdError),
+    #[error("it was cut off: {0}")]
+    Cut(#[from] tokio::task::JoinError),
+}
+
+type Agent = BoxFuture<'static, Result<KeptEnd, RunAgentError>>;
+
+/// A generation under way.
+struct Carrying<'a> {
+    worker: &'a Arc<Worker>,
+    run_id: &'a RunId,
+    generation: u32,
+    spool: Spool,
+    job: Option<Box<JobSpec>>,
+    side: WorkerSide,
+    agent: OptionFuture<Agent>,
+    mailbox: Mailbox,
+    cancel: CancellationToken,
+    /// Who waits for the answers to calls.
+    waiting: BTreeMap<CallId, oneshot::Sender<String>>,
+}
+
+pub(super) async fn carry_out(
+    worker: &Arc<Worker>,
+    (run_id, generation): (&RunId, u32),
+    assignment: Assignment,
+    mut hub_says: mpsc::Receiver<HubBody>,
+    mut run_says: mpsc::Receiver<RunWords>,
+) -> Result<(), CarryOutError> {
+    let Assignment { folder, job, given } = assignment;
+    let spool = Spool::new(folder);
+    let job: Option<JobSpec> = match job {
+        Some(job) => serde_json::from_str(&unpack(&*worker.parts.transport, job).await?)?,
+        None => None,
+    };
+    let (kept, job) = {
+        let spool = spool.clone();
+        tasks::blocking(move || -> Result<_, SpoolError> {
+            let kept = spool.end()?;
+            let job = job.map(|job| spool.keep_job(job, given)).transpose()?;
+            let applied = spool.applied()?;
+            Ok((kept, job.map(|(job, given)| (Box::new(job), applied.unwrap_or(given)))))
+        })
+        .await??
+    };
+    let now = clock::uptime_ms();
+    let (side, first) = match (kept, &job) {
+        (Some(end), _) => WorkerSide::was_over(over_of(worker, end).await?, now),
+        (None, Some((_, applied))) => WorkerSide::claim(*applied, now),
+        (None, None) => WorkerSide::was_over(end_agent(run_id, spool.folder()).await, now),
+    };
+    let mut carrying = Carrying {
+        worker,
+        run_id,
+        generation,
+        spool,
+        job: job.map(|(job, _)| job),
+        side,
+        agent: None.into(),
+        mailbox: Mailbox::default(),
+        cancel: CancellationToken::new(),
+        waiting: BTreeMap::new(),
+    };
+    let mut steps = first;
+    loop {
+        if carrying.act(steps).await? {
+            return Ok(());
+        }
+        let due = carrying.side.due().saturating_sub(clock::uptime_ms());
+        let wait = std::time::Duration::from_millis(due);
+        steps = tokio::select! {
+            Some(ended) = &mut carrying.agent => carrying.agent_ended(ended).await?,
+            body = hub_says.recv() => match body {
+                Some(body) => carrying.side.receive(body, clock::uptime_ms()),
+                None => return Ok(()),
+            },
+            Some(words) = run_says.recv() => carrying.say(words)?,
+            () = tokio::time::sleep(wait) => carrying.side.tick(clock::uptime_ms()),
+        };
+    }
+}
+
+impl Carrying<'_> {
+    /// Does what is to be done; whether the run can be forgotten.
+    async fn act(&mut self, steps: Vec<WorkerStep>) -> Result<bool, CarryOutError> {
+        let mut steps = std::collections::VecDeque::from(steps);
+        while let Some(step) = steps.pop_front() {
+            match step {
+                WorkerStep::Send(body) => {
+                    self.worker.send(self.run_id, self.generation, body).await;
+                }
+                WorkerStep::Begin => {
+                    if let Some(job) = self.job.take() {
+                        let agent = RunAgent {
+                            worker: Arc::clone(self.worker),
+                            job: *job,
+                            spool: self.spool.clone(),
+                            mailbox: self.mailbox.clone(),
+                            cancel: self.cancel.clone(),
+                        };
+                        self.agent = Some(agent.run().boxed()).into();
+                    }
+                }
+                WorkerStep::Apply(control) => self.apply(control).await?,
+                WorkerStep::Stop => {
+                    self.cancel.cancel();
+                    let none: OptionFuture<Agent> = None.into();
+                    let at_work = std::mem::replace(&mut self.agent, none);
+                    match at_work.await {
+                        Some(ended) => steps.extend(self.agent_ended(ended).await?),
+                        None => {
+                            let over = end_agent(self.run_id, self.spool.folder()).await;
+                            steps.extend(self.side.over(over, clock::uptime_ms()));
+                        }
+                    }
+                }
+                WorkerStep::Answer { call, answer } => self.answer(&call, answer).await,
+                WorkerStep::Forget => {
+                    if let Some(Over::Report(report)) = self.side.is_over() {
+                        remove(&*self.worker.parts.transport, report).await;
+                    }
+                    return Ok(true);
+                }
+            }
+        }
+        Ok(false)
+    }
+
+    async fn apply(&mut self, control: Control) -> Result<(), CarryOutError> {
+        let (spool, number) = (self.spool.clone(), control.number);
+        tasks::blocking(move || spool.keep_applied(number)).await??;
+        let Control { number: _, message_id: id, author, text, replaces } = control;
+        self.mailbox.put(Words { id, said: Said { replaces, ..Said::new(&author, &text) } });
+        Ok(())
+    }
+
+    /// The agent is over. How is durable before the hub is told.
+    async fn agent_ended(
+        &mut self,
+        ended: Result<KeptEnd, RunAgentError>,
+    ) -> Result<Vec<WorkerStep>, CarryOutError> {
+        self.agent = None.into();
+        let end = match (self.side.ends_as(), ended) {
+            (Some(Over::Lost), _) => KeptEnd::Lost,
+            (Some(Over::Ended { agent_lives }), Ok(_)) => KeptEnd::Ended { agent_lives },
+            (Some(Over::Ended { .. }), Err(_)) => KeptEnd::Ended { agent_lives: true },
+            (Some(Over::Report(_) | Over::Unable(_)) | None, Ok(end)) => end,
+            (Some(Over::Report(_) | Over::Unable(_)) | None, Err(error)) => {
+                let over = Over::Unable(redact(&error.to_string()).into_owned());
+                return Ok(self.side.over(over, clock::uptime_ms()));
+            }
+        };
+        let (spool, kept) = (self.spool.clone(), end.clone());
+        tasks::blocking(move || spool.keep_end(&kept)).await??;
+        let over = over_of(self.worker, end).await?;
+        Ok(self.side.over(over, clock::uptime_ms()))
+    }
+
+    /// The run says something to the hub.
+    fn say(&mut self, words: RunWords) -> Result<Vec<WorkerStep>, CarryOutError> {
+        let RunWords { what, answered } = words;
+        let call = CallId::parse(&ids::uuid_v7().to_string())?;
+        self.waiting.retain(|_, waiting| !waiting.is_closed());
+        self.waiting.insert(call.clone(), answered);
+        Ok(self.side.call(call, what, clock::uptime_ms()))
+    }
+
+    async fn answer(&mut self, call: &CallId, answer: CallAnswer) {
+        let Some(waiting) = self.waiting.remove(call) else { return };
+        let CallAnswer { text, keep } = answer;
+        let text = match keep {
+            None => text,
+            Some(keep) => match keep_result(self.worker, self.spool.folder(), keep.result).await {
+                Ok(()) => text,
+                Err(error) => {
+                    tracing::warn!(run = %self.run_id, error, "a result could not be kept");
+                    keep.or_else
+                }
+            },
+        };
+        // Whoever asked may be gone meanwhile.
+        let _ = waiting.send(text);
+    }
+}
+
+/// Keeps a result that the hub has accepted, before the agent has its answer.
+async fn keep_result(worker: &Worker, folder: &Path, result: Payload) -> Result<(), String> {
+    let text = unpack(&*worker.parts.transport, result).await.map_err(|it| it.to_string())?;
+    let result = serde_json::from_str(&text).map_err(|it| it.to_string())?;
+    let folder = folder.to_owned();
+    let kept = tasks::blocking(move || agents::submit(&folder, &result)).await;
+    kept.map_err(|it| it.to_string())?.map_err(|it| it.to_string())
+}
+
+/// What the hub is told of how a generation ended.
+async fn over_of(worker: &Worker, end: KeptEnd) -> Result<Over, CarryOutError> {
+    Ok(match end {
+        KeptEnd::Report(report) => {
+            Over::Report(pack(&*worker.parts.transport, serde_json::to_string(&report)?).await?)
+        }
+        KeptEnd::Lost => Over::Lost,
+        KeptEnd::Ended { agent_lives } => Over::Ended { agent_lives },
+    })
+}
+
+/// Ends whatever agent an earlier start left in a folder.
+async fn end_agent(run_id: &RunId, folder: &Path) -> Over {
+    let ended = agents::end(folder).await;
+    if let Err(error) = &ended {
+        tracing::warn!(run = %run_id, %error, "whether its agent has ended is not known");
+    }
+    Over::Ended { agent_lives: ended.is_err() }
+}

@@ -1,0 +1,232 @@
+//! Lets the agent of one generation work, or goes on with the one that an earlier start left, and says what came of
+//! it.
+
+use std::sync::Arc;
+
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+
+use super::job::JobSpec;
+use super::run_socket;
+use super::spool::{KeptEnd, Spool, SpoolError};
+use super::worker::Worker;
+use super::{rate_limits, refused_calls};
+use crate::agents::{self, AgentOutcome, Confinement, Mailbox, RunSpec, Watch};
+use crate::domain::conversation::Conversation;
+use crate::domain::evidence::ChangedPath;
+use crate::domain::run::{FailKind, RunOutcome, RunReport};
+use crate::domain::time::Timestamp;
+use crate::git::{GitError, TreeId, Worktree};
+use crate::model_proxy::{self, ModelProxy, ProxyOptions, socket_in};
+use crate::platform::plug::{self, Point};
+use crate::platform::{clock, tasks};
+
+/// What an agent is told that was ended with the team, and that remembers what it did.
+const CUT_OFF: &str = "You were cut off in the middle of this step, and it begins anew. What you had changed in the worktree \
+was put back: look at what is there before you go on.";
+
+/// Why a run could not be carried out. What an agent does wrong is an outcome instead.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum RunAgentError {
+    #[error(transparent)]
+    Git(#[from] GitError),
+    #[error(transparent)]
+    Agent(#[from] agents::RunError),
+    #[error(transparent)]
+    Spool(#[from] SpoolError),
+    #[error("the work was cut off: {0}")]
+    Cut(#[from] tokio::task::JoinError),
+}
+
+/// The agent of one generation.
+pub(super) struct RunAgent {
+    pub(super) worker: Arc<Worker>,
+    pub(super) job: JobSpec,
+    pub(super) spool: Spool,
+    pub(super) mailbox: Mailbox,
+    pub(super) cancel: CancellationToken,
+}
+
+impl RunAgent {
+    pub(super) async fn run(mut self) -> Result<KeptEnd, RunAgentError> {
+        let worktree = self.open_worktree().await?;
+        let dir = self.spool.folder().to_owned();
+        if self.spool.has_begun() {
+            let _socket = run_socket::open(&self.worker, &self.job, &dir);
+            let proxy = if model_proxy::is_kept(&dir) { self.open_proxy().await } else { None };
+            let watch = Watch { cancel: self.cancel.clone(), ..Watch::default() };
+            let parts = &self.worker.parts;
+            let Some(outcome) = parts.driver.adopt(&dir, &parts.contract, &watch).await? else {
+                self.keep_aside(&worktree).await?;
+                return Ok(KeptEnd::Lost);
+            };
+            tracing::info!(run = %self.job.run_id, "the run of an earlier start was adopted");
+            return self.report(&worktree, completed(proxy, outcome)).await;
+        }
+        self.after_earlier_generations(&worktree).await?;
+        let spool = self.spool.clone();
+        tasks::blocking(move || spool.keep_begun()).await??;
+        let outcome = self.work().await;
+        self.report(&worktree, outcome).await
+    }
+
+    async fn open_worktree(&self) -> Result<Worktree, RunAgentError> {
+        let parts = &self.worker.parts;
+        let _one = parts.git.lock().await;
+        let (project, job) = (parts.project.clone(), &self.job);
+        let (id, root) = (job.request_id.clone(), job.worktrees.clone());
+        Ok(tasks::blocking(move || project.worktree(&id, &root)).await??)
+    }
+
+    /// Nothing of an earlier generation is left in the worktree when this one begins, and its conversation goes on
+    /// where the agent can.
+    async fn after_earlier_generations(
+        &mut self,
+        worktree: &Worktree,
+    ) -> Result<(), RunAgentError> {
+        let earlier: Vec<_> = self.job.earlier_folders().collect();
+        if earlier.is_empty() {
+            return Ok(());
+        }
+        for folder in &earlier {
+            agents::end(folder).await?;
+        }
+        self.keep_aside(worktree).await?;
+        let run = &mut self.job.run;
+        if let Some(session) = earlier.iter().find_map(|it| agents::conversation(it, &run.agent)) {
+            run.resume = Some(session);
+            run.task.again.push(CUT_OFF.to_owned());
+        }
+        Ok(())
+    }
+
+    async fn work(&self) -> AgentOutcome {
+        let JobSpec { run_id, run, .. } = &self.job;
+        let (events, told) = mpsc::channel(rate_limits::EVENTS);
+        let (cancel, words) = (self.cancel.clone(), self.mailbox.clone());
+        let watch = Watch { cancel, words, events: Some(events) };
+        tracing::info!(role = %self.job.role, request = %self.job.request_id, run = %run_id, "an agent begins");
+        let socket = run_socket::open(&self.worker, &self.job, self.spool.folder());
+        let proxy = self.open_proxy().await;
+        let mut run =
+            RunSpec { socket: socket.as_ref().map(|it| it.path().to_owned()), ..run.clone() };
+        run.surroundings.door = proxy.as_ref().map(|proxy| proxy.door().clone());
+        let limits = proxy.as_ref().map(ModelProxy::rate_limits);
+        let parts = &self.worker.parts;
+        let outcome = tokio::select! {
+            outcome = parts.driver.run(&run, &parts.contract, &watch) => outcome,
+            never = rate_limits::follow(&self.worker, run_id, limits, told) => match never {},
+        };
+        completed(proxy, outcome)
+    }
+
+    /// Opens the way of the agent to its model; again where an earlier start had opened it. A run without one has no
+    /// model and no way out, which is logged and what its agent will say.
+    async fn open_proxy(&self) -> Option<ModelProxy> {
+        let (parts, job) = (&self.worker.parts, &self.job);
+        let proxy = job.proxy.clone()?;
+        let dir = self.spool.folder();
+        let confinement = parts.driver.confinement(job.run.agent.sandbox()).await;
+        let options = ProxyOptions {
+            socket: socket_in(&run_socket::folder_of(dir)),
+            port: !confinement.is_some_and(Confinement::has_own_network),
+            run_dir: dir.to_owned(),
+            servers: proxy.servers,
+            outside: proxy.outside,
+            allowance: proxy.allowance,
+            refused: refused_calls::of(&self.worker, &job.run_id),
+        };
+        let opened = match run_socket::make_folder(dir) {
+            Ok(()) => parts.models.open(options).await,
+            Err(error) => Err(error.into()),
+        };
+        match opened {
+            Ok(proxy) => Some(proxy),
+            Err(error) => {
+                tracing::warn!(run = %job.run_id, %error, "the run has no way to its model");
+                None
+            }
+        }
+    }
+
+    fn tree_before(&self) -> Option<TreeId> {
+        self.job.pre_tree.as_ref().and_then(|tree| tree.parse().ok())
+    }
+
+    /// Keeps what a run without a result left behind under `refs/teams/lost/<run>`, and puts the worktree back to how
+    /// it was before.
+    async fn keep_aside(&self, worktree: &Worktree) -> Result<(), RunAgentError> {
+        let Some(before) = self.tree_before() else { return Ok(()) };
+        let (worktree, run_id) = (worktree.clone(), self.job.run_id.clone());
+        tasks::blocking(move || -> Result<(), GitError> {
+            if worktree.tree_id()? != before {
+                worktree.snapshot_lost(&run_id, Timestamp::new(clock::now()))?;
+                worktree.reset_to(before)?;
+            }
+            Ok(())
+        })
+        .await??;
+        Ok(())
+    }
+
+    async fn changed(&self, worktree: &Worktree) -> Result<Vec<ChangedPath>, RunAgentError> {
+        let Some(before) = self.tree_before() else { return Ok(Vec::new()) };
+        let worktree = worktree.clone();
+        Ok(tasks::blocking(move || worktree.changed_since(before)).await??)
+    }
+
+    /// What came of the run, with the facts from git.
+    async fn report(
+        &self,
+        worktree: &Worktree,
+        outcome: AgentOutcome,
+    ) -> Result<KeptEnd, RunAgentError> {
+        let (job, mut outcome) = (&self.job, outcome);
+        let changed = self.changed(worktree).await?;
+        if !job.may_write && !changed.is_empty() {
+            let paths: Vec<_> = changed.iter().take(5).map(|path| path.path.as_str()).collect();
+            let message = format!("{} may not write, and wrote {}", job.role, paths.join(", "));
+            outcome.outcome = RunOutcome::failed(FailKind::WroteFiles, message);
+        }
+        match &mut outcome.outcome {
+            RunOutcome::Failed { .. } => self.keep_aside(worktree).await?,
+            RunOutcome::Result(result) => {
+                Arc::make_mut(result).request_id = job.request_id.to_string();
+            }
+        }
+        plug::point(Point::AfterEffect);
+        let took = Timestamp::new(clock::now()).millis() - job.started_at.millis();
+        Ok(KeptEnd::Report(Box::new(RunReport {
+            run_id: job.run_id.clone(),
+            request_id: job.request_id.clone(),
+            role: job.role,
+            step: job.step,
+            generation: job.generation,
+            outcome: outcome.outcome,
+            changed_paths: changed,
+            documents_present: Vec::new(),
+            usage: outcome.usage,
+            session_id: outcome.session_id,
+            duration_ms: u64::try_from(took).unwrap_or(0),
+            repairs: outcome.repairs,
+            dropped_bytes: outcome.dropped_bytes,
+            agent: outcome.agent,
+            agent_kind: job.agent_kind,
+            model: job.model.clone(),
+            heard: outcome.heard,
+            conversation: Conversation {
+                fill: outcome.fill,
+                handed_over: outcome.handed_over,
+                prompt_cut: outcome.prompt_cut,
+            },
+        })))
+    }
+}
+
+/// The outcome with what the proxy counted.
+fn completed(proxy: Option<ModelProxy>, outcome: AgentOutcome) -> AgentOutcome {
+    match proxy {
+        Some(proxy) => proxy.complete(outcome),
+        None => outcome,
+    }
+}
