@@ -5,7 +5,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use super::effects::EffectError;
+use super::effect_error::EffectError;
 use super::papers::{folder_of, hear, put};
 use super::team::Team;
 use chrono_tz::Tz;

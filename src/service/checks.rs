@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
 
-use super::effects::EffectError;
+use super::effect_error::EffectError;
 use super::team::Team;
 use crate::domain::config::{Check, RuntimeConfig};
 use crate::domain::evidence::Evidence;
@@ -80,6 +80,6 @@ pub(super) fn scratch(team: &Team, id: &RequestId) -> PathBuf {
 /// Whether a request rests on evidence of other checks than those that are configured now.
 pub(super) async fn proof_is_old(team: &Arc<Team>, id: &RequestId) -> Result<bool, EffectError> {
     let plan = in_force(team).await?;
-    let request = super::effects::request(team, id)?;
+    let request = team.request(id).ok_or(EffectError::Gone)?;
     Ok(request.evidence.as_ref().is_some_and(|evidence| evidence.checks_digest != plan.digest))
 }

@@ -12,8 +12,8 @@ use tokio::net::{UnixListener, UnixStream};
 
 use super::answers;
 use super::refusals::{self, Refusals};
-use super::run_tools::Tool;
 use super::team::Team;
+use super::tool::Tool;
 use crate::domain::actor::Actor;
 use crate::domain::commands::Question;
 use crate::domain::event::Event;

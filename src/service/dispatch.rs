@@ -8,6 +8,7 @@ use std::time::Duration;
 use tokio::sync::mpsc;
 
 use super::busy::Busy;
+use super::effect_error::EffectError;
 use super::effects;
 use super::job;
 use super::run_calls::RunCalls;
@@ -49,7 +50,7 @@ enum DispatchError {
     #[error("the work was cut off: {0}")]
     Cut(#[from] tokio::task::JoinError),
     #[error(transparent)]
-    Release(#[from] effects::EffectError),
+    Release(#[from] EffectError),
     #[error("no id could be made: {0}")]
     Id(#[from] crate::domain::ids::IdError),
 }

@@ -10,20 +10,17 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
-use super::HubError;
 use super::busy::Busy;
 use super::checks;
-use super::discover::LookError;
+use super::effect_error::EffectError;
 use super::prompts;
 use super::sprint_effects;
 use super::task;
 use super::team::{Team, now};
-use crate::assets::AssetError;
 use crate::domain::effect::{Effect, EffectKind, EffectOutcome, EffectState};
 use crate::domain::event::Event;
 use crate::domain::evidence::Candidate;
 use crate::domain::ids::{EffectId, OperationId, RequestId};
-use crate::domain::request::Request;
 use crate::domain::role::Role;
 use crate::domain::state::State;
 use crate::engine::Answer;
@@ -33,12 +30,9 @@ use crate::git::{
 };
 use crate::platform::plug::{self, Point};
 use crate::platform::redact::redact;
-use crate::platform::supervise::{self, Spec, SuperviseError};
+use crate::platform::supervise::{self, Spec};
 use crate::platform::{files, tasks};
-use crate::store::StoreError;
 use crate::worker::RUNS;
-use crate::workspace::ConfigError;
-use crate::workspace::papers::ChartError;
 
 /// Bytes of an action's log that people are shown.
 const LOG_TAIL: usize = 3_000;
@@ -46,40 +40,6 @@ const LOG_TAIL: usize = 3_000;
 /// Lines and characters of a difference that a card shows.
 const EXCERPT_LINES: usize = 40;
 const EXCERPT: usize = 1_200;
-
-/// Why an effect could not be done; told to people, so it is redacted there.
-#[derive(Debug, thiserror::Error)]
-pub(super) enum EffectError {
-    #[error(transparent)]
-    Git(#[from] GitError),
-    #[error(transparent)]
-    File(#[from] files::FileError),
-    #[error(transparent)]
-    Supervise(#[from] SuperviseError),
-    #[error(transparent)]
-    Store(#[from] StoreError),
-    #[error(transparent)]
-    Paper(#[from] AssetError),
-    #[error(transparent)]
-    Chart(#[from] ChartError),
-    #[error("the plan of an earlier start cannot be read: {0}")]
-    Plan(#[from] serde_json::Error),
-    #[error(transparent)]
-    Config(#[from] ConfigError),
-    #[error(transparent)]
-    Look(#[from] LookError),
-    #[error("the request has no commit to go on from")]
-    NoCandidate,
-    #[error("the request is gone")]
-    Gone,
-    #[error("the work was cut off: {0}")]
-    Cut(#[from] tokio::task::JoinError),
-    #[error(transparent)]
-    Hub(#[from] HubError),
-    /// The engine does not want it any more.
-    #[error("it is not wanted any more")]
-    Unwanted,
-}
 
 /// Does what is planned until the team closes.
 pub(super) async fn execute(team: Arc<Team>) {
@@ -211,10 +171,6 @@ pub(super) fn begun<T: DeserializeOwned>(effect: &Effect) -> Result<Option<T>, E
     }
 }
 
-pub(super) fn request(team: &Team, id: &RequestId) -> Result<Arc<Request>, EffectError> {
-    team.hub.read(|state| state.requests.get(id).cloned()).ok_or(EffectError::Gone)
-}
-
 pub(super) async fn worktree(team: &Arc<Team>, id: &RequestId) -> Result<Worktree, EffectError> {
     let (project, id, root) = (team.project.clone(), id.clone(), team.worktrees());
     Ok(tasks::blocking(move || project.worktree(&id, &root)).await??)
@@ -231,7 +187,7 @@ async fn commit(
     let plan: PlannedCommit = match begun(effect)? {
         Some(plan) => plan,
         None => {
-            let request = Arc::unwrap_or_clone(request(team, id)?);
+            let request = Arc::unwrap_or_clone(team.request(id).ok_or(EffectError::Gone)?);
             let conflict = request.conflict;
             let parts = MessageParts {
                 sprint: request.sprint_id,
@@ -246,7 +202,7 @@ async fn commit(
                 name: config.commits.name.to_string(),
                 email: config.commits.email.to_string(),
                 zone: config.sprint.timezone.0,
-                forbidden: workspace_inside(team),
+                forbidden: team.workspace_inside(),
             };
             let tree = worktree.clone();
             let planned =
@@ -281,14 +237,6 @@ async fn excerpted(team: &Arc<Team>, candidate: Candidate) -> Result<Candidate, 
         Ok(Candidate { excerpt, ..candidate })
     })
     .await?
-}
-
-/// The workspace where it lies inside the project: nothing of it is ever committed.
-pub(super) fn workspace_inside(team: &Team) -> Vec<std::path::PathBuf> {
-    let root = files::canonicalize(team.root());
-    let inside =
-        root.ok().and_then(|root| root.strip_prefix(team.project.path()).map(Path::to_owned).ok());
-    inside.filter(|path| !path.as_os_str().is_empty()).into_iter().collect()
 }
 
 async fn merge(
@@ -326,7 +274,8 @@ async fn merge(
 }
 
 fn candidate(team: &Team, id: &RequestId) -> Result<Candidate, EffectError> {
-    request(team, id)?.candidate.clone().ok_or(EffectError::NoCandidate)
+    let request = team.request(id).ok_or(EffectError::Gone)?;
+    request.candidate.clone().ok_or(EffectError::NoCandidate)
 }
 
 async fn rebase(team: &Arc<Team>, id: &RequestId) -> Result<EffectOutcome, EffectError> {

@@ -6,7 +6,7 @@ use std::io::{BufRead, Write};
 use serde_json::{Value, json};
 
 use super::control::Wanted;
-use super::run_tools::Tool;
+use super::tool::Tool;
 
 /// The versions of the protocol that are spoken, the newest last. They differ in nothing that is used here.
 const VERSIONS: [&str; 4] = ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"];

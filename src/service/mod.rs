@@ -3,6 +3,7 @@
 
 mod access;
 mod agent;
+mod agent_command;
 mod answers;
 mod archive;
 mod assignment;
@@ -15,6 +16,7 @@ mod delivery;
 pub mod discover;
 mod dispatch;
 mod documents;
+mod effect_error;
 mod effects;
 mod hub;
 mod inbound;
@@ -36,10 +38,11 @@ mod signals;
 mod sprint_effects;
 mod task;
 mod team;
+mod tool;
 
 pub use checks::check_plan;
 pub use control::{ControlError, Reply, Wanted, call};
 pub use hub::HubError;
 pub use run::{RunError, RunOptions, SERVES_FILE, run};
 pub use run_calls::{RUN_SOCKET, call as call_of_run};
-pub use run_tools::Tool;
+pub use tool::Tool;

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use super::effects::EffectError;
+use super::effect_error::EffectError;
 use super::team::Team;
 use crate::domain::backlog::BacklogItem;
 use crate::domain::ids::{BacklogId, RequestId, SprintId};

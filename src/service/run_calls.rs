@@ -8,18 +8,14 @@ use std::sync::atomic::AtomicU32;
 
 use tokio::net::UnixStream;
 
+use super::agent_command::{Refused, command};
 use super::control::{self, Call, ControlError, Reply, Wanted};
 use super::refusals::Refusals;
 use super::run_tools::{self, AtWork, Served};
 use super::team::Team;
-use crate::domain::actor::Actor;
 use crate::domain::assignment::{CallAnswer, KeptResult, Payload, RunCall};
-use crate::domain::backlog::BacklogSource;
 use crate::domain::event::Event;
 use crate::domain::ids::CallId;
-use crate::domain::incoming::Command;
-use crate::domain::refusal::Refusal;
-use crate::domain::role::Role;
 use crate::domain::run::Run;
 use crate::worker;
 
@@ -130,77 +126,6 @@ fn not_kept() -> Reply {
     Reply::no("it could not be kept; end with the result as your last message")
 }
 
-/// What an agent may not, whatever it says.
-#[derive(Debug, PartialEq)]
-pub(super) struct Refused {
-    /// The kind of it, and what it was; none where it is noted elsewhere.
-    refusal: Option<(Refusal, String)>,
-    /// What the agent is told.
-    why: String,
-}
-
-impl Refused {
-    fn new(refusal: Refusal, what: &str, why: String) -> Refused {
-        Refused::of_a_kind(Some(refusal), what, why)
-    }
-
-    /// The same, or without a kind where nothing was tried that has to be noted.
-    pub(super) fn of_a_kind(refusal: Option<Refusal>, what: &str, why: String) -> Refused {
-        Refused { refusal: refusal.map(|kind| (kind, what.to_owned())), why }
-    }
-}
-
-/// Does what an agent commands, where its role may.
-pub(super) async fn command(
-    team: &Team,
-    run: &Run,
-    call: &CallId,
-    wanted: Wanted,
-) -> Result<Reply, Refused> {
-    let command = tool(run.role, wanted)?;
-    let actor = Actor::Agent {
-        role: run.role,
-        request_id: run.request_id.clone(),
-        run_id: run.run_id.clone(),
-        call: call.clone(),
-    };
-    tracing::info!(role = %run.role, request = %run.request_id, "an agent uses a tool");
-    Ok(control::submit(team, actor, command).await)
-}
-
-/// The command as an agent of this role may give it.
-fn tool(role: Role, wanted: Wanted) -> Result<Command, Refused> {
-    let command = match wanted {
-        Wanted::Command(command) => command,
-        Wanted::Question(_) | Wanted::Tools | Wanted::Use { .. } => {
-            let why = "that is for people; an agent cannot ask it".to_owned();
-            return Err(Refused::new(Refusal::Command, "a question", why));
-        }
-    };
-    let name = match command {
-        Command::BacklogMerge { payload, source: _ } if role == Role::Planner => {
-            return Ok(Command::BacklogMerge { payload, source: BacklogSource::Planner });
-        }
-        Command::BacklogMerge { .. } => {
-            let why = format!("only the planner keeps the backlog; {role} can propose items");
-            return Err(Refused::new(Refusal::Tool, "backlog", why));
-        }
-        Command::Press { .. } => "press",
-        Command::Ask { .. } => "ask",
-        Command::Cancel { .. } => "cancel",
-        Command::Steer { .. } => "steer",
-        Command::Decide { .. } | Command::AskBack { .. } => "approve",
-        Command::Retry { .. } => "retry",
-        Command::OutboxRetry => "outbox retry",
-        Command::OutboxDismiss { .. } => "outbox dismiss",
-        Command::SprintStart { .. } => "sprint start",
-        Command::SprintStop { .. } => "sprint stop",
-        Command::SprintRestart => "sprint restart",
-    };
-    let why = format!("`{name}` is for people; an agent cannot do it");
-    Err(Refused::new(Refusal::Command, name, why))
-}
-
 /// Calls the team over the socket of a run, from within that run.
 ///
 /// # Errors
@@ -209,40 +134,4 @@ pub async fn call(socket: &Path, wanted: Wanted) -> Result<Reply, ControlError> 
     // Gone with its run, or kept away by a sandbox: the reason tells which.
     let stream = UnixStream::connect(socket).await.map_err(ControlError::NoTools)?;
     control::exchange(stream, &Call { secret: String::new(), wanted }).await
-}
-
-#[cfg(test)]
-mod tests {
-    use serde_json::json;
-
-    use super::*;
-
-    fn merge(source: BacklogSource) -> Command {
-        Command::BacklogMerge { payload: json!([]), source }
-    }
-
-    #[test]
-    fn only_the_planner_changes_the_backlog_and_only_as_itself() {
-        for role in Role::ALL {
-            let allowed = tool(role, merge(BacklogSource::User).into());
-            if role == Role::Planner {
-                assert_eq!(allowed, Ok(merge(BacklogSource::Planner)));
-            } else {
-                let refused = allowed.unwrap_err().why;
-                assert!(refused.contains(role.as_str()), "{refused}");
-            }
-        }
-    }
-
-    #[test]
-    fn nothing_else_is_done_for_an_agent() {
-        for (command, name) in [
-            (Command::SprintStop { now: true }, "sprint stop"),
-            (Command::SprintStart { kickoff: Box::default() }, "sprint start"),
-            (Command::SprintRestart, "sprint restart"),
-        ] {
-            let refused = tool(Role::Planner, command.into()).unwrap_err().why;
-            assert!(refused.contains(name), "{refused}");
-        }
-    }
 }

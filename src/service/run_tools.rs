@@ -7,11 +7,12 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use serde_json::{Value, json};
 
+use super::agent_command::{self, Refused};
 use super::assignment;
 use super::contract::CONTRACT;
 use super::control::{Reply, Wanted};
-use super::run_calls::{self, Refused};
 use super::team::Team;
+use super::tool::Tool;
 use crate::agents::prompt;
 use crate::assets;
 use crate::domain::backlog::BacklogSource;
@@ -22,7 +23,6 @@ use crate::domain::refusal::Refusal;
 use crate::domain::request::Request;
 use crate::domain::role::Role;
 use crate::domain::run::Run;
-use crate::domain::word::words;
 use crate::engine::Answer;
 use crate::platform::files::{self, FileError};
 use crate::platform::redact::{self, redact};
@@ -39,27 +39,7 @@ const NOTES: u32 = 20;
 /// Characters of what was asked that the status shows.
 const ASKED: usize = 2_000;
 
-words! {
-    /// The tools.
-    pub enum Tool {
-        /// Hands in the result of the step.
-        SubmitResult = "submit_result",
-        /// Changes the backlog.
-        Backlog = "backlog",
-        /// Shows what the role remembers, and adds to it.
-        Memory = "memory",
-        /// Shows where the request stands.
-        Status = "status",
-    }
-}
-
 impl Tool {
-    /// The tool of a name.
-    #[must_use]
-    pub fn named(name: &str) -> Option<Tool> {
-        Tool::ALL.into_iter().find(|tool| tool.as_str() == name)
-    }
-
     const fn is_offered_to(self, role: Role) -> bool {
         match (self, role) {
             (Tool::Backlog, Role::Planner) => true,
@@ -151,7 +131,7 @@ impl AtWork<'_> {
                 let payload = arguments.get("items").cloned().unwrap_or(arguments);
                 let source = BacklogSource::Planner;
                 let merge = Wanted::Command(Command::BacklogMerge { payload, source });
-                run_calls::command(self.team, self.run, self.call, merge).await?
+                agent_command::command(self.team, self.run, self.call, merge).await?
             }
             Tool::Memory => self.memory(&arguments).await,
             Tool::Status => self.status(),

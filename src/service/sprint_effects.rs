@@ -7,7 +7,7 @@ use std::sync::Arc;
 use super::archive;
 use super::assignment;
 use super::discover::{self, Look};
-use super::effects::{EffectError, workspace_inside};
+use super::effect_error::EffectError;
 use super::publish::{self, Gh, Publication};
 use super::team::{Team, now};
 use crate::domain::effect::{EffectKind, EffectOutcome};
@@ -66,7 +66,7 @@ fn no_such_sprint(sprint: &SprintId) -> EffectOutcome {
 
 async fn baseline(team: &Arc<Team>) -> Result<EffectOutcome, EffectError> {
     let _one = team.git.lock().await;
-    let (project, excluded) = (team.project.clone(), workspace_inside(team));
+    let (project, excluded) = (team.project.clone(), team.workspace_inside());
     let found = tasks::blocking(move || git::sprint::baseline(&project, &excluded)).await??;
     Ok(EffectOutcome::Baselined(found))
 }
@@ -76,7 +76,7 @@ async fn inspect(team: &Arc<Team>, id: &SprintId) -> Result<EffectOutcome, Effec
         return Ok(no_such_sprint(id));
     };
     let _one = team.git.lock().await;
-    let (project, excluded, id) = (team.project.clone(), workspace_inside(team), id.clone());
+    let (project, excluded, id) = (team.project.clone(), team.workspace_inside(), id.clone());
     let inspection = tasks::blocking(move || {
         git::sprint::inspect(&project, sprint.git_baseline.as_ref(), &id, &excluded)
     })
@@ -99,7 +99,7 @@ pub(super) async fn discover(
     let look = Look {
         root: team.root().to_owned(),
         project: team.project.clone(),
-        excluded: workspace_inside(team),
+        excluded: team.workspace_inside(),
         open: team.hub.read(|state| state.requests.values().map(|it| Request::clone(it)).collect()),
         scope: runtime.sprint.discovery_scope,
         actions: actions.collect(),

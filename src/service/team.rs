@@ -15,7 +15,8 @@ use crate::assets::catalog::Catalog;
 use crate::discord::Link;
 use crate::domain::config::{Channels, Positive};
 use crate::domain::event::Event;
-use crate::domain::ids::MessageId;
+use crate::domain::ids::{MessageId, RequestId};
+use crate::domain::request::Request;
 use crate::domain::role::Role;
 use crate::domain::run::Run;
 use crate::domain::time::Timestamp;
@@ -23,6 +24,7 @@ use crate::engine::Answer;
 use crate::git::Project;
 use crate::model_proxy::ModelServers;
 use crate::platform::clock;
+use crate::platform::files;
 use crate::platform::transport::Transport;
 use crate::store::Store;
 use crate::worker::{self, RUNS};
@@ -85,6 +87,19 @@ impl Team {
                 answer => return answer,
             }
         }
+    }
+
+    /// A request that is open, or was just now.
+    pub(super) fn request(&self, id: &RequestId) -> Option<Arc<Request>> {
+        self.hub.read(|state| state.requests.get(id).cloned())
+    }
+
+    /// The workspace where it lies inside the project: nothing of it is ever committed.
+    pub(super) fn workspace_inside(&self) -> Vec<PathBuf> {
+        let root = files::canonicalize(self.root()).ok();
+        let inside =
+            root.and_then(|root| Some(root.strip_prefix(self.project.path()).ok()?.to_owned()));
+        inside.filter(|path| !path.as_os_str().is_empty()).into_iter().collect()
     }
 
     /// Where requests have their worktrees.

@@ -11,7 +11,7 @@ use std::sync::LazyLock;
 use regex::Regex;
 use serde_json::{Map, json};
 
-use super::{Watermarks, finding, newest, short_digest};
+use super::finding::{Watermarks, finding, newest, short_digest};
 use crate::domain::finding::{Finding, Signal};
 use crate::platform::files::{self, FileError};
 

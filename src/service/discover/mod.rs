@@ -7,8 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-use serde_json::{Map, Value, json};
-use sha2::{Digest as _, Sha256};
+use serde_json::{Map, json};
 
 use crate::domain::finding::{Finding, Signal};
 use crate::domain::ids::RequestId;
@@ -17,26 +16,22 @@ use crate::domain::request::{Request, RequestStatus};
 use crate::domain::result::ResultStatus;
 use crate::domain::time::Timestamp;
 use crate::git::{self, GitError, Project};
-use crate::platform::redact::redact;
 use crate::platform::supervise::{self, EndedBy, Spec, SuperviseError};
 use crate::platform::{files, ids, tasks};
 use crate::store::{self, StoreError};
 
+mod finding;
 mod logs;
 
-/// Findings of one source that are told at a time; more of the same kind say nothing new.
-const PER_SOURCE: usize = 20;
-/// Characters of a finding's summary.
-const SUMMARY: usize = 600;
+pub use finding::Watermarks;
+use finding::{PER_SOURCE, finding, newest, short_digest};
+
 /// How far back the first look goes, in milliseconds.
 const FIRST_LOOK: i64 = 7 * 24 * 60 * 60 * 1_000;
 /// What was decided this long before a look may not be durable yet and is looked at again, in milliseconds.
 const OVERLAP: i64 = 10_000;
 /// How long an action may take, in milliseconds.
 const ACTION_WALL: u64 = 10 * 60 * 1_000;
-
-/// Up to where each source was read, by its name.
-pub type Watermarks = BTreeMap<String, String>;
 
 /// Where to look.
 #[derive(Debug)]
@@ -261,34 +256,9 @@ fn judge(name: &str, ended: ActionEnd, marks: &mut Watermarks) -> Option<Finding
     Some(finding(signal, format!("action:{name}"), &title, &summary, origin))
 }
 
-/// A finding in words that anybody may read: without secrets, cut, the title on one line.
-fn finding(
-    signal: Signal,
-    trace: String,
-    title: &str,
-    summary: &str,
-    mut origin: Map<String, Value>,
-) -> Finding {
-    let clean = |text: &str, chars: usize| redact(text).trim().chars().take(chars).collect();
-    let title = title.split_whitespace().collect::<Vec<_>>().join(" ");
-    origin.insert("signal".to_owned(), json!(signal));
-    Finding { signal, trace, title: clean(&title, 160), summary: clean(summary, SUMMARY), origin }
-}
-
-fn newest(mut findings: Vec<Finding>) -> Vec<Finding> {
-    let over = findings.len().saturating_sub(PER_SOURCE);
-    findings.drain(..over);
-    findings
-}
-
-/// The first characters of a digest: enough to tell traces apart.
-fn short_digest(text: &str) -> String {
-    let digest = Sha256::digest(text.as_bytes());
-    digest.iter().take(8).map(|byte| format!("{byte:02x}")).collect()
-}
-
 #[cfg(test)]
 mod tests {
+    use super::finding::SUMMARY;
     use super::*;
 
     #[test]
