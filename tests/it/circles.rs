@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use syn::visit::{self, Visit};
 
 /// Modules that are not free of circles yet, with the number of files in them. The number may only fall.
-const LEFT: &[(&str, usize)] = &[("agents", 11), ("engine", 41)];
+const LEFT: &[(&str, usize)] = &[("engine", 41)];
 
 /// A module's path below the crate.
 type Name = Vec<String>;

@@ -7,7 +7,6 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::agents::run::RunSpec;
 use crate::agents::sandbox::DOOR_PORT;
 use crate::platform::confinement::Confinement;
 use crate::platform::landlock::Rules;
@@ -63,8 +62,3 @@ pub(super) fn within(
 
 /// What a run keeps its sandbox's rules in, in a turn's folder.
 pub(super) const RULES: &str = "rules.json";
-
-/// The session's own folders of a run, which its agent may write.
-pub(super) fn session_folders(spec: &RunSpec) -> [PathBuf; 1] {
-    [spec.session_dir.clone()]
-}

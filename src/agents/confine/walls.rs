@@ -100,7 +100,7 @@ pub(crate) fn around(
     walls.show(Show::Read, [spec.run_dir.join(crate::agents::run_folder::SCHEMA)]);
     // What it keeps within a session's folder is open with that folder; by itself it could be a link by now.
     walls.show(Show::Write, kept.cloned());
-    walls.show(Show::Write, super::session_folders(spec));
+    walls.show(Show::Write, [spec.session_dir.clone()]);
     // Their folder, because a team that is started again makes new ones there.
     let sockets = [spec.socket.clone(), walls.door.clone()].into_iter().flatten();
     walls.show(Show::Read, sockets.filter_map(|it| it.parent().map(Path::to_path_buf)));

@@ -2,8 +2,10 @@
 
 use std::path::Path;
 
+use super::folder::{turn_dir, turns};
+use super::follow;
 use super::keep::{Mark, read_json};
-use super::{Watch, follow, turn_dir, turns};
+use super::watch::Watch;
 use crate::agents::error::RunError;
 use crate::agents::run::{Agent, RunSpec};
 use crate::agents::run_folder::{SPEC, STDIN};

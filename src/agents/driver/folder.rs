@@ -3,28 +3,17 @@
 use std::path::{Path, PathBuf};
 
 use super::keep::{read_json, write_json};
-use super::{Watch, hand_over};
+use super::watch::Watch;
 use crate::agents::error::RunError;
-use crate::agents::prompt::Section;
 use crate::agents::run::{AgentOutcome, RunSpec};
-use crate::agents::run_folder::{PROMPT, RESULT, SECTIONS, TURN_PROMPT, WORDS};
-use crate::agents::sent::PromptRecord;
+use crate::agents::run_folder::{PROMPT, RESULT, TURN_PROMPT, WORDS};
 use crate::agents::words::Words;
 use crate::domain::ids::MessageId;
 use crate::platform::files;
 use crate::platform::supervise::{self, Adoption, Exit, RunFolderState, SuperviseError};
 
-/// Ends whatever agent an earlier start left in a run folder, and waits until nothing of it is left.
-///
-/// # Errors
-/// Where that cannot be found out: then it may still be there.
-pub async fn end(run_dir: &Path) -> Result<(), RunError> {
-    hand_over::end(run_dir).await?;
-    for number in 0..turns(run_dir) {
-        end_turn(&run_dir.join(turn_name(number))).await?;
-    }
-    Ok(())
-}
+/// Bytes of stderr that a failure may quote.
+pub(super) const STDERR_TAIL: usize = 8 << 10;
 
 /// Ends whatever runs in the folder of a turn.
 pub(super) async fn end_turn(folder: &Path) -> Result<(), RunError> {
@@ -87,11 +76,4 @@ pub(super) fn keep(spec: &RunSpec, outcome: &AgentOutcome) {
     if let Err(error) = write_json(&spec.run_dir, RESULT, outcome) {
         tracing::warn!(run = spec.run_id.as_str(), %error, "cannot keep the result");
     }
-}
-
-/// The sections of the run's prompt that were cut.
-pub(super) fn prompt_cut(spec: &RunSpec) -> Vec<String> {
-    let record = read_json::<PromptRecord>(&spec.run_dir, SECTIONS).ok().flatten();
-    let sections = record.into_iter().flat_map(|record| record.sections);
-    sections.filter(Section::is_cut).map(|section| section.name).collect()
 }

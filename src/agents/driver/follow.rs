@@ -6,10 +6,11 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use tokio::time::{Instant, sleep_until};
 
-use super::hand_over::WALL_MS;
+use super::folder::turn_dir;
 use super::keep::{Mark, forget_submitted, write_json};
-use super::launch::{LaunchInput, launch};
-use super::{Driver, Watch, turn_dir};
+use super::launch::{LaunchInput, access, launch};
+use super::memory::Driver;
+use super::watch::Watch;
 use crate::agents::acp::{self, AcpCodec, TurnStart};
 use crate::agents::claude::{self, ClaudeCodec};
 use crate::agents::codec::Event;
@@ -21,14 +22,13 @@ use crate::agents::prompt;
 use crate::agents::rehearsal::RehearsalCodec;
 use crate::agents::run::{Agent, RunSpec};
 use crate::agents::run_folder::{HINT, STDIN, STUCK, TOLD, TURN_PROMPT, WORDS};
-use crate::agents::sandbox::{Access, Sandbox};
 use crate::agents::sent::HAND_OVER;
 use crate::agents::stuck::{Habits, Sign};
 use crate::agents::tools::Tools;
 use crate::agents::turn::{Failure, Turn};
 use crate::agents::words::Words;
 use crate::domain::ids::RunId;
-use crate::platform::confinement::{self, Confinement};
+use crate::platform::confinement::Confinement;
 use crate::platform::files;
 use crate::platform::redact::redact;
 use crate::platform::supervise::{EndedBy, Exit, Supervised};
@@ -36,6 +36,9 @@ use crate::platform::tasks;
 
 /// How long words wait for the tool that is at work, where the agent has to be interrupted for them.
 const TOOL_PATIENCE: Duration = Duration::from_secs(60);
+
+/// Wall time of the turn that hands over, in milliseconds.
+const HAND_OVER_MS: u64 = 3 * 60 * 1000;
 
 /// How a turn begins.
 pub(super) struct Start<'a> {
@@ -152,11 +155,6 @@ fn servers(spec: &RunSpec) -> Value {
     }
 }
 
-/// What a turn may write: a repair has nothing to write.
-pub(super) fn access(spec: &RunSpec, mark: Mark) -> &Access {
-    if mark.repairing { &Access::ReadOnly } else { &spec.access }
-}
-
 /// What stands on standard input at first.
 fn first_input(spec: &RunSpec, input: &str) -> String {
     match &spec.agent {
@@ -210,7 +208,8 @@ impl Driver {
         };
         let mut launch = launch(spec, &launching, stdin.clone())?;
         if start.hands_over {
-            launch.wall_ms = Some(launch.wall_ms.map_or(WALL_MS, |wall| wall.min(WALL_MS)));
+            launch.wall_ms =
+                Some(launch.wall_ms.map_or(HAND_OVER_MS, |wall| wall.min(HAND_OVER_MS)));
         }
         let program = Supervised::start(&launch, &folder)?;
         let codec = codec(spec, start.input, start.resume, start.mark);
@@ -231,20 +230,6 @@ impl Driver {
             listens: !start.mark.repairing,
         };
         followed.until_its_end(start).await
-    }
-
-    /// What confines agents here; found out once. `None` where the operator wants nothing of the kind.
-    pub async fn confinement(&self, wanted: Sandbox) -> Option<&Confinement> {
-        match wanted {
-            Sandbox::Off => None,
-            Sandbox::Auto => Some(self.confinement.get_or_init(confinement::find).await),
-        }
-    }
-
-    /// The same, where it has been looked for already.
-    #[must_use]
-    pub fn known_confinement(&self) -> Option<&Confinement> {
-        self.confinement.get()
     }
 }
 

@@ -3,10 +3,13 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
+use super::folder::{STDERR_TAIL, end_turn};
 use super::follow::Start;
 use super::keep::{Mark, minus, read_json, read_kept, seen_usage, write_json, write_kept};
-use super::{Driver, STDERR_TAIL, Watch, prompt};
+use super::memory::Driver;
+use super::watch::Watch;
 use crate::agents::error::RunError;
+use crate::agents::prompt;
 use crate::agents::run::{Agent, RunSpec};
 use crate::agents::run_folder::SCHEMA;
 use crate::agents::sent::HAND_OVER;
@@ -16,8 +19,6 @@ use crate::domain::usage::Usage;
 use crate::platform::files;
 use crate::platform::supervise;
 
-/// Wall time of the turn that hands over, in milliseconds.
-pub(super) const WALL_MS: u64 = 3 * 60 * 1000;
 /// Bytes of a summary.
 const SUMMARY: usize = 8 << 10;
 /// Bytes that a token takes, roughly.
@@ -45,7 +46,7 @@ pub(super) fn done(spec: &RunSpec) -> Option<(HandedOver, Usage)> {
 
 /// Ends whatever a hand-over of an earlier start left.
 pub(super) async fn end(run_dir: &std::path::Path) -> Result<(), RunError> {
-    super::end_turn(&run_dir.join(HAND_OVER)).await
+    end_turn(&run_dir.join(HAND_OVER)).await
 }
 
 impl Driver {

@@ -5,13 +5,12 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-use super::follow::access;
 use super::keep::Mark;
 use crate::agents::confine;
 use crate::agents::error::RunError;
 use crate::agents::run::{Agent, RunSpec};
 use crate::agents::run_folder::SCHEMA;
-use crate::agents::sandbox::{Door, RUN_SOCKET, Sandbox};
+use crate::agents::sandbox::{Access, Door, RUN_SOCKET, Sandbox};
 use crate::agents::tools::Tools;
 use crate::agents::{claude, codex, project_settings};
 use crate::platform::beneath::Folder;
@@ -22,6 +21,11 @@ use crate::platform::{files, ids, spawn};
 
 /// Wall time of a repair turn, which runs no tools, in milliseconds.
 const REPAIR_WALL_MS: u64 = 10 * 60 * 1000;
+
+/// What a turn may write: a repair has nothing to write.
+pub(super) fn access(spec: &RunSpec, mark: Mark) -> &Access {
+    if mark.repairing { &Access::ReadOnly } else { &spec.access }
+}
 
 /// Asks a program for its version: `codex-cli 0.169.0` becomes `codex 0.169.0`.
 pub(super) async fn probe(spec: &RunSpec, program: &Path) -> Option<String> {

@@ -5,17 +5,12 @@
 //! the agent was interrupted for, `turn-1` and so on) with its supervisor's files, so that a restart can tell
 //! how far the run had come.
 
-use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
-use std::sync::{Mutex, PoisonError};
+use std::sync::PoisonError;
 
 use serde_json::Value;
-use tokio::sync::{OnceCell, mpsc};
-use tokio_util::sync::CancellationToken;
 
-use crate::agents::answer;
-use crate::agents::codec::Event;
 use crate::agents::contract::{ContractFns, SchemaOf, TurnAnswer};
 use crate::agents::error::RunError;
 use crate::agents::prompt::{self, PromptInput};
@@ -27,12 +22,10 @@ use crate::agents::run_folder::{
 use crate::agents::sandbox::Access;
 use crate::agents::sent::PromptRecord;
 use crate::agents::turn::Failure;
-use crate::agents::words::Mailbox;
-use crate::domain::ids::MessageId;
+use crate::agents::{Section, answer};
 use crate::domain::result::RoleResult;
 use crate::domain::run::{BadAnswer, RunOutcome};
 use crate::domain::usage::Usage;
-use crate::platform::confinement::Confinement;
 use crate::platform::files;
 use crate::platform::supervise::{self, RunFolderState};
 use crate::platform::tasks;
@@ -43,70 +36,29 @@ mod follow;
 mod hand_over;
 mod keep;
 mod launch;
+mod memory;
 mod outcome;
+mod watch;
 
 pub use again::conversation;
 use again::read_again;
-pub use folder::end;
 pub(super) use folder::turn_name;
-use folder::{end_turn, input_bytes, interrupted_for, keep, prompt_cut, turn_dir, turns, wait_for};
+use folder::{
+    STDERR_TAIL, end_turn, input_bytes, interrupted_for, keep, turn_dir, turns, wait_for,
+};
 use follow::{CutOff, FinishedTurn, Start};
 use hand_over::Weight;
 pub(super) use keep::{Mark, read_json};
 use keep::{forget_submitted, minus, remember_usage, seen_usage, submitted, write_json};
 use launch::probe;
-use outcome::{contract_broken, failed, finish};
+pub use memory::Driver;
+use outcome::{Progress, contract_broken, failed, finish};
+pub use watch::Watch;
 
 pub use keep::submit;
 
 /// Repair turns at most (DESIGN.md "Agents, in short").
 const REPAIRS: u32 = 2;
-/// Bytes of stderr that a failure may quote.
-const STDERR_TAIL: usize = 8 << 10;
-
-/// How somebody outside follows a run and ends it.
-#[derive(Debug, Clone, Default)]
-pub struct Watch {
-    /// Ends the run when cancelled.
-    pub cancel: CancellationToken,
-    /// Gets the events as they come; those for which there is no room are dropped.
-    pub events: Option<mpsc::Sender<Event>>,
-    /// What people say to the agent while it works.
-    pub words: Mailbox,
-}
-
-impl Watch {
-    fn tell(&self, events: Vec<Event>) {
-        if let Some(listener) = &self.events {
-            for event in events {
-                // A listener that does not keep up must not slow the agent down.
-                let _ = listener.try_send(event);
-            }
-        }
-    }
-}
-
-/// Runs agents. One for the whole team; it remembers the agents' versions.
-#[derive(Debug, Default)]
-pub struct Driver {
-    versions: Mutex<BTreeMap<PathBuf, String>>,
-    /// What this machine confines agents by.
-    confinement: OnceCell<Confinement>,
-}
-
-/// What the driver knows about a run while it goes on.
-struct Progress {
-    session: Option<String>,
-    baseline: Usage,
-    usage_total: Option<Usage>,
-    usage: Usage,
-    repairs: u32,
-    dropped: u64,
-    issues: Vec<String>,
-    agent: Option<String>,
-    heard: Vec<MessageId>,
-    weight: Weight,
-}
 
 impl Driver {
     /// Runs an agent to the end of its step. An agent's failure is an outcome, not an error.
@@ -375,6 +327,25 @@ impl Driver {
             }
         }
     }
+}
+
+/// Ends whatever agent an earlier start left in a run folder, and waits until nothing of it is left.
+///
+/// # Errors
+/// Where that cannot be found out: then it may still be there.
+pub async fn end(run_dir: &Path) -> Result<(), RunError> {
+    hand_over::end(run_dir).await?;
+    for number in 0..turns(run_dir) {
+        end_turn(&run_dir.join(turn_name(number))).await?;
+    }
+    Ok(())
+}
+
+/// The sections of the run's prompt that were cut.
+fn prompt_cut(spec: &RunSpec) -> Vec<String> {
+    let record = read_json::<PromptRecord>(&spec.run_dir, SECTIONS).ok().flatten();
+    let sections = record.into_iter().flat_map(|record| record.sections);
+    sections.filter(Section::is_cut).map(|section| section.name).collect()
 }
 
 /// Puts the run's folder in order: prompt, schema and what they were made of, durable. Returns what the agent reads

@@ -1,14 +1,29 @@
 //! What a run comes to, as the records keep it.
 
-use super::Progress;
+use super::hand_over::Weight;
 use crate::agents::answer;
 use crate::agents::error::RunError;
 use crate::agents::run::{AgentOutcome, RunSpec};
 use crate::agents::turn::Failure;
+use crate::domain::ids::MessageId;
 use crate::domain::result::{ContractStatus, RoleResult};
 use crate::domain::run::{BadAnswer, FailKind, RunOutcome};
 use crate::domain::usage::Usage;
 use crate::platform::redact::{self, redact};
+
+/// What the driver knows about a run while it goes on.
+pub(super) struct Progress {
+    pub(super) session: Option<String>,
+    pub(super) baseline: Usage,
+    pub(super) usage_total: Option<Usage>,
+    pub(super) usage: Usage,
+    pub(super) repairs: u32,
+    pub(super) dropped: u64,
+    pub(super) issues: Vec<String>,
+    pub(super) agent: Option<String>,
+    pub(super) heard: Vec<MessageId>,
+    pub(super) weight: Weight,
+}
 
 impl Failure {
     pub(super) fn into_outcome(self) -> RunOutcome {

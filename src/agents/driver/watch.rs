@@ -1,0 +1,29 @@
+//! How somebody outside follows a run.
+
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+
+use crate::agents::codec::Event;
+use crate::agents::words::Mailbox;
+
+/// How somebody outside follows a run and ends it.
+#[derive(Debug, Clone, Default)]
+pub struct Watch {
+    /// Ends the run when cancelled.
+    pub cancel: CancellationToken,
+    /// Gets the events as they come; those for which there is no room are dropped.
+    pub events: Option<mpsc::Sender<Event>>,
+    /// What people say to the agent while it works.
+    pub words: Mailbox,
+}
+
+impl Watch {
+    pub(super) fn tell(&self, events: Vec<Event>) {
+        if let Some(listener) = &self.events {
+            for event in events {
+                // A listener that does not keep up must not slow the agent down.
+                let _ = listener.try_send(event);
+            }
+        }
+    }
+}
