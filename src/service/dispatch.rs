@@ -16,7 +16,7 @@ use super::run_inboxes::Said;
 use super::task::TaskError;
 use super::team::{Team, now, until};
 use crate::domain::assignment::{
-    Assignment, Decision, EndReason, HubBody, HubMessage, HubSide, HubStep, Message, Millis,
+    Assignment, Decision, EndReason, HubBody, HubMessage, HubSide, HubStep, Lease, Message, Millis,
     PROTOCOL, Payload, RunFacts, WorkerMessage,
 };
 use crate::domain::envelope::{Envelope, MAX_ENVELOPE_ATTEMPTS};
@@ -31,6 +31,10 @@ use crate::platform::{clock, ids, tasks};
 use crate::relay;
 use crate::store::StoreError;
 use crate::worker::{self, LOCAL_WORKER, MessageError};
+
+/// The lease of the worker in this process. It cannot be cut off from its hub, and a machine that slept or stood
+/// still must not cost the turns that were under way; so it lasts a day.
+const LEASE: Lease = Lease { lasts_ms: 24 * 60 * 60 * 1_000, renew_ms: 15_000 };
 
 /// Why an envelope could not be worked at all. What an agent does wrong is an outcome instead.
 #[derive(Debug, thiserror::Error)]
@@ -245,7 +249,7 @@ impl Following<'_> {
             let side = match &mut kept {
                 Some((generation, side)) if *generation == run.generation => side,
                 other => {
-                    let side = HubSide::new(&facts(&run, wanted), clock::uptime_ms());
+                    let side = HubSide::new(&facts(&run, wanted), LEASE, clock::uptime_ms());
                     self.calls = RunCalls::default();
                     &mut other.insert((run.generation, side)).1
                 }

@@ -86,12 +86,12 @@ pub struct HubSide {
 impl HubSide {
     /// A run as the records have it; one that a worker holds has its full lease again.
     #[must_use]
-    pub fn new(facts: &RunFacts<'_>, now: Millis) -> HubSide {
+    pub const fn new(facts: &RunFacts<'_>, lease: Lease, now: Millis) -> HubSide {
         let phase = match facts.granted {
             Some(_) => Phase::Granted { answered: now },
             None => Phase::Assigned,
         };
-        HubSide { lease: Lease::default(), phase, said: None, unable: None }
+        HubSide { lease, phase, said: None, unable: None }
     }
 
     /// Tells the worker to end its agent, because it has failed too often.

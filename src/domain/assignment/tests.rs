@@ -122,7 +122,7 @@ impl World {
             controls: &self.records.controls,
             wanted: self.records.wanted,
         };
-        self.hub = Some(HubSide::new(&facts, self.now));
+        self.hub = Some(HubSide::new(&facts, Lease::default(), self.now));
     }
 
     fn do_hub(&mut self, steps: Vec<HubStep>, asked: Option<Asked>) {
