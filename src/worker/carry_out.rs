@@ -11,8 +11,8 @@ use tokio_util::sync::CancellationToken;
 
 use super::job::JobSpec;
 use super::messages::{MessageError, pack, remove, unpack};
-use super::run_agent::{RunAgent, RunAgentError};
-use super::spool::{KeptEnd, Spool, SpoolError};
+use super::run_agent::{AgentEnd, RunAgent, RunAgentError};
+use super::spool::{KeptJob, Spool, SpoolError};
 use super::worker::{RunWords, Worker};
 use crate::agents::{self, Mailbox, Said, Words};
 use crate::domain::assignment::{
@@ -22,9 +22,12 @@ use crate::domain::ids::{CallId, IdError, RunId};
 use crate::platform::redact::redact;
 use crate::platform::{clock, ids, tasks};
 
-/// Why an assignment cannot be taken; the hub sends it again.
+/// Why an assignment cannot be carried out.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum CarryOutError {
+    /// The job did not come whole; the hub sends it again.
+    #[error("the job did not come: {0}")]
+    NoJob(MessageError),
     #[error(transparent)]
     Message(#[from] MessageError),
     #[error("the job does not parse: {0}")]
@@ -37,7 +40,7 @@ pub(super) enum CarryOutError {
     Cut(#[from] tokio::task::JoinError),
 }
 
-type Agent = BoxFuture<'static, Result<KeptEnd, RunAgentError>>;
+type Agent = BoxFuture<'static, Result<AgentEnd, RunAgentError>>;
 
 /// A generation under way.
 struct Carrying<'a> {
@@ -45,7 +48,7 @@ struct Carrying<'a> {
     run_id: &'a RunId,
     generation: u32,
     spool: Spool,
-    job: Option<Box<JobSpec>>,
+    job: Option<Box<KeptJob>>,
     side: WorkerSide,
     agent: OptionFuture<Agent>,
     mailbox: Mailbox,
@@ -64,31 +67,30 @@ pub(super) async fn carry_out(
     let Assignment { folder, job, given } = assignment;
     let spool = Spool::new(folder);
     let job: Option<JobSpec> = match job {
-        Some(job) => serde_json::from_str(&unpack(&*worker.parts.transport, job).await?)?,
+        Some(job) => {
+            let job = unpack(&*worker.parts.transport, job).await;
+            serde_json::from_str(&job.map_err(CarryOutError::NoJob)?)?
+        }
         None => None,
     };
-    let (kept, job) = {
-        let spool = spool.clone();
-        tasks::blocking(move || -> Result<_, SpoolError> {
-            let kept = spool.end()?;
-            let job = job.map(|job| spool.keep_job(job, given)).transpose()?;
-            let applied = spool.applied()?;
-            Ok((kept, job.map(|(job, given)| (Box::new(job), applied.unwrap_or(given)))))
-        })
-        .await??
+    let kept = match job {
+        Some(job) => {
+            let spool = spool.clone();
+            Some(tasks::blocking(move || spool.keep_job(job, given)).await??)
+        }
+        None => None,
     };
     let now = clock::uptime_ms();
-    let (side, first) = match (kept, &job) {
-        (Some(end), _) => WorkerSide::was_over(over_of(worker, end).await?, now),
-        (None, Some((_, applied))) => WorkerSide::claim(*applied, now),
-        (None, None) => WorkerSide::was_over(end_agent(run_id, spool.folder()).await, now),
+    let (side, first) = match &kept {
+        Some(kept) => WorkerSide::claim(kept.applied, now),
+        None => WorkerSide::was_over(end_agent(run_id, spool.folder()).await, now),
     };
     let mut carrying = Carrying {
         worker,
         run_id,
         generation,
         spool,
-        job: job.map(|(job, _)| job),
+        job: kept.map(Box::new),
         side,
         agent: None.into(),
         mailbox: Mailbox::default(),
@@ -124,10 +126,11 @@ impl Carrying<'_> {
                     self.worker.send(self.run_id, self.generation, body).await;
                 }
                 WorkerStep::Begin => {
-                    if let Some(job) = self.job.take() {
+                    if let Some(kept) = self.job.take() {
                         let agent = RunAgent {
                             worker: Arc::clone(self.worker),
-                            job: *job,
+                            job: kept.job,
+                            is_resumed: kept.is_resumed,
                             spool: self.spool.clone(),
                             mailbox: self.mailbox.clone(),
                             cancel: self.cancel.clone(),
@@ -168,25 +171,22 @@ impl Carrying<'_> {
         Ok(())
     }
 
-    /// The agent is over. How is durable before the hub is told.
+    /// The agent is over. What it said is kept in its folder.
     async fn agent_ended(
         &mut self,
-        ended: Result<KeptEnd, RunAgentError>,
+        ended: Result<AgentEnd, RunAgentError>,
     ) -> Result<Vec<WorkerStep>, CarryOutError> {
         self.agent = None.into();
-        let end = match (self.side.ends_as(), ended) {
-            (Some(Over::Lost), _) => KeptEnd::Lost,
-            (Some(Over::Ended { agent_lives }), Ok(_)) => KeptEnd::Ended { agent_lives },
-            (Some(Over::Ended { .. }), Err(_)) => KeptEnd::Ended { agent_lives: true },
-            (Some(Over::Report(_) | Over::Unable(_)) | None, Ok(end)) => end,
-            (Some(Over::Report(_) | Over::Unable(_)) | None, Err(error)) => {
-                let over = Over::Unable(redact(&error.to_string()).into_owned());
-                return Ok(self.side.over(over, clock::uptime_ms()));
+        let over = match (self.side.ends_as(), ended) {
+            (Some(Over::Lost), _) | (None, Ok(AgentEnd::Lost)) => Over::Lost,
+            (Some(over), Ok(_)) => over,
+            (Some(_), Err(_)) => Over::Ended { agent_lives: true },
+            (None, Ok(AgentEnd::Report(report))) => {
+                let transport = &*self.worker.parts.transport;
+                Over::Report(pack(transport, serde_json::to_string(&report)?).await?)
             }
+            (None, Err(error)) => Over::Unable(redact(&error.to_string()).into_owned()),
         };
-        let (spool, kept) = (self.spool.clone(), end.clone());
-        tasks::blocking(move || spool.keep_end(&kept)).await??;
-        let over = over_of(self.worker, end).await?;
         Ok(self.side.over(over, clock::uptime_ms()))
     }
 
@@ -224,17 +224,6 @@ async fn keep_result(worker: &Worker, folder: &Path, result: Payload) -> Result<
     let folder = folder.to_owned();
     let kept = tasks::blocking(move || agents::submit(&folder, &result)).await;
     kept.map_err(|it| it.to_string())?.map_err(|it| it.to_string())
-}
-
-/// What the hub is told of how a generation ended.
-async fn over_of(worker: &Worker, end: KeptEnd) -> Result<Over, CarryOutError> {
-    Ok(match end {
-        KeptEnd::Report(report) => {
-            Over::Report(pack(&*worker.parts.transport, serde_json::to_string(&report)?).await?)
-        }
-        KeptEnd::Lost => Over::Lost,
-        KeptEnd::Ended { agent_lives } => Over::Ended { agent_lives },
-    })
 }
 
 /// Ends whatever agent an earlier start left in a folder.

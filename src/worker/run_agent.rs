@@ -8,7 +8,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::job::JobSpec;
 use super::run_socket;
-use super::spool::{KeptEnd, Spool, SpoolError};
+use super::spool::Spool;
 use super::worker::Worker;
 use super::{rate_limits, refused_calls};
 use crate::agents::{self, AgentOutcome, Confinement, Mailbox, RunSpec, Watch};
@@ -32,10 +32,16 @@ pub(super) enum RunAgentError {
     Git(#[from] GitError),
     #[error(transparent)]
     Agent(#[from] agents::RunError),
-    #[error(transparent)]
-    Spool(#[from] SpoolError),
     #[error("the work was cut off: {0}")]
     Cut(#[from] tokio::task::JoinError),
+}
+
+/// What came of it.
+pub(super) enum AgentEnd {
+    /// This.
+    Report(Box<RunReport>),
+    /// Nothing that could be adopted.
+    Lost,
 }
 
 /// The agent of one generation.
@@ -43,29 +49,29 @@ pub(super) struct RunAgent {
     pub(super) worker: Arc<Worker>,
     pub(super) job: JobSpec,
     pub(super) spool: Spool,
+    /// Whether an earlier start may have begun with it.
+    pub(super) is_resumed: bool,
     pub(super) mailbox: Mailbox,
     pub(super) cancel: CancellationToken,
 }
 
 impl RunAgent {
-    pub(super) async fn run(mut self) -> Result<KeptEnd, RunAgentError> {
+    pub(super) async fn run(mut self) -> Result<AgentEnd, RunAgentError> {
         let worktree = self.open_worktree().await?;
         let dir = self.spool.folder().to_owned();
-        if self.spool.has_begun() {
+        if self.is_resumed {
             let _socket = run_socket::open(&self.worker, &self.job, &dir);
             let proxy = if model_proxy::is_kept(&dir) { self.open_proxy().await } else { None };
             let watch = Watch { cancel: self.cancel.clone(), ..Watch::default() };
             let parts = &self.worker.parts;
             let Some(outcome) = parts.driver.adopt(&dir, &parts.contract, &watch).await? else {
                 self.keep_aside(&worktree).await?;
-                return Ok(KeptEnd::Lost);
+                return Ok(AgentEnd::Lost);
             };
             tracing::info!(run = %self.job.run_id, "the run of an earlier start was adopted");
             return self.report(&worktree, completed(proxy, outcome)).await;
         }
         self.after_earlier_generations(&worktree).await?;
-        let spool = self.spool.clone();
-        tasks::blocking(move || spool.keep_begun()).await??;
         let outcome = self.work().await;
         self.report(&worktree, outcome).await
     }
@@ -180,7 +186,7 @@ impl RunAgent {
         &self,
         worktree: &Worktree,
         outcome: AgentOutcome,
-    ) -> Result<KeptEnd, RunAgentError> {
+    ) -> Result<AgentEnd, RunAgentError> {
         let (job, mut outcome) = (&self.job, outcome);
         let changed = self.changed(worktree).await?;
         if !job.may_write && !changed.is_empty() {
@@ -196,7 +202,7 @@ impl RunAgent {
         }
         plug::point(Point::AfterEffect);
         let took = Timestamp::new(clock::now()).millis() - job.started_at.millis();
-        Ok(KeptEnd::Report(Box::new(RunReport {
+        Ok(AgentEnd::Report(Box::new(RunReport {
             run_id: job.run_id.clone(),
             request_id: job.request_id.clone(),
             role: job.role,

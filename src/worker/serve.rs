@@ -71,8 +71,7 @@ fn start(worker: &Arc<Worker>, run_id: RunId, generation: u32, assignment: Assig
         worker.let_go(&run_id);
         match carried {
             Ok(()) => {}
-            Err(error @ CarryOutError::Message(_)) => {
-                // The hub sends it again.
+            Err(error @ CarryOutError::NoJob(_)) => {
                 tracing::warn!(run = %run_id, %error, "an assignment cannot be taken");
             }
             Err(error) => {

@@ -1,23 +1,18 @@
 //! What the worker keeps of one generation of a run until the hub has settled it: in the run's folder, durable
-//! before it is acted upon.
+//! before it is acted upon. What its agent said is kept there by the driver, and a report is made of that again.
 
 use std::path::{Path, PathBuf};
 
+use serde::Serialize;
 use serde::de::DeserializeOwned;
-use serde::{Deserialize, Serialize};
 
 use super::job::JobSpec;
-use crate::domain::run::RunReport;
 use crate::platform::files::{self, FileError};
 
 /// What was to be done, and the number of the last control that the agent knew of from the beginning.
 const JOB: &str = "job.json";
 /// The number of the last control that the agent was given.
 const APPLIED: &str = "applied.json";
-/// That an agent may have begun.
-const BEGUN: &str = "begun";
-/// How it ended.
-const OVER: &str = "over.json";
 
 /// Why something cannot be kept, or found again.
 #[derive(Debug, thiserror::Error)]
@@ -28,13 +23,14 @@ pub(super) enum SpoolError {
     Json { path: PathBuf, source: serde_json::Error },
 }
 
-/// How a generation ended, as its worker keeps it.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub(super) enum KeptEnd {
-    Report(Box<RunReport>),
-    Lost,
-    Ended { agent_lives: bool },
+/// A job as it was kept first.
+#[derive(Debug)]
+pub(super) struct KeptJob {
+    pub(super) job: JobSpec,
+    /// The number of the last control that its agent knows.
+    pub(super) applied: u32,
+    /// Whether it was kept by an earlier start: an agent may have begun.
+    pub(super) is_resumed: bool,
 }
 
 /// The folder of one generation.
@@ -65,41 +61,19 @@ impl Spool {
     }
 
     /// What is to be done, as it was kept first: an agent that has begun goes by that.
-    pub(super) fn keep_job(&self, job: JobSpec, given: u32) -> Result<(JobSpec, u32), SpoolError> {
-        if let Some(kept) = self.read(JOB)? {
-            return Ok(kept);
+    pub(super) fn keep_job(&self, job: JobSpec, given: u32) -> Result<KeptJob, SpoolError> {
+        if let Some((job, given)) = self.read::<(JobSpec, u32)>(JOB)? {
+            let applied = self.read(APPLIED)?.unwrap_or(given);
+            return Ok(KeptJob { job, applied, is_resumed: true });
         }
-        if files::exists(&self.0) {
-            // A build that kept no jobs began with it.
-            self.keep_begun()?;
-        }
+        // A build that kept no jobs may have begun with it.
+        let is_resumed = files::exists(&self.0);
         files::create_dir_all(&self.0)?;
-        let job = (job, given);
-        self.write(JOB, &job)?;
-        Ok(job)
-    }
-
-    pub(super) fn applied(&self) -> Result<Option<u32>, SpoolError> {
-        self.read(APPLIED)
+        self.write(JOB, &(&job, given))?;
+        Ok(KeptJob { job, applied: given, is_resumed })
     }
 
     pub(super) fn keep_applied(&self, number: u32) -> Result<(), SpoolError> {
         self.write(APPLIED, &number)
-    }
-
-    pub(super) fn has_begun(&self) -> bool {
-        files::exists(&self.0.join(BEGUN))
-    }
-
-    pub(super) fn keep_begun(&self) -> Result<(), SpoolError> {
-        Ok(files::write_private_durable(&self.0.join(BEGUN), "")?)
-    }
-
-    pub(super) fn end(&self) -> Result<Option<KeptEnd>, SpoolError> {
-        self.read(OVER)
-    }
-
-    pub(super) fn keep_end(&self, end: &KeptEnd) -> Result<(), SpoolError> {
-        self.write(OVER, end)
     }
 }
