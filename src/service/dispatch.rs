@@ -405,20 +405,20 @@ impl Following<'_> {
             }
             Decision::TakeAway => {
                 self.team.insist(Event::RunTakenAway { run_id, generation }).await?;
-                self.settle(asked, None).await;
+                self.settle(asked, false, None).await;
                 Ok(Follow::On)
             }
             Decision::Finish(payload) => self.finish(run, payload, asked).await,
             Decision::Fail { reason, agent_lives: true } => {
                 let followed = self.failed(run, side, reason).await?;
                 if matches!(followed, Follow::Done) {
-                    self.settle(asked, None).await;
+                    self.settle(asked, true, None).await;
                 }
                 Ok(followed)
             }
             Decision::Fail { reason, agent_lives: false } => {
                 fail(self.team, self.envelope, reason, false).await;
-                self.settle(asked, None).await;
+                self.settle(asked, false, None).await;
                 Ok(Follow::Done)
             }
             Decision::Answer { call, what } => {
@@ -435,9 +435,9 @@ impl Following<'_> {
     }
 
     /// The worker need not say again what came of it.
-    async fn settle(&self, asked: Option<&Asked>, refused: Option<EndReason>) {
+    async fn settle(&self, asked: Option<&Asked>, unable: bool, refused: Option<EndReason>) {
         if let Some(Asked { generation, boot, asked_ms: _ }) = asked {
-            let body = HubBody::Settled { refused };
+            let body = HubBody::Settled { unable, refused };
             send(self.team, self.run_id, *generation, Some(boot.clone()), body).await;
         }
     }
@@ -460,7 +460,7 @@ impl Following<'_> {
         let own = |it: &RunReport| it.run_id == run.run_id && it.generation == run.generation;
         let Some(mut report) = report.ok().filter(own) else {
             tracing::warn!(run = %self.run_id, "a report is not one of this run");
-            self.settle(asked, Some(EndReason::Invalid)).await;
+            self.settle(asked, false, Some(EndReason::Invalid)).await;
             let (run_id, generation) = (self.run_id.clone(), run.generation);
             self.team.insist(Event::RunTakenAway { run_id, generation }).await?;
             return Ok(Follow::On);
@@ -470,7 +470,7 @@ impl Following<'_> {
             RunOutcome::Failed { .. } => Vec::new(),
         };
         self.team.insist(Event::RunFinished(Box::new(report))).await?;
-        self.settle(asked, None).await;
+        self.settle(asked, false, None).await;
         Ok(Follow::On)
     }
 }

@@ -111,6 +111,9 @@ pub enum HubBody {
     },
     /// What came of it is known, and may be forgotten.
     Settled {
+        /// Whether that was [`Over::Unable`]: the same generation may be carried out again, and then what came of it
+        /// is not settled by this.
+        unable: bool,
         /// Why it was refused, where it was.
         refused: Option<EndReason>,
     },
@@ -148,7 +151,9 @@ impl WorkerBody {
     #[must_use]
     pub const fn refused(&self, reason: EndReason) -> HubBody {
         match self {
-            WorkerBody::Over(_) => HubBody::Settled { refused: Some(reason) },
+            WorkerBody::Over(over) => {
+                HubBody::Settled { unable: matches!(over, Over::Unable(_)), refused: Some(reason) }
+            }
             WorkerBody::Claim { .. } | WorkerBody::Renew { .. } | WorkerBody::Call { .. } => {
                 HubBody::Ended { reason }
             }

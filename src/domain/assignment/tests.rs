@@ -50,6 +50,7 @@ struct Asked {
     boot: BootId,
     generation: u32,
     asked_ms: Millis,
+    unable: bool,
 }
 
 #[derive(Debug)]
@@ -172,17 +173,20 @@ impl World {
                     self.hub = None;
                     return self.settle(asked);
                 }
-                HubStep::Decide(Decision::Fail { .. } | Decision::Answer { .. }) => {
-                    panic!("no worker here says that");
+                HubStep::Decide(Decision::Fail { .. }) => {
+                    // It is tried again after a while.
+                    self.hub = None;
+                    return self.settle(asked);
                 }
+                HubStep::Decide(Decision::Answer { .. }) => panic!("nobody here calls"),
             }
         }
     }
 
     /// The hub says that it knows what came of a run.
     fn settle(&mut self, asked: Option<Asked>) {
-        if let Some(Asked { boot, generation, .. }) = asked {
-            let body = HubBody::Settled { refused: None };
+        if let Some(Asked { boot, generation, unable, .. }) = asked {
+            let body = HubBody::Settled { unable, refused: None };
             self.net.push(Carried::ToWorker(generation, Some(boot), body));
         }
     }
@@ -198,6 +202,7 @@ impl World {
                     return;
                 }
                 let asked_ms = body.asked_ms();
+                let unable = matches!(body, WorkerBody::Over(Over::Unable(_)));
                 let facts = RunFacts {
                     generation: self.records.generation,
                     granted: self.records.granted.as_ref(),
@@ -217,7 +222,7 @@ impl World {
                         answers.push(step);
                     }
                 }
-                self.do_hub(answers, Some(Asked { boot, generation, asked_ms }));
+                self.do_hub(answers, Some(Asked { boot, generation, asked_ms, unable }));
             }
             Carried::ToWorker(generation, to, body) => {
                 if self.worker.stopped {
@@ -367,7 +372,8 @@ impl World {
             }
             21 => self.worker.stopped = true,
             22 | 23 => self.worker.stopped = false,
-            24..=26 => self.finish_agent(),
+            24..=25 => self.finish_agent(),
+            26 => self.fail_to_follow_agent(),
             27..=28 => {
                 if self.records.wanted && !self.is_over() {
                     let number = u32::try_from(self.records.controls.len()).unwrap() + 1;
@@ -392,6 +398,17 @@ impl World {
         let works = self.worker.held.as_ref().is_some_and(|(_, side)| works(side));
         if knows && works && !self.worker.stopped && self.disk[&generation].begun {
             self.end_agent(generation);
+        }
+    }
+
+    /// The worker cannot go on with a run, and its agent goes on alone.
+    fn fail_to_follow_agent(&mut self) {
+        let now = self.now;
+        let Some((generation, side)) = &mut self.worker.held else { return };
+        if works(side) && !self.worker.stopped {
+            let generation = *generation;
+            let steps = side.over(Over::Unable("the disk is full".to_owned()), now);
+            self.do_worker(generation, steps);
         }
     }
 

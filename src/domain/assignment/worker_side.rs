@@ -136,8 +136,12 @@ impl WorkerSide {
                 None => Vec::new(),
             },
             HubBody::Ended { reason: _ } => self.end_for_good(),
-            HubBody::Settled { refused: _ } => match self.phase {
-                Phase::Over(_) => vec![WorkerStep::Forget],
+            HubBody::Settled { unable, refused: _ } => match &self.phase {
+                Phase::Over(over) if matches!(over, Over::Unable(_)) == unable => {
+                    vec![WorkerStep::Forget]
+                }
+                // It is about an earlier attempt.
+                Phase::Over(_) => Vec::new(),
                 // What is settled is not what is at work here.
                 Phase::Claiming | Phase::Working | Phase::Ending(_) => Vec::new(),
             },
