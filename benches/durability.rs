@@ -16,7 +16,9 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use teams::domain::change::Change;
-use teams::domain::envelope::{Envelope, EnvelopeBody, EnvelopeKind, EnvelopeParams, Place};
+use teams::domain::envelope::{
+    Envelope, EnvelopeBody, EnvelopeFolder, EnvelopeKind, EnvelopeParams,
+};
 use teams::domain::ids::{EnvelopeId, IdSupply, RequestId, RunId};
 use teams::domain::record::RecordId;
 use teams::domain::request::{Request, RequestStatus, fingerprint};
@@ -81,7 +83,7 @@ impl Letters {
                 from,
                 to,
             },
-            place: Place::Inbox,
+            place: EnvelopeFolder::Inbox,
             attempts: 0,
             not_before: None,
             step: None,
@@ -110,7 +112,7 @@ fn put(envelope: &Envelope) -> Change {
 }
 
 fn archived(envelope: &Envelope) -> Change {
-    let place = Place::Archive;
+    let place = EnvelopeFolder::Archive;
     Change::save(Envelope { place, ..envelope.clone() })
 }
 

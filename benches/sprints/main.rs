@@ -100,10 +100,10 @@ fn big(mut world: World) -> Big {
     world.finds = FOUND;
     world.watch = Some(Watch::default());
     world.kickoff();
-    world.play(|world| world.state.active_sprint().is_none_or(|it| !it.todos.is_empty()));
+    world.play(|world| world.state.active_sprint().is_none_or(|it| !it.work.todos.is_empty()));
     let planned = world.state.clone();
     assert_eq!(planned.backlog.len(), ITEMS);
-    assert_eq!(planned.active_sprint().unwrap().todos.len(), TODOS);
+    assert_eq!(planned.active_sprint().unwrap().work.todos.len(), TODOS);
     world.play(|world| {
         world.state.active_sprint().is_none_or(|sprint| sprint.status != SprintStatus::Running)
     });
@@ -111,7 +111,7 @@ fn big(mut world: World) -> Big {
     world.play(|_| false);
     let ended = Sprint::clone(&world.state.sprints[&worked.sprint_id]);
     assert_eq!(ended.status, SprintStatus::Completed);
-    assert!(ended.todos.iter().all(|todo| todo.status == TodoStatus::Committed));
+    assert!(ended.work.todos.iter().all(|todo| todo.status == TodoStatus::Committed));
     let histories = std::mem::take(&mut world.watch.as_mut().unwrap().histories);
     Big { world, planned, worked, ended, histories }
 }

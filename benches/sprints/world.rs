@@ -27,7 +27,7 @@ use teams::domain::request::{Request, RequestEvent};
 use teams::domain::result::RoleResult;
 use teams::domain::role::Role;
 use teams::domain::run::{Run, RunOutcome, RunReport};
-use teams::domain::sprint::{CloseoutStatus, Duty, GitBaseline, InitialStep, Kickoff, Sprint};
+use teams::domain::sprint::{CloseoutStatus, Duty, GitBaseline, Kickoff, PlanningStep, Sprint};
 use teams::domain::state::State;
 use teams::domain::time::Timestamp;
 use teams::domain::usage::Usage;
@@ -297,22 +297,22 @@ impl World {
         }
     }
 
-    fn planned(&self, step: InitialStep, sprint: &Sprint) -> RoleResult {
+    fn planned(&self, step: PlanningStep, sprint: &Sprint) -> RoleResult {
         let mine: Vec<&BacklogItem> =
             relevant(self.state.backlog.values().map(Arc::as_ref), sprint)
                 .into_iter()
                 .filter(|item| item.status != BacklogStatus::Blocked)
                 .collect();
         let items: Vec<Value> = match step {
-            InitialStep::MilestoneRefinement | InitialStep::ArtifactSync => Vec::new(),
-            InitialStep::BacklogDefinition => {
+            PlanningStep::MilestoneRefinement | PlanningStep::ArtifactSync => Vec::new(),
+            PlanningStep::BacklogDefinition => {
                 (0..self.finds).map(|number| item("found", number, true)).collect()
             }
-            InitialStep::BacklogPrioritization => (1..)
+            PlanningStep::BacklogPrioritization => (1..)
                 .zip(&mine)
                 .map(|(rank, item)| json!({ "backlog_id": item.backlog_id, "priority_rank": rank }))
                 .collect(),
-            InitialStep::TodoFinalization => mine
+            PlanningStep::TodoFinalization => mine
                 .iter()
                 .map(|item| {
                     let sprint = &sprint.sprint_id;

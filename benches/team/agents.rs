@@ -13,7 +13,9 @@ use axum::routing::post;
 use futures_util::StreamExt as _;
 use serde_json::{Value, json};
 use teams::agents::codex::{CodexSettings, Sandbox};
-use teams::agents::{Access, Agent, ContractFns, Driver, Limits, RunSpec, Said, Task, Watch};
+use teams::agents::{
+    Agent, ContractFns, Driver, Limits, PersonMessage, RunSpec, Task, Watch, WriteAccess,
+};
 use teams::domain::budget::Allowance;
 use teams::domain::config::ModelApi;
 use teams::domain::ids::RunId;
@@ -69,7 +71,7 @@ fn spec(root: &Path, config: CodexSettings, number: usize) -> RunSpec {
         run_dir: root.join(format!("runs/{number}")),
         session_dir: root.join(format!("session-{number}")),
         worktree: root.join("tree"),
-        access: Access::Worktree,
+        access: WriteAccess::Worktree,
         agent: Agent::Codex(config),
         task: Task {
             charter: "You build.".to_owned(),
@@ -77,7 +79,7 @@ fn spec(root: &Path, config: CodexSettings, number: usize) -> RunSpec {
                 Role::Developer,
                 Some(StepName::of("developer_build")),
                 "20260101-00000001",
-                Said::new("Mina", "say good day"),
+                PersonMessage::new("Mina", "say good day"),
             )
         },
         resume: None,
@@ -135,7 +137,7 @@ async fn overhead(place: &Path) {
             let (events, mut seen) = tokio::sync::mpsc::channel(256);
             let watch = Watch { events: Some(events), ..Watch::default() };
             let start = Instant::now();
-            let _door = if confined { Some(door(&driver, &mut spec, &url).await) } else { None };
+            let _proxy = if confined { Some(proxy(&driver, &mut spec, &url).await) } else { None };
             let listen = async {
                 let (mut one, mut latest) = (None, start);
                 while seen.recv().await.is_some() {
@@ -174,12 +176,12 @@ async fn overhead(place: &Path) {
     );
 }
 
-/// The team's door for a run, which has no other way to its model.
-async fn door(driver: &Driver, spec: &mut RunSpec, url: &str) -> ModelProxy {
+/// The team's proxy for a run, which has no other way to its model.
+async fn proxy(driver: &Driver, spec: &mut RunSpec, url: &str) -> ModelProxy {
     let server = Server { api: ModelApi::Responses, base_url: url.to_owned(), key: None };
     let models =
         ModelServers::new([("codex".to_owned(), server)].into(), Default::default()).unwrap();
-    let folder = spec.session_dir.with_extension("door");
+    let folder = spec.session_dir.with_extension("proxy");
     fs::create_dir(&folder).unwrap();
     let confinement = driver.confinement(Sandbox::Auto).await;
     let opening = ProxyOptions {
@@ -191,9 +193,9 @@ async fn door(driver: &Driver, spec: &mut RunSpec, url: &str) -> ModelProxy {
         allowance: Allowance::default(),
         refused: tokio::sync::mpsc::channel(1).0,
     };
-    let door = Arc::new(models).open(opening).await.unwrap();
-    spec.surroundings.door = Some(door.door().clone());
-    door
+    let proxy = Arc::new(models).open(opening).await.unwrap();
+    spec.surroundings.proxy = Some(proxy.address().clone());
+    proxy
 }
 
 /// The program with the same prompt and model, started and waited for.

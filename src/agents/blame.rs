@@ -20,7 +20,7 @@ static FAILURES: LazyLock<Vec<(FailKind, Regex)>> = LazyLock::new(|| {
 });
 
 const PATTERNS: [(FailKind, &str); 11] = [
-    // What the team's own door says (`service::models`).
+    // What the team's own proxy says (`model_proxy::answer`).
     (FailKind::Budget, "budget of this run is used up"),
     // Of a minute or a day of requests, also where the words name the plan or the bill besides.
     (

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use crate::agents::blame::classify;
 use crate::agents::codec::{Codec, Event, number, text};
 use crate::agents::error::{self, RunError};
-use crate::agents::sandbox::{Access, Door, Sandbox};
+use crate::agents::sandbox::{ProxyAddress, Sandbox, WriteAccess};
 use crate::agents::stuck::digest;
 use crate::agents::tools::{SERVER, Tools};
 use crate::agents::words::Words;
@@ -39,7 +39,7 @@ pub struct ClaudeSettings {
     pub reasoning: String,
     /// The base address of a model server that speaks the Messages API without a key.
     pub model_url: Option<String>,
-    /// The model server behind the team's door; counts where the run has one.
+    /// The model server behind the team's proxy; counts where the run has one.
     pub server: Option<String>,
     /// A folder in which the operator logged the CLI in; a private one by default.
     pub login_home: Option<PathBuf>,
@@ -84,7 +84,7 @@ impl ClaudeSettings {
         &self,
         session_dir: &Path,
         confined: bool,
-        door: Option<&Door>,
+        proxy: Option<&ProxyAddress>,
     ) -> BTreeMap<String, String> {
         let path = |path: PathBuf| path.to_string_lossy().into_owned();
         let mut env = BTreeMap::from([
@@ -94,9 +94,9 @@ impl ClaudeSettings {
             ("DISABLE_AUTOUPDATER", "1".to_owned()),
             ("CLAUDE_CODE_MAX_RETRIES", self.retries.to_string()),
         ]);
-        if let Some((door, server)) = door.zip(self.server.as_deref()) {
-            env.insert("ANTHROPIC_BASE_URL", door.url(server));
-            env.insert("ANTHROPIC_API_KEY", door.token.clone());
+        if let Some((proxy, server)) = proxy.zip(self.server.as_deref()) {
+            env.insert("ANTHROPIC_BASE_URL", proxy.url(server));
+            env.insert("ANTHROPIC_API_KEY", proxy.token.clone());
         } else if let Some(url) = &self.model_url {
             env.insert("ANTHROPIC_BASE_URL", url.clone());
             if self.login_home.is_none() {
@@ -114,7 +114,7 @@ impl ClaudeSettings {
 
 /// What a turn differs in.
 pub(super) struct Turn<'a> {
-    pub(super) access: &'a Access,
+    pub(super) access: &'a WriteAccess,
     pub(super) worktree: &'a Path,
     pub(super) schema: &'a Value,
     pub(super) charter: &'a str,
@@ -152,9 +152,9 @@ pub(super) fn arguments(config: &ClaudeSettings, turn: &Turn<'_>) -> Vec<String>
     }
     let mut tools = vec!["Read", "Grep", "Glob"];
     let folder = match turn.access {
-        Access::ReadOnly => None,
-        Access::Worktree => Some(turn.worktree),
-        Access::Documents(folder) => Some(folder.as_path()),
+        WriteAccess::ReadOnly => None,
+        WriteAccess::Worktree => Some(turn.worktree),
+        WriteAccess::Documents(folder) => Some(folder.as_path()),
     };
     if folder.is_some() {
         tools.extend(["Edit", "Write"]);

@@ -10,7 +10,7 @@ use crate::agents::blame::classify;
 use crate::agents::codec::{Codec, Event, number, text};
 use crate::agents::error::{self, RunError};
 pub use crate::agents::sandbox::Sandbox;
-use crate::agents::sandbox::{Access, Door, RUN_SOCKET};
+use crate::agents::sandbox::{ProxyAddress, RUN_SOCKET, WriteAccess};
 use crate::agents::stuck::digest;
 use crate::agents::tools::{Tools, toml};
 use crate::domain::run::FailKind;
@@ -46,7 +46,7 @@ pub struct CodexSettings {
     pub reasoning: String,
     /// The base address of a model server that speaks the Responses API without a key.
     pub model_url: Option<String>,
-    /// The model server behind the team's door; counts where the run has one.
+    /// The model server behind the team's proxy; counts where the run has one.
     pub server: Option<String>,
     /// A folder in which the operator ran `codex login`; a private one by default.
     pub login_home: Option<PathBuf>,
@@ -79,9 +79,9 @@ impl CodexSettings {
     }
 
     /// What its environment holds beside what every agent's does: the run's token, which stands for a key.
-    pub(super) fn environment(&self, door: Option<&Door>) -> Option<(String, String)> {
-        let door = door.filter(|_| self.server.is_some())?;
-        Some((TOKEN_VARIABLE.to_owned(), door.token.clone()))
+    pub(super) fn environment(&self, proxy: Option<&ProxyAddress>) -> Option<(String, String)> {
+        let proxy = proxy.filter(|_| self.server.is_some())?;
+        Some((TOKEN_VARIABLE.to_owned(), proxy.token.clone()))
     }
 
     /// The folder that Codex keeps its state in.
@@ -93,7 +93,7 @@ impl CodexSettings {
 /// What a turn differs in.
 pub(super) struct Turn<'a> {
     pub(super) worktree: &'a Path,
-    pub(super) access: &'a Access,
+    pub(super) access: &'a WriteAccess,
     pub(super) schema: &'a Path,
     pub(super) charter: &'a str,
     /// Its environment; of which its commands get what they need.
@@ -107,7 +107,7 @@ pub(super) struct Turn<'a> {
     pub(super) confined: bool,
     /// Whether the project's settings are pinned.
     pub(super) pinned: bool,
-    pub(super) door: Option<&'a Door>,
+    pub(super) proxy: Option<&'a ProxyAddress>,
 }
 
 /// The arguments; the prompt comes on stdin. Options stand before `resume`, which takes none of
@@ -116,16 +116,16 @@ pub(super) fn arguments(config: &CodexSettings, turn: &Turn<'_>) -> Vec<String> 
     let mut args: Vec<String> = Vec::new();
     let mut add = |words: &[&str]| args.extend(words.iter().map(|word| (*word).to_owned()));
     let folder = match turn.access {
-        Access::Documents(folder) => folder.as_path(),
-        Access::ReadOnly | Access::Worktree => turn.worktree,
+        WriteAccess::Documents(folder) => folder.as_path(),
+        WriteAccess::ReadOnly | WriteAccess::Worktree => turn.worktree,
     };
     let mode = match (turn.confined, turn.access) {
         // Its own sandbox within ours would have nothing to add, and often cannot be made there.
         (true, _) => "danger-full-access",
-        (false, Access::ReadOnly) => "read-only",
+        (false, WriteAccess::ReadOnly) => "read-only",
         // Everything is readable in this mode and only the folder is writable; where that is one of
         // documents, the prompt names the worktree.
-        (false, Access::Worktree | Access::Documents(_)) => "workspace-write",
+        (false, WriteAccess::Worktree | WriteAccess::Documents(_)) => "workspace-write",
     };
     add(&["exec", "--json", "--skip-git-repo-check", "--ignore-user-config"]);
     add(&["-C", &folder.to_string_lossy(), "-s", mode, "-m", &config.model]);
@@ -160,7 +160,7 @@ pub(super) fn arguments(config: &CodexSettings, turn: &Turn<'_>) -> Vec<String> 
     }
     set("model_reasoning_effort", &toml(&config.reasoning));
     set("developer_instructions", &toml(turn.charter));
-    let behind = turn.door.zip(config.server.as_deref()).map(|(door, server)| door.url(server));
+    let behind = turn.proxy.zip(config.server.as_deref()).map(|(proxy, server)| proxy.url(server));
     let key =
         if behind.is_some() { format!("env_key=\"{TOKEN_VARIABLE}\",") } else { String::new() };
     if let Some(url) = behind.as_ref().or(config.model_url.as_ref()) {

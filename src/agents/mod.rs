@@ -38,12 +38,12 @@ pub use driver::{Driver, Watch, conversation, end, submit};
 pub use error::RunError;
 pub use prompt::check as check_templates;
 pub use prompt::{
-    ConflictBrief, Document, EndedRequest, Handover, OtherChange, PromptError, Said, Section,
-    SprintBrief, Task, Upstream, Work,
+    ConflictBrief, EndedRequest, Handover, OtherChange, PersonMessage, PromptError, Section,
+    SprintBrief, Task, TaskDocument, Upstream, Work,
 };
 pub use run::{Agent, AgentOutcome, Limits, RunSpec, Surroundings};
-pub use sandbox::{Access, Door, RUN_SOCKET, Sandbox};
-pub use sent::{PromptRecord, Sent, Why, keep_sent, sent};
+pub use sandbox::{ProxyAddress, RUN_SOCKET, Sandbox, WriteAccess};
+pub use sent::{PromptRecord, SentText, Why, keep_sent, sent};
 pub use stuck::Patience;
 pub use words::{Mailbox, Words};
 

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::agents::codec::{Codec, Event, text};
-use crate::agents::prompt::{Said, Task};
+use crate::agents::prompt::{PersonMessage, Task};
 use crate::agents::sandbox::Sandbox;
 use crate::agents::words::Words;
 use crate::domain::ids::MessageId;
@@ -42,11 +42,11 @@ pub struct Brief {
 
 /// What people say while it works: the lines of stdin after the brief.
 #[derive(Debug, Serialize, Deserialize)]
-pub struct Heard {
+pub struct SteeringLine {
     /// The message.
     pub id: MessageId,
     /// Its words.
-    pub said: Said,
+    pub said: PersonMessage,
 }
 
 /// What it says, one JSON object a line.
@@ -119,7 +119,7 @@ impl Codec for RehearsalCodec {
     }
 
     fn hear(&mut self, words: &Words, _text: &str) -> bool {
-        let heard = Heard { id: words.id, said: words.said.clone() };
+        let heard = SteeringLine { id: words.id, said: words.said.clone() };
         self.replies.extend(serde_json::to_value(heard));
         true
     }

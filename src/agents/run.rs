@@ -10,7 +10,7 @@ use crate::agents::claude::ClaudeSettings;
 use crate::agents::codex::CodexSettings;
 use crate::agents::prompt::Task;
 use crate::agents::rehearsal::RehearsalSettings;
-use crate::agents::sandbox::{Access, Door, Sandbox};
+use crate::agents::sandbox::{ProxyAddress, Sandbox, WriteAccess};
 use crate::agents::stuck::Patience;
 use crate::domain::conversation::{Fill, HandedOver};
 use crate::domain::ids::{MessageId, RunId};
@@ -73,8 +73,8 @@ pub struct Surroundings {
     pub hidden: Vec<PathBuf>,
     /// Folders of tools that it may read; the usual ones in the operator's home where absent.
     pub tools: Option<Vec<PathBuf>>,
-    /// The team's door: the only way out, and the way to the models.
-    pub door: Option<Door>,
+    /// The team's proxy: the only way out, and the way to the models.
+    pub proxy: Option<ProxyAddress>,
     /// The settings for agents in the project that may be read, by the hash of each ([`super::project_settings`]).
     pub pinned: BTreeMap<String, String>,
 }
@@ -131,7 +131,7 @@ pub struct RunSpec {
     /// The worktree or read-only checkout, absolute.
     pub worktree: PathBuf,
     /// What may be written.
-    pub access: Access,
+    pub access: WriteAccess,
     /// Who works.
     pub agent: Agent,
     /// On what.

@@ -4,8 +4,8 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-/// The port of a sandbox's own loopback on which the team's door is.
-pub(super) const DOOR_PORT: u16 = 7_414;
+/// The port of a sandbox's own loopback on which the team's proxy is.
+pub(super) const PROXY_PORT: u16 = 7_414;
 /// The environment variable that tells an agent's tools where the team listens for its run.
 pub const RUN_SOCKET: &str = "TEAMS_RUN_SOCKET";
 
@@ -23,7 +23,7 @@ pub enum Sandbox {
 /// What the agent may write.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Access {
+pub enum WriteAccess {
     /// Nothing.
     ReadOnly,
     /// The worktree.
@@ -32,10 +32,10 @@ pub enum Access {
     Documents(PathBuf),
 }
 
-/// The team's door for one run: where it is, and the word that opens it. Models are reached through it, and of
+/// The team's proxy for one run: where it is, and the word that opens it. Models are reached through it, and of
 /// the rest of the network what the role's policy opens.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Door {
+pub struct ProxyAddress {
     /// Its socket.
     pub socket: PathBuf,
     /// Its port on the loopback of this machine, for an agent without a network of its own.
@@ -46,7 +46,7 @@ pub struct Door {
     pub leads_out: bool,
 }
 
-impl Door {
+impl ProxyAddress {
     /// The address of a model server behind it, for an agent within or without a network of its own.
     #[must_use]
     pub fn url(&self, server: &str) -> String {
@@ -55,11 +55,11 @@ impl Door {
 
     /// The proxy that leads out, with the word that opens it.
     #[must_use]
-    pub fn proxy(&self) -> String {
+    pub fn proxy_url(&self) -> String {
         format!("http://run:{}@127.0.0.1:{}", self.token, self.port_within())
     }
 
     fn port_within(&self) -> u16 {
-        self.port.unwrap_or(DOOR_PORT)
+        self.port.unwrap_or(PROXY_PORT)
     }
 }

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use crate::agents::driver::{Mark, read_json, turn_name};
+use crate::agents::driver::{TurnPurpose, read_json, turn_name};
 use crate::agents::error::RunError;
 use crate::agents::prompt::Section;
 use crate::agents::run::{Agent, RunSpec};
@@ -81,7 +81,7 @@ pub enum Why {
 
 /// One text that an agent got.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Sent {
+pub struct SentText {
     /// The turn of the run; none before the first.
     pub turn: Option<u32>,
     /// Why.
@@ -94,11 +94,11 @@ pub struct Sent {
 ///
 /// # Errors
 /// Where a file of the run cannot be read.
-pub fn sent(run_dir: &Path) -> Result<Option<(PromptRecord, Vec<Sent>)>, RunError> {
+pub fn sent(run_dir: &Path) -> Result<Option<(PromptRecord, Vec<SentText>)>, RunError> {
     let Some(record) = read_json::<PromptRecord>(run_dir, SECTIONS)? else { return Ok(None) };
     let mut all = Vec::new();
     let mut add = |turn, why, text: Option<String>| {
-        all.extend(text.map(|text| Sent { turn, why, text }));
+        all.extend(text.map(|text| SentText { turn, why, text }));
     };
     let read = |path: &Path| files::read_text_if_present(path);
     add(None, Why::HandOver, read(&run_dir.join(HAND_OVER).join(TURN_PROMPT))?);
@@ -109,8 +109,8 @@ pub fn sent(run_dir: &Path) -> Result<Option<(PromptRecord, Vec<Sent>)>, RunErro
             break;
         }
         if number > 0 {
-            let mark = Mark::of(&folder, number)?;
-            let why = if mark.repairing { Why::Repair } else { Why::Words };
+            let purpose = TurnPurpose::of(&folder, number)?;
+            let why = if purpose.repairing { Why::Repair } else { Why::Words };
             add(Some(number), why, read(&folder.join(TURN_PROMPT))?);
         }
         let told = read(&folder.join(TOLD))?.unwrap_or_default();
@@ -146,7 +146,7 @@ pub fn keep_sent(run_dir: &Path, to: &Path) -> Result<(), RunError> {
         if !files::exists(&run_dir.join(&folder)) {
             return Ok(());
         }
-        for name in [TURN_PROMPT, TOLD, Mark::FILE] {
+        for name in [TURN_PROMPT, TOLD, TurnPurpose::FILE] {
             copy(&Path::new(&folder).join(name))?;
         }
     }

@@ -6,9 +6,9 @@ use super::claude::{self, ClaudeCodec, ClaudeSettings};
 use super::codec::Event;
 use super::codec_kind::CodecKind;
 use super::codex::{self, CodexCodec, CodexSettings};
-use super::prompt::Said;
+use super::prompt::PersonMessage;
 use super::rehearsal::RehearsalCodec;
-use super::sandbox::Access;
+use super::sandbox::WriteAccess;
 use super::turn::Turn;
 use super::words::Words;
 use crate::domain::ids::MessageId;
@@ -154,7 +154,7 @@ fn the_reset_of_a_plan_is_known_from_its_event() {
 
 #[test]
 fn claude_is_not_done_while_words_wait_for_it() {
-    let words = |id| Words { id: MessageId(id), said: Said::new("Mina", "blue") };
+    let words = |id| Words { id: MessageId(id), said: PersonMessage::new("Mina", "blue") };
     let mut turn = Turn::new(CodecKind::Claude(ClaudeCodec::default()));
     assert!(turn.hear(&words(7), "blue") && turn.hear(&words(7), "no, red"));
     let names: Vec<String> =
@@ -176,7 +176,7 @@ fn claude_is_not_done_while_words_wait_for_it() {
 
 #[test]
 fn claude_without_a_sandbox_runs_no_commands_and_writes_where_its_role_may() {
-    let arguments = |access: &Access, confined| {
+    let arguments = |access: &WriteAccess, confined| {
         let schema = serde_json::json!({});
         let turn = claude::Turn {
             access,
@@ -194,10 +194,10 @@ fn claude_without_a_sandbox_runs_no_commands_and_writes_where_its_role_may() {
     let after = |args: &[String], flag: &str| {
         args.iter().position(|arg| arg == flag).map(|at| args[at + 1].clone())
     };
-    let documents = Access::Documents("/docs".into());
+    let documents = WriteAccess::Documents("/docs".into());
     let table = [
-        (&Access::ReadOnly, "Read,Grep,Glob", "Read,Grep,Glob"),
-        (&Access::Worktree, "Read,Grep,Glob,Edit,Write", "Read,Grep,Glob,Edit(//tree/**)"),
+        (&WriteAccess::ReadOnly, "Read,Grep,Glob", "Read,Grep,Glob"),
+        (&WriteAccess::Worktree, "Read,Grep,Glob,Edit,Write", "Read,Grep,Glob,Edit(//tree/**)"),
         (&documents, "Read,Grep,Glob,Edit,Write", "Read,Grep,Glob,Edit(//docs/**)"),
     ];
     for (access, tools, allowed) in table {
@@ -262,7 +262,7 @@ fn k10_a_resumed_turn_is_told_everything_again() {
             &config,
             &codex::Turn {
                 worktree: "/tree".as_ref(),
-                access: &Access::Worktree,
+                access: &WriteAccess::Worktree,
                 schema: "/schema.json".as_ref(),
                 env: &std::collections::BTreeMap::new(),
                 tools: None,
@@ -271,7 +271,7 @@ fn k10_a_resumed_turn_is_told_everything_again() {
                 resume,
                 web: false,
                 confined: false,
-                door: None,
+                proxy: None,
             },
         )
     };
@@ -284,7 +284,7 @@ fn k10_a_resumed_turn_is_told_everything_again() {
 
 #[test]
 fn codex_confines_itself_by_the_access_where_nothing_else_does() {
-    let mode = |confined, access: &Access| {
+    let mode = |confined, access: &WriteAccess| {
         let config = CodexSettings::default();
         let turn = codex::Turn {
             worktree: "/tree".as_ref(),
@@ -295,9 +295,9 @@ fn codex_confines_itself_by_the_access_where_nothing_else_does() {
             pinned: false,
             charter: "x",
             resume: Some("ID"),
-            web: *access == Access::ReadOnly,
+            web: *access == WriteAccess::ReadOnly,
             confined,
-            door: None,
+            proxy: None,
         };
         let args = codex::arguments(&config, &turn);
         let after = |flag: &str| args[args.iter().position(|arg| arg == flag).unwrap() + 1].clone();
@@ -307,9 +307,9 @@ fn codex_confines_itself_by_the_access_where_nothing_else_does() {
         (after("-s"), after("-C"))
     };
     let pair = |mode: &str, folder: &str| (mode.to_owned(), folder.to_owned());
-    assert_eq!(mode(false, &Access::ReadOnly), pair("read-only", "/tree"));
-    assert_eq!(mode(false, &Access::Worktree), pair("workspace-write", "/tree"));
-    let documents = Access::Documents("/docs".into());
+    assert_eq!(mode(false, &WriteAccess::ReadOnly), pair("read-only", "/tree"));
+    assert_eq!(mode(false, &WriteAccess::Worktree), pair("workspace-write", "/tree"));
+    let documents = WriteAccess::Documents("/docs".into());
     assert_eq!(mode(false, &documents), pair("workspace-write", "/docs"));
-    assert_eq!(mode(true, &Access::ReadOnly), pair("danger-full-access", "/tree"));
+    assert_eq!(mode(true, &WriteAccess::ReadOnly), pair("danger-full-access", "/tree"));
 }

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use serde::{Deserialize, Serialize};
 use tokio::sync::Notify;
 
-use crate::agents::prompt::Said;
+use crate::agents::prompt::PersonMessage;
 use crate::domain::ids::MessageId;
 
 /// What somebody wrote to a request while a run of it was under way.
@@ -15,7 +15,7 @@ pub struct Words {
     /// The message; whoever sent it learns by it whether the agent took it.
     pub id: MessageId,
     /// Who wrote what.
-    pub said: Said,
+    pub said: PersonMessage,
 }
 
 /// Where words wait until the driver gives them to the agent. Clones are the same box. What is still in

@@ -57,7 +57,7 @@ pub(super) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
 }
 
 fn gate<'a>(state: &'a State, request: &Request) -> Option<&'a Gate> {
-    state.gates.get(request.gate_id.as_ref()?).map(|gate| &**gate)
+    state.gates.get(request.work.gate_id.as_ref()?).map(|gate| &**gate)
 }
 
 fn list(state: &State) -> Result<(), Failure> {
@@ -76,7 +76,7 @@ fn list(state: &State) -> Result<(), Failure> {
 
 fn show(gate: &Gate, request: &Request) -> Result<(), Failure> {
     say(title(request));
-    match (gate.kind, &request.candidate) {
+    match (gate.kind, &request.work.candidate) {
         (GateKind::Budget, _) => {
             let values = budget_on_card(request).as_object().cloned().unwrap_or_default();
             let teller = Teller::new(Language::En, false)?;

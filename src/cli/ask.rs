@@ -209,14 +209,14 @@ fn line_of(event: &RequestEvent, words: &Words) -> Option<String> {
 /// Tells what came of it: 0 where it is done.
 fn tell_end(words: &Words, request: &Request) -> u8 {
     say("");
-    match &request.final_answer {
+    match &request.outcome.final_answer {
         Some(answer) => {
             let (key, values) = (&answer.key, answer.values.clone());
-            say(words.in_language(key, values, request.language));
+            say(words.in_language(key, values, request.conversation.language));
         }
         // A record of before answers were kept.
         None => {
-            let summary = request.result.as_ref().map(|result| result.summary.clone());
+            let summary = request.work.result.as_ref().map(|result| result.summary.clone());
             say(redact(&summary.unwrap_or_else(|| request.status.as_str().to_owned())));
         }
     }
@@ -226,7 +226,6 @@ fn tell_end(words: &Words, request: &Request) -> u8 {
         | RequestStatus::Cancelled
         | RequestStatus::Queued
         | RequestStatus::Delegated
-        | RequestStatus::Blocked
-        | RequestStatus::Uncommitted => 1,
+        | RequestStatus::Blocked => 1,
     }
 }

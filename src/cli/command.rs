@@ -6,7 +6,7 @@ use super::plain::plain;
 use super::{Failure, Global, say};
 use crate::domain::ids::RequestId;
 use crate::domain::incoming::Command;
-use crate::service::{self, Reply, Wanted};
+use crate::service::{self, CallSubject, Reply};
 use crate::{store, workspace};
 
 /// `teams request`.
@@ -86,7 +86,7 @@ pub(super) fn outbox(global: &Global, command: &Outbox) -> Result<(), Failure> {
 }
 
 /// Says what the running team says, or fails with its refusal.
-pub(super) fn say_call(global: &Global, wanted: impl Into<Wanted>) -> Result<(), Failure> {
+pub(super) fn say_call(global: &Global, wanted: impl Into<CallSubject>) -> Result<(), Failure> {
     say(plain(&call(&global.workspace()?, wanted)?.text));
     Ok(())
 }
@@ -98,7 +98,7 @@ fn in_a_run() -> bool {
 
 /// Brings a command to the team that runs in a workspace. Within an agent's run it goes to the socket of
 /// that run, whatever it is: what is not for agents is refused there by name.
-pub(super) fn call(root: &Path, wanted: impl Into<Wanted>) -> Result<Reply, Failure> {
+pub(super) fn call(root: &Path, wanted: impl Into<CallSubject>) -> Result<Reply, Failure> {
     let wanted = wanted.into();
     let socket = std::env::var_os(service::RUN_SOCKET).filter(|path| !path.is_empty());
     if socket.is_none() {

@@ -42,7 +42,10 @@ pub(super) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
     say(backlog::totals(&root)?);
     let scheduler = &state.scheduler;
     let active = scheduler.active_sprint_id.as_ref().map_or("N/A", |id| id.as_str());
-    say(format_args!("active_sprint_id={active} next_slot_at={}", time(scheduler.next_slot_at)));
+    say(format_args!(
+        "active_sprint_id={active} next_slot_at={}",
+        time(scheduler.slots.next_slot_at)
+    ));
     for request in state.requests.values() {
         say(request_line(request));
     }
@@ -79,7 +82,7 @@ pub(super) fn role_line(
 }
 
 fn request_line(request: &Request) -> String {
-    let role = request.current_role.map_or("N/A", Role::as_str);
+    let role = request.route.current_role.map_or("N/A", Role::as_str);
     let status = request.status.as_str();
     format!("request_id={} status={status} current_role={role}", request.request_id)
 }

@@ -207,7 +207,7 @@ impl From<RunError> for Failure {
             | RunError::Id(_)
             | RunError::Catalog(_)
             | RunError::File(_)
-            | RunError::Door(_)
+            | RunError::ModelProxy(_)
             | RunError::System(_)
             | RunError::Cut(_) => Failure::new(error.to_string()),
         }

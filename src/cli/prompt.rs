@@ -5,10 +5,10 @@ use serde_json::json;
 
 use super::output::say_json;
 use super::{Failure, Global, say};
-use crate::agents::{Sent, Why};
+use crate::agents::{SentText, Why};
 use crate::domain::lifecycle::StepName;
 use crate::platform::redact::redact;
-use crate::service::prompts::{self, Told};
+use crate::service::prompts::{self, RunPrompts};
 
 /// What to do.
 #[derive(Debug, clap::Subcommand)]
@@ -52,17 +52,17 @@ pub(super) fn run(global: &Global, command: &Command) -> Result<(), Failure> {
 }
 
 /// Whether these are lives of one run.
-fn same_run(told: &[Told]) -> bool {
-    let id = |it: &Told| it.run.rsplit_once('.').map(|(id, _)| id.to_owned());
+fn same_run(told: &[RunPrompts]) -> bool {
+    let id = |it: &RunPrompts| it.run.rsplit_once('.').map(|(id, _)| id.to_owned());
     told.iter().all(|it| id(it) == told.first().and_then(id))
 }
 
-fn as_json(told: &Told) -> serde_json::Value {
+fn as_json(told: &RunPrompts) -> serde_json::Value {
     json!({"run": told.run, "prompt": told.record, "sent": told.sent})
 }
 
 /// A run in a line.
-fn line(told: &Told) -> String {
+fn line(told: &RunPrompts) -> String {
     let record = &told.record;
     let step = record.step.as_ref().map_or("-", StepName::as_str);
     let bytes: usize = told.sent.iter().map(|sent| sent.text.len()).sum();
@@ -80,7 +80,7 @@ fn line(told: &Told) -> String {
 }
 
 /// A run with everything that was sent.
-fn whole(told: &Told) -> String {
+fn whole(told: &RunPrompts) -> String {
     let record = &told.record;
     let mut out = line(told);
     if let Some(session) = &record.resumes {
@@ -115,7 +115,7 @@ fn whole(told: &Told) -> String {
     out
 }
 
-fn heading(sent: &Sent) -> String {
+fn heading(sent: &SentText) -> String {
     let why = match sent.why {
         Why::HandOver => return "to the earlier conversation: hand over".to_owned(),
         Why::Prompt => "the prompt",

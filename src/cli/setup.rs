@@ -13,7 +13,7 @@ use crate::discord::setup::permissions::TABLE;
 use crate::domain::ids::{GuildId, UserId};
 use crate::domain::language::Language;
 use crate::domain::role::Role;
-use crate::onboarding::setup::{self, Options, SetupError, Talk, Told};
+use crate::onboarding::setup::{self, Options, SetupError, SetupStep, Talk};
 use crate::platform::{files, plug, terminal};
 use crate::workspace;
 
@@ -108,7 +108,7 @@ fn make(teller: &Teller, root: PathBuf, args: &Args) -> Result<(), SetupError> {
         wait: Duration::from_secs(args.wait),
         dry_run: args.dry_run,
     };
-    let mut tell = |told: Told| tell(teller, &told);
+    let mut tell = |told: SetupStep| tell(teller, &told);
     let mut ask = |role: Option<Role>| {
         if teller.is_json() || !terminal::is_there() {
             return Ok(None);
@@ -140,7 +140,7 @@ fn take_back(teller: &Teller, root: &Path, args: &Args) -> Result<(), SetupError
             }
         }
     }
-    let mut tell = |told: Told| tell(teller, &told);
+    let mut tell = |told: SetupStep| tell(teller, &told);
     let mut ask = |_| Ok(None);
     let talk = Talk { tell: &mut tell, ask: &mut ask };
     converse(setup::undo(root, args.dry_run, args.base_url.as_deref(), talk))
@@ -152,7 +152,7 @@ fn converse(work: impl Future<Output = Result<(), SetupError>>) -> Result<(), Se
     runtime.block_on(work)
 }
 
-fn tell(teller: &Teller, told: &Told) {
+fn tell(teller: &Teller, told: &SetupStep) {
     let text = teller.words(told.key, &told.values);
     if teller.is_json() {
         let fields = vec![

@@ -157,7 +157,7 @@ pub(super) fn show(state: &State) -> Result<(), Failure> {
                 .hint(Some("begin one with `teams sprint start --milestone …`".to_owned())));
         }
     };
-    for (name, value) in fields(view, sprint, state.scheduler.next_slot_at) {
+    for (name, value) in fields(view, sprint, state.scheduler.slots.next_slot_at) {
         say(format_args!("{name}={value}"));
     }
     Ok(())
@@ -169,7 +169,7 @@ fn fields(
     next_slot: Option<Timestamp>,
 ) -> Vec<(&'static str, String)> {
     let time = |at: Option<Timestamp>| at.map_or_else(|| "N/A".to_owned(), |at| at.to_string());
-    let closeout = sprint.closeout_status.map_or("N/A", |status| status.as_str());
+    let closeout = sprint.closing.status.map_or("N/A", |status| status.as_str());
     let counts: Vec<String> =
         sprint.todo_counts().iter().map(|(status, n)| format!("{}:{n}", status.as_str())).collect();
     vec![

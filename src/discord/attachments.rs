@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use tokio::sync::Semaphore;
 
-use crate::discord::ingress::Heard;
+use crate::discord::ingress::InboundMessage;
 use crate::platform::{files, tasks};
 
 /// Bytes of one file.
@@ -23,7 +23,7 @@ const NAME_LIMIT: usize = 80;
 
 /// Where files of people are kept.
 #[derive(Debug, Clone)]
-pub struct Shelf {
+pub struct AttachmentFolder {
     /// The workspace.
     pub root: PathBuf,
     /// The folder, relative to the workspace.
@@ -43,10 +43,10 @@ enum NotKept {
     Disk(#[from] files::FileError),
 }
 
-impl Shelf {
+impl AttachmentFolder {
     /// Fetches the files of a message side by side, each within 30 s, and notes where each was kept. A file
     /// that could not be kept stays without a place; the engine says so to the person.
-    pub async fn fill(&self, http: &reqwest::Client, heard: &mut Heard) {
+    pub async fn fill(&self, http: &reqwest::Client, heard: &mut InboundMessage) {
         let fetches = heard.files.iter().enumerate().map(|(at, file)| {
             let attachment = heard.message.attachments.get(at);
             let name = attachment.map(|it| it.filename.as_str()).unwrap_or_default();

@@ -3,8 +3,8 @@
 use serde_json::{Value, json};
 
 use crate::assets::catalog::Catalog;
-use crate::discord::asked::Typing;
 use crate::discord::identity::Identity;
+use crate::discord::person_request::Typing;
 use crate::discord::rest::Rest;
 use crate::domain::actor::Actor;
 use crate::domain::commands::Question;

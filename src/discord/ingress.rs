@@ -22,7 +22,7 @@ pub struct Remote {
 
 /// A message with the files that are still to be fetched; `files[n]` belongs to `attachments[n]`.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Heard {
+pub struct InboundMessage {
     /// The message.
     pub message: Message,
     /// Its files.
@@ -48,7 +48,11 @@ pub enum NotForUs {
 }
 
 /// Reads a message.
-pub fn message(payload: &Payload, origin: &Origin, us: &Identity) -> Result<Heard, NotForUs> {
+pub fn message(
+    payload: &Payload,
+    origin: &Origin,
+    us: &Identity,
+) -> Result<InboundMessage, NotForUs> {
     let author_id = UserId(payload.author.id.get());
     let our_webhook = by_our_webhook(payload, us);
     if us.bots.contains_key(&author_id) || our_webhook {
@@ -88,7 +92,7 @@ pub fn message(payload: &Payload, origin: &Origin, us: &Identity) -> Result<Hear
         .iter()
         .map(|file| Remote { id: file.id.get(), url: file.url.clone() })
         .collect();
-    Ok(Heard {
+    Ok(InboundMessage {
         message: Message {
             message_id: MessageId(payload.id.get()),
             channel_id: ChannelId(payload.channel_id.get()),

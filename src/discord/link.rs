@@ -10,13 +10,13 @@ use tokio_util::sync::CancellationToken;
 
 use crate::assets::catalog::Catalog;
 use crate::discord::access::Access;
-use crate::discord::attachments::Shelf;
-use crate::discord::delivery::{Delivery, Place};
+use crate::discord::attachments::AttachmentFolder;
+use crate::discord::delivery::{Delivery, Destination};
 use crate::discord::error::RestError;
 use crate::discord::gateway::{self, ConnectionLog, Gateway};
 use crate::discord::governor::Limits;
 use crate::discord::identity::Identity;
-use crate::discord::intake::{Ask, Intake, Outlet, Reader};
+use crate::discord::intake::{CatchUpRequest, Intake, Outlet, Reader};
 use crate::discord::personas::persona_names;
 use crate::discord::presence::Presence;
 use crate::discord::problems::LinkProblems;
@@ -89,7 +89,7 @@ pub enum LinkError {
 pub struct Link {
     delivery: Arc<Delivery>,
     identity: Arc<RwLock<Identity>>,
-    asks: mpsc::UnboundedSender<Ask>,
+    asks: mpsc::UnboundedSender<CatchUpRequest>,
     closing: CancellationToken,
     sessions: Arc<Sessions>,
     board: Arc<Board>,
@@ -162,7 +162,7 @@ impl Link {
             Arc::clone(&delivery),
             Arc::clone(&identity),
             catalog,
-            Shelf { root: config.workspace, folder: config.attachments },
+            AttachmentFolder { root: config.workspace, folder: config.attachments },
             config.access,
         );
         let intake = Intake::new(
@@ -196,7 +196,7 @@ impl Link {
     /// [`Inbound::Live`]. To be called after every [`Inbound::Connected`] with `fresh`, also with an empty
     /// map. Does not wait: the facts come through the receiver.
     pub fn catch_up(&self, watermarks: &BTreeMap<ChannelId, MessageId>) {
-        let ask = Ask { watermarks: watermarks.clone() };
+        let ask = CatchUpRequest { watermarks: watermarks.clone() };
         if self.asks.send(ask).is_err() {
             tracing::debug!("nothing to catch up with: the link is closed");
         }
@@ -248,7 +248,7 @@ impl Link {
     pub async fn deliver<F, Fut>(
         &self,
         outgoing: &Outgoing,
-        place: &Place,
+        place: &Destination,
         progress: F,
     ) -> OutgoingOutcome
     where
@@ -263,7 +263,7 @@ impl Link {
         &self,
         user: UserId,
         outgoing: &Outgoing,
-    ) -> Result<Place, OutgoingOutcome> {
+    ) -> Result<Destination, OutgoingOutcome> {
         self.delivery.dm_place(user, outgoing).await
     }
 

@@ -6,7 +6,6 @@
 
 pub mod access;
 mod archive;
-pub mod asked;
 pub mod attachments;
 mod bot;
 pub mod commands;
@@ -25,6 +24,7 @@ mod intake;
 pub mod lanes;
 pub mod link;
 mod outbound_files;
+pub mod person_request;
 mod personas;
 mod presence;
 mod problems;
@@ -37,12 +37,12 @@ pub mod standing;
 mod token_lock;
 
 pub use access::{Access, Form};
-pub use asked::Typing;
-pub use delivery::{Delivery, Place};
+pub use delivery::{Delivery, Destination};
 pub use governor::{ConnectionLimits, Limits};
 pub use identity::Identity;
 pub use inbound::{Inbound, InteractionReply, Suggest, Suggestion};
 pub use link::{Link, LinkConfig, LinkError};
+pub use person_request::Typing;
 pub use personas::persona_names;
 pub use presence::Presence;
 pub use problems::{LinkProblem, LinkProblems};

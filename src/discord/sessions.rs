@@ -28,7 +28,7 @@ const INTERACTIONS: usize = 256;
 
 /// What a session is taken up from.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Kept {
+pub(crate) struct SavedSession {
     /// The server and the token it belongs to, see [`fingerprint`].
     pub(crate) of: String,
     /// What the bot asked to hear, as it was granted.
@@ -44,7 +44,7 @@ pub(crate) struct Kept {
 
 /// One event of one session of this process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Mark {
+pub(crate) struct EventPosition {
     /// Counts the sessions of a bot: numbers of events begin anew with each.
     pub(crate) life: u64,
     pub(crate) sequence: u64,
@@ -53,7 +53,7 @@ pub(crate) struct Mark {
 #[derive(Debug, Default, Serialize, Deserialize)]
 struct Record {
     #[serde(default)]
-    session: Option<Kept>,
+    session: Option<SavedSession>,
     #[serde(default)]
     interactions: VecDeque<u64>,
     #[serde(skip)]
@@ -67,11 +67,11 @@ struct Inner {
     /// Facts that the team has dealt with.
     settled: u64,
     /// Events, each with the count of facts that had been told when it was through.
-    waiting: VecDeque<(u64, Bot, Mark)>,
+    waiting: VecDeque<(u64, Bot, EventPosition)>,
 }
 
 impl Inner {
-    fn note(&mut self, bot: Bot, mark: Mark) {
+    fn note(&mut self, bot: Bot, mark: EventPosition) {
         let Some(record) = self.bots.get_mut(&bot).filter(|it| it.life == mark.life) else {
             return;
         };
@@ -126,7 +126,7 @@ impl Sessions {
     }
 
     /// Reads what an earlier process left, with the number of its life here.
-    pub(crate) fn load(&self, bot: Bot) -> Option<(Kept, u64)> {
+    pub(crate) fn load(&self, bot: Bot) -> Option<(SavedSession, u64)> {
         let read = files::read_text_if_present(&self.path(bot));
         let text = read.ok().flatten().unwrap_or_default();
         let mut record: Record = serde_json::from_str(&text).unwrap_or_default();
@@ -137,7 +137,7 @@ impl Sessions {
     }
 
     /// A session begins; the number of its life.
-    pub(crate) fn began(&self, bot: Bot, kept: Kept) -> u64 {
+    pub(crate) fn began(&self, bot: Bot, kept: SavedSession) -> u64 {
         let mut inner = self.lock();
         let record = inner.bots.entry(bot).or_default();
         record.life += 1;
@@ -162,7 +162,7 @@ impl Sessions {
     }
 
     /// An event is through, and these are the facts that were told until now, its own included.
-    pub(crate) fn through(&self, told: u64, bot: Bot, mark: Mark) {
+    pub(crate) fn through(&self, told: u64, bot: Bot, mark: EventPosition) {
         let mut inner = self.lock();
         match inner.waiting.back_mut() {
             Some((before, of, newest)) if *before == told && *of == bot => *newest = mark,
@@ -251,8 +251,8 @@ impl Facts {
 mod tests {
     use super::*;
 
-    fn kept(sequence: u64) -> Kept {
-        Kept {
+    fn kept(sequence: u64) -> SavedSession {
+        SavedSession {
             of: fingerprint("http://x", "t"),
             intents: 1,
             session_id: "s".to_owned(),
@@ -274,7 +274,7 @@ mod tests {
         let sessions = Sessions::of(folder.path());
         assert_eq!(sessions.load(None), None);
         let life = sessions.began(None, kept(1));
-        let mark = |sequence| Mark { life, sequence };
+        let mark = |sequence| EventPosition { life, sequence };
         // Events 2 and 3 mean nothing, 4 means two facts, 5 nothing, 6 one.
         sessions.through(0, None, mark(2));
         sessions.through(0, None, mark(3));
@@ -293,7 +293,7 @@ mod tests {
         let next = sessions.began(None, kept(1));
         sessions.settled(3);
         assert_eq!(sequence(&sessions), 1);
-        sessions.through(3, None, Mark { life: next, sequence: 2 });
+        sessions.through(3, None, EventPosition { life: next, sequence: 2 });
         assert_eq!(sequence(&sessions), 2);
         sessions.ended(None);
         sessions.flush();

@@ -1,9 +1,9 @@
 //! Candidate work (`spec/teams.md` 4.3).
 
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value};
 
 use crate::domain::ids::{BacklogId, SprintId};
+use crate::domain::origin::Origin;
 use crate::domain::time::Timestamp;
 use crate::domain::word::words;
 
@@ -110,9 +110,9 @@ pub struct BacklogItem {
     pub added_during_active_sprint: bool,
     /// Where it stands.
     pub status: BacklogStatus,
-    /// Where it came from: milestone, requirements, spec, research, request, signal (free keys).
+    /// Where it came from.
     #[serde(default)]
-    pub origin: Map<String, Value>,
+    pub origin: Origin,
     /// When it was written down.
     pub created_at: Timestamp,
     /// When it last changed.
@@ -167,7 +167,7 @@ impl BacklogItem {
             planned_in_sprint_id: None,
             added_during_active_sprint: false,
             status: BacklogStatus::Pending,
-            origin: Map::new(),
+            origin: Origin::default(),
             created_at: now,
             updated_at: now,
             selected_in_sprint_id: None,

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::domain::ids::{ChannelId, MessageId, RequestId, SprintId, UserId};
 use crate::domain::record::{AnyRecord, RecordId};
 use crate::domain::request::{Request, RequestEvent};
-use crate::domain::sprint::SprintEvent;
+use crate::domain::sprint::{Sprint, SprintEvent};
 use crate::domain::time::Timestamp;
 
 /// How far a channel has been read.
@@ -71,5 +71,11 @@ impl Change {
     #[must_use]
     pub fn saved_request(&self) -> Option<&Arc<Request>> {
         if let Self::Save(AnyRecord::Request(request)) = self { Some(request) } else { None }
+    }
+
+    /// The sprint that it saves.
+    #[must_use]
+    pub fn saved_sprint(&self) -> Option<&Arc<Sprint>> {
+        if let Self::Save(AnyRecord::Sprint(sprint)) = self { Some(sprint) } else { None }
     }
 }

@@ -53,7 +53,7 @@ impl Fill {
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Hash, Serialize, Deserialize,
 )]
 #[serde(rename_all = "snake_case")]
-pub enum Room {
+pub enum ContextLevel {
     /// Enough.
     #[default]
     Plenty,
@@ -65,22 +65,22 @@ pub enum Room {
     Full,
 }
 
-impl Room {
+impl ContextLevel {
     /// The room after a run. `full` says that the agent failed because there was none.
     #[must_use]
-    pub const fn after(fill: Option<Fill>, full: bool) -> Room {
+    pub const fn after(fill: Option<Fill>, full: bool) -> ContextLevel {
         let Some(fill) = fill else {
-            return if full { Room::Full } else { Room::Plenty };
+            return if full { ContextLevel::Full } else { ContextLevel::Plenty };
         };
         let (left, size) = (fill.size.saturating_sub(fill.used) as u128, fill.size as u128);
         if full || left * 100 <= size * 3 {
-            Room::Full
+            ContextLevel::Full
         } else if left * 100 <= size * 25 {
-            Room::HandOver
+            ContextLevel::HandOver
         } else if left * 100 <= size * 35 {
-            Room::Low
+            ContextLevel::Low
         } else {
-            Room::Plenty
+            ContextLevel::Plenty
         }
     }
 
@@ -88,8 +88,8 @@ impl Room {
     #[must_use]
     pub const fn hands_over(self) -> bool {
         match self {
-            Room::HandOver | Room::Full => true,
-            Room::Plenty | Room::Low => false,
+            ContextLevel::HandOver | ContextLevel::Full => true,
+            ContextLevel::Plenty | ContextLevel::Low => false,
         }
     }
 }
@@ -129,28 +129,32 @@ mod tests {
     #[test]
     fn people_are_told_at_35_percent_and_a_fresh_conversation_begins_at_25() {
         let table = [
-            (0, 200_000, Room::Plenty),
-            (129_999, 200_000, Room::Plenty),
-            (130_000, 200_000, Room::Low),
-            (149_999, 200_000, Room::Low),
-            (150_000, 200_000, Room::HandOver),
-            (193_999, 200_000, Room::HandOver),
-            (195_000, 200_000, Room::Full),
-            (250_000, 200_000, Room::Full),
-            (0, 0, Room::Full),
-            (176_799, 272_000, Room::Plenty),
-            (176_800, 272_000, Room::Low),
-            (204_000, 272_000, Room::HandOver),
-            (u64::MAX, u64::MAX, Room::Full),
+            (0, 200_000, ContextLevel::Plenty),
+            (129_999, 200_000, ContextLevel::Plenty),
+            (130_000, 200_000, ContextLevel::Low),
+            (149_999, 200_000, ContextLevel::Low),
+            (150_000, 200_000, ContextLevel::HandOver),
+            (193_999, 200_000, ContextLevel::HandOver),
+            (195_000, 200_000, ContextLevel::Full),
+            (250_000, 200_000, ContextLevel::Full),
+            (0, 0, ContextLevel::Full),
+            (176_799, 272_000, ContextLevel::Plenty),
+            (176_800, 272_000, ContextLevel::Low),
+            (204_000, 272_000, ContextLevel::HandOver),
+            (u64::MAX, u64::MAX, ContextLevel::Full),
         ];
         for (used, size, room) in table {
             let fill = Fill { used, size, measured: Measured::Tokens };
-            assert_eq!(Room::after(Some(fill), false), room, "{fill:?}");
-            assert_eq!(Room::after(Some(fill), true), Room::Full);
+            assert_eq!(ContextLevel::after(Some(fill), false), room, "{fill:?}");
+            assert_eq!(ContextLevel::after(Some(fill), true), ContextLevel::Full);
         }
-        assert_eq!(Room::after(None, false), Room::Plenty);
-        assert_eq!(Room::after(None, true), Room::Full);
-        assert!(!Room::Low.hands_over() && Room::HandOver.hands_over() && Room::Full.hands_over());
+        assert_eq!(ContextLevel::after(None, false), ContextLevel::Plenty);
+        assert_eq!(ContextLevel::after(None, true), ContextLevel::Full);
+        assert!(
+            !ContextLevel::Low.hands_over()
+                && ContextLevel::HandOver.hands_over()
+                && ContextLevel::Full.hands_over()
+        );
     }
 
     #[test]

@@ -26,7 +26,7 @@ pub enum EnvelopeKind {
 words! {
     /// The folder that an envelope lies in; it lies in exactly one.
     #[derive(Default)]
-    pub enum Place {
+    pub enum EnvelopeFolder {
         /// Waits or is being worked on.
         #[default]
         Inbox = "inbox",
@@ -114,7 +114,7 @@ pub struct Envelope {
     pub envelope: EnvelopeBody,
     /// Where it lies.
     #[serde(default)]
-    pub place: Place,
+    pub place: EnvelopeFolder,
     /// Times that somebody began to handle it; survives kill -9 because it is journaled first.
     #[serde(default)]
     pub attempts: u32,
@@ -136,11 +136,13 @@ impl Envelope {
     /// Where its file lies in a place of the queue, below the folder of the runtime. The archive has a folder a
     /// day, by the day on which the envelope was written, so that no folder grows without end.
     #[must_use]
-    pub fn path_in(&self, place: Place) -> String {
+    pub fn path_in(&self, place: EnvelopeFolder) -> String {
         let (role, id, folder) = (self.target_role, &self.relay_id, place.as_str());
         match place {
-            Place::Inbox | Place::Dead => format!("internal_relay/{folder}/{role}/{id}.json"),
-            Place::Archive => {
+            EnvelopeFolder::Inbox | EnvelopeFolder::Dead => {
+                format!("internal_relay/{folder}/{role}/{id}.json")
+            }
+            EnvelopeFolder::Archive => {
                 let day = self.created_at.archive_date();
                 format!("internal_relay/{folder}/{role}/{day}/{id}.json")
             }

@@ -84,7 +84,7 @@ pub enum Event {
         /// A line.
         text: String,
     },
-    /// The agent at work tried what it may not, at one of the team's doors.
+    /// The agent at work tried what it may not, at one of the team's sockets.
     Refused {
         /// The run.
         run_id: RunId,

@@ -1,8 +1,9 @@
 //! What the sourcer found: candidates for the backlog before anybody judged them (`spec/teams.md` 10.2).
 
-use crate::domain::word::words;
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value};
+
+use crate::domain::origin::Origin;
+use crate::domain::word::words;
 
 words! {
     /// What kind of trace it is.
@@ -35,5 +36,5 @@ pub struct Finding {
     pub summary: String,
     /// Where it was found (`spec/teams.md` 4.3, `origin`).
     #[serde(default)]
-    pub origin: Map<String, Value>,
+    pub origin: Origin,
 }

@@ -24,6 +24,7 @@ pub mod lenient;
 pub mod lifecycle;
 pub mod modes;
 pub mod operation;
+pub mod origin;
 pub mod outgoing;
 pub mod policy;
 pub mod record;

@@ -12,7 +12,7 @@ use serde_json::Value;
 use crate::domain::backlog::BacklogItem;
 use crate::domain::budget::Spending;
 use crate::domain::effect::Effect;
-use crate::domain::envelope::{Envelope, Place};
+use crate::domain::envelope::{Envelope, EnvelopeFolder};
 use crate::domain::gate::{Gate, GateState};
 use crate::domain::ids::{BacklogId, EffectId, OutgoingId, RequestId, RunId, SprintId};
 use crate::domain::lifecycle::Lifecycle;
@@ -74,6 +74,16 @@ fn encode<R: Record>(record: &R) -> serde_json::Result<Value> {
     Ok(value)
 }
 
+/// [`encode`] as text.
+fn to_json<R: Record>(record: &R) -> serde_json::Result<String> {
+    let mut json = serde_json::to_string(record)?;
+    if json.ends_with('}') {
+        json.pop();
+        json.push_str(&format!(",\"{VERSION_FIELD}\":{}}}", R::VERSION));
+    }
+    Ok(json)
+}
+
 /// A record of one kind from its JSON, of this version or an older one.
 ///
 /// # Errors
@@ -132,6 +142,14 @@ macro_rules! records {
             /// Where it has no JSON form, which a record of ours always has.
             pub fn encode(&self) -> serde_json::Result<Value> {
                 match self { $(Self::$kind(record) => encode(&**record)),* }
+            }
+
+            /// [`Self::encode`] as text, without making the value.
+            ///
+            /// # Errors
+            /// As there.
+            pub fn to_json(&self) -> serde_json::Result<String> {
+                match self { $(Self::$kind(record) => to_json(&**record)),* }
             }
 
             /// A record of a kind from its JSON, of this version or an older one.
@@ -271,11 +289,11 @@ impl Record for Envelope {
     }
 
     fn key(&self) -> String {
-        self.path_in(Place::Inbox)
+        self.path_in(EnvelopeFolder::Inbox)
     }
 
     fn is_open(&self) -> bool {
-        self.place == Place::Inbox
+        self.place == EnvelopeFolder::Inbox
     }
 }
 

@@ -1,4 +1,4 @@
-//! What an agent tried at the team's doors and may not.
+//! What an agent tried at the team's sockets and may not.
 
 use crate::domain::word::words;
 
@@ -15,7 +15,8 @@ words! {
         Control = "control",
         /// To reach a place of the network that its role may not.
         Network = "network",
-        /// To reach a model server, or to pass the team's door, with nothing that opens it.
-        Door = "door",
+        /// To reach a model server, or to pass the team's proxy, with nothing that opens it.
+        #[serde(alias = "door")]
+        Proxy = "proxy",
     }
 }

@@ -69,6 +69,24 @@ pub struct Scheduler {
     /// The sprint that holds the slot.
     #[serde(with = "blank_is_none")]
     pub active_sprint_id: Option<SprintId>,
+    /// When sprints began, ended and were let pass, and when the next one may begin.
+    #[serde(flatten)]
+    pub slots: SprintSlots,
+    /// The search for work: how far it looked, what it found and how the planner judged it.
+    #[serde(flatten)]
+    pub sourcing: Sourcing,
+    /// The planner's review of blocked items.
+    #[serde(flatten)]
+    pub blocked_review: BlockedReview,
+    /// What people were asked for before a sprint can begin.
+    #[serde(flatten)]
+    pub milestone_request: MilestoneRequest,
+}
+
+/// When sprints began, ended and were let pass, and when the next one may begin.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct SprintSlots {
     /// When a sprint last began.
     #[serde(with = "blank_is_none")]
     pub last_started_at: Option<Timestamp>,
@@ -80,24 +98,6 @@ pub struct Scheduler {
     pub last_skipped_at: Option<Timestamp>,
     /// Why (`no_actionable_backlog`).
     pub last_skip_reason: String,
-    /// When findings were last looked for.
-    #[serde(with = "blank_is_none")]
-    pub last_sourced_at: Option<Timestamp>,
-    /// What came of it.
-    #[serde(with = "blank")]
-    pub last_sourcing_status: Option<SourcingStatus>,
-    /// The request that looked.
-    #[serde(with = "blank_is_none")]
-    pub last_sourcing_request_id: Option<RequestId>,
-    /// What it found, as a digest.
-    pub last_sourcing_fingerprint: String,
-    /// How the planner's review of it ended; none while it is open.
-    pub last_sourcing_review_status: ReviewEnd,
-    /// The review.
-    #[serde(with = "blank_is_none")]
-    pub last_sourcing_review_request_id: Option<RequestId>,
-    /// How far each source of findings was read.
-    pub watermarks: std::collections::BTreeMap<String, String>,
     /// The next instant of the grid.
     #[serde(with = "blank_is_none")]
     pub next_slot_at: Option<Timestamp>,
@@ -107,24 +107,66 @@ pub struct Scheduler {
     /// Why the last sprint began.
     #[serde(with = "blank_is_none")]
     pub last_trigger: Option<Trigger>,
-    /// When blocked items were last reviewed.
-    #[serde(with = "blank_is_none")]
-    pub last_blocked_review_at: Option<Timestamp>,
+}
+
+/// The search for work: how far it looked, what it found and how the planner judged it.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Sourcing {
+    /// When findings were last looked for.
+    #[serde(rename = "last_sourced_at", with = "blank_is_none")]
+    pub last_at: Option<Timestamp>,
+    /// What came of it.
+    #[serde(rename = "last_sourcing_status", with = "blank")]
+    pub status: Option<SourcingStatus>,
+    /// The request that looked.
+    #[serde(rename = "last_sourcing_request_id", with = "blank_is_none")]
+    pub request_id: Option<RequestId>,
+    /// What it found, as a digest.
+    #[serde(rename = "last_sourcing_fingerprint")]
+    pub fingerprint: String,
+    /// How the planner's review of it ended; none while it is open.
+    #[serde(rename = "last_sourcing_review_status")]
+    pub review_status: ReviewEnd,
     /// The review.
-    #[serde(with = "blank_is_none")]
-    pub last_blocked_review_request_id: Option<RequestId>,
+    #[serde(rename = "last_sourcing_review_request_id", with = "blank_is_none")]
+    pub review_request_id: Option<RequestId>,
+    /// How far each source of findings was read.
+    pub watermarks: std::collections::BTreeMap<String, String>,
+}
+
+/// The planner's review of blocked items.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct BlockedReview {
+    /// When blocked items were last reviewed.
+    #[serde(rename = "last_blocked_review_at", with = "blank_is_none")]
+    pub last_at: Option<Timestamp>,
+    /// The review.
+    #[serde(rename = "last_blocked_review_request_id", with = "blank_is_none")]
+    pub request_id: Option<RequestId>,
     /// How it ended; none while it is open.
-    pub last_blocked_review_status: ReviewEnd,
+    #[serde(rename = "last_blocked_review_status")]
+    pub status: ReviewEnd,
     /// What was blocked then, as a digest.
-    pub last_blocked_review_fingerprint: String,
+    #[serde(rename = "last_blocked_review_fingerprint")]
+    pub fingerprint: String,
+}
+
+/// What people were asked for before a sprint can begin.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct MilestoneRequest {
     /// Whether people were asked for a milestone and have not given one.
-    pub milestone_request_pending: bool,
+    #[serde(rename = "milestone_request_pending")]
+    pub pending: bool,
     /// When they were asked.
-    #[serde(with = "blank_is_none")]
-    pub milestone_request_sent_at: Option<Timestamp>,
+    #[serde(rename = "milestone_request_sent_at", with = "blank_is_none")]
+    pub sent_at: Option<Timestamp>,
     /// Where.
-    #[serde(with = "blank_is_none")]
-    pub milestone_request_channel_id: Option<ChannelId>,
+    #[serde(rename = "milestone_request_channel_id", with = "blank_is_none")]
+    pub channel_id: Option<ChannelId>,
     /// Why.
-    pub milestone_request_reason: String,
+    #[serde(rename = "milestone_request_reason")]
+    pub reason: String,
 }

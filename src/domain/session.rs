@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::domain::config::AgentKind;
-use crate::domain::conversation::{Fill, Room};
+use crate::domain::conversation::{ContextLevel, Fill};
 use crate::domain::ids::RequestId;
 use crate::domain::role::Role;
 use crate::domain::time::Timestamp;
@@ -28,7 +28,7 @@ pub struct Session {
     pub fill: Option<Fill>,
     /// What room it has: where there is too little, the next run begins a fresh one.
     #[serde(default)]
-    pub room: Room,
+    pub room: ContextLevel,
     /// When it was begun.
     pub created_at: Timestamp,
     /// When it was last used.

@@ -15,7 +15,7 @@ use crate::domain::ids::{
     BacklogId, ChannelId, EffectId, EnvelopeId, GateId, OperationId, OutgoingId, RequestId, RunId,
     SprintId,
 };
-use crate::domain::lifecycle::Lifecycle;
+use crate::domain::lifecycle::{Lifecycle, Step, Subject};
 use crate::domain::operation::Operation;
 use crate::domain::outgoing::Outgoing;
 use crate::domain::record::{AnyRecord, Record, RecordId};
@@ -101,7 +101,8 @@ impl State {
     fn save(&mut self, record: &AnyRecord) {
         match record {
             AnyRecord::Request(it) => {
-                if let Some(thread) = it.room.as_ref().and_then(|room| room.thread_id) {
+                if let Some(thread) = it.conversation.room.as_ref().and_then(|room| room.thread_id)
+                {
                     self.remember_room(thread, &it.request_id);
                 }
                 keep(&mut self.requests, it.request_id.clone(), it);
@@ -183,6 +184,25 @@ impl State {
     #[must_use]
     pub fn lifecycle(&self, digest: &str) -> &Arc<Lifecycle> {
         self.lifecycles.get(digest).unwrap_or_else(|| Lifecycle::built_in())
+    }
+
+    /// The lifecycle of a sprint; the one that is built in where none is known.
+    #[must_use]
+    pub fn sprint_lifecycle(&self, sprint: &Sprint) -> &Arc<Lifecycle> {
+        let own = self.lifecycles.get(&sprint.lifecycle);
+        own.unwrap_or_else(|| Lifecycle::of(Subject::Sprint))
+    }
+
+    /// The step that a request is for which a sprint or sourcing made; `None` of all others.
+    #[must_use]
+    pub fn duty_step(&self, request: &Request) -> Option<&Step> {
+        let kind = request.params.duty.as_ref()?.kind();
+        let sprint = request.sprint_id.as_ref().and_then(|id| self.sprints.get(id));
+        let lifecycle = match sprint {
+            Some(sprint) => self.sprint_lifecycle(sprint),
+            None => Lifecycle::of(kind.subject()),
+        };
+        lifecycle.step_of(kind)
     }
 
     /// The request whose room the channel is.

@@ -48,6 +48,12 @@ impl Timestamp {
         self.0.with_timezone(&kst()).format("%Y%m%d").to_string()
     }
 
+    /// The day that a day's budget is for, in the zone of the workspace.
+    #[must_use]
+    pub fn budget_day(self, zone: Tz) -> String {
+        self.format_in(zone, "%Y-%m-%d")
+    }
+
     /// The date in a zone as `YYYYMMDD`, used in ids.
     #[must_use]
     pub fn date_in(self, zone: Tz) -> String {

@@ -6,10 +6,10 @@ use std::collections::BTreeMap;
 use serde_json::json;
 
 use super::authorize::{Resource, authorize};
-use super::commands::Withdrawal;
+use super::gates::action;
 use super::turn::Turn;
-use super::{commands, gates, handoff, parse, say, sprint, standing};
-use crate::domain::block::BlockCode;
+use super::withdrawal::Withdrawal;
+use super::{ending, parse, say, sprint, standing, withdrawal};
 use crate::domain::effect::EffectKind;
 use crate::domain::ids::RequestId;
 use crate::domain::operation::{Operation, OperationStatus};
@@ -32,7 +32,7 @@ pub(super) fn control(turn: &mut Turn<'_>, id: &RequestId, action: &ControlActio
             Some(command) => sprint(turn, id, command, action),
             None => {
                 let values = json!({ "kind": action.kind });
-                handoff::end(turn, id, RequestStatus::Failed, "control.unknown", values);
+                ending::end(turn, id, RequestStatus::Failed, "control.unknown", values);
             }
         },
     }
@@ -41,7 +41,7 @@ pub(super) fn control(turn: &mut Turn<'_>, id: &RequestId, action: &ControlActio
 /// Sprint control for whoever asked, who must have the right (`spec/teams.md` 5.9).
 fn sprint(turn: &mut Turn<'_>, id: &RequestId, command: SprintCommand, action: &ControlAction) {
     let Some(request) = turn.request(id).cloned() else { return };
-    let asker = request.reply_route.actor();
+    let asker = request.conversation.reply_route.actor();
     let done = match command {
         SprintCommand::Start => sprint::commands::may(turn, &asker).and_then(|granted| {
             sprint::commands::started(turn, &granted, kickoff(&request, action))
@@ -58,7 +58,7 @@ fn sprint(turn: &mut Turn<'_>, id: &RequestId, command: SprintCommand, action: &
         Ok(said) => (RequestStatus::Completed, said),
         Err(refused) => (RequestStatus::Failed, refused),
     };
-    handoff::end(turn, id, status, key, values);
+    ending::end(turn, id, status, key, values);
 }
 
 fn kickoff(request: &Request, action: &ControlAction) -> Kickoff {
@@ -73,8 +73,8 @@ fn kickoff(request: &Request, action: &ControlAction) -> Kickoff {
         artifacts: request.artifacts.clone(),
         request_text: request.body.clone(),
         source_request_id: Some(request.request_id.clone()),
-        reply_route: request.reply_route.clone(),
-        language: Some(request.language),
+        reply_route: request.conversation.reply_route.clone(),
+        language: Some(request.conversation.language),
     }
 }
 
@@ -83,38 +83,29 @@ fn cancel(turn: &mut Turn<'_>, id: &RequestId, target: &str) {
     let values = json!({ "request_id": say::cut(target, 60) });
     let found = RequestId::parse(target).ok().and_then(|target| turn.request(&target).cloned());
     let Some(found) = found else {
-        handoff::end(turn, id, RequestStatus::Failed, "cancel.unknown", values);
+        ending::end(turn, id, RequestStatus::Failed, "cancel.unknown", values);
         return;
     };
-    let Some(asker) = turn.request(id).map(|request| request.reply_route.clone()) else {
+    let Some(asker) = turn.request(id).map(|request| request.conversation.reply_route.clone())
+    else {
         return;
     };
     if found.request_id == *id {
         let values = json!({ "request_id": id.as_str(), "by": asker.author_name });
-        handoff::end(turn, id, RequestStatus::Cancelled, "final.cancelled", values);
+        ending::end(turn, id, RequestStatus::Cancelled, "final.cancelled", values);
         return;
     }
     let Ok(granted) = authorize(turn.policy, &asker.actor(), Resource::Request(&found)) else {
-        handoff::end(turn, id, RequestStatus::Failed, "cancel.not_yours", values);
+        ending::end(turn, id, RequestStatus::Failed, "cancel.not_yours", values);
         return;
     };
-    let (became, values) = commands::withdraw(turn, &granted, &found);
+    let (became, values) = withdrawal::withdraw(turn, &granted, &found);
     let status = match became {
         Withdrawal::Done => RequestStatus::Cancelled,
         Withdrawal::Landing => RequestStatus::Completed,
         Withdrawal::Ended => RequestStatus::Failed,
-        Withdrawal::Uncommitted => {
-            handoff::block(
-                turn,
-                id,
-                BlockCode::CommitFailed,
-                found.request_id.as_str(),
-                Vec::new(),
-            );
-            return;
-        }
     };
-    handoff::end(turn, id, status, became.key(), values);
+    ending::end(turn, id, status, became.key(), values);
 }
 
 /// Runs a registered action: a command that the operator wrote, with the parameters that it allows.
@@ -122,18 +113,18 @@ fn execute(turn: &mut Turn<'_>, id: &RequestId, name: &str, params: &BTreeMap<St
     let Some(action) = turn.policy.actions.get(name).cloned() else {
         let known: Vec<_> = turn.policy.actions.keys().cloned().collect();
         let values = json!({ "action": say::cut(name, 60), "known": known });
-        handoff::end(turn, id, RequestStatus::Failed, "action.unknown", values);
+        ending::end(turn, id, RequestStatus::Failed, "action.unknown", values);
         return;
     };
     let command = match fill(&action.command, &action.allowed_params, params) {
         Ok(command) => command,
         Err(reason) => {
             let values = json!({ "action": name, "reason": reason });
-            handoff::end(turn, id, RequestStatus::Failed, "action.bad_params", values);
+            ending::end(turn, id, RequestStatus::Failed, "action.bad_params", values);
             return;
         }
     };
-    if gates::action(turn, id, name, &command) {
+    if action::wanted(turn, id, name, &command) {
         turn.record(
             id,
             EventKind::ActionExecute,
@@ -149,7 +140,7 @@ fn execute(turn: &mut Turn<'_>, id: &RequestId, name: &str, params: &BTreeMap<St
 pub(super) fn run(turn: &mut Turn<'_>, id: &RequestId, name: &str, command: Vec<String>) {
     let Some(action) = turn.policy.actions.get(name).cloned() else {
         let values = json!({ "action": say::cut(name, 60), "known": [] });
-        handoff::end(turn, id, RequestStatus::Failed, "action.unknown", values);
+        ending::end(turn, id, RequestStatus::Failed, "action.unknown", values);
         return;
     };
     let operation_id = turn.ids.operation(id, name);
@@ -170,12 +161,12 @@ pub(super) fn run(turn: &mut Turn<'_>, id: &RequestId, name: &str, command: Vec<
     turn.plan(EffectKind::Action { request_id: id.clone(), operation_id: operation_id.clone() });
     if action.foreground {
         if let Some(request) = turn.edit(id) {
-            request.current_role = Some(Role::VersionController);
-            request.operation_id = Some(operation_id);
+            request.route.current_role = Some(Role::VersionController);
+            request.work.operation_id = Some(operation_id);
         }
     } else {
         let values = json!({ "action": name, "operation_id": operation_id.as_str() });
-        handoff::end(turn, id, RequestStatus::Completed, "action.running", values);
+        ending::end(turn, id, RequestStatus::Completed, "action.running", values);
     }
 }
 

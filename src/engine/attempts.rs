@@ -4,7 +4,7 @@
 use serde_json::json;
 
 use super::turn::Turn;
-use super::{budget, handoff, lifecycle, say};
+use super::{budget, ending, gates, handoff, lifecycle, say};
 use crate::domain::block::BlockCode;
 use crate::domain::config::AgentKind;
 use crate::domain::ids::RequestId;
@@ -56,16 +56,18 @@ pub(super) fn failed(
 ) {
     let Failure { kind, message, until, answer: _ } = failure;
     match (kind, until) {
-        (FailKind::Budget, _) if budget::ask_if_spent(turn, id, report.role, why) => return,
+        (FailKind::Budget, _) if gates::spending::ask_if_spent(turn, id, report.role, why) => {
+            return;
+        }
         (FailKind::Quota, Some(until)) if wait(turn, id, report, until, why) => return,
         (FailKind::RateLimit, _) => return rate_limited(turn, id, report, failure, why),
         (_, _) => {}
     }
     let limit = turn.attempts(id);
     let Some(request) = turn.edit(id) else { return };
-    request.spent.step_failures += 1;
-    request.spent.last_failure = Some(kind);
-    let attempt = request.spent.step_failures;
+    request.work.spent.step_failures += 1;
+    request.work.spent.last_failure = Some(kind);
+    let attempt = request.work.spent.step_failures;
     let retry = kind.is_retryable() && attempt < limit;
     let next = if retry { approach(request) } else { Approach::Usual };
     let wait = if retry { backoff_seconds(kind, attempt) } else { 0 };
@@ -77,7 +79,7 @@ pub(super) fn failed(
         handoff::delegate(turn, id, report.role, report.step, &why, at);
         return;
     }
-    handoff::block(turn, id, code(kind), &failure.whole(), Vec::new());
+    ending::block(turn, id, code(kind), &failure.whole(), Vec::new());
 }
 
 /// What a role delivered turned out to be no result when it was to be committed: a failed attempt like one
@@ -89,11 +91,11 @@ pub(super) fn rejected(turn: &mut Turn<'_>, id: &RequestId, kind: FailKind, mess
     let limit = turn.attempts(id);
     let Some(request) = turn.edit(id) else { return };
     request.params.workflow = Some(state);
-    request.current_role = Some(role);
-    request.spent.rejected += 1;
-    let attempt = request.spent.rejected;
-    request.spent.step_failures = attempt;
-    request.spent.last_failure = Some(kind);
+    request.route.current_role = Some(role);
+    request.work.spent.rejected += 1;
+    let attempt = request.work.spent.rejected;
+    request.work.spent.step_failures = attempt;
+    request.work.spent.last_failure = Some(kind);
     let retry = attempt < limit;
     let next = if retry { approach(request) } else { Approach::Usual };
     let failure = Failure { kind, message, until: None, answer: None };
@@ -102,7 +104,7 @@ pub(super) fn rejected(turn: &mut Turn<'_>, id: &RequestId, kind: FailKind, mess
         let why = format!("The last attempt failed: {message}");
         handoff::delegate(turn, id, role, Some(step), &why, None);
     } else {
-        handoff::block(turn, id, code(kind), message, Vec::new());
+        ending::block(turn, id, code(kind), message, Vec::new());
     }
 }
 
@@ -156,11 +158,11 @@ fn wait(
 ) -> bool {
     let until = until.max(turn.now.plus_seconds(SHORTEST_WAIT));
     let Some(request) = turn.edit(id) else { return true };
-    if request.spent.waits >= WAITS {
+    if request.work.spent.waits >= WAITS {
         return false;
     }
-    request.spent.waits += 1;
-    request.spent.forgiven_turns += 1;
+    request.work.spent.waits += 1;
+    request.work.spent.forgiven_turns += 1;
     budget::rest(turn, report.agent_kind, until, false);
     turn.record(
         id,
@@ -187,23 +189,23 @@ fn rate_limited(
         (turn.policy.limits.rate_limit_retries, turn.policy.limits.rate_limit_wait_seconds);
     let now = turn.now;
     let Some(request) = turn.edit(id) else { return };
-    let attempt = request.spent.rate_limits + 1;
+    let attempt = request.work.spent.rate_limits + 1;
     let wait = match failure.until {
         Some(until) => until.seconds_since(now).max(1),
         None => backoff_seconds(FailKind::RateLimit, attempt).min(longest),
     };
     if attempt > most || wait > longest {
-        request.spent.last_failure = Some(FailKind::RateLimit);
+        request.work.spent.last_failure = Some(FailKind::RateLimit);
         let payload = json!({
             "kind": FailKind::RateLimit, "attempt": attempt, "until": failure.until,
         });
         let summary = say::cut(failure.message, 300);
         turn.record(id, EventKind::AttemptFailed, report.role.as_str(), &summary, payload);
-        handoff::block(turn, id, BlockCode::RateLimited, failure.message, Vec::new());
+        ending::block(turn, id, BlockCode::RateLimited, failure.message, Vec::new());
         return;
     }
-    request.spent.rate_limits = attempt;
-    request.spent.forgiven_turns += 1;
+    request.work.spent.rate_limits = attempt;
+    request.work.spent.forgiven_turns += 1;
     let until = now.plus_seconds(wait);
     budget::rest(turn, report.agent_kind, until, true);
     let summary = "the model's server answers: too many requests";
@@ -227,7 +229,7 @@ pub(super) fn tell_of_rate_limit(
     let Some(request) = turn.request(id) else { return };
     let values = json!({
         "role": role, "agent": agent.as_str(), "until": until.map_or(0, |at| at.millis() / 1_000),
-        "asked": until.is_some(), "at_work": true, "attempt": request.spent.rate_limits + 1,
+        "asked": until.is_some(), "at_work": true, "attempt": request.work.spent.rate_limits + 1,
         "limit": turn.policy.limits.rate_limit_retries,
     });
     say::in_room(turn, id, Voice::Team, Priority::Error, "room.rate_limit", values);
@@ -251,7 +253,7 @@ pub(super) fn tell_of_wait(
 /// How the step is gone about next.
 pub(super) fn approach(request: &Request) -> Approach {
     // In a full conversation nothing can be said any more.
-    match (request.spent.step_failures, request.spent.last_failure) {
+    match (request.work.spent.step_failures, request.work.spent.last_failure) {
         (0, _) => Approach::Usual,
         (_, Some(FailKind::Context)) => Approach::Different,
         (_, Some(kind)) if kind.is_of_the_service() => Approach::Usual,

@@ -147,7 +147,7 @@ fn check(
     };
     let own = match resource {
         Resource::Team => false,
-        Resource::Request(request) => request.reply_route.author_id == Some(author.id),
+        Resource::Request(request) => request.conversation.reply_route.author_id == Some(author.id),
     };
     person(policy, author, guild, right_for(action, own))?;
     if action == Action::Decide && own && policy.four_eyes {

@@ -1,13 +1,12 @@
 //! What may be spent, and what happens when it is: at four fifths people are told, and at the end no run
 //! begins before a person says so.
 
-use chrono_tz::Tz;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
+use super::say;
 use super::turn::Turn;
-use super::{gates, say};
-use crate::domain::budget::{Allowance, Purse, Scope, Spending};
+use crate::domain::budget::{Allowance, Purse, Scope};
 use crate::domain::config::AgentKind;
 use crate::domain::ids::{RequestId, SprintId};
 use crate::domain::outgoing::{NamedChannel, Priority, Target, Voice};
@@ -63,12 +62,6 @@ pub fn amount(usd: Option<f64>, tokens: Option<u64>) -> Value {
         "tokens": tokens.map_or_else(String::new, |tokens| tokens.to_string()) })
 }
 
-/// The day that a day's budget is for, in the zone of the workspace.
-#[must_use]
-pub fn budget_day(now: Timestamp, zone: Tz) -> String {
-    now.format_in(zone, "%Y-%m-%d")
-}
-
 /// The sprint that a request spends for: its own, or the active one where it is a duty of it.
 fn sprint_of(turn: &Turn<'_>, request: &Request) -> Option<SprintId> {
     let active = || turn.scheduler().active_sprint_id.clone();
@@ -80,8 +73,8 @@ pub(super) fn subject(turn: &Turn<'_>, request: &Request, role: Role, scope: Sco
     match scope {
         Scope::Request => request.request_id.to_string(),
         Scope::Sprint => sprint_of(turn, request).map(|id| id.to_string()).unwrap_or_default(),
-        Scope::Role => format!("{role} {}", budget_day(turn.now, turn.zone())),
-        Scope::Day => budget_day(turn.now, turn.zone()),
+        Scope::Role => format!("{role} {}", turn.now.budget_day(turn.zone())),
+        Scope::Day => turn.now.budget_day(turn.zone()),
     }
 }
 
@@ -136,7 +129,7 @@ pub(super) fn charge(turn: &mut Turn<'_>, id: &RequestId, role: Role, usage: Usa
         spending.sprint = Some((sprint, purse));
     }
     if let Some(request) = turn.edit(id) {
-        request.usage = request.usage.plus(usage);
+        request.work.usage = request.work.usage.plus(usage);
     }
     let near: Vec<Account> = accounts(turn, id, role)
         .into_iter()
@@ -185,8 +178,8 @@ fn change(
             if let Some(request) = turn.edit(id) {
                 let mut purse = request.purse();
                 how(&mut purse);
-                request.spent.budget_raised = purse.raised;
-                request.spent.budget_warned = purse.warned;
+                request.work.spent.budget_raised = purse.raised;
+                request.work.spent.budget_warned = purse.warned;
             }
         }
         Scope::Sprint => {
@@ -201,14 +194,6 @@ fn change(
         Scope::Role => how(turn.edit_spending().roles.entry(role).or_default()),
         Scope::Day => how(&mut turn.edit_spending().today),
     }
-}
-
-/// The agent stopped because it had spent what it was given. A person decides, where a budget is used up;
-/// whether one is.
-pub(super) fn ask_if_spent(turn: &mut Turn<'_>, id: &RequestId, role: Role, why: &str) -> bool {
-    let Some(account) = spent(turn, id, role) else { return false };
-    gates::budget(turn, id, role, &account, why);
-    true
 }
 
 /// Until when nobody begins with an agent; none where it can be begun with.
@@ -234,9 +219,4 @@ pub(super) fn rest(turn: &mut Turn<'_>, agent: AgentKind, until: Timestamp, rate
     } else {
         spending.rate_limited.remove(&agent);
     }
-}
-
-/// What the record of a day begins with.
-pub(super) fn opened(spending: &Spending, now: Timestamp, zone: Tz) -> Spending {
-    spending.on(&budget_day(now, zone))
 }

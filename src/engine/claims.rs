@@ -45,12 +45,12 @@ fn unfounded(request: &Request, report: &RunReport, result: &RoleResult) -> Vec<
     if builds
         && result.status == ResultStatus::Completed
         && report.changed_paths.is_empty()
-        && request.candidate.is_none()
+        && request.work.candidate.is_none()
     {
         claims.push(Claim::Built);
     }
     let named = result.proposals.qa_validation.iter().flat_map(|verdict| &verdict.passed_checks);
-    let checks = request.evidence.iter().flat_map(|evidence| &evidence.checks);
+    let checks = request.work.evidence.iter().flat_map(|evidence| &evidence.checks);
     let red: Vec<&str> = checks
         .filter(|check| check.verdict != CheckVerdict::Passed)
         .map(|check| check.name.as_str())
@@ -113,9 +113,10 @@ mod tests {
         report.changed_paths = vec![ChangedPath { path, kind: ChangeKind::Modified }];
         check(&request, &report, &done, &[]);
 
-        let red =
-            Request { evidence: Some(evidence("c1", CheckVerdict::Failed)), ..request.clone() };
-        let name = red.evidence.as_ref().map(|it| it.checks[0].name.clone()).unwrap_or_default();
+        let mut red = request.clone();
+        red.work.evidence = Some(evidence("c1", CheckVerdict::Failed));
+        let name =
+            red.work.evidence.as_ref().map(|it| it.checks[0].name.clone()).unwrap_or_default();
         let mut judged = result_of(Role::Qa);
         let passed_checks = vec![name.clone(), "by eye".to_owned()];
         let passes = verdict(QaDecision::Pass, &[]);

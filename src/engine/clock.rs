@@ -1,7 +1,7 @@
 //! The engine's sense of time. Nothing is polled: it names the next instant at which time alone changes
 //! something, and is told when that has come.
 
-use super::decide::Answer;
+use super::decision::Answer;
 use super::turn::Turn;
 use super::{gates, sprint};
 use crate::domain::policy::Policy;

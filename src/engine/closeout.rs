@@ -1,11 +1,12 @@
-//! From work in a worktree to a commit on the branch. "Done" is derived here from what the runtime
-//! saw: the commit, the checks at exactly that commit, and the branch that took it.
+//! What came of committing, checking and merging. "Done" is derived here from what the runtime saw: the commit,
+//! the checks at exactly that commit, and the branch that took it.
 
 use serde_json::{Value, json};
 
 use super::lifecycle::{BlockReason, Observation, WorkflowDecision};
+use super::progress::{begin, check, commit_then, deliver, is_proven};
 use super::turn::Turn;
-use super::{attempts, gates, handoff, landing, lifecycle, reports, say};
+use super::{attempts, ending, handoff, lifecycle, progress, say};
 use crate::domain::block::BlockCode;
 use crate::domain::conflict::Conflict;
 use crate::domain::effect::EffectKind;
@@ -14,29 +15,17 @@ use crate::domain::ids::RequestId;
 use crate::domain::lifecycle::{Prerequisite, StepKind, StepOutcome};
 use crate::domain::outgoing::{Priority, Voice};
 use crate::domain::request::{EventKind, RequestStatus};
-use crate::domain::role::Role;
 use crate::domain::run::FailKind;
 use crate::domain::workflow::Allowance;
-
-/// Commits the worktree to the request's own branch, before `role` looks at it.
-pub(super) fn commit_then(turn: &mut Turn<'_>, id: &RequestId, role: Role) {
-    let Some(request) = turn.edit(id) else { return };
-    request.status = RequestStatus::Delegated;
-    request.blocked = None;
-    request.current_role = Some(Role::VersionController);
-    request.next_role = Some(role);
-    let title = say::title(&request.scope);
-    turn.plan(EffectKind::Commit { request_id: id.clone(), title });
-}
 
 /// The worktree is this commit now.
 pub(super) fn committed(turn: &mut Turn<'_>, id: &RequestId, candidate: Candidate) {
     let payload = json!({ "commit": candidate.commit, "paths": candidate.paths });
     turn.record(id, EventKind::Candidate, "runtime", &candidate.subject, payload);
     let Some(request) = turn.edit(id) else { return };
-    request.candidate = Some(candidate);
-    request.conflict = None;
-    request.spent.rejected = 0;
+    request.work.candidate = Some(candidate);
+    request.work.conflict = None;
+    request.work.spent.rejected = 0;
     proceed(turn, id);
 }
 
@@ -44,8 +33,8 @@ pub(super) fn committed(turn: &mut Turn<'_>, id: &RequestId, candidate: Candidat
 /// committed is not there.
 pub(super) fn nothing_changed(turn: &mut Turn<'_>, id: &RequestId) {
     let Some(request) = turn.edit(id) else { return };
-    request.candidate = None;
-    request.evidence = None;
+    request.work.candidate = None;
+    request.work.evidence = None;
     if turn.step(id).is_some_and(|step| step.kind.judges()) {
         let message = "no file differs from the project's branch";
         attempts::rejected(turn, id, FailKind::NoChange, message);
@@ -68,7 +57,8 @@ fn proceed(turn: &mut Turn<'_>, id: &RequestId) {
     let Some(step) = turn.step(id) else {
         return;
     };
-    let unproven = request.candidate.is_some() && !is_proven(request, &turn.policy.checks_digest);
+    let unproven =
+        request.work.candidate.is_some() && !is_proven(request, &turn.policy.checks_digest);
     if step.kind == StepKind::Land {
         begin(turn, id);
     } else if step.needs(Prerequisite::Evidence) && unproven && turn.policy.has_checks {
@@ -78,77 +68,13 @@ fn proceed(turn: &mut Turn<'_>, id: &RequestId) {
     }
 }
 
-/// Whether the checks that are configured now were green at the candidate.
-fn is_proven(request: &crate::domain::request::Request, checks_digest: &str) -> bool {
-    match (&request.candidate, &request.evidence) {
-        (Some(candidate), Some(evidence)) => {
-            candidate.commit == evidence.commit
-                && evidence.is_green()
-                && evidence.checks_digest == checks_digest
-        }
-        (Some(_) | None, _) => false,
-    }
-}
-
-fn check(turn: &mut Turn<'_>, id: &RequestId) {
-    let Some(request) = turn.edit(id) else { return };
-    let Some(commit) = request.candidate.as_ref().map(|c| c.commit.clone()) else {
-        return;
-    };
-    request.current_role = Some(Role::VersionController);
-    turn.plan(EffectKind::Checks { request_id: id.clone(), commit });
-}
-
-/// The workflow is through: prove, then commit to the branch, or ask, or answer.
-pub(super) fn begin(turn: &mut Turn<'_>, id: &RequestId) {
-    let has_checks = turn.policy.has_checks;
-    let checks_digest = turn.policy.checks_digest.clone();
-    let Some(request) = turn.edit(id) else { return };
-    request.status = RequestStatus::Delegated;
-    request.blocked = None;
-    request.current_role = Some(Role::VersionController);
-    request.next_role = None;
-    if request.candidate.is_none() {
-        let summary = request.result.as_ref().map(|r| r.summary.clone()).unwrap_or_default();
-        reports::answered(turn, id, &summary);
-        return;
-    }
-    let proven = is_proven(request, &checks_digest);
-    if has_checks && !proven {
-        check(turn, id);
-    } else {
-        deliver(turn, id, proven);
-    }
-}
-
-/// Brings the candidate to the branch, unless the branch has it already.
-fn deliver(turn: &mut Turn<'_>, id: &RequestId, proven: bool) {
-    let candidate = turn.request(id).and_then(|request| request.candidate.as_ref());
-    match candidate.filter(|candidate| candidate.is_its_base()).map(|it| it.commit.clone()) {
-        Some(head) => end_already_there(turn, id, &head),
-        None => gates::commit(turn, id, proven),
-    }
-}
-
-/// Nothing stands between the candidate and the branch but those who came before.
-pub(super) fn merge(turn: &mut Turn<'_>, id: &RequestId) {
-    landing::join(turn, id);
-}
-
-/// Whether the branch may be moving for this request just now.
-pub(super) fn is_merging(turn: &Turn<'_>, id: &RequestId) -> bool {
-    turn.is_under_way(
-        |kind| matches!(kind, EffectKind::Merge { request_id, .. } if request_id == id),
-    )
-}
-
 /// A person says: try the commit again.
 pub(super) fn again(turn: &mut Turn<'_>, id: &RequestId) {
     let step = turn.step(id);
     if let Some(request) = turn.edit(id)
-        && request.evidence.as_ref().is_some_and(Evidence::is_inconclusive)
+        && request.work.evidence.as_ref().is_some_and(Evidence::is_inconclusive)
     {
-        request.evidence = None;
+        request.work.evidence = None;
     }
     match step {
         Some(step) if step.kind == StepKind::Land => begin(turn, id),
@@ -168,8 +94,8 @@ pub(super) fn checked(turn: &mut Turn<'_>, id: &RequestId, evidence: Evidence) {
         json!(evidence),
     );
     let Some(request) = turn.edit(id) else { return };
-    let current = request.candidate.as_ref().map(|c| c.commit.clone());
-    let before = request.evidence.replace(evidence.clone());
+    let current = request.work.candidate.as_ref().map(|c| c.commit.clone());
+    let before = request.work.evidence.replace(evidence.clone());
     if current.as_deref() != Some(evidence.commit.as_str()) {
         // The candidate moved on while its older self was being checked.
         check(turn, id);
@@ -193,12 +119,12 @@ pub(super) fn checked(turn: &mut Turn<'_>, id: &RequestId, evidence: Evidence) {
         return;
     }
     let Some(failure) = evidence.first_failure() else {
-        handoff::block(turn, id, BlockCode::ChecksNotStarted, "no checks ran", Vec::new());
+        ending::block(turn, id, BlockCode::ChecksNotStarted, "no checks ran", Vec::new());
         return;
     };
     if matches!(failure.verdict, CheckVerdict::NotStarted | CheckVerdict::EnvironmentFault) {
         let detail = format!("{}: {}", failure.name, failure.log_tail);
-        handoff::block(turn, id, BlockCode::ChecksNotStarted, &detail, Vec::new());
+        ending::block(turn, id, BlockCode::ChecksNotStarted, &detail, Vec::new());
         return;
     }
     if failure.verdict.is_inconclusive() {
@@ -223,7 +149,7 @@ pub(super) fn checked(turn: &mut Turn<'_>, id: &RequestId, evidence: Evidence) {
     if let WorkflowDecision::Blocked { reason: BlockReason::Spent(_), text, .. } = &mut decision {
         *text = format!("{} ({exit})\n{}", failure.name, say::cut(&failure.log_tail, 800));
     }
-    handoff::follow(turn, id, decision);
+    progress::follow(turn, id, decision);
 }
 
 /// The checks came to no end, which says nothing about the change: they are run once more, and then a person
@@ -250,7 +176,7 @@ fn inconclusive(
     }
     let how = if check.verdict == CheckVerdict::TimedOut { "time limit" } else { "cut off" };
     let detail = format!("{} ({how})\n{}", check.name, say::cut(&check.log_tail, 800));
-    handoff::block(turn, id, BlockCode::ChecksInconclusive, &detail, Vec::new());
+    ending::block(turn, id, BlockCode::ChecksInconclusive, &detail, Vec::new());
 }
 
 /// The branch has the commit: the request is done. Where files of the checkout are `behind`, a person is told why.
@@ -258,9 +184,9 @@ pub(super) fn merged(turn: &mut Turn<'_>, id: &RequestId, commit: String, behind
     let now = turn.now;
     let branch = turn.policy.branch.clone();
     let Some(request) = turn.edit(id) else { return };
-    request.commit_sha = Some(commit.clone());
+    request.outcome.commit_sha = Some(commit.clone());
     let delivered = request.params.delivered.as_deref();
-    let fallback = request.result.as_ref().map(|result| result.summary.as_str());
+    let fallback = request.work.result.as_ref().map(|result| result.summary.as_str());
     let summary = delivered.or(fallback).unwrap_or_default();
     let agent = request.params.agent.as_str();
     let values = json!({
@@ -268,23 +194,23 @@ pub(super) fn merged(turn: &mut Turn<'_>, id: &RequestId, commit: String, behind
         "summary": say::whole(summary),
         "commit": say::short(&commit),
         "branch": branch,
-        "files": say::files(request.candidate.as_ref()),
-        "checks": say::checks(request.evidence.as_ref()),
-        "unisolated": request.evidence.as_ref().is_some_and(|it| !it.isolation.is_isolated()),
+        "files": say::files(request.work.candidate.as_ref()),
+        "checks": say::checks(request.work.evidence.as_ref()),
+        "unisolated": request.work.evidence.as_ref().is_some_and(|it| !it.isolation.is_isolated()),
         "seconds": now.seconds_since(request.created_at),
-        "turns": request.spent.turns,
+        "turns": request.work.spent.turns,
         "agent": agent,
         "rehearsal": agent.contains("rehearsal"),
         "behind": behind,
     });
-    handoff::end(turn, id, RequestStatus::Committed, "final.committed", values);
+    ending::end(turn, id, RequestStatus::Committed, "final.committed", values);
 }
 
 /// The branch moved on meanwhile: the candidate follows it, however often, and is proven again.
 pub(super) fn branch_moved(turn: &mut Turn<'_>, id: &RequestId) {
     let Some(request) = turn.edit(id) else { return };
-    request.spent.rebases = request.spent.rebases.saturating_add(1);
-    let Some(commit) = request.candidate.as_ref().map(|c| c.commit.clone()) else {
+    request.work.spent.rebases = request.work.spent.rebases.saturating_add(1);
+    let Some(commit) = request.work.candidate.as_ref().map(|c| c.commit.clone()) else {
         return;
     };
     turn.plan(EffectKind::Rebase { request_id: id.clone(), commit });
@@ -293,10 +219,11 @@ pub(super) fn branch_moved(turn: &mut Turn<'_>, id: &RequestId) {
 /// The checks were edited after they had proven the candidate: what is configured now counts.
 pub(super) fn checks_changed(turn: &mut Turn<'_>, id: &RequestId) {
     let Some(request) = turn.edit(id) else { return };
-    let Some(commit) = request.candidate.as_ref().map(|candidate| candidate.commit.clone()) else {
+    let Some(commit) = request.work.candidate.as_ref().map(|candidate| candidate.commit.clone())
+    else {
         return;
     };
-    request.evidence = None;
+    request.work.evidence = None;
     let values = json!({ "commit": say::short(&commit) });
     say::in_room(turn, id, Voice::Team, Priority::Progress, "room.checks_changed", values);
     begin(turn, id);
@@ -307,8 +234,8 @@ pub(super) fn rebased(turn: &mut Turn<'_>, id: &RequestId, candidate: Candidate)
     let values = json!({ "head": say::short(&candidate.base) });
     say::in_room(turn, id, Voice::Team, Priority::Progress, "room.rebased", values);
     let Some(request) = turn.edit(id) else { return };
-    request.candidate = Some(candidate);
-    request.evidence = None;
+    request.work.candidate = Some(candidate);
+    request.work.evidence = None;
     begin(turn, id);
 }
 
@@ -317,26 +244,11 @@ pub(super) fn rebased(turn: &mut Turn<'_>, id: &RequestId, candidate: Candidate)
 pub(super) fn already_there(turn: &mut Turn<'_>, id: &RequestId, head: &str) {
     turn.record(id, EventKind::AlreadyOnBranch, "runtime", head, Value::Null);
     let Some(request) = turn.edit(id) else { return };
-    let Some(candidate) = request.candidate.take() else { return };
-    request.candidate = Some(Candidate::of_base(head, &candidate.subject));
-    request.evidence = None;
-    request.landing_since = None;
+    let Some(candidate) = request.work.candidate.take() else { return };
+    request.work.candidate = Some(Candidate::of_base(head, &candidate.subject));
+    request.work.evidence = None;
+    request.work.landing_since = None;
     begin(turn, id);
-}
-
-fn end_already_there(turn: &mut Turn<'_>, id: &RequestId, head: &str) {
-    let branch = turn.policy.branch.clone();
-    let Some(request) = turn.edit(id) else { return };
-    request.candidate = None;
-    let summary = request.result.as_ref().map(|result| result.summary.clone()).unwrap_or_default();
-    let values = json!({
-        "request_id": id.as_str(),
-        "summary": say::whole(&summary),
-        "head": say::short(head),
-        "branch": branch,
-        "checks": say::checks(request.evidence.as_ref()),
-    });
-    handoff::end(turn, id, RequestStatus::Completed, "final.already_there", values);
 }
 
 /// The branch changed the same places. The worktree stands on its head with both sides marked; the developer,
@@ -348,18 +260,18 @@ pub(super) fn conflicted(turn: &mut Turn<'_>, id: &RequestId, conflict: Conflict
     let solves = request.duty().is_none();
     let Some((lifecycle, state)) = turn.stands(id).filter(|_| solves) else {
         // There is no developer to ask.
-        handoff::block(turn, id, BlockCode::RebaseConflict, &paths, Vec::new());
+        ending::block(turn, id, BlockCode::RebaseConflict, &paths, Vec::new());
         return;
     };
     let values = json!({ "head": say::short(&conflict.head), "paths": conflict.paths });
     let Some(request) = turn.edit(id) else { return };
-    request.candidate = None;
-    request.evidence = None;
-    request.conflict = Some(conflict);
+    request.work.candidate = None;
+    request.work.evidence = None;
+    request.work.conflict = Some(conflict);
     let mut decision = lifecycle::observed(&lifecycle, &state, Observation::Conflict);
     if let WorkflowDecision::Blocked { text, .. } = &mut decision {
         *text = paths;
     }
     say::in_room(turn, id, Voice::Team, Priority::Error, "room.conflict", values);
-    handoff::follow(turn, id, decision);
+    progress::follow(turn, id, decision);
 }

@@ -4,10 +4,11 @@
 use serde_json::{Value, json};
 
 use super::authorize::{Granted, Resource, act, authorize, is_known};
-use super::decide::Answer;
+use super::decision::Answer;
 use super::gates::{self, ShownContent, Verdict};
 use super::turn::Turn;
-use super::{followup, handoff, intake, outbox, say, sprint};
+use super::withdrawal::{Withdrawal, withdraw};
+use super::{followup, intake, outbox, say, sprint};
 use crate::domain::actor::Actor;
 use crate::domain::ids::{ChannelId, GateId, MessageId, RequestId};
 use crate::domain::incoming::Command;
@@ -21,7 +22,7 @@ pub(super) fn command(turn: &mut Turn<'_>, actor: &Actor, command: Command) -> A
     let decides = matches!(&command, Command::Press { button, .. }
         if matches!(button.act, ButtonAct::Approve | ButtonAct::Reject));
     if !decides && !is_known(turn.policy, actor) {
-        return Answer::Say(plain(turn.policy.language, "not_allowed", json!({})));
+        return Answer::Refused(plain(turn.policy.language, "not_allowed", json!({})));
     }
     match command {
         Command::Press { button, message_id, channel_id } => {
@@ -35,13 +36,13 @@ pub(super) fn command(turn: &mut Turn<'_>, actor: &Actor, command: Command) -> A
                 }
                 None => {
                     let values = json!({ "request_id": request_id.as_str() });
-                    Answer::Say(plain(turn.policy.language, "gate.none", values))
+                    Answer::Refused(plain(turn.policy.language, "gate.none", values))
                 }
             }
         }
         Command::AskBack { gate_id, version, question } => {
             if question.trim().is_empty() {
-                return Answer::Say(plain(turn.policy.language, "empty", json!({})));
+                return Answer::Refused(plain(turn.policy.language, "empty", json!({})));
             }
             gates::decide(
                 turn,
@@ -53,14 +54,14 @@ pub(super) fn command(turn: &mut Turn<'_>, actor: &Actor, command: Command) -> A
         }
         Command::Ask { text, channel_id, language } => {
             let Ok(granted) = authorize(turn.policy, actor, Resource::Team) else {
-                return Answer::Say(plain(language, "not_allowed", json!({})));
+                return Answer::Refused(plain(language, "not_allowed", json!({})));
             };
             if text.trim().is_empty() {
-                return Answer::Say(plain(language, "empty", json!({})));
+                return Answer::Refused(plain(language, "empty", json!({})));
             }
             let limit = turn.policy.limits.message_chars;
             if text.chars().count() > limit {
-                return Answer::Say(plain(language, "too_long", json!({ "limit": limit })));
+                return Answer::Refused(plain(language, "too_long", json!({ "limit": limit })));
             }
             ask(turn, &granted, &text, channel_id, language)
         }
@@ -69,11 +70,11 @@ pub(super) fn command(turn: &mut Turn<'_>, actor: &Actor, command: Command) -> A
         Command::Retry { request_id } => retry(turn, actor, &request_id),
         Command::OutboxRetry => match authorize(turn.policy, actor, Resource::Team) {
             Ok(granted) => outbox::retry(turn, &granted),
-            Err(_) => Answer::Say(plain(turn.policy.language, "not_allowed", json!({}))),
+            Err(_) => Answer::Refused(plain(turn.policy.language, "not_allowed", json!({}))),
         },
         Command::OutboxDismiss { message } => match authorize(turn.policy, actor, Resource::Team) {
             Ok(granted) => outbox::dismiss(turn, &granted, &message),
-            Err(_) => Answer::Say(plain(turn.policy.language, "not_allowed", json!({}))),
+            Err(_) => Answer::Refused(plain(turn.policy.language, "not_allowed", json!({}))),
         },
         Command::SprintStart { kickoff } => sprint::commands::start(turn, actor, *kickoff),
         Command::SprintStop { now } => sprint::commands::stop(turn, actor, now),
@@ -98,7 +99,7 @@ fn ask(
         return retry(turn, actor, &id);
     }
     if let Some(limit) = intake::too_many(turn, route.author_id) {
-        return Answer::Say(plain(language, "too_many", json!({ "limit": limit })));
+        return Answer::Refused(plain(language, "too_many", json!({ "limit": limit })));
     }
     let id = intake::ask(turn, granted, text, route, language);
     Answer::Say(plain(language, "receipt", json!({ "request_id": id.as_str() })))
@@ -143,7 +144,7 @@ fn press(
 fn about(turn: &Turn<'_>, id: &RequestId) -> Result<Request, Answer> {
     turn.request(id).cloned().ok_or_else(|| {
         let values = json!({ "request_id": id.as_str() });
-        Answer::Say(plain(turn.policy.language, "unknown_request", values))
+        Answer::Refused(plain(turn.policy.language, "unknown_request", values))
     })
 }
 
@@ -154,62 +155,14 @@ fn cancel(turn: &mut Turn<'_>, actor: &Actor, id: &RequestId) -> Answer {
     };
     let values = json!({ "request_id": id.as_str() });
     let Ok(granted) = authorize(turn.policy, actor, Resource::Request(&request)) else {
-        return Answer::Say(plain(request.language, "cancel.not_yours", values));
+        return Answer::Refused(plain(request.conversation.language, "cancel.not_yours", values));
     };
     let (became, values) = withdraw(turn, &granted, &request);
-    Answer::Say(plain(request.language, became.key(), values))
-}
-
-/// What becomes of a request that somebody withdraws.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Withdrawal {
-    /// It is over.
-    Done,
-    /// Its commit is on the way to the branch: that ends first.
-    Landing,
-    /// It had ended before.
-    Ended,
-    /// Its work lies in the project without a commit, as an older runtime left it.
-    Uncommitted,
-}
-
-impl Withdrawal {
-    /// The words for it.
-    pub(super) const fn key(self) -> &'static str {
-        match self {
-            Self::Done => "cancel.done",
-            Self::Landing => "cancel.landing",
-            Self::Ended => "cancel.ended",
-            Self::Uncommitted => "cancel.uncommitted",
-        }
+    let words = plain(request.conversation.language, became.key(), values);
+    match became {
+        Withdrawal::Done | Withdrawal::Landing => Answer::Say(words),
+        Withdrawal::Ended => Answer::Refused(words),
     }
-}
-
-/// Withdraws a request where that is still possible, and says what became of it.
-pub(super) fn withdraw(
-    turn: &mut Turn<'_>,
-    granted: &Granted<act::Cancel>,
-    request: &Request,
-) -> (Withdrawal, Value) {
-    let id = &request.request_id;
-    if request.status == RequestStatus::Uncommitted {
-        let paths = say::files(request.candidate.as_ref());
-        return (Withdrawal::Uncommitted, json!({ "request_id": id.as_str(), "paths": paths }));
-    }
-    if request.status.is_terminal() {
-        let values = json!({ "request_id": id.as_str(), "status": request.status });
-        return (Withdrawal::Ended, values);
-    }
-    if super::closeout::is_merging(turn, id) {
-        if let Some(request) = turn.edit(id) {
-            request.withdrawn_by = Some(granted.name());
-        }
-        turn.record(id, EventKind::CancelRequested, &granted.name(), "while it lands", Value::Null);
-        return (Withdrawal::Landing, json!({ "request_id": id.as_str() }));
-    }
-    let values = json!({ "request_id": id.as_str(), "by": granted.name() });
-    handoff::end(turn, id, RequestStatus::Cancelled, "final.cancelled", values);
-    (Withdrawal::Done, json!({ "request_id": id.as_str() }))
 }
 
 /// Words for a request under way, as if they were written in its room.
@@ -218,23 +171,25 @@ fn steer(turn: &mut Turn<'_>, actor: &Actor, id: &RequestId, text: &str) -> Answ
         Ok(request) => request,
         Err(answer) => return answer,
     };
-    let language = request.language;
+    let language = request.conversation.language;
     let values = json!({ "request_id": id.as_str(), "status": request.status });
     let Ok(granted) = authorize(turn.policy, actor, Resource::Request(&request)) else {
-        return Answer::Say(plain(language, "not_allowed", json!({})));
+        return Answer::Refused(plain(language, "not_allowed", json!({})));
     };
     let limit = turn.policy.limits.message_chars;
     if text.trim().is_empty() {
-        return Answer::Say(plain(language, "empty", json!({})));
+        return Answer::Refused(plain(language, "empty", json!({})));
     }
     if text.chars().count() > limit {
-        return Answer::Say(plain(language, "too_long", json!({ "limit": limit })));
+        return Answer::Refused(plain(language, "too_long", json!({ "limit": limit })));
     }
     if request.status.is_terminal() {
-        return Answer::Say(plain(language, "cancel.ended", values));
+        return Answer::Refused(plain(language, "cancel.ended", values));
     }
-    let (key, values) = followup::steer(turn, &granted, id, text);
-    Answer::Say(plain(language, key, values))
+    match followup::steer(turn, &granted, id, text) {
+        Ok((key, values)) => Answer::Say(plain(language, key, values)),
+        Err((key, values)) => Answer::Refused(plain(language, key, values)),
+    }
 }
 
 fn retry(turn: &mut Turn<'_>, actor: &Actor, id: &RequestId) -> Answer {
@@ -244,17 +199,17 @@ fn retry(turn: &mut Turn<'_>, actor: &Actor, id: &RequestId) -> Answer {
     };
     let values = json!({ "request_id": id.as_str() });
     let Ok(granted) = authorize(turn.policy, actor, Resource::Request(&request)) else {
-        return Answer::Say(plain(request.language, "cancel.not_yours", values));
+        return Answer::Refused(plain(request.conversation.language, "cancel.not_yours", values));
     };
     if request.status != RequestStatus::Blocked {
         let values = json!({
             "request_id": id.as_str(),
             "status": request.status,
-            "role": request.current_role,
+            "role": request.route.current_role,
         });
-        return Answer::Say(plain(request.language, "reused", values));
+        return Answer::Say(plain(request.conversation.language, "reused", values));
     }
     turn.record(id, EventKind::Retried, &granted.name(), "asked to try again", Value::Null);
     intake::retry(turn, &granted, id);
-    Answer::Say(plain(request.language, "retried", values))
+    Answer::Say(plain(request.conversation.language, "retried", values))
 }

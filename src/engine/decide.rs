@@ -1,17 +1,17 @@
-//! The front door of the engine: one event in, one decision out.
+//! The way into the engine: one event in, one decision out.
 
 use crate::domain::actor::Actor;
-use crate::domain::change::Change;
 use crate::domain::event::Event;
-use crate::domain::ids::{EffectId, IdSupply, RunId};
-use crate::domain::outgoing::Content;
+use crate::domain::ids::IdSupply;
 use crate::domain::policy::Policy;
-use crate::domain::role::Role;
 use crate::domain::state::State;
 use crate::domain::time::Timestamp;
 
+use super::decision::{Answer, Decision};
 use super::turn::Turn;
-use super::{clock, commands, effects, intake, outbox, recovery, reports, revise, runs};
+use super::{
+    clock, commands, effects, intake, landing, outbox, recovery, reports, revise, runs, say, sprint,
+};
 
 /// What the engine is told.
 #[derive(Debug, Clone)]
@@ -22,49 +22,6 @@ pub struct Input {
     pub now: Timestamp,
     /// Fresh ids for what this decision creates.
     pub ids: IdSupply,
-}
-
-/// What may begin once the changes are durable. Only a hint to look: what there is to do stands in
-/// the changed records, so that a restart finds it there as well.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Wake {
-    /// A role's inbox has a delegate envelope.
-    Role(Role),
-    /// The orchestrator's inbox has a report.
-    Reports,
-    /// An effect is planned.
-    Effect(EffectId),
-    /// The outbox has something.
-    Outbox,
-    /// The agent of this run has to end.
-    StopRun(RunId),
-    /// There are words for the agent of this run.
-    SteerRun(RunId),
-    /// The processes of this effect have to end.
-    StopEffect(EffectId),
-}
-
-/// What whoever submitted the event is told.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub enum Answer {
-    /// It was taken in.
-    #[default]
-    Accepted,
-    /// It means nothing (any more) and changed nothing.
-    Ignored(&'static str),
-    /// Words for the person who commanded it.
-    Say(Content),
-}
-
-/// What is to be.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub struct Decision {
-    /// One batch for the store: all of it or none.
-    pub changes: Vec<Change>,
-    /// What may begin afterwards.
-    pub effects: Vec<Wake>,
-    /// What the submitter is told afterwards.
-    pub answer: Answer,
 }
 
 /// Decides. Never fails: what cannot be decided is ignored by name or becomes a question to a person.
@@ -125,5 +82,17 @@ pub fn decide(state: &State, policy: &Policy, input: Input) -> Decision {
             outbox::finished(&mut turn, &outgoing_id, outcome)
         }
     };
+    close(&mut turn);
     turn.finish(answer)
+}
+
+/// What follows from the event beyond the request that it was about: sprints get on, whoever is first in the queue
+/// lands, and cards show it.
+fn close(turn: &mut Turn<'_>) {
+    sprint::follow(turn);
+    let mut cards = landing::advance(turn);
+    cards.extend(turn.touched());
+    for id in &cards {
+        say::refresh_card(turn, id);
+    }
 }

@@ -2,16 +2,16 @@
 
 use serde_json::{Value, json};
 
-use super::decide::Answer;
+use super::decision::Answer;
+use super::ending::outlives;
 use super::turn::Turn;
-use super::{closeout, handoff, say, sprint};
+use super::{closeout, ending, say, sprint};
 use crate::domain::block::BlockCode;
 use crate::domain::effect::{Effect, EffectKind, EffectOutcome, EffectState};
 use crate::domain::ids::{EffectId, OperationId, RequestId};
 use crate::domain::operation::{Operation, OperationStatus};
 use crate::domain::record::RecordId;
 use crate::domain::request::RequestStatus;
-use crate::domain::state::State;
 
 /// The executor is about to touch the world.
 pub(super) fn starting(turn: &mut Turn<'_>, id: &EffectId, pre_state: Value) -> Answer {
@@ -32,15 +32,6 @@ pub(super) fn starting(turn: &mut Turn<'_>, id: &EffectId, pre_state: Value) -> 
     let state = EffectState::Started { at: turn.now, pre_state };
     turn.save(Effect { state, attempts: effect.attempts + 1, ..Effect::clone(&effect) });
     Answer::Accepted
-}
-
-/// Whether an effect is still wanted when its request has ended. A request waits for the action that it
-/// runs in the foreground, and takes it along; one in the background was the whole request.
-pub(super) fn outlives(state: &State, kind: &EffectKind) -> bool {
-    if let EffectKind::Action { operation_id, .. } = kind {
-        return state.operations.get(operation_id).is_none_or(|operation| !operation.foreground);
-    }
-    kind.change_of().is_none()
 }
 
 /// The executor is done.
@@ -75,10 +66,10 @@ pub(super) fn finished(turn: &mut Turn<'_>, id: &EffectId, outcome: EffectOutcom
         return Answer::Accepted;
     }
     if !matches!(outcome, EffectOutcome::Merged { .. })
-        && let Some(by) = turn.request(&request_id).and_then(|it| it.withdrawn_by.clone())
+        && let Some(by) = turn.request(&request_id).and_then(|it| it.outcome.withdrawn_by.clone())
     {
         let values = json!({ "request_id": request_id.as_str(), "by": by });
-        handoff::end(turn, &request_id, RequestStatus::Cancelled, "final.cancelled", values);
+        ending::end(turn, &request_id, RequestStatus::Cancelled, "final.cancelled", values);
         return Answer::Accepted;
     }
     match outcome {
@@ -97,13 +88,7 @@ pub(super) fn finished(turn: &mut Turn<'_>, id: &EffectId, outcome: EffectOutcom
         }
         EffectOutcome::Conflict(conflict) => closeout::conflicted(turn, &request_id, conflict),
         EffectOutcome::PersonEdits { paths } => {
-            handoff::block(
-                turn,
-                &request_id,
-                BlockCode::PersonEdits,
-                &paths.join("\n"),
-                Vec::new(),
-            );
+            ending::block(turn, &request_id, BlockCode::PersonEdits, &paths.join("\n"), Vec::new());
         }
         EffectOutcome::Failed { message } => {
             let code = match effect.kind {
@@ -119,7 +104,7 @@ pub(super) fn finished(turn: &mut Turn<'_>, id: &EffectId, outcome: EffectOutcom
                 | EffectKind::Discover { .. }
                 | EffectKind::Release { .. } => BlockCode::CommitFailed,
             };
-            handoff::block(turn, &request_id, code, &message, Vec::new());
+            ending::block(turn, &request_id, code, &message, Vec::new());
         }
         EffectOutcome::Released
         | EffectOutcome::ActionEnded { .. }
@@ -178,7 +163,7 @@ fn action_ended(
         } else {
             (RequestStatus::Failed, "action.failed")
         };
-        handoff::end(turn, request_id, status, key, values);
+        ending::end(turn, request_id, status, key, values);
     }
 }
 

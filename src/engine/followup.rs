@@ -4,8 +4,9 @@
 use serde_json::{Value, json};
 
 use super::authorize::{Granted, act};
-use super::decide::Answer;
-use super::intake::{reply, resume, saved};
+use super::decision::Answer;
+use super::message::{reply, saved};
+use super::progress::resume;
 use super::turn::Turn;
 use super::{runs, say};
 use crate::domain::ids::RequestId;
@@ -51,14 +52,14 @@ pub(super) fn steer(
     granted: &Granted<act::Say>,
     id: &RequestId,
     text: &str,
-) -> (&'static str, Value) {
+) -> Result<(&'static str, Value), (&'static str, Value)> {
     let (now, limit) = (turn.now, turn.policy.limits.followups);
     let name = granted.name();
     let Some(request) = turn.edit(id) else {
-        return ("unknown_request", json!({ "request_id": id.as_str() }));
+        return Err(("unknown_request", json!({ "request_id": id.as_str() })));
     };
     if taken(&request.params.followups) >= limit {
-        return ("too_many_followups", json!({ "request_id": id.as_str(), "limit": limit }));
+        return Err(("too_many_followups", json!({ "request_id": id.as_str(), "limit": limit })));
     }
     let words = Followup::command(&name, text.to_owned(), now);
     let key = words.key();
@@ -68,10 +69,10 @@ pub(super) fn steer(
     turn.record(id, kind, &name, &say::title(text), Value::Null);
     if blocked {
         resume(turn, id, SelectionSource::PlanningResume);
-        return ("resumed", json!({ "request_id": id.as_str() }));
+        return Ok(("resumed", json!({ "request_id": id.as_str() })));
     }
     runs::steer(turn, id, key);
-    ("followup_taken", json!({}))
+    Ok(("followup_taken", json!({})))
 }
 
 /// Places taken of those that a request has.

@@ -4,16 +4,20 @@
 use serde_json::{Value, json};
 
 use super::authorize::{Denied, Granted, Resource, act, authorize};
-use super::decide::Answer;
+use super::decision::Answer;
+use super::message::{
+    answer_to, open_with, origin, print, reply, reply_about, route, saved, scope,
+};
 use super::turn::Turn;
-use super::{followup, handoff, lifecycle, parse, say, sprint, words};
-use crate::domain::ids::{MessageId, RequestId, UserId};
+use super::{followup, handoff, lifecycle, parse, progress, say, sprint, words};
+use crate::domain::ids::{RequestId, UserId};
 use crate::domain::incoming::Message;
 use crate::domain::language::Language;
 use crate::domain::outgoing::{Act, Priority, Target, Voice};
 use crate::domain::policy::{Policy, RefusalForm, Right};
 use crate::domain::request::{
-    EventKind, Params, ReplyRoute, Request, RequestStatus, Room, SelectionSource, fingerprint,
+    EventKind, Params, ReplyRoute, Request, RequestConversation, RequestStatus, Room,
+    SelectionSource, fingerprint,
 };
 use crate::domain::role::Role;
 use crate::domain::state::State;
@@ -30,11 +34,11 @@ pub(super) fn message(turn: &mut Turn<'_>, message: Message) -> Answer {
     }
     let granted = match hears(turn.before(), turn.policy, &message) {
         Ok(granted) => granted,
-        Err(Unheard::Refused) => {
+        Err(IgnoreReason::Refused) => {
             refuse(turn, &message);
             return Answer::Ignored("may not ask");
         }
-        Err(Unheard::Silent(why)) => return Answer::Ignored(why),
+        Err(IgnoreReason::Silent(why)) => return Answer::Ignored(why),
     };
     turn.mark_taken(&message);
     let saved = message.attachments.iter().filter(|file| file.saved.is_some()).count();
@@ -73,7 +77,7 @@ pub(super) fn message(turn: &mut Turn<'_>, message: Message) -> Answer {
 }
 
 /// Why a message is not for the team.
-enum Unheard {
+enum IgnoreReason {
     /// Nobody is told.
     Silent(&'static str),
     /// Its author may not ask, and is told so.
@@ -81,7 +85,11 @@ enum Unheard {
 }
 
 /// Whether the team listens to a message, by where and by whom it was written.
-fn hears(state: &State, policy: &Policy, message: &Message) -> Result<Granted<act::Ask>, Unheard> {
+fn hears(
+    state: &State,
+    policy: &Policy,
+    message: &Message,
+) -> Result<Granted<act::Ask>, IgnoreReason> {
     let in_room = state.rooms.contains_key(&message.channel_id);
     let is_dm = message.guild_id.is_none();
     // What a trusted bot writes where operators watch the hand-offs is meant for the team (I07).
@@ -89,26 +97,26 @@ fn hears(state: &State, policy: &Policy, message: &Message) -> Result<Granted<ac
         && message.author.is_bot
         && policy.trusted_bots.contains(&message.author.id);
     if !message.addressed && !in_room && !is_dm && !relayed {
-        return Err(Unheard::Silent("not addressed to the team"));
+        return Err(IgnoreReason::Silent("not addressed to the team"));
     }
     if relayed && !message.addressed && parse::is_hand_off(&message.content) {
         // Two teams that trust each other would hand each other's hand-offs on for ever (I10).
-        return Err(Unheard::Silent("a hand-off of another team"));
+        return Err(IgnoreReason::Silent("a hand-off of another team"));
     }
     if is_dm && !policy.dm {
-        return Err(Unheard::Silent("direct messages are off"));
+        return Err(IgnoreReason::Silent("direct messages are off"));
     }
     if !is_dm && !in_room && !policy.mentions {
-        return Err(Unheard::Silent("mentions are off"));
+        return Err(IgnoreReason::Silent("mentions are off"));
     }
     authorize(policy, &message.actor(in_room), Resource::Team).map_err(|denied| match denied {
-        Denied::MissingRight(_) if message.addressed || is_dm => Unheard::Refused,
+        Denied::MissingRight(_) if message.addressed || is_dm => IgnoreReason::Refused,
         Denied::MissingRight(_)
         | Denied::ForeignGuild
         | Denied::UntrustedBot
         | Denied::NotThisWay
         | Denied::OwnRequest
-        | Denied::OwnVoice => Unheard::Silent("may not ask"),
+        | Denied::OwnVoice => IgnoreReason::Silent("may not ask"),
     })
 }
 
@@ -163,7 +171,7 @@ fn was_taken_in(turn: &Turn<'_>, message: &Message) -> bool {
 pub(super) fn too_many(turn: &Turn<'_>, author: Option<UserId>) -> Option<usize> {
     let author = author?;
     let mine = turn.before().requests.values().filter(|request| {
-        !request.status.is_terminal() && request.reply_route.author_id == Some(author)
+        !request.status.is_terminal() && request.conversation.reply_route.author_id == Some(author)
     });
     let limit = turn.policy.limits.open_requests_per_person;
     (mine.count() >= limit).then_some(limit)
@@ -181,8 +189,8 @@ fn continues(turn: &Turn<'_>, message: &Message) -> Option<RequestId> {
     }
     let mut waiting = state.requests.values().filter(|request| {
         request.status == RequestStatus::Blocked
-            && request.reply_route.is_dm
-            && request.reply_route.author_id == Some(message.author.id)
+            && request.conversation.reply_route.is_dm
+            && request.conversation.reply_route.author_id == Some(message.author.id)
             && request.fingerprint != print(message)
     });
     match (waiting.next(), waiting.next()) {
@@ -197,39 +205,8 @@ fn answers_put_aside(turn: &mut Turn<'_>, message: &Message) -> Option<String> {
     sprint::answered(turn, &request, message)
 }
 
-pub(super) fn print(message: &Message) -> String {
-    fingerprint(
-        &message.author.id.to_string(),
-        &message.channel_id.to_string(),
-        "route",
-        &scope(message),
-    )
-}
-
-pub(super) fn scope(message: &Message) -> String {
-    if message.content.trim().is_empty() {
-        // A message of files alone is about the files.
-        let names: Vec<_> = message.attachments.iter().map(|f| f.filename.as_str()).collect();
-        return format!("{} file(s): {}", names.len(), names.join(", "));
-    }
-    message.content.trim().to_owned()
-}
-
-pub(super) fn saved(message: &Message) -> Vec<String> {
-    message.attachments.iter().filter_map(|file| file.saved.clone()).collect()
-}
-
 fn duplicate_of(turn: &Turn<'_>, message: &Message) -> Option<RequestId> {
     open_with(turn, &print(message))
-}
-
-fn open_with(turn: &Turn<'_>, print: &str) -> Option<RequestId> {
-    let open = turn
-        .before()
-        .requests
-        .values()
-        .find(|request| !request.status.is_terminal() && request.fingerprint == print);
-    open.map(|request| request.request_id.clone())
 }
 
 /// The same words again while the request is open.
@@ -253,10 +230,10 @@ fn repeated(
             }
             turn.record(id, EventKind::Resumed, &message.author.name, "more input", Value::Null);
             reply(turn, message, "augmented", json!({ "request_id": id.as_str() }));
-            resume(turn, id, SelectionSource::PlanningResume);
+            progress::resume(turn, id, SelectionSource::PlanningResume);
         } else {
             if let Some(request) = turn.edit(id) {
-                request.reply_route = route(message);
+                request.conversation.reply_route = route(message);
             }
             turn.record(id, EventKind::Retried, &message.author.name, "asked again", Value::Null);
             reply(turn, message, "retried", json!({ "request_id": id.as_str() }));
@@ -267,24 +244,11 @@ fn repeated(
     let values = json!({
         "request_id": id.as_str(),
         "status": request.status,
-        "role": request.current_role.map_or("", Role::as_str),
+        "role": request.route.current_role.map_or("", Role::as_str),
     });
     turn.record(id, EventKind::Reused, &message.author.name, "asked again", Value::Null);
     reply(turn, message, "reused", values);
     Answer::Accepted
-}
-
-/// A blocked request goes on with new input: with the planner where a workflow has begun.
-pub(super) fn resume(turn: &mut Turn<'_>, id: &RequestId, source: SelectionSource) {
-    let Some(request) = turn.edit(id) else { return };
-    request.spent.renew();
-    request.chosen_by(source);
-    match turn.stands(id) {
-        Some((lifecycle, state)) => {
-            handoff::follow(turn, id, lifecycle::resume(&lifecycle, &state));
-        }
-        None => handoff::delegate(turn, id, Role::Orchestrator, None, "More input arrived.", None),
-    }
 }
 
 /// A person lets a blocked request try again.
@@ -295,7 +259,7 @@ pub(super) fn retry(turn: &mut Turn<'_>, _granted: &Granted<act::Retry>, id: &Re
 /// A blocked request tries the same thing again.
 pub(super) fn try_again(turn: &mut Turn<'_>, id: &RequestId) {
     let Some(request) = turn.edit(id) else { return };
-    request.spent.renew();
+    request.work.spent.renew();
     request.chosen_by(SelectionSource::BlockedRetry);
     let spent = request.blocked.as_ref().is_some_and(|blocked| blocked.code.is_a_spent_loop());
     let Some((lifecycle, state)) = turn.stands(id) else {
@@ -304,7 +268,7 @@ pub(super) fn try_again(turn: &mut Turn<'_>, id: &RequestId) {
     };
     if spent {
         // A spent budget is not given back by trying the same step again: the planner reconsiders.
-        handoff::follow(turn, id, lifecycle::resume(&lifecycle, &state));
+        progress::follow(turn, id, lifecycle::resume(&lifecycle, &state));
         return;
     }
     // A workflow that stays stopped would refuse the report of the step that is tried again.
@@ -312,14 +276,6 @@ pub(super) fn try_again(turn: &mut Turn<'_>, id: &RequestId) {
         request.params.workflow = Some(lifecycle::again(&lifecycle, &state));
     }
     super::closeout::again(turn, id);
-}
-
-pub(super) fn route(message: &Message) -> ReplyRoute {
-    ReplyRoute {
-        channel_id: Some(message.channel_id),
-        message_id: Some(message.message_id),
-        ..ReplyRoute::of(&message.actor(false))
-    }
 }
 
 fn create(turn: &mut Turn<'_>, _granted: &Granted<act::Ask>, message: &Message) {
@@ -340,17 +296,20 @@ fn create(turn: &mut Turn<'_>, _granted: &Granted<act::Ask>, message: &Message) 
         body: message.content.clone(),
         artifacts: saved(message),
         params,
-        source_message_created_at: Some(message.created_at),
         created_at: now,
         updated_at: now,
         fingerprint: print(message),
-        reply_route: route(message),
-        language,
-        room: Some(Room {
-            thread_id: old_room.is_some().then_some(message.channel_id),
-            card_id: None,
-            card_digest: String::new(),
-        }),
+        conversation: RequestConversation {
+            source_message_created_at: Some(message.created_at),
+            reply_route: route(message),
+            language,
+            room: Some(Room {
+                thread_id: old_room.is_some().then_some(message.channel_id),
+                card_id: None,
+                card_digest: String::new(),
+            }),
+            ..RequestConversation::default()
+        },
         ..Request::default()
     };
     // One that waits for a person holds nobody up.
@@ -419,61 +378,16 @@ pub(super) fn ask(
         created_at: now,
         updated_at: now,
         fingerprint: command_print(&route, text),
-        reply_route: route,
-        language: Language::of(text).unwrap_or(language),
+        conversation: RequestConversation {
+            reply_route: route,
+            language: Language::of(text).unwrap_or(language),
+            ..RequestConversation::default()
+        },
         ..Request::default()
     };
-    let author = request.reply_route.author_name.clone();
+    let author = request.conversation.reply_route.author_name.clone();
     turn.create(request);
     turn.record(&id, EventKind::Created, &author, &say::title(text), Value::Null);
     handoff::delegate(turn, &id, Role::Orchestrator, None, text, None);
     id
-}
-
-pub(super) fn reply(turn: &mut Turn<'_>, message: &Message, key: &str, values: Value) {
-    reply_about(turn, message, key, values, None);
-}
-
-fn reply_about(
-    turn: &mut Turn<'_>,
-    message: &Message,
-    key: &str,
-    values: Value,
-    request: Option<&RequestId>,
-) {
-    let act = answer_to(turn, message, key, values);
-    let target = Target::Channel(message.channel_id);
-    let mut outgoing = say::outgoing(turn, target, Voice::Team, Priority::Final, act);
-    outgoing.request_id = request.cloned();
-    turn.send(outgoing);
-}
-
-fn answer_to(turn: &Turn<'_>, message: &Message, key: &str, values: Value) -> Act {
-    let language = Language::of(&message.content).unwrap_or(turn.policy.language);
-    Act::Post {
-        content: say::content(key, language, values),
-        reply_to: Some(message.message_id),
-        mention: None,
-        buttons: Vec::new(),
-        gate_id: None,
-        files: Vec::new(),
-        room_of: None,
-    }
-}
-
-/// The open request that a message began or belongs to, and whether it began it.
-pub(super) fn origin(turn: &Turn<'_>, message_id: MessageId) -> Option<(RequestId, bool)> {
-    turn.before().requests.values().filter(|request| !request.status.is_terminal()).find_map(
-        |request| {
-            if request.reply_route.message_id == Some(message_id) {
-                return Some((request.request_id.clone(), true));
-            }
-            request
-                .params
-                .followups
-                .iter()
-                .any(|followup| followup.message_id == Some(message_id))
-                .then(|| (request.request_id.clone(), false))
-        },
-    )
 }

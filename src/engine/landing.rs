@@ -16,7 +16,7 @@ use crate::domain::time::Timestamp;
 /// The requests in the queue, the first one first.
 fn queue<'r>(requests: impl Iterator<Item = &'r Request>) -> Vec<RequestId> {
     let mut all: Vec<(Timestamp, &RequestId)> = requests
-        .filter_map(|request| Some((request.landing_since?, &request.request_id)))
+        .filter_map(|request| Some((request.work.landing_since?, &request.request_id)))
         .collect();
     all.sort_unstable();
     all.into_iter().map(|(_, id)| id.clone()).collect()
@@ -29,39 +29,39 @@ fn place_in(queue: &[RequestId], id: &RequestId) -> Option<usize> {
 /// The place of a request in the queue to the branch, from 1; `None` where it does not stand in it.
 #[must_use]
 pub fn place(state: &State, id: &RequestId) -> Option<usize> {
-    state.requests.get(id)?.landing_since?;
+    state.requests.get(id)?.work.landing_since?;
     place_in(&queue(state.requests.values().map(Arc::as_ref)), id)
 }
 
 /// The same with what this turn has changed so far.
 pub(super) fn place_now(turn: &Turn<'_>, id: &RequestId) -> Option<usize> {
-    turn.request(id)?.landing_since?;
+    turn.request(id)?.work.landing_since?;
     place_in(&queue(turn.requests()), id)
 }
 
 /// Puts a request at the end of the queue; one that stands in it keeps its place.
 pub(super) fn join(turn: &mut Turn<'_>, id: &RequestId) {
-    let last = turn.requests().filter_map(|request| request.landing_since).max();
+    let last = turn.requests().filter_map(|request| request.work.landing_since).max();
     // Nobody comes before one who was there in the same millisecond.
     let now = last.map_or(turn.now, |last| turn.now.max(Timestamp::from_millis(last.millis() + 1)));
     let Some(request) = turn.edit(id) else { return };
     request.status = RequestStatus::Delegated;
-    request.current_role = Some(Role::VersionController);
-    request.landing_since.get_or_insert(now);
+    request.route.current_role = Some(Role::VersionController);
+    request.work.landing_since.get_or_insert(now);
 }
 
 /// Whether the request still waits for the branch and for nothing else.
 fn stays(request: &Request) -> bool {
     request.status == RequestStatus::Delegated
-        && request.current_role == Some(Role::VersionController)
-        && request.gate_id.is_none()
-        && request.candidate.is_some()
+        && request.route.current_role == Some(Role::VersionController)
+        && request.work.gate_id.is_none()
+        && request.work.candidate.is_some()
 }
 
 /// Takes a request that waits for nothing but the branch, and whose merge has not begun, out of the queue; whether
 /// it stood there. One that is being moved or proven stays: it comes by the gate before it lands.
 pub(super) fn leave(turn: &mut Turn<'_>, id: &RequestId) -> bool {
-    if turn.request(id).is_none_or(|request| request.landing_since.is_none()) {
+    if turn.request(id).is_none_or(|request| request.work.landing_since.is_none()) {
         return false;
     }
     let is_merge = |kind: &EffectKind| matches!(kind, EffectKind::Merge { .. });
@@ -81,17 +81,17 @@ pub(super) fn leave(turn: &mut Turn<'_>, id: &RequestId) -> bool {
 pub(super) fn advance(turn: &mut Turn<'_>) -> Vec<RequestId> {
     let left: Vec<RequestId> = turn
         .requests()
-        .filter(|request| request.landing_since.is_some() && !stays(request))
+        .filter(|request| request.work.landing_since.is_some() && !stays(request))
         .map(|request| request.request_id.clone())
         .collect();
     for id in &left {
         if let Some(request) = turn.edit(id) {
-            request.landing_since = None;
+            request.work.landing_since = None;
         }
     }
     let now = queue(turn.requests());
     let Some(first) = now.first() else { return Vec::new() };
-    let commit = turn.request(first).and_then(|request| request.candidate.as_ref());
+    let commit = turn.request(first).and_then(|request| request.work.candidate.as_ref());
     let commit = commit.map(|candidate| candidate.commit.clone());
     // The branch may still be moving for one that has left the queue since.
     let moves = turn.has_effect(|kind| {
@@ -104,4 +104,11 @@ pub(super) fn advance(turn: &mut Turn<'_>) -> Vec<RequestId> {
     let before = queue(turn.before().requests.values().map(Arc::as_ref));
     let other = |id: &&RequestId| place_in(&before, id) != place_in(&now, id);
     now.iter().filter(other).cloned().collect()
+}
+
+/// Whether the branch may be moving for this request just now.
+pub(super) fn is_merging(turn: &Turn<'_>, id: &RequestId) -> bool {
+    turn.is_under_way(
+        |kind| matches!(kind, EffectKind::Merge { request_id, .. } if request_id == id),
+    )
 }

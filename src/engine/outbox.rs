@@ -5,7 +5,7 @@ use std::cmp::Reverse;
 use serde_json::json;
 
 use super::authorize::{Granted, act};
-use super::decide::{Answer, Wake};
+use super::decision::{Answer, Wake};
 use super::say;
 use super::standing;
 use super::turn::Turn;
@@ -65,7 +65,7 @@ pub(super) fn finished(turn: &mut Turn<'_>, id: &OutgoingId, outcome: OutgoingOu
         }
         OutgoingOutcome::RoomOpened { thread_id } => {
             let room = old.request_id.as_ref().and_then(|request| turn.edit(request));
-            if let Some(room) = room.and_then(|request| request.room.as_mut()) {
+            if let Some(room) = room.and_then(|request| request.conversation.room.as_mut()) {
                 room.thread_id = Some(thread_id);
             }
         }
@@ -78,7 +78,8 @@ pub(super) fn finished(turn: &mut Turn<'_>, id: &OutgoingId, outcome: OutgoingOu
             match &old.act {
                 Act::Card { .. } => {
                     let room = old.request_id.as_ref().and_then(|request| turn.edit(request));
-                    if let Some(room) = room.and_then(|request| request.room.as_mut()) {
+                    if let Some(room) = room.and_then(|request| request.conversation.room.as_mut())
+                    {
                         room.card_id = message_ids.first().copied();
                     }
                 }
@@ -87,7 +88,7 @@ pub(super) fn finished(turn: &mut Turn<'_>, id: &OutgoingId, outcome: OutgoingOu
                     if let Some(gate) = turn.before().gates.get(gate_id) {
                         let gate = Gate { card, ..Gate::clone(gate) };
                         turn.save(gate.clone());
-                        super::gates::point_to_card(turn, &gate, channel_id);
+                        super::gates::card::point_to_card(turn, &gate, channel_id);
                     }
                 }
                 Act::Post { gate_id: None, .. }
@@ -233,7 +234,7 @@ pub(super) fn dismiss(
         all.retain(|it| wanted.len() >= 6 && it.outgoing_id.as_str().ends_with(&wanted));
         if all.len() != 1 {
             let values = json!({ "message": message, "count": all.len() });
-            return Answer::Say(say::content("outbox.refused.unknown", language, values));
+            return Answer::Refused(say::content("outbox.refused.unknown", language, values));
         }
     }
     for outgoing in &all {
@@ -250,7 +251,7 @@ fn hang_room(turn: &mut Turn<'_>, id: &RequestId, channel_id: ChannelId, message
     let Some(request) = turn.request(id) else {
         return;
     };
-    if request.room.as_ref().is_none_or(|room| room.thread_id.is_some()) {
+    if request.conversation.room.as_ref().is_none_or(|room| room.thread_id.is_some()) {
         return;
     }
     let title = if request.scope.trim().is_empty() { &request.body } else { &request.scope };
@@ -283,8 +284,8 @@ fn elsewhere(turn: &mut Turn<'_>, refused: &Outgoing) -> bool {
     let Some(request) = refused.request_id.as_ref().and_then(|id| turn.request(id)) else {
         return false;
     };
-    let route = &request.reply_route;
-    let has_room = request.room.as_ref().is_some_and(|room| room.thread_id.is_some());
+    let route = &request.conversation.reply_route;
+    let has_room = request.conversation.room.as_ref().is_some_and(|room| room.thread_id.is_some());
     let target = match (&refused.target, route.channel_id) {
         (Target::Room(_), Some(channel)) if has_room => Target::Channel(channel),
         (Target::Room(_) | Target::Channel(_), _) if !route.is_dm => {

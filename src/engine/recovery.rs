@@ -1,8 +1,8 @@
 //! What is looked at when the process is up again.
 
-use serde_json::{Value, json};
+use serde_json::json;
 
-use super::decide::{Answer, Wake};
+use super::decision::{Answer, Wake};
 use super::turn::Turn;
 use super::{closeout, landing, outbox, say, sprint};
 use crate::domain::effect::{Effect, EffectState};
@@ -63,15 +63,12 @@ fn cut_off(turn: &mut Turn<'_>) {
         if started && effect.told != Some(effect.attempts) {
             let told = Some(effect.attempts);
             turn.save(Effect { told, ..Effect::clone(effect) });
-            tell(turn, what, json!({ "what": effect.kind.name(), "branch": turn.policy.branch }));
+            say::interrupted(
+                turn,
+                what,
+                json!({ "what": effect.kind.name(), "branch": turn.policy.branch }),
+            );
         }
-    }
-}
-
-/// One line in the room of an open request about what was cut off and what happens next.
-pub(super) fn tell(turn: &mut Turn<'_>, id: &RequestId, values: Value) {
-    if turn.request(id).is_some_and(|request| !request.status.is_terminal()) {
-        say::in_room(turn, id, Voice::Team, Priority::Progress, "room.interrupted", values);
     }
 }
 

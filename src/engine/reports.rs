@@ -6,17 +6,19 @@ use serde_json::{Value, json};
 
 use super::attempts::Failure;
 use super::authorize::{Resource, authorize};
-use super::decide::{Answer, Wake};
+use super::decision::{Answer, Wake};
 use super::lifecycle::{DocumentRule, StepReport};
+use super::progress::answered;
 use super::turn::Turn;
 use super::{
-    actions, attempts, claims, contract, handoff, intake, lifecycle, revise, runs, say, sprint,
+    actions, attempts, claims, contract, ending, handoff, intake, lifecycle, progress, runs, say,
+    sprint,
 };
 use crate::domain::actor::Actor;
 use crate::domain::block::BlockCode;
 use crate::domain::config::AgentKind;
 use crate::domain::conversation::Conversation;
-use crate::domain::envelope::{Envelope, EnvelopeKind, MAX_ENVELOPE_ATTEMPTS, Place};
+use crate::domain::envelope::{Envelope, EnvelopeFolder, EnvelopeKind, MAX_ENVELOPE_ATTEMPTS};
 use crate::domain::ids::{EnvelopeId, RequestId};
 use crate::domain::language::Language;
 use crate::domain::lifecycle::StepName;
@@ -41,7 +43,7 @@ pub(super) fn ready(turn: &mut Turn<'_>, relay_id: &EnvelopeId) -> Answer {
     }
     let id = envelope.envelope.request_id.clone();
     if let Some(reason) = stale(turn, &envelope) {
-        turn.put_away(&envelope, Place::Archive, reason);
+        turn.put_away(&envelope, EnvelopeFolder::Archive, reason);
         return Answer::Ignored(reason);
     }
     let report = match envelope.report.as_deref() {
@@ -49,12 +51,12 @@ pub(super) fn ready(turn: &mut Turn<'_>, relay_id: &EnvelopeId) -> Answer {
         None => match rebuilt(turn, &envelope) {
             Ok(report) => report,
             Err(reason) => {
-                turn.put_away(&envelope, Place::Dead, &reason);
+                turn.put_away(&envelope, EnvelopeFolder::Dead, &reason);
                 return Answer::Ignored("the report has no result that counts");
             }
         },
     };
-    turn.put_away(&envelope, Place::Archive, "applied");
+    turn.put_away(&envelope, EnvelopeFolder::Archive, "applied");
     apply(turn, &id, report, &envelope.envelope.params.why);
     Answer::Accepted
 }
@@ -68,8 +70,8 @@ fn stale(turn: &Turn<'_>, envelope: &Envelope) -> Option<&'static str> {
         return Some("the request has ended");
     }
     if request.status != RequestStatus::Delegated
-        || request.current_role != Some(envelope.sender_role)
-        || request.active_run.is_some()
+        || request.route.current_role != Some(envelope.sender_role)
+        || request.work.active_run.is_some()
     {
         return Some("the request is not with the sender");
     }
@@ -137,13 +139,13 @@ fn apply(turn: &mut Turn<'_>, id: &RequestId, report: RunReport, why: &str) {
         }
         RunOutcome::Result(result) => {
             if let Some(request) = turn.edit(id) {
-                request.spent.step_failures = 0;
-                request.spent.last_failure = None;
-                request.spent.waits = 0;
-                request.spent.rate_limits = 0;
-                request.result = Some(Arc::clone(&result));
-                if !request.visited_roles.contains(&report.role) {
-                    request.visited_roles.push(report.role);
+                request.work.spent.step_failures = 0;
+                request.work.spent.last_failure = None;
+                request.work.spent.waits = 0;
+                request.work.spent.rate_limits = 0;
+                request.work.result = Some(Arc::clone(&result));
+                if !request.route.visited_roles.contains(&report.role) {
+                    request.route.visited_roles.push(report.role);
                 }
             }
             turn.record(
@@ -175,7 +177,7 @@ fn apply(turn: &mut Turn<'_>, id: &RequestId, report: RunReport, why: &str) {
 
 /// What the orchestrator made of a new request: answered, an action asked for, or handed on.
 fn orchestrator_result(turn: &mut Turn<'_>, id: &RequestId, result: &RoleResult) {
-    if revise::goes_by_the_new_words(turn, id) {
+    if progress::goes_by_the_new_words(turn, id) {
         return;
     }
     if let Some(action) = &result.proposals.control_action {
@@ -213,26 +215,10 @@ pub(super) fn stopped(turn: &mut Turn<'_>, id: &RequestId, result: &RoleResult) 
     if result.is_negative() {
         let detail = first_of(&[&result.error, &result.summary]);
         let values = json!({ "request_id": id.as_str(), "reason": "", "detail": detail });
-        handoff::end(turn, id, RequestStatus::Failed, "final.failed", values);
+        ending::end(turn, id, RequestStatus::Failed, "final.failed", values);
         return true;
     }
     false
-}
-
-/// The work ended without a change to the project.
-pub(super) fn answered(turn: &mut Turn<'_>, id: &RequestId, summary: &str) {
-    let Some(request) = turn.request(id) else {
-        return;
-    };
-    let agent = request.params.agent.as_str();
-    let values = json!({
-        "request_id": id.as_str(),
-        "summary": say::whole(summary),
-        "seconds": turn.now.seconds_since(request.created_at),
-        "agent": agent,
-        "rehearsal": agent.contains("rehearsal"),
-    });
-    handoff::end(turn, id, RequestStatus::Completed, "final.answered", values);
 }
 
 fn step_result(
@@ -250,7 +236,7 @@ fn step_result(
     };
     let in_sprint = request.sprint_id.is_some();
     // What was built and sent back is not dropped, nor brought to the branch, because a plan is called an answer.
-    let to_be_built = request.todo_id.is_some() || request.candidate.is_some();
+    let to_be_built = request.todo_id.is_some() || request.work.candidate.is_some();
     let documents = documents(request, report);
     let criteria = criteria_of(turn, request);
     claims::hold_against(turn, id, report, result);
@@ -261,7 +247,7 @@ fn step_result(
     facts.is_to_be_built = to_be_built;
     facts.criteria = criteria;
     let decision = lifecycle::decide(&lifecycle, &state, &facts);
-    if let Some(kept) = turn.edit(id).and_then(|request| request.result.as_mut()) {
+    if let Some(kept) = turn.edit(id).and_then(|request| request.work.result.as_mut()) {
         lifecycle::drop_foreign_documents(&state, Arc::make_mut(kept));
     }
     let next = match &decision {
@@ -277,13 +263,13 @@ fn step_result(
         request.params.delivered = Some(result.summary.clone());
     }
     if let (Some(role), Some(request)) = (next, turn.edit(id)) {
-        request.routing_context = Some(RoutingContext {
+        request.route.routing_context = Some(RoutingContext {
             selected_role: Some(role),
             selection_source: SelectionSource::WorkflowContract,
         });
     }
     room_report(turn, id, report.role, step.as_str(), result, next, documents);
-    handoff::follow(turn, id, decision);
+    progress::follow(turn, id, decision);
     if let Some(request) = turn.request(id)
         && request.status == RequestStatus::Blocked
     {
@@ -302,7 +288,7 @@ fn keep_criteria(turn: &mut Turn<'_>, id: &RequestId, result: &RoleResult) {
         return;
     }
     if let Some(request) = turn.edit(id) {
-        request.criteria =
+        request.work.criteria =
             said.iter().take(MOST_CRITERIA).map(|text| say::cut(text, 600)).collect();
     }
 }
@@ -335,7 +321,7 @@ pub(super) fn room_report(
     documents: Vec<String>,
 ) {
     let Some(request) = turn.request(id) else { return };
-    let language = request.language;
+    let language = request.conversation.language;
     let values = json!({
         "role": role,
         "step": step,
@@ -363,12 +349,12 @@ fn first_of(texts: &[&str]) -> String {
 
 fn block_with(turn: &mut Turn<'_>, id: &RequestId, result: &RoleResult) {
     let detail = first_of(&[&result.error, &result.summary]);
-    handoff::block(turn, id, BlockCode::RoleBlocked, &detail, required_inputs(result));
+    ending::block(turn, id, BlockCode::RoleBlocked, &detail, required_inputs(result));
 }
 
 /// Words of a person that another program dropped into the orchestrator's inbox.
 fn forward(turn: &mut Turn<'_>, envelope: &Envelope) -> Answer {
-    turn.put_away(envelope, Place::Archive, "taken in");
+    turn.put_away(envelope, EnvelopeFolder::Archive, "taken in");
     let words = [envelope.envelope.body.as_str(), envelope.envelope.scope.as_str()];
     let text = first_of(&words);
     if text.is_empty() {
@@ -413,12 +399,12 @@ pub(super) fn failed(
     for run in turn.before().runs.values().filter(|run| run.envelope_id == *relay_id) {
         runs::gone(turn, run);
     }
-    turn.put_away(&envelope, Place::Dead, reason);
+    turn.put_away(&envelope, EnvelopeFolder::Dead, reason);
     let id = envelope.envelope.request_id.clone();
     if let Some(request) = turn.edit(&id) {
-        request.active_run = None;
+        request.work.active_run = None;
         if !request.status.is_terminal() {
-            handoff::block(turn, &id, BlockCode::StepFailed, reason, Vec::new());
+            ending::block(turn, &id, BlockCode::StepFailed, reason, Vec::new());
         }
     }
     Answer::Accepted
@@ -434,12 +420,12 @@ pub(super) fn dropped(turn: &mut Turn<'_>, envelope: Envelope) -> Answer {
         EnvelopeKind::Delegate => false,
     };
     if !allowed || envelope.sender_role != envelope.envelope.from {
-        turn.put_away(&envelope, Place::Dead, "nobody may drop this here");
+        turn.put_away(&envelope, EnvelopeFolder::Dead, "nobody may drop this here");
         return Answer::Ignored("nobody may drop this here");
     }
     turn.wake(Wake::Reports);
     // What the runtime knows about a run of its own does not come from outside.
-    let envelope = Envelope { place: Place::Inbox, report: None, ..envelope };
+    let envelope = Envelope { place: EnvelopeFolder::Inbox, report: None, ..envelope };
     turn.save(envelope);
     Answer::Accepted
 }
@@ -448,8 +434,13 @@ pub(super) fn dropped(turn: &mut Turn<'_>, envelope: Envelope) -> Answer {
 pub(super) fn replayed(turn: &mut Turn<'_>, envelope: Envelope) -> Answer {
     let id = envelope.envelope.request_id.clone();
     let role = envelope.target_role;
-    let fresh =
-        Envelope { place: Place::Inbox, attempts: 0, not_before: None, reason: None, ..envelope };
+    let fresh = Envelope {
+        place: EnvelopeFolder::Inbox,
+        attempts: 0,
+        not_before: None,
+        reason: None,
+        ..envelope
+    };
     // Only for the step that the request still stands at; a run for another one would be refused and
     // nobody would have the request.
     let waits = turn.request(&id).is_some_and(|request| {
@@ -460,7 +451,7 @@ pub(super) fn replayed(turn: &mut Turn<'_>, envelope: Envelope) -> Answer {
         && let Some(request) = turn.edit(&id)
     {
         request.status = RequestStatus::Delegated;
-        request.current_role = Some(role);
+        request.route.current_role = Some(role);
         request.blocked = None;
     }
     turn.record(&id, EventKind::Replayed, "operator", fresh.relay_id.as_str(), Value::Null);

@@ -3,17 +3,18 @@
 use serde_json::{Value, json};
 
 use super::authorize::{Granted, Resource, act, authorize};
-use super::decide::Answer;
+use super::decision::Answer;
 use super::followup::{FULL, add_followup};
-use super::intake::{origin, print, reply, resume, saved, scope};
+use super::message::{origin, print, reply, saved, scope};
+use super::progress::goes_by_the_new_words;
 use super::turn::Turn;
-use super::{closeout, gates, handoff, landing, runs, say};
+use super::{ending, gates, landing, runs, say};
 use crate::domain::actor::Actor;
 use crate::domain::ids::{ChannelId, MessageId, RequestId};
 use crate::domain::incoming::Message;
 use crate::domain::ingress::Ingress;
 use crate::domain::outgoing::{Button, ButtonAct, Priority, Voice};
-use crate::domain::request::{EventKind, Request, RequestStatus, SelectionSource};
+use crate::domain::request::{EventKind, Request, RequestStatus};
 
 /// An edited message: where its words are not read yet, they are replaced.
 pub(super) fn edited(turn: &mut Turn<'_>, message: Message) -> Answer {
@@ -51,7 +52,7 @@ fn reword(
         return Answer::Ignored("gone");
     };
     let has_begun = has_begun(request);
-    let began_by_it = request.reply_route.message_id == same;
+    let began_by_it = request.conversation.reply_route.message_id == same;
     // What the sprint or the backlog made of somebody's words has words of its own.
     let has_own_words = request.duty().is_some() || request.todo_id.is_some();
     let words = request.params.followups.iter_mut().find(|followup| followup.message_id == same);
@@ -94,7 +95,7 @@ const EARLIER: usize = 5;
 
 /// Whether a role has read what was asked.
 const fn has_begun(request: &Request) -> bool {
-    request.spent.turns > 0 || request.active_run.is_some()
+    request.work.spent.turns > 0 || request.work.active_run.is_some()
 }
 
 /// Roles have begun on what was asked, and now it is something else: the new words take the place of the old
@@ -105,7 +106,7 @@ fn ask_anew(
     id: &RequestId,
     message: &Message,
 ) -> Answer {
-    if closeout::is_merging(turn, id) {
+    if landing::is_merging(turn, id) {
         reply(turn, message, "edited_too_late", json!({ "request_id": id.as_str() }));
         return Answer::Ignored("its commit is on the way to the branch");
     }
@@ -125,7 +126,8 @@ fn ask_anew(
     let over = earlier.len().saturating_sub(EARLIER);
     earlier.drain(..over);
     request.params.unread_edit = true;
-    let (blocked, waits) = (request.status == RequestStatus::Blocked, request.gate_id.is_some());
+    let (blocked, waits) =
+        (request.status == RequestStatus::Blocked, request.work.gate_id.is_some());
     turn.record(
         id,
         EventKind::Edited,
@@ -136,25 +138,12 @@ fn ask_anew(
     say::in_room(turn, id, Voice::Team, Priority::Progress, "room.edited", json!({}));
     if blocked || waits || landing::leave(turn, id) {
         // What somebody would decide on is not what is wanted any more.
-        gates::void(turn, id);
+        gates::card::void(turn, id);
         goes_by_the_new_words(turn, id);
     } else {
         runs::tell_of_edit(turn, id);
     }
     Answer::Accepted
-}
-
-/// Where no role has read the message as it is now, the request goes back to those who plan instead of on to its
-/// end; whether it did.
-pub(super) fn goes_by_the_new_words(turn: &mut Turn<'_>, id: &RequestId) -> bool {
-    let unread = turn.request(id).is_some_and(|request| request.params.unread_edit);
-    if unread {
-        if let Some(request) = turn.edit(id) {
-            request.params.unread_edit = false;
-        }
-        resume(turn, id, SelectionSource::Edited);
-    }
-    unread
 }
 
 /// A deleted message: words not read yet are withdrawn, a request that nobody began is cancelled, and about one
@@ -193,11 +182,14 @@ fn withdraw(
         return ask_whether_to_withdraw(turn, id);
     }
     if let Some(request) = turn.edit(id) {
-        request.reply_route.message_id = None;
+        request.conversation.reply_route.message_id = None;
     }
-    let by = turn.request(id).map(|r| r.reply_route.author_name.clone()).unwrap_or_default();
+    let by = turn
+        .request(id)
+        .map(|r| r.conversation.reply_route.author_name.clone())
+        .unwrap_or_default();
     let values = json!({ "request_id": id.as_str(), "by": by });
-    handoff::end(turn, id, RequestStatus::Cancelled, "final.cancelled", values);
+    ending::end(turn, id, RequestStatus::Cancelled, "final.cancelled", values);
     Answer::Accepted
 }
 
@@ -209,7 +201,7 @@ fn ask_whether_to_withdraw(turn: &mut Turn<'_>, id: &RequestId) -> Answer {
         return Answer::Ignored("gone");
     };
     // What is gone cannot be answered to.
-    request.reply_route.message_id = None;
+    request.conversation.reply_route.message_id = None;
     let button = Button { act: ButtonAct::Cancel, subject: id.to_string(), version: 0 };
     let values = json!({ "request_id": id.as_str(), "title": say::title(&request.scope) });
     say::answer(turn, id, Priority::Approval, "message_deleted", values, vec![button]);

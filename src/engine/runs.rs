@@ -4,15 +4,17 @@ use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 
-use super::decide::{Answer, Wake};
+use super::decision::{Answer, Wake};
 use super::turn::Turn;
-use super::{attempts, budget, gates, handoff, recovery, say};
+use super::{attempts, budget, ending, gates, handoff, say};
 use crate::domain::assignment::Control;
 use crate::domain::block::BlockCode;
 use crate::domain::change::Change;
-use crate::domain::conversation::Room;
+use crate::domain::conversation::ContextLevel;
 use crate::domain::effect::EffectKind;
-use crate::domain::envelope::{Envelope, EnvelopeBody, EnvelopeKind, EnvelopeParams, Place};
+use crate::domain::envelope::{
+    Envelope, EnvelopeBody, EnvelopeFolder, EnvelopeKind, EnvelopeParams,
+};
 use crate::domain::ids::{BootId, CallId, MessageId, RequestId, RunId};
 use crate::domain::outgoing::{Priority, Voice};
 use crate::domain::record::RecordId;
@@ -36,7 +38,7 @@ pub(super) fn starting(turn: &mut Turn<'_>, run: Run) -> Answer {
         return refuse(turn, &run, &envelope, "the request is gone");
     };
     if request.status != RequestStatus::Delegated
-        || request.current_role != Some(run.role)
+        || request.route.current_role != Some(run.role)
         || handoff::step_of(request) != run.step
     {
         return refuse(turn, &run, &envelope, "the request has moved on");
@@ -44,9 +46,9 @@ pub(super) fn starting(turn: &mut Turn<'_>, run: Run) -> Answer {
     if turn.before().runs.contains_key(&run.run_id) {
         return Answer::Ignored("the run has begun");
     }
-    if request.spent.counted_turns() >= limit {
+    if request.work.spent.counted_turns() >= limit {
         let detail = format!("{limit} runs");
-        handoff::block(turn, &run.request_id, BlockCode::TurnsLimit, &detail, Vec::new());
+        ending::block(turn, &run.request_id, BlockCode::TurnsLimit, &detail, Vec::new());
         return refuse(turn, &run, &envelope, "no runs left");
     }
     if let Some(until) = budget::rests_until(turn, run.agent) {
@@ -58,14 +60,14 @@ pub(super) fn starting(turn: &mut Turn<'_>, run: Run) -> Answer {
     }
     if let Some(account) = budget::spent(turn, &run.request_id, run.role) {
         let why = &envelope.envelope.body;
-        gates::budget(turn, &run.request_id, run.role, &account, why);
+        gates::spending::ask(turn, &run.request_id, run.role, &account, why);
         return refuse(turn, &run, &envelope, "a budget is used up");
     }
     let allowance = budget::allowance(turn, &run.request_id, run.role);
     let approach = turn.request(&run.request_id).map(attempts::approach).unwrap_or_default();
     if let Some(request) = turn.edit(&run.request_id) {
-        request.active_run = Some(run.run_id.clone());
-        request.spent.turns += 1;
+        request.work.active_run = Some(run.run_id.clone());
+        request.work.spent.turns += 1;
         // Its prompt holds the message as it is now.
         request.params.unread_edit = false;
     }
@@ -78,7 +80,7 @@ pub(super) fn starting(turn: &mut Turn<'_>, run: Run) -> Answer {
 #[must_use]
 pub fn is_wanted(state: &State, run: &Run) -> bool {
     let request = state.requests.get(&run.request_id);
-    request.is_some_and(|request| request.active_run.as_ref() == Some(&run.run_id))
+    request.is_some_and(|request| request.work.active_run.as_ref() == Some(&run.run_id))
 }
 
 /// A worker can begin with a run. It holds it from then on, and no other start of it.
@@ -104,13 +106,13 @@ pub(super) fn taken_away(turn: &mut Turn<'_>, id: &RunId, generation: u32) -> An
     let run = Run::clone(run);
     if !is_wanted(turn.before(), &run) {
         if let Some(envelope) = turn.before().envelopes.get(&run.envelope_id) {
-            turn.put_away(envelope, Place::Archive, "the request has moved on");
+            turn.put_away(envelope, EnvelopeFolder::Archive, "the request has moved on");
         }
         gone(turn, &run);
         return Answer::Accepted;
     }
     let values = json!({ "what": "run", "role": run.role, "step": handoff::step_word(run.step) });
-    recovery::tell(turn, &run.request_id, values);
+    say::interrupted(turn, &run.request_id, values);
     turn.save(Run {
         generation: generation + 1,
         started_at: turn.now,
@@ -136,7 +138,7 @@ pub(super) fn has_called(turn: &mut Turn<'_>, id: &RunId, call: &CallId) -> bool
 
 /// The run does not begin: neither its envelope nor what an earlier start noted of it stays behind.
 fn refuse(turn: &mut Turn<'_>, run: &Run, envelope: &Envelope, why: &'static str) -> Answer {
-    turn.put_away(envelope, Place::Archive, why);
+    turn.put_away(envelope, EnvelopeFolder::Archive, why);
     gone(turn, run);
     Answer::Ignored(why)
 }
@@ -159,7 +161,8 @@ pub(super) fn gone(turn: &mut Turn<'_>, run: &Run) {
 /// The request as it was asked anew goes to the agent at work, where there is one.
 pub(super) fn tell_of_edit(turn: &mut Turn<'_>, id: &RequestId) {
     let Some(request) = turn.request(id) else { return };
-    let (author, text) = (request.reply_route.author_name.clone(), request.body.clone());
+    let (author, text) =
+        (request.conversation.reply_route.author_name.clone(), request.body.clone());
     say_to_agent(turn, id, request.words_key(), author, text, true);
 }
 
@@ -183,7 +186,7 @@ fn say_to_agent(
     text: String,
     replaces: bool,
 ) {
-    let run = turn.request(id).and_then(|request| request.active_run.clone());
+    let run = turn.request(id).and_then(|request| request.work.active_run.clone());
     let Some(run) = run.and_then(|run| turn.before().runs.get(&run)) else { return };
     let mut run = Run::clone(run);
     let number = run.controls.last().map_or(0, |last| last.number) + 1;
@@ -219,7 +222,7 @@ pub(super) fn noted(turn: &mut Turn<'_>, run_id: &RunId, call: CallId, text: &st
     };
     let at_work = turn
         .request(&run.request_id)
-        .is_some_and(|request| request.active_run.as_ref() == Some(run_id));
+        .is_some_and(|request| request.work.active_run.as_ref() == Some(run_id));
     if !at_work || text.trim().is_empty() {
         return Answer::Ignored("there is nothing to remember");
     }
@@ -239,7 +242,7 @@ pub(super) fn refused(turn: &mut Turn<'_>, run_id: &RunId, refusal: Refusal, wha
     let (id, role) = (&run.request_id, run.role);
     let payload = json!({"kind": refusal, "run_id": run.run_id});
     turn.record(id, EventKind::Refused, role.as_str(), what, payload);
-    let told = turn.edit(id).is_some_and(|request| request.refusals.insert(refusal));
+    let told = turn.edit(id).is_some_and(|request| request.conversation.refusals.insert(refusal));
     if told {
         let values = json!({"role": role, "kind": refusal.as_str(), "what": what});
         say::in_room(turn, id, Voice::Team, Priority::Error, "room.refused", values);
@@ -282,7 +285,7 @@ pub(super) fn finished(turn: &mut Turn<'_>, report: RunReport) -> Answer {
     gone(turn, &run);
     let mut why = String::new();
     if let Some(envelope) = turn.before().envelopes.get(&run.envelope_id) {
-        turn.put_away(envelope, Place::Archive, "done");
+        turn.put_away(envelope, EnvelopeFolder::Archive, "done");
         why.clone_from(&envelope.envelope.body);
     }
     let usage = turn.policy.prices.priced(&report.model, report.usage);
@@ -301,7 +304,7 @@ pub(super) fn finished(turn: &mut Turn<'_>, report: RunReport) -> Answer {
     // What it spent is spent, also where nobody waits for its result any more.
     let open = turn
         .request(&run.request_id)
-        .is_some_and(|request| request.active_run.as_ref() == Some(&run.run_id));
+        .is_some_and(|request| request.work.active_run.as_ref() == Some(&run.run_id));
     if !open {
         return Answer::Ignored("the request has moved on");
     }
@@ -310,7 +313,7 @@ pub(super) fn finished(turn: &mut Turn<'_>, report: RunReport) -> Answer {
     let heard = turn.request(&run.request_id).map(|request| heard(&run, request, &report.heard));
     let heard = heard.unwrap_or_default();
     if let Some(request) = turn.edit(&run.request_id) {
-        request.active_run = None;
+        request.work.active_run = None;
         request.params.agent = label;
         scope = request.scope.clone();
         if heard.contains(&request.words_key()) {
@@ -350,7 +353,7 @@ pub(super) fn finished(turn: &mut Turn<'_>, report: RunReport) -> Answer {
         target_role: Role::Orchestrator,
         kind: EnvelopeKind::Report,
         envelope: body,
-        place: Place::Inbox,
+        place: EnvelopeFolder::Inbox,
         attempts: 0,
         not_before: None,
         step: run.step,
@@ -380,9 +383,9 @@ fn remember_session(turn: &mut Turn<'_>, report: &RunReport) {
     let key = session_key(report.role, &report.request_id);
     let old = turn.before().sessions.get(&key).filter(|old| old.session_id == session_id).cloned();
     let full = matches!(&report.outcome, RunOutcome::Failed { kind: FailKind::Context, .. });
-    let before = old.as_ref().map_or(Room::Plenty, |old| old.room);
+    let before = old.as_ref().map_or(ContextLevel::Plenty, |old| old.room);
     // A conversation only fills up; a run that could not tell changes nothing.
-    let room = Room::after(conversation.fill, full).max(before);
+    let room = ContextLevel::after(conversation.fill, full).max(before);
     if room > before {
         let words = match conversation.fill {
             Some(fill) => format!("{} % of the window is left", fill.left()),

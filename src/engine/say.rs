@@ -76,7 +76,7 @@ pub(super) fn in_room(
     if request.duty().is_some() {
         return;
     }
-    let language = request.language;
+    let language = request.conversation.language;
     let act = post(content(key, language, values));
     let mut outgoing = outgoing(turn, Target::Room(id.clone()), voice, priority, act);
     outgoing.request_id = Some(id.clone());
@@ -119,8 +119,8 @@ pub(super) fn answer(
         // The sprint tells what came of it.
         return;
     }
-    let route = request.reply_route.clone();
-    let content = content(key, request.language, values);
+    let route = request.conversation.reply_route.clone();
+    let content = content(key, request.conversation.language, values);
     let target = match (route.channel_id, route.author_id) {
         // A todo is answered in its room.
         (None, _) if request.todo_id.is_some() => Target::Room(id.clone()),
@@ -208,12 +208,15 @@ fn card_status(turn: &Turn<'_>, request: &Request) -> &'static str {
     match request.status {
         RequestStatus::Queued => "queued",
         RequestStatus::Delegated => {
-            if request.gate_id.is_some() {
+            if request.work.gate_id.is_some() {
                 "waiting"
-            } else if request.current_role == Some(Role::VersionController) {
+            } else if request.route.current_role == Some(Role::VersionController) {
                 "checking"
-            } else if request.active_run.is_none()
-                && request.current_role.is_some_and(|role| !turn.policy.serves.contains(&role))
+            } else if request.work.active_run.is_none()
+                && request
+                    .route
+                    .current_role
+                    .is_some_and(|role| !turn.policy.serves.contains(&role))
             {
                 "queued"
             } else {
@@ -221,10 +224,9 @@ fn card_status(turn: &Turn<'_>, request: &Request) -> &'static str {
             }
         }
         RequestStatus::Blocked => "blocked",
-        RequestStatus::Uncommitted => "waiting",
         RequestStatus::Committed => "done",
         RequestStatus::Completed => {
-            if request.candidate.is_some() {
+            if request.work.candidate.is_some() {
                 "done"
             } else {
                 "answered"
@@ -240,25 +242,24 @@ pub(super) fn refresh_card(turn: &mut Turn<'_>, id: &RequestId) {
     let Some(request) = turn.request(id).cloned() else {
         return;
     };
-    let Some(room) = request.room.as_ref() else {
+    let Some(room) = request.conversation.room.as_ref() else {
         return;
     };
     let step = request.params.workflow.as_ref().map_or("intake", |state| state.step.as_str());
     let owner = match request.status {
         // It is a person's turn, whoever worked on it last.
-        RequestStatus::Blocked => request.reply_route.author_name.as_str(),
+        RequestStatus::Blocked => request.conversation.reply_route.author_name.as_str(),
         RequestStatus::Queued
         | RequestStatus::Delegated
-        | RequestStatus::Uncommitted
         | RequestStatus::Committed
         | RequestStatus::Completed
         | RequestStatus::Failed
-        | RequestStatus::Cancelled => request.current_role.map_or("", Role::as_str),
+        | RequestStatus::Cancelled => request.route.current_role.map_or("", Role::as_str),
     };
-    let evidence = request.evidence.as_ref().filter(|evidence| {
-        request.candidate.as_ref().is_some_and(|candidate| candidate.commit == evidence.commit)
+    let evidence = request.work.evidence.as_ref().filter(|evidence| {
+        request.work.candidate.as_ref().is_some_and(|candidate| candidate.commit == evidence.commit)
     });
-    let commit = request.commit_sha.as_deref().map(short).unwrap_or_default();
+    let commit = request.outcome.commit_sha.as_deref().map(short).unwrap_or_default();
     let status = card_status(turn, &request);
     let values = json!({
         "request_id": id.as_str(),
@@ -267,13 +268,13 @@ pub(super) fn refresh_card(turn: &mut Turn<'_>, id: &RequestId) {
         "place": super::landing::place_now(turn, id).unwrap_or(0),
         "owner": owner,
         "step": if request.status.is_terminal() { "" } else { step },
-        "next": request.next_role.map_or("", Role::as_str),
-        "files": files(request.candidate.as_ref()),
+        "next": request.route.next_role.map_or("", Role::as_str),
+        "files": files(request.work.candidate.as_ref()),
         "checks": checks(evidence),
         "commit": commit,
-        "turns": request.spent.turns,
-        "tokens": request.usage.input_tokens + request.usage.output_tokens,
-        "cost": if request.usage.cost_usd > 0.0 { format!("{:.2}", request.usage.cost_usd) } else { String::new() },
+        "turns": request.work.spent.turns,
+        "tokens": request.work.usage.input_tokens + request.work.usage.output_tokens,
+        "cost": if request.work.usage.cost_usd > 0.0 { format!("{:.2}", request.work.usage.cost_usd) } else { String::new() },
         "agent": request.params.agent,
         "rehearsal": request.params.agent.contains("rehearsal"),
     });
@@ -289,14 +290,15 @@ pub(super) fn refresh_card(turn: &mut Turn<'_>, id: &RequestId) {
     if !request.status.is_terminal() {
         buttons.push(button(ButtonAct::Cancel));
     }
-    let act = Act::Card { content: content("card", request.language, values), buttons };
+    let act =
+        Act::Card { content: content("card", request.conversation.language, values), buttons };
     let target = Target::Room(id.clone());
     let mut card = outgoing(turn, target, Voice::Team, Priority::Progress, act);
     card.request_id = Some(id.clone());
     card.slot = Some(format!("card:{id}"));
     turn.send(card);
     if let Some(request) = turn.edit(id)
-        && let Some(room) = request.room.as_mut()
+        && let Some(room) = request.conversation.room.as_mut()
     {
         room.card_digest = digest;
     }
@@ -306,4 +308,11 @@ fn digest(values: &Value) -> String {
     use sha1::{Digest, Sha1};
     let bytes = Sha1::digest(values.to_string());
     bytes.iter().take(8).map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// One line in the room of an open request about what was cut off and what happens next.
+pub(super) fn interrupted(turn: &mut Turn<'_>, id: &RequestId, values: Value) {
+    if turn.request(id).is_some_and(|request| !request.status.is_terminal()) {
+        in_room(turn, id, Voice::Team, Priority::Progress, "room.interrupted", values);
+    }
 }

@@ -28,7 +28,7 @@ pub fn overview(state: &State) -> Value {
 /// The same of one request.
 #[must_use]
 pub fn overview_of(state: &State, request: &Request) -> Value {
-    let waiting = usize::from(request.gate_id.is_some());
+    let waiting = usize::from(request.work.gate_id.is_some());
     let place = landing::place(state, &request.request_id);
     json!({ "open": 1, "lines": [line(request, place)], "waiting": waiting, "refused": 0 })
 }
@@ -37,10 +37,10 @@ fn line(request: &Request, place: Option<usize>) -> Value {
     json!({
         "request_id": request.request_id,
         "title": title(request),
-        "status": if request.gate_id.is_some() { "waiting" } else { request.status.as_str() },
-        "role": request.current_role,
+        "status": if request.work.gate_id.is_some() { "waiting" } else { request.status.as_str() },
+        "role": request.route.current_role,
         "place": place.unwrap_or(0),
-        "who": request.reply_route.author_name,
+        "who": request.conversation.reply_route.author_name,
     })
 }
 
@@ -49,7 +49,7 @@ pub fn open(state: &State) -> impl Iterator<Item = &Request> {
     let requests = state.requests.values().map(Arc::as_ref);
     let mut all: Vec<&Request> = requests.filter(|it| !it.status.is_terminal()).collect();
     all.sort_by_key(|request| {
-        let waits = request.gate_id.is_some() || request.blocked.is_some();
+        let waits = request.work.gate_id.is_some() || request.blocked.is_some();
         (!waits, std::cmp::Reverse(request.created_at))
     });
     all.into_iter()
@@ -92,13 +92,14 @@ pub fn refusals<'a>(state: &State, refused: impl Iterator<Item = &'a Outgoing> +
 /// The active sprint, or else the last one, in the words in which the team answers plain questions.
 #[must_use]
 pub fn sprint(state: &State, zone: Tz) -> Value {
-    let slot = state.scheduler.next_slot_at;
+    let slot = state.scheduler.slots.next_slot_at;
     let slot = slot.map(|at| at.format_in(zone, "%Y-%m-%d %H:%M")).unwrap_or_default();
     let latest = || state.last_sprint();
     let Some(sprint) = state.active_sprint().or_else(latest) else {
         return json!({ "next_slot_at": slot });
     };
     let running: Vec<Value> = sprint
+        .work
         .todos
         .iter()
         .filter(|todo| todo.status == TodoStatus::Running)
@@ -110,9 +111,9 @@ pub fn sprint(state: &State, zone: Tz) -> Value {
         "milestone": sprint.milestone_title,
         "status": sprint.status,
         "phase": sprint.phase,
-        "step": sprint.initial_phase_step,
-        "done": sprint.todos.iter().filter(|todo| todo.status.is_success()).count(),
-        "total": sprint.todos.len(),
+        "step": sprint.planning.step,
+        "done": sprint.work.todos.iter().filter(|todo| todo.status.is_success()).count(),
+        "total": sprint.work.todos.len(),
         "running": running,
         "next_slot_at": slot,
     })

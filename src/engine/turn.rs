@@ -6,20 +6,24 @@ use std::sync::Arc;
 use chrono_tz::Tz;
 use serde_json::Value;
 
-use super::decide::{Answer, Decision, Wake};
-use super::sprint::plans::Plans;
-use super::{budget, landing, say, sprint};
+use super::decision::{Answer, Decision, Wake};
+use super::plans::Plans;
+use crate::domain::backlog::BacklogItem;
 use crate::domain::budget::Spending;
 use crate::domain::change::{Change, ChannelMark};
 use crate::domain::effect::{Effect, EffectKind, EffectState};
-use crate::domain::envelope::{Envelope, Place};
-use crate::domain::ids::{ChannelId, EffectId, IdSupply, MessageId, RequestId};
+use crate::domain::envelope::{Envelope, EnvelopeFolder};
+use crate::domain::ids::{
+    BacklogId, ChannelId, EffectId, IdSupply, MessageId, RequestId, SprintId,
+};
 use crate::domain::incoming::Message;
 use crate::domain::lifecycle::{Lifecycle, Step, StepName};
 use crate::domain::outgoing::{Act, Outgoing, OutgoingState};
 use crate::domain::policy::Policy;
 use crate::domain::record::{AnyRecord, RecordId};
 use crate::domain::request::{EventKind, Request, RequestEvent};
+use crate::domain::schedule::Scheduler;
+use crate::domain::sprint::{Activity, Sprint, SprintEvent, SprintEventKind, Todo};
 use crate::domain::state::State;
 use crate::domain::time::Timestamp;
 use crate::domain::workflow::WorkflowState;
@@ -102,7 +106,8 @@ impl<'a> Turn<'a> {
 
     /// Attempts that the step of a request has before a person is asked.
     pub(super) fn attempts(&self, id: &RequestId) -> u32 {
-        let own = self.step(id).map_or(ATTEMPTS, |step| step.attempts);
+        let duty = self.request(id).and_then(|request| self.state.duty_step(request));
+        let own = self.step(id).as_ref().or(duty).map_or(ATTEMPTS, |step| step.attempts);
         self.policy.limits.step_attempts.unwrap_or(own)
     }
 
@@ -191,7 +196,7 @@ impl<'a> Turn<'a> {
     /// What was spent, as of today.
     pub(super) fn spending(&self) -> Spending {
         let now = self.spending.as_ref().unwrap_or(&self.state.spending);
-        budget::opened(now, self.now, self.zone())
+        now.on(&self.now.budget_day(self.zone()))
     }
 
     /// The same for changing.
@@ -282,7 +287,7 @@ impl<'a> Turn<'a> {
     }
 
     /// Puts an envelope away.
-    pub(super) fn put_away(&mut self, envelope: &Envelope, place: Place, reason: &str) {
+    pub(super) fn put_away(&mut self, envelope: &Envelope, place: EnvelopeFolder, reason: &str) {
         let mut envelope = envelope.clone();
         envelope.place = place;
         envelope.reason = Some(reason.to_owned());
@@ -343,15 +348,8 @@ impl<'a> Turn<'a> {
         now.into_values().map(Arc::as_ref)
     }
 
-    /// Closes the turn: changed requests are written, their cards brought up to date, and ended ones
-    /// that nothing refers to any more leave memory.
+    /// Closes the turn: changed requests are written, and ended ones that nothing refers to any more leave memory.
     pub(super) fn finish(mut self, answer: Answer) -> Decision {
-        sprint::follow(&mut self);
-        let mut cards = landing::advance(&mut self);
-        cards.extend(self.touched());
-        for id in &cards {
-            say::refresh_card(&mut self, id);
-        }
         let plans = std::mem::take(&mut self.plans);
         plans.close(&mut self.changes);
         if let Some(spending) = self.spending.take() {
@@ -442,6 +440,13 @@ impl<'a> Turn<'a> {
         let stay = stay.filter(|request| !leaving.contains(&request.request_id));
         let used: BTreeSet<&str> = (stay.filter_map(|it| it.params.workflow.as_ref()))
             .map(|workflow| workflow.lifecycle.as_str())
+            .chain(self.state.sprints.values().map(|sprint| sprint.lifecycle.as_str()))
+            .chain(
+                self.changes
+                    .iter()
+                    .filter_map(Change::saved_sprint)
+                    .map(|it| it.lifecycle.as_str()),
+            )
             .chain([self.policy.lifecycle.digest()])
             .collect();
         let kept = self.state.lifecycles.keys().filter(|digest| !used.contains(digest.as_str()));
@@ -480,5 +485,129 @@ fn holder(record: &AnyRecord) -> Option<(String, Option<&RequestId>)> {
         | AnyRecord::Scheduler(_)
         | AnyRecord::Spending(_)
         | AnyRecord::Lifecycle(_) => None,
+    }
+}
+
+/// Sprints, backlog items and the scheduler.
+impl Turn<'_> {
+    /// The sprint as it is now.
+    pub(super) fn sprint(&self, id: &SprintId) -> Option<&Sprint> {
+        self.plans.sprints.get(id).or_else(|| self.before().sprints.get(id)).map(Arc::as_ref)
+    }
+
+    /// The sprint that holds the slot.
+    pub(super) fn active_sprint(&self) -> Option<&Sprint> {
+        self.scheduler().active_sprint_id.as_ref().and_then(|id| self.sprint(id))
+    }
+
+    /// The sprint for changing.
+    pub(super) fn edit_sprint(&mut self, id: &SprintId) -> Option<&mut Sprint> {
+        if !self.plans.sprints.contains_key(id) {
+            let sprint = self.before().sprints.get(id)?.clone();
+            self.plans.sprints.insert(id.clone(), sprint);
+        }
+        let now = self.now;
+        let sprint = Arc::make_mut(self.plans.sprints.get_mut(id)?);
+        sprint.updated_at = Some(now);
+        Some(sprint)
+    }
+
+    /// A todo of a sprint for changing.
+    pub(super) fn edit_todo(&mut self, id: &SprintId, index: usize) -> Option<&mut Todo> {
+        let now = self.now;
+        let todo = self.edit_sprint(id)?.work.todos.get_mut(index)?;
+        todo.updated_at = Some(now);
+        Some(todo)
+    }
+
+    /// A new sprint.
+    pub(super) fn create_sprint(&mut self, sprint: Sprint) {
+        self.plans.sprints.insert(sprint.sprint_id.clone(), Arc::new(sprint));
+    }
+
+    /// The scheduler as it is now.
+    pub(super) fn scheduler(&self) -> &Scheduler {
+        self.plans.scheduler.as_ref().unwrap_or(&self.before().scheduler)
+    }
+
+    /// The scheduler for changing.
+    pub(super) fn edit_scheduler(&mut self) -> &mut Scheduler {
+        let before = &self.before().scheduler;
+        Arc::make_mut(self.plans.scheduler.get_or_insert_with(|| Arc::clone(before)))
+    }
+
+    /// The active backlog item as it is now.
+    pub(super) fn item(&self, id: &BacklogId) -> Option<&BacklogItem> {
+        match self.plans.items.get(id) {
+            Some(item) => item.status.is_active().then_some(&**item),
+            None => self.before().backlog.get(id).map(Arc::as_ref),
+        }
+    }
+
+    /// The active backlog items as they are now.
+    pub(super) fn items(&self) -> BTreeMap<&BacklogId, &BacklogItem> {
+        let before = self.before().backlog.iter();
+        let mut items: BTreeMap<_, _> = before.map(|(id, item)| (id, &**item)).collect();
+        for (id, item) in &self.plans.items {
+            if item.status.is_active() {
+                items.insert(id, item);
+            } else {
+                items.remove(id);
+            }
+        }
+        items
+    }
+
+    /// The fingerprints of items that left the backlog, as they are now.
+    pub(super) fn settled_items(&self) -> BTreeMap<&BacklogId, &str> {
+        let before = &self.before().settled_items;
+        let mut settled: BTreeMap<_, _> =
+            before.iter().map(|(id, print)| (id, print.as_str())).collect();
+        for (id, item) in &self.plans.items {
+            if item.status.is_active() {
+                settled.remove(id);
+            } else {
+                settled.insert(id, &item.fingerprint);
+            }
+        }
+        settled
+    }
+
+    /// The item is now this.
+    pub(super) fn put_item(&mut self, item: BacklogItem) {
+        self.plans.items.insert(item.backlog_id.clone(), Arc::new(item));
+    }
+
+    /// Changes an active item, if there is one.
+    pub(super) fn edit_item(&mut self, id: &BacklogId, change: impl FnOnce(&mut BacklogItem)) {
+        if let Some(mut item) = self.item(id).cloned() {
+            change(&mut item);
+            item.updated_at = self.now;
+            self.put_item(item);
+        }
+    }
+
+    /// Adds a line to a sprint's history and to its recent activity.
+    pub(super) fn sprint_event(
+        &mut self,
+        id: &SprintId,
+        kind: SprintEventKind,
+        summary: &str,
+        payload: Value,
+    ) {
+        let now = self.now;
+        if let Some(sprint) = self.edit_sprint(id) {
+            let request_id = payload.get("request_id").and_then(Value::as_str).unwrap_or_default();
+            let role = payload.get("role").and_then(Value::as_str).unwrap_or_default();
+            sprint.note(Activity {
+                timestamp: now,
+                kind,
+                role: role.to_owned(),
+                request_id: request_id.to_owned(),
+                summary: summary.to_owned(),
+            });
+        }
+        let event = SprintEvent { timestamp: now, kind, summary: summary.to_owned(), payload };
+        self.change(Change::SprintEvent(id.clone(), event));
     }
 }

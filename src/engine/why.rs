@@ -48,11 +48,11 @@ fn reason(
                 "request_id": id.as_str(),
                 "code": blocked.map_or("", |blocked| blocked.code.word()),
                 "detail": blocked.map(|b| say::title(&b.detail)).unwrap_or_default(),
-                "who": request.reply_route.author_name,
+                "who": request.conversation.reply_route.author_name,
             });
             ("why.blocked", values)
         }
-        RequestStatus::Queued | RequestStatus::Delegated | RequestStatus::Uncommitted => {
+        RequestStatus::Queued | RequestStatus::Delegated => {
             moving(state, policy, id, now).unwrap_or(("why.nothing", plain))
         }
     }

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::authorize::{Resource, authorize};
 use super::turn::Turn;
-use super::{commands, parse, sprint, standing};
+use super::{parse, sprint, standing, withdrawal};
 use crate::domain::actor::Actor;
 use crate::domain::ids::RequestId;
 use crate::domain::incoming::Message;
@@ -14,7 +14,7 @@ use crate::domain::sprint::Kickoff;
 
 /// A command in words.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Word {
+pub(super) enum TextCommand {
     /// What is open; all of it, or one request.
     Status(Option<RequestId>),
     /// Withdraw a request.
@@ -28,7 +28,7 @@ pub(super) enum Word {
 }
 
 /// Reads a message that is nothing but a command. Anything else is for the orchestrator.
-pub(super) fn read(text: &str) -> Option<Word> {
+pub(super) fn read(text: &str) -> Option<TextCommand> {
     if let Some(word) = read_sprint(text) {
         return Some(word);
     }
@@ -42,28 +42,28 @@ pub(super) fn read(text: &str) -> Option<Word> {
     let object =
         object.map(|id| id.looks_made().then_some(id)).map_or(Some(None), |id| id.map(Some))?;
     match (verb.as_str(), object) {
-        ("status" | "상태", object) => Some(Word::Status(object)),
-        ("cancel" | "취소", Some(id)) => Some(Word::Cancel(id)),
+        ("status" | "상태", object) => Some(TextCommand::Status(object)),
+        ("cancel" | "취소", Some(id)) => Some(TextCommand::Cancel(id)),
         _ => None,
     }
 }
 
 /// Words about sprints that leave nothing open; others are for the orchestrator to understand.
-fn read_sprint(text: &str) -> Option<Word> {
+fn read_sprint(text: &str) -> Option<TextCommand> {
     let flat = text.split_whitespace().collect::<Vec<_>>().join(" ").to_lowercase();
     match flat.as_str() {
         "sprint status" | "status sprint" | "스프린트 상태" => {
-            return Some(Word::SprintStatus);
+            return Some(TextCommand::SprintStatus);
         }
         "stop sprint" | "sprint stop" | "finalize sprint" | "스프린트 종료" | "스프린트 마무리" =>
         {
-            return Some(Word::SprintStop);
+            return Some(TextCommand::SprintStop);
         }
         _ => {}
     }
     let begins = text.lines().next().is_some_and(parse::is_sprint_start_text);
     let kickoff = parse::parse_kickoff(text);
-    (begins && !kickoff.milestone.is_empty()).then(|| Word::SprintStart(Box::new(kickoff)))
+    (begins && !kickoff.milestone.is_empty()).then(|| TextCommand::SprintStart(Box::new(kickoff)))
 }
 
 /// What is answered: a catalog key and its values.
@@ -71,40 +71,42 @@ pub(super) fn obey(
     turn: &mut Turn<'_>,
     actor: &Actor,
     message: &Message,
-    word: Word,
+    word: TextCommand,
 ) -> (&'static str, Value) {
     match word {
-        Word::Status(None) => ("overview", standing::overview(turn.before())),
-        Word::Status(Some(id)) => match turn.request(&id) {
+        TextCommand::Status(None) => ("overview", standing::overview(turn.before())),
+        TextCommand::Status(Some(id)) => match turn.request(&id) {
             Some(found) if !found.status.is_terminal() => {
                 ("overview", standing::overview_of(turn.before(), found))
             }
             Some(_) | None => unknown(&id),
         },
-        Word::SprintStatus => ("sprint.status", standing::sprint(turn.before(), turn.zone())),
-        Word::SprintStop => sprint::commands::may(turn, actor)
+        TextCommand::SprintStatus => {
+            ("sprint.status", standing::sprint(turn.before(), turn.zone()))
+        }
+        TextCommand::SprintStop => sprint::commands::may(turn, actor)
             .and_then(|granted| sprint::commands::stopped(turn, &granted, false))
             .unwrap_or_else(|refused| refused),
-        Word::SprintStart(written) => {
+        TextCommand::SprintStart(written) => {
             let kickoff = Kickoff {
                 milestone: written.milestone,
                 brief: written.brief,
                 requirements: written.requirements,
-                artifacts: super::intake::saved(message),
+                artifacts: super::message::saved(message),
                 request_text: message.content.clone(),
                 source_request_id: None,
-                reply_route: super::intake::route(message),
+                reply_route: super::message::route(message),
                 language: Language::of(&message.content),
             };
             sprint::commands::may(turn, actor)
                 .and_then(|granted| sprint::commands::started(turn, &granted, kickoff))
                 .unwrap_or_else(|refused| refused)
         }
-        Word::Cancel(id) => {
+        TextCommand::Cancel(id) => {
             let Some(found) = turn.request(&id).cloned() else { return unknown(&id) };
             match authorize(turn.policy, actor, Resource::Request(&found)) {
                 Ok(granted) => {
-                    let (became, values) = commands::withdraw(turn, &granted, &found);
+                    let (became, values) = withdrawal::withdraw(turn, &granted, &found);
                     (became.key(), values)
                 }
                 Err(_) => ("cancel.not_yours", json!({ "request_id": id.as_str() })),
@@ -124,14 +126,14 @@ mod tests {
     #[test]
     fn only_a_message_that_is_nothing_else_is_a_command() {
         let id = RequestId::parse("20260324-1a2b3c4d").unwrap();
-        assert_eq!(read(" Status\n"), Some(Word::Status(None)));
-        assert_eq!(read("상태"), Some(Word::Status(None)));
-        assert_eq!(read("status `20260324-1a2b3c4d`"), Some(Word::Status(Some(id.clone()))));
-        assert_eq!(read("cancel 20260324-1a2b3c4d"), Some(Word::Cancel(id)));
-        assert_eq!(read("sprint status"), Some(Word::SprintStatus));
-        assert_eq!(read("스프린트 종료"), Some(Word::SprintStop));
+        assert_eq!(read(" Status\n"), Some(TextCommand::Status(None)));
+        assert_eq!(read("상태"), Some(TextCommand::Status(None)));
+        assert_eq!(read("status `20260324-1a2b3c4d`"), Some(TextCommand::Status(Some(id.clone()))));
+        assert_eq!(read("cancel 20260324-1a2b3c4d"), Some(TextCommand::Cancel(id)));
+        assert_eq!(read("sprint status"), Some(TextCommand::SprintStatus));
+        assert_eq!(read("스프린트 종료"), Some(TextCommand::SprintStop));
         let start = "start sprint\nmilestone: Sign in\nrequirements:\n- by mail";
-        let Some(Word::SprintStart(kickoff)) = read(start) else { panic!("not a start") };
+        let Some(TextCommand::SprintStart(kickoff)) = read(start) else { panic!("not a start") };
         assert_eq!((kickoff.milestone.as_str(), kickoff.requirements.len()), ("Sign in", 1));
         assert_eq!(read("please start a sprint about sign in"), None, "for the orchestrator");
         for sentence in ["cancel", "cancel that", "what is the status", "", "status of it"] {

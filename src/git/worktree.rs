@@ -25,7 +25,7 @@ pub struct Worktree {
 }
 
 #[derive(Serialize, Deserialize)]
-struct Note {
+struct WorktreeRecord {
     base: CommitId,
 }
 
@@ -44,7 +44,7 @@ impl Project {
         let noted = files::read_text_if_present(&note)?;
         let base = match noted.filter(|_| files::exists(&dir.join("tree"))) {
             Some(text) => {
-                let note: Note = serde_json::from_str(&text)
+                let note: WorktreeRecord = serde_json::from_str(&text)
                     .map_err(|error| GitError::BadNote { path: note, reason: error.to_string() })?;
                 note.base
             }

@@ -14,7 +14,7 @@ use super::guild::Guild;
 use super::ids::Id;
 use super::permission::NAMES;
 use super::rest::applications;
-use super::rest::body::Asked;
+use super::rest::body::QueryParameters;
 
 /// No scripts; the one form posts back to here.
 const POLICY: &str = "default-src 'none'; style-src 'self'; form-action 'self'; base-uri 'none'; \
@@ -37,7 +37,7 @@ pub(crate) fn invite_link(base: &str, application: Id, permissions: Option<u64>)
 }
 
 /// What a link asks for: which application, and its rights.
-fn asked_for(guild: &Guild, asked: &Asked) -> Result<(Id, String, u64), Refusal> {
+fn asked_for(guild: &Guild, asked: &QueryParameters) -> Result<(Id, String, u64), Refusal> {
     let id = asked.id("client_id")?.ok_or(Refusal::UnknownApplication)?;
     let scopes = asked.text("scope").unwrap_or_default();
     if !scopes.split([' ', '+']).any(|scope| scope == "bot") {
@@ -86,7 +86,7 @@ async fn style() -> Response {
     ([(header::CONTENT_TYPE, "text/css; charset=utf-8")], text).into_response()
 }
 
-async fn ask(State(guild): State<Arc<Guild>>, asked: Asked) -> Result<Response, Refusal> {
+async fn ask(State(guild): State<Arc<Guild>>, asked: QueryParameters) -> Result<Response, Refusal> {
     let (id, name, rights) = asked_for(&guild, &asked)?;
     let place = guild.read(|state| state.meta().map(|meta| meta.name.clone()))?;
     let names = NAMES.iter().filter(|(_, bit)| rights & bit != 0);
@@ -109,7 +109,7 @@ async fn grant(
     State(guild): State<Arc<Guild>>,
     _operator: Caller,
     headers: HeaderMap,
-    asked: Asked,
+    asked: QueryParameters,
 ) -> Result<Response, Refusal> {
     let (id, name, rights) = asked_for(&guild, &asked)?;
     guild.change(|draft| applications::join(draft, id, rights))?;

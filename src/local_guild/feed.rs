@@ -15,13 +15,13 @@ use super::guild::Guild;
 use super::ids::Id;
 use super::model::ChannelKind;
 use super::payload;
-use super::rest::body::Asked;
+use super::rest::body::QueryParameters;
 
 /// Everything but messages, as one person sees it. `feed` is where to go on following.
 pub(crate) async fn state(
     State(guild): State<Arc<Guild>>,
     caller: Caller,
-    asked: Asked,
+    asked: QueryParameters,
 ) -> Result<Json<Value>, Refusal> {
     let epoch = guild.sessions.epoch.clone();
     guild.with_feed(|mut render, number| {
@@ -68,7 +68,7 @@ pub(crate) async fn events(
     State(guild): State<Arc<Guild>>,
     caller: Caller,
     headers: axum::http::HeaderMap,
-    asked: Asked,
+    asked: QueryParameters,
 ) -> Result<Stream<impl stream::Stream<Item = Result<Sse, Infallible>>>, Refusal> {
     let me = guild.read(|state| caller.person(state, asked.text("user")))?;
     let epoch = guild.sessions.epoch.clone();

@@ -96,19 +96,19 @@ impl Pace {
 
 /// What a client asks for in the address that it connects to.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Wanted {
+pub(crate) struct ConnectOptions {
     /// One compressed stream over the whole connection.
     pub(crate) zlib: bool,
     /// Whether the version is one that is spoken here; none is the newest.
     pub(crate) version: bool,
 }
 
-impl Wanted {
+impl ConnectOptions {
     /// Reads the query.
-    pub(crate) fn new(query: &str) -> Wanted {
+    pub(crate) fn new(query: &str) -> ConnectOptions {
         let has = |wanted: &str| query.split('&').any(|pair| pair == wanted);
         let version = query.split('&').find_map(|pair| pair.strip_prefix("v="));
-        Wanted {
+        ConnectOptions {
             zlib: has("compress=zlib-stream"),
             version: version.is_none_or(|it| matches!(it, "9" | "10")),
         }
@@ -116,7 +116,7 @@ impl Wanted {
 }
 
 /// Serves one connection to its end.
-pub(crate) async fn serve(guild: Arc<Guild>, socket: WebSocket, wanted: Wanted) {
+pub(crate) async fn serve(guild: Arc<Guild>, socket: WebSocket, wanted: ConnectOptions) {
     let zlib = wanted.zlib.then(|| Compress::new(Compression::fast(), true));
     let mut out = Out { socket, zlib };
     let mut session = None;

@@ -36,7 +36,7 @@ use super::faults::Order;
 use super::feed;
 use super::guild::Guild;
 use super::ids::Id;
-use super::rest::body::{Asked, Payload, Upload};
+use super::rest::body::{Payload, QueryParameters, Upload};
 use super::rest::{channels, messages, reactions, threads};
 use super::state::State as World;
 use super::upload::store;
@@ -215,7 +215,7 @@ async fn dm(
 async fn upload(
     State(guild): State<Arc<Guild>>,
     _caller: Caller,
-    asked: Asked,
+    asked: QueryParameters,
     headers: HeaderMap,
     bytes: axum::body::Bytes,
 ) -> Result<Json<Value>, Refusal> {
@@ -234,7 +234,7 @@ async fn upload(
 async fn history(
     State(guild): State<Arc<Guild>>,
     caller: Caller,
-    asked: Asked,
+    asked: QueryParameters,
 ) -> Result<Json<Vec<Value>>, Refusal> {
     let (user, channel) = guild.read(|state| {
         let user = caller.person(state, asked.text("user"))?;

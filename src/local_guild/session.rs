@@ -30,12 +30,12 @@ const SESSIONS: usize = 256;
 /// A numbered line of events that readers follow at their own pace.
 #[derive(Debug)]
 pub(crate) struct Ring {
-    kept: Mutex<Kept>,
+    kept: Mutex<EventBuffer>,
     head: watch::Sender<u64>,
 }
 
 #[derive(Debug, Default)]
-struct Kept {
+struct EventBuffer {
     last: u64,
     events: VecDeque<(u64, Arc<str>)>,
 }

@@ -1,4 +1,4 @@
-//! What the door itself says, in the shape that a model server's errors have.
+//! What the proxy itself says, in the shape that a model server's errors have.
 
 use axum::body::Body;
 use axum::http::{Response, StatusCode, header};
@@ -9,7 +9,7 @@ use crate::domain::config::ModelApi;
 /// The words by which a run that has spent what it may is known (`agents::blame`).
 pub(super) const SPENT: &str = "the budget of this run is used up";
 
-/// Why the door says no.
+/// Why the proxy says no.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum No {
     /// Another token than the run's.

@@ -1,4 +1,4 @@
-//! What a run has spent by its door.
+//! What a run has spent by its proxy.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use tokio::sync::watch;
 
 use super::error::ModelProxyError;
-use super::usage::Told;
+use super::usage::ResponseFacts;
 use crate::domain::budget::{Allowance, PriceTable};
 use crate::domain::time::Timestamp;
 use crate::domain::usage::Usage;
@@ -36,9 +36,9 @@ pub struct MeterReading {
     pub limited_until: Option<Timestamp>,
 }
 
-/// What is kept of a door, so that a restart goes on with it.
+/// What is kept of a proxy, so that a restart goes on with it.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub(super) struct Kept {
+pub(super) struct SavedAccess {
     pub(super) token: String,
     pub(super) port: Option<u16>,
     #[serde(default)]
@@ -60,7 +60,7 @@ pub struct RateLimitSign {
 /// Counts for one run.
 #[derive(Debug)]
 pub(super) struct Meter {
-    kept: Mutex<Kept>,
+    kept: Mutex<SavedAccess>,
     allowance: Allowance,
     prices: PriceTable,
     run_dir: PathBuf,
@@ -71,7 +71,7 @@ pub(super) struct Meter {
 
 impl Meter {
     pub(super) fn new(
-        kept: Kept,
+        kept: SavedAccess,
         allowance: Allowance,
         prices: PriceTable,
         run_dir: PathBuf,
@@ -102,7 +102,7 @@ impl Meter {
     }
 
     /// Counts an answer: as it says, or by the bytes of question and answer.
-    pub(super) fn add(&self, told: Told, (asked, answered): (u64, u64)) {
+    pub(super) fn add(&self, told: ResponseFacts, (asked, answered): (u64, u64)) {
         let guess = Usage {
             input_tokens: asked / BYTES,
             cached_tokens: 0,
@@ -160,7 +160,7 @@ impl Meter {
         }
     }
 
-    /// Keeps the door itself. Blocks.
+    /// Keeps the proxy itself. Blocks.
     pub(super) fn keep(&self) -> Result<(), ModelProxyError> {
         let _one = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
         let text = {
@@ -172,7 +172,7 @@ impl Meter {
 }
 
 /// What is kept in a run's folder; `None` where its models were not reached by a proxy.
-pub(super) fn read_kept(run_dir: &Path) -> Result<Option<Kept>, ModelProxyError> {
+pub(super) fn read_kept(run_dir: &Path) -> Result<Option<SavedAccess>, ModelProxyError> {
     let text = files::read_text_if_present(&run_dir.join(KEPT))?;
     Ok(text.map(|text| serde_json::from_str(&text)).transpose()?)
 }

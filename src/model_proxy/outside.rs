@@ -1,4 +1,4 @@
-//! What lies beyond the models: hosts that an agent may reach through the door, by `CONNECT` and not
+//! What lies beyond the models: hosts that an agent may reach through the proxy, by `CONNECT` and not
 //! otherwise.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -9,7 +9,7 @@ use tokio::net::{TcpStream, lookup_host};
 /// Ports of what is public.
 const PORTS: [u16; 2] = [80, 443];
 
-/// What a door leads to beside models.
+/// What a proxy leads to beside models.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Outside {

@@ -20,11 +20,11 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::answer::{No, bare, no};
 use super::error::ModelProxyError;
-use super::meter::{self, Kept, Meter, MeterReading, RateLimitSign};
+use super::meter::{self, Meter, MeterReading, RateLimitSign, SavedAccess};
 use super::outside::{self, Outside};
 use super::servers::ModelServers;
 use super::{api, forward};
-use crate::agents::{self, AgentOutcome, Door};
+use crate::agents::{self, AgentOutcome, ProxyAddress};
 use crate::domain::budget::Allowance;
 use crate::domain::conversation::{Fill, Measured};
 use crate::domain::refusal::Refusal;
@@ -73,18 +73,18 @@ pub struct RefusedCall {
 /// The open proxy of a run; it closes with its value, and whatever goes through it breaks off.
 #[derive(Debug)]
 pub struct ModelProxy {
-    door: Door,
+    address: ProxyAddress,
     meter: Arc<Meter>,
     _listens: DropGuard,
-    /// The run's token is worth nothing once the door is closed.
+    /// The run's token is worth nothing once the proxy is closed.
     _token: redact::MaskedSecret,
 }
 
 impl ModelProxy {
     /// Where it is, for the agent.
     #[must_use]
-    pub const fn door(&self) -> &Door {
-        &self.door
+    pub const fn address(&self) -> &ProxyAddress {
+        &self.address
     }
 
     /// Follows what servers say of rate limits.
@@ -124,8 +124,8 @@ impl ModelProxy {
 
 impl Drop for ModelProxy {
     fn drop(&mut self) {
-        if let Err(error) = files::remove_file(&self.door.socket) {
-            tracing::warn!(%error, "the socket of a door stays behind");
+        if let Err(error) = files::remove_file(&self.address.socket) {
+            tracing::warn!(%error, "the socket of a proxy stays behind");
         }
     }
 }
@@ -167,7 +167,7 @@ impl ModelServers {
         if socket.as_os_str().len() > LONGEST_PATH {
             return Err(ModelProxyError::TooLong(LONGEST_PATH));
         }
-        let fresh = || Kept {
+        let fresh = || SavedAccess {
             token: format!("teams-run-{}", ids::random_hex(DIGITS)),
             port: None,
             counted: MeterReading::default(),
@@ -183,7 +183,7 @@ impl ModelServers {
         files::remove_file(&socket)?;
         let unix = UnixListener::bind(&socket)?;
         files::set_mode(&socket, 0o600)?;
-        let door = Door {
+        let address = ProxyAddress {
             socket,
             port: kept.port,
             token: kept.token.clone(),
@@ -199,13 +199,13 @@ impl ModelServers {
             meter: Arc::clone(&meter),
             servers,
             outside,
-            token: door.token.clone(),
+            token: address.token.clone(),
             refused,
             stop: stop.clone(),
             room: Arc::new(Semaphore::new(MOST)),
         });
-        tasks::spawn("door", accept(unix, listener, shared));
-        Ok(ModelProxy { door, meter, _listens: stop.drop_guard(), _token: token })
+        tasks::spawn("model-proxy", accept(unix, listener, shared));
+        Ok(ModelProxy { address, meter, _listens: stop.drop_guard(), _token: token })
     }
 }
 
@@ -220,7 +220,7 @@ async fn listen(earlier: Option<u16>) -> Result<TcpListener, std::io::Error> {
 }
 
 async fn accept(unix: UnixListener, tcp: Option<TcpListener>, shared: Arc<Connections>) {
-    let mut retry = AcceptRetry::new("model door");
+    let mut retry = AcceptRetry::new("model proxy");
     loop {
         let by_port = async {
             match &tcp {
@@ -245,7 +245,7 @@ fn serve(stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static, shared: &
     // One run cannot take the others' places; what is too much breaks off.
     let Ok(place) = Arc::clone(&shared.room).try_acquire_owned() else { return };
     let shared = Arc::clone(shared);
-    tasks::spawn("door-call", async move {
+    tasks::spawn("proxy-call", async move {
         let _place = place;
         let answering = service_fn(|request| {
             let shared = Arc::clone(&shared);
@@ -275,12 +275,12 @@ async fn answer(shared: &Arc<Connections>, request: Request<Incoming>) -> Respon
     if !shown.as_ref().is_some_and(|word| same(word, &shared.token)) {
         // Programs also knock without anything, to see what is wanted.
         if shown.is_some() {
-            shared.refuse(Refusal::Door, format!("{name}, with another token")).await;
+            shared.refuse(Refusal::Proxy, format!("{name}, with another token")).await;
         }
         return no(No::Token, known.map(|server| server.api));
     }
     let Some(server) = known else {
-        shared.refuse(Refusal::Door, name.to_owned()).await;
+        shared.refuse(Refusal::Proxy, name.to_owned()).await;
         return no(No::Server, None);
     };
     let rest = format!("/{rest}");
@@ -300,7 +300,7 @@ async fn lead_out(shared: &Arc<Connections>, request: Request<Incoming>) -> Resp
     if !shown.as_ref().is_some_and(|word| same(word, &shared.token)) {
         if shown.is_some() {
             let what = "the way out, with another token".to_owned();
-            shared.refuse(Refusal::Door, what).await;
+            shared.refuse(Refusal::Proxy, what).await;
         }
         return bare(StatusCode::PROXY_AUTHENTICATION_REQUIRED);
     }
@@ -320,7 +320,7 @@ async fn lead_out(shared: &Arc<Connections>, request: Request<Incoming>) -> Resp
         }
     };
     let stop = shared.stop.clone();
-    tasks::spawn("door-way", async move {
+    tasks::spawn("proxy-tunnel", async move {
         let carried = async {
             let upgraded = hyper::upgrade::on(request).await?;
             carry(&mut TokioIo::new(upgraded), &mut outer).await;
@@ -356,7 +356,7 @@ fn same(one: &str, other: &str) -> bool {
     Sha256::digest(one) == Sha256::digest(other)
 }
 
-/// Where the socket of a door lies in the folder of a run's sockets.
+/// Where the socket of a proxy lies in the folder of a run's sockets.
 #[must_use]
 pub fn socket_in(folder: &std::path::Path) -> PathBuf {
     folder.join("door.sock")

@@ -27,7 +27,7 @@ const REFUSAL: usize = 2_000;
 
 /// What an answer says of itself.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub(super) struct Told {
+pub(super) struct ResponseFacts {
     /// What it cost, with the model that gave it; none where it does not say.
     pub(super) cost: Option<(Usage, Option<String>)>,
     /// The model declined, in the field for it and not in its text, which Codex shows to nobody: how it began.
@@ -77,7 +77,7 @@ impl Reader {
     }
 
     /// What the answer said, once it is over.
-    pub(super) fn finish(mut self) -> Told {
+    pub(super) fn finish(mut self) -> ResponseFacts {
         if self.events {
             self.one_line();
         } else if !self.over
@@ -85,7 +85,7 @@ impl Reader {
         {
             self.note(&answer);
         }
-        Told { cost: self.usage.map(|usage| (usage, self.model)), refusal: self.refusal }
+        ResponseFacts { cost: self.usage.map(|usage| (usage, self.model)), refusal: self.refusal }
     }
 
     fn note(&mut self, event: &Value) {

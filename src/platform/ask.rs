@@ -1,6 +1,6 @@
 //! A short question to a program: what it prints within a time limit.
 
-#![expect(clippy::disallowed_methods, reason = "this is the room that owns processes")]
+#![expect(clippy::disallowed_methods, reason = "this module owns processes")]
 
 use std::collections::BTreeMap;
 use std::io;
@@ -16,7 +16,7 @@ const MOST: u64 = 64 * 1024;
 
 /// What a program said.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Said {
+pub struct ProgramOutput {
     /// Its exit code; none where a signal ended it.
     pub code: Option<i32>,
     /// The beginning of its standard output.
@@ -35,7 +35,7 @@ pub async fn ask(
     arguments: &[&str],
     env: &BTreeMap<String, String>,
     limit: Duration,
-) -> io::Result<Said> {
+) -> io::Result<ProgramOutput> {
     let mut command = Command::new(program);
     command.args(arguments).env_clear().envs(env).current_dir("/");
     said(command, limit).await
@@ -45,14 +45,14 @@ pub async fn ask(
 ///
 /// # Errors
 /// Where it cannot be started, or takes too long.
-pub fn here(program: &str, arguments: &[String], limit: Duration) -> io::Result<Said> {
+pub fn here(program: &str, arguments: &[String], limit: Duration) -> io::Result<ProgramOutput> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let mut command = Command::new(program);
     command.args(arguments);
     runtime.block_on(said(command, limit))
 }
 
-async fn said(mut command: Command, limit: Duration) -> io::Result<Said> {
+async fn said(mut command: Command, limit: Duration) -> io::Result<ProgramOutput> {
     let mut child = command
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
@@ -64,7 +64,7 @@ async fn said(mut command: Command, limit: Duration) -> io::Result<Said> {
     let talk = async {
         let (stdout, stderr) = tokio::join!(beginning(out), beginning(err));
         let status = child.wait().await?;
-        Ok(Said { code: status.code(), stdout: stdout?, stderr: stderr? })
+        Ok(ProgramOutput { code: status.code(), stdout: stdout?, stderr: stderr? })
     };
     match tokio::time::timeout(limit, talk).await {
         Ok(said) => said,

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use futures_util::future::BoxFuture;
 use tokio::sync::mpsc;
 
-use super::transport::{LocalTransport, Sent, Transport};
+use super::transport::{LocalTransport, SendResult, Transport};
 
 /// The variable with the seed.
 pub const VARIABLE: &str = "TEAMS_BAD_TRANSPORT";
@@ -55,25 +55,25 @@ impl Fate {
     }
 
     /// What is delivered in place of a message, and what is said of it.
-    fn of(&mut self, address: &str, message: Vec<u8>) -> (Vec<(String, Vec<u8>)>, Sent) {
+    fn of(&mut self, address: &str, message: Vec<u8>) -> (Vec<(String, Vec<u8>)>, SendResult) {
         let own = (address.to_owned(), message);
         if self.old.len() == OLD {
             self.old.remove(0);
         }
         self.old.push(own.clone());
         match self.pick(10) {
-            0 => (Vec::new(), Sent::Refused),
-            1 => (Vec::new(), Sent::Taken),
-            2 => (vec![own], Sent::Refused),
-            3 => (vec![own.clone(), own], Sent::Unknown),
-            4 => (self.held.replace(own).into_iter().collect(), Sent::Taken),
+            0 => (Vec::new(), SendResult::Refused),
+            1 => (Vec::new(), SendResult::Taken),
+            2 => (vec![own], SendResult::Refused),
+            3 => (vec![own.clone(), own], SendResult::Unknown),
+            4 => (self.held.replace(own).into_iter().collect(), SendResult::Taken),
             5 => {
                 let past = self.pick(self.old.len());
-                (vec![self.old[past].clone(), own], Sent::Taken)
+                (vec![self.old[past].clone(), own], SendResult::Taken)
             }
             _ => {
                 let late = self.held.take();
-                (std::iter::once(own).chain(late).collect(), Sent::Taken)
+                (std::iter::once(own).chain(late).collect(), SendResult::Taken)
             }
         }
     }
@@ -86,7 +86,7 @@ impl BadTransport {
 }
 
 impl Transport for BadTransport {
-    fn send<'a>(&'a self, address: &'a str, message: Vec<u8>) -> BoxFuture<'a, Sent> {
+    fn send<'a>(&'a self, address: &'a str, message: Vec<u8>) -> BoxFuture<'a, SendResult> {
         let (delivered, said) = self.fate(|fate| fate.of(address, message));
         Box::pin(async move {
             for (address, message) in delivered {
@@ -100,7 +100,7 @@ impl Transport for BadTransport {
         self.good.listen(address)
     }
 
-    fn put<'a>(&'a self, digest: &'a str, bytes: Vec<u8>) -> BoxFuture<'a, Sent> {
+    fn put<'a>(&'a self, digest: &'a str, bytes: Vec<u8>) -> BoxFuture<'a, SendResult> {
         self.good.put(digest, bytes)
     }
 

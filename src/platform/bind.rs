@@ -10,7 +10,7 @@
 //! is seen through the folder above. So [`super::inside`] is told what was opened, and asks the kernel whether
 //! each is, at its place, a mount of its own.
 
-#![expect(clippy::disallowed_methods, reason = "this is the room that owns processes")]
+#![expect(clippy::disallowed_methods, reason = "this module owns processes")]
 
 use std::ffi::OsString;
 use std::os::fd::{AsRawFd as _, OwnedFd};

@@ -4,7 +4,7 @@ use chrono::{DateTime, Local, Utc};
 
 /// The present instant.
 #[must_use]
-#[expect(clippy::disallowed_methods, reason = "this is the room that owns the clock")]
+#[expect(clippy::disallowed_methods, reason = "this module owns the clock")]
 pub fn now() -> DateTime<Utc> {
     Utc::now()
 }

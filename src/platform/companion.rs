@@ -1,6 +1,6 @@
 //! A second process of our own binary that lives no longer than we do.
 
-#![expect(clippy::disallowed_methods, reason = "this is the room that owns processes")]
+#![expect(clippy::disallowed_methods, reason = "this module owns processes")]
 
 use std::collections::BTreeMap;
 use std::io;

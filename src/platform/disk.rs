@@ -1,7 +1,7 @@
 //! What the store asks of a disk, so that the same store runs on the real one and on one that loses
 //! whatever was not synced ([`SimDisk`](crate::platform::sim_disk::SimDisk)).
 
-#![expect(clippy::disallowed_methods, reason = "this is the room that owns files")]
+#![expect(clippy::disallowed_methods, reason = "this module owns files")]
 
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Write as _};

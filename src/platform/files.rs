@@ -1,6 +1,6 @@
 //! Files: thin wrappers that put the path into every error, and the durable write.
 
-#![expect(clippy::disallowed_methods, reason = "this is the room that owns files")]
+#![expect(clippy::disallowed_methods, reason = "this module owns files")]
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write as _};

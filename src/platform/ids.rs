@@ -4,14 +4,14 @@ use uuid::Uuid;
 
 /// A time-ordered uuid: names made from it sort by arrival within one process.
 #[must_use]
-#[expect(clippy::disallowed_methods, reason = "this is the room that owns identifiers")]
+#[expect(clippy::disallowed_methods, reason = "this module owns identifiers")]
 pub fn uuid_v7() -> Uuid {
     Uuid::now_v7()
 }
 
 /// `digits` random lowercase hexadecimal characters, at most 32.
 #[must_use]
-#[expect(clippy::disallowed_methods, reason = "this is the room that owns identifiers")]
+#[expect(clippy::disallowed_methods, reason = "this module owns identifiers")]
 pub fn random_hex(digits: usize) -> String {
     let mut text = Uuid::new_v4().simple().to_string();
     text.truncate(digits);

@@ -1,13 +1,13 @@
-//! The first program within a sandbox: our binary as `teams __inside [--mounted PLACE WHAT]… [--door PORT SOCKET]
+//! The first program within a sandbox: our binary as `teams __inside [--mounted PLACE WHAT]… [--proxy PORT SOCKET]
 //! [--rules FILE] -- program arguments…`.
 //!
-//! With a door it listens on that port of the sandbox's own loopback, which leads nowhere else, and carries
+//! With a proxy it listens on that port of the sandbox's own loopback, which leads nowhere else, and carries
 //! every connection to a Unix socket that the sandbox shows: the one way out. It passes an interrupt on to
 //! the program and ends with it; in a process namespace of its own, that is the end of everything there.
 //! With rules it confines itself by Landlock before the program begins. What [`super::bind`] opened has to be
 //! mounted at its place.
 
-#![expect(clippy::disallowed_methods, reason = "this is the room that owns processes")]
+#![expect(clippy::disallowed_methods, reason = "this module owns processes")]
 
 use std::ffi::OsString;
 use std::fmt::Display;
@@ -39,7 +39,7 @@ pub const NO_SANDBOX: &str = "the sandbox could not be set up: ";
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Orders {
     mounted: Vec<ExpectedMount>,
-    door: Option<(u16, PathBuf)>,
+    proxy: Option<(u16, PathBuf)>,
     rules: Option<PathBuf>,
     stays: bool,
     program: PathBuf,
@@ -88,13 +88,13 @@ fn identity(found: &Statx) -> String {
 const MOUNTED: &str = "--mounted";
 
 /// The words by which it is started, ahead of the program's own; `stay` where it has to outlast the
-/// program's start although there is no door: for interrupts.
+/// program's start although there is no proxy: for interrupts.
 #[must_use]
-pub fn arguments(door: Option<(u16, &Path)>, rules: Option<&Path>, stay: bool) -> Vec<String> {
+pub fn arguments(proxy: Option<(u16, &Path)>, rules: Option<&Path>, stay: bool) -> Vec<String> {
     let text = |path: &Path| path.to_string_lossy().into_owned();
     let mut words = vec![super::spawn::INSIDE.to_owned()];
-    if let Some((port, socket)) = door {
-        words.extend(["--door".to_owned(), port.to_string(), text(socket)]);
+    if let Some((port, socket)) = proxy {
+        words.extend(["--proxy".to_owned(), port.to_string(), text(socket)]);
     }
     if let Some(rules) = rules {
         words.extend(["--rules".to_owned(), text(rules)]);
@@ -110,7 +110,7 @@ pub fn arguments(door: Option<(u16, &Path)>, rules: Option<&Path>, stay: bool) -
 pub fn main(args: &[OsString]) -> ExitCode {
     let Some(orders) = read(args) else {
         return complain(
-            "usage: teams __inside [--mounted PLACE WHAT]… [--door PORT SOCKET] [--rules FILE] -- program …",
+            "usage: teams __inside [--mounted PLACE WHAT]… [--proxy PORT SOCKET] [--rules FILE] -- program …",
         );
     };
     let no_sandbox = |error: &dyn Display| complain(&format!("{NO_SANDBOX}{error}"));
@@ -122,7 +122,7 @@ pub fn main(args: &[OsString]) -> ExitCode {
     {
         return no_sandbox(&error);
     }
-    if orders.door.is_none() && !orders.stays {
+    if orders.proxy.is_none() && !orders.stays {
         let error = std::process::Command::new(&orders.program).args(&orders.args).exec();
         return complain(&format!("{CANNOT_START}{}: {error}", orders.program.display()));
     }
@@ -147,9 +147,9 @@ fn read(args: &[OsString]) -> Option<Orders> {
     let mut words = args.iter();
     loop {
         match words.next()?.to_str()? {
-            "--door" => {
+            "--proxy" => {
                 let port = words.next()?.to_str()?.parse().ok()?;
-                orders.door = Some((port, PathBuf::from(words.next()?)));
+                orders.proxy = Some((port, PathBuf::from(words.next()?)));
             }
             MOUNTED => {
                 let place = PathBuf::from(words.next()?);
@@ -178,7 +178,7 @@ fn restrict(path: &Path) -> Result<(), landlock::RestrictError> {
 async fn attend(orders: &Orders) -> io::Result<u8> {
     let mut interrupts = signal(SignalKind::interrupt())?;
     let mut terminations = signal(SignalKind::terminate())?;
-    let door = match &orders.door {
+    let proxy = match &orders.proxy {
         Some((port, socket)) => {
             let address = SocketAddr::from((Ipv4Addr::LOCALHOST, *port));
             Some((TcpListener::bind(address).await?, socket.clone()))
@@ -196,7 +196,7 @@ async fn attend(orders: &Orders) -> io::Result<u8> {
             let _ = kill_process_group(group, signal);
         }
     };
-    let mut retry = AcceptRetry::new("door");
+    let mut retry = AcceptRetry::new("proxy");
     loop {
         tokio::select! {
             status = child.wait() => {
@@ -207,10 +207,10 @@ async fn attend(orders: &Orders) -> io::Result<u8> {
             }
             _ = interrupts.recv() => tell(Signal::INT),
             _ = terminations.recv() => tell(Signal::TERM),
-            accepted = accept(door.as_ref().map(|(listener, _)| listener), &mut retry) => {
-                if let (Some(stream), Some((_, socket))) = (accepted, &door) {
+            accepted = accept(proxy.as_ref().map(|(listener, _)| listener), &mut retry) => {
+                if let (Some(stream), Some((_, socket))) = (accepted, &proxy) {
                     let socket = socket.clone();
-                    tasks::spawn("door", async move { carry(stream, &socket).await });
+                    tasks::spawn("proxy", async move { carry(stream, &socket).await });
                 }
             }
         }
@@ -249,7 +249,7 @@ mod tests {
         let words: Vec<OsString> = mount.words().into_iter().chain(words).collect();
         let expected = Orders {
             mounted: vec![mount],
-            door: Some((99, PathBuf::from("/s"))),
+            proxy: Some((99, PathBuf::from("/s"))),
             rules: Some(PathBuf::from("/r")),
             stays: true,
             program: PathBuf::from("/bin/a"),
@@ -257,7 +257,7 @@ mod tests {
         };
         assert_eq!(read(&words), Some(expected));
         for wrong in
-            [&["--mounted", "m", "--"][..], &["--door", "x", "y", "--", "p"], &["p"], &["--"], &[]]
+            [&["--mounted", "m", "--"][..], &["--proxy", "x", "y", "--", "p"], &["p"], &["--"], &[]]
         {
             let words: Vec<OsString> = wrong.iter().map(OsString::from).collect();
             assert_eq!(read(&words), None, "{wrong:?}");

@@ -148,7 +148,7 @@ pub fn restrict(rules: &Rules) -> Result<(), RestrictError> {
     }
     if !rules.any_port {
         // Tests of servers listen where the kernel says. On a port of its own choice a program could be taken
-        // for another one: for the door of a run, while the team starts again.
+        // for another one: for the proxy of a run, while the team starts again.
         ruleset = ruleset.add_rule(NetPort::new(0, AccessNet::BindTcp))?;
         for port in &rules.ports {
             ruleset = ruleset.add_rule(NetPort::new(*port, AccessNet::ConnectTcp))?;

@@ -16,10 +16,10 @@ pub const MASK: &str = "[redacted]";
 /// Shorter values are not registered: they would mask ordinary words.
 const SHORTEST: usize = 8;
 
-static KNOWN: RwLock<Known> = RwLock::new(Known::new());
+static KNOWN: RwLock<Secrets> = RwLock::new(Secrets::new());
 
 /// The secrets that are registered, and the one automaton that looks for all of them at once.
-struct Known {
+struct Secrets {
     /// How often each is held; those for as long as the process lives are never let go.
     held: BTreeMap<String, usize>,
     search: Option<Search>,
@@ -34,9 +34,9 @@ struct Search {
     bytes: OnceLock<Option<(AhoCorasick, Vec<Vec<u8>>)>>,
 }
 
-impl Known {
-    const fn new() -> Known {
-        Known { held: BTreeMap::new(), search: None }
+impl Secrets {
+    const fn new() -> Secrets {
+        Secrets { held: BTreeMap::new(), search: None }
     }
 
     fn hold(&mut self, secret: &str) {

@@ -134,7 +134,7 @@ fn group() -> Option<TaskGroup> {
     GROUP.try_with(TaskGroup::clone).ok()
 }
 
-#[expect(clippy::disallowed_methods, reason = "this is the room that owns tasks")]
+#[expect(clippy::disallowed_methods, reason = "this module owns tasks")]
 fn start<F>(name: &'static str, needed: bool, future: F) -> JoinHandle<F::Output>
 where
     F: Future + Send + 'static,
@@ -190,7 +190,7 @@ where
 }
 
 /// Runs blocking work off the async threads.
-#[expect(clippy::disallowed_methods, reason = "this is the room that owns tasks")]
+#[expect(clippy::disallowed_methods, reason = "this module owns tasks")]
 pub fn blocking<F, T>(work: F) -> JoinHandle<T>
 where
     F: FnOnce() -> T + Send + 'static,

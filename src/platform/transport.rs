@@ -20,7 +20,7 @@ const WAITING: usize = 1_024;
 
 /// What became of a message or a blob, as far as is known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Sent {
+pub enum SendResult {
     /// It was taken.
     Taken,
     /// It was not: too large, or no room, or nobody there.
@@ -32,11 +32,11 @@ pub enum Sent {
 /// Carries messages to addresses, and keeps blobs by their digest.
 pub trait Transport: fmt::Debug + Send + Sync {
     /// Sends a message of at most [`MAX_MESSAGE`] bytes.
-    fn send<'a>(&'a self, address: &'a str, message: Vec<u8>) -> BoxFuture<'a, Sent>;
+    fn send<'a>(&'a self, address: &'a str, message: Vec<u8>) -> BoxFuture<'a, SendResult>;
     /// Gives out what comes to an address, from now on.
     fn listen(&self, address: &str) -> mpsc::Receiver<Vec<u8>>;
     /// Keeps bytes, of which there are at most [`MAX_BLOB`], under their [`digest`].
-    fn put<'a>(&'a self, digest: &'a str, bytes: Vec<u8>) -> BoxFuture<'a, Sent>;
+    fn put<'a>(&'a self, digest: &'a str, bytes: Vec<u8>) -> BoxFuture<'a, SendResult>;
     /// The bytes of a digest, where they are there. Whoever gets them holds them against it.
     fn get<'a>(&'a self, digest: &'a str) -> BoxFuture<'a, Option<Vec<u8>>>;
     /// Nobody needs the blob any more.
@@ -61,13 +61,13 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Transport for LocalTransport {
-    fn send<'a>(&'a self, address: &'a str, message: Vec<u8>) -> BoxFuture<'a, Sent> {
+    fn send<'a>(&'a self, address: &'a str, message: Vec<u8>) -> BoxFuture<'a, SendResult> {
         let fits = message.len() <= MAX_MESSAGE;
         let taken = fits
             && locked(&self.addresses)
                 .get(address)
                 .is_some_and(|sender| sender.try_send(message).is_ok());
-        Box::pin(std::future::ready(if taken { Sent::Taken } else { Sent::Refused }))
+        Box::pin(std::future::ready(if taken { SendResult::Taken } else { SendResult::Refused }))
     }
 
     fn listen(&self, address: &str) -> mpsc::Receiver<Vec<u8>> {
@@ -76,12 +76,12 @@ impl Transport for LocalTransport {
         receiver
     }
 
-    fn put<'a>(&'a self, digest: &'a str, bytes: Vec<u8>) -> BoxFuture<'a, Sent> {
+    fn put<'a>(&'a self, digest: &'a str, bytes: Vec<u8>) -> BoxFuture<'a, SendResult> {
         let fits = bytes.len() <= MAX_BLOB;
         if fits {
             locked(&self.blobs).insert(digest.to_owned(), bytes);
         }
-        Box::pin(std::future::ready(if fits { Sent::Taken } else { Sent::Refused }))
+        Box::pin(std::future::ready(if fits { SendResult::Taken } else { SendResult::Refused }))
     }
 
     fn get<'a>(&'a self, digest: &'a str) -> BoxFuture<'a, Option<Vec<u8>>> {

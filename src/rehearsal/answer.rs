@@ -97,7 +97,9 @@ pub(super) fn answer(
         StepKind::Change => build(task, &job, root, wrote),
         StepKind::Review => review(task, &job, root),
         StepKind::Verdict => validate(task, &job, root),
-        StepKind::Land => nothing_to_add(task).moves("complete", None, None, "done").done(),
+        StepKind::Land | StepKind::Sprint(_) => {
+            nothing_to_add(task).moves("complete", None, None, "done").done()
+        }
     }
 }
 

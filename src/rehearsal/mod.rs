@@ -15,7 +15,7 @@ use std::time::Duration;
 use rustix::process::{Signal, getpid, kill_process};
 use serde_json::Value;
 
-use crate::agents::rehearsal::{Brief, Heard, LABEL, Line};
+use crate::agents::rehearsal::{Brief, LABEL, Line, SteeringLine};
 use crate::platform::files;
 use answer::answer;
 use draft::Answer;
@@ -137,7 +137,7 @@ fn play() -> Result<(), String> {
 }
 
 /// Follows stdin on a thread of its own. What cannot be read was not for us.
-fn listen() -> Receiver<Heard> {
+fn listen() -> Receiver<SteeringLine> {
     let (sender, heard) = channel();
     std::thread::spawn(move || {
         for line in io::stdin().lines().map_while(Result::ok) {
@@ -151,7 +151,7 @@ fn listen() -> Receiver<Heard> {
 }
 
 /// Takes what somebody said into the work.
-fn take(brief: &mut Brief, words: Heard) -> Result<(), String> {
+fn take(brief: &mut Brief, words: SteeringLine) -> Result<(), String> {
     print(&Line::Heard { id: words.id })?;
     if words.said.replaces {
         let old = std::mem::replace(&mut brief.task.request, words.said);

@@ -10,18 +10,18 @@ use super::draft::{Answer, Draft, say, write_plan};
 use super::tasks::{self, Item};
 use crate::agents::prompt::{SprintBrief, Task};
 use crate::domain::backlog::{BacklogItem, BacklogStatus};
-use crate::domain::sprint::InitialStep;
+use crate::domain::sprint::PlanningStep;
 
 /// Does a step of planning.
 pub(super) fn answer(task: &Task, root: &Path, wrote: &mut dyn FnMut(&Path)) -> Answer {
     let nobody = SprintBrief::default();
     let sprint = task.work.sprint.as_ref().unwrap_or(&nobody);
-    match task.work.planning_step.unwrap_or(InitialStep::MilestoneRefinement) {
-        InitialStep::MilestoneRefinement => frame(task, sprint, root),
-        InitialStep::ArtifactSync => write_documents(task, sprint, root, wrote),
-        InitialStep::BacklogDefinition => define(task, sprint, root),
-        InitialStep::BacklogPrioritization => rank(task, sprint, root),
-        InitialStep::TodoFinalization => choose(task, sprint, root),
+    match task.work.planning_step.unwrap_or(PlanningStep::MilestoneRefinement) {
+        PlanningStep::MilestoneRefinement => frame(task, sprint, root),
+        PlanningStep::ArtifactSync => write_documents(task, sprint, root, wrote),
+        PlanningStep::BacklogDefinition => define(task, sprint, root),
+        PlanningStep::BacklogPrioritization => rank(task, sprint, root),
+        PlanningStep::TodoFinalization => choose(task, sprint, root),
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::platform::ask::{self, Said};
+use crate::platform::ask::{self, ProgramOutput};
 
 /// How long one command may take.
 const LIMIT: Duration = Duration::from_secs(30);
@@ -22,7 +22,7 @@ fn line(command: &[String]) -> String {
         return format!("`{shown}`: nothing to run");
     };
     match ask::here(program, arguments, LIMIT) {
-        Ok(Said { code, stdout, stderr }) => {
+        Ok(ProgramOutput { code, stdout, stderr }) => {
             let ended =
                 code.map_or_else(|| "a signal".to_owned(), |code| format!("exit code {code}"));
             format!("`{shown}`: {ended}: {}", cut(last(&stdout).or(last(&stderr)).unwrap_or("")))

@@ -13,7 +13,7 @@ use serde_json::Value;
 use crate::agents::prompt::Task;
 use crate::domain::lifecycle::StepName;
 use crate::domain::role::Role;
-use crate::domain::sprint::{Duty, InitialStep};
+use crate::domain::sprint::{Duty, PlanningStep};
 use crate::platform::files;
 
 /// What to do instead of the usual.
@@ -82,7 +82,7 @@ struct Entry {
     /// Only for this duty of a sprint or of the backlog.
     duty: Option<Duty>,
     /// Only in this step of planning.
-    planning_step: Option<InitialStep>,
+    planning_step: Option<PlanningStep>,
     /// Only where that step was given back this often before.
     reopens: Option<u32>,
     /// Only where what the request asks for contains this.

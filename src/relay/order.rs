@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::domain::envelope::{Envelope, EnvelopeKind, Place};
+use crate::domain::envelope::{Envelope, EnvelopeFolder, EnvelopeKind};
 use crate::domain::ids::{EnvelopeId, RequestId};
 use crate::domain::role::Role;
 use crate::domain::state::State;
@@ -14,7 +14,7 @@ fn arrival(envelope: &Envelope) -> (Timestamp, &EnvelopeId) {
 }
 
 fn is_ready(envelope: &Envelope, now: Timestamp) -> bool {
-    envelope.place == Place::Inbox && envelope.not_before.is_none_or(|at| at <= now)
+    envelope.place == EnvelopeFolder::Inbox && envelope.not_before.is_none_or(|at| at <= now)
 }
 
 /// The oldest delegation that the role can begin: of each request the oldest ready one, and none of a

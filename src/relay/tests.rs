@@ -4,10 +4,12 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
 
-use super::watch::{Found, KnownEnvelopes, Watcher, candidates, examine};
+use super::watch::{KnownEnvelopes, ScanResult, Watcher, candidates, examine};
 use super::*;
 use crate::domain::change::Change;
-use crate::domain::envelope::{Envelope, EnvelopeBody, EnvelopeKind, EnvelopeParams, Place};
+use crate::domain::envelope::{
+    Envelope, EnvelopeBody, EnvelopeFolder, EnvelopeKind, EnvelopeParams,
+};
 use crate::domain::ids::{EnvelopeId, RequestId};
 use crate::domain::role::Role;
 use crate::domain::state::State;
@@ -47,7 +49,7 @@ fn delegate(number: u64, request: &str) -> Envelope {
             from: Role::Orchestrator,
             to: Role::Developer,
         },
-        place: Place::Inbox,
+        place: EnvelopeFolder::Inbox,
         attempts: 0,
         not_before: None,
         step: None,
@@ -113,10 +115,10 @@ fn reports_and_forwards_share_one_row() {
 }
 
 fn inbox(root: &Path, role: Role) -> std::path::PathBuf {
-    root.join(relay_folder(Place::Inbox, role))
+    root.join(relay_folder(EnvelopeFolder::Inbox, role))
 }
 
-fn scan(root: &Path, state: &State) -> Vec<Found> {
+fn scan(root: &Path, state: &State) -> Vec<ScanResult> {
     let known = KnownEnvelopes::of(state);
     examine(root, &known, &candidates(root, || known.clone()).unwrap()).unwrap()
 }
@@ -127,7 +129,7 @@ fn json(envelope: &Envelope) -> String {
 
 fn workspace() -> tempfile::TempDir {
     let root = tempfile::tempdir().unwrap();
-    for place in [Place::Inbox, Place::Archive, Place::Dead] {
+    for place in [EnvelopeFolder::Inbox, EnvelopeFolder::Archive, EnvelopeFolder::Dead] {
         for role in Role::ALL {
             files::create_dir_all(&root.path().join(relay_folder(place, role))).unwrap();
         }
@@ -138,7 +140,7 @@ fn workspace() -> tempfile::TempDir {
 
 /// The dead letters of the developer.
 fn dead_letters(root: &Path) -> Vec<Envelope> {
-    let folder = root.join(relay_folder(Place::Dead, Role::Developer));
+    let folder = root.join(relay_folder(EnvelopeFolder::Dead, Role::Developer));
     let names = files::list(&folder).unwrap();
     names
         .iter()
@@ -164,7 +166,7 @@ async fn a_foreign_drop_is_found_and_gets_its_own_name() {
         .expect("the rename is noticed");
     dropped.attempts = 0;
     let found = scan(root.path(), &state);
-    assert_eq!(found, [Found::Dropped(Box::new(dropped.clone()))]);
+    assert_eq!(found, [ScanResult::Dropped(Box::new(dropped.clone()))]);
     assert!(files::exists(&folder.join(format!("{}.json", id(1)))));
     assert_eq!(scan(root.path(), &state_of(&[dropped])), [], "known now");
 }
@@ -192,17 +194,17 @@ fn what_is_no_envelope_is_buried_with_its_reason() {
     let found = scan(root.path(), &known);
     assert_eq!(found.len(), 7, "{found:?}");
     for (found, name) in found.iter().zip(["a", "b", "c", "d", "e", "f", "g"]) {
-        let Found::Bad { path, reason } = found else {
+        let ScanResult::Bad { path, reason } = found else {
             panic!("{found:?}");
         };
-        let grave = root.path().join(relay_folder(Place::Dead, Role::Developer));
+        let grave = root.path().join(relay_folder(EnvelopeFolder::Dead, Role::Developer));
         assert_eq!(path, &grave.join(format!("{name}-invalid.json")));
         let epitaph = files::read_text(&grave.join(format!("{name}-invalid.reason.txt"))).unwrap();
         assert_eq!(epitaph, format!("{reason}\n"));
     }
     assert_eq!(scan(root.path(), &known), []);
     files::write(&folder.join("a.json"), "{ not").unwrap();
-    let [Found::Bad { path, .. }] = &scan(root.path(), &known)[..] else {
+    let [ScanResult::Bad { path, .. }] = &scan(root.path(), &known)[..] else {
         panic!("it is bad again");
     };
     assert!(path.ends_with("a-invalid-1.json"), "{}", path.display());
@@ -217,7 +219,7 @@ fn r05_nobody_but_a_role_of_the_team_has_an_inbox() {
     let elsewhere = inbox(root.path(), Role::Developer).with_file_name("marketing");
     files::create_dir_all(&elsewhere).unwrap();
     files::write(&elsewhere.join("b.json"), &stranger).unwrap();
-    let [Found::Bad { reason: BadEnvelope::Unparsable(why), .. }] =
+    let [ScanResult::Bad { reason: BadEnvelope::Unparsable(why), .. }] =
         &scan(root.path(), &State::default())[..]
     else {
         panic!("one is buried and the other is nobody's");
@@ -249,7 +251,7 @@ async fn a_dead_letter_is_replayed_by_moving_it_back() {
     let opened = Store::open(root.path(), Arc::new(RealDisk)).unwrap();
     let mut letter = delegate(1, "a");
     opened.store.append(vec![change(&letter)]).await.unwrap();
-    letter.place = Place::Dead;
+    letter.place = EnvelopeFolder::Dead;
     letter.attempts = 5;
     letter.reason = Some("poison".to_owned());
     opened.store.append(vec![change(&letter)]).await.unwrap();
@@ -258,10 +260,10 @@ async fn a_dead_letter_is_replayed_by_moving_it_back() {
     assert_eq!(dead_letters(root.path()), [letter.clone()]);
     assert_eq!(scan(root.path(), &state), []);
     let name = format!("{}.json", id(1));
-    let grave = root.path().join(relay_folder(Place::Dead, Role::Developer));
+    let grave = root.path().join(relay_folder(EnvelopeFolder::Dead, Role::Developer));
     files::rename(&grave.join(&name), &inbox(root.path(), Role::Developer).join(&name)).unwrap();
     let found = scan(root.path(), &state);
-    assert_eq!(found, [Found::Replayed(Box::new(delegate(1, "a")))]);
+    assert_eq!(found, [ScanResult::Replayed(Box::new(delegate(1, "a")))]);
     opened.store.append(vec![change(&delegate(1, "a"))]).await.unwrap();
     opened.store.close().unwrap();
     assert_eq!(dead_letters(root.path()), []);
@@ -274,7 +276,7 @@ async fn our_own_consumed_envelopes_are_no_drops() {
     for number in 0..100 {
         let mut letter = delegate(number, "a");
         opened.store.append(vec![change(&letter)]).await.unwrap();
-        letter.place = Place::Archive;
+        letter.place = EnvelopeFolder::Archive;
         let consumed = opened.store.append(vec![change(&letter)]);
         // The state has forgotten it, its file may still be in the inbox.
         let unknown = candidates(root.path(), KnownEnvelopes::default).unwrap();
@@ -287,7 +289,7 @@ async fn our_own_consumed_envelopes_are_no_drops() {
     let path = inbox(root.path(), Role::Developer).join(format!("{}.json", id(7)));
     files::write(&path, json(&delegate(7, "a"))).unwrap();
     let found = scan(root.path(), &State::default());
-    let [Found::Bad { reason, .. }] = &found[..] else {
+    let [ScanResult::Bad { reason, .. }] = &found[..] else {
         panic!("{found:?}");
     };
     assert_eq!(*reason, BadEnvelope::Doubled(id(7).to_string()));
@@ -312,7 +314,7 @@ fn a_thousand_envelopes_keep_their_order_over_restarts() {
         let mut last = None;
         while let Some(next) = ready(&opened.state, Role::Developer, at(5_000), &BTreeSet::new()) {
             let mut letter = Envelope::clone(&opened.state.envelopes[&next]);
-            letter.place = Place::Archive;
+            letter.place = EnvelopeFolder::Archive;
             let consumed = change(&letter);
             opened.state.apply(&consumed);
             last = Some(opened.store.append(vec![consumed]));
@@ -328,8 +330,9 @@ fn a_thousand_envelopes_keep_their_order_over_restarts() {
     opened.store.close().unwrap();
     let left =
         |place| files::list(&root.path().join(relay_folder(place, Role::Developer))).unwrap();
-    assert_eq!(left(Place::Inbox).len(), 0);
-    assert_eq!(left(Place::Dead).len(), 0);
-    let kept: usize = left(Place::Archive).iter().map(|day| files::list(day).unwrap().len()).sum();
+    assert_eq!(left(EnvelopeFolder::Inbox).len(), 0);
+    assert_eq!(left(EnvelopeFolder::Dead).len(), 0);
+    let kept: usize =
+        left(EnvelopeFolder::Archive).iter().map(|day| files::list(day).unwrap().len()).sum();
     assert_eq!(kept, 1_000);
 }

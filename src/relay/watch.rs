@@ -10,7 +10,7 @@ use notify::{RecommendedWatcher, RecursiveMode, Watcher as _};
 use tokio::sync::Notify;
 
 use super::check::{self, BadEnvelope, MAX_ENVELOPE_BYTES};
-use crate::domain::envelope::{Envelope, Place};
+use crate::domain::envelope::{Envelope, EnvelopeFolder};
 use crate::domain::ids::EnvelopeId;
 use crate::domain::role::Role;
 use crate::domain::state::State;
@@ -19,7 +19,7 @@ use crate::store::{StoreError, relay_folder, was_consumed};
 
 /// What a scan found.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Found {
+pub enum ScanResult {
     /// Another program dropped a valid envelope. It lies in the inbox under its own id, undecided.
     Dropped(Box<Envelope>),
     /// A file that is no envelope; it was moved to `dead/` with its reason beside it.
@@ -70,7 +70,7 @@ impl Watcher {
                 }
             })?;
         for role in Role::ALL {
-            let folder = root.join(relay_folder(Place::Inbox, role));
+            let folder = root.join(relay_folder(EnvelopeFolder::Inbox, role));
             system.watch(&folder, RecursiveMode::NonRecursive)?;
         }
         Ok(Self { due, _system: system })
@@ -111,7 +111,7 @@ pub fn candidates(
 ) -> Result<Vec<(Role, PathBuf)>, WatchError> {
     let mut letters = Vec::new();
     for role in Role::ALL {
-        let found = files::list(&root.join(relay_folder(Place::Inbox, role)))?;
+        let found = files::list(&root.join(relay_folder(EnvelopeFolder::Inbox, role)))?;
         letters.extend(found.into_iter().filter(|path| is_letter(path)).map(|path| (role, path)));
     }
     if !letters.is_empty() {
@@ -148,7 +148,7 @@ pub fn examine(
     root: &Path,
     known: &KnownEnvelopes,
     candidates: &[(Role, PathBuf)],
-) -> Result<Vec<Found>, WatchError> {
+) -> Result<Vec<ScanResult>, WatchError> {
     let mut found = Vec::new();
     for (role, path) in candidates {
         if known.has(path, *role) {
@@ -156,14 +156,14 @@ pub fn examine(
         }
         match look(root, known, *role, path)? {
             None => {}
-            Some(Ok(envelope)) if envelope.place == Place::Dead => {
-                found.push(Found::Replayed(Box::new(fresh(envelope))));
+            Some(Ok(envelope)) if envelope.place == EnvelopeFolder::Dead => {
+                found.push(ScanResult::Replayed(Box::new(fresh(envelope))));
             }
-            Some(Ok(envelope)) => found.push(Found::Dropped(Box::new(fresh(envelope)))),
+            Some(Ok(envelope)) => found.push(ScanResult::Dropped(Box::new(fresh(envelope)))),
             Some(Err(reason)) => {
                 tracing::warn!(path = %path.display(), %reason, "a file in an inbox is no envelope");
                 let path = bury(root, *role, path, &reason)?;
-                found.push(Found::Bad { path, reason });
+                found.push(ScanResult::Bad { path, reason });
             }
         }
     }
@@ -172,7 +172,13 @@ pub fn examine(
 
 /// What the runtime says about an envelope does not come from outside.
 fn fresh(envelope: Envelope) -> Envelope {
-    Envelope { place: Place::Inbox, attempts: 0, not_before: None, reason: None, ..envelope }
+    Envelope {
+        place: EnvelopeFolder::Inbox,
+        attempts: 0,
+        not_before: None,
+        reason: None,
+        ..envelope
+    }
 }
 
 /// `None` where the file is gone by now.
@@ -219,7 +225,7 @@ fn look(
 
 /// Moves a bad file to `dead/<role>/<name>-invalid.json`, its reason beside it; returns where it is.
 fn bury(root: &Path, role: Role, path: &Path, reason: &BadEnvelope) -> Result<PathBuf, WatchError> {
-    let dead = root.join(relay_folder(Place::Dead, role));
+    let dead = root.join(relay_folder(EnvelopeFolder::Dead, role));
     files::create_dir_all(&dead)?;
     let mut name = path.file_stem().unwrap_or_default().to_owned();
     name.push("-invalid");

@@ -1,7 +1,7 @@
 //! What an agent commands, and whether its role may. An agent holds no right of a person: the planner may change the
 //! backlog, and that is all.
 
-use super::control::{self, Reply, Wanted};
+use super::control::{self, CallSubject, Reply};
 use super::team::Team;
 use crate::domain::actor::Actor;
 use crate::domain::backlog::BacklogSource;
@@ -36,7 +36,7 @@ pub(super) async fn command(
     team: &Team,
     run: &Run,
     call: &CallId,
-    wanted: Wanted,
+    wanted: CallSubject,
 ) -> Result<Reply, Refused> {
     let command = tool(run.role, wanted)?;
     let actor = Actor::Agent {
@@ -50,10 +50,10 @@ pub(super) async fn command(
 }
 
 /// The command as an agent of this role may give it.
-fn tool(role: Role, wanted: Wanted) -> Result<Command, Refused> {
+fn tool(role: Role, wanted: CallSubject) -> Result<Command, Refused> {
     let command = match wanted {
-        Wanted::Command(command) => command,
-        Wanted::Question(_) | Wanted::Tools | Wanted::Use { .. } => {
+        CallSubject::Command(command) => command,
+        CallSubject::Question(_) | CallSubject::Tools | CallSubject::Use { .. } => {
             let why = "that is for people; an agent cannot ask it".to_owned();
             return Err(Refused::new(Refusal::Command, "a question", why));
         }

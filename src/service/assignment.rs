@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use crate::agents::{Document, SprintBrief, Work};
+use crate::agents::{SprintBrief, TaskDocument, Work};
 use crate::domain::backlog::BacklogItem;
 use crate::domain::request::Request;
 use crate::domain::role::Role;
@@ -115,17 +115,17 @@ fn brief(sprint: &Sprint) -> SprintBrief {
         sprint_id: sprint.sprint_id.to_string(),
         folder: folder(sprint),
         status: sprint.status.as_str().to_owned(),
-        requested_milestone: sprint.requested_milestone_title.clone(),
+        requested_milestone: sprint.kickoff.milestone.clone(),
         milestone: sprint.milestone_title.clone(),
-        brief: sprint.kickoff_brief.clone(),
-        requirements: sprint.kickoff_requirements.clone(),
-        request_text: sprint.kickoff_request_text.clone(),
-        artifacts: sprint.kickoff_reference_artifacts.clone(),
-        research: sprint.research_prepass.clone(),
-        todos: sprint.todos.clone(),
-        commits: sprint.commits.clone(),
-        closeout: sprint.closeout_status.map(|it| it.as_str().to_owned()).unwrap_or_default(),
-        uncommitted_paths: sprint.uncommitted_paths.clone(),
+        brief: sprint.kickoff.brief.clone(),
+        requirements: sprint.kickoff.requirements.clone(),
+        request_text: sprint.kickoff.request_text.clone(),
+        artifacts: sprint.kickoff.artifacts.clone(),
+        research: sprint.planning.research.clone(),
+        todos: sprint.work.todos.clone(),
+        commits: sprint.work.commits.clone(),
+        closeout: sprint.closing.status.map(|it| it.as_str().to_owned()).unwrap_or_default(),
+        uncommitted_paths: sprint.closing.uncommitted_paths.clone(),
     }
 }
 
@@ -143,7 +143,7 @@ pub(super) struct SprintDocuments {
     /// Folders in it that others write.
     pub(super) read_only: Vec<PathBuf>,
     /// The documents that are written, or have to be known.
-    pub(super) documents: Vec<Document>,
+    pub(super) documents: Vec<TaskDocument>,
 }
 
 /// Where the todos of a sprint have their own documents, in its folder.
@@ -161,13 +161,13 @@ pub(super) fn documents(
         return None;
     }
     let folder = folder(sprint);
-    let document = |name: String, purpose: &str, writable| Document {
+    let document = |name: String, purpose: &str, writable| TaskDocument {
         path: root.join(&name),
         name,
         purpose: format!("{purpose}."),
         writable,
     };
-    let own = |list: &[(&str, &str)]| -> Vec<Document> {
+    let own = |list: &[(&str, &str)]| -> Vec<TaskDocument> {
         let all = list.iter();
         all.map(|(name, purpose)| document(format!("{folder}/{name}"), purpose, true)).collect()
     };
@@ -217,7 +217,7 @@ mod tests {
     use crate::domain::change::Change;
     use crate::domain::ids::{BacklogId, SprintId};
     use crate::domain::language::Language;
-    use crate::domain::sprint::{InitialStep, Kickoff, Trigger};
+    use crate::domain::sprint::{Kickoff, PlanningStep, Trigger};
     use crate::domain::time::Timestamp;
 
     fn sprint() -> Sprint {
@@ -231,7 +231,7 @@ mod tests {
     fn planning() -> Request {
         let mut request = Request { sprint_id: Some(sprint().sprint_id), ..Request::default() };
         request.params.duty = Some(DutyDetails::Planning {
-            initial_phase_step: InitialStep::BacklogDefinition,
+            initial_phase_step: PlanningStep::BacklogDefinition,
             initial_phase_reopen_count: 1,
             initial_phase_reopen_reason: "no items".to_owned(),
             reopen_of_request_id: None,
@@ -253,7 +253,7 @@ mod tests {
         }
         let request = planning();
         let work = work(&state, &request, false);
-        assert_eq!(work.planning_step, Some(InitialStep::BacklogDefinition));
+        assert_eq!(work.planning_step, Some(PlanningStep::BacklogDefinition));
         assert_eq!((work.reopens, reopen_reason(&request)), (1, "no items"));
         let names: Vec<&str> = work.backlog.iter().map(|item| item.backlog_id.as_str()).collect();
         assert_eq!(names, ["backlog-b", "backlog-a"]);
@@ -272,7 +272,7 @@ mod tests {
     #[test]
     fn ten_thousand_items_make_no_longer_prompt_than_sixty() {
         use crate::agents::prompt::{PromptInput, assemble};
-        use crate::agents::{Said, Task};
+        use crate::agents::{PersonMessage, Task};
 
         let size = |items: usize| {
             let mut state = State::default();
@@ -294,7 +294,7 @@ mod tests {
                     Role::Planner,
                     None,
                     "20260324-00000001",
-                    Said::new("Mina", "plan it"),
+                    PersonMessage::new("Mina", "plan it"),
                 )
             };
             let making = PromptInput {

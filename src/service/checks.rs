@@ -81,5 +81,5 @@ pub(super) fn scratch(team: &Team, id: &RequestId) -> PathBuf {
 pub(super) async fn proof_is_old(team: &Arc<Team>, id: &RequestId) -> Result<bool, EffectError> {
     let plan = in_force(team).await?;
     let request = team.request(id).ok_or(EffectError::Gone)?;
-    Ok(request.evidence.as_ref().is_some_and(|evidence| evidence.checks_digest != plan.digest))
+    Ok(request.work.evidence.as_ref().is_some_and(|evidence| evidence.checks_digest != plan.digest))
 }

@@ -62,13 +62,13 @@ pub(super) struct Call {
     #[serde(default)]
     pub(super) secret: String,
     /// What to do, or to tell.
-    pub(super) wanted: Wanted,
+    pub(super) wanted: CallSubject,
 }
 
 /// What a call is about.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Wanted {
+pub enum CallSubject {
     /// Something to be done.
     Command(Command),
     /// Something to be shown.
@@ -84,13 +84,13 @@ pub enum Wanted {
     },
 }
 
-impl From<Command> for Wanted {
+impl From<Command> for CallSubject {
     fn from(command: Command) -> Self {
         Self::Command(command)
     }
 }
 
-impl From<Question> for Wanted {
+impl From<Question> for CallSubject {
     fn from(question: Question) -> Self {
         Self::Question(question)
     }
@@ -182,9 +182,9 @@ async fn serve(
     }
     let reply = match call {
         Ok(call) if same(&call.secret, secret) => match call.wanted {
-            Wanted::Command(command) => submit(team, Actor::Operator, command).await,
-            Wanted::Question(question) => answered(team, question).await,
-            Wanted::Tools | Wanted::Use { .. } => {
+            CallSubject::Command(command) => submit(team, Actor::Operator, command).await,
+            CallSubject::Question(question) => answered(team, question).await,
+            CallSubject::Tools | CallSubject::Use { .. } => {
                 Reply::no("these are the tools of agents; they are there within a run only")
             }
         },
@@ -231,7 +231,8 @@ async fn answered(team: &Arc<Team>, question: Question) -> Reply {
     let asked = Arc::clone(team);
     let answer = tasks::blocking(move || {
         let language = asked.workspace.runtime.language;
-        said(&asked, answers::answer(&asked, &Actor::Operator, &question, language))
+        let found = answers::answer(&asked, &Actor::Operator, &question, language);
+        said(&asked, found.is_ok(), found.unwrap_or_else(|none| none))
     });
     match answer.await {
         Ok(reply) => reply,
@@ -242,7 +243,8 @@ async fn answered(team: &Arc<Team>, question: Question) -> Reply {
 /// Brings a command to the engine and puts its answer into words.
 pub(super) async fn submit(team: &Team, actor: Actor, command: Command) -> Reply {
     match team.hub.submit(Event::Command { actor, command }).await {
-        Ok(Answer::Say(content)) => said(team, content),
+        Ok(Answer::Say(content)) => said(team, true, content),
+        Ok(Answer::Refused(content)) => said(team, false, content),
         Ok(Answer::Accepted) => Reply { ok: true, text: "done".to_owned(), content: None },
         Ok(Answer::Ignored(why)) => Reply::no(why),
         Err(error) => Reply::no(error.to_string()),
@@ -250,41 +252,16 @@ pub(super) async fn submit(team: &Team, actor: Actor, command: Command) -> Reply
 }
 
 /// The answer in words.
-fn said(team: &Team, content: Content) -> Reply {
+fn said(team: &Team, ok: bool, content: Content) -> Reply {
     let text = team.catalog.render(&content).map(|rendered| rendered.text);
-    Reply {
-        ok: !says_no(&content.key),
-        text: text.unwrap_or_else(|_| content.key.clone()),
-        content: Some(content),
-    }
-}
-
-/// Whether the words of this key refuse what was asked: `sprint.refused.active`, `backlog.refused`.
-fn says_no(key: &str) -> bool {
-    const NO: [&str; 14] = [
-        "not_allowed",
-        "unknown_request",
-        "empty",
-        "too_long",
-        "too_many",
-        "too_many_followups",
-        "cancel.ended",
-        "cancel.not_yours",
-        "cancel.uncommitted",
-        "gate.none",
-        "gate.stale",
-        "gate.not_yours",
-        "gate.four_eyes",
-        "gate.no_question",
-    ];
-    NO.contains(&key) || key.split('.').any(|part| part == "refused")
+    Reply { ok, text: text.unwrap_or_else(|_| content.key.clone()), content: Some(content) }
 }
 
 /// Calls the team that runs in a workspace.
 ///
 /// # Errors
 /// [`ControlError::Refused`] with the team's words where it says no.
-pub async fn call(root: &Path, wanted: Wanted) -> Result<Reply, ControlError> {
+pub async fn call(root: &Path, wanted: CallSubject) -> Result<Reply, ControlError> {
     let gone = || ControlError::NotRunning(root.to_owned());
     let secret = files::read_text_if_present(&secret_file(root))?.ok_or_else(gone)?;
     let stream = UnixStream::connect(socket(root)).await.map_err(|_| gone())?;

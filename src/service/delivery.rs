@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::busy::Busy;
 use super::team::{Team, now, until};
-use crate::discord::{Place, lanes};
+use crate::discord::{Destination, lanes};
 use crate::domain::event::Event;
 use crate::domain::ids::{ChannelId, OutgoingId, RequestId, UserId};
 use crate::domain::outgoing::{Act, NamedChannel, Outgoing, OutgoingOutcome, Priority, Target};
@@ -181,8 +181,10 @@ fn lane<'a>(state: &State, outgoing: &'a Outgoing) -> Lane<'a> {
         // It is what the others of its room wait for.
         return Lane::Channel(*channel_id);
     }
-    let thread = request.and_then(|request| request.room.as_ref()).and_then(|room| room.thread_id);
-    let here = request.map(|request| &request.reply_route).filter(|route| route.is_dm);
+    let thread = request
+        .and_then(|request| request.conversation.room.as_ref())
+        .and_then(|room| room.thread_id);
+    let here = request.map(|request| &request.conversation.reply_route).filter(|route| route.is_dm);
     match thread.or(here.and_then(|route| route.channel_id)) {
         Some(channel) => Lane::Channel(channel),
         None => Lane::Room(id),
@@ -191,7 +193,9 @@ fn lane<'a>(state: &State, outgoing: &'a Outgoing) -> Lane<'a> {
 
 /// Whether the request was asked in a place of its own: where it has no room, it is answered there.
 fn asked_somewhere(request: Option<&Request>) -> bool {
-    request.is_some_and(|it| it.reply_route.channel_id.is_some() || it.reply_route.is_dm)
+    request.is_some_and(|it| {
+        it.conversation.reply_route.channel_id.is_some() || it.conversation.reply_route.is_dm
+    })
 }
 
 /// The requests that have no place yet and get one: the message that their room is to hang on is still to
@@ -214,7 +218,7 @@ fn rooms_to_come(state: &State) -> BTreeSet<RequestId> {
     };
     let placeless = |id: &RequestId| {
         let request = state.requests.get(id).map(Arc::as_ref);
-        let room = request.and_then(|request| request.room.as_ref());
+        let room = request.and_then(|request| request.conversation.room.as_ref());
         room.is_some_and(|room| room.thread_id.is_none()) && !asked_somewhere(request)
     };
     // One that Discord refused holds nothing up.
@@ -245,7 +249,7 @@ async fn one(team: &Arc<Team>, outgoing: &Outgoing) {
     match team.insist(starting(0)).await {
         Ok(Answer::Accepted) => {}
         // Superseded meanwhile, or the team is stopping: the next start sends it.
-        Ok(Answer::Ignored(_) | Answer::Say(_)) | Err(_) => return,
+        Ok(Answer::Ignored(_) | Answer::Say(_) | Answer::Refused(_)) | Err(_) => return,
     }
     let outcome = match place(team, outgoing).await {
         Ok(place) => {
@@ -294,7 +298,7 @@ async fn with_difference(team: &Arc<Team>, outgoing: &Outgoing) -> Outgoing {
     };
     let candidate = team.hub.read(|state| {
         let request = state.requests.get(&state.gates.get(gate_id)?.request_id)?;
-        request.candidate.clone()
+        request.work.candidate.clone()
     });
     let Some(candidate) = candidate else { return outgoing };
     let project = team.project.clone();
@@ -308,20 +312,20 @@ async fn with_difference(team: &Arc<Team>, outgoing: &Outgoing) -> Outgoing {
     outgoing
 }
 
-async fn place(team: &Team, outgoing: &Outgoing) -> Result<Place, OutgoingOutcome> {
+async fn place(team: &Team, outgoing: &Outgoing) -> Result<Destination, OutgoingOutcome> {
     if let Target::Dm(user) = &outgoing.target {
         return team.link.dm_place(*user, outgoing).await;
     }
     let report = team.channels.report;
-    Ok(team.hub.read(|state| resolve(team, state, outgoing)).unwrap_or(Place {
+    Ok(team.hub.read(|state| resolve(team, state, outgoing)).unwrap_or(Destination {
         channel: report,
         card: None,
         parent: None,
     }))
 }
 
-fn resolve(team: &Team, state: &State, outgoing: &Outgoing) -> Option<Place> {
-    let plain = |channel| Place { channel, card: None, parent: None };
+fn resolve(team: &Team, state: &State, outgoing: &Outgoing) -> Option<Destination> {
+    let plain = |channel| Destination { channel, card: None, parent: None };
     match &outgoing.target {
         Target::Channel(channel) => Some(plain(*channel)),
         Target::Named(NamedChannel::Relay) => Some(plain(team.channels.relay)),
@@ -333,10 +337,10 @@ fn resolve(team: &Team, state: &State, outgoing: &Outgoing) -> Option<Place> {
                 return Some(plain(*channel_id));
             }
             let request = state.requests.get(id)?;
-            let room = request.room.as_ref();
-            let origin = request.reply_route.channel_id;
+            let room = request.conversation.room.as_ref();
+            let origin = request.conversation.reply_route.channel_id;
             let thread = room.and_then(|room| room.thread_id);
-            Some(Place {
+            Some(Destination {
                 channel: thread.or(origin)?,
                 card: room.and_then(|room| room.card_id),
                 // Asked for in the room itself: then its parent is not known here, and Discord is asked.
@@ -353,18 +357,21 @@ mod tests {
     use super::*;
     use crate::domain::ids::MessageId;
     use crate::domain::outgoing::{Content, OutgoingState, Voice};
-    use crate::domain::request::Room;
+    use crate::domain::request::{RequestConversation, Room};
 
     const ID: &str = "20260324-1a2b3c4d";
 
     fn request(thread: Option<u64>) -> Request {
         Request {
             request_id: RequestId::parse(ID).unwrap(),
-            room: Some(Room {
-                thread_id: thread.map(ChannelId),
-                card_id: None,
-                card_digest: String::new(),
-            }),
+            conversation: RequestConversation {
+                room: Some(Room {
+                    thread_id: thread.map(ChannelId),
+                    card_id: None,
+                    card_digest: String::new(),
+                }),
+                ..RequestConversation::default()
+            },
             ..Request::default()
         }
     }
@@ -451,7 +458,7 @@ mod tests {
     #[test]
     fn a_request_with_a_place_of_its_own_waits_for_nothing() {
         let mut asked = request(None);
-        asked.reply_route.channel_id = Some(ChannelId(9));
+        asked.conversation.reply_route.channel_id = Some(ChannelId(9));
         let report = Target::Named(NamedChannel::Report);
         let outbox = vec![outgoing("b", room(), post(None)), outgoing("c", report, post(Some(ID)))];
         assert_eq!(order(state(asked, outbox)), ["b", "c"]);

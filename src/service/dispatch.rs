@@ -12,7 +12,7 @@ use super::effect_error::EffectError;
 use super::effects;
 use super::job;
 use super::run_calls::RunCalls;
-use super::run_inboxes::Said;
+use super::run_inboxes::WorkerNotice;
 use super::task::TaskError;
 use super::team::{Team, now, until};
 use crate::domain::assignment::{
@@ -113,7 +113,7 @@ pub(super) async fn listen(team: Arc<Team>, mut messages: mpsc::Receiver<Vec<u8>
             continue;
         };
         let late = body.refused(EndReason::Unknown);
-        let said = Said { generation, boot: boot.clone(), body };
+        let said = WorkerNotice { generation, boot: boot.clone(), body };
         match team.inboxes.put(&run_id, said) {
             true => {}
             // It is followed soon, and the worker says it again.
@@ -208,7 +208,7 @@ async fn tidy(team: &Arc<Team>, id: &RequestId) -> Result<(), DispatchError> {
 
 /// What a step of the protocol answers.
 #[derive(Debug, Clone)]
-struct Asked {
+struct RenewalRequest {
     generation: u32,
     boot: BootId,
     asked_ms: Millis,
@@ -273,9 +273,9 @@ impl Following<'_> {
             let (steps, asked) = match said {
                 None => (side.tick(&facts, at), None),
                 Some(None) => (side.news(&facts), None),
-                Some(Some(Said { generation, boot, body })) => {
+                Some(Some(WorkerNotice { generation, boot, body })) => {
                     let asked_ms = body.asked_ms();
-                    let asked = Asked { generation, boot: boot.clone(), asked_ms };
+                    let asked = RenewalRequest { generation, boot: boot.clone(), asked_ms };
                     (side.receive(&facts, (generation, boot), body, at), Some(asked))
                 }
             };
@@ -302,7 +302,7 @@ impl Following<'_> {
         run: &Arc<Run>,
         side: &mut HubSide,
         step: HubStep,
-        asked: Option<&Asked>,
+        asked: Option<&RenewalRequest>,
     ) -> Result<Follow, DispatchError> {
         match step {
             HubStep::Send(boot, body) => {
@@ -384,7 +384,7 @@ impl Following<'_> {
         run: &Arc<Run>,
         side: &mut HubSide,
         decision: Decision,
-        asked: Option<&Asked>,
+        asked: Option<&RenewalRequest>,
     ) -> Result<Follow, DispatchError> {
         let (run_id, generation) = (self.run_id.clone(), run.generation);
         match decision {
@@ -396,7 +396,7 @@ impl Following<'_> {
                         let asked_ms = asked.map_or(0, |asked| asked.asked_ms);
                         side.granted(asked_ms, clock::uptime_ms())
                     }
-                    Answer::Ignored(_) | Answer::Say(_) => {
+                    Answer::Ignored(_) | Answer::Say(_) | Answer::Refused(_) => {
                         HubBody::Ended { reason: EndReason::MovedOn }
                     }
                 };
@@ -425,7 +425,7 @@ impl Following<'_> {
                 let answer = self.calls.answer(self.team, run, call.clone(), what).await;
                 let kept = answer.as_ref().and_then(|answer| answer.keep.as_ref());
                 self.blobs.extend(kept.map(|kept| kept.result.clone()));
-                if let (Some(Asked { boot, .. }), Some(answer)) = (asked, answer) {
+                if let (Some(RenewalRequest { boot, .. }), Some(answer)) = (asked, answer) {
                     let body = HubBody::Answer { call, answer };
                     send(self.team, self.run_id, generation, Some(boot.clone()), body).await;
                 }
@@ -435,8 +435,13 @@ impl Following<'_> {
     }
 
     /// The worker need not say again what came of it.
-    async fn settle(&self, asked: Option<&Asked>, unable: bool, refused: Option<EndReason>) {
-        if let Some(Asked { generation, boot, asked_ms: _ }) = asked {
+    async fn settle(
+        &self,
+        asked: Option<&RenewalRequest>,
+        unable: bool,
+        refused: Option<EndReason>,
+    ) {
+        if let Some(RenewalRequest { generation, boot, asked_ms: _ }) = asked {
             let body = HubBody::Settled { unable, refused };
             send(self.team, self.run_id, *generation, Some(boot.clone()), body).await;
         }
@@ -446,7 +451,7 @@ impl Following<'_> {
         &mut self,
         run: &Arc<Run>,
         payload: Payload,
-        asked: Option<&Asked>,
+        asked: Option<&RenewalRequest>,
     ) -> Result<Follow, DispatchError> {
         let text = match worker::unpack(&*self.team.transport, payload).await {
             Ok(text) => text,
@@ -489,7 +494,12 @@ async fn show_typing(team: &Team, envelope: &Envelope) {
     let id = &envelope.envelope.request_id;
     let channel = team.hub.read(|state| {
         let request = state.requests.get(id)?;
-        request.room.as_ref().and_then(|room| room.thread_id).or(request.reply_route.channel_id)
+        request
+            .conversation
+            .room
+            .as_ref()
+            .and_then(|room| room.thread_id)
+            .or(request.conversation.reply_route.channel_id)
     });
     if let Some(channel) = channel {
         team.link.typing(channel).await;

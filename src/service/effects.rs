@@ -156,7 +156,7 @@ pub(super) async fn begin(
     let started = Event::EffectStarting { effect_id: effect.effect_id.clone(), pre_state };
     match team.insist(started).await? {
         Answer::Accepted => Ok(()),
-        Answer::Ignored(_) | Answer::Say(_) => Err(EffectError::Unwanted),
+        Answer::Ignored(_) | Answer::Say(_) | Answer::Refused(_) => Err(EffectError::Unwanted),
     }
 }
 
@@ -188,7 +188,7 @@ async fn commit(
         Some(plan) => plan,
         None => {
             let request = Arc::unwrap_or_clone(team.request(id).ok_or(EffectError::Gone)?);
-            let conflict = request.conflict;
+            let conflict = request.work.conflict;
             let parts = MessageParts {
                 sprint: request.sprint_id,
                 todo: request.todo_id,
@@ -275,7 +275,7 @@ async fn merge(
 
 fn candidate(team: &Team, id: &RequestId) -> Result<Candidate, EffectError> {
     let request = team.request(id).ok_or(EffectError::Gone)?;
-    request.candidate.clone().ok_or(EffectError::NoCandidate)
+    request.work.candidate.clone().ok_or(EffectError::NoCandidate)
 }
 
 async fn rebase(team: &Arc<Team>, id: &RequestId) -> Result<EffectOutcome, EffectError> {

@@ -84,7 +84,9 @@ async fn take(team: &Arc<Team>, fact: Inbound) {
             let hub = team.hub.clone();
             tasks::spawn("command", async move {
                 match hub.submit(Event::Command { actor, command }).await {
-                    Ok(Answer::Say(content)) => reply.say(&content).await,
+                    Ok(Answer::Say(content) | Answer::Refused(content)) => {
+                        reply.say(&content).await
+                    }
                     // What came of it is seen where it was pressed.
                     Ok(Answer::Accepted | Answer::Ignored(_)) => reply.nothing().await,
                     Err(error) => tracing::warn!(%error, "a command was not carried out"),
@@ -99,7 +101,7 @@ async fn take(team: &Arc<Team>, fact: Inbound) {
                 let content =
                     tasks::blocking(move || answers::answer(&team, &actor, &question, language));
                 match content.await {
-                    Ok(content) => reply.say(&content).await,
+                    Ok(Ok(content) | Err(content)) => reply.say(&content).await,
                     Err(error) => tracing::warn!(%error, "a question was not answered"),
                 }
             });
@@ -167,7 +169,7 @@ async fn catch_up(team: &Arc<Team>) {
 async fn tell(team: &Team, event: Event) {
     match team.insist(event).await {
         Ok(Answer::Ignored(why)) => tracing::debug!(why, "ignored"),
-        Ok(Answer::Accepted | Answer::Say(_)) => {}
+        Ok(Answer::Accepted | Answer::Say(_) | Answer::Refused(_)) => {}
         Err(error) => tracing::warn!(%error, "a message was not taken in; it is read again later"),
     }
 }

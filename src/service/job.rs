@@ -8,7 +8,7 @@ use crate::agents::Agent;
 use crate::assets::Network;
 use crate::domain::config::{AgentKind, AgentsConfig};
 use crate::domain::envelope::Envelope;
-use crate::domain::lifecycle::Access;
+use crate::domain::lifecycle::StepAccess;
 use crate::domain::role::Role;
 use crate::domain::run::Run;
 use crate::model_proxy::{ModelServers, Outside, server_of};
@@ -78,7 +78,7 @@ pub(super) fn job(team: &Team, envelope: &Envelope, run: &Run) -> Result<JobSpec
     let worktree = team.project.worktree(&run.request_id, &worktrees)?;
     let spec = task::spec(team, envelope, &worktree, run, team.run_dir(run))?;
     let model = team.workspace.choice(run.role, run.step, run.approach)?.model;
-    let may_write = task::step_of(team, run).is_some_and(|step| step.access == Access::Write);
+    let may_write = task::step_of(team, run).is_some_and(|step| step.access == StepAccess::Write);
     Ok(JobSpec {
         run_id: run.run_id.clone(),
         generation: run.generation,

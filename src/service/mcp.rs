@@ -5,7 +5,7 @@ use std::io::{BufRead, Write};
 
 use serde_json::{Value, json};
 
-use super::control::Wanted;
+use super::control::CallSubject;
 use super::tool::Tool;
 
 /// The versions of the protocol that are spoken, the newest last. They differ in nothing that is used here.
@@ -28,7 +28,7 @@ const PARAMS: i64 = -32602;
 pub fn serve(
     input: impl BufRead,
     mut output: impl Write,
-    mut ask: impl FnMut(Wanted) -> Result<String, String>,
+    mut ask: impl FnMut(CallSubject) -> Result<String, String>,
 ) -> std::io::Result<()> {
     let mut lines = Lines { input, over: false };
     while let Some(line) = lines.next()? {
@@ -99,7 +99,10 @@ impl<R: BufRead> Lines<R> {
 }
 
 /// The answer to a message; none to a notification, nor to an answer.
-fn answer(line: &[u8], ask: &mut impl FnMut(Wanted) -> Result<String, String>) -> Option<Value> {
+fn answer(
+    line: &[u8],
+    ask: &mut impl FnMut(CallSubject) -> Result<String, String>,
+) -> Option<Value> {
     let message: Value = match serde_json::from_slice(line) {
         Ok(message) => message,
         Err(_) => return Some(error(&Value::Null, PARSE, "that is no JSON")),
@@ -112,7 +115,10 @@ fn answer(line: &[u8], ask: &mut impl FnMut(Wanted) -> Result<String, String>) -
     (!answers.is_empty()).then_some(Value::Array(answers))
 }
 
-fn one(message: &Value, ask: &mut impl FnMut(Wanted) -> Result<String, String>) -> Option<Value> {
+fn one(
+    message: &Value,
+    ask: &mut impl FnMut(CallSubject) -> Result<String, String>,
+) -> Option<Value> {
     let invalid = |id: &Value| Some(error(id, INVALID, "that is no request of JSON-RPC 2.0"));
     let Value::Object(fields) = message else { return invalid(&Value::Null) };
     let id = match fields.get("id") {
@@ -155,8 +161,10 @@ fn initialized(params: &Value) -> Value {
     })
 }
 
-fn listed(ask: &mut impl FnMut(Wanted) -> Result<String, String>) -> Result<Value, (i64, String)> {
-    let tools = match ask(Wanted::Tools) {
+fn listed(
+    ask: &mut impl FnMut(CallSubject) -> Result<String, String>,
+) -> Result<Value, (i64, String)> {
+    let tools = match ask(CallSubject::Tools) {
         Ok(text) => serde_json::from_str::<Value>(&text).unwrap_or_default(),
         // Without a team there are no tools; that is said when one is called.
         Err(_) => Value::Null,
@@ -167,7 +175,7 @@ fn listed(ask: &mut impl FnMut(Wanted) -> Result<String, String>) -> Result<Valu
 
 fn called(
     params: &Value,
-    ask: &mut impl FnMut(Wanted) -> Result<String, String>,
+    ask: &mut impl FnMut(CallSubject) -> Result<String, String>,
 ) -> Result<Value, (i64, String)> {
     let name = params.get("name").and_then(Value::as_str).unwrap_or_default();
     let Some(tool) = Tool::named(name) else {
@@ -178,7 +186,7 @@ fn called(
         Some(arguments @ Value::Object(_)) => arguments.clone(),
         Some(_) => return Err((PARAMS, "`arguments` is no object".to_owned())),
     };
-    let (text, failed) = match ask(Wanted::Use { tool, arguments }) {
+    let (text, failed) = match ask(CallSubject::Use { tool, arguments }) {
         Ok(text) => (text, false),
         Err(words) => (words, true),
     };
@@ -203,13 +211,13 @@ mod tests {
         let mut output = Vec::new();
         let mut calls = 0;
         let ask = |wanted| match wanted {
-            Wanted::Tools => Ok(r#"[{"name": "status"}]"#.to_owned()),
-            Wanted::Use { tool, arguments } => {
+            CallSubject::Tools => Ok(r#"[{"name": "status"}]"#.to_owned()),
+            CallSubject::Use { tool, arguments } => {
                 calls += 1;
                 let words = format!("{} {arguments}", tool.as_str());
                 if calls % 2 == 0 { Err(words) } else { Ok(words) }
             }
-            Wanted::Command(_) | Wanted::Question(_) => Err("not that".to_owned()),
+            CallSubject::Command(_) | CallSubject::Question(_) => Err("not that".to_owned()),
         };
         serve(input, &mut output, ask).unwrap();
         let text = String::from_utf8(output).unwrap();

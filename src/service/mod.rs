@@ -41,7 +41,7 @@ mod team;
 mod tool;
 
 pub use checks::check_plan;
-pub use control::{ControlError, Reply, Wanted, call};
+pub use control::{CallSubject, ControlError, Reply, call};
 pub use hub::HubError;
 pub use run::{RunError, RunOptions, SERVES_FILE, run};
 pub use run_calls::{RUN_SOCKET, call as call_of_run};

@@ -29,11 +29,11 @@ struct Written {
     backlog: Option<BTreeMap<BacklogId, Arc<BacklogItem>>>,
     current: Option<Option<Arc<Sprint>>>,
     sprints: BTreeMap<SprintId, Arc<Sprint>>,
-    reports: BTreeMap<RequestId, Heard>,
+    reports: BTreeMap<RequestId, RequestReports>,
 }
 
 /// The reports of a request, and how its record stood when they were read.
-struct Heard {
+struct RequestReports {
     stamp: Option<Timestamp>,
     reports: Vec<RoleReport>,
 }
@@ -79,7 +79,7 @@ fn subject(state: &State) -> Subject {
 }
 
 fn requests_of(sprint: &Sprint) -> impl Iterator<Item = &RequestId> {
-    sprint.todos.iter().filter_map(|todo| todo.request_id.as_ref())
+    sprint.work.todos.iter().filter_map(|todo| todo.request_id.as_ref())
 }
 
 async fn write(team: &Arc<Team>, written: &mut Written) -> Result<(), EffectError> {
@@ -98,7 +98,7 @@ async fn write(team: &Arc<Team>, written: &mut Written) -> Result<(), EffectErro
     for id in &stale {
         let stamp = subject.stamps.get(id).copied().flatten();
         let reports = fresh.remove(id).unwrap_or_default();
-        written.reports.insert(id.clone(), Heard { stamp, reports });
+        written.reports.insert(id.clone(), RequestReports { stamp, reports });
     }
     written.reports.retain(|id, _| subject.stamps.contains_key(id));
 

@@ -30,7 +30,7 @@ fn now(state: &State, policy: &Policy) -> (Content, bool) {
     let open = state.requests.values().filter(|request| !request.status.is_terminal());
     let (mut working, mut waiting) = (0, 0);
     for request in open {
-        if request.gate_id.is_some() || request.status == RequestStatus::Blocked {
+        if request.work.gate_id.is_some() || request.status == RequestStatus::Blocked {
             waiting += 1;
         } else {
             working += 1;

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::agents::{self, PromptRecord, RunError, Sent};
+use crate::agents::{self, PromptRecord, RunError, SentText};
 use crate::domain::ids::RequestId;
 use crate::platform::files::{self, FileError};
 use crate::store::RUNTIME;
@@ -26,13 +26,13 @@ pub enum PromptsError {
 
 /// A run and what its agent was told.
 #[derive(Debug, Clone)]
-pub struct Told {
+pub struct RunPrompts {
     /// The run with its generation, as its folder is called.
     pub run: String,
     /// What the prompt was made of.
     pub record: PromptRecord,
     /// The texts, in order.
-    pub sent: Vec<Sent>,
+    pub sent: Vec<SentText>,
 }
 
 /// Keeps the prompts of a request that is over; those of the oldest go. May be done again.
@@ -63,7 +63,7 @@ fn newest_run(folder: &Path) -> Option<std::ffi::OsString> {
 ///
 /// # Errors
 /// Where they cannot be read.
-pub fn told(root: &Path, wanted: &str) -> Result<Vec<Told>, PromptsError> {
+pub fn told(root: &Path, wanted: &str) -> Result<Vec<RunPrompts>, PromptsError> {
     let state = root.join(RUNTIME);
     let mut found: Vec<(String, PathBuf, PathBuf)> = Vec::new();
     for requests in [RUNS, PROMPTS].map(|folder| state.join(folder)) {
@@ -88,7 +88,7 @@ pub fn told(root: &Path, wanted: &str) -> Result<Vec<Told>, PromptsError> {
         // Where the request ended meanwhile, its prompts were put away first.
         let read = if files::exists(&folder) { read } else { agents::sent(&kept) };
         if let Some((record, sent)) = read? {
-            told.push(Told { run, record, sent });
+            told.push(RunPrompts { run, record, sent });
         }
     }
     Ok(told)
@@ -131,8 +131,9 @@ mod tests {
         run(&state, id.as_str(), "0192aaaa-1.1", "first");
         run(&state, id.as_str(), "0192bbbb-2.1", "second");
         run(&state, "20260101-00000002", "0192cccc-3.1", "other");
-        let texts = |told: &[Told]| -> Vec<Vec<(agents::Why, String)>> {
-            let one = |told: &Told| told.sent.iter().map(|it| (it.why, it.text.clone())).collect();
+        let texts = |told: &[RunPrompts]| -> Vec<Vec<(agents::Why, String)>> {
+            let one =
+                |told: &RunPrompts| told.sent.iter().map(|it| (it.why, it.text.clone())).collect();
             told.iter().map(one).collect()
         };
         let of = |first: &str| {

@@ -1,4 +1,4 @@
-//! What agents are refused at the team's doors goes into the history of their request, and is told in its room
+//! What agents are refused at the team's sockets goes into the history of their request, and is told in its room
 //! by the engine. Who it was follows from the run, or from the process that asked.
 
 use std::sync::Arc;
@@ -12,12 +12,12 @@ use crate::domain::run::Run;
 use crate::platform::redact::redact;
 use crate::platform::supervise;
 
-/// Refusals of one run at one door that are noted. Whoever goes on is refused all the same.
+/// Refusals of one run at one socket that are noted. Whoever goes on is refused all the same.
 const MOST: u32 = 20;
 /// Characters that say what was tried.
 const WHAT: usize = 200;
 
-/// Counts what one door refused to one run.
+/// Counts what one socket refused to one run.
 #[derive(Debug, Default)]
 pub(super) struct Refusals(AtomicU32);
 

@@ -7,7 +7,7 @@ use super::team::{Team, now, until};
 use crate::domain::event::Event;
 use crate::platform::tasks;
 use crate::relay;
-use crate::relay::watch::{self, Found, KnownEnvelopes, WatchError, Watcher};
+use crate::relay::watch::{self, KnownEnvelopes, ScanResult, WatchError, Watcher};
 use crate::store::StoreError;
 
 /// Applies reports one after the other, in the order of the queue.
@@ -81,9 +81,9 @@ async fn look(team: &Arc<Team>) -> Result<(), RelayError> {
     let found = tasks::blocking(move || watch::examine(&root, &known, &unknown)).await??;
     for found in found {
         let event = match found {
-            Found::Dropped(envelope) => Event::EnvelopeDropped(envelope),
-            Found::Replayed(envelope) => Event::EnvelopeReplayed(envelope),
-            Found::Bad { .. } => continue,
+            ScanResult::Dropped(envelope) => Event::EnvelopeDropped(envelope),
+            ScanResult::Replayed(envelope) => Event::EnvelopeReplayed(envelope),
+            ScanResult::Bad { .. } => continue,
         };
         team.insist(event).await?;
     }

@@ -103,9 +103,9 @@ pub enum RunError {
     /// A file.
     #[error(transparent)]
     File(#[from] files::FileError),
-    /// The door to the models.
+    /// The way to the models.
     #[error(transparent)]
-    Door(#[from] ModelProxyError),
+    ModelProxy(#[from] ModelProxyError),
     /// Signals, threads.
     #[error("the system refused: {0}")]
     System(#[from] std::io::Error),

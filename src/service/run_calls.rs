@@ -9,7 +9,7 @@ use std::sync::atomic::AtomicU32;
 use tokio::net::UnixStream;
 
 use super::agent_command::{Refused, command};
-use super::control::{self, Call, ControlError, Reply, Wanted};
+use super::control::{self, Call, CallSubject, ControlError, Reply};
 use super::refusals::Refusals;
 use super::run_tools::{self, AtWork, Served};
 use super::team::Team;
@@ -86,15 +86,15 @@ impl RunCalls {
         let (told, keep) = match control::call_of(&line) {
             Err(why) => (Ok(Reply::no(why)), None),
             Ok(asked) => match asked.wanted {
-                Wanted::Tools => (Ok(run_tools::offer(team, run)), None),
-                Wanted::Use { tool, arguments } => {
+                CallSubject::Tools => (Ok(run_tools::offer(team, run)), None),
+                CallSubject::Use { tool, arguments } => {
                     let at_work = AtWork { team, run, call, notes: &self.notes };
                     match at_work.serve(tool, arguments).await {
                         Ok(Served { reply, result }) => (Ok(reply), result),
                         Err(refused) => (Err(refused), None),
                     }
                 }
-                wanted @ (Wanted::Command(_) | Wanted::Question(_)) => {
+                wanted @ (CallSubject::Command(_) | CallSubject::Question(_)) => {
                     (command(team, run, call, wanted).await, None)
                 }
             },
@@ -130,7 +130,7 @@ fn not_kept() -> Reply {
 ///
 /// # Errors
 /// [`ControlError::Refused`] with the team's words where it says no.
-pub async fn call(socket: &Path, wanted: Wanted) -> Result<Reply, ControlError> {
+pub async fn call(socket: &Path, wanted: CallSubject) -> Result<Reply, ControlError> {
     // Gone with its run, or kept away by a sandbox: the reason tells which.
     let stream = UnixStream::connect(socket).await.map_err(ControlError::NoTools)?;
     control::exchange(stream, &Call { secret: String::new(), wanted }).await

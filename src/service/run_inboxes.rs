@@ -14,7 +14,7 @@ const WAITING: usize = 256;
 
 /// What a worker says about a run.
 #[derive(Debug)]
-pub(super) struct Said {
+pub(super) struct WorkerNotice {
     pub(super) generation: u32,
     pub(super) boot: BootId,
     pub(super) body: WorkerBody,
@@ -23,7 +23,7 @@ pub(super) struct Said {
 /// Who is told what workers say, by run.
 #[derive(Debug, Default)]
 pub(super) struct RunInboxes {
-    open: Mutex<BTreeMap<RunId, mpsc::Sender<Said>>>,
+    open: Mutex<BTreeMap<RunId, mpsc::Sender<WorkerNotice>>>,
     closed: Notify,
 }
 
@@ -31,11 +31,11 @@ pub(super) struct RunInboxes {
 pub(super) struct RunInbox<'a> {
     run_id: &'a RunId,
     inboxes: &'a RunInboxes,
-    pub(super) said: mpsc::Receiver<Said>,
+    pub(super) said: mpsc::Receiver<WorkerNotice>,
 }
 
 impl RunInboxes {
-    fn all(&self) -> MutexGuard<'_, BTreeMap<RunId, mpsc::Sender<Said>>> {
+    fn all(&self) -> MutexGuard<'_, BTreeMap<RunId, mpsc::Sender<WorkerNotice>>> {
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -55,7 +55,7 @@ impl RunInboxes {
     }
 
     /// Puts something into the inbox of a run; whether there is one. What finds no room is said again.
-    pub(super) fn put(&self, run_id: &RunId, said: Said) -> bool {
+    pub(super) fn put(&self, run_id: &RunId, said: WorkerNotice) -> bool {
         let inbox = self.all().get(run_id).cloned();
         inbox.is_some_and(|inbox| {
             let _ = inbox.try_send(said);

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use super::agent_command::{self, Refused};
 use super::assignment;
 use super::contract::CONTRACT;
-use super::control::{Reply, Wanted};
+use super::control::{CallSubject, Reply};
 use super::team::Team;
 use super::tool::Tool;
 use crate::agents::prompt;
@@ -130,7 +130,7 @@ impl AtWork<'_> {
             Tool::Backlog => {
                 let payload = arguments.get("items").cloned().unwrap_or(arguments);
                 let source = BacklogSource::Planner;
-                let merge = Wanted::Command(Command::BacklogMerge { payload, source });
+                let merge = CallSubject::Command(Command::BacklogMerge { payload, source });
                 agent_command::command(self.team, self.run, self.call, merge).await?
             }
             Tool::Memory => self.memory(&arguments).await,
@@ -249,7 +249,7 @@ impl AtWork<'_> {
         match self.team.hub.submit(noted).await {
             Ok(Answer::Accepted) => Reply::yes("noted"),
             Ok(Answer::Ignored(why)) => Reply::no(why),
-            Ok(Answer::Say(_)) => Reply::no("it was not noted"),
+            Ok(Answer::Say(_) | Answer::Refused(_)) => Reply::no("it was not noted"),
             Err(error) => Reply::no(error.to_string()),
         }
     }
@@ -259,7 +259,7 @@ impl AtWork<'_> {
         let shown = self.team.hub.read(|state| {
             let request = state.requests.get(&self.run.request_id)?;
             let sprint = request.sprint_id.as_ref().and_then(|id| state.sprints.get(id));
-            let todos = sprint.into_iter().flat_map(|sprint| &sprint.todos);
+            let todos = sprint.into_iter().flat_map(|sprint| &sprint.work.todos);
             let todo =
                 todos.into_iter().find(|todo| Some(&todo.todo_id) == request.todo_id.as_ref());
             Some(status(request, self.run, todo.map(|todo| todo.title.as_str())))
@@ -276,7 +276,7 @@ impl AtWork<'_> {
 
 fn status(request: &Request, run: &Run, todo: Option<&str>) -> Value {
     let asked: String = request.body.chars().take(ASKED).collect();
-    let checks = request.evidence.as_ref().map(|evidence| {
+    let checks = request.work.evidence.as_ref().map(|evidence| {
         let lines: Vec<Value> = evidence
             .checks
             .iter()

@@ -6,13 +6,12 @@ use std::sync::Arc;
 
 use super::archive;
 use super::assignment;
-use super::discover::{self, Look};
+use super::discover::{self, DiscoveryInput};
 use super::effect_error::EffectError;
 use super::publish::{self, Gh, Publication};
 use super::team::{Team, now};
 use crate::domain::effect::{EffectKind, EffectOutcome};
 use crate::domain::ids::SprintId;
-use crate::domain::request::Request;
 use crate::domain::sprint::Sprint;
 use crate::git;
 use crate::platform::beneath::Folder;
@@ -78,7 +77,7 @@ async fn inspect(team: &Arc<Team>, id: &SprintId) -> Result<EffectOutcome, Effec
     let _one = team.git.lock().await;
     let (project, excluded, id) = (team.project.clone(), team.workspace_inside(), id.clone());
     let inspection = tasks::blocking(move || {
-        git::sprint::inspect(&project, sprint.git_baseline.as_ref(), &id, &excluded)
+        git::sprint::inspect(&project, sprint.work.git_baseline.as_ref(), &id, &excluded)
     })
     .await?;
     Ok(EffectOutcome::Inspected(inspection))
@@ -96,11 +95,10 @@ pub(super) async fn discover(
     });
     let scratch = team.workspace.state_dir().join("operations");
     files::create_dir_all(&scratch)?;
-    let look = Look {
+    let look = DiscoveryInput {
         root: team.root().to_owned(),
         project: team.project.clone(),
         excluded: team.workspace_inside(),
-        open: team.hub.read(|state| state.requests.values().map(|it| Request::clone(it)).collect()),
         scope: runtime.sprint.discovery_scope,
         actions: actions.collect(),
         env: environment(team, &["PATH", "HOME", "LANG"]),

@@ -7,15 +7,15 @@ use super::assignment::SprintDocuments;
 use super::team::Team;
 use super::{agent, assignment};
 use crate::agents::{
-    Access, ConflictBrief, EndedRequest, Handover, Limits, OtherChange, RunSpec, Said,
-    Surroundings, Task, Upstream,
+    ConflictBrief, EndedRequest, Handover, Limits, OtherChange, PersonMessage, RunSpec,
+    Surroundings, Task, Upstream, WriteAccess,
 };
 use crate::assets::{AssetError, AssetKind, Capability, RoleSpec};
-use crate::domain::conversation::Room;
+use crate::domain::conversation::ContextLevel;
 use crate::domain::envelope::Envelope;
 use crate::domain::ids::RequestId;
 use crate::domain::incoming::Attachment;
-use crate::domain::lifecycle::{Access as StepAccess, Step};
+use crate::domain::lifecycle::{Step, StepAccess};
 use crate::domain::request::{EventKind, Request, RequestEvent};
 use crate::domain::result::RoleResult;
 use crate::domain::role::Role;
@@ -72,14 +72,14 @@ pub(super) fn spec(
     let step = step_of(team, run);
     let limits = limits(team, step.as_ref());
     let access = match step.as_ref().map(|step| step.access) {
-        Some(StepAccess::Write) => Access::Worktree,
-        Some(StepAccess::Read) | None => Access::ReadOnly,
+        Some(StepAccess::Write) => WriteAccess::Worktree,
+        Some(StepAccess::Read) | None => WriteAccess::ReadOnly,
     };
     let mut surroundings = surroundings(team, run, &request);
     let (access, documents) = match sprint_documents(team, &request, run.role)? {
         Some(own) => {
             surroundings.read_only.extend(own.read_only);
-            (Access::Documents(own.folder), own.documents)
+            (WriteAccess::Documents(own.folder), own.documents)
         }
         None => (access, Vec::new()),
     };
@@ -125,7 +125,7 @@ fn left_by(team: &Team, id: &RequestId, session: &Session) -> Result<Handover, T
     let events = store::read_settled_events(team.root(), id)?;
     Ok(Handover {
         session: session.session_id.clone(),
-        can_answer: session.room != Room::Full,
+        can_answer: session.room != ContextLevel::Full,
         records: own_reports(&events, session.role),
         summary: String::new(),
     })
@@ -170,7 +170,7 @@ fn surroundings(team: &Team, run: &Run, request: &Request) -> Surroundings {
             root.join("shared_workspace/attachments"),
         ],
         tools: team.workspace.runtime.sandbox.readable.clone(),
-        door: None,
+        proxy: None,
         pinned: {
             let set = &team.workspace.runtime.sandbox.project_settings;
             set.iter().map(|(path, hash)| (path.to_string(), hash.to_string())).collect()
@@ -184,11 +184,14 @@ pub(super) fn session_dir(team: &Team, role: Role, id: &RequestId) -> PathBuf {
     folder.join("sessions").join(id.as_str())
 }
 
-/// The step of a run, as the lifecycle of its request defines it.
+/// The step of a run, as the lifecycle of its request, its sprint or sourcing defines it.
 pub(super) fn step_of(team: &Team, run: &Run) -> Option<Step> {
     team.hub.read(|state| {
-        let workflow = state.requests.get(&run.request_id)?.params.workflow.as_ref()?;
-        state.lifecycle(&workflow.lifecycle).step(run.step?).cloned()
+        let request = state.requests.get(&run.request_id)?;
+        match &request.params.workflow {
+            Some(workflow) => state.lifecycle(&workflow.lifecycle).step(run.step?).cloned(),
+            None => state.duty_step(request).cloned(),
+        }
     })
 }
 
@@ -242,7 +245,7 @@ fn task(
     if !reason.is_empty() && !again.iter().any(|known| known.contains(reason)) {
         again.push(reason.to_owned());
     }
-    let evidence = request.evidence.clone();
+    let evidence = request.work.evidence.clone();
     let web = run.role == Role::Research
         && role.can(Capability::UseWeb)
         && team.workspace.runtime.research_defaults.web;
@@ -253,10 +256,10 @@ fn task(
         kind: None,
         template: String::new(),
         request_id: request.request_id.to_string(),
-        attempt: request.spent.step_failures.max(assignment::reopens(request)) + 1,
+        attempt: request.work.spent.step_failures.max(assignment::reopens(request)) + 1,
         charter: role.charter.clone(),
-        language: request.language.as_str().to_owned(),
-        request: Said::new(&request.reply_route.author_name, &request.body),
+        language: request.conversation.language.as_str().to_owned(),
+        request: PersonMessage::new(&request.conversation.reply_route.author_name, &request.body),
         earlier: request.params.earlier_bodies.clone(),
         addressed: request.params.user_requested_role.filter(|_| run.role == Role::Orchestrator),
         continues: continues(team, request)?,
@@ -267,11 +270,11 @@ fn task(
             .iter()
             // What it took while it worked stands in the conversation that it goes on with.
             .filter(|followup| !(resumes && followup.heard_by.contains(&run.role)))
-            .map(|followup| Said::new(&followup.author_name, &followup.body))
+            .map(|followup| PersonMessage::new(&followup.author_name, &followup.body))
             .collect(),
         again,
         approach: run.approach,
-        failed: request.spent.last_failure,
+        failed: request.work.spent.last_failure,
         upstream: upstream(&events, run.role),
         evidence,
         criteria: team.hub.read(|state| assignment::criteria(state, request)),
@@ -291,15 +294,15 @@ fn continues(team: &Team, request: &Request) -> Result<Option<EndedRequest>, Tas
         None
     });
     let Some(old) = old else { return Ok(None) };
-    let files = old.candidate.iter().flat_map(|candidate| &candidate.paths);
+    let files = old.work.candidate.iter().flat_map(|candidate| &candidate.paths);
     Ok(Some(EndedRequest {
         request_id: id.to_string(),
-        request: Said::new(&old.reply_route.author_name, &old.body),
+        request: PersonMessage::new(&old.conversation.reply_route.author_name, &old.body),
         status: old.status.as_str().to_owned(),
-        summary: old.result.map(|result| result.summary.clone()).unwrap_or_default(),
+        summary: old.work.result.map(|result| result.summary.clone()).unwrap_or_default(),
         files: files.map(|changed| changed.path.clone()).collect(),
-        commit: old.commit_sha.unwrap_or_default(),
-        evidence: old.evidence,
+        commit: old.outcome.commit_sha.unwrap_or_default(),
+        evidence: old.work.evidence,
     }))
 }
 
@@ -364,7 +367,7 @@ fn upstream(events: &[RequestEvent], own: Role) -> Vec<Upstream> {
 }
 
 fn diff(team: &Team, request: &Request) -> Result<String, TaskError> {
-    match &request.candidate {
+    match &request.work.candidate {
         Some(candidate) => Ok(git::diff_excerpt(&team.project, candidate, DIFF_LINES)?),
         None => Ok(String::new()),
     }
@@ -372,7 +375,7 @@ fn diff(team: &Team, request: &Request) -> Result<String, TaskError> {
 
 /// What a request and the branch both changed, and in whose words.
 fn conflict(team: &Team, request: &Request) -> Result<Option<ConflictBrief>, TaskError> {
-    let Some(conflict) = &request.conflict else { return Ok(None) };
+    let Some(conflict) = &request.work.conflict else { return Ok(None) };
     let sides = git::conflict::sides(&team.project, conflict, DIFF_LINES)?;
     let mut others = Vec::new();
     for commit in sides.commits {
@@ -383,7 +386,7 @@ fn conflict(team: &Team, request: &Request) -> Result<Option<ConflictBrief>, Tas
         others.push(match of {
             Some(of) => OtherChange {
                 request_id: of.request_id.to_string(),
-                author: of.reply_route.author_name,
+                author: of.conversation.reply_route.author_name,
                 words: of.body,
             },
             None => OtherChange {

@@ -7,14 +7,14 @@
 
 use std::collections::BTreeMap;
 
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 use serde_json::Value;
 
-use super::images::JournalChange;
+use super::images::{ChangeDraft, JournalChange, WrittenRecords};
 use crate::domain::change::Change;
 
 /// The version of frames and of the index that this build writes; it reads that and every older one.
-pub(super) const VERSION: u32 = 2;
+pub(super) const VERSION: u32 = 3;
 /// What a frame begins with, before the digit of its version.
 const MAGIC: [u8; 2] = *b"TJ";
 /// Bytes before the lines of a frame.
@@ -33,23 +33,41 @@ pub(super) struct Entry {
 }
 
 /// The line of an entry.
-#[derive(Serialize, Deserialize)]
+#[derive(Deserialize)]
 pub(super) struct Line<C> {
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[serde(default)]
     pub(super) base: BTreeMap<String, u64>,
     pub(super) changes: Vec<C>,
 }
 
-/// Appends the line of an entry.
-pub(super) fn push_line(out: &mut Vec<u8>, line: &Line<&JournalChange>) -> serde_json::Result<()> {
-    serde_json::to_writer(&mut *out, line)?;
-    out.push(b'\n');
+/// Appends the line of an entry: a [`Line`], written without a copy of what is in it.
+pub(super) fn push_line(
+    out: &mut Vec<u8>,
+    seq: u64,
+    base: &BTreeMap<String, u64>,
+    drafts: Vec<ChangeDraft>,
+    written: &mut WrittenRecords,
+) -> serde_json::Result<()> {
+    out.push(b'{');
+    if !base.is_empty() {
+        out.extend_from_slice(b"\"base\":");
+        serde_json::to_writer(&mut *out, base)?;
+        out.push(b',');
+    }
+    out.extend_from_slice(b"\"changes\":[");
+    for (at, draft) in drafts.into_iter().enumerate() {
+        if at > 0 {
+            out.push(b',');
+        }
+        written.write(seq, draft, out)?;
+    }
+    out.extend_from_slice(b"]}\n");
     Ok(())
 }
 
 /// Reads the line of an entry from a frame of a version.
 pub(super) fn read_line(version: u32, line: &[u8]) -> serde_json::Result<Line<JournalChange>> {
-    if version >= VERSION {
+    if version > 1 {
         return serde_json::from_slice(line);
     }
     let Line { base, changes } = serde_json::from_slice::<Line<Value>>(line)?;

@@ -14,7 +14,7 @@ use flate2::write::GzEncoder;
 use super::error::StoreError;
 use super::layout::{self, RELAY, RUNTIME};
 use super::views::replace_synced;
-use crate::domain::envelope::{Envelope, Place};
+use crate::domain::envelope::{Envelope, EnvelopeFolder};
 use crate::domain::gate::Gate;
 use crate::domain::ids::RequestId;
 use crate::domain::operation::Operation;
@@ -65,7 +65,7 @@ pub(super) fn pack(
     goes_on: &dyn Fn() -> bool,
 ) -> Result<PackReport, StoreError> {
     // The papers of a sprint are made of the histories of its requests.
-    let todos = state.sprints.values().flat_map(|sprint| &sprint.todos);
+    let todos = state.sprints.values().flat_map(|sprint| &sprint.work.todos);
     let of_sprints = todos.filter_map(|todo| todo.request_id.as_ref());
     let kept = state.requests.keys().chain(&rules.unmerged).chain(of_sprints).collect();
     let packing = Packing { disk, root, kept, rules, now };
@@ -105,7 +105,7 @@ pub(super) fn is_anything_old(
 
 /// The folders of the messages that a role has read: one a day, and in older workspaces one for all.
 fn archive_folders(disk: &dyn Disk, root: &Path, role: Role) -> Result<Vec<String>, StoreError> {
-    let folder = layout::relay_folder(Place::Archive, role);
+    let folder = layout::relay_folder(EnvelopeFolder::Archive, role);
     let mut days = disk.list(&root.join(&folder))?;
     days.retain(|name| !name.contains('.'));
     let days = days.iter().map(|day| format!("{folder}/{day}")).collect::<Vec<_>>();

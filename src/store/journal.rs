@@ -4,9 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use super::entry::{Entry, HEADER, Line, push_line, seal};
+use super::entry::{Entry, HEADER, push_line, seal};
 use super::error::StoreError;
-use super::images::{ChangeDraft, Images, JournalChange};
+use super::images::{ChangeDraft, WrittenRecords};
 use super::layout;
 use crate::domain::change::Change;
 use crate::platform::disk::{Disk, DiskFile, is_full};
@@ -71,7 +71,7 @@ pub(super) struct Journal {
     /// How much a segment grows at a time.
     pub(super) growth: u64,
     /// The open records as the entries since the last checkpoint have them.
-    images: Images,
+    written: WrittenRecords,
     /// Entries and bytes since the last checkpoint.
     pub(super) entries: u64,
     pub(super) bytes: u64,
@@ -93,7 +93,7 @@ impl Journal {
             touched: BTreeSet::new(),
             lengths: [BTreeMap::new(), BTreeMap::new()],
             growth: GROWTH,
-            images: Images::default(),
+            written: WrittenRecords::default(),
             entries: 0,
             bytes: 0,
         }
@@ -109,7 +109,7 @@ impl Journal {
         let outcome = self.commit_group(batch);
         if outcome.is_err() {
             // They may have been compared with what was not written.
-            self.images.clear();
+            self.written.clear();
         }
         outcome
     }
@@ -120,10 +120,8 @@ impl Journal {
         let mut entries = Vec::with_capacity(batch.len());
         for (seq, Pending { changes, drafts }) in (self.next_seq..).zip(batch) {
             let base = self.measure(seq, &changes, &mut grown)?;
-            let written: Vec<JournalChange> =
-                drafts.into_iter().map(|draft| self.images.write(draft)).collect();
-            let line = Line { base: base.clone(), changes: written.iter().collect() };
-            push_line(&mut frame, &line).map_err(|error| Failure::Unwritable(error.to_string()))?;
+            push_line(&mut frame, seq, &base, drafts, &mut self.written)
+                .map_err(|error| Failure::Unwritable(error.to_string()))?;
             entries.push(Entry { base, changes });
         }
         seal(&mut frame, self.next_seq);
@@ -234,7 +232,7 @@ impl Journal {
     pub(super) fn rotate(&mut self, complete: bool) {
         self.segment = None;
         self.touched.clear();
-        self.images.clear();
+        self.written.clear();
         let [recent, older] = &mut self.lengths;
         if complete {
             older.clear();

@@ -6,7 +6,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::domain::change::Change;
-use crate::domain::envelope::{Envelope, Place};
+use crate::domain::envelope::{Envelope, EnvelopeFolder};
 use crate::domain::ids::{BacklogId, RequestId, SprintId};
 use crate::domain::record::{
     AnyRecord, RecordKind, SCHEDULER, item_path, request_path, sprint_path,
@@ -82,7 +82,7 @@ pub(super) fn events(id: &RequestId) -> String {
 
 /// The folder of a role in one of the places of the queue.
 #[must_use]
-pub fn relay_folder(place: Place, role: Role) -> String {
+pub fn relay_folder(place: EnvelopeFolder, role: Role) -> String {
     format!("{RELAY}/{}/{role}", place.as_str())
 }
 
@@ -161,13 +161,13 @@ fn moved(record: &Arc<Envelope>) -> serde_json::Result<Vec<Target>> {
     let (to, content) = (path(record.place), bytes(&AnyRecord::Envelope(Arc::clone(record)))?);
     // An operator may move a dead letter back as soon as it can be seen. A removal of the inbox's file that
     // came after that would take the letter that was put there.
-    let moved = record.place == Place::Dead;
+    let moved = record.place == EnvelopeFolder::Dead;
     let mut targets = vec![match moved {
-        true => Target::Moved { from: path(Place::Inbox), to, bytes: content },
+        true => Target::Moved { from: path(EnvelopeFolder::Inbox), to, bytes: content },
         false => Target::File(to, content),
     }];
-    for place in [Place::Inbox, Place::Archive, Place::Dead] {
-        if place != record.place && !(moved && place == Place::Inbox) {
+    for place in [EnvelopeFolder::Inbox, EnvelopeFolder::Archive, EnvelopeFolder::Dead] {
+        if place != record.place && !(moved && place == EnvelopeFolder::Inbox) {
             targets.push(Target::Gone(path(place)));
         }
     }

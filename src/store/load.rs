@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use super::entry::{Entry, VERSION, read_line, scan};
 use super::error::StoreError;
-use super::images::Images;
+use super::images::ReadRecords;
 use super::index::Index;
 use super::layout::{self, first_seq};
 use super::loaded::{LoadedWorkspace, Unreadable};
@@ -38,7 +38,7 @@ pub(super) fn read_tail(
         .collect();
     segments.sort();
     let mut tail = Tail { entries: Vec::new(), torn: false };
-    let mut images = Images::default();
+    let mut records = ReadRecords::default();
     let mut last = after;
     for (position, (first, path)) in segments.iter().enumerate() {
         let next = segments.get(position + 1).map(|(first, _)| *first);
@@ -80,7 +80,7 @@ pub(super) fn read_tail(
                         let missing = last.unwrap_or(0) + 1;
                         return Err(corrupt(0, format!("entry {missing} is missing")));
                     }
-                    let entry = read_entry(frame.version, line, &mut images)
+                    let entry = read_entry((frame.version, expected), line, &mut records)
                         .map_err(|reason| corrupt(0, format!("entry {expected}: {reason}")))?;
                     tail.entries.push((expected, entry));
                     last = Some(expected);
@@ -92,9 +92,13 @@ pub(super) fn read_tail(
     Ok(tail)
 }
 
-fn read_entry(version: u32, line: &[u8], images: &mut Images) -> Result<Entry, String> {
+fn read_entry(
+    (version, seq): (u32, u64),
+    line: &[u8],
+    records: &mut ReadRecords,
+) -> Result<Entry, String> {
     let line = read_line(version, line).map_err(|error| error.to_string())?;
-    let changes = line.changes.into_iter().map(|written| images.read(written));
+    let changes = line.changes.into_iter().map(|written| records.read(version, seq, written));
     Ok(Entry { base: line.base, changes: changes.collect::<Result<_, _>>()? })
 }
 

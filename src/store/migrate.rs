@@ -4,6 +4,7 @@
 //! [`crate::domain::record`]). The first opening by this build copies what it will write over, writes every
 //! open record anew and makes a checkpoint; until that is durable, the next opening begins again.
 
+use std::collections::BTreeSet;
 use std::path::{Component, Path};
 
 use super::backup;
@@ -33,7 +34,7 @@ pub(super) fn migrate(
         None => backup::make(disk, root, is_stored)?.name,
     };
     // The journal has those that it speaks of; nothing else has the others, so each is whole at any instant.
-    let replayed = loaded.views.records();
+    let replayed: BTreeSet<String> = loaded.views.records().into_iter().collect();
     for record in loaded.views.state.records() {
         let path = layout::inside(&record.path());
         if !replayed.contains(&path) {

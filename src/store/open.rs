@@ -12,7 +12,7 @@ use super::load;
 use super::loaded::LoadedWorkspace;
 use super::migrate;
 use super::views::{self, Views};
-use crate::domain::envelope::Place;
+use crate::domain::envelope::EnvelopeFolder;
 use crate::domain::role::Role;
 use crate::platform::disk::{Disk, FileLock};
 use crate::platform::machine;
@@ -135,10 +135,11 @@ pub(super) fn recover(
 
 /// The folders that watchers and operators expect to be there.
 fn folders() -> Vec<String> {
-    let mut folders: Vec<String> = [Place::Inbox, Place::Archive, Place::Dead]
-        .into_iter()
-        .flat_map(|place| Role::ALL.map(|role| layout::relay_folder(place, role)))
-        .collect();
+    let mut folders: Vec<String> =
+        [EnvelopeFolder::Inbox, EnvelopeFolder::Archive, EnvelopeFolder::Dead]
+            .into_iter()
+            .flat_map(|place| Role::ALL.map(|role| layout::relay_folder(place, role)))
+            .collect();
     folders.push(format!("{}/tmp", layout::RELAY));
     folders.push(format!("{RUNTIME}/requests"));
     folders

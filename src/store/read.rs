@@ -10,7 +10,7 @@ use super::layout::{self, RUNTIME};
 use super::load::{self, Tail};
 use crate::domain::backlog::BacklogItem;
 use crate::domain::change::Change;
-use crate::domain::envelope::Place;
+use crate::domain::envelope::EnvelopeFolder;
 use crate::domain::ids::{EnvelopeId, OperationId, RequestId};
 use crate::domain::operation::Operation;
 use crate::domain::record::{self, AnyRecord, Record};
@@ -184,7 +184,7 @@ fn parsed(lines: &[u8]) -> Vec<RequestEvent> {
 
 /// Whether an envelope with this id was consumed by this role before.
 pub fn was_consumed(root: &Path, role: Role, id: &EnvelopeId) -> Result<bool, StoreError> {
-    let archive = root.join(layout::relay_folder(Place::Archive, role));
+    let archive = root.join(layout::relay_folder(EnvelopeFolder::Archive, role));
     let name = format!("{id}.json");
     // Older workspaces have no folder a day.
     if RealDisk.len(&archive.join(&name))?.is_some() {
@@ -195,7 +195,7 @@ pub fn was_consumed(root: &Path, role: Role, id: &EnvelopeId) -> Result<bool, St
             return Ok(true);
         }
     }
-    let folder = layout::relay_folder(Place::Archive, role);
+    let folder = layout::relay_folder(EnvelopeFolder::Archive, role);
     history::was_consumed(&RealDisk, root, &folder, &name, id.written_at())
 }
 

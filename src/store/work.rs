@@ -35,7 +35,7 @@ pub(super) enum Order {
 }
 
 /// What the writer hands on, in the order of the journal.
-enum Note {
+enum ViewTask {
     Durable(u64, Vec<Entry>),
     Checkpoint(u64, Option<Checkpointed>),
     Settle(Answer<()>),
@@ -134,7 +134,7 @@ pub(super) fn start(
 
 struct Writer {
     journal: Journal,
-    notes: SyncSender<Note>,
+    notes: SyncSender<ViewTask>,
     pace: Pace,
     failure: SharedFailure,
     /// The disk was full: appends may build on one that was not saved.
@@ -205,7 +205,7 @@ impl Writer {
                     // Nobody waits for some of them.
                     let _ = answer.send(Ok(seq));
                 }
-                self.note(Note::Durable(first, entries));
+                self.note(ViewTask::Durable(first, entries));
                 let due = self.journal.entries >= self.pace.entries
                     || self.journal.bytes >= self.pace.bytes;
                 if due {
@@ -227,7 +227,7 @@ impl Writer {
     fn checkpoint(&mut self, answer: Option<Checkpointed>) {
         if self.checkpoint_done.swap(false, Ordering::SeqCst) {
             self.journal.rotate(self.checkpoint_good.load(Ordering::SeqCst));
-            self.note(Note::Checkpoint(self.journal.next_seq() - 1, answer));
+            self.note(ViewTask::Checkpoint(self.journal.next_seq() - 1, answer));
         } else if let Some(answer) = answer {
             let _ = answer.send(Ok(None));
         }
@@ -239,12 +239,12 @@ impl Writer {
             // Handled before.
             Order::Append(..) => true,
             Order::Settle(answer) => {
-                self.note(Note::Settle(answer));
+                self.note(ViewTask::Settle(answer));
                 true
             }
             Order::Reload(answer) => {
                 self.refusing = false;
-                self.note(Note::Reload(answer));
+                self.note(ViewTask::Reload(answer));
                 true
             }
             Order::Checkpoint(answer) => {
@@ -252,13 +252,13 @@ impl Writer {
                 true
             }
             Order::Close(answer) => {
-                self.note(Note::Close(self.journal.next_seq() - 1, answer));
+                self.note(ViewTask::Close(self.journal.next_seq() - 1, answer));
                 false
             }
         }
     }
 
-    fn note(&self, note: Note) {
+    fn note(&self, note: ViewTask) {
         // The other thread outlives this one unless it panicked, and then nobody gets an answer.
         let _ = self.notes.send(note);
     }
@@ -297,7 +297,7 @@ struct Viewer {
 }
 
 impl Viewer {
-    fn run(mut self, notes: &Receiver<Note>) {
+    fn run(mut self, notes: &Receiver<ViewTask>) {
         while let Ok(first) = notes.recv() {
             let mut next = Some(first);
             // A file that changes several times in what is queued is written once.
@@ -313,9 +313,9 @@ impl Viewer {
     }
 
     /// Whether to go on.
-    fn handle(&mut self, note: Note) -> bool {
+    fn handle(&mut self, note: ViewTask) -> bool {
         match note {
-            Note::Durable(first, entries) => {
+            ViewTask::Durable(first, entries) => {
                 for (seq, entry) in (first..).zip(&entries) {
                     if let Err(error) = self.views.apply(seq, entry) {
                         // It had a JSON form when it was queued.
@@ -324,7 +324,7 @@ impl Viewer {
                 }
                 true
             }
-            Note::Checkpoint(seq, answer) => {
+            ViewTask::Checkpoint(seq, answer) => {
                 let outcome = match self.failure.get() {
                     Some(failure) => Err(failure),
                     None => self.checkpoint(seq),
@@ -338,16 +338,16 @@ impl Viewer {
                 }
                 true
             }
-            Note::Settle(answer) => {
+            ViewTask::Settle(answer) => {
                 self.materialise();
                 let _ = answer.send(());
                 true
             }
-            Note::Reload(answer) => {
+            ViewTask::Reload(answer) => {
                 let _ = answer.send(Box::new(self.views.state.clone()));
                 true
             }
-            Note::Close(seq, answer) => {
+            ViewTask::Close(seq, answer) => {
                 let outcome = match self.failure.get() {
                     Some(failure) => Err(failure),
                     None => self.checkpoint(seq),

@@ -14,9 +14,9 @@ use super::messages::{MessageError, pack, remove, unpack};
 use super::run_agent::{AgentEnd, RunAgent, RunAgentError};
 use super::spool::{KeptJob, Spool, SpoolError};
 use super::worker::{RunWords, Worker};
-use crate::agents::{self, Mailbox, Said, Words};
+use crate::agents::{self, Mailbox, PersonMessage, Words};
 use crate::domain::assignment::{
-    Assignment, CallAnswer, Control, HubBody, Over, Payload, WorkerSide, WorkerStep,
+    Assignment, CallAnswer, Control, HubBody, Payload, RunEnd, WorkerSide, WorkerStep,
 };
 use crate::domain::ids::{CallId, IdError, RunId};
 use crate::platform::redact::redact;
@@ -153,7 +153,7 @@ impl Carrying<'_> {
                 }
                 WorkerStep::Answer { call, answer } => self.answer(&call, answer).await,
                 WorkerStep::Forget => {
-                    if let Some(Over::Report(report)) = self.side.is_over() {
+                    if let Some(RunEnd::Report(report)) = self.side.is_over() {
                         remove(&*self.worker.parts.transport, report).await;
                     }
                     return Ok(true);
@@ -167,7 +167,10 @@ impl Carrying<'_> {
         let (spool, number) = (self.spool.clone(), control.number);
         tasks::blocking(move || spool.keep_applied(number)).await??;
         let Control { number: _, message_id: id, author, text, replaces } = control;
-        self.mailbox.put(Words { id, said: Said { replaces, ..Said::new(&author, &text) } });
+        self.mailbox.put(Words {
+            id,
+            said: PersonMessage { replaces, ..PersonMessage::new(&author, &text) },
+        });
         Ok(())
     }
 
@@ -178,14 +181,14 @@ impl Carrying<'_> {
     ) -> Result<Vec<WorkerStep>, CarryOutError> {
         self.agent = None.into();
         let over = match (self.side.ends_as(), ended) {
-            (Some(Over::Lost), _) | (None, Ok(AgentEnd::Lost)) => Over::Lost,
+            (Some(RunEnd::Lost), _) | (None, Ok(AgentEnd::Lost)) => RunEnd::Lost,
             (Some(over), Ok(_)) => over,
-            (Some(_), Err(_)) => Over::Ended { agent_lives: true },
+            (Some(_), Err(_)) => RunEnd::Ended { agent_lives: true },
             (None, Ok(AgentEnd::Report(report))) => {
                 let transport = &*self.worker.parts.transport;
-                Over::Report(pack(transport, serde_json::to_string(&report)?).await?)
+                RunEnd::Report(pack(transport, serde_json::to_string(&report)?).await?)
             }
-            (None, Err(error)) => Over::Unable(redact(&error.to_string()).into_owned()),
+            (None, Err(error)) => RunEnd::Unable(redact(&error.to_string()).into_owned()),
         };
         Ok(self.side.over(over, clock::uptime_ms()))
     }
@@ -227,10 +230,10 @@ async fn keep_result(worker: &Worker, folder: &Path, result: Payload) -> Result<
 }
 
 /// Ends whatever agent an earlier start left in a folder.
-async fn end_agent(run_id: &RunId, folder: &Path) -> Over {
+async fn end_agent(run_id: &RunId, folder: &Path) -> RunEnd {
     let ended = agents::end(folder).await;
     if let Err(error) = &ended {
         tracing::warn!(run = %run_id, %error, "whether its agent has ended is not known");
     }
-    Over::Ended { agent_lives: ended.is_err() }
+    RunEnd::Ended { agent_lives: ended.is_err() }
 }

@@ -4,7 +4,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::domain::assignment::{Message, PROTOCOL, Payload};
-use crate::platform::transport::{Sent, Transport, digest};
+use crate::platform::transport::{SendResult, Transport, digest};
 
 /// Where the hub listens.
 pub const HUB: &str = "hub";
@@ -65,8 +65,8 @@ pub async fn pack(transport: &dyn Transport, text: String) -> Result<Payload, Me
     let bytes = text.into_bytes();
     let (digest, size) = (digest(&bytes), bytes.len());
     match transport.put(&digest, bytes).await {
-        Sent::Refused => Err(MessageError::NoRoom(size)),
-        Sent::Taken | Sent::Unknown => {
+        SendResult::Refused => Err(MessageError::NoRoom(size)),
+        SendResult::Taken | SendResult::Unknown => {
             Ok(Payload::Blob { digest, size: u64::try_from(size).unwrap_or(u64::MAX) })
         }
     }

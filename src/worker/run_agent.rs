@@ -116,7 +116,7 @@ impl RunAgent {
         let proxy = self.open_proxy().await;
         let mut run =
             RunSpec { socket: socket.as_ref().map(|it| it.path().to_owned()), ..run.clone() };
-        run.surroundings.door = proxy.as_ref().map(|proxy| proxy.door().clone());
+        run.surroundings.proxy = proxy.as_ref().map(|proxy| proxy.address().clone());
         let limits = proxy.as_ref().map(ModelProxy::rate_limits);
         let parts = &self.worker.parts;
         let outcome = tokio::select! {

@@ -7,8 +7,8 @@ use tokio::sync::mpsc;
 use super::carry_out::{CarryOutError, carry_out};
 use super::job::run_folder;
 use super::messages::decode;
-use super::worker::{Held, Worker};
-use crate::domain::assignment::{Assignment, EndReason, HubBody, HubMessage, Over, WorkerBody};
+use super::worker::{ActiveRun, Worker};
+use crate::domain::assignment::{Assignment, EndReason, HubBody, HubMessage, RunEnd, WorkerBody};
 use crate::domain::ids::RunId;
 use crate::platform::redact::redact;
 use crate::platform::{files, tasks};
@@ -63,7 +63,7 @@ fn start(worker: &Arc<Worker>, run_id: RunId, generation: u32, assignment: Assig
     let (from_hub, hub_says) = mpsc::channel(WAITING);
     let (to_hub, run_says) = mpsc::channel(WAITING);
     let folder = assignment.folder.clone();
-    worker.hold(run_id.clone(), Held { generation, folder, from_hub, to_hub });
+    worker.hold(run_id.clone(), ActiveRun { generation, folder, from_hub, to_hub });
     let worker = Arc::clone(worker);
     tasks::spawn("run", async move {
         let run = (&run_id, generation);
@@ -76,7 +76,7 @@ fn start(worker: &Arc<Worker>, run_id: RunId, generation: u32, assignment: Assig
             }
             Err(error) => {
                 let reason = redact(&error.to_string()).into_owned();
-                let unable = WorkerBody::Over(Over::Unable(reason));
+                let unable = WorkerBody::Over(RunEnd::Unable(reason));
                 worker.send(&run_id, generation, unable).await;
             }
         }

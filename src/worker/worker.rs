@@ -46,7 +46,7 @@ pub(super) struct RunWords {
 
 /// A generation of a run that is here.
 #[derive(Debug, Clone)]
-pub(super) struct Held {
+pub(super) struct ActiveRun {
     pub(super) generation: u32,
     pub(super) folder: PathBuf,
     pub(super) from_hub: mpsc::Sender<HubBody>,
@@ -57,7 +57,7 @@ pub(super) struct Held {
 #[derive(Debug)]
 pub struct Worker {
     pub(super) parts: WorkerParts,
-    held: Mutex<BTreeMap<RunId, Held>>,
+    held: Mutex<BTreeMap<RunId, ActiveRun>>,
 }
 
 impl Worker {
@@ -67,16 +67,16 @@ impl Worker {
         Worker { parts, held: Mutex::default() }
     }
 
-    fn held(&self) -> MutexGuard<'_, BTreeMap<RunId, Held>> {
+    fn held(&self) -> MutexGuard<'_, BTreeMap<RunId, ActiveRun>> {
         self.held.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The generation of a run that is here.
-    pub(super) fn find(&self, run_id: &RunId) -> Option<Held> {
+    pub(super) fn find(&self, run_id: &RunId) -> Option<ActiveRun> {
         self.held().get(run_id).cloned()
     }
 
-    pub(super) fn hold(&self, run_id: RunId, held: Held) {
+    pub(super) fn hold(&self, run_id: RunId, held: ActiveRun) {
         self.held().insert(run_id, held);
     }
 

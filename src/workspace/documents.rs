@@ -43,7 +43,7 @@ pub fn documents_for(changes: &[Change], state: &State) -> Result<Vec<Change>, A
         let request =
             changed_request(changes, id).or_else(|| state.requests.get(id).map(Arc::as_ref));
         let result = request
-            .and_then(|request| request.result.as_deref())
+            .and_then(|request| request.work.result.as_deref())
             .filter(|result| result.role == role);
         let entry = Entry::new(role, id, event, request, result);
         entry.append_all(result, &mut out)?;
@@ -162,7 +162,7 @@ pub fn role_todo(role: Role, state: &State) -> Result<String, AssetError> {
     let items: Vec<Item> = state
         .requests
         .values()
-        .filter(|request| !request.status.is_terminal() && request.current_role == Some(role))
+        .filter(|request| !request.status.is_terminal() && request.route.current_role == Some(role))
         .map(|request| Item {
             request_id: request.request_id.to_string(),
             status: request.status.as_str(),
@@ -202,14 +202,14 @@ pub fn request_snapshot(request: &Request) -> Result<String, AssetError> {
             })
         })
         .collect();
-    let result = request.result.as_ref().map(|result| {
+    let result = request.work.result.as_ref().map(|result| {
         serde_json::json!({
             "role": result.role,
             "status": result.status.as_str(),
             "summary": one_line(&result.summary),
         })
     });
-    let author = one_line(&request.reply_route.author_name);
+    let author = one_line(&request.conversation.reply_route.author_name);
     let artifacts: Vec<String> = request.artifacts.iter().map(|hint| one_line(hint)).collect();
     document(
         "request",
@@ -218,7 +218,7 @@ pub fn request_snapshot(request: &Request) -> Result<String, AssetError> {
             "status": request.status.as_str(),
             "author": if author.is_empty() { "unknown".to_owned() } else { author },
             "created_at": request.created_at,
-            "current_role": request.current_role.map_or("nobody", Role::as_str),
+            "current_role": request.route.current_role.map_or("nobody", Role::as_str),
             "scope": one_line(&request.scope),
             "body": request.body,
             "followups": followups,
@@ -251,7 +251,7 @@ fn one_line(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::request::RequestStatus;
+    use crate::domain::request::{RequestRoute, RequestStatus, RequestWork};
     use crate::domain::time::Timestamp;
 
     fn request(role: Role) -> Request {
@@ -264,9 +264,9 @@ mod tests {
             status: RequestStatus::Delegated,
             scope: "add --shout".to_owned(),
             body: "please add --shout".to_owned(),
-            current_role: Some(role),
-            result: Some(Arc::new(result)),
             created_at: Timestamp::parse("2026-03-24T09:00:00").unwrap(),
+            route: RequestRoute { current_role: Some(role), ..RequestRoute::default() },
+            work: RequestWork { result: Some(Arc::new(result)), ..RequestWork::default() },
             ..Request::default()
         }
     }

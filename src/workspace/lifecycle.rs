@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::error::{ConfigError, MAX_CONFIG_BYTES};
 use crate::assets::{AssetKind, Lookup};
 use crate::domain::config::Problem;
-use crate::domain::lifecycle::{Lifecycle, StepKind};
+use crate::domain::lifecycle::{Lifecycle, Subject};
 use crate::platform::files;
 
 /// The lifecycle of a workspace, relative to it.
@@ -29,11 +29,18 @@ pub(super) fn read(root: &Path) -> Result<Arc<Lifecycle>, ConfigError> {
 /// Where it cannot be read at all.
 pub fn check(root: &Path) -> Result<Result<Arc<Lifecycle>, Vec<ConfigError>>, ConfigError> {
     let path = root.join(LIFECYCLE_FILE);
-    if files::exists(&path) {
-        check_file(&path, root)
-    } else {
-        Ok(Ok(Arc::clone(Lifecycle::built_in())))
+    if !files::exists(&path) {
+        return Ok(Ok(Arc::clone(Lifecycle::built_in())));
     }
+    let checked = check_file(&path, root)?;
+    Ok(checked.and_then(|lifecycle| match lifecycle.subject {
+        Subject::Request => Ok(lifecycle),
+        Subject::Sprint | Subject::Sourcing => {
+            let message = format!("no request goes by the lifecycle of a {}", lifecycle.subject);
+            let problem = Problem::at("lifecycle", message).hint("write `lifecycle: request`");
+            Err(vec![ConfigError::problem_in(&path, lifecycle.text(), problem)])
+        }
+    }))
 }
 
 /// The lifecycle of a file, with the prompts of the workspace `root`, or everything that is wrong with it.
@@ -63,7 +70,7 @@ pub fn check_file(
 /// The steps whose rules are not there.
 fn without_prompt(root: &Path, lifecycle: &Lifecycle) -> Vec<Problem> {
     let mut problems = Vec::new();
-    for step in lifecycle.steps().filter(|step| step.kind != StepKind::Land) {
+    for step in lifecycle.steps().filter(|step| !step.kind.roles().is_empty()) {
         let name = step.template();
         let lookup = Lookup::of_workspace(root).in_room(step.role);
         if let Err(error) = lookup.text(AssetKind::Prompt, &name) {

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use serde_json::{Value, json};
 use teams::agents::acp::AcpSettings;
 use teams::agents::{
-    Access, Agent, AgentOutcome, Driver, Event, RunSpec, Sandbox, Watch, conversation,
+    Agent, AgentOutcome, Driver, Event, RunSpec, Sandbox, Watch, WriteAccess, conversation,
 };
 use teams::domain::ids::MessageId;
 use teams::domain::run::{FailKind, RunOutcome};
@@ -64,7 +64,7 @@ async fn an_agent_works_asks_and_answers() {
 async fn a_role_that_reads_may_do_nothing_else() {
     let place = place().await;
     let mut spec = scripted(&place, "reader", "work");
-    spec.access = Access::ReadOnly;
+    spec.access = WriteAccess::ReadOnly;
     let outcome = place.run(&spec).await;
     assert!(matches!(outcome.outcome, RunOutcome::Result(_)), "{outcome:?}");
     assert!(!spec.worktree.join("made.txt").exists());

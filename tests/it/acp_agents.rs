@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use serde_json::{Value, json};
 use teams::agents::acp::{AcpSettings, known};
-use teams::agents::{Access, Agent, AgentOutcome, Event, RunSpec, Sandbox, Watch};
+use teams::agents::{Agent, AgentOutcome, Event, RunSpec, Sandbox, Watch, WriteAccess};
 use teams::domain::run::{FailKind, RunOutcome};
 use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader};
 
@@ -208,7 +208,7 @@ async fn codex_acp_is_refused_an_edit_that_its_role_may_not_make_and_goes_on() {
     let Some((place, mut spec)) = codex_in("read-only", "codex-refused", plays(steps)).await else {
         return;
     };
-    spec.access = Access::ReadOnly;
+    spec.access = WriteAccess::ReadOnly;
     let outcome = place.run(&spec).await;
     assert!(is_result(&outcome), "{outcome:?}");
     assert!(!spec.worktree.join("made.txt").exists());

@@ -7,8 +7,8 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use teams::agents::rehearsal::RehearsalSettings;
 use teams::agents::{
-    Access, Agent, AgentOutcome, Document, Driver, Event, Limits, RunSpec, Said, Task, Upstream,
-    Watch,
+    Agent, AgentOutcome, Driver, Event, Limits, PersonMessage, RunSpec, Task, TaskDocument,
+    Upstream, Watch, WriteAccess,
 };
 use teams::domain::ids::RunId;
 use teams::domain::lifecycle::{Lifecycle, StepName};
@@ -63,9 +63,9 @@ impl Place {
             session_dir: root.join("sessions").join(role.as_str()),
             worktree: root.join("tree"),
             access: if role == Role::Developer {
-                Access::Worktree
+                WriteAccess::Worktree
             } else {
-                Access::Documents(root.join("shared"))
+                WriteAccess::Documents(root.join("shared"))
             },
             agent: Agent::Rehearsal(RehearsalSettings {
                 script: Some(path).filter(|_| !script.is_empty()),
@@ -73,7 +73,7 @@ impl Place {
             }),
             task: Task {
                 charter: "You work.".to_owned(),
-                ..Task::first(role, step, "20260101-00000001", Said::new("Mina", text))
+                ..Task::first(role, step, "20260101-00000001", PersonMessage::new("Mina", text))
             },
             resume: None,
             limits: Limits::default(),
@@ -119,7 +119,7 @@ async fn a_request_goes_through_every_role() {
     let plan_path = place.folder.path().join("shared/plan.md");
     std::fs::create_dir(plan_path.parent().unwrap()).unwrap();
     std::fs::write(&plan_path, "written by others\n").unwrap();
-    spec.task.documents.push(Document {
+    spec.task.documents.push(TaskDocument {
         name: "shared/plan.md".to_owned(),
         path: plan_path.clone(),
         purpose: "the plan".to_owned(),

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 use teams::agents::claude::ClaudeSettings;
-use teams::agents::{Access, Agent, Event, RunSpec, Sandbox, Watch};
+use teams::agents::{Agent, Event, RunSpec, Sandbox, Watch, WriteAccess};
 use teams::domain::ids::MessageId;
 use teams::domain::run::{FailKind, RunOutcome};
 
@@ -196,11 +196,11 @@ async fn a_role_that_may_not_write_cannot() {
     }))
     .await;
     let mut spec = spec(&place, &binary, "read-only");
-    spec.access = Access::ReadOnly;
+    spec.access = WriteAccess::ReadOnly;
     if let Agent::Claude(config) = &mut spec.agent {
         config.sandbox = Sandbox::Auto;
     }
-    let _door = place.door(&mut spec).await;
+    let _proxy = place.proxy(&mut spec).await;
     let outcome = place.run(&spec).await;
     assert!(matches!(outcome.outcome, RunOutcome::Result(_)), "{outcome:?}");
     assert!(!spec.worktree.join("made.txt").exists());

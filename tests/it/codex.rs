@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use serde_json::json;
 use teams::agents::codex::{CodexSettings, Sandbox};
-use teams::agents::{Access, Agent, Driver, Event, RunSpec, Watch};
+use teams::agents::{Agent, Driver, Event, RunSpec, Watch, WriteAccess};
 use teams::domain::run::{FailKind, RunOutcome};
 
 use crate::support::CONTRACT;
@@ -213,11 +213,11 @@ async fn a_role_that_may_not_write_cannot() {
     ]);
     let place = Place::playing(steps).await;
     let mut spec = run_of(&place, binary, "read-only");
-    spec.access = Access::ReadOnly;
+    spec.access = WriteAccess::ReadOnly;
     if let Agent::Codex(config) = &mut spec.agent {
         config.sandbox = Sandbox::Auto;
     }
-    let _door = place.door(&mut spec).await;
+    let _proxy = place.proxy(&mut spec).await;
     let outcome = place.run(&spec).await;
     assert!(matches!(outcome.outcome, RunOutcome::Result(_)), "{outcome:?}");
     assert!(!spec.worktree.join("made.txt").exists());
@@ -257,7 +257,7 @@ async fn tool_of_the_team(sandbox: Sandbox) -> Option<String> {
     if let Agent::Codex(config) = &mut spec.agent {
         config.sandbox = sandbox;
     }
-    let _door = place.door(&mut spec).await;
+    let _proxy = place.proxy(&mut spec).await;
     let outcome = place.run(&spec).await;
     assert!(matches!(outcome.outcome, RunOutcome::Result(_)), "{outcome:?}");
     team.abort();

@@ -1,7 +1,7 @@
 //! What the team says gets to the local guild once, whatever the connection does.
 
 use serde_json::{Value, json};
-use teams::discord::{Inbound, Place};
+use teams::discord::{Destination, Inbound};
 use teams::domain::ids::{ChannelId, UserId};
 use teams::domain::incoming::Command;
 use teams::domain::outgoing::{Act, ButtonAct, Outgoing, OutgoingOutcome, OutgoingState, Voice};
@@ -94,11 +94,11 @@ async fn personas_speak_in_rooms_and_are_not_doubled() {
     assert_eq!(thread_id, ChannelId(asked.0));
     assert_eq!(scene.deliver(&open, &scene.place("general")).await, opened);
 
-    let room = Place { channel: thread_id, card: None, parent: Some(general) };
+    let room = Destination { channel: thread_id, card: None, parent: Some(general) };
     let words = post(Voice::Role(Role::Planner), "room.report", report("A plan."));
     scene.posted(&words, &room).await;
     // The same without knowing the parent, and another role.
-    let unknown = Place { parent: None, ..room.clone() };
+    let unknown = Destination { parent: None, ..room.clone() };
     let words = post(Voice::Role(Role::Qa), "room.report", report("Looks right."));
     scene.posted(&words, &unknown).await;
     let said = scene.history(thread_id).await;
@@ -217,7 +217,7 @@ async fn a_dead_discord_means_later_and_is_reached_again() {
         json!({"path_contains": "/messages", "method": "POST", "status": 429, "retry_after": 0.05});
     scene.faults(json!({"rest": [fault]})).await;
     scene.posted(&post(Voice::Team, "followup_taken", json!({})), &place).await;
-    let nowhere = Place { channel: ChannelId(12_345), card: None, parent: None };
+    let nowhere = Destination { channel: ChannelId(12_345), card: None, parent: None };
     let refused = scene.deliver(&post(Voice::Team, "followup_taken", json!({})), &nowhere).await;
     assert!(matches!(refused, OutgoingOutcome::Refused { .. }), "{refused:?}");
     let unsayable = scene.deliver(&post(Voice::Team, "no.such", json!({})), &place).await;

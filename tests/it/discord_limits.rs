@@ -5,15 +5,15 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
-use teams::discord::{Limits, Link, Place};
+use teams::discord::{Destination, Limits, Link};
 use teams::domain::ids::{ChannelId, MessageId};
 use teams::domain::outgoing::{Outgoing, OutgoingOutcome, Voice};
 
 use crate::support::team::{card, now, outgoing, post};
 use crate::support::wire::{Answer, Wire};
 
-fn place(channel: u64) -> Place {
-    Place { channel: ChannelId(channel), card: None, parent: None }
+fn place(channel: u64) -> Destination {
+    Destination { channel: ChannelId(channel), card: None, parent: None }
 }
 
 fn words() -> Outgoing {
@@ -27,7 +27,7 @@ async fn open() -> (Wire, tempfile::TempDir, Link) {
     (wire, folder, link)
 }
 
-async fn posted(link: &Link, outgoing: &Outgoing, place: &Place) {
+async fn posted(link: &Link, outgoing: &Outgoing, place: &Destination) {
     let outcome = link.deliver(outgoing, place, |_| async {}).await;
     assert!(matches!(outcome, OutgoingOutcome::Posted { .. }), "{outcome:?}");
 }
@@ -146,7 +146,7 @@ async fn a_card_is_posted_anew_before_its_edits_are_refused() {
     let old = MessageId::at(teams::domain::time::Timestamp::from_millis(
         now().millis() - 2 * 60 * 60 * 1_000,
     ));
-    let mut room = Place { card: Some(old), ..place(5) };
+    let mut room = Destination { card: Some(old), ..place(5) };
     for turn in 0..6 {
         let update = outgoing(Voice::Team, card(if turn % 2 == 0 { "working" } else { "done" }));
         let outcome = link.deliver(&update, &room, |_| async {}).await;
@@ -162,7 +162,7 @@ async fn a_card_is_posted_anew_before_its_edits_are_refused() {
     // The answer to such a post was lost with the process: the next one finds it and deletes the old card.
     let mut update = outgoing(Voice::Team, card("done"));
     update.attempts = 1;
-    let room = Place { card: Some(old), ..room };
+    let room = Destination { card: Some(old), ..room };
     let id = update.outgoing_id.clone();
     let nonce = wire.calls("POST", "/messages")[0].body["nonce"].clone();
     assert!(nonce.is_string() && !id.as_str().is_empty());

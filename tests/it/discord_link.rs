@@ -70,7 +70,7 @@ impl Talk {
 
     /// A REST call gets through: the team works, whatever the connection does.
     async fn can_speak(&self) {
-        let place = teams::discord::Place {
+        let place = teams::discord::Destination {
             channel: teams::domain::ids::ChannelId(5),
             card: None,
             parent: None,
@@ -532,7 +532,7 @@ async fn a_flood_costs_nothing_but_time_and_every_message_comes_once() {
         }
     });
     // Nobody takes the facts, and the team works all the same.
-    let place = |channel| teams::discord::Place {
+    let place = |channel| teams::discord::Destination {
         channel: teams::domain::ids::ChannelId(channel),
         card: None,
         parent: None,

@@ -5,18 +5,17 @@ use std::collections::BTreeMap;
 use teams::domain::finding::Signal;
 use teams::domain::ids::{BacklogId, RequestId};
 use teams::domain::modes::DiscoveryScope;
-use teams::domain::request::{Request, RequestStatus};
+use teams::domain::request::{Request, RequestOutcome, RequestStatus, RequestWork};
 use teams::domain::result::{ResultStatus, RoleResult};
 use teams::domain::role::Role;
 use teams::domain::time::Timestamp;
 use teams::platform::spawn::set_own_binary;
-use teams::service::discover::{Look, Watermarks, look};
+use teams::service::discover::{DiscoveryInput, Watermarks, look};
 
 use crate::git_repo::{Repo, put};
 
 struct Place {
     repo: Repo,
-    open: Vec<Request>,
     marks: Watermarks,
 }
 
@@ -28,8 +27,11 @@ fn failed(id: &str, at: i64) -> Request {
         request_id: RequestId::parse(id).unwrap(),
         status: RequestStatus::Failed,
         scope: "add a parser".to_owned(),
-        ended_at: Some(Timestamp::from_millis(at)),
-        result: Some(std::sync::Arc::new(result)),
+        outcome: RequestOutcome {
+            ended_at: Some(Timestamp::from_millis(at)),
+            ..RequestOutcome::default()
+        },
+        work: RequestWork { result: Some(std::sync::Arc::new(result)), ..RequestWork::default() },
         ..Request::default()
     }
 }
@@ -43,7 +45,7 @@ impl Place {
     fn new() -> Place {
         set_own_binary(env!("CARGO_BIN_EXE_teams").into());
         let repo = Repo::with_workspace_inside();
-        Place { repo, open: Vec::new(), marks: Watermarks::new() }
+        Place { repo, marks: Watermarks::new() }
     }
 
     fn record(&self, request: &Request) {
@@ -55,12 +57,11 @@ impl Place {
     async fn look(&mut self, scope: DiscoveryScope, command: &[&str]) -> Vec<(Signal, String)> {
         let command: Vec<String> = command.iter().map(|word| (*word).to_owned()).collect();
         let root = self.repo.path.join("ws");
-        let spec = Look {
+        let spec = DiscoveryInput {
             scratch: root.join("scratch"),
             root,
             project: self.repo.project(),
             excluded: vec!["ws".into()],
-            open: self.open.clone(),
             scope,
             actions: vec![("lint".to_owned(), command)],
             env: BTreeMap::from([("PATH".to_owned(), "/usr/bin:/bin".to_owned())]),
@@ -122,15 +123,11 @@ async fn what_is_new_since_is_found_and_what_others_look_after_is_not() {
     let mut good = failed("20260324-00000005", now());
     good.status = RequestStatus::Completed;
     place.record(&good);
-    let mut stuck = failed("20260324-00000006", 0);
-    stuck.status = RequestStatus::Uncommitted;
-    stuck.result = None;
-    place.open = vec![stuck];
     let traces = |found: Vec<(Signal, String)>| -> Vec<String> {
         found.into_iter().map(|(_, trace)| trace).collect()
     };
     let found = traces(place.look(scope, &pass).await);
-    assert_eq!(found, ["request:20260324-00000002", "request:20260324-00000006"]);
+    assert_eq!(found, ["request:20260324-00000002"]);
     assert_eq!(place.look(scope, &pass).await, []);
     // Another file is told; the first one is known.
     place.repo.write("one.txt", "1");

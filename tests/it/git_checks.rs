@@ -198,9 +198,9 @@ async fn checks_that_were_cut_off_are_over_before_the_next_begin() {
     });
     tokio::select! {
         evidence = checked(&repo, &cut_off) => panic!("ended by itself: {evidence:#?}"),
+        // From here on nobody waits for the check, and its supervisor ends it whenever it gets there.
         said = begun => assert_eq!(said.unwrap(), "up\n"),
     };
-    assert!(runs(&word));
     let evidence = checked(&repo, &[shell("next", "true")]).await;
     assert!(evidence.is_green());
     assert!(!runs(&word));

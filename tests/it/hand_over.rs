@@ -8,7 +8,7 @@ use teams::agents::acp::AcpSettings;
 use teams::agents::claude::ClaudeSettings;
 use teams::agents::codex::CodexSettings;
 use teams::agents::{Agent, AgentOutcome, Handover, RunSpec, Sandbox, Why, sent};
-use teams::domain::conversation::{HandedOver, Measured, Room};
+use teams::domain::conversation::{ContextLevel, HandedOver, Measured};
 use teams::domain::run::RunOutcome;
 
 use crate::claude::claude;
@@ -66,7 +66,7 @@ async fn hands_over(place: &Place, agent: &Agent, refuses: bool) -> Vec<Request>
     match agent {
         Agent::Claude(_) => {
             assert_eq!((fill.used, fill.size, fill.measured), (160_500, 200_000, Measured::Tokens));
-            assert_eq!(Room::after(Some(fill), false), Room::HandOver);
+            assert_eq!(ContextLevel::after(Some(fill), false), ContextLevel::HandOver);
         }
         Agent::Codex(_) | Agent::Acp(_) | Agent::Rehearsal(_) => {
             assert_eq!((fill.size, fill.measured), (272_000, Measured::Bytes))

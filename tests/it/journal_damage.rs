@@ -1,6 +1,7 @@
 //! The journal of a real life, cut and flipped: what is read is right, or reading refuses by name.
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -39,18 +40,19 @@ async fn recorded() -> Recorded {
     assert_eq!(segments.len(), 1);
     let path = segments[0].as_ref().unwrap().path();
     let mut bytes = std::fs::read(&path).unwrap();
-    let mut images = BTreeMap::new();
+    let mut said = Said::default();
     let (mut ends, mut states) = (vec![0], vec![State::default()]);
     let mut at = 0;
-    while bytes[at..].starts_with(b"TJ2\n") {
+    while bytes[at..].starts_with(b"TJ3\n") {
         let length = u32::from_le_bytes(bytes[at + 4..at + 8].try_into().unwrap()) as usize;
         let mut state = states.last().unwrap().clone();
-        for line in bytes[at + HEADER..at + HEADER + length].split_inclusive(|byte| *byte == b'\n')
-        {
+        let first = u64::from_le_bytes(bytes[at + 12..at + 20].try_into().unwrap());
+        let lines = bytes[at + HEADER..at + HEADER + length].split_inclusive(|byte| *byte == b'\n');
+        for (seq, line) in (first..).zip(lines) {
             let mut entry: Value = serde_json::from_slice(line).unwrap();
             let changes: Vec<Value> = serde_json::from_value(entry["changes"].take()).unwrap();
             for change in changes {
-                if let Some(change) = read(change, &mut images) {
+                if let Some(change) = said.read(seq, change) {
                     state.apply(&change);
                 }
             }
@@ -65,28 +67,74 @@ async fn recorded() -> Recorded {
     Recorded { life, path, bytes, ends, states }
 }
 
-/// What a line of the journal does to the state.
-fn read(change: Value, images: &mut BTreeMap<String, Value>) -> Option<Change> {
-    let (word, content) = change.as_object().unwrap().iter().next().unwrap();
-    let of = |at: usize| content[at].clone();
-    match word.as_str() {
-        "save" => {
-            let kind = serde_json::from_value(of(0)).unwrap();
-            let record = AnyRecord::decode(kind, of(1)).unwrap();
-            images.insert(record.key(), of(1));
-            Some(Change::Save(record))
+/// What the journal said so far.
+#[derive(Default)]
+struct Said {
+    images: BTreeMap<String, Value>,
+    /// The first whole result of an entry, by its sequence.
+    results: BTreeMap<u64, Value>,
+}
+
+impl Said {
+    /// What a change of an entry does to the state.
+    fn read(&mut self, seq: u64, change: Value) -> Option<Change> {
+        let (word, content) = change.as_object().unwrap().iter().next().unwrap();
+        let of = |at: usize| content[at].clone();
+        match word.as_str() {
+            "save" => Some(Change::Save(self.record(seq, None, of(0), of(1)))),
+            "edit" => {
+                let key = content[1].as_str().unwrap().to_owned();
+                let mut image = self.images[&key].clone();
+                let patch: json_patch::Patch = serde_json::from_value(of(2)).unwrap();
+                json_patch::patch(&mut image, &patch).unwrap();
+                Some(Change::Save(self.record(seq, Some(key), of(0), image)))
+            }
+            "remove" => Some(Change::Remove(serde_json::from_value(content.clone()).unwrap())),
+            "channel" => Some(Change::Channel(serde_json::from_value(content.clone()).unwrap())),
+            "event" => {
+                let event = &content[1];
+                if event["type"] == "role_report" {
+                    self.result(seq, &mut event["payload"]["result"].clone());
+                }
+                None
+            }
+            "sprint_event" | "append" => None,
+            other => panic!("{other}"),
         }
-        "edit" => {
-            let image = images.get_mut(content[1].as_str().unwrap()).unwrap();
-            let patch: json_patch::Patch = serde_json::from_value(of(2)).unwrap();
-            json_patch::patch(image, &patch).unwrap();
-            let kind = serde_json::from_value(of(0)).unwrap();
-            Some(Change::Save(AnyRecord::decode(kind, image.clone()).unwrap()))
+    }
+
+    fn record(
+        &mut self,
+        seq: u64,
+        key: Option<String>,
+        kind: Value,
+        mut image: Value,
+    ) -> AnyRecord {
+        let place = match kind.as_str().unwrap() {
+            "request" => "/result",
+            "envelope" => "/report/outcome/result",
+            _ => "/none",
+        };
+        let mut whole = image.clone();
+        if let Some(result) = image.pointer_mut(place).filter(|result| result.is_object()) {
+            *whole.pointer_mut(place).unwrap() = self.result(seq, result);
         }
-        "remove" => Some(Change::Remove(serde_json::from_value(content.clone()).unwrap())),
-        "channel" => Some(Change::Channel(serde_json::from_value(content.clone()).unwrap())),
-        "event" | "sprint_event" | "append" => None,
-        other => panic!("{other}"),
+        let record = AnyRecord::decode(serde_json::from_value(kind).unwrap(), whole).unwrap();
+        self.images.insert(key.unwrap_or_else(|| record.key()), image);
+        record
+    }
+
+    /// The whole result; what stands there becomes a reference where the entry gives it.
+    fn result(&mut self, seq: u64, there: &mut Value) -> Value {
+        if let Some(entry) = there.get("result_of_entry") {
+            return self.results[&entry.as_u64().unwrap()].clone();
+        }
+        let whole = there.clone();
+        if let Entry::Vacant(place) = self.results.entry(seq) {
+            place.insert(whole.clone());
+            *there = serde_json::json!({ "result_of_entry": seq });
+        }
+        whole
     }
 }
 

@@ -128,11 +128,16 @@ fn sprint_id(text: &str) -> SprintId {
 }
 
 fn todos(state: &State) -> Vec<(&str, TodoStatus)> {
-    state.sprints[&sprint_id(S)].todos.iter().map(|it| (it.todo_id.as_str(), it.status)).collect()
+    state.sprints[&sprint_id(S)]
+        .work
+        .todos
+        .iter()
+        .map(|it| (it.todo_id.as_str(), it.status))
+        .collect()
 }
 
 fn todo<'a>(state: &'a State, id: &str) -> &'a Todo {
-    state.sprints[&sprint_id(S)].todos.iter().find(|todo| todo.todo_id.as_str() == id).unwrap()
+    state.sprints[&sprint_id(S)].work.todos.iter().find(|todo| todo.todo_id.as_str() == id).unwrap()
 }
 
 fn status(state: &State, item: &str) -> Option<BacklogStatus> {
@@ -172,8 +177,8 @@ fn a_running_sprint_is_taken_over_with_everything_that_belongs_to_it() {
     assert_eq!(sprint.sprint_folder, "shared_workspace/sprints/260324-Sprint-09-00", "13.A #25");
     assert_eq!(sprint.cutoff_at, None, "13.A #22");
     assert_eq!(sprint.started_at.unwrap().to_string(), "2026-03-24T09:00:00.000000+09:00");
-    assert_eq!(sprint.research_prepass, None);
-    assert_eq!(sprint.git_baseline, None);
+    assert_eq!(sprint.planning.research, None);
+    assert_eq!(sprint.work.git_baseline, None);
     assert_eq!(
         todos(&state),
         [("todo-090001-000001", TodoStatus::Running), ("todo-090002-000002", TodoStatus::Queued)],
@@ -368,8 +373,8 @@ fn where_a_sprint_goes_on() {
         let (state, _) = older.taken_over();
         let sprint = state.active_sprint().unwrap();
         assert_eq!(sprint.status.as_str(), status, "{fields}");
-        assert_eq!((sprint.phase, sprint.wrap_up), (phase, wrap_up), "{fields}");
-        let found = sprint.initial_phase_step.map(|step| step.as_str());
+        assert_eq!((sprint.phase, sprint.closing.wrap_up), (phase, wrap_up), "{fields}");
+        let found = sprint.planning.step.map(|step| step.as_str());
         assert_eq!(found, step, "13.A #29 {fields}");
     }
 }
@@ -446,11 +451,11 @@ fn requests_in_every_odd_shape() {
     assert_eq!(state.ended_requests, 2);
     let blocked = request("20260324-00000001");
     assert_eq!(blocked.blocked.as_ref().unwrap().required_inputs, ["a colour"]);
-    assert_eq!(blocked.reply_route.author_id.unwrap().0, 77);
-    assert_eq!(blocked.reply_route.guild_id, None);
+    assert_eq!(blocked.conversation.reply_route.author_id.unwrap().0, 77);
+    assert_eq!(blocked.conversation.reply_route.guild_id, None);
     assert_eq!(request("20260324-00000002").fingerprint.len(), 40);
-    assert_eq!(request("20260324-00000002").language.as_str(), "ko");
-    let route = &request("20260324-00000003").reply_route;
+    assert_eq!(request("20260324-00000002").conversation.language.as_str(), "ko");
+    let route = &request("20260324-00000003").conversation.reply_route;
     assert_eq!(route.channel_id.unwrap().0, 4711, "R14");
     let built = request("20260324-00000003").params.workflow.as_ref().unwrap();
     assert_eq!(
@@ -480,8 +485,8 @@ fn an_older_sprint_that_could_not_be_planned_can_be_restarted() {
     let (state, _) = older.taken_over();
     let sprint = &state.sprints[&sprint_id(S)];
     assert_eq!(sprint.status, SprintStatus::Blocked);
-    assert_eq!(sprint.closeout_status, Some(CloseoutStatus::PlanningIncomplete));
-    assert_eq!(sprint.git_baseline.as_ref().unwrap().head_sha, "", "13.D #63");
+    assert_eq!(sprint.closing.status, Some(CloseoutStatus::PlanningIncomplete));
+    assert_eq!(sprint.work.git_baseline.as_ref().unwrap().head_sha, "", "13.D #63");
 }
 
 /// What lies in the workspace but for logs and locks.
@@ -528,11 +533,15 @@ async fn an_older_sprint_goes_on_to_its_end() {
         })
         .await;
     consistent(&house.state().unwrap()).unwrap();
-    assert!(sprint.ended_at.is_some() && sprint.git_baseline.is_some());
-    assert!(sprint.todos.iter().all(|todo| todo.status.is_terminal()), "{:#?}", sprint.todos);
-    let committed = sprint.todos.iter().filter(|todo| todo.status == TodoStatus::Committed);
-    assert!(committed.count() >= 2, "{:#?}", sprint.todos);
-    assert_eq!(sprint.status, SprintStatus::Completed, "{}", sprint.closeout_message);
+    assert!(sprint.ended_at.is_some() && sprint.work.git_baseline.is_some());
+    assert!(
+        sprint.work.todos.iter().all(|todo| todo.status.is_terminal()),
+        "{:#?}",
+        sprint.work.todos
+    );
+    let committed = sprint.work.todos.iter().filter(|todo| todo.status == TodoStatus::Committed);
+    assert!(committed.count() >= 2, "{:#?}", sprint.work.todos);
+    assert_eq!(sprint.status, SprintStatus::Completed, "{}", sprint.closing.message);
     let first = RequestId::parse("20260324-0000000a").unwrap();
     let events = store::read_events(&house.root(), &first).unwrap();
     assert!(

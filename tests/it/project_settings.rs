@@ -29,7 +29,7 @@ async fn run(agent: &Agent, name: &str, pinned: bool, files: &[(&str, Value)]) -
     if pinned {
         spec.surroundings.pinned = project_settings::in_tree(&tree).unwrap();
     }
-    let _door = place.door(&mut spec).await;
+    let _proxy = place.proxy(&mut spec).await;
     let outcome = place.run(&spec).await;
     assert!(matches!(outcome.outcome, RunOutcome::Result(_)), "{name}: {outcome:?}");
     place

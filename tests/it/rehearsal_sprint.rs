@@ -8,7 +8,8 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use teams::agents::rehearsal::RehearsalSettings;
 use teams::agents::{
-    Access, Agent, Document, Driver, Limits, RunSpec, Said, Sandbox, SprintBrief, Task, Watch, Work,
+    Agent, Driver, Limits, PersonMessage, RunSpec, Sandbox, SprintBrief, Task, TaskDocument, Watch,
+    Work, WriteAccess,
 };
 use teams::domain::backlog::{BacklogItem, BacklogKind, BacklogStatus};
 use teams::domain::ids::{BacklogId, RunId, SprintId};
@@ -16,7 +17,7 @@ use teams::domain::lifecycle::StepName;
 use teams::domain::result::{ReasonCode, ResultStatus, RoleResult};
 use teams::domain::role::Role;
 use teams::domain::run::RunOutcome;
-use teams::domain::sprint::{Duty, InitialStep};
+use teams::domain::sprint::{Duty, PlanningStep};
 use teams::domain::time::Timestamp;
 use teams::platform::spawn::set_own_binary;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -59,7 +60,7 @@ impl Place {
         let path = root.join("script.yaml");
         std::fs::write(&path, script).unwrap();
         let run = format!("run-{}", self.runs);
-        let documents = ["plan.md", "spec.md", "research.md"].map(|name| Document {
+        let documents = ["plan.md", "spec.md", "research.md"].map(|name| TaskDocument {
             name: format!("{FOLDER}/{name}"),
             path: root.join(FOLDER).join(name),
             purpose: "a document".to_owned(),
@@ -71,13 +72,13 @@ impl Place {
             session_dir: root.join("sessions").join(&run),
             worktree: root.join("tree"),
             access: if role == Role::Developer {
-                Access::Worktree
+                WriteAccess::Worktree
             } else {
-                Access::Documents(root.join(FOLDER))
+                WriteAccess::Documents(root.join(FOLDER))
             },
             agent: Agent::Rehearsal(RehearsalSettings {
                 script: Some(path).filter(|_| !script.is_empty()),
-                // The web of these tests is on this machine, where no door leads.
+                // The web of these tests is on this machine, which no proxy leads to.
                 sandbox: if work.web { Sandbox::Off } else { Sandbox::Auto },
             }),
             socket: None,
@@ -86,7 +87,12 @@ impl Place {
                 charter: "You work.".to_owned(),
                 documents: documents.to_vec(),
                 work,
-                ..Task::first(role, step, "20260324-00000001", Said::new("Mina", "the sprint asks"))
+                ..Task::first(
+                    role,
+                    step,
+                    "20260324-00000001",
+                    PersonMessage::new("Mina", "the sprint asks"),
+                )
             },
             resume: None,
             limits: Limits::default(),
@@ -129,7 +135,7 @@ fn sprint(milestone: &str) -> SprintBrief {
     }
 }
 
-fn planning(step: InitialStep, sprint: &SprintBrief, backlog: &[BacklogItem]) -> Work {
+fn planning(step: PlanningStep, sprint: &SprintBrief, backlog: &[BacklogItem]) -> Work {
     Work {
         duty: Some(Duty::Planning),
         planning_step: Some(step),
@@ -183,7 +189,7 @@ fn merge(backlog: &mut Vec<BacklogItem>, proposed: &[Value]) {
 /// The five steps; the items that they leave.
 async fn plan(place: &mut Place, sprint: &SprintBrief) -> Vec<BacklogItem> {
     let mut backlog = Vec::new();
-    for step in InitialStep::ALL {
+    for step in PlanningStep::ALL {
         let result = place.duty(Role::Planner, planning(step, sprint, &backlog)).await;
         assert_eq!(result.status, ResultStatus::Completed, "{step}");
         merge(&mut backlog, &items(&result));
@@ -218,7 +224,7 @@ async fn six_todos_are_planned_and_stay_green_one_by_one() {
         let said = String::from_utf8_lossy(&checks.stdout).into_owned();
         assert!(checks.status.success(), "{}: {said}", item.title);
         // What is done stays done, so that nobody plans it a second time.
-        let again = planning(InitialStep::BacklogDefinition, &sprint, &[]);
+        let again = planning(PlanningStep::BacklogDefinition, &sprint, &[]);
         let left = items(&place.duty(Role::Planner, again).await).len();
         assert_eq!(left, 5 - done, "after {}", item.title);
     }
@@ -239,13 +245,13 @@ async fn every_item_meets_what_the_steps_ask_for() {
     let mut place = Place::new();
     let mut sprint = sprint("Greet everybody");
     sprint.requirements = vec!["it shouts".to_owned()];
-    let frame = planning(InitialStep::MilestoneRefinement, &sprint, &[]);
+    let frame = planning(PlanningStep::MilestoneRefinement, &sprint, &[]);
     let framed = place.duty(Role::Planner, frame).await;
     let update = json!(framed.proposals.sprint_plan_update.unwrap());
     for key in ["revised_milestone_title", "refinement_rationale", "problem_framing"] {
         assert!(!update[key].as_str().unwrap().is_empty(), "{key}");
     }
-    let define = planning(InitialStep::BacklogDefinition, &sprint, &[]);
+    let define = planning(PlanningStep::BacklogDefinition, &sprint, &[]);
     for item in items(&place.duty(Role::Planner, define).await) {
         assert!(!item["acceptance_criteria"].as_array().unwrap().is_empty());
         assert_eq!(item["milestone_title"], "Greet everybody");
@@ -262,7 +268,7 @@ async fn a_sprint_that_the_team_began_takes_what_waits_in_the_backlog() {
     let at = Timestamp::from_millis(0);
     let id = BacklogId::parse("backlog-w").unwrap();
     let waiting = BacklogItem::new(id, "Say how it is used", "do task 3", BacklogKind::Bug, at);
-    let define = planning(InitialStep::BacklogDefinition, &sprint(""), &[waiting]);
+    let define = planning(PlanningStep::BacklogDefinition, &sprint(""), &[waiting]);
     let found = items(&place.duty(Role::Planner, define).await);
     assert_eq!(found.len(), 1);
     assert_eq!(found[0]["backlog_id"], "backlog-w");
@@ -275,9 +281,9 @@ async fn a_script_makes_any_step_fail_block_or_plan_badly() {
     let script = "- {duty: planning, planning_step: backlog_definition, reopens: 0, do: bad_plan}\n- {duty: planning, planning_step: artifact_sync, do: fail}\n- {duty: closing_report, do: block}\n";
     let sprint = sprint("Greet everybody");
     for (step, reopens, status, count) in [
-        (InitialStep::BacklogDefinition, 0, ResultStatus::Completed, 0),
-        (InitialStep::BacklogDefinition, 1, ResultStatus::Completed, 6),
-        (InitialStep::ArtifactSync, 0, ResultStatus::Failed, 0),
+        (PlanningStep::BacklogDefinition, 0, ResultStatus::Completed, 0),
+        (PlanningStep::BacklogDefinition, 1, ResultStatus::Completed, 6),
+        (PlanningStep::ArtifactSync, 0, ResultStatus::Failed, 0),
     ] {
         let work = Work { reopens, ..planning(step, &sprint, &[]) };
         let result = place.run(Role::Planner, None, work, script).await;

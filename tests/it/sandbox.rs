@@ -9,8 +9,8 @@ use serde_json::json;
 use teams::agents::claude::ClaudeSettings;
 use teams::agents::codex::CodexSettings;
 use teams::agents::{
-    Access, Agent, AgentOutcome, Confinement, Door, Driver, Event, RunSpec, Sandbox, Surroundings,
-    Watch,
+    Agent, AgentOutcome, Confinement, Driver, Event, ProxyAddress, RunSpec, Sandbox, Surroundings,
+    Watch, WriteAccess,
 };
 use teams::domain::ids::RequestId;
 use teams::domain::run::{FailKind, RunOutcome};
@@ -31,7 +31,7 @@ struct Yard {
 }
 
 impl Yard {
-    async fn new(run: &str, access: Access, script: &str) -> Yard {
+    async fn new(run: &str, access: WriteAccess, script: &str) -> Yard {
         let place = Place::new(Box::new(|_, _| json!({"say": "nobody asks"}))).await;
         let root = place.folder.path().canonicalize().unwrap();
         let put = |path: &str, text: &str| {
@@ -88,7 +88,7 @@ impl Yard {
                     root.join("project"),
                     root.join("workspace/shared_workspace/attachments"),
                 ],
-                door: Some(Door {
+                proxy: Some(ProxyAddress {
                     socket: root.join("sockets/door.sock"),
                     port: std::env::var_os(LANDLOCK).map(|_| 9),
                     token: "run-token".to_owned(),
@@ -218,7 +218,7 @@ async fn an_agent_sees_and_reaches_what_its_role_needs_and_nothing_else() {
     if !bubblewrap().await {
         return;
     }
-    let yard = Yard::new("writer", Access::Worktree, TRIES).await;
+    let yard = Yard::new("writer", WriteAccess::Worktree, TRIES).await;
     answers(&yard.found().await, &ALLOWED);
     let read = |path: PathBuf| std::fs::read_to_string(path).unwrap();
     assert_eq!(read(yard.spec.worktree.join("made.txt")), "made\n");
@@ -231,7 +231,7 @@ async fn who_only_reads_writes_nothing_that_lasts() {
     if !bubblewrap().await {
         return;
     }
-    let yard = Yard::new("reader", Access::ReadOnly, TRIES).await;
+    let yard = Yard::new("reader", WriteAccess::ReadOnly, TRIES).await;
     let allowed: Vec<&str> = ALLOWED.iter().skip(2).copied().collect();
     answers(&yard.found().await, &allowed);
     assert!(!yard.spec.worktree.join("made.txt").exists());
@@ -242,8 +242,8 @@ async fn whoever_writes_documents_writes_those_and_not_the_work() {
     if !bubblewrap().await {
         return;
     }
-    let mut yard = Yard::new("documents", Access::ReadOnly, TRIES).await;
-    yard.spec.access = Access::Documents(yard.path("workspace/shared_workspace"));
+    let mut yard = Yard::new("documents", WriteAccess::ReadOnly, TRIES).await;
+    yard.spec.access = WriteAccess::Documents(yard.path("workspace/shared_workspace"));
     let mut allowed: Vec<&str> = ALLOWED.iter().skip(2).copied().collect();
     allowed.push("writes-to-the-shared-documents");
     let found = yard.found().await;
@@ -274,7 +274,7 @@ cat "$here/answer"
 
 /// What an agent leaves in its session does not lead its next run out of the sandbox.
 async fn links_lead_nowhere(run: &str) {
-    let mut yard = Yard::new(run, Access::Worktree, LINKS).await;
+    let mut yard = Yard::new(run, WriteAccess::Worktree, LINKS).await;
     for again in ["first", "second"] {
         yard.spec.run_id = teams::domain::ids::RunId::parse(&format!("{run}-{again}")).unwrap();
         yard.spec.run_dir = yard.path("runs").join(yard.spec.run_id.as_str());
@@ -317,10 +317,10 @@ cat "$here/answer"
 
 /// A run that writes the documents of a todo, with a link to the state of the team beside its folder.
 async fn writes_documents(run: &str) -> Yard {
-    let mut yard = Yard::new(run, Access::ReadOnly, DOCUMENTS).await;
+    let mut yard = Yard::new(run, WriteAccess::ReadOnly, DOCUMENTS).await;
     let todos = yard.todos();
     std::os::unix::fs::symlink("../../../../.teams_runtime", todos.join("other")).unwrap();
-    yard.spec.access = Access::Documents(todos.join("1"));
+    yard.spec.access = WriteAccess::Documents(todos.join("1"));
     yard
 }
 
@@ -416,7 +416,7 @@ async fn within_nothing() {
     }
     let found = Driver::default().confinement(Sandbox::Auto).await.cloned();
     assert!(matches!(found, Some(Confinement::Nothing(_))), "{found:?}");
-    let mut yard = Yard::new("nothing", Access::ReadOnly, MARKS).await;
+    let mut yard = Yard::new("nothing", WriteAccess::ReadOnly, MARKS).await;
     let (_, outcome) = yard.tried().await;
     let RunOutcome::Failed { kind, message, .. } = outcome.outcome else { panic!("it began") };
     assert_eq!(kind, FailKind::NoSandbox);
@@ -470,7 +470,7 @@ async fn an_interrupt_reaches_the_agent_within_and_nothing_of_it_is_left() {
     if !bubblewrap().await {
         return;
     }
-    let mut yard = Yard::new("stubborn", Access::Worktree, STUBBORN).await;
+    let mut yard = Yard::new("stubborn", WriteAccess::Worktree, STUBBORN).await;
     yard.spec.limits.grace_ms = 60_000;
     let (events, mut seen) = tokio::sync::mpsc::channel(64);
     let watch = Watch { events: Some(events), ..Watch::default() };
@@ -501,7 +501,7 @@ async fn within_landlock() {
     }
     let found = Driver::default().confinement(Sandbox::Auto).await.cloned();
     assert!(matches!(found, Some(Confinement::Landlock(..))), "{found:?}");
-    let yard = Yard::new("landlock", Access::Worktree, TRIES).await;
+    let yard = Yard::new("landlock", WriteAccess::Worktree, TRIES).await;
     let mut found = yard.found().await;
     // What it cannot do: hide processes, give a temporary folder, keep a file within the worktree.
     found.retain(|line| {
@@ -557,7 +557,7 @@ fn told(place: &Place) -> String {
 }
 
 #[tokio::test]
-async fn codex_works_within_the_sandbox_and_reaches_its_model_by_the_door() {
+async fn codex_works_within_the_sandbox_and_reaches_its_model_by_the_proxy() {
     let Some(binary) = crate::codex::codex() else { return };
     if !bubblewrap().await {
         return;
@@ -571,24 +571,24 @@ async fn codex_works_within_the_sandbox_and_reaches_its_model_by_the_door() {
     .await;
     let agent = Agent::Codex(CodexSettings { binary: Some(binary), ..CodexSettings::default() });
     let mut spec = place.spec(agent, "codex");
-    let door = place.door(&mut spec).await;
+    let proxy = place.proxy(&mut spec).await;
     let outcome = place.run(&spec).await;
     assert!(matches!(outcome.outcome, RunOutcome::Result(_)), "{outcome:?}");
     assert_eq!(place.file("made.txt"), "made\n");
-    let (told, token) = (told(&place), &door.door().token);
+    let (told, token) = (told(&place), &proxy.address().token);
     assert!(told.contains("the end") && told.contains("CODEX_HOME="), "{told}");
     assert!(!told.contains("CARGO_MANIFEST"), "the environment leaks: {told}");
     assert!(!place.server.requests().iter().any(|request| request.authorized));
-    // The agent's own environment shows it; it opens this run's door and nothing else.
+    // The agent's own environment shows it; it opens this run's proxy and nothing else.
     assert!(told.contains(token.as_str()));
-    let counted = door.counted();
+    let counted = proxy.counted();
     assert_eq!((counted.requests, counted.last_input), (2, 1000));
     assert_eq!(counted.usage, outcome.usage, "it counts as the agent does");
-    assert_eq!(door.settle(outcome.usage), outcome.usage);
+    assert_eq!(proxy.settle(outcome.usage), outcome.usage);
 }
 
 #[tokio::test]
-async fn claude_works_within_the_sandbox_and_reaches_its_model_by_the_door() {
+async fn claude_works_within_the_sandbox_and_reaches_its_model_by_the_proxy() {
     let Some(binary) = crate::claude::claude() else { return };
     if !bubblewrap().await {
         return;
@@ -602,13 +602,13 @@ async fn claude_works_within_the_sandbox_and_reaches_its_model_by_the_door() {
     .await;
     let agent = Agent::Claude(ClaudeSettings { binary: Some(binary), ..ClaudeSettings::default() });
     let mut spec = place.spec(agent, "claude");
-    let door = place.door(&mut spec).await;
+    let proxy = place.proxy(&mut spec).await;
     let outcome = place.run(&spec).await;
     assert!(matches!(outcome.outcome, RunOutcome::Result(_)), "{outcome:?}");
     assert_eq!(place.file("made.txt"), "made\n");
     assert!(told(&place).contains("the end"), "{}", told(&place));
     assert!(!place.server.requests().iter().any(|request| request.authorized));
-    let counted = door.counted();
+    let counted = proxy.counted();
     assert_eq!(counted.usage.tokens(), outcome.usage.tokens());
     assert_eq!(counted.requests, 2);
 }
@@ -637,9 +637,9 @@ async fn a_run_that_has_spent_its_budget_ends_as_that() {
         let mut place = Place::new(Box::new(move |_, _| look.clone())).await;
         place.allowance.tokens = Some(2_500);
         let mut spec = place.spec(agent, "spent");
-        let door = place.door(&mut spec).await;
+        let proxy = place.proxy(&mut spec).await;
         let outcome = place.run(&spec).await;
         assert_eq!(failure(&outcome), FailKind::Budget, "{outcome:?}");
-        assert_eq!((place.server.requests().len(), door.counted().requests), (3, 3));
+        assert_eq!((place.server.requests().len(), proxy.counted().requests), (3, 3));
     }
 }

@@ -161,7 +161,7 @@ async fn a_role_that_may_not_write_and_does_is_refused_and_cleaned_up_after() {
     let failure = history.iter().find(|it| it.kind.as_str() == "attempt_failed").unwrap();
     assert_eq!(failure.payload["kind"], "wrote_files");
     house.reads(&asked, "rehearsal-outside.txt").await;
-    assert_eq!(request.candidate.unwrap().paths.len(), 1);
+    assert_eq!(request.work.candidate.unwrap().paths.len(), 1);
     let repository = git2::Repository::open(house.project()).unwrap();
     let tree = repository.revparse_single("main^{tree}").unwrap().peel_to_tree().unwrap();
     assert!(tree.get_name("rehearsal-outside.txt").is_none());
@@ -190,7 +190,7 @@ async fn a_role_that_stopped_tries_again_at_a_press() {
     for role in ["developer", "qa"] {
         let stopped = |request: &teams::domain::request::Request| {
             request.status == RequestStatus::Blocked
-                && request.visited_roles.last().is_some_and(|last| last.as_str() == role)
+                && request.route.visited_roles.last().is_some_and(|last| last.as_str() == role)
         };
         let blocked = house.request(&asked, role, stopped).await;
         assert_eq!(blocked.blocked.as_ref().unwrap().code.word(), "role_blocked");

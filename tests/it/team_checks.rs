@@ -166,7 +166,7 @@ async fn without_checks_a_person_turns_down() {
     let repository = git2::Repository::open(house.project()).unwrap();
     let name = format!("refs/heads/teams/{}", request.request_id);
     let kept = repository.find_reference(&name).unwrap().peel_to_commit().unwrap();
-    assert_eq!(kept.id().to_string(), request.candidate.unwrap().commit);
+    assert_eq!(kept.id().to_string(), request.work.candidate.unwrap().commit);
     house.close().await;
 }
 
@@ -227,7 +227,7 @@ async fn a_branch_that_moves_under_the_checks_is_proven_anew() {
     tokio::task::spawn_blocking(move || std::fs::write(go, "go\n").unwrap()).await.unwrap();
     let request = house.becomes(&asked, RequestStatus::Committed).await;
     assert_eq!(house.times(&request, "checks"), 2);
-    assert_eq!(request.evidence.unwrap().commit, request.commit_sha.unwrap());
+    assert_eq!(request.work.evidence.unwrap().commit, request.outcome.commit_sha.unwrap());
     assert_eq!(house.on_branch("NEWS.md"), "news\n");
     assert_eq!(house.on_branch("greet.sh"), EDITED);
     house.close().await;
@@ -287,7 +287,7 @@ async fn edited_checks_count_for_the_next_run_and_a_broken_edit_proves_nothing()
         serde_json::json!({"channel": "general", "message": card["id"], "custom_id": custom_id});
     house.owner.ok("POST", "/_local/click", body).await;
     let request = house.becomes(&asked, RequestStatus::Committed).await;
-    let evidence = request.evidence.unwrap();
+    let evidence = request.work.evidence.unwrap();
     assert!(!evidence.checks_digest.is_empty());
 
     // The next request meets the next edit, and its evidence says that it was made by other checks.
@@ -295,7 +295,7 @@ async fn edited_checks_count_for_the_next_run_and_a_broken_edit_proves_nothing()
     let again = house.ask("in greet.sh replace \"good morning\" with \"good evening\"").await;
     let blocked = house.becomes(&again, RequestStatus::Blocked).await;
     assert_eq!(blocked.blocked.as_ref().unwrap().code.word(), "checks_failing");
-    assert_ne!(blocked.evidence.unwrap().checks_digest, evidence.checks_digest);
+    assert_ne!(blocked.work.evidence.unwrap().checks_digest, evidence.checks_digest);
     assert_eq!(house.on_branch("greet.sh"), EDITED);
     house.close().await;
 }
@@ -342,7 +342,7 @@ async fn without_isolation_checks_wait_for_a_person_to_allow_them() {
     configure(&house, "allow_unisolated_checks: false", "allow_unisolated_checks: true");
     house.press(&house.owner, "general", "needs Owner", "Try again").await;
     let request = house.becomes(&asked, RequestStatus::Committed).await;
-    assert!(!request.evidence.unwrap().isolation.is_isolated());
+    assert!(!request.work.evidence.unwrap().isolation.is_isolated());
     house.reads(&asked, "not isolated from this machine").await;
     house.reads("general", "all checks green (not isolated)").await;
     house.close().await;

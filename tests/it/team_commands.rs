@@ -162,7 +162,7 @@ async fn the_command_line_shows_what_waits_before_it_decides() {
     assert_eq!(code, 0, "{error}");
     assert!(said.contains("Turned down by operator"), "{said}");
     let ended = house.becomes(&asked, RequestStatus::Completed).await;
-    assert_eq!(ended.commit_sha, None);
+    assert_eq!(ended.outcome.commit_sha, None);
     house.close().await;
 }
 
@@ -296,7 +296,7 @@ async fn what_others_were_attacked_by_does_nothing_here() {
     }
     house.quiet().await;
     let after = house.request(&asked, "the request", |_| true).await;
-    assert_eq!(after.gate_id, before.gate_id, "it still waits for the owner");
+    assert_eq!(after.work.gate_id, before.work.gate_id, "it still waits for the owner");
     assert_eq!(after.params.followups, before.params.followups);
     assert!(house.commits().is_empty(), "nothing went to the branch");
     let state = house.state().unwrap();

@@ -36,7 +36,7 @@ async fn a_message_becomes_a_commit() {
     assert_eq!(answers.len(), 2, "{general:#?}");
     assert!(words(answers[0]).contains(request.request_id.as_str()));
     let last = words(answers[1]);
-    let sha = request.commit_sha.clone().unwrap();
+    let sha = request.outcome.commit_sha.clone().unwrap();
     for part in ["**Done.**", &sha[..10], "`main`", "greet.sh", "tests", "rehearsal"] {
         assert!(last.contains(part), "{part:?} is missing in {last}");
     }

@@ -15,8 +15,8 @@ async fn an_operator_asks_looks_and_withdraws() {
         .until("the developer works", async |house: &House| {
             let all = house.requests();
             all.into_iter().find(|it| {
-                it.active_run.is_some()
-                    && it.current_role.is_some_and(|r| r.as_str() == "developer")
+                it.work.active_run.is_some()
+                    && it.route.current_role.is_some_and(|r| r.as_str() == "developer")
             })
         })
         .await;
@@ -58,7 +58,8 @@ async fn the_cancel_button_ends_the_work_under_way() {
     let asked = house.ask(EDIT).await;
     house
         .request(&asked, "the developer works", |it| {
-            it.active_run.is_some() && it.current_role.is_some_and(|r| r.as_str() == "developer")
+            it.work.active_run.is_some()
+                && it.route.current_role.is_some_and(|r| r.as_str() == "developer")
         })
         .await;
     house.press(&house.guest, &asked, "Working", "Withdraw").await;
@@ -90,7 +91,7 @@ async fn a_registered_action_runs_with_its_parameters_as_words() {
     house.reads("general", "`greet` is done").await;
     let written = std::fs::read_to_string(house.root().join("greeted.txt")).unwrap();
     assert_eq!(written, "Mina; rm -rf $HOME");
-    let operation = request.operation_id.unwrap();
+    let operation = request.work.operation_id.unwrap();
     let log = house.root().join(format!("logs/operations/{operation}.log"));
     assert_eq!(std::fs::read_to_string(log).unwrap(), "greeted\n");
     house.close().await;

@@ -3,8 +3,9 @@
 
 use std::sync::Arc;
 
+use teams::domain::lifecycle::CounterName;
 use teams::domain::request::RequestStatus;
-use teams::domain::sprint::{Duty, InitialStep, PrepassStatus, Sprint, SprintStatus, TodoStatus};
+use teams::domain::sprint::{Duty, PrepassStatus, Sprint, SprintStatus, TodoStatus};
 
 use crate::git_repo::git_in;
 use crate::rehearsal_sprint::page;
@@ -42,7 +43,7 @@ async fn ended(house: &House) -> Sprint {
 async fn a_sprint_reads_the_web_plans_again_and_leaves_what_a_person_left() {
     let script =
         "- {duty: planning, planning_step: backlog_definition, reopens: 0, do: bad_plan}\n";
-    // The web of this test is on this machine, where no door leads.
+    // The web of this test is on this machine, which no proxy leads to.
     let agents = "{default: rehearsal, rehearsal: {script: script.yaml, sandbox: off}}";
     let house = house_with(script, "research_defaults: {web: true}\n", agents).await;
     let address = page().await;
@@ -60,24 +61,24 @@ async fn a_sprint_reads_the_web_plans_again_and_leaves_what_a_person_left() {
 
     let sprint = ended(&house).await;
     assert_eq!(sprint.status, SprintStatus::Completed, "{}", house.log());
-    let research = sprint.research_prepass.unwrap();
+    let research = sprint.planning.research.unwrap();
     assert_eq!(research.status, PrepassStatus::Completed);
     assert_eq!(research.backing_sources[0].url, address);
     assert_eq!(research.backing_sources[0].title, "How people greet");
-    let reopened = sprint.initial_phase_reopen_counts.get(&InitialStep::BacklogDefinition);
+    let reopened = sprint.planning.reopen_counts.get(&CounterName::of("backlog_definition"));
     assert_eq!(reopened, Some(&1));
-    assert!(sprint.todos.iter().all(|todo| todo.status == TodoStatus::Committed));
+    assert!(sprint.work.todos.iter().all(|todo| todo.status == TodoStatus::Committed));
     let commits = house.commits();
     assert_eq!(commits.len(), 3, "{commits:?}");
     assert!(commits[0].ends_with("DOC.md: Explain it"), "{commits:?}");
     assert!(commits[1].ends_with("bye.sh: Say goodbye"), "{commits:?}");
-    assert_eq!(sprint.uncommitted_paths, ["left.txt"]);
+    assert_eq!(sprint.closing.uncommitted_paths, ["left.txt"]);
     assert_eq!(git_in(&house.project(), &["status", "--porcelain"]), "?? left.txt");
     let folder = house.root().join(&sprint.sprint_folder);
     for name in ["plan.md", "spec.md", "research.md"] {
         assert!(folder.join(name).exists(), "{name}");
     }
-    for todo in &sprint.todos {
+    for todo in &sprint.work.todos {
         assert!(folder.join(format!("todos/{}/spec.md", todo.todo_id)).exists());
     }
     house.close().await;
@@ -91,7 +92,7 @@ async fn a_sprint_whose_planner_never_plans_is_blocked_and_says_what_is_missing(
     assert_eq!(code, 0, "{said}{error}");
     let sprint = ended(&house).await;
     assert_eq!(sprint.status, SprintStatus::Blocked);
-    assert_eq!(sprint.research_prepass.unwrap().status, PrepassStatus::NotConfigured);
+    assert_eq!(sprint.planning.research.unwrap().status, PrepassStatus::NotConfigured);
     assert!(house.state().unwrap().scheduler.active_sprint_id.is_none());
     let open = house.requests();
     assert!(open.iter().all(|request| request.status != RequestStatus::Delegated));
@@ -114,11 +115,11 @@ async fn s32_a_finding_becomes_an_item_also_when_the_sourcer_fails() {
         .until("an item", async |house: &House| house.state()?.backlog.into_values().next())
         .await;
     assert_eq!(item.title, "Uncommitted change: left.txt");
-    assert_eq!(item.origin["signal"], "git_dirty");
+    assert_eq!(item.origin.text("signal"), Some("git_dirty"));
     house.quiet().await;
     let state = house.state().unwrap();
     assert_eq!(state.backlog.len(), 1);
-    assert!(state.scheduler.watermarks["git"].contains("left.txt"));
+    assert!(state.scheduler.sourcing.watermarks["git"].contains("left.txt"));
     let asked = |duty| house.requests().iter().filter(|it| it.duty() == Some(duty)).count();
     assert_eq!((asked(Duty::Sourcing), asked(Duty::SourcerReview)), (1, 1));
     house.close().await;

@@ -22,7 +22,7 @@ async fn a_question_is_answered_without_a_commit() {
     let answer = house.reads("general", "no file changed").await;
     assert!(words(&answer).contains("greet.sh"), "{}", words(&answer));
     assert_eq!(answer["message_reference"]["message_id"], asked);
-    assert_eq!(request.candidate, None);
+    assert_eq!(request.work.candidate, None);
     assert!(house.commits().is_empty());
     house.close().await;
 }
@@ -38,7 +38,7 @@ async fn a_direct_message_is_a_request_of_its_own() {
     let channel = dm["id"].as_str().unwrap();
     let asked = house.say(channel, EDIT).await;
     let request = house.becomes(&asked, RequestStatus::Committed).await;
-    assert!(request.reply_route.is_dm);
+    assert!(request.conversation.reply_route.is_dm);
     house.reads(channel, "**Done.**").await;
     assert_eq!(house.messages("general").await.len(), before);
     house.close().await;
@@ -59,7 +59,7 @@ async fn a_role_is_addressed_by_its_server_role_and_a_room_takes_plain_words() {
     // The request has ended: words in its room begin another one there.
     let again = house.say(&asked, EDIT).await;
     let second = house.becomes(&again, RequestStatus::Committed).await;
-    assert_eq!(second.room.unwrap().thread_id.unwrap().to_string(), asked);
+    assert_eq!(second.conversation.room.unwrap().thread_id.unwrap().to_string(), asked);
     // Who takes it in is told whom it was for, and what ended in the room.
     let intake = async |id: &RequestId| {
         let (code, text, error) = house.teams(&["prompt", "show", id.as_str(), "--json"]).await;
@@ -124,7 +124,7 @@ async fn somebody_named_may_ask_and_no_more() {
     let asked = house.write(&house.guest, body).await;
     let request = house.becomes(&asked, RequestStatus::Committed).await;
     // What the guest asked, the guest may not approve or administer for others.
-    assert_eq!(request.reply_route.author_name, "Guest");
+    assert_eq!(request.conversation.reply_route.author_name, "Guest");
     house.close().await;
 }
 
@@ -235,7 +235,7 @@ async fn korean_words_get_korean_words() {
     let house = House::open(Plan::default()).await;
     let asked = house.ask("greet.sh에서 \"hello\"를 \"good morning\"로 바꿔줘").await;
     let request = house.becomes(&asked, RequestStatus::Committed).await;
-    assert_eq!(request.language, Language::Ko);
+    assert_eq!(request.conversation.language, Language::Ko);
     house.quiet().await;
     for place in ["general", &asked] {
         for message in house.messages(place).await {

@@ -17,8 +17,8 @@ const EVENING: &str = "in greet.sh replace \"hello\" with \"good evening\"";
 async fn developer_waits(house: &House, asked: &str) {
     house
         .request(asked, "the developer is at work", |request| {
-            request.active_run.is_some()
-                && request.current_role == Some(teams::domain::role::Role::Developer)
+            request.work.active_run.is_some()
+                && request.route.current_role == Some(teams::domain::role::Role::Developer)
         })
         .await;
 }
@@ -52,7 +52,8 @@ async fn ten_requests_at_once_on_ten_files_end_in_ten_commits() {
         moved = house
             .until("one of them moves on", async |house: &House| {
                 let all = house.requests();
-                let turns: u32 = all.iter().map(|it| it.spent.turns + it.spent.rebases).sum();
+                let turns: u32 =
+                    all.iter().map(|it| it.work.spent.turns + it.work.spent.rebases).sum();
                 let ended = all.iter().filter(|it| it.status.is_terminal()).count();
                 let now = turns as usize + ended;
                 (now > moved).then_some(now)
@@ -65,8 +66,8 @@ async fn ten_requests_at_once_on_ten_files_end_in_ten_commits() {
     for (number, asked) in asked.iter().enumerate() {
         let request = house.becomes(asked, RequestStatus::Committed).await;
         // What landed is what was proven.
-        let commit = request.commit_sha.clone().unwrap();
-        assert_eq!(request.evidence.unwrap().commit, commit);
+        let commit = request.outcome.commit_sha.clone().unwrap();
+        assert_eq!(request.work.evidence.unwrap().commit, commit);
         assert_eq!(house.on_branch(&format!("notes{number}.md")), format!("note {number}\n"));
         assert!(!commits.contains(&commit));
         commits.push(commit);
@@ -87,8 +88,11 @@ async fn two_requests_that_change_the_same_line_both_land_and_each_is_told_of_th
     house.quiet().await;
     assert_eq!(house.on_branch("greet.sh"), "echo good evening\n");
     assert_eq!(house.commits().len(), 2);
-    assert_eq!(second.evidence.as_ref().unwrap().commit, second.commit_sha.clone().unwrap());
-    assert_eq!((house.times(&second, "conflict"), second.conflict.is_none()), (1, true));
+    assert_eq!(
+        second.work.evidence.as_ref().unwrap().commit,
+        second.outcome.commit_sha.clone().unwrap()
+    );
+    assert_eq!((house.times(&second, "conflict"), second.work.conflict.is_none()), (1, true));
     // The room is told what is so: it stands on the new head, with both versions to be brought together.
     let room: Vec<String> = house.messages(&evening).await.iter().map(words).collect();
     let told = |part: &str| room.iter().filter(|it| it.contains(part)).count();
@@ -141,7 +145,10 @@ async fn killed_between_moving_the_base_and_noting_it_the_conflict_is_solved_onc
     lets_it_go_on(&house, &asked).await;
     assert_eq!(house.ends().await.signal(), Some(9));
     let request = house.request(&asked, "it is known", |_| true).await;
-    assert!(request.conflict.is_none() && request.candidate.is_some(), "it was not noted yet");
+    assert!(
+        request.work.conflict.is_none() && request.work.candidate.is_some(),
+        "it was not noted yet"
+    );
     let note = house.root().join(".teams_runtime/worktrees").join(request.request_id.as_str());
     let note = std::fs::read_to_string(note.join("worktree.json")).unwrap();
     let head = git2::Repository::open(house.project()).unwrap();

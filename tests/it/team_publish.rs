@@ -35,8 +35,9 @@ async fn publishing(fail: Option<&str>) -> House {
 
 /// The sprint's end, with its one todo delivered.
 async fn ended(house: &House) -> Sprint {
-    let ended = sprint_that(house, "the sprint ends", |it| !it.report_path.is_empty()).await;
-    let todos: Vec<TodoStatus> = ended.todos.iter().map(|todo| todo.status).collect();
+    let ended =
+        sprint_that(house, "the sprint ends", |it| !it.closing.report_path.is_empty()).await;
+    let todos: Vec<TodoStatus> = ended.work.todos.iter().map(|todo| todo.status).collect();
     assert_eq!((ended.status, &todos[..]), (SprintStatus::Completed, &[TodoStatus::Committed][..]));
     ended
 }
@@ -58,7 +59,7 @@ async fn g12_an_ended_sprint_is_an_issue_and_what_a_person_has_there_is_named_an
     let house = publishing(None).await;
     let base = git_in(&house.project(), &["rev-parse", "HEAD"]);
     start(&house).await;
-    let at_work = |it: &Sprint| it.todos.iter().any(|todo| todo.status == TodoStatus::Running);
+    let at_work = |it: &Sprint| it.work.todos.iter().any(|todo| todo.status == TodoStatus::Running);
     sprint_that(&house, "a todo is at work", at_work).await;
     let theirs =
         [("README.md", "# Greeter, edited\n"), (".env", "API_KEY=sk-live-0123456789abcdef\n")];
@@ -94,8 +95,8 @@ async fn g12_an_ended_sprint_is_an_issue_and_what_a_person_has_there_is_named_an
     }
     let changed = git_in(&house.project(), &["status", "--porcelain"]);
     assert_eq!(changed.lines().collect::<Vec<_>>(), [" M README.md", "?? .env"]);
-    assert_eq!(sprint.closeout_status, Some(CloseoutStatus::Verified));
-    assert_eq!(sprint.uncommitted_paths, [".env", "README.md"]);
+    assert_eq!(sprint.closing.status, Some(CloseoutStatus::Verified));
+    assert_eq!(sprint.closing.uncommitted_paths, [".env", "README.md"]);
     let summary = words(&house.reads("report", "Sprint complete").await);
     assert!(summary.contains(".env") && summary.contains("README.md"), "{summary}");
     house.close().await;

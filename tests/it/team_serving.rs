@@ -20,7 +20,7 @@ async fn one_role_alone_waits_for_the_others_and_why_says_so() {
     house.start();
     house
         .request(&asked, "research has it", |it| {
-            it.current_role.is_some_and(|role| role.as_str() == "research")
+            it.route.current_role.is_some_and(|role| role.as_str() == "research")
         })
         .await;
     house.quiet().await;

@@ -111,7 +111,7 @@ fn item(house: &House, todo: &Todo) -> Option<BacklogItem> {
 }
 
 fn delivered(sprint: &Sprint) -> usize {
-    sprint.todos.iter().filter(|todo| todo.status == TodoStatus::Committed).count()
+    sprint.work.todos.iter().filter(|todo| todo.status == TodoStatus::Committed).count()
 }
 
 /// Ids, times, durations and commits become placeholders.
@@ -164,7 +164,7 @@ async fn six_commits(house: &House, sprint: &Sprint) {
         let subject = &subjects[5 - at];
         assert!(subject.ends_with(title), "{at}: {subject}");
         let commit = commits[5 - at];
-        let todo = sprint.todos.iter().find(|todo| todo.title == *title).unwrap();
+        let todo = sprint.work.todos.iter().find(|todo| todo.title == *title).unwrap();
         assert_eq!(todo.commit_sha, commit.to_string());
         let scratch = house.beside("scratch");
         std::fs::create_dir_all(&scratch).unwrap();
@@ -193,11 +193,11 @@ fn count(texts: &[(String, String)], part: &str) -> usize {
 
 /// Each todo has its room: its card, what the personas said, one last word.
 async fn rooms(house: &House, sprint: &Sprint, said: &Words) {
-    for todo in &sprint.todos {
+    for todo in &sprint.work.todos {
         let id = todo.request_id.as_ref().unwrap();
         let requests = house.requests();
         let request = requests.iter().find(|request| request.request_id == *id).unwrap();
-        let room = request.room.as_ref().and_then(|room| room.thread_id).unwrap();
+        let room = request.conversation.room.as_ref().and_then(|room| room.thread_id).unwrap();
         let texts = texts(house, &room.to_string()).await;
         assert_eq!(
             texts.iter().filter(|(_, text)| text.contains(said.done)).count(),
@@ -273,12 +273,13 @@ async fn whole(language: Language, said: &Words) {
     for done in 1..=6 {
         sprint_that(&house, "a todo is delivered", |sprint| delivered(sprint) >= done).await;
     }
-    let sprint = sprint_that(&house, "the sprint ends", |it| !it.report_path.is_empty()).await;
+    let sprint =
+        sprint_that(&house, "the sprint ends", |it| !it.closing.report_path.is_empty()).await;
     assert_eq!((sprint.status, sprint.language), (SprintStatus::Completed, language));
     house.quiet().await;
     let state = house.state().unwrap();
     assert!(state.scheduler.active_sprint_id.is_none());
-    for todo in &sprint.todos {
+    for todo in &sprint.work.todos {
         assert_eq!(item(&house, todo).unwrap().status, BacklogStatus::Done);
     }
     six_commits(&house, &sprint).await;
@@ -336,21 +337,23 @@ pub(crate) async fn start(house: &House) {
 async fn a_sprint_that_is_stopped_ends_its_todo_and_begins_no_other() {
     let house = short(Plan::default()).await;
     start(&house).await;
-    let at_work = |sprint: &Sprint| sprint.todos.iter().any(|it| it.status == TodoStatus::Running);
+    let at_work =
+        |sprint: &Sprint| sprint.work.todos.iter().any(|it| it.status == TodoStatus::Running);
     sprint_that(&house, "a todo is at work", at_work).await;
     let (code, said, error) = house.teams(&["sprint", "stop"]).await;
     assert_eq!(code, 0, "{said}{error}");
     let stopped = sprint(&house).unwrap();
-    let begun: Vec<_> = stopped.todos.iter().filter_map(|it| it.request_id.clone()).collect();
+    let begun: Vec<_> = stopped.work.todos.iter().filter_map(|it| it.request_id.clone()).collect();
     let id = stopped.sprint_id.clone();
-    let ended = sprint_that(&house, "the sprint ends", |it| !it.report_path.is_empty()).await;
+    let ended =
+        sprint_that(&house, "the sprint ends", |it| !it.closing.report_path.is_empty()).await;
     house.quiet().await;
     assert_eq!((&ended.sprint_id, ended.status), (&id, SprintStatus::Completed));
     let state = house.state().unwrap();
     // Nobody begins another one but a person, though there is work left.
     assert_eq!(state.scheduler.active_sprint_id, None);
     assert_eq!(state.sprints.len(), 1);
-    for todo in &ended.todos {
+    for todo in &ended.work.todos {
         let item = item(&house, todo).unwrap();
         if todo.request_id.as_ref().is_some_and(|id| begun.contains(id)) {
             assert_eq!((todo.status, item.status), (TodoStatus::Committed, BacklogStatus::Done));
@@ -359,7 +362,7 @@ async fn a_sprint_that_is_stopped_ends_its_todo_and_begins_no_other() {
             assert!(todo.request_id.is_none() && item.selected_in_sprint_id.is_none());
         }
     }
-    assert!(delivered(&ended) < 3, "{:?}", ended.todos);
+    assert!(delivered(&ended) < 3, "{:?}", ended.work.todos);
     let (code, text, _) = house.teams(&["sprint", "status"]).await;
     assert_eq!(code, 0);
     for line in [
@@ -378,7 +381,7 @@ async fn a_sprint_that_is_stopped_ends_its_todo_and_begins_no_other() {
     // What was left is there for the next one.
     start(&house).await;
     let next = sprint_that(&house, "the rest is done", |it| {
-        it.sprint_id != id && !it.report_path.is_empty()
+        it.sprint_id != id && !it.closing.report_path.is_empty()
     })
     .await;
     assert_eq!(next.status, SprintStatus::Completed);
@@ -393,10 +396,11 @@ async fn a_todo_that_waits_for_a_person_waits_as_an_item_and_goes_on_by_the_answ
     let plan = Plan { sprint: "start_mode: manual_daily".to_owned(), ..Plan::script(script) };
     let house = short(plan).await;
     start(&house).await;
-    let ended = sprint_that(&house, "the sprint ends", |it| !it.report_path.is_empty()).await;
+    let ended =
+        sprint_that(&house, "the sprint ends", |it| !it.closing.report_path.is_empty()).await;
     house.quiet().await;
     assert_eq!((ended.status, delivered(&ended)), (SprintStatus::Completed, 2));
-    let todo = ended.todos.iter().find(|todo| todo.title == "Explain it").unwrap();
+    let todo = ended.work.todos.iter().find(|todo| todo.title == "Explain it").unwrap();
     assert_eq!(todo.status, TodoStatus::Blocked);
     let waiting = item(&house, todo).unwrap();
     assert_eq!(waiting.status, BacklogStatus::Blocked);
@@ -406,7 +410,7 @@ async fn a_todo_that_waits_for_a_person_waits_as_an_item_and_goes_on_by_the_answ
 
     let request =
         house.requests().into_iter().find(|it| Some(&it.request_id) == todo.request_id.as_ref());
-    let room = request.unwrap().room.and_then(|room| room.thread_id).unwrap();
+    let room = request.unwrap().conversation.room.and_then(|room| room.thread_id).unwrap();
     house.say(&room.to_string(), "Say that it greets; no more is needed.").await;
     let free = house
         .until("the item is free", async |house: &House| {
@@ -418,10 +422,10 @@ async fn a_todo_that_waits_for_a_person_waits_as_an_item_and_goes_on_by_the_answ
     std::fs::write(house.root().join("script.yaml"), "[]\n").unwrap();
     start(&house).await;
     let next = sprint_that(&house, "it is done", |it| {
-        it.sprint_id != ended.sprint_id && !it.report_path.is_empty()
+        it.sprint_id != ended.sprint_id && !it.closing.report_path.is_empty()
     })
     .await;
-    assert_eq!(delivered(&next), 1, "{:?}", next.todos);
+    assert_eq!(delivered(&next), 1, "{:?}", next.work.todos);
     assert_eq!(house.on_branch("DOC.md"), "It greets.\n");
     house.close().await;
 }

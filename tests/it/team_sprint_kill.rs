@@ -55,7 +55,7 @@ async fn outcome(folder: &Path) -> BTreeMap<String, usize> {
     assert!(state.scheduler.active_sprint_id.is_none());
     for sprint in state.sprints.values() {
         add(format!("sprint {}", sprint.status));
-        for todo in &sprint.todos {
+        for todo in &sprint.work.todos {
             assert_eq!(todo.status, TodoStatus::Committed);
             add(format!("todo {}", todo.title));
         }

@@ -21,8 +21,8 @@ async fn at_work(house: &House, asked: &str, step: StepName) -> Request {
     house
         .request(asked, "the developer is at work", |request| {
             let at = request.params.workflow.as_ref().map(|state| state.step);
-            let busy = request.active_run.is_some();
-            busy && request.current_role == Some(Role::Developer) && at == Some(step)
+            let busy = request.work.active_run.is_some();
+            busy && request.route.current_role == Some(Role::Developer) && at == Some(step)
         })
         .await
 }

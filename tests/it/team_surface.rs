@@ -144,10 +144,10 @@ async fn slash_commands_show_change_and_open_a_form_with_files() {
     // The kickoff is what was filled in; a second sprint has to wait; this one ends when told to.
     let state = house.state().unwrap();
     let sprint = state.sprints.values().next().unwrap();
-    assert_eq!(sprint.requested_milestone_title, "Greet in Korean");
-    assert_eq!(sprint.kickoff_requirements, ["안녕하세요"]);
-    assert!(sprint.kickoff_request_text.starts_with("start sprint\nmilestone: Greet in Korean"));
-    let artifact = &sprint.kickoff_reference_artifacts[0];
+    assert_eq!(sprint.kickoff.milestone, "Greet in Korean");
+    assert_eq!(sprint.kickoff.requirements, ["안녕하세요"]);
+    assert!(sprint.kickoff.request_text.starts_with("start sprint\nmilestone: Greet in Korean"));
+    let artifact = &sprint.kickoff.artifacts[0];
     assert_eq!(std::fs::read_to_string(house.root().join(artifact)).unwrap(), "the brief");
     let (code, _, error) = house.teams(&["sprint", "start", "--milestone", "another"]).await;
     assert_eq!((code, error.contains(sprint.sprint_id.as_str())), (1, true), "{error}");
@@ -233,7 +233,8 @@ async fn an_agent_has_the_tools_of_its_role_and_nothing_else() {
     let (code, _, error) = teams(&["backlog", "add", "--title", "mine"], &env).await;
     assert_eq!((code, error.contains("the tools of another run")), (1, true), "{error}");
 
-    let request = house.request(&asked, "the planner works", |it| it.active_run.is_some()).await;
+    let request =
+        house.request(&asked, "the planner works", |it| it.work.active_run.is_some()).await;
     house.teams(&["request", "cancel", request.request_id.as_str()]).await;
     house.quiet().await;
     assert!(!std::path::Path::new(&path).exists(), "{path}");

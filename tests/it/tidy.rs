@@ -1,5 +1,5 @@
-//! The rules of the house that a compiler does not know: which room may use which, what the pure
-//! rooms may touch, how large a file may grow, and that nothing is forgotten.
+//! The rules of the house that a compiler does not know: which module may use which, what the pure
+//! modules may touch, how large a file may grow, and that nothing is forgotten.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -8,7 +8,7 @@ use proc_macro2::{TokenStream, TokenTree};
 use syn::spanned::Spanned as _;
 use syn::visit::{self, Visit};
 
-/// Each room and the rooms that it may use. `cli` stands at the top and may use all.
+/// Each module and the modules that it may use. `cli` stands at the top and may use all.
 const ARROWS: &[(&str, &[&str])] = &[
     ("platform", &[]),
     ("domain", &[]),
@@ -80,7 +80,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ),
 ];
 
-/// What the pure rooms may not name: input, output, clock, randomness, threads, async.
+/// What the pure modules may not name: input, output, clock, randomness, threads, async.
 const IMPURE: &[&[&str]] = &[
     &["std", "fs"],
     &["std", "io"],
@@ -148,10 +148,10 @@ fn rust_files(folder: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// A source file: its path below the top, its room, its text.
+/// A source file: its path below the top, its module, its text.
 struct Source {
     path: String,
-    room: Option<String>,
+    module: Option<String>,
     text: String,
     is_test: bool,
 }
@@ -168,7 +168,7 @@ fn sources() -> Vec<Source> {
             .iter()
             .any(|part| part == "tests" || part == "tests.rs" || part.ends_with("_tests.rs"));
         Source {
-            room: (parts.len() > 2).then(|| parts[1].clone()),
+            module: (parts.len() > 2).then(|| parts[1].clone()),
             path: parts.join("/"),
             text: fs::read_to_string(&path).unwrap(),
             is_test,
@@ -233,7 +233,7 @@ impl Names {
                     if path.len() > 1 {
                         self.paths.push((line, std::mem::take(&mut path)));
                     }
-                    // `$crate` is the crate that uses the macro, not a room.
+                    // `$crate` is the crate that uses the macro, not a module.
                     path = if dollar { Vec::new() } else { vec![ident.to_string()] };
                     line = ident.span().start().line;
                     colons = 0;
@@ -331,25 +331,26 @@ fn fail_on(what: &str, mut found: Vec<String>) {
 fn check(mut rule: impl FnMut(&Source, &str, &Names, &mut Vec<String>)) -> Vec<String> {
     let mut found = Vec::new();
     for source in sources() {
-        if let (Some(room), false) = (source.room.clone(), source.is_test) {
-            rule(&source, &room, &Names::of(&source.text), &mut found);
+        if let (Some(module), false) = (source.module.clone(), source.is_test) {
+            rule(&source, &module, &Names::of(&source.text), &mut found);
         }
     }
     found
 }
 
 #[test]
-fn rooms_use_only_what_they_may() {
-    let found = check(|source, room, names, found| {
-        let Some((_, allowed)) = ARROWS.iter().find(|(name, _)| *name == room) else {
-            found.push(format!("{}: no arrows are drawn for this room", source.path));
+fn modules_use_only_what_they_may() {
+    let found = check(|source, module, names, found| {
+        let Some((_, allowed)) = ARROWS.iter().find(|(name, _)| *name == module) else {
+            found.push(format!("{}: no arrows are drawn for this module", source.path));
             return;
         };
         for (line, path) in &names.paths {
             if let [first, used, ..] = path.as_slice() {
                 let known = ARROWS.iter().any(|(name, _)| name == used);
-                if first == "crate" && known && used != room && !allowed.contains(&used.as_str()) {
-                    found.push(format!("{}:{line}: {room} uses {used}", source.path));
+                if first == "crate" && known && used != module && !allowed.contains(&used.as_str())
+                {
+                    found.push(format!("{}:{line}: {module} uses {used}", source.path));
                 }
             }
         }
@@ -359,8 +360,8 @@ fn rooms_use_only_what_they_may() {
 
 #[test]
 fn engine_and_domain_are_pure() {
-    let found = check(|source, room, names, found| {
-        if !["engine", "domain"].contains(&room) {
+    let found = check(|source, module, names, found| {
+        if !["engine", "domain"].contains(&module) {
             return;
         }
         for (line, path) in &names.paths {
@@ -376,9 +377,9 @@ fn engine_and_domain_are_pure() {
 }
 
 #[test]
-fn platform_is_the_only_door() {
-    let found = check(|source, room, names, found| {
-        if room == "platform" {
+fn only_platform_uses_the_system() {
+    let found = check(|source, module, names, found| {
+        if module == "platform" {
             return;
         }
         for (line, path) in &names.paths {
@@ -394,9 +395,9 @@ fn platform_is_the_only_door() {
 
 #[test]
 fn nobody_prints_past_the_command_line_or_silences_a_lint() {
-    let found = check(|source, room, names, found| {
+    let found = check(|source, module, names, found| {
         // The supervisor of `platform` is a process of its own, whose stderr is its log.
-        for line in names.prints.iter().filter(|_| room != "platform") {
+        for line in names.prints.iter().filter(|_| module != "platform") {
             found.push(format!("{}:{line}: prints", source.path));
         }
         for line in &names.allows {
@@ -411,7 +412,7 @@ fn a_file_can_be_read_in_one_sitting_and_says_what_it_is_for() {
     let mut found = Vec::new();
     let tests = rust_files(&root().join("tests")).into_iter().map(|path| Source {
         path: path.strip_prefix(root()).unwrap().display().to_string(),
-        room: None,
+        module: None,
         text: fs::read_to_string(&path).unwrap(),
         is_test: true,
     });

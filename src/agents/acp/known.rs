@@ -10,20 +10,20 @@ use crate::domain::config::ModelApi;
 
 /// An agent whose ways are known.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Known {
+enum KnownAgent {
     Codex,
     Claude,
     Gemini,
     OpenCode,
 }
 
-fn known(command: &[String]) -> Option<Known> {
+fn known(command: &[String]) -> Option<KnownAgent> {
     let names = [
-        ("codex-acp", Known::Codex),
-        ("claude-agent-acp", Known::Claude),
-        ("claude-code-acp", Known::Claude),
-        ("gemini", Known::Gemini),
-        ("opencode", Known::OpenCode),
+        ("codex-acp", KnownAgent::Codex),
+        ("claude-agent-acp", KnownAgent::Claude),
+        ("claude-code-acp", KnownAgent::Claude),
+        ("gemini", KnownAgent::Gemini),
+        ("opencode", KnownAgent::OpenCode),
     ];
     let is = |name: &str| command.iter().any(|word| word.contains(name));
     names.into_iter().find(|(name, _)| is(name)).map(|(_, agent)| agent)
@@ -34,10 +34,10 @@ fn known(command: &[String]) -> Option<Known> {
 #[must_use]
 pub fn api(command: &[String]) -> Option<ModelApi> {
     known(command).map(|agent| match agent {
-        Known::Codex => ModelApi::Responses,
-        Known::Claude => ModelApi::Messages,
-        Known::Gemini => ModelApi::Gemini,
-        Known::OpenCode => ModelApi::Chat,
+        KnownAgent::Codex => ModelApi::Responses,
+        KnownAgent::Claude => ModelApi::Messages,
+        KnownAgent::Gemini => ModelApi::Gemini,
+        KnownAgent::OpenCode => ModelApi::Chat,
     })
 }
 
@@ -48,7 +48,7 @@ pub fn environment(command: &[String], url: &str, key: &str) -> Option<BTreeMap<
     let mut env = BTreeMap::new();
     let mut set = |name: &str, value: &str| env.insert(name.to_owned(), value.to_owned());
     match known(command)? {
-        Known::Codex => {
+        KnownAgent::Codex => {
             let server = json!({"name": "teams", "base_url": url, "wire_api": "responses",
                 "experimental_bearer_token": key, "request_max_retries": 2, "stream_max_retries": 2});
             let config = json!({"model": CodexSettings::default().model, "model_provider": "teams",
@@ -59,19 +59,19 @@ pub fn environment(command: &[String], url: &str, key: &str) -> Option<BTreeMap<
                 set("CODEX_PATH", &program.to_string_lossy());
             }
         }
-        Known::Claude => {
+        KnownAgent::Claude => {
             set("ANTHROPIC_BASE_URL", url);
             set("ANTHROPIC_API_KEY", key);
             set("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1");
             set("CLAUDE_CODE_MAX_RETRIES", &ClaudeSettings::default().retries.to_string());
         }
-        Known::Gemini => {
+        KnownAgent::Gemini => {
             set("GOOGLE_GEMINI_BASE_URL", url);
             set("GEMINI_API_KEY", key);
             set("GEMINI_CLI_TRUST_WORKSPACE", "true");
             set("GEMINI_CLI_NO_RELAUNCH", "true");
         }
-        Known::OpenCode => {
+        KnownAgent::OpenCode => {
             // Without a provider of its own it takes a hosted one of somebody else.
             let provider = json!({"npm": "@ai-sdk/openai-compatible",
                 "options": {"baseURL": url, "apiKey": key}, "models": {"model": {}}});

@@ -12,19 +12,19 @@ use crate::domain::ids::MessageId;
 use crate::domain::run::FailKind;
 use crate::domain::usage::Usage;
 
-mod asked;
 mod calls;
 pub mod known;
 mod mode;
 mod past;
+mod pending_call;
 mod permission;
 mod settings;
 mod told;
 mod turn_start;
 
-use asked::Asked;
 use calls::Calls;
 use past::Past;
+use pending_call::PendingCall;
 use permission::Policy;
 pub use settings::AcpSettings;
 use told::{failed, reason, spent, trouble};
@@ -62,7 +62,7 @@ fn request(id: u64, method: &str, params: Value) -> Value {
 pub struct AcpCodec {
     opening: TurnStart,
     replies: Vec<Value>,
-    asked: Asked,
+    asked: PendingCall,
     id: u64,
     session: String,
     resumes: bool,
@@ -90,7 +90,7 @@ impl AcpCodec {
         AcpCodec {
             opening,
             replies: Vec::new(),
-            asked: Asked::Initialize,
+            asked: PendingCall::Initialize,
             id: 0,
             session: String::new(),
             resumes: false,
@@ -117,7 +117,7 @@ impl AcpCodec {
         AcpCodec { session: past.session.clone(), past: Some(past), ..AcpCodec::new(opening) }
     }
 
-    fn ask(&mut self, asked: Asked, method: &str, params: Value) {
+    fn ask(&mut self, asked: PendingCall, method: &str, params: Value) {
         self.id += 1;
         self.asked = asked;
         self.replies.push(request(self.id, method, params));
@@ -130,11 +130,11 @@ impl AcpCodec {
         self.cancelling = false;
         let prompt = json!([{"type": "text", "text": words}]);
         let params = json!({"sessionId": self.session, "prompt": prompt});
-        self.ask(Asked::Prompt, "session/prompt", params);
+        self.ask(PendingCall::Prompt, "session/prompt", params);
     }
 
     fn cancel(&mut self) {
-        if self.asked == Asked::Prompt && !self.cancelling {
+        if self.asked == PendingCall::Prompt && !self.cancelling {
             self.cancelling = true;
             self.replies.push(json!({"jsonrpc": "2.0", "method": "session/cancel",
                 "params": {"sessionId": self.session}}));
@@ -148,14 +148,14 @@ impl AcpCodec {
             (Some(id), true, _) if earlier => {
                 params["sessionId"] = Value::from(id.as_str());
                 self.session = id;
-                self.ask(Asked::Earlier, "session/resume", params);
+                self.ask(PendingCall::Earlier, "session/resume", params);
             }
             (Some(id), false, true) if earlier => {
                 params["sessionId"] = Value::from(id.as_str());
                 self.session = id;
-                self.ask(Asked::Earlier, "session/load", params);
+                self.ask(PendingCall::Earlier, "session/load", params);
             }
-            (_, _, _) => self.ask(Asked::New, "session/new", params),
+            (_, _, _) => self.ask(PendingCall::New, "session/new", params),
         }
     }
 
@@ -171,7 +171,7 @@ impl AcpCodec {
         match mode::setting(&self.opening, result) {
             Some((method, mut params)) => {
                 params["sessionId"] = Value::from(self.session.as_str());
-                self.ask(Asked::Mode, method, params);
+                self.ask(PendingCall::Mode, method, params);
             }
             None => self.begin(),
         }
@@ -187,29 +187,31 @@ impl AcpCodec {
     fn answered(&mut self, answer: &Value) -> Vec<Event> {
         let error = answer.get("error");
         let result = answer.get("result").unwrap_or(&Value::Null);
-        let asked = std::mem::replace(&mut self.asked, Asked::Nothing);
+        let asked = std::mem::replace(&mut self.asked, PendingCall::Nothing);
         match (asked, error) {
-            (Asked::Initialize, None) => self.initialized(result),
-            (Asked::Earlier | Asked::New, None) => self.opened(result),
-            (Asked::Earlier, Some(_)) if self.opening.anew => {
+            (PendingCall::Initialize, None) => self.initialized(result),
+            (PendingCall::Earlier | PendingCall::New, None) => self.opened(result),
+            (PendingCall::Earlier, Some(_)) if self.opening.anew => {
                 self.open(false);
                 Vec::new()
             }
             // A mode that the agent does not take is said, and no reason not to work.
-            (Asked::Mode, error) => {
+            (PendingCall::Mode, error) => {
                 self.begin();
                 error.map(|error| Event::Warning(reason(error))).into_iter().collect()
             }
-            (Asked::Prompt, error) => self.prompted(result, error),
-            (Asked::Nothing, _) => Vec::new(),
-            (Asked::Initialize | Asked::Earlier | Asked::New, Some(error)) => vec![failed(error)],
+            (PendingCall::Prompt, error) => self.prompted(result, error),
+            (PendingCall::Nothing, _) => Vec::new(),
+            (PendingCall::Initialize | PendingCall::Earlier | PendingCall::New, Some(error)) => {
+                vec![failed(error)]
+            }
         }
     }
 
     /// An answer to what an earlier team asked. After a prompt that was not the last one it was told more.
-    fn answered_before(&mut self, answer: &Value, asked: Asked, last: bool) -> Vec<Event> {
+    fn answered_before(&mut self, answer: &Value, asked: PendingCall, last: bool) -> Vec<Event> {
         self.asked = asked;
-        if asked == Asked::Prompt && !last {
+        if asked == PendingCall::Prompt && !last {
             self.messages.clear();
             self.trouble = None;
             let spent = spent(answer.get("result").unwrap_or(&Value::Null));
@@ -293,7 +295,7 @@ impl AcpCodec {
     }
 
     fn update(&mut self, update: &Value) -> Vec<Event> {
-        if self.asked != Asked::Prompt {
+        if self.asked != PendingCall::Prompt {
             // An earlier conversation is being played back.
             return Vec::new();
         }

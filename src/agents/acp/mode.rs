@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::turn_start::TurnStart;
 use crate::agents::codec::text;
-use crate::agents::sandbox::Access;
+use crate::agents::sandbox::WriteAccess;
 
 /// Modes by which agents name what a role may do; the first that the agent has is set.
 const READING: &[&str] = &["read-only"];
@@ -23,8 +23,8 @@ pub(super) fn setting(opening: &TurnStart, opened: &Value) -> Option<(&'static s
     let option = options.find(|it| text(it, "category") == "mode" && text(it, "type") == "select");
     let optional = |mode: &str| option.is_some_and(|it| offers(it, mode));
     let fitting = match opening.access {
-        Access::ReadOnly => READING,
-        Access::Worktree | Access::Documents(_) => WRITING,
+        WriteAccess::ReadOnly => READING,
+        WriteAccess::Worktree | WriteAccess::Documents(_) => WRITING,
     };
     let mut by_role = CONFINED.iter().filter(|_| opening.confined).chain(fitting);
     let mode = match &opening.mode {

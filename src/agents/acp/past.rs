@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use super::asked::Asked;
+use super::pending_call::PendingCall;
 use crate::agents::codec::text;
 
 /// The requests in an agent's input.
 #[derive(Debug, Default)]
 pub(super) struct Past {
-    asked: BTreeMap<u64, Asked>,
+    asked: BTreeMap<u64, PendingCall>,
     /// The conversation that they were about; blank before there was one.
     pub(super) session: String,
 }
@@ -24,11 +24,11 @@ impl Past {
                 id.clone_into(&mut past.session);
             }
             let asked = match text(&line, "method").as_str() {
-                "initialize" => Asked::Initialize,
-                "session/resume" | "session/load" => Asked::Earlier,
-                "session/new" => Asked::New,
-                "session/set_mode" | "session/set_config_option" => Asked::Mode,
-                "session/prompt" => Asked::Prompt,
+                "initialize" => PendingCall::Initialize,
+                "session/resume" | "session/load" => PendingCall::Earlier,
+                "session/new" => PendingCall::New,
+                "session/set_mode" | "session/set_config_option" => PendingCall::Mode,
+                "session/prompt" => PendingCall::Prompt,
                 _ => continue,
             };
             past.asked.extend(line.get("id").and_then(Value::as_u64).map(|id| (id, asked)));
@@ -37,7 +37,7 @@ impl Past {
     }
 
     /// What a request asked, and whether nothing was asked after it.
-    pub(super) fn asked(&self, id: u64) -> Option<(Asked, bool)> {
+    pub(super) fn asked(&self, id: u64) -> Option<(PendingCall, bool)> {
         let asked = *self.asked.get(&id)?;
         Some((asked, self.asked.last_key_value().is_some_and(|(last, _)| *last == id)))
     }

@@ -7,12 +7,12 @@ use serde_json::{Value, json};
 
 use super::calls::Call;
 use crate::agents::codec::text;
-use crate::agents::sandbox::Access;
+use crate::agents::sandbox::WriteAccess;
 use crate::agents::tools;
 
 /// What a role may do.
 pub(super) struct Policy<'a> {
-    pub(super) access: &'a Access,
+    pub(super) access: &'a WriteAccess,
     pub(super) worktree: &'a Path,
     pub(super) web: bool,
     /// Whether a sandbox, or the operator's word that this machine is one, stands behind it.
@@ -36,9 +36,9 @@ impl Policy<'_> {
 
     fn may_write(&self, paths: &BTreeSet<String>) -> bool {
         let folder = match self.access {
-            Access::ReadOnly => return false,
-            Access::Worktree => self.worktree,
-            Access::Documents(folder) => folder,
+            WriteAccess::ReadOnly => return false,
+            WriteAccess::Worktree => self.worktree,
+            WriteAccess::Documents(folder) => folder,
         };
         let within = |path: &String| {
             let path = self.worktree.join(path);
@@ -72,7 +72,7 @@ mod tests {
     use super::super::calls::Calls;
     use super::*;
 
-    fn allows(access: &Access, confined: bool, call: Value) -> bool {
+    fn allows(access: &WriteAccess, confined: bool, call: Value) -> bool {
         let worktree = Path::new("/tree");
         Policy { access, worktree, web: false, confined }.allows(Calls::default().learn(&call))
     }
@@ -80,24 +80,32 @@ mod tests {
     #[test]
     fn a_role_does_what_its_access_says() {
         let edit = |path: &str| json!({"kind": "edit", "locations": [{"path": path}]});
-        let documents = Access::Documents("/docs".into());
+        let documents = WriteAccess::Documents("/docs".into());
         let table = [
-            (&Access::ReadOnly, edit("/tree/a"), false),
-            (&Access::Worktree, edit("/tree/a"), true),
-            (&Access::Worktree, edit("a"), true),
-            (&Access::Worktree, edit("/tree/../etc/passwd"), false),
-            (&Access::Worktree, edit("/etc/passwd"), false),
+            (&WriteAccess::ReadOnly, edit("/tree/a"), false),
+            (&WriteAccess::Worktree, edit("/tree/a"), true),
+            (&WriteAccess::Worktree, edit("a"), true),
+            (&WriteAccess::Worktree, edit("/tree/../etc/passwd"), false),
+            (&WriteAccess::Worktree, edit("/etc/passwd"), false),
             (&documents, edit("/docs/plan.md"), true),
             (&documents, edit("/tree/a"), false),
-            (&Access::Worktree, json!({"kind": "edit"}), false),
-            (&Access::Worktree, json!({"kind": "execute"}), false),
-            (&Access::Worktree, json!({"kind": "new_kind"}), false),
-            (&Access::ReadOnly, json!({"kind": "read"}), true),
-            (&Access::ReadOnly, json!({"kind": "fetch"}), false),
-            (&Access::ReadOnly, json!({"kind": "other", "title": "teams.submit_result"}), true),
-            (&Access::ReadOnly, json!({"kind": "execute", "title": "teams.submit_result"}), false),
+            (&WriteAccess::Worktree, json!({"kind": "edit"}), false),
+            (&WriteAccess::Worktree, json!({"kind": "execute"}), false),
+            (&WriteAccess::Worktree, json!({"kind": "new_kind"}), false),
+            (&WriteAccess::ReadOnly, json!({"kind": "read"}), true),
+            (&WriteAccess::ReadOnly, json!({"kind": "fetch"}), false),
             (
-                &Access::ReadOnly,
+                &WriteAccess::ReadOnly,
+                json!({"kind": "other", "title": "teams.submit_result"}),
+                true,
+            ),
+            (
+                &WriteAccess::ReadOnly,
+                json!({"kind": "execute", "title": "teams.submit_result"}),
+                false,
+            ),
+            (
+                &WriteAccess::ReadOnly,
                 json!({"kind": "other", "title": "teams.submit_result; rm x"}),
                 false,
             ),
@@ -105,8 +113,8 @@ mod tests {
         for (access, call, wanted) in table {
             assert_eq!(allows(access, false, call.clone()), wanted, "{access:?} {call}");
         }
-        assert!(allows(&Access::Worktree, true, json!({"kind": "execute"})));
-        assert!(!allows(&Access::ReadOnly, true, edit("/tree/a")));
+        assert!(allows(&WriteAccess::Worktree, true, json!({"kind": "execute"})));
+        assert!(!allows(&WriteAccess::ReadOnly, true, edit("/tree/a")));
     }
 
     #[test]
@@ -116,11 +124,14 @@ mod tests {
             |access| Policy { access, worktree: "/tree".as_ref(), web: false, confined: true };
         calls.learn(&json!({"toolCallId": "1", "kind": "edit", "title": "Editing files"}));
         let asked = json!({"toolCallId": "1", "locations": [{"path": "/tree/a"}]});
-        assert!(!policy(&Access::ReadOnly).allows(calls.learn(&asked)));
-        assert!(policy(&Access::Worktree).allows(calls.learn(&asked)));
+        assert!(!policy(&WriteAccess::ReadOnly).allows(calls.learn(&asked)));
+        assert!(policy(&WriteAccess::Worktree).allows(calls.learn(&asked)));
         let more = json!({"toolCallId": "1", "locations": [{"path": "/etc/passwd"}]});
-        assert!(!policy(&Access::Worktree).allows(calls.learn(&more)));
-        assert!(!policy(&Access::Worktree).allows(calls.learn(&asked)), "it is still about both");
+        assert!(!policy(&WriteAccess::Worktree).allows(calls.learn(&more)));
+        assert!(
+            !policy(&WriteAccess::Worktree).allows(calls.learn(&asked)),
+            "it is still about both"
+        );
     }
 
     #[test]
@@ -128,14 +139,14 @@ mod tests {
         let call =
             |title: &str, meta: Value| json!({"kind": "execute", "title": title, "_meta": meta});
         let ours = call("mcp.teams.submit_result", json!({"is_mcp_tool_call": true}));
-        assert!(allows(&Access::ReadOnly, false, ours));
+        assert!(allows(&WriteAccess::ReadOnly, false, ours));
         for (title, meta) in [
             ("mcp.teams.submit_result", json!({})),
             ("mcp.teams.submit_result", json!({"is_mcp_tool_call": "true"})),
             ("mcp.teams.approve", json!({"is_mcp_tool_call": true})),
             ("mcp.other.status", json!({"is_mcp_tool_call": true})),
         ] {
-            assert!(!allows(&Access::ReadOnly, false, call(title, meta)), "{title}");
+            assert!(!allows(&WriteAccess::ReadOnly, false, call(title, meta)), "{title}");
         }
     }
 

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::known;
 use crate::agents::error::RunError;
-use crate::agents::sandbox::{Door, Sandbox};
+use crate::agents::sandbox::{ProxyAddress, Sandbox};
 use crate::platform::spawn;
 
 /// Settings of an agent that speaks the protocol.
@@ -18,7 +18,7 @@ pub struct AcpSettings {
     pub command: Vec<String>,
     /// What its environment holds beside what every agent's does. No secrets: its commands see it.
     pub env: BTreeMap<String, String>,
-    /// The model server behind the team's door that it works with, for the agents that are known.
+    /// The model server behind the team's proxy that it works with, for the agents that are known.
     pub server: Option<String>,
     /// The mode of the agent to be set; by role where absent and the agent has one that fits.
     pub mode: Option<String>,
@@ -45,20 +45,25 @@ impl AcpSettings {
     }
 
     /// What its environment holds beside what every agent's does. `{models}` in a value is the address of the
-    /// team's door, below which each model server has its name, and `{token}` the word that opens it.
-    pub(in crate::agents) fn environment(&self, door: Option<&Door>) -> BTreeMap<String, String> {
-        let filled = |value: &String| match door {
-            Some(door) => {
-                let url = door.url("");
-                value.replace("{models}", url.trim_end_matches('/')).replace("{token}", &door.token)
+    /// team's proxy, below which each model server has its name, and `{token}` the word that opens it.
+    pub(in crate::agents) fn environment(
+        &self,
+        proxy: Option<&ProxyAddress>,
+    ) -> BTreeMap<String, String> {
+        let filled = |value: &String| match proxy {
+            Some(proxy) => {
+                let url = proxy.url("");
+                value
+                    .replace("{models}", url.trim_end_matches('/'))
+                    .replace("{token}", &proxy.token)
             }
             None => value.clone(),
         };
         // Else codex-acp asks its model, after every turn, what the user might say next.
         let quiet = ("CODEX_ACP_PROMPT_SUGGESTIONS".to_owned(), "false".to_owned());
-        let server = door.zip(self.server.as_deref());
-        let known = server.and_then(|(door, server)| {
-            known::environment(&self.command, &door.url(server), &door.token)
+        let server = proxy.zip(self.server.as_deref());
+        let known = server.and_then(|(proxy, server)| {
+            known::environment(&self.command, &proxy.url(server), &proxy.token)
         });
         let own = self.env.iter().map(|(name, value)| (name.clone(), filled(value)));
         [quiet].into_iter().chain(known.unwrap_or_default()).chain(own).collect()

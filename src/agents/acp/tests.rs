@@ -5,8 +5,8 @@ use serde_json::Value;
 
 use super::*;
 use crate::agents::codec_kind::CodecKind;
-use crate::agents::prompt::Said;
-use crate::agents::sandbox::Access;
+use crate::agents::prompt::PersonMessage;
+use crate::agents::sandbox::WriteAccess;
 use crate::agents::turn::{Failure, Turn};
 use crate::domain::usage::Usage;
 use crate::platform::files;
@@ -24,7 +24,7 @@ enum Then {
 pub(super) struct Recording {
     pub(super) name: &'static str,
     mode: Option<&'static str>,
-    access: Access,
+    access: WriteAccess,
     resumes: bool,
     then: Then,
     ends: Result<&'static str, FailKind>,
@@ -32,7 +32,14 @@ pub(super) struct Recording {
 
 fn recording(name: &'static str, ends: Result<&'static str, FailKind>) -> Recording {
     let mode = name.starts_with("codex-").then_some("agent-full-access");
-    Recording { name, mode, access: Access::Worktree, resumes: false, then: Then::Nothing, ends }
+    Recording {
+        name,
+        mode,
+        access: WriteAccess::Worktree,
+        resumes: false,
+        then: Then::Nothing,
+        ends,
+    }
 }
 
 /// All there are; a test sees to that.
@@ -49,7 +56,11 @@ pub(super) fn recordings() -> Vec<Recording> {
         done("codex-edit"),
         Recording { resumes: true, ..done("codex-edit-again") },
         Recording { mode: Some("workspace-write"), ..done("codex-permission") },
-        Recording { mode: Some("read-only"), access: Access::ReadOnly, ..done("codex-refused") },
+        Recording {
+            mode: Some("read-only"),
+            access: WriteAccess::ReadOnly,
+            ..done("codex-refused")
+        },
         Recording {
             mode: Some("workspace-write"),
             ..recording("codex-submit", Ok("It is handed in."))
@@ -135,7 +146,7 @@ impl Replay {
                 Then::Nothing => {}
                 Then::Cancel => assert!(self.turn.stop()),
                 Then::Speak => {
-                    let said = Said::new("Mina", "make it blue");
+                    let said = PersonMessage::new("Mina", "make it blue");
                     assert!(self.turn.hear(&Words { id: MessageId(7), said }, "make it blue"));
                 }
             }

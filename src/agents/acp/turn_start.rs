@@ -4,13 +4,13 @@ use std::path::PathBuf;
 
 use serde_json::Value;
 
-use crate::agents::sandbox::Access;
+use crate::agents::sandbox::WriteAccess;
 
 /// What a turn begins with.
 #[derive(Debug)]
 pub(in crate::agents) struct TurnStart {
     pub(in crate::agents) worktree: PathBuf,
-    pub(in crate::agents) access: Access,
+    pub(in crate::agents) access: WriteAccess,
     pub(in crate::agents) prompt: String,
     pub(in crate::agents) resume: Option<String>,
     /// Whether a new conversation will do where the earlier one is lost.

@@ -1,19 +1,19 @@
-//! The walls as bubblewrap's arguments. A new root is empty; what is shown is mounted into it, outer folders
+//! The mounts of a sandbox as bubblewrap's arguments. A new root is empty; what is shown is mounted into it, outer folders
 //! first, so that what lies deeper has the last word. What lies where an agent may write is opened before.
 
 use std::path::Path;
 
-use super::walls::{Show, Walls};
+use super::mounts::{SandboxMounts, Show};
 use crate::platform::bind::OpenedMount;
 use crate::platform::bubblewrap::{self, Network};
 
 /// The arguments up to where the program within begins, and what is to be opened for them. `own` is our
 /// binary, which is that program.
-pub(super) fn arguments(walls: &Walls, own: &Path) -> (Vec<OpenedMount>, Vec<String>) {
+pub(super) fn arguments(mounts: &SandboxMounts, own: &Path) -> (Vec<OpenedMount>, Vec<String>) {
     let text = |path: &Path| path.to_string_lossy().into_owned();
     let mut all = bubblewrap::base(Network::Own);
     let mut opened = Vec::new();
-    for (path, show) in walls.seen(own) {
+    for (path, show) in mounts.seen(own) {
         let word = match show {
             Show::Read => "--ro-bind",
             Show::Write => "--bind",
@@ -26,7 +26,7 @@ pub(super) fn arguments(walls: &Walls, own: &Path) -> (Vec<OpenedMount>, Vec<Str
                 continue;
             }
         };
-        match walls.within(&path) {
+        match mounts.within(&path) {
             Some((folder, below)) => {
                 let writable = show == Show::Write;
                 let mount =
@@ -38,6 +38,6 @@ pub(super) fn arguments(walls: &Walls, own: &Path) -> (Vec<OpenedMount>, Vec<Str
         }
     }
     all.extend(["--remount-ro".to_owned(), "/".to_owned()]);
-    all.extend(["--chdir".to_owned(), text(&walls.cwd), "--".to_owned(), text(own)]);
+    all.extend(["--chdir".to_owned(), text(&mounts.cwd), "--".to_owned(), text(own)]);
     (opened, all)
 }

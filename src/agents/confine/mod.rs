@@ -1,21 +1,21 @@
 //! The one sandbox around every agent (`spec/agents.md` 5.5): bubblewrap where it works, the kernel's Landlock
 //! where it does not.
 //!
-//! What an agent sees is a list of what it needs and nothing else ([`walls`]): the system's programs, its own
+//! What an agent sees is a list of what it needs and nothing else ([`mounts`]): the system's programs, its own
 //! program, the worktree, its session, what its role reads. The home of whoever runs the team, the workspace
 //! and the rest of the project are not there at all, so that nothing has to be remembered to be hidden.
 
 use std::path::{Path, PathBuf};
 
-use crate::agents::sandbox::DOOR_PORT;
+use crate::agents::sandbox::PROXY_PORT;
 use crate::platform::confinement::Confinement;
 use crate::platform::landlock::Rules;
 use crate::platform::{files, places, spawn};
 
 mod bubblewrap;
-mod walls;
+mod mounts;
 
-pub(super) use walls::{Walls, around};
+pub(super) use mounts::{SandboxMounts, around};
 
 /// A program with its arguments.
 pub(super) struct Launch {
@@ -25,10 +25,10 @@ pub(super) struct Launch {
     pub(super) holds_inside: bool,
 }
 
-/// A program within the walls. `rules` is where rules can be written for it.
+/// A program in its sandbox. `rules` is where rules can be written for it.
 pub(super) fn within(
     confinement: &Confinement,
-    walls: &Walls,
+    mounts: &SandboxMounts,
     rules: &Path,
     launch: Launch,
 ) -> Result<Launch, super::RunError> {
@@ -36,18 +36,18 @@ pub(super) fn within(
     let program = launch.program.to_string_lossy().into_owned();
     Ok(match confinement {
         Confinement::Bubblewrap(bwrap) => {
-            let door = walls.door.as_deref().map(|socket| (DOOR_PORT, socket));
-            let (opened, told) = bubblewrap::arguments(walls, &own);
+            let proxy = mounts.proxy.as_deref().map(|socket| (PROXY_PORT, socket));
+            let (opened, told) = bubblewrap::arguments(mounts, &own);
             let mut args = crate::platform::bind::arguments(&opened);
             args.push(bwrap.to_string_lossy().into_owned());
             args.extend(told);
-            args.extend(crate::platform::inside::arguments(door, None, true));
+            args.extend(crate::platform::inside::arguments(proxy, None, true));
             args.push(program);
             args.extend(launch.args);
             Launch { program: own, args, holds_inside: true }
         }
         Confinement::Landlock(..) => {
-            let wanted = Rules { ports: walls.port.into_iter().collect(), ..walls.rules(&own) };
+            let wanted = Rules { ports: mounts.port.into_iter().collect(), ..mounts.rules(&own) };
             let text = serde_json::to_vec(&wanted)
                 .map_err(|source| super::RunError::Json { what: "the sandbox", source })?;
             files::write_private(rules, text)?;

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use super::folder::{turn_dir, turns};
 use super::follow;
-use super::keep::{Mark, read_json};
+use super::keep::{TurnPurpose, read_json};
 use super::watch::Watch;
 use crate::agents::error::RunError;
 use crate::agents::run::{Agent, RunSpec};
@@ -17,11 +17,11 @@ use crate::platform::supervise::{STDOUT_SPOOL, SpoolReader};
 pub(super) fn read_again(
     spec: &RunSpec,
     folder: &Path,
-    mark: Mark,
+    purpose: TurnPurpose,
     watch: &Watch,
 ) -> Result<Turn, RunError> {
     let told = files::read_text_if_present(&folder.join(STDIN))?.unwrap_or_default();
-    let mut turn = Turn::new(follow::codec_again(spec, mark, &told));
+    let mut turn = Turn::new(follow::codec_again(spec, purpose, &told));
     let mut spool = SpoolReader::new(folder.join(STDOUT_SPOOL));
     loop {
         let piece = spool.read()?;
@@ -45,5 +45,5 @@ pub fn conversation(run_dir: &Path, agent: &Agent) -> Option<String> {
         Agent::Codex(_) | Agent::Claude(_) | Agent::Rehearsal(_) => return None,
     }
     let folder = turn_dir(&spec, turns(run_dir).checked_sub(1)?);
-    read_again(&spec, &folder, Mark::default(), &Watch::default()).ok()?.session
+    read_again(&spec, &folder, TurnPurpose::default(), &Watch::default()).ok()?.session
 }

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use tokio::time::{Instant, sleep_until};
 
 use super::folder::turn_dir;
-use super::keep::{Mark, forget_submitted, write_json};
+use super::keep::{TurnPurpose, forget_submitted, write_json};
 use super::launch::{LaunchInput, access, launch};
 use super::memory::Driver;
 use super::watch::Watch;
@@ -43,7 +43,7 @@ const HAND_OVER_MS: u64 = 3 * 60 * 1000;
 /// How a turn begins.
 pub(super) struct Start<'a> {
     pub(super) number: u32,
-    pub(super) mark: Mark,
+    pub(super) purpose: TurnPurpose,
     pub(super) resume: Option<&'a str>,
     pub(super) input: &'a str,
     /// Whether the conversation is asked to hand over, in a folder beside those of the run's turns.
@@ -53,7 +53,7 @@ pub(super) struct Start<'a> {
 /// A turn that is over.
 pub(super) struct FinishedTurn {
     pub(super) number: u32,
-    pub(super) mark: Mark,
+    pub(super) purpose: TurnPurpose,
     pub(super) turn: Turn,
     pub(super) exit: Exit,
     /// What it was interrupted for.
@@ -103,41 +103,41 @@ impl FinishedTurn {
 }
 
 /// The codec for a turn that is read again; `told` is what stood in its input.
-pub(super) fn codec_again(spec: &RunSpec, mark: Mark, told: &str) -> CodecKind {
+pub(super) fn codec_again(spec: &RunSpec, purpose: TurnPurpose, told: &str) -> CodecKind {
     match &spec.agent {
         Agent::Acp(_) => {
-            let opening = opening(spec, "", None, mark);
+            let opening = opening(spec, "", None, purpose);
             CodecKind::Acp(Box::new(AcpCodec::again(opening, told)))
         }
-        Agent::Codex(_) | Agent::Claude(_) | Agent::Rehearsal(_) => codec(spec, "", None, mark),
+        Agent::Codex(_) | Agent::Claude(_) | Agent::Rehearsal(_) => codec(spec, "", None, purpose),
     }
 }
 
 /// The codec for a turn.
-fn codec(spec: &RunSpec, input: &str, resume: Option<&str>, mark: Mark) -> CodecKind {
+fn codec(spec: &RunSpec, input: &str, resume: Option<&str>, purpose: TurnPurpose) -> CodecKind {
     match &spec.agent {
         Agent::Codex(_) => CodecKind::Codex(CodexCodec::default()),
         Agent::Claude(_) => CodecKind::Claude(ClaudeCodec::default()),
         Agent::Rehearsal(_) => CodecKind::Rehearsal(RehearsalCodec::default()),
         Agent::Acp(_) => {
-            CodecKind::Acp(Box::new(AcpCodec::new(opening(spec, input, resume, mark))))
+            CodecKind::Acp(Box::new(AcpCodec::new(opening(spec, input, resume, purpose))))
         }
     }
 }
 
-fn opening(spec: &RunSpec, input: &str, resume: Option<&str>, mark: Mark) -> TurnStart {
+fn opening(spec: &RunSpec, input: &str, resume: Option<&str>, purpose: TurnPurpose) -> TurnStart {
     let mode = match &spec.agent {
         Agent::Acp(config) => config.mode.clone(),
         Agent::Codex(_) | Agent::Claude(_) | Agent::Rehearsal(_) => None,
     };
     TurnStart {
         worktree: spec.worktree.clone(),
-        access: access(spec, mark).clone(),
+        access: access(spec, purpose).clone(),
         prompt: input.to_owned(),
         resume: resume.map(str::to_owned),
-        anew: !mark.repairing,
+        anew: !purpose.repairing,
         mode,
-        web: spec.task.work.web && !mark.repairing,
+        web: spec.task.work.web && !purpose.repairing,
         // Without a sandbox, or the operator's word that the machine is one, it is not started.
         confined: true,
         servers: servers(spec),
@@ -181,10 +181,10 @@ impl Driver {
         let stdin = folder.join(STDIN);
         let first = first_input(spec, start.input);
         let prompt = (start.number > 0 || start.hands_over).then(|| start.input.to_owned());
-        let (mark, place, input) = (start.mark, folder.clone(), stdin.clone());
+        let (purpose, place, input) = (start.purpose, folder.clone(), stdin.clone());
         tasks::blocking(move || {
             files::create_dir_all(&place)?;
-            mark.keep(&place)?;
+            purpose.keep(&place)?;
             files::write_private(&input, first)?;
             if let Some(prompt) = prompt {
                 files::write_private(&place.join(TURN_PROMPT), prompt)?;
@@ -200,7 +200,7 @@ impl Driver {
         }
         let rules = folder.join(RULES);
         let launching = LaunchInput {
-            mark: start.mark,
+            purpose: start.purpose,
             resume: start.resume,
             schema,
             confinement,
@@ -212,7 +212,7 @@ impl Driver {
                 Some(launch.wall_ms.map_or(HAND_OVER_MS, |wall| wall.min(HAND_OVER_MS)));
         }
         let program = Supervised::start(&launch, &folder)?;
-        let codec = codec(spec, start.input, start.resume, start.mark);
+        let codec = codec(spec, start.input, start.resume, start.purpose);
         let followed = RunningTurn {
             spec,
             watch,
@@ -221,13 +221,13 @@ impl Driver {
             program,
             turn: Turn::new(codec),
             words: Vec::new(),
-            mark: start.mark,
+            purpose: start.purpose,
             hint: None,
             stuck: None,
             habits: Habits::new(spec.limits.patience),
             begun: Instant::now(),
             speaks: launch.live_stdin,
-            listens: !start.mark.repairing,
+            listens: !start.purpose.repairing,
         };
         followed.until_its_end(start).await
     }
@@ -243,7 +243,7 @@ struct RunningTurn<'a> {
     turn: Turn,
     /// What it is interrupted for.
     words: Vec<Words>,
-    mark: Mark,
+    purpose: TurnPurpose,
     /// See [`FinishedTurn`].
     hint: Option<String>,
     stuck: Option<Failure>,
@@ -289,7 +289,7 @@ impl RunningTurn<'_> {
                         self.reply().await?;
                         let at_work = !cancelled && !interrupted && !self.turn.is_over();
                         if let Some(sign) = sign.filter(|_| at_work && self.stuck.is_none()) {
-                            if self.mark.hinted || !sign.is_for_the_agent() {
+                            if self.purpose.hinted || !sign.is_for_the_agent() {
                                 self.give_up(&sign)?;
                                 (interrupted, at_last) = self.stop(now).await?;
                             } else if self.tell_of(&sign).await? {
@@ -326,8 +326,8 @@ impl RunningTurn<'_> {
         }
         watch.tell(self.turn.finish());
         let exit = self.program.wait().await?;
-        let RunningTurn { turn, words, mark, hint, stuck, .. } = self;
-        Ok(FinishedTurn { number: start.number, mark, turn, exit, words, hint, stuck })
+        let RunningTurn { turn, words, purpose, hint, stuck, .. } = self;
+        Ok(FinishedTurn { number: start.number, purpose, turn, exit, words, hint, stuck })
     }
 
     /// Asks it to stop: by its own means where it has them, with a limit, else by a signal. Whether it got the
@@ -349,7 +349,7 @@ impl RunningTurn<'_> {
 
     /// It was told, and goes on as before, or nobody can tell it.
     fn give_up(&mut self, sign: &Sign) -> Result<(), RunError> {
-        let told = if self.mark.hinted { ", also after it was told so" } else { "" };
+        let told = if self.purpose.hinted { ", also after it was told so" } else { "" };
         let failure =
             Failure::new(sign.kind(), redact(&format!("it {}{told}", sign.words())).into_owned());
         tracing::warn!(
@@ -372,8 +372,8 @@ impl RunningTurn<'_> {
             "the agent is told that it goes in circles"
         );
         let text = prompt::hint(&what, &self.spec.templates)?;
-        self.mark.hinted = true;
-        self.mark.keep(self.folder)?;
+        self.purpose.hinted = true;
+        self.purpose.keep(self.folder)?;
         self.habits.forget();
         if self.turn.hint(&text) {
             self.told(text).await?;

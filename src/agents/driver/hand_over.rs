@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::folder::{STDERR_TAIL, end_turn};
 use super::follow::Start;
-use super::keep::{Mark, minus, read_json, read_kept, seen_usage, write_json, write_kept};
+use super::keep::{TurnPurpose, minus, read_json, read_kept, seen_usage, write_json, write_kept};
 use super::memory::Driver;
 use super::watch::Watch;
 use crate::agents::error::RunError;
@@ -14,7 +14,7 @@ use crate::agents::run::{Agent, RunSpec};
 use crate::agents::run_folder::SCHEMA;
 use crate::agents::sent::HAND_OVER;
 use crate::agents::turn::Turn;
-use crate::domain::conversation::{Fill, HandedOver, Measured, Room, window_of};
+use crate::domain::conversation::{ContextLevel, Fill, HandedOver, Measured, window_of};
 use crate::domain::usage::Usage;
 use crate::platform::files;
 use crate::platform::supervise;
@@ -107,9 +107,14 @@ impl Driver {
             files::set_mode(&spec.run_dir, 0o700)?;
             write_json(&spec.run_dir, SCHEMA, &schema)?;
             let input = prompt::hand_over(&spec.templates)?;
-            let mark = Mark { repairs: 0, repairing: true, hinted: false };
-            let start =
-                Start { number: 0, mark, resume: Some(earlier), input: &input, hands_over: true };
+            let purpose = TurnPurpose { repairs: 0, repairing: true, hinted: false };
+            let start = Start {
+                number: 0,
+                purpose,
+                resume: Some(earlier),
+                input: &input,
+                hands_over: true,
+            };
             self.turn(spec, &start, &schema, watch).await
         };
         let ended = turn.await.map_err(|error: RunError| error.to_string())?;
@@ -132,7 +137,7 @@ impl Driver {
 
 /// How full the conversations of a session's folder were seen.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-struct Seen {
+struct ContextUse {
     session: String,
     used: u64,
 }
@@ -167,7 +172,7 @@ impl Weight {
         let (used, measured) = match self.context.0 {
             Some(used) => (used, Measured::Tokens),
             None => {
-                let seen: Seen = read_kept(spec, FILL).unwrap_or_default();
+                let seen: ContextUse = read_kept(spec, FILL).unwrap_or_default();
                 let before = if session == Some(seen.session.as_str()) { seen.used } else { 0 };
                 // The last request was no larger than all of them together.
                 let all = spent.input_tokens + spent.output_tokens;
@@ -177,12 +182,12 @@ impl Weight {
         };
         let fill = Fill { used, size, measured };
         if let Some(session) = session {
-            let seen = Seen { session: session.to_owned(), used };
+            let seen = ContextUse { session: session.to_owned(), used };
             if let Err(error) = write_kept(spec, FILL, &seen) {
                 tracing::warn!(%error, "how full the conversation is will be guessed too low");
             }
         }
-        if Room::after(Some(fill), false) > Room::Plenty {
+        if ContextLevel::after(Some(fill), false) > ContextLevel::Plenty {
             let (run, left) = (spec.run_id.as_str(), fill.left());
             tracing::warn!(
                 run,

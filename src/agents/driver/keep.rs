@@ -15,7 +15,7 @@ use crate::platform::files;
 
 /// What a turn is for; `turn.json` in its folder.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(in crate::agents) struct Mark {
+pub(in crate::agents) struct TurnPurpose {
     /// Repairs asked for until then, with this one.
     pub(in crate::agents) repairs: u32,
     /// Whether this turn only says the answer again.
@@ -25,17 +25,17 @@ pub(in crate::agents) struct Mark {
     pub(in crate::agents) hinted: bool,
 }
 
-impl Mark {
+impl TurnPurpose {
     pub(in crate::agents) const FILE: &'static str = "turn.json";
 
     /// Of a turn that was begun. Before this file was, every turn but the first was a repair.
-    pub(in crate::agents) fn of(folder: &Path, number: u32) -> Result<Mark, RunError> {
-        let known = read_json(folder, Mark::FILE)?;
-        Ok(known.unwrap_or(Mark { repairs: number, repairing: number > 0, hinted: false }))
+    pub(in crate::agents) fn of(folder: &Path, number: u32) -> Result<TurnPurpose, RunError> {
+        let known = read_json(folder, TurnPurpose::FILE)?;
+        Ok(known.unwrap_or(TurnPurpose { repairs: number, repairing: number > 0, hinted: false }))
     }
 
     pub(super) fn keep(self, folder: &Path) -> Result<(), RunError> {
-        write_json(folder, Mark::FILE, &self)
+        write_json(folder, TurnPurpose::FILE, &self)
     }
 }
 

@@ -5,12 +5,12 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-use super::keep::Mark;
+use super::keep::TurnPurpose;
 use crate::agents::confine;
 use crate::agents::error::RunError;
 use crate::agents::run::{Agent, RunSpec};
 use crate::agents::run_folder::SCHEMA;
-use crate::agents::sandbox::{Access, Door, RUN_SOCKET, Sandbox};
+use crate::agents::sandbox::{ProxyAddress, RUN_SOCKET, Sandbox, WriteAccess};
 use crate::agents::tools::Tools;
 use crate::agents::{claude, codex, project_settings};
 use crate::platform::beneath::Folder;
@@ -23,8 +23,8 @@ use crate::platform::{files, ids, spawn};
 const REPAIR_WALL_MS: u64 = 10 * 60 * 1000;
 
 /// What a turn may write: a repair has nothing to write.
-pub(super) fn access(spec: &RunSpec, mark: Mark) -> &Access {
-    if mark.repairing { &Access::ReadOnly } else { &spec.access }
+pub(super) fn access(spec: &RunSpec, purpose: TurnPurpose) -> &WriteAccess {
+    if purpose.repairing { &WriteAccess::ReadOnly } else { &spec.access }
 }
 
 /// Asks a program for its version: `codex-cli 0.169.0` becomes `codex 0.169.0`.
@@ -42,7 +42,7 @@ pub(super) async fn probe(spec: &RunSpec, program: &Path) -> Option<String> {
 
 /// What the start of a turn depends on, beside its run.
 pub(super) struct LaunchInput<'a> {
-    pub(super) mark: Mark,
+    pub(super) purpose: TurnPurpose,
     pub(super) resume: Option<&'a str>,
     pub(super) schema: &'a Value,
     pub(super) confinement: Option<&'a Confinement>,
@@ -67,17 +67,17 @@ pub(super) fn launch(
     stdin: PathBuf,
 ) -> Result<Spec, RunError> {
     let mut env = environment(spec)?;
-    let access = access(spec, launching.mark);
-    let web = spec.task.work.web && !launching.mark.repairing;
+    let access = access(spec, launching.purpose);
+    let web = spec.task.work.web && !launching.purpose.repairing;
     let tools = Tools::of(spec.socket.as_deref())?;
     let confined = launching.walled() || spec.agent.sandbox() == Sandbox::Off;
     if launching.walled() {
         env.extend(tools_environment());
     }
     let pinned = project_settings::are_pinned(&spec.worktree, &spec.surroundings.pinned);
-    let door = spec.surroundings.door.as_ref();
-    if let Some(door) = door.filter(|door| door.leads_out) {
-        env.extend(proxies(door));
+    let proxy = spec.surroundings.proxy.as_ref();
+    if let Some(proxy) = proxy.filter(|proxy| proxy.leads_out) {
+        env.extend(proxies(proxy));
     }
     // What the agent keeps beside its session's folder.
     let mut keeps = Vec::new();
@@ -87,7 +87,7 @@ pub(super) fn launch(
             make_home(spec, &home)?;
             env.insert("CODEX_HOME".to_owned(), home.to_string_lossy().into_owned());
             keeps.push(home);
-            env.extend(config.environment(door));
+            env.extend(config.environment(proxy));
             let schema = spec.run_dir.join(SCHEMA);
             let args = codex::arguments(
                 config,
@@ -102,7 +102,7 @@ pub(super) fn launch(
                     web,
                     confined,
                     pinned,
-                    door,
+                    proxy,
                 },
             );
             (config.program()?, args)
@@ -111,7 +111,7 @@ pub(super) fn launch(
             let home = config.home(&spec.session_dir);
             make_home(spec, &home)?;
             keeps.push(home);
-            env.extend(config.environment(&spec.session_dir, confined, door));
+            env.extend(config.environment(&spec.session_dir, confined, proxy));
             let turn = claude::Turn {
                 access,
                 worktree: &spec.worktree,
@@ -130,7 +130,7 @@ pub(super) fn launch(
                 env.insert("HOME".to_owned(), home.to_string_lossy().into_owned());
                 keeps.push(home.clone());
             }
-            env.extend(config.environment(door));
+            env.extend(config.environment(proxy));
             let args = config.command.iter().skip(1).cloned().collect();
             (config.program()?, args)
         }
@@ -160,12 +160,12 @@ pub(super) fn launch(
                 Agent::Rehearsal(config) => config.script.clone(),
                 Agent::Codex(_) | Agent::Claude(_) | Agent::Acp(_) => None,
             };
-            let mut walls = confine::around(spec, access, &keeps, &programs).with_file(script);
+            let mut mounts = confine::around(spec, access, &keeps, &programs).with_file(script);
             // The others are told not to read them.
             if matches!(spec.agent, Agent::Acp(_)) && !pinned {
-                walls = walls.without(project_settings::places(&spec.worktree));
+                mounts = mounts.without(project_settings::places(&spec.worktree));
             }
-            confine::within(confinement, &walls, launching.rules, plain)?
+            confine::within(confinement, &mounts, launching.rules, plain)?
         }
     };
     let wall = spec.limits.wall_ms;
@@ -175,7 +175,7 @@ pub(super) fn launch(
     launch.env = env;
     launch.stdin = Some(stdin);
     let repair = wall.min(REPAIR_WALL_MS);
-    launch.wall_ms = Some(if launching.mark.repairing { repair } else { wall });
+    launch.wall_ms = Some(if launching.purpose.repairing { repair } else { wall });
     launch.idle_ms = Some(spec.limits.idle_ms);
     launch.grace_ms = spec.limits.grace_ms;
     launch.max_line_bytes = spec.limits.line_bytes;
@@ -204,11 +204,11 @@ fn make_home(spec: &RunSpec, home: &Path) -> Result<(), RunError> {
 }
 
 /// How programs are told of the way out. What is on the sandbox's own loopback needs none.
-fn proxies(door: &Door) -> Vec<(String, String)> {
+fn proxies(proxy: &ProxyAddress) -> Vec<(String, String)> {
     let names =
         ["HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"];
     let local = ["NO_PROXY", "no_proxy"].map(|name| (name, "127.0.0.1,localhost,::1".to_owned()));
-    let all = names.map(|name| (name, door.proxy())).into_iter().chain(local);
+    let all = names.map(|name| (name, proxy.proxy_url())).into_iter().chain(local);
     all.map(|(name, value)| (name.to_owned(), value)).collect()
 }
 

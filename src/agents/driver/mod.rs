@@ -19,7 +19,7 @@ use crate::agents::run::{Agent, AgentOutcome, RunSpec};
 use crate::agents::run_folder::{
     BASELINE, HINT, PROMPT, RESULT, SCHEMA, SECTIONS, SPEC, STUCK, WORDS,
 };
-use crate::agents::sandbox::Access;
+use crate::agents::sandbox::WriteAccess;
 use crate::agents::sent::PromptRecord;
 use crate::agents::turn::Failure;
 use crate::agents::{Section, answer};
@@ -48,7 +48,7 @@ use folder::{
 };
 use follow::{CutOff, FinishedTurn, Start};
 use hand_over::Weight;
-pub(super) use keep::{Mark, read_json};
+pub(super) use keep::{TurnPurpose, read_json};
 use keep::{forget_submitted, minus, remember_usage, seen_usage, submitted, write_json};
 use launch::probe;
 pub use memory::Driver;
@@ -102,11 +102,11 @@ impl Driver {
             RunFolderState::Finished(exit) => exit,
             RunFolderState::Running(adoption) => wait_for(&adoption, watch).await?,
         };
-        let mark = Mark::of(&folder, number)?;
+        let purpose = TurnPurpose::of(&folder, number)?;
         let turn = {
             // It may be much.
             let (spec, folder, watch) = (spec.clone(), folder.clone(), watch.clone());
-            tasks::blocking(move || read_again(&spec, &folder, mark, &watch)).await??
+            tasks::blocking(move || read_again(&spec, &folder, purpose, &watch)).await??
         };
         if exit.ended_by == supervise::EndedBy::ParentGone && !turn.is_over() {
             // It could not go on without somebody to talk to.
@@ -115,7 +115,7 @@ impl Driver {
         let label = self.label(&spec).await;
         let words = read_json(&folder, WORDS)?.unwrap_or_default();
         let (hint, stuck) = (read_json(&folder, HINT)?, read_json(&folder, STUCK)?);
-        let ended = FinishedTurn { number, mark, turn, exit, words, hint, stuck };
+        let ended = FinishedTurn { number, purpose, turn, exit, words, hint, stuck };
         let outcome = self.settle(&spec, contract, watch, ended, label).await;
         keep(&spec, &outcome);
         Ok(Some(outcome))
@@ -131,8 +131,13 @@ impl Driver {
         let (own, schema_of) = (spec.clone(), contract.schema);
         let (input, schema) = tasks::blocking(move || lay_out(&own, schema_of)).await??;
         let resume = spec.resume.as_deref();
-        let start =
-            Start { number: 0, mark: Mark::default(), resume, input: &input, hands_over: false };
+        let start = Start {
+            number: 0,
+            purpose: TurnPurpose::default(),
+            resume,
+            input: &input,
+            hands_over: false,
+        };
         self.turn(spec, &start, &schema, watch).await
     }
 
@@ -158,14 +163,14 @@ impl Driver {
             weight: Weight::default(),
         };
         let outcome = loop {
-            let (number, mark) = (ended.number + 1, ended.mark);
-            progress.repairs = mark.repairs;
+            let (number, purpose) = (ended.number + 1, ended.purpose);
+            progress.repairs = purpose.repairs;
             let cut_off = ended.to_go_on_with();
             let judged = self.judge(spec, contract, ended, &mut progress);
             let next = match (judged, cut_off) {
                 // It was interrupted for words, and goes on with them.
                 (_, Some(cut)) if progress.session.is_some() && !watch.cancel.is_cancelled() => {
-                    self.go_on(spec, contract, watch, (number, mark), &cut, &mut progress).await
+                    self.go_on(spec, contract, watch, (number, purpose), &cut, &mut progress).await
                 }
                 (Ok(result), _) => {
                     break RunOutcome::Result(Arc::new(finish(spec, *result, &progress)));
@@ -173,11 +178,12 @@ impl Driver {
                 (Err(RejectedAnswer::Failed(failure)), _) => break failure.into_outcome(),
                 (Err(RejectedAnswer::Broken(issues, answer)), _) => {
                     progress.issues = issues;
-                    if mark.repairs == REPAIRS || progress.session.is_none() {
+                    if purpose.repairs == REPAIRS || progress.session.is_none() {
                         break contract_broken(&progress.issues, answer);
                     }
-                    let mark = Mark { repairs: mark.repairs + 1, repairing: true, ..mark };
-                    self.repair(spec, contract, watch, (number, mark), &progress).await
+                    let purpose =
+                        TurnPurpose { repairs: purpose.repairs + 1, repairing: true, ..purpose };
+                    self.repair(spec, contract, watch, (number, purpose), &progress).await
                 }
             };
             match next {
@@ -255,7 +261,7 @@ impl Driver {
         spec: &RunSpec,
         contract: &ContractFns,
         watch: &Watch,
-        (number, mark): (u32, Mark),
+        (number, purpose): (u32, TurnPurpose),
         cut: &CutOff,
         progress: &mut Progress,
     ) -> Result<FinishedTurn, RunError> {
@@ -268,7 +274,7 @@ impl Driver {
         let schema = (contract.schema)(spec.task.role, spec.task.step, spec.task.work.duty);
         let input = cut.input(spec)?;
         let resume = progress.session.as_deref();
-        let start = Start { number, mark, resume, input: &input, hands_over: false };
+        let start = Start { number, purpose, resume, input: &input, hands_over: false };
         let ended = self.turn(spec, &start, &schema, watch).await?;
         if ended.turn.session.is_some() {
             progress.heard.extend(cut.words.iter().map(|words| words.id));
@@ -281,7 +287,7 @@ impl Driver {
         spec: &RunSpec,
         contract: &ContractFns,
         watch: &Watch,
-        (number, mark): (u32, Mark),
+        (number, purpose): (u32, TurnPurpose),
         progress: &Progress,
     ) -> Result<FinishedTurn, RunError> {
         tracing::info!(
@@ -298,7 +304,7 @@ impl Driver {
             Agent::Rehearsal(config) => brief(spec, config, &progress.issues)?,
         };
         let resume = progress.session.as_deref();
-        let start = Start { number, mark, resume, input: &input, hands_over: false };
+        let start = Start { number, purpose, resume, input: &input, hands_over: false };
         self.turn(spec, &start, &schema, watch).await
     }
 
@@ -403,8 +409,8 @@ fn brief(
         task: spec.task.clone(),
         session: session.unwrap_or_else(|| format!("rehearsal-{}", spec.run_id.as_str())),
         read_only: match spec.access {
-            Access::ReadOnly | Access::Documents(_) => true,
-            Access::Worktree => false,
+            WriteAccess::ReadOnly | WriteAccess::Documents(_) => true,
+            WriteAccess::Worktree => false,
         },
         issues: issues.to_vec(),
         script: config.script.clone(),

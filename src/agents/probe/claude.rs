@@ -6,12 +6,12 @@ use super::known::{self, Age};
 use super::login::{LIMIT, Login, environment};
 use crate::agents::claude::ClaudeSettings;
 use crate::agents::error::RunError;
-use crate::platform::ask::{Said, ask};
+use crate::platform::ask::{ProgramOutput, ask};
 use crate::platform::{files, ids};
 
 /// What it calls its version, where it is Claude Code at all, and its login.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Seen {
+pub struct ClaudeInstallation {
     /// Its program.
     pub program: std::path::PathBuf,
     /// What it calls its version; `None` where it is not what it should be.
@@ -24,7 +24,7 @@ pub struct Seen {
 ///
 /// # Errors
 /// Where its program is not there, or no scratch folder can be made.
-pub async fn claude(settings: &ClaudeSettings) -> Result<Seen, RunError> {
+pub async fn claude(settings: &ClaudeSettings) -> Result<ClaudeInstallation, RunError> {
     let program = settings.program()?;
     let scratch = std::env::temp_dir().join(format!("teams-doctor-{}", ids::random_hex(12)));
     files::create_private_dir(&scratch)?;
@@ -58,18 +58,18 @@ pub async fn claude(settings: &ClaudeSettings) -> Result<Seen, RunError> {
         },
     };
     files::remove_dir_all(&scratch)?;
-    Ok(Seen { program, version, login })
+    Ok(ClaudeInstallation { program, version, login })
 }
 
 /// `2.1.329 (Claude Code)` → its version. Another program's words are none.
-fn read_version(said: &Said) -> Option<(String, Age)> {
+fn read_version(said: &ProgramOutput) -> Option<(String, Age)> {
     let line = said.stdout.lines().find(|line| line.contains("(Claude Code)"))?;
     let text = line.split_whitespace().next().filter(|_| said.code == Some(0))?;
     Some((text.to_owned(), known::CLAUDE.age(known::number(text)?)))
 }
 
 /// What `claude auth status` says; older ones have no such word.
-fn logged_in(said: &Said) -> Option<bool> {
+fn logged_in(said: &ProgramOutput) -> Option<bool> {
     let from = said.stdout.find('{')?;
     let status: Value = serde_json::from_str(said.stdout[from..].trim()).ok()?;
     status.get("loggedIn")?.as_bool()
@@ -79,8 +79,8 @@ fn logged_in(said: &Said) -> Option<bool> {
 mod tests {
     use super::*;
 
-    fn said(code: i32, stdout: &str) -> Said {
-        Said { code: Some(code), stdout: stdout.to_owned(), stderr: String::new() }
+    fn said(code: i32, stdout: &str) -> ProgramOutput {
+        ProgramOutput { code: Some(code), stdout: stdout.to_owned(), stderr: String::new() }
     }
 
     #[test]

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use crate::agents::codex::CodexSettings;
 use crate::agents::error::RunError;
-use crate::platform::ask::{Said, ask};
+use crate::platform::ask::{ProgramOutput, ask};
 use crate::platform::{files, ids};
 
 mod acp;
@@ -13,14 +13,14 @@ pub mod known;
 mod login;
 
 pub use acp::{AcpProbe, Answer, acp};
-pub use claude::{Seen, claude};
+pub use claude::{ClaudeInstallation, claude};
 pub use known::Age;
 pub use login::Login;
 use login::{LIMIT, environment};
 
 /// An agent that was found.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Found {
+pub struct InstalledAgent {
     /// Its program.
     pub program: PathBuf,
     /// What it calls its version; `None` where it is not what it should be.
@@ -33,7 +33,7 @@ pub struct Found {
 ///
 /// # Errors
 /// Where its program is not there, or no scratch folder can be made.
-pub async fn codex(settings: &CodexSettings) -> Result<Found, RunError> {
+pub async fn codex(settings: &CodexSettings) -> Result<InstalledAgent, RunError> {
     let program = settings.program()?;
     let scratch = std::env::temp_dir().join(format!("teams-doctor-{}", ids::random_hex(12)));
     files::create_private_dir(&scratch)?;
@@ -51,17 +51,17 @@ pub async fn codex(settings: &CodexSettings) -> Result<Found, RunError> {
     };
     files::remove_dir_all(&scratch)?;
     let age = version.map(|(text, number)| (text, known::CODEX.age(number)));
-    Ok(Found { program, version: age, login })
+    Ok(InstalledAgent { program, version: age, login })
 }
 
 /// `codex-cli 0.169.0` → its text and its numbers. Another program's words are no version.
-fn read_version(said: &Said, name: &str) -> Option<(String, known::Number)> {
+fn read_version(said: &ProgramOutput, name: &str) -> Option<(String, known::Number)> {
     let line = said.stdout.lines().find(|line| line.starts_with(name))?;
     let text = line.split_whitespace().last().filter(|_| said.code == Some(0))?;
     Some((text.to_owned(), known::number(text)?))
 }
 
-fn read_login(said: Option<&Said>, home: &Path) -> Login {
+fn read_login(said: Option<&ProgramOutput>, home: &Path) -> Login {
     match said {
         Some(said) if said.code == Some(0) => Login::Yes,
         Some(said) if format!("{}{}", said.stdout, said.stderr).contains("Not logged in") => {
@@ -75,8 +75,8 @@ fn read_login(said: Option<&Said>, home: &Path) -> Login {
 mod tests {
     use super::*;
 
-    fn said(code: i32, stdout: &str, stderr: &str) -> Said {
-        Said { code: Some(code), stdout: stdout.to_owned(), stderr: stderr.to_owned() }
+    fn said(code: i32, stdout: &str, stderr: &str) -> ProgramOutput {
+        ProgramOutput { code: Some(code), stdout: stdout.to_owned(), stderr: stderr.to_owned() }
     }
 
     #[test]
@@ -93,7 +93,7 @@ mod tests {
     #[test]
     fn a_login_is_what_the_cli_says() {
         let home = Path::new("/h");
-        let read = |answer: Option<Said>| read_login(answer.as_ref(), home);
+        let read = |answer: Option<ProgramOutput>| read_login(answer.as_ref(), home);
         assert_eq!(read(Some(said(0, "Logged in using ChatGPT", ""))), Login::Yes);
         assert_eq!(read(Some(said(1, "", "Not logged in\n"))), Login::No(home.to_owned()));
         assert_eq!(read(Some(said(2, "", "unrecognized subcommand"))), Login::Unknown);

@@ -25,8 +25,8 @@ mod work;
 pub use error::PromptError;
 pub use fit::Section;
 use fit::{Cut, Part};
-use quote::Found;
-pub use task::{Document, EndedRequest, Said, Task, Upstream};
+use quote::QuoteFindings;
+pub use task::{EndedRequest, PersonMessage, Task, TaskDocument, Upstream};
 pub use work::{ConflictBrief, Handover, OtherChange, SprintBrief, Work};
 
 /// What a prompt is made from.
@@ -94,7 +94,7 @@ const SECTIONS: [(&str, Cut); 19] = [
 /// of the workspace does not render.
 pub fn assemble(making: &PromptInput<'_>) -> Result<Prompt, PromptError> {
     let task = making.task;
-    let found = Arc::new(Found::default());
+    let found = Arc::new(QuoteFindings::default());
     let environment = environment(&found);
     let requirements = task.work.sprint.as_ref().map(|it| it.requirements.as_slice());
     let requirements = requirements.unwrap_or_default();
@@ -161,7 +161,7 @@ fn render(
 /// # Errors
 /// [`PromptError::Template`] of the first that cannot.
 pub fn check(templates: &BTreeMap<String, String>) -> Result<(), PromptError> {
-    let words = [Said::new("", "")];
+    let words = [PersonMessage::new("", "")];
     let task = Task::first(Role::Developer, None, "", words[0].clone());
     let values = context! {
         task => Serde(&task), worktree => "", schema => "{}", submit => false,
@@ -213,7 +213,10 @@ pub fn about_tool(name: &str) -> &'static str {
 }
 
 /// What people wrote while the role is at work, as it is told.
-pub fn steer(words: &[Said], overrides: &BTreeMap<String, String>) -> Result<String, PromptError> {
+pub fn steer(
+    words: &[PersonMessage],
+    overrides: &BTreeMap<String, String>,
+) -> Result<String, PromptError> {
     alone("steer.md", overrides, &context! { words => Serde(words) })
 }
 
@@ -225,7 +228,7 @@ pub fn hint(what: &str, overrides: &BTreeMap<String, String>) -> Result<String, 
     alone("hint.md", overrides, &context! { what => what })
 }
 
-fn environment(found: &Arc<Found>) -> Environment<'static> {
+fn environment(found: &Arc<QuoteFindings>) -> Environment<'static> {
     let mut environment = Environment::new();
     // A misspelt name in a workspace's template is an error, not a hole.
     environment.set_undefined_behavior(UndefinedBehavior::Strict);
@@ -239,14 +242,14 @@ fn environment(found: &Arc<Found>) -> Environment<'static> {
     // Our own.
     environment.add_filter("fenced", |text: String| quote::fenced(&text));
     // Others' words: fenced, of those who decide what is wanted, a name, a line.
-    let with = |filter: fn(&Found, &str) -> String| {
+    let with = |filter: fn(&QuoteFindings, &str) -> String| {
         let found = Arc::clone(found);
         move |text: String| filter(&found, &text)
     };
-    environment.add_filter("quoted", with(Found::quoted));
-    environment.add_filter("asked", with(Found::asked));
-    environment.add_filter("name", with(Found::name));
-    environment.add_filter("line", with(Found::line));
+    environment.add_filter("quoted", with(QuoteFindings::quoted));
+    environment.add_filter("asked", with(QuoteFindings::asked));
+    environment.add_filter("name", with(QuoteFindings::name));
+    environment.add_filter("line", with(QuoteFindings::line));
     environment
 }
 

@@ -14,7 +14,7 @@ use crate::domain::run::{Approach, FailKind};
 
 /// Something that a person said.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Said {
+pub struct PersonMessage {
     /// Who, as people see them.
     pub author: String,
     /// What.
@@ -24,7 +24,7 @@ pub struct Said {
     pub replaces: bool,
 }
 
-impl Said {
+impl PersonMessage {
     /// Words that are said beside others.
     #[must_use]
     pub fn new(author: &str, text: &str) -> Self {
@@ -38,7 +38,7 @@ pub struct EndedRequest {
     /// Its id.
     pub request_id: String,
     /// What was asked.
-    pub request: Said,
+    pub request: PersonMessage,
     /// How it ended.
     pub status: String,
     /// The team's last word on it.
@@ -71,7 +71,7 @@ pub struct Upstream {
 
 /// A document that the role may want.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Document {
+pub struct TaskDocument {
     /// As results name it: relative to the workspace.
     pub name: String,
     /// Where it is.
@@ -104,7 +104,7 @@ pub struct Task {
     /// The language of the people, `en` or `ko`.
     pub language: String,
     /// What was asked for.
-    pub request: Said,
+    pub request: PersonMessage,
     /// What it asked for before it was edited, oldest first.
     #[serde(default)]
     pub earlier: Vec<String>,
@@ -119,7 +119,7 @@ pub struct Task {
     pub attachments: Vec<Attachment>,
     /// What was added since, oldest first.
     #[serde(default)]
-    pub followups: Vec<Said>,
+    pub followups: Vec<PersonMessage>,
     /// Why this step is done again: the reviewer's findings, the checks, QA's verdict, the failure of
     /// the attempt before.
     #[serde(default)]
@@ -147,7 +147,7 @@ pub struct Task {
     pub diff: String,
     /// Documents.
     #[serde(default)]
-    pub documents: Vec<Document>,
+    pub documents: Vec<TaskDocument>,
     /// The end of the role's own history.
     #[serde(default)]
     pub history: String,
@@ -159,7 +159,12 @@ pub struct Task {
 impl Task {
     /// The first attempt of a step of the lifecycle that is built in, with nothing to build on.
     #[must_use]
-    pub fn first(role: Role, step: Option<StepName>, request_id: &str, request: Said) -> Self {
+    pub fn first(
+        role: Role,
+        step: Option<StepName>,
+        request_id: &str,
+        request: PersonMessage,
+    ) -> Self {
         Self {
             role,
             step,

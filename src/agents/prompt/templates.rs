@@ -2,7 +2,6 @@
 
 use super::task::Task;
 use crate::domain::role::Role;
-use crate::domain::sprint::{Duty, InitialStep};
 
 macro_rules! embedded {
     ($($name:literal),+ $(,)?) => {
@@ -81,28 +80,24 @@ pub(super) fn all() -> impl Iterator<Item = &'static str> {
     TEMPLATES.iter().map(|(_, text)| *text)
 }
 
-/// The template with the rules of a task: of the duty where there is one, else of its step.
+/// The template with the rules of a task.
 pub(super) fn step(task: &Task) -> String {
-    let word = match (task.work.duty, task.work.planning_step) {
-        (Some(Duty::Planning), step) => step.unwrap_or(InitialStep::MilestoneRefinement).as_str(),
-        (Some(duty), _) => duty.as_str(),
-        (None, _) => match (&task.step, task.role) {
-            (Some(step), _) if task.template.is_empty() => step.as_str(),
-            (Some(_), _) => &task.template,
-            (None, Role::Orchestrator) => "intake",
-            (
-                None,
-                Role::Research
-                | Role::Planner
-                | Role::Designer
-                | Role::Architect
-                | Role::Developer
-                | Role::Qa
-                | Role::Parser
-                | Role::Sourcer
-                | Role::VersionController,
-            ) => "internal",
-        },
+    let word = match (&task.step, task.role) {
+        (_, _) if !task.template.is_empty() => &task.template,
+        (Some(step), _) => step.as_str(),
+        (None, Role::Orchestrator) => "intake",
+        (
+            None,
+            Role::Research
+            | Role::Planner
+            | Role::Designer
+            | Role::Architect
+            | Role::Developer
+            | Role::Qa
+            | Role::Parser
+            | Role::Sourcer
+            | Role::VersionController,
+        ) => "internal",
     };
     format!("steps/{word}.md")
 }
@@ -110,34 +105,27 @@ pub(super) fn step(task: &Task) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::agents::prompt::{Said, Work};
-    use crate::domain::lifecycle::{Lifecycle, StepKind};
+    use crate::agents::prompt::PersonMessage;
+    use crate::domain::lifecycle::{Lifecycle, Subject};
 
-    fn task(role: Role, work: Work) -> Task {
-        Task { work, ..Task::first(role, None, "r", Said::new("a", "b")) }
+    fn task(role: Role) -> Task {
+        Task::first(role, None, "r", PersonMessage::new("a", "b"))
     }
 
     #[test]
     fn every_step_and_role_has_a_template() {
         for role in Role::ALL {
-            assert!(built_in(&step(&task(role, Work::default()))).is_some());
+            assert!(built_in(&step(&task(role))).is_some());
         }
-        for one in Lifecycle::built_in().steps().filter(|step| step.kind != StepKind::Land) {
-            let mut task = task(one.role, Work::default());
-            task.step = Some(one.name);
-            assert_eq!(step(&task), format!("steps/{}.md", one.name));
-            task.template.clone_from(&one.prompt);
-            assert_eq!(step(&task), one.template());
-            assert!(built_in(&one.template()).is_some());
-        }
-        for duty in Duty::ALL {
-            for planning_step in InitialStep::ALL {
-                let work = Work {
-                    duty: Some(duty),
-                    planning_step: Some(planning_step),
-                    ..Work::default()
-                };
-                assert!(built_in(&step(&task(Role::Planner, work))).is_some(), "{duty}");
+        for subject in Subject::ALL {
+            let steps = Lifecycle::of(subject).steps();
+            for one in steps.filter(|step| !step.kind.roles().is_empty()) {
+                let mut task = task(one.role);
+                task.step = Some(one.name);
+                assert_eq!(step(&task), format!("steps/{}.md", one.name));
+                task.template.clone_from(&one.prompt);
+                assert_eq!(step(&task), one.template());
+                assert!(built_in(&one.template()).is_some(), "{}", one.name);
             }
         }
     }

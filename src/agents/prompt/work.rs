@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::domain::backlog::BacklogItem;
-use crate::domain::sprint::{Duty, InitialStep, ResearchPrepass, SprintCommit, Todo};
+use crate::domain::sprint::{Duty, PlanningStep, ResearchPrepass, SprintCommit, Todo};
 
 /// A sprint, as far as its roles need it.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -90,7 +90,7 @@ pub struct Work {
     /// What the sprint or the backlog wants of the role.
     pub duty: Option<Duty>,
     /// The step of planning.
-    pub planning_step: Option<InitialStep>,
+    pub planning_step: Option<PlanningStep>,
     /// Times that this step of planning was given back.
     pub reopens: u32,
     /// The sprint.
@@ -123,7 +123,7 @@ impl Work {
         let is = |id: Option<&str>| id == Some(sprint.sprint_id.as_str());
         is(item.planned_in_sprint_id.as_ref().map(crate::domain::ids::SprintId::as_str))
             || is(item.selected_in_sprint_id.as_ref().map(crate::domain::ids::SprintId::as_str))
-            || is(item.origin.get("sprint_id").and_then(Value::as_str))
+            || is(item.origin.text("sprint_id"))
             || (!sprint.milestone.trim().is_empty() && item.milestone_title == sprint.milestone)
     }
 }

@@ -44,7 +44,7 @@ pub struct Whole {
 
 /// Texts that were shown in part while a template was filled in.
 #[derive(Debug, Default)]
-pub(super) struct Shown(pub(super) Vec<Whole>);
+pub(super) struct ShortenedTexts(pub(super) Vec<Whole>);
 
 /// Makes the filters known.
 pub(super) fn add(
@@ -139,7 +139,7 @@ fn whole(
         Some(false) | None => beginning(text, limit),
     };
     let file = Whole { name: safe_name(&name), text: text.to_owned() };
-    state.get_or_insert_extension(Shown::default()).0.push(file);
+    state.get_or_insert_extension(ShortenedTexts::default()).0.push(file);
     shown
 }
 

@@ -16,7 +16,7 @@ use crate::domain::outgoing::Content;
 mod filters;
 
 pub use filters::Whole;
-use filters::{Shown, shorten, tidy};
+use filters::{ShortenedTexts, shorten, tidy};
 
 /// Characters of a whole embed (`spec/discord.md` 5, row "2000 chars").
 pub const EMBED_LIMIT: usize = 6_000;
@@ -265,7 +265,7 @@ impl Catalog {
             let template = texts.templates.get_template(&name);
             match template.and_then(|template| template.render_captured(&values)) {
                 Ok(filled) => {
-                    if let Some(Shown(shown)) = filled.state().get_extension() {
+                    if let Some(ShortenedTexts(shown)) = filled.state().get_extension() {
                         whole.extend_from_slice(shown);
                     }
                     Ok(tidy(filled.output()))

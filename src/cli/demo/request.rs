@@ -51,7 +51,7 @@ fn ended(home: &Home, message: &str) -> Result<Option<Request>, Failure> {
         return Ok(None);
     }
     let asked = |request: &Request| {
-        request.reply_route.message_id.is_some_and(|id| id.to_string() == message)
+        request.conversation.reply_route.message_id.is_some_and(|id| id.to_string() == message)
     };
     // A team that opens or stops moves files under a reader; the next look is complete.
     let Ok(state) = store::read_only(&root) else {
@@ -102,8 +102,11 @@ async fn prove(home: &Home, message: &str) -> Result<(), Failure> {
             commits.len().saturating_sub(1)
         )));
     };
-    if request.commit_sha.as_deref() != Some(head.to_string().as_str()) {
-        return Err(Failure::new(format!("the record names {:?}, not {head}", request.commit_sha)));
+    if request.outcome.commit_sha.as_deref() != Some(head.to_string().as_str()) {
+        return Err(Failure::new(format!(
+            "the record names {:?}, not {head}",
+            request.outcome.commit_sha
+        )));
     }
     let before = checks(home, *base).await?;
     let after = checks(home, *head).await?;

@@ -62,18 +62,17 @@ fn ended(home: &Home, message: &str) -> Result<Option<Sprint>, Failure> {
     let Ok(state) = store::read_only(&root) else {
         return Ok(None);
     };
-    let mine = state
-        .sprints
-        .values()
-        .find(|sprint| sprint.reply_route.message_id.is_some_and(|id| id.to_string() == message));
+    let mine = state.sprints.values().find(|sprint| {
+        sprint.kickoff.reply_route.message_id.is_some_and(|id| id.to_string() == message)
+    });
     let Some(sprint) = mine else { return Ok(None) };
     let sent = state.outgoing.values().all(|it| it.refused.is_some());
-    let told = !sprint.report_path.is_empty() && sent;
+    let told = !sprint.closing.report_path.is_empty() && sent;
     match sprint.status {
         SprintStatus::Completed => Ok(told.then(|| Sprint::clone(sprint))),
         SprintStatus::Failed | SprintStatus::Blocked | SprintStatus::Cancelled => {
             Err(Failure::new(format!("the sprint is {}", sprint.status))
-                .detail(Some(sprint.closeout_message.clone())))
+                .detail(Some(sprint.closing.message.clone())))
         }
         SprintStatus::Planning | SprintStatus::Running | SprintStatus::Closeout => Ok(None),
     }
@@ -83,36 +82,36 @@ fn ended(home: &Home, message: &str) -> Result<Option<Sprint>, Failure> {
 async fn prove(home: &Home, message: &str) -> Result<(), Failure> {
     let sprint = ended(home, message)?.ok_or_else(|| Failure::new("the sprint has not ended"))?;
     let is_open = |todo: &&Todo| todo.status != TodoStatus::Committed;
-    if let Some(open) = sprint.todos.iter().find(is_open) {
+    if let Some(open) = sprint.work.todos.iter().find(is_open) {
         return Err(Failure::new(format!("{} is {}", open.title, open.status)));
     }
     let mut commits = git::create::first_parents(&home.project(), BRANCH).map_err(broken)?;
     let first = commits.pop();
-    if commits.len() != sprint.todos.len() || first.is_none() {
+    if commits.len() != sprint.work.todos.len() || first.is_none() {
         return Err(Failure::new(format!(
             "expected {} commits on {BRANCH} after the first, found {}",
-            sprint.todos.len(),
+            sprint.work.todos.len(),
             commits.len()
         )));
     }
     for commit in commits.iter().rev() {
         let id = commit.to_string();
-        let todo = sprint.todos.iter().find(|todo| todo.commit_sha == id);
+        let todo = sprint.work.todos.iter().find(|todo| todo.commit_sha == id);
         let todo = todo.ok_or_else(|| Failure::new(format!("no todo names the commit {id}")))?;
         if !checks(home, *commit).await?.is_green() {
             return Err(Failure::new(format!("the checks are red at {id}: {}", todo.title)));
         }
         say(format_args!("green at {}: {}", &id[..10], todo.title));
     }
-    for path in [&sprint.report_path, &history(&sprint)] {
+    for path in [&sprint.closing.report_path, &history(&sprint)] {
         if !files::exists(&home.workspace().join(path)) {
             return Err(Failure::new(format!("{path} was not written")));
         }
     }
     say(format_args!(
         "Done: {} todos, a commit each on {BRANCH}, the checks green at each. The report: {}",
-        sprint.todos.len(),
-        home.workspace().join(&sprint.report_path).display()
+        sprint.work.todos.len(),
+        home.workspace().join(&sprint.closing.report_path).display()
     ));
     Ok(())
 }

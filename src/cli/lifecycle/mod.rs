@@ -1,10 +1,10 @@
-//! `teams lifecycle check|show`: the steps of a request, held against the rules, as text or as a picture.
+//! `teams lifecycle check|show`: the steps of a request, of a sprint or of sourcing, held against the rules, as text or as a picture.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::{Failure, Global, say};
-use crate::domain::lifecycle::{Edge, Lifecycle, Prerequisite, Step, StepKind};
+use crate::domain::lifecycle::{Edge, Lifecycle, Prerequisite, Step, Subject};
 use crate::workspace::lifecycle::{self, LIFECYCLE_FILE};
 
 mod picture;
@@ -30,9 +30,9 @@ pub(super) enum Command {
 /// The definition that is meant.
 #[derive(Debug, clap::Args)]
 pub(super) struct Which {
-    /// Another file than lifecycles/request.yaml of the workspace
-    #[arg(value_name = "FILE")]
-    file: Option<PathBuf>,
+    /// `request`, `sprint` or `sourcing`, or a file; without it the lifecycle of requests of the workspace
+    #[arg(value_name = "LIFECYCLE")]
+    which: Option<PathBuf>,
 }
 
 /// Runs one.
@@ -58,12 +58,20 @@ pub(super) fn run(global: &Global, command: &Command) -> Result<(), Failure> {
 fn find(global: &Global, which: &Which) -> Result<(Arc<Lifecycle>, String), Failure> {
     let root = global.workspace()?;
     let own = root.join(LIFECYCLE_FILE);
-    let (path, origin) = match &which.file {
-        Some(file) => (file.clone(), file.display().to_string()),
-        None if crate::platform::files::exists(&own) => (own, LIFECYCLE_FILE.to_owned()),
-        None => {
-            let built_in = Arc::clone(Lifecycle::built_in());
-            return Ok((built_in, "The lifecycle that is built in".to_owned()));
+    let named = which.which.as_deref().and_then(Path::to_str);
+    let subject = named.map_or(Ok(Subject::Request), str::parse);
+    let (path, origin) = match (subject, &which.which) {
+        (Ok(Subject::Request), _) if crate::platform::files::exists(&own) => {
+            (own, LIFECYCLE_FILE.to_owned())
+        }
+        (Ok(subject), _) => {
+            let built_in = Arc::clone(Lifecycle::of(subject));
+            return Ok((built_in, format!("The {subject} lifecycle that is built in")));
+        }
+        (Err(_), file) => {
+            let file = file.clone().unwrap_or_default();
+            let origin = file.display().to_string();
+            (file, origin)
         }
     };
     let mut faults = match lifecycle::check_file(&path, &root)? {
@@ -80,12 +88,25 @@ fn find(global: &Global, which: &Which) -> Result<(Arc<Lifecycle>, String), Fail
 
 fn show(lifecycle: &Lifecycle, origin: &str) {
     say(format_args!("{origin} (sha256 {}…)", &lifecycle.digest()[..12]));
-    say(format_args!(
-        "A request begins at {}, a todo at {}; an answer of a person leads to {}.",
-        lifecycle.begin, lifecycle.begin_todo, lifecycle.resume
-    ));
+    say(match lifecycle.subject {
+        Subject::Request => format!(
+            "A request begins at {}, a todo at {}; an answer of a person leads to {}.",
+            lifecycle.begin, lifecycle.begin_todo, lifecycle.resume
+        ),
+        Subject::Sprint => format!(
+            "A sprint begins at {}; where it is to end before its time, that leads to {}.",
+            lifecycle.begin, lifecycle.stop
+        ),
+        Subject::Sourcing => format!(
+            "What was found begins at {}, what is blocked at {}.",
+            lifecycle.begin, lifecycle.begin_blocked
+        ),
+    });
     let counters = lifecycle.counters.iter().map(|(name, most)| format!("{name} {most}"));
-    say(format_args!("Counters: {}", counters.collect::<Vec<_>>().join(", ")));
+    let counters: Vec<String> = counters.collect();
+    if !counters.is_empty() {
+        say(format_args!("Counters: {}", counters.join(", ")));
+    }
     for step in lifecycle.steps() {
         say(format_args!("\n{}  {}", step.name, about(step)));
         for (outcome, edge) in step.edges() {
@@ -98,19 +119,13 @@ fn show(lifecycle: &Lifecycle, origin: &str) {
 }
 
 fn about(step: &Step) -> String {
-    let who = match step.kind {
-        StepKind::Land => "the runtime proves and lands".to_owned(),
-        StepKind::Research
-        | StepKind::Plan
-        | StepKind::Advice
-        | StepKind::Guidance
-        | StepKind::Change
-        | StepKind::Review
-        | StepKind::Verdict => {
-            let minutes = step.timeout_seconds / 60;
-            format!("{}, {} attempts of {minutes} min", step.role, step.attempts)
-        }
-    };
+    let (_, who) = picture::look(step.kind, step.role.as_str());
+    let mut who = who.to_owned();
+    if !step.kind.roles().is_empty() {
+        let minutes = step.timeout_seconds / 60;
+        who.push_str(&format!(", {} attempts of {minutes} min", step.attempts));
+    }
+    who.push_str(&picture::conditions(step));
     let needs = match (step.needs(Prerequisite::Commit), step.needs(Prerequisite::Evidence)) {
         (_, true) => ", at a commit whose checks are green",
         (true, false) => ", at a commit",

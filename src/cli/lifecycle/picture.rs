@@ -4,7 +4,9 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use crate::domain::lifecycle::{Lifecycle, Step, StepKind, StepName};
+use crate::domain::lifecycle::{
+    Condition, Lifecycle, SprintStep, Step, StepKind, StepName, Subject,
+};
 
 /// The left edge of the boxes, their width, and what is between two of them.
 const LEFT: i32 = 330;
@@ -21,20 +23,20 @@ const BACK: &str = "#b3452c";
 const SOFT: &str = "#5d636e";
 
 /// One way from a box to another that is not just the next one, with all outcomes that take it.
-struct Way {
+struct Arrow {
     from: usize,
     to: usize,
     words: Vec<String>,
 }
 
 /// A box: where it stands, how high it is, and how many lines begin or end at it so far.
-struct Place {
+struct BoxPosition {
     y: i32,
     height: i32,
     used: i32,
 }
 
-impl Place {
+impl BoxPosition {
     /// The height of the next line that begins or ends here.
     fn slot(&mut self) -> i32 {
         self.used += 1;
@@ -49,22 +51,31 @@ pub(super) fn svg(lifecycle: &Lifecycle) -> String {
     let (straight, mut around) = ways(&steps, &rows);
     // Short ways inside of long ones cross less.
     around.sort_by_key(|way| way.from.abs_diff(way.to));
-    let mut places: Vec<Place> = Vec::new();
+    let mut places: Vec<BoxPosition> = Vec::new();
     for at in 0..steps.len() {
         let y = places.last().map_or(TOP, |last| last.y + last.height + GAP);
         let ends = around.iter().map(|way| u8::from(way.from == at) + u8::from(way.to == at));
         let lines: i32 = ends.map(i32::from).sum();
-        places.push(Place { y, height: (SLOT * (lines + 1)).max(48), used: 0 });
+        places.push(BoxPosition { y, height: (SLOT * (lines + 1)).max(48), used: 0 });
     }
-    let width = LEFT + WIDTH + WORDS + length(around.len()) * LANE + 20;
+    let lanes = lanes(&around);
+    let most = lanes.iter().max().map_or(0, |most| most + 1);
+    let width = LEFT + WIDTH + WORDS + length(most) * LANE + 20;
+    let (of, legend) = match lifecycle.subject {
+        Subject::Request => (
+            "a request",
+            "left: where a step sends the work back · in brackets: the counter that allows it",
+        ),
+        Subject::Sprint => ("a sprint", "in brackets: the counter that allows it"),
+        Subject::Sourcing => ("sourcing", "work that nobody asked for"),
+    };
     let height = places.last().map_or(TOP, |last| last.y + last.height) + 24;
     let mut svg = format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width} {height}\" width=\"{width}\" \
          height=\"{height}\" font-family=\"sans-serif\" font-size=\"13\">\n\
          <rect width=\"100%\" height=\"100%\" fill=\"#ffffff\"/>\n\
-         <text x=\"16\" y=\"26\" font-size=\"16\" fill=\"{INK}\">Lifecycle of a request</text>\n\
-         <text x=\"16\" y=\"44\" font-size=\"11\" fill=\"{SOFT}\">left: where a step sends the work \
-         back · in brackets: the counter that allows it</text>\n"
+         <text x=\"16\" y=\"26\" font-size=\"16\" fill=\"{INK}\">Lifecycle of {of}</text>\n\
+         <text x=\"16\" y=\"44\" font-size=\"11\" fill=\"{SOFT}\">{legend}</text>\n"
     );
     for (id, color) in [("on", INK), ("back", BACK)] {
         let _ = writeln!(
@@ -79,7 +90,7 @@ pub(super) fn svg(lifecycle: &Lifecycle) -> String {
         line(&mut svg, &format!("M{x} {y}V{end}"), false);
         words(&mut svg, (x + 8, y + 21), &way.words.join(", "), INK);
     }
-    for (lane, way) in around.iter().enumerate() {
+    for (lane, way) in lanes.into_iter().zip(&around) {
         let back = way.to <= way.from;
         let (side, lane) = (LEFT + WIDTH, WORDS + length(lane) * LANE);
         let y = places[way.from].slot();
@@ -93,6 +104,22 @@ pub(super) fn svg(lifecycle: &Lifecycle) -> String {
     }
     svg.push_str("</svg>");
     svg
+}
+
+/// How far out each way goes: as near as the ways beside it let it.
+fn lanes(around: &[Arrow]) -> Vec<usize> {
+    let rows = |way: &Arrow| (way.from.min(way.to), way.from.max(way.to));
+    let mut lanes: Vec<usize> = Vec::new();
+    for way in around {
+        let (first, last) = rows(way);
+        let beside = around.iter().zip(&lanes).filter(|(other, _)| {
+            let (from, to) = rows(other);
+            from <= last && first <= to
+        });
+        let taken: Vec<usize> = beside.map(|(_, lane)| *lane).collect();
+        lanes.push((0..).find(|lane| !taken.contains(lane)).unwrap_or(0));
+    }
+    lanes
 }
 
 fn length(count: usize) -> i32 {
@@ -117,9 +144,10 @@ fn words(svg: &mut String, (x, y): (i32, i32), words: &str, color: &str) {
 }
 
 /// A step and, to the left of it, what it sends back.
-fn draw(svg: &mut String, lifecycle: &Lifecycle, step: &Step, place: &Place) {
-    let Place { y, height, used: _ } = *place;
+fn draw(svg: &mut String, lifecycle: &Lifecycle, step: &Step, place: &BoxPosition) {
+    let BoxPosition { y, height, used: _ } = *place;
     let (fill, who) = look(step.kind, step.role.as_str());
+    let who = format!("{who}{}", conditions(step));
     let middle = (LEFT + WIDTH / 2, y + height / 2);
     let _ = writeln!(
         svg,
@@ -150,7 +178,16 @@ fn draw(svg: &mut String, lifecycle: &Lifecycle, step: &Step, place: &Place) {
     }
 }
 
-fn look(kind: StepKind, role: &str) -> (&'static str, &str) {
+/// What has to hold for a step, as it is said behind who works it.
+pub(super) fn conditions(step: &Step) -> String {
+    let words = step.only_if.iter().map(|condition| match condition {
+        Condition::Research => ", where research is configured",
+        Condition::Worked => ", where a todo was begun",
+    });
+    words.collect()
+}
+
+pub(super) fn look(kind: StepKind, role: &str) -> (&'static str, &str) {
     match kind {
         StepKind::Research | StepKind::Plan => ("#e8f0fe", role),
         StepKind::Advice => ("#f1f3f4", role),
@@ -158,12 +195,19 @@ fn look(kind: StepKind, role: &str) -> (&'static str, &str) {
         StepKind::Change => ("#e3f5e5", role),
         StepKind::Verdict => ("#fde7ea", role),
         StepKind::Land => ("#e6e0f5", "the runtime proves and lands"),
+        StepKind::Sprint(step) => match step {
+            SprintStep::Planning(_) | SprintStep::Duty(_) => ("#e8f0fe", role),
+            SprintStep::Baseline => ("#e6e0f5", "the runtime looks at the project"),
+            SprintStep::Work => ("#e3f5e5", "todos are worked"),
+            SprintStep::Inspection => ("#e6e0f5", "the runtime asks git"),
+            SprintStep::Archive => ("#e6e0f5", "the runtime writes the report"),
+        },
     }
 }
 
 /// The ways to the step below, and all others; outcomes that join the same two steps are one way.
-fn ways(steps: &[&Step], rows: &BTreeMap<StepName, usize>) -> (Vec<Way>, Vec<Way>) {
-    let mut ways: Vec<Way> = Vec::new();
+fn ways(steps: &[&Step], rows: &BTreeMap<StepName, usize>) -> (Vec<Arrow>, Vec<Arrow>) {
+    let mut ways: Vec<Arrow> = Vec::new();
     for (from, step) in steps.iter().enumerate() {
         for (outcome, edge) in step.edges() {
             let to = rows.get(&edge.to).copied().unwrap_or(from);
@@ -171,7 +215,7 @@ fn ways(steps: &[&Step], rows: &BTreeMap<StepName, usize>) -> (Vec<Way>, Vec<Way
             let word = format!("{}{}", outcome.as_str(), counter.unwrap_or_default());
             match ways.iter_mut().find(|way| (way.from, way.to) == (from, to)) {
                 Some(way) => way.words.push(word),
-                None => ways.push(Way { from, to, words: vec![word] }),
+                None => ways.push(Arrow { from, to, words: vec![word] }),
             }
         }
     }

@@ -8,7 +8,7 @@ use std::future::Future;
 use super::edits::is_old;
 use super::poster::Poster;
 use super::posting::nonce_of;
-use super::{Delivery, Place, SendError, lock};
+use super::{Delivery, Destination, SendError, lock};
 use crate::discord::compose::{Parts, components};
 use crate::discord::error::code;
 use crate::discord::history::{History, Marker};
@@ -21,7 +21,7 @@ impl Delivery {
     pub(super) async fn card<F, Fut>(
         &self,
         outgoing: &Outgoing,
-        place: &Place,
+        place: &Destination,
         content: &Content,
         buttons: &[Button],
         progress: F,
@@ -68,7 +68,7 @@ impl Delivery {
     async fn stands_anew(
         &self,
         outgoing: &Outgoing,
-        place: &Place,
+        place: &Destination,
         card: MessageId,
         parts: &Parts,
     ) -> Result<bool, SendError> {

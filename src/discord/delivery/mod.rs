@@ -49,7 +49,7 @@ const ACCOUNTED: usize = 10_000;
 
 /// Where a message goes, resolved by the caller from its target.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Place {
+pub struct Destination {
     /// The channel, thread or direct-message channel.
     pub channel: ChannelId,
     /// The status card of the request, if there is one already.
@@ -180,7 +180,7 @@ impl Delivery {
     pub async fn deliver<F, Fut>(
         &self,
         outgoing: &Outgoing,
-        place: &Place,
+        place: &Destination,
         progress: F,
     ) -> OutgoingOutcome
     where
@@ -229,8 +229,8 @@ impl Delivery {
         &self,
         user: UserId,
         outgoing: &Outgoing,
-    ) -> Result<Place, OutgoingOutcome> {
-        let plain = |channel| Place { channel, card: None, parent: None };
+    ) -> Result<Destination, OutgoingOutcome> {
+        let plain = |channel| Destination { channel, card: None, parent: None };
         if let Some(channel) = lock(&self.dms).get(&user) {
             return Ok(plain(*channel));
         }
@@ -260,7 +260,7 @@ impl Delivery {
     async fn attempt<F, Fut>(
         &self,
         outgoing: &Outgoing,
-        place: &Place,
+        place: &Destination,
         progress: F,
     ) -> Result<OutgoingOutcome, SendError>
     where
@@ -345,7 +345,7 @@ impl Delivery {
     async fn post<F, Fut>(
         &self,
         outgoing: &Outgoing,
-        place: &Place,
+        place: &Destination,
         post: Post<'_>,
         progress: F,
     ) -> Result<OutgoingOutcome, SendError>

@@ -5,7 +5,7 @@ use std::future::Future;
 use serde_json::{Value, json};
 
 use super::poster::Poster;
-use super::{ACCOUNTED, Delivery, NONCE_TRUST_SECONDS, Place, SendError, lock};
+use super::{ACCOUNTED, Delivery, Destination, NONCE_TRUST_SECONDS, SendError, lock};
 use crate::discord::compose::{Parts, nonce};
 use crate::discord::endpoints::SeenChannel;
 use crate::discord::error::{RestError, code};
@@ -21,7 +21,7 @@ use crate::platform::clock;
 
 impl Delivery {
     /// What kind of channel it is; asked once for each.
-    pub(super) async fn channel(&self, place: &Place) -> Result<SeenChannel, RestError> {
+    pub(super) async fn channel(&self, place: &Destination) -> Result<SeenChannel, RestError> {
         if let Some(parent_id) = place.parent {
             return Ok(SeenChannel {
                 id: place.channel,
@@ -41,7 +41,7 @@ impl Delivery {
     pub(super) async fn poster<'a>(
         &'a self,
         voice: Voice,
-        place: &Place,
+        place: &Destination,
         channel: &SeenChannel,
     ) -> Result<Poster<'a>, RestError> {
         let team = &self.speakers.team;
@@ -77,7 +77,7 @@ impl Delivery {
     pub(super) async fn send<F, Fut>(
         &self,
         outgoing: &Outgoing,
-        place: &Place,
+        place: &Destination,
         poster: &Poster<'_>,
         parts: &Parts,
         mut progress: F,
@@ -144,7 +144,7 @@ impl Delivery {
     async fn part(
         &self,
         outgoing: &Outgoing,
-        place: &Place,
+        place: &Destination,
         poster: &Poster<'_>,
         parts: &Parts,
         at: usize,

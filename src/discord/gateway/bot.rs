@@ -13,7 +13,7 @@ use crate::discord::bot::Bot;
 use crate::discord::governor::Limits;
 use crate::discord::presence::Presence;
 use crate::discord::rest::Rest;
-use crate::discord::sessions::{Kept, Sessions, fingerprint};
+use crate::discord::sessions::{SavedSession, Sessions, fingerprint};
 use crate::discord::standing::Board;
 
 /// A connection that lived this long was a good one: the next wait starts from the beginning.
@@ -22,7 +22,7 @@ pub(super) const GOOD: Duration = Duration::from_secs(60);
 /// The session that a connection goes on with.
 #[derive(Debug, Clone)]
 pub(super) struct Live {
-    pub(super) kept: Kept,
+    pub(super) kept: SavedSession,
     pub(super) life: u64,
 }
 

@@ -10,11 +10,11 @@ use tokio::time::Instant;
 use super::bot::{GOOD, Gateway, Live};
 use super::ending::{End, after_close};
 use super::protocol::{Dispatch, Output, Protocol, SILENT};
-use super::signal::{Heard, Signal};
+use super::signal::{BotSignal, Signal};
 use super::socket::{Frame, Socket};
 use crate::discord::presence::Shower;
-use crate::discord::sessions::{Kept, Mark};
-use crate::discord::{asked, forms};
+use crate::discord::sessions::{EventPosition, SavedSession};
+use crate::discord::{forms, person_request};
 use crate::domain::ids::{GuildId, UserId};
 use crate::platform::tasks;
 
@@ -49,7 +49,7 @@ struct GuildRef {
 /// What is known while one connection lives.
 pub(super) struct LiveConnection<'a> {
     pub(super) gateway: &'a Gateway,
-    pub(super) out: &'a mpsc::Sender<Heard>,
+    pub(super) out: &'a mpsc::Sender<BotSignal>,
     pub(super) intents: u64,
     /// The session, once there is one; it moves on with every event that the team's side has taken.
     pub(super) live: &'a mut Option<Live>,
@@ -162,7 +162,7 @@ impl LiveConnection<'_> {
             Err(mpsc::error::TrySendError::Full(())) => return Some(End::Overflow),
         };
         let mark = through.and_then(|through| self.heard(through, Signal::Missed).mark);
-        place.send(Heard { bot: self.gateway.bot, mark, signal: Signal::Missed });
+        place.send(BotSignal { bot: self.gateway.bot, mark, signal: Signal::Missed });
         None
     }
 
@@ -219,15 +219,15 @@ impl LiveConnection<'_> {
         }
     }
 
-    fn heard(&self, sequence: u64, signal: Signal) -> Heard {
-        let mark = self.live.as_ref().map(|live| Mark { life: live.life, sequence });
-        Heard { bot: self.gateway.bot, mark, signal }
+    fn heard(&self, sequence: u64, signal: Signal) -> BotSignal {
+        let mark = self.live.as_ref().map(|live| EventPosition { life: live.life, sequence });
+        BotSignal { bot: self.gateway.bot, mark, signal }
     }
 
     fn ready(&mut self, data: &Value, sequence: u64) -> Result<Signal, End> {
         let ready: ReadyData = ReadyData::deserialize(data)
             .map_err(|error| End::Anew(format!("unreadable greeting: {error}")))?;
-        let kept = Kept {
+        let kept = SavedSession {
             of: self.gateway.fingerprint(),
             intents: self.intents,
             session_id: ready.session_id,
@@ -268,7 +268,7 @@ impl LiveConnection<'_> {
         let rest = self.gateway.rest.clone();
         // Rights are looked at first: whoever may not have the form is told so instead.
         let opens = || {
-            let seeker = asked::form_seeker(data);
+            let seeker = person_request::form_seeker(data);
             seeker.is_some_and(|(actor, form)| self.gateway.access.opens(&actor, form))
         };
         let form = forms::asked_for(data, &self.gateway.catalog).filter(|_| opens());
@@ -284,7 +284,7 @@ impl LiveConnection<'_> {
     }
 }
 
-fn up(kept: &Kept) -> Signal {
+fn up(kept: &SavedSession) -> Signal {
     Signal::Up {
         fresh: true,
         user: kept.user,

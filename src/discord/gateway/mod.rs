@@ -35,7 +35,7 @@ pub(crate) use connections::ConnectionLog;
 use ending::{End, after_close, wait_before};
 use follow::LiveConnection;
 use protocol::{Begin, Memory, Protocol};
-pub(crate) use signal::{Heard, Signal};
+pub(crate) use signal::{BotSignal, Signal};
 use socket::Socket;
 
 /// What a bot asks to hear (`spec/discord.md` 2).
@@ -55,7 +55,7 @@ const RESUMES: u32 = 3;
 /// Keeps every connection on a thread of its own until `closing`, or until nobody listens.
 pub(crate) fn keep_all(
     gateways: Vec<Gateway>,
-    out: &mpsc::Sender<Heard>,
+    out: &mpsc::Sender<BotSignal>,
     closing: CancellationToken,
 ) -> std::io::Result<()> {
     let out = out.clone();
@@ -80,7 +80,7 @@ enum NotYet {
 
 impl Gateway {
     /// Runs, and runs again where a connection broke off in a way that nobody thought of.
-    async fn keep(self, out: mpsc::Sender<Heard>) {
+    async fn keep(self, out: mpsc::Sender<BotSignal>) {
         let mut failures = 0;
         loop {
             let run = tasks::spawn("discord-connection", self.clone().run(out.clone()));
@@ -97,12 +97,12 @@ impl Gateway {
         }
     }
 
-    const fn say(&self, signal: Signal) -> Heard {
-        Heard { bot: self.bot, mark: None, signal }
+    const fn say(&self, signal: Signal) -> BotSignal {
+        BotSignal { bot: self.bot, mark: None, signal }
     }
 
     /// Stays connected until nobody listens or Discord says never.
-    async fn run(self, out: mpsc::Sender<Heard>) {
+    async fn run(self, out: mpsc::Sender<BotSignal>) {
         let Some(_alone) = self.alone(&out).await else { return };
         let began = Instant::now();
         let mut attempts = Attempts {
@@ -208,7 +208,7 @@ impl Gateway {
 
     /// Tells who a role's bot is; whether anybody listens. It may have to wait for its connection, and is
     /// mentioned meanwhile.
-    async fn named(&self, live: Option<&Live>, out: &mpsc::Sender<Heard>) -> bool {
+    async fn named(&self, live: Option<&Live>, out: &mpsc::Sender<BotSignal>) -> bool {
         if self.bot.is_none() {
             return true;
         }
@@ -234,7 +234,12 @@ impl Gateway {
     }
 
     /// Says what an end means; whether to go on.
-    async fn ended(&self, end: End, attempts: &mut Attempts, out: &mpsc::Sender<Heard>) -> bool {
+    async fn ended(
+        &self,
+        end: End,
+        attempts: &mut Attempts,
+        out: &mpsc::Sender<BotSignal>,
+    ) -> bool {
         let mut anew = || {
             attempts.live = None;
             self.sessions.ended(self.bot);
@@ -296,7 +301,7 @@ impl Gateway {
 
     /// Waits until no other team of this machine is connected with the token; `None` where nobody listens
     /// any more. Two sessions of one bot would hear and answer everything twice.
-    async fn alone(&self, out: &mpsc::Sender<Heard>) -> Option<Option<Box<dyn FileLock>>> {
+    async fn alone(&self, out: &mpsc::Sender<BotSignal>) -> Option<Option<Box<dyn FileLock>>> {
         let mut failures = 0;
         loop {
             match token_lock::take(&self.fingerprint()) {
@@ -406,7 +411,7 @@ fn jitter() -> u64 {
 }
 
 /// Rests; `false` where nobody listens any more.
-async fn rest_for(wait: Duration, out: &mpsc::Sender<Heard>) -> bool {
+async fn rest_for(wait: Duration, out: &mpsc::Sender<BotSignal>) -> bool {
     tokio::select! {
         () = tokio::time::sleep(wait) => !out.is_closed(),
         () = out.closed() => false,

@@ -132,7 +132,7 @@ struct Beats {
 
 /// Whom to ask for, to get an event.
 #[derive(Debug, Clone, Copy)]
-struct Asked {
+struct MemberQuery {
     user: UserId,
     guild: GuildId,
 }
@@ -155,7 +155,7 @@ pub(super) struct Protocol<'a> {
     /// Heartbeats since the last event.
     quiet: u32,
     ask_at: u32,
-    ask: Option<Asked>,
+    ask: Option<MemberQuery>,
     /// When frames went out, within a minute.
     sent: VecDeque<u64>,
 }
@@ -207,7 +207,7 @@ impl<'a> Protocol<'a> {
     /// The session is greeted: who the bot is, and a server that it is in.
     pub(super) fn greeted(&mut self, user: UserId, guild: Option<GuildId>) {
         self.greeted = true;
-        self.ask = guild.map(|guild| Asked { user, guild });
+        self.ask = guild.map(|guild| MemberQuery { user, guild });
     }
 
     /// Whether the connection is taken for silent until an event shows otherwise.

@@ -5,7 +5,7 @@ use tokio::task::JoinHandle;
 
 use crate::discord::bot::Bot;
 use crate::discord::error::RestError;
-use crate::discord::sessions::Mark;
+use crate::discord::sessions::EventPosition;
 use crate::domain::ids::{GuildId, UserId};
 
 /// What a connection reports.
@@ -33,8 +33,8 @@ pub(crate) enum Signal {
 
 /// A signal, whose it is, and the event that it was.
 #[derive(Debug)]
-pub(crate) struct Heard {
+pub(crate) struct BotSignal {
     pub(crate) bot: Bot,
-    pub(crate) mark: Option<Mark>,
+    pub(crate) mark: Option<EventPosition>,
     pub(crate) signal: Signal,
 }

@@ -24,7 +24,7 @@ pub(super) struct Gone;
 
 /// A wish to be told what was missed.
 #[derive(Debug)]
-pub(crate) struct Ask {
+pub(crate) struct CatchUpRequest {
     pub(crate) watermarks: BTreeMap<ChannelId, MessageId>,
 }
 
@@ -49,7 +49,7 @@ impl Reader {
     /// missed, no more than a few pages are in memory. Ends where nobody takes facts any more.
     pub(super) fn look_back(
         self: &Arc<Self>,
-        ask: Ask,
+        ask: CatchUpRequest,
         facts: mpsc::Sender<Inbound>,
     ) -> mpsc::Receiver<Page> {
         let (out, pages) = mpsc::channel(1);

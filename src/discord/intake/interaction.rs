@@ -5,10 +5,10 @@ use serenity::model::application::Interaction;
 use tokio::task::JoinHandle;
 
 use super::{From, Reader, unreadable};
-use crate::discord::asked::{self, Commanded, Wanted};
 use crate::discord::error::{RestError, code};
 use crate::discord::inbound::{Inbound, InteractionReply, Suggest};
-use crate::discord::ingress::{Heard, Remote};
+use crate::discord::ingress::{InboundMessage, Remote};
+use crate::discord::person_request::{self, Commanded, PersonRequest};
 use crate::domain::actor::{Actor, Author};
 use crate::domain::ids::{ChannelId, MessageId, UserId};
 use crate::domain::incoming::{Attachment, Command, Message};
@@ -37,11 +37,11 @@ impl Reader {
             return None;
         };
         let (commanded, application, token) = match &interaction {
-            Interaction::Component(it) => (asked::press(it), it.application_id, &it.token),
-            Interaction::Command(it) => (asked::slash(it), it.application_id, &it.token),
-            Interaction::Modal(it) => (asked::form(it), it.application_id, &it.token),
+            Interaction::Component(it) => (person_request::press(it), it.application_id, &it.token),
+            Interaction::Command(it) => (person_request::slash(it), it.application_id, &it.token),
+            Interaction::Modal(it) => (person_request::form(it), it.application_id, &it.token),
             Interaction::Autocomplete(it) => {
-                let typing = asked::typing(it)?;
+                let typing = person_request::typing(it)?;
                 let suggest = Suggest {
                     rest: self.rest(from).clone(),
                     interaction: it.id.get(),
@@ -72,9 +72,9 @@ impl Reader {
             answer(reply, "gate.stale", &[]);
             return None;
         };
-        let form = asked::opens(&wanted);
+        let form = person_request::opens(&wanted);
         // Who may press a button depends on what it is about, which the card shows to everybody: the team says so.
-        let presses = matches!(&wanted, Wanted::Command(Command::Press { .. }));
+        let presses = matches!(&wanted, PersonRequest::Command(Command::Press { .. }));
         if (!presses && !self.access.is_known(&actor))
             || form.is_some_and(|form| !self.access.opens(&actor, form))
         {
@@ -82,17 +82,17 @@ impl Reader {
             return None;
         }
         match wanted {
-            Wanted::Command(command) => Some(Inbound::Command { actor, command, reply }),
-            Wanted::Look(question) => Some(Inbound::Question { actor, question, reply }),
-            Wanted::NoRequest(typed) => {
+            PersonRequest::Command(command) => Some(Inbound::Command { actor, command, reply }),
+            PersonRequest::Look(question) => Some(Inbound::Question { actor, question, reply }),
+            PersonRequest::NoRequest(typed) => {
                 answer(reply, "unknown_request", &[("request_id", typed.into())]);
                 None
             }
-            Wanted::Form(files) => {
+            PersonRequest::Form(files) => {
                 self.keep_files(&as_message(&actor, channel_id), files).await;
                 None
             }
-            Wanted::Kickoff(mut kickoff, files) => {
+            PersonRequest::Kickoff(mut kickoff, files) => {
                 kickoff.artifacts = self.shelf.find(&files).await;
                 let missing = files.len() - kickoff.artifacts.len();
                 if missing > 0 {
@@ -113,7 +113,7 @@ impl Reader {
         let (attachments, files) = files.into_iter().unzip();
         let message = Message { attachments, ..message.clone() };
         let http = self.rest(None).pool().http().clone();
-        self.shelf.fill(&http, &mut Heard { message, files }).await;
+        self.shelf.fill(&http, &mut InboundMessage { message, files }).await;
     }
 }
 

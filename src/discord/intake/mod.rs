@@ -12,11 +12,11 @@ use tokio::sync::mpsc;
 use crate::discord::bot::Bot as From;
 use crate::discord::commands;
 use crate::discord::endpoints::{SeenServerRole, message_id};
-use crate::discord::gateway::{Heard, Signal};
+use crate::discord::gateway::{BotSignal, Signal};
 use crate::discord::identity::Identity;
 use crate::discord::inbound::Inbound;
 use crate::discord::problems::LinkProblem;
-use crate::discord::sessions::{Mark, Sessions};
+use crate::discord::sessions::{EventPosition, Sessions};
 use crate::domain::ids::{ChannelId, GuildId, MessageId, UserId};
 use crate::domain::role::Role;
 use crate::platform::tasks;
@@ -27,7 +27,7 @@ mod lanes;
 mod reader;
 mod reading;
 
-pub(crate) use catch_up::Ask;
+pub(crate) use catch_up::CatchUpRequest;
 use catch_up::{Gone, Page};
 use lanes::{Done, Job, Lane, Lanes};
 pub(crate) use reader::Reader;
@@ -36,7 +36,7 @@ use reading::{read_message, unreadable};
 /// Message ids remembered for finding doubles; a resume repeats at most what one session held.
 const REMEMBERED: usize = 4_096;
 
-/// Events that may wait for [`Ask`]; the rest waits where it comes from.
+/// Events that may wait for [`CatchUpRequest`]; the rest waits where it comes from.
 const HELD: usize = 2_048;
 
 #[derive(Debug)]
@@ -64,13 +64,13 @@ pub(crate) struct Intake {
     reader: Arc<Reader>,
     team_role: Option<Role>,
     out: Outlet,
-    signals: mpsc::Receiver<Heard>,
-    asks: mpsc::UnboundedReceiver<Ask>,
+    signals: mpsc::Receiver<BotSignal>,
+    asks: mpsc::UnboundedReceiver<CatchUpRequest>,
     /// The newest event of each bot.
-    newest: BTreeMap<From, Mark>,
-    /// Something may have been missed since the last [`Ask`].
+    newest: BTreeMap<From, EventPosition>,
+    /// Something may have been missed since the last [`CatchUpRequest`].
     missed: bool,
-    /// Present while messages wait for [`Ask`].
+    /// Present while messages wait for [`CatchUpRequest`].
     held: Option<Vec<QueuedMessage>>,
     /// What was missed, while it is being read.
     pages: Option<mpsc::Receiver<Page>>,
@@ -95,7 +95,11 @@ impl Intake {
     pub(crate) fn new(
         reader: Arc<Reader>,
         (team_role, home): (Option<Role>, BTreeSet<GuildId>),
-        (out, signals, asks): (Outlet, mpsc::Receiver<Heard>, mpsc::UnboundedReceiver<Ask>),
+        (out, signals, asks): (
+            Outlet,
+            mpsc::Receiver<BotSignal>,
+            mpsc::UnboundedReceiver<CatchUpRequest>,
+        ),
     ) -> Intake {
         Intake {
             reader,
@@ -147,7 +151,7 @@ impl Intake {
         self.held.as_ref().map_or(0, Vec::len) + self.lanes.len() < HELD
     }
 
-    async fn heard(&mut self, Heard { bot, mark, signal }: Heard) -> Result<(), Gone> {
+    async fn heard(&mut self, BotSignal { bot, mark, signal }: BotSignal) -> Result<(), Gone> {
         self.signal(bot, signal).await?;
         if let Some(mark) = mark {
             self.newest.insert(bot, mark);

@@ -13,13 +13,13 @@ use tokio::time::Instant;
 use super::read_message;
 use crate::assets::catalog::Catalog;
 use crate::discord::access::Access;
-use crate::discord::attachments::Shelf;
+use crate::discord::attachments::AttachmentFolder;
 use crate::discord::bot::Bot as From;
 use crate::discord::delivery::Delivery;
 use crate::discord::endpoints::message_id;
 use crate::discord::error::RestError;
 use crate::discord::identity::Identity;
-use crate::discord::ingress::{self, Heard, Origin};
+use crate::discord::ingress::{self, InboundMessage, Origin};
 use crate::discord::problems::{LinkProblem, LinkProblems};
 use crate::discord::rest::Rest;
 use crate::domain::ids::{ChannelId, GuildId, MessageId, ServerRoleId, UserId};
@@ -58,7 +58,7 @@ pub(crate) struct Reader {
     pub(super) delivery: Arc<Delivery>,
     identity: Arc<RwLock<Identity>>,
     pub(super) catalog: Catalog,
-    pub(super) shelf: Shelf,
+    pub(super) shelf: AttachmentFolder,
     pub(super) access: Arc<dyn Access>,
     /// Webhooks whose owner was looked up.
     met: Mutex<BTreeSet<u64>>,
@@ -75,7 +75,7 @@ impl Reader {
         delivery: Arc<Delivery>,
         identity: Arc<RwLock<Identity>>,
         catalog: Catalog,
-        shelf: Shelf,
+        shelf: AttachmentFolder,
         access: Arc<dyn Access>,
     ) -> Reader {
         Reader {
@@ -141,7 +141,11 @@ impl Reader {
     }
 
     /// The message as far as it is known, and what is still to be found out; `None` where it is nothing to us.
-    pub(super) fn look(&self, payload: &Payload, guild: Option<GuildId>) -> Option<(Heard, Needs)> {
+    pub(super) fn look(
+        &self,
+        payload: &Payload,
+        guild: Option<GuildId>,
+    ) -> Option<(InboundMessage, Needs)> {
         let webhooks = webhooks_of(payload).any(|id| !lock(&self.met).contains(&id));
         let origin = Origin { guild_id: guild, server_roles: Vec::new() };
         let heard = self.us(|us| ingress::message(payload, &origin, us)).ok()?;
@@ -185,7 +189,7 @@ impl Reader {
     }
 
     /// A message with everything that its rights need, and without its files.
-    async fn known(&self, payload: &Payload, guild: Option<GuildId>) -> Option<Heard> {
+    async fn known(&self, payload: &Payload, guild: Option<GuildId>) -> Option<InboundMessage> {
         self.meet_webhooks(payload).await;
         let (mut heard, needs) = self.look(payload, guild)?;
         if needs.roles

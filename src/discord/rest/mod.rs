@@ -125,12 +125,12 @@ pub struct Rest {
 }
 
 /// A place among the calls under way, given back at the end of whatever becomes of the call.
-struct Place<'a> {
+struct CallSlot<'a> {
     rest: &'a Rest,
     ticket: Ticket,
 }
 
-impl Drop for Place<'_> {
+impl Drop for CallSlot<'_> {
     fn drop(&mut self) {
         lock(&self.rest.governor).answered(&self.ticket);
         self.rest.over.notify_waiters();
@@ -274,7 +274,7 @@ impl Rest {
     }
 
     /// Waits for a place.
-    async fn place(&self, route: &Route, patience: Duration) -> Result<Place<'_>, RestError> {
+    async fn place(&self, route: &Route, patience: Duration) -> Result<CallSlot<'_>, RestError> {
         let began = self.pool.now();
         loop {
             let over = self.over.notified();
@@ -286,7 +286,7 @@ impl Rest {
             }
             let asked = lock(&self.governor).admit(route, now);
             let free_at = match asked {
-                Ok(ticket) => return Ok(Place { rest: self, ticket }),
+                Ok(ticket) => return Ok(CallSlot { rest: self, ticket }),
                 Err(free_at) => free_at,
             };
             let wait = Duration::from_millis(free_at.saturating_sub(now).max(1));

@@ -10,9 +10,9 @@ use crate::discord::error::RestError;
 use crate::discord::personas;
 use crate::discord::rest::Rest;
 use crate::discord::setup::journal::{Journal, JournalError};
-use crate::discord::setup::plan::{Standing, Wanted};
-use crate::discord::setup::seen::{Seen, ServerChannel, ServerRole};
-use crate::discord::setup::thing::Thing;
+use crate::discord::setup::object::ServerObject;
+use crate::discord::setup::plan::{ServerRequirements, Standing};
+use crate::discord::setup::snapshot::{ServerChannel, ServerRole, ServerSnapshot};
 use crate::domain::ids::{ChannelId, ServerRoleId};
 use crate::domain::role::Role;
 use crate::platform::plug::{self, Point};
@@ -24,7 +24,7 @@ pub enum BuildError {
     #[error("{thing}: {source}")]
     Rest {
         /// What it was about.
-        thing: Thing,
+        thing: ServerObject,
         /// What Discord said.
         #[source]
         source: RestError,
@@ -38,11 +38,13 @@ impl BuildError {
     /// The thing that Discord refused, where the team gets along without it: a voice, or a role that is only
     /// there to be mentioned.
     #[must_use]
-    pub const fn dispensable(&self) -> Option<(Thing, &RestError)> {
+    pub const fn dispensable(&self) -> Option<(ServerObject, &RestError)> {
         match self {
             Self::Rest { thing, source } if personas::is_refusal(source) => match thing {
-                Thing::Hook(_) | Thing::SharedHook | Thing::Role(_) => Some((*thing, source)),
-                Thing::Category | Thing::Channel(_) | Thing::Approver => None,
+                ServerObject::Hook(_) | ServerObject::SharedHook | ServerObject::Role(_) => {
+                    Some((*thing, source))
+                }
+                ServerObject::Category | ServerObject::Channel(_) | ServerObject::Approver => None,
             },
             Self::Rest { .. } | Self::Journal(_) => None,
         }
@@ -64,9 +66,9 @@ pub struct Builder<'a> {
     /// The bot.
     pub rest: &'a Rest,
     /// What is wanted.
-    pub wanted: &'a Wanted,
+    pub wanted: &'a ServerRequirements,
     /// What is there; kept up to date.
-    pub seen: &'a mut Seen,
+    pub seen: &'a mut ServerSnapshot,
     /// What was made.
     pub journal: &'a mut Journal,
 }
@@ -74,12 +76,12 @@ pub struct Builder<'a> {
 impl Builder<'_> {
     /// Whether a thing is there.
     #[must_use]
-    pub fn standing(&self, thing: Thing) -> Standing {
+    pub fn standing(&self, thing: ServerObject) -> Standing {
         self.wanted.standing(thing, self.seen, self.journal)
     }
 
     /// Makes a thing, or finds the one that an earlier, cut-off attempt made. Its id.
-    pub async fn make(&mut self, thing: Thing) -> Result<u64, BuildError> {
+    pub async fn make(&mut self, thing: ServerObject) -> Result<u64, BuildError> {
         if let Some(id) = self.resolve(thing)? {
             return Ok(id);
         }
@@ -92,7 +94,7 @@ impl Builder<'_> {
     }
 
     /// Undoes a thing of the journal.
-    pub async fn undo(&mut self, thing: Thing) -> Result<Undone, BuildError> {
+    pub async fn undo(&mut self, thing: ServerObject) -> Result<Undone, BuildError> {
         let id = match self.journal.made(thing) {
             Some(id) => Some(id),
             None => self.resolve(thing)?,
@@ -111,7 +113,7 @@ impl Builder<'_> {
     }
 
     /// What a cut-off attempt made, if it came that far.
-    fn resolve(&mut self, thing: Thing) -> Result<Option<u64>, BuildError> {
+    fn resolve(&mut self, thing: ServerObject) -> Result<Option<u64>, BuildError> {
         let Some(before) = self.journal.intended(thing) else {
             return Ok(None);
         };
@@ -123,23 +125,23 @@ impl Builder<'_> {
     }
 
     /// The ids of everything that the thing, once made, would look like.
-    fn same(&self, thing: Thing) -> Vec<u64> {
+    fn same(&self, thing: ServerObject) -> Vec<u64> {
         let name = self.wanted.name(thing);
         let channels = |fits: &dyn Fn(&ServerChannel) -> bool| {
             let all = self.seen.channels.values().filter(|it| it.name == name);
             all.filter(|it| fits(it)).map(|it| it.id.0).collect::<Vec<_>>()
         };
         match thing {
-            Thing::Category => channels(&ServerChannel::is_category),
-            Thing::Channel(_) => {
+            ServerObject::Category => channels(&ServerChannel::is_category),
+            ServerObject::Channel(_) => {
                 let parent = self.category();
                 channels(&|it: &ServerChannel| it.is_text() && it.parent_id == parent)
             }
-            Thing::Role(_) | Thing::Approver => {
+            ServerObject::Role(_) | ServerObject::Approver => {
                 let all = self.seen.roles.values().filter(|it| it.name == name && !it.managed);
                 all.map(|it| it.id.0).collect()
             }
-            Thing::Hook(_) | Thing::SharedHook => {
+            ServerObject::Hook(_) | ServerObject::SharedHook => {
                 let channel = self.wanted.hook_channel(self.seen, self.journal);
                 let all = channel
                     .into_iter()
@@ -154,17 +156,17 @@ impl Builder<'_> {
     /// The category, if it is there.
     fn category(&self) -> Option<ChannelId> {
         self.journal
-            .made(Thing::Category)
+            .made(ServerObject::Category)
             .map(ChannelId)
             .filter(|id| self.seen.channels.contains_key(id))
     }
 
-    async fn create(&mut self, thing: Thing) -> Result<u64, RestError> {
+    async fn create(&mut self, thing: ServerObject) -> Result<u64, RestError> {
         let name = self.wanted.name(thing);
         let guild = self.seen.guild;
         match thing {
-            Thing::Category => self.create_channel(4, name, json!({})).await,
-            Thing::Channel(place) => {
+            ServerObject::Category => self.create_channel(4, name, json!({})).await,
+            ServerObject::Channel(place) => {
                 let mut more = json!({});
                 if let Some(parent) = self.category() {
                     more["parent_id"] = json!(parent.to_string());
@@ -174,17 +176,17 @@ impl Builder<'_> {
                 }
                 self.create_channel(0, name, more).await
             }
-            Thing::Role(_) | Thing::Approver => {
+            ServerObject::Role(_) | ServerObject::Approver => {
                 let color = match thing {
-                    Thing::Role(role) => color(role),
-                    Thing::Category
-                    | Thing::Channel(_)
-                    | Thing::Approver
-                    | Thing::Hook(_)
-                    | Thing::SharedHook => 0,
+                    ServerObject::Role(role) => color(role),
+                    ServerObject::Category
+                    | ServerObject::Channel(_)
+                    | ServerObject::Approver
+                    | ServerObject::Hook(_)
+                    | ServerObject::SharedHook => 0,
                 };
                 // Only to be mentioned: a role gives its holders nothing.
-                let mentionable = matches!(thing, Thing::Role(_));
+                let mentionable = matches!(thing, ServerObject::Role(_));
                 let body = json!({
                     "name": name, "permissions": "0", "color": color, "hoist": false,
                     "mentionable": mentionable,
@@ -194,18 +196,18 @@ impl Builder<'_> {
                 self.seen.roles.insert(id, made);
                 Ok(id.0)
             }
-            Thing::Hook(_) | Thing::SharedHook => {
+            ServerObject::Hook(_) | ServerObject::SharedHook => {
                 let channel =
                     self.wanted.hook_channel(self.seen, self.journal).ok_or_else(|| {
                         RestError::Unreadable("the channel of the webhooks".to_owned())
                     })?;
                 let avatar = match thing {
-                    Thing::Hook(role) => personas::picture(role),
-                    Thing::Category
-                    | Thing::Channel(_)
-                    | Thing::Role(_)
-                    | Thing::Approver
-                    | Thing::SharedHook => None,
+                    ServerObject::Hook(role) => personas::picture(role),
+                    ServerObject::Category
+                    | ServerObject::Channel(_)
+                    | ServerObject::Role(_)
+                    | ServerObject::Approver
+                    | ServerObject::SharedHook => None,
                 };
                 let made = self.rest.create_webhook(channel, &name, avatar.as_deref()).await;
                 let made = match made {
@@ -243,17 +245,19 @@ impl Builder<'_> {
         Ok(id.0)
     }
 
-    async fn remove(&mut self, thing: Thing, id: u64) -> Result<(), RestError> {
+    async fn remove(&mut self, thing: ServerObject, id: u64) -> Result<(), RestError> {
         match thing {
-            Thing::Category | Thing::Channel(_) => {
+            ServerObject::Category | ServerObject::Channel(_) => {
                 self.rest.delete_channel(ChannelId(id)).await?;
                 self.seen.channels.remove(&ChannelId(id));
             }
-            Thing::Role(_) | Thing::Approver => {
+            ServerObject::Role(_) | ServerObject::Approver => {
                 self.rest.delete_role(self.seen.guild, ServerRoleId(id)).await?;
                 self.seen.roles.remove(&ServerRoleId(id));
             }
-            Thing::Hook(_) | Thing::SharedHook => self.rest.delete_webhook(id).await?,
+            ServerObject::Hook(_) | ServerObject::SharedHook => {
+                self.rest.delete_webhook(id).await?
+            }
         }
         Ok(())
     }

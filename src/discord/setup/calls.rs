@@ -4,7 +4,7 @@ use reqwest::Method;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::seen::{ServerChannel, ServerRole};
+use super::snapshot::{ServerChannel, ServerRole};
 use crate::discord::endpoints::{Webhook, read};
 use crate::discord::error::RestError;
 use crate::discord::rest::{Call, Rest};

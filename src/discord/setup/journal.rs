@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::discord::setup::thing::Thing;
+use crate::discord::setup::object::ServerObject;
 use crate::domain::ids::GuildId;
 use crate::domain::role::Role;
 use crate::platform::files::{self, FileError};
@@ -116,7 +116,7 @@ impl Journal {
 
     /// The id of a thing that was made.
     #[must_use]
-    pub fn made(&self, thing: Thing) -> Option<u64> {
+    pub fn made(&self, thing: ServerObject) -> Option<u64> {
         match self.pages.things.get(&thing.to_string())? {
             Record::Made(id) => Some(*id),
             Record::Intended(_) => None,
@@ -126,7 +126,7 @@ impl Journal {
     /// Those of the same name that were there before a thing was to be made, where it is not known
     /// whether it was.
     #[must_use]
-    pub fn intended(&self, thing: Thing) -> Option<&[u64]> {
+    pub fn intended(&self, thing: ServerObject) -> Option<&[u64]> {
         match self.pages.things.get(&thing.to_string())? {
             Record::Intended(before) => Some(before),
             Record::Made(_) => None,
@@ -134,22 +134,26 @@ impl Journal {
     }
 
     /// Things that were made or were about to be, the last one first.
-    pub fn things(&self) -> impl Iterator<Item = Thing> {
-        Thing::all().rev().filter(|thing| self.pages.things.contains_key(&thing.to_string()))
+    pub fn things(&self) -> impl Iterator<Item = ServerObject> {
+        ServerObject::all().rev().filter(|thing| self.pages.things.contains_key(&thing.to_string()))
     }
 
-    pub(super) fn intend(&mut self, thing: Thing, before: Vec<u64>) -> Result<(), JournalError> {
+    pub(super) fn intend(
+        &mut self,
+        thing: ServerObject,
+        before: Vec<u64>,
+    ) -> Result<(), JournalError> {
         self.pages.things.insert(thing.to_string(), Record::Intended(before));
         self.save()
     }
 
-    pub(super) fn note(&mut self, thing: Thing, id: u64) -> Result<(), JournalError> {
+    pub(super) fn note(&mut self, thing: ServerObject, id: u64) -> Result<(), JournalError> {
         self.pages.things.insert(thing.to_string(), Record::Made(id));
         self.save()
     }
 
     /// Forgets a thing: it is gone, or out of reach.
-    pub fn forget(&mut self, thing: Thing) -> Result<(), JournalError> {
+    pub fn forget(&mut self, thing: ServerObject) -> Result<(), JournalError> {
         self.pages.things.remove(&thing.to_string());
         self.save()
     }

@@ -6,17 +6,17 @@ pub mod build;
 mod calls;
 pub mod intents;
 pub mod journal;
+pub mod object;
 pub mod permissions;
 pub mod plan;
-pub mod seen;
-pub mod thing;
+pub mod snapshot;
 
 pub use build::{BuildError, Builder, Undone};
 pub use calls::{Application, GuildName, TeamOwner};
 pub use journal::{BotPages, Journal, JournalError};
-pub use plan::{Standing, Wanted};
-pub use seen::{Seen, ServerChannel, ServerRole};
-pub use thing::{Place, Thing};
+pub use object::{ServerObject, TeamChannel};
+pub use plan::{ServerRequirements, Standing};
+pub use snapshot::{ServerChannel, ServerRole, ServerSnapshot};
 
 #[cfg(test)]
 mod tests;

@@ -3,7 +3,9 @@
 
 use std::collections::BTreeMap;
 
-use crate::discord::setup::seen::{Overwrite, OverwriteKind, Seen, ServerChannel, ServerRole};
+use crate::discord::setup::snapshot::{
+    Overwrite, OverwriteKind, ServerChannel, ServerRole, ServerSnapshot,
+};
 use crate::domain::ids::{GuildId, ServerRoleId, UserId};
 
 /// When a permission is used.
@@ -117,7 +119,7 @@ pub struct Member<'a> {
     pub owner: bool,
 }
 
-impl Seen {
+impl ServerSnapshot {
     fn member(&self) -> Member<'_> {
         Member { user: self.me, roles: &self.my_roles, owner: self.mine }
     }

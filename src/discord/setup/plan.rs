@@ -6,20 +6,20 @@ use crate::discord::endpoints::Webhook;
 use crate::discord::identity::stands_for;
 use crate::discord::personas;
 use crate::discord::setup::journal::Journal;
-use crate::discord::setup::seen::Seen;
-use crate::discord::setup::thing::{Place, Thing};
+use crate::discord::setup::object::{ServerObject, TeamChannel};
+use crate::discord::setup::snapshot::ServerSnapshot;
 use crate::domain::ids::{ChannelId, ServerRoleId};
 use crate::domain::role::Role;
 
 /// What is wanted.
 #[derive(Debug, Clone, Default)]
-pub struct Wanted {
+pub struct ServerRequirements {
     /// Our application, which owns the webhooks.
     pub application: u64,
     /// The channels, with the ids that the configuration gives them.
-    pub places: BTreeMap<Place, Option<ChannelId>>,
+    pub places: BTreeMap<TeamChannel, Option<ChannelId>>,
     /// What stands in the head line of a channel that is made.
-    pub topics: BTreeMap<Place, String>,
+    pub topics: BTreeMap<TeamChannel, String>,
     /// The names that roles speak under.
     pub names: BTreeMap<Role, String>,
     /// Whether roles speak through webhooks.
@@ -46,71 +46,76 @@ const CATEGORY: &str = "Teams";
 /// The name of the role whose holders decide.
 const APPROVER: &str = "approver";
 
-impl Wanted {
+impl ServerRequirements {
     /// The name of a thing that is made.
     #[must_use]
-    pub fn name(&self, thing: Thing) -> String {
+    pub fn name(&self, thing: ServerObject) -> String {
         match thing {
-            Thing::Category => CATEGORY.to_owned(),
-            Thing::Channel(place) => place.as_str().to_owned(),
-            Thing::Role(role) => role.as_str().to_owned(),
-            Thing::Approver => APPROVER.to_owned(),
-            Thing::Hook(role) => {
+            ServerObject::Category => CATEGORY.to_owned(),
+            ServerObject::Channel(place) => place.as_str().to_owned(),
+            ServerObject::Role(role) => role.as_str().to_owned(),
+            ServerObject::Approver => APPROVER.to_owned(),
+            ServerObject::Hook(role) => {
                 let name = self.names.get(&role).map_or(role.as_str(), String::as_str);
                 personas::allowed_name(name)
             }
-            Thing::SharedHook => personas::SHARED.to_owned(),
+            ServerObject::SharedHook => personas::SHARED.to_owned(),
         }
     }
 
     /// Whether a thing is there.
     #[must_use]
-    pub fn standing(&self, thing: Thing, seen: &Seen, journal: &Journal) -> Standing {
+    pub fn standing(
+        &self,
+        thing: ServerObject,
+        seen: &ServerSnapshot,
+        journal: &Journal,
+    ) -> Standing {
         let ours = journal.made(thing);
         let channel = |id: u64| seen.channels.get(&ChannelId(id)).map(|_| id);
         let role = |id: u64| seen.roles.get(&ServerRoleId(id)).map(|_| id);
         let found = match thing {
-            Thing::Category => {
+            ServerObject::Category => {
                 let there = ours.and_then(channel);
-                let needed = Place::ALL.into_iter().any(|place| {
-                    self.standing(Thing::Channel(place), seen, journal) == Standing::Missing
+                let needed = TeamChannel::ALL.into_iter().any(|place| {
+                    self.standing(ServerObject::Channel(place), seen, journal) == Standing::Missing
                 });
                 if there.is_none() && !needed {
                     return Standing::NotNeeded;
                 }
                 there
             }
-            Thing::Channel(place) => {
+            ServerObject::Channel(place) => {
                 let Some(configured) = self.places.get(&place) else {
                     return Standing::NotNeeded;
                 };
                 let named = || match place {
                     // Its name is all that a person knows it by; the others could be anybody's.
-                    Place::General => seen
+                    TeamChannel::General => seen
                         .channels
                         .values()
                         .find(|it| it.is_text() && it.name == place.as_str())
                         .map(|it| it.id.0),
-                    Place::Relay | Place::Startup | Place::Report => None,
+                    TeamChannel::Relay | TeamChannel::Startup | TeamChannel::Report => None,
                 };
                 let configured = configured.and_then(|id| channel(id.0));
                 configured.or_else(|| ours.and_then(channel)).or_else(named)
             }
-            Thing::Role(team_role) => {
+            ServerObject::Role(team_role) => {
                 let named = seen
                     .roles
                     .values()
                     .find(|it| stands_for(&it.name, &self.persona_names()) == Some(team_role));
                 ours.and_then(role).or_else(|| named.map(|it| it.id.0))
             }
-            Thing::Approver => {
+            ServerObject::Approver => {
                 if !self.approver {
                     return Standing::NotNeeded;
                 }
                 let configured = self.approvers.iter().find_map(|id| role(id.0));
                 ours.and_then(role).or(configured)
             }
-            Thing::Hook(_) | Thing::SharedHook => {
+            ServerObject::Hook(_) | ServerObject::SharedHook => {
                 if !self.hooks {
                     return Standing::NotNeeded;
                 }
@@ -126,18 +131,18 @@ impl Wanted {
     #[must_use]
     pub fn voice<'a>(
         &self,
-        thing: Thing,
+        thing: ServerObject,
         channel: ChannelId,
-        seen: &'a Seen,
+        seen: &'a ServerSnapshot,
     ) -> Option<&'a Webhook> {
         let name = self.name(thing);
         let role = match thing {
-            Thing::Hook(role) => Some(role),
-            Thing::Category
-            | Thing::Channel(_)
-            | Thing::Role(_)
-            | Thing::Approver
-            | Thing::SharedHook => None,
+            ServerObject::Hook(role) => Some(role),
+            ServerObject::Category
+            | ServerObject::Channel(_)
+            | ServerObject::Role(_)
+            | ServerObject::Approver
+            | ServerObject::SharedHook => None,
         };
         let named = |hook: &&Webhook| {
             hook.name.as_deref().is_some_and(|it| personas::is_voice(it, &name, role))
@@ -148,8 +153,8 @@ impl Wanted {
     /// The channel whose webhooks are prepared: where people ask. In others they are made when a role
     /// first speaks there.
     #[must_use]
-    pub fn hook_channel(&self, seen: &Seen, journal: &Journal) -> Option<ChannelId> {
-        match self.standing(Thing::Channel(Place::General), seen, journal) {
+    pub fn hook_channel(&self, seen: &ServerSnapshot, journal: &Journal) -> Option<ChannelId> {
+        match self.standing(ServerObject::Channel(TeamChannel::General), seen, journal) {
             Standing::There(id) => Some(ChannelId(id)),
             Standing::Missing | Standing::NotNeeded => None,
         }

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::permissions::{self, MANAGE_CHANNELS, MANAGE_WEBHOOKS, Use};
-use super::seen::{Overwrite, OverwriteKind};
+use super::snapshot::{Overwrite, OverwriteKind};
 use super::*;
 use crate::discord::endpoints::Webhook;
 use crate::domain::ids::{ChannelId, GuildId, ServerRoleId, UserId};
@@ -25,8 +25,8 @@ fn channel(id: u64, kind: u8, name: &str) -> (ChannelId, ServerChannel) {
     (id, ServerChannel { id, kind, name, parent_id: None, permission_overwrites: overwrites })
 }
 
-fn seen() -> Seen {
-    Seen {
+fn seen() -> ServerSnapshot {
+    ServerSnapshot {
         guild: GUILD,
         name: "g".to_owned(),
         me: ME,
@@ -38,13 +38,13 @@ fn seen() -> Seen {
     }
 }
 
-fn wanted() -> Wanted {
-    Wanted {
+fn wanted() -> ServerRequirements {
+    ServerRequirements {
         application: 7,
-        places: Place::ALL.map(|place| (place, None)).into(),
+        places: TeamChannel::ALL.map(|place| (place, None)).into(),
         hooks: true,
         approver: true,
-        ..Wanted::default()
+        ..ServerRequirements::default()
     }
 }
 
@@ -103,10 +103,10 @@ fn permissions_are_those_that_discord_computes() {
 #[test]
 fn in_an_empty_server_everything_is_made() {
     let (_folder, journal) = journal();
-    for thing in Thing::all() {
+    for thing in ServerObject::all() {
         assert_eq!(wanted().standing(thing, &seen(), &journal), Standing::Missing, "{thing}");
     }
-    let hooks = Thing::all().filter(|thing| thing.kind() == "webhook").count();
+    let hooks = ServerObject::all().filter(|thing| thing.kind() == "webhook").count();
     assert!(hooks <= 8, "of the fifteen that a channel may have");
 }
 
@@ -122,21 +122,21 @@ fn what_is_there_is_used_and_what_is_somebody_elses_is_not() {
     ]);
     seen.roles.extend([role(20, "Planner", 0), role(21, "approver", 0)]);
     let mut wanted = wanted();
-    wanted.places.insert(Place::Relay, Some(ChannelId(12)));
+    wanted.places.insert(TeamChannel::Relay, Some(ChannelId(12)));
     let standing = |thing| wanted.standing(thing, &seen, &journal);
-    assert_eq!(standing(Thing::Channel(Place::General)), Standing::There(10));
-    assert_eq!(standing(Thing::Channel(Place::Relay)), Standing::There(12));
+    assert_eq!(standing(ServerObject::Channel(TeamChannel::General)), Standing::There(10));
+    assert_eq!(standing(ServerObject::Channel(TeamChannel::Relay)), Standing::There(12));
     // A channel called report may hold anything.
-    assert_eq!(standing(Thing::Channel(Place::Report)), Standing::Missing);
-    assert_eq!(standing(Thing::Category), Standing::Missing);
-    assert_eq!(standing(Thing::Role(Role::Planner)), Standing::There(20));
+    assert_eq!(standing(ServerObject::Channel(TeamChannel::Report)), Standing::Missing);
+    assert_eq!(standing(ServerObject::Category), Standing::Missing);
+    assert_eq!(standing(ServerObject::Role(Role::Planner)), Standing::There(20));
     // Whoever holds a role of that name was not asked to decide for the team.
-    assert_eq!(standing(Thing::Approver), Standing::Missing);
+    assert_eq!(standing(ServerObject::Approver), Standing::Missing);
     let mut configured = wanted.clone();
     configured.approvers = BTreeSet::from([ServerRoleId(21)]);
-    assert_eq!(configured.standing(Thing::Approver, &seen, &journal), Standing::There(21));
+    assert_eq!(configured.standing(ServerObject::Approver, &seen, &journal), Standing::There(21));
     configured.approver = false;
-    assert_eq!(configured.standing(Thing::Approver, &seen, &journal), Standing::NotNeeded);
+    assert_eq!(configured.standing(ServerObject::Approver, &seen, &journal), Standing::NotNeeded);
 }
 
 #[test]
@@ -153,7 +153,7 @@ fn only_our_webhooks_in_the_right_channel_count() {
         avatar: None,
     };
     seen.hooks = Some(vec![hook(30, "8", 10), hook(31, "7", 11)]);
-    let thing = Thing::Hook(Role::Planner);
+    let thing = ServerObject::Hook(Role::Planner);
     assert_eq!(wanted().standing(thing, &seen, &journal), Standing::Missing);
     seen.hooks = Some(vec![hook(32, "7", 10)]);
     assert_eq!(wanted().standing(thing, &seen, &journal), Standing::There(32));
@@ -165,10 +165,11 @@ fn no_category_is_made_for_channels_that_are_there() {
     let mut seen = seen();
     seen.channels.extend([channel(10, 0, "general"), channel(12, 0, "log")]);
     let mut wanted = wanted();
-    wanted.places = BTreeMap::from([(Place::General, None), (Place::Relay, Some(ChannelId(12)))]);
-    assert_eq!(wanted.standing(Thing::Category, &seen, &journal), Standing::NotNeeded);
+    wanted.places =
+        BTreeMap::from([(TeamChannel::General, None), (TeamChannel::Relay, Some(ChannelId(12)))]);
+    assert_eq!(wanted.standing(ServerObject::Category, &seen, &journal), Standing::NotNeeded);
     assert_eq!(
-        wanted.standing(Thing::Channel(Place::Startup), &seen, &journal),
+        wanted.standing(ServerObject::Channel(TeamChannel::Startup), &seen, &journal),
         Standing::NotNeeded
     );
 }
@@ -178,16 +179,22 @@ fn the_journal_tells_what_was_made_and_what_may_have_been() {
     let (folder, mut journal) = journal();
     assert!(journal.is_empty());
     journal.begin(7, GUILD).unwrap();
-    journal.intend(Thing::Category, vec![3]).unwrap();
-    journal.note(Thing::Approver, 5).unwrap();
+    journal.intend(ServerObject::Category, vec![3]).unwrap();
+    journal.note(ServerObject::Approver, 5).unwrap();
     let path = folder.path().join("made.json");
     let mut again = Journal::open(&path).unwrap();
-    assert_eq!(again.intended(Thing::Category), Some(&[3][..]));
-    assert_eq!((again.made(Thing::Category), again.made(Thing::Approver)), (None, Some(5)));
-    assert_eq!(again.things().collect::<Vec<_>>(), [Thing::Approver, Thing::Category]);
+    assert_eq!(again.intended(ServerObject::Category), Some(&[3][..]));
+    assert_eq!(
+        (again.made(ServerObject::Category), again.made(ServerObject::Approver)),
+        (None, Some(5))
+    );
+    assert_eq!(
+        again.things().collect::<Vec<_>>(),
+        [ServerObject::Approver, ServerObject::Category]
+    );
     assert_eq!(again.guild(), Some(GUILD));
-    again.forget(Thing::Approver).unwrap();
-    again.forget(Thing::Category).unwrap();
+    again.forget(ServerObject::Approver).unwrap();
+    again.forget(ServerObject::Category).unwrap();
     assert!(again.is_empty());
     crate::platform::files::write(&path, "{").unwrap();
     assert!(matches!(Journal::open(&path), Err(JournalError::Broken { .. })));

@@ -1,7 +1,7 @@
 //! What the hub does about one run.
 
 use super::{
-    Control, EndReason, HubBody, Lease, MARGIN_MS, Millis, Over, Payload, RESEND_MS, RunCall,
+    Control, EndReason, HubBody, Lease, MARGIN_MS, Millis, Payload, RESEND_MS, RunCall, RunEnd,
     WorkerBody,
 };
 use crate::domain::ids::{BootId, CallId};
@@ -150,19 +150,19 @@ impl HubSide {
             WorkerBody::Call { call, what } => {
                 vec![HubStep::Decide(Decision::Answer { call, what })]
             }
-            WorkerBody::Over(Over::Report(report)) => {
+            WorkerBody::Over(RunEnd::Report(report)) => {
                 vec![HubStep::Decide(Decision::Finish(report))]
             }
-            WorkerBody::Over(Over::Lost) => {
+            WorkerBody::Over(RunEnd::Lost) => {
                 vec![HubStep::Decide(Decision::TakeAway)]
             }
-            WorkerBody::Over(Over::Unable(reason)) => match self.phase {
+            WorkerBody::Over(RunEnd::Unable(reason)) => match self.phase {
                 Phase::Ending(why) => self.tell_to_end(boot, why, now),
                 Phase::Assigned | Phase::Granted { .. } => {
                     vec![HubStep::Decide(Decision::Fail { reason, agent_lives: true })]
                 }
             },
-            WorkerBody::Over(Over::Ended { agent_lives }) => {
+            WorkerBody::Over(RunEnd::Ended { agent_lives }) => {
                 vec![HubStep::Decide(match (self.unable.take(), agent_lives) {
                     (Some(reason), _) => Decision::Fail { reason, agent_lives },
                     (None, true) => {

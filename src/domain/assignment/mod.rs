@@ -143,7 +143,7 @@ pub enum WorkerBody {
         what: RunCall,
     },
     /// It is over.
-    Over(Over),
+    Over(RunEnd),
 }
 
 impl WorkerBody {
@@ -151,9 +151,10 @@ impl WorkerBody {
     #[must_use]
     pub const fn refused(&self, reason: EndReason) -> HubBody {
         match self {
-            WorkerBody::Over(over) => {
-                HubBody::Settled { unable: matches!(over, Over::Unable(_)), refused: Some(reason) }
-            }
+            WorkerBody::Over(over) => HubBody::Settled {
+                unable: matches!(over, RunEnd::Unable(_)),
+                refused: Some(reason),
+            },
             WorkerBody::Claim { .. } | WorkerBody::Renew { .. } | WorkerBody::Call { .. } => {
                 HubBody::Ended { reason }
             }
@@ -254,7 +255,7 @@ pub struct KeptResult {
 /// How a generation of a run came to its end at the worker.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Over {
+pub enum RunEnd {
     /// The report, in JSON.
     Report(Payload),
     /// There is no outcome to be had: the agent was cut off, or the lease was lost. What it left in the

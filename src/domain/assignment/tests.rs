@@ -28,7 +28,7 @@ struct Kept {
     given: u32,
     applied: u32,
     begun: bool,
-    over: Option<Over>,
+    over: Option<RunEnd>,
 }
 
 #[derive(Debug)]
@@ -202,7 +202,7 @@ impl World {
                     return;
                 }
                 let asked_ms = body.asked_ms();
-                let unable = matches!(body, WorkerBody::Over(Over::Unable(_)));
+                let unable = matches!(body, WorkerBody::Over(RunEnd::Unable(_)));
                 let facts = RunFacts {
                     generation: self.records.generation,
                     granted: self.records.granted.as_ref(),
@@ -276,12 +276,12 @@ impl World {
         });
         if only_end {
             self.agent.take_if(|agent| agent.generation == generation);
-            kept.over = Some(Over::Ended { agent_lives: false });
+            kept.over = Some(RunEnd::Ended { agent_lives: false });
         }
         let lives = self.agent.as_ref().is_some_and(|agent| agent.generation == generation);
         let (side, steps) = match &kept.over {
             Some(over) => WorkerSide::was_over(over.clone(), self.now),
-            None if kept.begun && !lives => WorkerSide::was_over(Over::Lost, self.now),
+            None if kept.begun && !lives => WorkerSide::was_over(RunEnd::Lost, self.now),
             None => WorkerSide::claim(kept.applied, self.now),
         };
         self.worker.held = Some((generation, side));
@@ -333,10 +333,10 @@ impl World {
         if *held != generation {
             return;
         }
-        let report = Over::Report(Payload::Text("it was ended".to_owned()));
+        let report = RunEnd::Report(Payload::Text("it was ended".to_owned()));
         let over = side.ends_as().unwrap_or(match agent {
             Some(_) => report,
-            None => Over::Lost,
+            None => RunEnd::Lost,
         });
         self.disk.get_mut(&generation).unwrap().over = Some(over.clone());
         let steps = side.over(over, now);
@@ -407,7 +407,7 @@ impl World {
         let Some((generation, side)) = &mut self.worker.held else { return };
         if works(side) && !self.worker.stopped {
             let generation = *generation;
-            let steps = side.over(Over::Unable("the disk is full".to_owned()), now);
+            let steps = side.over(RunEnd::Unable("the disk is full".to_owned()), now);
             self.do_worker(generation, steps);
         }
     }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::{
-    CallAnswer, Control, HubBody, Lease, MARGIN_MS, Millis, Over, RESEND_MS, RunCall, WorkerBody,
+    CallAnswer, Control, HubBody, Lease, MARGIN_MS, Millis, RESEND_MS, RunCall, RunEnd, WorkerBody,
 };
 use crate::domain::ids::CallId;
 
@@ -18,9 +18,9 @@ enum Phase {
     /// Its agent is at work.
     Working,
     /// Its agent is being ended, and this is what is said then; its own report where nothing stands here.
-    Ending(Option<Over>),
+    Ending(Option<RunEnd>),
     /// It is over, and the hub has not settled it yet.
-    Over(Over),
+    Over(RunEnd),
 }
 
 /// What to do next.
@@ -68,7 +68,7 @@ impl WorkerSide {
 
     /// One that was over before this start of the worker.
     #[must_use]
-    pub fn was_over(over: Over, now: Millis) -> (WorkerSide, Vec<WorkerStep>) {
+    pub fn was_over(over: RunEnd, now: Millis) -> (WorkerSide, Vec<WorkerStep>) {
         WorkerSide::new(Phase::Over(over), 0, now)
     }
 
@@ -137,7 +137,7 @@ impl WorkerSide {
             },
             HubBody::Ended { reason: _ } => self.end_for_good(),
             HubBody::Settled { unable, refused: _ } => match &self.phase {
-                Phase::Over(over) if matches!(over, Over::Unable(_)) == unable => {
+                Phase::Over(over) if matches!(over, RunEnd::Unable(_)) == unable => {
                     vec![WorkerStep::Forget]
                 }
                 // It is about an earlier attempt.
@@ -152,24 +152,26 @@ impl WorkerSide {
     fn end_for_good(&mut self) -> Vec<WorkerStep> {
         match self.phase {
             // An agent of an earlier start may be there.
-            Phase::Claiming | Phase::Working => self.stop(Some(Over::Ended { agent_lives: false })),
+            Phase::Claiming | Phase::Working => {
+                self.stop(Some(RunEnd::Ended { agent_lives: false }))
+            }
             Phase::Ending(_) => {
-                self.phase = Phase::Ending(Some(Over::Ended { agent_lives: false }));
+                self.phase = Phase::Ending(Some(RunEnd::Ended { agent_lives: false }));
                 Vec::new()
             }
-            Phase::Over(Over::Ended { .. }) => {
+            Phase::Over(RunEnd::Ended { .. }) => {
                 let Phase::Over(over) = &self.phase else { return Vec::new() };
                 vec![WorkerStep::Send(WorkerBody::Over(over.clone()))]
             }
-            Phase::Over(Over::Unable(_)) => self.stop(Some(Over::Ended { agent_lives: false })),
-            Phase::Over(Over::Report(_) | Over::Lost) => {
-                self.phase = Phase::Over(Over::Ended { agent_lives: false });
-                vec![WorkerStep::Send(WorkerBody::Over(Over::Ended { agent_lives: false }))]
+            Phase::Over(RunEnd::Unable(_)) => self.stop(Some(RunEnd::Ended { agent_lives: false })),
+            Phase::Over(RunEnd::Report(_) | RunEnd::Lost) => {
+                self.phase = Phase::Over(RunEnd::Ended { agent_lives: false });
+                vec![WorkerStep::Send(WorkerBody::Over(RunEnd::Ended { agent_lives: false }))]
             }
         }
     }
 
-    fn stop(&mut self, over: Option<Over>) -> Vec<WorkerStep> {
+    fn stop(&mut self, over: Option<RunEnd>) -> Vec<WorkerStep> {
         self.phase = Phase::Ending(over);
         vec![WorkerStep::Stop]
     }
@@ -201,7 +203,7 @@ impl WorkerSide {
 
     /// What is to be said where the agent ends now, if not what came of it.
     #[must_use]
-    pub fn ends_as(&self) -> Option<Over> {
+    pub fn ends_as(&self) -> Option<RunEnd> {
         match &self.phase {
             Phase::Ending(over) => over.clone(),
             Phase::Claiming | Phase::Working | Phase::Over(_) => None,
@@ -210,7 +212,7 @@ impl WorkerSide {
 
     /// How it ended, where it has.
     #[must_use]
-    pub const fn is_over(&self) -> Option<&Over> {
+    pub const fn is_over(&self) -> Option<&RunEnd> {
         match &self.phase {
             Phase::Over(over) => Some(over),
             Phase::Claiming | Phase::Working | Phase::Ending(_) => None,
@@ -218,7 +220,7 @@ impl WorkerSide {
     }
 
     /// No agent is at work any more, or none can be; what is said is durable here.
-    pub fn over(&mut self, over: Over, now: Millis) -> Vec<WorkerStep> {
+    pub fn over(&mut self, over: RunEnd, now: Millis) -> Vec<WorkerStep> {
         self.phase = Phase::Over(over);
         self.calls.clear();
         self.say(now)
@@ -227,7 +229,7 @@ impl WorkerSide {
     /// Time has passed.
     pub fn tick(&mut self, now: Millis) -> Vec<WorkerStep> {
         if self.phase == Phase::Working && now >= self.gives_up() {
-            return self.stop(Some(Over::Lost));
+            return self.stop(Some(RunEnd::Lost));
         }
         let mut steps = Vec::new();
         if now >= self.says_again() {

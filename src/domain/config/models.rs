@@ -18,7 +18,7 @@ pub enum ModelApi {
     Gemini,
 }
 
-/// One entry of `models:` in `team_runtime.yaml`: a model server, reached through the team's door. Its key
+/// One entry of `models:` in `team_runtime.yaml`: a model server, reached through the team's proxy. Its key
 /// never reaches an agent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]

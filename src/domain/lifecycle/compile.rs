@@ -4,10 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use sha2::{Digest as _, Sha256};
 
-use super::definition::{Definition, EdgeDefinition, ReopenDefinition, ResultWord, StepDefinition};
+use super::definition::{Definition, EdgeDefinition, ReopenDefinition, StepDefinition};
 use super::{
-    Access, CounterName, Edge, Lifecycle, Prerequisite, ReopenCategory, Step, StepKind, StepName,
-    StepOutcome, counter,
+    CounterName, Edge, Lifecycle, Prerequisite, ReopenCategory, SprintStep, Step, StepAccess,
+    StepKind, StepName, StepOutcome, Subject, counter,
 };
 use crate::domain::config::Problem;
 use crate::domain::role::Role;
@@ -68,51 +68,105 @@ impl Compiler {
     }
 
     fn lifecycle(&mut self, text: &str) -> Lifecycle {
-        if self.definition.lifecycle != "request" {
-            let message = format!("`{}` is no lifecycle", self.definition.lifecycle);
-            self.problem("lifecycle", message, "write `request`");
-        }
+        let subject = self.definition.lifecycle;
         self.counters();
         let definitions = std::mem::take(&mut self.definition.steps.0);
         let names: Vec<StepName> = definitions.iter().map(|(name, _)| *name).collect();
-        let known = Known { names, counters: self.definition.counters.keys().copied().collect() };
-        for (key, name) in [
-            ("begin", self.definition.begin),
-            ("begin_todo", self.definition.begin_todo),
-            ("resume", self.definition.resume),
-        ] {
-            self.target(key, name, &known);
-        }
+        let known =
+            Declarations { names, counters: self.definition.counters.keys().copied().collect() };
+        let begin = self.definition.begin;
+        self.target("begin", begin, &known);
+        let [begin_todo, begin_blocked, resume, stop] = [
+            ("begin_todo", self.definition.begin_todo, Subject::Request),
+            ("begin_blocked", self.definition.begin_blocked, Subject::Sourcing),
+            ("resume", self.definition.resume, Subject::Request),
+            ("stop", self.definition.stop, Subject::Sprint),
+        ]
+        .map(|(key, name, of)| self.entry(key, name, subject == of, &known));
         let steps: Vec<Step> =
             definitions.into_iter().map(|(name, step)| self.step(name, step, &known)).collect();
         let reopen = std::mem::take(&mut self.definition.reopen);
         self.counter("reopen.counter", reopen.counter, &known);
         let reopen = self.reopened("reopen", &reopen, &known);
+        let lifecycle = Lifecycle {
+            text: text.to_owned(),
+            digest: Sha256::digest(text).iter().map(|byte| format!("{byte:02x}")).collect(),
+            subject,
+            begin,
+            begin_todo,
+            begin_blocked,
+            resume,
+            stop,
+            counters: self.definition.counters.clone(),
+            reopen,
+            steps,
+        };
+        match subject {
+            Subject::Request => self.request(&lifecycle),
+            Subject::Sprint => self.sprint(&lifecycle),
+            Subject::Sourcing => {}
+        }
+        lifecycle
+    }
+
+    /// A step that a lifecycle of one subject names above its steps, and others do not.
+    fn entry(
+        &mut self,
+        key: &str,
+        name: Option<StepName>,
+        is_needed: bool,
+        known: &Declarations,
+    ) -> StepName {
+        match name {
+            Some(name) if is_needed => {
+                self.target(key, name, known);
+                name
+            }
+            Some(_) => {
+                let message =
+                    format!("nothing of a {} is decided by it", self.definition.lifecycle);
+                self.problem(key, message, format!("leave `{key}` out"));
+                self.definition.begin
+            }
+            None if is_needed => {
+                self.problem(key, "it is not there", format!("write `{key}: STEP`"));
+                self.definition.begin
+            }
+            None => self.definition.begin,
+        }
+    }
+
+    fn request(&mut self, lifecycle: &Lifecycle) {
         for category in ReopenCategory::ALL {
-            if !reopen.contains_key(&category) {
+            if !lifecycle.reopen.contains_key(&category) {
                 let key = format!("reopen.{category}");
                 self.problem(&key, "it is not there", format!("write `{category}: STEP`"));
             }
         }
-        let landings: Vec<&Step> = steps.iter().filter(|it| it.kind == StepKind::Land).collect();
-        if landings.len() != 1 {
+        let landings = lifecycle.steps().filter(|it| it.kind == StepKind::Land).count();
+        if landings != 1 {
             let hint = "write one step with `runtime: land`: a change comes to the branch there, proven, and nowhere else";
-            self.problem("steps", format!("{} of the steps land", landings.len()), hint);
+            self.problem("steps", format!("{landings} of the steps land"), hint);
         }
-        let resume = steps.iter().find(|step| step.name == self.definition.resume);
+        let resume = lifecycle.step(lifecycle.resume);
         if resume.is_some_and(|step| step.kind != StepKind::Plan) {
             let hint = "name a step with `result: plan`";
             self.problem("resume", "the answer of a person has to lead to a plan", hint);
         }
-        Lifecycle {
-            text: text.to_owned(),
-            digest: Sha256::digest(text).iter().map(|byte| format!("{byte:02x}")).collect(),
-            begin: self.definition.begin,
-            begin_todo: self.definition.begin_todo,
-            resume: self.definition.resume,
-            counters: self.definition.counters.clone(),
-            reopen,
-            steps,
+    }
+
+    fn sprint(&mut self, lifecycle: &Lifecycle) {
+        for (word, step) in [
+            ("baseline", SprintStep::Baseline),
+            ("work", SprintStep::Work),
+            ("inspect", SprintStep::Inspection),
+            ("archive", SprintStep::Archive),
+        ] {
+            let count = lifecycle.steps().filter(|it| it.kind == StepKind::Sprint(step)).count();
+            if count != 1 {
+                let message = format!("{count} of the steps have `runtime: {word}`");
+                self.problem("steps", message, format!("write one step with `runtime: {word}`"));
+            }
         }
     }
 
@@ -124,23 +178,35 @@ impl Compiler {
                 self.problem(&key, format!("{most} is not between 1 and {MOST}"), "write a number");
             }
         }
-        for name in REQUIRED.into_iter().filter(|name| !counters.contains_key(name)) {
+        let needed = self.definition.lifecycle == Subject::Request;
+        let missing = REQUIRED.into_iter().filter(|name| needed && !counters.contains_key(name));
+        for name in missing {
             let key = format!("counters.{name}");
             self.problem(&key, "every lifecycle needs it", format!("write `{name}: NUMBER`"));
         }
     }
 
-    fn step(&mut self, name: StepName, step: StepDefinition, known: &Known) -> Step {
+    fn step(&mut self, name: StepName, step: StepDefinition, known: &Declarations) -> Step {
         let key = format!("steps.{name}");
         let kind = match (step.result, step.runtime) {
-            (Some(word), None) => kind_of(word),
-            (None, Some(_)) => StepKind::Land,
+            (Some(word), None) => word.kind(),
+            (None, Some(word)) => word.kind(),
             (Some(_), Some(_)) | (None, None) => {
-                let hint = "write `role:` and `result:`, or `runtime: land`";
+                let hint = "write `role:` and `result:`, or `runtime:`";
                 self.problem(&key, "a step is either a role's or the runtime's", hint);
                 StepKind::Land
             }
         };
+        let subject = self.definition.lifecycle;
+        if kind.subject() != subject {
+            let message = format!("no {subject} has such a step");
+            let hint = format!("`teams lifecycle show {subject}` shows those that it may have");
+            self.problem(&key, message, hint);
+        }
+        if !step.only_if.is_empty() && subject != Subject::Sprint {
+            let message = format!("nothing of a {subject} is decided by it");
+            self.problem(&format!("{key}.only_if"), message, "leave `only_if` out");
+        }
         let role = self.role(&key, kind, step.role);
         self.rails(&key, kind, &step);
         self.counter(&format!("{key}.counts"), step.counts, known);
@@ -148,7 +214,7 @@ impl Compiler {
         let attempts = step.attempts.or(self.definition.attempts).unwrap_or(0);
         let timeout = step.timeout.as_ref().or(self.definition.timeout.as_ref());
         let timeout_seconds = timeout.and_then(|text| seconds(text)).unwrap_or(0);
-        if kind != StepKind::Land {
+        if !kind.roles().is_empty() {
             if !(1..=MOST_ATTEMPTS).contains(&attempts) {
                 let hint = format!(
                     "write `attempts: 3`, here or above the steps; at most {MOST_ATTEMPTS}"
@@ -170,6 +236,7 @@ impl Compiler {
             prompt: step.prompt.unwrap_or_else(|| name.to_string()),
             access: step.access,
             needs: step.needs,
+            only_if: step.only_if,
             counts: step.counts,
             attempts,
             timeout_seconds,
@@ -180,22 +247,17 @@ impl Compiler {
     }
 
     fn role(&mut self, key: &str, kind: StepKind, role: Option<Role>) -> Role {
-        let may: &[Role] = match kind {
-            StepKind::Research => &[Role::Research],
-            StepKind::Plan => &[Role::Planner],
-            StepKind::Advice => &[Role::Designer, Role::Architect],
-            StepKind::Guidance => &[Role::Architect],
-            StepKind::Change => &[Role::Developer],
-            StepKind::Review => &[Role::Architect, Role::Designer],
-            StepKind::Verdict => &[Role::Qa],
-            StepKind::Land => &[],
-        };
+        let may = kind.roles();
         match role {
             None if may.is_empty() => {}
             Some(role) if may.contains(&role) => return role,
             Some(_) if may.is_empty() => {
-                let hint = "leave `role` out: the runtime proves and lands";
-                self.problem(&format!("{key}.role"), "no role lands a change", hint);
+                let (message, hint) = if kind == StepKind::Land {
+                    ("no role lands a change", "leave `role` out: the runtime proves and lands")
+                } else {
+                    ("the runtime does this itself", "leave `role` out")
+                };
+                self.problem(&format!("{key}.role"), message, hint);
             }
             None | Some(_) => {
                 let names: Vec<&str> = may.iter().map(|role| role.as_str()).collect();
@@ -211,7 +273,7 @@ impl Compiler {
 
     /// What no definition can switch off.
     fn rails(&mut self, key: &str, kind: StepKind, step: &StepDefinition) {
-        let writes = step.access == Access::Write;
+        let writes = step.access == StepAccess::Write;
         if writes != (kind == StepKind::Change) {
             let (message, hint) = if writes {
                 ("only who makes the change may write to the worktree", "leave `access` out")
@@ -227,7 +289,8 @@ impl Compiler {
             | StepKind::Plan
             | StepKind::Advice
             | StepKind::Guidance
-            | StepKind::Change => &[],
+            | StepKind::Change
+            | StepKind::Sprint(_) => &[],
         };
         if needed.iter().any(|need| !step.needs.contains(need)) {
             let (message, hint) = if needed.len() == 1 {
@@ -254,7 +317,7 @@ impl Compiler {
         key: &str,
         kind: StepKind,
         step: &StepDefinition,
-        known: &Known,
+        known: &Declarations,
     ) -> BTreeMap<StepOutcome, Edge> {
         let (required, optional) = kind.outcomes();
         let all: Vec<String> = required.iter().chain(optional).map(|it| it.to_string()).collect();
@@ -283,7 +346,7 @@ impl Compiler {
         &mut self,
         key: &str,
         reopen: &ReopenDefinition,
-        known: &Known,
+        known: &Declarations,
     ) -> BTreeMap<ReopenCategory, Edge> {
         let ReopenDefinition { counter: _, scope, ux, architecture, implementation, verification } =
             reopen;
@@ -302,7 +365,7 @@ impl Compiler {
         edges
     }
 
-    fn edge(&mut self, key: &str, edge: &EdgeDefinition, known: &Known) -> Edge {
+    fn edge(&mut self, key: &str, edge: &EdgeDefinition, known: &Declarations) -> Edge {
         let EdgeDefinition { to, charge, within, otherwise } = *edge;
         for name in [Some(to), otherwise].into_iter().flatten() {
             self.target(key, name, known);
@@ -317,14 +380,14 @@ impl Compiler {
         Edge { to, charge, within, otherwise }
     }
 
-    fn target(&mut self, key: &str, name: StepName, known: &Known) {
+    fn target(&mut self, key: &str, name: StepName, known: &Declarations) {
         if !known.names.contains(&name) {
             let names: Vec<&str> = known.names.iter().map(StepName::as_str).collect();
             self.problem(key, format!("there is no step `{name}`"), nearest(name.as_str(), &names));
         }
     }
 
-    fn counter(&mut self, key: &str, name: Option<CounterName>, known: &Known) {
+    fn counter(&mut self, key: &str, name: Option<CounterName>, known: &Declarations) {
         if let Some(name) = name.filter(|name| !known.counters.contains(name)) {
             let hint = format!("write it under `counters`: `{name}: 2`");
             self.problem(key, format!("there is no counter `{name}`"), hint);
@@ -332,21 +395,9 @@ impl Compiler {
     }
 }
 
-struct Known {
+struct Declarations {
     names: Vec<StepName>,
     counters: BTreeSet<CounterName>,
-}
-
-const fn kind_of(word: ResultWord) -> StepKind {
-    match word {
-        ResultWord::Research => StepKind::Research,
-        ResultWord::Plan => StepKind::Plan,
-        ResultWord::Advice => StepKind::Advice,
-        ResultWord::Guidance => StepKind::Guidance,
-        ResultWord::Change => StepKind::Change,
-        ResultWord::Review => StepKind::Review,
-        ResultWord::Verdict => StepKind::Verdict,
-    }
 }
 
 /// What may have been meant.
@@ -374,10 +425,10 @@ fn seconds(text: &str) -> Option<u64> {
 /// The steps and the ways between them.
 struct Graph<'l> {
     lifecycle: &'l Lifecycle,
-    ways: Vec<Way>,
+    ways: Vec<GraphEdge>,
 }
 
-struct Way {
+struct GraphEdge {
     from: StepName,
     to: StepName,
     key: String,
@@ -394,15 +445,15 @@ impl Graph<'_> {
         let mut ways = Vec::new();
         for step in &lifecycle.steps {
             for (outcome, edge) in step.edges() {
-                // Attempts of the step itself end these; a plan goes again only where the planner sends it back.
-                let attempts = matches!(outcome, StepOutcome::NoChange | StepOutcome::Again);
+                let attempts = step.kind.bounds(outcome);
                 let bounded = attempts || edge.charge.is_some() || edge.within.is_some();
                 let negative = step.kind.judges() && outcome != StepOutcome::Pass;
                 let key = format!("steps.{}.on.{outcome}", step.name);
                 let answers = outcome == StepOutcome::Answered;
-                let way = Way { from: step.name, to: edge.to, key, bounded, negative, answers };
+                let way =
+                    GraphEdge { from: step.name, to: edge.to, key, bounded, negative, answers };
                 // What the counter does not allow is not ended by it.
-                ways.extend(edge.otherwise.map(|to| Way {
+                ways.extend(edge.otherwise.map(|to| GraphEdge {
                     to,
                     bounded: attempts,
                     key: way.key.clone(),
@@ -417,8 +468,9 @@ impl Graph<'_> {
                 };
                 let (from, negative) = (step.name, step.kind.judges());
                 // The counter of what is sent back ends it.
-                let way = Way { from, to: edge.to, key, bounded: true, negative, answers: false };
-                ways.extend(edge.otherwise.map(|to| Way { to, key: way.key.clone(), ..way }));
+                let way =
+                    GraphEdge { from, to: edge.to, key, bounded: true, negative, answers: false };
+                ways.extend(edge.otherwise.map(|to| GraphEdge { to, key: way.key.clone(), ..way }));
                 ways.push(way);
             }
         }
@@ -427,9 +479,10 @@ impl Graph<'_> {
 
     fn problems(&self) -> Vec<Problem> {
         let mut problems = Vec::new();
-        let begins = [self.lifecycle.begin, self.lifecycle.begin_todo, self.lifecycle.resume];
-        let reached = self.reached(&begins, |_| true);
+        let Lifecycle { begin, begin_todo, begin_blocked, resume, stop, .. } = *self.lifecycle;
+        let reached = self.reached(&[begin, begin_todo, begin_blocked, resume, stop], |_| true);
         let landing = self.lifecycle.landing();
+        let ends = self.ends();
         let judges = |name: StepName| self.lifecycle.step(name).is_some_and(|it| it.kind.judges());
         for step in &self.lifecycle.steps {
             let key = format!("steps.{}", step.name);
@@ -437,8 +490,10 @@ impl Graph<'_> {
                 let hint = "let an outcome lead to it, or remove it";
                 problems.push(Problem::at(&key, "nothing leads here").hint(hint));
             }
-            if !self.reached(&[step.name], |_| true).contains(&landing) {
-                let hint = format!("let an outcome lead on, so that `{landing}` is reached");
+            if self.reached(&[step.name], |_| true).is_disjoint(&ends) {
+                let ends: Vec<&str> = ends.iter().map(StepName::as_str).collect();
+                let hint =
+                    format!("let an outcome lead on, so that `{}` is reached", ends.join("` or `"));
                 problems.push(Problem::at(&key, "no way leads from here to the end").hint(hint));
             }
         }
@@ -468,6 +523,15 @@ impl Graph<'_> {
         problems
     }
 
+    /// The steps with which it is over.
+    fn ends(&self) -> BTreeSet<StepName> {
+        let is_end = |step: &&Step| match self.lifecycle.subject {
+            Subject::Request => step.kind == StepKind::Land,
+            Subject::Sprint | Subject::Sourcing => step.on.is_empty(),
+        };
+        self.lifecycle.steps().filter(is_end).map(|step| step.name).collect()
+    }
+
     /// Where an edge asks for a counter that never goes up.
     fn idle_counters(&self) -> Vec<(String, CounterName)> {
         let steps = &self.lifecycle.steps;
@@ -484,7 +548,11 @@ impl Graph<'_> {
     }
 
     /// The steps that are reached from these by the ways that count, themselves included.
-    fn reached(&self, from: &[StepName], counts: impl Fn(&Way) -> bool) -> BTreeSet<StepName> {
+    fn reached(
+        &self,
+        from: &[StepName],
+        counts: impl Fn(&GraphEdge) -> bool,
+    ) -> BTreeSet<StepName> {
         let mut reached: BTreeSet<StepName> = from.iter().copied().collect();
         loop {
             let next: Vec<StepName> = (self.ways.iter())

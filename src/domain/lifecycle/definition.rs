@@ -8,19 +8,27 @@ use serde::Deserialize;
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{Deserializer, Error, MapAccess, Visitor};
 
-use super::{Access, CounterName, Prerequisite, StepName, StepOutcome};
+use super::{
+    Condition, CounterName, Prerequisite, SprintStep, StepAccess, StepKind, StepName, StepOutcome,
+    Subject,
+};
 use crate::domain::role::Role;
+use crate::domain::sprint::{Duty, PlanningStep};
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Definition {
-    pub(super) lifecycle: String,
+    pub(super) lifecycle: Subject,
     pub(super) begin: StepName,
-    pub(super) begin_todo: StepName,
-    pub(super) resume: StepName,
+    pub(super) begin_todo: Option<StepName>,
+    pub(super) begin_blocked: Option<StepName>,
+    pub(super) resume: Option<StepName>,
+    pub(super) stop: Option<StepName>,
     pub(super) attempts: Option<u32>,
     pub(super) timeout: Option<String>,
+    #[serde(default)]
     pub(super) counters: BTreeMap<CounterName, u32>,
+    #[serde(default)]
     pub(super) reopen: ReopenDefinition,
     pub(super) steps: OrderedMap<StepName, StepDefinition>,
 }
@@ -33,9 +41,11 @@ pub(super) struct StepDefinition {
     pub(super) runtime: Option<RuntimeWord>,
     pub(super) prompt: Option<String>,
     #[serde(default)]
-    pub(super) access: Access,
+    pub(super) access: StepAccess,
     #[serde(default)]
     pub(super) needs: Vec<Prerequisite>,
+    #[serde(default)]
+    pub(super) only_if: Vec<Condition>,
     pub(super) counts: Option<CounterName>,
     pub(super) attempts: Option<u32>,
     pub(super) timeout: Option<String>,
@@ -55,12 +65,66 @@ pub(super) enum ResultWord {
     Change,
     Review,
     Verdict,
+    ResearchPrepass,
+    MilestoneRefinement,
+    ArtifactSync,
+    BacklogDefinition,
+    BacklogPrioritization,
+    TodoFinalization,
+    OngoingReview,
+    ClosingReport,
+    Sourcing,
+    SourcerReview,
+    BlockedBacklogReview,
+}
+
+impl ResultWord {
+    pub(super) const fn kind(self) -> StepKind {
+        use SprintStep::{Duty as D, Planning as P};
+        use StepKind::Sprint;
+        match self {
+            Self::Research => StepKind::Research,
+            Self::Plan => StepKind::Plan,
+            Self::Advice => StepKind::Advice,
+            Self::Guidance => StepKind::Guidance,
+            Self::Change => StepKind::Change,
+            Self::Review => StepKind::Review,
+            Self::Verdict => StepKind::Verdict,
+            Self::ResearchPrepass => Sprint(D(Duty::ResearchPrepass)),
+            Self::MilestoneRefinement => Sprint(P(PlanningStep::MilestoneRefinement)),
+            Self::ArtifactSync => Sprint(P(PlanningStep::ArtifactSync)),
+            Self::BacklogDefinition => Sprint(P(PlanningStep::BacklogDefinition)),
+            Self::BacklogPrioritization => Sprint(P(PlanningStep::BacklogPrioritization)),
+            Self::TodoFinalization => Sprint(P(PlanningStep::TodoFinalization)),
+            Self::OngoingReview => Sprint(D(Duty::OngoingReview)),
+            Self::ClosingReport => Sprint(D(Duty::ClosingReport)),
+            Self::Sourcing => Sprint(D(Duty::Sourcing)),
+            Self::SourcerReview => Sprint(D(Duty::SourcerReview)),
+            Self::BlockedBacklogReview => Sprint(D(Duty::BlockedReview)),
+        }
+    }
 }
 
 #[derive(Debug, Clone, Copy, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum RuntimeWord {
     Land,
+    Baseline,
+    Work,
+    Inspect,
+    Archive,
+}
+
+impl RuntimeWord {
+    pub(super) const fn kind(self) -> StepKind {
+        match self {
+            Self::Land => StepKind::Land,
+            Self::Baseline => StepKind::Sprint(SprintStep::Baseline),
+            Self::Work => StepKind::Sprint(SprintStep::Work),
+            Self::Inspect => StepKind::Sprint(SprintStep::Inspection),
+            Self::Archive => StepKind::Sprint(SprintStep::Archive),
+        }
+    }
 }
 
 #[derive(Debug, Default, Deserialize)]

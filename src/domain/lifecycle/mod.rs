@@ -5,22 +5,28 @@
 
 mod compile;
 mod definition;
+mod kind;
 mod names;
+mod words;
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, LazyLock};
 
 use serde::{Deserialize, Serialize};
 
+pub use kind::{SprintStep, StepKind};
 pub(crate) use names::blank as blank_name;
 pub use names::{CounterName, NotAName, StepName};
+pub use words::{Condition, Phase, ReopenCategory, StepOutcome, Subject};
 
 use crate::domain::role::Role;
-use crate::domain::word::words;
 
-/// The text of the lifecycle that is built in.
+/// The text of the lifecycle of requests that is built in.
 pub const BUILT_IN: &str =
     include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/lifecycles/request.yaml"));
+const SPRINT: &str = include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/lifecycles/sprint.yaml"));
+const SOURCING: &str =
+    include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/lifecycles/sourcing.yaml"));
 
 /// A lifecycle that holds together. In records it is its text.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -28,12 +34,19 @@ pub const BUILT_IN: &str =
 pub struct Lifecycle {
     text: String,
     digest: String,
-    /// Where a person's request begins.
+    /// What goes by it.
+    pub subject: Subject,
+    /// Where a person's request, a sprint or sourcing begins.
     pub begin: StepName,
-    /// Where a todo of a sprint begins.
+    /// Where a todo of a sprint begins; `begin` where no requests go by it.
     pub begin_todo: StepName,
-    /// Where a person's answer leads; the planner's step in which a plan is settled.
+    /// Where the look at blocked items begins; `begin` where no sourcing goes by it.
+    pub begin_blocked: StepName,
+    /// Where a person's answer leads; the planner's step in which a plan is settled. `begin` where no requests go
+    /// by it.
     pub resume: StepName,
+    /// Where a sprint goes on that is to end; `begin` where no sprints go by it.
+    pub stop: StepName,
     /// How often something may happen.
     pub counters: BTreeMap<CounterName, u32>,
     /// Where a category leads where the step says nothing else.
@@ -53,9 +66,11 @@ pub struct Step {
     /// The name of the template with its rules, in `steps/`.
     pub prompt: String,
     /// What its role may write.
-    pub access: Access,
+    pub access: StepAccess,
     /// What has to be there before.
     pub needs: Vec<Prerequisite>,
+    /// What has to hold, all of it; else the step is passed over.
+    pub only_if: Vec<Condition>,
     /// The counter that goes up each time that the step is entered.
     pub counts: Option<CounterName>,
     /// Attempts before a person is asked.
@@ -81,88 +96,6 @@ pub struct Edge {
     pub otherwise: Option<StepName>,
 }
 
-words! {
-    /// The four phases of a request.
-    #[derive(schemars::JsonSchema)]
-    pub enum Phase {
-        /// Research, plan, advice.
-        Planning = "planning",
-        /// Guidance, build, review, revision.
-        Implementation = "implementation",
-        /// QA.
-        Validation = "validation",
-        /// Commit and report.
-        Closeout = "closeout",
-    }
-}
-
-words! {
-    /// What has to be done again (`spec/teams.md` 7.1).
-    #[derive(schemars::JsonSchema)]
-    pub enum ReopenCategory {
-        /// What is to be built.
-        Scope = "scope",
-        /// What people see.
-        Ux = "ux",
-        /// How it is built.
-        Architecture = "architecture",
-        /// The change itself.
-        Implementation = "implementation",
-        /// The proof of the change.
-        Verification = "verification",
-    }
-}
-
-/// What a step is for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum StepKind {
-    /// Facts from outside.
-    Research,
-    /// What shall be true at the end.
-    Plan,
-    /// Advice to whoever plans.
-    Advice,
-    /// How it is to be built.
-    Guidance,
-    /// The change itself.
-    Change,
-    /// A judgement of how the change is built.
-    Review,
-    /// A judgement of the change against each criterion.
-    Verdict,
-    /// The runtime proves the change and brings it to the branch.
-    Land,
-}
-
-words! {
-    /// What may come of a step.
-    pub enum StepOutcome {
-        /// Its work is done.
-        Done = "done",
-        /// The plan itself is the answer: nothing is to be built.
-        Answered = "answered",
-        /// The plan is to be gone over once more.
-        Again = "again",
-        /// The designer is to advise.
-        AskDesigner = "ask_designer",
-        /// The architect is to advise.
-        AskArchitect = "ask_architect",
-        /// The developer wants the change reviewed.
-        Review = "review",
-        /// It passes.
-        Pass = "pass",
-        /// The change has to be revised.
-        Revise = "revise",
-        /// The runtime's checks failed.
-        Red = "red",
-        /// The branch changed the same places.
-        Conflict = "conflict",
-        /// What was to be judged is no change.
-        NoChange = "no_change",
-    }
-}
-
 /// The counters by which the rules above every lifecycle pay, and those of the lifecycle that is built in.
 pub mod counter {
     use super::CounterName;
@@ -185,60 +118,10 @@ pub mod counter {
     pub const CONFLICTS: CounterName = CounterName::of("conflicts");
 }
 
-impl StepKind {
-    /// The phase that its steps belong to.
-    #[must_use]
-    pub const fn phase(self) -> Phase {
-        match self {
-            Self::Research | Self::Plan | Self::Advice => Phase::Planning,
-            Self::Guidance | Self::Change | Self::Review => Phase::Implementation,
-            Self::Verdict => Phase::Validation,
-            Self::Land => Phase::Closeout,
-        }
-    }
-
-    /// Whether it judges a change.
-    #[must_use]
-    pub const fn judges(self) -> bool {
-        match self {
-            Self::Review | Self::Verdict => true,
-            Self::Research
-            | Self::Plan
-            | Self::Advice
-            | Self::Guidance
-            | Self::Change
-            | Self::Land => false,
-        }
-    }
-
-    /// Whether its role may send the work back.
-    #[must_use]
-    pub const fn sends_back(self) -> bool {
-        match self {
-            Self::Guidance | Self::Change | Self::Review | Self::Verdict => true,
-            Self::Research | Self::Plan | Self::Advice | Self::Land => false,
-        }
-    }
-
-    /// The outcomes that lead somewhere in every lifecycle, and those that may.
-    #[must_use]
-    pub const fn outcomes(self) -> (&'static [StepOutcome], &'static [StepOutcome]) {
-        use StepOutcome as O;
-        match self {
-            Self::Research | Self::Advice | Self::Guidance => (&[O::Done], &[]),
-            Self::Plan => (&[O::Done, O::Again], &[O::Answered, O::AskDesigner, O::AskArchitect]),
-            Self::Change => (&[O::Done], &[O::Review]),
-            Self::Review => (&[O::Pass, O::Revise, O::NoChange], &[O::Red]),
-            Self::Verdict => (&[O::Pass, O::Red, O::NoChange], &[]),
-            Self::Land => (&[O::Red, O::Conflict, O::NoChange], &[]),
-        }
-    }
-}
-
 /// What the role of a step may write.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Access {
+pub enum StepAccess {
     /// Nothing of the project.
     #[default]
     Read,
@@ -257,15 +140,28 @@ pub enum Prerequisite {
 }
 
 impl Lifecycle {
-    /// The one that is built in.
+    /// The one of requests that is built in.
     #[must_use]
     pub fn built_in() -> &'static Arc<Lifecycle> {
-        static BUILT: LazyLock<Arc<Lifecycle>> = LazyLock::new(|| {
-            // A test holds the built-in text against the rules.
-            #[expect(clippy::expect_used, reason = "it is part of the program")]
-            Arc::new(Lifecycle::compile(BUILT_IN).expect("the built-in lifecycle"))
-        });
-        &BUILT
+        Self::of(Subject::Request)
+    }
+
+    /// The one that is built in.
+    #[must_use]
+    pub fn of(subject: Subject) -> &'static Arc<Lifecycle> {
+        // Tests hold the built-in texts against the rules.
+        #[expect(clippy::expect_used, reason = "they are part of the program")]
+        fn compiled(text: &str) -> Arc<Lifecycle> {
+            Arc::new(Lifecycle::compile(text).expect("a built-in lifecycle"))
+        }
+        static REQUEST_LIFECYCLE: LazyLock<Arc<Lifecycle>> = LazyLock::new(|| compiled(BUILT_IN));
+        static SPRINT_LIFECYCLE: LazyLock<Arc<Lifecycle>> = LazyLock::new(|| compiled(SPRINT));
+        static SOURCING_LIFECYCLE: LazyLock<Arc<Lifecycle>> = LazyLock::new(|| compiled(SOURCING));
+        match subject {
+            Subject::Request => &REQUEST_LIFECYCLE,
+            Subject::Sprint => &SPRINT_LIFECYCLE,
+            Subject::Sourcing => &SOURCING_LIFECYCLE,
+        }
     }
 
     /// SHA-256 of its text: requests name it by this.
@@ -291,11 +187,16 @@ impl Lifecycle {
         self.steps.iter().find(|step| step.name == name)
     }
 
+    /// The first step of a kind.
+    #[must_use]
+    pub fn step_of(&self, kind: StepKind) -> Option<&Step> {
+        self.steps.iter().find(|step| step.kind == kind)
+    }
+
     /// The step at which the change comes to the branch.
     #[must_use]
     pub fn landing(&self) -> StepName {
-        let landing = self.steps.iter().find(|step| step.kind == StepKind::Land);
-        landing.map_or(self.resume, |step| step.name)
+        self.step_of(StepKind::Land).map_or(self.resume, |step| step.name)
     }
 
     /// Where what a step sends back leads, by category; nothing for a step that sends nothing back.

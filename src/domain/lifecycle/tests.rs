@@ -267,3 +267,83 @@ fn every_attempt_has_an_end_and_an_owner() {
     );
     refused(&[("    role: research\n", "")], "steps.research_initial.role", "has to be named");
 }
+
+#[test]
+fn the_lifecycles_of_sprints_and_sourcing_hold_together() {
+    let sprint = Lifecycle::of(Subject::Sprint);
+    assert_eq!((sprint.subject, sprint.begin.as_str()), (Subject::Sprint, "baseline"));
+    assert_eq!(sprint.stop.as_str(), "inspection");
+    let sourcing = Lifecycle::of(Subject::Sourcing);
+    assert_eq!(sourcing.begin_blocked.as_str(), "blocked_backlog_review");
+    for lifecycle in [sprint, sourcing] {
+        let read: Lifecycle =
+            serde_json::from_str(&serde_json::to_string(lifecycle).unwrap()).unwrap();
+        assert_eq!(&read, &**lifecycle);
+    }
+}
+
+/// What a definition of a sprint could get wrong.
+#[test]
+fn a_sprint_ends_and_asks_people_where_it_cannot_be_planned() {
+    let edited = |from: &str, to: &str| {
+        assert!(SPRINT.contains(from), "{from:?} is not in the lifecycle of sprints");
+        SPRINT.replacen(from, to, 1)
+    };
+    for (from, to, key, words) in [
+        // A step that the planner gets back for ever, one that nothing leads to, and no end.
+        (
+            "again: {to: artifact_sync, charge: artifact_sync}",
+            "again: artifact_sync",
+            "steps.artifact_sync.on.again",
+            "this loop has no end",
+        ),
+        ("on: {done: research}", "on: {done: work}", "steps.research", "nothing leads here"),
+        ("on: {done: archive}", "on: {done: inspection}", "steps.archive", "nothing leads here"),
+        ("stop: inspection", "stop: end", "stop", "no step `end`"),
+        ("stop: inspection ", "# ", "stop", "it is not there"),
+        // A request's steps and keys, and a role for what the runtime does.
+        (
+            "result: ongoing_review",
+            "result: verdict",
+            "steps.ongoing_review",
+            "no sprint has such a step",
+        ),
+        ("lifecycle: sprint", "lifecycle: sprint\nresume: work", "resume", "nothing of a sprint"),
+        (
+            "runtime: inspect ",
+            "runtime: inspect\n    role: qa ",
+            "steps.inspection.role",
+            "does this itself",
+        ),
+        ("role: research", "role: developer", "steps.research.role", "cannot give this result"),
+        (
+            "runtime: archive",
+            "runtime: baseline",
+            "steps",
+            "2 of the steps have `runtime: baseline`",
+        ),
+        (
+            "only_if: [worked]",
+            "only_if: [rained]",
+            "steps.closing_report.only_if[0]",
+            "unknown variant",
+        ),
+        ("timeout: 60m ", "# ", "steps.research.timeout", "no end"),
+    ] {
+        let found = faults(&edited(from, to));
+        let told =
+            found.iter().any(|line| line.starts_with(&format!("{key}: ")) && line.contains(words));
+        assert!(told, "{key} {words}: {found:#?}");
+    }
+    // A request knows no conditions yet, and no step of a sprint.
+    refused(
+        &[("    result: research\n", "    result: research\n    only_if: [research]\n")],
+        "steps.research_initial.only_if",
+        "nothing of a request",
+    );
+    refused(
+        &[("    result: guidance\n", "    result: ongoing_review\n")],
+        "steps.architect_guidance",
+        "no request has such a step",
+    );
+}

@@ -115,7 +115,7 @@ impl EventKind {
         match status {
             RequestStatus::Queued => Self::Created,
             RequestStatus::Delegated => Self::Delegated,
-            RequestStatus::Completed | RequestStatus::Uncommitted => Self::Completed,
+            RequestStatus::Completed => Self::Completed,
             RequestStatus::Blocked => Self::Blocked,
             RequestStatus::Failed => Self::Failed,
             RequestStatus::Cancelled => Self::Cancelled,

@@ -3,10 +3,11 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::planning::{Duty, InitialStep};
+use super::planning::{Duty, PlanningStep};
 use super::words::CloseoutStatus;
 use crate::domain::finding::Finding;
 use crate::domain::ids::RequestId;
+use crate::domain::lifecycle::{SprintStep, StepKind};
 use crate::domain::result::ProposedItem;
 
 /// A duty with what its role is given for it (`spec/teams.md` 4.2 and 10.2).
@@ -18,7 +19,7 @@ pub enum DutyDetails {
     /// A step of planning.
     Planning {
         /// Which.
-        initial_phase_step: InitialStep,
+        initial_phase_step: PlanningStep,
         /// How often it was given back before.
         #[serde(default, skip_serializing_if = "is_none")]
         initial_phase_reopen_count: u32,
@@ -79,9 +80,23 @@ impl DutyDetails {
         }
     }
 
+    /// The kind of the step that it is.
+    #[must_use]
+    pub const fn kind(&self) -> StepKind {
+        StepKind::Sprint(match self {
+            Self::Planning { initial_phase_step, .. } => SprintStep::Planning(*initial_phase_step),
+            Self::ResearchPrepass
+            | Self::OngoingReview
+            | Self::ClosingReport { .. }
+            | Self::Sourcing { .. }
+            | Self::SourcerReview { .. }
+            | Self::BlockedReview { .. } => SprintStep::Duty(self.duty()),
+        })
+    }
+
     /// The step of planning.
     #[must_use]
-    pub const fn planning_step(&self) -> Option<InitialStep> {
+    pub const fn planning_step(&self) -> Option<PlanningStep> {
         match self {
             Self::Planning { initial_phase_step, .. } => Some(*initial_phase_step),
             Self::ResearchPrepass

@@ -3,96 +3,37 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 
 use crate::domain::backlog::blank_is_none;
-use crate::domain::ids::{BacklogId, RequestId, SprintId, TodoId};
+use crate::domain::ids::{RequestId, SprintId, TodoId};
 use crate::domain::language::Language;
-use crate::domain::request::ReplyRoute;
+use crate::domain::lifecycle::{SprintStep, Step, StepKind, StepName};
 use crate::domain::time::Timestamp;
 
+mod closing;
 mod duty;
 mod event;
+mod kickoff;
+mod plan;
 mod planning;
 mod todo;
 mod words;
+mod work;
 
+pub use closing::SprintClosing;
 pub use duty::DutyDetails;
 pub use event::{Activity, SprintEvent, SprintEventKind};
-
+pub use kickoff::{Kickoff, SprintKickoff};
+pub use plan::SprintPlanning;
 pub use planning::{
-    BackingSource, Duty, InitialStep, PlanningIteration, PrepassStatus, ResearchPrepass,
+    BackingSource, Duty, PlanningIteration, PlanningStep, PrepassStatus, ResearchPrepass,
 };
 pub use todo::{RESTART_CHECKPOINT, Todo, TodoStatus};
 pub use words::{CloseoutStatus, ExecutionMode, Phase, SprintStatus, Trigger, WrapUp};
+pub use work::{GitBaseline, SprintCommit, SprintWork};
 
 /// How many lines of recent activity a sprint keeps.
 pub const ACTIVITY_KEPT: usize = 25;
-
-/// How the project stood when the sprint began.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default)]
-pub struct GitBaseline {
-    /// The repository.
-    pub repo_root: String,
-    /// The branch's commit; blank in a repository without commits.
-    pub head_sha: String,
-    /// What lay uncommitted in its checkout.
-    pub dirty_paths: Vec<String>,
-}
-
-/// A commit of the sprint.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default)]
-pub struct SprintCommit {
-    /// Its id.
-    pub sha: String,
-    /// The first characters of it.
-    pub short_sha: String,
-    /// The first line of its message.
-    pub subject: String,
-    /// Whether that names the sprint.
-    pub sprint_tagged: bool,
-}
-
-/// What a sprint is begun with. Kept in the sprint as it was given and never changed afterwards.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
-pub struct Kickoff {
-    /// The milestone, as it was asked for; blank only for a sprint that the scheduler begins.
-    pub milestone: String,
-    /// What it is about.
-    pub brief: String,
-    /// What has to hold at the end.
-    pub requirements: Vec<String>,
-    /// Files that go with it, workspace-relative.
-    pub artifacts: Vec<String>,
-    /// The words that asked for it, verbatim.
-    pub request_text: String,
-    /// The request that asked, where one did.
-    pub source_request_id: Option<RequestId>,
-    /// Where reports to the person go.
-    pub reply_route: ReplyRoute,
-    /// The language of the sprint.
-    pub language: Option<Language>,
-}
-
-impl Kickoff {
-    /// What was filled in, as a person would have written it (`spec/teams.md` 1.5): the sections that
-    /// plain words to the team are read by.
-    #[must_use]
-    pub fn written(&self) -> String {
-        let mut lines = vec!["start sprint".to_owned(), format!("milestone: {}", self.milestone)];
-        if !self.brief.is_empty() {
-            lines.push(format!("brief: {}", self.brief));
-        }
-        if !self.requirements.is_empty() {
-            lines.push("requirements:".to_owned());
-            lines.extend(self.requirements.iter().map(|words| format!("- {words}")));
-        }
-        lines.join("\n")
-    }
-}
 
 /// One sprint.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -108,33 +49,18 @@ pub struct Sprint {
     /// The folder's own name.
     #[serde(default)]
     pub sprint_folder_name: String,
-    /// The milestone as it was asked for.
-    #[serde(default)]
-    pub requested_milestone_title: String,
     /// The milestone as the planner framed it.
     #[serde(default)]
     pub milestone_title: String,
-    /// Kickoff: what it is about.
-    #[serde(default)]
-    pub kickoff_brief: String,
-    /// Kickoff: what has to hold at the end.
-    #[serde(default)]
-    pub kickoff_requirements: Vec<String>,
-    /// Kickoff: the words that asked for it.
-    #[serde(default)]
-    pub kickoff_request_text: String,
-    /// Kickoff: the request that asked.
-    #[serde(default, with = "blank_is_none")]
-    pub kickoff_source_request_id: Option<RequestId>,
-    /// Kickoff: files.
-    #[serde(default)]
-    pub kickoff_reference_artifacts: Vec<String>,
-    /// Where reports to the person who asked go.
-    #[serde(default)]
-    pub reply_route: ReplyRoute,
     /// The language of its reports.
     #[serde(default)]
     pub language: Language,
+    /// The digest of the lifecycle that it goes by; blank in records of before it had one.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub lifecycle: String,
+    /// The step at which it stands, or stood when it ended; none in records of before it had a lifecycle.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub step: Option<StepName>,
     /// Planning, working or closing.
     pub phase: Phase,
     /// Where it stands.
@@ -153,113 +79,24 @@ pub struct Sprint {
     /// No todo begins after this.
     #[serde(default, with = "blank_is_none")]
     pub cutoff_at: Option<Timestamp>,
-    /// When planning was through.
-    #[serde(default, with = "blank_is_none")]
-    pub initial_phase_ready_at: Option<Timestamp>,
-    /// When the planner last reviewed the running sprint.
-    #[serde(default, with = "blank_is_none")]
-    pub last_planner_review_at: Option<Timestamp>,
-    /// When it was asked to end.
-    #[serde(default, with = "blank_is_none")]
-    pub wrap_up_requested_at: Option<Timestamp>,
-    /// How it was asked to end.
-    #[serde(default)]
-    pub wrap_up: Option<WrapUp>,
-    /// The step that planning stands at; none before research is through, and afterwards.
-    #[serde(default)]
-    pub initial_phase_step: Option<InitialStep>,
-    /// Times that each step was reopened.
-    #[serde(default)]
-    pub initial_phase_reopen_counts: BTreeMap<InitialStep, u32>,
-    /// The step that was last reopened.
-    #[serde(default)]
-    pub last_initial_phase_reopen_step: Option<InitialStep>,
-    /// Why.
-    #[serde(default)]
-    pub last_initial_phase_reopen_reason: String,
-    /// The request whose result was not enough.
-    #[serde(default, with = "blank_is_none")]
-    pub last_initial_phase_reopen_request_id: Option<RequestId>,
     /// The sprint's own request under way: research, a planning step, a review, the closing words.
     #[serde(default, with = "blank_is_none")]
     pub planning_request_id: Option<RequestId>,
-    /// What research found before planning.
-    #[serde(default)]
-    pub research_prepass: Option<ResearchPrepass>,
-    /// What each planning request came to, one entry a request and phase.
-    #[serde(default)]
-    pub planning_iterations: Vec<PlanningIteration>,
-    /// Items that became todos.
-    #[serde(default)]
-    pub selected_backlog_ids: Vec<BacklogId>,
-    /// The todos.
-    #[serde(default)]
-    pub todos: Vec<Todo>,
-    /// Files that matter, workspace-relative.
-    #[serde(default)]
-    pub reference_artifacts: Vec<String>,
-    /// The last lines of what happened.
-    #[serde(default)]
-    pub recent_activity: Vec<Activity>,
-    /// When something last happened.
-    #[serde(default, with = "blank_is_none")]
-    pub last_activity_at: Option<Timestamp>,
-    /// The last commit.
-    #[serde(default)]
-    pub commit_sha: String,
-    /// All of them, oldest first.
-    #[serde(default)]
-    pub commit_shas: Vec<String>,
-    /// All of them, as git tells.
-    #[serde(default)]
-    pub commits: Vec<SprintCommit>,
-    /// How many.
-    #[serde(default)]
-    pub commit_count: u64,
-    /// How closing it went.
-    #[serde(default)]
-    pub closeout_status: Option<CloseoutStatus>,
-    /// One line about that.
-    #[serde(default)]
-    pub closeout_message: String,
-    /// What lay uncommitted in the project's checkout at its end. The team works in worktrees of its own, so
-    /// that this is people's; nobody commits it but they.
-    #[serde(default)]
-    pub uncommitted_paths: Vec<String>,
-    /// `not_needed`. In older files also what became of a commit of what lay in the checkout: `committed`,
-    /// `failed`.
-    #[serde(default)]
-    pub version_control_status: String,
-    /// In older files: that commit.
-    #[serde(default)]
-    pub version_control_sha: String,
-    /// In older files: its paths.
-    #[serde(default)]
-    pub version_control_paths: Vec<String>,
-    /// The closing words of the planner, as it wrote them.
-    #[serde(default, skip_serializing_if = "Value::is_null")]
-    pub planner_report_draft: Value,
-    /// The final report, for people.
-    #[serde(default)]
-    pub report_body: String,
-    /// Where it lies, workspace-relative.
-    #[serde(default)]
-    pub report_path: String,
-    /// The project as it was at the start; none until it was looked at.
-    #[serde(default)]
-    pub git_baseline: Option<GitBaseline>,
-    /// When it was asked to go on from a checkpoint.
-    #[serde(default, with = "blank_is_none")]
-    pub resume_from_checkpoint_requested_at: Option<Timestamp>,
-    /// The todo that it went on from.
-    #[serde(default, with = "blank_is_none")]
-    pub last_resume_checkpoint_todo_id: Option<TodoId>,
-    /// How that todo stood.
-    #[serde(default)]
-    pub last_resume_checkpoint_status: String,
     /// When the record last changed.
     #[serde(default, with = "blank_is_none")]
     pub updated_at: Option<Timestamp>,
+    /// What it was begun with.
+    #[serde(flatten)]
+    pub kickoff: SprintKickoff,
+    /// How it came to its plan.
+    #[serde(flatten)]
+    pub planning: SprintPlanning,
+    /// Its todos and what came of them.
+    #[serde(flatten)]
+    pub work: SprintWork,
+    /// How it ended.
+    #[serde(flatten)]
+    pub closing: SprintClosing,
 }
 
 impl Sprint {
@@ -271,15 +108,10 @@ impl Sprint {
             sprint_name: String::new(),
             sprint_folder: String::new(),
             sprint_folder_name: String::new(),
-            requested_milestone_title: kickoff.milestone.clone(),
-            milestone_title: kickoff.milestone,
-            kickoff_brief: kickoff.brief,
-            kickoff_requirements: kickoff.requirements,
-            kickoff_request_text: kickoff.request_text,
-            kickoff_source_request_id: kickoff.source_request_id,
-            kickoff_reference_artifacts: kickoff.artifacts,
-            reply_route: kickoff.reply_route,
+            milestone_title: kickoff.milestone.clone(),
             language: kickoff.language.unwrap_or(language),
+            lifecycle: String::new(),
+            step: None,
             phase: Phase::Initial,
             status: SprintStatus::Planning,
             trigger,
@@ -287,55 +119,63 @@ impl Sprint {
             started_at: None,
             ended_at: None,
             cutoff_at: None,
-            initial_phase_ready_at: None,
-            last_planner_review_at: None,
-            wrap_up_requested_at: None,
-            wrap_up: None,
-            initial_phase_step: None,
-            initial_phase_reopen_counts: BTreeMap::new(),
-            last_initial_phase_reopen_step: None,
-            last_initial_phase_reopen_reason: String::new(),
-            last_initial_phase_reopen_request_id: None,
             planning_request_id: None,
-            research_prepass: None,
-            planning_iterations: Vec::new(),
-            selected_backlog_ids: Vec::new(),
-            todos: Vec::new(),
-            reference_artifacts: Vec::new(),
-            recent_activity: Vec::new(),
-            last_activity_at: None,
-            commit_sha: String::new(),
-            commit_shas: Vec::new(),
-            commits: Vec::new(),
-            commit_count: 0,
-            closeout_status: None,
-            closeout_message: String::new(),
-            uncommitted_paths: Vec::new(),
-            version_control_status: String::new(),
-            version_control_sha: String::new(),
-            version_control_paths: Vec::new(),
-            planner_report_draft: Value::Null,
-            report_body: String::new(),
-            report_path: String::new(),
-            git_baseline: None,
-            resume_from_checkpoint_requested_at: None,
-            last_resume_checkpoint_todo_id: None,
-            last_resume_checkpoint_status: String::new(),
             updated_at: None,
+            kickoff: kickoff.into(),
+            planning: SprintPlanning::default(),
+            work: SprintWork::default(),
+            closing: SprintClosing::default(),
         }
+    }
+
+    /// Puts it on a step of its lifecycle: status, phase and the step of planning follow.
+    pub fn place(&mut self, step: &Step) {
+        let StepKind::Sprint(kind) = step.kind else { return };
+        (self.status, self.phase) = match kind {
+            SprintStep::Baseline
+            | SprintStep::Planning(_)
+            | SprintStep::Duty(
+                Duty::ResearchPrepass
+                | Duty::Planning
+                | Duty::Sourcing
+                | Duty::SourcerReview
+                | Duty::BlockedReview,
+            ) => (SprintStatus::Planning, Phase::Initial),
+            SprintStep::Work | SprintStep::Duty(Duty::OngoingReview) => {
+                (SprintStatus::Running, Phase::Ongoing)
+            }
+            SprintStep::Inspection
+            | SprintStep::Duty(Duty::ClosingReport)
+            | SprintStep::Archive => (SprintStatus::Closeout, Phase::WrapUp),
+        };
+        self.planning.step = match kind {
+            SprintStep::Planning(step) => Some(step),
+            SprintStep::Baseline
+            | SprintStep::Duty(_)
+            | SprintStep::Work
+            | SprintStep::Inspection
+            | SprintStep::Archive => None,
+        };
+        self.step = Some(step.name);
+    }
+
+    /// Whether a todo was begun.
+    #[must_use]
+    pub fn has_worked(&self) -> bool {
+        self.work.todos.iter().any(|todo| todo.started_at.is_some())
     }
 
     /// The todo by its id.
     #[must_use]
     pub fn todo(&self, id: &TodoId) -> Option<&Todo> {
-        self.todos.iter().find(|todo| todo.todo_id == *id)
+        self.work.todos.iter().find(|todo| todo.todo_id == *id)
     }
 
     /// How many todos stand in each status.
     #[must_use]
     pub fn todo_counts(&self) -> BTreeMap<TodoStatus, usize> {
         let mut counts = BTreeMap::new();
-        for todo in &self.todos {
+        for todo in &self.work.todos {
             *counts.entry(todo.status).or_insert(0) += 1;
         }
         counts
@@ -343,9 +183,9 @@ impl Sprint {
 
     /// Adds a line to the recent activity; the oldest leaves.
     pub fn note(&mut self, activity: Activity) {
-        self.last_activity_at = Some(activity.timestamp);
-        self.recent_activity.push(activity);
-        let over = self.recent_activity.len().saturating_sub(ACTIVITY_KEPT);
-        self.recent_activity.drain(..over);
+        self.work.last_activity_at = Some(activity.timestamp);
+        self.work.recent_activity.push(activity);
+        let over = self.work.recent_activity.len().saturating_sub(ACTIVITY_KEPT);
+        self.work.recent_activity.drain(..over);
     }
 }

@@ -8,8 +8,8 @@ use crate::domain::time::Timestamp;
 use crate::domain::word::words;
 
 words! {
-    /// The steps of planning, in order.
-    pub enum InitialStep {
+    /// What a step of planning has to bring.
+    pub enum PlanningStep {
         /// The milestone gets its framing.
         MilestoneRefinement = "milestone_refinement",
         /// Plan, spec and the other documents follow it.
@@ -31,32 +31,6 @@ words! {
         Failed = "failed",
         /// Research is not configured.
         NotConfigured = "not_configured",
-    }
-}
-
-impl InitialStep {
-    /// The one after; none after the last.
-    #[must_use]
-    pub const fn next(self) -> Option<InitialStep> {
-        match self {
-            Self::MilestoneRefinement => Some(Self::ArtifactSync),
-            Self::ArtifactSync => Some(Self::BacklogDefinition),
-            Self::BacklogDefinition => Some(Self::BacklogPrioritization),
-            Self::BacklogPrioritization => Some(Self::TodoFinalization),
-            Self::TodoFinalization => None,
-        }
-    }
-
-    /// 1 to 5, for people.
-    #[must_use]
-    pub const fn number(self) -> u32 {
-        match self {
-            Self::MilestoneRefinement => 1,
-            Self::ArtifactSync => 2,
-            Self::BacklogDefinition => 3,
-            Self::BacklogPrioritization => 4,
-            Self::TodoFinalization => 5,
-        }
     }
 }
 
@@ -145,7 +119,7 @@ words! {
     pub enum Duty {
         /// Research before planning.
         ResearchPrepass = "research_prepass",
-        /// One of the planning steps ([`InitialStep`] says which).
+        /// One of the planning steps ([`PlanningStep`] says which).
         Planning = "planning",
         /// A look at the running sprint.
         OngoingReview = "ongoing_review",

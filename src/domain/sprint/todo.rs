@@ -41,7 +41,6 @@ impl TodoStatus {
             RequestStatus::Delegated => Self::Running,
             RequestStatus::Completed => Self::Completed,
             RequestStatus::Committed => Self::Committed,
-            RequestStatus::Uncommitted => Self::Uncommitted,
             RequestStatus::Blocked
                 if request.blocked.as_ref().is_some_and(|it| it.code.is_about_the_commit()) =>
             {

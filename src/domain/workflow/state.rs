@@ -189,7 +189,8 @@ impl WorkflowState {
             | StepKind::Guidance
             | StepKind::Change
             | StepKind::Review
-            | StepKind::Verdict => PhaseStatus::Active,
+            | StepKind::Verdict
+            | StepKind::Sprint(_) => PhaseStatus::Active,
         };
     }
 

@@ -23,7 +23,7 @@ pub fn criteria(request: &Request, item: Option<&BacklogItem>) -> Vec<String> {
         list.iter().filter(|text| !text.trim().is_empty()).cloned().collect()
     };
     let own = said(own);
-    if own.is_empty() { said(&request.criteria) } else { own }
+    if own.is_empty() { said(&request.work.criteria) } else { own }
 }
 
 /// The status line of a prompt that was copied instead of answered.

@@ -1,11 +1,11 @@
 //! The guardrails of a report (`spec/teams.md` 7.5) and the budgets, around the mover.
 
+use super::decision::{BlockReason, ReportChange, WorkflowDecision};
+use super::mover::MoveResult;
+use super::moves::{blocked, enter, entered, route, unknown_step};
+use super::outcome::close_in_planning;
 use super::report::{DocumentRule, StepReport};
 use super::surfaces::{AFTER_QA_REOPEN, is_planner_document};
-use super::{
-    BlockReason, MoveResult, Note, WorkflowDecision, blocked, close_in_planning, enter, entered,
-    route, unknown_step,
-};
 use crate::domain::lifecycle::{Lifecycle, Phase, ReopenCategory, Step, StepKind, counter};
 use crate::domain::result::{EvidenceResult, QaDecision, ResultStatus, RoleResult};
 use crate::domain::role::Role;
@@ -16,7 +16,12 @@ use crate::engine::parse::{normalize_artifact_hint, terms};
 /// Words by which QA says that the specification is at fault.
 const SPECIFICATION: [&str; 4] = ["spec.md", "acceptance criteria", "수용 기준", "수용기준"];
 
-pub(super) fn decide(
+/// Applies one report to the state.
+///
+/// Rules: the lifecycle, after the guardrails (`spec/teams.md` 7.5). A negative verdict is never upgraded: only a
+/// reviewer's "blocked" with an explicit continuation becomes a revision.
+#[must_use]
+pub fn decide(
     lifecycle: &Lifecycle,
     state: &WorkflowState,
     report: &StepReport,
@@ -36,12 +41,12 @@ pub(super) fn decide(
     }
     if report.role != step.role {
         let again = if step.kind == StepKind::Plan { lifecycle.resume } else { step.name };
-        return enter(lifecycle, state, again, vec![Note::WrongReporter(report.role)]);
+        return enter(lifecycle, state, again, vec![ReportChange::WrongReporter(report.role)]);
     }
     let at = StepReportContext { lifecycle, step };
     let mut notes = Vec::new();
     if let Some(dropped) = foreign_documents(&state, report.role, &report.artifacts) {
-        notes.push(Note::PlannerDocumentsDropped(dropped));
+        notes.push(ReportChange::PlannerDocumentsDropped(dropped));
     }
     if report.transition.outcome == Some(Outcome::Block) {
         return at.follow(state, report, report.transition.clone(), notes);
@@ -49,13 +54,13 @@ pub(super) fn decide(
     match step.kind {
         StepKind::Verdict => at.verdict(state, report, notes),
         StepKind::Research if report.is_negative() => {
-            notes.push(Note::WithoutResearch);
+            notes.push(ReportChange::WithoutResearch);
             at.follow(state, report, Transition::default(), notes)
         }
         StepKind::Review
             if report.status == ResultStatus::Blocked && report.transition.continues() =>
         {
-            notes.push(Note::RevisionInsteadOfBlock);
+            notes.push(ReportChange::RevisionInsteadOfBlock);
             let transition =
                 Transition { target_phase: None, target_step: None, ..report.transition.clone() };
             at.follow(state, report, transition, notes)
@@ -66,7 +71,8 @@ pub(super) fn decide(
         | StepKind::Guidance
         | StepKind::Change
         | StepKind::Review
-        | StepKind::Land => at.positive_or_reopen(state, report, notes),
+        | StepKind::Land
+        | StepKind::Sprint(_) => at.positive_or_reopen(state, report, notes),
     }
 }
 
@@ -83,7 +89,7 @@ impl StepReportContext<'_> {
         self,
         state: WorkflowState,
         report: &StepReport,
-        notes: Vec<Note>,
+        notes: Vec<ReportChange>,
     ) -> WorkflowDecision {
         if report.is_negative() && report.transition.outcome != Some(Outcome::Reopen) {
             return stopped(state, report);
@@ -97,7 +103,7 @@ impl StepReportContext<'_> {
         self,
         mut state: WorkflowState,
         report: &StepReport,
-        mut notes: Vec<Note>,
+        mut notes: Vec<ReportChange>,
     ) -> WorkflowDecision {
         if report.is_negative() {
             return self.positive_or_reopen(state, report, notes);
@@ -110,7 +116,7 @@ impl StepReportContext<'_> {
             return blocked(state, reason, missing.join(", "));
         }
         state.reopen_category = Some(ReopenCategory::Scope);
-        notes.push(Note::DocumentsMissing(missing));
+        notes.push(ReportChange::DocumentsMissing(missing));
         enter(self.lifecycle, state, self.lifecycle.resume, notes)
     }
 
@@ -120,7 +126,7 @@ impl StepReportContext<'_> {
         self,
         mut state: WorkflowState,
         report: &StepReport,
-        mut notes: Vec<Note>,
+        mut notes: Vec<ReportChange>,
     ) -> WorkflowDecision {
         let transition = &report.transition;
         let verdict = report.qa_validation.as_ref();
@@ -148,8 +154,8 @@ impl StepReportContext<'_> {
                 return blocked(state, BlockReason::Spent(counter), report.words());
             }
             notes.push(match faults.filter(|faults| !faults.is_empty()) {
-                Some(faults) => Note::RowsDiffer(faults.to_string()),
-                None => Note::VerdictMissing,
+                Some(faults) => ReportChange::RowsDiffer(faults.to_string()),
+                None => ReportChange::VerdictMissing,
             });
             return enter(self.lifecycle, state, self.step.name, notes);
         }
@@ -157,7 +163,7 @@ impl StepReportContext<'_> {
         let to_planner =
             transition.target_step == Some(self.lifecycle.resume) || cites_specification(report);
         if transition.reopen_category.is_none() && to_planner {
-            notes.push(Note::SpecificationAtFault);
+            notes.push(ReportChange::SpecificationAtFault);
             transition.outcome = Some(Outcome::Reopen);
             transition.reopen_category = Some(ReopenCategory::Scope);
         }
@@ -173,7 +179,7 @@ impl StepReportContext<'_> {
                 };
             }
             if approves {
-                notes.push(Note::Contradiction);
+                notes.push(ReportChange::Contradiction);
             }
             transition.outcome = Some(Outcome::Reopen);
         }
@@ -187,7 +193,7 @@ impl StepReportContext<'_> {
         state: WorkflowState,
         report: &StepReport,
         transition: Transition,
-        notes: Vec<Note>,
+        notes: Vec<ReportChange>,
     ) -> WorkflowDecision {
         let StepReportContext { lifecycle, step } = self;
         let close = close_in_planning(lifecycle, step, report);

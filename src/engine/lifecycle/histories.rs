@@ -1,7 +1,6 @@
 //! Random histories: whatever roles report, the workflow ends, within its budgets, and says who is
 //! next.
 
-use crate::domain::lifecycle::counter;
 use std::cell::RefCell;
 use std::collections::BTreeSet;
 
@@ -10,8 +9,10 @@ use proptest::prelude::*;
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
 
 use super::*;
+use crate::domain::lifecycle::{Lifecycle, ReopenCategory, StepKind, StepName, counter};
 use crate::domain::result::{EvidenceResult, QaDecision, ResultStatus, RoleResult};
-use crate::domain::workflow::Transition;
+use crate::domain::role::Role;
+use crate::domain::workflow::{Outcome, PhaseStatus, Transition, WorkflowState};
 
 /// What one report is made of; the role is whoever is at work.
 #[derive(Debug, Clone)]

@@ -1,9 +1,14 @@
-//! Follows the edges of a lifecycle: the one place that changes the step of a request.
+//! Follows the edges of a lifecycle: the one place that changes the step of a request or of a sprint.
 
-use super::BlockReason;
-use crate::domain::lifecycle::{Edge, Lifecycle, ReopenCategory, Step, StepKind, StepOutcome};
+use std::collections::BTreeMap;
+
+use super::decision::BlockReason;
+use crate::domain::lifecycle::{
+    Condition, CounterName, Edge, Lifecycle, ReopenCategory, Step, StepKind, StepName, StepOutcome,
+};
 use crate::domain::role::Role;
-use crate::domain::workflow::{PhaseStatus, WorkflowState};
+use crate::domain::sprint::Sprint;
+use crate::domain::workflow::{Allowance, PhaseStatus, WorkflowState};
 
 /// Where the mover came to.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -35,6 +40,26 @@ pub(super) fn follow(
     }
 }
 
+/// Where an edge leads, paid by the counters.
+///
+/// # Errors
+/// The counter that is used up, where nothing else is left.
+pub(super) fn target(
+    edge: Edge,
+    counters: &mut BTreeMap<CounterName, Allowance>,
+) -> Result<StepName, CounterName> {
+    let is_spent = |name: &CounterName| counters.get(name).is_none_or(|it| it.is_spent());
+    let spent = match edge.within.filter(is_spent) {
+        Some(counter) => Some(counter),
+        None => edge.charge.filter(|name| !counters.get_mut(name).is_some_and(Allowance::take)),
+    };
+    match (spent, edge.otherwise) {
+        (None, _) => Ok(edge.to),
+        (Some(_), Some(otherwise)) => Ok(otherwise),
+        (Some(counter), None) => Err(counter),
+    }
+}
+
 fn is_accepted(lifecycle: &Lifecycle, state: &WorkflowState) -> bool {
     let kind = lifecycle.step(state.step).map(|step| step.kind);
     matches!(kind, Some(StepKind::Verdict | StepKind::Land))
@@ -56,14 +81,9 @@ pub fn reopen(
 }
 
 fn take(lifecycle: &Lifecycle, mut state: WorkflowState, edge: Edge) -> MoveResult {
-    let spent = edge
-        .within
-        .filter(|counter| state.counter(*counter).is_spent())
-        .or_else(|| edge.charge.filter(|counter| !state.take(*counter)));
-    let to = match (spent, edge.otherwise) {
-        (None, _) => edge.to,
-        (Some(_), Some(otherwise)) => otherwise,
-        (Some(counter), None) => {
+    let to = match target(edge, &mut state.counters) {
+        Ok(to) => to,
+        Err(counter) => {
             state.phase_status = PhaseStatus::Blocked;
             return MoveResult::Stop(state, BlockReason::Spent(counter));
         }
@@ -74,4 +94,46 @@ fn take(lifecycle: &Lifecycle, mut state: WorkflowState, edge: Edge) -> MoveResu
         counted.used = counted.used.saturating_add(1);
     }
     MoveResult::To(state)
+}
+
+/// Puts a sprint on a step; where that is not for it, on the one that follows along its first outcome.
+pub fn place_sprint(
+    lifecycle: &Lifecycle,
+    sprint: &mut Sprint,
+    name: StepName,
+    holds: impl Fn(&Sprint, Condition) -> bool,
+) {
+    let mut step = lifecycle.step(name);
+    // No way over steps that are passed over is longer than there are steps.
+    for _ in lifecycle.steps() {
+        let Some(at) = step else { return };
+        if at.only_if.iter().all(|condition| holds(sprint, *condition)) {
+            return sprint.place(at);
+        }
+        step = at.edges().next().and_then(|(_, edge)| lifecycle.step(edge.to));
+    }
+}
+
+/// Follows what came of a sprint's step.
+///
+/// # Errors
+/// The counter that is used up; the sprint stays where it is.
+pub fn follow_sprint(
+    lifecycle: &Lifecycle,
+    sprint: &mut Sprint,
+    outcome: StepOutcome,
+    holds: impl Fn(&Sprint, Condition) -> bool,
+) -> Result<(), CounterName> {
+    let step = sprint.step.and_then(|name| lifecycle.step(name));
+    let Some(edge) = step.and_then(|step| step.on(outcome)) else { return Ok(()) };
+    let used = &sprint.planning.reopen_counts;
+    let allowance = |(name, most): (&CounterName, &u32)| {
+        (*name, Allowance { used: used.get(name).copied().unwrap_or(0), limit: *most })
+    };
+    let mut counters: BTreeMap<_, _> = lifecycle.counters.iter().map(allowance).collect();
+    let to = target(edge, &mut counters)?;
+    let used = counters.into_iter().filter(|(_, it)| it.used > 0);
+    sprint.planning.reopen_counts = used.map(|(name, it)| (name, it.used)).collect();
+    place_sprint(lifecycle, sprint, to, holds);
+    Ok(())
 }

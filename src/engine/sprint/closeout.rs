@@ -29,7 +29,7 @@ pub fn is_resumable(sprint: &Sprint) -> bool {
     if sprint.status != SprintStatus::Blocked {
         return false;
     }
-    match sprint.closeout_status {
+    match sprint.closing.status {
         Some(CloseoutStatus::PlanningIncomplete | CloseoutStatus::RestartRequired) => true,
         Some(
             CloseoutStatus::Verified
@@ -43,7 +43,9 @@ pub fn is_resumable(sprint: &Sprint) -> bool {
             | CloseoutStatus::NoSelectedBacklog
             | CloseoutStatus::Stopped,
         ) => false,
-        None => sprint.phase == Phase::Initial && sprint.report_body.contains("initial phase"),
+        None => {
+            sprint.phase == Phase::Initial && sprint.closing.report_body.contains("initial phase")
+        }
     }
 }
 
@@ -70,7 +72,7 @@ mod tests {
         let mut sprint = Sprint::new(id, Trigger::ManualStart, Kickoff::default(), Language::En);
         for status in SprintStatus::ALL {
             for closeout in CloseoutStatus::ALL {
-                (sprint.status, sprint.closeout_status) = (status, Some(closeout));
+                (sprint.status, sprint.closing.status) = (status, Some(closeout));
                 let expected = status == SprintStatus::Blocked
                     && matches!(
                         closeout,
@@ -79,9 +81,9 @@ mod tests {
                 assert_eq!(is_resumable(&sprint), expected, "S26 {status} {closeout}");
             }
         }
-        (sprint.status, sprint.closeout_status) = (SprintStatus::Blocked, None);
+        (sprint.status, sprint.closing.status) = (SprintStatus::Blocked, None);
         assert!(!is_resumable(&sprint));
-        "stopped in the initial phase".clone_into(&mut sprint.report_body);
+        "stopped in the initial phase".clone_into(&mut sprint.closing.report_body);
         assert!(is_resumable(&sprint), "as older records say it");
     }
 }

@@ -3,21 +3,36 @@
 
 use serde_json::{Value, json};
 
-use super::duties::{self, Ask};
-use super::{closeout, say};
+use super::duties::{self, DutyRequest};
+use super::{closeout, position, say};
 use crate::domain::backlog::BacklogStatus;
 use crate::domain::effect::{EffectKind, Inspection};
 use crate::domain::ids::{BacklogId, SprintId};
+use crate::domain::lifecycle::Step;
 use crate::domain::request::{Request, RequestStatus};
-use crate::domain::role::Role;
 use crate::domain::sprint::{
     CloseoutStatus, DutyDetails, Phase, Sprint, SprintEventKind, SprintStatus, Todo, TodoStatus,
     WrapUp,
 };
 use crate::engine::turn::Turn;
-use crate::engine::{closeout as closeout_of_requests, handoff};
+use crate::engine::{ending, landing};
 /// What records say of a commit of what lies in the project: the team makes none.
 const NOT_NEEDED: &str = "not_needed";
+
+/// Whether a person or the clock wants the sprint to end, and nothing stands against it any more.
+pub(super) fn is_asked_for(turn: &Turn<'_>, id: &SprintId) -> bool {
+    turn.sprint(id).is_some_and(|sprint| {
+        let is_running = |todo: &Todo| todo.status == TodoStatus::Running;
+        sprint.phase != Phase::WrapUp
+            && match sprint.closing.wrap_up {
+                Some(WrapUp::Now) => true,
+                Some(WrapUp::AfterCurrent | WrapUp::Cutoff) => {
+                    !sprint.work.todos.iter().any(is_running)
+                }
+                None => false,
+            }
+    })
+}
 
 /// The team stops working on todos and closes the sprint. A commit that is on its way to the branch is waited
 /// for: only then is known what became of its todo.
@@ -31,29 +46,27 @@ pub(super) fn begin(turn: &mut Turn<'_>, id: &SprintId) {
         drop_duty(turn, &duty);
     }
     let lands =
-        |sprint: &Sprint| sprint.todos.iter().any(|todo| todo.status == TodoStatus::Running);
+        |sprint: &Sprint| sprint.work.todos.iter().any(|todo| todo.status == TodoStatus::Running);
     if turn.sprint(id).is_none_or(lands) {
         return;
     }
     let Some(sprint) = turn.edit_sprint(id) else { return };
-    sprint.phase = Phase::WrapUp;
-    sprint.status = SprintStatus::Closeout;
-    sprint.closeout_status = None;
+    sprint.closing.status = None;
     turn.sprint_event(id, SprintEventKind::Closeout, "", Value::Null);
-    advance(turn, id);
+    position::stop(turn, id);
 }
 
 /// Ends a request of the sprint itself that nobody waits for any more.
 fn drop_duty(turn: &mut Turn<'_>, id: &crate::domain::ids::RequestId) {
     if turn.request(id).is_some_and(|request| !request.status.is_terminal()) {
-        handoff::end(turn, id, RequestStatus::Cancelled, "sprint.duty", json!({}));
+        ending::end(turn, id, RequestStatus::Cancelled, "sprint.duty", json!({}));
     }
 }
 
 /// What the sprint did not do, or could not, goes back to the backlog. Work whose commit waits for the
 /// branch stays open: it is done, and a person can still let it through.
 fn release(turn: &mut Turn<'_>, id: &SprintId) {
-    let Some(todos) = turn.sprint(id).map(|sprint| sprint.todos.clone()) else { return };
+    let Some(todos) = turn.sprint(id).map(|sprint| sprint.work.todos.clone()) else { return };
     for (at, todo) in todos.iter().enumerate() {
         match todo.status {
             TodoStatus::Running if lands(turn, todo) => {}
@@ -70,7 +83,7 @@ fn release(turn: &mut Turn<'_>, id: &SprintId) {
 
 /// Whether the commit of a todo is on its way to the branch.
 fn lands(turn: &Turn<'_>, todo: &Todo) -> bool {
-    todo.request_id.as_ref().is_some_and(|id| closeout_of_requests::is_merging(turn, id))
+    todo.request_id.as_ref().is_some_and(|id| landing::is_merging(turn, id))
 }
 
 /// A todo that was not delivered: its item waits again.
@@ -99,7 +112,7 @@ fn put_aside(turn: &mut Turn<'_>, todo: &Todo) {
     let Some(request) = &todo.request_id else { return };
     if let Some(item) = &todo.backlog_id {
         turn.edit_item(item, |item| {
-            item.origin.insert("request_id".to_owned(), json!(request.as_str()));
+            item.origin.set("request_id", request.as_str());
             item.planned_in_sprint_id = None;
             item.selected_in_sprint_id = None;
         });
@@ -114,34 +127,20 @@ fn end_quietly(turn: &mut Turn<'_>, id: &crate::domain::ids::RequestId) {
             request.params.released = true;
         }
         let values = json!({ "request_id": id.as_str(), "by": "sprint" });
-        handoff::end(turn, id, RequestStatus::Cancelled, "final.released", values);
+        ending::end(turn, id, RequestStatus::Cancelled, "final.released", values);
     }
 }
 
-/// Does what is next in closing.
-pub(super) fn advance(turn: &mut Turn<'_>, id: &SprintId) {
+/// Has git asked what came of the sprint.
+pub(super) fn inspect(turn: &mut Turn<'_>, id: &SprintId) {
     let Some(sprint) = turn.sprint(id) else { return };
-    if sprint.wrap_up == Some(WrapUp::Now)
-        && let Some(duty) = sprint.planning_request_id.clone()
-    {
-        // A person does not want to wait for words.
-        if let Some(sprint) = turn.edit_sprint(id) {
-            sprint.planning_request_id = None;
-            sprint.planner_report_draft = json!({ "fallback": "stopped" });
-        }
-        drop_duty(turn, &duty);
-    }
-    let Some(sprint) = turn.sprint(id) else { return };
-    if sprint.planning_request_id.is_some() {
-        return;
-    }
-    match sprint.closeout_status {
+    match sprint.closing.status {
         // Nobody has looked at the project yet, and nobody has done anything in it.
-        None if sprint.git_baseline.is_none() && !did_something(sprint) => {
+        None if sprint.work.git_baseline.is_none() && !sprint.has_worked() => {
             if let Some(sprint) = turn.edit_sprint(id) {
-                sprint.closeout_status = Some(CloseoutStatus::NoNewCommits);
+                sprint.closing.status = Some(CloseoutStatus::NoNewCommits);
             }
-            advance(turn, id);
+            position::done(turn, id);
         }
         // An older build was about to commit what people had in the project.
         None | Some(CloseoutStatus::PendingChanges) => {
@@ -150,26 +149,45 @@ pub(super) fn advance(turn: &mut Turn<'_>, id: &SprintId) {
                 turn.plan(EffectKind::Inspect { sprint_id: id.clone() });
             }
         }
-        Some(closeout) if sprint.planner_report_draft.is_null() && did_something(sprint) => {
-            words(turn, id, closeout);
-        }
-        Some(closeout) => {
-            let stopped = sprint.wrap_up.is_some() && !sprint.todos.iter().any(is_delivered);
-            let closeout =
-                if stopped && closeout.is_success() { CloseoutStatus::Stopped } else { closeout };
-            let message = sprint.closeout_message.clone();
-            end(turn, id, closeout::status_of(closeout), closeout, &message);
-        }
+        Some(_) => position::done(turn, id),
     }
+}
+
+/// Asks the planner for the closing words.
+pub(super) fn report(turn: &mut Turn<'_>, id: &SprintId, step: &Step) {
+    let Some(sprint) = turn.edit_sprint(id) else { return };
+    if sprint.closing.wrap_up == Some(WrapUp::Now) && sprint.closing.report_draft.is_null() {
+        // A person does not want to wait for words.
+        sprint.closing.report_draft = json!({ "fallback": "stopped" });
+        if let Some(duty) = sprint.planning_request_id.take() {
+            drop_duty(turn, &duty);
+        }
+        return position::done(turn, id);
+    }
+    if !sprint.closing.report_draft.is_null() {
+        return position::done(turn, id);
+    }
+    if sprint.planning_request_id.is_some() {
+        return;
+    }
+    let closeout_status = sprint.closing.status.unwrap_or(CloseoutStatus::Failed);
+    let duty = DutyDetails::ClosingReport { closeout_status };
+    duties::ask(turn, DutyRequest { duty, step, sprint: Some(id), scope: format!("report: {id}") });
+}
+
+/// The sprint is over as git says.
+pub(super) fn archive(turn: &mut Turn<'_>, id: &SprintId) {
+    let Some(sprint) = turn.sprint(id) else { return };
+    let closeout = sprint.closing.status.unwrap_or(CloseoutStatus::Failed);
+    let stopped = sprint.closing.wrap_up.is_some() && !sprint.work.todos.iter().any(is_delivered);
+    let closeout =
+        if stopped && closeout.is_success() { CloseoutStatus::Stopped } else { closeout };
+    let message = sprint.closing.message.clone();
+    end(turn, id, closeout::status_of(closeout), closeout, &message);
 }
 
 fn is_delivered(todo: &Todo) -> bool {
     todo.status.is_success()
-}
-
-/// Whether there is anything to tell about.
-fn did_something(sprint: &Sprint) -> bool {
-    sprint.todos.iter().any(|todo| todo.started_at.is_some())
 }
 
 /// Git has told what the sprint committed, and what people have uncommitted in the project.
@@ -178,15 +196,15 @@ pub(super) fn inspected(turn: &mut Turn<'_>, id: &SprintId, found: Inspection) {
     if sprint.status != SprintStatus::Closeout {
         return;
     }
-    sprint.commit_shas = found.commits.iter().map(|commit| commit.sha.clone()).collect();
-    sprint.commit_sha = sprint.commit_shas.last().cloned().unwrap_or_default();
-    sprint.commit_count = found.commits.len() as u64;
-    sprint.commits = found.commits;
-    sprint.uncommitted_paths.clone_from(&found.uncommitted_paths);
-    sprint.closeout_message = found.message;
-    sprint.closeout_status = Some(found.status);
-    if sprint.version_control_status.is_empty() {
-        NOT_NEEDED.clone_into(&mut sprint.version_control_status);
+    sprint.work.commit_shas = found.commits.iter().map(|commit| commit.sha.clone()).collect();
+    sprint.work.commit_sha = sprint.work.commit_shas.last().cloned().unwrap_or_default();
+    sprint.work.commit_count = found.commits.len() as u64;
+    sprint.work.commits = found.commits;
+    sprint.closing.uncommitted_paths.clone_from(&found.uncommitted_paths);
+    sprint.closing.message = found.message;
+    sprint.closing.status = Some(found.status);
+    if sprint.closing.version_control_status.is_empty() {
+        NOT_NEEDED.clone_into(&mut sprint.closing.version_control_status);
     }
 }
 
@@ -194,8 +212,8 @@ pub(super) fn inspected(turn: &mut Turn<'_>, id: &SprintId, found: Inspection) {
 pub(super) fn not_inspected(turn: &mut Turn<'_>, id: &SprintId, message: &str) {
     let Some(sprint) = turn.edit_sprint(id) else { return };
     if sprint.status == SprintStatus::Closeout {
-        sprint.closeout_status = Some(CloseoutStatus::Failed);
-        sprint.closeout_message = crate::engine::say::cut(message, 600);
+        sprint.closing.status = Some(CloseoutStatus::Failed);
+        sprint.closing.message = crate::engine::say::cut(message, 600);
     }
 }
 
@@ -214,24 +232,10 @@ pub(in crate::engine) fn withdraw_older(turn: &mut Turn<'_>) {
         {
             sprint.planning_request_id = None;
         }
-        if !closeout_of_requests::is_merging(turn, &id) {
+        if !landing::is_merging(turn, &id) {
             let values = json!({ "request_id": id.as_str(), "by": "" });
-            handoff::end(turn, &id, RequestStatus::Cancelled, "final.cancelled", values);
+            ending::end(turn, &id, RequestStatus::Cancelled, "final.cancelled", values);
         }
-    }
-}
-
-/// Asks the planner for the closing words.
-fn words(turn: &mut Turn<'_>, id: &SprintId, closeout: CloseoutStatus) {
-    let ask = Ask {
-        duty: DutyDetails::ClosingReport { closeout_status: closeout },
-        role: Role::Planner,
-        sprint: Some(id),
-        scope: format!("report: {id}"),
-    };
-    let request = duties::ask(turn, ask);
-    if let Some(sprint) = turn.edit_sprint(id) {
-        sprint.planning_request_id = Some(request);
     }
 }
 
@@ -243,7 +247,7 @@ pub(super) fn worded(turn: &mut Turn<'_>, request: &Request) {
         .and_then(|result| result.proposals.sprint_report.as_ref())
         .map_or_else(|| json!({ "fallback": "no words came" }), |report| json!(report));
     if let Some(sprint) = turn.edit_sprint(&id) {
-        sprint.planner_report_draft = draft;
+        sprint.closing.report_draft = draft;
     }
 }
 
@@ -265,8 +269,8 @@ pub(super) fn end(
     let message = crate::engine::say::cut(message, 600);
     let Some(sprint) = turn.edit_sprint(id) else { return };
     sprint.status = status;
-    sprint.closeout_status = Some(closeout);
-    sprint.closeout_message = message;
+    sprint.closing.status = Some(closeout);
+    sprint.closing.message = message;
     sprint.ended_at = Some(now);
     let duty = sprint.planning_request_id.take();
     turn.sprint_event(id, SprintEventKind::of(status), closeout.as_str(), Value::Null);
@@ -275,7 +279,7 @@ pub(super) fn end(
     }
     let scheduler = turn.edit_scheduler();
     scheduler.active_sprint_id = None;
-    scheduler.last_completed_at = Some(now);
+    scheduler.slots.last_completed_at = Some(now);
     turn.plan(EffectKind::Archive { sprint_id: id.clone() });
 }
 
@@ -313,7 +317,7 @@ pub(super) fn archived(turn: &mut Turn<'_>, id: &SprintId, report: Option<String
         files.push(report.clone());
         let folder = sprint.sprint_folder.clone();
         files.push(format!("{folder}/burndown.png"));
-        sprint.report_path = report;
+        sprint.closing.report_path = report;
     }
     say::summary(turn, id, files);
     if publish {

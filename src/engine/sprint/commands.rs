@@ -2,20 +2,19 @@
 
 use serde_json::{Value, json};
 
-use super::{closeout, queue, say, start};
+use super::{closeout, position, queue, say, start};
 use crate::domain::actor::Actor;
 use crate::domain::backlog::{BacklogSource, BacklogStatus};
 use crate::domain::ids::SprintId;
 use crate::domain::language::Language;
 use crate::domain::request::RequestStatus;
 use crate::domain::sprint::{
-    Kickoff, Phase, RESTART_CHECKPOINT, SprintEventKind, SprintStatus, Todo, TodoStatus, Trigger,
-    WrapUp,
+    Kickoff, RESTART_CHECKPOINT, SprintEventKind, SprintStatus, Todo, TodoStatus, Trigger, WrapUp,
 };
 use crate::engine::authorize::{Granted, Resource, act, authorize};
-use crate::engine::decide::Answer;
+use crate::engine::decision::Answer;
 use crate::engine::turn::Turn;
-use crate::engine::{handoff, say as words};
+use crate::engine::{ending, say as words};
 
 /// Characters of a milestone.
 const MILESTONE: usize = 200;
@@ -29,9 +28,11 @@ const ARTIFACTS: usize = 12;
 /// A key of the catalog with its values.
 pub(in crate::engine) type Said = (&'static str, Value);
 
-fn answer(turn: &Turn<'_>, language: Language, said: Said) -> Answer {
-    let _ = turn;
-    Answer::Say(words::content(said.0, language, said.1))
+fn answer(language: Language, said: Result<Said, Said>) -> Answer {
+    match said {
+        Ok((key, values)) => Answer::Say(words::content(key, language, values)),
+        Err((key, values)) => Answer::Refused(words::content(key, language, values)),
+    }
 }
 
 fn language(turn: &Turn<'_>) -> Language {
@@ -50,7 +51,7 @@ pub(in crate::engine) fn may(
 pub(in crate::engine) fn start(turn: &mut Turn<'_>, actor: &Actor, kickoff: Kickoff) -> Answer {
     let language = kickoff.language.unwrap_or(turn.policy.language);
     let said = may(turn, actor).and_then(|granted| started(turn, &granted, kickoff));
-    answer(turn, language, said.unwrap_or_else(|refused| refused))
+    answer(language, said)
 }
 
 /// Begins a sprint for somebody who may.
@@ -90,7 +91,7 @@ fn cut(kickoff: Kickoff) -> Kickoff {
 pub(in crate::engine) fn stop(turn: &mut Turn<'_>, actor: &Actor, now: bool) -> Answer {
     let language = language(turn);
     let said = may(turn, actor).and_then(|granted| stopped(turn, &granted, now));
-    answer(turn, language, said.unwrap_or_else(|refused| refused))
+    answer(language, said)
 }
 
 /// Ends the active sprint for somebody who may.
@@ -108,10 +109,10 @@ pub(in crate::engine) fn stopped(
     let Some(sprint) = turn.edit_sprint(&id) else {
         return Err(("sprint.refused.none", json!({})));
     };
-    if sprint.wrap_up != Some(WrapUp::Now) {
-        sprint.wrap_up = Some(how);
+    if sprint.closing.wrap_up != Some(WrapUp::Now) {
+        sprint.closing.wrap_up = Some(how);
     }
-    sprint.wrap_up_requested_at = Some(at);
+    sprint.closing.requested_at = Some(at);
     turn.sprint_event(&id, SprintEventKind::WrapUpRequested, how.as_str(), json!({ "by": by }));
     say::wrap_up(turn, &id, how, &by);
     Ok(("sprint.stopping", json!({ "sprint_id": id.as_str(), "how": how })))
@@ -121,7 +122,7 @@ pub(in crate::engine) fn stopped(
 pub(in crate::engine) fn restart(turn: &mut Turn<'_>, actor: &Actor) -> Answer {
     let language = language(turn);
     let said = may(turn, actor).and_then(|granted| restarted(turn, &granted));
-    answer(turn, language, said.unwrap_or_else(|refused| refused))
+    answer(language, said)
 }
 
 /// The same for somebody who may.
@@ -151,30 +152,22 @@ pub(in crate::engine) fn restarted(
             // The day at whose end it was to stop is over.
             sprint.cutoff_at = cutoff;
         }
-        sprint.resume_from_checkpoint_requested_at = Some(now);
-        sprint.wrap_up = None;
-        sprint.wrap_up_requested_at = None;
+        sprint.work.resume_requested_at = Some(now);
+        sprint.closing.wrap_up = None;
+        sprint.closing.requested_at = None;
         if terminal {
-            sprint.status = if sprint.initial_phase_ready_at.is_some() {
-                SprintStatus::Running
-            } else {
-                SprintStatus::Planning
-            };
-            sprint.phase = if sprint.initial_phase_ready_at.is_some() {
-                Phase::Ongoing
-            } else {
-                Phase::Initial
-            };
             sprint.ended_at = None;
-            sprint.closeout_status = None;
-            sprint.closeout_message.clear();
-            sprint.initial_phase_reopen_counts.clear();
+            sprint.closing.status = None;
+            sprint.closing.message.clear();
         }
+    }
+    if terminal {
+        position::resume(turn, &id);
     }
     let scheduler = turn.edit_scheduler();
     scheduler.active_sprint_id = Some(id.clone());
-    scheduler.last_trigger = Some(Trigger::ManualRestart);
-    scheduler.milestone_request_pending = false;
+    scheduler.slots.last_trigger = Some(Trigger::ManualRestart);
+    scheduler.milestone_request.pending = false;
     turn.sprint_event(&id, SprintEventKind::RestartRequested, &title, Value::Null);
     Ok(("sprint.restarted", json!({ "sprint_id": id.as_str(), "todo": title })))
 }
@@ -193,16 +186,20 @@ fn checkpoint(turn: &mut Turn<'_>, id: &SprintId) -> Option<String> {
         | TodoStatus::Failed
         | TodoStatus::Cancelled => None,
     };
-    let best = (0..sprint.todos.len())
+    let best = (0..sprint.work.todos.len())
         .filter_map(|at| {
-            Some((rank(&sprint.todos[at])?, std::cmp::Reverse(sprint.todos[at].started_at), at))
+            Some((
+                rank(&sprint.work.todos[at])?,
+                std::cmp::Reverse(sprint.work.todos[at].started_at),
+                at,
+            ))
         })
         .min()?
         .2;
-    let todo = sprint.todos[best].clone();
+    let todo = sprint.work.todos[best].clone();
     if let Some(sprint) = turn.edit_sprint(id) {
-        sprint.last_resume_checkpoint_todo_id = Some(todo.todo_id.clone());
-        todo.status.as_str().clone_into(&mut sprint.last_resume_checkpoint_status);
+        sprint.work.resumed_todo_id = Some(todo.todo_id.clone());
+        todo.status.as_str().clone_into(&mut sprint.work.resumed_todo_status);
     }
     if todo.status == TodoStatus::Uncommitted
         && let Some(todo) = turn.edit_todo(id, best)
@@ -230,7 +227,7 @@ fn checkpoint(turn: &mut Turn<'_>, id: &SprintId) -> Option<String> {
             && turn.request(old).is_some_and(|request| !request.status.is_terminal())
         {
             let values = json!({ "request_id": old.as_str(), "by": "restart" });
-            handoff::end(turn, old, RequestStatus::Cancelled, "final.released", values);
+            ending::end(turn, old, RequestStatus::Cancelled, "final.released", values);
         }
     }
     Some(todo.title)
@@ -256,7 +253,7 @@ pub(in crate::engine) fn merge(
                     ("not_allowed", json!({}))
                 }
             };
-            return answer(turn, language, said);
+            return answer(language, Err(said));
         }
     };
     let (request, sprint) = match granted.actor() {
@@ -282,11 +279,11 @@ pub(in crate::engine) fn merge(
                 .collect();
             let values =
                 json!({ "added": merged.added, "updated": merged.updated, "items": items });
-            answer(turn, language, ("backlog.merged", values))
+            answer(language, Ok(("backlog.merged", values)))
         }
         Err(error) => {
             let values = json!({ "reason": error.to_string() });
-            answer(turn, language, ("backlog.refused", values))
+            answer(language, Err(("backlog.refused", values)))
         }
     }
 }

@@ -2,33 +2,36 @@
 
 use serde_json::{Value, json};
 
-use super::{closing, initial, running, sourcing};
+use super::position;
 use crate::domain::ids::{RequestId, SprintId};
-use crate::domain::request::{EventKind, Params, Request, RequestStatus};
+use crate::domain::lifecycle::Step;
+use crate::domain::request::{EventKind, Params, Request, RequestConversation, RequestStatus};
 use crate::domain::result::RoleResult;
-use crate::domain::role::Role;
 use crate::domain::sprint::{Duty, DutyDetails};
-use crate::engine::handoff;
 use crate::engine::turn::Turn;
+use crate::engine::{ending, handoff};
 
 /// What a duty is about.
-pub(super) struct Ask<'a> {
+pub(super) struct DutyRequest<'a> {
     pub(super) duty: DutyDetails,
-    pub(super) role: Role,
+    /// The step that it is.
+    pub(super) step: &'a Step,
     pub(super) sprint: Option<&'a SprintId>,
     /// One line for people and for the queue.
     pub(super) scope: String,
 }
 
-/// Makes the request and hands it to its role.
-pub(super) fn ask(turn: &mut Turn<'_>, ask: Ask<'_>) -> RequestId {
+/// Makes the request and hands it to its role. The sprint waits for it.
+pub(super) fn ask(turn: &mut Turn<'_>, ask: DutyRequest<'_>) -> RequestId {
     let id = create(turn, &ask);
-    handoff::delegate(turn, &id, ask.role, None, &ask.scope, None);
+    handoff::delegate(turn, &id, ask.step.role, None, &ask.scope, None);
+    if let Some(sprint) = ask.sprint.and_then(|sprint| turn.edit_sprint(sprint)) {
+        sprint.planning_request_id = Some(id.clone());
+    }
     id
 }
 
-/// Makes the request.
-pub(super) fn create(turn: &mut Turn<'_>, ask: &Ask<'_>) -> RequestId {
+fn create(turn: &mut Turn<'_>, ask: &DutyRequest<'_>) -> RequestId {
     let id = turn.ids.request(&turn.today());
     let language = ask.sprint.and_then(|id| turn.sprint(id)).map(|sprint| sprint.language);
     let duty = ask.duty.duty();
@@ -58,7 +61,10 @@ pub(super) fn create(turn: &mut Turn<'_>, ask: &Ask<'_>) -> RequestId {
         sprint_id: ask.sprint.cloned(),
         created_at: now,
         updated_at: now,
-        language: language.unwrap_or(turn.policy.language),
+        conversation: RequestConversation {
+            language: language.unwrap_or(turn.policy.language),
+            ..RequestConversation::default()
+        },
         ..Request::default()
     };
     turn.create(request);
@@ -70,15 +76,15 @@ pub(super) fn create(turn: &mut Turn<'_>, ask: &Ask<'_>) -> RequestId {
 pub(in crate::engine) fn result(turn: &mut Turn<'_>, id: &RequestId, result: &RoleResult) {
     let status =
         if result.is_negative() { RequestStatus::Failed } else { RequestStatus::Completed };
-    handoff::end(turn, id, status, "sprint.duty", json!({}));
+    ending::end(turn, id, status, "sprint.duty", json!({}));
 }
 
 /// What a duty came to: its result, or why there is none.
 pub(super) fn outcome(request: &Request) -> Result<&RoleResult, String> {
-    let said = request.result.as_ref().map(|result| {
+    let said = request.work.result.as_ref().map(|result| {
         if result.error.trim().is_empty() { result.summary.clone() } else { result.error.clone() }
     });
-    match (request.status, &request.result) {
+    match (request.status, &request.work.result) {
         (RequestStatus::Completed, Some(result)) => Ok(result),
         (RequestStatus::Cancelled, _) => Err("it was cancelled".to_owned()),
         (_, _) => Err(request
@@ -91,30 +97,11 @@ pub(super) fn outcome(request: &Request) -> Result<&RoleResult, String> {
     }
 }
 
-/// Brings what waits for a duty in line with it. Nobody waits for a person in it: where a role is stuck,
-/// the sprint has its own way on.
-pub(super) fn follow(turn: &mut Turn<'_>, request: &Request, duty: Duty) {
-    let over = request.status.is_terminal() || request.status == RequestStatus::Blocked;
-    if !over {
-        return;
-    }
-    if request.status == RequestStatus::Blocked {
-        handoff::end(turn, &request.request_id, RequestStatus::Failed, "sprint.duty", json!({}));
-    }
-    match duty {
-        Duty::ResearchPrepass => initial::researched(turn, request),
-        Duty::Planning => initial::planned(turn, request),
-        Duty::OngoingReview => running::reviewed(turn, request),
-        Duty::ClosingReport => closing::worded(turn, request),
-        Duty::Sourcing => sourcing::sourced(turn, request),
-        Duty::SourcerReview => sourcing::reviewed(turn, request),
-        Duty::BlockedReview => sourcing::blocked_reviewed(turn, request),
-    }
-}
-
 /// Takes the sprint that waits for this request; none where nobody does any more.
 pub(super) fn awaited_by(turn: &mut Turn<'_>, request: &Request) -> Option<SprintId> {
     let id = request.sprint_id.clone()?;
+    // In older records the request tells at which step the sprint stands.
+    position::step(turn, &id)?;
     let sprint = turn.sprint(&id)?;
     if sprint.planning_request_id.as_ref() != Some(&request.request_id) {
         return None;

@@ -1,17 +1,18 @@
 //! Todos and backlog items follow their requests (`spec/teams.md` 9.7; 13.A #1: from the request's own
 //! status alone).
 
-use serde_json::{Value, json};
+use serde_json::json;
 
-use super::{advance, backlog, duties, queue, say};
+use super::advance::advance;
+use super::{backlog, closing, initial, queue, running, say, sourcing};
 use crate::domain::backlog::{BacklogItem, BacklogStatus};
 use crate::domain::block::BlockCode;
 use crate::domain::ids::SprintId;
 use crate::domain::request::{Request, RequestStatus};
 use crate::domain::result::ResultStatus;
 use crate::domain::role::Role;
-use crate::domain::sprint::{SprintEventKind, SprintStatus, Todo, TodoStatus};
-use crate::engine::handoff;
+use crate::domain::sprint::{Duty, SprintEventKind, SprintStatus, Todo, TodoStatus};
+use crate::engine::ending;
 use crate::engine::turn::Turn;
 
 /// Times that failed work is carried on before a person has to look.
@@ -31,9 +32,30 @@ fn requests(turn: &mut Turn<'_>) {
     for id in turn.touched() {
         let Some(request) = turn.request(&id).cloned() else { continue };
         match request.duty() {
-            Some(duty) => duties::follow(turn, &request, duty),
+            Some(duty) => follow_duty(turn, &request, duty),
             None => todo(turn, &request),
         }
+    }
+}
+
+/// Brings what waits for a duty in line with it. Nobody waits for a person in it: where a role is stuck,
+/// the sprint has its own way on.
+fn follow_duty(turn: &mut Turn<'_>, request: &Request, duty: Duty) {
+    let over = request.status.is_terminal() || request.status == RequestStatus::Blocked;
+    if !over {
+        return;
+    }
+    if request.status == RequestStatus::Blocked {
+        ending::end(turn, &request.request_id, RequestStatus::Failed, "sprint.duty", json!({}));
+    }
+    match duty {
+        Duty::ResearchPrepass => initial::researched(turn, request),
+        Duty::Planning => initial::planned(turn, request),
+        Duty::OngoingReview => running::reviewed(turn, request),
+        Duty::ClosingReport => closing::worded(turn, request),
+        Duty::Sourcing => sourcing::sourced(turn, request),
+        Duty::SourcerReview => sourcing::reviewed(turn, request),
+        Duty::BlockedReview => sourcing::blocked_reviewed(turn, request),
     }
 }
 
@@ -46,7 +68,8 @@ fn status(request: &Request) -> TodoStatus {
 /// todo has failed and its work is carried on by another sprint.
 fn has_given_up(request: &Request) -> bool {
     request.blocked.as_ref().is_some_and(|blocked| {
-        let failed = request.result.as_ref().is_some_and(|it| it.status == ResultStatus::Failed);
+        let failed =
+            request.work.result.as_ref().is_some_and(|it| it.status == ResultStatus::Failed);
         request.status == RequestStatus::Blocked
             && (blocked.code.is_a_spent_loop()
                 || matches!(blocked.code, BlockCode::StepFailed | BlockCode::PlannerContract)
@@ -57,8 +80,8 @@ fn has_given_up(request: &Request) -> bool {
 /// Whether a person kept the change off the branch: it was made, and is not there.
 fn was_refused(request: &Request) -> bool {
     request.status == RequestStatus::Completed
-        && request.candidate.is_some()
-        && request.commit_sha.is_none()
+        && request.work.candidate.is_some()
+        && request.outcome.commit_sha.is_none()
 }
 
 fn todo(turn: &mut Turn<'_>, request: &Request) {
@@ -70,7 +93,7 @@ fn todo(turn: &mut Turn<'_>, request: &Request) {
     }
     let found = turn.sprint(sprint_id).and_then(|sprint| {
         let mine = |todo: &Todo| todo.request_id.as_ref() == Some(&request.request_id);
-        sprint.todos.iter().position(mine).map(|at| (at, sprint.todos[at].clone()))
+        sprint.work.todos.iter().position(mine).map(|at| (at, sprint.work.todos[at].clone()))
     });
     let Some((at, old)) = found else {
         alone(turn, request);
@@ -81,7 +104,7 @@ fn todo(turn: &mut Turn<'_>, request: &Request) {
         let detail = request.blocked.as_ref().map(|it| it.detail.clone()).unwrap_or_default();
         let values = json!({ "request_id": id.as_str(), "reason": "", "detail": detail });
         turn.unsay(id, "blocked");
-        handoff::end(turn, id, RequestStatus::Failed, "final.failed", values);
+        ending::end(turn, id, RequestStatus::Failed, "final.failed", values);
         if let Some(ended) = turn.request(id).cloned() {
             todo(turn, &ended);
         }
@@ -119,7 +142,7 @@ fn todo(turn: &mut Turn<'_>, request: &Request) {
 
 fn moved(turn: &Turn<'_>, old: &Todo, request: &Request, status: TodoStatus) -> Todo {
     let delivered = request.params.delivered.as_deref();
-    let said = request.result.as_ref().map(|result| result.summary.as_str());
+    let said = request.work.result.as_ref().map(|result| result.summary.as_str());
     let detail = request.blocked.as_ref().map(|blocked| blocked.detail.as_str());
     let summary = match status {
         TodoStatus::Blocked | TodoStatus::Uncommitted => detail.or(said),
@@ -130,12 +153,12 @@ fn moved(turn: &Turn<'_>, old: &Todo, request: &Request, status: TodoStatus) -> 
         | TodoStatus::Failed
         | TodoStatus::Cancelled => delivered.or(said),
     };
-    let paths = request.candidate.iter().flat_map(|candidate| &candidate.paths);
+    let paths = request.work.candidate.iter().flat_map(|candidate| &candidate.paths);
     Todo {
         status,
         summary: crate::engine::say::cut(summary.unwrap_or_default(), 1_200),
         ended_at: (status != TodoStatus::Running).then_some(turn.now),
-        commit_sha: request.commit_sha.clone().unwrap_or_default(),
+        commit_sha: request.outcome.commit_sha.clone().unwrap_or_default(),
         artifacts: paths.map(|changed| changed.path.clone()).collect(),
         version_control_message: if status == TodoStatus::Uncommitted {
             request.blocked.as_ref().map(|b| b.code.word().to_owned()).unwrap_or_default()
@@ -160,12 +183,12 @@ fn item(turn: &mut Turn<'_>, sprint: &SprintId, at: usize, todo: &Todo, request:
     if todo.status == TodoStatus::Failed {
         let now = turn.now;
         let mut next = backlog::carry_over(&item, todo, now, turn.zone(), &mut turn.ids);
-        let times = item.origin.get("carried_over").and_then(Value::as_u64).unwrap_or(0) + 1;
-        next.origin.insert("carried_over".to_owned(), json!(times));
+        let times = item.origin.count("carried_over") + 1;
+        next.origin.set("carried_over", times);
         if times >= CARRY_OVERS {
             next.status = BacklogStatus::Blocked;
             next.blocked_reason = format!("failed in {times} sprints: {}", todo.summary);
-            next.blocked_by_role = request.current_role.map_or("", Role::as_str).to_owned();
+            next.blocked_by_role = request.route.current_role.map_or("", Role::as_str).to_owned();
             next.recommended_next_step = "look at it, change it, or drop it".to_owned();
         }
         if let Some(place) = turn.edit_todo(sprint, at) {
@@ -190,9 +213,9 @@ fn refuse(item: &mut BacklogItem, request: &Request) {
 fn alone(turn: &mut Turn<'_>, request: &Request) {
     let Some(id) = &request.backlog_id else { return };
     // What a restart put aside is done anew by another request.
-    let held = turn
-        .active_sprint()
-        .is_some_and(|sprint| sprint.todos.iter().any(|todo| todo.backlog_id.as_ref() == Some(id)));
+    let held = turn.active_sprint().is_some_and(|sprint| {
+        sprint.work.todos.iter().any(|todo| todo.backlog_id.as_ref() == Some(id))
+    });
     if held || !request.status.is_terminal() {
         return;
     }
@@ -213,8 +236,7 @@ fn alone(turn: &mut Turn<'_>, request: &Request) {
             RequestStatus::Failed
             | RequestStatus::Queued
             | RequestStatus::Delegated
-            | RequestStatus::Blocked
-            | RequestStatus::Uncommitted => item.status = BacklogStatus::Pending,
+            | RequestStatus::Blocked => item.status = BacklogStatus::Pending,
         }
     });
 }

@@ -1,53 +1,25 @@
 //! How a sprint comes to its plan (`spec/teams.md` 9.4): research, then five steps of the planner, each
-//! with its validation and two reopens. The step stands in the record, so that a restart goes on with it.
+//! with its validation. The step stands in the record, so that a restart goes on with it.
 
 use serde_json::{Value, json};
 
-use super::duties::{self, Ask};
-use super::{closing, names, planning, queue, research, say};
+use super::duties::{self, DutyRequest};
+use super::{closing, names, planning, position, queue, research, say};
 use crate::domain::backlog::{BacklogItem, BacklogSource};
 use crate::domain::effect::EffectKind;
 use crate::domain::ids::SprintId;
+use crate::domain::lifecycle::{Step, StepOutcome};
 use crate::domain::request::Request;
 use crate::domain::result::RoleResult;
-use crate::domain::role::Role;
 use crate::domain::sprint::{
-    CloseoutStatus, DutyDetails, InitialStep, Phase, PlanningIteration, PrepassStatus,
+    CloseoutStatus, DutyDetails, Phase, PlanningIteration, PlanningStep, PrepassStatus,
     ResearchPrepass, SprintEventKind, SprintStatus,
 };
 use crate::engine::turn::Turn;
 
-/// Times that a step may be done over.
-const REOPENS: u32 = 2;
-
-/// Does what is next in planning.
-pub(super) fn advance(turn: &mut Turn<'_>, id: &SprintId) {
-    let Some(sprint) = turn.sprint(id) else { return };
-    if sprint.wrap_up.is_some() {
-        closing::begin(turn, id);
-        return;
-    }
-    if !has_baseline(turn, id) {
-        return;
-    }
-    let Some(sprint) = turn.sprint(id) else { return };
-    if sprint.planning_request_id.is_some() {
-        return;
-    }
-    if sprint.research_prepass.is_none() {
-        if turn.policy.sprint.research {
-            research(turn, id);
-            return;
-        }
-        keep_prepass(turn, id, no_research());
-    }
-    let step = turn.sprint(id).and_then(|sprint| sprint.initial_phase_step);
-    plan(turn, id, step.unwrap_or(InitialStep::MilestoneRefinement));
-}
-
 /// Whether the project was looked at before the team changes it; else that is what comes first.
 pub(super) fn has_baseline(turn: &mut Turn<'_>, id: &SprintId) -> bool {
-    if turn.sprint(id).is_some_and(|sprint| sprint.git_baseline.is_some()) {
+    if turn.sprint(id).is_some_and(|sprint| sprint.work.git_baseline.is_some()) {
         return true;
     }
     let is_mine =
@@ -58,22 +30,10 @@ pub(super) fn has_baseline(turn: &mut Turn<'_>, id: &SprintId) -> bool {
     false
 }
 
-fn research(turn: &mut Turn<'_>, id: &SprintId) {
+pub(super) fn research(turn: &mut Turn<'_>, id: &SprintId, step: &Step) {
     let milestone = turn.sprint(id).map(|sprint| sprint.milestone_title.clone());
-    let ask = Ask {
-        duty: DutyDetails::ResearchPrepass,
-        role: Role::Research,
-        sprint: Some(id),
-        scope: milestone.unwrap_or_default(),
-    };
-    let request = duties::ask(turn, ask);
-    await_it(turn, id, request);
-}
-
-fn await_it(turn: &mut Turn<'_>, id: &SprintId, request: crate::domain::ids::RequestId) {
-    if let Some(sprint) = turn.edit_sprint(id) {
-        sprint.planning_request_id = Some(request);
-    }
+    let (duty, scope) = (DutyDetails::ResearchPrepass, milestone.unwrap_or_default());
+    duties::ask(turn, DutyRequest { duty, step, sprint: Some(id), scope });
 }
 
 fn no_research() -> ResearchPrepass {
@@ -93,7 +53,7 @@ fn keep_prepass(turn: &mut Turn<'_>, id: &SprintId, prepass: ResearchPrepass) {
     let word = prepass.status.as_str();
     let payload = json!({ "reason_code": prepass.reason_code });
     if let Some(sprint) = turn.edit_sprint(id) {
-        sprint.research_prepass = Some(prepass);
+        sprint.planning.research = Some(prepass);
     }
     turn.sprint_event(id, SprintEventKind::ResearchPrepassCompleted, word, payload);
 }
@@ -112,26 +72,30 @@ pub(super) fn researched(turn: &mut Turn<'_>, request: &Request) {
     };
     prepass.request_id = Some(request.request_id.clone());
     keep_prepass(turn, &id, prepass);
+    position::done(turn, &id);
 }
 
 /// Asks the planner for a step.
-fn plan(turn: &mut Turn<'_>, id: &SprintId, step: InitialStep) {
-    let Some(sprint) = turn.edit_sprint(id) else { return };
-    sprint.initial_phase_step = Some(step);
-    let count = sprint.initial_phase_reopen_counts.get(&step).copied().unwrap_or(0);
-    let reason = sprint.last_initial_phase_reopen_reason.clone();
-    let earlier = sprint.last_initial_phase_reopen_request_id.clone();
-    let scope = format!("{} ({}/5): {}", step, step.number(), sprint.milestone_title);
+pub(super) fn plan(turn: &mut Turn<'_>, id: &SprintId, step: &Step, part: PlanningStep) {
+    if turn.sprint(id).is_some_and(|sprint| sprint.planning.research.is_none()) {
+        keep_prepass(turn, id, no_research());
+    }
+    let (number, of) = position::number(turn, id, part);
+    let Some(sprint) = turn.sprint(id) else { return };
+    let counter = step.on(StepOutcome::Again).and_then(|edge| edge.charge);
+    let used = &sprint.planning.reopen_counts;
+    let count = counter.and_then(|name| used.get(&name)).copied().unwrap_or(0);
+    let reason = sprint.planning.last_reopen_reason.clone();
+    let earlier = sprint.planning.last_reopen_request_id.clone();
+    let scope = format!("{part} ({number}/{of}): {}", sprint.milestone_title);
     let again = count > 0;
     let duty = DutyDetails::Planning {
-        initial_phase_step: step,
+        initial_phase_step: part,
         initial_phase_reopen_count: count,
         initial_phase_reopen_reason: if again { reason } else { String::new() },
         reopen_of_request_id: earlier.filter(|_| again),
     };
-    let ask = Ask { duty, role: Role::Planner, sprint: Some(id), scope };
-    let request = duties::ask(turn, ask);
-    await_it(turn, id, request);
+    duties::ask(turn, DutyRequest { duty, step, sprint: Some(id), scope });
 }
 
 /// A planning step is over: its items are kept, it is judged, and the next one or the same one follows.
@@ -148,22 +112,22 @@ pub(super) fn planned(turn: &mut Turn<'_>, request: &Request) {
         Err(reason) => problems.push(format!("status: {}", crate::engine::say::cut(reason, 300))),
     }
     let kept = problems.is_empty();
-    if step == InitialStep::TodoFinalization {
+    if step == PlanningStep::TodoFinalization {
         problems.extend(queue::sync(turn, &id));
     }
     if let Ok(result) = &outcome {
         problems.extend(judge(turn, &id, step, result, kept));
     }
     note(turn, &id, step.as_str(), "initial", request, problems.is_empty());
-    say::step(turn, &id, step, request, &problems);
-    if !problems.is_empty() {
-        reopen(turn, &id, step, request, &problems);
-    } else if let Some(next) = step.next() {
-        if let Some(sprint) = turn.edit_sprint(&id) {
-            sprint.initial_phase_step = Some(next);
+    let (number, _) = position::number(turn, &id, step);
+    say::step(turn, &id, step, number, request, &problems);
+    if problems.is_empty() {
+        position::done(turn, &id);
+        if turn.sprint(&id).is_some_and(|sprint| sprint.phase == Phase::Ongoing) {
+            ready(turn, &id);
         }
     } else {
-        ready(turn, &id);
+        reopen(turn, &id, step, request, &problems);
     }
 }
 
@@ -180,8 +144,10 @@ fn reframe(turn: &mut Turn<'_>, id: &SprintId, result: &RoleResult) {
         sprint.sprint_name = names::display_name(began, zone, &title);
     }
     for file in &result.artifacts {
-        if !sprint.reference_artifacts.contains(file) && sprint.reference_artifacts.len() < 60 {
-            sprint.reference_artifacts.push(file.clone());
+        if !sprint.work.reference_artifacts.contains(file)
+            && sprint.work.reference_artifacts.len() < 60
+        {
+            sprint.work.reference_artifacts.push(file.clone());
         }
     }
 }
@@ -217,7 +183,7 @@ pub(super) fn keep_items(
 fn judge(
     turn: &Turn<'_>,
     id: &SprintId,
-    step: InitialStep,
+    step: PlanningStep,
     result: &RoleResult,
     kept: bool,
 ) -> Vec<String> {
@@ -236,7 +202,7 @@ pub(super) fn note(
     request: &Request,
     ready: bool,
 ) {
-    let result = request.result.as_ref();
+    let result = request.work.result.as_ref();
     let iteration = PlanningIteration {
         created_at: turn.now,
         phase: phase.to_owned(),
@@ -248,25 +214,23 @@ pub(super) fn note(
         phase_ready: ready,
     };
     if let Some(sprint) = turn.edit_sprint(id) {
-        sprint.planning_iterations.push(iteration);
+        sprint.planning.iterations.push(iteration);
     }
 }
 
 fn reopen(
     turn: &mut Turn<'_>,
     id: &SprintId,
-    step: InitialStep,
+    step: PlanningStep,
     request: &Request,
     problems: &[String],
 ) {
     let reason = problems.join("; ");
+    let spent = position::follow(turn, id, StepOutcome::Again).is_err();
     let Some(sprint) = turn.edit_sprint(id) else { return };
-    let count = sprint.initial_phase_reopen_counts.entry(step).or_insert(0);
-    *count += 1;
-    let spent = *count > REOPENS;
-    sprint.last_initial_phase_reopen_step = Some(step);
-    sprint.last_initial_phase_reopen_reason.clone_from(&reason);
-    sprint.last_initial_phase_reopen_request_id = Some(request.request_id.clone());
+    sprint.planning.last_reopened = Some(step);
+    sprint.planning.last_reopen_reason.clone_from(&reason);
+    sprint.planning.last_reopen_request_id = Some(request.request_id.clone());
     let payload = json!({ "step": step, "request_id": request.request_id.as_str() });
     turn.sprint_event(id, SprintEventKind::InitialPhaseStepReopened, &reason, payload);
     if spent {
@@ -279,11 +243,8 @@ fn reopen(
 fn ready(turn: &mut Turn<'_>, id: &SprintId) {
     let now = turn.now;
     let Some(sprint) = turn.edit_sprint(id) else { return };
-    sprint.phase = Phase::Ongoing;
-    sprint.status = SprintStatus::Running;
-    sprint.initial_phase_step = None;
-    sprint.initial_phase_ready_at = Some(now);
-    sprint.last_planner_review_at = Some(now);
+    sprint.planning.ready_at = Some(now);
+    sprint.planning.last_review_at = Some(now);
     turn.sprint_event(id, SprintEventKind::PlanningReady, "", Value::Null);
     say::plan(turn, id);
 }

@@ -29,7 +29,7 @@ pub fn consistent(state: &State) -> Result<(), String> {
         if !sprint.status.is_terminal() && active != Some(id) {
             return Err(format!("{id} is {} and does not hold the slot", sprint.status));
         }
-        for todo in &sprint.todos {
+        for todo in &sprint.work.todos {
             let name = format!("{} ({})", todo.todo_id, todo.status);
             let request = todo.request_id.as_ref().and_then(|id| state.requests.get(id));
             let item = todo.backlog_id.as_ref().and_then(|id| state.backlog.get(id));
@@ -85,7 +85,7 @@ pub fn consistent(state: &State) -> Result<(), String> {
                 todo.backlog_id.as_ref() == Some(&item.backlog_id)
                     && matches!(todo.status, TodoStatus::Queued | TodoStatus::Running)
             };
-            sprint.todos.iter().filter(holds).count()
+            sprint.work.todos.iter().filter(holds).count()
         });
         let selected = item.status == BacklogStatus::Selected;
         if holders > 1 || (selected && holders == 0) {

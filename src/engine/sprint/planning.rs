@@ -2,9 +2,8 @@
 
 use super::backlog::relevant;
 use crate::domain::backlog::{BacklogItem, BacklogStatus};
-use crate::domain::lenient;
 use crate::domain::result::{ResultStatus, SprintPlanUpdate};
-use crate::domain::sprint::{InitialStep, Sprint};
+use crate::domain::sprint::{PlanningStep, Sprint};
 use crate::engine::contract::numbered::{self, REQUIREMENT};
 
 /// How many problems are quoted; the planner is told of the others by the next attempt.
@@ -16,7 +15,7 @@ pub const PROBLEMS_QUOTED: usize = 4;
 /// `sprint_plan_update`; `persisted` says whether the items that the planner gave are in the store.
 #[must_use]
 pub fn problems(
-    step: InitialStep,
+    step: PlanningStep,
     sprint: &Sprint,
     items: &[&BacklogItem],
     result_status: ResultStatus,
@@ -31,26 +30,26 @@ pub fn problems(
     }
     let relevant = relevant(items.iter().copied(), sprint);
     let mut found = match step {
-        InitialStep::MilestoneRefinement => milestone(sprint, plan_update),
-        InitialStep::ArtifactSync => Vec::new(),
-        InitialStep::BacklogDefinition
-        | InitialStep::BacklogPrioritization
-        | InitialStep::TodoFinalization
+        PlanningStep::MilestoneRefinement => milestone(sprint, plan_update),
+        PlanningStep::ArtifactSync => Vec::new(),
+        PlanningStep::BacklogDefinition
+        | PlanningStep::BacklogPrioritization
+        | PlanningStep::TodoFinalization
             if relevant.is_empty() =>
         {
             let id = &sprint.sprint_id;
             vec![format!("{step}: 0 backlog items belong to sprint {id}, at least 1 is needed")]
         }
-        InitialStep::BacklogDefinition => defined(sprint, &relevant, persisted),
-        InitialStep::BacklogPrioritization => ranked(&relevant),
-        InitialStep::TodoFinalization => selected(sprint, &relevant),
+        PlanningStep::BacklogDefinition => defined(sprint, &relevant, persisted),
+        PlanningStep::BacklogPrioritization => ranked(&relevant),
+        PlanningStep::TodoFinalization => selected(sprint, &relevant),
     };
     found.truncate(PROBLEMS_QUOTED);
     found
 }
 
 fn is_source_backed(sprint: &Sprint) -> bool {
-    sprint.research_prepass.as_ref().is_some_and(|prepass| prepass.is_source_backed())
+    sprint.planning.research.as_ref().is_some_and(|prepass| prepass.is_source_backed())
 }
 
 /// Research that rests on sources has to show in the milestone.
@@ -67,7 +66,7 @@ fn milestone(sprint: &Sprint, update: &SprintPlanUpdate) -> Vec<String> {
         found.push("sprint_plan_update: refinement_rationale is blank".to_owned());
     }
     let flat = |text: &str| text.to_lowercase().split_whitespace().collect::<Vec<_>>().join(" ");
-    if !title.is_empty() && flat(title) == flat(&sprint.requested_milestone_title) {
+    if !title.is_empty() && flat(title) == flat(&sprint.kickoff.milestone) {
         if update.problem_framing.trim().is_empty() {
             found.push(
                 "sprint_plan_update: problem_framing is blank, and the requested milestone is kept"
@@ -94,7 +93,7 @@ fn defined(sprint: &Sprint, relevant: &[&BacklogItem], persisted: bool) -> Vec<S
         found.push("backlog_items: none of them is in the backlog".to_owned());
     }
     for item in relevant {
-        let origin = |key: &str| !lenient::list(item.origin.get(key)).is_empty();
+        let origin = |name: &str| item.origin.has(name);
         let mut missing = |holds: bool, field: &str| {
             if !holds {
                 found.push(format!("{}: {field} is missing", name(item)));
@@ -107,7 +106,7 @@ fn defined(sprint: &Sprint, relevant: &[&BacklogItem], persisted: bool) -> Vec<S
             "milestone_title or origin.sprint_id",
         );
         missing(
-            sprint.kickoff_requirements.is_empty() || origin("requirement_refs"),
+            sprint.kickoff.requirements.is_empty() || origin("requirement_refs"),
             "origin.requirement_refs",
         );
         missing(origin("spec_refs"), "origin.spec_refs");
@@ -119,8 +118,8 @@ fn defined(sprint: &Sprint, relevant: &[&BacklogItem], persisted: bool) -> Vec<S
 
 /// The requirements that an item says it serves and that the sprint does not have.
 fn unknown_requirements(sprint: &Sprint, item: &BacklogItem) -> Vec<String> {
-    let known = &sprint.kickoff_requirements;
-    let named = lenient::list(item.origin.get("requirement_refs"));
+    let known = &sprint.kickoff.requirements;
+    let named = item.origin.texts("requirement_refs");
     let unknown = named.iter().filter(|it| numbered::find(known, REQUIREMENT, it).is_none());
     let told = unknown.filter_map(|wrong| {
         let (index, text) = numbered::nearest(known, wrong)?;
@@ -161,7 +160,7 @@ fn selected(sprint: &Sprint, relevant: &[&BacklogItem]) -> Vec<String> {
     for item in relevant {
         let is_selected = item.status == BacklogStatus::Selected
             || item.selected_in_sprint_id.as_ref() == Some(id)
-            || sprint.selected_backlog_ids.contains(&item.backlog_id);
+            || sprint.work.selected_backlog_ids.contains(&item.backlog_id);
         if is_selected && !is_planned(item) {
             let other = item.planned_in_sprint_id.as_ref().map_or("blank", |other| other.as_str());
             found.push(format!(
@@ -192,6 +191,7 @@ mod tests {
     use crate::domain::backlog::BacklogKind;
     use crate::domain::ids::{BacklogId, SprintId};
     use crate::domain::language::Language;
+    use crate::domain::origin::OriginValue;
     use crate::domain::sprint::{BackingSource, Kickoff, PrepassStatus, ResearchPrepass, Trigger};
     use crate::domain::time::Timestamp;
     use serde_json::json;
@@ -205,7 +205,7 @@ mod tests {
         let id = SprintId::parse("260324-Sprint-09:00").unwrap();
         let mut sprint = Sprint::new(id, Trigger::ManualStart, kickoff, Language::En);
         let url = source.to_owned();
-        sprint.research_prepass = Some(ResearchPrepass {
+        sprint.planning.research = Some(ResearchPrepass {
             request_id: None,
             status: PrepassStatus::Completed,
             reason_code: String::new(),
@@ -227,7 +227,7 @@ mod tests {
     }
 
     fn asked(
-        step: InitialStep,
+        step: PlanningStep,
         sprint: &Sprint,
         items: &[BacklogItem],
         update: &SprintPlanUpdate,
@@ -238,7 +238,7 @@ mod tests {
 
     #[test]
     fn any_step_needs_a_completed_result() {
-        for step in InitialStep::ALL {
+        for step in PlanningStep::ALL {
             for status in [ResultStatus::Blocked, ResultStatus::Failed] {
                 let found = problems(
                     step,
@@ -255,7 +255,7 @@ mod tests {
 
     #[test]
     fn s15_research_has_to_show_in_the_milestone() {
-        let step = InitialStep::MilestoneRefinement;
+        let step = PlanningStep::MilestoneRefinement;
         let backed = sprint(&[], "https://example.org/a");
         let local = sprint(&[], "notes.md");
         let framed = |title: &str, rationale: &str| SprintPlanUpdate {
@@ -287,10 +287,10 @@ mod tests {
     #[test]
     fn s12_without_an_item_the_backlog_steps_are_reopened() {
         for (step, passes) in [
-            (InitialStep::ArtifactSync, true),
-            (InitialStep::BacklogDefinition, false),
-            (InitialStep::BacklogPrioritization, false),
-            (InitialStep::TodoFinalization, false),
+            (PlanningStep::ArtifactSync, true),
+            (PlanningStep::BacklogDefinition, false),
+            (PlanningStep::BacklogPrioritization, false),
+            (PlanningStep::TodoFinalization, false),
         ] {
             let mut other = item("backlog-1");
             "Another".clone_into(&mut other.milestone_title);
@@ -304,18 +304,18 @@ mod tests {
 
     #[test]
     fn definition_names_what_each_item_lacks() {
-        let step = InitialStep::BacklogDefinition;
+        let step = PlanningStep::BacklogDefinition;
         let plain = sprint(&[], "");
         let mut full = item("backlog-1");
         full.acceptance_criteria = vec!["c".to_owned()];
         for key in ["milestone_ref", "requirement_refs", "spec_refs", "research_refs"] {
-            full.origin.insert(key.to_owned(), json!(["R-1"]));
+            full.origin.set(key, vec!["R-1".to_owned()]);
         }
         assert_eq!(asked(step, &plain, &[full.clone()], &SprintPlanUpdate::default()), "");
         let demanding = sprint(&["r"], "http://example.org");
         for field in ["milestone_ref", "requirement_refs", "spec_refs", "research_refs"] {
             let mut lacking = full.clone();
-            lacking.origin.insert(field.to_owned(), json!([" "]));
+            lacking.origin.set(field, vec![" ".to_owned()]);
             let found = asked(step, &demanding, &[lacking.clone()], &SprintPlanUpdate::default());
             assert_eq!(found, format!("backlog-1 (Index): origin.{field} is missing"));
             let needed = field == "milestone_ref" || field == "spec_refs";
@@ -347,12 +347,12 @@ mod tests {
 
     #[test]
     fn a_requirement_that_the_sprint_does_not_have_is_refused_with_the_nearest() {
-        let step = InitialStep::BacklogDefinition;
+        let step = PlanningStep::BacklogDefinition;
         let sprint = sprint(&["answers in 50 ms", "works offline"], "");
         let mut item = item("backlog-1");
         item.acceptance_criteria = vec!["c".to_owned()];
         for key in ["milestone_ref", "spec_refs"] {
-            item.origin.insert(key.to_owned(), json!(["x"]));
+            item.origin.set(key, vec!["x".to_owned()]);
         }
         for (refs, wrong, nearest) in [
             (json!(["R-1", "works  offline"]), "", ""),
@@ -364,7 +364,7 @@ mod tests {
             (json!(["Answers in 500 ms"]), "Answers in 500 ms", "R-1 (\"answers in 50 ms\")"),
             (json!(["x".repeat(10_000)]), "xxx", "R-"),
         ] {
-            item.origin.insert("requirement_refs".to_owned(), refs.clone());
+            item.origin.set("requirement_refs", OriginValue::of(&refs).unwrap());
             let found =
                 asked(step, &sprint, std::slice::from_ref(&item), &SprintPlanUpdate::default());
             assert_eq!(found.is_empty(), wrong.is_empty(), "{refs}: {found}");
@@ -375,7 +375,7 @@ mod tests {
 
     #[test]
     fn s14_a_rank_for_every_item() {
-        let step = InitialStep::BacklogPrioritization;
+        let step = PlanningStep::BacklogPrioritization;
         let mut items = [item("backlog-1"), item("backlog-2")];
         items[0].priority_rank = 1;
         let found = asked(step, &sprint(&[], ""), &items, &SprintPlanUpdate::default());
@@ -392,7 +392,7 @@ mod tests {
 
     #[test]
     fn s16_what_is_selected_is_planned_here() {
-        let step = InitialStep::TodoFinalization;
+        let step = PlanningStep::TodoFinalization;
         let sprint = sprint(&[], "");
         let mut items = [item("backlog-1"), item("backlog-2")];
         let found = asked(step, &sprint, &items, &SprintPlanUpdate::default());

@@ -1,11 +1,11 @@
 //! The backlog as the source of todos (`spec/teams.md` 9.6).
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Value, json};
 
 use super::backlog::{self, MergeContext, MergeError, MergeResult};
-use super::{schedule, todos};
+use super::todos;
 use crate::domain::backlog::{BacklogItem, BacklogSource, BacklogStatus};
 use crate::domain::ids::{BacklogId, RequestId, SprintId, TodoId};
 use crate::domain::sprint::{Sprint, SprintEventKind, Todo, TodoStatus};
@@ -36,7 +36,7 @@ pub(super) fn merge(
 /// What a running todo holds is not taken from it by words: its status follows its request.
 fn keep_held(turn: &Turn<'_>, item: BacklogItem) -> BacklogItem {
     let Some(old) = turn.item(&item.backlog_id) else { return item };
-    let held = old.status == BacklogStatus::Selected || schedule::is_in_work(turn, old);
+    let held = old.status == BacklogStatus::Selected || is_in_work(turn, old);
     if !held {
         // A sprint selects, nobody else.
         let selected = item.status == BacklogStatus::Selected;
@@ -60,7 +60,7 @@ pub(super) fn sync(turn: &mut Turn<'_>, id: &SprintId) -> Vec<String> {
         .filter(|(_, item)| {
             let mine = item.planned_in_sprint_id.as_ref() == Some(id)
                 || item.selected_in_sprint_id.as_ref() == Some(id);
-            let free = || item.status == BacklogStatus::Pending && schedule::is_free(turn, item);
+            let free = || item.status == BacklogStatus::Pending && is_free(turn, item);
             mine && (item.status == BacklogStatus::Selected || free())
         })
         .map(|(id, item)| (id.clone(), item.clone()))
@@ -84,8 +84,8 @@ pub(super) fn sync(turn: &mut Turn<'_>, id: &SprintId) -> Vec<String> {
         }
     }
     if let Some(sprint) = turn.edit_sprint(id) {
-        sprint.selected_backlog_ids = kept;
-        sprint.todos = todos;
+        sprint.work.selected_backlog_ids = kept;
+        sprint.work.todos = todos;
     }
     Vec::new()
 }
@@ -109,7 +109,7 @@ pub(super) fn restore(turn: &mut Turn<'_>, id: &SprintId) {
         !todo.status.is_terminal()
             && todo.backlog_id.as_ref().is_some_and(|id| turn.item(id).is_none())
     };
-    let gone: Vec<Todo> = sprint.todos.iter().filter(is_gone).cloned().collect();
+    let gone: Vec<Todo> = sprint.work.todos.iter().filter(is_gone).cloned().collect();
     for todo in gone {
         let Some(mut item) = item_of(turn, &todo) else { continue };
         backlog::set_by_todo(&mut item, &todo, None, id, turn.now);
@@ -142,6 +142,7 @@ fn refreshed(
     let waits = |todo: &Todo| todo.status == TodoStatus::Queued;
     // What has begun stays whatever became of its item; what has not goes with it.
     let mut todos: Vec<Todo> = sprint
+        .work
         .todos
         .iter()
         .filter(|todo| {
@@ -187,4 +188,32 @@ fn refreshed(
         }
     }
     todos
+}
+
+/// Whether an item can be taken into a sprint now: it waits for nothing that is blocked or in other hands.
+pub(super) fn is_free(turn: &Turn<'_>, item: &BacklogItem) -> bool {
+    let mut seen = BTreeSet::new();
+    is_free_beside(turn, item, &mut seen)
+}
+
+fn is_free_beside(turn: &Turn<'_>, item: &BacklogItem, seen: &mut BTreeSet<BacklogId>) -> bool {
+    if item.status == BacklogStatus::Selected {
+        return true;
+    }
+    if !backlog::is_actionable(item) || is_in_work(turn, item) {
+        return false;
+    }
+    // A cycle is refused where it is written; here it only must not turn for ever.
+    !seen.insert(item.backlog_id.clone())
+        || item.depends_on.iter().all(|id| match turn.item(id) {
+            Some(other) => is_free_beside(turn, other, seen),
+            None => true,
+        })
+}
+
+/// Whether an open request still works on the item, such as one whose commit waits for the branch.
+fn is_in_work(turn: &Turn<'_>, item: &BacklogItem) -> bool {
+    turn.requests().any(|request| {
+        request.backlog_id.as_ref() == Some(&item.backlog_id) && !request.status.is_terminal()
+    })
 }

@@ -2,12 +2,12 @@
 
 use serde_json::{Value, json};
 
-use super::duties::{self, Ask};
-use super::{closing, initial, queue, say, todos};
+use super::duties::{self, DutyRequest};
+use super::{closing, initial, position, queue, say, todos};
 use crate::domain::ids::SprintId;
-use crate::domain::request::{EventKind, Params, ReplyRoute, Request, Room};
-use crate::domain::role::Role;
-use crate::domain::sprint::{DutyDetails, Sprint, SprintEventKind, Todo, TodoStatus, WrapUp};
+use crate::domain::lifecycle::{Step, StepOutcome};
+use crate::domain::request::{EventKind, Params, ReplyRoute, Request, RequestConversation, Room};
+use crate::domain::sprint::{DutyDetails, Sprint, SprintEventKind, Todo, TodoStatus};
 use crate::engine::turn::Turn;
 use crate::engine::{handoff, intake};
 
@@ -17,33 +17,26 @@ const COMMIT_RETRIES: u32 = 1;
 /// Does what is next.
 pub(super) fn advance(turn: &mut Turn<'_>, id: &SprintId) {
     let Some(sprint) = turn.sprint(id) else { return };
-    let running = sprint.todos.iter().filter(|todo| todo.status == TodoStatus::Running).count();
-    match sprint.wrap_up {
-        Some(WrapUp::Now) => return closing::begin(turn, id),
-        Some(WrapUp::AfterCurrent | WrapUp::Cutoff) if running == 0 => {
-            return closing::begin(turn, id);
-        }
-        Some(WrapUp::AfterCurrent | WrapUp::Cutoff) => return,
-        None => {}
+    if sprint.closing.wrap_up.is_some() {
+        return;
     }
     // A sprint of an older workspace may have none.
     if !initial::has_baseline(turn, id) {
         return;
     }
     let Some(sprint) = turn.sprint(id) else { return };
-    if sprint.planning_request_id.is_some() {
-        return;
-    }
     if review_is_due(turn, sprint) {
-        review(turn, id);
-        return;
+        // Nothing is charged for it, so that there is a way.
+        return position::follow(turn, id, StepOutcome::Review).unwrap_or_default();
     }
+    let running =
+        sprint.work.todos.iter().filter(|todo| todo.status == TodoStatus::Running).count();
     let limit = usize::try_from(turn.policy.sprint.wip_limit).unwrap_or(1).max(1);
     let free = limit.saturating_sub(running);
-    let next: Vec<usize> = todos::order(&sprint.todos)
+    let next: Vec<usize> = todos::order(&sprint.work.todos)
         .into_iter()
-        .filter(|at| sprint.todos[*at].status == TodoStatus::Queued)
-        .filter(|at| todos::waiting_on(&sprint.todos[*at], &sprint.todos).is_empty())
+        .filter(|at| sprint.work.todos[*at].status == TodoStatus::Queued)
+        .filter(|at| todos::waiting_on(&sprint.work.todos[*at], &sprint.work.todos).is_empty())
         .take(free)
         .collect();
     if next.is_empty() && running == 0 && !try_commits_again(turn, id) {
@@ -58,33 +51,27 @@ pub(super) fn advance(turn: &mut Turn<'_>, id: &SprintId) {
 
 /// Whether the planner has to look: after every todo, and once an interval.
 fn review_is_due(turn: &Turn<'_>, sprint: &Sprint) -> bool {
-    let Some(last) = sprint.last_planner_review_at else { return true };
-    let ended = sprint.todos.iter().any(|todo| todo.ended_at.is_some_and(|at| at > last));
+    let Some(last) = sprint.planning.last_review_at else { return true };
+    let ended = sprint.work.todos.iter().any(|todo| todo.ended_at.is_some_and(|at| at > last));
     let interval = u64::from(turn.policy.sprint.interval_minutes) * 60;
     ended || turn.now >= last.plus_seconds(interval)
 }
 
-fn review(turn: &mut Turn<'_>, id: &SprintId) {
-    let Some(milestone) = turn.sprint(id).map(|sprint| sprint.milestone_title.clone()) else {
-        return;
-    };
-    let ask = Ask {
-        duty: DutyDetails::OngoingReview,
-        role: Role::Planner,
-        sprint: Some(id),
-        scope: format!("review: {milestone}"),
-    };
-    let request = duties::ask(turn, ask);
+pub(super) fn review(turn: &mut Turn<'_>, id: &SprintId, step: &Step) {
     let now = turn.now;
-    if let Some(sprint) = turn.edit_sprint(id) {
-        sprint.planning_request_id = Some(request);
-        sprint.last_planner_review_at = Some(now);
-    }
+    let Some(sprint) = turn.edit_sprint(id) else { return };
+    sprint.planning.last_review_at = Some(now);
+    let scope = format!("review: {}", sprint.milestone_title);
+    duties::ask(
+        turn,
+        DutyRequest { duty: DutyDetails::OngoingReview, step, sprint: Some(id), scope },
+    );
 }
 
 /// The planner has looked; what it changed in the backlog counts, and nothing waits for it if it failed.
 pub(super) fn reviewed(turn: &mut Turn<'_>, request: &Request) {
     let Some(id) = duties::awaited_by(turn, request) else { return };
+    position::done(turn, &id);
     let Ok(result) = duties::outcome(request).cloned() else {
         turn.sprint_event(
             &id,
@@ -115,7 +102,7 @@ pub(super) fn reviewed(turn: &mut Turn<'_>, request: &Request) {
 /// Begins a todo: its own request, with the workflow at the planner, and a room of its own.
 fn start(turn: &mut Turn<'_>, id: &SprintId, at: usize) {
     let Some(sprint) = turn.sprint(id).cloned() else { return };
-    let todo = &sprint.todos[at];
+    let todo = &sprint.work.todos[at];
     let request_id = turn.ids.request(&turn.today());
     let now = turn.now;
     let item = todo.backlog_id.as_ref().and_then(|id| turn.item(id)).cloned();
@@ -125,7 +112,7 @@ fn start(turn: &mut Turn<'_>, id: &SprintId, at: usize) {
         request_id: request_id.clone(),
         scope: todo.title.clone(),
         body: words(todo, item.as_ref()),
-        artifacts: sprint.kickoff_reference_artifacts.clone(),
+        artifacts: sprint.kickoff.artifacts.clone(),
         params: Params {
             kind: Some("sprint_internal".to_owned()),
             workflow: Some(workflow),
@@ -137,15 +124,18 @@ fn start(turn: &mut Turn<'_>, id: &SprintId, at: usize) {
         todo_id: Some(todo.todo_id.clone()),
         created_at: now,
         updated_at: now,
-        // Whoever asked for the sprint may answer in the todo's room.
-        reply_route: ReplyRoute {
-            author_id: sprint.reply_route.author_id,
-            author_name: sprint.reply_route.author_name.clone(),
-            guild_id: sprint.reply_route.guild_id,
-            ..ReplyRoute::default()
+        conversation: RequestConversation {
+            // Whoever asked for the sprint may answer in the todo's room.
+            reply_route: ReplyRoute {
+                author_id: sprint.kickoff.reply_route.author_id,
+                author_name: sprint.kickoff.reply_route.author_name.clone(),
+                guild_id: sprint.kickoff.reply_route.guild_id,
+                ..ReplyRoute::default()
+            },
+            language: sprint.language,
+            room: Some(Room { thread_id: None, card_id: None, card_digest: String::new() }),
+            ..RequestConversation::default()
         },
-        language: sprint.language,
-        room: Some(Room { thread_id: None, card_id: None, card_digest: String::new() }),
         ..Request::default()
     };
     turn.create(request);
@@ -193,9 +183,9 @@ fn words(todo: &Todo, item: Option<&crate::domain::backlog::BacklogItem>) -> Str
 /// Nothing else is left: what could not be brought to the branch is tried once more. Whether something is.
 fn try_commits_again(turn: &mut Turn<'_>, id: &SprintId) -> bool {
     let Some(sprint) = turn.sprint(id) else { return false };
-    let again: Vec<usize> = (0..sprint.todos.len())
+    let again: Vec<usize> = (0..sprint.work.todos.len())
         .filter(|at| {
-            let todo = &sprint.todos[*at];
+            let todo = &sprint.work.todos[*at];
             todo.status == TodoStatus::Uncommitted && todo.commit_retries < COMMIT_RETRIES
         })
         .collect();

@@ -9,7 +9,7 @@ use crate::domain::ids::{SprintId, TodoId};
 use crate::domain::outgoing::{Act, NamedChannel, Priority, Target, Voice};
 use crate::domain::request::Request;
 use crate::domain::role::Role;
-use crate::domain::sprint::{ExecutionMode, InitialStep, PrepassStatus, TodoStatus, WrapUp};
+use crate::domain::sprint::{ExecutionMode, PlanningStep, PrepassStatus, TodoStatus, WrapUp};
 use crate::engine::lifecycle::is_planner_document;
 use crate::engine::say;
 use crate::engine::turn::Turn;
@@ -61,8 +61,8 @@ pub(super) fn started(turn: &mut Turn<'_>, id: &SprintId) {
         "sprint_id": id.as_str(),
         "milestone": sprint.milestone_title,
         "trigger": sprint.trigger,
-        "brief": say::cut(&sprint.kickoff_brief, 600),
-        "requirements": sprint.kickoff_requirements,
+        "brief": say::cut(&sprint.kickoff.brief, 600),
+        "requirements": sprint.kickoff.requirements,
         "project": turn.policy.project,
         "research": turn.policy.sprint.research,
     });
@@ -108,10 +108,11 @@ pub(super) fn waiting(turn: &mut Turn<'_>, id: &SprintId) {
     let Some(sprint) = turn.sprint(id) else { return };
     let title = |id: &TodoId| sprint.todo(id).map_or_else(|| id.to_string(), |it| it.title.clone());
     let stuck: Vec<Value> = sprint
+        .work
         .todos
         .iter()
         .filter(|todo| todo.status == TodoStatus::Queued)
-        .map(|todo| (todo, todos::waiting_on(todo, &sprint.todos)))
+        .map(|todo| (todo, todos::waiting_on(todo, &sprint.work.todos)))
         .filter(|(_, on)| !on.is_empty())
         .map(|(todo, on)| {
             let on: Vec<String> = on.iter().map(title).collect();
@@ -128,15 +129,16 @@ pub(super) fn waiting(turn: &mut Turn<'_>, id: &SprintId) {
 pub(super) fn step(
     turn: &mut Turn<'_>,
     id: &SprintId,
-    step: InitialStep,
+    step: PlanningStep,
+    number: usize,
     request: &Request,
     problems: &[String],
 ) {
-    let summary = request.result.as_ref().map(|result| say::whole(&result.summary));
+    let summary = request.work.result.as_ref().map(|result| say::whole(&result.summary));
     let values = json!({
         "sprint_id": id.as_str(),
         "step": step,
-        "number": step.number(),
+        "number": number,
         "ok": problems.is_empty(),
         "summary": summary.unwrap_or_default(),
         "problems": problems.iter().map(|it| say::cut(it, 300)).take(4).collect::<Vec<_>>(),
@@ -159,9 +161,9 @@ pub(super) fn plan(turn: &mut Turn<'_>, id: &SprintId) {
     let Some(sprint) = turn.sprint(id) else { return };
     let title =
         |id: &TodoId| sprint.todo(id).map_or_else(|| id.to_string(), |todo| todo.title.clone());
-    let todos: Vec<Value> = todos::order(&sprint.todos)
+    let todos: Vec<Value> = todos::order(&sprint.work.todos)
         .into_iter()
-        .map(|at| &sprint.todos[at])
+        .map(|at| &sprint.work.todos[at])
         .map(|todo| {
             json!({
                 "rank": todo.priority_rank,
@@ -170,23 +172,23 @@ pub(super) fn plan(turn: &mut Turn<'_>, id: &SprintId) {
             })
         })
         .collect();
-    let note = sprint.research_prepass.as_ref().map_or("", |it| match it.status {
+    let note = sprint.planning.research.as_ref().map_or("", |it| match it.status {
         PrepassStatus::Completed if it.is_source_backed() => "sources",
         PrepassStatus::Completed => "local",
         PrepassStatus::Blocked | PrepassStatus::Failed => "failed",
         PrepassStatus::NotConfigured => "not_configured",
     });
-    let written = sprint.reference_artifacts.iter().filter(|path| is_planner_document(path));
+    let written = sprint.work.reference_artifacts.iter().filter(|path| is_planner_document(path));
     let documents = written.take(10).cloned().collect();
-    let summary = sprint.planning_iterations.last().map(|it| say::whole(&it.summary));
+    let summary = sprint.planning.iterations.last().map(|it| say::whole(&it.summary));
     let values = json!({
         "sprint_id": id.as_str(),
         "milestone": sprint.milestone_title,
-        "requested_milestone": sprint.requested_milestone_title,
+        "requested_milestone": sprint.kickoff.milestone,
         "summary": summary.unwrap_or_default(),
         "research_note": note,
         "todos": todos,
-        "documents": sprint.reference_artifacts.iter().take(12).collect::<Vec<_>>(),
+        "documents": sprint.work.reference_artifacts.iter().take(12).collect::<Vec<_>>(),
     });
     report(turn, Some(id), "sprint.plan", values, documents);
 }
@@ -194,12 +196,12 @@ pub(super) fn plan(turn: &mut Turn<'_>, id: &SprintId) {
 /// A todo begins: the message on which its room hangs.
 pub(super) fn todo_started(turn: &mut Turn<'_>, id: &SprintId, at: usize) {
     let Some(sprint) = turn.sprint(id) else { return };
-    let todo = &sprint.todos[at];
+    let todo = &sprint.work.todos[at];
     let Some(request) = todo.request_id.clone() else { return };
     let values = json!({
         "sprint_id": id.as_str(),
         "number": begun(sprint),
-        "total": sprint.todos.len(),
+        "total": sprint.work.todos.len(),
         "title": todo.title,
         "request_id": request.as_str(),
     });
@@ -219,19 +221,19 @@ pub(super) fn todo_started(turn: &mut Turn<'_>, id: &SprintId, at: usize) {
 }
 
 fn begun(sprint: &crate::domain::sprint::Sprint) -> usize {
-    sprint.todos.iter().filter(|todo| todo.started_at.is_some()).count()
+    sprint.work.todos.iter().filter(|todo| todo.started_at.is_some()).count()
 }
 
 /// A todo stands somewhere else.
 pub(super) fn todo(turn: &mut Turn<'_>, id: &SprintId, at: usize) {
     let Some(sprint) = turn.sprint(id) else { return };
-    let todo = &sprint.todos[at];
+    let todo = &sprint.work.todos[at];
     let counts = sprint.todo_counts();
     let of = |status: TodoStatus| counts.get(&status).copied().unwrap_or(0);
     let values = json!({
         "sprint_id": id.as_str(),
         "number": begun(sprint),
-        "total": sprint.todos.len(),
+        "total": sprint.work.todos.len(),
         "title": todo.title,
         "status": todo.status,
         "summary": say::whole(&todo.summary),
@@ -250,7 +252,7 @@ pub(super) fn wrap_up(turn: &mut Turn<'_>, id: &SprintId, how: WrapUp, by: &str)
 }
 
 /// It could not be planned.
-pub(super) fn blocked(turn: &mut Turn<'_>, id: &SprintId, step: InitialStep, problems: &[String]) {
+pub(super) fn blocked(turn: &mut Turn<'_>, id: &SprintId, step: PlanningStep, problems: &[String]) {
     let problems: Vec<String> = problems.iter().map(|it| say::cut(it, 300)).take(4).collect();
     let values = json!({ "sprint_id": id.as_str(), "step": step, "problems": problems });
     let channel = NamedChannel::Report;
@@ -264,14 +266,14 @@ pub(super) fn summary(turn: &mut Turn<'_>, id: &SprintId, files: Vec<String>) {
     let counts = sprint.todo_counts();
     let of = |status: TodoStatus| counts.get(&status).copied().unwrap_or(0);
     let with = |status: TodoStatus| {
-        sprint.todos.iter().filter(move |todo| todo.status == status).map(|todo| {
+        sprint.work.todos.iter().filter(move |todo| todo.status == status).map(|todo| {
             json!({ "title": say::cut(&todo.title, 120), "reason": say::cut(&todo.summary, 200) })
         })
     };
     let blocked: Vec<Value> =
         with(TodoStatus::Blocked).chain(with(TodoStatus::Uncommitted)).collect();
     let carried: Vec<Value> = with(TodoStatus::Failed).chain(with(TodoStatus::Cancelled)).collect();
-    let headline = sprint.planner_report_draft.get("headline").and_then(Value::as_str);
+    let headline = sprint.closing.report_draft.get("headline").and_then(Value::as_str);
     let seconds = match (sprint.started_at, sprint.ended_at) {
         (Some(start), Some(end)) => end.seconds_since(start),
         (_, _) => 0,
@@ -280,7 +282,7 @@ pub(super) fn summary(turn: &mut Turn<'_>, id: &SprintId, files: Vec<String>) {
         "sprint_id": id.as_str(),
         "milestone": sprint.milestone_title,
         "status": sprint.status,
-        "closeout_status": sprint.closeout_status,
+        "closeout_status": sprint.closing.status,
         "headline": say::cut(headline.unwrap_or_default(), 400),
         "counts": {
             "committed": of(TodoStatus::Committed),
@@ -289,12 +291,12 @@ pub(super) fn summary(turn: &mut Turn<'_>, id: &SprintId, files: Vec<String>) {
             "failed": of(TodoStatus::Failed),
             "cancelled": of(TodoStatus::Cancelled),
         },
-        "total": sprint.todos.len(),
-        "commits": sprint.commit_count,
+        "total": sprint.work.todos.len(),
+        "commits": sprint.work.commit_count,
         "seconds": seconds,
         "blocked": blocked,
         "carried": carried,
-        "uncommitted_paths": sprint.uncommitted_paths.iter().take(10).collect::<Vec<_>>(),
+        "uncommitted_paths": sprint.closing.uncommitted_paths.iter().take(10).collect::<Vec<_>>(),
     });
     let channel = NamedChannel::Report;
     let key = "sprint.summary";
@@ -305,16 +307,16 @@ pub(super) fn summary(turn: &mut Turn<'_>, id: &SprintId, files: Vec<String>) {
 pub(super) fn idle(turn: &mut Turn<'_>) {
     // What came of the last sprint is told first.
     let tells = turn.has_effect(|kind| matches!(kind, EffectKind::Archive { .. }));
-    if tells || turn.scheduler().milestone_request_pending {
+    if tells || turn.scheduler().milestone_request.pending {
         return;
     }
     let now = turn.now;
     let channel = turn.policy.relay_channel;
     let scheduler = turn.edit_scheduler();
-    scheduler.milestone_request_pending = true;
-    scheduler.milestone_request_sent_at = Some(now);
-    scheduler.milestone_request_channel_id = channel;
-    "idle".clone_into(&mut scheduler.milestone_request_reason);
+    scheduler.milestone_request.pending = true;
+    scheduler.milestone_request.sent_at = Some(now);
+    scheduler.milestone_request.channel_id = channel;
+    "idle".clone_into(&mut scheduler.milestone_request.reason);
     let values = json!({ "project": turn.policy.project });
     let channel = NamedChannel::Relay;
     post(turn, None, channel, Voice::Team, Priority::Progress, "sprint.idle", values, Vec::new());

@@ -4,20 +4,20 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use serde_json::{Map, Value, json};
+use serde_json::json;
 
-use super::backlog::trace;
-use super::duties::{self, Ask};
+use super::duties::{self, DutyRequest};
 use super::{queue, say};
 use crate::domain::backlog::{BacklogItem, BacklogSource, BacklogStatus};
 use crate::domain::effect::EffectKind;
 use crate::domain::finding::Finding;
 use crate::domain::ids::RequestId;
 use crate::domain::incoming::Message;
+use crate::domain::lifecycle::{Lifecycle, Subject};
+use crate::domain::origin::Origin;
 use crate::domain::policy::Policy;
 use crate::domain::request::{Request, RequestStatus};
 use crate::domain::result::{ProposedItem, ProposedOrigin};
-use crate::domain::role::Role;
 use crate::domain::schedule::{ReviewEnd, SourcingStatus};
 use crate::domain::sprint::{Duty, DutyDetails};
 use crate::domain::state::State;
@@ -30,8 +30,8 @@ const FINDINGS: usize = 30;
 /// When findings are looked for next. A team that never had a sprint and was given no discovery actions
 /// does not look for work by itself.
 pub(super) fn due(state: &State, policy: &Policy) -> Option<Timestamp> {
-    let wanted =
-        state.scheduler.last_started_at.is_some() || !policy.sprint.discovery_actions.is_empty();
+    let wanted = state.scheduler.slots.last_started_at.is_some()
+        || !policy.sprint.discovery_actions.is_empty();
     let open = |request: &Request| {
         matches!(request.duty(), Some(Duty::Sourcing | Duty::SourcerReview))
             && !request.status.is_terminal()
@@ -42,7 +42,7 @@ pub(super) fn due(state: &State, policy: &Policy) -> Option<Timestamp> {
         return None;
     }
     let interval = u64::from(policy.sprint.interval_minutes) * 60;
-    let last = state.scheduler.last_sourced_at.or(state.scheduler.last_started_at);
+    let last = state.scheduler.sourcing.last_at.or(state.scheduler.slots.last_started_at);
     Some(last.map_or(Timestamp::from_millis(0), |last| last.plus_seconds(interval)))
 }
 
@@ -53,8 +53,8 @@ pub(super) fn look(turn: &mut Turn<'_>) {
     }
     let now = turn.now;
     let scheduler = turn.edit_scheduler();
-    scheduler.last_sourced_at = Some(now);
-    let watermarks = scheduler.watermarks.clone();
+    scheduler.sourcing.last_at = Some(now);
+    let watermarks = scheduler.sourcing.watermarks.clone();
     turn.plan(EffectKind::Discover { watermarks });
 }
 
@@ -64,7 +64,7 @@ pub(super) fn discovered(
     findings: Vec<Finding>,
     watermarks: BTreeMap<String, String>,
 ) {
-    turn.edit_scheduler().watermarks = watermarks;
+    turn.edit_scheduler().sourcing.watermarks = watermarks;
     let known: BTreeSet<String> = turn.items().into_values().filter_map(trace_of).collect();
     let is_known = |finding: &Finding| {
         known.contains(&finding.trace)
@@ -76,38 +76,36 @@ pub(super) fn discovered(
     fresh.dedup_by(|a, b| a.trace == b.trace);
     fresh.truncate(FINDINGS);
     if fresh.is_empty() {
-        turn.edit_scheduler().last_sourcing_status = Some(SourcingStatus::NoChanges);
+        turn.edit_scheduler().sourcing.status = Some(SourcingStatus::NoChanges);
         return;
     }
     let print = digest(fresh.iter().map(|finding| finding.trace.as_str()));
-    if turn.scheduler().last_sourcing_fingerprint == print {
-        turn.edit_scheduler().last_sourcing_status = Some(SourcingStatus::DuplicateSuppressed);
+    if turn.scheduler().sourcing.fingerprint == print {
+        turn.edit_scheduler().sourcing.status = Some(SourcingStatus::DuplicateSuppressed);
         return;
     }
-    let ask = Ask {
-        scope: format!("{} finding(s)", fresh.len()),
-        duty: DutyDetails::Sourcing { findings: fresh },
-        role: Role::Sourcer,
-        sprint: None,
-    };
-    let request = duties::ask(turn, ask);
+    let scope = format!("{} finding(s)", fresh.len());
+    let lifecycle = Lifecycle::of(Subject::Sourcing);
+    let Some(step) = lifecycle.step(lifecycle.begin) else { return };
+    let duty = DutyDetails::Sourcing { findings: fresh };
+    let request = duties::ask(turn, DutyRequest { duty, step, sprint: None, scope });
     let scheduler = turn.edit_scheduler();
-    scheduler.last_sourcing_request_id = Some(request);
-    scheduler.last_sourcing_fingerprint = print;
-    scheduler.last_sourcing_status = Some(SourcingStatus::Sourcing);
+    scheduler.sourcing.request_id = Some(request);
+    scheduler.sourcing.fingerprint = print;
+    scheduler.sourcing.status = Some(SourcingStatus::Sourcing);
 }
 
 /// What an item was found by: the trace that it carries or, as in older workspaces, what its origin names.
 fn trace_of(item: &BacklogItem) -> Option<String> {
-    let own = item.origin.get("trace").and_then(Value::as_str).map(ToOwned::to_owned);
+    let own = item.origin.text("trace").map(ToOwned::to_owned);
     own.or_else(|| made_of(&item.origin))
 }
 
 /// What an origin names, where that is more than a kind of finding.
-fn made_of(origin: &Map<String, Value>) -> Option<String> {
+fn made_of(origin: &Origin) -> Option<String> {
     let is_vague =
         |part: &str| ["signal=", "status=", "role="].iter().any(|vague| part.starts_with(vague));
-    let text = trace(origin);
+    let text = origin.trace();
     (!text.is_empty() && !text.split('|').all(is_vague)).then_some(text)
 }
 
@@ -119,8 +117,8 @@ fn digest<'a>(parts: impl Iterator<Item = &'a str>) -> String {
 
 /// The sourcer has made candidates; where it could not, the findings themselves are (S32).
 pub(super) fn sourced(turn: &mut Turn<'_>, request: &Request) {
-    if turn.scheduler().last_sourcing_request_id.as_ref() != Some(&request.request_id)
-        || turn.scheduler().last_sourcing_status != Some(SourcingStatus::Sourcing)
+    if turn.scheduler().sourcing.request_id.as_ref() != Some(&request.request_id)
+        || turn.scheduler().sourcing.status != Some(SourcingStatus::Sourcing)
     {
         return;
     }
@@ -140,21 +138,18 @@ pub(super) fn sourced(turn: &mut Turn<'_>, request: &Request) {
         })
         .collect();
     if candidates.is_empty() {
-        turn.edit_scheduler().last_sourcing_status = Some(SourcingStatus::NoChanges);
+        turn.edit_scheduler().sourcing.status = Some(SourcingStatus::NoChanges);
         return;
     }
     let titles: Vec<String> = candidates.iter().map(|it| it.title.clone()).collect();
-    let ask = Ask {
-        duty: DutyDetails::SourcerReview { findings: findings.to_vec(), candidates },
-        role: Role::Planner,
-        sprint: None,
-        scope: format!("{} candidate(s)", titles.len()),
-    };
-    let review = duties::ask(turn, ask);
+    let duty = DutyDetails::SourcerReview { findings: findings.to_vec(), candidates };
+    let Some(step) = Lifecycle::of(Subject::Sourcing).step_of(duty.kind()) else { return };
+    let scope = format!("{} candidate(s)", titles.len());
+    let review = duties::ask(turn, DutyRequest { duty, step, sprint: None, scope });
     let scheduler = turn.edit_scheduler();
-    scheduler.last_sourcing_status = Some(SourcingStatus::QueuedForPlannerReview);
-    scheduler.last_sourcing_review_request_id = Some(review);
-    scheduler.last_sourcing_review_status = ReviewEnd::Open;
+    scheduler.sourcing.status = Some(SourcingStatus::QueuedForPlannerReview);
+    scheduler.sourcing.review_request_id = Some(review);
+    scheduler.sourcing.review_status = ReviewEnd::Open;
     let values = json!({ "count": titles.len(), "titles": titles });
     say::report(turn, None, "sourcing.candidates", values, Vec::new());
 }
@@ -178,8 +173,8 @@ fn plain(findings: &[Finding]) -> Vec<ProposedItem> {
 /// The planner has judged the candidates: what it kept is stored.
 pub(super) fn reviewed(turn: &mut Turn<'_>, request: &Request) {
     let id = &request.request_id;
-    if turn.scheduler().last_sourcing_review_request_id.as_ref() != Some(id)
-        || turn.scheduler().last_sourcing_review_status != ReviewEnd::Open
+    if turn.scheduler().sourcing.review_request_id.as_ref() != Some(id)
+        || turn.scheduler().sourcing.review_status != ReviewEnd::Open
     {
         return;
     }
@@ -187,16 +182,16 @@ pub(super) fn reviewed(turn: &mut Turn<'_>, request: &Request) {
     let scheduler = turn.edit_scheduler();
     match stored {
         Ok((added, updated)) => {
-            scheduler.last_sourcing_review_status = ReviewEnd::Completed;
-            scheduler.last_sourcing_status = Some(SourcingStatus::Updated);
+            scheduler.sourcing.review_status = ReviewEnd::Completed;
+            scheduler.sourcing.status = Some(SourcingStatus::Updated);
             let values = json!({ "added": added, "updated": updated });
             say::report(turn, None, "sourcing.stored", values, Vec::new());
         }
         Err(reason) => {
-            scheduler.last_sourcing_review_status =
+            scheduler.sourcing.review_status =
                 ReviewEnd::Failed(crate::engine::say::cut(&reason, 200));
             // The same findings may be looked at again.
-            scheduler.last_sourcing_fingerprint.clear();
+            scheduler.sourcing.fingerprint.clear();
         }
     }
 }
@@ -223,12 +218,12 @@ pub(super) fn waits_for_review_of_blocked(turn: &mut Turn<'_>) -> bool {
     let mut blocked: Vec<&BacklogItem> =
         items.filter(|item| item.status == BacklogStatus::Blocked).collect();
     if blocked.is_empty() {
-        if !turn.scheduler().last_blocked_review_fingerprint.is_empty() {
+        if !turn.scheduler().blocked_review.fingerprint.is_empty() {
             let scheduler = turn.edit_scheduler();
-            scheduler.last_blocked_review_at = None;
-            scheduler.last_blocked_review_request_id = None;
-            scheduler.last_blocked_review_status = ReviewEnd::Open;
-            scheduler.last_blocked_review_fingerprint.clear();
+            scheduler.blocked_review.last_at = None;
+            scheduler.blocked_review.request_id = None;
+            scheduler.blocked_review.status = ReviewEnd::Open;
+            scheduler.blocked_review.fingerprint.clear();
         }
         return false;
     }
@@ -237,39 +232,36 @@ pub(super) fn waits_for_review_of_blocked(turn: &mut Turn<'_>) -> bool {
         blocked.iter().map(|item| format!("{}@{}", item.backlog_id, item.updated_at)).collect();
     let print = digest(keys.iter().map(String::as_str));
     let scheduler = turn.scheduler();
-    if scheduler.last_blocked_review_fingerprint == print {
-        return scheduler.last_blocked_review_status == ReviewEnd::Open;
+    if scheduler.blocked_review.fingerprint == print {
+        return scheduler.blocked_review.status == ReviewEnd::Open;
     }
-    let open = scheduler
-        .last_blocked_review_request_id
-        .as_ref()
-        .is_some_and(|id| turn.request(id).is_some_and(|request| !request.status.is_terminal()));
+    let open =
+        scheduler.blocked_review.request_id.as_ref().is_some_and(|id| {
+            turn.request(id).is_some_and(|request| !request.status.is_terminal())
+        });
     if open {
         return true;
     }
-    let ask = Ask {
-        duty: DutyDetails::BlockedReview {
-            blocked_items: blocked.iter().map(|it| json!(it)).collect(),
-        },
-        role: Role::Planner,
-        sprint: None,
-        scope: format!("{} blocked item(s)", blocked.len()),
-    };
-    let request = duties::ask(turn, ask);
+    let lifecycle = Lifecycle::of(Subject::Sourcing);
+    let Some(step) = lifecycle.step(lifecycle.begin_blocked) else { return false };
+    let blocked_items = blocked.iter().map(|it| json!(it)).collect();
+    let scope = format!("{} blocked item(s)", blocked.len());
+    let duty = DutyDetails::BlockedReview { blocked_items };
+    let request = duties::ask(turn, DutyRequest { duty, step, sprint: None, scope });
     let now = turn.now;
     let scheduler = turn.edit_scheduler();
-    scheduler.last_blocked_review_at = Some(now);
-    scheduler.last_blocked_review_request_id = Some(request);
-    scheduler.last_blocked_review_fingerprint = print;
-    scheduler.last_blocked_review_status = ReviewEnd::Open;
+    scheduler.blocked_review.last_at = Some(now);
+    scheduler.blocked_review.request_id = Some(request);
+    scheduler.blocked_review.fingerprint = print;
+    scheduler.blocked_review.status = ReviewEnd::Open;
     true
 }
 
 /// The planner has looked at what is blocked.
 pub(super) fn blocked_reviewed(turn: &mut Turn<'_>, request: &Request) {
     let id = &request.request_id;
-    if turn.scheduler().last_blocked_review_request_id.as_ref() != Some(id)
-        || turn.scheduler().last_blocked_review_status != ReviewEnd::Open
+    if turn.scheduler().blocked_review.request_id.as_ref() != Some(id)
+        || turn.scheduler().blocked_review.status != ReviewEnd::Open
     {
         return;
     }
@@ -277,7 +269,7 @@ pub(super) fn blocked_reviewed(turn: &mut Turn<'_>, request: &Request) {
         Ok(_) => ReviewEnd::Completed,
         Err(reason) => ReviewEnd::Failed(crate::engine::say::cut(&reason, 200)),
     };
-    turn.edit_scheduler().last_blocked_review_status = status;
+    turn.edit_scheduler().blocked_review.status = status;
 }
 
 /// A person wrote into the room of a todo that had to be put aside: its item is possible again, with the
@@ -289,7 +281,7 @@ pub(in crate::engine) fn answered(
 ) -> Option<String> {
     let item = turn.items().into_values().find(|item| {
         item.status == BacklogStatus::Blocked
-            && item.origin.get("request_id").and_then(Value::as_str) == Some(request.as_str())
+            && item.origin.text("request_id") == Some(request.as_str())
             && turn.request(request).is_none_or(|it| it.status == RequestStatus::Cancelled)
     })?;
     let title = item.title.clone();

@@ -2,13 +2,14 @@
 
 use serde_json::json;
 
-use super::{backlog, names, say, schedule, slots};
+use super::{backlog, names, position, say, slots};
 use crate::domain::backlog::BacklogItem;
 use crate::domain::effect::EffectKind;
 use crate::domain::ids::{BacklogId, SprintId};
 use crate::domain::record::RecordId;
 use crate::domain::sprint::{ExecutionMode, Kickoff, Sprint, SprintEventKind, Trigger};
 use crate::domain::time::Timestamp;
+use crate::engine::sprint::queue;
 use crate::engine::turn::Turn;
 
 /// Where sprints have their folders.
@@ -25,16 +26,17 @@ pub(super) fn begin(turn: &mut Turn<'_>, trigger: Trigger, kickoff: Kickoff) -> 
     sprint.sprint_name = names::display_name(now, turn.zone(), &sprint.milestone_title);
     sprint.sprint_folder_name = names::folder_name(&id);
     sprint.sprint_folder = format!("{FOLDERS}/{}", sprint.sprint_folder_name);
-    sprint.reference_artifacts.clone_from(&sprint.kickoff_reference_artifacts);
+    sprint.work.reference_artifacts.clone_from(&sprint.kickoff.artifacts);
     if sprint.execution_mode == ExecutionMode::Manual {
         sprint.cutoff_at = next_cutoff(turn);
     }
+    position::begin(turn, &mut sprint);
     retire_older(turn, &id);
     let scheduler = turn.edit_scheduler();
     scheduler.active_sprint_id = Some(id.clone());
-    scheduler.last_started_at = Some(now);
-    scheduler.last_trigger = Some(trigger);
-    scheduler.milestone_request_pending = false;
+    scheduler.slots.last_started_at = Some(now);
+    scheduler.slots.last_trigger = Some(trigger);
+    scheduler.milestone_request.pending = false;
     turn.create_sprint(sprint);
     turn.sprint_event(
         &id,
@@ -79,7 +81,7 @@ fn retire_older(turn: &mut Turn<'_>, id: &SprintId) {
 fn plan_everything(turn: &mut Turn<'_>, id: &SprintId) {
     let now = turn.now;
     let mut free: Vec<&BacklogItem> =
-        turn.items().into_values().filter(|item| schedule::is_free(turn, item)).collect();
+        turn.items().into_values().filter(|item| queue::is_free(turn, item)).collect();
     free.sort_by_key(|item| backlog::priority_key(item));
     let title = milestone(&free);
     let free: Vec<BacklogId> = free.into_iter().map(|item| item.backlog_id.clone()).collect();

@@ -155,14 +155,13 @@ mod tests {
             (RequestStatus::Blocked, TodoStatus::Blocked),
             (RequestStatus::Failed, TodoStatus::Failed),
             (RequestStatus::Cancelled, TodoStatus::Cancelled),
-            (RequestStatus::Uncommitted, TodoStatus::Uncommitted),
             (RequestStatus::Committed, TodoStatus::Committed),
         ] {
             request.status = status;
             assert_eq!(TodoStatus::of(&request), expected, "S07 {status:?}");
         }
         request.status = RequestStatus::Delegated;
-        request.result = Some(std::sync::Arc::new(crate::domain::result::RoleResult::new(
+        request.work.result = Some(std::sync::Arc::new(crate::domain::result::RoleResult::new(
             crate::domain::role::Role::Developer,
             "r",
         )));

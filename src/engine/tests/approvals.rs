@@ -46,8 +46,7 @@ fn by(id: UserId, via: Ingress, command: Command) -> Event {
 }
 
 fn said(answer: Answer) -> String {
-    let Answer::Say(content) = answer else { panic!("{answer:?}") };
-    content.key
+    answer.content().expect("words").key.clone()
 }
 
 /// Where the gate stands at last.
@@ -79,7 +78,7 @@ fn a_rejected_commit_stays_on_its_own_branch() {
     world.command(press(&gate, ButtonAct::Reject));
     world.finish_well();
     let request = world.request(&id);
-    assert_eq!((request.status, request.commit_sha), (RequestStatus::Completed, None));
+    assert_eq!((request.status, request.outcome.commit_sha), (RequestStatus::Completed, None));
     assert!(world.said.contains(&"final.on_side_branch".to_owned()));
 }
 
@@ -176,7 +175,7 @@ fn a_command_decides_by_naming_the_content() {
     let mut record = world.request(&id);
     // Commits have names of forty letters; the world's have two.
     let long = "0123456789abcdef0123456789abcdef01234567";
-    record.candidate.as_mut().expect("a commit").commit = long.to_owned();
+    record.work.candidate.as_mut().expect("a commit").commit = long.to_owned();
     world.state.apply(&Change::save(record));
     world.state.apply(&Change::save(Gate { commit: long.to_owned(), ..gate }));
     for wrong in ["", "0123", "fedcba9", "0123456789abcdef0123456789abcdef012345678"] {

@@ -66,13 +66,13 @@ fn a_budget_warns_at_four_fifths_and_then_no_run_begins_before_a_person_says_so(
         version: waits.version,
         question: "why?".to_owned(),
     };
-    let Answer::Say(answer) = world.command(question) else { panic!("no answer") };
+    let Answer::Refused(answer) = world.command(question) else { panic!("no answer") };
     assert_eq!(answer.key, "gate.no_question");
     world.command(press(&waits, ButtonAct::Approve));
     world.finish_well();
     let request = world.request(&id);
-    assert_eq!((request.status, request.spent.budget_raised), (RequestStatus::Committed, 1));
-    let Answer::Say(late) = world.command(press(&waits, ButtonAct::Approve)) else { panic!() };
+    assert_eq!((request.status, request.work.spent.budget_raised), (RequestStatus::Committed, 1));
+    let Answer::Refused(late) = world.command(press(&waits, ButtonAct::Approve)) else { panic!() };
     assert_eq!(late.key, "gate.stale");
 }
 
@@ -147,7 +147,7 @@ fn what_a_model_costs_is_known_from_the_table_where_the_agent_does_not_say() {
     let id = world.message("hello");
     let todo = work_until(&mut world, |_, _| true);
     report(&mut world, &todo, crash());
-    assert!((world.request(&id).usage.cost_usd - 3.0).abs() < 1e-9);
+    assert!((world.request(&id).work.usage.cost_usd - 3.0).abs() < 1e-9);
     assert!((world.state.spending.today.used.cost_usd - 3.0).abs() < 1e-9);
 }
 
@@ -159,11 +159,11 @@ fn a_plan_that_is_used_up_is_waited_for_and_counts_as_no_attempt() {
     let until = Timestamp::from_millis(world.clock + 3_600_000);
     report(&mut world, &todo, failure(FailKind::Quota, Some(until)));
     let request = world.request(&id);
-    assert_eq!((request.status, request.spent.step_failures), (RequestStatus::Delegated, 0));
+    assert_eq!((request.status, request.work.spent.step_failures), (RequestStatus::Delegated, 0));
     assert!(world.todo().is_empty(), "nothing runs before the plan is back");
     let other = world.message("do something else");
     world.finish_well();
-    assert_eq!(world.request(&other).spent.turns, 0, "the same agent is not tried in vain");
+    assert_eq!(world.request(&other).work.spent.turns, 0, "the same agent is not tried in vain");
     let waits: Vec<_> = world.state.envelopes.values().filter_map(|it| it.not_before).collect();
     assert_eq!(waits, [until, until]);
     assert!(world.wait_for_an_envelope());
@@ -193,7 +193,7 @@ fn a_wait_for_a_plan_or_for_a_person_keeps_why_the_step_is_done_again() {
     let todo = work_until(&mut world, |_, _| true);
     world.do_well(&todo);
     world.command(press(&gate(&world).expect("the budget is used up"), ButtonAct::Approve));
-    assert_eq!((told(&world), world.request(&id).spent.budget_raised), (why, 1));
+    assert_eq!((told(&world), world.request(&id).work.spent.budget_raised), (why, 1));
 }
 
 #[test]
@@ -207,7 +207,7 @@ fn a_rate_limit_is_waited_for_so_often_and_so_long_and_then_a_person_is_asked() 
                 until.map(|seconds: i64| Timestamp::from_millis(world.clock + seconds * 1_000));
             let todo = work_until(&mut world, |_, _| true);
             report(&mut world, &todo, failure(FailKind::RateLimit, at));
-            let spent = world.request(&id).spent;
+            let spent = world.request(&id).work.spent;
             let counted = (spent.rate_limits, spent.step_failures, spent.counted_turns());
             assert_eq!(counted, (attempt, 0, 0), "{until:?}");
             let waits = world.state.envelopes.values().find_map(|it| it.not_before);

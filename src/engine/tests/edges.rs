@@ -12,7 +12,7 @@ use crate::domain::actor::{Actor, Author};
 use crate::domain::change::Change;
 use crate::domain::effect::EffectKind;
 use crate::domain::envelope::{
-    Envelope, EnvelopeBody, EnvelopeKind, EnvelopeParams, MAX_ENVELOPE_ATTEMPTS, Place,
+    Envelope, EnvelopeBody, EnvelopeFolder, EnvelopeKind, EnvelopeParams, MAX_ENVELOPE_ATTEMPTS,
 };
 use crate::domain::event::Event;
 use crate::domain::ids::{ChannelId, EnvelopeId, MessageId, OutgoingId, RequestId, RunId, UserId};
@@ -58,7 +58,7 @@ fn going_on_after_a_block_keeps_count_of_the_work() {
     stuck.status = crate::domain::result::ResultStatus::Blocked;
     report(&mut world, &todo, RunOutcome::Result(Arc::new(stuck)));
     world.command(Command::Retry { request_id: id.clone() });
-    assert_eq!(world.request(&id).spent.turns, 3, "runs that were made stay counted");
+    assert_eq!(world.request(&id).work.spent.turns, 3, "runs that were made stay counted");
     // Nobody has begun anew yet, and still the worktree has to be given back.
     world.command(Command::Cancel { request_id: id });
     let mut effects = world.state.effects.values();
@@ -127,7 +127,7 @@ fn a_run_that_cannot_be_adopted_is_neither_doubled_nor_forgotten() {
     let run = run_of(&world, &todo, "run-a");
     let relay_id = run.envelope_id.clone();
     world.submit(Event::RunStarting(run.clone()));
-    let turns = world.request(&id).spent.turns;
+    let turns = world.request(&id).work.spent.turns;
     let failed = |world: &mut World, agent_lives| {
         let (relay_id, reason) = (relay_id.clone(), "cannot read exit.json".to_owned());
         world.submit(Event::EnvelopeFailed { relay_id, reason, agent_lives });
@@ -135,13 +135,13 @@ fn a_run_that_cannot_be_adopted_is_neither_doubled_nor_forgotten() {
     for _ in 0..2 * MAX_ENVELOPE_ATTEMPTS {
         failed(&mut world, true);
         assert!(world.state.runs.contains_key(&run.run_id), "its agent may still be at work");
-        assert_eq!(world.state.envelopes[&relay_id].place, Place::Inbox);
+        assert_eq!(world.state.envelopes[&relay_id].place, EnvelopeFolder::Inbox);
     }
     let again = Event::RunTakenAway { run_id: run.run_id.clone(), generation: 1 };
     assert_eq!(world.submit(again.clone()), Answer::Accepted);
     assert_eq!(world.submit(again), Answer::Ignored("the run is gone"));
     assert_eq!(world.state.runs[&run.run_id].generation, 2);
-    assert_eq!(world.request(&id).spent.turns, turns, "it is the same run");
+    assert_eq!(world.request(&id).work.spent.turns, turns, "it is the same run");
     failed(&mut world, false);
     assert!(world.state.runs.is_empty() && !world.state.envelopes.contains_key(&relay_id));
     assert_eq!(world.request(&id).status, RequestStatus::Blocked);
@@ -188,7 +188,7 @@ fn a_dead_letter_of_another_step_gives_nobody_the_request() {
     let mut stuck = result(Role::Planner, json!({}));
     stuck.status = crate::domain::result::ResultStatus::Blocked;
     report(&mut world, &todo, RunOutcome::Result(Arc::new(stuck)));
-    let back = Envelope { place: Place::Inbox, ..letter };
+    let back = Envelope { place: EnvelopeFolder::Inbox, ..letter };
     // A letter of a step that is over must not unblock: its run is refused, and nobody would move on.
     let input = Input {
         event: Event::EnvelopeReplayed(Box::new(back)),
@@ -239,7 +239,7 @@ pub(super) fn dropped(
             from,
             to: Role::Orchestrator,
         },
-        place: Place::Inbox,
+        place: EnvelopeFolder::Inbox,
         attempts: 0,
         not_before: None,
         step,
@@ -299,7 +299,7 @@ fn a_dropped_result_that_does_not_follow_the_contract_is_a_dead_letter_that_says
     assert!(!world.state.envelopes.contains_key(&dropped_id));
     let reason = decided.changes.iter().find_map(|change| {
         let Change::Save(AnyRecord::Envelope(letter)) = change else { return None };
-        letter.reason.clone().filter(|_| letter.place == Place::Dead)
+        letter.reason.clone().filter(|_| letter.place == EnvelopeFolder::Dead)
     });
     let reason = reason.expect("a dead letter");
     for code in
@@ -487,8 +487,7 @@ fn a_slash_command_is_no_way_around_the_limits() {
             language: Language::En,
         };
         let answer = world.submit(Event::Command { actor, command });
-        let Answer::Say(content) = answer else { panic!("{answer:?}") };
-        content.key
+        answer.content().expect("words").key.clone()
     };
     assert_eq!(ask("do it"), "receipt");
     assert_eq!(ask("do  IT"), "reused");
@@ -501,7 +500,8 @@ fn a_request_takes_so_many_follow_ups_and_then_says_so() {
     let mut world = World::new(Policy { limits, ..policy() });
     let id = world.message("do it");
     world.deliver();
-    let room = world.request(&id).room.and_then(|room| room.thread_id).expect("a room");
+    let room =
+        world.request(&id).conversation.room.and_then(|room| room.thread_id).expect("a room");
     for number in 0..4 {
         let words = world.words(room, 900 + number, &format!("also {number}"));
         let answer = world.submit(Event::Message(words));
@@ -537,7 +537,8 @@ fn the_room_of_a_request_hangs_on_its_message_once_that_is_posted() {
     world.command(Command::Ask { text: "tidy up".to_owned(), channel_id: None, language });
     let id = world.state.requests.keys().next().expect("a request").clone();
     let mut request = world.request(&id);
-    request.room = Some(Room { thread_id: None, card_id: None, card_digest: String::new() });
+    request.conversation.room =
+        Some(Room { thread_id: None, card_id: None, card_digest: String::new() });
     world.state.apply(&Change::save(request));
     let waiting = world.state.outgoing.values().find(|it| matches!(it.act, Act::Post { .. }));
     let mut hook = Outgoing::clone(waiting.expect("a message"));
@@ -555,6 +556,9 @@ fn the_room_of_a_request_hangs_on_its_message_once_that_is_posted() {
     assert_eq!(opening.act, act);
     let outcome = OutgoingOutcome::RoomOpened { thread_id: ChannelId(71) };
     world.submit(Event::OutgoingFinished { outgoing_id: opening.outgoing_id.clone(), outcome });
-    assert_eq!(world.request(&id).room.and_then(|room| room.thread_id), Some(ChannelId(71)));
+    assert_eq!(
+        world.request(&id).conversation.room.and_then(|room| room.thread_id),
+        Some(ChannelId(71))
+    );
     assert_eq!(world.state.rooms.get(&ChannelId(71)), Some(&id));
 }

@@ -16,7 +16,7 @@ use crate::domain::language::Language;
 use crate::domain::outgoing::{Button, ButtonAct};
 use crate::domain::policy::{Holders, Policy, Right};
 use crate::domain::record::AnyRecord;
-use crate::domain::request::{ReplyRoute, Request};
+use crate::domain::request::{ReplyRoute, Request, RequestConversation};
 use crate::domain::role::Role;
 use crate::domain::sprint::Kickoff;
 use crate::domain::time::Timestamp;
@@ -97,7 +97,8 @@ fn wants(world: &World, id: UserId, ingress: Ingress, open: &RequestId) -> Optio
             Some(Event::Message(Message { guild_id: None, ..direct }))
         }
         Ingress::Edit => {
-            let first = world.state.requests[open].reply_route.message_id.expect("a message");
+            let first =
+                world.state.requests[open].conversation.reply_route.message_id.expect("a message");
             let edited = message(GENERAL, Ingress::Message);
             Some(Event::MessageEdited(Message { message_id: first, ..edited }))
         }
@@ -201,7 +202,10 @@ fn deciding_takes_a_button_its_form_a_command_or_the_operator() {
 #[test]
 fn with_four_eyes_nobody_approves_what_they_asked_for() {
     let request = |by: UserId| Request {
-        reply_route: ReplyRoute { author_id: Some(by), ..ReplyRoute::default() },
+        conversation: RequestConversation {
+            reply_route: ReplyRoute { author_id: Some(by), ..ReplyRoute::default() },
+            ..RequestConversation::default()
+        },
         ..Request::default()
     };
     let decide = |policy: &Policy, request: &Request| {
@@ -229,7 +233,7 @@ fn a_request_keeps_the_server_roles_of_who_asked() {
     };
     assert_eq!(world.submit(Event::Message(words)), Answer::Accepted);
     let request = world.state.requests.values().next().expect("a request");
-    let asker = request.reply_route.actor();
+    let asker = request.conversation.reply_route.actor();
     assert_eq!(may::<act::ControlSprint>(&world.policy, &asker), Ok(()));
-    assert_eq!(request.language, Language::En);
+    assert_eq!(request.conversation.language, Language::En);
 }

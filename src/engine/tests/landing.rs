@@ -56,13 +56,13 @@ impl Branch {
             }
             EffectKind::Merge { request_id, commit } => {
                 let request = &world.state.requests[request_id];
-                let candidate = request.candidate.as_ref().expect("a candidate");
+                let candidate = request.work.candidate.as_ref().expect("a candidate");
                 assert_eq!(&candidate.commit, commit);
                 if candidate.base != self.head {
                     return EffectOutcome::BranchMoved { head: self.head.clone() };
                 }
                 assert!(!request.params.unread_edit, "what lands is not what is asked for now");
-                let proof = request.evidence.as_ref().expect("a proof");
+                let proof = request.work.evidence.as_ref().expect("a proof");
                 assert!(proof.is_green() && proof.commit == *commit, "it lands unproven");
                 self.head.clone_from(commit);
                 self.landed.push(commit.clone());
@@ -127,7 +127,7 @@ fn history(seed: u64) {
             }
             4..6 => {
                 let request = world.request(dice.pick(&ids));
-                if let Some(first) = request.reply_route.message_id {
+                if let Some(first) = request.conversation.reply_route.message_id {
                     let text = format!("do it so: {step}");
                     let words = world.words(GENERAL, first.0, &text);
                     world.submit(Event::MessageEdited(words));
@@ -202,7 +202,7 @@ fn a_branch_that_moves_a_hundred_times_is_followed_a_hundred_times() {
         })
     });
     let request = world.request(&id);
-    assert_eq!((request.status, request.spent.rebases), (RequestStatus::Committed, 100));
+    assert_eq!((request.status, request.work.spent.rebases), (RequestStatus::Committed, 100));
 }
 
 #[test]

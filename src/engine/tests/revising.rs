@@ -77,7 +77,7 @@ fn an_edit_that_no_role_has_read_goes_back_to_the_planner_instead_of_to_the_bran
     world.submit(Event::RunFinished(Box::new(finished(&run))));
     let todo = work_until(&mut world, |role, _| role == Role::Planner);
     assert_eq!(world.request(&id).status, RequestStatus::Delegated);
-    assert_eq!(world.request(&id).commit_sha, None);
+    assert_eq!(world.request(&id).outcome.commit_sha, None);
     world.do_well(&todo);
     world.finish_well();
     assert_eq!(world.request(&id).status, RequestStatus::Committed);
@@ -103,7 +103,7 @@ fn an_edit_in_the_queue_to_the_branch_goes_back_to_the_planner_and_the_next_one_
         assert_eq!(world.said.contains(&"room.edited".to_owned()), !begun);
         assert_eq!(world.said.contains(&"edited_too_late".to_owned()), begun);
         assert_eq!(world.state.effects.contains_key(&merge.effect_id), begun);
-        assert_eq!(world.request(&id).landing_since.is_some(), begun);
+        assert_eq!(world.request(&id).work.landing_since.is_some(), begun);
         world.finish_well();
         let request = world.request(&id);
         assert_eq!(request.status, RequestStatus::Committed);

@@ -8,11 +8,12 @@ use super::world::{GENERAL, Todo as Next, World, policy, result};
 use crate::domain::backlog::{BacklogItem, BacklogKind, BacklogStatus};
 use crate::domain::change::Change;
 use crate::domain::effect::{EffectKind, EffectOutcome};
-use crate::domain::envelope::{EnvelopeKind, Place};
+use crate::domain::envelope::{EnvelopeFolder, EnvelopeKind};
 use crate::domain::event::Event;
 use crate::domain::finding::{Finding, Signal};
 use crate::domain::ids::{BacklogId, ChannelId, IdSupply, RequestId, RunId, UserId};
 use crate::domain::incoming::{Attachment, Message};
+use crate::domain::origin::Origin;
 use crate::domain::outgoing::{NamedChannel, OutgoingOutcome, Target};
 use crate::domain::policy::{Policy, SprintPolicy};
 use crate::domain::record::AnyRecord;
@@ -148,7 +149,7 @@ fn i23_the_same_words_while_the_orchestrator_is_stuck_try_it_again() {
     take(&mut world, again);
     let request = only(&world);
     assert_eq!(request.status, RequestStatus::Delegated);
-    assert_eq!(request.current_role, Some(Role::Orchestrator));
+    assert_eq!(request.route.current_role, Some(Role::Orchestrator));
     assert!(world.said.iter().any(|key| key == "retried"));
 }
 
@@ -172,7 +173,7 @@ fn i30_a_message_to_a_role_goes_to_the_orchestrator_which_knows_whom_it_was_for(
     words.role = Some(Role::Developer);
     take(&mut world, words);
     let request = only(&world);
-    assert_eq!(request.current_role, Some(Role::Orchestrator));
+    assert_eq!(request.route.current_role, Some(Role::Orchestrator));
     assert_eq!(request.params.user_requested_role, Some(Role::Developer));
 }
 
@@ -193,7 +194,10 @@ fn r04_a_hand_off_is_one_envelope_whatever_becomes_of_its_line() {
     }
     let waiting: Vec<_> = world.state.envelopes.values().collect();
     assert_eq!(waiting.len(), 1);
-    assert_eq!((waiting[0].kind, waiting[0].place), (EnvelopeKind::Delegate, Place::Inbox));
+    assert_eq!(
+        (waiting[0].kind, waiting[0].place),
+        (EnvelopeKind::Delegate, EnvelopeFolder::Inbox)
+    );
     assert_eq!(waiting[0].target_role, Role::Orchestrator);
     world.finish_well();
     assert_eq!(world.request(&id).status, RequestStatus::Committed);
@@ -210,7 +214,7 @@ fn r10_a_report_without_a_result_is_a_dead_letter() {
     let Some(Next::Report(report)) = world.todo().first().cloned() else { panic!("no report") };
     world.submit(Event::ReportReady { relay_id: report });
     let request = world.state.requests[&id].clone();
-    assert!(request.result.is_some() && request.current_role == Some(Role::Research));
+    assert!(request.work.result.is_some() && request.route.current_role == Some(Role::Research));
     let mut empty = super::edges::dropped(&world, &id, Role::Research, None);
     (empty.report, empty.envelope.body) = (None, "done, see above".to_owned());
     empty.envelope.params.result = None;
@@ -252,7 +256,7 @@ fn k09_a_role_keeps_its_conversation_for_a_request_and_begins_another_for_the_ne
 
 #[test]
 fn a_conversation_that_fills_up_is_told_of_once_and_then_handed_over() {
-    use crate::domain::conversation::{Conversation, Fill, HandedOver, Measured, Room};
+    use crate::domain::conversation::{ContextLevel, Conversation, Fill, HandedOver, Measured};
     use crate::domain::run::FailKind;
 
     // What a run of the orchestrator tells, and how the record stands then.
@@ -273,7 +277,7 @@ fn a_conversation_that_fills_up_is_told_of_once_and_then_handed_over() {
         }
         report
     };
-    let tell = |conversation: Conversation, full: bool, room: Room| {
+    let tell = |conversation: Conversation, full: bool, room: ContextLevel| {
         let input = Input {
             event: Event::RunFinished(Box::new(report(conversation, full))),
             now: Timestamp::from_millis(1),
@@ -294,27 +298,30 @@ fn a_conversation_that_fills_up_is_told_of_once_and_then_handed_over() {
     };
     let with = |used| Conversation { fill: fill(used), ..Conversation::default() };
     let none = [] as [&str; 0];
-    assert_eq!(tell(with(10_000), false, Room::Plenty), none);
-    assert_eq!(tell(with(131_000), false, Room::Low), ["conversation_low"]);
-    assert_eq!(tell(with(151_000), false, Room::HandOver), ["conversation_full"]);
-    assert_eq!(tell(Conversation::default(), true, Room::Full), ["conversation_full"]);
-    assert_eq!(tell(Conversation::default(), false, Room::Plenty), none);
+    assert_eq!(tell(with(10_000), false, ContextLevel::Plenty), none);
+    assert_eq!(tell(with(131_000), false, ContextLevel::Low), ["conversation_low"]);
+    assert_eq!(tell(with(151_000), false, ContextLevel::HandOver), ["conversation_full"]);
+    assert_eq!(tell(Conversation::default(), true, ContextLevel::Full), ["conversation_full"]);
+    assert_eq!(tell(Conversation::default(), false, ContextLevel::Plenty), none);
     let begun = Conversation {
         handed_over: Some(handed),
         prompt_cut: vec!["diff".to_owned()],
         fill: fill(9_000),
     };
-    assert_eq!(tell(begun, false, Room::Plenty), ["conversation_handed_over", "prompt_cut"]);
+    assert_eq!(
+        tell(begun, false, ContextLevel::Plenty),
+        ["conversation_handed_over", "prompt_cut"]
+    );
 
     // What was told once is not told again, and what is known does not get better by itself.
     let mut report = report(with(131_000), false);
     world.submit(Event::RunFinished(Box::new(report.clone())));
     let key = crate::domain::state::session_key(Role::Orchestrator, &id);
-    assert_eq!(world.state.sessions[&key].room, Room::Low);
+    assert_eq!(world.state.sessions[&key].room, ContextLevel::Low);
     let mut state = world.state.clone();
     state.runs.insert(run.run_id.clone(), Arc::new(run.clone()));
     let request = state.requests.get_mut(&id).expect("open");
-    Arc::make_mut(request).active_run = Some(run.run_id.clone());
+    Arc::make_mut(request).work.active_run = Some(run.run_id.clone());
     report.conversation = Conversation::default();
     let input = Input {
         event: Event::RunFinished(Box::new(report)),
@@ -326,7 +333,7 @@ fn a_conversation_that_fills_up_is_told_of_once_and_then_handed_over() {
         let Change::Save(AnyRecord::Session(session)) = change else { return None };
         Some(session.clone())
     });
-    assert_eq!(session.map(|it| (it.room, it.fill)), Some((Room::Low, fill(131_000))));
+    assert_eq!(session.map(|it| (it.room, it.fill)), Some((ContextLevel::Low, fill(131_000))));
 }
 
 #[test]
@@ -398,7 +405,7 @@ fn s30_the_same_findings_are_not_looked_at_twice() {
         trace: "git_dirty=a.py".to_owned(),
         title: "a.py is not committed".to_owned(),
         summary: "a.py".to_owned(),
-        origin: serde_json::Map::new(),
+        origin: Origin::default(),
     };
     for round in 0..3 {
         assert!(world.wait_until_due(), "round {round}");
@@ -419,8 +426,8 @@ fn s30_the_same_findings_are_not_looked_at_twice() {
 /// An item of an older workspace says what it was found by in the keys of its origin only.
 #[test]
 fn s33_what_an_older_item_was_made_of_is_not_found_again() {
-    let origin = json!({ "signal": "open_request", "request_id": "20260324-1a2b3c4d" });
-    let origin = origin.as_object().cloned().expect("a map");
+    let origin =
+        Origin::default().with("signal", "open_request").with("request_id", "20260324-1a2b3c4d");
     let look =
         SprintPolicy { discovery_actions: vec!["tests".to_owned()], ..SprintPolicy::default() };
     let mut world = World::new(Policy { sprint: look, ..policy() });
@@ -448,7 +455,7 @@ fn s33_what_an_older_item_was_made_of_is_not_found_again() {
     let look = look.map(|it| it.effect_id.clone()).expect("a look");
     world.effect(&look, found);
     assert_eq!(
-        world.state.scheduler.last_sourcing_status,
+        world.state.scheduler.sourcing.status,
         Some(crate::domain::schedule::SourcingStatus::NoChanges)
     );
     assert_eq!(with_duty(&world, Duty::Sourcing), 0);
@@ -473,7 +480,7 @@ fn k12_k13_research_without_a_source_or_without_a_decision_degrades_by_name() {
             world.do_well(&next);
         }
         let sprint = world.state.sprints.values().next().cloned().expect("a sprint");
-        let prepass = sprint.research_prepass.clone().expect("it was asked");
+        let prepass = sprint.planning.research.clone().expect("it was asked");
         (prepass.status.as_str(), prepass.reason_code, sprint.status.as_str())
     };
     let report = json!({

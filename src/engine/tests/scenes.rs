@@ -50,7 +50,7 @@ fn a_message_becomes_a_commit_and_one_final_answer() {
     world.finish_well();
     let request = world.request(&id);
     assert_eq!(request.status, RequestStatus::Committed);
-    assert_eq!(request.commit_sha.as_deref(), Some("c1"));
+    assert_eq!(request.outcome.commit_sha.as_deref(), Some("c1"));
     let finals = world.said.iter().filter(|key| key.starts_with("final.")).count();
     assert_eq!((world.said[0].as_str(), finals), ("receipt", 1));
     let recorded = world.log.iter().filter_map(|change| {
@@ -78,7 +78,7 @@ fn failing_checks_go_back_to_the_developer_and_then_to_a_person() {
     let request = world.request(&id);
     assert_eq!(request.status, RequestStatus::Blocked);
     assert_eq!(request.blocked.expect("why").code.word(), "checks_failing");
-    assert!(request.commit_sha.is_none());
+    assert!(request.outcome.commit_sha.is_none());
     // The configuration says how often it goes back.
     assert_eq!(rounds, 3, "the first, and as often as the lifecycle has it");
     assert!(world.said.contains(&"room.checks_failed".to_owned()));
@@ -140,7 +140,7 @@ fn a_build_that_changes_no_file_is_a_failed_attempt_and_then_a_persons_business(
     world.finish_well();
     let request = world.request(&id);
     assert_eq!(request.status, RequestStatus::Committed);
-    assert_eq!(request.spent.rejected, 0);
+    assert_eq!(request.work.spent.rejected, 0);
 }
 
 #[test]
@@ -231,7 +231,7 @@ fn words_in_the_room_of_a_blocked_request_resume_it() {
     report(&mut world, &todo, RunOutcome::Result(Arc::new(stuck)));
     let request = world.request(&id);
     assert_eq!(request.blocked.expect("why").required_inputs, ["the deadline"]);
-    let room = request.room.and_then(|room| room.thread_id).expect("a room");
+    let room = request.conversation.room.and_then(|room| room.thread_id).expect("a room");
     let mut words = world.words(room, 9_000_000_000_000, "next Friday");
     words.addressed = false;
     world.submit(Event::Message(words));
@@ -284,7 +284,9 @@ fn a_cancelled_request_leaves_nothing_behind() {
     world.finish_well();
     world.deliver();
     assert!(world.state.requests.is_empty() && world.state.envelopes.is_empty());
-    let Answer::Say(unknown) = world.command(Command::Cancel { request_id: id }) else { panic!() };
+    let Answer::Refused(unknown) = world.command(Command::Cancel { request_id: id }) else {
+        panic!()
+    };
     assert_eq!(unknown.key, "unknown_request");
 }
 
@@ -304,7 +306,7 @@ fn a_moved_branch_is_followed_and_proven_again() {
     let id = world.message("do it");
     let moved = EffectOutcome::BranchMoved { head: "h1".to_owned() };
     finish_with_first_merge(&mut world, moved);
-    assert_eq!(world.request(&id).commit_sha.as_deref(), Some("c2"));
+    assert_eq!(world.request(&id).outcome.commit_sha.as_deref(), Some("c2"));
     let checks = world.said.iter().filter(|key| *key == "room.checks_passed").count();
     assert_eq!(checks, 2, "the rebased commit is another commit");
 }
@@ -337,7 +339,7 @@ fn a_conflict_goes_to_the_developer_on_the_new_head_and_is_proven_there() {
     let id = world.message("do it");
     finish_with_conflicts(&mut world, 1);
     let request = world.request(&id);
-    assert_eq!((request.status, request.conflict), (RequestStatus::Committed, None));
+    assert_eq!((request.status, request.work.conflict), (RequestStatus::Committed, None));
     let said = |key: &str| world.said.iter().filter(|said| *said == key).count();
     // Nothing says that it stands there before it does.
     assert_eq!((said("room.conflict"), said("room.rebased")), (1, 0));
@@ -351,7 +353,7 @@ fn conflict_after_conflict_ends_at_a_person_and_the_developer_goes_on_from_there
     finish_with_conflicts(&mut world, usize::MAX);
     let request = world.request(&id);
     assert_eq!(request.blocked.expect("why").code.word(), "rebase_conflict");
-    assert!(request.candidate.is_none() && request.conflict.is_some());
+    assert!(request.work.candidate.is_none() && request.work.conflict.is_some());
     world.command(Command::Retry { request_id: id.clone() });
     let next = world.todo().first().cloned().expect("something to do");
     let Todo::Run(envelope) = &next else { panic!("{next:?}") };
@@ -383,11 +385,11 @@ fn marks_that_stay_in_the_files_are_a_failed_attempt() {
     // The first commits came before the conflict.
     let request = world.request(&id);
     assert_eq!(request.blocked.expect("why").code.word(), "unsolved_conflict");
-    assert!(request.conflict.is_some(), "the next one is told of it as well");
+    assert!(request.work.conflict.is_some(), "the next one is told of it as well");
     world.command(Command::Retry { request_id: id.clone() });
     world.finish_well();
     let request = world.request(&id);
-    assert_eq!((request.status, request.conflict), (RequestStatus::Committed, None));
+    assert_eq!((request.status, request.work.conflict), (RequestStatus::Committed, None));
 }
 
 #[test]
@@ -411,7 +413,10 @@ fn what_the_branch_has_already_is_proven_there_and_ends_without_a_commit() {
         assert_eq!(proven_there, 1);
         let request = world.request(&id);
         if verdict == CheckVerdict::Passed {
-            assert_eq!((request.status, request.commit_sha), (RequestStatus::Completed, None));
+            assert_eq!(
+                (request.status, request.outcome.commit_sha),
+                (RequestStatus::Completed, None)
+            );
             assert!(world.said.contains(&"final.already_there".to_owned()));
         } else {
             // The branch is red with it: the developer mends that.
@@ -437,7 +442,9 @@ fn a_persons_edits_stop_the_merge_and_retry_goes_on() {
 fn ids_of_nowhere_are_answered() {
     let mut world = World::new(policy());
     let id = RequestId::parse("20260101-00000000").expect("an id");
-    let Answer::Say(content) = world.command(Command::Retry { request_id: id }) else { panic!() };
+    let Answer::Refused(content) = world.command(Command::Retry { request_id: id }) else {
+        panic!()
+    };
     assert_eq!(content.key, "unknown_request");
     let foreign = Event::MessageDeleted { channel_id: ChannelId(1), message_id: MessageId(1) };
     assert!(matches!(world.submit(foreign), Answer::Ignored(_)));
@@ -458,7 +465,7 @@ fn status_and_cancel_in_words_cost_no_run() {
         assert_eq!(world.said.last().map(String::as_str), Some(key), "{text}");
     }
     assert_eq!(world.request(&id).status, RequestStatus::Cancelled);
-    assert_eq!(world.request(&id).spent.turns, 0);
+    assert_eq!(world.request(&id).work.spent.turns, 0);
 }
 
 /// Plays on until there is a move like this one.
@@ -529,7 +536,7 @@ fn what_a_run_spent_is_counted_also_where_its_request_was_withdrawn_meanwhile() 
     world.command(Command::Cancel { request_id: request_id.clone() });
     world.end_run(&run, crash());
     assert!((world.state.spending.today.used.cost_usd - 0.3).abs() < 1e-9);
-    assert!((world.request(&request_id).usage.cost_usd - 0.3).abs() < 1e-9);
+    assert!((world.request(&request_id).work.usage.cost_usd - 0.3).abs() < 1e-9);
     world.deliver();
     while let Some(next) = world.moves().first().cloned() {
         world.move_well(&next);

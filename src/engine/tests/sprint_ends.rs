@@ -11,11 +11,12 @@ use crate::domain::effect::{Effect, EffectKind, EffectOutcome, EffectState, Insp
 use crate::domain::event::Event;
 use crate::domain::ids::RequestId;
 use crate::domain::incoming::Command;
-use crate::domain::request::{Request, RequestStatus};
+use crate::domain::lifecycle::{Lifecycle, Subject};
+use crate::domain::request::{Request, RequestRoute, RequestStatus, RequestWork};
 use crate::domain::result::ResultStatus;
 use crate::domain::role::Role;
 use crate::domain::run::RunOutcome;
-use crate::domain::sprint::{CloseoutStatus, SprintStatus, TodoStatus, Trigger, WrapUp};
+use crate::domain::sprint::{CloseoutStatus, Sprint, SprintStatus, TodoStatus, Trigger, WrapUp};
 use crate::engine::lifecycle::steps;
 
 #[test]
@@ -24,7 +25,8 @@ fn a_stop_after_the_current_todo_releases_what_has_not_begun() {
     world.command(kickoff());
     let mut stopped = false;
     while let Some(next) = world.todo().first().cloned() {
-        let running = sprint(&world).todos.iter().any(|todo| todo.status == TodoStatus::Running);
+        let running =
+            sprint(&world).work.todos.iter().any(|todo| todo.status == TodoStatus::Running);
         if running && !stopped {
             stopped = true;
             world.command(Command::SprintStop { now: false });
@@ -32,8 +34,9 @@ fn a_stop_after_the_current_todo_releases_what_has_not_begun() {
         world.do_well(&next);
     }
     let ended = sprint(&world);
-    assert_eq!(ended.status, SprintStatus::Completed, "{}", ended.closeout_message);
-    let committed = ended.todos.iter().filter(|todo| todo.status == TodoStatus::Committed).count();
+    assert_eq!(ended.status, SprintStatus::Completed, "{}", ended.closing.message);
+    let committed =
+        ended.work.todos.iter().filter(|todo| todo.status == TodoStatus::Committed).count();
     assert_eq!(committed, 1);
     let waiting =
         world.state.backlog.values().filter(|it| it.status == BacklogStatus::Pending).count();
@@ -47,7 +50,7 @@ fn items_that_are_gone_come_back_from_the_todos_that_need_them() {
     let mut world = World::new(by_hand());
     world.command(kickoff());
     let at_work =
-        |world: &World| sprint(world).todos.iter().any(|it| it.status == TodoStatus::Running);
+        |world: &World| sprint(world).work.todos.iter().any(|it| it.status == TodoStatus::Running);
     while !at_work(&world) {
         let next = world.todo().first().cloned().expect("something to do");
         world.do_well(&next);
@@ -89,7 +92,7 @@ fn what_a_stop_released_waits_for_the_next_slot() {
     let mut world = World::new(policy());
     add(&mut world, "alpha");
     add(&mut world, "beta");
-    while !sprint(&world).todos.iter().any(|todo| todo.status == TodoStatus::Running) {
+    while !sprint(&world).work.todos.iter().any(|todo| todo.status == TodoStatus::Running) {
         let next = world.todo().first().cloned().expect("something to do");
         world.do_well(&next);
     }
@@ -104,7 +107,7 @@ fn what_a_stop_released_waits_for_the_next_slot() {
 fn a_stop_at_once_ends_what_runs_and_a_stop_before_anything_ran_is_a_cancelled_sprint() {
     let mut world = World::new(by_hand());
     world.command(kickoff());
-    while !sprint(&world).todos.iter().any(|todo| todo.status == TodoStatus::Running) {
+    while !sprint(&world).work.todos.iter().any(|todo| todo.status == TodoStatus::Running) {
         let next = world.todo().first().cloned().expect("something to do");
         world.do_well(&next);
     }
@@ -141,7 +144,7 @@ fn landing() -> (World, crate::domain::ids::EffectId) {
 
 /// The first todo and its item, as the item was last written.
 fn first(world: &World) -> (crate::domain::sprint::Todo, BacklogStatus) {
-    let todo = sprint(world).todos.iter().find(|it| it.started_at.is_some()).cloned();
+    let todo = sprint(world).work.todos.iter().find(|it| it.started_at.is_some()).cloned();
     let todo = todo.expect("a todo that began");
     let item = world.item(todo.backlog_id.as_ref().expect("an item"));
     (todo, item.status)
@@ -155,7 +158,11 @@ fn a_stop_at_once_waits_for_a_commit_that_is_on_its_way_to_the_branch() {
     world.command(Command::SprintStop { now: true });
     assert_eq!(world.request(&request).status, RequestStatus::Delegated, "it may land yet");
     let waiting = |todo: &&crate::domain::sprint::Todo| todo.status == TodoStatus::Queued;
-    assert_eq!(sprint(&world).todos.iter().filter(waiting).count(), 0, "the others are released");
+    assert_eq!(
+        sprint(&world).work.todos.iter().filter(waiting).count(),
+        0,
+        "the others are released"
+    );
     world.land(&merge);
     // Neither the process nor the day matters in between.
     world.restart();
@@ -221,7 +228,7 @@ fn the_end_of_the_day_ends_the_sprint() {
     world.command(kickoff());
     let cutoff = sprint(&world).cutoff_at.expect("a cutoff");
     assert_eq!(cutoff.format_in(chrono_tz::Asia::Seoul, "%H:%M"), "22:00");
-    while !sprint(&world).todos.iter().any(|todo| todo.status == TodoStatus::Running) {
+    while !sprint(&world).work.todos.iter().any(|todo| todo.status == TodoStatus::Running) {
         let next = world.todo().first().cloned().expect("something to do");
         world.do_well(&next);
     }
@@ -229,7 +236,7 @@ fn the_end_of_the_day_ends_the_sprint() {
     world.submit(Event::Tick);
     world.finish_well();
     let ended = sprint(&world);
-    let begun = ended.todos.iter().filter(|todo| todo.started_at.is_some()).count();
+    let begun = ended.work.todos.iter().filter(|todo| todo.started_at.is_some()).count();
     assert_eq!(begun, 1, "no todo begins after the cutoff");
     assert_eq!(ended.status, SprintStatus::Completed);
 }
@@ -264,8 +271,8 @@ fn s24_s25_g11_how_closing_goes() {
     });
     let ended = sprint(&world);
     assert_eq!((looks, ended.status), (1, SprintStatus::Completed));
-    assert_eq!(ended.uncommitted_paths, ["notes.txt"]);
-    assert_eq!(ended.version_control_status, "not_needed");
+    assert_eq!(ended.closing.uncommitted_paths, ["notes.txt"]);
+    assert_eq!(ended.closing.version_control_status, "not_needed");
     // Where git cannot say, the sprint has failed, and the slot is free all the same.
     let mut world = World::new(by_hand());
     world.command(kickoff());
@@ -275,7 +282,7 @@ fn s24_s25_g11_how_closing_goes() {
     });
     let ended = sprint(&world);
     assert_eq!(ended.status, SprintStatus::Failed);
-    assert_eq!(ended.closeout_status, Some(CloseoutStatus::Failed));
+    assert_eq!(ended.closing.status, Some(CloseoutStatus::Failed));
     assert_eq!(world.state.scheduler.active_sprint_id, None);
 }
 
@@ -297,14 +304,17 @@ fn what_an_older_build_would_have_committed_of_a_person_is_withdrawn() {
     world.state.effects.remove(&inspect);
     let id = RequestId::parse("20260324-0a1b2c3d").expect("an id");
     let mut sprint_then = sprint(&world);
-    sprint_then.closeout_status = Some(CloseoutStatus::PendingChanges);
+    sprint_then.closing.status = Some(CloseoutStatus::PendingChanges);
     sprint_then.planning_request_id = Some(id.clone());
     let request = Request {
         request_id: id.clone(),
         status: RequestStatus::Delegated,
-        current_role: Some(Role::VersionController),
         sprint_id: Some(sprint_then.sprint_id.clone()),
-        candidate: Some(candidate("theirs")),
+        route: RequestRoute {
+            current_role: Some(Role::VersionController),
+            ..RequestRoute::default()
+        },
+        work: RequestWork { candidate: Some(candidate("theirs")), ..RequestWork::default() },
         ..Request::default()
     };
     let checks = Effect {
@@ -322,7 +332,7 @@ fn what_an_older_build_would_have_committed_of_a_person_is_withdrawn() {
     assert_eq!(world.request(&id).status, RequestStatus::Cancelled);
     world.finish_well();
     assert_eq!(sprint(&world).status, SprintStatus::Completed);
-    assert_eq!(world.request(&id).commit_sha, None);
+    assert_eq!(world.request(&id).outcome.commit_sha, None);
 }
 
 #[test]
@@ -340,19 +350,19 @@ fn g11_a_commit_that_a_person_stands_in_the_way_of_is_tried_again_alone() {
             world.effect(id, EffectOutcome::PersonEdits { paths: vec!["a.py".to_owned()] });
             let uncommitted =
                 |todo: &&crate::domain::sprint::Todo| todo.status == TodoStatus::Uncommitted;
-            let todo = sprint(&world).todos.iter().find(uncommitted).cloned().expect("a todo");
+            let todo = sprint(&world).work.todos.iter().find(uncommitted).cloned().expect("a todo");
             let item = &world.state.backlog[todo.backlog_id.as_ref().expect("an item")];
             assert_eq!(item.status, BacklogStatus::Blocked);
             assert_eq!(item.blocked_by_role, "version_controller");
-            runs = world.state.requests[todo.request_id.as_ref().expect("one")].spent.turns;
+            runs = world.state.requests[todo.request_id.as_ref().expect("one")].work.spent.turns;
             continue;
         }
         world.do_well(&next);
     }
     let ended = sprint(&world);
-    assert!(ended.todos.iter().all(|todo| todo.status == TodoStatus::Committed), "{ended:#?}");
-    let id = ended.todos.iter().find(|todo| todo.commit_retries == 1).expect("the one");
-    assert_eq!(world.request(id.request_id.as_ref().expect("one")).spent.turns, runs);
+    assert!(ended.work.todos.iter().all(|todo| todo.status == TodoStatus::Committed), "{ended:#?}");
+    let id = ended.work.todos.iter().find(|todo| todo.commit_retries == 1).expect("the one");
+    assert_eq!(world.request(id.request_id.as_ref().expect("one")).work.spent.turns, runs);
 }
 
 #[test]
@@ -374,7 +384,7 @@ fn a_todo_whose_planner_calls_it_done_is_built_and_proven_all_the_same() {
     }
     assert_eq!(called_done, 3);
     let ended = sprint(&world);
-    assert!(ended.todos.iter().all(|todo| todo.status == TodoStatus::Committed), "{ended:#?}");
+    assert!(ended.work.todos.iter().all(|todo| todo.status == TodoStatus::Committed), "{ended:#?}");
 }
 
 #[test]
@@ -392,45 +402,46 @@ fn s27_a_restart_begins_the_blocked_todo_anew_before_all_others() {
             }
         }
         world.do_well(&next);
-        let blocked = sprint(&world).todos.iter().position(|t| t.status == TodoStatus::Blocked);
+        let blocked =
+            sprint(&world).work.todos.iter().position(|t| t.status == TodoStatus::Blocked);
         if let Some(at) = blocked
             && !restarted
         {
             restarted = true;
-            let old = sprint(&world).todos[at].request_id.clone().expect("a request");
+            let old = sprint(&world).work.todos[at].request_id.clone().expect("a request");
             assert_eq!(key(&world.command(Command::SprintRestart)), "sprint.restarted");
-            let todo = sprint(&world).todos[at].clone();
+            let todo = sprint(&world).work.todos[at].clone();
             assert_eq!(todo.retry_of_request_id, Some(old.clone()));
             assert_eq!(world.request(&old).status, RequestStatus::Cancelled);
         }
     }
     assert!(restarted);
     let ended = sprint(&world);
-    assert!(ended.todos.iter().all(|todo| todo.status == TodoStatus::Committed), "{ended:#?}");
-    assert_eq!(ended.todos.len(), 3);
+    assert!(ended.work.todos.iter().all(|todo| todo.status == TodoStatus::Committed), "{ended:#?}");
+    assert_eq!(ended.work.todos.len(), 3);
 }
 
 #[test]
 fn a_sprint_that_is_restarted_after_its_cutoff_runs_until_the_next_one() {
     let mut world = World::new(by_hand());
     world.command(kickoff());
-    while !sprint(&world).todos.iter().any(|todo| todo.status == TodoStatus::Running) {
+    while !sprint(&world).work.todos.iter().any(|todo| todo.status == TodoStatus::Running) {
         let next = world.todo().first().cloned().expect("something to do");
         world.do_well(&next);
     }
     let cutoff = sprint(&world).cutoff_at.expect("a cutoff");
     world.clock = cutoff.millis();
     world.submit(Event::Tick);
-    assert_eq!(sprint(&world).wrap_up, Some(WrapUp::Cutoff));
+    assert_eq!(sprint(&world).closing.wrap_up, Some(WrapUp::Cutoff));
     assert_eq!(key(&world.command(Command::SprintRestart)), "sprint.restarted");
     world.submit(Event::Tick);
     let goes_on = sprint(&world);
-    assert_eq!(goes_on.wrap_up, None, "a cutoff that is over ends nothing");
+    assert_eq!(goes_on.closing.wrap_up, None, "a cutoff that is over ends nothing");
     assert!(goes_on.cutoff_at.is_some_and(|at| at > cutoff), "{:?}", goes_on.cutoff_at);
     world.finish_well();
     let ended = sprint(&world);
     assert_eq!(ended.status, SprintStatus::Completed);
-    assert!(ended.todos.iter().all(|todo| todo.status == TodoStatus::Committed), "{ended:#?}");
+    assert!(ended.work.todos.iter().all(|todo| todo.status == TodoStatus::Committed), "{ended:#?}");
 }
 
 #[test]
@@ -462,5 +473,67 @@ fn a_planner_that_crashes_is_a_step_reopened() {
     }
     let ended = sprint(&world);
     assert_eq!(ended.status, SprintStatus::Completed);
-    assert_eq!(ended.initial_phase_reopen_counts.values().sum::<u32>(), 1);
+    assert_eq!(ended.planning.reopen_counts.values().sum::<u32>(), 1);
+}
+
+/// Plays a sprint to its end; `between` may change what is stored before each move. The steps of planning in the
+/// order in which they were asked for.
+fn played(between: impl Fn(&mut World)) -> (Sprint, Vec<String>) {
+    let mut world = World::new(by_hand());
+    world.command(kickoff());
+    between(&mut world);
+    while let Some(next) = world.todo().first().cloned() {
+        world.do_well(&next);
+        between(&mut world);
+    }
+    let sprint = sprint(&world);
+    let steps = sprint.planning.iterations.iter().map(|it| it.step.clone());
+    (sprint.clone(), steps.filter(|step| !step.is_empty()).collect())
+}
+
+fn edit(world: &mut World, change: impl Fn(&mut Sprint)) {
+    for sprint in world.state.sprints.values_mut() {
+        change(Arc::make_mut(sprint));
+    }
+}
+
+#[test]
+fn a_record_of_before_sprints_had_a_lifecycle_goes_on_where_it_stands() {
+    let (now, steps) = played(|_| ());
+    let (older, again) = played(|world| {
+        edit(world, |sprint| {
+            (sprint.step, sprint.lifecycle) = (None, String::new());
+        });
+    });
+    assert_eq!(older.status, SprintStatus::Completed);
+    assert_eq!((steps.len(), &steps), (5, &again));
+    assert_eq!(older.work.todos.len(), now.work.todos.len());
+    assert!(older.work.todos.iter().all(|todo| todo.status == TodoStatus::Committed), "{older:#?}");
+    let events = |sprint: &Sprint| -> Vec<_> {
+        sprint.work.recent_activity.iter().map(|it| it.kind).collect()
+    };
+    assert_eq!(events(&older), events(&now));
+}
+
+#[test]
+fn a_sprint_keeps_the_lifecycle_with_which_it_began() {
+    // The definition of another build: its planner does not write documents first.
+    let text = Lifecycle::of(Subject::Sprint).text();
+    let (from, to) = (
+        text.find("  artifact_sync:\n    role").unwrap(),
+        text.find("  backlog_definition:\n    role").unwrap(),
+    );
+    let text = format!("{}{}", &text[..from], &text[to..])
+        .replace("done: artifact_sync,", "done: backlog_definition,");
+    let other = Arc::new(Lifecycle::compile(&text).expect("a lifecycle"));
+    let (ended, steps) = played(|world| {
+        world.state.lifecycles.insert(other.digest().to_owned(), Arc::clone(&other));
+        edit(world, |sprint| other.digest().clone_into(&mut sprint.lifecycle));
+    });
+    assert_eq!(ended.status, SprintStatus::Completed);
+    assert!(steps.len() == 4 && !steps.iter().any(|step| step == "artifact_sync"), "{steps:?}");
+    // What begins afterwards goes by the one that is built in, and says so.
+    let (now, _) = played(|_| ());
+    assert_eq!(now.lifecycle, Lifecycle::of(Subject::Sprint).digest());
+    assert_eq!(now.step.map(|step| step.to_string()).as_deref(), Some("archive"));
 }

@@ -43,9 +43,9 @@ impl Seen {
         for change in &world.log {
             if let Change::Save(AnyRecord::Sprint(sprint)) = change {
                 self.sprints.insert(sprint.status);
-                self.todos.extend(sprint.todos.iter().map(|todo| todo.status));
-                self.closeouts.extend(sprint.closeout_status);
-                self.wrap_ups.extend(sprint.wrap_up);
+                self.todos.extend(sprint.work.todos.iter().map(|todo| todo.status));
+                self.closeouts.extend(sprint.closing.status);
+                self.wrap_ups.extend(sprint.closing.wrap_up);
             } else if let Change::Save(AnyRecord::Backlog(item)) = change {
                 self.items.insert(item.status);
             }
@@ -230,7 +230,8 @@ fn history(seed: u64, seen: &mut Seen) {
             break;
         }
     }
-    let stuck = world.state.active_sprint().filter(|sprint| sprint.wrap_up == Some(WrapUp::Now));
+    let stuck =
+        world.state.active_sprint().filter(|sprint| sprint.closing.wrap_up == Some(WrapUp::Now));
     assert!(stuck.is_none(), "seed {seed}: {stuck:#?}");
     delivered_once(&world, seed);
     seen.look(&world);

@@ -17,7 +17,7 @@ use crate::domain::result::{ResultStatus, RoleResult};
 use crate::domain::role::Role;
 use crate::domain::run::RunOutcome;
 use crate::domain::sprint::{
-    CloseoutStatus, Duty, InitialStep, Kickoff, Sprint, SprintStatus, TodoStatus, Trigger,
+    CloseoutStatus, Duty, Kickoff, PlanningStep, Sprint, SprintStatus, TodoStatus, Trigger,
 };
 use crate::engine::Answer;
 use crate::engine::sprint::backlog::relevant;
@@ -57,8 +57,8 @@ fn planned(world: &World, request: &Request, sprint: &Sprint) -> RoleResult {
         "milestone_ref": sprint.milestone_title, "spec_refs": ["spec.md"], "requirement_refs": ["R-1"],
     });
     let items: Vec<Value> = match step {
-        InitialStep::MilestoneRefinement | InitialStep::ArtifactSync => Vec::new(),
-        InitialStep::BacklogDefinition if mine.is_empty() => ["first", "second", "third"]
+        PlanningStep::MilestoneRefinement | PlanningStep::ArtifactSync => Vec::new(),
+        PlanningStep::BacklogDefinition if mine.is_empty() => ["first", "second", "third"]
             .into_iter()
             .map(|title| {
                 json!({
@@ -69,7 +69,7 @@ fn planned(world: &World, request: &Request, sprint: &Sprint) -> RoleResult {
                 })
             })
             .collect(),
-        InitialStep::BacklogDefinition => mine
+        PlanningStep::BacklogDefinition => mine
             .iter()
             .map(|item| {
                 json!({
@@ -78,7 +78,7 @@ fn planned(world: &World, request: &Request, sprint: &Sprint) -> RoleResult {
                 })
             })
             .collect(),
-        InitialStep::BacklogPrioritization => (1..)
+        PlanningStep::BacklogPrioritization => (1..)
             .zip(&mine)
             .map(|(rank, item)| {
                 json!({
@@ -88,7 +88,7 @@ fn planned(world: &World, request: &Request, sprint: &Sprint) -> RoleResult {
                 })
             })
             .collect(),
-        InitialStep::TodoFinalization => mine
+        PlanningStep::TodoFinalization => mine
             .iter()
             .map(|item| {
                 json!({ "backlog_id": item.backlog_id, "planned_in_sprint_id": sprint.sprint_id })
@@ -109,7 +109,7 @@ pub(super) fn kickoff() -> Command {
 
 pub(super) fn key(answer: &Answer) -> &str {
     match answer {
-        Answer::Say(content) => &content.key,
+        Answer::Say(content) | Answer::Refused(content) => &content.key,
         Answer::Accepted => "accepted",
         Answer::Ignored(why) => why,
     }
@@ -121,7 +121,7 @@ pub(super) fn sprint(world: &World) -> Sprint {
 }
 
 pub(super) fn statuses(world: &World) -> Vec<(String, TodoStatus)> {
-    sprint(world).todos.iter().map(|todo| (todo.title.clone(), todo.status)).collect()
+    sprint(world).work.todos.iter().map(|todo| (todo.title.clone(), todo.status)).collect()
 }
 
 pub(super) fn add(world: &mut World, title: &str) {
@@ -180,9 +180,9 @@ fn s11_s23_a_sprint_by_hand_from_kickoff_to_history() {
     play(&mut world, |_, _| None);
     let ended = sprint(&world);
     assert_eq!(ended.status, SprintStatus::Completed);
-    assert_eq!(ended.closeout_status, Some(CloseoutStatus::Verified));
-    assert!(ended.todos.iter().all(|todo| todo.status == TodoStatus::Committed));
-    assert_eq!(ended.todos.len(), 3);
+    assert_eq!(ended.closing.status, Some(CloseoutStatus::Verified));
+    assert!(ended.work.todos.iter().all(|todo| todo.status == TodoStatus::Committed));
+    assert_eq!(ended.work.todos.len(), 3);
     assert!(world.state.backlog.is_empty(), "every item is done");
     assert_eq!(world.state.scheduler.active_sprint_id, None);
     assert!(world.state.requests.is_empty());
@@ -212,7 +212,7 @@ fn s12_s13_planning_that_brings_nothing_is_reopened_twice_and_then_blocks() {
         if let Next::Run(id) = &next {
             let request = world.state.envelopes[id].envelope.request_id.clone();
             let request = world.state.requests[&request].clone();
-            if request.planning_step() == Some(InitialStep::BacklogDefinition) {
+            if request.planning_step() == Some(PlanningStep::BacklogDefinition) {
                 asked += 1;
                 world.run(id, RunOutcome::Result(Arc::new(result(Role::Planner, json!({})))));
                 continue;
@@ -223,15 +223,15 @@ fn s12_s13_planning_that_brings_nothing_is_reopened_twice_and_then_blocks() {
     assert_eq!(asked, 3);
     let ended = sprint(&world);
     assert_eq!(ended.status, SprintStatus::Blocked);
-    assert_eq!(ended.closeout_status, Some(CloseoutStatus::PlanningIncomplete));
-    assert!(ended.closeout_message.contains("0 backlog"), "{}", ended.closeout_message);
+    assert_eq!(ended.closing.status, Some(CloseoutStatus::PlanningIncomplete));
+    assert!(ended.closing.message.contains("0 backlog"), "{}", ended.closing.message);
     assert_eq!(world.state.scheduler.active_sprint_id, None, "the slot is free");
     assert!(world.said.iter().any(|key| key == "sprint.blocked"));
     // S26: it can be restarted, with the step where it stopped.
     assert_eq!(key(&world.command(Command::SprintRestart)), "sprint.restarted");
     let again = sprint(&world);
     assert_eq!(again.sprint_id, ended.sprint_id);
-    assert_eq!(again.initial_phase_step, Some(InitialStep::BacklogDefinition));
+    assert_eq!(again.planning.step, Some(PlanningStep::BacklogDefinition));
     play(&mut world, |_, _| None);
     assert_eq!(sprint(&world).status, SprintStatus::Completed);
     // … and a completed one cannot.
@@ -261,7 +261,7 @@ fn s18_in_the_manual_mode_people_are_asked_once_and_nothing_begins() {
     }
     assert!(world.state.sprints.is_empty());
     assert_eq!(world.said.iter().filter(|key| *key == "sprint.idle").count(), 1);
-    let next = world.state.scheduler.next_slot_at.expect("a slot");
+    let next = world.state.scheduler.slots.next_slot_at.expect("a slot");
     assert_eq!(next.format_in(chrono_tz::Asia::Seoul, "%H:%M"), "22:00");
 }
 
@@ -269,13 +269,13 @@ fn s18_in_the_manual_mode_people_are_asked_once_and_nothing_begins() {
 fn s19_s20_a_slot_waits_for_the_running_sprint_and_passes_where_nothing_is_to_do() {
     let mut world = World::new(policy());
     add(&mut world, "alpha");
-    let slot = world.state.scheduler.next_slot_at.expect("a slot");
+    let slot = world.state.scheduler.slots.next_slot_at.expect("a slot");
     world.clock = slot.millis();
     world.submit(Event::Tick);
-    assert_eq!(world.state.scheduler.deferred_slot_at, Some(slot));
+    assert_eq!(world.state.scheduler.slots.deferred_slot_at, Some(slot));
     play(&mut world, |_, _| None);
-    assert_eq!(world.state.scheduler.last_skip_reason, "no_actionable_backlog");
-    assert_eq!(world.state.scheduler.deferred_slot_at, None);
+    assert_eq!(world.state.scheduler.slots.last_skip_reason, "no_actionable_backlog");
+    assert_eq!(world.state.scheduler.slots.deferred_slot_at, None);
 }
 
 #[test]
@@ -329,7 +329,7 @@ fn s21_a_blocked_todo_leaves_a_blocked_item_and_an_answer_later_brings_it_back()
     let item = world.state.backlog.values().next().cloned().expect("an item");
     assert_eq!((item.status, item.title.as_str()), (BacklogStatus::Blocked, "second"));
     assert!(item.blocked_reason.contains("which colour?"), "{}", item.blocked_reason);
-    let todo = sprint(&world).todos.iter().find(|todo| todo.title == "second").cloned();
+    let todo = sprint(&world).work.todos.iter().find(|todo| todo.title == "second").cloned();
     let request = todo.and_then(|todo| todo.request_id).expect("its request");
     let room = world.state.rooms.iter().find(|(_, id)| **id == request).map(|(room, _)| *room);
     let number = 77_000;
@@ -401,7 +401,7 @@ fn what_waits_for_a_todo_that_failed_waits_for_the_item_that_carries_it_on() {
     });
     let ended = sprint(&world);
     let stands = |title: &str| {
-        let todo = ended.todos.iter().find(|todo| todo.title == title).expect("a todo");
+        let todo = ended.work.todos.iter().find(|todo| todo.title == title).expect("a todo");
         (todo.status, todo.started_at.is_some())
     };
     assert_eq!(stands("first"), (TodoStatus::Failed, true));
@@ -419,7 +419,7 @@ fn what_waits_for_a_todo_that_failed_waits_for_the_item_that_carries_it_on() {
     play(&mut world, |_, _| None);
     let next = sprint(&world);
     let begun = |title: &str| {
-        let todo = next.todos.iter().find(|todo| todo.title == title).expect("a todo");
+        let todo = next.work.todos.iter().find(|todo| todo.title == title).expect("a todo");
         assert_eq!(todo.status, TodoStatus::Committed, "{todo:#?}");
         (todo.started_at, todo.ended_at)
     };

@@ -71,7 +71,8 @@ fn words_go_to_the_agent_at_work_unless_they_are_to_wait() {
     let todo = work_until(&mut world, |role, _| role == Role::Developer);
     let run = run_of(&world, &todo, "run-steered");
     world.submit(Event::RunStarting(run.clone()));
-    let room = world.request(&id).room.and_then(|room| room.thread_id).expect("a room");
+    let room =
+        world.request(&id).conversation.room.and_then(|room| room.thread_id).expect("a room");
     let steers = |world: &mut World, event| {
         world.wakes.clear();
         assert_eq!(world.submit(event), Answer::Accepted);
@@ -105,7 +106,8 @@ fn what_is_written_to_a_run_is_numbered_in_its_order_and_an_older_wording_is_not
     let todo = work_until(&mut world, |role, _| role == Role::Developer);
     let run = run_of(&world, &todo, "run-steered");
     world.submit(Event::RunStarting(run.clone()));
-    let room = world.request(&id).room.and_then(|room| room.thread_id).expect("a room");
+    let room =
+        world.request(&id).conversation.room.and_then(|room| room.thread_id).expect("a room");
     let words = [(80, "in blue"), (81, "and louder")].map(|(at, text)| world.words(room, at, text));
     for words in words {
         world.submit(Event::Message(words));

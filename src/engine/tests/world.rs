@@ -10,7 +10,7 @@ use crate::domain::backlog::{BacklogItem, BacklogStatus};
 use crate::domain::change::Change;
 use crate::domain::conflict::Conflict;
 use crate::domain::effect::{EffectKind, EffectOutcome, EffectState, Inspection};
-use crate::domain::envelope::{EnvelopeKind, Place};
+use crate::domain::envelope::{EnvelopeFolder, EnvelopeKind};
 use crate::domain::event::Event;
 use crate::domain::evidence::{
     Candidate, ChangeKind, ChangedPath, CheckRun, CheckVerdict, Evidence, Isolation,
@@ -250,10 +250,10 @@ impl World {
         for effect in self.state.effects.values() {
             let EffectKind::Merge { request_id, commit } = &effect.kind else { continue };
             let Some(request) = self.state.requests.get(request_id) else { continue };
-            if !self.policy.has_checks || request.candidate.is_none() {
+            if !self.policy.has_checks || request.work.candidate.is_none() {
                 continue;
             }
-            let proof = request.evidence.as_ref().filter(|proof| proof.commit == *commit);
+            let proof = request.work.evidence.as_ref().filter(|proof| proof.commit == *commit);
             assert!(proof.is_some_and(Evidence::is_green), "unproven on its way: {request:#?}");
         }
     }
@@ -276,7 +276,7 @@ impl World {
             let gates = self.state.gates.values().filter(|g| g.request_id == *id).count();
             let movers = envelopes + effects + gates;
             // Behind the first in the queue to the branch, the queue itself moves it.
-            let waits = request.landing_since.is_some();
+            let waits = request.work.landing_since.is_some();
             match request.status {
                 RequestStatus::Delegated if waits => {
                     assert!(movers <= 1 && envelopes + gates == 0, "{request:#?}");
@@ -286,16 +286,14 @@ impl World {
                     assert_eq!(movers, 0, "{request:#?}");
                     assert!(request.blocked.is_some());
                 }
-                RequestStatus::Queued | RequestStatus::Uncommitted => {
-                    panic!("nobody is named: {request:#?}")
-                }
+                RequestStatus::Queued => panic!("nobody is named: {request:#?}"),
                 RequestStatus::Completed
                 | RequestStatus::Committed
                 | RequestStatus::Failed
                 | RequestStatus::Cancelled => assert_eq!(gates, 0),
             }
             assert!(!waits || request.status == RequestStatus::Delegated, "{request:#?}");
-            assert!(request.spent.counted_turns() <= self.policy.limits.turns);
+            assert!(request.work.spent.counted_turns() <= self.policy.limits.turns);
         }
         let is_first = |id: &RequestId| crate::engine::place(&self.state, id) == Some(1);
         let lands = |kind: &EffectKind| {
@@ -303,7 +301,7 @@ impl World {
                 || matches!(kind, EffectKind::Checks { request_id, .. } if is_first(request_id))
         };
         let landing = self.state.effects.values().filter(|effect| lands(&effect.kind)).count();
-        let queued = self.state.requests.values().any(|it| it.landing_since.is_some());
+        let queued = self.state.requests.values().any(|it| it.work.landing_since.is_some());
         assert!(landing <= 1, "two land at once: {:#?}", self.state.effects);
         assert!(!queued || landing == 1, "nobody lands: {:#?}", self.state.effects);
     }
@@ -327,7 +325,7 @@ impl World {
                 continue;
             }
             assert_eq!(request.status, RequestStatus::Committed, "{request:#?}");
-            assert_eq!(request.commit_sha.as_ref(), Some(commit));
+            assert_eq!(request.outcome.commit_sha.as_ref(), Some(commit));
             assert_eq!(&self.committed[request_id], std::slice::from_ref(commit), "recorded once");
             assert!(item.is_none_or(|it| it.status == BacklogStatus::Done), "{item:#?}");
         }
@@ -352,7 +350,7 @@ impl World {
             matches!(&effect.kind, EffectKind::Baseline { sprint_id } | EffectKind::Inspect { sprint_id }
                 if *sprint_id == sprint.sprint_id)
         });
-        let at_work = sprint.todos.iter().any(|todo| {
+        let at_work = sprint.work.todos.iter().any(|todo| {
             todo.status == crate::domain::sprint::TodoStatus::Running && open(&todo.request_id)
         });
         let moves = looked_at || at_work || open(&sprint.planning_request_id);
@@ -793,7 +791,7 @@ impl World {
     }
 
     pub(super) fn dead_letters(&self) -> usize {
-        let dead = |change: &&Change| matches!(change, Change::Save(AnyRecord::Envelope(envelope)) if envelope.place == Place::Dead);
+        let dead = |change: &&Change| matches!(change, Change::Save(AnyRecord::Envelope(envelope)) if envelope.place == EnvelopeFolder::Dead);
         self.log.iter().filter(dead).count()
     }
 }

@@ -53,7 +53,7 @@ pub async fn run(
     let preparing = (project.clone(), plan.clone(), scratch.to_owned());
     let place = off_thread(move || {
         let (project, plan, scratch) = preparing;
-        Place::prepare(&project, commit, &plan, isolation, &scratch)
+        CheckFolders::prepare(&project, commit, &plan, isolation, &scratch)
     })
     .await?;
     let mut checks = Vec::new();
@@ -94,7 +94,7 @@ async fn one(
     plan: &CheckPlan,
     check: &CheckSpec,
     number: usize,
-    place: &Place,
+    place: &CheckFolders,
     confinement: &Confinement,
     stop: &CancellationToken,
 ) -> Result<CheckRun> {
@@ -130,7 +130,7 @@ async fn one(
 
 /// What came of a check.
 fn judge(
-    place: &Place,
+    place: &CheckFolders,
     check: &CheckSpec,
     number: usize,
     run_dir: &Path,
@@ -217,7 +217,7 @@ const NETWORK_MISSED: [&str; 12] = [
 
 /// By what a check came upon the person's checkout where the machine cannot put another tree there: an
 /// editable installation among what it was lent, or its own words.
-fn met_the_checkout(place: &Place, text: &str) -> Option<PathBuf> {
+fn met_the_checkout(place: &CheckFolders, text: &str) -> Option<PathBuf> {
     const REFUSALS: [&str; 4] = ["ermission denied", "PermissionError", "EACCES", "EPERM"];
     // What cannot be opened is not there for those who look for modules.
     const MISSING: [&str; 3] = ["No module named", "cannot import name", "Cannot find module"];
@@ -271,7 +271,7 @@ fn verdict(exit: &Exit, counts: Option<counts::Counts>) -> CheckVerdict {
 
 /// The folders of one run of the checks.
 #[derive(Debug, Clone)]
-struct Place {
+struct CheckFolders {
     project: Project,
     /// Logs, and what the supervisor needs; no check sees it.
     scratch: PathBuf,
@@ -281,14 +281,14 @@ struct Place {
     env: BTreeMap<String, String>,
 }
 
-impl Place {
+impl CheckFolders {
     fn prepare(
         project: &Project,
         commit: CommitId,
         plan: &CheckPlan,
         isolation: Isolation,
         scratch: &Path,
-    ) -> Result<Place> {
+    ) -> Result<CheckFolders> {
         files::remove_dir_all_forced(scratch)?;
         files::create_dir_all(scratch)?;
         let root = if isolation.is_isolated() {
@@ -314,7 +314,13 @@ impl Place {
             }
         }
         let env = home::furnish(&layout.home.lies, &layout.home.seen)?;
-        Ok(Place { project: project.clone(), scratch: scratch.to_owned(), layout, carried, env })
+        Ok(CheckFolders {
+            project: project.clone(),
+            scratch: scratch.to_owned(),
+            layout,
+            carried,
+            env,
+        })
     }
 
     /// How a check is run. `rules` is where rules can be written for it.

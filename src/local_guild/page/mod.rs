@@ -79,7 +79,7 @@ fn file(kind: &'static str, text: &'static str) -> Response {
 async fn root(State(guild): State<Arc<Guild>>, request: Request) -> Response {
     let (mut parts, _) = request.into_parts();
     let query = parts.uri.query().unwrap_or_default();
-    let wanted = gateway::Wanted::new(query);
+    let wanted = gateway::ConnectOptions::new(query);
     match WebSocketUpgrade::from_request_parts(&mut parts, &guild).await {
         Ok(upgrade) => upgrade.on_upgrade(move |socket| gateway::serve(guild, socket, wanted)),
         Err(_) => {

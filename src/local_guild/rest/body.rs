@@ -51,9 +51,9 @@ impl<T: DeserializeOwned + Send, S: Send + Sync> FromRequestParts<S> for At<T> {
 }
 
 /// Query parameters. Clients write booleans as `true` or `1`, and some begin with a stray `&`.
-pub(crate) struct Asked(HashMap<String, String>);
+pub(crate) struct QueryParameters(HashMap<String, String>);
 
-impl Asked {
+impl QueryParameters {
     pub(crate) fn text(&self, name: &str) -> Option<&str> {
         self.0.get(name).map(String::as_str)
     }
@@ -87,12 +87,12 @@ impl Asked {
     }
 }
 
-impl<S: Send + Sync> FromRequestParts<S> for Asked {
+impl<S: Send + Sync> FromRequestParts<S> for QueryParameters {
     type Rejection = Refusal;
 
-    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Asked, Refusal> {
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<QueryParameters, Refusal> {
         match Query::from_request_parts(parts, state).await {
-            Ok(Query(map)) => Ok(Asked(map)),
+            Ok(Query(map)) => Ok(QueryParameters(map)),
             Err(_) => Err(Refusal::invalid("query", "BASE_TYPE_BAD", "Not a query string.")),
         }
     }

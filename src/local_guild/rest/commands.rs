@@ -10,7 +10,7 @@ use chrono::Duration;
 use serde_json::{Map, Value};
 
 use super::body::Done;
-use super::body::{Asked, At, Bot, Payload};
+use super::body::{At, Bot, Payload, QueryParameters};
 use crate::local_guild::error::Refusal;
 use crate::local_guild::event::Event;
 use crate::local_guild::guild::{Draft, Guild};
@@ -248,7 +248,7 @@ async fn global_list(
     State(guild): Shared,
     Bot(bot): Bot,
     At(app): At<Id>,
-    asked: Asked,
+    asked: QueryParameters,
 ) -> Result<Json<Vec<Value>>, Refusal> {
     Ok(list(&guild, Scope::new(&guild, bot, app, None)?, asked.yes("with_localizations")))
 }
@@ -296,7 +296,7 @@ async fn guild_list(
     State(guild): Shared,
     Bot(bot): Bot,
     At((app, of)): At<(Id, Id)>,
-    asked: Asked,
+    asked: QueryParameters,
 ) -> Result<Json<Vec<Value>>, Refusal> {
     Ok(list(&guild, Scope::new(&guild, bot, app, Some(of))?, asked.yes("with_localizations")))
 }

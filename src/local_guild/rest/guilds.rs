@@ -7,7 +7,7 @@ use axum::routing::get;
 use axum::{Json, Router};
 use serde_json::{Value, json};
 
-use super::body::{Asked, At, Bot, Payload};
+use super::body::{At, Bot, Payload, QueryParameters};
 use crate::local_guild::error::Refusal;
 use crate::local_guild::event::Event;
 use crate::local_guild::guild::Guild;
@@ -50,7 +50,7 @@ async fn guild(
     State(guild): State<Arc<Guild>>,
     Bot(bot): Bot,
     At(id): At<Id>,
-    asked: Asked,
+    asked: QueryParameters,
 ) -> Result<Json<Value>, Refusal> {
     guild.render(None, |render| {
         render.state.check_member(id, bot)?;
@@ -77,7 +77,7 @@ async fn members(
     State(guild): State<Arc<Guild>>,
     Bot(bot): Bot,
     At(id): At<Id>,
-    asked: Asked,
+    asked: QueryParameters,
 ) -> Result<Json<Vec<Value>>, Refusal> {
     let limit = asked.count("limit", 1, 1000);
     let after = asked.id("after")?;
@@ -92,7 +92,7 @@ async fn search(
     State(guild): State<Arc<Guild>>,
     Bot(bot): Bot,
     At(id): At<Id>,
-    asked: Asked,
+    asked: QueryParameters,
 ) -> Result<Json<Vec<Value>>, Refusal> {
     let limit = asked.count("limit", 1, 1000);
     let query = asked.text("query").unwrap_or_default().to_lowercase();

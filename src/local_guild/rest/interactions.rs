@@ -10,7 +10,7 @@ use axum::{Json, Router};
 use chrono::Duration;
 use serde_json::{Value, json};
 
-use super::body::{Asked, At, Payload};
+use super::body::{At, Payload, QueryParameters};
 use super::messages::{put, rendered};
 use crate::local_guild::compose::Composed;
 use crate::local_guild::error::Refusal;
@@ -208,7 +208,7 @@ fn adorn(message: &mut Message, interaction: &Interaction) {
 async fn callback(
     State(guild): State<Arc<Guild>>,
     At((id, token)): At<(Id, String)>,
-    asked: Asked,
+    asked: QueryParameters,
     payload: Payload,
 ) -> Result<Response, Refusal> {
     let asked_by = guild.read(|state| open(state, id, &token).map(|it| it.kind))?;

@@ -11,7 +11,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::body::Done;
-use super::body::{Asked, At, Bot, Payload};
+use super::body::{At, Bot, Payload, QueryParameters};
 use crate::local_guild::compose::Composed;
 use crate::local_guild::error::Refusal;
 use crate::local_guild::event::Event;
@@ -138,7 +138,7 @@ pub(crate) fn page(
     guild: &Guild,
     viewer: Id,
     channel: Id,
-    asked: &Asked,
+    asked: &QueryParameters,
 ) -> Result<Vec<Value>, Refusal> {
     let limit = asked.count("limit", 50, 100);
     let (before, after, around) = (asked.id("before")?, asked.id("after")?, asked.id("around")?);
@@ -173,7 +173,7 @@ async fn list(
     State(guild): State<Arc<Guild>>,
     Bot(bot): Bot,
     At(channel): At<Id>,
-    asked: Asked,
+    asked: QueryParameters,
 ) -> Result<Json<Vec<Value>>, Refusal> {
     page(&guild, bot, channel, &asked).map(Json)
 }

@@ -10,7 +10,7 @@ use axum::{Json, Router};
 use serde_json::{Value, json};
 
 use super::body::Done;
-use super::body::{Asked, At, Bot};
+use super::body::{At, Bot, QueryParameters};
 use super::messages::listed;
 use crate::local_guild::error::Refusal;
 use crate::local_guild::event::Event;
@@ -143,7 +143,7 @@ async fn who(
     State(guild): State<Arc<Guild>>,
     Bot(bot): Bot,
     At((channel, message, emoji)): At<(Id, Id, String)>,
-    asked: Asked,
+    asked: QueryParameters,
 ) -> Result<Json<Vec<Value>>, Refusal> {
     let limit = asked.count("limit", 25, 100);
     let after = asked.id("after")?;
@@ -166,7 +166,7 @@ async fn pins(
     State(guild): State<Arc<Guild>>,
     Bot(bot): Bot,
     At(channel): At<Id>,
-    asked: Asked,
+    asked: QueryParameters,
 ) -> Result<Json<Value>, Refusal> {
     let limit = asked.count("limit", 50, 50);
     let before = asked.time("before")?;

@@ -11,7 +11,7 @@ use chrono::{DateTime, Utc};
 use serde_json::{Value, json};
 
 use super::body::Done;
-use super::body::{Asked, At, Bot, Payload};
+use super::body::{At, Bot, Payload, QueryParameters};
 use crate::local_guild::error::Refusal;
 use crate::local_guild::event::Event;
 use crate::local_guild::guild::Guild;
@@ -240,7 +240,7 @@ fn archive(
     guild: &Guild,
     bot: Id,
     channel: Id,
-    asked: &Asked,
+    asked: &QueryParameters,
     wanted: &dyn Fn(&Thread) -> bool,
 ) -> Result<Json<Value>, Refusal> {
     let wanted = |thread: &Thread| thread.archived && wanted(thread);
@@ -253,7 +253,7 @@ async fn archived(
     State(guild): State<Arc<Guild>>,
     Bot(bot): Bot,
     At(channel): At<Id>,
-    asked: Asked,
+    asked: QueryParameters,
 ) -> Result<Json<Value>, Refusal> {
     guild.read(|state| state.may(bot, channel, right::READ_MESSAGE_HISTORY).map(|_| ()))?;
     archive(&guild, bot, channel, &asked, &|thread| !thread.private)
@@ -263,7 +263,7 @@ async fn archived_private(
     State(guild): State<Arc<Guild>>,
     Bot(bot): Bot,
     At(channel): At<Id>,
-    asked: Asked,
+    asked: QueryParameters,
 ) -> Result<Json<Value>, Refusal> {
     let needed = right::MANAGE_THREADS | right::READ_MESSAGE_HISTORY;
     guild.read(|state| state.may(bot, channel, needed).map(|_| ()))?;
@@ -274,7 +274,7 @@ async fn archived_joined(
     State(guild): State<Arc<Guild>>,
     Bot(bot): Bot,
     At(channel): At<Id>,
-    asked: Asked,
+    asked: QueryParameters,
 ) -> Result<Json<Value>, Refusal> {
     guild.read(|state| state.may(bot, channel, right::READ_MESSAGE_HISTORY).map(|_| ()))?;
     archive(&guild, bot, channel, &asked, &|thread| thread.private && thread.members.contains(&bot))

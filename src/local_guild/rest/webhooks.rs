@@ -14,7 +14,7 @@ use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
 use super::body::Done;
-use super::body::{Asked, At, Bot, Payload};
+use super::body::{At, Bot, Payload, QueryParameters};
 use super::interactions;
 use super::messages::{edit_if, put, remove, rendered};
 use crate::local_guild::compose::Composed;
@@ -256,7 +256,7 @@ async fn drop_by_token(State(guild): State<Arc<Guild>>, At((id, token)): At<(Id,
 }
 
 /// The channel a webhook speaks in: its own, or a thread under it.
-fn place(guild: &Guild, hook: &Webhook, asked: &Asked) -> Result<Id, Refusal> {
+fn place(guild: &Guild, hook: &Webhook, asked: &QueryParameters) -> Result<Id, Refusal> {
     let Some(thread) = asked.id("thread_id")? else {
         return Ok(hook.channel);
     };
@@ -269,7 +269,7 @@ fn place(guild: &Guild, hook: &Webhook, asked: &Asked) -> Result<Id, Refusal> {
 async fn execute(
     State(guild): State<Arc<Guild>>,
     At((id, token)): At<(Id, String)>,
-    asked: Asked,
+    asked: QueryParameters,
     payload: Payload,
 ) -> Result<Response, Refusal> {
     if guild.read(|state| state.users.contains_key(&id)) {
@@ -314,7 +314,7 @@ fn find(
     id: Id,
     token: &str,
     message: &str,
-    asked: &Asked,
+    asked: &QueryParameters,
 ) -> Result<(Id, Id), Refusal> {
     if guild.read(|state| state.users.contains_key(&id)) {
         return interactions::find_message(guild, id, token, message);
@@ -331,7 +331,7 @@ fn find(
 async fn message(
     State(guild): State<Arc<Guild>>,
     At((id, token, message)): At<(Id, String, String)>,
-    asked: Asked,
+    asked: QueryParameters,
 ) -> Result<Json<Value>, Refusal> {
     let (channel, message) = find(&guild, id, &token, &message, &asked)?;
     rendered(&guild, None, channel, message)
@@ -340,7 +340,7 @@ async fn message(
 async fn edit(
     State(guild): State<Arc<Guild>>,
     At((id, token, message)): At<(Id, String, String)>,
-    asked: Asked,
+    asked: QueryParameters,
     payload: Payload,
 ) -> Result<Json<Value>, Refusal> {
     let (channel, message) = find(&guild, id, &token, &message, &asked)?;
@@ -353,7 +353,7 @@ async fn edit(
 async fn delete(
     State(guild): State<Arc<Guild>>,
     At((id, token, message)): At<(Id, String, String)>,
-    asked: Asked,
+    asked: QueryParameters,
 ) -> Done {
     let (channel, message) = find(&guild, id, &token, &message, &asked)?;
     guild.change(|draft| {

@@ -7,11 +7,13 @@ use super::finding::{Check, Finding, Repair, safe};
 use crate::discord::commands::unregistered;
 use crate::discord::error::RestError;
 use crate::discord::rest::{Pool, Rest};
-use crate::discord::setup::{Application, GuildName, Journal, Seen, Wanted, intents, permissions};
+use crate::discord::setup::{
+    Application, GuildName, Journal, ServerRequirements, ServerSnapshot, intents, permissions,
+};
 use crate::domain::config::Voice;
 use crate::domain::ids::{GuildId, UserId};
 use crate::domain::role::Role;
-use crate::onboarding::setup::{DISCORD, journal, wanted};
+use crate::onboarding::setup::{DISCORD, journal, requirements};
 use crate::platform::redact;
 use crate::workspace::{Origin, Workspace};
 
@@ -21,11 +23,11 @@ const FEW_STARTS: u32 = 50;
 /// What the server looks like to the team's bot and to the others.
 pub(super) struct Met {
     pub(super) rest: Rest,
-    pub(super) seen: Seen,
-    pub(super) wanted: Wanted,
+    pub(super) seen: ServerSnapshot,
+    pub(super) wanted: ServerRequirements,
     pub(super) journal: Journal,
     /// In `voice: bots`, how the other bots see the server.
-    pub(super) others: Vec<(Role, Seen)>,
+    pub(super) others: Vec<(Role, ServerSnapshot)>,
 }
 
 /// One bot that should log in.
@@ -185,13 +187,13 @@ async fn meet(
             return None;
         }
     };
-    let seen = Seen::look(&rest, guild.id, me).await;
+    let seen = ServerSnapshot::look(&rest, guild.id, me).await;
     let seen = seen.map_err(|error| unseen(found, &error)).ok()?;
-    let wanted = wanted::present(workspace, application.id.0, &seen, &journal);
+    let wanted = requirements::present(workspace, application.id.0, &seen, &journal);
     commands(workspace, &rest, (application.id.0, guild.id), found).await;
     let mut looks = Vec::new();
     for (role, (rest, me)) in others {
-        match Seen::look(&rest, guild.id, me).await {
+        match ServerSnapshot::look(&rest, guild.id, me).await {
             Ok(seen) => looks.push((role, seen)),
             Err(_) => {
                 let values = json!({"role": role.as_str(), "name": guild.name});
@@ -248,7 +250,7 @@ fn choose(
     guilds: Vec<GuildName>,
     found: &mut Vec<Finding>,
 ) -> Option<GuildName> {
-    let Some(named) = wanted::guild(&workspace.discord) else {
+    let Some(named) = requirements::guild(&workspace.discord) else {
         let names: Vec<_> = guilds.iter().map(|it| format!("{} ({})", it.name, it.id)).collect();
         let values = json!({"servers": names});
         found.push(Finding::problem(Check::Server, "doctor.server.unnamed", values));
@@ -258,7 +260,7 @@ fn choose(
         guilds.iter().filter(|it| it.id != named).map(|it| it.name.clone()).collect();
     let Some(guild) = guilds.into_iter().find(|it| it.id == named) else {
         let link =
-            permissions::invite(base_url, application.id.0, wanted::asked_for(), Some(named));
+            permissions::invite(base_url, application.id.0, requirements::asked_for(), Some(named));
         let values = json!({"id": named.to_string(), "link": link});
         found.push(Finding::problem(Check::Server, "doctor.server.absent", values));
         return None;

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use serde_json::{Map, Value};
 
-use crate::discord::setup::Thing;
+use crate::discord::setup::ServerObject;
 use crate::domain::word::words;
 use crate::platform::redact;
 
@@ -114,7 +114,7 @@ pub(super) fn safe(error: &dyn std::fmt::Display) -> String {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Repair {
     /// Makes a channel, role or webhook, and writes its id where the configuration names it.
-    Thing(Thing),
+    Thing(ServerObject),
     /// Lets the bot read messages.
     Intents,
     /// Takes the rights of others on a file away.

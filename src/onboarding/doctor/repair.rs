@@ -6,8 +6,8 @@ use serde_json::json;
 
 use super::discord;
 use super::finding::{Check, Finding, Health, Repair, safe};
-use crate::discord::setup::{Builder, Standing, Thing, intents};
-use crate::onboarding::setup::{self, SetupError, wanted};
+use crate::discord::setup::{Builder, ServerObject, Standing, intents};
+use crate::onboarding::setup::{self, SetupError, requirements};
 use crate::platform::files;
 use crate::workspace::settings::ConfigFile;
 use crate::workspace::{self, Workspace};
@@ -51,7 +51,7 @@ fn private(path: &Path) -> Finding {
 
 async fn in_discord(
     workspace: &Workspace,
-    things: &[(Check, Thing)],
+    things: &[(Check, ServerObject)],
     switch: bool,
     done: &mut Vec<Finding>,
 ) -> Result<(), SetupError> {
@@ -62,8 +62,9 @@ async fn in_discord(
         intents_on(&mut met, done).await?;
     }
     for (check, thing) in things {
-        let needs_category = matches!(thing, Thing::Channel(_))
-            && met.wanted.standing(Thing::Category, &met.seen, &met.journal) == Standing::Missing;
+        let needs_category = matches!(thing, ServerObject::Channel(_))
+            && met.wanted.standing(ServerObject::Category, &met.seen, &met.journal)
+                == Standing::Missing;
         let mut builder = Builder {
             rest: &met.rest,
             wanted: &met.wanted,
@@ -73,7 +74,7 @@ async fn in_discord(
         builder.journal.begin(builder.wanted.application, builder.seen.guild)?;
         let made = async {
             if needs_category {
-                builder.make(Thing::Category).await?;
+                builder.make(ServerObject::Category).await?;
             }
             builder.make(*thing).await
         };
@@ -89,7 +90,7 @@ async fn in_discord(
             }
         }
     }
-    let all = wanted::settings(&workspace.runtime, &met.wanted, &met.seen, &met.journal);
+    let all = requirements::settings(&workspace.runtime, &met.wanted, &met.seen, &met.journal);
     for file in ConfigFile::ALL {
         let mine: Vec<_> = all
             .iter()

@@ -7,11 +7,11 @@ use serde_json::json;
 use super::discord::Met;
 use super::finding::{Check, Finding, Health, Repair};
 use crate::discord::setup::permissions::{self, Permission, Use};
-use crate::discord::setup::{Place, Seen, Standing, Thing};
+use crate::discord::setup::{ServerObject, ServerSnapshot, Standing, TeamChannel};
 use crate::domain::config::Voice;
 use crate::domain::ids::{ChannelId, ServerRoleId};
 use crate::domain::role::Role;
-use crate::onboarding::setup::wanted;
+use crate::onboarding::setup::requirements;
 use crate::workspace::Workspace;
 
 /// Judges it all.
@@ -22,12 +22,12 @@ pub(super) fn judge(workspace: &Workspace, met: &Met, found: &mut Vec<Finding>) 
     webhooks(met, found);
 }
 
-fn standing(met: &Met, thing: Thing) -> Standing {
+fn standing(met: &Met, thing: ServerObject) -> Standing {
     met.wanted.standing(thing, &met.seen, &met.journal)
 }
 
 /// Whether setup made a thing: then it is missed when it is gone.
-fn was_made(met: &Met, thing: Thing) -> bool {
+fn was_made(met: &Met, thing: ServerObject) -> bool {
     met.journal.made(thing).is_some() || met.journal.intended(thing).is_some()
 }
 
@@ -38,8 +38,8 @@ fn names(missing: &[Permission]) -> Vec<&'static str> {
 /// The channels in use: the named ones, and where people ask.
 fn in_use(met: &Met) -> Vec<ChannelId> {
     let mut all: Vec<ChannelId> = Vec::new();
-    for place in Place::ALL {
-        if let Standing::There(id) = standing(met, Thing::Channel(place))
+    for place in TeamChannel::ALL {
+        if let Standing::There(id) = standing(met, ServerObject::Channel(place))
             && !all.contains(&ChannelId(id))
         {
             all.push(ChannelId(id));
@@ -65,7 +65,7 @@ fn permissions(workspace: &Workspace, met: &Met, found: &mut Vec<Finding>) {
             let link = permissions::invite(
                 workspace.discord.base_url.as_deref().unwrap_or(crate::onboarding::setup::DISCORD),
                 met.wanted.application,
-                wanted::asked_for(),
+                requirements::asked_for(),
                 Some(seen.guild),
             );
             let values = json!({"missing": names(&everywhere), "link": link, "role": role});
@@ -104,8 +104,8 @@ fn permissions(workspace: &Workspace, met: &Met, found: &mut Vec<Finding>) {
 
 fn channels(workspace: &Workspace, met: &Met, found: &mut Vec<Finding>) {
     let mut there = BTreeMap::new();
-    for place in Place::ALL {
-        match standing(met, Thing::Channel(place)) {
+    for place in TeamChannel::ALL {
+        match standing(met, ServerObject::Channel(place)) {
             Standing::There(id) => {
                 let name = met.seen.channels.get(&ChannelId(id)).map(|it| it.name.clone());
                 there.insert(place, format!("#{}", name.unwrap_or_default()));
@@ -118,10 +118,12 @@ fn channels(workspace: &Workspace, met: &Met, found: &mut Vec<Finding>) {
                     "id": id.map(|id| id.to_string()).unwrap_or_default(),
                 });
                 let finding = Finding::problem(Check::Channels, "doctor.channels.missing", values);
-                found.push(finding.repaired_by(Repair::Thing(Thing::Channel(place))));
+                found.push(finding.repaired_by(Repair::Thing(ServerObject::Channel(place))));
             }
             Standing::NotNeeded => {
-                if !wanted::is_named(&workspace.discord, place) && place != Place::General {
+                if !requirements::is_named(&workspace.discord, place)
+                    && place != TeamChannel::General
+                {
                     let values = json!({"place": place.as_str()});
                     found.push(Finding::not_needed(
                         Check::Channels,
@@ -140,7 +142,7 @@ fn channels(workspace: &Workspace, met: &Met, found: &mut Vec<Finding>) {
 
 fn roles(workspace: &Workspace, met: &Met, found: &mut Vec<Finding>) {
     let (mut there, mut absent) = (Vec::new(), Vec::new());
-    for thing in Thing::all().filter(|thing| matches!(thing, Thing::Role(_))) {
+    for thing in ServerObject::all().filter(|thing| matches!(thing, ServerObject::Role(_))) {
         match standing(met, thing) {
             Standing::There(_) => there.push(met.wanted.name(thing)),
             Standing::Missing if was_made(met, thing) => {
@@ -165,9 +167,9 @@ fn roles(workspace: &Workspace, met: &Met, found: &mut Vec<Finding>) {
 }
 
 /// Rights of server roles that are no longer there: nobody has them.
-fn gone_holders(workspace: &Workspace, seen: &Seen, met: &Met, found: &mut Vec<Finding>) {
+fn gone_holders(workspace: &Workspace, seen: &ServerSnapshot, met: &Met, found: &mut Vec<Finding>) {
     let people = &workspace.runtime.people;
-    let ours = met.journal.made(Thing::Approver).map(ServerRoleId);
+    let ours = met.journal.made(ServerObject::Approver).map(ServerRoleId);
     for (right, holders) in
         [("ask", &people.ask), ("approve", &people.approve), ("administer", &people.administer)]
     {
@@ -175,7 +177,7 @@ fn gone_holders(workspace: &Workspace, seen: &Seen, met: &Met, found: &mut Vec<F
             let values = json!({"right": right, "id": id.to_string()});
             let finding = Finding::problem(Check::Roles, "doctor.roles.gone", values);
             found.push(if right == "approve" && ours == Some(*id) {
-                finding.repaired_by(Repair::Thing(Thing::Approver))
+                finding.repaired_by(Repair::Thing(ServerObject::Approver))
             } else {
                 finding
             });
@@ -196,7 +198,7 @@ fn webhooks(met: &Met, found: &mut Vec<Finding>) {
         return;
     }
     let (mut there, mut later) = (0, 0);
-    for thing in Thing::all().filter(|thing| thing.kind() == "webhook") {
+    for thing in ServerObject::all().filter(|thing| thing.kind() == "webhook") {
         match standing(met, thing) {
             Standing::There(_) => there += 1,
             Standing::Missing if was_made(met, thing) => {
@@ -224,7 +226,7 @@ fn webhooks(met: &Met, found: &mut Vec<Finding>) {
     }
     let bare: Vec<String> = Role::PUBLIC
         .into_iter()
-        .map(Thing::Hook)
+        .map(ServerObject::Hook)
         .filter(|thing| {
             let voice = met.wanted.voice(*thing, channel, &met.seen);
             voice.is_some_and(|hook| hook.avatar.is_none())

@@ -9,7 +9,7 @@ use super::server::Wait;
 use super::{Outcome, SetupError};
 use crate::discord::rest::Pool;
 use crate::discord::setup::permissions::{self, Use};
-use crate::discord::setup::{BotPages, Seen, intents};
+use crate::discord::setup::{BotPages, ServerSnapshot, intents};
 use crate::domain::config::Voice;
 use crate::domain::ids::GuildId;
 use crate::domain::role::Role;
@@ -119,7 +119,7 @@ impl Steps<'_> {
             for bot in &self.bots {
                 let there = bot.rest.own_guilds().await?.iter().any(|it| it.id == guild);
                 let missing = if there {
-                    let seen = Seen::look(&bot.rest, guild, bot.me).await?;
+                    let seen = ServerSnapshot::look(&bot.rest, guild, bot.me).await?;
                     permissions::missing(seen.may(), needed)
                 } else {
                     Vec::new()

@@ -5,14 +5,15 @@ use std::collections::{BTreeMap, BTreeSet};
 use secrecy::{ExposeSecret as _, SecretString};
 use serde_json::json;
 
-use super::wanted;
-use super::{DISCORD, Options, Outcome, SetupError, Talk, Told, journal, local, lock};
+use super::requirements;
+use super::{DISCORD, Options, Outcome, SetupError, SetupStep, Talk, journal, local, lock};
 use crate::discord::endpoints::SeenUser;
 use crate::discord::error::RestError;
 use crate::discord::rest::{Pool, Rest};
 use crate::discord::setup::permissions::{self, Permission};
 use crate::discord::setup::{
-    Application, Builder, Journal, Seen, Standing, Thing, Wanted, intents,
+    Application, Builder, Journal, ServerObject, ServerRequirements, ServerSnapshot, Standing,
+    intents,
 };
 use crate::domain::config::Voice;
 use crate::domain::ids::UserId;
@@ -96,18 +97,18 @@ fn prepare(
     let root = &options.root;
     let place = json!({"path": root.display().to_string()});
     if workspace::is_workspace(root) {
-        (talk.tell)(Told::new("workspace", Outcome::Kept, "setup.workspace.kept", place));
+        (talk.tell)(SetupStep::new("workspace", Outcome::Kept, "setup.workspace.kept", place));
         return lock(root);
     }
     init::init(root, &written(options))?;
-    (talk.tell)(Told::new("workspace", Outcome::Done, "setup.workspace.done", place));
+    (talk.tell)(SetupStep::new("workspace", Outcome::Done, "setup.workspace.done", place));
     lock(root)
 }
 
 /// The workspace that would be written, for a dry run without one.
 fn blank(options: &Options, talk: &mut Talk<'_>) -> Result<Workspace, SetupError> {
     let place = json!({"path": options.root.display().to_string()});
-    (talk.tell)(Told::new("workspace", Outcome::Planned, "setup.workspace.planned", place));
+    (talk.tell)(SetupStep::new("workspace", Outcome::Planned, "setup.workspace.planned", place));
     Ok(workspace::imagine(&options.root, &written(options))?)
 }
 
@@ -152,7 +153,7 @@ impl<'a> Steps<'a> {
         key: &'static str,
         values: serde_json::Value,
     ) {
-        (self.talk.tell)(Told::new(step, outcome, key, values));
+        (self.talk.tell)(SetupStep::new(step, outcome, key, values));
     }
 
     /// The token: where it comes from, whether Discord takes it, where it is kept.
@@ -190,7 +191,7 @@ impl<'a> Steps<'a> {
             enter(&mut talk, &pool, (role, &variable), handed, known).await?;
         let application = rest.whole_application().await?;
         let values = json!({"bot": me.username, "application": application.id.to_string()});
-        (talk.tell)(Told::new("token", Outcome::Kept, "setup.token.accepted", values));
+        (talk.tell)(SetupStep::new("token", Outcome::Kept, "setup.token.accepted", values));
         keep_token(options, &workspace, &variable, handed.as_ref(), &mut journal, &mut talk)?;
         let owner = options.owner.or_else(|| application.person().map(|(id, _)| id));
         Ok(Steps {
@@ -239,8 +240,12 @@ impl<'a> Steps<'a> {
     }
 
     /// Category, channels, roles, webhooks.
-    async fn things(&mut self, mut seen: Seen, wanted: &Wanted) -> Result<Seen, SetupError> {
-        for thing in Thing::all() {
+    async fn things(
+        &mut self,
+        mut seen: ServerSnapshot,
+        wanted: &ServerRequirements,
+    ) -> Result<ServerSnapshot, SetupError> {
+        for thing in ServerObject::all() {
             let mut builder =
                 Builder { rest: &self.rest, wanted, seen: &mut seen, journal: &mut self.journal };
             let name = wanted.name(thing);
@@ -280,9 +285,13 @@ impl<'a> Steps<'a> {
     }
 
     /// The values that the configuration gets, as far as they are known.
-    fn settings(&self, seen: &Seen, wanted: &Wanted) -> Vec<(ConfigFile, String, Setting)> {
+    fn settings(
+        &self,
+        seen: &ServerSnapshot,
+        wanted: &ServerRequirements,
+    ) -> Vec<(ConfigFile, String, Setting)> {
         let runtime = &self.workspace.runtime;
-        let mut all = wanted::settings(runtime, wanted, seen, &self.journal);
+        let mut all = requirements::settings(runtime, wanted, seen, &self.journal);
         if runtime.people.owner.is_none()
             && let Some(owner) = self.owner
         {
@@ -299,7 +308,11 @@ impl<'a> Steps<'a> {
     }
 
     /// Writes what is known into the configuration, and remembers what that changed.
-    fn write_config(&mut self, seen: &Seen, wanted: &Wanted) -> Result<(), SetupError> {
+    fn write_config(
+        &mut self,
+        seen: &ServerSnapshot,
+        wanted: &ServerRequirements,
+    ) -> Result<(), SetupError> {
         let all = self.settings(seen, wanted);
         for file in ConfigFile::ALL {
             let mine = of_file(&all, file);
@@ -311,7 +324,11 @@ impl<'a> Steps<'a> {
     }
 
     /// The ids into the configuration, and what was written there.
-    fn config(&mut self, seen: &Seen, wanted: &Wanted) -> Result<(), SetupError> {
+    fn config(
+        &mut self,
+        seen: &ServerSnapshot,
+        wanted: &ServerRequirements,
+    ) -> Result<(), SetupError> {
         if !self.options.dry_run {
             self.write_config(seen, wanted)?;
         }
@@ -348,12 +365,12 @@ impl<'a> Steps<'a> {
     }
 
     /// The last word: what is still open in channels, and what comes next.
-    fn ready(&mut self, seen: &Seen, wanted: &Wanted) {
+    fn ready(&mut self, seen: &ServerSnapshot, wanted: &ServerRequirements) {
         if self.options.dry_run {
             return;
         }
-        for place in crate::discord::setup::Place::ALL {
-            let standing = wanted.standing(Thing::Channel(place), seen, &self.journal);
+        for place in crate::discord::setup::TeamChannel::ALL {
+            let standing = wanted.standing(ServerObject::Channel(place), seen, &self.journal);
             let Standing::There(id) = standing else { continue };
             let Some(channel) = seen.channels.get(&crate::domain::ids::ChannelId(id)) else {
                 continue;
@@ -461,15 +478,15 @@ fn keep_token(
         let values = json!({"path": path});
         if options.dry_run {
             let key = "setup.token.would_keep";
-            (talk.tell)(Told::new("token", Outcome::Planned, key, values));
+            (talk.tell)(SetupStep::new("token", Outcome::Planned, key, values));
         } else {
             journal.note_token(true)?;
             secrets::keep(root, variable, token)?;
-            (talk.tell)(Told::new("token", Outcome::Done, "setup.token.stored", values));
+            (talk.tell)(SetupStep::new("token", Outcome::Done, "setup.token.stored", values));
         }
         if origin == Some(Origin::Process) {
             let values = json!({"name": variable});
-            (talk.tell)(Told::new("token", Outcome::Open, "setup.token.shadowed", values));
+            (talk.tell)(SetupStep::new("token", Outcome::Open, "setup.token.shadowed", values));
         }
         return Ok(());
     }
@@ -480,7 +497,7 @@ fn keep_token(
         }
         Some(Origin::Kept) | None => ("setup.token.file", json!({"path": path})),
     };
-    (talk.tell)(Told::new("token", Outcome::Kept, key, values));
+    (talk.tell)(SetupStep::new("token", Outcome::Kept, key, values));
     Ok(())
 }
 
@@ -506,31 +523,31 @@ pub(super) fn names(missing: &[Permission]) -> Vec<&'static str> {
     missing.iter().map(|it| it.name).collect()
 }
 
-const fn kept_key(thing: Thing) -> &'static str {
+const fn kept_key(thing: ServerObject) -> &'static str {
     match thing {
-        Thing::Category => "setup.category.kept",
-        Thing::Channel(_) => "setup.channel.kept",
-        Thing::Role(_) | Thing::Approver => "setup.role.kept",
-        Thing::Hook(_) | Thing::SharedHook => "setup.webhook.kept",
+        ServerObject::Category => "setup.category.kept",
+        ServerObject::Channel(_) => "setup.channel.kept",
+        ServerObject::Role(_) | ServerObject::Approver => "setup.role.kept",
+        ServerObject::Hook(_) | ServerObject::SharedHook => "setup.webhook.kept",
     }
 }
 
-pub(in crate::onboarding) const fn done_key(thing: Thing) -> &'static str {
+pub(in crate::onboarding) const fn done_key(thing: ServerObject) -> &'static str {
     match thing {
-        Thing::Category => "setup.category.done",
-        Thing::Channel(_) => "setup.channel.done",
-        Thing::Role(_) => "setup.role.done",
-        Thing::Approver => "setup.approver.done",
-        Thing::Hook(_) | Thing::SharedHook => "setup.webhook.done",
+        ServerObject::Category => "setup.category.done",
+        ServerObject::Channel(_) => "setup.channel.done",
+        ServerObject::Role(_) => "setup.role.done",
+        ServerObject::Approver => "setup.approver.done",
+        ServerObject::Hook(_) | ServerObject::SharedHook => "setup.webhook.done",
     }
 }
 
-pub(super) const fn planned_key(thing: Thing) -> &'static str {
+pub(super) const fn planned_key(thing: ServerObject) -> &'static str {
     match thing {
-        Thing::Category => "setup.category.planned",
-        Thing::Channel(_) => "setup.channel.planned",
-        Thing::Role(_) | Thing::Approver => "setup.role.planned",
-        Thing::Hook(_) | Thing::SharedHook => "setup.webhook.planned",
+        ServerObject::Category => "setup.category.planned",
+        ServerObject::Channel(_) => "setup.channel.planned",
+        ServerObject::Role(_) | ServerObject::Approver => "setup.role.planned",
+        ServerObject::Hook(_) | ServerObject::SharedHook => "setup.webhook.planned",
     }
 }
 

@@ -7,13 +7,13 @@ mod flow;
 mod journal;
 mod local;
 mod options;
+pub(super) mod requirements;
 mod server;
 mod undo;
-pub(super) mod wanted;
 
 pub use error::SetupError;
 pub use flow::setup;
 pub(super) use flow::{done_key, write};
 pub(super) use journal::{journal, journal_file, lock};
-pub use options::{DISCORD, Options, Outcome, Talk, Told, tokens};
+pub use options::{DISCORD, Options, Outcome, SetupStep, Talk, tokens};
 pub use undo::{Undoable, undo, undoable};

@@ -68,7 +68,7 @@ words! {
 
 /// A step that was taken, for people and programs.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Told {
+pub struct SetupStep {
     /// Which: `workspace`, `token`, `intents`, `server`, `permissions`, `category`, `channel`, `role`,
     /// `webhook`, `config`, `ready`.
     pub step: &'static str,
@@ -80,22 +80,22 @@ pub struct Told {
     pub values: Map<String, Value>,
 }
 
-impl Told {
+impl SetupStep {
     pub(super) fn new(
         step: &'static str,
         outcome: Outcome,
         key: &'static str,
         values: Value,
-    ) -> Told {
+    ) -> SetupStep {
         let values = values.as_object().cloned().unwrap_or_default();
-        Told { step, outcome, key, values }
+        SetupStep { step, outcome, key, values }
     }
 }
 
 /// How setup talks to the person: what it tells, and how it asks for the token.
 pub struct Talk<'a> {
     /// Tells a step.
-    pub tell: &'a mut (dyn FnMut(Told) + Send),
+    pub tell: &'a mut (dyn FnMut(SetupStep) + Send),
     /// Asks for the token, that of a role where each has its bot; `None` where nobody can be asked or nothing
     /// is said.
     pub ask: &'a mut (dyn FnMut(Option<Role>) -> std::io::Result<Option<SecretString>> + Send),

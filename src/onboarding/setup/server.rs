@@ -7,10 +7,12 @@ use serde_json::json;
 use tokio::time::Instant;
 
 use super::flow::{Steps, names, planned_key};
-use super::wanted::{self, asked_for};
+use super::requirements::{self, asked_for};
 use super::{DISCORD, Outcome, SetupError};
 use crate::discord::setup::permissions::{MANAGE_CHANNELS, MANAGE_ROLES, MANAGE_WEBHOOKS};
-use crate::discord::setup::{GuildName, Seen, Thing, Wanted, permissions};
+use crate::discord::setup::{
+    GuildName, ServerObject, ServerRequirements, ServerSnapshot, permissions,
+};
 use crate::domain::ids::GuildId;
 
 /// The first and the longest time between two looks whether a person came.
@@ -22,7 +24,7 @@ impl Steps<'_> {
         let config = &self.workspace.discord;
         // An id of another place than this one says nothing here.
         let here = config.base_url.as_deref().unwrap_or(DISCORD) == self.base_url;
-        let configured = wanted::guild(config).filter(|_| here);
+        let configured = requirements::guild(config).filter(|_| here);
         let named = self.options.guild.or(configured);
         let mut wait = Wait::new(self.options.wait);
         loop {
@@ -61,8 +63,8 @@ impl Steps<'_> {
     /// For a dry run without a server: everything would be made.
     fn plan_from_nothing(&mut self) {
         let application = self.application.id.0;
-        let wanted = wanted::everything(&self.workspace, application, None, &self.journal);
-        for thing in Thing::all() {
+        let wanted = requirements::everything(&self.workspace, application, None, &self.journal);
+        for thing in ServerObject::all() {
             let values = json!({"name": wanted.name(thing)});
             self.tell(thing.kind(), Outcome::Planned, planned_key(thing), values);
         }
@@ -72,17 +74,17 @@ impl Steps<'_> {
     pub(super) async fn permissions(
         &mut self,
         guild: GuildId,
-    ) -> Result<Option<(Seen, Wanted)>, SetupError> {
+    ) -> Result<Option<(ServerSnapshot, ServerRequirements)>, SetupError> {
         let mut wait = Wait::new(self.options.wait);
         loop {
-            let seen = Seen::look(&self.rest, guild, self.me).await?;
-            let wanted = wanted::everything(
+            let seen = ServerSnapshot::look(&self.rest, guild, self.me).await?;
+            let wanted = requirements::everything(
                 &self.workspace,
                 self.application.id.0,
                 Some(&seen),
                 &self.journal,
             );
-            let needed = wanted::needed(&wanted, &seen, &self.journal);
+            let needed = requirements::needed(&wanted, &seen, &self.journal);
             let missing = permissions::missing(seen.may(), needed);
             if missing.is_empty() {
                 self.tell("permissions", Outcome::Kept, "setup.permissions.there", json!({}));

@@ -6,10 +6,10 @@ use serde_json::json;
 
 use super::bots::variable_of;
 use super::flow::variable;
-use super::{DISCORD, Outcome, SetupError, Talk, Told, journal, lock, wanted};
+use super::{DISCORD, Outcome, SetupError, SetupStep, Talk, journal, lock, requirements};
 use crate::discord::error::RestError;
 use crate::discord::rest::{Pool, Rest, is_loopback};
-use crate::discord::setup::{BotPages, Builder, Journal, Seen, Thing, Undone};
+use crate::discord::setup::{BotPages, Builder, Journal, ServerObject, ServerSnapshot, Undone};
 use crate::platform::files;
 use crate::platform::redact;
 use crate::workspace::settings::{self, ConfigFile};
@@ -39,7 +39,7 @@ pub async fn undo(
     base_url: Option<&str>,
     mut talk: Talk<'_>,
 ) -> Result<(), SetupError> {
-    let nothing = || Told::new("ready", Outcome::Kept, "setup.undo.nothing", json!({}));
+    let nothing = || SetupStep::new("ready", Outcome::Kept, "setup.undo.nothing", json!({}));
     if !files::exists(&super::journal_file(root)) {
         (talk.tell)(nothing());
         return Ok(());
@@ -50,7 +50,7 @@ pub async fn undo(
     if dry_run {
         for thing in journal.things() {
             let values = json!({"name": thing.to_string()});
-            (talk.tell)(Told::new(
+            (talk.tell)(SetupStep::new(
                 thing.kind(),
                 Outcome::Planned,
                 "setup.undo.would_remove",
@@ -71,13 +71,13 @@ pub async fn undo(
     if journal.keeps_token() {
         secrets::forget(root, &variable(&workspace)?)?;
         journal.note_token(false)?;
-        (talk.tell)(Told::new("token", Outcome::Undone, "setup.undo.token", json!({})));
+        (talk.tell)(SetupStep::new("token", Outcome::Undone, "setup.undo.token", json!({})));
     }
     journal.close()?;
     if !files::exists(&secrets::tokens_file(root)) {
         files::remove_dir_all(&root.join(secrets::FOLDER))?;
     }
-    (talk.tell)(Told::new("ready", Outcome::Undone, "setup.undo.done", json!({})));
+    (talk.tell)(SetupStep::new("ready", Outcome::Undone, "setup.undo.done", json!({})));
     Ok(())
 }
 
@@ -106,7 +106,7 @@ async fn in_discord(
             rest.set_flags(application.flags & !ours).await?;
         }
         journal.note_flags(0)?;
-        (talk.tell)(Told::new("intents", Outcome::Undone, "setup.undo.intents", json!({})));
+        (talk.tell)(SetupStep::new("intents", Outcome::Undone, "setup.undo.intents", json!({})));
     }
     Ok(())
 }
@@ -143,28 +143,30 @@ async fn bots(
         }
         journal.note_bot(role, BotPages::default())?;
         let values = json!({ "role": role });
-        (talk.tell)(Told::new("token", Outcome::Undone, "setup.undo.bot", values));
+        (talk.tell)(SetupStep::new("token", Outcome::Undone, "setup.undo.bot", values));
     }
     Ok(())
 }
 
 /// Nothing can be removed any more.
 fn out_of_reach(journal: &mut Journal, talk: &mut Talk<'_>) -> Result<(), SetupError> {
-    let all: Vec<Thing> = journal.things().collect();
+    let all: Vec<ServerObject> = journal.things().collect();
     for thing in all {
         journal.forget(thing)?;
         let values = json!({"name": thing.to_string()});
-        (talk.tell)(Told::new(thing.kind(), Outcome::Left, "setup.undo.out_of_reach", values));
+        (talk.tell)(SetupStep::new(thing.kind(), Outcome::Left, "setup.undo.out_of_reach", values));
     }
     Ok(())
 }
 
 /// A thing as people know it.
-fn shown(thing: Thing, name: &str) -> String {
+fn shown(thing: ServerObject, name: &str) -> String {
     match thing {
-        Thing::Channel(_) => format!("#{name}"),
-        Thing::Role(_) | Thing::Approver => format!("@{name}"),
-        Thing::Category | Thing::Hook(_) | Thing::SharedHook => format!("{} {name}", thing.kind()),
+        ServerObject::Channel(_) => format!("#{name}"),
+        ServerObject::Role(_) | ServerObject::Approver => format!("@{name}"),
+        ServerObject::Category | ServerObject::Hook(_) | ServerObject::SharedHook => {
+            format!("{} {name}", thing.kind())
+        }
     }
 }
 
@@ -183,12 +185,12 @@ async fn things(
     journal: &mut Journal,
     talk: &mut Talk<'_>,
 ) -> Result<(), SetupError> {
-    let all: Vec<Thing> = journal.things().collect();
+    let all: Vec<ServerObject> = journal.things().collect();
     let Some(guild) = journal.guild().filter(|_| !all.is_empty()) else {
         return Ok(());
     };
     let me = rest.me().await?.id;
-    let mut seen = match Seen::look(rest, guild, me).await {
+    let mut seen = match ServerSnapshot::look(rest, guild, me).await {
         Ok(seen) => seen,
         // The bot was removed from the server: nothing there is in its reach any more.
         Err(RestError::Gone { .. } | RestError::Refused { .. }) => {
@@ -196,7 +198,7 @@ async fn things(
         }
         Err(error) => return Err(error.into()),
     };
-    let wanted = wanted::everything(workspace, application, Some(&seen), journal);
+    let wanted = requirements::everything(workspace, application, Some(&seen), journal);
     for thing in all {
         let mut builder = Builder { rest, wanted: &wanted, seen: &mut seen, journal };
         let undone = builder.undo(thing).await?;
@@ -204,7 +206,7 @@ async fn things(
             Undone::Removed(_) => (Outcome::Undone, "setup.undo.removed"),
             Undone::Gone => (Outcome::Kept, "setup.undo.gone"),
         };
-        (talk.tell)(Told::new(
+        (talk.tell)(SetupStep::new(
             thing.kind(),
             outcome,
             key,
@@ -232,7 +234,7 @@ fn configuration(
         } else {
             (Outcome::Left, "setup.undo.config_kept")
         };
-        (talk.tell)(Told::new("config", outcome, key, values));
+        (talk.tell)(SetupStep::new("config", outcome, key, values));
     }
     Ok(())
 }

@@ -348,7 +348,7 @@ pub async fn run_until(
     program.wait().await
 }
 
-#[expect(clippy::disallowed_methods, reason = "this is the room that owns processes")]
+#[expect(clippy::disallowed_methods, reason = "this module owns processes")]
 fn start_supervisor(
     run_dir: &Path,
     lock: std::fs::File,

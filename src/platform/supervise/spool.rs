@@ -58,7 +58,7 @@ impl SpoolReader {
 
 /// Whether more may come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Room {
+pub(super) enum SpoolSpace {
     Left,
     Full,
 }
@@ -92,7 +92,7 @@ impl SpoolWriter {
     }
 
     /// Takes the next bytes; `Full` where the program has to be ended.
-    pub(super) fn push(&mut self, bytes: &[u8]) -> io::Result<Room> {
+    pub(super) fn push(&mut self, bytes: &[u8]) -> io::Result<SpoolSpace> {
         let mut kept = Vec::with_capacity(bytes.len());
         for part in bytes.split_inclusive(|byte| *byte == b'\n') {
             let ends = part.last() == Some(&b'\n');
@@ -113,16 +113,16 @@ impl SpoolWriter {
         self.written += fits as u64;
         let rest = &kept[fits..];
         if rest.is_empty() {
-            return Ok(Room::Left);
+            return Ok(SpoolSpace::Left);
         }
         self.over += rest.len() as u64;
         match self.on_cap {
-            OnCap::Kill => Ok(Room::Full),
+            OnCap::Kill => Ok(SpoolSpace::Full),
             OnCap::Drop => {
                 self.tail.extend(rest);
                 let surplus = self.tail.len().saturating_sub(TAIL);
                 self.tail.drain(..surplus);
-                Ok(Room::Left)
+                Ok(SpoolSpace::Left)
             }
         }
     }
@@ -145,12 +145,17 @@ impl SpoolWriter {
 mod tests {
     use super::*;
 
-    fn spool(on_cap: OnCap, max_line: u64, max_total: u64, pieces: &[&str]) -> (Room, u64, String) {
+    fn spool(
+        on_cap: OnCap,
+        max_line: u64,
+        max_total: u64,
+        pieces: &[&str],
+    ) -> (SpoolSpace, u64, String) {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("spool");
         let mut writer =
             SpoolWriter::new(files::open_append(&path).unwrap(), on_cap, max_line, max_total);
-        let mut room = Room::Left;
+        let mut room = SpoolSpace::Left;
         for piece in pieces {
             room = writer.push(piece.as_bytes()).unwrap();
         }
@@ -161,16 +166,16 @@ mod tests {
     #[test]
     fn a_long_line_is_cut_and_the_next_one_is_whole() {
         let (room, dropped, text) = spool(OnCap::Kill, 4, 100, &["abc", "def\nxy", "\n"]);
-        assert_eq!((room, dropped, text.as_str()), (Room::Left, 2, "abcd\nxy\n"));
+        assert_eq!((room, dropped, text.as_str()), (SpoolSpace::Left, 2, "abcd\nxy\n"));
     }
 
     #[test]
     fn the_total_cap_ends_or_drops() {
         let (room, dropped, text) = spool(OnCap::Kill, 100, 4, &["abcdef"]);
-        assert_eq!((room, dropped, text.as_str()), (Room::Full, 2, "abcd"));
+        assert_eq!((room, dropped, text.as_str()), (SpoolSpace::Full, 2, "abcd"));
         let long = "x".repeat(TAIL) + "end";
         let (room, dropped, text) = spool(OnCap::Drop, 1 << 20, 4, &["head", "gone", &long]);
-        assert_eq!((room, dropped), (Room::Left, 7));
+        assert_eq!((room, dropped), (SpoolSpace::Left, 7));
         assert!(text.starts_with("head\n[7 bytes dropped]\nxxx") && text.ends_with("xend"));
     }
 }

@@ -16,7 +16,7 @@ use rustix::process::{
 };
 
 use super::adopt::Started;
-use super::spool::{Room, SpoolWriter};
+use super::spool::{SpoolSpace, SpoolWriter};
 use super::{
     EXIT_FILE, EndedBy, Exit, OnCap, OnEof, SPEC_FILE, STARTED_FILE, STDERR_SPOOL, STDOUT_SPOOL,
     Spec, millis, read_json, tree,
@@ -115,7 +115,7 @@ fn watch(
     Watch::new(spec, run_dir, child, started.child_pid)?.into_outcome(started_at)
 }
 
-#[expect(clippy::disallowed_methods, reason = "this is the room that owns processes")]
+#[expect(clippy::disallowed_methods, reason = "this module owns processes")]
 fn start(spec: &Spec) -> io::Result<Child> {
     use std::os::unix::process::CommandExt as _;
     let stdin = match &spec.stdin {
@@ -173,7 +173,7 @@ impl<'a> Watch<'a> {
             last.store(now, Ordering::Release);
             // A full pipe means that the reader was told already and has not looked yet.
             let _ = rustix::io::write(io::stdout(), b".");
-            if room == Room::Full {
+            if room == SpoolSpace::Full {
                 // The main thread is gone only when the process ends.
                 let _ = full.send(Signals::Full);
             }
@@ -361,7 +361,7 @@ impl<'a> Watch<'a> {
 fn follow(
     mut stream: impl Read + Send + 'static,
     mut spool: SpoolWriter,
-    mut on_output: impl FnMut(Room) + Send + 'static,
+    mut on_output: impl FnMut(SpoolSpace) + Send + 'static,
 ) -> Receiver<io::Result<u64>> {
     let (done, result) = channel();
     thread::spawn(move || {
@@ -372,7 +372,7 @@ fn follow(
                 Ok(read) => match spool.push(&buffer[..read]) {
                     Ok(room) => on_output(room),
                     Err(error) => {
-                        on_output(Room::Full);
+                        on_output(SpoolSpace::Full);
                         break Err(error);
                     }
                 },

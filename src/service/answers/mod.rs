@@ -20,16 +20,16 @@ use crate::store;
 
 pub(super) use suggestions::suggest;
 
-/// What `actor` is told.
+/// What `actor` is told; `Err` where that is why there is no answer.
 pub(super) fn answer(
     team: &Team,
     actor: &Actor,
     question: &Question,
     language: Language,
-) -> Content {
+) -> Result<Content, Content> {
     let granted = team.hub.consult(|_, policy| authorize(policy, actor, Resource::Team));
     match granted {
-        Err(_) => content("not_allowed", json!({}), language),
+        Err(_) => Err(content("not_allowed", json!({}), language)),
         Ok(granted) => look(team, &granted, question, language),
     }
 }
@@ -44,7 +44,7 @@ fn look(
     _granted: &Granted<act::Look>,
     question: &Question,
     language: Language,
-) -> Content {
+) -> Result<Content, Content> {
     let (key, values) = match question {
         Question::Status => ("overview", team.hub.read(standing::overview)),
         Question::Why(id) => return why(team, id, language),
@@ -58,11 +58,11 @@ fn look(
         Question::Health => ("health", team::health(team, now())),
         Question::Settings => ("settings", team::settings(team)),
     };
-    content(key, values, language)
+    Ok(content(key, values, language))
 }
 
 /// Why a request does not move; an ended one is looked up where it was put away.
-fn why(team: &Team, id: &RequestId, language: Language) -> Content {
+fn why(team: &Team, id: &RequestId, language: Language) -> Result<Content, Content> {
     let open = team.hub.consult(|state, policy| {
         state.requests.get(id).map(|request| why::why(state, policy, request, now()))
     });
@@ -72,7 +72,7 @@ fn why(team: &Team, id: &RequestId, language: Language) -> Content {
     });
     match known {
         // In the language of who asks, also about another's request.
-        Some(content) => Content { language, ..content },
-        None => content("unknown_request", json!({ "request_id": id.as_str() }), language),
+        Some(content) => Ok(Content { language, ..content }),
+        None => Err(content("unknown_request", json!({ "request_id": id.as_str() }), language)),
     }
 }

@@ -41,7 +41,7 @@ pub(super) fn report(team: &Team, now: Timestamp) -> Value {
         seven = seven.plus(entry.usage);
         let of_role = roles.entry(entry.role).or_default();
         *of_role = of_role.plus(entry.usage);
-        if engine::budget_day(entry.at, zone) == engine::budget_day(now, zone) {
+        if entry.at.budget_day(zone) == now.budget_day(zone) {
             today = today.plus(entry.usage);
         }
     }
@@ -51,12 +51,12 @@ pub(super) fn report(team: &Team, now: Timestamp) -> Value {
         .collect();
     let open: Vec<Value> = team.hub.read(|state| {
         standing::open(state)
-            .filter(|request| request.usage != Usage::default())
+            .filter(|request| request.work.usage != Usage::default())
             .take(LINES)
             .map(|request| {
                 let title = standing::title(request);
                 let id = request.request_id.as_str();
-                json!({ "title": title, "request_id": id, "usage": shown(request.usage) })
+                json!({ "title": title, "request_id": id, "usage": shown(request.work.usage) })
             })
             .collect()
     });
@@ -69,7 +69,7 @@ pub(super) fn report(team: &Team, now: Timestamp) -> Value {
 
 /// The budgets that are not a request's, as they stand.
 fn budgets(state: &State, policy: &Policy, now: Timestamp) -> Vec<Value> {
-    let spending = state.spending.on(&engine::budget_day(now, policy.sprint.zone.0));
+    let spending = state.spending.on(&now.budget_day(policy.sprint.zone.0));
     let line = |scope: Scope, role: Option<Role>, purse: Purse, budget: Allowance| {
         let limit = purse.limit(budget);
         (!budget.is_unlimited()).then(|| {

@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use serde_json::{Map, Value, json};
 use sha2::{Digest as _, Sha256};
 
 use crate::domain::finding::{Finding, Signal};
+use crate::domain::origin::Origin;
 use crate::platform::redact::redact;
 
 /// Findings of one source that are told at a time; more of the same kind say nothing new.
@@ -22,11 +22,11 @@ pub(super) fn finding(
     trace: String,
     title: &str,
     summary: &str,
-    mut origin: Map<String, Value>,
+    origin: Origin,
 ) -> Finding {
     let clean = |text: &str, chars: usize| redact(text).trim().chars().take(chars).collect();
     let title = title.split_whitespace().collect::<Vec<_>>().join(" ");
-    origin.insert("signal".to_owned(), json!(signal));
+    let origin = origin.with("signal", signal.as_str());
     Finding { signal, trace, title: clean(&title, 160), summary: clean(summary, SUMMARY), origin }
 }
 

@@ -9,10 +9,11 @@ use std::path::Path;
 use std::sync::LazyLock;
 
 use regex::Regex;
-use serde_json::{Map, json};
+use serde_json::json;
 
 use super::finding::{Watermarks, finding, newest, short_digest};
 use crate::domain::finding::{Finding, Signal};
+use crate::domain::origin::Origin;
 use crate::platform::files::{self, FileError};
 
 /// Bytes of one log that are read at a time; of more, the end.
@@ -58,9 +59,8 @@ pub(super) fn errors(folder: &Path, marks: &mut Watermarks) -> Result<Vec<Findin
     }
     marks.insert("logs".to_owned(), json!(after).to_string());
     let findings = found.into_iter().map(|(trace, (count, line, name))| {
-        let mut origin = Map::new();
-        origin.insert("log_file".to_owned(), json!(name));
-        origin.insert("trace".to_owned(), json!(trace));
+        let origin =
+            Origin::default().with("log_file", name.as_str()).with("trace", trace.as_str());
         let message = message(&line);
         let title = format!("Error in {name}: {message}");
         let summary = format!("{line}\n×{count}");

@@ -7,11 +7,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-use serde_json::{Map, json};
+use serde_json::json;
 
 use crate::domain::finding::{Finding, Signal};
 use crate::domain::ids::RequestId;
 use crate::domain::modes::DiscoveryScope;
+use crate::domain::origin::Origin;
 use crate::domain::request::{Request, RequestStatus};
 use crate::domain::result::ResultStatus;
 use crate::domain::time::Timestamp;
@@ -35,15 +36,13 @@ const ACTION_WALL: u64 = 10 * 60 * 1_000;
 
 /// Where to look.
 #[derive(Debug)]
-pub struct Look {
+pub struct DiscoveryInput {
     /// The workspace.
     pub root: PathBuf,
     /// The project.
     pub project: Project,
     /// Folders that are no part of the project, relative to it.
     pub excluded: Vec<PathBuf>,
-    /// Open requests.
-    pub open: Vec<Request>,
     /// How far to look.
     pub scope: DiscoveryScope,
     /// Actions that look, by name, with their commands.
@@ -77,7 +76,10 @@ pub enum LookError {
 }
 
 /// Everything that is new since the watermarks, and the new ones.
-pub async fn look(look: Look, before: Watermarks) -> Result<(Vec<Finding>, Watermarks), LookError> {
+pub async fn look(
+    look: DiscoveryInput,
+    before: Watermarks,
+) -> Result<(Vec<Finding>, Watermarks), LookError> {
     let actions = match look.scope {
         DiscoveryScope::BroadScan => look.actions.clone(),
         DiscoveryScope::WorkspaceOnly | DiscoveryScope::PlusGit => Vec::new(),
@@ -92,7 +94,10 @@ pub async fn look(look: Look, before: Watermarks) -> Result<(Vec<Finding>, Water
 }
 
 /// What can be read from files.
-fn at_rest(look: &Look, mut marks: Watermarks) -> Result<(Vec<Finding>, Watermarks), LookError> {
+fn at_rest(
+    look: &DiscoveryInput,
+    mut marks: Watermarks,
+) -> Result<(Vec<Finding>, Watermarks), LookError> {
     let mut found = requests(look, &mut marks)?;
     match look.scope {
         DiscoveryScope::WorkspaceOnly => {}
@@ -105,8 +110,8 @@ fn at_rest(look: &Look, mut marks: Watermarks) -> Result<(Vec<Finding>, Watermar
     Ok((found, marks))
 }
 
-/// Requests that ended without success, or whose work could not be brought to the branch.
-fn requests(look: &Look, marks: &mut Watermarks) -> Result<Vec<Finding>, LookError> {
+/// Requests that ended without success.
+fn requests(look: &DiscoveryInput, marks: &mut Watermarks) -> Result<Vec<Finding>, LookError> {
     let since = marks.get("requests").and_then(|text| text.parse().ok());
     let since = since.unwrap_or(look.now.millis() - FIRST_LOOK);
     let told: BTreeSet<RequestId> = marks
@@ -114,18 +119,17 @@ fn requests(look: &Look, marks: &mut Watermarks) -> Result<Vec<Finding>, LookErr
         .map(|list| list.split(',').filter_map(|id| id.parse().ok()).collect())
         .unwrap_or_default();
     let ended = store::requests_ended_since(&look.root, Timestamp::from_millis(since))?;
-    let open = look.open.iter().filter(|request| request.status == RequestStatus::Uncommitted);
     let mut findings = Vec::new();
-    // Those that may be met again by the next look, because they are still open or within the overlap.
+    // Those that may be met again by the next look, because they are within the overlap.
     let mut tell_not_again = BTreeSet::new();
     let overlap = look.now.millis() - OVERLAP;
     let failed = ended.iter().filter(|request| request.status == RequestStatus::Failed);
-    for request in failed.chain(open) {
+    for request in failed {
         if is_a_sprints_or_planned(request) {
             continue;
         }
-        let at = request.ended_at.unwrap_or(request.updated_at).millis();
-        if at >= overlap || request.status == RequestStatus::Uncommitted {
+        let at = request.outcome.ended_at.unwrap_or(request.updated_at).millis();
+        if at >= overlap {
             tell_not_again.insert(request.request_id.clone());
         }
         if !told.contains(&request.request_id) {
@@ -147,31 +151,32 @@ fn is_a_sprints_or_planned(request: &Request) -> bool {
 }
 
 fn of_request(request: &Request, scope: DiscoveryScope) -> Finding {
-    let result = request.result.as_ref();
+    let result = request.work.result.as_ref();
     let failure = result.filter(|result| {
         result.status == ResultStatus::Failed && scope == DiscoveryScope::BroadScan
     });
     let what = if request.scope.trim().is_empty() { &request.body } else { &request.scope };
     let id = request.request_id.as_str();
-    let mut origin = Map::new();
-    origin.insert("request_id".to_owned(), json!(id));
+    let mut origin = Origin::default().with("request_id", id);
     let (signal, title, summary) = match failure {
         Some(result) => {
-            origin.insert("role".to_owned(), json!(result.role));
+            origin.set("role", result.role.as_str());
             let why = if result.error.is_empty() { &result.summary } else { &result.error };
             (Signal::RoleFailure, format!("{} failed: {what}", result.role), why.clone())
         }
         None => {
             let summary = result.map(|result| result.summary.clone()).unwrap_or_default();
-            let word = request.status.as_str();
-            (Signal::OpenRequest, format!("Request {word}: {what}"), summary)
+            (Signal::OpenRequest, format!("Request failed: {what}"), summary)
         }
     };
     finding(signal, format!("request:{id}"), &title, &summary, origin)
 }
 
 /// Files of the project that nobody committed, and that were not there at the last look.
-fn uncommitted_files(look: &Look, marks: &mut Watermarks) -> Result<Vec<Finding>, LookError> {
+fn uncommitted_files(
+    look: &DiscoveryInput,
+    marks: &mut Watermarks,
+) -> Result<Vec<Finding>, LookError> {
     let now = git::sprint::uncommitted(&look.project, &look.excluded)?;
     let before: BTreeSet<String> =
         marks.get("git").and_then(|text| serde_json::from_str(text).ok()).unwrap_or_default();
@@ -180,9 +185,8 @@ fn uncommitted_files(look: &Look, marks: &mut Watermarks) -> Result<Vec<Finding>
     if new.is_empty() {
         return Ok(Vec::new());
     }
-    let mut origin = Map::new();
-    let paths: Vec<&str> = new.iter().take(PER_SOURCE).copied().collect();
-    origin.insert("paths".to_owned(), json!(paths));
+    let paths: Vec<String> = new.iter().take(PER_SOURCE).map(|&path| path.to_owned()).collect();
+    let origin = Origin::default().with("paths", paths);
     let title = match new.as_slice() {
         [one] => format!("Uncommitted change: {one}"),
         [first, rest @ ..] => format!("Uncommitted changes: {first} and {} more", rest.len()),
@@ -251,8 +255,7 @@ fn judge(name: &str, ended: ActionEnd, marks: &mut Watermarks) -> Option<Finding
     };
     let before = marks.insert(format!("action:{name}"), word.to_owned());
     let signal = signal.filter(|_| before.as_deref() != Some(word))?;
-    let mut origin = Map::new();
-    origin.insert("action".to_owned(), json!(name));
+    let origin = Origin::default().with("action", name);
     Some(finding(signal, format!("action:{name}"), &title, &summary, origin))
 }
 
@@ -280,10 +283,15 @@ mod tests {
     fn a_finding_is_short_and_holds_no_secret() {
         let key = format!("sk-{}", "a1".repeat(20));
         let text = format!("{} {key}", "x".repeat(100));
-        let found =
-            finding(Signal::GitDirty, "t".to_owned(), "a\n## b", &text.repeat(20), Map::new());
+        let found = finding(
+            Signal::GitDirty,
+            "t".to_owned(),
+            "a\n## b",
+            &text.repeat(20),
+            Origin::default(),
+        );
         assert_eq!(found.title, "a ## b");
         assert!(found.summary.chars().count() <= SUMMARY && !found.summary.contains(&key));
-        assert_eq!(found.origin["signal"], "git_dirty");
+        assert_eq!(found.origin.text("signal"), Some("git_dirty"));
     }
 }

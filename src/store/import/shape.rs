@@ -10,16 +10,8 @@ use crate::domain::ids::{BacklogId, OperationId, RequestId, SprintId, TodoId};
 use crate::domain::lenient;
 use crate::domain::role::Role;
 
-const REQUEST_STATUSES: &[&str] = &[
-    "queued",
-    "delegated",
-    "completed",
-    "blocked",
-    "failed",
-    "cancelled",
-    "uncommitted",
-    "committed",
-];
+const REQUEST_STATUSES: &[&str] =
+    &["queued", "delegated", "completed", "blocked", "failed", "cancelled", "committed"];
 
 /// A request (`spec/teams.md` 4.2). One whose status nobody knows waits for a person.
 pub(super) fn request(record: &mut Record<'_>) {

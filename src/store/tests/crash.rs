@@ -170,7 +170,7 @@ fn verify(
     assert_eq!(again.report.replayed, 0, "{label}");
     assert_eq!(again.views.state, states[seq], "{label}");
     for number in [1, 2] {
-        let places = [Place::Inbox, Place::Archive, Place::Dead]
+        let places = [EnvelopeFolder::Inbox, EnvelopeFolder::Archive, EnvelopeFolder::Dead]
             .into_iter()
             .filter(|place| {
                 let Change::Save(AnyRecord::Envelope(envelope)) = envelope(number, *place) else {
@@ -392,8 +392,8 @@ fn any_change() -> impl Strategy<Value = Change> {
     (0..15_u8, 1..4_u64, 0..50_u64).prop_map(|(kind, number, salt)| match kind {
         0 => request(number, RequestStatus::Delegated, &format!("body {salt}")),
         1 => event(number, &format!("event {salt}")),
-        2 => envelope(number, Place::Inbox),
-        3 => envelope(number, Place::Archive),
+        2 => envelope(number, EnvelopeFolder::Inbox),
+        3 => envelope(number, EnvelopeFolder::Archive),
         4 => run(number),
         5 => Change::Remove(RecordId::Run(run_id(number))),
         6 => mark(number, salt),

@@ -27,8 +27,8 @@ fn life(disk: &SimDisk) -> Inline {
     for number in 1..=3 {
         let life = [
             vec![request(number, RequestStatus::Delegated, "first"), event(number, "a")],
-            vec![envelope(number, Place::Inbox)],
-            vec![envelope(number, Place::Archive), event(number, "b")],
+            vec![envelope(number, EnvelopeFolder::Inbox)],
+            vec![envelope(number, EnvelopeFolder::Archive), event(number, "b")],
             vec![request(number, done, "done")],
             vec![Change::Remove(RecordId::Request(request_id(number)))],
         ];
@@ -36,9 +36,9 @@ fn life(disk: &SimDisk) -> Inline {
     }
     let mut with_todo = sprint(1, SprintStatus::Running, TodoStatus::Committed);
     if let Change::Save(crate::domain::record::AnyRecord::Sprint(sprint)) = &mut with_todo {
-        Arc::make_mut(sprint).todos[0].request_id = Some(request_id(2));
+        Arc::make_mut(sprint).work.todos[0].request_id = Some(request_id(2));
     }
-    let open = [request(4, RequestStatus::Delegated, "open"), envelope(4, Place::Archive)];
+    let open = [request(4, RequestStatus::Delegated, "open"), envelope(4, EnvelopeFolder::Archive)];
     store.append(&[open.to_vec(), vec![with_todo, event(4, "c")]]).unwrap();
     store.checkpoint().unwrap();
     store
@@ -47,7 +47,7 @@ fn life(disk: &SimDisk) -> Inline {
 /// The files that are packed, with what they hold.
 fn old_files(disk: &SimDisk) -> BTreeMap<String, Vec<u8>> {
     let id = request_id(1);
-    let archive = layout::relay_folder(Place::Archive, Role::Planner);
+    let archive = layout::relay_folder(EnvelopeFolder::Archive, Role::Planner);
     let name = format!("{}.json", envelope_id(1));
     let all = disk.contents();
     let found = all.into_iter().map(|(path, bytes)| {
@@ -90,7 +90,7 @@ fn what_ended_is_packed_and_what_is_open_unmerged_or_of_a_sprint_stays() {
         let name = path.strip_prefix(root).unwrap().to_str().unwrap();
         assert!(old.contains_key(name) || after.get(&path) == Some(&bytes), "{name}");
     }
-    let archive = layout::relay_folder(Place::Archive, Role::Planner);
+    let archive = layout::relay_folder(EnvelopeFolder::Archive, Role::Planner);
     let consumed = |number, written| {
         let name = format!("{}.json", envelope_id(number));
         was_consumed(&disk, root, &archive, &name, written).unwrap()

@@ -373,12 +373,12 @@ fn a_dead_letter_that_is_moved_back_at_any_instant_is_kept() {
         };
         Path::new("/w").join(layout::inside(&envelope.path_in(place)))
     };
-    let (inbox, dead) = (letter(Place::Inbox), letter(Place::Dead));
+    let (inbox, dead) = (letter(EnvelopeFolder::Inbox), letter(EnvelopeFolder::Dead));
     let die = |disk: &SimDisk| {
         let mut store = Inline::open(disk).unwrap();
-        store.append(&[vec![envelope(1, Place::Inbox)]]).unwrap();
+        store.append(&[vec![envelope(1, EnvelopeFolder::Inbox)]]).unwrap();
         store.views.materialise().unwrap();
-        store.append(&[vec![envelope(1, Place::Dead)]]).unwrap();
+        store.append(&[vec![envelope(1, EnvelopeFolder::Dead)]]).unwrap();
         (store, disk.operations())
     };
     let whole = SimDisk::new();

@@ -2,6 +2,7 @@
 
 mod crash;
 mod history;
+mod journal_text;
 mod life;
 
 use std::collections::BTreeMap;
@@ -17,17 +18,19 @@ use super::views::Views;
 use super::{StoreError, layout, prepare};
 use crate::domain::backlog::{BacklogItem, BacklogKind, BacklogStatus};
 use crate::domain::change::{Change, ChannelMark};
-use crate::domain::envelope::{Envelope, EnvelopeBody, EnvelopeKind, EnvelopeParams, Place};
+use crate::domain::envelope::{
+    Envelope, EnvelopeBody, EnvelopeFolder, EnvelopeKind, EnvelopeParams,
+};
 use crate::domain::ids::{
     BacklogId, ChannelId, EnvelopeId, MessageId, RequestId, RunId, SprintId, TodoId,
 };
 use crate::domain::language::Language;
 use crate::domain::lifecycle::Lifecycle;
 use crate::domain::record::RecordId;
-use crate::domain::request::{Request, RequestEvent, RequestStatus, Room};
+use crate::domain::request::{Request, RequestConversation, RequestEvent, RequestStatus, Room};
 use crate::domain::role::Role;
 use crate::domain::run::Run;
-use crate::domain::schedule::Scheduler;
+use crate::domain::schedule::{Scheduler, SprintSlots};
 use crate::domain::session::Session;
 use crate::domain::sprint::{
     Kickoff, Sprint, SprintEvent, SprintStatus, Todo, TodoStatus, Trigger,
@@ -50,11 +53,14 @@ fn request(number: u64, status: RequestStatus, body: &str) -> Change {
         request_id: request_id(number),
         status,
         body: body.to_owned(),
-        room: Some(Room {
-            thread_id: Some(ChannelId(900 + number)),
-            card_id: None,
-            card_digest: String::new(),
-        }),
+        conversation: RequestConversation {
+            room: Some(Room {
+                thread_id: Some(ChannelId(900 + number)),
+                card_id: None,
+                card_digest: String::new(),
+            }),
+            ..RequestConversation::default()
+        },
         ..Request::default()
     })
 }
@@ -74,7 +80,7 @@ fn envelope_id(number: u64) -> EnvelopeId {
     EnvelopeId::parse(&format!("019a0000-0000-7000-8000-{number:012x}")).unwrap()
 }
 
-fn envelope(number: u64, place: Place) -> Change {
+fn envelope(number: u64, place: EnvelopeFolder) -> Change {
     Change::save(Envelope {
         relay_id: envelope_id(number),
         transport: "internal".to_owned(),
@@ -168,7 +174,7 @@ fn sprint(number: u64, status: SprintStatus, todo: TodoStatus) -> Change {
     let mut work = Todo::new(id, "greet", at(number));
     work.backlog_id = Some(backlog_id(number));
     work.status = todo;
-    sprint.todos.push(work);
+    sprint.work.todos.push(work);
     Change::save(sprint)
 }
 
@@ -184,8 +190,8 @@ fn sprint_event(number: u64, summary: &str) -> Change {
 
 fn slot(sprint: Option<u64>) -> Change {
     let active_sprint_id = sprint.map(sprint_id);
-    let scheduler =
-        Scheduler { active_sprint_id, last_started_at: Some(at(9)), ..Scheduler::default() };
+    let slots = SprintSlots { last_started_at: Some(at(9)), ..SprintSlots::default() };
+    let scheduler = Scheduler { active_sprint_id, slots, ..Scheduler::default() };
     Change::save(scheduler)
 }
 
@@ -206,11 +212,11 @@ fn script() -> Vec<Vec<Vec<Change>>> {
     vec![
         vec![vec![lifecycle(), request(1, open, "first"), event(1, "a"), mark(1, 10)]],
         vec![
-            vec![envelope(1, Place::Inbox), document("one")],
+            vec![envelope(1, EnvelopeFolder::Inbox), document("one")],
             vec![run(1), event(1, "b"), session(1), item(1, pending), item(2, pending)],
         ],
         vec![
-            vec![request(2, open, "second"), envelope(2, Place::Inbox)],
+            vec![request(2, open, "second"), envelope(2, EnvelopeFolder::Inbox)],
             vec![
                 sprint(1, SprintStatus::Planning, TodoStatus::Queued),
                 slot(Some(1)),
@@ -219,7 +225,7 @@ fn script() -> Vec<Vec<Vec<Change>>> {
             ],
         ],
         vec![
-            vec![Change::Remove(RecordId::Run(run_id(1))), envelope(1, Place::Archive)],
+            vec![Change::Remove(RecordId::Run(run_id(1))), envelope(1, EnvelopeFolder::Archive)],
             vec![request(1, RequestStatus::Committed, "first, done"), event(1, "c")],
             vec![
                 document("two"),
@@ -232,7 +238,7 @@ fn script() -> Vec<Vec<Vec<Change>>> {
         ],
         vec![vec![Change::Remove(RecordId::Request(request_id(1)))]],
         vec![
-            vec![envelope(2, Place::Dead), event(2, "d")],
+            vec![envelope(2, EnvelopeFolder::Dead), event(2, "d")],
             vec![
                 sprint(1, SprintStatus::Completed, TodoStatus::Committed),
                 slot(None),
@@ -240,7 +246,7 @@ fn script() -> Vec<Vec<Vec<Change>>> {
             ],
         ],
         vec![
-            vec![envelope(2, Place::Inbox), event(2, "e"), item(1, pending)],
+            vec![envelope(2, EnvelopeFolder::Inbox), event(2, "e"), item(1, pending)],
             vec![
                 sprint(2, SprintStatus::Planning, TodoStatus::Queued),
                 slot(Some(2)),

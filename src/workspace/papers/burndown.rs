@@ -81,6 +81,7 @@ struct Course {
 
 fn course(sprint: &Sprint) -> Course {
     let mut delivered: Vec<Timestamp> = sprint
+        .work
         .todos
         .iter()
         .filter(|todo| todo.status.is_success())
@@ -92,9 +93,9 @@ fn course(sprint: &Sprint) -> Course {
         .or_else(|| delivered.first().copied())
         .or(sprint.ended_at)
         .unwrap_or_else(|| Timestamp::from_millis(0));
-    let end = sprint.ended_at.or(sprint.last_activity_at).unwrap_or(begun);
+    let end = sprint.ended_at.or(sprint.work.last_activity_at).unwrap_or(begun);
     let end = delivered.last().map_or(end, |last| end.max(*last));
-    let total = sprint.todos.len();
+    let total = sprint.work.todos.len();
     // A sprint that ended at once still has a width.
     let length = end.seconds_since(begun).max(10);
     let mut steps = vec![(0, total)];

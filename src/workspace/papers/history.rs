@@ -61,8 +61,8 @@ pub fn index_with_row(old: Option<&str>, sprint: &Sprint) -> String {
         cell(&sprint.milestone_title),
         text(sprint.started_at.map(|at| at.to_string())),
         text(sprint.ended_at.map(|at| at.to_string())),
-        sprint.todos.len().to_string(),
-        cell(&sprint.commit_sha),
+        sprint.work.todos.len().to_string(),
+        cell(&sprint.work.commit_sha),
     ];
     let (mut before, mut rows, mut after) = (Vec::new(), Vec::new(), Vec::new());
     for line in old.unwrap_or_default().lines() {

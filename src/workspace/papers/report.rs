@@ -33,7 +33,7 @@ pub fn final_report(sprint: &Sprint, zone: Tz, reports: &Reports) -> Result<Stri
         .collect();
     by_time.sort_by_key(|todo| todo["ended_at"].as_str().unwrap_or_default());
     let agents = agents(sprint, reports);
-    let mut draft = Draft::read(&sprint.planner_report_draft);
+    let mut draft = Draft::read(&sprint.closing.report_draft);
     draft.agents.retain(|one| has_worked(sprint, &agents, &one.role));
     fill(
         "report",
@@ -144,7 +144,7 @@ fn words(value: &Value) -> String {
 /// Each role with how often it reported and what it said last.
 fn agents(sprint: &Sprint, reports: &Reports) -> Vec<Value> {
     let mut roles: BTreeMap<&str, (usize, &str)> = BTreeMap::new();
-    let requests = sprint.todos.iter().filter_map(|todo| todo.request_id.as_ref());
+    let requests = sprint.work.todos.iter().filter_map(|todo| todo.request_id.as_ref());
     for report in requests.filter_map(|id| reports.get(id)).flatten() {
         let entry = roles.entry(&report.role).or_insert((0, ""));
         *entry = (entry.0 + 1, &report.summary);
@@ -165,7 +165,7 @@ fn has_worked(sprint: &Sprint, agents: &[Value], named: &str) -> bool {
         // It wrote the words themselves, and the plan before.
         Role::Planner => true,
         Role::Research => {
-            let prepass = sprint.research_prepass.as_ref();
+            let prepass = sprint.planning.research.as_ref();
             reported || prepass.is_some_and(|it| it.status == PrepassStatus::Completed)
         }
         Role::Orchestrator
@@ -181,8 +181,8 @@ fn has_worked(sprint: &Sprint, agents: &[Value], named: &str) -> bool {
 
 /// The planner's choice first, then the sprint's own and those of its todos, each once.
 fn artifacts(sprint: &Sprint, draft: &Draft) -> Vec<String> {
-    let own = sprint.reference_artifacts.iter();
-    let of_todos = sprint.todos.iter().flat_map(|todo| &todo.artifacts);
+    let own = sprint.work.reference_artifacts.iter();
+    let of_todos = sprint.work.todos.iter().flat_map(|todo| &todo.artifacts);
     let mut seen = BTreeSet::new();
     let all = draft.artifacts.iter().chain(own).chain(of_todos);
     all.filter(|path| seen.insert(path.as_str())).take(MOST).cloned().collect()
@@ -191,12 +191,14 @@ fn artifacts(sprint: &Sprint, draft: &Draft) -> Vec<String> {
 /// The facts of an ended sprint for programs, under the names of `spec/teams.md` 9.9.
 pub fn machine_summary(sprint: &Sprint) -> Result<String, AssetError> {
     let tagged: Vec<&str> = sprint
+        .work
         .commits
         .iter()
         .filter(|commit| commit.sprint_tagged)
         .map(|commit| commit.sha.as_str())
         .collect();
     let todos: Vec<Value> = sprint
+        .work
         .todos
         .iter()
         .map(|todo| {
@@ -218,24 +220,24 @@ pub fn machine_summary(sprint: &Sprint) -> Result<String, AssetError> {
         "sprint_id": sprint.sprint_id,
         "sprint_name": sprint.sprint_name,
         "phase": sprint.phase,
-        "requested_milestone_title": sprint.requested_milestone_title,
+        "requested_milestone_title": sprint.kickoff.milestone,
         "milestone_title": sprint.milestone_title,
         "sprint_folder": sprint_folder(sprint),
         "status": sprint.status,
         "trigger": sprint.trigger,
         "started_at": sprint.started_at,
         "ended_at": sprint.ended_at,
-        "closeout_status": sprint.closeout_status,
-        "closeout_message": sprint.closeout_message,
-        "version_control_status": sprint.version_control_status,
-        "version_control_sha": sprint.version_control_sha,
-        "version_control_paths": sprint.version_control_paths,
-        "commit_count": sprint.commit_count,
-        "commit_sha": sprint.commit_sha,
-        "commit_shas": sprint.commit_shas,
+        "closeout_status": sprint.closing.status,
+        "closeout_message": sprint.closing.message,
+        "version_control_status": sprint.closing.version_control_status,
+        "version_control_sha": sprint.closing.version_control_sha,
+        "version_control_paths": sprint.closing.version_control_paths,
+        "commit_count": sprint.work.commit_count,
+        "commit_sha": sprint.work.commit_sha,
+        "commit_shas": sprint.work.commit_shas,
         "sprint_tagged_commit_count": tagged.len(),
         "sprint_tagged_commit_shas": tagged,
-        "uncommitted_paths": sprint.uncommitted_paths,
+        "uncommitted_paths": sprint.closing.uncommitted_paths,
         "todo_status_counts": sprint.todo_counts(),
         "todos": todos,
     });

@@ -8,7 +8,7 @@ use super::values::{in_order, record, todos};
 use super::{Keep, Paper, fill_with, final_report, is_korean, nothing, sprint_folder};
 use crate::assets::{AssetError, Values};
 use crate::domain::language::Language;
-use crate::domain::sprint::{InitialStep, PlanningIteration, Sprint, SprintStatus, TodoStatus};
+use crate::domain::sprint::{PlanningIteration, PlanningStep, Sprint, SprintStatus, TodoStatus};
 
 /// The files, as the index lists them: name in the marks, heading.
 const FILES: [(&str, &str); 8] = [
@@ -69,12 +69,12 @@ fn report_text(
 
 fn context(sprint: &Sprint, reports: &Reports) -> Result<Values, AssetError> {
     let todos = todos(sprint)?;
-    let framing_step = InitialStep::MilestoneRefinement.as_str();
+    let framing_step = PlanningStep::MilestoneRefinement.as_str();
     let framing =
         latest(sprint, |one| one.step == framing_step).or_else(|| latest(sprint, |_| true));
     let insights: Vec<&String> =
-        sprint.planning_iterations.iter().flat_map(|one| &one.insights).collect();
-    let done = sprint.todos.iter().filter(|todo| todo.status.is_success()).count();
+        sprint.planning.iterations.iter().flat_map(|one| &one.insights).collect();
+    let done = sprint.work.todos.iter().filter(|todo| todo.status.is_success()).count();
     let running: Vec<&Value> =
         todos.iter().filter(|todo| todo["status"] == json!(TodoStatus::Running.as_str())).collect();
     Ok(Values::of(json!({
@@ -98,7 +98,7 @@ fn latest(
     sprint: &Sprint,
     wanted: impl Fn(&PlanningIteration) -> bool,
 ) -> Option<&PlanningIteration> {
-    sprint.planning_iterations.iter().rev().find(|one| wanted(one))
+    sprint.planning.iterations.iter().rev().find(|one| wanted(one))
 }
 
 /// Each todo that has a request, with what its roles reported.

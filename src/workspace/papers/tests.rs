@@ -56,7 +56,7 @@ fn sprint(language: Language) -> Sprint {
     sprint.sprint_folder_name = "260324-Sprint-09-00".to_owned();
     sprint.milestone_title = "Greetings in two languages".to_owned();
     sprint.started_at = Some(at("09:00"));
-    sprint.initial_phase_ready_at = Some(at("09:15"));
+    sprint.planning.ready_at = Some(at("09:15"));
     sprint.status = SprintStatus::Running;
     sprint.phase = Phase::Ongoing;
     let mut done = todo(1, "Read the language", TodoStatus::Committed, Some("09:40"));
@@ -66,8 +66,8 @@ fn sprint(language: Language) -> Sprint {
     done.acceptance_criteria = vec!["An unset `LANG` means English".to_owned()];
     let mut running = todo(2, "Korean\n## greeting", TodoStatus::Running, None);
     running.depends_on = vec![done.todo_id.clone()];
-    sprint.todos = vec![todo(3, "Send it by mail", TodoStatus::Queued, None), running, done];
-    sprint.planning_iterations.push(PlanningIteration {
+    sprint.work.todos = vec![todo(3, "Send it by mail", TodoStatus::Queued, None), running, done];
+    sprint.planning.iterations.push(PlanningIteration {
         created_at: at("09:05"),
         phase: "initial".to_owned(),
         step: "milestone_refinement".to_owned(),
@@ -77,7 +77,7 @@ fn sprint(language: Language) -> Sprint {
         artifacts: vec!["shared_workspace/sprints/260324-Sprint-09-00/plan.md".to_owned()],
         phase_ready: true,
     });
-    sprint.research_prepass = Some(ResearchPrepass {
+    sprint.planning.research = Some(ResearchPrepass {
         request_id: None,
         status: PrepassStatus::Completed,
         reason_code: "needed_external_grounding".to_owned(),
@@ -107,24 +107,24 @@ fn ended(language: Language) -> Sprint {
     sprint.status = SprintStatus::Completed;
     sprint.phase = Phase::WrapUp;
     sprint.ended_at = Some(at("11:00"));
-    sprint.closeout_status = Some(CloseoutStatus::Verified);
-    sprint.commit_sha = SHA.to_owned();
-    sprint.commit_count = 1;
-    sprint.commit_shas = vec![SHA.to_owned()];
-    sprint.commits = vec![SprintCommit {
+    sprint.closing.status = Some(CloseoutStatus::Verified);
+    sprint.work.commit_sha = SHA.to_owned();
+    sprint.work.commit_count = 1;
+    sprint.work.commit_shas = vec![SHA.to_owned()];
+    sprint.work.commits = vec![SprintCommit {
         sha: SHA.to_owned(),
         short_sha: SHA[..7].to_owned(),
         subject: "[260324-Sprint-09:00] greet.sh: the language is read".to_owned(),
         sprint_tagged: true,
     }];
-    sprint.uncommitted_paths = vec!["notes.txt".to_owned()];
-    sprint.todos[1].status = TodoStatus::Failed;
-    sprint.todos[1].ended_at = Some(at("10:20"));
-    sprint.todos[1].summary = "The checks fail.".to_owned();
-    sprint.todos[1].carry_over_backlog_id =
+    sprint.closing.uncommitted_paths = vec!["notes.txt".to_owned()];
+    sprint.work.todos[1].status = TodoStatus::Failed;
+    sprint.work.todos[1].ended_at = Some(at("10:20"));
+    sprint.work.todos[1].summary = "The checks fail.".to_owned();
+    sprint.work.todos[1].carry_over_backlog_id =
         Some(BacklogId::parse("backlog-20260324-0000000c").unwrap());
-    sprint.todos[0].status = TodoStatus::Blocked;
-    sprint.todos[0].summary = "Which server?".to_owned();
+    sprint.work.todos[0].status = TodoStatus::Blocked;
+    sprint.work.todos[0].summary = "Which server?".to_owned();
     sprint
 }
 
@@ -177,8 +177,8 @@ fn the_report_and_the_history_as_they_read() {
         let mut sprint = ended(language);
         let plain = final_report(&sprint, Seoul, &reports()).unwrap();
         let history = sprint_history(&sprint, &plain).unwrap();
-        assert_eq!(history.text.matches("\n### ").count(), sprint.todos.len());
-        sprint.planner_report_draft = json!({
+        assert_eq!(history.text.matches("\n### ").count(), sprint.work.todos.len());
+        sprint.closing.report_draft = json!({
             "headline": "The greeting knows its reader's language.",
             "changes": ["`greet.sh` reads `LANG`"],
             "timeline": "- first the reading\n- then the tests",
@@ -212,7 +212,7 @@ fn the_report_tells_the_time_of_the_workspaces_zone() {
 #[test]
 fn nobody_is_praised_who_did_not_work() {
     let mut sprint = ended(Language::En);
-    sprint.planner_report_draft = json!({"agent_contributions": [
+    sprint.closing.report_draft = json!({"agent_contributions": [
         {"role": "designer", "what": "drew the screens"},
         {"role": "Developer", "what": "built all of it"},
         {"role": "qa", "what": "looked at all of it"},
@@ -242,7 +242,7 @@ fn a_draft_of_any_form_gives_a_report() {
         json!({"changes": {"a": [1, null]}, "agent_contributions": {"qa": ["x"]}, "headline": 7}),
         json!({"changes": [[]], "agent_contributions": [null, 3, {}], "timeline": null}),
     ] {
-        sprint.planner_report_draft = draft.clone();
+        sprint.closing.report_draft = draft.clone();
         assert!(final_report(&sprint, Seoul, &Reports::new()).is_ok(), "{draft}");
     }
 }
@@ -325,11 +325,11 @@ fn a_folder_never_leaves_the_sprints() {
 #[test]
 fn a_burndown_is_a_png_of_any_sprint() {
     let mut empty = sprint(Language::Ko);
-    empty.todos.clear();
+    empty.work.todos.clear();
     empty.started_at = None;
     let mut long = ended(Language::En);
     long.ended_at = Some(Timestamp::parse("2026-04-24T09:00:00").unwrap());
-    long.todos =
+    long.work.todos =
         (0..200).map(|nth| todo(nth % 10, "x", TodoStatus::Committed, Some("10:00"))).collect();
     for (name, sprint) in
         [("empty", empty), ("long", long), ("en", ended(Language::En)), ("ko", ended(Language::Ko))]

@@ -199,7 +199,7 @@ fn item(value: &Value) -> BacklogItem {
         .unwrap_or(0);
     text(value, "milestone_title").clone_into(&mut item.milestone_title);
     item.acceptance_criteria = lenient::list(value.get("acceptance_criteria"));
-    item.origin = value["origin"].as_object().cloned().unwrap_or_default();
+    item.origin = serde_json::from_value(value["origin"].clone()).unwrap_or_default();
     item.planned_in_sprint_id = sprint("planned_in_sprint_id");
     item.selected_in_sprint_id = sprint("selected_in_sprint_id");
     item.completed_in_sprint_id = sprint("completed_in_sprint_id");

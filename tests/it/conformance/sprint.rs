@@ -9,8 +9,9 @@ use teams::domain::config::{CutoffTime, IntervalMinutes};
 use teams::domain::ids::{SprintId, TodoId};
 use teams::domain::language::Language;
 use teams::domain::lenient;
+use teams::domain::lifecycle::{Lifecycle, SprintStep, StepKind, StepOutcome};
 use teams::domain::request::Request;
-use teams::domain::sprint::{InitialStep, Kickoff, Phase, Sprint, Todo, TodoStatus, Trigger};
+use teams::domain::sprint::{Kickoff, Phase, PlanningStep, Sprint, Todo, TodoStatus, Trigger};
 use teams::domain::time::Timestamp;
 use teams::engine::parse::display_width;
 use teams::engine::sprint::{closeout, names, slots, todos};
@@ -145,8 +146,13 @@ pub(crate) const SUBJECTS: &[Subject] = &[
     Subject {
         name: "next_initial_phase_step",
         ours: |args| {
-            let step = text(args, "step").trim().to_lowercase().parse::<InitialStep>().ok();
-            json!(step.and_then(InitialStep::next).map_or("", InitialStep::as_str))
+            let step = text(args, "step").trim().to_lowercase().parse::<PlanningStep>().ok();
+            let lifecycle = Lifecycle::of(teams::domain::lifecycle::Subject::Sprint);
+            let planning = |step| StepKind::Sprint(SprintStep::Planning(step));
+            let at = step.and_then(|step| lifecycle.step_of(planning(step)));
+            let next = at.and_then(|step| lifecycle.step(step.on(StepOutcome::Done)?.to));
+            let is_next = |it: &PlanningStep| next.is_some_and(|next| next.kind == planning(*it));
+            json!(PlanningStep::ALL.into_iter().find(is_next).map_or("", PlanningStep::as_str))
         },
         theirs: whole,
         rules: &[],
@@ -325,8 +331,8 @@ pub(super) fn sprint(value: &Value) -> Sprint {
         sprint.status = status;
     }
     sprint.phase = text(value, "phase").parse().unwrap_or(Phase::Initial);
-    sprint.closeout_status = text(value, "closeout_status").parse().ok();
-    text(value, "report_body").clone_into(&mut sprint.report_body);
+    sprint.closing.status = text(value, "closeout_status").parse().ok();
+    text(value, "report_body").clone_into(&mut sprint.closing.report_body);
     sprint
 }
 

@@ -7,8 +7,8 @@ use teams::domain::word::Word;
 use teams::domain::workflow::{PhaseStatus, Transition, WorkflowState};
 use teams::engine::contract::normalize;
 use teams::engine::lifecycle::{
-    DocumentRule, MoveResult, Note, StepReport, WorkflowDecision, close_in_planning, decide,
-    drop_foreign_documents, reopen, route,
+    DocumentRule, MoveResult, ReportChange, StepReport, WorkflowDecision, close_in_planning,
+    decide, drop_foreign_documents, reopen, route,
 };
 use teams::engine::parse::normalize_artifact_hint;
 
@@ -387,13 +387,14 @@ fn guardrail(args: &Value) -> Value {
         WorkflowDecision::Next { notes, .. } => notes,
         WorkflowDecision::Closeout { .. } | WorkflowDecision::Blocked { .. } => Vec::new(),
     };
-    let effect = if notes.iter().any(|note| matches!(note, Note::WrongReporter(_))) {
+    let effect = if notes.iter().any(|note| matches!(note, ReportChange::WrongReporter(_))) {
         result.artifacts = strings(&args["result"]["artifacts"]);
         "refused"
     } else {
         drop_foreign_documents(&state, &mut result);
-        let back =
-            |note: &Note| matches!(note, Note::DocumentsMissing(_) | Note::SpecificationAtFault);
+        let back = |note: &ReportChange| {
+            matches!(note, ReportChange::DocumentsMissing(_) | ReportChange::SpecificationAtFault)
+        };
         if notes.iter().any(back) { "to planner" } else { "none" }
     };
     json!({"artifacts": result.artifacts, "effect": effect})

@@ -46,7 +46,7 @@ pub(super) fn attempts(scene: &Scene, neighbours: &Neighbours) -> Vec<(Stop, Str
     let beside = scene.house.beside("hostile-mark").to_str().unwrap().to_owned();
     let state = format!("{root}/.teams_runtime");
     let other = scene.waiting.request_id.as_str();
-    let commit = scene.waiting.candidate.as_ref().unwrap().commit.to_string();
+    let commit = scene.waiting.work.candidate.as_ref().unwrap().commit.to_string();
     let commit = &commit[..10];
     let guild: reqwest::Url = scene.house.running.info.base_url.parse().unwrap();
     let port = guild.port().unwrap();

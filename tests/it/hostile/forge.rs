@@ -78,14 +78,14 @@ async fn other_at_work(house: &House) -> (String, Request, Run) {
     };
     timeout(PATIENCE, look).await.expect("the other developer never listened");
     let request =
-        house.request(&asked, "it is at work", |request| request.active_run.is_some()).await;
+        house.request(&asked, "it is at work", |request| request.work.active_run.is_some()).await;
     // As it is now that a worker has it.
     let run = Run::clone(&house.state().unwrap().runs[&run.run_id]);
     (asked, request, run)
 }
 
-/// By the doors of the team: its own, and the other run's, as itself and out of its own session.
-fn by_the_doors(house: &House, other: &Run) -> Vec<String> {
+/// By the sockets of the team: its own, and the other run's, as itself and out of its own session.
+fn by_the_sockets(house: &House, other: &Run) -> Vec<String> {
     let own = |key: &str, id: &str| call("submit_result", &whole(&[(key, id)]));
     let theirs = call("submit_result", &whole(&[]));
     let through = format!("export TEAMS_RUN_SOCKET={}", socket(house, other).display());
@@ -179,8 +179,8 @@ async fn forges(wall: Wall) {
     let (room, request, other) = other_at_work(&house).await;
     wall.is_used(&house);
 
-    let mut tries = by_the_doors(&house, &other);
-    let doors = tries.len();
+    let mut tries = by_the_sockets(&house, &other);
+    let by_sockets = tries.len();
     if wall != Wall::Nothing {
         tries.extend(by_files(&house, &other));
     }
@@ -202,9 +202,9 @@ async fn forges(wall: Wall) {
     for line in &lines[..2] {
         assert!(line.contains("this is the run of"), "{line}");
     }
-    // Within namespaces the other's door is not there.
+    // Within namespaces the other's socket is not there.
     let reached = wall != Wall::Bubblewrap;
-    for line in &lines[2..doors] {
+    for line in &lines[2..by_sockets] {
         assert_eq!(line.contains("the tools of another run"), reached, "{line}");
     }
     let mut expected = vec![
@@ -229,8 +229,8 @@ async fn forges(wall: Wall) {
         assert!(!folder(&house, &other).join(name).exists(), "{name}");
     }
     assert_eq!(forged(&house, &other), Vec::<PathBuf>::new());
-    let again = house.request(&room, "it is at work", |it| it.active_run.is_some()).await;
-    assert_eq!((again.active_run, again.status), (request.active_run, request.status));
+    let again = house.request(&room, "it is at work", |it| it.work.active_run.is_some()).await;
+    assert_eq!((again.work.active_run, again.status), (request.work.active_run, request.status));
     assert_eq!(house.state().unwrap().runs.get(&other.run_id).map(|run| &**run), Some(&other));
 
     // It goes on to its own end, with its own words.
@@ -259,6 +259,6 @@ async fn a_result_for_another_request_is_refused_where_landlock_confines() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_door_of_another_run_stays_shut_where_nothing_confines() {
+async fn the_proxy_of_another_run_stays_shut_where_nothing_confines() {
     forges(Wall::Nothing).await;
 }

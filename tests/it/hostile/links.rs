@@ -181,7 +181,8 @@ async fn harmful_sprint(wall: Wall) {
     house.reads("startup", "The team is up").await;
     wall.is_used(&house);
     start(&house).await;
-    let ended = sprint_that(&house, "the sprint ends", |it| !it.report_path.is_empty()).await;
+    let ended =
+        sprint_that(&house, "the sprint ends", |it| !it.closing.report_path.is_empty()).await;
     house.quiet().await;
 
     assert_eq!(ended.status, SprintStatus::Completed);
@@ -211,15 +212,15 @@ async fn nothing_went_out(house: &House, sprint: &Sprint, env: &str) {
     };
     let found: Vec<PathBuf> = files(&root).into_iter().filter(strange).collect();
     assert_eq!(found, Vec::<PathBuf>::new());
-    for todo in &sprint.todos {
-        let folder = root.join(Path::new(&sprint.report_path).parent().unwrap());
+    for todo in &sprint.work.todos {
+        let folder = root.join(Path::new(&sprint.closing.report_path).parent().unwrap());
         let plan = folder.join("todos").join(todo.todo_id.as_str()).join("spec.md");
         assert!(plan.symlink_metadata().unwrap().is_file(), "{}", plan.display());
         let below = plan.canonicalize().unwrap();
         assert!(below.starts_with(root.canonicalize().unwrap().join("shared_workspace")));
         assert!(!state.join(todo.todo_id.as_str()).exists());
     }
-    let report = root.join(&sprint.report_path);
+    let report = root.join(&sprint.closing.report_path);
     assert!(report.symlink_metadata().unwrap().is_file(), "it is a file again");
     let own = [".env", "kept", "script.yaml"];
     for path in files(&root) {

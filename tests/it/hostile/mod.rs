@@ -64,7 +64,7 @@ async fn tries_everything(wall: Wall) {
         assert!(words(&card).contains(part), "{part}: {}", words(&card));
     }
     scene.house.quiet().await;
-    let request = scene.house.request(&asked, "its gate", |it| it.gate_id.is_some()).await;
+    let request = scene.house.request(&asked, "its gate", |it| it.work.gate_id.is_some()).await;
 
     let told = scene.told(&request, "developer");
     assert_eq!(told.len(), all.len(), "{told:#?}");
@@ -117,7 +117,7 @@ async fn tries_everything(wall: Wall) {
     assert!(scene.house.commits().is_empty());
     let state = scene.house.state().unwrap();
     for waiting in [&scene.waiting, &request] {
-        let gate = waiting.gate_id.as_ref().unwrap();
+        let gate = waiting.work.gate_id.as_ref().unwrap();
         assert!(state.gates.contains_key(gate), "the gate is gone");
     }
     assert!(state.backlog.is_empty(), "{:?}", state.backlog);
@@ -161,7 +161,7 @@ async fn the_way_out_does_not_lead_home_and_what_is_tried_there_is_reported() {
     assert_eq!(told.len(), tries.len());
     let refused = scene.refused(&request);
     let kinds: Vec<&str> = refused.iter().map(|(_, kind, _)| kind.as_str()).collect();
-    assert_eq!(kinds, ["network", "network", "door"], "{refused:?}");
+    assert_eq!(kinds, ["network", "network", "proxy"], "{refused:?}");
     scene.house.reads(&asked, "to reach a place that its role may not").await;
     scene.nothing_leaked().await;
     scene.house.press(&scene.house.owner, &scene.asked, "May this go", "Turn down").await;
@@ -172,7 +172,7 @@ async fn the_way_out_does_not_lead_home_and_what_is_tried_there_is_reported() {
 async fn an_agent_that_has_the_secret_of_the_control_socket_is_refused_there_and_told_of() {
     let scene = Scene::new(Wall::Nothing, "").await;
     let (root, teams) = (scene.root(), env!("CARGO_BIN_EXE_teams"));
-    let commit = scene.waiting.candidate.as_ref().unwrap().commit.to_string();
+    let commit = scene.waiting.work.candidate.as_ref().unwrap().commit.to_string();
     let (id, commit) = (scene.waiting.request_id.as_str(), &commit[..10]);
     let tries = [
         format!("grep -q . {root}/.teams_runtime/control.secret"),
@@ -192,7 +192,7 @@ async fn an_agent_that_has_the_secret_of_the_control_socket_is_refused_there_and
     let refused = scene.refused(&request);
     assert!(refused.len() == 2 && refused.iter().all(|(_, kind, _)| kind == "control"));
     scene.house.reads(&asked, "the operator's control socket").await;
-    let gate = scene.waiting.gate_id.as_ref().unwrap();
+    let gate = scene.waiting.work.gate_id.as_ref().unwrap();
     assert!(scene.house.state().unwrap().gates.contains_key(gate), "an agent decided");
     scene.house.press(&scene.house.owner, &scene.asked, "May this go", "Turn down").await;
     scene.house.close().await;

@@ -89,7 +89,7 @@ impl Scene {
         let asked = house.ask("in README.md replace \"Greeter\" with \"Welcomer\"").await;
         house.reads(&asked, "May this go to the branch?").await;
         house.quiet().await;
-        let waiting = house.request(&asked, "its gate", |it| it.gate_id.is_some()).await;
+        let waiting = house.request(&asked, "its gate", |it| it.work.gate_id.is_some()).await;
         wall.is_used(&house);
         Scene { house, asked, waiting }
     }
@@ -226,7 +226,7 @@ pub(super) fn run(role: &str, commands: &[String]) -> Value {
     json!({"role": role, "contains": "greet.sh", "times": 1, "do": "run", "commands": commands})
 }
 
-/// One call of a tool by the door of the run; ends with 0 where the team did it, and says what the team said.
+/// One call of a tool by the proxy of the run; ends with 0 where the team did it, and says what the team said.
 pub(super) fn call(tool: &str, arguments: &Value) -> String {
     let teams = env!("CARGO_BIN_EXE_teams");
     let call = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call",

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use teams::agents::{
-    Access, Agent, AgentOutcome, Driver, Limits, RunSpec, Said, Task, Watch, Words,
+    Agent, AgentOutcome, Driver, Limits, PersonMessage, RunSpec, Task, Watch, Words, WriteAccess,
 };
 use teams::domain::budget::Allowance;
 use teams::domain::config::ModelApi;
@@ -65,7 +65,7 @@ impl Place {
             run_dir: root.join("runs").join(run),
             session_dir: root.join("session"),
             worktree: root.join("tree"),
-            access: Access::Worktree,
+            access: WriteAccess::Worktree,
             agent,
             task: Task {
                 charter: "You say \"quoted\" things.\nOn two lines.".to_owned(),
@@ -73,7 +73,7 @@ impl Place {
                     Role::Developer,
                     Some(StepName::of("developer_build")),
                     "20260101-00000001",
-                    Said::new("Mina", "say good day"),
+                    PersonMessage::new("Mina", "say good day"),
                 )
             },
             resume: None,
@@ -84,9 +84,9 @@ impl Place {
         }
     }
 
-    /// See [`door_to`].
-    pub(crate) async fn door(&self, spec: &mut RunSpec) -> ModelProxy {
-        door_to(&self.server, spec, self.allowance).await
+    /// See [`proxy_to`].
+    pub(crate) async fn proxy(&self, spec: &mut RunSpec) -> ModelProxy {
+        proxy_to(&self.server, spec, self.allowance).await
     }
 
     pub(crate) async fn run(&self, spec: &RunSpec) -> AgentOutcome {
@@ -115,8 +115,8 @@ fn capture(spec: &RunSpec) {
     }
 }
 
-/// The door of a run to the model, as the team would open it; its agent has no other way.
-pub(crate) async fn door_to(
+/// The proxy of a run to the model, as the team would open it; its agent has no other way.
+pub(crate) async fn proxy_to(
     server: &ModelServer,
     spec: &mut RunSpec,
     allowance: Allowance,
@@ -135,7 +135,7 @@ pub(crate) async fn door_to(
     };
     let behind = Server { api, base_url, key: None };
     let models = ModelServers::new([(name.to_owned(), behind)].into(), Default::default()).unwrap();
-    let sockets = spec.session_dir.with_file_name(format!("door-{}", spec.run_id.as_str()));
+    let sockets = spec.session_dir.with_file_name(format!("proxy-{}", spec.run_id.as_str()));
     std::fs::create_dir(&sockets).unwrap();
     let confinement = Driver::default().confinement(spec.agent.sandbox()).await.cloned();
     let opening = ProxyOptions {
@@ -147,9 +147,9 @@ pub(crate) async fn door_to(
         allowance,
         refused: tokio::sync::mpsc::channel(1).0,
     };
-    let door = Arc::new(models).open(opening).await.unwrap();
-    spec.surroundings.door = Some(door.door().clone());
-    door
+    let proxy = Arc::new(models).open(opening).await.unwrap();
+    spec.surroundings.proxy = Some(proxy.address().clone());
+    proxy
 }
 
 /// A result that the small contract takes.
@@ -165,5 +165,5 @@ pub(crate) fn failure(outcome: &AgentOutcome) -> FailKind {
 }
 
 pub(crate) fn words(id: u64, text: &str) -> Words {
-    Words { id: MessageId(id), said: Said::new("Mina", text) }
+    Words { id: MessageId(id), said: PersonMessage::new("Mina", text) }
 }

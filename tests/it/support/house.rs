@@ -475,7 +475,7 @@ impl House {
     ) -> Request {
         self.until(what, async |house: &House| {
             house.requests().into_iter().find(|request| {
-                let asked = request.reply_route.message_id.map(|id| id.to_string());
+                let asked = request.conversation.reply_route.message_id.map(|id| id.to_string());
                 asked.as_deref() == Some(message) && fits(request)
             })
         })

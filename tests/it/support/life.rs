@@ -205,7 +205,7 @@ impl Life {
     async fn check_project(&self, request: &Request) {
         let commits = git::create::first_parents(&self.project(), BRANCH).unwrap();
         assert_eq!(commits.len(), 2, "exactly one commit\n{}", self.trouble());
-        assert_eq!(request.commit_sha, Some(commits[0].to_string()));
+        assert_eq!(request.outcome.commit_sha, Some(commits[0].to_string()));
         let status = self.git(&["status", "--porcelain"]).await;
         assert_eq!(status, "", "the checked-out branch moved with its files");
         assert_eq!(self.git(&["fsck", "--no-dangling"]).await, "");
@@ -296,7 +296,8 @@ impl Life {
         let mut channels: Vec<(String, String)> = ["general", "relay"]
             .map(|name| (name.to_owned(), self.running.info.channels[name].clone()))
             .into();
-        let room = request.room.as_ref().and_then(|room| room.thread_id).expect("a room");
+        let room =
+            request.conversation.room.as_ref().and_then(|room| room.thread_id).expect("a room");
         channels.push(("room".to_owned(), room.to_string()));
         let state = self.owner.ok("GET", "/_local/state", Value::Null).await;
         let threads = state["channels"].as_array().into_iter().flatten();

@@ -22,7 +22,9 @@ pub(crate) async fn looks_right(house: &House, complaints: bool) {
         one_last_word(house, request).await;
     }
     // What an older runtime committed lies in its own repository, and had no candidate.
-    let ours = |request: &&Request| request.commit_sha.is_some() && request.candidate.is_some();
+    let ours = |request: &&Request| {
+        request.outcome.commit_sha.is_some() && request.work.candidate.is_some()
+    };
     let committed = requests.iter().filter(ours).count();
     let team = house.commits().iter().filter(|subject| is_ours(subject, &requests)).count();
     assert_eq!(team, committed, "commits on the branch: {:?}", house.commits());

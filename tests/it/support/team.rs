@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use teams::assets::catalog::Catalog;
-use teams::discord::{Access, Facts, Form, Inbound, Link, LinkConfig, Place, VoiceMode};
+use teams::discord::{Access, Destination, Facts, Form, Inbound, Link, LinkConfig, VoiceMode};
 use teams::domain::actor::Actor;
 use teams::domain::ids::{ChannelId, MessageId, OutgoingId};
 use teams::domain::incoming::Message;
@@ -106,8 +106,8 @@ impl Scene {
         self.running.info.channels[name].parse().unwrap()
     }
 
-    pub(crate) fn place(&self, channel: &str) -> Place {
-        Place { channel: self.channel(channel), card: None, parent: None }
+    pub(crate) fn place(&self, channel: &str) -> Destination {
+        Destination { channel: self.channel(channel), card: None, parent: None }
     }
 
     pub(crate) async fn until(&mut self, wanted: impl Fn(&Inbound) -> bool) -> Inbound {
@@ -147,12 +147,16 @@ impl Scene {
         list
     }
 
-    pub(crate) async fn deliver(&self, outgoing: &Outgoing, place: &Place) -> OutgoingOutcome {
+    pub(crate) async fn deliver(
+        &self,
+        outgoing: &Outgoing,
+        place: &Destination,
+    ) -> OutgoingOutcome {
         self.link.deliver(outgoing, place, |_| async {}).await
     }
 
     /// Delivers and returns the ids of the messages.
-    pub(crate) async fn posted(&self, outgoing: &Outgoing, place: &Place) -> Vec<MessageId> {
+    pub(crate) async fn posted(&self, outgoing: &Outgoing, place: &Destination) -> Vec<MessageId> {
         let outcome = self.deliver(outgoing, place).await;
         let OutgoingOutcome::Posted { message_ids, .. } = outcome else {
             panic!("{outcome:?}");

@@ -5,9 +5,10 @@ use std::collections::BTreeSet;
 use serde_json::json;
 
 use super::*;
-use crate::domain::lifecycle::{Phase, counter};
+use crate::domain::lifecycle::{CounterName, Lifecycle, Phase, ReopenCategory, StepName, counter};
 use crate::domain::result::{EvidenceResult, QaDecision, QaValidation, ResultStatus, RoleResult};
-use crate::domain::workflow::{Allowance, Transition};
+use crate::domain::role::Role;
+use crate::domain::workflow::{Allowance, Outcome, PhaseStatus, Transition, WorkflowState};
 use crate::engine::contract::normalize;
 
 mod qa;
@@ -94,7 +95,7 @@ fn w01_research_leads_to_the_draft_even_when_it_fails() {
     let decision = decide(&at(steps::RESEARCH), &failed);
     assert_eq!(next(&decision), steps::DRAFT, "13.A #28");
     let WorkflowDecision::Next { notes, .. } = decision else { unreachable!() };
-    assert_eq!(notes, [Note::WithoutResearch]);
+    assert_eq!(notes, [ReportChange::WithoutResearch]);
 }
 
 #[test]
@@ -254,7 +255,7 @@ fn w26_after_a_qa_reopen_four_documents_are_asked_for() {
     report.documents_present = present(&report);
     let WorkflowDecision::Next { step, notes, .. } = decide(&state, &report) else { panic!() };
     assert_eq!(step, steps::FINALIZE);
-    assert_eq!(notes, [Note::DocumentsMissing(vec!["iteration_log.md".to_owned()])]);
+    assert_eq!(notes, [ReportChange::DocumentsMissing(vec!["iteration_log.md".to_owned()])]);
     report.artifacts.push(format!("{folder}/iteration_log.md"));
     report.documents_present = present(&report);
     assert_eq!(next(&decide(&state, &report)), steps::GUIDANCE);
@@ -266,7 +267,7 @@ fn w27_planner_documents_are_taken_off_an_implementer() {
     let mut result = normalize(&json!({"artifacts": [SPEC, "a.py"]}), Role::Developer, "r");
     let report = StepReport::from_result(&result);
     let WorkflowDecision::Next { notes, .. } = decide(&state, &report) else { panic!() };
-    assert_eq!(notes, [Note::PlannerDocumentsDropped(vec![SPEC.to_owned()])]);
+    assert_eq!(notes, [ReportChange::PlannerDocumentsDropped(vec![SPEC.to_owned()])]);
     assert_eq!(drop_foreign_documents(&state, &mut result), [SPEC]);
     assert_eq!(result.artifacts, ["a.py"]);
 }

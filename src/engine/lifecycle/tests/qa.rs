@@ -1,6 +1,9 @@
 //! What QA's report leads to.
 
 use super::*;
+use crate::domain::lifecycle::ReopenCategory;
+use crate::domain::role::Role;
+use crate::domain::workflow::Outcome;
 
 #[test]
 fn w18_to_w20_qa_sends_back() {
@@ -58,7 +61,7 @@ fn qa_gives_one_row_for_each_criterion_and_no_other() {
         let WorkflowDecision::Next { step, notes, .. } = decide(&state, &pass(wrong)) else {
             panic!("{wrong:?}");
         };
-        assert_eq!((step, notes), (steps::QA, vec![Note::RowsDiffer(why.to_owned())]));
+        assert_eq!((step, notes), (steps::QA, vec![ReportChange::RowsDiffer(why.to_owned())]));
         // It is asked again as often as it may be, and then a person is.
         state.counters.insert(counter::QA_REOPEN, Allowance { used: 3, limit: 3 });
         assert_eq!(stopped(&decide(&state, &pass(wrong))), BlockReason::Spent(counter::QA_REOPEN));

@@ -3,6 +3,7 @@
 use serde_json::{Map, Value};
 
 use crate::domain::lenient;
+use crate::domain::origin::OriginValue;
 use std::str::FromStr;
 
 /// The most entries of one payload.
@@ -222,20 +223,13 @@ fn shown(value: &Value) -> String {
     cut(&value.to_string(), 120)
 }
 
-/// What is kept of a value of an origin: scalars and lists of them, cut.
-pub(super) fn kept(value: &Value) -> Option<Value> {
-    match value {
-        Value::Null => None,
-        Value::Bool(_) | Value::Number(_) => Some(value.clone()),
-        Value::String(text) => Some(Value::from(cut(text, MAX_LINE))),
-        Value::Array(entries) => Some(
-            entries
-                .iter()
-                .take(MAX_ENTRIES)
-                .filter(|entry| !entry.is_array())
-                .filter_map(kept)
-                .collect(),
+/// What is kept of a value of an origin: texts are cut, and lists are.
+pub(super) fn kept(value: &Value) -> Option<OriginValue> {
+    Some(match OriginValue::of(value)? {
+        OriginValue::Text(text) => OriginValue::Text(cut(&text, MAX_LINE)),
+        OriginValue::List(texts) => OriginValue::List(
+            texts.iter().take(MAX_ENTRIES).map(|text| cut(text, MAX_LINE)).collect(),
         ),
-        Value::Object(_) => Some(Value::from(shown(value))),
-    }
+        value @ (OriginValue::Flag(_) | OriginValue::Number(_)) => value,
+    })
 }

@@ -15,7 +15,6 @@ use super::entry::{
 use super::{classify, flat};
 use crate::domain::backlog::{BacklogItem, BacklogKind, BacklogSource, BacklogStatus, fingerprint};
 use crate::domain::ids::{BacklogId, IdSupply, RequestId, SprintId};
-use crate::domain::lenient;
 use crate::domain::sprint::{Phase, Sprint};
 use crate::domain::time::Timestamp;
 use crate::engine::sprint::todos;
@@ -241,12 +240,12 @@ impl<'a> Work<'a> {
         let mut item = BacklogItem::new(id, title, scope, kind, self.context.now);
         item.source = self.context.source;
         if let Some(of) = recurrence_of {
-            item.origin.insert("recurrence_of".to_owned(), Value::from(of.as_str()));
+            item.origin.set("recurrence_of", of.as_str());
         }
         if let Some(sprint) = self.context.sprint {
             item.added_during_active_sprint = sprint.phase == Phase::Ongoing;
             if sprint.phase == Phase::Initial {
-                item.origin.insert("sprint_id".to_owned(), Value::from(sprint.sprint_id.as_str()));
+                item.origin.set("sprint_id", sprint.sprint_id.as_str());
                 item.milestone_title.clone_from(&sprint.milestone_title);
             }
         }
@@ -257,10 +256,11 @@ impl<'a> Work<'a> {
         match entry.fields.get("origin") {
             None | Some(Value::Null) => {}
             Some(Value::Object(fields)) => {
-                for (key, value) in fields {
-                    let room = item.origin.len() < MAX_ENTRIES || item.origin.contains_key(key);
+                for (name, value) in fields {
+                    let name = cut(name, MAX_LINE);
+                    let room = item.origin.len() < MAX_ENTRIES || item.origin.contains(&name);
                     if let Some(value) = kept(value).filter(|_| room) {
-                        item.origin.insert(cut(key, MAX_LINE), value);
+                        item.origin.set(&name, value);
                     }
                 }
             }
@@ -269,9 +269,9 @@ impl<'a> Work<'a> {
             }
         }
         if let Some(request) = self.context.request_id
-            && lenient::text(item.origin.get("request_id")).is_empty()
+            && !item.origin.has("request_id")
         {
-            item.origin.insert("request_id".to_owned(), Value::from(request.as_str()));
+            item.origin.set("request_id", request.as_str());
         }
         Ok(())
     }

@@ -4,12 +4,10 @@
 use std::collections::BTreeMap;
 
 use chrono_tz::Tz;
-use serde_json::{Map, Value};
 
 use super::todos::rank_or_last;
 use crate::domain::backlog::{BacklogItem, BacklogKind, BacklogSource, BacklogStatus};
 use crate::domain::ids::{BacklogId, IdSupply, SprintId};
-use crate::domain::lenient;
 use crate::domain::request::{Request, RequestStatus};
 use crate::domain::role::Role;
 use crate::domain::sprint::{Sprint, Todo, TodoStatus};
@@ -72,7 +70,7 @@ fn relevance(sprint: &Sprint) -> impl Fn(&BacklogItem) -> bool {
         item.status.is_active()
             && (item.planned_in_sprint_id.as_ref() == Some(id)
                 || item.selected_in_sprint_id.as_ref() == Some(id)
-                || lenient::text(item.origin.get("sprint_id")) == id.as_str()
+                || item.origin.text("sprint_id") == Some(id.as_str())
                 || (!milestone.is_empty() && flat(&item.milestone_title) == milestone))
     }
 }
@@ -127,35 +125,6 @@ pub fn counts<'a>(
     counts
 }
 
-/// What an item was made of, the same each time the same thing is found (`spec/teams.md` 4.11): sorted
-/// `key=value` parts of the keys of the origin that say so.
-#[must_use]
-pub fn trace(origin: &Map<String, Value>) -> String {
-    const KEYS: [&str; 7] =
-        ["request_id", "action_name", "log_file", "operation_id", "role", "signal", "status"];
-    let mut parts: Vec<String> = origin
-        .iter()
-        .filter(|(key, _)| KEYS.contains(&key.as_str()) || key.ends_with("_request_id"))
-        .filter_map(|(key, value)| {
-            let mut values = match value {
-                Value::Array(_) => lenient::list(Some(value)),
-                Value::Null
-                | Value::Bool(_)
-                | Value::Number(_)
-                | Value::String(_)
-                | Value::Object(_) => {
-                    vec![lenient::text(Some(value)).trim().to_owned()]
-                }
-            };
-            values.retain(|value| !value.is_empty());
-            values.sort();
-            (!values.is_empty()).then(|| format!("{key}={}", values.join(",")))
-        })
-        .collect();
-    parts.sort();
-    parts.join("|")
-}
-
 /// Whether a sprint may be begun for the item: it waits, and it is no echo.
 #[must_use]
 pub fn is_actionable(item: &BacklogItem) -> bool {
@@ -168,8 +137,7 @@ pub fn is_actionable(item: &BacklogItem) -> bool {
 pub fn is_echo(item: &BacklogItem) -> bool {
     let found_by_action =
         item.source == BacklogSource::Discovery && item.kind == BacklogKind::Chore;
-    let internal = !lenient::text(item.origin.get("_teams_kind")).trim().is_empty();
-    found_by_action || (internal && item.source != BacklogSource::User)
+    found_by_action || (item.origin.has("_teams_kind") && item.source != BacklogSource::User)
 }
 
 /// Brings an item to where its todo stands (`spec/teams.md` 9.7).
@@ -264,12 +232,12 @@ fn required_inputs(request: Option<&Request>) -> Vec<String> {
 
 fn who_is_stuck(request: Option<&Request>) -> Option<Role> {
     let request = request?;
-    request.current_role.or_else(|| request.result.as_ref().map(|result| result.role))
+    request.route.current_role.or_else(|| request.work.result.as_ref().map(|result| result.role))
 }
 
 /// What the last role would do next, in its own words.
 fn next_step(request: Option<&Request>) -> Option<String> {
-    let next = request?.result.as_ref()?.proposals.suggested_next_step.as_ref()?;
+    let next = request?.work.result.as_ref()?.proposals.suggested_next_step.as_ref()?;
     first_of([&next.reason])
 }
 
@@ -298,12 +266,12 @@ pub fn carry_over(
     next.priority_rank = item.priority_rank;
     next.depends_on.clone_from(&item.depends_on);
     next.origin.clone_from(&item.origin);
-    next.origin.insert("todo_id".to_owned(), Value::from(todo.todo_id.as_str()));
+    next.origin.set("todo_id", todo.todo_id.as_str());
     if let Some(request) = &todo.request_id {
-        next.origin.insert("request_id".to_owned(), Value::from(request.as_str()));
+        next.origin.set("request_id", request.as_str());
     }
     // It belongs to no sprint until one plans it.
-    next.origin.shift_remove("sprint_id");
+    next.origin.remove("sprint_id");
     next.carry_over_of = Some(item.backlog_id.clone());
     next
 }

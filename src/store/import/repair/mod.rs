@@ -13,7 +13,7 @@ use crate::domain::lifecycle::{Lifecycle, Prerequisite, StepKind, counter};
 use crate::domain::request::{self, Blocked, Request, RequestStatus};
 use crate::domain::schedule::ReviewEnd;
 use crate::domain::sprint::{
-    CloseoutStatus, InitialStep, Phase, Sprint, SprintStatus, Todo, TodoStatus, WrapUp,
+    CloseoutStatus, Phase, PlanningStep, Sprint, SprintStatus, Todo, TodoStatus, WrapUp,
 };
 use crate::domain::workflow::WorkflowState;
 use crate::store::layout;
@@ -85,8 +85,8 @@ fn slot(older: &mut Older, notes: &mut Notes) {
         );
         sprint.status = over;
         sprint.phase = Phase::WrapUp;
-        sprint.closeout_status.get_or_insert(CloseoutStatus::Stopped);
-        sprint.ended_at = sprint.ended_at.or(sprint.updated_at).or(sprint.last_activity_at);
+        sprint.closing.status.get_or_insert(CloseoutStatus::Stopped);
+        sprint.ended_at = sprint.ended_at.or(sprint.updated_at).or(sprint.work.last_activity_at);
     }
     older.scheduler.active_sprint_id = active;
 }
@@ -102,13 +102,13 @@ fn resume(sprint: &mut Sprint, notes: &mut Notes) {
             "it was being closed, and is closed anew once its running todos are through",
         );
         sprint.status = SprintStatus::Running;
-        sprint.closeout_status = None;
-        sprint.wrap_up.get_or_insert(WrapUp::AfterCurrent);
+        sprint.closing.status = None;
+        sprint.closing.wrap_up.get_or_insert(WrapUp::AfterCurrent);
     }
-    if sprint.wrap_up_requested_at.is_some() {
-        sprint.wrap_up.get_or_insert(WrapUp::AfterCurrent);
+    if sprint.closing.requested_at.is_some() {
+        sprint.closing.wrap_up.get_or_insert(WrapUp::AfterCurrent);
     }
-    sprint.phase = match (sprint.status, sprint.wrap_up) {
+    sprint.phase = match (sprint.status, sprint.closing.wrap_up) {
         (SprintStatus::Planning, _) => Phase::Initial,
         (_, Some(_)) => Phase::WrapUp,
         (_, None) => Phase::Ongoing,
@@ -116,23 +116,24 @@ fn resume(sprint: &mut Sprint, notes: &mut Notes) {
     if sprint.cutoff_at.take().is_some() {
         notes.repaired(&path, "its cutoff was never enforced, and is not now");
     }
-    if sprint.status == SprintStatus::Planning && sprint.initial_phase_step.is_none() {
-        let last = sprint.planning_iterations.iter().rev().find(|it| it.phase == "initial");
+    if sprint.status == SprintStatus::Planning && sprint.planning.step.is_none() {
+        let last = sprint.planning.iterations.iter().rev().find(|it| it.phase == "initial");
         let reached = last.and_then(|it| {
-            let step: InitialStep = it.step.parse().ok()?;
-            Some(if it.phase_ready { step.next().unwrap_or(step) } else { step })
+            let step: PlanningStep = it.step.parse().ok()?;
+            let next = || PlanningStep::ALL.into_iter().find(|it| *it > step);
+            Some(if it.phase_ready { next().unwrap_or(step) } else { step })
         });
         if let Some(step) = reached {
             notes.repaired(&path, &format!("planning goes on with {step}"));
         }
-        sprint.initial_phase_step = reached;
+        sprint.planning.step = reached;
     }
 }
 
 /// A sprint that is over has nothing that waits or runs.
 fn settle(sprint: &mut Sprint, notes: &mut Notes) {
     let path = layout::sprint(&sprint.sprint_id);
-    for todo in sprint.todos.iter_mut().filter(|todo| waits_or_runs(todo.status)) {
+    for todo in sprint.work.todos.iter_mut().filter(|todo| waits_or_runs(todo.status)) {
         notes.repaired(
             &path,
             &format!("{} was {} in a sprint that is over", todo.todo_id, todo.status),
@@ -147,7 +148,7 @@ fn requests(older: &mut Older, active: Option<&SprintId>, notes: &mut Notes) {
     let mut awaited: BTreeSet<RequestId> = BTreeSet::new();
     let mut over: BTreeSet<RequestId> = BTreeSet::new();
     for sprint in older.sprints.values() {
-        for todo in &sprint.todos {
+        for todo in &sprint.work.todos {
             let Some(id) = &todo.request_id else { continue };
             if active == Some(&sprint.sprint_id) && todo.status != TodoStatus::Cancelled {
                 awaited.insert(id.clone());
@@ -166,8 +167,8 @@ fn requests(older: &mut Older, active: Option<&SprintId>, notes: &mut Notes) {
                 &format!("it was {} and nobody waits for it", request.status.as_str()),
             );
             request.status = RequestStatus::Cancelled;
-            request.ended_at = Some(request.updated_at);
-            request.current_role = None;
+            request.outcome.ended_at = Some(request.updated_at);
+            request.route.current_role = None;
             continue;
         }
         go_on(request, internal, &path, notes);
@@ -177,7 +178,7 @@ fn requests(older: &mut Older, active: Option<&SprintId>, notes: &mut Notes) {
 /// An open request in the shape from which it can go on here.
 fn go_on(request: &mut Request, internal: bool, path: &str, notes: &mut Notes) {
     if request.fingerprint.is_empty() {
-        let route = &request.reply_route;
+        let route = &request.conversation.reply_route;
         let author = route.author_id.map(|id| id.to_string()).unwrap_or_default();
         let channel = route.channel_id.map(|id| id.to_string()).unwrap_or_default();
         request.fingerprint =
@@ -191,7 +192,7 @@ fn go_on(request: &mut Request, internal: bool, path: &str, notes: &mut Notes) {
     // What an older developer left lies in the project itself, not in a worktree of the request: there is
     // nothing yet that could be judged or committed.
     let lifecycle = Lifecycle::built_in();
-    if request.candidate.is_none()
+    if request.work.candidate.is_none()
         && let Some(state) = &mut request.params.workflow
         && let Some(step) =
             lifecycle.step(state.step).filter(|step| step.needs(Prerequisite::Commit))
@@ -201,13 +202,10 @@ fn go_on(request: &mut Request, internal: bool, path: &str, notes: &mut Notes) {
         let build = lifecycle.steps().find(|step| step.kind == StepKind::Change);
         *state = WorkflowState::begin(lifecycle, build.map_or(lifecycle.begin_todo, |it| it.name));
         state.counters.insert(counter::ADVICE, advice);
-        request.evidence = None;
-    }
-    if request.status == RequestStatus::Uncommitted && request.candidate.is_none() {
-        request.status = RequestStatus::Blocked;
+        request.work.evidence = None;
     }
     if request.status == RequestStatus::Blocked && request.blocked.is_none() {
-        let said = request.result.as_ref();
+        let said = request.work.result.as_ref();
         let inputs = said.and_then(|it| it.proposals.required_inputs.clone());
         request.blocked = Some(Blocked {
             code: crate::domain::block::BlockCode::RoleBlocked,
@@ -222,7 +220,7 @@ fn go_on(request: &mut Request, internal: bool, path: &str, notes: &mut Notes) {
 fn items(older: &mut Older, active: Option<&SprintId>, notes: &mut Notes) {
     let sprint = active.and_then(|id| older.sprints.get(id));
     let mut by_item: BTreeMap<BacklogId, &Todo> = BTreeMap::new();
-    for todo in sprint.iter().flat_map(|sprint| &sprint.todos) {
+    for todo in sprint.iter().flat_map(|sprint| &sprint.work.todos) {
         let Some(id) = &todo.backlog_id else { continue };
         // What waits or runs counts before what is over.
         let better = by_item.get(id).is_none_or(|old| !waits_or_runs(old.status));
@@ -283,21 +281,21 @@ fn scheduler(older: &mut Older, notes: &mut Notes) {
     let open = |id: &Option<RequestId>| {
         id.as_ref().and_then(|id| older.requests.get(id)).is_some_and(|it| !it.status.is_terminal())
     };
-    if !open(&scheduler.last_blocked_review_request_id)
-        && scheduler.last_blocked_review_status == ReviewEnd::Open
-        && !scheduler.last_blocked_review_fingerprint.is_empty()
+    if !open(&scheduler.blocked_review.request_id)
+        && scheduler.blocked_review.status == ReviewEnd::Open
+        && !scheduler.blocked_review.fingerprint.is_empty()
     {
         notes.repaired(
             &layout::scheduler(),
             "the review of blocked items was lost and is asked for again",
         );
-        scheduler.last_blocked_review_fingerprint.clear();
-        scheduler.last_blocked_review_request_id = None;
+        scheduler.blocked_review.fingerprint.clear();
+        scheduler.blocked_review.request_id = None;
     }
-    if !open(&scheduler.last_sourcing_review_request_id)
-        && scheduler.last_sourcing_review_request_id.is_some()
-        && scheduler.last_sourcing_review_status == ReviewEnd::Open
+    if !open(&scheduler.sourcing.review_request_id)
+        && scheduler.sourcing.review_request_id.is_some()
+        && scheduler.sourcing.review_status == ReviewEnd::Open
     {
-        scheduler.last_sourcing_review_status = ReviewEnd::Cancelled;
+        scheduler.sourcing.review_status = ReviewEnd::Cancelled;
     }
 }

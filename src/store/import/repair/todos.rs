@@ -17,7 +17,7 @@ fn status_of(request: &Request) -> TodoStatus {
         // It has a request, which is handed on at the start.
         TodoStatus::Queued => TodoStatus::Running,
         // Its change lies in the project, where a person can commit it; here there is none to retry.
-        TodoStatus::Uncommitted if request.candidate.is_none() => TodoStatus::Blocked,
+        TodoStatus::Uncommitted if request.work.candidate.is_none() => TodoStatus::Blocked,
         status @ (TodoStatus::Running
         | TodoStatus::Uncommitted
         | TodoStatus::Committed
@@ -37,9 +37,10 @@ pub(super) fn follow(sprint: &mut Sprint, older: &Older, notes: &mut Notes) {
     let path = layout::sprint(&sprint.sprint_id);
     unique(sprint, &path, notes);
     recover(sprint, older, &path, notes);
-    let known: BTreeSet<TodoId> = sprint.todos.iter().map(|todo| todo.todo_id.clone()).collect();
+    let known: BTreeSet<TodoId> =
+        sprint.work.todos.iter().map(|todo| todo.todo_id.clone()).collect();
     let mut taken: BTreeSet<RequestId> = BTreeSet::new();
-    for todo in &mut sprint.todos {
+    for todo in &mut sprint.work.todos {
         todo.depends_on.retain(|id| known.contains(id) && *id != todo.todo_id);
         if todo.request_id.as_ref().is_some_and(|id| !taken.insert(id.clone())) {
             notes
@@ -61,7 +62,7 @@ pub(super) fn follow(sprint: &mut Sprint, older: &Older, notes: &mut Notes) {
         if let Some(request) = request
             && todo.commit_sha.is_empty()
         {
-            todo.commit_sha = request.commit_sha.clone().unwrap_or_default();
+            todo.commit_sha = request.outcome.commit_sha.clone().unwrap_or_default();
         }
         match status {
             TodoStatus::Queued => {
@@ -82,7 +83,7 @@ pub(super) fn follow(sprint: &mut Sprint, older: &Older, notes: &mut Notes) {
 /// No two todos with one id.
 fn unique(sprint: &mut Sprint, path: &str, notes: &mut Notes) {
     let mut seen = BTreeSet::new();
-    sprint.todos.retain(|todo| {
+    sprint.work.todos.retain(|todo| {
         let first = seen.insert(todo.todo_id.clone());
         if !first {
             notes.repaired(path, &format!("{} was there twice", todo.todo_id));
@@ -94,7 +95,7 @@ fn unique(sprint: &mut Sprint, path: &str, notes: &mut Notes) {
 /// Requests of the sprint that no todo has: the todo takes its own, and one that is gone comes back (4.5).
 fn recover(sprint: &mut Sprint, older: &Older, path: &str, notes: &mut Notes) {
     let retired: BTreeSet<RequestId> =
-        sprint.todos.iter().filter_map(|todo| todo.retry_of_request_id.clone()).collect();
+        sprint.work.todos.iter().filter_map(|todo| todo.retry_of_request_id.clone()).collect();
     let mut mine: Vec<&Request> = (older.requests.values())
         .filter(|it| it.sprint_id.as_ref() == Some(&sprint.sprint_id))
         .filter(|it| it.backlog_id.is_some() || it.todo_id.is_some())
@@ -104,14 +105,14 @@ fn recover(sprint: &mut Sprint, older: &Older, path: &str, notes: &mut Notes) {
     mine.sort_by_key(|it| (it.updated_at, it.request_id.clone()));
     for request in mine {
         let id = &request.request_id;
-        if sprint.todos.iter().any(|todo| todo.request_id.as_ref() == Some(id)) {
+        if sprint.work.todos.iter().any(|todo| todo.request_id.as_ref() == Some(id)) {
             continue;
         }
         let same = |todo: &&mut Todo| {
             (request.todo_id.is_some() && Some(&todo.todo_id) == request.todo_id.as_ref())
                 || (request.backlog_id.is_some() && todo.backlog_id == request.backlog_id)
         };
-        if let Some(todo) = sprint.todos.iter_mut().find(same) {
+        if let Some(todo) = sprint.work.todos.iter_mut().find(same) {
             let known = todo.request_id.as_ref().and_then(|id| older.requests.get(id));
             let newer = known.is_none_or(|old| old.updated_at <= request.updated_at);
             if newer && !(todo.status.is_success() && known.is_none()) {
@@ -128,7 +129,7 @@ fn recover(sprint: &mut Sprint, older: &Older, path: &str, notes: &mut Notes) {
         todo.milestone_title.clone_from(&sprint.milestone_title);
         todo.request_id = Some(id.clone());
         todo.started_at = Some(request.created_at);
-        sprint.todos.push(todo);
+        sprint.work.todos.push(todo);
     }
 }
 
@@ -140,15 +141,15 @@ fn title(request: &Request) -> &str {
 
 /// An item is worked on by one todo, and a todo that waits or runs has an item that may become work.
 fn one_each(sprint: &mut Sprint, older: &Older, path: &str, notes: &mut Notes) {
-    let mut order: Vec<usize> = (0..sprint.todos.len()).collect();
-    order.sort_by_key(|at| sprint.todos[*at].status != TodoStatus::Running);
+    let mut order: Vec<usize> = (0..sprint.work.todos.len()).collect();
+    order.sort_by_key(|at| sprint.work.todos[*at].status != TodoStatus::Running);
     // What was delivered is not done again.
-    let mut held: BTreeSet<BacklogId> = (sprint.todos.iter())
+    let mut held: BTreeSet<BacklogId> = (sprint.work.todos.iter())
         .filter(|todo| todo.status.is_success())
         .filter_map(|todo| todo.backlog_id.clone())
         .collect();
     for at in order {
-        let todo = &mut sprint.todos[at];
+        let todo = &mut sprint.work.todos[at];
         let Some(id) = todo.backlog_id.clone().filter(|_| waits_or_runs(todo.status)) else {
             continue;
         };
@@ -191,7 +192,7 @@ pub(super) fn items_again(
 ) -> BTreeMap<BacklogId, BacklogItem> {
     let mut again = BTreeMap::new();
     let epoch = sprint.started_at.unwrap_or(Timestamp::from_millis(0));
-    for todo in &sprint.todos {
+    for todo in &sprint.work.todos {
         let Some(id) = todo.backlog_id.clone() else { continue };
         let lives = matches!(
             todo.status,

@@ -9,7 +9,8 @@ use serde_json::json;
 use super::*;
 use crate::domain::ids::TodoId;
 use crate::domain::language::Language;
-use crate::domain::request::Blocked;
+use crate::domain::origin::Origin;
+use crate::domain::request::{Blocked, RequestRoute};
 use crate::domain::result::NextStep;
 use crate::domain::sprint::{Kickoff, Trigger};
 
@@ -61,7 +62,7 @@ fn s39_echoes_are_not_actionable() {
     assert!(is_echo(&item) && !is_actionable(&item), "S39");
     item.kind = BacklogKind::Bug;
     assert!(is_actionable(&item));
-    item.origin.insert("_teams_kind".to_owned(), json!("sprint_internal"));
+    item.origin.set("_teams_kind", "sprint_internal");
     assert!(!is_actionable(&item));
     item.source = BacklogSource::User;
     assert!(is_actionable(&item));
@@ -74,7 +75,7 @@ fn s33_trace() {
     let origin = json!({"signal": "runtime_log_error", "request_id": "req-1",
         "related_request_id": "req-2", "operation_id": ["op-2", "op-1"], "note": "x", "role": ""});
     assert_eq!(
-        trace(origin.as_object().unwrap()),
+        serde_json::from_value::<Origin>(origin).unwrap().trace(),
         "operation_id=op-1,op-2|related_request_id=req-2|request_id=req-1|signal=runtime_log_error"
     );
 }
@@ -89,7 +90,7 @@ fn todo(status: TodoStatus) -> Todo {
 fn s21_s22_every_todo_leaves_its_item_consistent() {
     let sprint = SprintId::parse("260324-Sprint-09:00").unwrap();
     let mut cancelled = Request { status: RequestStatus::Cancelled, ..Request::default() };
-    cancelled.current_role = Some(Role::Developer);
+    cancelled.route.current_role = Some(Role::Developer);
     let cases = [
         (TodoStatus::Queued, None, BacklogStatus::Selected, true),
         (TodoStatus::Running, None, BacklogStatus::Selected, true),
@@ -122,19 +123,19 @@ fn s21_a_blocked_item_says_what_would_unblock_it() {
     let mut item = BacklogItem::new(ids(1).backlog("20260324"), "t", "s", BacklogKind::Bug, now());
     let mut request = Request {
         status: RequestStatus::Blocked,
-        current_role: Some(Role::Qa),
         blocked: Some(Blocked {
             code: crate::domain::block::BlockCode::RoleBlocked,
             detail: "no account to test with".to_owned(),
             required_inputs: vec!["a test account".to_owned()],
             since: now(),
         }),
+        route: RequestRoute { current_role: Some(Role::Qa), ..RequestRoute::default() },
         ..Request::default()
     };
     let mut result = crate::domain::result::RoleResult::new(Role::Qa, "r");
     result.proposals.suggested_next_step =
         Some(NextStep { owner: None, reason: "run qa again".to_owned() });
-    request.result = Some(Arc::new(result));
+    request.work.result = Some(Arc::new(result));
     let sprint = SprintId::parse("260324-Sprint-09:00").unwrap();
     set_by_todo(&mut item, &todo(TodoStatus::Blocked), Some(&request), &sprint, now());
     assert_eq!(item.blocked_reason, "no account to test with");

@@ -26,7 +26,7 @@ use crate::domain::sprint::Kickoff;
 
 /// What a person wants.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Wanted {
+pub enum PersonRequest {
     /// Something to be done.
     Command(Command),
     /// Something to be shown.
@@ -49,17 +49,22 @@ pub struct Commanded {
     /// The language that Discord speaks to the person.
     pub language: Language,
     /// What.
-    pub wanted: Wanted,
+    pub wanted: PersonRequest,
 }
 
 /// The form that answers what is wanted, and nothing else does.
-pub(crate) fn opens(wanted: &Wanted) -> Option<Form> {
+pub(crate) fn opens(wanted: &PersonRequest) -> Option<Form> {
     match wanted {
-        Wanted::Form(_) => Some(Form::Kickoff),
-        Wanted::Command(Command::Press { button, .. }) if button.act == ButtonAct::Question => {
+        PersonRequest::Form(_) => Some(Form::Kickoff),
+        PersonRequest::Command(Command::Press { button, .. })
+            if button.act == ButtonAct::Question =>
+        {
             Some(Form::Question)
         }
-        Wanted::Command(_) | Wanted::Look(_) | Wanted::NoRequest(_) | Wanted::Kickoff(..) => None,
+        PersonRequest::Command(_)
+        | PersonRequest::Look(_)
+        | PersonRequest::NoRequest(_)
+        | PersonRequest::Kickoff(..) => None,
     }
 }
 
@@ -104,7 +109,7 @@ pub fn press(payload: &ComponentInteraction) -> Option<Commanded> {
         actor: actor(&payload.user, payload.member.as_ref(), payload.guild_id, via),
         channel_id,
         language: Language::of_locale(&payload.locale),
-        wanted: Wanted::Command(Command::Press {
+        wanted: PersonRequest::Command(Command::Press {
             button,
             message_id: MessageId(payload.message.id.get()),
             channel_id,
@@ -158,49 +163,51 @@ pub fn slash(payload: &CommandInteraction) -> Option<Commanded> {
     let path = [payload.data.name.as_str(), inner];
     let path = if inner.is_empty() { &path[..1] } else { &path[..] };
     commands::find(path)?;
-    let request = |make: &dyn Fn(RequestId) -> Wanted| {
+    let request = |make: &dyn Fn(RequestId) -> PersonRequest| {
         let text = options.text("request").unwrap_or_default();
         match RequestId::parse(text) {
             Ok(id) => make(id),
-            Err(_) => Wanted::NoRequest(text.chars().take(60).collect()),
+            Err(_) => PersonRequest::NoRequest(text.chars().take(60).collect()),
         }
     };
     let shown = Language::of_locale(&payload.locale);
     let text = || options.text("text").unwrap_or_default().to_owned();
     let wanted = match path {
-        ["ask"] => Wanted::Command(Command::Ask {
+        ["ask"] => PersonRequest::Command(Command::Ask {
             language: Language::of(&text()).unwrap_or(shown),
             text: text(),
             channel_id: Some(ChannelId(payload.channel_id.get())),
         }),
-        ["status"] => Wanted::Look(Question::Status),
-        ["why"] => request(&|id| Wanted::Look(Question::Why(id))),
+        ["status"] => PersonRequest::Look(Question::Status),
+        ["why"] => request(&|id| PersonRequest::Look(Question::Why(id))),
         ["request", "cancel"] => {
-            request(&|request_id| Wanted::Command(Command::Cancel { request_id }))
+            request(&|request_id| PersonRequest::Command(Command::Cancel { request_id }))
         }
         ["request", "retry"] => {
-            request(&|request_id| Wanted::Command(Command::Retry { request_id }))
+            request(&|request_id| PersonRequest::Command(Command::Retry { request_id }))
         }
-        ["request", "steer"] => {
-            request(&|request_id| Wanted::Command(Command::Steer { request_id, text: text() }))
-        }
+        ["request", "steer"] => request(&|request_id| {
+            PersonRequest::Command(Command::Steer { request_id, text: text() })
+        }),
         ["approve"] => verdict(&options),
-        ["sprint", "start"] => Wanted::Form(files(payload, &options)),
-        ["sprint", "stop"] => Wanted::Command(Command::SprintStop { now: options.yes("now") }),
-        ["sprint", "restart"] => Wanted::Command(Command::SprintRestart),
-        ["sprint", "status"] => Wanted::Look(Question::Sprint),
-        ["backlog", "list"] => Wanted::Look(Question::Backlog),
-        ["backlog", "add"] => Wanted::Command(item(&options)),
-        ["outbox", "retry"] => Wanted::Command(Command::OutboxRetry),
+        ["sprint", "start"] => PersonRequest::Form(files(payload, &options)),
+        ["sprint", "stop"] => {
+            PersonRequest::Command(Command::SprintStop { now: options.yes("now") })
+        }
+        ["sprint", "restart"] => PersonRequest::Command(Command::SprintRestart),
+        ["sprint", "status"] => PersonRequest::Look(Question::Sprint),
+        ["backlog", "list"] => PersonRequest::Look(Question::Backlog),
+        ["backlog", "add"] => PersonRequest::Command(item(&options)),
+        ["outbox", "retry"] => PersonRequest::Command(Command::OutboxRetry),
         ["outbox", "dismiss"] => {
             let message = options.text("message").unwrap_or_default();
             let message = message.chars().take(60).collect();
-            Wanted::Command(Command::OutboxDismiss { message })
+            PersonRequest::Command(Command::OutboxDismiss { message })
         }
-        ["models"] => Wanted::Look(Question::Models),
-        ["cost"] => Wanted::Look(Question::Cost),
-        ["health"] => Wanted::Look(Question::Health),
-        ["settings"] => Wanted::Look(Question::Settings),
+        ["models"] => PersonRequest::Look(Question::Models),
+        ["cost"] => PersonRequest::Look(Question::Cost),
+        ["health"] => PersonRequest::Look(Question::Health),
+        ["settings"] => PersonRequest::Look(Question::Settings),
         _ => return None,
     };
     let actor = actor(&payload.user, payload.member.as_deref(), payload.guild_id, Ingress::Slash);
@@ -209,15 +216,15 @@ pub fn slash(payload: &CommandInteraction) -> Option<Commanded> {
 }
 
 /// `/approve`: the request and the content that was chosen, as [`Waiting`] wrote them, and the verdict.
-fn verdict(options: &Options<'_>) -> Wanted {
+fn verdict(options: &Options<'_>) -> PersonRequest {
     let what = options.text("what").unwrap_or_default();
     let (request, content) = what.split_once('@').unwrap_or((what, ""));
     let yes = options.text("decision") == Some(VERDICTS[0]);
     match RequestId::parse(request) {
         Ok(request_id) => {
-            Wanted::Command(Command::Decide { request_id, content: content.to_owned(), yes })
+            PersonRequest::Command(Command::Decide { request_id, content: content.to_owned(), yes })
         }
-        Err(_) => Wanted::NoRequest(what.chars().take(60).collect()),
+        Err(_) => PersonRequest::NoRequest(what.chars().take(60).collect()),
     }
 }
 
@@ -301,7 +308,7 @@ pub fn form(payload: &ModalInteraction) -> Option<Commanded> {
     let channel_id = ChannelId(payload.channel_id.get());
     if let Some((gate_id, version)) = forms::gate_of(&payload.data.custom_id) {
         let question = text(forms::WORDS).to_owned();
-        let wanted = Wanted::Command(Command::AskBack { gate_id, version, question });
+        let wanted = PersonRequest::Command(Command::AskBack { gate_id, version, question });
         return Some(Commanded { actor, channel_id, language: shown, wanted });
     }
     let files = forms::files_of(&payload.data.custom_id)?;
@@ -315,7 +322,7 @@ pub fn form(payload: &ModalInteraction) -> Option<Commanded> {
     kickoff.request_text = kickoff.written();
     let words = format!("{} {}", kickoff.milestone, kickoff.brief);
     kickoff.language = Some(Language::of(&words).unwrap_or(shown));
-    let wanted = Wanted::Kickoff(Box::new(kickoff), files);
+    let wanted = PersonRequest::Kickoff(Box::new(kickoff), files);
     Some(Commanded { actor, channel_id, language: shown, wanted })
 }
 
@@ -367,16 +374,16 @@ mod tests {
     fn subcommands_become_what_they_say() {
         let stop =
             command("sprint", sub("stop", json!([{"name": "now", "type": 5, "value": true}])));
-        assert_eq!(stop.wanted, Wanted::Command(Command::SprintStop { now: true }));
+        assert_eq!(stop.wanted, PersonRequest::Command(Command::SprintStop { now: true }));
         let stop = command("sprint", sub("stop", json!([])));
-        assert_eq!(stop.wanted, Wanted::Command(Command::SprintStop { now: false }));
+        assert_eq!(stop.wanted, PersonRequest::Command(Command::SprintStop { now: false }));
         let restart = command("sprint", sub("restart", json!([])));
-        assert_eq!(restart.wanted, Wanted::Command(Command::SprintRestart));
+        assert_eq!(restart.wanted, PersonRequest::Command(Command::SprintRestart));
         let status = command("sprint", sub("status", json!([])));
-        assert_eq!(status.wanted, Wanted::Look(Question::Sprint));
+        assert_eq!(status.wanted, PersonRequest::Look(Question::Sprint));
         assert_eq!(
             command("backlog", sub("list", json!([]))).wanted,
-            Wanted::Look(Question::Backlog)
+            PersonRequest::Look(Question::Backlog)
         );
         let add = json!([
             {"name": "title", "type": 3, "value": " Louder "},
@@ -385,13 +392,15 @@ mod tests {
         ]);
         let payload = json!([{"title": "Louder", "kind": "bug", "priority_rank": 2}]);
         let merge = Command::BacklogMerge { payload, source: BacklogSource::User };
-        assert_eq!(command("backlog", sub("add", add)).wanted, Wanted::Command(merge));
+        assert_eq!(command("backlog", sub("add", add)).wanted, PersonRequest::Command(merge));
     }
 
     #[test]
     fn the_files_of_a_start_are_named() {
         let file = json!([{"name": "file", "type": 11, "value": "77"}]);
-        let Wanted::Form(files) = command("sprint", sub("start", file)).wanted else { panic!() };
+        let PersonRequest::Form(files) = command("sprint", sub("start", file)).wanted else {
+            panic!()
+        };
         assert_eq!(files.len(), 1);
         assert_eq!((files[0].0.filename.as_str(), files[0].1.id), ("spec.md", 77));
     }
@@ -403,7 +412,7 @@ mod tests {
             field("milestone", " 인사말 "), field("brief", ""), field("requirements", "- 한 줄\n\n* 두 줄\n한 줄"),
         ]});
         let read = form(&serde_json::from_value(interaction(5, data)).unwrap()).unwrap();
-        let Wanted::Kickoff(kickoff, files) = read.wanted else { panic!() };
+        let PersonRequest::Kickoff(kickoff, files) = read.wanted else { panic!() };
         assert_eq!(files, [77, 78]);
         assert_eq!(kickoff.milestone, "인사말");
         assert_eq!(kickoff.requirements, ["한 줄", "두 줄"]);

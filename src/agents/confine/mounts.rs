@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use super::places::{self, SYSTEM, SYSTEM_SECRETS};
 use crate::agents::run::RunSpec;
-use crate::agents::sandbox::Access;
+use crate::agents::sandbox::WriteAccess;
 use crate::platform::beneath::Folder;
 use crate::platform::files;
 use crate::platform::landlock::{Below, Rules};
@@ -25,97 +25,97 @@ pub(super) enum Show {
 
 /// What an agent sees beside the system.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Walls {
+pub(crate) struct SandboxMounts {
     /// The later of two words about the same path counts; deeper paths have the last word.
     at: BTreeMap<PathBuf, Show>,
     /// Folders in which agents write: whatever lies below one could be a link by now, and is opened from there.
     written: Vec<PathBuf>,
     pub(super) cwd: PathBuf,
-    /// The socket of the team's door.
-    pub(super) door: Option<PathBuf>,
+    /// The socket of the team's proxy.
+    pub(super) proxy: Option<PathBuf>,
     /// Its port, where the agent has no network of its own.
     pub(super) port: Option<u16>,
 }
 
-/// The walls of a turn. `keeps` are folders that the agent keeps beside its session's; `programs` are what is
+/// The mounts of a turn. `keeps` are folders that the agent keeps beside its session's; `programs` are what is
 /// run.
 pub(crate) fn around(
     spec: &RunSpec,
-    access: &Access,
+    access: &WriteAccess,
     keeps: &[PathBuf],
     programs: &[PathBuf],
-) -> Walls {
+) -> SandboxMounts {
     let documents = match access {
-        Access::Documents(folder) => Some(folder.clone()),
-        Access::ReadOnly | Access::Worktree => None,
+        WriteAccess::Documents(folder) => Some(folder.clone()),
+        WriteAccess::ReadOnly | WriteAccess::Worktree => None,
     };
     let own = [spec.worktree.clone(), spec.session_dir.clone()];
-    let mut walls = Walls {
+    let mut mounts = SandboxMounts {
         at: BTreeMap::new(),
         written: own.into_iter().chain(spec.surroundings.shared.clone()).chain(documents).collect(),
         cwd: spec.worktree.clone(),
-        door: spec.surroundings.door.as_ref().map(|door| door.socket.clone()),
-        port: spec.surroundings.door.as_ref().and_then(|door| door.port),
+        proxy: spec.surroundings.proxy.as_ref().map(|proxy| proxy.socket.clone()),
+        port: spec.surroundings.proxy.as_ref().and_then(|proxy| proxy.port),
     };
     // Only where one of them lies within something that is shown.
     for path in &spec.surroundings.hidden {
-        walls.hide(path);
+        mounts.hide(path);
     }
     if let Some(home) = places::home() {
-        walls.hide(&home);
+        mounts.hide(&home);
     }
     for path in SYSTEM_SECRETS.map(PathBuf::from) {
-        walls.hide(&path);
+        mounts.hide(&path);
     }
     let tools = match &spec.surroundings.tools {
         Some(listed) => listed.iter().map(|path| places::expand(path)).collect(),
         None => places::tools(),
     };
-    walls.show(Show::Read, tools);
+    mounts.show(Show::Read, tools);
     for secret in places::tool_secrets() {
-        walls.hide(&secret);
+        mounts.hide(&secret);
     }
     // A folder that holds what is hidden is no installation: then the program's file is all that is shown.
     let hidden = &spec.surroundings.hidden;
     let apart = |path: &PathBuf| !hidden.iter().any(|one| one.starts_with(path));
     let installed = programs.iter().flat_map(|program| places::installation(program));
-    walls.show(Show::Read, installed.filter(apart));
-    walls.show(Show::Read, spec.surroundings.readable.iter().cloned());
+    mounts.show(Show::Read, installed.filter(apart));
+    mounts.show(Show::Read, spec.surroundings.readable.iter().cloned());
     let kept = keeps.iter().filter(|path| !path.starts_with(&spec.session_dir));
     // What its worktree's link says may be the agent's word, and says nothing here.
-    walls.show(Show::Read, spec.surroundings.repository.clone());
+    mounts.show(Show::Read, spec.surroundings.repository.clone());
     let worktree = [spec.worktree.clone()];
     match access {
-        Access::ReadOnly => walls.show(Show::Read, worktree),
-        Access::Worktree => walls.show(Show::Write, worktree),
-        Access::Documents(folder) => {
-            walls.show(Show::Read, worktree);
-            walls.show(Show::Write, [folder.clone()]);
+        WriteAccess::ReadOnly => mounts.show(Show::Read, worktree),
+        WriteAccess::Worktree => mounts.show(Show::Write, worktree),
+        WriteAccess::Documents(folder) => {
+            mounts.show(Show::Read, worktree);
+            mounts.show(Show::Write, [folder.clone()]);
             // In there they are mounts of their own, which nobody within can move or replace.
-            walls.show(Show::Read, spec.surroundings.read_only.iter().cloned());
+            mounts.show(Show::Read, spec.surroundings.read_only.iter().cloned());
         }
     }
     // A worktree's link to its repository is not the agent's to change, nor is a repository.
-    walls.show(Show::Read, [spec.worktree.join(".git")]);
-    walls.show(Show::Read, [spec.run_dir.join(crate::agents::run_folder::SCHEMA)]);
+    mounts.show(Show::Read, [spec.worktree.join(".git")]);
+    mounts.show(Show::Read, [spec.run_dir.join(crate::agents::run_folder::SCHEMA)]);
     // What it keeps within a session's folder is open with that folder; by itself it could be a link by now.
-    walls.show(Show::Write, kept.cloned());
-    walls.show(Show::Write, [spec.session_dir.clone()]);
+    mounts.show(Show::Write, kept.cloned());
+    mounts.show(Show::Write, [spec.session_dir.clone()]);
     // Their folder, because a team that is started again makes new ones there.
-    let sockets = [spec.socket.clone(), walls.door.clone()].into_iter().flatten();
-    walls.show(Show::Read, sockets.filter_map(|it| it.parent().map(Path::to_path_buf)));
-    walls
+    let sockets = [spec.socket.clone(), mounts.proxy.clone()].into_iter().flatten();
+    mounts.show(Show::Read, sockets.filter_map(|it| it.parent().map(Path::to_path_buf)));
+    mounts
 }
 
-impl Walls {
+impl SandboxMounts {
     /// With one more file for reading.
-    pub(crate) fn with_file(mut self, path: Option<PathBuf>) -> Walls {
+    pub(crate) fn with_file(mut self, path: Option<PathBuf>) -> SandboxMounts {
         self.show(Show::Read, path);
         self
     }
 
     /// With nothing to be seen at some places.
-    pub(crate) fn without(mut self, paths: impl Iterator<Item = PathBuf>) -> Walls {
+    pub(crate) fn without(mut self, paths: impl Iterator<Item = PathBuf>) -> SandboxMounts {
         paths.for_each(|path| self.hide(&path));
         self
     }
@@ -248,7 +248,7 @@ mod tests {
     use super::*;
     use crate::agents::codex::CodexSettings;
     use crate::agents::run::{Agent, Limits, Surroundings};
-    use crate::agents::{Said, Task};
+    use crate::agents::{PersonMessage, Task};
     use crate::domain::ids::RunId;
     use crate::domain::role::Role;
 
@@ -271,13 +271,13 @@ mod tests {
             run_dir: root.join("workspace/runs/run"),
             session_dir: root.join("workspace/session"),
             worktree: root.join("workspace/tree"),
-            access: Access::Worktree,
+            access: WriteAccess::Worktree,
             agent: Agent::Codex(CodexSettings::default()),
             task: Task::first(
                 Role::Developer,
                 None,
                 "20260101-00000001",
-                Said::new("Mina", "do it"),
+                PersonMessage::new("Mina", "do it"),
             ),
             resume: None,
             limits: Limits::default(),
@@ -294,9 +294,9 @@ mod tests {
 
     /// What of the workspace and the project can be read, and what written, by the kernel's rules; links
     /// followed, as it does, but for what is opened.
-    fn open_to(spec: &RunSpec, walls: &Walls, root: &Path) -> [Vec<PathBuf>; 2] {
+    fn open_to(spec: &RunSpec, mounts: &SandboxMounts, root: &Path) -> [Vec<PathBuf>; 2] {
         assert!(spec.worktree.starts_with(root));
-        let rules = walls.rules(Path::new("/usr/bin/teams"));
+        let rules = mounts.rules(Path::new("/usr/bin/teams"));
         let opened = |writable: bool| {
             let all = rules.below.iter().filter(move |it| it.writable == writable);
             all.map(|it| {
@@ -365,7 +365,7 @@ mod tests {
         let shared = root.join("workspace/shared");
         let sprint = shared.join("sprints/s");
         let mut spec = spec(&root);
-        spec.access = Access::Documents(sprint.join("todos/1"));
+        spec.access = WriteAccess::Documents(sprint.join("todos/1"));
         spec.surroundings.readable = vec![sprint.join("plan.md")];
         let tree = ["project/.git", "workspace/tree", "workspace/tree/.git"];
         let plan = "workspace/shared/sprints/s/plan.md";
@@ -387,9 +387,9 @@ mod tests {
         symlink("../../../secrets", sprint.join("todos")).unwrap();
         assert_eq!(open(&spec, &root), closed);
         // What is not there is made into nothing that could be found later.
-        let walls = around(&spec, &spec.access, &[], &[]);
+        let mounts = around(&spec, &spec.access, &[], &[]);
         let (opened, told) =
-            super::super::bubblewrap::arguments(&walls, Path::new("/usr/bin/teams"));
+            super::super::bubblewrap::arguments(&mounts, Path::new("/usr/bin/teams"));
         assert!(!told.iter().any(|word| word.contains("todos")), "{told:?}");
         assert!(opened.iter().all(|it| it.folder == spec.worktree), "{opened:?}");
     }
@@ -399,17 +399,17 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let root = files::canonicalize(folder.path()).unwrap();
         let mut spec = spec(&root);
-        spec.access = Access::ReadOnly;
+        spec.access = WriteAccess::ReadOnly;
         files::create_dir_all(&spec.worktree.join("config/agent")).unwrap();
         files::write(&spec.worktree.join("src.rs"), "").unwrap();
         symlink("config/agent", spec.worktree.join(".claude")).unwrap();
         symlink("../secrets", spec.worktree.join("src")).unwrap();
         symlink("../secrets/tokens.env", spec.worktree.join(".mcp.json")).unwrap();
         let places = crate::agents::project_settings::places(&spec.worktree);
-        let walls = around(&spec, &spec.access, &[], &[]).without(places);
+        let mounts = around(&spec, &spec.access, &[], &[]).without(places);
         let read = ["project/.git", "workspace/tree/.git", "workspace/tree/src.rs"];
-        assert_eq!(open_to(&spec, &walls, &root), [paths(&read), paths(&["workspace/session"])]);
-        let (_, told) = super::super::bubblewrap::arguments(&walls, Path::new("/usr/bin/teams"));
+        assert_eq!(open_to(&spec, &mounts, &root), [paths(&read), paths(&["workspace/session"])]);
+        let (_, told) = super::super::bubblewrap::arguments(&mounts, Path::new("/usr/bin/teams"));
         let hidden = spec.worktree.join("config/agent").to_str().unwrap().to_owned();
         assert!(told.contains(&hidden), "{told:?}");
     }

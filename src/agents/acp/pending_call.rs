@@ -2,7 +2,7 @@
 
 /// What the request under way asks for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Asked {
+pub(super) enum PendingCall {
     Initialize,
     /// An earlier conversation.
     Earlier,

@@ -1,4 +1,4 @@
-//! The team's door to the models and out: who may pass, what passes on, what is counted.
+//! The team's proxy to the models and out: who may pass, what passes on, what is counted.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
@@ -144,10 +144,10 @@ impl Place {
     }
 }
 
-/// Asks through the door as an agent would.
-async fn ask(door: &ModelProxy, path: &str, token: &str, body: &Value) -> reqwest::Response {
+/// Asks through the proxy as an agent would.
+async fn ask(proxy: &ModelProxy, path: &str, token: &str, body: &Value) -> reqwest::Response {
     let client = reqwest::Client::builder().no_proxy().build().unwrap();
-    let request = client.post(door.door().url(path)).bearer_auth(token).header("cookie", "c=2");
+    let request = client.post(proxy.address().url(path)).bearer_auth(token).header("cookie", "c=2");
     in_time(request.header("session_id", "s").json(body).send()).await.unwrap()
 }
 
@@ -161,13 +161,13 @@ fn counted(run_dir: &std::path::Path) -> MeterReading {
 #[tokio::test]
 async fn the_key_is_put_on_and_the_token_goes_no_further() {
     let place = Place::new().await;
-    let door = place.open(|_| {}).await;
-    let token = door.door().token.clone();
-    let answer = ask(&door, "one/responses", &token, &json!({})).await;
+    let proxy = place.open(|_| {}).await;
+    let token = proxy.address().token.clone();
+    let answer = ask(&proxy, "one/responses", &token, &json!({})).await;
     assert_eq!(answer.status(), 200);
     assert!(answer.headers().get("set-cookie").is_none());
     assert!(answer.text().await.unwrap().contains("response.completed"));
-    let answer = ask(&door, "two/v1/messages?beta=true", &token, &json!({})).await;
+    let answer = ask(&proxy, "two/v1/messages?beta=true", &token, &json!({})).await;
     assert_eq!(answer.status(), 200);
     let seen = place.seen();
     assert_eq!(seen.len(), 2);
@@ -194,8 +194,8 @@ async fn the_key_is_put_on_and_the_token_goes_no_further() {
 #[tokio::test]
 async fn who_has_no_token_and_what_need_not_be_asked_is_refused() {
     let place = Place::new().await;
-    let door = place.open(|_| {}).await;
-    let token = door.door().token.clone();
+    let proxy = place.open(|_| {}).await;
+    let token = proxy.address().token.clone();
     let table = [
         ("one/responses", "another", 401),
         ("one/responses", "", 401),
@@ -207,17 +207,17 @@ async fn who_has_no_token_and_what_need_not_be_asked_is_refused() {
         ("gone/responses", token.as_str(), 502),
     ];
     for (path, token, status) in table {
-        assert_eq!(ask(&door, path, token, &json!({})).await.status(), status, "{path}");
+        assert_eq!(ask(&proxy, path, token, &json!({})).await.status(), status, "{path}");
     }
-    let wrong = ask(&door, "two/v1/messages", "another", &json!({})).await;
+    let wrong = ask(&proxy, "two/v1/messages", "another", &json!({})).await;
     let body: Value = wrong.json().await.unwrap();
     assert_eq!(body["error"]["type"], "authentication_error", "as its provider would say it");
     assert!(place.seen().is_empty());
-    let moved = ask(&door, "one/responses", &token, &json!({"play": "elsewhere"})).await;
+    let moved = ask(&proxy, "one/responses", &token, &json!({"play": "elsewhere"})).await;
     assert_eq!(moved.status(), 502, "a redirect is not followed with the key");
-    // A door that is closed is closed.
-    let url = door.door().url("one/responses");
-    drop(door);
+    // A proxy that is closed is closed.
+    let url = proxy.address().url("one/responses");
+    drop(proxy);
     let client = reqwest::Client::builder().no_proxy().build().unwrap();
     let closed = async { while client.post(&url).bearer_auth(&token).send().await.is_ok() {} };
     in_time(closed).await;
@@ -227,9 +227,9 @@ async fn who_has_no_token_and_what_need_not_be_asked_is_refused() {
 #[tokio::test]
 async fn an_answer_passes_piece_by_piece() {
     let place = Place::new().await;
-    let door = place.open(|_| {}).await;
-    let token = door.door().token.clone();
-    let mut answer = ask(&door, "one/responses", &token, &json!({"play": "halves"})).await;
+    let proxy = place.open(|_| {}).await;
+    let token = proxy.address().token.clone();
+    let mut answer = ask(&proxy, "one/responses", &token, &json!({"play": "halves"})).await;
     // The first half is here while the second has not been written.
     let first = in_time(answer.chunk()).await.unwrap().unwrap();
     assert_eq!(&first[..], b"data: {\"half\":1}\n\n");
@@ -242,9 +242,9 @@ async fn an_answer_passes_piece_by_piece() {
 #[tokio::test]
 async fn a_server_that_falls_silent_is_given_up() {
     let place = Place::patient(Duration::from_millis(200)).await;
-    let door = place.open(|_| {}).await;
-    let token = door.door().token.clone();
-    let answer = ask(&door, "one/responses", &token, &json!({"play": "silent"})).await;
+    let proxy = place.open(|_| {}).await;
+    let token = proxy.address().token.clone();
+    let answer = ask(&proxy, "one/responses", &token, &json!({"play": "silent"})).await;
     assert!(in_time(answer.bytes()).await.is_err(), "it goes on for ever");
 }
 
@@ -252,26 +252,26 @@ async fn a_server_that_falls_silent_is_given_up() {
 async fn what_is_spent_is_counted_kept_and_ends_where_it_has_to() {
     let place = Place::new().await;
     let limit = |opening: &mut ProxyOptions| opening.allowance.tokens = Some(200);
-    let door = place.open(limit).await;
-    let (token, port) = (door.door().token.clone(), door.door().port);
+    let proxy = place.open(limit).await;
+    let (token, port) = (proxy.address().token.clone(), proxy.address().port);
     let all = |answer: reqwest::Response| async move { answer.text().await.unwrap() };
-    all(ask(&door, "one/responses", &token, &json!({})).await).await;
-    let once = door.counted();
+    all(ask(&proxy, "one/responses", &token, &json!({})).await).await;
+    let once = proxy.counted();
     assert_eq!((once.usage.input_tokens, once.usage.output_tokens), (100, 10));
     assert!((once.usage.cost_usd - 0.2).abs() < 1e-9, "{once:?}");
     assert_eq!((once.requests, once.last_input, once.guessed), (1, 100, false));
     // What the agent says itself counts alone.
     let told = Usage { input_tokens: 7, ..Usage::default() };
-    assert_eq!((door.settle(told), door.settle(Usage::default())), (told, once.usage));
+    assert_eq!((proxy.settle(told), proxy.settle(Usage::default())), (told, once.usage));
     assert_eq!(counted(&place.opening().run_dir), once);
 
     // A restart goes on where it was: the same token, the same port, the same count.
-    drop(door);
+    drop(proxy);
     in_time(async { while TcpStream::connect(("127.0.0.1", port.unwrap())).await.is_ok() {} })
         .await;
     let again = place.open(limit).await;
-    assert_eq!(again.door().port, port);
-    assert_eq!((again.door().token.as_str(), again.counted()), (token.as_str(), once));
+    assert_eq!(again.address().port, port);
+    assert_eq!((again.address().token.as_str(), again.counted()), (token.as_str(), once));
     all(ask(&again, "one/responses", &token, &json!({})).await).await;
     assert_eq!(again.counted().usage.tokens(), 220);
     let spent = ask(&again, "one/responses", &token, &json!({})).await;
@@ -289,8 +289,8 @@ async fn what_is_spent_is_counted_kept_and_ends_where_it_has_to() {
 #[tokio::test]
 async fn a_limit_and_a_refusal_are_known_by_the_servers_word_where_the_agent_has_none() {
     let place = Place::new().await;
-    let door = place.open(|_| {}).await;
-    let token = door.door().token.clone();
+    let proxy = place.open(|_| {}).await;
+    let token = proxy.address().token.clone();
     let failed = |kind| AgentOutcome {
         outcome: RunOutcome::Failed { kind, message: "no".to_owned(), until: None, answer: None },
         usage: Usage::default(),
@@ -303,11 +303,11 @@ async fn a_limit_and_a_refusal_are_known_by_the_servers_word_where_the_agent_has
         fill: None,
         handed_over: None,
     };
-    let told = |kind| match door.complete(failed(kind)).outcome {
+    let told = |kind| match proxy.complete(failed(kind)).outcome {
         RunOutcome::Failed { kind, until, .. } => (kind, until.is_some()),
         RunOutcome::Result(_) => panic!("a result"),
     };
-    let limited = ask(&door, "one/responses", &token, &json!({"play": "limited"})).await;
+    let limited = ask(&proxy, "one/responses", &token, &json!({"play": "limited"})).await;
     assert_eq!(
         (limited.status().as_u16(), limited.headers()["retry-after"].as_bytes()),
         (429, &b"600"[..])
@@ -318,14 +318,14 @@ async fn a_limit_and_a_refusal_are_known_by_the_servers_word_where_the_agent_has
     assert_eq!(told(FailKind::Auth), (FailKind::Auth, false));
     // A restart knows it, too.
     assert!(counted(&place.opening().run_dir).limited_until.is_some());
-    ask(&door, "one/responses", &token, &json!({})).await.text().await.unwrap();
+    ask(&proxy, "one/responses", &token, &json!({})).await.text().await.unwrap();
     assert_eq!(told(FailKind::RateLimit), (FailKind::RateLimit, false));
     assert_eq!(told(FailKind::Stuck), (FailKind::Stuck, false));
     // A refusal stands in no text of Codex: what it hands on is no result.
     assert_eq!(told(FailKind::Contract), (FailKind::Contract, false));
-    ask(&door, "one/responses", &token, &json!({"play": "refused"})).await.text().await.unwrap();
+    ask(&proxy, "one/responses", &token, &json!({"play": "refused"})).await.text().await.unwrap();
     assert_eq!(told(FailKind::Contract), (FailKind::Refusal, false));
-    let RunOutcome::Failed { answer, .. } = door.complete(failed(FailKind::Contract)).outcome
+    let RunOutcome::Failed { answer, .. } = proxy.complete(failed(FailKind::Contract)).outcome
     else {
         panic!("a result");
     };
@@ -336,22 +336,22 @@ async fn a_limit_and_a_refusal_are_known_by_the_servers_word_where_the_agent_has
 #[tokio::test]
 async fn a_server_that_does_not_count_is_counted_by_bytes() {
     let place = Place::new().await;
-    let door = place.open(|_| {}).await;
-    let token = door.door().token.clone();
+    let proxy = place.open(|_| {}).await;
+    let token = proxy.address().token.clone();
     // What the Messages API says stands elsewhere than in this answer.
     let words = json!({"text": "x".repeat(4_000)});
-    ask(&door, "two/v1/messages", &token, &words).await.text().await.unwrap();
-    let MeterReading { usage, guessed, .. } = door.counted();
+    ask(&proxy, "two/v1/messages", &token, &words).await.text().await.unwrap();
+    let MeterReading { usage, guessed, .. } = proxy.counted();
     assert!(guessed && usage.input_tokens > 1_000, "{usage:?}");
 }
 
 #[tokio::test]
-async fn the_socket_leads_to_the_same_door() {
+async fn the_socket_leads_to_the_same_proxy() {
     let place = Place::new().await;
-    let door = place.open(|opening| opening.port = false).await;
-    assert_eq!(door.door().port, None);
-    let mut stream = UnixStream::connect(&door.door().socket).await.unwrap();
-    let token = &door.door().token;
+    let proxy = place.open(|opening| opening.port = false).await;
+    assert_eq!(proxy.address().port, None);
+    let mut stream = UnixStream::connect(&proxy.address().socket).await.unwrap();
+    let token = &proxy.address().token;
     let request = format!(
         "GET /one/models HTTP/1.1\r\nhost: x\r\nauthorization: Bearer {token}\r\nconnection: close\r\n\r\n"
     );
@@ -362,10 +362,10 @@ async fn the_socket_leads_to_the_same_door() {
     assert_eq!(place.seen()[0].path, "/base/models");
 }
 
-/// Asks the door for a way; the status, and the connection.
-async fn way(door: &ModelProxy, to: &str, word: &str) -> (String, TcpStream) {
+/// Asks the proxy for a way; the status, and the connection.
+async fn way(proxy: &ModelProxy, to: &str, word: &str) -> (String, TcpStream) {
     use base64::Engine as _;
-    let port = door.door().port.unwrap();
+    let port = proxy.address().port.unwrap();
     let mut stream = TcpStream::connect(("127.0.0.1", port)).await.unwrap();
     let word = base64::engine::general_purpose::STANDARD.encode(format!("run:{word}"));
     let request =
@@ -390,16 +390,16 @@ async fn the_way_out_leads_where_the_policy_says_and_nowhere_else() {
         }
     });
     let listed = host.clone();
-    let door = place.open(|opening| opening.outside = Outside::Hosts(vec![listed])).await;
-    assert!(door.door().leads_out);
-    let token = door.door().token.clone();
-    let (status, mut stream) = way(&door, &host, &token).await;
+    let proxy = place.open(|opening| opening.outside = Outside::Hosts(vec![listed])).await;
+    assert!(proxy.address().leads_out);
+    let token = proxy.address().token.clone();
+    let (status, mut stream) = way(&proxy, &host, &token).await;
     let mut said = [0; 4];
     in_time(stream.read_exact(&mut said)).await.unwrap();
     assert_eq!((status.as_str(), &said), ("200", b"here"));
-    assert_eq!(way(&door, &host, "another").await.0, "407");
+    assert_eq!(way(&proxy, &host, "another").await.0, "407");
     for elsewhere in ["127.0.0.1:1", "example.com:443", "169.254.169.254:80"] {
-        assert_eq!(way(&door, elsewhere, &token).await.0, "403", "{elsewhere}");
+        assert_eq!(way(&proxy, elsewhere, &token).await.0, "403", "{elsewhere}");
     }
     // What is open to everything public is not open to this machine.
     let open = place.open(|opening| {
@@ -408,7 +408,7 @@ async fn the_way_out_leads_where_the_policy_says_and_nowhere_else() {
         opening.socket.set_extension("open");
     });
     let open = open.await;
-    let token = open.door().token.clone();
+    let token = open.address().token.clone();
     for here in [host.as_str(), "localhost:443", "127.0.0.1:443", "[::1]:443"] {
         assert_eq!(way(&open, here, &token).await.0, "403", "{here}");
     }
@@ -417,7 +417,7 @@ async fn the_way_out_leads_where_the_policy_says_and_nowhere_else() {
         opening.socket.set_extension("closed");
     });
     let closed = closed.await;
-    assert!(!closed.door().leads_out);
-    let token = closed.door().token.clone();
+    assert!(!closed.address().leads_out);
+    let token = closed.address().token.clone();
     assert_eq!(way(&closed, &host, &token).await.0, "403");
 }

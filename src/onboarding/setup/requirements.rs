@@ -5,7 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::assets::catalog::Catalog;
 use crate::discord::persona_names;
 use crate::discord::setup::permissions::{self, MANAGE_CHANNELS, MANAGE_ROLES, Use};
-use crate::discord::setup::{Journal, Place, Seen, Standing, Thing, Wanted};
+use crate::discord::setup::{
+    Journal, ServerObject, ServerRequirements, ServerSnapshot, Standing, TeamChannel,
+};
 use crate::domain::config::{DiscordConfig, PLACEHOLDER_IDS, RuntimeConfig, Voice};
 use crate::domain::ids::{ChannelId, GuildId, ServerRoleId};
 use crate::domain::language::Language;
@@ -24,13 +26,13 @@ pub(in crate::onboarding) fn guild(config: &DiscordConfig) -> Option<GuildId> {
 }
 
 /// The channel that the configuration gives a place, from the file or a variable.
-fn configured(workspace: &Workspace, place: Place) -> Option<ChannelId> {
+fn configured(workspace: &Workspace, place: TeamChannel) -> Option<ChannelId> {
     let config = &workspace.discord;
     let (id, name) = match place {
-        Place::General => return None,
-        Place::Relay => (config.relay_channel_id, &config.relay_channel_env),
-        Place::Startup => (config.startup_channel_id, &config.startup_channel_env),
-        Place::Report => (config.report_channel_id, &config.report_channel_env),
+        TeamChannel::General => return None,
+        TeamChannel::Relay => (config.relay_channel_id, &config.relay_channel_env),
+        TeamChannel::Startup => (config.startup_channel_id, &config.startup_channel_env),
+        TeamChannel::Report => (config.report_channel_id, &config.report_channel_env),
     };
     let named = || {
         let name = name.as_ref()?;
@@ -40,14 +42,16 @@ fn configured(workspace: &Workspace, place: Place) -> Option<ChannelId> {
 }
 
 /// Whether the configuration names a place at all.
-pub(in crate::onboarding) fn is_named(config: &DiscordConfig, place: Place) -> bool {
+pub(in crate::onboarding) fn is_named(config: &DiscordConfig, place: TeamChannel) -> bool {
     match place {
-        Place::General => false,
-        Place::Relay => true,
-        Place::Startup => {
+        TeamChannel::General => false,
+        TeamChannel::Relay => true,
+        TeamChannel::Startup => {
             config.startup_channel_id.is_some() || config.startup_channel_env.is_some()
         }
-        Place::Report => config.report_channel_id.is_some() || config.report_channel_env.is_some(),
+        TeamChannel::Report => {
+            config.report_channel_id.is_some() || config.report_channel_env.is_some()
+        }
     }
 }
 
@@ -55,15 +59,15 @@ pub(in crate::onboarding) fn is_named(config: &DiscordConfig, place: Place) -> b
 pub(in crate::onboarding) fn everything(
     workspace: &Workspace,
     application: u64,
-    seen: Option<&Seen>,
+    seen: Option<&ServerSnapshot>,
     journal: &Journal,
-) -> Wanted {
+) -> ServerRequirements {
     let discord = &workspace.discord;
     let approvers = workspace.runtime.people.approve.roles.clone();
-    let ours = journal.made(Thing::Approver).map(ServerRoleId);
-    Wanted {
+    let ours = journal.made(ServerObject::Approver).map(ServerRoleId);
+    ServerRequirements {
         application,
-        places: Place::ALL.map(|place| (place, configured(workspace, place))).into(),
+        places: TeamChannel::ALL.map(|place| (place, configured(workspace, place))).into(),
         topics: topics(workspace.runtime.language),
         names: names(discord, workspace.runtime.language),
         hooks: discord.voice() == Voice::Personas,
@@ -86,34 +90,38 @@ fn names(config: &DiscordConfig, language: Language) -> BTreeMap<Role, String> {
     }
 }
 
-fn topics(language: Language) -> BTreeMap<Place, String> {
+fn topics(language: Language) -> BTreeMap<TeamChannel, String> {
     let Ok(catalog) = Catalog::builtin() else {
         return BTreeMap::new();
     };
     let key = |place| match place {
-        Place::General => "setup.topic.general",
-        Place::Relay => "setup.topic.relay",
-        Place::Startup => "setup.topic.startup",
-        Place::Report => "setup.topic.report",
+        TeamChannel::General => "setup.topic.general",
+        TeamChannel::Relay => "setup.topic.relay",
+        TeamChannel::Startup => "setup.topic.startup",
+        TeamChannel::Report => "setup.topic.report",
     };
-    Place::ALL.map(|place| (place, catalog.label(key(place), language))).into()
+    TeamChannel::ALL.map(|place| (place, catalog.label(key(place), language))).into()
 }
 
 /// The permissions that the bot needs for what is still to be made and for its work.
-pub(in crate::onboarding) fn needed(wanted: &Wanted, seen: &Seen, journal: &Journal) -> u64 {
+pub(in crate::onboarding) fn needed(
+    wanted: &ServerRequirements,
+    seen: &ServerSnapshot,
+    journal: &Journal,
+) -> u64 {
     let mut uses = vec![Use::Always];
     if wanted.hooks {
         uses.push(Use::Personas);
     }
     let mut bits = permissions::bits(&uses);
-    for thing in Thing::all() {
+    for thing in ServerObject::all() {
         if wanted.standing(thing, seen, journal) != Standing::Missing {
             continue;
         }
         match thing {
-            Thing::Category | Thing::Channel(_) => bits |= MANAGE_CHANNELS,
-            Thing::Role(_) | Thing::Approver => bits |= MANAGE_ROLES,
-            Thing::Hook(_) | Thing::SharedHook => {}
+            ServerObject::Category | ServerObject::Channel(_) => bits |= MANAGE_CHANNELS,
+            ServerObject::Role(_) | ServerObject::Approver => bits |= MANAGE_ROLES,
+            ServerObject::Hook(_) | ServerObject::SharedHook => {}
         }
     }
     bits
@@ -127,22 +135,22 @@ pub(in crate::onboarding) fn asked_for() -> u64 {
 /// The values of the configuration that name what is there.
 pub(in crate::onboarding) fn settings(
     runtime: &RuntimeConfig,
-    wanted: &Wanted,
-    seen: &Seen,
+    wanted: &ServerRequirements,
+    seen: &ServerSnapshot,
     journal: &Journal,
 ) -> Vec<(ConfigFile, &'static str, Setting)> {
     let word = |id: u64| Setting::Word(id.to_string());
     let mut all = vec![(ConfigFile::Discord, "guild_id", word(seen.guild.0))];
     for (place, configured) in &wanted.places {
         if let (Some(key), Standing::There(id)) =
-            (place.key(), wanted.standing(Thing::Channel(*place), seen, journal))
+            (place.key(), wanted.standing(ServerObject::Channel(*place), seen, journal))
             // What a variable names stays with the variable.
             && configured.map(|id| id.0) != Some(id)
         {
             all.push((ConfigFile::Discord, key, word(id)));
         }
     }
-    if let (true, Some(id)) = (wanted.approver, journal.made(Thing::Approver)) {
+    if let (true, Some(id)) = (wanted.approver, journal.made(ServerObject::Approver)) {
         let there = |role: &&ServerRoleId| seen.roles.contains_key(*role);
         let roles: BTreeSet<ServerRoleId> = runtime
             .people
@@ -163,15 +171,16 @@ pub(in crate::onboarding) fn settings(
 pub(in crate::onboarding) fn present(
     workspace: &Workspace,
     application: u64,
-    seen: &Seen,
+    seen: &ServerSnapshot,
     journal: &Journal,
-) -> Wanted {
+) -> ServerRequirements {
     let mut wanted = everything(workspace, application, Some(seen), journal);
     wanted.places.retain(|place, _| is_named(&workspace.discord, *place));
-    let asks = seen.channels.values().any(|it| it.is_text() && it.name == Place::General.as_str());
-    if asks || journal.made(Thing::Channel(Place::General)).is_some() {
-        wanted.places.insert(Place::General, None);
+    let asks =
+        seen.channels.values().any(|it| it.is_text() && it.name == TeamChannel::General.as_str());
+    if asks || journal.made(ServerObject::Channel(TeamChannel::General)).is_some() {
+        wanted.places.insert(TeamChannel::General, None);
     }
-    wanted.approver &= journal.made(Thing::Approver).is_some();
+    wanted.approver &= journal.made(ServerObject::Approver).is_some();
     wanted
 }

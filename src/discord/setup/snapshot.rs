@@ -118,7 +118,7 @@ impl ServerChannel {
 
 /// Everything about a server that setup and the checks look at.
 #[derive(Debug, Clone)]
-pub struct Seen {
+pub struct ServerSnapshot {
     /// The server.
     pub guild: GuildId,
     /// Its name.
@@ -137,9 +137,13 @@ pub struct Seen {
     pub hooks: Option<Vec<Webhook>>,
 }
 
-impl Seen {
+impl ServerSnapshot {
     /// Looks at a server.
-    pub async fn look(rest: &Rest, guild: GuildId, me: UserId) -> Result<Seen, RestError> {
+    pub async fn look(
+        rest: &Rest,
+        guild: GuildId,
+        me: UserId,
+    ) -> Result<ServerSnapshot, RestError> {
         let about = rest.guild(guild).await?;
         let my_roles = rest.member_roles(guild, me).await?;
         let roles = rest.all_roles(guild).await?;
@@ -149,7 +153,7 @@ impl Seen {
             Err(RestError::Refused { .. } | RestError::Gone { .. }) => None,
             Err(error) => return Err(error),
         };
-        Ok(Seen {
+        Ok(ServerSnapshot {
             guild,
             name: about.name,
             me,

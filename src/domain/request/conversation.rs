@@ -1,0 +1,91 @@
+//! Where a request is talked about.
+
+use std::collections::BTreeSet;
+
+use serde::{Deserialize, Serialize};
+
+use crate::domain::actor::{Actor, Author};
+use crate::domain::ids::{ChannelId, GuildId, MessageId, ServerRoleId, UserId};
+use crate::domain::ingress::Ingress;
+use crate::domain::language::Language;
+use crate::domain::refusal::Refusal;
+use crate::domain::time::Timestamp;
+
+/// Where the answer goes.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct ReplyRoute {
+    /// Who asked.
+    pub author_id: Option<UserId>,
+    /// The name of who asked, for people to read.
+    pub author_name: String,
+    /// The server roles of who asked, at that time: rights that what they asked for takes.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub author_roles: Vec<ServerRoleId>,
+    /// Where it was asked; for a message in a room, the room.
+    pub channel_id: Option<ChannelId>,
+    /// The server; none for a direct message.
+    pub guild_id: Option<GuildId>,
+    /// Whether it was a direct message.
+    pub is_dm: bool,
+    /// The message that asked.
+    pub message_id: Option<MessageId>,
+}
+
+impl ReplyRoute {
+    /// To whoever acts; the place is still to be told.
+    #[must_use]
+    pub fn of(actor: &Actor) -> Self {
+        let mut route = Self { author_name: actor.name(), ..Self::default() };
+        if let Actor::Person { author, guild_id, .. } = actor {
+            route.author_id = Some(author.id);
+            route.author_roles.clone_from(&author.server_roles);
+            route.guild_id = *guild_id;
+            route.is_dm = guild_id.is_none();
+        }
+        route
+    }
+
+    /// Whoever asked, as they were when they asked: what is done in their name takes their rights.
+    #[must_use]
+    pub fn actor(&self) -> Actor {
+        let Some(id) = self.author_id else { return Actor::Operator };
+        let author = Author {
+            id,
+            name: self.author_name.clone(),
+            is_bot: false,
+            server_roles: self.author_roles.clone(),
+        };
+        let via = if self.is_dm { Ingress::DirectMessage } else { Ingress::Message };
+        Actor::Person { author, guild_id: self.guild_id, via }
+    }
+}
+
+/// The Discord thread in which a request happens.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Room {
+    /// The thread once it exists; a direct message has none and stays in its channel.
+    pub thread_id: Option<ChannelId>,
+    /// The status card.
+    pub card_id: Option<MessageId>,
+    /// What the card said last (digest), so that equal cards are not edited.
+    #[serde(default)]
+    pub card_digest: String,
+}
+
+/// The conversation with people about a request.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct RequestConversation {
+    /// When the message was written.
+    pub source_message_created_at: Option<Timestamp>,
+    /// Where the answer goes.
+    pub reply_route: ReplyRoute,
+    /// The language of the request.
+    pub language: Language,
+    /// Its thread.
+    pub room: Option<Room>,
+    /// What its agents were refused and its room was told of.
+    #[serde(skip_serializing_if = "BTreeSet::is_empty")]
+    pub refusals: BTreeSet<Refusal>,
+}

@@ -1,0 +1,23 @@
+//! What came of a request.
+
+use serde::{Deserialize, Serialize};
+
+use crate::domain::outgoing::Content;
+use crate::domain::time::Timestamp;
+
+/// The end of a request.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct RequestOutcome {
+    /// The commit on the branch, once there.
+    pub commit_sha: Option<String>,
+    /// Who withdrew it while its commit was on its way to the branch: it ends as that where the commit does
+    /// not get there.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub withdrawn_by: Option<String>,
+    /// When it ended.
+    pub ended_at: Option<Timestamp>,
+    /// The last word about it, once it has ended.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub final_answer: Option<Content>,
+}

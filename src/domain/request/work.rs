@@ -1,0 +1,44 @@
+//! What is made for a request.
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use super::spent::Spent;
+use crate::domain::conflict::Conflict;
+use crate::domain::evidence::{Candidate, Evidence};
+use crate::domain::ids::{GateId, OperationId, RunId};
+use crate::domain::result::RoleResult;
+use crate::domain::time::Timestamp;
+use crate::domain::usage::Usage;
+
+/// The work on a request: what a role or a person does with it now, the commit that it comes to, and what was spent.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct RequestWork {
+    /// The run under way.
+    pub active_run: Option<RunId>,
+    /// The gate that it waits for.
+    pub gate_id: Option<GateId>,
+    /// The registered action that it waits for.
+    pub operation_id: Option<OperationId>,
+    /// The last role result. It may be long, so that a decision that changes the request does not copy it.
+    pub result: Option<Arc<RoleResult>>,
+    /// The acceptance criteria of its own plan; those of an item stand in the item.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub criteria: Vec<String>,
+    /// The commit on `teams/<id>` with the work so far.
+    pub candidate: Option<Candidate>,
+    /// What the runtime saw when it checked the candidate.
+    pub evidence: Option<Evidence>,
+    /// Since when it stands in the queue to the branch; none where it does not.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub landing_since: Option<Timestamp>,
+    /// What its change and the branch both changed, until that is solved.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub conflict: Option<Conflict>,
+    /// Budgets used.
+    pub spent: Spent,
+    /// Tokens and cost so far.
+    pub usage: Usage,
+}

@@ -1,0 +1,42 @@
+//! How a sprint ends.
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::words::{CloseoutStatus, WrapUp};
+use crate::domain::backlog::blank_is_none;
+use crate::domain::time::Timestamp;
+
+/// How a sprint was asked to end, how closing it went, and its report.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct SprintClosing {
+    /// When it was asked to end.
+    #[serde(rename = "wrap_up_requested_at", with = "blank_is_none")]
+    pub requested_at: Option<Timestamp>,
+    /// How it was asked to end.
+    pub wrap_up: Option<WrapUp>,
+    /// How closing it went.
+    #[serde(rename = "closeout_status")]
+    pub status: Option<CloseoutStatus>,
+    /// One line about that.
+    #[serde(rename = "closeout_message")]
+    pub message: String,
+    /// What lay uncommitted in the project's checkout at its end. The team works in worktrees of its own, so
+    /// that this is people's; nobody commits it but they.
+    pub uncommitted_paths: Vec<String>,
+    /// `not_needed`. In older files also what became of a commit of what lay in the checkout: `committed`,
+    /// `failed`.
+    pub version_control_status: String,
+    /// In older files: that commit.
+    pub version_control_sha: String,
+    /// In older files: its paths.
+    pub version_control_paths: Vec<String>,
+    /// The closing words of the planner, as it wrote them.
+    #[serde(rename = "planner_report_draft", skip_serializing_if = "Value::is_null")]
+    pub report_draft: Value,
+    /// The final report, for people.
+    pub report_body: String,
+    /// Where it lies, workspace-relative.
+    pub report_path: String,
+}

@@ -1,0 +1,112 @@
+//! How a request stops until a person acts, and how it ends.
+
+use serde_json::{Value, json};
+
+use super::decision::Wake;
+use super::gates::card;
+use super::say;
+use super::turn::Turn;
+use crate::domain::block::BlockCode;
+use crate::domain::effect::EffectKind;
+use crate::domain::envelope::EnvelopeFolder;
+use crate::domain::gate::GateState;
+use crate::domain::ids::RequestId;
+use crate::domain::outgoing::{Button, ButtonAct, Priority};
+use crate::domain::request::{Blocked, EventKind, RequestStatus};
+use crate::domain::state::State;
+
+/// Stops a request until a person acts, and tells who asked.
+pub(super) fn block(
+    turn: &mut Turn<'_>,
+    id: &RequestId,
+    code: BlockCode,
+    detail: &str,
+    required_inputs: Vec<String>,
+) {
+    let now = turn.now;
+    let Some(request) = turn.edit(id) else { return };
+    request.status = RequestStatus::Blocked;
+    request.route.next_role = None;
+    request.work.active_run = None;
+    request.blocked = Some(Blocked {
+        code,
+        detail: say::cut(detail, 1_500),
+        required_inputs: required_inputs.clone(),
+        since: now,
+    });
+    let who = request.conversation.reply_route.author_name.clone();
+    turn.record(id, EventKind::Blocked, "runtime", code.word(), json!({ "detail": detail }));
+    let values = json!({
+        "request_id": id.as_str(),
+        "code": code,
+        "detail": say::whole(detail),
+        "required_inputs": required_inputs,
+        "who": who,
+    });
+    let button = |act| Button { act, subject: id.to_string(), version: 0 };
+    let buttons = vec![button(ButtonAct::Retry), button(ButtonAct::Cancel)];
+    say::answer(turn, id, Priority::Error, "blocked", values, buttons);
+}
+
+/// Ends a request. Its inbox envelopes, gate and agent go with it; the last word is `key`.
+pub(super) fn end(
+    turn: &mut Turn<'_>,
+    id: &RequestId,
+    status: RequestStatus,
+    key: &str,
+    values: Value,
+) {
+    let now = turn.now;
+    let Some(request) = turn.edit(id) else { return };
+    request.status = status;
+    request.route.current_role = None;
+    request.route.next_role = None;
+    request.blocked = None;
+    request.outcome.ended_at = Some(now);
+    if request.duty().is_none() {
+        request.outcome.final_answer =
+            Some(say::content(key, request.conversation.language, values.clone()));
+    }
+    let run = request.work.active_run.take();
+    let gate = request.work.gate_id.take();
+    let worked = request.work.spent.turns > 0;
+    let commit = request.outcome.commit_sha.clone().filter(|_| status == RequestStatus::Committed);
+    turn.record(
+        id,
+        EventKind::of(status),
+        "runtime",
+        commit.as_deref().unwrap_or(key),
+        Value::Null,
+    );
+    if let Some(run) = run {
+        turn.wake(Wake::StopRun(run));
+    }
+    let before = turn.before();
+    for effect in before.effects.values().filter(|it| it.kind.request_id() == Some(id)) {
+        if !outlives(before, &effect.kind) {
+            turn.wake(Wake::StopEffect(effect.effect_id.clone()));
+        }
+    }
+    for envelope in before.envelopes.values().filter(|e| e.envelope.request_id == *id) {
+        // The envelope of a run under way is put away when the run ends.
+        if !before.runs.values().any(|run| run.envelope_id == envelope.relay_id) {
+            turn.put_away(envelope, EnvelopeFolder::Archive, status.as_str());
+        }
+    }
+    if let Some(gate) = gate.and_then(|gate| before.gates.get(&gate)) {
+        card::close(turn, gate, GateState::Void);
+    }
+    if worked {
+        turn.plan(EffectKind::Release { request_id: id.clone() });
+    }
+    say::answer(turn, id, Priority::Final, key, values, Vec::new());
+}
+
+/// Whether an effect is still wanted when its request has ended. A request waits for the action that it
+/// runs in the foreground, and takes it along; one in the background was the whole request.
+pub(super) fn outlives(state: &State, kind: &EffectKind) -> bool {
+    if let EffectKind::Action { operation_id, .. } = kind {
+        return state.operations.get(operation_id).is_none_or(|operation| !operation.foreground);
+    }
+    kind.change_of().is_none()
+}

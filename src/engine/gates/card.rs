@@ -1,0 +1,214 @@
+//! Opening and closing a gate, and the card at which a person decides.
+
+use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
+
+use super::stance;
+use crate::domain::budget::Scope;
+use crate::domain::gate::{Gate, GateKind, GateState};
+use crate::domain::ids::{ChannelId, RequestId};
+use crate::domain::outgoing::{Act, Button, ButtonAct, NamedChannel, Priority, Target, Voice};
+use crate::domain::policy::{Policy, Right};
+use crate::domain::request::{ActionAtGate, EventKind, Request};
+use crate::domain::role::Role;
+use crate::domain::time::Timestamp;
+use crate::engine::say;
+use crate::engine::turn::Turn;
+
+pub(in crate::engine) fn digest(command: &[String]) -> String {
+    Sha256::digest(command.join("\0")).iter().take(20).map(|byte| format!("{byte:02x}")).collect()
+}
+
+pub(in crate::engine) fn open(
+    turn: &mut Turn<'_>,
+    id: &RequestId,
+    kind: GateKind,
+    commit: String,
+    artifact: String,
+) {
+    void(turn, id);
+    let gate_id = turn.ids.gate();
+    let wait = u64::from(turn.policy.gates.wait_hours) * 3_600;
+    let expires_at = if kind == GateKind::Budget && is_daily(turn, id) {
+        // With the next day there is a new one, and not before.
+        turn.now.next_day(turn.zone())
+    } else {
+        turn.now.plus_seconds(wait)
+    };
+    let gate = Gate {
+        gate_id: gate_id.clone(),
+        request_id: id.clone(),
+        kind,
+        commit,
+        artifact,
+        version: 1,
+        state: GateState::Open,
+        card: None,
+        created_at: turn.now,
+        expires_at: Some(expires_at),
+    };
+    let Some(request) = turn.edit(id) else { return };
+    request.work.gate_id = Some(gate_id.clone());
+    let language = request.conversation.language;
+    let author = request.conversation.reply_route.author_id;
+    let duty = request.duty();
+    let Some(request) = turn.request(id) else { return };
+    let (key, values) = card(turn.policy, request, &gate, expires_at);
+    turn.save(gate);
+    turn.record(id, EventKind::GateOpened, "runtime", gate_id.as_str(), Value::Null);
+    let button = |act| Button { act, subject: gate_id.to_string(), version: 1 };
+    let mut buttons = vec![button(ButtonAct::Approve), button(ButtonAct::Reject)];
+    if may_be_asked_about(kind) {
+        buttons.push(button(ButtonAct::Question));
+    }
+    let act = Act::Post {
+        content: say::content(key, language, values),
+        reply_to: None,
+        mention: author,
+        buttons,
+        gate_id: Some(gate_id.clone()),
+        files: Vec::new(),
+        room_of: None,
+    };
+    // A sprint's own work has no room.
+    let target = match duty {
+        None => Target::Room(id.clone()),
+        Some(_) => Target::Named(NamedChannel::Report),
+    };
+    let mut outgoing = say::outgoing(turn, target, Voice::Team, Priority::Approval, act);
+    outgoing.request_id = Some(id.clone());
+    turn.send(outgoing);
+}
+
+/// The card stands in the room: whoever asked outside of it is told where to look.
+pub(in crate::engine) fn point_to_card(turn: &mut Turn<'_>, gate: &Gate, room: ChannelId) {
+    let Some(request) = turn.request(&gate.request_id) else { return };
+    let route = &request.conversation.reply_route;
+    let in_room = request.conversation.room.as_ref().is_some_and(|it| it.thread_id == Some(room));
+    let Some(asked) = route.channel_id.filter(|asked| in_room && *asked != room) else { return };
+    let (language, reply_to) = (request.conversation.language, route.message_id);
+    let values = json!({ "request_id": gate.request_id.as_str(), "room": room.to_string() });
+    let mut act = say::post(say::content("gate.elsewhere", language, values));
+    if let Act::Post { reply_to: answered, .. } = &mut act {
+        *answered = reply_to;
+    }
+    let target = Target::Channel(asked);
+    let mut outgoing = say::outgoing(turn, target, Voice::Team, Priority::Approval, act);
+    outgoing.request_id = Some(gate.request_id.clone());
+    turn.send(outgoing);
+}
+
+/// Whether the team can answer a question about it before it is decided: not where answering would spend
+/// what is asked for.
+pub(super) const fn may_be_asked_about(kind: GateKind) -> bool {
+    match kind {
+        GateKind::UnprovenCommit
+        | GateKind::GuardedCommit
+        | GateKind::Commit
+        | GateKind::Action => true,
+        GateKind::Budget => false,
+    }
+}
+
+/// What a person needs to see to decide: what, why, how risky, who may, until when.
+fn card(
+    policy: &Policy,
+    request: &Request,
+    gate: &Gate,
+    expires_at: Timestamp,
+) -> (&'static str, Value) {
+    let mut values = json!({
+        "request_id": request.request_id.as_str(),
+        "title": say::title(&request.scope),
+        "by": request.conversation.reply_route.author_name,
+        "why": gate.kind.as_str(),
+        "deciders": deciders(policy),
+        "four_eyes": policy.four_eyes,
+        "until": expires_at.millis() / 1_000,
+    });
+    let key = match (gate.kind, request.work.candidate.as_ref()) {
+        (GateKind::Action, _) => {
+            if let Some(ActionAtGate { name, command }) = &request.params.action_at_gate {
+                values["action"] = json!(name);
+                values["command"] = json!(say::cut(&command.join(" "), 400));
+            }
+            "gate.action"
+        }
+        (GateKind::Budget, _) => {
+            values["budget"] = on_card(request);
+            "gate.budget"
+        }
+        (
+            GateKind::UnprovenCommit | GateKind::GuardedCommit | GateKind::Commit,
+            Some(candidate),
+        ) => {
+            values["commit"] = json!(say::short(&candidate.commit));
+            values["side_branch"] = json!(format!("teams/{}", request.request_id));
+            values["files"] = json!(say::files(Some(candidate)));
+            values["added"] = json!(candidate.added_lines);
+            values["removed"] = json!(candidate.removed_lines);
+            values["deleted"] = json!(stance::deleted(candidate));
+            values["guarded"] = json!(stance::guarded(&policy.gates, candidate));
+            values["diff"] = json!(candidate.excerpt);
+            "gate.commit"
+        }
+        (GateKind::UnprovenCommit | GateKind::GuardedCommit | GateKind::Commit, None) => {
+            "gate.commit"
+        }
+    };
+    (key, values)
+}
+
+/// Mentions of those who may decide. Nobody is notified by them: the card says who is asked.
+fn deciders(policy: &Policy) -> Vec<String> {
+    let holders = policy.rights.iter().filter(|(right, _)| **right >= Right::Approve);
+    let mut all: Vec<String> = Vec::new();
+    for mention in holders.flat_map(|(_, holders)| holders.mentions()) {
+        if !all.contains(&mention) {
+            all.push(mention);
+        }
+    }
+    all
+}
+
+/// The gate that the request waits at is about something that is no more.
+pub(in crate::engine) fn void(turn: &mut Turn<'_>, id: &RequestId) {
+    let old = turn.edit(id).and_then(|request| request.work.gate_id.take());
+    if let Some(gate) = old.and_then(|old| turn.before().gates.get(&old).cloned()) {
+        close(turn, &gate, GateState::Void);
+    }
+}
+
+/// A gate is open no longer, and its card shows so: its buttons go.
+pub(in crate::engine) fn close(turn: &mut Turn<'_>, gate: &Gate, state: GateState) {
+    if let Some((channel, message_id)) = gate.card {
+        let target = Target::Channel(channel);
+        let act = Act::Unbutton { message_id };
+        let mut outgoing = say::outgoing(turn, target, Voice::Team, Priority::Progress, act);
+        outgoing.request_id = Some(gate.request_id.clone());
+        turn.send(outgoing);
+    }
+    turn.save(Gate { state, ..gate.clone() });
+}
+
+/// What names the content of a gate to people: the commit, or the digest of the command line.
+#[must_use]
+pub fn content_of(gate: &Gate) -> &str {
+    if gate.commit.is_empty() { &gate.artifact } else { &gate.commit }
+}
+
+/// The budget that waits for a person, and for which role's run.
+pub(in crate::engine) fn waiting_budget(request: &Request) -> Option<(Scope, Role)> {
+    request.params.budget_at_gate.as_ref().map(|waits| (waits.scope, waits.role))
+}
+
+/// What the card says about it: which budget, how much of it, and how much more.
+#[must_use]
+pub fn on_card(request: &Request) -> Value {
+    request.params.budget_at_gate.as_ref().map(|waits| waits.card.clone()).unwrap_or_default()
+}
+
+/// Whether the budget that a request waits for is a new one with the next day.
+pub(in crate::engine) fn is_daily(turn: &Turn<'_>, id: &RequestId) -> bool {
+    turn.request(id).and_then(waiting_budget).is_some_and(|(scope, _)| scope.is_daily())
+}

@@ -1,0 +1,43 @@
+//! A commit is ready for the branch.
+
+use serde_json::json;
+
+use super::{card, stance};
+use crate::domain::gate::Stance;
+use crate::domain::ids::RequestId;
+use crate::domain::request::RequestStatus;
+use crate::engine::turn::Turn;
+use crate::engine::{ending, landing, say};
+
+/// A commit is ready for the branch: it goes there, or a person is asked, or it stays aside.
+pub(in crate::engine) fn ready(turn: &mut Turn<'_>, id: &RequestId, proven: bool) {
+    let Some(candidate) = turn.request(id).and_then(|request| request.work.candidate.as_ref())
+    else {
+        return;
+    };
+    let (stance, kind) = stance::of_commit(&turn.policy.gates, candidate, proven);
+    let (commit, artifact) = (candidate.commit.clone(), candidate.tree.clone());
+    match stance {
+        Stance::Allow => landing::join(turn, id),
+        Stance::Refuse => stay_on_side_branch(turn, id, "refused"),
+        Stance::Ask => card::open(turn, id, kind, commit, artifact),
+    }
+}
+
+/// The commit stays where it is; the request is done.
+pub(in crate::engine) fn stay_on_side_branch(turn: &mut Turn<'_>, id: &RequestId, why: &str) {
+    let Some(request) = turn.request(id) else {
+        return;
+    };
+    let summary = request.work.result.as_ref().map(|r| say::whole(&r.summary)).unwrap_or_default();
+    let commit = request.work.candidate.as_ref().map(|c| say::short(&c.commit)).unwrap_or_default();
+    let values = json!({
+        "request_id": id.as_str(),
+        "summary": summary,
+        "commit": commit,
+        "side_branch": format!("teams/{id}"),
+        "files": say::files(request.work.candidate.as_ref()),
+        "reason": why,
+    });
+    ending::end(turn, id, RequestStatus::Completed, "final.on_side_branch", values);
+}

@@ -1,0 +1,168 @@
+//! Where a proposal, what the runtime saw or a person leads from the step of a request.
+
+use super::decision::{BlockReason, ReportChange, WorkflowDecision};
+use super::mover::{MoveResult, follow, reopen};
+use super::outcome::{StepResult, outcome};
+use crate::domain::lifecycle::{Lifecycle, ReopenCategory, StepKind, StepName, StepOutcome};
+use crate::domain::role::Role;
+use crate::domain::workflow::{Outcome, PhaseStatus, Transition, WorkflowState};
+
+/// Where a proposal leads from the state's step. `reporter` is the role that reported, `close` the answer of
+/// [`close_in_planning`].
+#[must_use]
+pub fn route(
+    lifecycle: &Lifecycle,
+    state: &WorkflowState,
+    reporter: Role,
+    transition: &Transition,
+    close: bool,
+) -> MoveResult {
+    let Some(step) = lifecycle.step(state.step) else { return MoveResult::Over };
+    let mut next = state.clone();
+    next.reopen_category = transition.reopen_category;
+    if transition.outcome == Some(Outcome::Block) {
+        next.phase_status = PhaseStatus::Blocked;
+        return MoveResult::Stop(next, BlockReason::RoleAsked);
+    }
+    next.reopen_source_role = None;
+    let came = outcome(lifecycle, step, reporter, transition, close);
+    if step.kind == StepKind::Review && came != StepResult::Out(StepOutcome::Pass) {
+        // At the limit of reviews everything but a pass stops (`spec/teams.md` 13.A #18, appendix C 7).
+        let limit = step.on(StepOutcome::Revise).and_then(|edge| edge.within.or(edge.charge));
+        if let Some(counter) = limit.filter(|counter| state.counter(*counter).is_spent()) {
+            next.phase_status = PhaseStatus::Blocked;
+            next.reopen_category.get_or_insert(ReopenCategory::Implementation);
+            return MoveResult::Stop(next, BlockReason::Spent(counter));
+        }
+    }
+    match came {
+        StepResult::Out(outcome) => {
+            if step.kind == StepKind::Plan && reporter != step.role {
+                next.reopen_category = None;
+            }
+            follow(lifecycle, step, next, outcome)
+        }
+        StepResult::Reopened(category) => {
+            reopen(lifecycle, step, state.clone(), reporter, category)
+        }
+        StepResult::Over => MoveResult::Over,
+    }
+}
+
+/// What the runtime itself saw at the state's step: its checks failed, or the branch changed the same places. Who is
+/// to mend it gets it within the budget for that.
+#[must_use]
+pub fn observed(
+    lifecycle: &Lifecycle,
+    state: &WorkflowState,
+    saw: Observation,
+) -> WorkflowDecision {
+    let mut next = state.clone();
+    next.reopen_source_role = Some(Role::VersionController);
+    let (outcome, category) = match saw {
+        Observation::Red => (StepOutcome::Red, ReopenCategory::Verification),
+        Observation::Conflict => (StepOutcome::Conflict, ReopenCategory::Implementation),
+    };
+    next.reopen_category = Some(category);
+    let Some(step) = lifecycle.step(state.step) else { return unknown_step(next) };
+    match follow(lifecycle, step, next.clone(), outcome) {
+        MoveResult::To(next) => entered(next, Vec::new()),
+        MoveResult::Stop(mut stopped, reason) => {
+            if let (Observation::Conflict, Some(edge)) = (saw, step.on(outcome)) {
+                // The worktree has both sides already. Whoever lets it go on has decided to spend as much again.
+                if let Some(counter) = edge.charge.and_then(|it| stopped.counters.get_mut(&it)) {
+                    counter.used = 0;
+                }
+                if let Some(to) = lifecycle.step(edge.to) {
+                    stopped.place(to, lifecycle);
+                }
+            }
+            blocked(stopped, reason, String::new())
+        }
+        // There is nobody to mend it.
+        MoveResult::Over => blocked(next, BlockReason::RoleFailed, String::new()),
+    }
+}
+
+/// What the runtime saw.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Observation {
+    /// The checks failed.
+    Red,
+    /// The branch changed the same places.
+    Conflict,
+}
+
+/// What was handed in to be judged is no change at all, or none that can be judged: the same work again, before
+/// whoever was to judge it. A judgement that did not take place is not counted.
+#[must_use]
+pub fn build_again(lifecycle: &Lifecycle, state: &WorkflowState) -> WorkflowState {
+    let mut state = state.clone();
+    let Some(step) = lifecycle.step(state.step) else { return state };
+    if let Some(counted) = step.counts.and_then(|name| state.counters.get_mut(&name)) {
+        counted.used = counted.used.saturating_sub(1);
+    }
+    if let Some(to) = step.on(StepOutcome::NoChange).and_then(|edge| lifecycle.step(edge.to)) {
+        state.place(to, lifecycle);
+    }
+    state
+}
+
+/// A person answered a blocked request: the planner takes it up again with fresh budgets, because
+/// a person decided to spend them.
+#[must_use]
+pub fn resume(lifecycle: &Lifecycle, state: &WorkflowState) -> WorkflowDecision {
+    let mut state = state.clone();
+    state.renew();
+    state.reopen_source_role = None;
+    state.reopen_category = None;
+    enter(lifecycle, state, lifecycle.resume, Vec::new())
+}
+
+/// The state as it was before it stopped: the same step, which is to be tried again.
+#[must_use]
+pub fn again(lifecycle: &Lifecycle, state: &WorkflowState) -> WorkflowState {
+    let mut state = state.clone();
+    if let Some(step) = lifecycle.step(state.step) {
+        state.place(step, lifecycle);
+    }
+    state
+}
+
+/// Puts the state on a step and hands it to whoever works that.
+pub(super) fn enter(
+    lifecycle: &Lifecycle,
+    mut state: WorkflowState,
+    step: StepName,
+    notes: Vec<ReportChange>,
+) -> WorkflowDecision {
+    state.step = step;
+    match lifecycle.step(step) {
+        Some(step) => state.place(step, lifecycle),
+        None => return unknown_step(state),
+    }
+    entered(state, notes)
+}
+
+/// Hands the state's step to whoever works it.
+pub(super) fn entered(state: WorkflowState, notes: Vec<ReportChange>) -> WorkflowDecision {
+    if state.phase_status == PhaseStatus::Completed {
+        return WorkflowDecision::Closeout { state };
+    }
+    WorkflowDecision::Next { role: state.phase_owner, step: state.step, state, notes }
+}
+
+pub(super) fn unknown_step(state: WorkflowState) -> WorkflowDecision {
+    let reason = BlockReason::UnknownStep(state.step);
+    blocked(state, reason, String::new())
+}
+
+/// Stops where the state is.
+pub(super) fn blocked(
+    mut state: WorkflowState,
+    reason: BlockReason,
+    text: String,
+) -> WorkflowDecision {
+    state.phase_status = PhaseStatus::Blocked;
+    WorkflowDecision::Blocked { state, reason, text }
+}

@@ -1,0 +1,98 @@
+//! What a message is to requests, and the answer to it.
+
+use serde_json::Value;
+
+use super::say;
+use super::turn::Turn;
+use crate::domain::ids::{MessageId, RequestId};
+use crate::domain::incoming::Message;
+use crate::domain::language::Language;
+use crate::domain::outgoing::{Act, Priority, Target, Voice};
+use crate::domain::request::{ReplyRoute, fingerprint};
+
+pub(super) fn print(message: &Message) -> String {
+    fingerprint(
+        &message.author.id.to_string(),
+        &message.channel_id.to_string(),
+        "route",
+        &scope(message),
+    )
+}
+
+pub(super) fn scope(message: &Message) -> String {
+    if message.content.trim().is_empty() {
+        // A message of files alone is about the files.
+        let names: Vec<_> = message.attachments.iter().map(|f| f.filename.as_str()).collect();
+        return format!("{} file(s): {}", names.len(), names.join(", "));
+    }
+    message.content.trim().to_owned()
+}
+
+pub(super) fn saved(message: &Message) -> Vec<String> {
+    message.attachments.iter().filter_map(|file| file.saved.clone()).collect()
+}
+
+pub(super) fn route(message: &Message) -> ReplyRoute {
+    ReplyRoute {
+        channel_id: Some(message.channel_id),
+        message_id: Some(message.message_id),
+        ..ReplyRoute::of(&message.actor(false))
+    }
+}
+
+pub(super) fn reply(turn: &mut Turn<'_>, message: &Message, key: &str, values: Value) {
+    reply_about(turn, message, key, values, None);
+}
+
+pub(super) fn reply_about(
+    turn: &mut Turn<'_>,
+    message: &Message,
+    key: &str,
+    values: Value,
+    request: Option<&RequestId>,
+) {
+    let act = answer_to(turn, message, key, values);
+    let target = Target::Channel(message.channel_id);
+    let mut outgoing = say::outgoing(turn, target, Voice::Team, Priority::Final, act);
+    outgoing.request_id = request.cloned();
+    turn.send(outgoing);
+}
+
+pub(super) fn answer_to(turn: &Turn<'_>, message: &Message, key: &str, values: Value) -> Act {
+    let language = Language::of(&message.content).unwrap_or(turn.policy.language);
+    Act::Post {
+        content: say::content(key, language, values),
+        reply_to: Some(message.message_id),
+        mention: None,
+        buttons: Vec::new(),
+        gate_id: None,
+        files: Vec::new(),
+        room_of: None,
+    }
+}
+
+/// The open request that a message began or belongs to, and whether it began it.
+pub(super) fn origin(turn: &Turn<'_>, message_id: MessageId) -> Option<(RequestId, bool)> {
+    turn.before().requests.values().filter(|request| !request.status.is_terminal()).find_map(
+        |request| {
+            if request.conversation.reply_route.message_id == Some(message_id) {
+                return Some((request.request_id.clone(), true));
+            }
+            request
+                .params
+                .followups
+                .iter()
+                .any(|followup| followup.message_id == Some(message_id))
+                .then(|| (request.request_id.clone(), false))
+        },
+    )
+}
+
+pub(super) fn open_with(turn: &Turn<'_>, print: &str) -> Option<RequestId> {
+    let open = turn
+        .before()
+        .requests
+        .values()
+        .find(|request| !request.status.is_terminal() && request.fingerprint == print);
+    open.map(|request| request.request_id.clone())
+}

@@ -1,0 +1,32 @@
+//! Sprints, backlog items and the scheduler within one decision.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use crate::domain::backlog::BacklogItem;
+use crate::domain::change::Change;
+use crate::domain::ids::{BacklogId, SprintId};
+use crate::domain::schedule::Scheduler;
+use crate::domain::sprint::Sprint;
+
+/// What this turn has changed of them.
+#[derive(Debug, Default)]
+pub(super) struct Plans {
+    pub(super) sprints: BTreeMap<SprintId, Arc<Sprint>>,
+    pub(super) items: BTreeMap<BacklogId, Arc<BacklogItem>>,
+    pub(super) scheduler: Option<Arc<Scheduler>>,
+}
+
+impl Plans {
+    /// The changes of this turn.
+    pub(super) fn close(self, changes: &mut Vec<Change>) {
+        changes.extend(self.items.into_values().map(Change::save));
+        changes.extend(self.sprints.into_values().map(Change::save));
+        changes.extend(self.scheduler.map(Change::save));
+    }
+
+    /// Whether anything was changed.
+    pub(super) fn is_touched(&self) -> bool {
+        !self.sprints.is_empty() || !self.items.is_empty() || self.scheduler.is_some()
+    }
+}

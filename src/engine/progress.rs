@@ -1,0 +1,236 @@
+//! How a request gets on: the next step is begun, and at the end the change is proven and brought to the branch.
+//! What comes of that is in [`super::closeout`].
+
+use serde_json::json;
+
+use super::gates::commit;
+use super::lifecycle::{self, BlockReason, ReportChange, WorkflowDecision};
+use super::turn::Turn;
+use super::{ending, handoff, say};
+use crate::domain::block::BlockCode;
+use crate::domain::effect::EffectKind;
+use crate::domain::ids::RequestId;
+use crate::domain::lifecycle::{Prerequisite, StepName, counter};
+use crate::domain::request::{RequestStatus, SelectionSource};
+use crate::domain::role::Role;
+
+/// Carries out what the workflow decided.
+pub(super) fn follow(turn: &mut Turn<'_>, id: &RequestId, decision: WorkflowDecision) {
+    let state = decision.state().clone();
+    if let Some(request) = turn.edit(id) {
+        request.params.workflow = Some(state);
+    }
+    match decision {
+        WorkflowDecision::Next { role, step, notes, .. } => {
+            let why = notes.iter().map(note).collect::<Vec<_>>().join(" ");
+            begin_step(turn, id, role, step, &why);
+        }
+        WorkflowDecision::Closeout { .. } => {
+            if !goes_by_the_new_words(turn, id) {
+                begin(turn, id);
+            }
+        }
+        WorkflowDecision::Blocked { reason, text, .. } => {
+            let detail = match reason {
+                // The words for it do not name a counter of the workspace's own.
+                BlockReason::Spent(counter) if code(reason) == BlockCode::CounterLimit => {
+                    format!("{counter}\n{text}")
+                }
+                BlockReason::UnknownStep(step) => step.to_string(),
+                BlockReason::Spent(_)
+                | BlockReason::RoleAsked
+                | BlockReason::RoleBlocked
+                | BlockReason::RoleFailed
+                | BlockReason::AlreadyOver => text,
+            };
+            ending::block(turn, id, code(reason), &detail, Vec::new());
+        }
+    }
+}
+
+/// Begins a step. Reviewers and QA look at an exact commit, and QA at one that the runtime has
+/// checked, so before their steps the runtime commits the worktree to the request's own branch.
+fn begin_step(turn: &mut Turn<'_>, id: &RequestId, role: Role, step: StepName, why: &str) {
+    if turn.step(id).is_some_and(|step| step.needs(Prerequisite::Commit)) {
+        commit_then(turn, id, role);
+    } else {
+        handoff::delegate(turn, id, role, Some(step), why, None);
+    }
+}
+
+/// The catalog code of a reason.
+fn code(reason: BlockReason) -> BlockCode {
+    match reason {
+        BlockReason::RoleAsked | BlockReason::RoleBlocked | BlockReason::RoleFailed => {
+            BlockCode::RoleBlocked
+        }
+        BlockReason::Spent(counter) => match counter {
+            counter::ADVICE => BlockCode::AdvisoryLimit,
+            counter::REVIEW => BlockCode::ReviewLimit,
+            counter::QA_REOPEN => BlockCode::QaLimit,
+            counter::REOPEN => BlockCode::ReopenLimit,
+            counter::PLANNER_CONTRACT => BlockCode::PlannerContract,
+            counter::CHECKS => BlockCode::ChecksFailing,
+            counter::CONFLICTS => BlockCode::RebaseConflict,
+            counter::TURNS => BlockCode::TurnsLimit,
+            // A counter of the workspace's own.
+            _ => BlockCode::CounterLimit,
+        },
+        BlockReason::UnknownStep(_) => BlockCode::UnknownStep,
+        BlockReason::AlreadyOver => BlockCode::ReopenLimit,
+    }
+}
+
+fn note(note: &ReportChange) -> String {
+    match note {
+        ReportChange::DocumentsMissing(names) if names.is_empty() => {
+            "The report has to list at least one planning document that exists.".to_owned()
+        }
+        ReportChange::DocumentsMissing(names) => {
+            format!("These documents are missing from the report: {}.", names.join(", "))
+        }
+        ReportChange::PlannerDocumentsDropped(names) => {
+            format!("Planning documents were left out of the artifacts: {}.", names.join(", "))
+        }
+        ReportChange::Contradiction => {
+            "The last verdict contradicted itself and counts as negative.".to_owned()
+        }
+        ReportChange::VerdictMissing => "The last report had no usable verdict.".to_owned(),
+        ReportChange::RowsDiffer(faults) => {
+            format!("The rows of the last verdict were not one for each criterion ({faults}).")
+        }
+        ReportChange::SpecificationAtFault => {
+            "QA found the specification itself at fault.".to_owned()
+        }
+        ReportChange::WrongReporter(role) => {
+            format!("A report by {role} did not belong to this step.")
+        }
+        ReportChange::WithoutResearch => {
+            "Research did not get through; plan from local facts.".to_owned()
+        }
+        ReportChange::RevisionInsteadOfBlock => "The reviewer asks for a revision.".to_owned(),
+    }
+}
+
+/// Commits the worktree to the request's own branch, before `role` looks at it.
+pub(super) fn commit_then(turn: &mut Turn<'_>, id: &RequestId, role: Role) {
+    let Some(request) = turn.edit(id) else { return };
+    request.status = RequestStatus::Delegated;
+    request.blocked = None;
+    request.route.current_role = Some(Role::VersionController);
+    request.route.next_role = Some(role);
+    let title = say::title(&request.scope);
+    turn.plan(EffectKind::Commit { request_id: id.clone(), title });
+}
+
+/// The workflow is through: prove, then commit to the branch, or ask, or answer.
+pub(super) fn begin(turn: &mut Turn<'_>, id: &RequestId) {
+    let has_checks = turn.policy.has_checks;
+    let checks_digest = turn.policy.checks_digest.clone();
+    let Some(request) = turn.edit(id) else { return };
+    request.status = RequestStatus::Delegated;
+    request.blocked = None;
+    request.route.current_role = Some(Role::VersionController);
+    request.route.next_role = None;
+    if request.work.candidate.is_none() {
+        let summary = request.work.result.as_ref().map(|r| r.summary.clone()).unwrap_or_default();
+        answered(turn, id, &summary);
+        return;
+    }
+    let proven = is_proven(request, &checks_digest);
+    if has_checks && !proven {
+        check(turn, id);
+    } else {
+        deliver(turn, id, proven);
+    }
+}
+
+/// Brings the candidate to the branch, unless the branch has it already.
+pub(super) fn deliver(turn: &mut Turn<'_>, id: &RequestId, proven: bool) {
+    let candidate = turn.request(id).and_then(|request| request.work.candidate.as_ref());
+    match candidate.filter(|candidate| candidate.is_its_base()).map(|it| it.commit.clone()) {
+        Some(head) => end_already_there(turn, id, &head),
+        // What somebody wrote meanwhile is read before the change goes anywhere.
+        None if goes_by_the_new_words(turn, id) => {}
+        None => commit::ready(turn, id, proven),
+    }
+}
+
+pub(super) fn check(turn: &mut Turn<'_>, id: &RequestId) {
+    let Some(request) = turn.edit(id) else { return };
+    let Some(commit) = request.work.candidate.as_ref().map(|c| c.commit.clone()) else {
+        return;
+    };
+    request.route.current_role = Some(Role::VersionController);
+    turn.plan(EffectKind::Checks { request_id: id.clone(), commit });
+}
+
+/// Whether the checks that are configured now were green at the candidate.
+pub(super) fn is_proven(request: &crate::domain::request::Request, checks_digest: &str) -> bool {
+    match (&request.work.candidate, &request.work.evidence) {
+        (Some(candidate), Some(evidence)) => {
+            candidate.commit == evidence.commit
+                && evidence.is_green()
+                && evidence.checks_digest == checks_digest
+        }
+        (Some(_) | None, _) => false,
+    }
+}
+
+fn end_already_there(turn: &mut Turn<'_>, id: &RequestId, head: &str) {
+    let branch = turn.policy.branch.clone();
+    let Some(request) = turn.edit(id) else { return };
+    request.work.candidate = None;
+    let summary =
+        request.work.result.as_ref().map(|result| result.summary.clone()).unwrap_or_default();
+    let values = json!({
+        "request_id": id.as_str(),
+        "summary": say::whole(&summary),
+        "head": say::short(head),
+        "branch": branch,
+        "checks": say::checks(request.work.evidence.as_ref()),
+    });
+    ending::end(turn, id, RequestStatus::Completed, "final.already_there", values);
+}
+
+/// The work ended without a change to the project.
+pub(super) fn answered(turn: &mut Turn<'_>, id: &RequestId, summary: &str) {
+    let Some(request) = turn.request(id) else {
+        return;
+    };
+    let agent = request.params.agent.as_str();
+    let values = json!({
+        "request_id": id.as_str(),
+        "summary": say::whole(summary),
+        "seconds": turn.now.seconds_since(request.created_at),
+        "agent": agent,
+        "rehearsal": agent.contains("rehearsal"),
+    });
+    ending::end(turn, id, RequestStatus::Completed, "final.answered", values);
+}
+
+/// Where no role has read the message as it is now, the request goes back to those who plan instead of on to its
+/// end; whether it did.
+pub(super) fn goes_by_the_new_words(turn: &mut Turn<'_>, id: &RequestId) -> bool {
+    let unread = turn.request(id).is_some_and(|request| request.params.unread_edit);
+    if unread {
+        if let Some(request) = turn.edit(id) {
+            request.params.unread_edit = false;
+        }
+        resume(turn, id, SelectionSource::Edited);
+    }
+    unread
+}
+
+/// A blocked request goes on with new input: with the planner where a workflow has begun.
+pub(super) fn resume(turn: &mut Turn<'_>, id: &RequestId, source: SelectionSource) {
+    let Some(request) = turn.edit(id) else { return };
+    request.work.spent.renew();
+    request.chosen_by(source);
+    match turn.stands(id) {
+        Some((lifecycle, state)) => {
+            follow(turn, id, lifecycle::resume(&lifecycle, &state));
+        }
+        None => handoff::delegate(turn, id, Role::Orchestrator, None, "More input arrived.", None),
+    }
+}
