@@ -78,6 +78,15 @@ pub(crate) fn runs(word: &str) -> bool {
         .any(|line| line.split(|byte| *byte == 0).any(|it| it == word.as_bytes()))
 }
 
+/// Waits until a shell that has started `sleep <word>` beside itself says so through the fifo, and until its child,
+/// which is still a copy of the shell then, has become that program.
+pub(crate) fn begins(fifo: &Path, word: &str) {
+    assert_eq!(std::fs::read_to_string(fifo).unwrap(), "up\n");
+    while !runs(word) {
+        std::thread::yield_now();
+    }
+}
+
 fn fifo(path: &Path) {
     std::fs::create_dir_all(path.parent().unwrap()).unwrap();
     let made = std::process::Command::new("mkfifo").arg(path).status();
@@ -182,24 +191,17 @@ async fn a_flood_is_cut_and_said_so() {
 #[tokio::test]
 async fn checks_that_were_cut_off_are_over_before_the_next_begin() {
     let repo = Repo::new();
-    let begins = repo.root.join("fifo");
-    fifo(&begins);
+    let says = repo.root.join("fifo");
+    fifo(&says);
     let word = format!("{}.75", 1_000_000 + std::process::id());
-    let script = format!("trap '' INT TERM; sleep {word} & echo up > {}; wait", begins.display());
-    let cut_off = [CheckSpec { read: vec![begins.clone()], ..shell("long", &script) }];
+    let script = format!("trap '' INT TERM; sleep {word} & echo up > {}; wait", says.display());
+    let cut_off = [CheckSpec { read: vec![says.clone()], ..shell("long", &script) }];
     let sleeps = word.clone();
-    let begun = tokio::task::spawn_blocking(move || {
-        let said = std::fs::read_to_string(begins).unwrap();
-        // The shell says so when it has forked, and its child may still be about to become the other program.
-        while !runs(&sleeps) {
-            std::thread::yield_now();
-        }
-        said
-    });
+    let begun = tokio::task::spawn_blocking(move || begins(&says, &sleeps));
     tokio::select! {
         evidence = checked(&repo, &cut_off) => panic!("ended by itself: {evidence:#?}"),
         // From here on nobody waits for the check, and its supervisor ends it whenever it gets there.
-        said = begun => assert_eq!(said.unwrap(), "up\n"),
+        begun = begun => begun.unwrap(),
     };
     let evidence = checked(&repo, &[shell("next", "true")]).await;
     assert!(evidence.is_green());

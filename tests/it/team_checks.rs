@@ -4,7 +4,7 @@
 use teams::domain::lifecycle::counter;
 use teams::domain::request::RequestStatus;
 
-use crate::git_checks::runs;
+use crate::git_checks::{begins, runs};
 use crate::support::house::{EDIT, EDITED, FILES, House, Plan, words};
 
 /// A check that is red until the file exists.
@@ -106,17 +106,15 @@ async fn withdrawing_ends_checks_that_would_run_for_ever() {
     let status = tokio::process::Command::new("mkfifo").arg(&begun).status().await.unwrap();
     assert!(status.success());
     let word = format!("{}.5", 1_000_000 + std::process::id());
-    // It says that it has begun once the program is there, which the shell alone does not know.
-    let there = format!("until grep -aqs {word} /proc/$!/cmdline; do :; done");
-    let command = format!("sleep {word} & {there}; echo up > {}; wait", begun.display());
+    let command = format!("sleep {word} & echo up > {}; wait", begun.display());
     let checks = format!(
         "[{{name: tests, command: [sh, -c, '{command}'], timeout_seconds: 80000, read: [{}]}}]",
         folder.path().display()
     );
     let house = House::open(Plan { checks, ..Plan::default() }).await;
     let asked = house.ask(EDIT).await;
-    tokio::task::spawn_blocking(move || std::fs::read(begun).unwrap()).await.unwrap();
-    assert!(runs(&word));
+    let sleeps = word.clone();
+    tokio::task::spawn_blocking(move || begins(&begun, &sleeps)).await.unwrap();
     let request = house.request(&asked, "it is known", |_| true).await;
     let (code, _, error) = house.teams(&["request", "cancel", request.request_id.as_str()]).await;
     assert_eq!(code, 0, "{error}");
