@@ -9,12 +9,13 @@ use std::sync::Arc;
 use teams::domain::backlog::{BacklogItem, BacklogKind, BacklogStatus};
 use teams::domain::change::Change;
 use teams::domain::ids::{BacklogId, RequestId};
+use teams::domain::record::RUNTIME;
 use teams::domain::record::RecordId;
 use teams::domain::request::{Request, RequestStatus};
 use teams::domain::time::Timestamp;
 use teams::platform::disk::RealDisk;
 use teams::service::prompts;
-use teams::store::{RUNTIME, Store};
+use teams::store::Store;
 use teams::workspace::init::{self, Options};
 
 fn main() {

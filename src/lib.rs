@@ -1,6 +1,6 @@
 //! `teams`: a software team that lives in a Discord server.
 //!
-//! One folder is one room; what a room may use is fixed in `tests/it/tidy.rs`. The way of a message is
+//! Each folder is a module; what it may use is fixed in `tests/it/tidy.rs`. The way of a message is
 //! discord → engine → store → relay → worker → agents → git → discord; `service` composes it.
 
 pub mod agents;
@@ -10,6 +10,7 @@ pub mod discord;
 pub mod domain;
 pub mod engine;
 pub mod git;
+pub mod import;
 pub mod local_guild;
 pub mod model_proxy;
 pub mod onboarding;

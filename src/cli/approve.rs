@@ -2,7 +2,7 @@
 //! approved that was not looked at.
 
 use super::told::Teller;
-use super::{Failure, Global, command, say};
+use super::{Failure, Global, command, records, say};
 use crate::domain::gate::{Gate, GateKind};
 use crate::domain::ids::RequestId;
 use crate::domain::incoming::Command;
@@ -38,7 +38,7 @@ pub(super) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
         return command::say_call(global, Command::Decide { request_id, content, yes: !args.no });
     }
     let root = global.existing()?;
-    let state = store::read_only(&root)?;
+    let state = records::state(&root)?;
     let Some(id) = &args.request else { return list(&state) };
     if !state.requests.contains_key(id) && store::read_request(&root, id)?.is_none() {
         return Err(command::unknown(id));

@@ -7,13 +7,12 @@ use serde_json::{Map, Value, json};
 
 use super::output::say_json;
 use super::plain::plain;
-use super::{Failure, Global, say};
+use super::{Failure, Global, records, say};
 use crate::domain::backlog::{BacklogKind, BacklogSource, BacklogStatus};
 use crate::domain::ids::BacklogId;
 use crate::domain::incoming::Command as Order;
 use crate::engine::sprint::backlog;
 use crate::platform::files;
-use crate::store;
 
 /// Bytes of the largest file with items.
 const LARGEST: u64 = 3 << 20;
@@ -241,7 +240,7 @@ fn merge(
 }
 
 fn list(root: &Path, all: bool, json: bool) -> Result<(), Failure> {
-    let mut items = store::backlog_items(root)?;
+    let mut items = records::backlog_items(root)?;
     items.retain(|item| all || item.status.is_active());
     items.sort_by_key(backlog::priority_key);
     if json {
@@ -279,7 +278,7 @@ fn list(root: &Path, all: bool, json: bool) -> Result<(), Failure> {
 
 /// `teams status --backlog`: how many items stand in each status (`spec/teams.md` 1.2).
 pub(super) fn totals(root: &Path) -> Result<String, Failure> {
-    let counts = backlog::counts(&store::backlog_items(root)?);
+    let counts = backlog::counts(&records::backlog_items(root)?);
     let shown = [
         BacklogStatus::Pending,
         BacklogStatus::Selected,

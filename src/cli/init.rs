@@ -2,10 +2,11 @@
 
 use std::path::Path;
 
-use super::{Failure, Global, say};
+use super::{Failure, Global, records, say};
 use crate::domain::config::AgentKind;
 use crate::domain::ids::UserId;
 use crate::domain::language::Language;
+use crate::platform::disk::RealDisk;
 use crate::platform::terminal;
 use crate::store;
 use crate::workspace::init::{self, Mode, Options};
@@ -72,19 +73,14 @@ pub(super) fn language(word: &str) -> Result<Language, String> {
 
 /// Takes the workspace for a reset, which nobody may be in the middle of, and asks.
 fn alone(root: &Path, yes: bool) -> Result<store::WorkspaceLock, Failure> {
-    let hold = store::hold(root)?;
+    let hold = store::hold(root, &RealDisk)?;
     if yes {
         return Ok(hold);
     }
     let place = root.display();
-    let open = match store::read_only(root) {
-        Ok(state) => state.requests.values().filter(|it| !it.status.is_terminal()).count(),
-        // What cannot be read is kept all the same.
-        Err(error) => {
-            tracing::debug!(%error, "the records cannot be read");
-            0
-        }
-    };
+    // What cannot be read is kept all the same.
+    let open = records::state(root)
+        .map_or(0, |state| state.requests.values().filter(|it| !it.status.is_terminal()).count());
     let refused = format!("the workspace {place} was not reset: {open} open requests would end");
     if !terminal::is_there() {
         let command = format!("teams init --reset --yes --workspace-root '{place}'");

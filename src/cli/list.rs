@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use super::{Failure, Global, backlog, say};
+use super::{Failure, Global, backlog, records, say};
 use crate::domain::config::AgentKind;
 use crate::domain::ids::RequestId;
 use crate::domain::request::Request;
@@ -26,7 +26,7 @@ pub(super) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
     let root = global.existing()?;
     // What needs no configuration is listed also where it is broken; that is told at the end.
     let workspace = workspace::load(&root);
-    let state = store::read_only(&root)?;
+    let state = records::state(&root)?;
     if let Some(id) = &args.request_id {
         let request = match state.requests.get(id) {
             Some(request) => Some(Request::clone(request)),

@@ -27,6 +27,7 @@ mod mcp;
 mod output;
 mod plain;
 mod prompt;
+mod records;
 mod run;
 mod setup;
 mod sprint;

@@ -8,6 +8,7 @@ use clap::builder::styling::{AnsiColor, Effects, Style};
 
 use crate::assets::catalog::CatalogError;
 use crate::engine::parse::display_width;
+use crate::import::older::ImportError;
 use crate::platform::files::FileError;
 use crate::platform::hidden::{escaped_in_json, shown};
 use crate::platform::redact::redact;
@@ -189,6 +190,12 @@ impl From<FileError> for Failure {
     }
 }
 
+impl From<ImportError> for Failure {
+    fn from(error: ImportError) -> Failure {
+        Failure::new(error.to_string())
+    }
+}
+
 impl From<StoreError> for Failure {
     fn from(error: StoreError) -> Failure {
         Failure::new(error.to_string())
@@ -201,6 +208,7 @@ impl From<RunError> for Failure {
             RunError::Config(error) => error.into(),
             RunError::Task(_) => Failure::fault(error.to_string()),
             RunError::Older { .. }
+            | RunError::Import(_)
             | RunError::Store(_)
             | RunError::Git(_)
             | RunError::Link(_)

@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 
 use super::plain::plain;
-use super::{Failure, Global, say};
+use super::{Failure, Global, records, say};
 use crate::domain::ids::RequestId;
 use crate::domain::incoming::Command as Order;
 use crate::domain::language::Language;
@@ -13,7 +13,7 @@ use crate::domain::sprint::{Kickoff, Sprint};
 use crate::domain::state::State;
 use crate::domain::time::Timestamp;
 use crate::platform::files;
-use crate::{store, workspace};
+use crate::workspace;
 
 /// Bytes of the largest file that goes with a kickoff from outside the workspace.
 const LARGEST: u64 = 25 << 20;
@@ -68,7 +68,7 @@ pub(super) fn run(global: &Global, command: &Command) -> Result<(), Failure> {
         Command::Stop { now } => Order::SprintStop { now: *now },
         Command::Restart => Order::SprintRestart,
         Command::Status => {
-            return show(&store::read_only(&global.existing()?)?);
+            return show(&records::state(&global.existing()?)?);
         }
     };
     say(plain(&super::command::call(&root, order)?.text));

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::output::say_json;
 use super::plain::plain;
-use super::{Failure, Global, say};
+use super::{Failure, Global, records, say};
 use crate::domain::ids::RequestId;
 use crate::domain::language::Language;
 use crate::domain::outgoing::{Content, SET_ASIDE};
@@ -15,6 +15,7 @@ use crate::domain::role::Role;
 use crate::domain::state::State;
 use crate::domain::time::Timestamp;
 use crate::engine::{standing, why};
+use crate::import::older::{self, Notes};
 use crate::platform::{clock, files};
 use crate::store;
 use crate::workspace::{self, Workspace};
@@ -42,7 +43,7 @@ pub(super) struct Args {
 /// Runs it.
 pub(super) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
     let root = global.existing()?;
-    let state = store::read_only(&root)?;
+    let state = records::state(&root)?;
     if let Some(id) = &args.request_id {
         return one(&root, &state, id);
     }
@@ -107,7 +108,7 @@ fn set_aside(root: &std::path::Path) -> Result<Vec<Value>, Failure> {
 }
 
 /// What became, or will become, of the records of an older runtime.
-fn taken_over(older: &store::Imported) -> String {
+fn taken_over(older: &Notes) -> String {
     let (changed, left) = (older.repaired.len(), older.left.len());
     if older.backup.is_empty() {
         return format!(
@@ -132,8 +133,9 @@ fn overview(root: &Path, workspace: Option<&Workspace>, state: &State) -> Result
         }
         None => say(format_args!("team: {running}   its configuration cannot be read now")),
     }
-    if let Some(older) = store::imported(root)? {
-        say(taken_over(&older));
+    let preview = older::preview(root)?.map(|converted| converted.notes);
+    if let Some(notes) = preview.map_or_else(|| older::notes(root), |it| Ok(Some(it)))? {
+        say(taken_over(&notes));
     }
     let open: Vec<_> =
         state.requests.values().filter(|request| !request.status.is_terminal()).collect();

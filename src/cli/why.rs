@@ -1,7 +1,7 @@
 //! `teams why <id>`: one line about what a request waits for.
 
 use super::plain::plain;
-use super::{Failure, Global, say};
+use super::{Failure, Global, records, say};
 use crate::assets::catalog::Catalog;
 use crate::domain::commands::Question;
 use crate::domain::ids::RequestId;
@@ -23,7 +23,7 @@ pub(super) struct Args {
 /// Runs it.
 pub(super) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
     let root = global.existing()?;
-    let state = store::read_only(&root)?;
+    let state = records::state(&root)?;
     let request = match state.requests.get(&args.request) {
         Some(request) => Some(Request::clone(request)),
         None => store::read_request(&root, &args.request)?,

@@ -25,6 +25,15 @@ use crate::domain::schedule::Scheduler;
 use crate::domain::session::Session;
 use crate::domain::sprint::Sprint;
 
+/// The folder of the runtime inside the workspace.
+pub const RUNTIME: &str = ".teams_runtime";
+
+/// The path in the workspace of what lies in the folder of the runtime.
+#[must_use]
+pub fn inside(path: &str) -> String {
+    format!("{RUNTIME}/{path}")
+}
+
 /// The field of a record's JSON that says the version of its shape. A record without it is of version 1.
 pub const VERSION_FIELD: &str = "record_version";
 
@@ -82,6 +91,16 @@ fn to_json<R: Record>(record: &R) -> serde_json::Result<String> {
         json.push_str(&format!(",\"{VERSION_FIELD}\":{}}}", R::VERSION));
     }
     Ok(json)
+}
+
+/// JSON for people: two blanks, a newline at the end.
+///
+/// # Errors
+/// Where it has no JSON form.
+pub fn pretty<T: Serialize>(value: &T) -> serde_json::Result<Vec<u8>> {
+    let mut bytes = serde_json::to_vec_pretty(value)?;
+    bytes.push(b'\n');
+    Ok(bytes)
 }
 
 /// A record of one kind from its JSON, of this version or an older one.
@@ -150,6 +169,18 @@ macro_rules! records {
             /// As there.
             pub fn to_json(&self) -> serde_json::Result<String> {
                 match self { $(Self::$kind(record) => to_json(&**record)),* }
+            }
+
+            /// The bytes of its file: the text of a lifecycle, else JSON as the older runtime wrote it (two blanks, a
+            /// newline at the end).
+            ///
+            /// # Errors
+            /// As [`Self::encode`].
+            pub fn bytes(&self) -> serde_json::Result<Vec<u8>> {
+                match self.encode()? {
+                    Value::String(text) => Ok(text.into_bytes()),
+                    value => pretty(&value),
+                }
             }
 
             /// A record of a kind from its JSON, of this version or an older one.
@@ -243,6 +274,12 @@ impl RecordId {
 #[must_use]
 pub fn request_path(id: &RequestId) -> String {
     format!("requests/{id}.json")
+}
+
+/// The path of a request's history, below the folder of the runtime.
+#[must_use]
+pub fn request_events_path(id: &RequestId) -> String {
+    format!("requests/{id}.events.jsonl")
 }
 
 /// The path of a backlog item's record, below the folder of the runtime.

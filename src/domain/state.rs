@@ -86,6 +86,23 @@ pub fn session_key(role: Role, request_id: &RequestId) -> String {
 }
 
 impl State {
+    /// The state of a workspace of which only the files of its records are known.
+    #[must_use]
+    pub fn from_records(records: &[AnyRecord]) -> State {
+        let mut state = State::default();
+        records.iter().for_each(|record| state.save(record));
+        let over = state.requests.values().filter(|it| it.status.is_terminal());
+        let over = over.map(|it| RecordId::Request(it.request_id.clone()));
+        // The active sprint stays, else the last one, which a person can restart.
+        let last = || state.sprints.values().max_by_key(|it| (it.started_at, it.sprint_id.clone()));
+        let active = state.scheduler.active_sprint_id.as_ref();
+        let stays = active.or_else(|| last().map(|sprint| &sprint.sprint_id));
+        let others = state.sprints.keys().filter(|id| stays != Some(*id)).cloned();
+        let gone: Vec<RecordId> = over.chain(others.map(RecordId::Sprint)).collect();
+        gone.iter().for_each(|id| state.remove(id));
+        state
+    }
+
     /// Applies one change. Applying the same changes in the same order always gives the same state.
     pub fn apply(&mut self, change: &Change) {
         match change {

@@ -253,3 +253,25 @@ impl Disk for RealDisk {
 pub fn is_full(error: &FileError) -> bool {
     matches!(error.source.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded)
 }
+
+/// Replaces a file so that a reader sees the old or the new text; no sync.
+pub fn replace(disk: &dyn Disk, path: &Path, bytes: &[u8]) -> Result<()> {
+    let temp = temp(path);
+    disk.write(&temp, bytes)?;
+    disk.rename(&temp, path)
+}
+
+/// The same with the bytes synced before they get their name; the name is for the caller to sync.
+pub fn replace_synced(disk: &dyn Disk, path: &Path, bytes: &[u8]) -> Result<()> {
+    let temp = temp(path);
+    disk.write(&temp, bytes)?;
+    disk.sync(&temp)?;
+    disk.rename(&temp, path)
+}
+
+/// The scratch name beside a file; readers skip names that begin with a dot.
+#[must_use]
+pub fn temp(path: &Path) -> PathBuf {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    path.with_file_name(format!(".{name}.tmp"))
+}

@@ -3,6 +3,7 @@
 pub mod accept;
 pub mod alarm;
 pub mod ask;
+pub mod backup;
 #[doc(hidden)]
 pub mod bad_transport;
 pub mod beneath;

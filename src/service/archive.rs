@@ -12,9 +12,9 @@ use chrono_tz::Tz;
 
 use crate::domain::effect::EffectOutcome;
 use crate::domain::ids::{RequestId, SprintId};
+use crate::domain::record::RUNTIME;
 use crate::domain::sprint::Sprint;
 use crate::platform::{files, tasks};
-use crate::store::RUNTIME;
 use crate::workspace::papers::{self, Reports};
 
 /// Writes the archive of a sprint.

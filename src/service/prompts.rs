@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 
 use crate::agents::{self, PromptRecord, RunError, SentText};
 use crate::domain::ids::RequestId;
+use crate::domain::record::RUNTIME;
 use crate::platform::files::{self, FileError};
-use crate::store::RUNTIME;
 use crate::worker::RUNS;
 
 /// Where prompts of ended requests are, in the state's folder.

@@ -28,6 +28,7 @@ use crate::domain::ids::{BootId, IdError, MessageId};
 use crate::domain::role::Role;
 use crate::domain::time::Timestamp;
 use crate::git::GitError;
+use crate::import::older;
 use crate::model_proxy::{self, ModelProxyError, ModelServers};
 use crate::onboarding;
 use crate::platform::bad_transport;
@@ -39,7 +40,7 @@ use crate::platform::plug;
 use crate::platform::redact;
 use crate::platform::spawn;
 use crate::platform::tasks::{self, TaskFailure, TaskFailures, TaskGroup};
-use crate::store::{OpenedStore, Store, StoreError};
+use crate::store::{self, OpenedStore, Store, StoreError};
 use crate::worker::{self, HUB, LOCAL_WORKER, Worker, WorkerParts};
 use crate::workspace::{self, ConfigError, Workspace};
 
@@ -85,6 +86,9 @@ pub enum RunError {
         /// Records that would not be carried over.
         left: usize,
     },
+    /// The records of an older runtime.
+    #[error(transparent)]
+    Import(#[from] older::ImportError),
     /// The store.
     #[error(transparent)]
     Store(#[from] StoreError),
@@ -224,24 +228,27 @@ async fn serve(
 }
 
 fn refuse_older(root: &Path) -> Result<(), RunError> {
-    match crate::store::awaits_take_over(root)? {
-        Some(notes) => {
+    match older::preview(root)?.map(|converted| converted.notes) {
+        // One that was begun goes on by itself.
+        Some(notes) if notes.backup.is_empty() => {
             let (changes, left) = (notes.repaired.len(), notes.left.len());
             Err(RunError::Older { changes, left })
         }
-        None => Ok(()),
+        Some(_) | None => Ok(()),
     }
 }
 
-/// Opens the store. A team that was killed just now may still be ending: it is waited for.
+/// Opens the store, once what an older runtime left is taken over. A team that was killed just now may still be ending: it is waited for.
 async fn open_store(root: &Path) -> Result<OpenedStore, RunError> {
     let until = tokio::time::Instant::now() + DYING;
     let mut told = false;
     loop {
         let place = root.to_owned();
-        let opened = tasks::blocking(move || Store::open(&place, forgetful_disk::disk())).await?;
+        let opened = tasks::blocking(move || open_records(&place)).await?;
         match opened {
-            Err(StoreError::Locked { by, .. }) if tokio::time::Instant::now() < until => {
+            Err(RunError::Store(StoreError::Locked { by, .. }))
+                if tokio::time::Instant::now() < until =>
+            {
                 if !std::mem::replace(&mut told, true) {
                     let seconds = DYING.as_secs();
                     tracing::warn!(
@@ -251,9 +258,18 @@ async fn open_store(root: &Path) -> Result<OpenedStore, RunError> {
                 }
                 tokio::time::sleep(LOOK_AGAIN).await;
             }
-            opened => return Ok(opened?),
+            opened => return opened,
         }
     }
+}
+
+fn open_records(root: &Path) -> Result<OpenedStore, RunError> {
+    let disk = forgetful_disk::disk();
+    let lock = store::hold(root, &*disk)?;
+    if let Some(notes) = older::take_over(&*disk, root)? {
+        tell_older(&notes);
+    }
+    Ok(Store::open_held(lock, root, disk)?)
 }
 
 /// When the workspace was made, as a message id: what was written before is not for this team.
@@ -309,25 +325,27 @@ fn link_config(workspace: &Workspace, access: Arc<HubAccess>) -> Result<LinkConf
     })
 }
 
+/// Says what was taken over from the older runtime.
+fn tell_older(notes: &older::Notes) {
+    tracing::warn!(
+        backup = %notes.backup,
+        changed = notes.repaired.len(),
+        left = notes.left.len(),
+        "the records of an older runtime were taken over; .teams_runtime/import.json names everything"
+    );
+    for line in &notes.repaired {
+        tracing::info!(%line, "changed while taking over");
+    }
+    for line in &notes.left {
+        tracing::warn!(%line, "not carried over");
+    }
+}
+
 /// Says what opening the store found.
 fn tell(report: &crate::store::OpenReport) {
     tracing::info!(seq = report.seq, replayed = report.replayed, "the store is open");
     if let Some(backup) = &report.migrated {
         tracing::warn!(%backup, "the records of an earlier build were brought up to date; this is a copy of them as they were");
-    }
-    if let Some(older) = &report.older {
-        tracing::warn!(
-            backup = %older.backup,
-            changed = older.repaired.len(),
-            left = older.left.len(),
-            "the records of an older runtime were taken over; .teams_runtime/import.json names everything"
-        );
-        for line in &older.repaired {
-            tracing::info!(%line, "changed while taking over");
-        }
-        for line in &older.left {
-            tracing::warn!(%line, "not carried over");
-        }
     }
     for bad in &report.set_aside {
         tracing::warn!(path = %bad.path, now = %bad.now, reason = %bad.reason, "a record does not parse and was set aside");

@@ -12,17 +12,17 @@ use flate2::read::GzDecoder;
 use flate2::write::GzEncoder;
 
 use super::error::StoreError;
-use super::layout::{self, RELAY, RUNTIME};
-use super::views::replace_synced;
+use super::layout::{self, RELAY};
 use crate::domain::envelope::{Envelope, EnvelopeFolder};
 use crate::domain::gate::Gate;
 use crate::domain::ids::RequestId;
 use crate::domain::operation::Operation;
-use crate::domain::record::{self, Record};
+use crate::domain::record::{self, RUNTIME, Record, inside};
+use crate::domain::request::Request;
 use crate::domain::role::Role;
 use crate::domain::state::State;
 use crate::domain::time::Timestamp;
-use crate::platform::disk::Disk;
+use crate::platform::disk::{Disk, replace_synced};
 use crate::platform::files;
 
 /// The folder of the packs.
@@ -86,7 +86,7 @@ pub(super) fn is_anything_old(
     rules: &Retention,
 ) -> Result<bool, StoreError> {
     let mut folders = vec![HISTORY.to_owned()];
-    folders.extend(["requests", "gates", "operations"].map(layout::inside));
+    folders.extend(["requests", "gates", "operations"].map(inside));
     for role in Role::ALL {
         folders.extend(archive_folders(disk, root, role)?);
     }
@@ -158,8 +158,8 @@ impl Packing<'_> {
             let Some(record) = paths.last().filter(|path| **path == layout::request(&id)) else {
                 continue;
             };
-            let bytes = self.disk.read(&self.root.join(record))?;
-            let over = super::import::request(&bytes).is_ok_and(|request| {
+            let request: Option<Arc<Request>> = self.read(std::slice::from_ref(record))?;
+            let over = request.is_some_and(|request| {
                 request.status.is_terminal() && request.ended() < self.rules.ended_before
             });
             if over {

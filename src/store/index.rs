@@ -7,11 +7,11 @@ use serde::{Deserialize, Serialize};
 use super::entry::VERSION;
 use super::error::StoreError;
 use super::layout;
-use super::views::{Views, replace_synced};
+use super::views::Views;
 use crate::domain::change::ChannelMark;
 use crate::domain::ids::{BacklogId, ChannelId, RequestId, SprintId};
-use crate::domain::record::RecordKind;
-use crate::platform::disk::Disk;
+use crate::domain::record::{RUNTIME, RecordKind, inside, pretty};
+use crate::platform::disk::{Disk, replace_synced};
 
 /// The record of an open thing.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -61,7 +61,7 @@ impl Index {
             seq,
             ended_requests: views.state.ended_requests,
             open: (views.state.records())
-                .map(|record| (record.kind(), layout::inside(&record.path())))
+                .map(|record| (record.kind(), inside(&record.path())))
                 .map(|(kind, path)| Open { kind, digest: digest(&path), path })
                 .collect(),
             channels: views.state.channels.values().cloned().collect(),
@@ -109,7 +109,7 @@ impl Index {
         let body = serde_json::to_string(self)?;
         let text = format!("{HEADER}{VERSION} {}\n{body}", checksum(VERSION, &body));
         replace_synced(disk, &path, text.as_bytes())?;
-        disk.sync_dir(&root.join(layout::RUNTIME))?;
+        disk.sync_dir(&root.join(RUNTIME))?;
         Ok(())
     }
 }
@@ -124,10 +124,10 @@ pub(super) fn checkpoint(
     views.materialise()?;
     let marks: Vec<&ChannelMark> = views.state.channels.values().collect();
     let channels = root.join(layout::CHANNELS);
-    replace_synced(disk, &channels, &layout::pretty(&marks)?)?;
+    replace_synced(disk, &channels, &pretty(&marks)?)?;
     views.sync()?;
     // Behind an empty tail this file counts: an index must not be there without the one that it belongs to.
-    disk.sync_dir(&root.join(layout::RUNTIME))?;
+    disk.sync_dir(&root.join(RUNTIME))?;
     let index = Index::of(views, seq);
     let open: std::collections::BTreeSet<&str> =
         index.open.iter().map(|open| open.path.as_str()).collect();

@@ -7,14 +7,12 @@ use serde_json::Value;
 
 use crate::domain::change::Change;
 use crate::domain::envelope::{Envelope, EnvelopeFolder};
-use crate::domain::ids::{BacklogId, RequestId, SprintId};
+use crate::domain::ids::{RequestId, SprintId};
 use crate::domain::record::{
-    AnyRecord, RecordKind, SCHEDULER, item_path, request_path, sprint_path,
+    AnyRecord, RUNTIME, RecordKind, inside, request_events_path, request_path,
 };
 use crate::domain::role::Role;
 
-/// The folder of the runtime inside the workspace.
-pub const RUNTIME: &str = ".teams_runtime";
 /// The journal's folder.
 pub(super) const JOURNAL: &str = ".teams_runtime/journal";
 /// The index of the last checkpoint.
@@ -45,26 +43,6 @@ pub(super) enum Target {
     Append(String, Vec<u8>),
 }
 
-/// Where the scheduler's record lies.
-pub(super) fn scheduler() -> String {
-    inside(SCHEDULER)
-}
-
-/// The path in the workspace of what lies in the folder of the runtime.
-pub(super) fn inside(path: &str) -> String {
-    format!("{RUNTIME}/{path}")
-}
-
-/// The path of a sprint's record.
-pub(super) fn sprint(id: &SprintId) -> String {
-    inside(&sprint_path(id))
-}
-
-/// The path of a backlog item's record.
-pub(super) fn item(id: &BacklogId) -> String {
-    inside(&item_path(id))
-}
-
 /// The path of a sprint's history.
 pub(super) fn sprint_events(id: &SprintId) -> String {
     format!("{RUNTIME}/sprints/{id}.events.jsonl")
@@ -77,29 +55,13 @@ pub(super) fn request(id: &RequestId) -> String {
 
 /// The path of a request's history.
 pub(super) fn events(id: &RequestId) -> String {
-    format!("{RUNTIME}/requests/{id}.events.jsonl")
+    inside(&request_events_path(id))
 }
 
 /// The folder of a role in one of the places of the queue.
 #[must_use]
 pub fn relay_folder(place: EnvelopeFolder, role: Role) -> String {
     format!("{RELAY}/{}/{role}", place.as_str())
-}
-
-/// The record's JSON as the older runtime wrote it: two blanks, a newline at the end.
-pub(super) fn pretty<T: Serialize>(record: &T) -> serde_json::Result<Vec<u8>> {
-    let mut bytes = serde_json::to_vec_pretty(record)?;
-    bytes.push(b'\n');
-    Ok(bytes)
-}
-
-/// The bytes of a record's file: JSON, or the text of a lifecycle.
-pub(super) fn bytes(record: &AnyRecord) -> serde_json::Result<Vec<u8>> {
-    let value = record.encode()?;
-    match value.as_str() {
-        Some(text) => Ok(text.as_bytes().to_vec()),
-        None => pretty(&value),
-    }
 }
 
 /// The path of the record that a change sets or removes; none for changes of other kinds.
@@ -139,7 +101,7 @@ fn line<E: Serialize>(seq: u64, event: &E) -> serde_json::Result<Vec<u8>> {
 pub(super) fn targets(seq: u64, change: &Change) -> serde_json::Result<Vec<Target>> {
     Ok(match change {
         Change::Save(AnyRecord::Envelope(record)) => moved(record)?,
-        Change::Save(record) => vec![Target::File(inside(&record.path()), bytes(record)?)],
+        Change::Save(record) => vec![Target::File(inside(&record.path()), record.bytes()?)],
         Change::Remove(id) => {
             id.path().map(|path| Target::Gone(inside(&path))).into_iter().collect()
         }
@@ -158,7 +120,7 @@ pub(super) fn targets(seq: u64, change: &Change) -> serde_json::Result<Vec<Targe
 /// An envelope lies in one place of the queue and in no other.
 fn moved(record: &Arc<Envelope>) -> serde_json::Result<Vec<Target>> {
     let path = |place| inside(&record.path_in(place));
-    let (to, content) = (path(record.place), bytes(&AnyRecord::Envelope(Arc::clone(record)))?);
+    let (to, content) = (path(record.place), AnyRecord::Envelope(Arc::clone(record)).bytes()?);
     // An operator may move a dead letter back as soon as it can be seen. A removal of the inbox's file that
     // came after that would take the letter that was put there.
     let moved = record.place == EnvelopeFolder::Dead;

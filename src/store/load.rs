@@ -13,7 +13,7 @@ use super::loaded::{LoadedWorkspace, Unreadable};
 use super::views::Views;
 use crate::domain::change::{Change, ChannelMark};
 use crate::domain::ids::RequestId;
-use crate::domain::record::RecordKind;
+use crate::domain::record::{RUNTIME, RecordKind, SCHEDULER, inside};
 use crate::domain::request::Request;
 use crate::domain::state::State;
 use crate::platform::disk::Disk;
@@ -121,11 +121,10 @@ pub(super) fn load(disk: &Arc<dyn Disk>, root: &Path) -> Result<LoadedWorkspace,
         overridden: Vec::new(),
         edited: Vec::new(),
         torn: tail.torn,
-        older: None,
     };
     match index {
         Some(index) => loaded.base(&**disk, root, index, &covered)?,
-        None => super::import::base(&**disk, root, &covered, &mut loaded)?,
+        None => loaded.first(&**disk, root, &covered)?,
     }
     loaded.replay(&**disk, root, tail)?;
     Ok(loaded)
@@ -179,6 +178,47 @@ impl LoadedWorkspace {
         if self.tail == 0 {
             self.channels(disk, root)?;
         }
+        Ok(())
+    }
+
+    /// Reads every record, where there is no checkpoint yet: the workspace is new, or was another program's, and its
+    /// records have been brought into our shape. Envelopes are left to the watcher: what lies in an inbox is a drop.
+    fn first(
+        &mut self,
+        disk: &dyn Disk,
+        root: &Path,
+        covered: &BTreeSet<String>,
+    ) -> Result<(), StoreError> {
+        let mut paths = Vec::new();
+        for (kind, folder) in [
+            (RecordKind::Request, "requests"),
+            (RecordKind::Backlog, "backlog"),
+            (RecordKind::Sprint, "sprints"),
+            (RecordKind::Operation, "operations"),
+            (RecordKind::Run, "runs"),
+            (RecordKind::Effect, "effects"),
+            (RecordKind::Outgoing, "outbox"),
+            (RecordKind::Gate, "gates"),
+        ] {
+            let names = disk.list(&root.join(RUNTIME).join(folder))?.into_iter();
+            let names = names.filter(|name| !name.starts_with('.') && name.ends_with(".json"));
+            paths.extend(names.map(|name| (kind, inside(&format!("{folder}/{name}")))));
+        }
+        if disk.len(&root.join(inside(SCHEDULER)))?.is_some() {
+            paths.push((RecordKind::Scheduler, inside(SCHEDULER)));
+        }
+        let mut records = Vec::new();
+        for (kind, path) in paths.into_iter().filter(|(_, path)| !covered.contains(path)) {
+            let bytes = disk.read(&root.join(&path))?;
+            match layout::parse(kind, &path, &bytes) {
+                Ok(record) => {
+                    self.views.digests.insert(path, crc32fast::hash(&bytes));
+                    records.push(record);
+                }
+                Err(reason) => self.unreadable.push(Unreadable { path, reason }),
+            }
+        }
+        self.views.state = State::from_records(&records);
         Ok(())
     }
 

@@ -1,6 +1,5 @@
 //! A workspace as it was found.
 
-use super::import::Notes;
 use super::views::Views;
 
 /// A record that could not be read and that the tail does not cover.
@@ -31,6 +30,4 @@ pub(super) struct LoadedWorkspace {
     pub(super) edited: Vec<String>,
     /// The last frame was torn and is left out.
     pub(super) torn: bool,
-    /// What was taken over from the older runtime.
-    pub(super) older: Option<Notes>,
 }

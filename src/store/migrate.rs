@@ -7,13 +7,12 @@
 use std::collections::BTreeSet;
 use std::path::{Component, Path};
 
-use super::backup;
 use super::entry::VERSION;
 use super::error::StoreError;
-use super::layout;
 use super::loaded::LoadedWorkspace;
-use super::views::replace_synced;
-use crate::platform::disk::Disk;
+use crate::domain::record::{RUNTIME, inside};
+use crate::platform::backup;
+use crate::platform::disk::{Disk, replace_synced};
 
 /// The file of the last checkpoint's index, in the folder of the runtime.
 const CHECKPOINT: &str = "checkpoint";
@@ -29,16 +28,16 @@ pub(super) fn migrate(
         return Ok(None);
     }
     // A migration that was cut off has written over some of the records, and not over the checkpoint.
-    let name = match backup::whole_with(disk, root, CHECKPOINT)? {
+    let name = match backup::whole_with(disk, root, RUNTIME, CHECKPOINT)? {
         Some(name) => name,
-        None => backup::make(disk, root, is_stored)?.name,
+        None => backup::make(disk, root, RUNTIME, is_stored)?.name,
     };
     // The journal has those that it speaks of; nothing else has the others, so each is whole at any instant.
     let replayed: BTreeSet<String> = loaded.views.records().into_iter().collect();
     for record in loaded.views.state.records() {
-        let path = layout::inside(&record.path());
+        let path = inside(&record.path());
         if !replayed.contains(&path) {
-            let bytes = layout::bytes(&record)?;
+            let bytes = record.bytes()?;
             replace_synced(disk, &root.join(&path), &bytes)?;
             loaded.views.digests.insert(path, crc32fast::hash(&bytes));
         }
@@ -71,7 +70,11 @@ fn is_stored(path: &Path) -> bool {
         // What was handled is never written again.
         Some("internal_relay") => !path.starts_with("internal_relay/archive"),
         Some(folder) if FOLDERS.contains(&folder) => true,
-        Some(_) => path.components().count() == 1 && (is_record(path) || path == CHECKPOINT),
+        // What an importer noted is of no build's version.
+        Some(_) => {
+            path.components().count() == 1
+                && (is_record(path) && path != Path::new("import.json") || path == CHECKPOINT)
+        }
         None => false,
     }
 }

@@ -4,12 +4,10 @@
 //! frame with one `fdatasync` and then answers. A second thread brings the record files up to date behind
 //! it and makes a checkpoint now and then, after which the journal begins anew.
 
-mod backup;
 mod entry;
 mod error;
 mod history;
 mod images;
-mod import;
 mod index;
 mod journal;
 mod layout;
@@ -36,18 +34,17 @@ use tokio::sync::oneshot;
 
 pub use error::StoreError;
 pub use history::{PackReport, Retention};
-pub use import::Notes as Imported;
-pub use layout::{RELAY, RUNTIME, relay_folder};
+pub use layout::{RELAY, relay_folder};
 pub use open::{OpenReport, SetAside};
 pub use read::{
-    awaits_take_over, backlog_items, imported, is_owned, is_owned_by_older, operation, operations,
-    read_events, read_only, read_request, read_settled_events, requests_ended_since, was_consumed,
+    backlog_items, is_owned, is_owned_by_older, operation, operations, read_events, read_only,
+    read_request, read_settled_events, requests_ended_since, was_consumed,
 };
 
 use crate::domain::change::Change;
 use crate::domain::state::State;
 use crate::domain::time::Timestamp;
-use crate::platform::disk::{Disk, RealDisk};
+use crate::platform::disk::Disk;
 use images::ChangeDraft;
 use journal::Pending;
 use work::Order;
@@ -63,14 +60,14 @@ pub struct OpenedStore {
 }
 
 /// Keeps a workspace from being opened by a team, ours or of the older runtime, as long as this lives.
-pub struct WorkspaceLock(#[expect(dead_code, reason = "held, not used")] open::Locks);
+pub struct WorkspaceLock(open::Locks);
 
-/// Takes a workspace without reading it, for whoever replaces its files.
+/// Takes a workspace without reading it, for whoever replaces its files, and for [`Store::open_held`].
 ///
 /// # Errors
 /// [`StoreError::Locked`] where another process owns it.
-pub fn hold(root: &Path) -> Result<WorkspaceLock, StoreError> {
-    open::take_locks(&RealDisk, root).map(WorkspaceLock)
+pub fn hold(root: &Path, disk: &dyn Disk) -> Result<WorkspaceLock, StoreError> {
+    open::take_locks(disk, root).map(WorkspaceLock)
 }
 
 /// The open store. Dropping it without [`Store::close`] is fine: it is then as after a crash, except that
@@ -91,15 +88,27 @@ impl Store {
     /// [`StoreError::Locked`] where another process owns it, [`StoreError::Corrupt`] and
     /// [`StoreError::CorruptIndex`] where it is damaged, else what the disk says.
     pub fn open(root: &Path, disk: Arc<dyn Disk>) -> Result<OpenedStore, StoreError> {
-        Self::open_with(root, disk, work::Pace::default())
+        Self::open_held(hold(root, &*disk)?, root, disk)
     }
 
-    pub(crate) fn open_with(
+    /// The same where the caller has taken the workspace before.
+    ///
+    /// # Errors
+    /// As [`Store::open`].
+    pub fn open_held(
+        lock: WorkspaceLock,
+        root: &Path,
+        disk: Arc<dyn Disk>,
+    ) -> Result<OpenedStore, StoreError> {
+        Self::open_with(lock, root, disk, work::Pace::default())
+    }
+
+    fn open_with(
+        WorkspaceLock(locks): WorkspaceLock,
         root: &Path,
         disk: Arc<dyn Disk>,
         pace: work::Pace,
     ) -> Result<OpenedStore, StoreError> {
-        let locks = open::take_locks(&*disk, root)?;
         let (journal, views, report) = open::recover(&disk, root)?;
         let state = views.state.clone();
         let failure = work::SharedFailure::default();

@@ -4,17 +4,17 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::error::StoreError;
-use super::import::{self, Notes};
 use super::index::checkpoint;
 use super::journal::Journal;
-use super::layout::{self, LOCK, RUNTIME};
+use super::layout::{self, LOCK};
 use super::load;
 use super::loaded::LoadedWorkspace;
 use super::migrate;
-use super::views::{self, Views};
+use super::views::Views;
 use crate::domain::envelope::EnvelopeFolder;
+use crate::domain::record::RUNTIME;
 use crate::domain::role::Role;
-use crate::platform::disk::{Disk, FileLock};
+use crate::platform::disk::{Disk, FileLock, temp};
 use crate::platform::machine;
 
 /// What opening found, for the log and for `teams doctor`. Paths are relative to the workspace.
@@ -24,10 +24,8 @@ pub struct OpenReport {
     pub seq: u64,
     /// Entries that were replayed: 0 after a clean stop.
     pub replayed: usize,
-    /// The workspace had no checkpoint: it is new, or of the older runtime.
-    pub imported: bool,
-    /// What was taken over from the older runtime, where this opening did.
-    pub older: Option<Notes>,
+    /// There was no checkpoint yet: this is the first opening.
+    pub first: bool,
     /// The copy that was made because the build before this one wrote the workspace, where this opening
     /// brought it up to date.
     pub migrated: Option<String>,
@@ -85,11 +83,6 @@ pub(super) fn recover(
     disk: &Arc<dyn Disk>,
     root: &Path,
 ) -> Result<(Journal, Views, OpenReport), StoreError> {
-    let backup = import::back_up(&**disk, root)?;
-    if backup.is_none() {
-        // A crash may have come right behind the first checkpoint.
-        import::finish(&**disk, root)?;
-    }
     disk.create_dir(&root.join(layout::JOURNAL))?;
     for folder in folders() {
         disk.create_dir(&root.join(folder))?;
@@ -98,36 +91,26 @@ pub(super) fn recover(
     let mut report = OpenReport {
         seq: loaded.seq,
         replayed: loaded.tail,
-        imported: !loaded.indexed,
+        first: !loaded.indexed,
         torn: loaded.torn,
         missing: std::mem::take(&mut loaded.missing),
         edited: std::mem::take(&mut loaded.edited),
         overridden: std::mem::take(&mut loaded.overridden),
         set_aside: Vec::new(),
-        older: loaded.older.take(),
         migrated: migrate::migrate(&**disk, root, &mut loaded)?,
     };
-    if let (Some(notes), Some(backup)) = (&mut report.older, backup) {
-        notes.backup = backup;
-        import::keep_notes(&**disk, root, notes)?;
-    }
     set_aside(&**disk, root, &loaded, &mut report)?;
     let LoadedWorkspace { mut views, seq, .. } = loaded;
     // After a crash nothing that was written since the checkpoint is sure to be on the disk, the journal
     // included: everything is written again to new files, and the old tail is not added to.
-    let fresh =
-        report.replayed == 0 && !report.imported && !report.torn && report.migrated.is_none();
+    let fresh = report.replayed == 0 && !report.first && !report.torn && report.migrated.is_none();
     if !fresh || !report.set_aside.is_empty() || !report.missing.is_empty() {
         for path in views.records() {
             // Where the crash came between writing aside and the rename, and the record is gone by now.
-            disk.remove(&views::temp(&root.join(path)))?;
+            disk.remove(&temp(&root.join(path)))?;
         }
         checkpoint(&**disk, root, &mut views, seq)?;
         disk.sync_dir(&root.join(layout::JOURNAL))?;
-    }
-    if let Some(notes) = &mut report.older {
-        import::finish(&**disk, root)?;
-        notes.unfinished = false;
     }
     let journal = Journal::new(disk.clone(), root.to_owned(), seq + 1);
     Ok((journal, views, report))

@@ -6,14 +6,14 @@ use std::sync::Arc;
 use super::error::StoreError;
 use super::history::{self, is_written_since};
 use super::index::Index;
-use super::layout::{self, RUNTIME};
+use super::layout;
 use super::load::{self, Tail};
 use crate::domain::backlog::BacklogItem;
 use crate::domain::change::Change;
 use crate::domain::envelope::EnvelopeFolder;
 use crate::domain::ids::{EnvelopeId, OperationId, RequestId};
 use crate::domain::operation::Operation;
-use crate::domain::record::{self, AnyRecord, Record};
+use crate::domain::record::{self, AnyRecord, RUNTIME, Record};
 use crate::domain::request::{Request, RequestEvent};
 use crate::domain::role::Role;
 use crate::domain::state::State;
@@ -85,7 +85,11 @@ pub fn read_request(root: &Path, id: &RequestId) -> Result<Option<Request>, Stor
             Some(bytes) => Some(bytes),
             None => history::packed(&RealDisk, root, &path)?,
         };
-        bytes.map(|bytes| super::import::request(&bytes)).transpose()
+        let decoded = bytes.map(|bytes| record::decode(serde_json::from_slice(&bytes)?));
+        let request = decoded
+            .transpose()
+            .map_err(|error| StoreError::Encode { reason: error.to_string() })?;
+        Ok(request.map(Arc::unwrap_or_clone))
     })
 }
 
@@ -132,15 +136,7 @@ pub fn requests_ended_since(root: &Path, since: Timestamp) -> Result<Vec<Request
 pub fn read_events(root: &Path, id: &RequestId) -> Result<Vec<RequestEvent>, StoreError> {
     steadily(&RealDisk, root, || {
         let path = layout::events(id);
-        let mut lines = lines_of(root, id)?;
-        if lines.is_none() {
-            // A finished request of the older runtime has its history inside.
-            let record = present(&root.join(layout::request(id)))?.unwrap_or_default();
-            let events = super::import::embedded_events(&record);
-            let events: Vec<String> = events.iter().map(ToString::to_string).collect();
-            lines = Some(events.join("\n").into_bytes());
-        }
-        let mut content = lines.unwrap_or_default();
+        let mut content = lines_of(root, id)?.unwrap_or_default();
         let mut cut = false;
         let mut events = Vec::new();
         for (_, entry) in &tail(root)?.entries {
@@ -241,14 +237,9 @@ pub fn backlog_items(root: &Path) -> Result<Vec<BacklogItem>, StoreError> {
             if name.starts_with('.') || !name.ends_with(".json") {
                 continue;
             }
-            let item = present(&folder.join(name))?.and_then(|bytes| super::import::item(&bytes));
+            let bytes = present(&folder.join(name))?;
+            let item = bytes.and_then(|bytes| record::<BacklogItem>(&bytes));
             found.extend(item.map(|item| (item.backlog_id.clone(), item)));
-        }
-        if super::import::is_older(&RealDisk, root)? {
-            // As the first opening will leave them.
-            let disk: Arc<dyn Disk> = Arc::new(RealDisk);
-            let items = load::load(&disk, root)?.views.state.backlog;
-            found.extend(items.into_iter().map(|(id, item)| (id, Arc::unwrap_or_clone(item))));
         }
         for (_, entry) in tail(root)?.entries {
             for change in entry.changes {
@@ -261,31 +252,16 @@ pub fn backlog_items(root: &Path) -> Result<Vec<BacklogItem>, StoreError> {
     })
 }
 
-/// What was taken over from the older runtime, or would be by the first opening; `None` where nothing is of it.
-pub fn imported(root: &Path) -> Result<Option<super::import::Notes>, StoreError> {
-    if super::import::is_older(&RealDisk, root)? {
-        let disk: Arc<dyn Disk> = Arc::new(RealDisk);
-        return Ok(load::load(&disk, root)?.older);
-    }
-    super::import::read_notes(&RealDisk, root)
-}
-
-/// What the first opening would take over from the older runtime; `None` where there is nothing, or where a
-/// take-over was begun already.
-pub fn awaits_take_over(root: &Path) -> Result<Option<super::import::Notes>, StoreError> {
-    Ok(imported(root)?.filter(|notes| notes.backup.is_empty()))
-}
-
 /// Whether a process owns the workspace just now.
 #[must_use]
 pub fn is_owned(root: &Path) -> bool {
-    files::is_locked(&root.join(super::layout::LOCK))
+    files::is_locked(&root.join(layout::LOCK))
 }
 
 /// Whether a service of the older runtime holds the workspace.
 #[must_use]
 pub fn is_owned_by_older(root: &Path) -> bool {
-    let agents = root.join(super::layout::RUNTIME).join("agents");
+    let agents = root.join(RUNTIME).join("agents");
     let held = |role: Role| files::is_locked(&agents.join(role.as_str()).join("service.lock"));
     !is_owned(root) && Role::ALL.into_iter().any(held)
 }

@@ -8,7 +8,7 @@ use super::entry::Entry;
 use super::error::StoreError;
 use super::layout::{self, Target};
 use crate::domain::state::State;
-use crate::platform::disk::Disk;
+use crate::platform::disk::{Disk, replace};
 use crate::platform::files::Result as FileResult;
 
 /// What became of a file since the last checkpoint.
@@ -212,25 +212,4 @@ fn make_folder(disk: &dyn Disk, known: &mut BTreeSet<PathBuf>, file: &Path) -> F
         known.insert(folder.to_owned());
     }
     Ok(())
-}
-
-/// Replaces a file so that a reader sees the old or the new text; no sync.
-pub(super) fn replace(disk: &dyn Disk, path: &Path, bytes: &[u8]) -> FileResult<()> {
-    let temp = temp(path);
-    disk.write(&temp, bytes)?;
-    disk.rename(&temp, path)
-}
-
-/// The same with the bytes synced before they get their name; the name is for the caller to sync.
-pub(super) fn replace_synced(disk: &dyn Disk, path: &Path, bytes: &[u8]) -> FileResult<()> {
-    let temp = temp(path);
-    disk.write(&temp, bytes)?;
-    disk.sync(&temp)?;
-    disk.rename(&temp, path)
-}
-
-/// The scratch name beside a file; readers skip names that begin with a dot.
-pub(super) fn temp(path: &Path) -> PathBuf {
-    let name = path.file_name().unwrap_or_default().to_string_lossy();
-    path.with_file_name(format!(".{name}.tmp"))
 }

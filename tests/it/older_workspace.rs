@@ -15,8 +15,9 @@ use teams::domain::sprint::{
 };
 use teams::domain::state::State;
 use teams::engine::sprint::consistent;
+use teams::import::older::{self, Notes};
 use teams::platform::disk::RealDisk;
-use teams::store::{self, Imported, Store};
+use teams::store::{self, OpenedStore, Store};
 
 use crate::support::copy_folder;
 use crate::support::house::{House, Plan};
@@ -78,21 +79,30 @@ impl Older {
     }
 
     /// Looks at it, opens it, opens it again: every time the same, and consistent.
-    fn taken_over(&self) -> (State, Imported) {
-        let seen = store::read_only(self.0.path()).unwrap();
+    fn taken_over(&self) -> (State, Notes) {
+        let converted = older::preview(self.0.path()).unwrap().expect("it is of the older runtime");
+        let seen = State::from_records(&converted.records);
         consistent(&seen).unwrap();
-        let opened = Store::open(self.0.path(), Arc::new(RealDisk)).unwrap();
+        let (opened, notes) = self.open();
         assert_eq!(opened.state, seen, "looking and opening come to the same");
-        let notes = opened.report.older.clone().expect("it is of the older runtime");
+        let notes = notes.expect("it is of the older runtime");
         opened.store.close().unwrap();
-        let again = Store::open(self.0.path(), Arc::new(RealDisk)).unwrap();
-        assert_eq!(again.report.older, None);
+        let (again, none) = self.open();
+        assert_eq!(none, None);
         assert!(again.report.set_aside.is_empty() && again.report.edited.is_empty());
         assert_eq!(again.state, seen);
         again.store.close().unwrap();
         assert_eq!(self.backups().len(), 1);
-        assert_eq!(store::imported(self.0.path()).unwrap().as_ref(), Some(&notes));
+        assert!(older::preview(self.0.path()).unwrap().is_none());
+        assert_eq!(older::notes(self.0.path()).unwrap().as_ref(), Some(&notes));
         (seen, notes)
+    }
+
+    /// Opens it as a start of the team does.
+    fn open(&self) -> (OpenedStore, Option<Notes>) {
+        let lock = store::hold(self.0.path(), &RealDisk).unwrap();
+        let notes = older::take_over(&RealDisk, self.0.path()).unwrap();
+        (Store::open_held(lock, self.0.path(), Arc::new(RealDisk)).unwrap(), notes)
     }
 
     fn backups(&self) -> Vec<PathBuf> {
@@ -223,14 +233,9 @@ fn who_holds_the_slot() {
     let lost = Older::new();
     lost.text("sprint_scheduler.json", "").sprint(S, json!({}));
     lost.sprint("260301-Sprint-09:00", json!({"started_at": "2026-03-01T09:00:00"}));
-    let (state, notes) = {
-        let seen = store::read_only(lost.0.path()).unwrap();
-        let opened = Store::open(lost.0.path(), Arc::new(RealDisk)).unwrap();
-        assert_eq!(opened.report.set_aside.len(), 1);
-        opened.store.close().unwrap();
-        (seen, opened.report.older.unwrap())
-    };
-    consistent(&state).unwrap();
+    // The record that says nothing stays in the copy, and a new one is written over it.
+    let (state, notes) = lost.taken_over();
+    assert!(lost.backups()[0].join("sprint_scheduler.json").exists());
     assert_eq!(state.scheduler.active_sprint_id, Some(sprint_id(S)), "13.B #35, #37");
     assert!(notes.left.iter().any(|line| line.contains("sprint_scheduler.json")));
     assert!(notes.repaired.iter().any(|line| line.contains("260301-Sprint-09:00")));
@@ -420,11 +425,11 @@ fn what_is_no_record_is_set_aside_and_named() {
         .text("sprints/260324-Sprint-09:00.json", "{\"sprint_id\": \"260324-")
         .item("b4", json!({"backlog_id": "../../evil"}))
         .text("requests/20260324-00000001.json", "{}");
-    let opened = Store::open(older.0.path(), Arc::new(RealDisk)).unwrap();
+    let (opened, notes) = older.open();
     consistent(&opened.state).unwrap();
     assert_eq!(opened.state.backlog.len(), 1);
     assert_eq!(opened.report.set_aside.len(), 5);
-    let left = opened.report.older.unwrap().left;
+    let left = notes.unwrap().left;
     assert_eq!(left.len(), 5, "{left:?}");
     opened.store.close().unwrap();
     assert!(!older.0.path().parent().unwrap().join("evil.json").exists(), "13.D #61");
@@ -474,6 +479,30 @@ fn requests_in_every_odd_shape() {
         &RequestId::parse("260324-Sprint-09:00:closeout").unwrap(),
     );
     assert_eq!(closing.unwrap().unwrap().status, RequestStatus::Cancelled);
+}
+
+#[test]
+fn ended_requests_that_an_earlier_build_left_as_they_were_are_brought_into_our_shape() {
+    let older = Older::fixture();
+    let (before, notes) = older.taken_over();
+    // An earlier build left them so, and noted no version.
+    let noted = json!({"backup": notes.backup, "repaired": notes.repaired, "left": notes.left});
+    older
+        .put("import.json", &noted)
+        .request("20260101-00000001", json!({"status": "canceled", "artifacts": "a.md", "result": {"role": "qa",
+            "status": "completed"}, "events": [{"timestamp": "2026-01-01T09:00:00", "type": "created",
+            "actor": "orchestrator", "summary": "begun"}]}))
+        .text("requests/20260101-00000002.json", "{\"request_id\": ");
+    let (opened, none) = older.open();
+    assert_eq!((opened.state, none), (before, None));
+    opened.store.close().unwrap();
+    let id = RequestId::parse("20260101-00000001").unwrap();
+    let request = store::read_request(older.0.path(), &id).unwrap().unwrap();
+    assert_eq!(request.status, RequestStatus::Cancelled);
+    assert_eq!(store::read_events(older.0.path(), &id).unwrap()[0].summary, "begun");
+    assert_eq!(older::notes(older.0.path()).unwrap(), Some(notes), "what was noted stays");
+    let torn = older.state_folder().join("requests/20260101-00000002.json");
+    assert_eq!(std::fs::read_to_string(torn).unwrap(), "{\"request_id\": ");
 }
 
 #[test]
@@ -646,14 +675,15 @@ proptest! {
         for (at, request) in requests.into_iter().enumerate() {
             older.request(&format!("r{}", at + 1), request);
         }
-        let state = store::read_only(older.0.path()).unwrap();
+        let converted = older::preview(older.0.path()).unwrap().unwrap();
+        let state = State::from_records(&converted.records);
         prop_assert_eq!(consistent(&state), Ok(()));
         prop_assert!(state.requests.values().all(|request| !request.status.is_terminal()));
-        let opened = Store::open(older.0.path(), Arc::new(RealDisk)).unwrap();
+        let (opened, _) = older.open();
         prop_assert_eq!(&opened.state, &state);
         prop_assert!(opened.report.set_aside.is_empty(), "{:?}", opened.report.set_aside);
         opened.store.close().unwrap();
-        let again = Store::open(older.0.path(), Arc::new(RealDisk)).unwrap();
+        let (again, _) = older.open();
         prop_assert_eq!(&again.state, &state);
         again.store.close().unwrap();
     }

@@ -10,6 +10,7 @@ use super::team::Team;
 use crate::cli::told::Teller;
 use crate::cli::{Failure, say};
 use crate::domain::evidence::Evidence;
+use crate::domain::record::RUNTIME;
 use crate::domain::request::Request;
 use crate::git::{self, CommitId, Project};
 use crate::local_guild::GuildInfo;
@@ -47,7 +48,7 @@ pub(super) async fn play(home: &Home, guild: &GuildInfo, team: &mut Team) -> Res
 /// The request of the message, once it has ended and nothing about it waits any more.
 fn ended(home: &Home, message: &str) -> Result<Option<Request>, Failure> {
     let root = home.workspace();
-    if !files::exists(&root.join(store::RUNTIME)) {
+    if !files::exists(&root.join(RUNTIME)) {
         return Ok(None);
     }
     let asked = |request: &Request| {

@@ -8,6 +8,7 @@ use super::request::checks;
 use super::team::Team;
 use crate::cli::{Failure, say};
 use crate::domain::language::Language;
+use crate::domain::record::RUNTIME;
 use crate::domain::sprint::{Sprint, SprintStatus, Todo, TodoStatus};
 use crate::git;
 use crate::local_guild::GuildInfo;
@@ -55,7 +56,7 @@ pub(super) async fn play(home: &Home, guild: &GuildInfo, team: &mut Team) -> Res
 /// The sprint that the message asked for, once it has ended and everything about it was said.
 fn ended(home: &Home, message: &str) -> Result<Option<Sprint>, Failure> {
     let root = home.workspace();
-    if !files::exists(&root.join(store::RUNTIME)) {
+    if !files::exists(&root.join(RUNTIME)) {
         return Ok(None);
     }
     // A team that opens or stops moves files under a reader; the next look is complete.

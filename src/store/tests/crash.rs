@@ -176,7 +176,7 @@ fn verify(
                 let Change::Save(AnyRecord::Envelope(envelope)) = envelope(number, *place) else {
                     return false;
                 };
-                let path = store.root.join(layout::inside(&envelope.path_in(*place)));
+                let path = store.root.join(inside(&envelope.path_in(*place)));
                 disk.len(&path).unwrap().is_some()
             })
             .count();

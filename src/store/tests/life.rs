@@ -8,7 +8,7 @@ use crate::platform::disk::RealDisk;
 use crate::platform::files;
 use crate::platform::sim_disk::Fault;
 use crate::store::work::Pace;
-use crate::store::{OpenedStore, Store, read_events, read_only, read_request};
+use crate::store::{OpenedStore, Store, hold, read_events, read_only, read_request};
 
 fn open(root: &Path) -> OpenedStore {
     Store::open(root, Arc::new(RealDisk)).unwrap()
@@ -33,14 +33,14 @@ fn final_state() -> State {
 fn a_clean_stop_leaves_an_empty_tail() {
     let root = tempfile::tempdir().unwrap();
     let opened = open(root.path());
-    assert!(opened.report.imported);
+    assert!(opened.report.first);
     put_all(&opened.store, script());
     opened.store.close().unwrap();
     let journal = root.path().join(layout::JOURNAL);
     assert_eq!(files::list(&journal).unwrap(), [] as [PathBuf; 0]);
     let again = open(root.path());
     assert_eq!(again.report.replayed, 0);
-    assert!(!again.report.imported);
+    assert!(!again.report.first);
     assert_eq!(again.state, final_state());
 }
 
@@ -239,7 +239,7 @@ fn a_lifecycle_that_this_build_cannot_read_is_set_aside_by_name_and_its_requests
     opened.store.append(begun).wait().unwrap();
     opened.store.close().unwrap();
     let digest = Lifecycle::built_in().digest();
-    let path = format!("{}/lifecycles/{digest}.yaml", layout::RUNTIME);
+    let path = format!("{}/lifecycles/{digest}.yaml", RUNTIME);
     let opened = open(root.path());
     assert_eq!(opened.state.lifecycles[digest], *Lifecycle::built_in());
     opened.store.close().unwrap();
@@ -255,7 +255,7 @@ fn a_lifecycle_that_this_build_cannot_read_is_set_aside_by_name_and_its_requests
         files::write(&path, &other).unwrap();
         let opened = open(root.path());
         let [aside] = &opened.report.set_aside[..] else { panic!("{:?}", opened.report) };
-        assert_eq!(aside.path, format!("{}/lifecycles/{digest}.yaml", layout::RUNTIME));
+        assert_eq!(aside.path, format!("{}/lifecycles/{digest}.yaml", RUNTIME));
         assert_eq!(files::read_text(&root.path().join(&aside.now)).unwrap(), other);
         assert!(opened.state.requests.contains_key(&request_id(1)));
         // Until it is there again, what is built in stands in for it.
@@ -299,7 +299,8 @@ fn a_document_path_stays_in_the_workspace() {
 fn checkpoints_while_running_keep_the_order() {
     let root = tempfile::tempdir().unwrap();
     let pace = Pace { entries: 16, bytes: u64::MAX };
-    let opened = Store::open_with(root.path(), Arc::new(RealDisk), pace).unwrap();
+    let lock = hold(root.path(), &RealDisk).unwrap();
+    let opened = Store::open_with(lock, root.path(), Arc::new(RealDisk), pace).unwrap();
     let mut expected = State::default();
     let mut waiting = Vec::new();
     for number in 0..500 {
@@ -347,13 +348,14 @@ fn an_older_workspace_opens() {
         let path = root.path().join(layout::request(&request_id(number)));
         files::write(&path, older(number, status)).unwrap();
     }
+    assert!(older::take_over(&RealDisk, root.path()).unwrap().is_some());
     let opened = open(root.path());
-    assert!(opened.report.imported);
+    assert!(opened.report.first);
     assert_eq!(opened.state.requests.len(), 1);
     assert_eq!(opened.state.ended_requests, 1);
     opened.store.close().unwrap();
     let again = open(root.path());
-    assert!(!again.report.imported);
+    assert!(!again.report.first);
     assert_eq!(again.state.requests.len(), 1);
     let more = event(1, "went on");
     again.store.append(vec![more]).wait().unwrap();
@@ -371,7 +373,7 @@ fn a_dead_letter_that_is_moved_back_at_any_instant_is_kept() {
         let Change::Save(AnyRecord::Envelope(envelope)) = envelope(1, place) else {
             unreachable!()
         };
-        Path::new("/w").join(layout::inside(&envelope.path_in(place)))
+        Path::new("/w").join(inside(&envelope.path_in(place)))
     };
     let (inbox, dead) = (letter(EnvelopeFolder::Inbox), letter(EnvelopeFolder::Dead));
     let die = |disk: &SimDisk| {

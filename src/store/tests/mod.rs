@@ -26,7 +26,7 @@ use crate::domain::ids::{
 };
 use crate::domain::language::Language;
 use crate::domain::lifecycle::Lifecycle;
-use crate::domain::record::RecordId;
+use crate::domain::record::{RUNTIME, RecordId, inside};
 use crate::domain::request::{Request, RequestConversation, RequestEvent, RequestStatus, Room};
 use crate::domain::role::Role;
 use crate::domain::run::Run;
@@ -37,6 +37,7 @@ use crate::domain::sprint::{
 };
 use crate::domain::state::State;
 use crate::domain::time::Timestamp;
+use crate::import::older::{self, ImportError};
 use crate::platform::disk::Disk;
 use crate::platform::sim_disk::SimDisk;
 
@@ -315,6 +316,10 @@ impl Inline {
     fn open(disk: &SimDisk) -> Result<Self, StoreError> {
         let disk: Arc<dyn Disk> = Arc::new(disk.clone());
         let root = PathBuf::from("/w");
+        older::take_over(&*disk, &root).map_err(|error| match error {
+            ImportError::File(error) => StoreError::from(error),
+            ImportError::Encode(error) => StoreError::from(error),
+        })?;
         let (mut journal, views, report) = recover(&disk, &root)?;
         // Small, so that the script meets the end of the zeros often and copies of the disk are cheap.
         journal.growth = 2_000;

@@ -113,7 +113,7 @@ impl Life {
     }
 
     async fn live_on(&self, variables: &[Variable]) -> Went {
-        let runtime = self.workspace().join(store::RUNTIME);
+        let runtime = self.workspace().join(teams::domain::record::RUNTIME);
         let (news, mut heard) = mpsc::unbounded_channel();
         let mut watcher =
             notify::recommended_watcher(move |event: notify::Result<notify::Event>| {
@@ -385,5 +385,6 @@ fn furnish(root: &Path, info: &GuildInfo) {
         ..workspace::init::Options::default()
     };
     workspace::init::init(&root.join("workspace"), &options).unwrap();
-    platform::files::create_dir_all(&root.join("workspace").join(store::RUNTIME)).unwrap();
+    platform::files::create_dir_all(&root.join("workspace").join(teams::domain::record::RUNTIME))
+        .unwrap();
 }

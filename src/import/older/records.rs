@@ -10,7 +10,7 @@ use crate::domain::sprint::Sprint;
 
 /// Everything that was read.
 #[derive(Default)]
-pub(super) struct Older {
+pub(super) struct Records {
     pub(super) requests: BTreeMap<RequestId, Request>,
     pub(super) items: BTreeMap<BacklogId, BacklogItem>,
     pub(super) sprints: BTreeMap<SprintId, Sprint>,

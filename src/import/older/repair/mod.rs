@@ -6,17 +6,17 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::notes::Notes;
-use super::older::Older;
+use super::records::Records;
 use crate::domain::backlog::{BacklogStatus, fingerprint as item_fingerprint};
 use crate::domain::ids::{BacklogId, RequestId, SprintId};
 use crate::domain::lifecycle::{Lifecycle, Prerequisite, StepKind, counter};
+use crate::domain::record::{SCHEDULER, inside, item_path, request_path, sprint_path};
 use crate::domain::request::{self, Blocked, Request, RequestStatus};
 use crate::domain::schedule::ReviewEnd;
 use crate::domain::sprint::{
     CloseoutStatus, Phase, PlanningStep, Sprint, SprintStatus, Todo, TodoStatus, WrapUp,
 };
 use crate::domain::workflow::WorkflowState;
-use crate::store::layout;
 use todos::waits_or_runs;
 
 mod todos;
@@ -26,7 +26,7 @@ const INTERNAL: &[&str] =
     &["sprint_internal", "sourcer_review", "blocked_backlog_review", "sprint_closeout_report"];
 
 /// Makes the records agree.
-pub(super) fn repair(older: &mut Older, notes: &mut Notes) {
+pub(super) fn repair(older: &mut Records, notes: &mut Notes) {
     slot(older, notes);
     for item in older.items.values_mut().filter(|item| item.fingerprint.is_empty()) {
         item.fingerprint = item_fingerprint(&item.title, &item.scope, item.kind);
@@ -50,7 +50,7 @@ pub(super) fn repair(older: &mut Older, notes: &mut Notes) {
 
 /// Who holds the slot: the sprint that the scheduler names, if it is there and open; else the newest open one,
 /// because the older scheduler forgot its sprint now and then (13.B #37).
-fn slot(older: &mut Older, notes: &mut Notes) {
+fn slot(older: &mut Records, notes: &mut Notes) {
     let open = |sprint: &Sprint| !sprint.status.is_terminal() && sprint.ended_at.is_none();
     let named = older.scheduler.active_sprint_id.clone();
     let mut active = named.clone().filter(|id| older.sprints.get(id).is_some_and(open));
@@ -59,7 +59,7 @@ fn slot(older: &mut Older, notes: &mut Notes) {
     {
         let why = if older.sprints.contains_key(id) { "is over" } else { "has no record" };
         notes.repaired(
-            &layout::scheduler(),
+            &inside(SCHEDULER),
             &format!("{id} held the slot and {why}; the slot is free"),
         );
     }
@@ -68,7 +68,7 @@ fn slot(older: &mut Older, notes: &mut Notes) {
         let newest = newest.max_by_key(|it| (it.started_at, it.sprint_id.clone()));
         if let Some(sprint) = newest {
             let id = &sprint.sprint_id;
-            notes.repaired(&layout::scheduler(), &format!("{id} is open and gets the slot"));
+            notes.repaired(&inside(SCHEDULER), &format!("{id} is open and gets the slot"));
             active = Some(id.clone());
         }
     }
@@ -78,7 +78,7 @@ fn slot(older: &mut Older, notes: &mut Notes) {
         }
         let over =
             if sprint.ended_at.is_some() { SprintStatus::Failed } else { SprintStatus::Cancelled };
-        let path = layout::sprint(&sprint.sprint_id);
+        let path = inside(&sprint_path(&sprint.sprint_id));
         notes.repaired(
             &path,
             &format!("it was {} and does not hold the slot: {over}", sprint.status),
@@ -93,7 +93,7 @@ fn slot(older: &mut Older, notes: &mut Notes) {
 
 /// Where the active sprint goes on.
 fn resume(sprint: &mut Sprint, notes: &mut Notes) {
-    let path = layout::sprint(&sprint.sprint_id);
+    let path = inside(&sprint_path(&sprint.sprint_id));
     // Its own requests are asked for again.
     sprint.planning_request_id = None;
     if sprint.status == SprintStatus::Closeout {
@@ -132,7 +132,7 @@ fn resume(sprint: &mut Sprint, notes: &mut Notes) {
 
 /// A sprint that is over has nothing that waits or runs.
 fn settle(sprint: &mut Sprint, notes: &mut Notes) {
-    let path = layout::sprint(&sprint.sprint_id);
+    let path = inside(&sprint_path(&sprint.sprint_id));
     for todo in sprint.work.todos.iter_mut().filter(|todo| waits_or_runs(todo.status)) {
         notes.repaired(
             &path,
@@ -144,7 +144,7 @@ fn settle(sprint: &mut Sprint, notes: &mut Notes) {
 }
 
 /// Open requests: those that the active sprint does not wait for are withdrawn, the others can go on.
-fn requests(older: &mut Older, active: Option<&SprintId>, notes: &mut Notes) {
+fn requests(older: &mut Records, active: Option<&SprintId>, notes: &mut Notes) {
     let mut awaited: BTreeSet<RequestId> = BTreeSet::new();
     let mut over: BTreeSet<RequestId> = BTreeSet::new();
     for sprint in older.sprints.values() {
@@ -158,7 +158,7 @@ fn requests(older: &mut Older, active: Option<&SprintId>, notes: &mut Notes) {
         }
     }
     for request in older.requests.values_mut().filter(|it| !it.status.is_terminal()) {
-        let path = layout::request(&request.request_id);
+        let path = inside(&request_path(&request.request_id));
         let id = &request.request_id;
         let internal = request.params.kind.as_deref().is_some_and(|kind| INTERNAL.contains(&kind));
         if !awaited.contains(id) && (internal || over.contains(id)) {
@@ -217,7 +217,7 @@ fn go_on(request: &mut Request, internal: bool, path: &str, notes: &mut Notes) {
 }
 
 /// Items follow the todos of the active sprint; without one nothing is selected.
-fn items(older: &mut Older, active: Option<&SprintId>, notes: &mut Notes) {
+fn items(older: &mut Records, active: Option<&SprintId>, notes: &mut Notes) {
     let sprint = active.and_then(|id| older.sprints.get(id));
     let mut by_item: BTreeMap<BacklogId, &Todo> = BTreeMap::new();
     for todo in sprint.iter().flat_map(|sprint| &sprint.work.todos) {
@@ -268,7 +268,7 @@ fn items(older: &mut Older, active: Option<&SprintId>, notes: &mut Notes) {
             item.planned_in_sprint_id = None;
         }
         if old != item.status {
-            let path = layout::item(&item.backlog_id);
+            let path = inside(&item_path(&item.backlog_id));
             let (old, new) = (old.as_str(), item.status.as_str());
             notes.repaired(&path, &format!("it was {old} and is {new}, as its todo says"));
         }
@@ -276,7 +276,7 @@ fn items(older: &mut Older, active: Option<&SprintId>, notes: &mut Notes) {
 }
 
 /// Reviews that nobody waits for any more are asked for again.
-fn scheduler(older: &mut Older, notes: &mut Notes) {
+fn scheduler(older: &mut Records, notes: &mut Notes) {
     let scheduler = &mut older.scheduler;
     let open = |id: &Option<RequestId>| {
         id.as_ref().and_then(|id| older.requests.get(id)).is_some_and(|it| !it.status.is_terminal())
@@ -286,7 +286,7 @@ fn scheduler(older: &mut Older, notes: &mut Notes) {
         && !scheduler.blocked_review.fingerprint.is_empty()
     {
         notes.repaired(
-            &layout::scheduler(),
+            &inside(SCHEDULER),
             "the review of blocked items was lost and is asked for again",
         );
         scheduler.blocked_review.fingerprint.clear();

@@ -4,14 +4,19 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use crate::platform::disk::Disk;
-use crate::store::error::StoreError;
-use crate::store::layout::{self, RUNTIME};
-use crate::store::views::replace_synced;
+use super::error::ImportError;
+use crate::domain::record::{RUNTIME, inside, pretty};
+use crate::platform::disk::{Disk, replace_synced};
+
+/// The version of [`Notes`] that this build writes. Earlier ones left ended requests in their older shape.
+pub(super) const VERSION: u32 = 2;
 
 /// What was taken over from the older runtime. Paths are relative to the workspace.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Notes {
+    /// The build's way of taking over.
+    #[serde(default)]
+    pub version: u32,
     /// The copy of the state folder as it was before; blank where it was only looked at.
     #[serde(default)]
     pub backup: String,
@@ -21,7 +26,7 @@ pub struct Notes {
     /// What could not be carried over, a line each, beginning with the file.
     #[serde(default)]
     pub left: Vec<String>,
-    /// The first checkpoint is still to come: the records are read from the copy.
+    /// The records are still those of the older runtime, or half written over: they are read from the copy.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub unfinished: bool,
 }
@@ -36,15 +41,12 @@ impl Notes {
     }
 }
 
-/// Where the notes are kept.
-const NOTES: &str = ".teams_runtime/import.json";
+/// The file of the notes, below the folder of the runtime.
+pub(super) const FILE: &str = "import.json";
 
-/// The notes of a workspace that was taken over; `None` for any other.
-pub(in crate::store) fn read_notes(
-    disk: &dyn Disk,
-    root: &Path,
-) -> Result<Option<Notes>, StoreError> {
-    match disk.read(&root.join(NOTES)) {
+/// The notes of a workspace that was taken over, in whole or in part; `None` for any other.
+pub(super) fn read(disk: &dyn Disk, root: &Path) -> Result<Option<Notes>, ImportError> {
+    match disk.read(&root.join(inside(FILE))) {
         // A file that does not parse was being written when the machine stopped: the next opening knows more.
         Ok(bytes) => Ok(serde_json::from_slice(&bytes).ok()),
         Err(error) if error.is_missing() => Ok(None),
@@ -53,12 +55,8 @@ pub(in crate::store) fn read_notes(
 }
 
 /// Keeps the notes durably.
-pub(in crate::store) fn keep_notes(
-    disk: &dyn Disk,
-    root: &Path,
-    notes: &Notes,
-) -> Result<(), StoreError> {
-    replace_synced(disk, &root.join(NOTES), &layout::pretty(notes)?)?;
+pub(super) fn keep(disk: &dyn Disk, root: &Path, notes: &Notes) -> Result<(), ImportError> {
+    replace_synced(disk, &root.join(inside(FILE)), &pretty(notes)?)?;
     disk.sync_dir(&root.join(RUNTIME))?;
     Ok(())
 }

@@ -4,12 +4,12 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::domain::backlog::{BacklogItem, BacklogKind, BacklogStatus};
 use crate::domain::ids::{BacklogId, RequestId, TodoId};
+use crate::domain::record::{inside, item_path, sprint_path};
 use crate::domain::request::Request;
 use crate::domain::sprint::{Sprint, Todo, TodoStatus};
 use crate::domain::time::Timestamp;
-use crate::store::import::notes::Notes;
-use crate::store::import::older::Older;
-use crate::store::layout;
+use crate::import::older::notes::Notes;
+use crate::import::older::records::Records;
 
 /// Where a todo stands by its request alone (13.A #1).
 fn status_of(request: &Request) -> TodoStatus {
@@ -33,8 +33,8 @@ pub(super) const fn waits_or_runs(status: TodoStatus) -> bool {
 }
 
 /// Brings the todos of the active sprint in line with their requests, and recovers those that were lost.
-pub(super) fn follow(sprint: &mut Sprint, older: &Older, notes: &mut Notes) {
-    let path = layout::sprint(&sprint.sprint_id);
+pub(super) fn follow(sprint: &mut Sprint, older: &Records, notes: &mut Notes) {
+    let path = inside(&sprint_path(&sprint.sprint_id));
     unique(sprint, &path, notes);
     recover(sprint, older, &path, notes);
     let known: BTreeSet<TodoId> =
@@ -93,7 +93,7 @@ fn unique(sprint: &mut Sprint, path: &str, notes: &mut Notes) {
 }
 
 /// Requests of the sprint that no todo has: the todo takes its own, and one that is gone comes back (4.5).
-fn recover(sprint: &mut Sprint, older: &Older, path: &str, notes: &mut Notes) {
+fn recover(sprint: &mut Sprint, older: &Records, path: &str, notes: &mut Notes) {
     let retired: BTreeSet<RequestId> =
         sprint.work.todos.iter().filter_map(|todo| todo.retry_of_request_id.clone()).collect();
     let mut mine: Vec<&Request> = (older.requests.values())
@@ -140,7 +140,7 @@ fn title(request: &Request) -> &str {
 }
 
 /// An item is worked on by one todo, and a todo that waits or runs has an item that may become work.
-fn one_each(sprint: &mut Sprint, older: &Older, path: &str, notes: &mut Notes) {
+fn one_each(sprint: &mut Sprint, older: &Records, path: &str, notes: &mut Notes) {
     let mut order: Vec<usize> = (0..sprint.work.todos.len()).collect();
     order.sort_by_key(|at| sprint.work.todos[*at].status != TodoStatus::Running);
     // What was delivered is not done again.
@@ -187,7 +187,7 @@ fn one_each(sprint: &mut Sprint, older: &Older, path: &str, notes: &mut Notes) {
 /// The items of todos that are not over whose records are gone, as far as the todos still tell (9.7).
 pub(super) fn items_again(
     sprint: &Sprint,
-    older: &Older,
+    older: &Records,
     notes: &mut Notes,
 ) -> BTreeMap<BacklogId, BacklogItem> {
     let mut again = BTreeMap::new();
@@ -204,7 +204,7 @@ pub(super) fn items_again(
         if !lives || older.items.contains_key(&id) || again.contains_key(&id) {
             continue;
         }
-        let path = layout::item(&id);
+        let path = inside(&item_path(&id));
         notes.repaired(&path, &format!("it was gone and comes back from {}", todo.todo_id));
         let mut item = todo.item_again(id.clone(), BacklogKind::default(), epoch);
         // Where it stands follows from the todo.

@@ -1,0 +1,32 @@
+//! What commands read of a workspace, which may still be as the older runtime left it: then as taking it over will
+//! leave it.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use super::output::Failure;
+use crate::domain::backlog::BacklogItem;
+use crate::domain::record::AnyRecord;
+use crate::domain::state::State;
+use crate::import::older;
+use crate::store;
+
+/// Everything that is open.
+pub(super) fn state(root: &Path) -> Result<State, Failure> {
+    Ok(match older::preview(root)? {
+        Some(converted) => State::from_records(&converted.records),
+        None => store::read_only(root)?,
+    })
+}
+
+/// Every backlog item, in the order of their ids.
+pub(super) fn backlog_items(root: &Path) -> Result<Vec<BacklogItem>, Failure> {
+    let Some(converted) = older::preview(root)? else { return Ok(store::backlog_items(root)?) };
+    let items = converted.records.into_iter().filter_map(|record| {
+        let AnyRecord::Backlog(item) = record else { return None };
+        Some(Arc::unwrap_or_clone(item))
+    });
+    let mut items: Vec<BacklogItem> = items.collect();
+    items.sort_by(|one, other| one.backlog_id.cmp(&other.backlog_id));
+    Ok(items)
+}

@@ -1,0 +1,3 @@
+//! Readers of what other programs wrote, into our records.
+
+pub mod older;
