@@ -154,6 +154,9 @@ pub(super) struct Scan<'a> {
     pub(super) torn: bool,
 }
 
+/// What a segment is filled up with.
+const ZEROS: [u8; 4096] = [0; 4096];
+
 /// Reads a segment. `Err` is the offset of a bad frame that has a good one after it.
 pub(super) fn scan(bytes: &[u8]) -> Result<Scan<'_>, usize> {
     let mut frames = Vec::new();
@@ -163,7 +166,7 @@ pub(super) fn scan(bytes: &[u8]) -> Result<Scan<'_>, usize> {
         frames.push(frame);
     }
     let rest = &bytes[end..];
-    let torn = rest.iter().any(|byte| *byte != 0);
+    let torn = rest.chunks(ZEROS.len()).any(|part| part != &ZEROS[..part.len()]);
     if torn {
         let later = (1..rest.len().saturating_sub(HEADER))
             .filter(|at| version_of(&rest[*at..]).is_some())

@@ -102,8 +102,24 @@ fn read_entry(
     Ok(Entry { base: line.base, changes: changes.collect::<Result<_, _>>()? })
 }
 
+/// Reads the state alone, and nothing of what the tail means for the files.
+pub(super) fn load_state(disk: &Arc<dyn Disk>, root: &Path) -> Result<State, StoreError> {
+    let (loaded, tail) = begin(disk, root)?;
+    let mut state = loaded.views.state;
+    let changes = tail.entries.iter().flat_map(|(_, entry)| &entry.changes);
+    changes.for_each(|change| state.apply(change));
+    Ok(state)
+}
+
 /// Reads the whole workspace.
 pub(super) fn load(disk: &Arc<dyn Disk>, root: &Path) -> Result<LoadedWorkspace, StoreError> {
+    let (mut loaded, tail) = begin(disk, root)?;
+    loaded.replay(&**disk, root, tail)?;
+    Ok(loaded)
+}
+
+/// Reads the workspace as the checkpoint has it, and the tail.
+fn begin(disk: &Arc<dyn Disk>, root: &Path) -> Result<(LoadedWorkspace, Tail), StoreError> {
     let index = Index::read(&**disk, root)?;
     let tail = read_tail(&**disk, root, index.as_ref().map(|index| index.seq))?;
     let covered: BTreeSet<String> = (tail.entries.iter())
@@ -126,8 +142,7 @@ pub(super) fn load(disk: &Arc<dyn Disk>, root: &Path) -> Result<LoadedWorkspace,
         Some(index) => loaded.base(&**disk, root, index, &covered)?,
         None => loaded.first(&**disk, root, &covered)?,
     }
-    loaded.replay(&**disk, root, tail)?;
-    Ok(loaded)
+    Ok((loaded, tail))
 }
 
 impl LoadedWorkspace {

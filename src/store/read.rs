@@ -30,7 +30,7 @@ pub fn read_only(root: &Path) -> Result<State, StoreError> {
 }
 
 pub(super) fn read_only_from(disk: &Arc<dyn Disk>, root: &Path) -> Result<State, StoreError> {
-    steadily(&**disk, root, || load::load(disk, root).map(|loaded| loaded.views.state))
+    steadily(&**disk, root, || load::load_state(disk, root))
 }
 
 /// Repeats a reading during which the checkpoint changed.

@@ -116,6 +116,16 @@ pub(crate) struct House {
     feed: Arc<Mutex<Vec<(&'static str, Value)>>>,
     _watcher: RecommendedWatcher,
     complaints: bool,
+    read: Mutex<AlreadyRead>,
+}
+
+/// What was read last: whoever waits looks at every event, and the same bytes need no second reading.
+#[derive(Default)]
+struct AlreadyRead {
+    /// The team's process, and the checkpoint and journal that `state` is of.
+    journal: (u32, Vec<Vec<u8>>),
+    state: State,
+    requests: BTreeMap<PathBuf, (Vec<u8>, Request)>,
 }
 
 impl House {
@@ -167,6 +177,7 @@ impl House {
             feed,
             _watcher: watcher,
             complaints: false,
+            read: Mutex::default(),
         }
     }
 
@@ -446,7 +457,27 @@ impl House {
 
     /// The records as they are; `None` in the moment where they move.
     pub(crate) fn state(&self) -> Option<State> {
-        (0..20).find_map(|_| store::read_only(&self.root()).ok())
+        let read = || (0..20).find_map(|_| store::read_only(&self.root()).ok());
+        let running = self.team.as_ref().filter(|team| team.ended.borrow().is_none());
+        // Without a team, records may be edited by hand.
+        let Some(team) = running else { return read() };
+        let journal = (team.pid, self.journal());
+        let mut last = self.read.lock().unwrap();
+        if last.journal != journal {
+            // At least as new as these bytes.
+            (last.state, last.journal) = (read()?, journal);
+        }
+        Some(last.state.clone())
+    }
+
+    /// The bytes of the checkpoint and of the journal.
+    fn journal(&self) -> Vec<Vec<u8>> {
+        let folder = self.root().join(".teams_runtime");
+        let segments = std::fs::read_dir(folder.join("journal")).into_iter().flatten().flatten();
+        let mut paths: Vec<PathBuf> = segments.map(|entry| entry.path()).collect();
+        paths.sort();
+        paths.push(folder.join("checkpoint"));
+        paths.iter().map(|path| std::fs::read(path).unwrap_or_default()).collect()
     }
 
     /// All requests, open and ended.
@@ -454,12 +485,18 @@ impl House {
         let mut all: BTreeMap<RequestId, Request> = BTreeMap::new();
         let folder = self.root().join(".teams_runtime/requests");
         for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
-            if entry.path().extension().is_some_and(|end| end == "json")
-                && let Ok(text) = std::fs::read_to_string(entry.path())
-                && let Ok(request) = serde_json::from_str::<Request>(&text)
-            {
-                all.insert(request.request_id.clone(), request);
+            let path = entry.path();
+            if path.extension().is_none_or(|end| end != "json") {
+                continue;
             }
+            let Ok(bytes) = std::fs::read(&path) else { continue };
+            let known = &mut self.read.lock().unwrap().requests;
+            if known.get(&path).is_none_or(|(read, _)| *read != bytes) {
+                let Ok(request) = serde_json::from_slice(&bytes) else { continue };
+                known.insert(path.clone(), (bytes, request));
+            }
+            let request = &known[&path].1;
+            all.insert(request.request_id.clone(), request.clone());
         }
         let open = self.state().map(|state| state.requests).unwrap_or_default();
         all.extend(open.into_iter().map(|(id, request)| (id, Arc::unwrap_or_clone(request))));
