@@ -70,6 +70,7 @@ pub(crate) fn policy() -> Policy {
         budgets: teams::domain::budget::Budgets::default(),
         prices: teams::domain::budget::PriceTable::default(),
         lifecycle: std::sync::Arc::clone(teams::domain::lifecycle::Lifecycle::built_in()),
+        routes: std::sync::Arc::clone(teams::domain::routes::Routes::built_in()),
         sprint: SprintPolicy {
             start_mode: StartMode::ManualDaily,
             cutoff: CutoffTime::try_from("22:00".to_owned()).ok(),

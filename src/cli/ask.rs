@@ -17,6 +17,7 @@ use crate::domain::incoming::Command;
 use crate::domain::language::Language;
 use crate::domain::outgoing::Content;
 use crate::domain::request::{EventKind, Request, RequestEvent, RequestStatus};
+use crate::domain::routes::Lane;
 use crate::platform::redact::redact;
 use crate::platform::terminal::LiveLine;
 use crate::service::{self, ControlError, Reply};
@@ -36,6 +37,27 @@ pub(super) struct Args {
     /// Tell each step, and then the answer; the exit code is 0 where it is done, else 1
     #[arg(long)]
     wait: bool,
+    /// Which way it takes: answer, fast, quick, standard or full; no model is asked about it
+    #[arg(long, value_name = "LANE")]
+    lane: Option<Lane>,
+}
+
+/// Its options where the command names the lane.
+#[derive(Debug, clap::Args)]
+pub(super) struct LaneArgs {
+    /// What to ask for
+    #[arg(required = true, value_name = "WORDS")]
+    words: Vec<String>,
+    /// Tell each step, and then the answer; the exit code is 0 where it is done, else 1
+    #[arg(long)]
+    wait: bool,
+}
+
+impl LaneArgs {
+    /// The same of `teams ask --lane`.
+    pub(super) fn on(self, lane: Lane) -> Args {
+        Args { words: self.words, wait: self.wait, lane: Some(lane) }
+    }
 }
 
 /// Runs it.
@@ -50,7 +72,8 @@ fn ask(global: &Global, args: &Args) -> Result<u8, Failure> {
     let root = global.workspace()?;
     let text = args.words.join(" ");
     let language = Language::of(&text).unwrap_or_default();
-    let reply = command::call(&root, Command::Ask { text, channel_id: None, language })?;
+    let ask = Command::Ask { text, channel_id: None, language, lane: args.lane };
+    let reply = command::call(&root, ask)?;
     let Some(id) = request_of(&reply) else {
         say(plain(&reply.text));
         return Ok(0);

@@ -8,6 +8,7 @@ use clap::builder::styling::{AnsiColor, Effects};
 use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 
 use crate::domain::commands::{COMMANDS, GROUPS, Question};
+use crate::domain::routes::Lane;
 use crate::platform::{bind, heap, inside, panics, spawn, supervise};
 use crate::rehearsal;
 
@@ -28,6 +29,7 @@ mod output;
 mod plain;
 mod prompt;
 mod records;
+mod route;
 mod run;
 mod setup;
 mod sprint;
@@ -67,6 +69,10 @@ enum Command {
     List(list::Args),
     Why(why::Args),
     Ask(ask::Args),
+    Fast(ask::LaneArgs),
+    Quick(ask::LaneArgs),
+    Full(ask::LaneArgs),
+    Route(route::Args),
     #[command(subcommand)]
     Request(command::Request),
     Approve(approve::Args),
@@ -166,6 +172,10 @@ fn dispatch(cli: Cli) -> ExitCode {
         Command::Backlog(command) => backlog::run(&cli.global, &command),
         Command::Why(args) => why::run(&cli.global, &args),
         Command::Ask(args) => return ask::run(&cli.global, &args),
+        Command::Fast(args) => return ask::run(&cli.global, &args.on(Lane::Fast)),
+        Command::Quick(args) => return ask::run(&cli.global, &args.on(Lane::Quick)),
+        Command::Full(args) => return ask::run(&cli.global, &args.on(Lane::Full)),
+        Command::Route(args) => route::run(&cli.global, &args),
         Command::Request(args) => command::request(&cli.global, &args),
         Command::Approve(args) => approve::run(&cli.global, &args),
         Command::Lifecycle(command) => lifecycle::run(&cli.global, &command),

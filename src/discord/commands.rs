@@ -7,6 +7,7 @@ use crate::discord::rest::Rest;
 use crate::domain::backlog::BacklogKind;
 use crate::domain::commands::{COMMANDS, Choice, Entry, GROUPS, Takes, Words};
 use crate::domain::ids::GuildId;
+use crate::domain::routes::Lane;
 
 /// What a person chooses to decide; the words are the values.
 pub(crate) const VERDICTS: [&str; 2] = ["approve", "reject"];
@@ -54,6 +55,7 @@ fn option(choice: &Choice) -> Value {
         Takes::File => (11, Vec::new(), false),
         Takes::Kind => (3, BacklogKind::ALL.map(kind_choice).to_vec(), false),
         Takes::Verdict => (3, VERDICTS.map(verdict_choice).to_vec(), false),
+        Takes::Lane => (3, Lane::ALL.map(lane_choice).to_vec(), false),
         Takes::Request | Takes::Waiting | Takes::RefusedMessage => (3, Vec::new(), true),
     };
     let mut option = named(kind, &choice.name, &choice.about, &[]);
@@ -86,6 +88,17 @@ fn kind_choice(kind: BacklogKind) -> Value {
 fn verdict_choice(verdict: &str) -> Value {
     let ko = if verdict == "approve" { "승인" } else { "거절" };
     json!({"name": verdict, "value": verdict, "name_localizations": {"ko": ko}})
+}
+
+fn lane_choice(lane: Lane) -> Value {
+    let ko = match lane {
+        Lane::Answer => "답변만",
+        Lane::Fast => "빠르게",
+        Lane::Quick => "간단히",
+        Lane::Standard => "보통",
+        Lane::Full => "전체",
+    };
+    json!({"name": lane.as_str(), "value": lane.as_str(), "name_localizations": {"ko": ko}})
 }
 
 /// What two definitions are compared by: Discord adds ids, versions and defaults to what it was given.
@@ -211,8 +224,8 @@ mod tests {
         assert_eq!(
             names,
             [
-                "ask", "status", "why", "request", "approve", "sprint", "backlog", "outbox",
-                "models", "cost", "health", "settings"
+                "ask", "fast", "quick", "full", "route", "status", "why", "request", "approve",
+                "sprint", "backlog", "outbox", "models", "cost", "health", "settings"
             ]
         );
         let request = all.iter().find(|it| it["name"] == "request").unwrap();

@@ -11,7 +11,8 @@ use crate::discord::rest::Upload;
 use crate::discord::split::{MAX_PARTS, MESSAGE_LIMIT, beginning, length, shorten, split};
 use crate::domain::ids::{MessageId, OutgoingId, UserId};
 use crate::domain::language::Language;
-use crate::domain::outgoing::{Button, ButtonAct, Content};
+use crate::domain::outgoing::{Button, ButtonAct, Content, LaneMenu};
+use crate::domain::routes::Lane;
 
 /// Buttons in a row.
 const ROW: usize = 5;
@@ -232,7 +233,7 @@ pub(crate) fn components(buttons: &[Button], catalog: &Catalog, language: Langua
         .map(|button| {
             let style = match button.act {
                 ButtonAct::Retry => 1,
-                ButtonAct::Cancel | ButtonAct::Question => 2,
+                ButtonAct::Cancel | ButtonAct::Question | ButtonAct::Answer | ButtonAct::Lane => 2,
                 ButtonAct::Approve => 3,
                 ButtonAct::Reject => 4,
             };
@@ -241,6 +242,26 @@ pub(crate) fn components(buttons: &[Button], catalog: &Catalog, language: Langua
         })
         .collect();
     buttons.chunks(ROW).map(|row| json!({"type": 1, "components": row})).collect()
+}
+
+/// The row with the lanes that a person may choose from.
+pub(crate) fn lane_menu(menu: &LaneMenu, catalog: &Catalog, language: Language) -> Value {
+    let lanes = Lane::ALL.into_iter().filter(|lane| *lane != Lane::Answer);
+    let option = |lane: Lane| {
+        json!({
+            "label": catalog.label(&format!("lane.{lane}"), language),
+            "description": catalog.label(&format!("lane_about.{lane}"), language),
+            "value": lane.as_str(),
+            "default": lane == menu.chosen,
+        })
+    };
+    let id = Button { act: ButtonAct::Lane, subject: menu.request_id.to_string(), version: 0 };
+    let select = json!({
+        "type": 3, "custom_id": id.custom_id(),
+        "placeholder": catalog.label("button.lane", language),
+        "options": lanes.map(option).collect::<Vec<_>>(),
+    });
+    json!({"type": 1, "components": [select]})
 }
 
 #[cfg(test)]

@@ -17,11 +17,12 @@ use crate::domain::actor::{Actor, Author};
 use crate::domain::backlog::BacklogSource;
 use crate::domain::commands::{self, Question, Takes};
 use crate::domain::ids::{ChannelId, GuildId, MessageId, RequestId, ServerRoleId, UserId};
-use crate::domain::incoming::{Attachment, Command};
+use crate::domain::incoming::{Attachment, Command, RouteChange};
 use crate::domain::ingress::Ingress;
 use crate::domain::language::Language;
 use crate::domain::outgoing::{Button, ButtonAct};
 use crate::domain::request::ReplyRoute;
+use crate::domain::routes::Lane;
 use crate::domain::sprint::Kickoff;
 
 /// What a person wants.
@@ -105,16 +106,28 @@ pub fn press(payload: &ComponentInteraction) -> Option<Commanded> {
     // A list of choices with the id of a button is no button.
     let is_button = matches!(payload.data.kind, ComponentInteractionDataKind::Button);
     let via = if is_button { Ingress::Button } else { Ingress::Select };
+    let command = chosen_lane(&button, &payload.data.kind).unwrap_or(Command::Press {
+        button,
+        message_id: MessageId(payload.message.id.get()),
+        channel_id,
+    });
     Some(Commanded {
         actor: actor(&payload.user, payload.member.as_ref(), payload.guild_id, via),
         channel_id,
         language: Language::of_locale(&payload.locale),
-        wanted: PersonRequest::Command(Command::Press {
-            button,
-            message_id: MessageId(payload.message.id.get()),
-            channel_id,
-        }),
+        wanted: PersonRequest::Command(command),
     })
+}
+
+/// What was chosen in the list of lanes of a card.
+fn chosen_lane(button: &Button, kind: &ComponentInteractionDataKind) -> Option<Command> {
+    let ComponentInteractionDataKind::StringSelect { values } = kind else { return None };
+    if button.act != ButtonAct::Lane {
+        return None;
+    }
+    let request_id = RequestId::parse(&button.subject).ok()?;
+    let lane = values.first()?.parse().ok()?;
+    Some(Command::Route { request_id, change: RouteChange::Lane(lane) })
 }
 
 /// The options of a command or of one of its subcommands.
@@ -172,12 +185,34 @@ pub fn slash(payload: &CommandInteraction) -> Option<Commanded> {
     };
     let shown = Language::of_locale(&payload.locale);
     let text = || options.text("text").unwrap_or_default().to_owned();
-    let wanted = match path {
-        ["ask"] => PersonRequest::Command(Command::Ask {
+    let ask = |lane| {
+        PersonRequest::Command(Command::Ask {
             language: Language::of(&text()).unwrap_or(shown),
             text: text(),
             channel_id: Some(ChannelId(payload.channel_id.get())),
-        }),
+            lane,
+        })
+    };
+    let wanted = match path {
+        ["ask"] => ask(None),
+        ["fast"] => ask(Some(Lane::Fast)),
+        ["quick"] => ask(Some(Lane::Quick)),
+        ["full"] => ask(Some(Lane::Full)),
+        ["route"] => {
+            match (options.text("lane").and_then(|it| it.parse().ok()), options.text("add")) {
+                (Some(lane), _) => request(&|request_id| {
+                    PersonRequest::Command(Command::Route {
+                        request_id,
+                        change: RouteChange::Lane(lane),
+                    })
+                }),
+                (None, Some(step)) => request(&|request_id| {
+                    let change = RouteChange::Add(step.chars().take(60).collect());
+                    PersonRequest::Command(Command::Route { request_id, change })
+                }),
+                (None, None) => request(&|id| PersonRequest::Look(Question::Why(id))),
+            }
+        }
         ["status"] => PersonRequest::Look(Question::Status),
         ["why"] => request(&|id| PersonRequest::Look(Question::Why(id))),
         ["request", "cancel"] => {

@@ -58,6 +58,8 @@ pub enum Takes {
     Waiting,
     /// A message that Discord refused; suggested while it is typed.
     RefusedMessage,
+    /// A lane.
+    Lane,
 }
 
 /// One option of a slash command.
@@ -94,6 +96,9 @@ const fn choice(name: Words, about: Words, takes: Takes, required: bool) -> Choi
     Choice { name, about, takes, required }
 }
 
+const TEXT: Choice =
+    choice(words("text", "내용"), words("What should be done", "무엇을 할까요"), Takes::Text, true);
+
 const REQUEST: Choice = choice(
     words("request", "요청"),
     words("Which request", "어느 요청인가요"),
@@ -126,16 +131,53 @@ pub const GROUPS: [(Words, Words); 4] = [
 ];
 
 /// All commands.
-pub const COMMANDS: [Entry; 19] = [
+pub const COMMANDS: [Entry; 23] = [
     Entry {
         path: &[words("ask", "부탁")],
         about: words("Ask the team for something", "팀에 요청하기"),
-        options: &[choice(
-            words("text", "내용"),
-            words("What should be done", "무엇을 할까요"),
-            Takes::Text,
-            true,
-        )],
+        options: &[TEXT],
+        right: Right::Ask,
+    },
+    Entry {
+        path: &[words("fast", "빠르게")],
+        about: words(
+            "Ask for something small: built, proven by tests, landed",
+            "작은 일 요청하기: 만들고, 테스트로 확인하고, 반영",
+        ),
+        options: &[TEXT],
+        right: Right::Approve,
+    },
+    Entry {
+        path: &[words("quick", "간단히")],
+        about: words(
+            "Ask for something that takes no plan: built, proven, reviewed",
+            "계획 없이 할 일 요청하기: 만들고, 확인하고, 리뷰",
+        ),
+        options: &[TEXT],
+        right: Right::Approve,
+    },
+    Entry {
+        path: &[words("full", "전체로")],
+        about: words(
+            "Ask for something with every step of the team",
+            "모든 단계를 거쳐 할 일 요청하기",
+        ),
+        options: &[TEXT],
+        right: Right::Ask,
+    },
+    Entry {
+        path: &[words("route", "경로")],
+        about: words("Change which steps a request takes", "요청이 거칠 단계 바꾸기"),
+        options: &[
+            REQUEST,
+            choice(words("lane", "경로"), words("Another lane", "다른 경로"), Takes::Lane, false),
+            choice(
+                words("add", "추가"),
+                words("A step more, such as qa", "더할 단계, 예: qa"),
+                Takes::Text,
+                false,
+            ),
+        ],
         right: Right::Ask,
     },
     Entry {
@@ -353,8 +395,9 @@ pub fn page() -> String {
         page.push_str(&format!("| `{en}{options}` | {about} | `{ko}` {about_ko} | {right} |\n"));
     }
     page.push_str(
-        "\nWithdrawing or retrying what somebody else asked for takes the right to administer. Who holds which right \
-         stands under `people:` in `team_runtime.yaml`.\n\n\
+        "\nWithdrawing or retrying what somebody else asked for takes the right to administer. Fewer steps for a request, \
+         and more for somebody else's, take the right to approve. Who holds which right stands under `people:` in \
+         `team_runtime.yaml`.\n\n\
          ## Exit codes\n\n\
          | code | of every command of `teams` |\n|---|---|\n\
          | 0 | it was done; a reader that closes its end of a pipe early is no failure |\n\

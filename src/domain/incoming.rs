@@ -10,6 +10,7 @@ use crate::domain::ingress::Ingress;
 use crate::domain::language::Language;
 use crate::domain::outgoing::Button;
 use crate::domain::role::Role;
+use crate::domain::routes::Lane;
 use crate::domain::sprint::Kickoff;
 use crate::domain::time::Timestamp;
 
@@ -64,6 +65,16 @@ impl Message {
     }
 }
 
+/// What somebody wants changed about the way of a request.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RouteChange {
+    /// Another lane; the answer lane means that nothing is built.
+    Lane(Lane),
+    /// A step more: its name, or a part of only one name.
+    Add(String),
+}
+
 /// A command of a person, from a button, a slash command or the CLI.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "command")]
@@ -85,6 +96,16 @@ pub enum Command {
         channel_id: Option<ChannelId>,
         /// The language to answer in.
         language: Language,
+        /// The lane that the person names.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        lane: Option<Lane>,
+    },
+    /// Change the way of a request.
+    Route {
+        /// Which.
+        request_id: RequestId,
+        /// How.
+        change: RouteChange,
     },
     /// Withdraw a request.
     Cancel {

@@ -7,6 +7,7 @@ use serde_json::{Map, Value};
 use crate::domain::ids::{ChannelId, EnvelopeId, GateId, MessageId, OutgoingId, RequestId, UserId};
 use crate::domain::language::Language;
 use crate::domain::role::Role;
+use crate::domain::routes::Lane;
 use crate::domain::time::Timestamp;
 use crate::domain::word::words;
 
@@ -110,6 +111,10 @@ words! {
         Cancel = "cancel",
         /// Try a blocked request again.
         Retry = "retry",
+        /// Answer, and build nothing.
+        Answer = "answer",
+        /// Choose another lane: a list of choices.
+        Lane = "lane",
     }
 }
 
@@ -143,6 +148,15 @@ impl Button {
             version: version.parse().ok()?,
         })
     }
+}
+
+/// A list of lanes to choose from; its id on the wire is that of a button with [`ButtonAct::Lane`].
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LaneMenu {
+    /// The request.
+    pub request_id: RequestId,
+    /// The lane that it takes.
+    pub chosen: Lane,
 }
 
 /// What to do.
@@ -179,6 +193,9 @@ pub enum Act {
         /// Buttons below it.
         #[serde(default)]
         buttons: Vec<Button>,
+        /// The lanes to choose from, below the buttons.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        menu: Option<LaneMenu>,
     },
     /// Open the room of a request as a thread on the message that asked.
     OpenRoom {

@@ -13,6 +13,7 @@ use crate::domain::language::Language;
 use crate::domain::lifecycle::Lifecycle;
 use crate::domain::modes::{DiscoveryScope, SprintMode, StartMode};
 use crate::domain::role::Role;
+use crate::domain::routes::Routes;
 
 /// What a person may do. Later ones include earlier ones.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -229,6 +230,8 @@ pub struct Policy {
     pub prices: PriceTable,
     /// What requests go by that begin now.
     pub lifecycle: Arc<Lifecycle>,
+    /// Which of its steps a request takes.
+    pub routes: Arc<Routes>,
     /// Sprints (`spec/teams.md` 9).
     pub sprint: SprintPolicy,
 }

@@ -57,6 +57,10 @@ actions! {
     Cancel,
     /// Try a blocked request again.
     Retry,
+    /// Let a request take more steps.
+    Lengthen,
+    /// Let a request take fewer steps.
+    Shorten,
     /// Decide what waits for a person.
     Decide,
     /// Begin, end or continue a sprint.
@@ -161,7 +165,8 @@ fn check(
 #[must_use]
 pub const fn carried_by(ingress: Ingress) -> &'static [Action] {
     use Action::{
-        Ask, Cancel, ControlSprint, Decide, KeepBacklog, KeepOutbox, Look, Retry, Revise, Say,
+        Ask, Cancel, ControlSprint, Decide, KeepBacklog, KeepOutbox, Lengthen, Look, Retry, Revise,
+        Say, Shorten,
     };
     match ingress {
         Ingress::Message
@@ -170,13 +175,24 @@ pub const fn carried_by(ingress: Ingress) -> &'static [Action] {
         | Ingress::DirectMessage
         | Ingress::Webhook => &[Ask, Say, Look, Cancel, Retry, ControlSprint],
         Ingress::Edit | Ingress::Delete => &[Revise],
-        Ingress::Reaction | Ingress::Select => &[],
+        Ingress::Reaction => &[],
+        Ingress::Select => &[Lengthen, Shorten],
         Ingress::Autocomplete => &[Look],
-        Ingress::Button => &[Cancel, Retry, Decide],
+        Ingress::Button => &[Cancel, Retry, Decide, Lengthen],
         Ingress::Modal => &[ControlSprint, Decide],
-        Ingress::Slash | Ingress::Operator => {
-            &[Ask, Say, Look, Cancel, Retry, Decide, ControlSprint, KeepBacklog, KeepOutbox]
-        }
+        Ingress::Slash | Ingress::Operator => &[
+            Ask,
+            Say,
+            Look,
+            Cancel,
+            Retry,
+            Lengthen,
+            Shorten,
+            Decide,
+            ControlSprint,
+            KeepBacklog,
+            KeepOutbox,
+        ],
         Ingress::AgentTool => &[KeepBacklog],
     }
 }
@@ -185,11 +201,14 @@ pub const fn carried_by(ingress: Ingress) -> &'static [Action] {
 const fn right_for(action: Action, own: bool) -> Right {
     match action {
         Action::Ask | Action::Say | Action::Revise | Action::Look => Right::Ask,
-        Action::Cancel | Action::Retry if own => Right::Ask,
+        Action::Cancel | Action::Retry | Action::Lengthen if own => Right::Ask,
         Action::Cancel | Action::Retry => Right::Administer,
-        Action::Decide | Action::ControlSprint | Action::KeepBacklog | Action::KeepOutbox => {
-            Right::Approve
-        }
+        Action::Lengthen
+        | Action::Shorten
+        | Action::Decide
+        | Action::ControlSprint
+        | Action::KeepBacklog
+        | Action::KeepOutbox => Right::Approve,
     }
 }
 

@@ -35,7 +35,7 @@ pub(super) fn nothing_changed(turn: &mut Turn<'_>, id: &RequestId) {
     let Some(request) = turn.edit(id) else { return };
     request.work.candidate = None;
     request.work.evidence = None;
-    if turn.step(id).is_some_and(|step| step.kind.judges()) {
+    if turn.step(id).is_some_and(|step| step.kind.judges() || step.kind == StepKind::Land) {
         let message = "no file differs from the project's branch";
         attempts::rejected(turn, id, FailKind::NoChange, message);
     } else {
@@ -78,7 +78,7 @@ pub(super) fn again(turn: &mut Turn<'_>, id: &RequestId) {
     }
     match step {
         Some(step) if step.kind == StepKind::Land => begin(turn, id),
-        Some(step) if step.needs(Prerequisite::Commit) => commit_then(turn, id, step.role),
+        Some(step) if step.needs(Prerequisite::Commit) => commit_then(turn, id, Some(step.role)),
         Some(_) | None => handoff::delegate_current(turn, id, "Try again."),
     }
 }

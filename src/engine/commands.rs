@@ -8,13 +8,14 @@ use super::decision::Answer;
 use super::gates::{self, ShownContent, Verdict};
 use super::turn::Turn;
 use super::withdrawal::{Withdrawal, withdraw};
-use super::{followup, intake, outbox, say, sprint};
+use super::{followup, intake, outbox, routes, say, sprint};
 use crate::domain::actor::Actor;
 use crate::domain::ids::{ChannelId, GateId, MessageId, RequestId};
-use crate::domain::incoming::Command;
+use crate::domain::incoming::{Command, RouteChange};
 use crate::domain::language::Language;
 use crate::domain::outgoing::{Button, ButtonAct, Content};
 use crate::domain::request::{EventKind, ReplyRoute, Request, RequestStatus};
+use crate::domain::routes::Lane;
 
 /// Takes a command.
 pub(super) fn command(turn: &mut Turn<'_>, actor: &Actor, command: Command) -> Answer {
@@ -52,7 +53,7 @@ pub(super) fn command(turn: &mut Turn<'_>, actor: &Actor, command: Command) -> A
                 Verdict::Ask(question),
             )
         }
-        Command::Ask { text, channel_id, language } => {
+        Command::Ask { text, channel_id, language, lane } => {
             let Ok(granted) = authorize(turn.policy, actor, Resource::Team) else {
                 return Answer::Refused(plain(language, "not_allowed", json!({})));
             };
@@ -63,8 +64,9 @@ pub(super) fn command(turn: &mut Turn<'_>, actor: &Actor, command: Command) -> A
             if text.chars().count() > limit {
                 return Answer::Refused(plain(language, "too_long", json!({ "limit": limit })));
             }
-            ask(turn, &granted, &text, channel_id, language)
+            ask(turn, &granted, &text, channel_id, language, lane)
         }
+        Command::Route { request_id, change } => routes::change(turn, actor, &request_id, change),
         Command::Cancel { request_id } => cancel(turn, actor, &request_id),
         Command::Steer { request_id, text } => steer(turn, actor, &request_id, &text),
         Command::Retry { request_id } => retry(turn, actor, &request_id),
@@ -91,8 +93,17 @@ fn ask(
     text: &str,
     channel_id: Option<ChannelId>,
     language: Language,
+    lane: Option<Lane>,
 ) -> Answer {
     let actor = granted.actor();
+    let is_shorter = matches!(lane, Some(Lane::Fast | Lane::Quick | Lane::Standard));
+    if let (Some(lane), true) = (lane, is_shorter) {
+        let may: Result<Granted<act::Shorten>, _> = authorize(turn.policy, actor, Resource::Team);
+        if may.is_err() {
+            let values = json!({ "lane": lane });
+            return Answer::Refused(plain(language, "route.shorter_not_yours", values));
+        }
+    }
     let route = ReplyRoute { channel_id, ..ReplyRoute::of(actor) };
     let open = intake::open_of(turn, &route, text);
     if let Some(id) = open {
@@ -101,7 +112,7 @@ fn ask(
     if let Some(limit) = intake::too_many(turn, route.author_id) {
         return Answer::Refused(plain(language, "too_many", json!({ "limit": limit })));
     }
-    let id = intake::ask(turn, granted, text, route, language);
+    let id = intake::ask(turn, granted, text, route, language, lane);
     Answer::Say(plain(language, "receipt", json!({ "request_id": id.as_str() })))
 }
 
@@ -128,6 +139,12 @@ fn press(
         }
         // Opens a form, and that decides nothing.
         ButtonAct::Question => Answer::Accepted,
+        // A list of choices comes as what was chosen.
+        ButtonAct::Lane => Answer::Ignored("nothing was chosen"),
+        ButtonAct::Answer => match RequestId::parse(&button.subject) {
+            Ok(id) => routes::change(turn, actor, &id, RouteChange::Lane(Lane::Answer)),
+            Err(_) => Answer::Ignored("not a request"),
+        },
         ButtonAct::Cancel | ButtonAct::Retry => {
             let Ok(id) = RequestId::parse(&button.subject) else {
                 return Answer::Ignored("not a request");

@@ -9,7 +9,7 @@ use super::message::{
     answer_to, open_with, origin, print, reply, reply_about, route, saved, scope,
 };
 use super::turn::Turn;
-use super::{followup, handoff, lifecycle, parse, progress, say, sprint, words};
+use super::{followup, handoff, lifecycle, parse, progress, routes, say, sprint, words};
 use crate::domain::ids::{RequestId, UserId};
 use crate::domain::incoming::Message;
 use crate::domain::language::Language;
@@ -20,6 +20,7 @@ use crate::domain::request::{
     SelectionSource, fingerprint,
 };
 use crate::domain::role::Role;
+use crate::domain::routes::Lane;
 use crate::domain::state::State;
 
 /// The reaction by which somebody is told that they may not ask.
@@ -368,6 +369,7 @@ pub(super) fn ask(
     text: &str,
     route: ReplyRoute,
     language: Language,
+    lane: Option<Lane>,
 ) -> RequestId {
     let id = turn.ids.request(&turn.today());
     let now = turn.now;
@@ -388,6 +390,18 @@ pub(super) fn ask(
     let author = request.conversation.reply_route.author_name.clone();
     turn.create(request);
     turn.record(&id, EventKind::Created, &author, &say::title(text), Value::Null);
-    handoff::delegate(turn, &id, Role::Orchestrator, None, text, None);
+    let Some(lane) = lane else {
+        handoff::delegate(turn, &id, Role::Orchestrator, None, text, None);
+        return id;
+    };
+    routes::name(turn, &id, lane);
+    match lane {
+        Lane::Answer => handoff::delegate(turn, &id, Role::Orchestrator, None, text, None),
+        // Nobody has to be asked what it is.
+        Lane::Fast | Lane::Quick | Lane::Standard | Lane::Full => {
+            let decision = routes::begin(turn, &id, None);
+            progress::start(turn, &id, decision, text);
+        }
+    }
     id
 }

@@ -5,6 +5,7 @@
 
 pub mod authorize;
 pub mod contract;
+pub mod intent;
 pub mod lifecycle;
 pub mod parse;
 pub mod standing;
@@ -33,6 +34,7 @@ mod progress;
 mod recovery;
 mod reports;
 mod revise;
+mod routes;
 mod runs;
 mod say;
 pub mod sprint;
@@ -49,4 +51,5 @@ pub use decision::{Answer, Decision, Wake};
 pub use gates::{budget_on_card, content_of};
 pub use intake::{depends_on_roles, would_take_in};
 pub use landing::place;
+pub use routes::choose as choose_lane;
 pub use runs::is_wanted;

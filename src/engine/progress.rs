@@ -6,17 +6,18 @@ use serde_json::json;
 use super::gates::commit;
 use super::lifecycle::{self, BlockReason, ReportChange, WorkflowDecision};
 use super::turn::Turn;
-use super::{ending, handoff, say};
+use super::{ending, handoff, routes, say};
 use crate::domain::block::BlockCode;
 use crate::domain::effect::EffectKind;
 use crate::domain::ids::RequestId;
-use crate::domain::lifecycle::{Prerequisite, StepName, counter};
+use crate::domain::lifecycle::{Prerequisite, StepKind, StepName, counter};
 use crate::domain::request::{RequestStatus, SelectionSource};
 use crate::domain::role::Role;
 
 /// Carries out what the workflow decided.
 pub(super) fn follow(turn: &mut Turn<'_>, id: &RequestId, decision: WorkflowDecision) {
     let state = decision.state().clone();
+    let from = turn.step(id).map(|step| step.kind);
     if let Some(request) = turn.edit(id) {
         request.params.workflow = Some(state);
     }
@@ -26,7 +27,13 @@ pub(super) fn follow(turn: &mut Turn<'_>, id: &RequestId, decision: WorkflowDeci
             begin_step(turn, id, role, step, &why);
         }
         WorkflowDecision::Closeout { .. } => {
-            if !goes_by_the_new_words(turn, id) {
+            if goes_by_the_new_words(turn, id) {
+                return;
+            }
+            // On a short route nobody has looked at the change yet, so that it is no commit.
+            if from == Some(StepKind::Change) {
+                commit_then(turn, id, None);
+            } else {
                 begin(turn, id);
             }
         }
@@ -48,11 +55,26 @@ pub(super) fn follow(turn: &mut Turn<'_>, id: &RequestId, decision: WorkflowDeci
     }
 }
 
+/// Begins the first step of a request's route; `why` is what its role is told.
+pub(super) fn start(turn: &mut Turn<'_>, id: &RequestId, decision: WorkflowDecision, why: &str) {
+    match decision {
+        WorkflowDecision::Next { state, role, step, .. } => {
+            if let Some(request) = turn.edit(id) {
+                request.params.workflow = Some(state);
+            }
+            handoff::delegate(turn, id, role, Some(step), why, None);
+        }
+        WorkflowDecision::Closeout { .. } | WorkflowDecision::Blocked { .. } => {
+            follow(turn, id, decision);
+        }
+    }
+}
+
 /// Begins a step. Reviewers and QA look at an exact commit, and QA at one that the runtime has
 /// checked, so before their steps the runtime commits the worktree to the request's own branch.
 fn begin_step(turn: &mut Turn<'_>, id: &RequestId, role: Role, step: StepName, why: &str) {
     if turn.step(id).is_some_and(|step| step.needs(Prerequisite::Commit)) {
-        commit_then(turn, id, role);
+        commit_then(turn, id, Some(role));
     } else {
         handoff::delegate(turn, id, role, Some(step), why, None);
     }
@@ -112,13 +134,13 @@ fn note(note: &ReportChange) -> String {
     }
 }
 
-/// Commits the worktree to the request's own branch, before `role` looks at it.
-pub(super) fn commit_then(turn: &mut Turn<'_>, id: &RequestId, role: Role) {
+/// Commits the worktree to the request's own branch, before `next` looks at it or it lands.
+pub(super) fn commit_then(turn: &mut Turn<'_>, id: &RequestId, next: Option<Role>) {
     let Some(request) = turn.edit(id) else { return };
     request.status = RequestStatus::Delegated;
     request.blocked = None;
     request.route.current_role = Some(Role::VersionController);
-    request.route.next_role = Some(role);
+    request.route.next_role = next;
     let title = say::title(&request.scope);
     turn.plan(EffectKind::Commit { request_id: id.clone(), title });
 }
@@ -138,6 +160,9 @@ pub(super) fn begin(turn: &mut Turn<'_>, id: &RequestId) {
         return;
     }
     let proven = is_proven(request, &checks_digest);
+    if routes::outgrew_its_lane(turn, id) {
+        return;
+    }
     if has_checks && !proven {
         check(turn, id);
     } else {
@@ -151,7 +176,7 @@ pub(super) fn deliver(turn: &mut Turn<'_>, id: &RequestId, proven: bool) {
     match candidate.filter(|candidate| candidate.is_its_base()).map(|it| it.commit.clone()) {
         Some(head) => end_already_there(turn, id, &head),
         // What somebody wrote meanwhile is read before the change goes anywhere.
-        None if goes_by_the_new_words(turn, id) => {}
+        None if goes_by_the_new_words(turn, id) || routes::outgrew_its_lane(turn, id) => {}
         None => commit::ready(turn, id, proven),
     }
 }

@@ -11,8 +11,8 @@ use super::lifecycle::{DocumentRule, StepReport};
 use super::progress::answered;
 use super::turn::Turn;
 use super::{
-    actions, attempts, claims, contract, ending, handoff, intake, lifecycle, progress, runs, say,
-    sprint,
+    actions, attempts, claims, contract, ending, handoff, intake, lifecycle, progress, routes,
+    runs, say, sprint,
 };
 use crate::domain::actor::Actor;
 use crate::domain::block::BlockCode;
@@ -28,6 +28,7 @@ use crate::domain::request::{
 };
 use crate::domain::result::{ResultStatus, RoleResult};
 use crate::domain::role::Role;
+use crate::domain::routes::Lane;
 use crate::domain::run::{RunOutcome, RunReport};
 use crate::domain::usage::Usage;
 
@@ -180,6 +181,8 @@ fn orchestrator_result(turn: &mut Turn<'_>, id: &RequestId, result: &RoleResult)
     if progress::goes_by_the_new_words(turn, id) {
         return;
     }
+    let lane = turn.request(id).and_then(|request| request.route.lane).map(|choice| choice.lane);
+    let only_answers = lane == Some(Lane::Answer);
     if let Some(action) = &result.proposals.control_action {
         actions::control(turn, id, action);
         return;
@@ -187,23 +190,26 @@ fn orchestrator_result(turn: &mut Turn<'_>, id: &RequestId, result: &RoleResult)
     if stopped(turn, id, result) {
         return;
     }
-    if result.proposals.handled_completely() {
+    if result.proposals.handled_completely() || only_answers {
         answered(turn, id, &result.summary);
         return;
     }
     start_workflow(turn, id, result);
 }
 
-/// Research begins the workflow.
+/// The first step of the request's route begins.
 pub(super) fn start_workflow(turn: &mut Turn<'_>, id: &RequestId, result: &RoleResult) {
-    let state = turn.begin_request();
-    let (role, step) = (state.phase_owner, state.step);
+    let decision = routes::begin(turn, id, result.proposals.request_intent);
     if let Some(request) = turn.edit(id) {
-        request.params.workflow = Some(state);
         request.chosen_by(SelectionSource::AgentFirstIntake);
     }
-    room_report(turn, id, Role::Orchestrator, "intake", result, Some(role), Vec::new());
-    handoff::delegate(turn, id, role, Some(step), &result.summary, None);
+    let next = match &decision {
+        lifecycle::WorkflowDecision::Next { role, .. } => Some(*role),
+        lifecycle::WorkflowDecision::Closeout { .. }
+        | lifecycle::WorkflowDecision::Blocked { .. } => None,
+    };
+    room_report(turn, id, Role::Orchestrator, "intake", result, next, Vec::new());
+    progress::start(turn, id, decision, &result.summary);
 }
 
 /// Whether a negative result outside the workflow stopped the request: blocked or failed.
@@ -368,7 +374,7 @@ fn forward(turn: &mut Turn<'_>, envelope: &Envelope) -> Answer {
     if let Ok(granted) = granted
         && intake::open_of(turn, &route, &text).is_none()
     {
-        intake::ask(turn, &granted, &text, route, language);
+        intake::ask(turn, &granted, &text, route, language, None);
     }
     Answer::Accepted
 }

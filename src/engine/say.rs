@@ -268,6 +268,8 @@ pub(super) fn refresh_card(turn: &mut Turn<'_>, id: &RequestId) {
         "place": super::landing::place_now(turn, id).unwrap_or(0),
         "owner": owner,
         "step": if request.status.is_terminal() { "" } else { step },
+        "lane": request.route.lane.map_or("", |choice| choice.lane.as_str()),
+        "line": super::routes::line(turn, &request),
         "next": request.route.next_role.map_or("", Role::as_str),
         "files": files(request.work.candidate.as_ref()),
         "checks": checks(evidence),
@@ -290,8 +292,12 @@ pub(super) fn refresh_card(turn: &mut Turn<'_>, id: &RequestId) {
     if !request.status.is_terminal() {
         buttons.push(button(ButtonAct::Cancel));
     }
-    let act =
-        Act::Card { content: content("card", request.conversation.language, values), buttons };
+    if super::routes::may_only_be_answered(&request) {
+        buttons.push(button(ButtonAct::Answer));
+    }
+    let menu = super::routes::menu(&request);
+    let content = content("card", request.conversation.language, values);
+    let act = Act::Card { content, buttons, menu };
     let target = Target::Room(id.clone());
     let mut card = outgoing(turn, target, Voice::Team, Priority::Progress, act);
     card.request_id = Some(id.clone());

@@ -1,5 +1,6 @@
 //! What the rehearsal agent answers to a message by itself.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 
 use serde_json::json;
@@ -7,11 +8,23 @@ use serde_json::json;
 use super::draft::{Answer, Draft, needs_real_agent, say, words};
 use super::tasks::{self, Item, Job};
 use crate::agents::prompt::Task;
+use crate::domain::intent::Intent;
+use crate::domain::routes::WorkSize;
 use crate::platform::files;
 
 pub(super) fn intake(task: &Task, job: &Job, root: &Path) -> Answer {
     let handled = |summary: String, mode: &str| {
         Draft::new(task, summary).with("request_handling", json!({"mode": mode})).done()
+    };
+    // Its edits are spelled out: nobody has to plan them.
+    let spelled_out = |summary: String| {
+        let files: BTreeSet<&str> = job.edits().iter().map(|edit| edit.path.as_str()).collect();
+        let size = if files.len() <= 3 { WorkSize::Small } else { WorkSize::Normal };
+        let intent = json!({"intent": Intent::ImplementationOnly, "confidence": 100, "size": size});
+        Draft::new(task, summary)
+            .with("request_handling", json!({"mode": "route"}))
+            .with("request_intent", intent)
+            .done()
     };
     let text = words(task).to_lowercase();
     let begins = |words: &[&str]| words.iter().any(|word| text.trim().starts_with(word));
@@ -19,10 +32,11 @@ pub(super) fn intake(task: &Task, job: &Job, root: &Path) -> Answer {
     match job {
         Job::Task(_) | Job::Literal(_) => {
             let title = job.title(&task.language);
-            handled(
-                say(task, format!("Understood: {title}."), format!("확인했습니다: {title}.")),
-                "route",
-            )
+            spelled_out(say(
+                task,
+                format!("Understood: {title}."),
+                format!("확인했습니다: {title}."),
+            ))
         }
         Job::NoSuchTask => {
             let open = open_tasks(task, root);

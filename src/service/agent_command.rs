@@ -68,6 +68,7 @@ fn tool(role: Role, wanted: CallSubject) -> Result<Command, Refused> {
         }
         Command::Press { .. } => "press",
         Command::Ask { .. } => "ask",
+        Command::Route { .. } => "route",
         Command::Cancel { .. } => "cancel",
         Command::Steer { .. } => "steer",
         Command::Decide { .. } | Command::AskBack { .. } => "approve",

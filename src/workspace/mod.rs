@@ -13,6 +13,7 @@ mod open;
 pub mod papers;
 mod policy_file;
 mod resolve;
+pub mod routes;
 pub mod secrets;
 pub mod settings;
 mod yaml;

@@ -10,7 +10,9 @@ use sha2::{Digest as _, Sha256};
 use super::environment::{Environment, Tokens};
 use super::error::{ConfigError, MAX_CONFIG_BYTES};
 use super::yaml::from_yaml;
-use super::{DISCORD_FILE, POLICY_FILE, RUNTIME_FILE, init, lifecycle, policy_file, resolve};
+use super::{
+    DISCORD_FILE, POLICY_FILE, RUNTIME_FILE, init, lifecycle, policy_file, resolve, routes,
+};
 use crate::assets::{Lookup, RoleSpec};
 use crate::domain::config::{ActionMode, Channels, DiscordConfig, Named, Problem, RuntimeConfig};
 use crate::domain::ids::GuildId;
@@ -19,6 +21,7 @@ use crate::domain::policy::{
     ActionPolicy, GateTable, Holders, Limits, Policy, Right, SprintPolicy,
 };
 use crate::domain::role::Role;
+use crate::domain::routes::Routes;
 use crate::platform::files;
 
 /// A workspace whose files have been read and found right.
@@ -32,6 +35,8 @@ pub struct Workspace {
     pub discord: DiscordConfig,
     /// What requests go by that begin from now on.
     pub lifecycle: Arc<Lifecycle>,
+    /// Which of its steps they take.
+    pub routes: Arc<Routes>,
     /// Reviews of one request, where `policy.yaml` says so.
     pub review_cycles: Option<u32>,
     /// Why `policy.yaml` is not in force, where it is there and wrong.
@@ -53,18 +58,20 @@ pub fn must_exist(root: &Path) -> Result<(), ConfigError> {
     Ok(())
 }
 
-/// Reads and checks both files, the lifecycle, the policy file and the nearest `.env`. Ids that the scaffold
+/// Reads and checks both files, the lifecycle, the routes, the policy file and the nearest `.env`. Ids that the scaffold
 /// wrote are let through here and refused by [`Workspace::refuse_placeholders`].
 pub fn load(root: &Path) -> Result<Workspace, ConfigError> {
     must_exist(root)?;
     let runtime = read(&root.join(RUNTIME_FILE), RuntimeConfig::check)?;
     let discord = read(&root.join(DISCORD_FILE), DiscordConfig::check)?;
     let (review_cycles, policy_problem) = policy_file::review_cycles(&root.join(POLICY_FILE));
+    let lifecycle = lifecycle::read(root)?;
     Ok(Workspace {
         root: root.to_owned(),
         runtime,
         discord,
-        lifecycle: lifecycle::read(root)?,
+        routes: routes::read(root, &lifecycle)?,
+        lifecycle,
         review_cycles,
         policy_problem,
         environment: Environment::read(root)?,
@@ -89,12 +96,14 @@ pub fn checks_digest(runtime: &RuntimeConfig) -> String {
 /// The workspace that `init` would write at `root`, without writing it.
 pub fn imagine(root: &Path, options: &init::Options) -> Result<Workspace, init::InitError> {
     let [discord, runtime] = init::config_texts(options)?;
+    let lifecycle = lifecycle::read(root)?;
     let (review_cycles, policy_problem) = policy_file::review_cycles(&root.join(POLICY_FILE));
     Ok(Workspace {
         root: root.to_owned(),
         runtime: parse(&root.join(RUNTIME_FILE), &runtime, RuntimeConfig::check)?,
         discord: parse(&root.join(DISCORD_FILE), &discord, DiscordConfig::check)?,
-        lifecycle: lifecycle::read(root)?,
+        routes: routes::read(root, &lifecycle)?,
+        lifecycle,
         review_cycles,
         policy_problem,
         environment: Environment::read(root)?,
@@ -304,6 +313,7 @@ impl Workspace {
             budgets: runtime.budgets.clone(),
             prices: runtime.prices.clone(),
             lifecycle: Arc::clone(&self.lifecycle),
+            routes: Arc::clone(&self.routes),
             sprint: SprintPolicy {
                 interval_minutes: runtime.sprint.interval_minutes.get(),
                 zone: runtime.sprint.timezone,

@@ -125,6 +125,7 @@ async fn slash_commands_are_registered_once_and_heard() {
             text: "인사말을 바꿔 주세요".to_owned(),
             channel_id: Some(general),
             language: Language::Ko,
+            lane: None,
         }
     );
     // What is no id is answered here; the next command comes through.

@@ -10,7 +10,7 @@ use serde::Serialize;
 use crate::domain::language::Language;
 
 /// Kinds of words: the filter `role` says `role.planner` for `planner`.
-pub(super) const WORDS: [&str; 20] = [
+pub(super) const WORDS: [&str; 22] = [
     "role",
     "step",
     "status",
@@ -31,6 +31,8 @@ pub(super) const WORDS: [&str; 20] = [
     "stance",
     "sprint_mode",
     "start_mode",
+    "lane",
+    "lane_about",
 ];
 
 /// The whole of a text that is shown in part.

@@ -183,6 +183,7 @@ pub(super) fn conditions(step: &Step) -> String {
     let words = step.only_if.iter().map(|condition| match condition {
         Condition::Research => ", where research is configured",
         Condition::Worked => ", where a todo was begun",
+        Condition::Route => ", where the route has it",
     });
     words.collect()
 }

@@ -9,11 +9,11 @@ use super::edits::is_old;
 use super::poster::Poster;
 use super::posting::nonce_of;
 use super::{Delivery, Destination, SendError, lock};
-use crate::discord::compose::{Parts, components};
+use crate::discord::compose::{Parts, components, lane_menu};
 use crate::discord::error::code;
 use crate::discord::history::{History, Marker};
 use crate::domain::ids::MessageId;
-use crate::domain::outgoing::{Button, Content, Outgoing, OutgoingOutcome};
+use crate::domain::outgoing::{Button, Content, LaneMenu, Outgoing, OutgoingOutcome};
 use crate::domain::time::Timestamp;
 use crate::platform::clock;
 
@@ -23,7 +23,7 @@ impl Delivery {
         outgoing: &Outgoing,
         place: &Destination,
         content: &Content,
-        buttons: &[Button],
+        (buttons, menu): (&[Button], Option<&LaneMenu>),
         progress: F,
     ) -> Result<OutgoingOutcome, SendError>
     where
@@ -32,6 +32,7 @@ impl Delivery {
     {
         let mut parts = Parts::new(&self.render(content)?, None, None);
         parts.components = components(buttons, &self.catalog, content.language);
+        parts.components.extend(menu.map(|menu| lane_menu(menu, &self.catalog, content.language)));
         let team = &self.speakers.team;
         let mut old = None;
         if let Some(card) = place.card {

@@ -274,8 +274,9 @@ impl Delivery {
                     Post { content, buttons, reply_to: *reply_to, mention: *mention, files: read };
                 self.post(outgoing, place, post, progress).await
             }
-            Act::Card { content, buttons } => {
-                self.card(outgoing, place, content, buttons, progress).await
+            Act::Card { content, buttons, menu } => {
+                let below = (buttons.as_slice(), menu.as_ref());
+                self.card(outgoing, place, content, below, progress).await
             }
             Act::OpenRoom { channel_id, message_id, name } => {
                 if self.channel(place).await?.is_thread() {

@@ -203,9 +203,16 @@ impl Compiler {
             let hint = format!("`teams lifecycle show {subject}` shows those that it may have");
             self.problem(&key, message, hint);
         }
-        if !step.only_if.is_empty() && subject != Subject::Sprint {
+        let only_if = format!("{key}.only_if");
+        if step.only_if.iter().any(|condition| condition.subject() != subject) {
             let message = format!("nothing of a {subject} is decided by it");
-            self.problem(&format!("{key}.only_if"), message, "leave `only_if` out");
+            self.problem(&only_if, message, "leave it out");
+        }
+        let always = matches!(kind, StepKind::Change | StepKind::Land)
+            || self.definition.resume == Some(name);
+        if subject == Subject::Request && always && !step.only_if.is_empty() {
+            let message = "building, landing and the step of `resume` are on every route";
+            self.problem(&only_if, message, "leave `only_if` out");
         }
         let role = self.role(&key, kind, step.role);
         self.rails(&key, kind, &step);

@@ -168,12 +168,18 @@ fn nothing_lands_unproven() {
         "not proven",
     );
     refused(
-        &[("    result: verdict\n    needs: [commit, evidence]", "    result: verdict")],
+        &[(
+            "    result: verdict\n    only_if: [route]\n    needs: [commit, evidence]",
+            "    result: verdict",
+        )],
         "steps.qa_validation.needs",
         "not proven",
     );
     refused(
-        &[("    result: review\n    needs: [commit]", "    result: review")],
+        &[(
+            "    result: review\n    only_if: [route]\n    needs: [commit, evidence]",
+            "    result: review",
+        )],
         "steps.architect_review.needs",
         "exact commit",
     );
@@ -335,12 +341,17 @@ fn a_sprint_ends_and_asks_people_where_it_cannot_be_planned() {
             found.iter().any(|line| line.starts_with(&format!("{key}: ")) && line.contains(words));
         assert!(told, "{key} {words}: {found:#?}");
     }
-    // A request knows no conditions yet, and no step of a sprint.
+    // A request knows no condition but its route, building and landing are on every one, and it has no step of a sprint.
     refused(
-        &[("    result: research\n", "    result: research\n    only_if: [research]\n")],
+        &[("    only_if: [route]\n", "    only_if: [research]\n")],
         "steps.research_initial.only_if",
         "nothing of a request",
     );
+    for step in ["developer_build", "closeout", "planner_finalize"] {
+        let head = format!("  {step}:\n");
+        let optional = format!("{head}    only_if: [route]\n");
+        refused(&[(&head, &optional)], &format!("steps.{step}.only_if"), "on every route");
+    }
     refused(
         &[("    result: guidance\n", "    result: ongoing_review\n")],
         "steps.architect_guidance",

@@ -19,6 +19,8 @@ words! {
         Research = "research",
         /// A todo was begun.
         Worked = "worked",
+        /// The route of the request has the step.
+        Route = "route",
     }
 }
 
@@ -79,5 +81,16 @@ words! {
         Conflict = "conflict",
         /// What was to be judged is no change.
         NoChange = "no_change",
+    }
+}
+
+impl Condition {
+    /// Whose steps it decides about.
+    #[must_use]
+    pub const fn subject(self) -> Subject {
+        match self {
+            Self::Research | Self::Worked => Subject::Sprint,
+            Self::Route => Subject::Request,
+        }
     }
 }

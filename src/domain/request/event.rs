@@ -86,6 +86,8 @@ words! {
         Retried = "retried",
         /// It was asked for again.
         Reused = "reused",
+        /// Its way was chosen or changed.
+        Routed = "routed",
         /// A role wants to remember something.
         RoleNote = "role_note",
         /// A role reported.

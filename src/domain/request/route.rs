@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::domain::role::Role;
+use crate::domain::routes::LaneChoice;
 
 /// Why the role at work was chosen.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -53,6 +54,9 @@ pub struct RequestRoute {
     /// Why the current role was chosen.
     #[serde(deserialize_with = "none_where_odd", skip_serializing_if = "Option::is_none")]
     pub routing_context: Option<RoutingContext>,
+    /// Its lane; none before one is chosen, and where every step is taken.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub lane: Option<LaneChoice>,
 }
 
 impl Default for RequestRoute {
@@ -63,6 +67,7 @@ impl Default for RequestRoute {
             owner_role: Role::Orchestrator,
             visited_roles: Vec::new(),
             routing_context: None,
+            lane: None,
         }
     }
 }

@@ -14,8 +14,8 @@ pub mod shape;
 pub use proposals::{
     Contribution, ControlAction, ControlKind, DesignEntry, DesignFeedback, EvidenceResult,
     EvidenceRow, Handling, HandlingMode, Methodology, NextStep, Pair, Proposals, ProposedItem,
-    ProposedOrigin, QaDecision, QaValidation, ReasonCode, ResearchReport, ResearchSignal,
-    ResearchSource, ReviewFinding, SprintCommand, SprintPlanUpdate, SprintReport,
+    ProposedOrigin, QaDecision, QaValidation, ReasonCode, RequestIntent, ResearchReport,
+    ResearchSignal, ResearchSource, ReviewFinding, SprintCommand, SprintPlanUpdate, SprintReport,
 };
 
 words! {

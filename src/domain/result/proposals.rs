@@ -9,7 +9,9 @@ use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 
 use super::shape;
+use crate::domain::intent::Intent;
 use crate::domain::role::Role;
+use crate::domain::routes::WorkSize;
 use crate::domain::word::words;
 use crate::domain::workflow::Transition;
 
@@ -55,6 +57,8 @@ parts! {
     workflow_transition: Transition,
     /// How the request was handled.
     request_handling: Handling,
+    /// Where the team has to work on it: what it is.
+    request_intent: RequestIntent,
     /// Only when the person asked for it.
     control_action: ControlAction,
     /// Whether facts from outside are needed, and which.
@@ -225,6 +229,18 @@ words! {
 pub struct Handling {
     /// complete: the summary answers it. route: the team has to work on it.
     pub mode: HandlingMode,
+}
+
+/// What a request is, as the orchestrator reads it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct RequestIntent {
+    /// What it asks for.
+    pub intent: Intent,
+    /// How sure that is, in percent.
+    #[schemars(range(min = 0, max = 100))]
+    pub confidence: u8,
+    /// How much work it is.
+    pub size: WorkSize,
 }
 
 /// What the runtime should do (`spec/teams.md` 5.9).

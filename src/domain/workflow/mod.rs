@@ -10,7 +10,7 @@ use crate::domain::word::{Word as _, blank, words};
 
 mod state;
 
-pub use state::{Allowance, WorkflowState};
+pub use state::{Allowance, StepRoute, WorkflowState};
 
 /// The step that older workspaces have for both advisers.
 const SHARED_ADVISORY: StepName = StepName::of("planner_advisory");

@@ -1,6 +1,6 @@
 //! The record of where a request stands (`spec/teams.md` 7.1) and what it may still spend.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -50,6 +50,30 @@ impl Allowance {
     }
 }
 
+/// The steps that the route of a request has, among those that its lifecycle takes only where it has them.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct StepRoute {
+    /// Steps that are passed over when they come.
+    #[serde(skip_serializing_if = "BTreeSet::is_empty")]
+    pub left_out: BTreeSet<StepName>,
+    /// Steps that were passed over.
+    #[serde(skip_serializing_if = "BTreeSet::is_empty")]
+    pub passed_over: BTreeSet<StepName>,
+    /// Advice that a person wants, and that was not given yet.
+    #[serde(skip_serializing_if = "BTreeSet::is_empty")]
+    pub wanted: BTreeSet<StepName>,
+    /// Whether the change was sent back, and nobody has judged it since.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub judge_again: bool,
+}
+
+impl StepRoute {
+    fn is_usual(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
 /// Where a request stands: `params.workflow` of its record.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(from = "Record", into = "Record")]
@@ -70,6 +94,8 @@ pub struct WorkflowState {
     pub reopen_category: Option<ReopenCategory>,
     /// How often what the lifecycle counts has happened, and may.
     pub counters: BTreeMap<CounterName, Allowance>,
+    /// The steps that it takes.
+    pub route: StepRoute,
 }
 
 /// The same as records have it: with the counts that operators know by their older names.
@@ -94,6 +120,8 @@ struct Record {
     /// All others; records of before had some of the same names.
     #[serde(default)]
     budgets: BTreeMap<CounterName, Allowance>,
+    #[serde(default, skip_serializing_if = "StepRoute::is_usual")]
+    route: StepRoute,
 }
 
 impl From<WorkflowState> for Record {
@@ -116,6 +144,7 @@ impl From<WorkflowState> for Record {
             review_cycle_count: review.used,
             review_cycle_limit: review.limit,
             budgets,
+            route: state.route,
         }
     }
 }
@@ -137,6 +166,7 @@ impl From<Record> for WorkflowState {
             reopen_source_role: record.reopen_source_role,
             reopen_category: record.reopen_category,
             counters,
+            route: record.route,
         }
     }
 }
@@ -155,6 +185,7 @@ impl WorkflowState {
             reopen_source_role: None,
             reopen_category: None,
             counters: counters.collect(),
+            route: StepRoute::default(),
         };
         if let Some(step) = lifecycle.step(step) {
             state.place(step, lifecycle);

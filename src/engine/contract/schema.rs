@@ -17,7 +17,7 @@ fn asked(
 ) -> (&'static [&'static str], &'static [&'static str]) {
     const ITEMS: &[&str] = &["backlog_items", "required_inputs"];
     match (role, duty) {
-        (Role::Orchestrator, _) => (&["request_handling"], &["control_action"]),
+        (Role::Orchestrator, _) => (&["request_handling"], &["request_intent", "control_action"]),
         (Role::Research, _) if workflow => {
             (&["workflow_transition"], &["research_signal", "research_report"])
         }

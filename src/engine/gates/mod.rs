@@ -23,6 +23,8 @@ pub(in crate::engine) mod commit;
 pub(in crate::engine) mod spending;
 mod stance;
 
+pub(in crate::engine) use stance::guarded;
+
 pub use card::{content_of, on_card as budget_on_card};
 
 use action::not_run;

@@ -55,7 +55,7 @@ const FILES: [&str; 25] = [
 ];
 
 /// The paths of a commit that change what agents or checks run by (`spec/field.md` 5).
-pub(super) fn guarded<'a>(table: &GateTable, candidate: &'a Candidate) -> Vec<&'a str> {
+pub(in crate::engine) fn guarded<'a>(table: &GateTable, candidate: &'a Candidate) -> Vec<&'a str> {
     let paths = candidate.paths.iter().map(|changed| changed.path.as_str());
     paths.filter(|path| is_guarded(table, path)).collect()
 }

@@ -29,6 +29,13 @@ pub(super) fn follow(
     outcome: StepOutcome,
 ) -> MoveResult {
     let Some(edge) = step.on(outcome) else { return MoveResult::Over };
+    let mut state = state;
+    if step.kind.judges() || step.kind == StepKind::Land {
+        state.route.judge_again = outcome != StepOutcome::Pass;
+    } else if outcome == StepOutcome::Answered {
+        // Nothing was built that anybody could judge.
+        state.route.judge_again = false;
+    }
     let moved = take(lifecycle, state, edge);
     match moved {
         // What is accepted has nothing more to be done again.
@@ -75,6 +82,7 @@ pub fn reopen(
     category: Option<ReopenCategory>,
 ) -> MoveResult {
     let Some(edge) = lifecycle.reopened(step, category) else { return MoveResult::Over };
+    state.route.judge_again |= step.kind.judges();
     state.reopen_source_role = Some(source);
     state.reopen_category = category;
     take(lifecycle, state, edge)
@@ -88,12 +96,36 @@ fn take(lifecycle: &Lifecycle, mut state: WorkflowState, edge: Edge) -> MoveResu
             return MoveResult::Stop(state, BlockReason::Spent(counter));
         }
     };
-    let Some(to) = lifecycle.step(to) else { return MoveResult::Over };
-    state.place(to, lifecycle);
-    if let Some(counted) = to.counts.and_then(|name| state.counters.get_mut(&name)) {
+    match lifecycle.step(to) {
+        Some(to) => MoveResult::To(arrive(lifecycle, state, to)),
+        None => MoveResult::Over,
+    }
+}
+
+/// Puts the state on a step; where the route leaves that out, on the one that follows along its first outcome. What was
+/// sent back is judged again before it lands, by whoever judges on this route.
+pub(super) fn arrive(lifecycle: &Lifecycle, mut state: WorkflowState, to: &Step) -> WorkflowState {
+    let mut step = to;
+    // No way over steps that are passed over is longer than there are steps.
+    for _ in lifecycle.steps() {
+        if !state.route.left_out.contains(&step.name) {
+            break;
+        }
+        let next = step.edges().next().and_then(|(_, edge)| lifecycle.step(edge.to));
+        let Some(next) = next else { break };
+        state.route.passed_over.insert(step.name);
+        step = next;
+    }
+    if step.kind == StepKind::Land && state.route.judge_again {
+        let judges = |it: &&Step| it.kind.judges() && !state.route.left_out.contains(&it.name);
+        step = lifecycle.steps().find(judges).unwrap_or(step);
+    }
+    state.route.passed_over.remove(&step.name);
+    state.place(step, lifecycle);
+    if let Some(counted) = step.counts.and_then(|name| state.counters.get_mut(&name)) {
         counted.used = counted.used.saturating_add(1);
     }
-    MoveResult::To(state)
+    state
 }
 
 /// Puts a sprint on a step; where that is not for it, on the one that follows along its first outcome.

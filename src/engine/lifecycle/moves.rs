@@ -1,9 +1,13 @@
 //! Where a proposal, what the runtime saw or a person leads from the step of a request.
 
+use std::collections::BTreeSet;
+
 use super::decision::{BlockReason, ReportChange, WorkflowDecision};
-use super::mover::{MoveResult, follow, reopen};
+use super::mover::{MoveResult, arrive, follow, reopen};
 use super::outcome::{StepResult, outcome};
-use crate::domain::lifecycle::{Lifecycle, ReopenCategory, StepKind, StepName, StepOutcome};
+use crate::domain::lifecycle::{
+    Edge, Lifecycle, ReopenCategory, Step, StepKind, StepName, StepOutcome,
+};
 use crate::domain::role::Role;
 use crate::domain::workflow::{Outcome, PhaseStatus, Transition, WorkflowState};
 
@@ -40,6 +44,7 @@ pub fn route(
             if step.kind == StepKind::Plan && reporter != step.role {
                 next.reopen_category = None;
             }
+            let outcome = wanted_advice(lifecycle, step, &mut next, outcome).unwrap_or(outcome);
             follow(lifecycle, step, next, outcome)
         }
         StepResult::Reopened(category) => {
@@ -47,6 +52,46 @@ pub fn route(
         }
         StepResult::Over => MoveResult::Over,
     }
+}
+
+/// The advice that a person wants before the plan goes on, and that is asked for now; where none of it is left to be
+/// asked for, it is forgotten.
+fn wanted_advice(
+    lifecycle: &Lifecycle,
+    step: &Step,
+    state: &mut WorkflowState,
+    outcome: StepOutcome,
+) -> Option<StepOutcome> {
+    if step.kind != StepKind::Plan || outcome != StepOutcome::Done {
+        return None;
+    }
+    let asks = [StepOutcome::AskDesigner, StepOutcome::AskArchitect];
+    let wanted = asks.into_iter().find(|ask| {
+        let edge = step.on(*ask);
+        let has_some = |edge: &Edge| edge.charge.is_none_or(|it| !state.counter(it).is_spent());
+        edge.filter(has_some).is_some_and(|edge| state.route.wanted.contains(&edge.to))
+    });
+    match wanted.and_then(|ask| step.on(ask)).and_then(|edge| lifecycle.step(edge.to)) {
+        Some(advice) => drop(state.route.wanted.remove(&advice.name)),
+        None => state.route.wanted.clear(),
+    }
+    wanted
+}
+
+/// The change takes more steps than it would have, although it came to its end: the first judging step that it takes now.
+/// `None` where nobody judges on that route either.
+#[must_use]
+pub fn lengthen(
+    lifecycle: &Lifecycle,
+    state: &WorkflowState,
+    left_out: BTreeSet<StepName>,
+) -> Option<WorkflowDecision> {
+    let mut state = state.clone();
+    state.route.left_out = left_out;
+    state.route.judge_again = true;
+    let landing = lifecycle.step(lifecycle.landing())?;
+    let state = arrive(lifecycle, state, landing);
+    (state.step != landing.name).then(|| entered(state, Vec::new()))
 }
 
 /// What the runtime itself saw at the state's step: its checks failed, or the branch changed the same places. Who is
@@ -127,6 +172,20 @@ pub fn again(lifecycle: &Lifecycle, state: &WorkflowState) -> WorkflowState {
         state.place(step, lifecycle);
     }
     state
+}
+
+/// Where a request begins that takes a route: at the first step of that, from the step on that its lifecycle begins with.
+#[must_use]
+pub fn begin(
+    lifecycle: &Lifecycle,
+    mut state: WorkflowState,
+    left_out: BTreeSet<StepName>,
+) -> WorkflowDecision {
+    state.route.left_out = left_out;
+    match lifecycle.step(state.step) {
+        Some(step) => entered(arrive(lifecycle, state, step), Vec::new()),
+        None => unknown_step(state),
+    }
 }
 
 /// Puts the state on a step and hands it to whoever works that.

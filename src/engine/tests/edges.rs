@@ -485,6 +485,7 @@ fn a_slash_command_is_no_way_around_the_limits() {
             text: text.to_owned(),
             channel_id: Some(ChannelId(10)),
             language: Language::En,
+            lane: None,
         };
         let answer = world.submit(Event::Command { actor, command });
         answer.content().expect("words").key.clone()
@@ -534,7 +535,8 @@ fn a_restart_proves_a_lost_closeout_instead_of_asking_an_agent() {
 fn the_room_of_a_request_hangs_on_its_message_once_that_is_posted() {
     let mut world = World::new(policy());
     let language = Language::En;
-    world.command(Command::Ask { text: "tidy up".to_owned(), channel_id: None, language });
+    let text = "tidy up".to_owned();
+    world.command(Command::Ask { text, channel_id: None, language, lane: None });
     let id = world.state.requests.keys().next().expect("a request").clone();
     let mut request = world.request(&id);
     request.conversation.room =

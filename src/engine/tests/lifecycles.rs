@@ -5,9 +5,10 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 
 use super::histories::{Dice, live, named};
-use super::world::{World, policy};
+use super::world::{World, all_steps, policy};
 use crate::domain::lifecycle::Lifecycle;
 use crate::domain::policy::Policy;
+use crate::domain::routes::{Lane, LaneSteps, Routes};
 
 /// A definition with some of the usual steps, up to three reviews, and ways of which some lead anywhere.
 fn definition(dice: &mut Dice) -> String {
@@ -55,6 +56,11 @@ fn definition(dice: &mut Dice) -> String {
             1 => format!("{{to: {build}, charge: two, else: {}}}", dice.pick(&names)),
             _ => format!("{{to: {build}, charge: {}}}", dice.pick(&["one", "two"])),
         };
+        let optional = match name.as_str() {
+            "planner_finalize" | "designer_advisory" | "developer_build" | "closeout" => "",
+            _ if dice.roll(2) == 0 => ", only_if: [route]",
+            _ => "",
+        };
         let body = match name.as_str() {
             "research_initial" => format!("role: research, result: research, on: {{done: {next}}}"),
             "designer_advisory" => {
@@ -88,9 +94,18 @@ fn definition(dice: &mut Dice) -> String {
                  {again}, no_change: {build}}}"
             ),
         };
-        let _ = writeln!(text, "  {name}: {{{body}}}");
+        let _ = writeln!(text, "  {name}: {{{body}{optional}}}");
     }
     text
+}
+
+/// Routes that leave out some of the steps that a lifecycle may do without.
+fn routes(dice: &mut Dice, lifecycle: &Lifecycle) -> Arc<Routes> {
+    let mut routes = Routes::clone(&all_steps());
+    let taken = routes.steps(Lane::Full, lifecycle).into_iter().filter(|_| dice.roll(2) == 0);
+    let taken = LaneSteps::These(taken.collect());
+    routes.lanes.insert(Lane::Full, taken);
+    Arc::new(routes)
 }
 
 #[test]
@@ -111,7 +126,8 @@ fn whatever_compiles_ends_proven_or_waits_for_a_person() {
         };
         lived += 1;
         let has_checks = dice.roll(4) > 0;
-        let policy = Policy { lifecycle, has_checks, ..policy() };
+        let routes = routes(&mut dice, &lifecycle);
+        let policy = Policy { lifecycle, has_checks, routes, ..policy() };
         named(seed, || {
             let mut world = World::new(policy.clone());
             live(&mut world, &mut dice, seed, &mut BTreeSet::new());

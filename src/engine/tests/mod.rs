@@ -6,6 +6,7 @@ mod edges;
 mod gate;
 mod histories;
 mod landing;
+mod lanes;
 mod lifecycles;
 mod revising;
 mod rows;

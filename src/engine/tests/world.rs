@@ -32,6 +32,7 @@ use crate::domain::result::{
     EvidenceResult, EvidenceRow, Methodology, Proposals, QaDecision, QaValidation, RoleResult,
 };
 use crate::domain::role::Role;
+use crate::domain::routes::{Lane, Routes};
 use crate::domain::run::{FailKind, Run, RunOutcome, RunReport};
 use crate::domain::sprint::{CloseoutStatus, GitBaseline};
 use crate::domain::state::State;
@@ -73,8 +74,16 @@ pub(super) fn policy() -> Policy {
         budgets: crate::domain::budget::Budgets::default(),
         prices: crate::domain::budget::PriceTable::default(),
         lifecycle: Arc::clone(Lifecycle::built_in()),
+        routes: all_steps(),
         sprint: crate::domain::policy::SprintPolicy::default(),
     }
+}
+
+/// Routes by which every request takes every step, whatever it asks for.
+pub(super) fn all_steps() -> Arc<Routes> {
+    let mut routes = Routes::clone(Routes::built_in());
+    routes.intents.values_mut().for_each(|lane| *lane = Lane::Full);
+    Arc::new(routes)
 }
 
 /// Something that waits to be done by somebody outside the engine.

@@ -44,9 +44,13 @@ fn fitting(_granted: &Granted<act::Look>, state: &State, typing: &Typing) -> Vec
                 value: outgoing.short_id(),
             })
             .collect(),
-        Takes::Text | Takes::Number | Takes::Yes | Takes::File | Takes::Kind | Takes::Verdict => {
-            Vec::new()
-        }
+        Takes::Text
+        | Takes::Number
+        | Takes::Yes
+        | Takes::File
+        | Takes::Kind
+        | Takes::Verdict
+        | Takes::Lane => Vec::new(),
     };
     let typed = typing.typed.trim().to_lowercase();
     all.into_iter().filter(|it| it.name.to_lowercase().contains(&typed)).take(MOST).collect()

@@ -227,6 +227,7 @@ pub(crate) fn card(status: &str) -> Act {
             subject: "20260324-1a2b3c4d".to_owned(),
             version: 1,
         }],
+        menu: None,
     }
 }
 

@@ -1,0 +1,333 @@
+//! Which steps requests take: by lane, by what people change, and what no lane leaves out.
+
+use std::sync::Arc;
+
+use serde_json::json;
+
+use super::world::{OWNER, World, all_steps, candidate, evidence, good, policy, result};
+use crate::domain::actor::{Actor, Author};
+use crate::domain::effect::{EffectKind, EffectOutcome};
+use crate::domain::event::Event;
+use crate::domain::evidence::{Candidate, ChangeKind, ChangedPath, CheckVerdict};
+use crate::domain::ids::{GuildId, RequestId, UserId};
+use crate::domain::incoming::{Command, RouteChange};
+use crate::domain::ingress::Ingress;
+use crate::domain::intent::Intent;
+use crate::domain::language::Language;
+use crate::domain::outgoing::{Act, Button, ButtonAct};
+use crate::domain::policy::{Holders, Policy, Right};
+use crate::domain::request::RequestStatus;
+use crate::domain::result::RequestIntent;
+use crate::domain::role::Role;
+use crate::domain::routes::{Lane, LaneSource, Routes, WorkSize};
+use crate::domain::run::RunOutcome;
+use crate::engine::choose_lane;
+use crate::engine::decision::Answer;
+use crate::engine::intent::Reading;
+use crate::engine::lifecycle::steps;
+
+use super::world::Todo;
+
+/// Everything that a request does, in the order in which roles are run; `first` is what the orchestrator says.
+fn roles_of(world: &mut World, intent: serde_json::Value) -> Vec<Role> {
+    let mut roles = Vec::new();
+    while let Some(todo) = world.todo().first().cloned() {
+        if let Todo::Run(id) = &todo {
+            let role = world.state.envelopes[id].target_role;
+            roles.push(role);
+            if role == Role::Orchestrator {
+                let said =
+                    json!({ "request_handling": {"mode": "route"}, "request_intent": intent });
+                let said = result(role, said);
+                world.run(id, RunOutcome::Result(Arc::new(said)));
+                continue;
+            }
+        }
+        world.do_well(&todo);
+    }
+    roles
+}
+
+fn said(intent: Intent, confidence: u8, size: WorkSize) -> serde_json::Value {
+    json!({ "intent": intent, "confidence": confidence, "size": size })
+}
+
+fn with_routes() -> Policy {
+    Policy { routes: Arc::clone(Routes::built_in()), ..policy() }
+}
+
+/// By a command, with a lane named or not.
+fn ask(world: &mut World, lane: Option<Lane>) -> RequestId {
+    let text = "tidy up the greeting".to_owned();
+    world.command(Command::Ask { text, channel_id: None, language: Language::En, lane });
+    world.state.requests.keys().next_back().expect("a request").clone()
+}
+
+#[test]
+fn each_lane_takes_its_steps_and_no_more_turns() {
+    use Role::{Architect, Developer, Orchestrator, Planner, Qa, Research};
+    for (lane, roles) in [
+        (Lane::Fast, &[Developer][..]),
+        (Lane::Quick, &[Developer, Architect]),
+        (Lane::Standard, &[Planner, Developer, Architect, Qa]),
+        (Lane::Full, &[Research, Planner, Architect, Developer, Architect, Qa]),
+    ] {
+        let mut world = World::new(with_routes());
+        let id = ask(&mut world, Some(lane));
+        assert_eq!(roles_of(&mut world, json!(null)), roles, "{lane}");
+        let request = world.request(&id);
+        assert_eq!(request.status, RequestStatus::Committed, "{lane}");
+        assert_eq!(request.work.spent.turns as usize, roles.len(), "{lane}");
+    }
+    // What nobody named is asked about first.
+    for (intent, size, roles) in [
+        (Intent::BugFix, WorkSize::Small, &[Orchestrator, Developer][..]),
+        (Intent::BugFix, WorkSize::Normal, &[Orchestrator, Developer, Architect]),
+        (Intent::Feature, WorkSize::Normal, &[Orchestrator, Planner, Developer, Architect, Qa]),
+    ] {
+        let mut world = World::new(with_routes());
+        world.message("make it so");
+        assert_eq!(roles_of(&mut world, said(intent, 90, size)), roles, "{intent} {size}");
+        assert_eq!(world.landed(), 1);
+    }
+}
+
+#[test]
+fn where_rules_and_orchestrator_differ_the_longer_way_is_taken_and_where_nobody_is_sure_the_longest()
+ {
+    let routes = Routes::built_in();
+    let rules = |intent| Reading { intent, ..Reading::default() };
+    let told =
+        |intent, confidence| Some(RequestIntent { intent, confidence, size: WorkSize::Normal });
+    for (by_rules, said, lane, source) in [
+        (Some(Intent::BugFix), told(Intent::BugFix, 10), Lane::Quick, LaneSource::Both),
+        (Some(Intent::BugFix), told(Intent::Feature, 99), Lane::Standard, LaneSource::Longer),
+        (Some(Intent::SpecRevision), told(Intent::BugFix, 99), Lane::Full, LaneSource::Longer),
+        (Some(Intent::Refactor), None, Lane::Standard, LaneSource::Rules),
+        (None, told(Intent::BugFix, 70), Lane::Quick, LaneSource::Orchestrator),
+        (None, told(Intent::BugFix, 69), Lane::Full, LaneSource::Unsure),
+        (None, None, Lane::Full, LaneSource::Unsure),
+        // It is handed on as work: an answer is not what is meant.
+        (Some(Intent::Question), told(Intent::Question, 99), Lane::Full, LaneSource::Unsure),
+    ] {
+        let choice = choose_lane(routes, &rules(by_rules), said);
+        assert_eq!((choice.lane, choice.source), (lane, source), "{by_rules:?} {said:?}");
+    }
+}
+
+/// The change of a commit effect.
+fn grown(paths: &[&str], added: u64) -> impl FnMut(&EffectKind) -> Option<EffectOutcome> {
+    let changed =
+        |path: &&str| ChangedPath { path: (*path).to_owned(), kind: ChangeKind::Modified };
+    let paths: Vec<ChangedPath> = paths.iter().map(changed).collect();
+    move |kind| {
+        let EffectKind::Commit { .. } = kind else { return None };
+        let paths = paths.clone();
+        Some(EffectOutcome::Committed(Candidate { paths, added_lines: added, ..candidate("c1") }))
+    }
+}
+
+#[test]
+fn what_is_more_than_the_fast_lane_is_for_is_reviewed_with_its_work_kept() {
+    for (paths, added, is_more) in [
+        (&["a.py"][..], 80, false),
+        (&["a.py"], 81, true),
+        (&["a", "b", "c"], 1, false),
+        (&["a", "b", "c", "d"], 1, true),
+        (&["sub/Cargo.lock"], 1, true),
+        (&[".github/ci.yml"], 1, true),
+    ] {
+        let mut world = World::new(with_routes());
+        let id = ask(&mut world, Some(Lane::Fast));
+        world.finish_with(grown(paths, added));
+        let request = world.request(&id);
+        let reviewed = request.route.visited_roles.contains(&Role::Architect);
+        assert_eq!(reviewed, is_more, "{paths:?} {added}");
+        assert_eq!(world.said.iter().any(|it| it == "room.outgrown"), is_more, "{paths:?}");
+        let lane = request.route.lane.expect("a lane").lane;
+        assert_eq!(lane, if is_more { Lane::Quick } else { Lane::Fast });
+        // Built once; a guarded path is asked about in any lane.
+        assert_eq!(request.work.spent.turns, if is_more { 2 } else { 1 });
+        assert!(request.work.gate_id.is_some() || request.status == RequestStatus::Committed);
+    }
+}
+
+#[test]
+fn what_no_executed_test_proves_does_not_go_the_fast_lane() {
+    let mut world = World::new(with_routes());
+    let id = ask(&mut world, Some(Lane::Fast));
+    world.finish_with(|kind| {
+        let EffectKind::Checks { commit, .. } = kind else { return None };
+        let mut proof = evidence(commit, CheckVerdict::Passed);
+        proof.checks[0].tests_passed = None;
+        Some(EffectOutcome::Checked(proof))
+    });
+    let request = world.request(&id);
+    assert!(request.route.visited_roles.contains(&Role::Architect), "{request:#?}");
+    assert_eq!(request.status, RequestStatus::Committed);
+    // Without checks nothing proves it at all.
+    let mut world = World::new(Policy { has_checks: false, ..with_routes() });
+    let id = ask(&mut world, Some(Lane::Fast));
+    world.finish_well();
+    assert!(world.request(&id).route.visited_roles.contains(&Role::Architect));
+}
+
+#[test]
+fn a_build_that_changes_nothing_is_no_answer_on_a_short_lane_either() {
+    let mut world = World::new(with_routes());
+    let id = ask(&mut world, Some(Lane::Fast));
+    world.finish_with(|kind| {
+        matches!(kind, EffectKind::Commit { .. }).then_some(EffectOutcome::NothingChanged)
+    });
+    let request = world.request(&id);
+    assert_eq!(request.status, RequestStatus::Blocked, "{request:#?}");
+    assert_eq!(request.blocked.map(|it| it.code.word()), Some("no_change"));
+}
+
+#[test]
+fn what_was_sent_back_is_judged_again_before_it_lands() {
+    let mut world = World::new(with_routes());
+    let id = ask(&mut world, Some(Lane::Quick));
+    let (mut reviews, mut order) = (0, Vec::new());
+    while let Some(todo) = world.todo().first().cloned() {
+        if let Todo::Run(envelope) = &todo {
+            let (role, step) = {
+                let envelope = &world.state.envelopes[envelope];
+                (envelope.target_role, envelope.step)
+            };
+            order.push(role);
+            if role == Role::Architect && reviews == 0 {
+                reviews += 1;
+                let transition =
+                    json!({ "outcome": "reopen", "reopen_category": "implementation" });
+                let said = result(role, json!({ "workflow_transition": transition }));
+                world.run(envelope, RunOutcome::Result(Arc::new(said)));
+                continue;
+            }
+            if step == Some(steps::REVISION) {
+                let said = good(role, step);
+                world.run(envelope, RunOutcome::Result(Arc::new(said)));
+                continue;
+            }
+        }
+        world.do_well(&todo);
+    }
+    use Role::{Architect, Developer};
+    assert_eq!(order, [Developer, Architect, Developer, Architect]);
+    assert_eq!(world.request(&id).status, RequestStatus::Committed);
+}
+
+const GUEST: UserId = UserId(300);
+
+fn person(id: UserId, via: Ingress) -> Actor {
+    let author =
+        Author { id, name: "somebody".to_owned(), is_bot: false, server_roles: Vec::new() };
+    Actor::Person { author, guild_id: Some(GuildId(1)), via }
+}
+
+fn may_ask(id: UserId) -> Policy {
+    let guest = Holders { users: [id].into(), ..Holders::default() };
+    let mut policy = with_routes();
+    policy.rights.insert(Right::Ask, guest);
+    policy
+}
+
+#[test]
+fn a_route_grows_by_whoever_asked_and_shrinks_by_those_who_may_approve() {
+    let mut world = World::new(may_ask(GUEST));
+    let id = world.message("make it so");
+    let change = |change| Command::Route { request_id: id.clone(), change };
+    let by = |world: &mut World, who, via, it| {
+        let answer = world.submit(Event::Command { actor: person(who, via), command: it });
+        match answer {
+            Answer::Say(said) | Answer::Refused(said) => said.key,
+            Answer::Accepted | Answer::Ignored(_) => String::new(),
+        }
+    };
+    // Before the orchestrator has said anything, and by the menu of the card.
+    let named = change(RouteChange::Lane(Lane::Quick));
+    assert_eq!(by(&mut world, GUEST, Ingress::Select, named.clone()), "route.shorter_not_yours");
+    assert_eq!(by(&mut world, OWNER, Ingress::Select, named), "route.lane");
+    let longer = change(RouteChange::Lane(Lane::Standard));
+    assert_eq!(by(&mut world, GUEST, Ingress::Select, longer.clone()), "route.not_yours");
+    assert_eq!(by(&mut world, OWNER, Ingress::Slash, longer), "route.lane");
+    // Once it is under way a step more, by a part of its name.
+    let todo = world.todo()[0].clone();
+    world.do_well(&todo);
+    let todo = world.todo()[0].clone();
+    world.do_well(&todo);
+    assert_eq!(world.request(&id).route.current_role, Some(Role::Planner));
+    let add = |word: &str| change(RouteChange::Add(word.to_owned()));
+    assert_eq!(by(&mut world, OWNER, Ingress::Slash, add("paint")), "route.no_step");
+    assert_eq!(by(&mut world, OWNER, Ingress::Slash, add("research")), "route.no_step");
+    assert_eq!(by(&mut world, OWNER, Ingress::Slash, add("design")), "route.added");
+    assert_eq!(by(&mut world, OWNER, Ingress::Slash, add("guidance")), "route.added");
+    use Role::{Architect, Designer, Developer, Planner, Qa};
+    let rest = roles_of(&mut world, json!(null));
+    assert_eq!(rest, [Planner, Designer, Planner, Architect, Developer, Architect, Qa]);
+    let late = change(RouteChange::Lane(Lane::Full));
+    assert_eq!(by(&mut world, OWNER, Ingress::Slash, late), "cancel.ended");
+}
+
+#[test]
+fn just_answer_calls_back_whoever_works_on_it_and_the_orchestrator_answers() {
+    let mut world = World::new(with_routes());
+    let id = world.message("how would you make it so?");
+    // The orchestrator hands it on, the planner begins, and then a person says what they meant.
+    for _ in 0..2 {
+        let todo = world.todo()[0].clone();
+        world.do_well(&todo);
+    }
+    let envelope = match &world.todo()[0] {
+        Todo::Run(id) => id.clone(),
+        Todo::Report(_) | Todo::Effect(_) => panic!("nobody works"),
+    };
+    let run = world.begin_run(&envelope).expect("a run");
+    let card = world.state.outgoing.values().find_map(|it| match &it.act {
+        Act::Card { buttons, menu, .. } => Some((buttons.clone(), menu.clone())),
+        Act::Post { .. }
+        | Act::OpenRoom { .. }
+        | Act::React { .. }
+        | Act::Unbutton { .. }
+        | Act::Envelope { .. } => None,
+    });
+    let (buttons, menu) = card.expect("a card");
+    assert!(menu.is_some() && buttons.iter().any(|it| it.act == ButtonAct::Answer));
+    let button = Button { act: ButtonAct::Answer, subject: id.to_string(), version: 0 };
+    let (channel_id, message_id) = (super::world::GENERAL, crate::domain::ids::MessageId(1));
+    world.submit(Event::Command {
+        actor: person(OWNER, Ingress::Button),
+        command: Command::Press { button, message_id, channel_id },
+    });
+    // What the planner comes to is nobody's any more; and what the orchestrator says is the answer, whatever it calls it.
+    let stale = good(Role::Planner, Some(steps::DRAFT));
+    world.end_run(&run, RunOutcome::Result(Arc::new(stale)));
+    assert_eq!(roles_of(&mut world, json!(null)), [Role::Orchestrator]);
+    let request = world.request(&id);
+    assert_eq!(request.status, RequestStatus::Completed, "{request:#?}");
+    assert!(request.work.candidate.is_none());
+}
+
+#[test]
+fn a_short_lane_is_named_only_by_somebody_who_may_approve() {
+    for (who, lane, is_taken) in [
+        (GUEST, Lane::Fast, false),
+        (GUEST, Lane::Quick, false),
+        (GUEST, Lane::Full, true),
+        (OWNER, Lane::Fast, true),
+    ] {
+        let mut world = World::new(may_ask(GUEST));
+        let (text, language) = ("tidy up".to_owned(), Language::En);
+        let command = Command::Ask { text, channel_id: None, language, lane: Some(lane) };
+        world.submit(Event::Command { actor: person(who, Ingress::Slash), command });
+        assert_eq!(world.state.requests.len(), usize::from(is_taken), "{lane}");
+    }
+}
+
+#[test]
+fn routes_by_which_everything_is_full_take_every_step() {
+    let mut world = World::new(Policy { routes: all_steps(), ..policy() });
+    world.message("make it so");
+    let roles = roles_of(&mut world, said(Intent::BugFix, 99, WorkSize::Normal));
+    assert_eq!(roles.len(), 7);
+}

@@ -1,0 +1,44 @@
+//! `routes.yaml`: which steps requests take, where the workspace says it.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use super::error::{ConfigError, MAX_CONFIG_BYTES};
+use crate::domain::lifecycle::Lifecycle;
+use crate::domain::routes::Routes;
+use crate::platform::files;
+
+/// The routes of a workspace, relative to it.
+pub const ROUTES_FILE: &str = "routes.yaml";
+
+/// The routes of a workspace: its own where it has some, else those that are built in.
+///
+/// # Errors
+/// The first thing that is wrong with the file.
+pub(super) fn read(root: &Path, lifecycle: &Lifecycle) -> Result<Arc<Routes>, ConfigError> {
+    match check(root, lifecycle)? {
+        Ok(routes) => Ok(routes),
+        Err(mut problems) => Err(problems.swap_remove(0)),
+    }
+}
+
+/// The same with everything that is wrong with the file.
+///
+/// # Errors
+/// Where it cannot be read at all.
+pub fn check(
+    root: &Path,
+    lifecycle: &Lifecycle,
+) -> Result<Result<Arc<Routes>, Vec<ConfigError>>, ConfigError> {
+    let path = root.join(ROUTES_FILE);
+    let Some(text) = files::read_text_if_present(&path)? else {
+        return Ok(Ok(Arc::clone(Routes::built_in())));
+    };
+    if text.len() > MAX_CONFIG_BYTES {
+        return Ok(Err(vec![ConfigError::TooLarge { path, bytes: text.len() }]));
+    }
+    Ok(Routes::compile(&text, lifecycle).map(Arc::new).map_err(|problems| {
+        let of = |problem| ConfigError::problem_in(&path, &text, problem);
+        problems.into_iter().map(of).collect()
+    }))
+}
