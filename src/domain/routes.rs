@@ -278,8 +278,8 @@ mod tests {
 
     #[test]
     fn what_is_wrong_is_told_with_what_to_write() {
-        refused("  question: answer\n", "", "intents.question", "not there");
-        refused("  question: answer\n", "  question: shortest\n", "intents.question", "unknown");
+        refused("  question: answer ", "  # ", "intents.question", "not there");
+        refused("  question: answer ", "  question: shortest ", "intents.question", "unknown");
         refused("  quick: [architect_review]\n", "", "lanes.quick", "not there");
         refused("[architect_review]", "[architect_revue]", "lanes.quick", "no step");
         refused("[architect_review]", "[developer_build]", "lanes.quick", "always taken");

@@ -44,7 +44,9 @@ fn agent(role: Role, request_id: RequestId) -> Actor {
 
 #[test]
 fn what_each_way_in_can_carry() {
-    use Action::{Ask, Cancel, ControlSprint, Decide, KeepBacklog, Look, Retry, Revise, Say};
+    use Action::{
+        Ask, Cancel, ControlSprint, Decide, KeepBacklog, Lengthen, Look, Retry, Revise, Say, Shorten,
+    };
     let words = BTreeSet::from([Ask, Say, Look, Cancel, Retry, ControlSprint]);
     for ingress in Ingress::ALL {
         let expected = match ingress {
@@ -54,9 +56,10 @@ fn what_each_way_in_can_carry() {
             | Ingress::DirectMessage
             | Ingress::Webhook => words.clone(),
             Ingress::Edit | Ingress::Delete => [Revise].into(),
-            Ingress::Reaction | Ingress::Select => BTreeSet::new(),
+            Ingress::Reaction => BTreeSet::new(),
+            Ingress::Select => [Lengthen, Shorten].into(),
             Ingress::Autocomplete => [Look].into(),
-            Ingress::Button => [Cancel, Retry, Decide].into(),
+            Ingress::Button => [Cancel, Retry, Decide, Lengthen].into(),
             Ingress::Modal => [ControlSprint, Decide].into(),
             Ingress::Slash | Ingress::Operator => {
                 let mut all: BTreeSet<Action> = Action::ALL.iter().copied().collect();

@@ -15,6 +15,7 @@ use serde_json::{Value, json};
 use teams::domain::ids::RequestId;
 use teams::domain::request::{Request, RequestEvent, RequestStatus};
 use teams::domain::role::Role;
+use teams::domain::routes::{Lane, Routes};
 use teams::domain::state::State;
 use teams::local_guild::{Config, GuildInfo, Running, serve};
 use teams::workspace::init::{self, Options};
@@ -66,6 +67,8 @@ pub(crate) struct Plan {
     pub(crate) arguments: Vec<String>,
     /// Where the gateway is reached, if not at the guild itself.
     pub(crate) gateway_url: Option<String>,
+    /// Whether requests take the lanes of a new workspace; else every one takes every step.
+    pub(crate) lanes: bool,
 }
 
 impl Default for Plan {
@@ -80,6 +83,7 @@ impl Default for Plan {
             bots: false,
             arguments: Vec::new(),
             gateway_url: None,
+            lanes: false,
         }
     }
 }
@@ -89,6 +93,14 @@ impl Plan {
     pub(crate) fn script(script: &str) -> Plan {
         Plan { script: Some(script.to_owned()), ..Plan::default() }
     }
+}
+
+/// The routes of a new workspace, by which every request takes every step.
+pub(crate) fn all_steps() -> String {
+    let mut routes = Routes::clone(Routes::built_in());
+    routes.intents.values_mut().for_each(|lane| *lane = Lane::Full);
+    // Values go in as JSON, which is YAML.
+    serde_json::to_string(&routes).unwrap()
 }
 
 /// How the team's process ended.
@@ -153,6 +165,9 @@ impl House {
             ..Options::default()
         };
         init::init(&root, &options).unwrap();
+        if !plan.lanes {
+            std::fs::write(root.join("routes.yaml"), all_steps()).unwrap();
+        }
         if let Some(script) = &plan.script {
             std::fs::write(root.join("script.yaml"), script).unwrap();
         }
