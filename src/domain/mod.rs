@@ -19,6 +19,7 @@ pub mod gate;
 pub mod ids;
 pub mod incoming;
 pub mod ingress;
+pub mod intent;
 pub mod language;
 pub mod lenient;
 pub mod lifecycle;

@@ -5,6 +5,7 @@
 
 pub mod authorize;
 pub mod contract;
+pub mod intent;
 pub mod lifecycle;
 pub mod parse;
 pub mod standing;

@@ -47,6 +47,7 @@ mod other_clients;
 mod page;
 mod page_apps;
 mod page_walk;
+mod phrases;
 mod project_settings;
 mod publish;
 mod rehearsal_sprint;
