@@ -80,7 +80,10 @@ fn explain(global: &Global, text: &str) -> Result<(), Failure> {
     let parts = reading.parts.len();
     match reading.intent {
         Some(intent) => {
-            say(format_args!("The rules take this for: {intent} ({})", reading.why.join("; ")));
+            let found = reading.why.iter().take(6);
+            let why: Vec<String> =
+                found.map(|it| format!("{} in \"{}\"", it.sign, it.words.trim())).collect();
+            say(format_args!("The rules take this for: {intent} ({})", why.join(", ")));
         }
         None => say("The rules are not sure what this asks for."),
     }
@@ -90,7 +93,7 @@ fn explain(global: &Global, text: &str) -> Result<(), Failure> {
     let usual = reading.intent.and_then(|intent| routes.intents.get(&intent));
     let lane = match usual {
         Some(Lane::Answer) => Lane::Answer,
-        Some(_) | None => choose_lane(&routes, &reading, None).lane,
+        Some(_) | None => choose_lane(&routes, reading.intent, None).lane,
     };
     say(format_args!("Lane: {lane}. {}", word(format!("lane_about.{lane}"))));
     let left_out = routes.left_out(lane, &lifecycle);

@@ -1,32 +1,33 @@
-//! What kind of thing a request is (`spec/s2s-william.md` A1.2, with questions and the going on with earlier work).
+//! What kind of thing a request is.
 
 use crate::domain::word::words;
 
 words! {
-    /// What a request asks for. The sentences are for the orchestrator: they stand in the schema.
+    /// What a message asks for; the order is the one in which the pieces of a message are named: the
+    /// first of them is the message's intent.
     #[derive(schemars::JsonSchema)]
     pub enum Intent {
-        /// Wants an answer and no change.
-        Question = "question",
-        /// Wants the team's own work started, stopped, approved or shown, or a registered action run.
-        Control = "control",
-        /// Goes on with earlier work.
-        Resume = "resume",
         /// Production is broken now.
         Hotfix = "hotfix",
-        /// Any other defect, a typo too.
-        BugFix = "bug_fix",
-        /// The same behaviour in another structure or under other names.
-        Refactor = "refactor",
-        /// The specification is there: no planning, only building.
-        ImplementationOnly = "implementation_only",
-        /// Improves, speeds up or extends what is there.
-        Refinement = "refinement",
-        /// Something that is not there yet.
+        /// Something that does not exist yet.
         Feature = "feature",
-        /// Changes the plan, the requirements or the criteria, not the code.
+        /// Another plan, requirement, criterion or decision; no code.
         SpecRevision = "spec_revision",
-        /// Something went wrong: find the cause or write it up; no repair is asked for.
+        /// What exists is improved, sped up or extended.
+        Refinement = "refinement",
+        /// The specification is there: only the building is wanted.
+        ImplementationOnly = "implementation_only",
+        /// Another structure or other names, the same behaviour.
+        Refactor = "refactor",
+        /// A defect that can wait for its turn.
+        BugFix = "bug_fix",
+        /// The cause of something that went wrong is wanted, and no repair.
         Incident = "incident",
+        /// Earlier work goes on.
+        Resume = "resume",
+        /// The team's own work is started, stopped, approved or shown.
+        Control = "control",
+        /// An answer is wanted, and no change.
+        Question = "question",
     }
 }

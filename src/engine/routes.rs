@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::authorize::{Granted, Resource, act, authorize};
 use super::decision::{Answer, Wake};
 use super::gates::guarded;
-use super::intent::{self, Reading};
+use super::intent;
 use super::lifecycle::{self, WorkflowDecision};
 use super::turn::Turn;
 use super::{handoff, progress, say};
@@ -14,6 +14,7 @@ use crate::domain::actor::Actor;
 use crate::domain::envelope::EnvelopeFolder;
 use crate::domain::ids::RequestId;
 use crate::domain::incoming::RouteChange;
+use crate::domain::intent::Intent;
 use crate::domain::lifecycle::{Lifecycle, StepKind, StepName};
 use crate::domain::outgoing::{LaneMenu, Priority, Voice};
 use crate::domain::request::{EventKind, Request, SelectionSource};
@@ -25,8 +26,11 @@ use crate::domain::workflow::{StepRoute, WorkflowState};
 /// The lane of work, by what the rules and the orchestrator take it for: where they differ the longer one, and where
 /// nobody is sure the one that the routes have for that.
 #[must_use]
-pub fn choose(routes: &Routes, reading: &Reading, said: Option<RequestIntent>) -> LaneChoice {
-    let by_rules = reading.intent;
+pub fn choose(
+    routes: &Routes,
+    by_rules: Option<Intent>,
+    said: Option<RequestIntent>,
+) -> LaneChoice {
     let rules = by_rules.map(|intent| routes.lane(intent, WorkSize::Normal));
     let told = said.map(|said| routes.lane(said.intent, said.size));
     let is_sure = said.is_some_and(|said| said.confidence >= routes.confidence);
@@ -64,7 +68,7 @@ pub(super) fn begin(
     let named = turn.request(id).and_then(|request| request.route.lane);
     let choice = named.unwrap_or_else(|| {
         let text = turn.request(id).map(|request| request.body.as_str()).unwrap_or_default();
-        choose(&turn.policy.routes, &intent::read(text), said)
+        choose(&turn.policy.routes, intent::read(text).intent, said)
     });
     let state = turn.begin_request();
     let lifecycle = &turn.policy.lifecycle;

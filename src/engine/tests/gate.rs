@@ -45,7 +45,8 @@ fn agent(role: Role, request_id: RequestId) -> Actor {
 #[test]
 fn what_each_way_in_can_carry() {
     use Action::{
-        Ask, Cancel, ControlSprint, Decide, KeepBacklog, Lengthen, Look, Retry, Revise, Say, Shorten,
+        Ask, Cancel, ControlSprint, Decide, KeepBacklog, Lengthen, Look, Retry, Revise, Say,
+        Shorten,
     };
     let words = BTreeSet::from([Ask, Say, Look, Cancel, Retry, ControlSprint]);
     for ingress in Ingress::ALL {

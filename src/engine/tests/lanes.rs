@@ -23,7 +23,6 @@ use crate::domain::routes::{Lane, LaneSource, Routes, WorkSize};
 use crate::domain::run::RunOutcome;
 use crate::engine::choose_lane;
 use crate::engine::decision::Answer;
-use crate::engine::intent::Reading;
 use crate::engine::lifecycle::steps;
 
 use super::world::Todo;
@@ -96,7 +95,6 @@ fn each_lane_takes_its_steps_and_no_more_turns() {
 fn where_rules_and_orchestrator_differ_the_longer_way_is_taken_and_where_nobody_is_sure_the_longest()
  {
     let routes = Routes::built_in();
-    let rules = |intent| Reading { intent, ..Reading::default() };
     let told =
         |intent, confidence| Some(RequestIntent { intent, confidence, size: WorkSize::Normal });
     for (by_rules, said, lane, source) in [
@@ -110,7 +108,7 @@ fn where_rules_and_orchestrator_differ_the_longer_way_is_taken_and_where_nobody_
         // It is handed on as work: an answer is not what is meant.
         (Some(Intent::Question), told(Intent::Question, 99), Lane::Full, LaneSource::Unsure),
     ] {
-        let choice = choose_lane(routes, &rules(by_rules), said);
+        let choice = choose_lane(routes, by_rules, said);
         assert_eq!((choice.lane, choice.source), (lane, source), "{by_rules:?} {said:?}");
     }
 }

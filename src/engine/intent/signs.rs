@@ -1,0 +1,174 @@
+//! What speaks for an intent, and which intent follows from all of it. The languages only find signs.
+
+use std::collections::BTreeSet;
+
+use regex::Regex;
+
+use crate::domain::intent::Intent;
+use crate::domain::word::words;
+
+words! {
+    /// Something in a message that speaks for or against an intent.
+    pub enum Sign {
+        /// A hotfix is asked for by this word.
+        Hotfix = "hotfix",
+        /// What real users use.
+        Production = "production",
+        /// Everybody is hit, or harm is being done.
+        Harm = "harm",
+        /// It cannot wait.
+        Urgent = "urgent",
+        /// It can wait, or is harmless.
+        Calm = "calm",
+        /// Something does not do what it should.
+        Defect = "defect",
+        /// A repair is asked for.
+        Fix = "fix",
+        /// The plan or specification is to be another.
+        SpecChange = "spec_change",
+        /// The plan or specification is settled.
+        SpecReady = "spec_ready",
+        /// Planning is to be left out.
+        SkipPlan = "skip_plan",
+        /// Building is asked for, without naming anything new.
+        Build = "build",
+        /// The plan or specification is spoken of.
+        SpecTopic = "spec_topic",
+        /// The cause of something past is asked for, which may be no more than a question.
+        Cause = "cause",
+        /// A cause is to be found.
+        Investigate = "investigate",
+        /// It is over, or others repair it.
+        Over = "over",
+        /// The team's own work is started, stopped, approved, landed, or an action run.
+        Command = "command",
+        /// How the team's own work stands.
+        Status = "status",
+        /// Earlier work is to go on.
+        GoOn = "go_on",
+        /// Another structure or other names.
+        Restructure = "restructure",
+        /// Behaviour stays.
+        SameBehaviour = "same_behaviour",
+        /// Something that exists is to be better.
+        Improve = "improve",
+        /// Something new is asked for.
+        Create = "create",
+        /// An answer is asked for.
+        Ask = "ask",
+        /// A sentence is a question that asks nobody to do something.
+        Query = "query",
+        /// Nothing is to be changed.
+        NoChange = "no_change",
+        /// Something else is asked for.
+        Work = "work",
+    }
+}
+
+/// A sign and the words that it was seen in.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Evidence {
+    /// The sign.
+    pub sign: Sign,
+    /// The clause, in lower case, with placeholders for code, quotations and names.
+    pub words: String,
+}
+
+/// Patterns whose `{name}` stands for an alternation of a list.
+pub(super) fn compile<T: Copy>(lists: &[(&str, &str)], rules: &[(T, &str)]) -> Vec<(T, Regex)> {
+    let made =
+        rules.iter().map(|(what, rule)| Regex::new(&expand(lists, rule)).map(|r| (*what, r)));
+    made.filter_map(Result::ok).collect()
+}
+
+/// A pattern with its lists put in.
+pub(super) fn expand(lists: &[(&str, &str)], rule: &str) -> String {
+    let mut rule = rule.to_owned();
+    // A list may name lists that stand before it.
+    for (name, words) in lists.iter().rev() {
+        rule = rule.replace(&format!("{{{name}}}"), &format!("(?:{words})"));
+    }
+    rule
+}
+
+/// The intent that the signs of one piece speak for; `None` where they do not settle it.
+pub(super) fn settle(evidence: &[Evidence]) -> Option<Intent> {
+    let signs: BTreeSet<Sign> = evidence.iter().map(|evidence| evidence.sign).collect();
+    let has = |sign: Sign| signs.contains(&sign);
+    let any = |list: &[Sign]| list.iter().any(|sign| signs.contains(sign));
+
+    let burning = has(Sign::Production) && any(&[Sign::Harm, Sign::Urgent])
+        || has(Sign::Harm) && has(Sign::Urgent);
+    let cold =
+        [Sign::Calm, Sign::Over, Sign::NoChange, Sign::Investigate, Sign::Cause, Sign::Query];
+    let cold = any(&cold) || has(Sign::Ask);
+    if has(Sign::Hotfix) {
+        let meant = any(&[Sign::Defect, Sign::Harm, Sign::Production]);
+        return (meant && !cold).then_some(Intent::Hotfix);
+    }
+    if burning && has(Sign::Defect) && !any(&[Sign::Over, Sign::NoChange]) {
+        let other = [Sign::Create, Sign::Improve, Sign::SpecChange, Sign::Restructure];
+        return (!cold && !any(&other)).then_some(Intent::Hotfix);
+    }
+    let work: Vec<Sign> =
+        [Sign::Create, Sign::SpecChange, Sign::Improve, Sign::Restructure, Sign::Fix]
+            .into_iter()
+            .filter(|sign| signs.contains(sign))
+            .collect();
+    let settled = any(&[Sign::SpecReady, Sign::SkipPlan]);
+    if has(Sign::Build) && settled {
+        let other = [Sign::SpecChange, Sign::Improve, Sign::Fix, Sign::Defect, Sign::Ask];
+        return (!any(&other)).then_some(Intent::ImplementationOnly);
+    }
+    if let [only] = work.as_slice() {
+        let clear = !any(&[Sign::Investigate, Sign::Build, Sign::Ask]) && !settled;
+        let code = clear && !has(Sign::SpecTopic);
+        return match only {
+            Sign::Create => (code && !has(Sign::SameBehaviour)).then_some(Intent::Feature),
+            Sign::SpecChange => Some(Intent::SpecRevision),
+            Sign::Improve => {
+                (code && !any(&[Sign::Defect, Sign::SameBehaviour])).then_some(Intent::Refinement)
+            }
+            Sign::Restructure => (code && !has(Sign::Defect)).then_some(Intent::Refactor),
+            _ => (code && !any(&[Sign::Work, Sign::Urgent, Sign::Production, Sign::Harm]))
+                .then_some(Intent::BugFix),
+        };
+    }
+    if !work.is_empty() || any(&[Sign::Build, Sign::SkipPlan]) {
+        return None;
+    }
+    if has(Sign::Investigate) || has(Sign::Cause) && has(Sign::Over) {
+        return Some(Intent::Incident);
+    }
+    if any(&[Sign::Work, Sign::Cause]) || burning && !any(&[Sign::Calm, Sign::NoChange]) {
+        return None;
+    }
+    if has(Sign::Defect) {
+        let only = !any(&[
+            Sign::Ask,
+            Sign::NoChange,
+            Sign::Over,
+            Sign::Urgent,
+            Sign::Production,
+            Sign::Harm,
+            Sign::GoOn,
+            Sign::Command,
+            Sign::Status,
+            Sign::SpecTopic,
+        ]);
+        if only {
+            return Some(Intent::BugFix);
+        }
+        return (has(Sign::Ask) && has(Sign::NoChange)).then_some(Intent::Question);
+    }
+    let steering = any(&[Sign::Command, Sign::Status]);
+    match (has(Sign::GoOn), steering, has(Sign::Ask)) {
+        (true, false, false) => Some(Intent::Resume),
+        (false, true, asks) => {
+            let told = !asks || has(Sign::Status) && !has(Sign::NoChange);
+            (told && !has(Sign::SpecTopic)).then_some(Intent::Control)
+        }
+        (false, false, true) => Some(Intent::Question),
+        _ => None,
+    }
+}
