@@ -14,15 +14,16 @@ use crate::workspace;
 /// Its options.
 #[derive(Debug, clap::Args)]
 #[command(group(clap::ArgGroup::new("what").required(true).multiple(false)))]
+#[command(group(clap::ArgGroup::new("how").multiple(false)))]
 pub(super) struct Args {
     /// The request whose way is changed, such as 20260324-1a2b3c4d
-    #[arg(value_name = "REQUEST", group = "what")]
+    #[arg(value_name = "REQUEST", group = "what", requires = "how")]
     request: Option<RequestId>,
     /// The lane that it takes from here on
-    #[arg(long, value_name = "LANE", requires = "request", conflicts_with = "add")]
+    #[arg(long, value_name = "LANE", group = "how", requires = "request")]
     lane: Option<Lane>,
     /// A step more: its name, or a part of only one name, such as qa
-    #[arg(long, value_name = "STEP", requires = "request")]
+    #[arg(long, value_name = "STEP", group = "how", requires = "request")]
     add: Option<String>,
     /// Say what would be chosen for a message by the rules alone, and why; nothing is done
     #[arg(long, value_name = "WORDS", group = "what")]
@@ -40,16 +41,14 @@ pub(super) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
     if args.show {
         return show(global);
     }
-    let Some(request_id) = args.request.clone() else { return Ok(()) };
-    let change = match (&args.lane, &args.add) {
-        (Some(lane), _) => RouteChange::Lane(*lane),
-        (None, Some(step)) => RouteChange::Add(step.clone()),
-        (None, None) => {
-            let hint = "write `--lane LANE` or `--add STEP`".to_owned();
-            return Err(Failure::new("nothing is said about the way").hint(Some(hint)));
+    let change = (args.lane.map(RouteChange::Lane)).or(args.add.clone().map(RouteChange::Add));
+    match (args.request.clone(), change) {
+        (Some(request_id), Some(change)) => {
+            command::say_call(global, Command::Route { request_id, change })
         }
-    };
-    command::say_call(global, Command::Route { request_id, change })
+        // The parser lets none of these through.
+        (_, _) => Ok(()),
+    }
 }
 
 fn show(global: &Global) -> Result<(), Failure> {

@@ -9,7 +9,7 @@ use super::message::{
     answer_to, open_with, origin, print, reply, reply_about, route, saved, scope,
 };
 use super::turn::Turn;
-use super::{followup, handoff, lifecycle, parse, progress, routes, say, sprint, words};
+use super::{followup, handoff, lanes, lifecycle, parse, progress, say, sprint, words};
 use crate::domain::ids::{RequestId, UserId};
 use crate::domain::incoming::Message;
 use crate::domain::language::Language;
@@ -394,12 +394,12 @@ pub(super) fn ask(
         handoff::delegate(turn, &id, Role::Orchestrator, None, text, None);
         return id;
     };
-    routes::name(turn, &id, lane);
+    lanes::name(turn, &id, lane);
     match lane {
         Lane::Answer => handoff::delegate(turn, &id, Role::Orchestrator, None, text, None),
         // Nobody has to be asked what it is.
         Lane::Fast | Lane::Quick | Lane::Standard | Lane::Full => {
-            let decision = routes::begin(turn, &id, None);
+            let decision = lanes::begin(turn, &id, None);
             progress::start(turn, &id, decision, text);
         }
     }

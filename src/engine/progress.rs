@@ -6,7 +6,7 @@ use serde_json::json;
 use super::gates::commit;
 use super::lifecycle::{self, BlockReason, ReportChange, WorkflowDecision};
 use super::turn::Turn;
-use super::{ending, handoff, routes, say};
+use super::{ending, handoff, lanes, say};
 use crate::domain::block::BlockCode;
 use crate::domain::effect::EffectKind;
 use crate::domain::ids::RequestId;
@@ -160,7 +160,7 @@ pub(super) fn begin(turn: &mut Turn<'_>, id: &RequestId) {
         return;
     }
     let proven = is_proven(request, &checks_digest);
-    if routes::outgrew_its_lane(turn, id) {
+    if outgrew_its_lane(turn, id) {
         return;
     }
     if has_checks && !proven {
@@ -176,9 +176,31 @@ pub(super) fn deliver(turn: &mut Turn<'_>, id: &RequestId, proven: bool) {
     match candidate.filter(|candidate| candidate.is_its_base()).map(|it| it.commit.clone()) {
         Some(head) => end_already_there(turn, id, &head),
         // What somebody wrote meanwhile is read before the change goes anywhere.
-        None if goes_by_the_new_words(turn, id) || routes::outgrew_its_lane(turn, id) => {}
+        None if goes_by_the_new_words(turn, id) || outgrew_its_lane(turn, id) => {}
         None => commit::ready(turn, id, proven),
     }
+}
+
+/// Where a change is more than its fast lane is for, the next lane goes on with it, and the room says why; whether it
+/// did.
+fn outgrew_its_lane(turn: &mut Turn<'_>, id: &RequestId) -> bool {
+    let Some(request) = turn.request(id) else { return false };
+    let Some(choice) = request.route.lane.filter(|choice| choice.lane == Lane::Fast) else {
+        return false;
+    };
+    let Some(mut values) = lanes::outgrown(turn, request) else { return false };
+    let Some((lifecycle, state)) = turn.stands(id) else { return false };
+    let lane = choice.lane.longer();
+    let left_out = turn.policy.routes.left_out(lane, &lifecycle);
+    let Some(decision) = lifecycle::lengthen(&lifecycle, &state, left_out) else { return false };
+    if let Some(request) = turn.edit(id) {
+        request.route.lane = Some(LaneChoice { lane, source: LaneSource::Outgrown, ..choice });
+    }
+    values["lane"] = json!(lane);
+    turn.record(id, EventKind::Routed, "runtime", lane.as_str(), values.clone());
+    say::in_room(turn, id, Voice::Team, Priority::Progress, "room.outgrown", values);
+    follow(turn, id, decision);
+    true
 }
 
 pub(super) fn check(turn: &mut Turn<'_>, id: &RequestId) {

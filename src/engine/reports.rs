@@ -199,7 +199,7 @@ fn orchestrator_result(turn: &mut Turn<'_>, id: &RequestId, result: &RoleResult)
 
 /// The first step of the request's route begins.
 pub(super) fn start_workflow(turn: &mut Turn<'_>, id: &RequestId, result: &RoleResult) {
-    let decision = routes::begin(turn, id, result.proposals.request_intent);
+    let decision = lanes::begin(turn, id, result.proposals.request_intent);
     if let Some(request) = turn.edit(id) {
         request.chosen_by(SelectionSource::AgentFirstIntake);
     }

@@ -1,192 +1,21 @@
-//! Which steps a request takes: chosen when it begins, longer when its work turns out to be more, and else changed by
-//! people alone.
+//! People change the way of a request: longer, shorter, or nothing but an answer.
 
 use serde_json::{Value, json};
 
 use super::authorize::{Granted, Resource, act, authorize};
 use super::decision::{Answer, Wake};
-use super::gates::guarded;
-use super::intent;
-use super::lifecycle::{self, WorkflowDecision};
+use super::lanes::{addable, may_only_be_answered, step_named};
 use super::turn::Turn;
-use super::{handoff, progress, say};
+use super::{handoff, say};
 use crate::domain::actor::Actor;
 use crate::domain::envelope::EnvelopeFolder;
 use crate::domain::ids::RequestId;
 use crate::domain::incoming::RouteChange;
-use crate::domain::intent::Intent;
-use crate::domain::lifecycle::{Lifecycle, StepKind, StepName};
-use crate::domain::outgoing::{LaneMenu, Priority, Voice};
+use crate::domain::lifecycle::{StepKind, StepName};
+use crate::domain::outgoing::{Priority, Voice};
 use crate::domain::request::{EventKind, Request, SelectionSource};
-use crate::domain::result::RequestIntent;
 use crate::domain::role::Role;
-use crate::domain::routes::{Lane, LaneChoice, LaneSource, Routes, WorkSize};
-use crate::domain::workflow::{StepRoute, WorkflowState};
-
-/// The lane of work, by what the rules and the orchestrator take it for: where they differ the longer one, and where
-/// nobody is sure the one that the routes have for that.
-#[must_use]
-pub fn choose(
-    routes: &Routes,
-    by_rules: Option<Intent>,
-    said: Option<RequestIntent>,
-) -> LaneChoice {
-    let rules = by_rules.map(|intent| routes.lane(intent, WorkSize::Normal));
-    let told = said.map(|said| routes.lane(said.intent, said.size));
-    let is_sure = said.is_some_and(|said| said.confidence >= routes.confidence);
-    let same = by_rules.is_some() && by_rules == said.map(|said| said.intent);
-    let (lane, source) = match (rules, told) {
-        (Some(_), Some(told)) if same => (told, LaneSource::Both),
-        (Some(rules), Some(told)) => (rules.max(told), LaneSource::Longer),
-        (Some(rules), None) => (rules, LaneSource::Rules),
-        (None, Some(told)) if is_sure => (told, LaneSource::Orchestrator),
-        (None, told) => (routes.unsure.max(told.unwrap_or(routes.unsure)), LaneSource::Unsure),
-    };
-    // Who reads it as something to answer and still hands it on as work is not sure of it.
-    let (lane, source) = match lane {
-        Lane::Answer => (routes.unsure, LaneSource::Unsure),
-        Lane::Fast | Lane::Quick | Lane::Standard | Lane::Full => (lane, source),
-    };
-    LaneChoice { lane, source, by_rules, by_orchestrator: said.map(|said| said.intent) }
-}
-
-/// A person names the lane of a request that is new.
-pub(super) fn name(turn: &mut Turn<'_>, id: &RequestId, lane: Lane) {
-    if let Some(request) = turn.edit(id) {
-        let source = LaneSource::Person;
-        request.route.lane =
-            Some(LaneChoice { lane, source, by_rules: None, by_orchestrator: None });
-    }
-}
-
-/// The orchestrator hands a request on: its lane is chosen, unless a person has named one, and its first step begins.
-pub(super) fn begin(
-    turn: &mut Turn<'_>,
-    id: &RequestId,
-    said: Option<RequestIntent>,
-) -> WorkflowDecision {
-    let named = turn.request(id).and_then(|request| request.route.lane);
-    let choice = named.unwrap_or_else(|| {
-        let text = turn.request(id).map(|request| request.body.as_str()).unwrap_or_default();
-        choose(&turn.policy.routes, intent::read(text).intent, said)
-    });
-    let state = turn.begin_request();
-    let lifecycle = &turn.policy.lifecycle;
-    let left_out = turn.policy.routes.left_out(choice.lane, lifecycle);
-    let decision = lifecycle::begin(lifecycle, state, left_out);
-    if let Some(request) = turn.edit(id) {
-        request.route.lane = Some(choice);
-    }
-    turn.record(id, EventKind::Routed, "runtime", choice.lane.as_str(), json!(choice));
-    decision
-}
-
-/// Why a change is more than the fast lane is for; `None` where it is not.
-fn outgrown(turn: &Turn<'_>, request: &Request) -> Option<Value> {
-    let fast = &turn.policy.routes.fast;
-    let candidate = request.work.candidate.as_ref()?;
-    let files = candidate.paths.len();
-    let lines = candidate.added_lines + candidate.removed_lines;
-    let name = |path: &str| path.rsplit('/').next().unwrap_or(path).to_owned();
-    let mut paths = candidate.paths.iter().map(|changed| changed.path.as_str());
-    let dependency = paths.find(|path| fast.dependencies.contains(&name(path)));
-    let evidence = request.work.evidence.as_ref().filter(|it| it.commit == candidate.commit);
-    let tests = |it: &crate::domain::evidence::Evidence| {
-        it.checks.iter().filter_map(|check| check.tests_passed).sum::<u64>()
-    };
-    let why = if files > fast.most_files {
-        json!({ "why": "files", "count": files, "most": fast.most_files })
-    } else if lines > fast.most_lines {
-        json!({ "why": "lines", "count": lines, "most": fast.most_lines })
-    } else if let Some(path) = guarded(&turn.policy.gates, candidate).first() {
-        json!({ "why": "guarded", "path": path })
-    } else if let Some(path) = dependency {
-        json!({ "why": "dependency", "path": path })
-    } else if !turn.policy.has_checks {
-        json!({ "why": "unproven" })
-    } else if fast.tests && evidence.is_some_and(|it| it.is_green() && tests(it) == 0) {
-        json!({ "why": "untested" })
-    } else {
-        return None;
-    };
-    Some(why)
-}
-
-/// Where a change is more than its fast lane is for, the next lane goes on with it, and the room says why; whether it
-/// did.
-pub(super) fn outgrew_its_lane(turn: &mut Turn<'_>, id: &RequestId) -> bool {
-    let Some(request) = turn.request(id) else { return false };
-    let Some(choice) = request.route.lane.filter(|choice| choice.lane == Lane::Fast) else {
-        return false;
-    };
-    let Some(mut values) = outgrown(turn, request) else { return false };
-    let Some((lifecycle, state)) = turn.stands(id) else { return false };
-    let lane = choice.lane.longer();
-    let left_out = turn.policy.routes.left_out(lane, &lifecycle);
-    let Some(decision) = lifecycle::lengthen(&lifecycle, &state, left_out) else { return false };
-    if let Some(request) = turn.edit(id) {
-        request.route.lane = Some(LaneChoice { lane, source: LaneSource::Outgrown, ..choice });
-    }
-    values["lane"] = json!(lane);
-    turn.record(id, EventKind::Routed, "runtime", lane.as_str(), values.clone());
-    say::in_room(turn, id, Voice::Team, Priority::Progress, "room.outgrown", values);
-    progress::follow(turn, id, decision);
-    true
-}
-
-/// How a step of a request stands on its card.
-fn place_of(
-    lifecycle: &Lifecycle,
-    state: &WorkflowState,
-    name: StepName,
-    is_over: bool,
-) -> &'static str {
-    let StepRoute { left_out, passed_over, .. } = &state.route;
-    let at = |name| lifecycle.steps().position(|step| step.name == name);
-    if passed_over.contains(&name) || (left_out.contains(&name) && at(name) >= at(state.step)) {
-        "left_out"
-    } else if !is_over && name == state.step {
-        "current"
-    } else if is_over || at(name) < at(state.step) {
-        "done"
-    } else {
-        "ahead"
-    }
-}
-
-/// The steps of a request as a line of its card; none where every step is taken, as it always was.
-pub(super) fn line(turn: &Turn<'_>, request: &Request) -> Value {
-    let Some((lifecycle, state)) = turn.stands(&request.request_id) else { return json!([]) };
-    if request.route.lane.is_none() {
-        return json!([]);
-    }
-    let is_over = request.status.is_terminal();
-    // What is only gone to when it is asked for or sent back is shown where it is under way.
-    let by_itself = |kind: StepKind| !matches!(kind, StepKind::Advice);
-    let first = |step: &crate::domain::lifecycle::Step| {
-        lifecycle.step_of(step.kind).is_some_and(|it| it.name == step.name)
-    };
-    lifecycle
-        .steps()
-        .filter(|step| (by_itself(step.kind) && first(step)) || step.name == state.step)
-        .map(|step| json!({ "step": step.name, "place": place_of(&lifecycle, &state, step.name, is_over) }))
-        .collect()
-}
-
-/// Whether a person may still say that they want nothing but an answer.
-pub(super) fn may_only_be_answered(request: &Request) -> bool {
-    let work = &request.work;
-    let begun = work.candidate.is_some() || work.gate_id.is_some();
-    let is_work = request.route.lane.is_some_and(|choice| choice.lane != Lane::Answer);
-    !request.status.is_terminal() && is_work && !begun
-}
-
-/// The lanes that a person may choose from; none where the way is not theirs to choose.
-pub(super) fn menu(request: &Request) -> Option<LaneMenu> {
-    let choice = request.route.lane.filter(|choice| choice.lane != Lane::Answer)?;
-    let is_open = !request.status.is_terminal();
-    is_open.then(|| LaneMenu { request_id: request.request_id.clone(), chosen: choice.lane })
-}
+use crate::domain::routes::{Lane, LaneChoice, LaneSource};
 
 /// A person changes the way of a request.
 pub(super) fn change(
@@ -268,50 +97,6 @@ fn changed(
             turn.record(id, EventKind::Routed, &granted.name(), step.as_str(), Value::Null);
             Ok(("route.added", json!({ "request_id": id.as_str(), "step": step })))
         }
-    }
-}
-
-/// The steps that a request does not take and that are still ahead of it.
-fn addable<'l>(
-    lifecycle: &'l Lifecycle,
-    state: &'l WorkflowState,
-) -> impl Iterator<Item = &'l StepName> {
-    let at = |name| lifecycle.steps().position(|step| step.name == name);
-    let here = at(state.step);
-    let plans = lifecycle.step(state.step).is_some_and(|step| step.kind == StepKind::Plan)
-        || lifecycle.steps().any(|step| {
-            step.kind == StepKind::Plan
-                && at(step.name) > here
-                && !state.route.left_out.contains(&step.name)
-        });
-    let is_open = move |step: &&crate::domain::lifecycle::Step| match step.kind {
-        // Advice is asked for by a plan.
-        StepKind::Advice => plans && !state.route.wanted.contains(&step.name),
-        StepKind::Research
-        | StepKind::Plan
-        | StepKind::Guidance
-        | StepKind::Change
-        | StepKind::Review
-        | StepKind::Verdict
-        | StepKind::Land
-        | StepKind::Sprint(_) => state.route.left_out.contains(&step.name) && at(step.name) > here,
-    };
-    lifecycle.steps().filter(is_open).map(|step| &step.name)
-}
-
-/// The step that a word means among those that can be added: its name, or a part of only one name.
-fn step_named(lifecycle: &Lifecycle, state: &WorkflowState, word: &str) -> Option<StepName> {
-    let word = word.trim().to_lowercase();
-    let mut found = addable(lifecycle, state).filter(|name| name.as_str() == word);
-    if let Some(name) = found.next() {
-        return Some(*name);
-    }
-    let mut like = addable(lifecycle, state).filter(|name| {
-        word.len() > 1 && name.as_str().split('_').any(|part| part.starts_with(word.as_str()))
-    });
-    match (like.next(), like.next()) {
-        (Some(one), None) => Some(*one),
-        (Some(_) | None, _) => None,
     }
 }
 

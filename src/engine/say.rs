@@ -269,7 +269,7 @@ pub(super) fn refresh_card(turn: &mut Turn<'_>, id: &RequestId) {
         "owner": owner,
         "step": if request.status.is_terminal() { "" } else { step },
         "lane": request.route.lane.map_or("", |choice| choice.lane.as_str()),
-        "line": super::routes::line(turn, &request),
+        "line": super::lanes::line(turn, &request),
         "next": request.route.next_role.map_or("", Role::as_str),
         "files": files(request.work.candidate.as_ref()),
         "checks": checks(evidence),
@@ -292,10 +292,10 @@ pub(super) fn refresh_card(turn: &mut Turn<'_>, id: &RequestId) {
     if !request.status.is_terminal() {
         buttons.push(button(ButtonAct::Cancel));
     }
-    if super::routes::may_only_be_answered(&request) {
+    if super::lanes::may_only_be_answered(&request) {
         buttons.push(button(ButtonAct::Answer));
     }
-    let menu = super::routes::menu(&request);
+    let menu = super::lanes::menu(&request);
     let content = content("card", request.conversation.language, values);
     let act = Act::Card { content, buttons, menu };
     let target = Target::Room(id.clone());

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use teams::domain::request::{Request, RequestStatus};
 
-use crate::support::house::{EDIT, EDITED, House, Plan, words};
+use crate::support::house::{EDIT, EDITED, House, Plan};
 
 fn with_lanes() -> Plan {
     Plan { lanes: true, ..Plan::default() }
@@ -18,7 +18,7 @@ fn roles(house: &House, request: &Request) -> Vec<String> {
 
 /// The model turns of a request, by the ledger of runs.
 fn turns(house: &House, request: &Request) -> usize {
-    let folder = house.root().join(".teams_runtime/ledger");
+    let folder = house.root().join("logs/usage");
     let files = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
     let text: String = files.map(|path| std::fs::read_to_string(path).unwrap()).collect();
     text.lines().filter(|line| line.contains(request.request_id.as_str())).count()
@@ -49,6 +49,7 @@ async fn a_small_edit_takes_two_turns_and_one_where_a_person_names_the_lane() {
 #[tokio::test]
 async fn what_is_more_than_the_fast_lane_is_for_goes_on_in_the_next_and_the_room_says_why() {
     let house = House::open(with_lanes()).await;
+    house.reads("startup", "The team is up").await;
     let edits: Vec<String> =
         (1..=4).map(|n| format!("create `n{n}.txt`:\n```\n{n}\n```")).collect();
     let (code, said, error) = house.teams(&["fast", "--wait", &edits.join("\n")]).await;

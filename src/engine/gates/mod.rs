@@ -21,9 +21,7 @@ pub(in crate::engine) mod action;
 pub(in crate::engine) mod card;
 pub(in crate::engine) mod commit;
 pub(in crate::engine) mod spending;
-mod stance;
-
-pub(in crate::engine) use stance::guarded;
+pub(in crate::engine) mod stance;
 
 pub use card::{content_of, on_card as budget_on_card};
 

@@ -104,6 +104,7 @@ fn routes(dice: &mut Dice, lifecycle: &Lifecycle) -> Arc<Routes> {
     let mut routes = Routes::clone(&all_steps());
     let taken = routes.steps(Lane::Full, lifecycle).into_iter().filter(|_| dice.roll(2) == 0);
     let taken = LaneSteps::These(taken.collect());
+    routes.lanes.insert(Lane::Standard, taken.clone());
     routes.lanes.insert(Lane::Full, taken);
     Arc::new(routes)
 }

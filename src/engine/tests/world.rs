@@ -32,7 +32,7 @@ use crate::domain::result::{
     EvidenceResult, EvidenceRow, Methodology, Proposals, QaDecision, QaValidation, RoleResult,
 };
 use crate::domain::role::Role;
-use crate::domain::routes::{Lane, Routes};
+use crate::domain::routes::{AllWord, Lane, LaneSteps, Routes};
 use crate::domain::run::{FailKind, Run, RunOutcome, RunReport};
 use crate::domain::sprint::{CloseoutStatus, GitBaseline};
 use crate::domain::state::State;
@@ -83,6 +83,8 @@ pub(super) fn policy() -> Policy {
 pub(super) fn all_steps() -> Arc<Routes> {
     let mut routes = Routes::clone(Routes::built_in());
     routes.intents.values_mut().for_each(|lane| *lane = Lane::Full);
+    // What is small goes by a lane less.
+    routes.lanes.insert(Lane::Standard, LaneSteps::All(AllWord::All));
     Arc::new(routes)
 }
 

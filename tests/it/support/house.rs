@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use teams::domain::ids::RequestId;
 use teams::domain::request::{Request, RequestEvent, RequestStatus};
 use teams::domain::role::Role;
-use teams::domain::routes::{Lane, Routes};
+use teams::domain::routes::{AllWord, Lane, LaneSteps, Routes};
 use teams::domain::state::State;
 use teams::local_guild::{Config, GuildInfo, Running, serve};
 use teams::workspace::init::{self, Options};
@@ -99,6 +99,8 @@ impl Plan {
 pub(crate) fn all_steps() -> String {
     let mut routes = Routes::clone(Routes::built_in());
     routes.intents.values_mut().for_each(|lane| *lane = Lane::Full);
+    // What is small goes by a lane less.
+    routes.lanes.insert(Lane::Standard, LaneSteps::All(AllWord::All));
     // Values go in as JSON, which is YAML.
     serde_json::to_string(&routes).unwrap()
 }
