@@ -663,12 +663,9 @@ pub(super) fn read(sentence: &Sentence, found: &mut Vec<Evidence>) {
         let of_people =
             grammar.fits(Single::OfPeople, clause) && !grammar.fits(Single::Meets, clause);
         for (sign, told) in grammar.told.iter().filter(|(sign, _)| !anywhere(*sign)) {
-            let excused = match sign {
-                Sign::Defect => of_people,
-                Sign::Create => grammar.fits(Single::NotNew, clause),
-                Sign::Hotfix => sentence.asks,
-                _ => false,
-            };
+            let excused = *sign == Sign::Defect && of_people
+                || *sign == Sign::Create && grammar.fits(Single::NotNew, clause)
+                || *sign == Sign::Hotfix && sentence.asks;
             if !excused && told.is_match(clause) {
                 told_any |= !anywhere(*sign);
                 note(*sign, clause);
@@ -736,13 +733,9 @@ fn sign_of_order(grammar: &Grammar, order: &str) -> Option<Sign> {
         .iter()
         .find(|(_, pattern)| pattern.is_match(order))
         .map(|(sign, _)| *sign)?;
-    let other = match sign {
-        Sign::Improve => {
-            grammar.fits(Single::OfCode, order) || grammar.fits(Single::NotBetter, order)
-        }
-        Sign::Create => grammar.fits(Single::NotNew, order),
-        _ => false,
-    };
+    let not_better = grammar.fits(Single::OfCode, order) || grammar.fits(Single::NotBetter, order);
+    let other = sign == Sign::Improve && not_better
+        || sign == Sign::Create && grammar.fits(Single::NotNew, order);
     Some(if other { Sign::Work } else { sign })
 }
 

@@ -39,9 +39,9 @@ pub struct Part {
 /// Words with which a message says that what follows is another matter.
 static OTHER_MATTER: LazyLock<Option<Regex>> = LazyLock::new(|| {
     Regex::new(concat!(
-        r"(?i)(?:^|[.!?;,/)~\n]|\sand)\s*(?:(?:oh|and|also|then|ps|p\.s\.)[,:]?\s+)*",
+        r"(?i)(^|[.!?;,/)~\n]|\sand)\s*(?:(?:oh|and|also|then|ps|p\.s\.)[,:]?\s+)*",
         r"(?:(?:totally |completely )?unrelated(?:ly)?(?: to (?:this|that))?(?: question| thing| request)?|separate(?:ly)?(?: thing| question| matter| topic)?|(?:on )?an?other (?:note|thing|topic|matter|subject)|other (?:topic|thing|subject|matter)|different (?:topic|thing|subject|matter|question)|something (?:else|different)|one more thing)(?: entirely| completely| too)?\s*[:,.–—-]?\s",
-        r"|(?:^|[.!?~,/)\n요]|니다|고)\s*(?:아\s?|그리고[,]?\s*|참[,]?\s*|또\s*)*(?:(?:이거랑|이거와|이와|그거랑|위와|이건)\s*(?:는\s*)?(?:상관\s?없|별개|무관)\S*|별개\S*|별건\S*|별도로|따로|다른\s?(?:얘기|이야기|질문|건|주제|거)\S*)(?:\s*(?:하나|한\s?가지)(?:\s?더)?)?[:,.]?\s"
+        r"|(^|[.!?~,/)\n요]|니다|고)\s*(?:아\s?|그리고[,]?\s*|참[,]?\s*|또\s*)*(?:(?:이거랑|이거와|이와|그거랑|위와|이건)\s*(?:는\s*)?(?:상관\s?없|별개|무관)\S*|별개\S*|별건\S*|별도로|따로|다른\s?(?:얘기|이야기|질문|건|주제|거)\S*)(?:\s*(?:하나|한\s?가지)(?:\s?더)?)?[:,.]?\s"
     ))
     .ok()
 });
@@ -58,15 +58,11 @@ static OTHER_MATTER: LazyLock<Option<Regex>> = LazyLock::new(|| {
 #[must_use]
 pub fn read(message: &str) -> Reading {
     let mut pieces = vec![message];
-    if let Some(found) = OTHER_MATTER.as_ref().and_then(|other| other.find(message)) {
-        // The letter that ended the sentence before stays with it.
-        let cut = found.start()
-            + found
-                .as_str()
-                .chars()
-                .next()
-                .map_or(0, |letter| if letter.is_whitespace() { 0 } else { letter.len_utf8() });
-        let (before, after) = (&message[..cut], &message[found.end()..]);
+    if let Some(found) = OTHER_MATTER.as_ref().and_then(|other| other.captures(message))
+        && let (Some(all), Some(end)) = (found.get(0), found.get(1).or_else(|| found.get(2)))
+    {
+        // What ended the sentence before stays with it.
+        let (before, after) = (&message[..end.end()], &message[all.end()..]);
         if has_words(before) && has_words(after) {
             pieces = vec![before, after];
         }
