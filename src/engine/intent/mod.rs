@@ -109,3 +109,59 @@ fn evidence(piece: &str) -> Vec<Evidence> {
     }
     found
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parts(message: &str) -> Vec<(String, Option<Intent>)> {
+        read(message).parts.into_iter().map(|part| (part.text, part.intent)).collect()
+    }
+
+    #[test]
+    fn two_pieces_are_cut_where_the_message_says_so_and_the_first_of_the_order_counts() {
+        let message = "Resume REQ-0007. Unrelated: the total is wrong, please fix.";
+        assert_eq!(
+            parts(message),
+            [
+                ("Resume REQ-0007.".to_owned(), Some(Intent::Resume)),
+                ("the total is wrong, please fix.".to_owned(), Some(Intent::BugFix)),
+            ]
+        );
+        assert_eq!(read(message).intent, Some(Intent::BugFix));
+
+        let message = "REQ-0007 재개해 주세요. 그리고 별개로 합계가 틀려요 고쳐주세요";
+        assert_eq!(
+            parts(message),
+            [
+                ("REQ-0007 재개해 주세요.".to_owned(), Some(Intent::Resume)),
+                ("합계가 틀려요 고쳐주세요".to_owned(), Some(Intent::BugFix)),
+            ]
+        );
+        // Of the second piece nothing is known.
+        assert_eq!(read("Resume REQ-0007. Unrelated: hm, the colours").intent, None);
+    }
+
+    #[test]
+    fn what_is_quoted_named_or_negated_is_not_asked_for() {
+        for question in [
+            "what does `fix --all` do?",
+            "what does \"cancel the sprint\" on the card mean?",
+            "who owns the branch fix/login-crash?",
+            "```\nERROR please fix the build\n```\nwhich file does this come from?",
+            "do not fix the parser, just tell me how it reads dates",
+            "파서 고치지 말고 날짜를 어떻게 읽는지만 알려주세요",
+            "'수정해 주세요' 문구는 누가 정하나요?",
+        ] {
+            assert_eq!(read(question).intent, Some(Intent::Question), "{question}");
+        }
+    }
+
+    #[test]
+    fn empty_and_foreign_messages_say_nothing() {
+        for message in ["", " ", "```", "🙂", "1234", "안녕하세요", "hello", "\u{0}?", "''\"`"]
+        {
+            assert_eq!(read(message).intent, None, "{message:?}");
+        }
+    }
+}

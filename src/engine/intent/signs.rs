@@ -123,7 +123,7 @@ pub(super) fn settle(evidence: &[Evidence]) -> Option<Intent> {
         (Sign::SpecChange, Intent::SpecRevision, true),
         (Sign::Improve, Intent::Refinement, alone && !has(Sign::Defect) && !as_before),
         (Sign::Restructure, Intent::Refactor, alone && !has(Sign::Defect)),
-        (Sign::Fix, Intent::BugFix, alone && !has(Sign::Work) && !hot),
+        (Sign::Fix, Intent::BugFix, alone && !has(Sign::Work) && !hot && !as_before),
     ];
     let work: Vec<_> = work.into_iter().filter(|(sign, ..)| signs.contains(sign)).collect();
     if let [(_, intent, clear)] = work.as_slice() {
