@@ -136,7 +136,7 @@ const ORDERS: &[(Sign, &str)] = &[
     ),
     (
         Sign::Work,
-        r"^(?:investigate|look into|look at|have a look|take a look|dig into|analy[sz]e|find out|figure out|determine|examine|research|check|evaluate|assess|explore|find|review)\b",
+        r"^(?:investigate|look into|look at|have a look|take a look|dig|trace|track down|analy[sz]e|find out|figure out|determine|examine|research|check|evaluate|assess|explore|find|review|go through)\b",
     ),
     (
         Sign::Restructure,
@@ -341,7 +341,7 @@ const TOLD: &[(Sign, &str)] = &[
 ];
 
 /// Something that should work and does not: a thing as subject, a negated verb.
-const DOES_NOT: &str = r"(?:can't|cannot|can not|unable to|able to no longer) (?:\w+ )?(?:log ?in|sign ?in|pay|check ?out|connect|load|open|save|play|reach|access|log in|sign in|be (?:opened|saved|loaded|closed|deleted|read|reached|found))\b|(?:^|[a-z0-9ⓐ-ⓩ] )(?:doesn't|does not|doesnt|don't|do not|won't|isn't|aren't|no longer|never|didn't|hasn't) (?:\w+ )?(\w+)";
+const DOES_NOT: &str = r"(?:can't|cannot|can not|unable to) (?:\w+ )?(?:log ?in|sign ?in|pay|check ?out|connect|load|open|save|play|reach|access|log in|sign in|be (?:opened|saved|loaded|closed|deleted|read|reached|found))\b|(?:^|[a-z0-9ⓐ-ⓩ] )(?:doesn't|does not|doesnt|don't|do not|won't|isn't|aren't|no longer|never|didn't|hasn't) (?:\w+ )?(\w+)";
 const NOT_A_DEFECT: &str = r"^(?:i|we|you|they|there|please|so|but|it|that|this|ok|no)\b|\b(?:i|we|you|there|let|please|nobody|people) (?:really |also |just |still |\w+ly )?(?:doesn't|does not|don't|do not|won't|can't|cannot|isn't|aren't|no longer|never|didn't)\b|(?:n't|not|never|longer) (?:\w+ )?(?:support|have|offer|provide|allow|know|feel|look|need|want|matter|mind|care|think|like|change|touch|exist|urgent|sure|clear|understand|helpful|nice|ideal|include)\b";
 
 const NEGATED: &str = r"^(?:{open} )*(?:(?:can|could|would) you )?(?:(?:{adv}) )*(?:do not|don't|dont|do n't|never|no need to|not|without|instead of|rather than|nobody (?:has to|needs to|should)|you (?:don't|do not) (?:have|need) to|you needn't|please don't|(?:i|we) (?:don't|do not) (?:want|need)(?: you)?(?: to)?|(?:i|we)'m not (?:asking|telling)(?: you)? (?:to|for)|i am not asking (?:for|you to|to))\b";
@@ -648,22 +648,16 @@ pub(super) fn read(sentence: &Sentence, found: &mut Vec<Evidence>) {
     }
     let question = sentence.asks || grammar.fits(Single::Question, &words);
     let mut ordered = false;
-    let mut negated = false;
     for (clause, joint) in clauses(grammar, &words) {
         let clause = clause.as_str();
         if grammar.fits(Single::Negated, clause) || joint == Joint::Except {
             if grammar.fits(Single::Touches, clause) {
                 note(Sign::NoChange, clause);
             }
-            negated = true;
             continue;
         }
         if joint == Joint::Subordinate || grammar.fits(Single::Subordinate, clause) {
             continue;
-        }
-        // What a negation governs reaches over "or", and over "and" without a new verb.
-        if negated && joint == Joint::And && !grammar.fits(Single::Open, clause) {
-            negated = false;
         }
         let (order, polite) = grammar.order(clause);
         if let Some(sign) = sign_of_order(grammar, &order) {
@@ -693,7 +687,7 @@ pub(super) fn read(sentence: &Sentence, found: &mut Vec<Evidence>) {
                 || *sign == Sign::Create && grammar.fits(Single::NotNew, clause)
                 || *sign == Sign::Hotfix && sentence.asks;
             if !excused && told.is_match(clause) {
-                told_any |= !anywhere(*sign);
+                told_any = true;
                 note(*sign, clause);
             }
         }
@@ -720,7 +714,7 @@ pub(super) fn read(sentence: &Sentence, found: &mut Vec<Evidence>) {
         && !grammar.fits(Single::WishAnswer, &words)
     {
         note(Sign::Cause, &words);
-    } else if !ordered && (question && sentence.asks || grammar.fits(Single::Asked, &words)) {
+    } else if !ordered && (sentence.asks || grammar.fits(Single::Asked, &words)) {
         let wish = grammar.fits(Single::MaybeWish, &words)
             && !grammar.fits(Single::WishAnswer, &words)
             || grammar.fits(Single::Down, &words);

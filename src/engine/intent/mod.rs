@@ -40,10 +40,15 @@ pub struct Part {
 static OTHER_MATTER: LazyLock<Option<Regex>> = LazyLock::new(|| {
     Regex::new(concat!(
         r"(?i)(^|[.!?;,/)~\n]|\sand)\s*(?:(?:oh|and|also|then|ps|p\.s\.)[,:]?\s+)*",
-        r"(?:(?:totally |completely )?unrelated(?:ly)?(?: to (?:this|that))?(?: question| thing| request)?|separate(?:ly)?(?: thing| question| matter| topic)?|(?:on )?an?other (?:note|thing|topic|matter|subject)|other (?:topic|thing|subject|matter)|different (?:topic|thing|subject|matter|question)|something (?:else|different)|one more thing)(?: entirely| completely| too)?\s*[:,.–—-]?\s",
-        r"|(^|[.!?~,/)\n요]|니다|고)\s*(?:아\s?|그리고[,]?\s*|참[,]?\s*|또\s*)*(?:(?:이거랑|이거와|이와|그거랑|위와|이건)\s*(?:는\s*)?(?:상관\s?없|별개|무관)\S*|별개\S*|별건\S*|별도로|따로|다른\s?(?:얘기|이야기|질문|건|주제|거)\S*)(?:\s*(?:하나|한\s?가지)(?:\s?더)?)?[:,.]?\s"
+        r"(?:(?:totally |completely )?unrelated(?:ly)?(?: to (?:this|that))?(?: question| thing| request)?|(?:totally |completely |entirely |and )?separate(?:ly)?(?: thing| question| matter| topic)?|independently(?: of (?:this|that))?|apart from (?:this|that)|besides|a second thing|other than that|(?:on )?an?other (?:note|thing|topic|matter|subject)|other (?:topic|thing|subject|matter)|different (?:topic|thing|subject|matter|question)|something (?:else|different)|one more thing)(?: entirely| completely| too)?\s*[:,.–—-]?\s",
+        r"|(^|[.!?~,/)\n요]|니다|고)\s*(?:아\s?|그리고[,]?\s*|참[,]?\s*|또\s*)*(?:(?:이거랑|이거와|이와|그거랑|위와|이건)\s*(?:는\s*)?(?:상관\s?없|별개|별건|무관|다른)\S*|별개\S*|별건\S*|별도로|따로|다른\s?(?:얘기|얘긴|이야기|이야긴|질문|건|주제|거)\S*)(?:\s*(?:하나|한\s?가지)(?:\s?더)?)?[:,.]?\s"
     ))
     .ok()
+});
+
+/// Words that go on, with the same matter or another one.
+static MORE: LazyLock<Option<Regex>> = LazyLock::new(|| {
+    Regex::new(r"(?i)([.!?\n)~]|니다|요)\s+(?:(?:oh|ah|아|아참|참)[,]?\s+)?(?:and|also|plus|그리고|또|추가로)[,:]?\s+").ok()
 });
 
 /// Reads a message.
@@ -58,14 +63,14 @@ static OTHER_MATTER: LazyLock<Option<Regex>> = LazyLock::new(|| {
 #[must_use]
 pub fn read(message: &str) -> Reading {
     let mut pieces = vec![message];
-    if let Some(found) = OTHER_MATTER.as_ref().and_then(|other| other.captures(message))
-        && let (Some(all), Some(end)) = (found.get(0), found.get(1).or_else(|| found.get(2)))
+    if let Some(two) = cut(message, &OTHER_MATTER) {
+        pieces = two.to_vec();
+    } else if let Some(two) = cut(message, &MORE)
+        && let [Some(first), Some(second)] = two.map(|piece| signs::settle(&evidence(piece)))
+        && first != second
+        && (is_answered(first) || is_answered(second))
     {
-        // What ended the sentence before stays with it.
-        let (before, after) = (&message[..end.end()], &message[all.end()..]);
-        if has_words(before) && has_words(after) {
-            pieces = vec![before, after];
-        }
+        pieces = two.to_vec();
     }
     let mut why = Vec::new();
     let mut parts = Vec::new();
@@ -91,6 +96,28 @@ fn first_of(parts: &[Part]) -> Option<Intent> {
     let known = parts.iter().filter_map(|part| part.intent).min()?;
     let all = parts.iter().all(|part| part.intent.is_some());
     (all || known == Intent::Hotfix).then_some(known)
+}
+
+/// Whether a piece of this kind changes nothing, so that it is no step of another one.
+fn is_answered(intent: Intent) -> bool {
+    match intent {
+        Intent::Question | Intent::Control | Intent::Resume | Intent::Incident => true,
+        Intent::Hotfix
+        | Intent::Feature
+        | Intent::SpecRevision
+        | Intent::Refinement
+        | Intent::ImplementationOnly
+        | Intent::Refactor
+        | Intent::BugFix => false,
+    }
+}
+
+/// What stands before and after the first words of a kind; what ended the sentence before stays.
+fn cut<'a>(message: &'a str, at: &LazyLock<Option<Regex>>) -> Option<[&'a str; 2]> {
+    let found = at.as_ref()?.captures(message)?;
+    let (all, end) = (found.get(0)?, found.get(1).or_else(|| found.get(2))?);
+    let two = [&message[..end.end()], &message[all.end()..]];
+    two.iter().all(|piece| has_words(piece)).then_some(two)
 }
 
 fn has_words(text: &str) -> bool {
