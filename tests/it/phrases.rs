@@ -31,6 +31,7 @@ fn folders() -> Vec<PathBuf> {
 }
 
 #[test]
+#[expect(clippy::print_stdout, reason = "the figures are what people run it for")]
 fn phrases() {
     let mut failed = Vec::new();
     for folder in folders() {

@@ -41,7 +41,7 @@ const LISTS: &[(&str, &str)] = &[
     ("it", r"it|that|this|them|these|those|everything|all|all of it|both"),
     (
         "broken",
-        r"crash(?:es|ed|ing)?|broken|breaks|fail(?:s|ing)|throws?|throwing|errors? out|hangs|hanging|freezes|frozen|stuck|wrong|incorrect(?:ly)?|garbled|corrupt(?:ed|s)?|missing|blank|typos?|misspel\w+|spelling (?:mistake|error)|regression|off by one|leaks|loses|disappears?|vanish(?:es)?|exceptions?|ⓔ|overlaps?|cut off|truncated|stopped working|stops working|not working|not work|nothing happens|nan|null|undefined|404|500|502|503|mangled|out of order|twice|unreadable|swallow(?:s|ed)|ignores|never (?:arrives?|finishes|ends|ends up|loads|updates?|closes|fires|stops)",
+        r"crash(?:es|ed|ing)?|(?:is|are|was|were|got|seems?|looks?|now|still|again|completely|totally|entirely) broken|broken (?:since|in|on|for|when|after|again)|broken$|breaks|fail(?:s|ing)|throws?|throwing|errors? out|hangs|hanging|freezes|frozen|stuck|wrong|incorrect(?:ly)?|garbled|corrupt(?:ed|s)?|(?:is|are|goes|go|went) missing (?:in|on|from|after|for|when|since)|(?:is|are|goes|go|went) missing$|blank|typos?|misspel\w+|spelling (?:mistake|error)|regression|off by one|leaks|loses|disappears?|vanish(?:es)?|exceptions?|ⓔ|overlaps?|cut off|truncated|stopped working|stops working|not working|not work|nothing happens|nan|null|undefined|404|500|502|503|mangled|out of order|twice|unreadable|swallow(?:s|ed)|ignores|never (?:arrives?|finishes|ends|ends up|loads|updates?|closes|fires|stops)",
     ),
     (
         "big",
@@ -136,7 +136,7 @@ const ORDERS: &[(Sign, &str)] = &[
     ),
     (
         Sign::Work,
-        r"^(?:investigate|look into|look at|have a look|take a look|dig into|analy[sz]e|find out|figure out|determine|examine|research|check|evaluate|assess|explore|find|review)\b",
+        r"^(?:investigate|look into|look at|have a look|take a look|dig|trace|track down|analy[sz]e|find out|figure out|determine|examine|research|check|evaluate|assess|explore|find|review|go through)\b",
     ),
     (
         Sign::Restructure,
@@ -213,7 +213,7 @@ const TOLD: &[(Sign, &str)] = &[
     ),
     (
         Sign::Status,
-        r"\b(?:status|progress|update|news|eta) (?:of|on|for)\b.*\b(?:sprint|requests?|work|tasks?|ⓘ|team|todos?)|^(?:status|progress|any (?:news|updates?|progress))(?: please| pls| update)?$|\bwhere (?:do|are) (?:we|you|things)(?: all)? (?:stand|at)\b|\bwhat(?:'s| is| are)(?: \w+){0,4} (?:working on|busy with|open|running|in progress|queued|blocked|left|in flight|in the queue|pending)\b|\bhow far (?:are|is|along|did)\b|\bhow(?:'s| is| are) (?:ⓘ|the \w+|it|things) (?:\w+ )?(?:coming (?:along|on)|going|doing|progressing)\b|\bwhat did (?:you|the team)(?: all)? (?:finish|get done|do|ship|land|achieve|complete)\b|\bwhat are you (?:all |\w+ )?(?:doing|up to)\b|\bhow(?:'s| is) (?:the |it |everything )?(?:sprint|work|it going|going|progress\w*)\b",
+        r"\b(?:status|progress|update|news|eta) (?:of|on|for)\b.*\b(?:sprint|requests?|work|tasks?|ⓘ|team|todos?)|^(?:status|progress|any (?:news|updates?|progress))(?: please| pls| update)?$|\bwhere (?:do|are) (?:we|you|things)(?: all)? (?:stand|at)\b|\bwhat(?:'s| is| are)(?: \w+){0,4} (?:working on|busy with|open|running|in progress|queued|blocked|left|in flight|in the queue|pending)\b|\bhow far (?:are|is|along|did)\b|\bwhat(?:\'s| is) the (?:state|status|progress) (?:of|on|with)\b.*\b(?:work|sprint|ⓘ|request|task|story)\b|\bhow(?:'s| is| are) (?:ⓘ|the \w+|it|things) (?:\w+ )?(?:coming (?:along|on)|going|doing|progressing)\b|\bwhat did (?:you|the team)(?: all)? (?:finish|get done|do|ship|land|achieve|complete)\b|\bwhat are you (?:all |\w+ )?(?:doing|up to)\b|\bhow(?:'s| is) (?:the |it |everything )?(?:sprint|work|it going|going|progress\w*)\b",
     ),
     (
         Sign::Hotfix,
@@ -341,7 +341,7 @@ const TOLD: &[(Sign, &str)] = &[
 ];
 
 /// Something that should work and does not: a thing as subject, a negated verb.
-const DOES_NOT: &str = r"(?:^|[a-z0-9ⓐ-ⓩ] )(?:doesn't|does not|doesnt|don't|do not|won't|can't|cannot|can not|isn't|aren't|no longer|never|didn't|hasn't) (?:\w+ )?(\w+)";
+const DOES_NOT: &str = r"(?:can't|cannot|can not|unable to) (?:\w+ )?(?:log ?in|sign ?in|pay|check ?out|connect|load|open|save|play|reach|access|log in|sign in|be (?:opened|saved|loaded|closed|deleted|read|reached|found))\b|(?:^|[a-z0-9ⓐ-ⓩ] )(?:doesn't|does not|doesnt|don't|do not|won't|isn't|aren't|no longer|never|didn't|hasn't) (?:\w+ )?(\w+)";
 const NOT_A_DEFECT: &str = r"^(?:i|we|you|they|there|please|so|but|it|that|this|ok|no)\b|\b(?:i|we|you|there|let|please|nobody|people) (?:really |also |just |still |\w+ly )?(?:doesn't|does not|don't|do not|won't|can't|cannot|isn't|aren't|no longer|never|didn't)\b|(?:n't|not|never|longer) (?:\w+ )?(?:support|have|offer|provide|allow|know|feel|look|need|want|matter|mind|care|think|like|change|touch|exist|urgent|sure|clear|understand|helpful|nice|ideal|include)\b";
 
 const NEGATED: &str = r"^(?:{open} )*(?:(?:can|could|would) you )?(?:(?:{adv}) )*(?:do not|don't|dont|do n't|never|no need to|not|without|instead of|rather than|nobody (?:has to|needs to|should)|you (?:don't|do not) (?:have|need) to|you needn't|please don't|(?:i|we) (?:don't|do not) (?:want|need)(?: you)?(?: to)?|(?:i|we)'m not (?:asking|telling)(?: you)? (?:to|for)|i am not asking (?:for|you to|to))\b";
@@ -425,6 +425,12 @@ enum Single {
     Asking,
     /// What a program is to do by itself.
     Product,
+    /// It begins with a verb that no list holds.
+    Bare,
+    /// A word that is no verb in its base form.
+    NoVerb,
+    /// The plan or specification is still open.
+    SpecOpen,
     /// Code is the object.
     OfCode,
     /// The word that looks like a verb is a noun.
@@ -476,6 +482,18 @@ const SINGLE: &[(Single, &str)] = &[
         r"\b(?:down|outage|crash\w*|broken|offline|unreachable|500|502|503|dead|(?:can't|cannot) (?:pay|log in|login|order|buy|check ?out))\b",
     ),
     (
+        Single::Bare,
+        r"^(?:{open} )*(?P<verb>[a-z]+) (?:the|an?|more|some|one|it|them|this|that|these|those|all|both|our|my|its|their|every|each|only|two|three)\b",
+    ),
+    (
+        Single::NoVerb,
+        r"^(?:is|are|was|were|am|be|been|in|on|at|for|with|from|to|by|of|off|out|up|over|under|into|onto|and|or|but|the|an?|this|that|these|those|it|i|we|you|they|he|she|who|which|what|where|when|why|how|there|here|not|no|nor|only|even|also|both|all|some|one|every|each|after|before|like|than|as|about|because|since|until|if|while|has|have|had|does|do|did|will|would|can|could|should|must|may|might|per|via|without|within|during|between|against|through|around|behind|instead|got|made|took|gave|saw|lost|left|came|went|said|told|felt|found|kept|sent|put|\w+(?:s|ed|ing|ly))$",
+    ),
+    (
+        Single::SpecOpen,
+        r"\b(?:isn't|aren't|not|never|hasn't been|haven't been|almost|nearly|soon|will be|once|until|unless|if|when|before|wait for|still open|unfinished|half)\b(?: [^ ]+){0,4} (?:approved|final|finali[sz]ed|signed|agreed|frozen|ready|done|settled|accepted|decided|reviewed|complete|locked|finished|there)\b|\b(?:draft|to follow|still open|not yet|tbd)\b",
+    ),
+    (
         Single::OfCode,
         r"^\w+ (?:\w+ ){0,4}?(?:code|modules?|class(?:es)?|functions?|methods?|logic|variables?|structs?|quer(?:y|ies)|loops?|names?|one|conditionals|structure|folders?)\b",
     ),
@@ -510,7 +528,7 @@ const SINGLE: &[(Single, &str)] = &[
     (Single::Asking, r"\b(?:please|pls|plz)\b"),
     (
         Single::Passive,
-        r"^(.*) (?:needs?|wants?|has|have|ought|should|must) (?:to )?(?:be |get )?(renam|split|extract|mov|merg|refactor|unif|consolidat)(?:ed|ing|ied|ting)?\b",
+        r"^.*\b{code}\b.* (?:needs?|wants?|has|have|ought|should|must) (?:to )?(?:be |get )?(renam|split|extract|mov|merg|refactor|unif|consolidat)(?:ed|ing|ied|ting)?\b",
     ),
 ];
 
@@ -537,6 +555,13 @@ impl Grammar {
             words = &words[found.end()..];
         }
         words
+    }
+
+    /// Whether a clause begins with a verb in its base form that no list holds.
+    fn is_bare(&self, clause: &str) -> bool {
+        let bare = self.get(Single::Bare).and_then(|bare| bare.captures(clause));
+        let verb = bare.as_ref().and_then(|found| found.name("verb"));
+        verb.is_some_and(|verb| !self.fits(Single::NoVerb, verb.as_str()))
     }
 
     /// The verb of a request and what follows, and whether it was asked for in a polite frame.
@@ -613,7 +638,8 @@ pub(super) fn read(sentence: &Sentence, found: &mut Vec<Evidence>) {
     };
     // These are told about the whole message, wherever they stand.
     for (sign, told) in &grammar.told {
-        if anywhere(*sign) && told.is_match(&words) {
+        let open = *sign == Sign::SpecReady && grammar.fits(Single::SpecOpen, &words);
+        if anywhere(*sign) && !open && told.is_match(&words) {
             note(*sign, &words);
         }
     }
@@ -622,22 +648,16 @@ pub(super) fn read(sentence: &Sentence, found: &mut Vec<Evidence>) {
     }
     let question = sentence.asks || grammar.fits(Single::Question, &words);
     let mut ordered = false;
-    let mut negated = false;
     for (clause, joint) in clauses(grammar, &words) {
         let clause = clause.as_str();
         if grammar.fits(Single::Negated, clause) || joint == Joint::Except {
             if grammar.fits(Single::Touches, clause) {
                 note(Sign::NoChange, clause);
             }
-            negated = true;
             continue;
         }
         if joint == Joint::Subordinate || grammar.fits(Single::Subordinate, clause) {
             continue;
-        }
-        // What a negation governs reaches over "or", and over "and" without a new verb.
-        if negated && joint == Joint::And && !grammar.fits(Single::Open, clause) {
-            negated = false;
         }
         let (order, polite) = grammar.order(clause);
         if let Some(sign) = sign_of_order(grammar, &order) {
@@ -663,18 +683,15 @@ pub(super) fn read(sentence: &Sentence, found: &mut Vec<Evidence>) {
         let of_people =
             grammar.fits(Single::OfPeople, clause) && !grammar.fits(Single::Meets, clause);
         for (sign, told) in grammar.told.iter().filter(|(sign, _)| !anywhere(*sign)) {
-            let excused = match sign {
-                Sign::Defect => of_people,
-                Sign::Create => grammar.fits(Single::NotNew, clause),
-                Sign::Hotfix => sentence.asks,
-                _ => false,
-            };
+            let excused = *sign == Sign::Defect && of_people
+                || *sign == Sign::Create && grammar.fits(Single::NotNew, clause)
+                || *sign == Sign::Hotfix && sentence.asks;
             if !excused && told.is_match(clause) {
-                told_any |= !anywhere(*sign);
+                told_any = true;
                 note(*sign, clause);
             }
         }
-        if !told_any && grammar.fits(Single::Asking, clause) {
+        if grammar.is_bare(clause) || !told_any && grammar.fits(Single::Asking, clause) {
             note(Sign::Work, clause);
         }
         if let Some(passive) = grammar.get(Single::Passive)
@@ -697,7 +714,7 @@ pub(super) fn read(sentence: &Sentence, found: &mut Vec<Evidence>) {
         && !grammar.fits(Single::WishAnswer, &words)
     {
         note(Sign::Cause, &words);
-    } else if !ordered && (question && sentence.asks || grammar.fits(Single::Asked, &words)) {
+    } else if !ordered && (sentence.asks || grammar.fits(Single::Asked, &words)) {
         let wish = grammar.fits(Single::MaybeWish, &words)
             && !grammar.fits(Single::WishAnswer, &words)
             || grammar.fits(Single::Down, &words);
@@ -736,13 +753,9 @@ fn sign_of_order(grammar: &Grammar, order: &str) -> Option<Sign> {
         .iter()
         .find(|(_, pattern)| pattern.is_match(order))
         .map(|(sign, _)| *sign)?;
-    let other = match sign {
-        Sign::Improve => {
-            grammar.fits(Single::OfCode, order) || grammar.fits(Single::NotBetter, order)
-        }
-        Sign::Create => grammar.fits(Single::NotNew, order),
-        _ => false,
-    };
+    let not_better = grammar.fits(Single::OfCode, order) || grammar.fits(Single::NotBetter, order);
+    let other = sign == Sign::Improve && not_better
+        || sign == Sign::Create && grammar.fits(Single::NotNew, order);
     Some(if other { Sign::Work } else { sign })
 }
 

@@ -76,7 +76,7 @@ const CLAUSE: &[(Sign, &str)] = &[
     ),
     (
         Sign::Status,
-        r"어디까지\s?(?:진행|됐|되|했|왔|하)|얼마나\s?(?:진행|됐|남았|왔)|(?:지금|다들|현재|요즘)\s?(?:다들\s?)?(?:뭐|무슨\s?(?:일|작업))\s?(?:하|작업|진행)|진행\s?(?:상황|상태|현황|률)|(?:스프린트|백로그)\s?(?:현황|상태|진행)|남은\s?(?:todo|작업|일|태스크|할\s?일|티켓)|^현황|열려\s?있는\s?(?:요청|작업)|(?:잘\s?)?(?:돼|되어|되)\s?가(?:요|나|고\s?있)",
+        r"어디까지\s?(?:진행|됐|되|했|왔|하)|얼마나\s?(?:진행|됐|남았|왔)|(?:지금|다들|현재|요즘)\s?(?:다들\s?)?(?:뭐|무슨\s?(?:일|작업))\s?(?:하|작업|진행)|진행\s?(?:상황|상태|현황|률)|(?:스프린트|백로그)\s?(?:현황|상태|진행)|남은\s?(?:todo|작업|일|태스크|할\s?일|티켓)|(?:작업|ⓘ|요청|스프린트|건)(?:은|는|이|가)?\s?(?:지금\s|현재\s)?(?:어떤\s?상태|상태가?\s?어때|상태\s?어떤)|^현황|열려\s?있는\s?(?:요청|작업)|(?:잘\s?)?(?:돼|되어|되)\s?가(?:요|나|고\s?있)",
     ),
     (
         Sign::Command,
@@ -169,6 +169,10 @@ const CLAUSE: &[(Sign, &str)] = &[
         r"(?:{big})(?:이|가|도|하나)?\s?(?:하나\s?|새로\s?|꼭\s?)?있(?:으면|었으면)\s?(?:좋|합|편|해)",
     ),
     (Sign::Work, r"있(?:으면|었으면)\s?(?:좋|합|편|해)|(?:었|했|됐)으면\s?(?:좋|합|해)"),
+    (
+        Sign::Work,
+        r"(?:쪼개|나누|합치|옮기|분리하|빼|묶|정리하|통일하|바꾸|지우)면\s?(?:더\s)?(?:좋|편|낫)",
+    ),
     (Sign::Improve, r"(?:더\s?)?(?:좋을|좋겠|편할|나을|편하겠|낫겠)\S*|더\s?좋\S*"),
     (
         Sign::Improve,
@@ -300,6 +304,8 @@ enum Single {
     PastFailure,
     /// It says where the work follows from.
     FromSpec,
+    /// The plan or specification is still open.
+    SpecOpen,
     /// It asks why something has not happened yet.
     NotYet,
 }
@@ -346,6 +352,10 @@ const SINGLE: &[(Single, &str)] = &[
         r"(?:무슨\s?일|왜|어떻게|어디서|누가|뭐가|원인|이유|뭔지|어쩌다)\S*\s?.*(?:났던|났었|있었|했던|됐던|생겼|생긴|터졌던|죽었던|사라졌던|실패했던|멈췄던|느려졌던|누락됐던|나갔던|났는지|된\s?건지|된건지|한\s?건지|난\s?건지|난건지|간\s?건지|온\s?건지|벌어졌|발생했|그랬)",
     ),
     (Single::FromSpec, r"(?:대로|따라|기반|기준으로\s?(?:구현|개발|만들))"),
+    (
+        Single::SpecOpen,
+        r"(?:스펙|명세|기획|계획|설계|디자인|시안|승인|확정|문서|합의|결정|리뷰|검토)\S*\s(?:\S+\s)?(?:아직|안\s|덜\s|곧\s|나중)|아직\s(?:\S+\s)?(?:확정|승인|합의|결정|완성|리뷰|검토)|미확정|미정|초안|(?:승인|확정|리뷰|검토|합의)\s?(?:전|대기|예정|되면|나면|받으면|받고)",
+    ),
     (Single::NotYet, r"왜\s?(?:아직|여태|안\s)|아직\s?(?:도\s)?왜"),
 ];
 
@@ -388,7 +398,8 @@ pub(super) fn read(sentence: &Sentence, found: &mut Vec<Evidence>) {
         note(Sign::SpecTopic, &words);
     }
     for (sign, whole) in &grammar.whole {
-        if *sign != Sign::Ask && whole.is_match(&words) {
+        let open = *sign == Sign::SpecReady && grammar.fits(Single::SpecOpen, &words);
+        if *sign != Sign::Ask && !open && whole.is_match(&words) {
             note(*sign, &words);
         }
     }
@@ -457,9 +468,8 @@ pub(super) fn read(sentence: &Sentence, found: &mut Vec<Evidence>) {
         note(Sign::Cause, words);
     } else if grammar.fits(Single::Product, words)
         || grammar.fits(Single::Whys, words) && !curious && !grammar.fits(Single::NotYet, words)
+        || grammar.fits(Single::Maybe, words) && !grammar.fits(Single::SureQuestion, words)
     {
-        note(Sign::Work, words);
-    } else if grammar.fits(Single::Maybe, words) && !grammar.fits(Single::SureQuestion, words) {
         note(Sign::Work, words);
     } else if !asked_for || grammar.fits(Single::SureQuestion, words) {
         note(Sign::Ask, words);

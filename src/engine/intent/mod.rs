@@ -39,11 +39,16 @@ pub struct Part {
 /// Words with which a message says that what follows is another matter.
 static OTHER_MATTER: LazyLock<Option<Regex>> = LazyLock::new(|| {
     Regex::new(concat!(
-        r"(?i)(?:^|[.!?;,/)~\n]|\sand)\s*(?:(?:oh|and|also|then|ps|p\.s\.)[,:]?\s+)*",
-        r"(?:(?:totally |completely )?unrelated(?:ly)?(?: to (?:this|that))?(?: question| thing| request)?|separate(?:ly)?(?: thing| question| matter| topic)?|(?:on )?an?other (?:note|thing|topic|matter|subject)|other (?:topic|thing|subject|matter)|different (?:topic|thing|subject|matter|question)|something (?:else|different)|one more thing)(?: entirely| completely| too)?\s*[:,.–—-]?\s",
-        r"|(?:^|[.!?~,/)\n요]|니다|고)\s*(?:아\s?|그리고[,]?\s*|참[,]?\s*|또\s*)*(?:(?:이거랑|이거와|이와|그거랑|위와|이건)\s*(?:는\s*)?(?:상관\s?없|별개|무관)\S*|별개\S*|별건\S*|별도로|따로|다른\s?(?:얘기|이야기|질문|건|주제|거)\S*)(?:\s*(?:하나|한\s?가지)(?:\s?더)?)?[:,.]?\s"
+        r"(?i)(^|[.!?;,/)~\n]|\sand)\s*(?:(?:oh|and|also|then|ps|p\.s\.)[,:]?\s+)*",
+        r"(?:(?:totally |completely )?unrelated(?:ly)?(?: to (?:this|that))?(?: question| thing| request)?|(?:totally |completely |entirely |and )?separate(?:ly)?(?: thing| question| matter| topic)?|independently(?: of (?:this|that))?|apart from (?:this|that)|besides|a second thing|other than that|(?:on )?an?other (?:note|thing|topic|matter|subject)|other (?:topic|thing|subject|matter)|different (?:topic|thing|subject|matter|question)|something (?:else|different)|one more thing)(?: entirely| completely| too)?\s*[:,.–—-]?\s",
+        r"|(^|[.!?~,/)\n요]|니다|고)\s*(?:아\s?|그리고[,]?\s*|참[,]?\s*|또\s*)*(?:(?:이거랑|이거와|이와|그거랑|위와|이건)\s*(?:는\s*)?(?:상관\s?없|별개|별건|무관|다른)\S*|별개\S*|별건\S*|별도로|따로|다른\s?(?:얘기|얘긴|이야기|이야긴|질문|건|주제|거)\S*)(?:\s*(?:하나|한\s?가지)(?:\s?더)?)?[:,.]?\s"
     ))
     .ok()
+});
+
+/// Words that go on, with the same matter or another one.
+static MORE: LazyLock<Option<Regex>> = LazyLock::new(|| {
+    Regex::new(r"(?i)([.!?\n)~]|니다|요)\s+(?:(?:oh|ah|아|아참|참)[,]?\s+)?(?:and|also|plus|그리고|또|추가로)[,:]?\s+").ok()
 });
 
 /// Reads a message.
@@ -58,18 +63,14 @@ static OTHER_MATTER: LazyLock<Option<Regex>> = LazyLock::new(|| {
 #[must_use]
 pub fn read(message: &str) -> Reading {
     let mut pieces = vec![message];
-    if let Some(found) = OTHER_MATTER.as_ref().and_then(|other| other.find(message)) {
-        // The letter that ended the sentence before stays with it.
-        let cut = found.start()
-            + found
-                .as_str()
-                .chars()
-                .next()
-                .map_or(0, |letter| if letter.is_whitespace() { 0 } else { letter.len_utf8() });
-        let (before, after) = (&message[..cut], &message[found.end()..]);
-        if has_words(before) && has_words(after) {
-            pieces = vec![before, after];
-        }
+    if let Some(two) = cut(message, &OTHER_MATTER) {
+        pieces = two.to_vec();
+    } else if let Some(two) = cut(message, &MORE)
+        && let [Some(first), Some(second)] = two.map(|piece| signs::settle(&evidence(piece)))
+        && first != second
+        && (is_answered(first) || is_answered(second))
+    {
+        pieces = two.to_vec();
     }
     let mut why = Vec::new();
     let mut parts = Vec::new();
@@ -97,6 +98,28 @@ fn first_of(parts: &[Part]) -> Option<Intent> {
     (all || known == Intent::Hotfix).then_some(known)
 }
 
+/// Whether a piece of this kind changes nothing, so that it is no step of another one.
+fn is_answered(intent: Intent) -> bool {
+    match intent {
+        Intent::Question | Intent::Control | Intent::Resume | Intent::Incident => true,
+        Intent::Hotfix
+        | Intent::Feature
+        | Intent::SpecRevision
+        | Intent::Refinement
+        | Intent::ImplementationOnly
+        | Intent::Refactor
+        | Intent::BugFix => false,
+    }
+}
+
+/// What stands before and after the first words of a kind; what ended the sentence before stays.
+fn cut<'a>(message: &'a str, at: &LazyLock<Option<Regex>>) -> Option<[&'a str; 2]> {
+    let found = at.as_ref()?.captures(message)?;
+    let (all, end) = (found.get(0)?, found.get(1).or_else(|| found.get(2))?);
+    let two = [&message[..end.end()], &message[all.end()..]];
+    two.iter().all(|piece| has_words(piece)).then_some(two)
+}
+
 fn has_words(text: &str) -> bool {
     text.chars().filter(|letter| letter.is_alphabetic()).count() >= 4
 }
@@ -112,4 +135,60 @@ fn evidence(piece: &str) -> Vec<Evidence> {
         }
     }
     found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parts(message: &str) -> Vec<(String, Option<Intent>)> {
+        read(message).parts.into_iter().map(|part| (part.text, part.intent)).collect()
+    }
+
+    #[test]
+    fn two_pieces_are_cut_where_the_message_says_so_and_the_first_of_the_order_counts() {
+        let message = "Resume REQ-0007. Unrelated: the total is wrong, please fix.";
+        assert_eq!(
+            parts(message),
+            [
+                ("Resume REQ-0007.".to_owned(), Some(Intent::Resume)),
+                ("the total is wrong, please fix.".to_owned(), Some(Intent::BugFix)),
+            ]
+        );
+        assert_eq!(read(message).intent, Some(Intent::BugFix));
+
+        let message = "REQ-0007 재개해 주세요. 그리고 별개로 합계가 틀려요 고쳐주세요";
+        assert_eq!(
+            parts(message),
+            [
+                ("REQ-0007 재개해 주세요.".to_owned(), Some(Intent::Resume)),
+                ("합계가 틀려요 고쳐주세요".to_owned(), Some(Intent::BugFix)),
+            ]
+        );
+        // Of the second piece nothing is known.
+        assert_eq!(read("Resume REQ-0007. Unrelated: hm, the colours").intent, None);
+    }
+
+    #[test]
+    fn what_is_quoted_named_or_negated_is_not_asked_for() {
+        for question in [
+            "what does `fix --all` do?",
+            "what does \"cancel the sprint\" on the card mean?",
+            "who owns the branch fix/login-crash?",
+            "```\nERROR please fix the build\n```\nwhich file does this come from?",
+            "do not fix the parser, just tell me how it reads dates",
+            "파서 고치지 말고 날짜를 어떻게 읽는지만 알려주세요",
+            "'수정해 주세요' 문구는 누가 정하나요?",
+        ] {
+            assert_eq!(read(question).intent, Some(Intent::Question), "{question}");
+        }
+    }
+
+    #[test]
+    fn empty_and_foreign_messages_say_nothing() {
+        for message in ["", " ", "```", "🙂", "1234", "안녕하세요", "hello", "\u{0}?", "''\"`"]
+        {
+            assert_eq!(read(message).intent, None, "{message:?}");
+        }
+    }
 }

@@ -110,29 +110,24 @@ pub(super) fn settle(evidence: &[Evidence]) -> Option<Intent> {
         let other = [Sign::Create, Sign::Improve, Sign::SpecChange, Sign::Restructure];
         return (!cold && !any(&other)).then_some(Intent::Hotfix);
     }
-    let work: Vec<Sign> =
-        [Sign::Create, Sign::SpecChange, Sign::Improve, Sign::Restructure, Sign::Fix]
-            .into_iter()
-            .filter(|sign| signs.contains(sign))
-            .collect();
     let settled = any(&[Sign::SpecReady, Sign::SkipPlan]);
     if has(Sign::Build) && settled {
         let other = [Sign::SpecChange, Sign::Improve, Sign::Fix, Sign::Defect, Sign::Ask];
         return (!any(&other)).then_some(Intent::ImplementationOnly);
     }
-    if let [only] = work.as_slice() {
-        let clear = !any(&[Sign::Investigate, Sign::Build, Sign::Ask]) && !settled;
-        let code = clear && !has(Sign::SpecTopic);
-        return match only {
-            Sign::Create => (code && !has(Sign::SameBehaviour)).then_some(Intent::Feature),
-            Sign::SpecChange => Some(Intent::SpecRevision),
-            Sign::Improve => {
-                (code && !any(&[Sign::Defect, Sign::SameBehaviour])).then_some(Intent::Refinement)
-            }
-            Sign::Restructure => (code && !has(Sign::Defect)).then_some(Intent::Refactor),
-            _ => (code && !any(&[Sign::Work, Sign::Urgent, Sign::Production, Sign::Harm]))
-                .then_some(Intent::BugFix),
-        };
+    let alone = !any(&[Sign::Investigate, Sign::Build, Sign::Ask, Sign::SpecTopic]) && !settled;
+    let as_before = has(Sign::SameBehaviour);
+    let hot = any(&[Sign::Urgent, Sign::Production, Sign::Harm]);
+    let work = [
+        (Sign::Create, Intent::Feature, alone && !as_before),
+        (Sign::SpecChange, Intent::SpecRevision, true),
+        (Sign::Improve, Intent::Refinement, alone && !has(Sign::Defect) && !as_before),
+        (Sign::Restructure, Intent::Refactor, alone && !has(Sign::Defect)),
+        (Sign::Fix, Intent::BugFix, alone && !has(Sign::Work) && !hot && !as_before),
+    ];
+    let work: Vec<_> = work.into_iter().filter(|(sign, ..)| signs.contains(sign)).collect();
+    if let [(_, intent, clear)] = work.as_slice() {
+        return clear.then_some(*intent);
     }
     if !work.is_empty() || any(&[Sign::Build, Sign::SkipPlan]) {
         return None;

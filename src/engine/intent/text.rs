@@ -178,8 +178,12 @@ pub(super) fn sentences(plain: &str) -> Vec<Sentence> {
         }
         words.clear();
     };
-    for letter in plain.chars() {
-        if letter == '?' {
+    let mut letters = plain.chars().peekable();
+    while let Some(letter) = letters.next() {
+        // A doubt in brackets ends no sentence.
+        if letter == '?' && letters.peek() == Some(&')') {
+            words.push(' ');
+        } else if letter == '?' {
             close(&mut words, true);
         } else if letter == '\n' || is_filler(letter) || !is_inner(letter) {
             close(&mut words, false);
