@@ -4,7 +4,7 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-use super::signs::{Evidence, Sign, compile};
+use super::signs::{SignMatch, Sign, compile};
 use super::text::Sentence;
 
 /// Classes of words.
@@ -615,7 +615,7 @@ fn imperative(words: &str) -> String {
 }
 
 /// Finds the signs of a sentence.
-pub(super) fn read(sentence: &Sentence, found: &mut Vec<Evidence>) {
+pub(super) fn read(sentence: &Sentence, found: &mut Vec<SignMatch>) {
     let grammar = &*GRAMMAR;
     let mut words = sentence.words.clone();
     if let Some(compound) = grammar.get(Single::Compound) {
@@ -634,7 +634,7 @@ pub(super) fn read(sentence: &Sentence, found: &mut Vec<Evidence>) {
         words = deferred.replace_all(&words, " ").into_owned();
     }
     let mut note = |sign: Sign, words: &str| {
-        found.push(Evidence { sign, words: words.to_owned() });
+        found.push(SignMatch { sign, words: words.to_owned() });
     };
     // These are told about the whole message, wherever they stand.
     for (sign, told) in &grammar.told {

@@ -4,7 +4,7 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-use super::signs::{Evidence, Sign, compile};
+use super::signs::{SignMatch, Sign, compile};
 use super::text::Sentence;
 
 /// Classes of words and endings.
@@ -382,14 +382,14 @@ impl Grammar {
 }
 
 /// Finds the signs of a sentence.
-pub(super) fn read(sentence: &Sentence, found: &mut Vec<Evidence>) {
+pub(super) fn read(sentence: &Sentence, found: &mut Vec<SignMatch>) {
     let grammar = &*GRAMMAR;
     let mut words = sentence.words.clone();
     if let Some(names) = grammar.get(Single::Ui) {
         words = names.replace_all(&words, "ⓥ $2").into_owned();
     }
     let mut note = |sign: Sign, words: &str| {
-        found.push(Evidence { sign, words: words.to_owned() });
+        found.push(SignMatch { sign, words: words.to_owned() });
     };
     if let Some(deferred) = grammar.get(Single::Deferred) {
         words = deferred.replace_all(&words, " ").into_owned();

@@ -14,7 +14,7 @@ use std::sync::LazyLock;
 use regex::Regex;
 
 use crate::domain::intent::Intent;
-pub use signs::{Evidence, Sign};
+pub use signs::{SignMatch, Sign};
 
 /// What the rules make of a message.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -22,7 +22,7 @@ pub struct Reading {
     /// What the message asks for; `None` where the rules are unsure.
     pub intent: Option<Intent>,
     /// The signs that were seen, piece by piece.
-    pub why: Vec<Evidence>,
+    pub why: Vec<SignMatch>,
     /// The pieces of work: one, or two where the message clearly holds two.
     pub parts: Vec<Part>,
 }
@@ -124,7 +124,7 @@ fn has_words(text: &str) -> bool {
     text.chars().filter(|letter| letter.is_alphabetic()).count() >= 4
 }
 
-fn evidence(piece: &str) -> Vec<Evidence> {
+fn evidence(piece: &str) -> Vec<SignMatch> {
     let plain = text::plain(piece);
     let mut found = Vec::new();
     for sentence in text::sentences(&plain) {

@@ -67,7 +67,7 @@ words! {
 
 /// A sign and the words that it was seen in.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Evidence {
+pub struct SignMatch {
     /// The sign.
     pub sign: Sign,
     /// The clause, in lower case, with placeholders for code, quotations and names.
@@ -92,7 +92,7 @@ pub(super) fn expand(lists: &[(&str, &str)], rule: &str) -> String {
 }
 
 /// The intent that the signs of one piece speak for; `None` where they do not settle it.
-pub(super) fn settle(evidence: &[Evidence]) -> Option<Intent> {
+pub(super) fn settle(evidence: &[SignMatch]) -> Option<Intent> {
     let signs: BTreeSet<Sign> = evidence.iter().map(|evidence| evidence.sign).collect();
     let has = |sign: Sign| signs.contains(&sign);
     let any = |list: &[Sign]| list.iter().any(|sign| signs.contains(sign));
