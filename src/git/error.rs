@@ -50,6 +50,15 @@ pub enum GitError {
         /// Relative to the project's root.
         path: PathBuf,
     },
+    /// A file was written where the project has a submodule.
+    #[error(
+        "{} is a submodule, which stays at its commit; change it in its own repository, and ask for its new commit \
+         here", path.display()
+    )]
+    InsideSubmodule {
+        /// Relative to the project's root.
+        path: PathBuf,
+    },
     /// A changed path that must never be committed.
     #[error("{path:?} may not be committed: {reason}")]
     ForbiddenPath {
