@@ -17,6 +17,7 @@ use git2::build::CheckoutBuilder;
 use git2::{Config, Delta, Diff, DiffOptions, Index, IndexEntry, IndexTime, Oid, Repository, Tree};
 use sha2::{Digest as _, Sha256};
 
+use super::filter::Filters;
 use super::stat_index::{Entry, Stat, StatIndex};
 use super::{GitError, Result};
 use crate::domain::evidence::{ChangeKind, ChangedPath};
@@ -37,12 +38,22 @@ pub(super) fn view(repository: Repository, dir: &Path) -> Result<Repository> {
 
 /// Writes the view's working files as a tree: what `base` tracks, and what no ignore rule hides. `seen` is
 /// where the look is noted, on the same file system; only what was touched since the last one is read.
-pub(super) fn write_tree(view: &Repository, base: &Tree<'_>, seen: &Path) -> Result<Oid> {
-    Ok(look(view, base, seen)?.write_tree_to(view)?)
+pub(super) fn write_tree(
+    view: &Repository,
+    filters: &Filters,
+    base: &Tree<'_>,
+    seen: &Path,
+) -> Result<Oid> {
+    Ok(look(view, filters, base, seen)?.write_tree_to(view)?)
 }
 
 /// An index of the view's working files as they are.
-pub(super) fn look(view: &Repository, base: &Tree<'_>, seen: &Path) -> Result<Index> {
+pub(super) fn look(
+    view: &Repository,
+    filters: &Filters,
+    base: &Tree<'_>,
+    seen: &Path,
+) -> Result<Index> {
     let mut index = view.index()?;
     let tracked = read_tree(&mut index, base)?;
     let old = StatIndex::read(seen);
@@ -53,7 +64,7 @@ pub(super) fn look(view: &Repository, base: &Tree<'_>, seen: &Path) -> Result<In
         walk.folder(root, Path::new(""))?;
     }
     let Walk { files: found, attributes, .. } = walk;
-    let rests_on = rests_on(view, base, &attributes)?;
+    let rests_on = rests_on(view, filters, base, &attributes)?;
     let is_valid = old.rests_on == rests_on;
     let gone = tracked
         .iter()
@@ -61,6 +72,15 @@ pub(super) fn look(view: &Repository, base: &Tree<'_>, seen: &Path) -> Result<In
     for (path, _) in gone {
         index.remove_path(as_path(path))?;
     }
+    let is_known = |path: &Vec<u8>, meta: &Metadata| {
+        is_valid && old.entries.get(path).is_some_and(|it| it.stat.is_still(&Stat::of(meta)))
+    };
+    let unknown = found.iter().filter(|(path, meta)| meta.is_file() && !is_known(path, meta));
+    let by_git = filters.chosen(view, unknown.map(|(path, _)| as_path(path)))?;
+    let by_git = match view.workdir().filter(|_| !by_git.is_empty()) {
+        Some(dir) => filters.clean(view, dir, index_for_git(base, seen)?, &by_git)?,
+        None => BTreeMap::new(),
+    };
     let objects = view.odb()?;
     let mut new = StatIndex { rests_on, entries: BTreeMap::new() };
     for (path, meta) in found {
@@ -73,6 +93,11 @@ pub(super) fn look(view: &Repository, base: &Tree<'_>, seen: &Path) -> Result<In
             Some(it) if objects.exists(it.id) => {
                 index.add(&plain_entry(path.clone(), it.id, it.mode))?;
                 (it.id, it.mode)
+            }
+            Some(_) | None if by_git.contains_key(as_path(&path)) => {
+                let (id, mode) = by_git[as_path(&path)];
+                index.add(&plain_entry(path.clone(), id, mode))?;
+                (id, mode)
             }
             Some(_) | None => {
                 index.add_path(as_path(&path))?;
@@ -132,6 +157,7 @@ fn attributes(tracked: &Tracked) -> BTreeMap<Vec<u8>, Oid> {
 /// start of the machine, because after a power failure files need not be what they were.
 fn rests_on(
     view: &Repository,
+    filters: &Filters,
     base: &Tree<'_>,
     attributes: &BTreeMap<Vec<u8>, Oid>,
 ) -> Result<[u8; 32]> {
@@ -165,6 +191,9 @@ fn rests_on(
         if let Ok(bytes) = files::read(&path) {
             add(path.as_os_str().as_bytes(), &bytes);
         }
+    }
+    for setting in filters.settings(view)? {
+        add(b"filter", setting.as_bytes());
     }
     let boot = files::read(Path::new("/proc/sys/kernel/random/boot_id")).unwrap_or_default();
     add(b"boot", &boot);
@@ -246,11 +275,17 @@ impl Walk<'_> {
 
 /// Makes a folder the files of a tree and nothing else, whatever somebody left there. What is known to be
 /// untouched since `seen` stays, everything else is removed or written again.
-pub(super) fn bring(view: &Repository, target: &Tree<'_>, dir: &Path, seen: &Path) -> Result<()> {
+pub(super) fn bring(
+    view: &Repository,
+    filters: &Filters,
+    target: &Tree<'_>,
+    dir: &Path,
+    seen: &Path,
+) -> Result<()> {
     let target = &view.find_tree(target.id())?;
     let wanted = read_tree(&mut view.index()?, target)?;
     let mut old = StatIndex::read(seen);
-    let rests_on = rests_on(view, target, &attributes(&wanted))?;
+    let rests_on = rests_on(view, filters, target, &attributes(&wanted))?;
     if old.rests_on != rests_on {
         old.entries.clear();
     }
@@ -267,9 +302,9 @@ pub(super) fn bring(view: &Repository, target: &Tree<'_>, dir: &Path, seen: &Pat
         .map(|(path, _)| as_path(path))
         .collect();
     if kept.is_empty() {
-        write_all(view, target, dir)?;
+        write_all(view, filters, target, dir)?;
     } else {
-        write_some(view, target, dir, &write)?;
+        write_some(view, filters, target, dir, &write)?;
     }
     let now = moment(seen)?;
     let mut new = StatIndex { rests_on, entries: BTreeMap::new() };
@@ -342,15 +377,36 @@ pub(super) fn index_for_git(tree: &Tree<'_>, seen: &Path) -> Result<Vec<u8>> {
 }
 
 /// Writes all of a tree into an empty folder.
-pub(super) fn write_all(view: &Repository, tree: &Tree<'_>, dir: &Path) -> Result<()> {
-    know_attributes(view, tree)?;
+pub(super) fn write_all(
+    view: &Repository,
+    filters: &Filters,
+    tree: &Tree<'_>,
+    dir: &Path,
+) -> Result<()> {
+    let all = read_tree(&mut view.index()?, tree)?;
     view.checkout_tree(tree.as_object(), Some(checkout(dir).recreate_missing(true)))?;
-    Ok(())
+    smudge(view, filters, tree, dir, all.keys().map(|path| as_path(path)))
+}
+
+/// Writes files again whose filter may be run.
+fn smudge<'p>(
+    view: &Repository,
+    filters: &Filters,
+    tree: &Tree<'_>,
+    dir: &Path,
+    paths: impl Iterator<Item = &'p Path>,
+) -> Result<()> {
+    let chosen = filters.chosen(view, paths)?;
+    if chosen.is_empty() {
+        return Ok(());
+    }
+    filters.smudge(view, dir, index_for_git(tree, Path::new(""))?, &chosen)
 }
 
 /// Writes the named paths of a tree into a folder, replacing what is there.
 pub(super) fn write_some(
     view: &Repository,
+    filters: &Filters,
     tree: &Tree<'_>,
     dir: &Path,
     paths: &[&Path],
@@ -366,7 +422,7 @@ pub(super) fn write_some(
         options.path(*path);
     }
     view.checkout_tree(tree.as_object(), Some(&mut options))?;
-    Ok(())
+    smudge(view, filters, tree, dir, paths.iter().copied())
 }
 
 /// Lets line endings follow the `.gitattributes` and the stored line endings of `tree`: libgit2 looks both up
@@ -386,6 +442,7 @@ fn checkout(dir: &Path) -> CheckoutBuilder<'static> {
 /// the old and the new ignore rules hide (build output, caches) stays.
 pub(super) fn reset(
     view: &Repository,
+    filters: &Filters,
     base: &Tree<'_>,
     target: &Tree<'_>,
     seen: &Path,
@@ -396,7 +453,7 @@ pub(super) fn reset(
     // A changed ignore file hides or shows other files, so the second look may find more to do.
     for _ in 0..4 {
         let found = loop {
-            match write_tree(view, base, seen) {
+            match write_tree(view, filters, base, seen) {
                 Err(GitError::NestedRepository { path }) => {
                     files::remove_dir_all_forced(&root.join(path))?;
                 }
@@ -416,7 +473,7 @@ pub(super) fn reset(
         for path in &write {
             make_way(&root, path)?;
         }
-        write_some(view, target, &root, &write)?;
+        write_some(view, filters, target, &root, &write)?;
     }
     Err(GitError::Unsteady { path: root })
 }

@@ -23,7 +23,8 @@ impl Worktree {
             let view = self.view()?;
             let base = view.find_commit(self.base().0)?;
             let base_tree = base.tree()?;
-            let mut index = content::look(&view, &base_tree, &self.seen())?;
+            let mut index =
+                content::look(&view, self.project().filters(), &base_tree, &self.seen())?;
             let now = view.find_tree(index.write_tree_to(&view)?)?;
             // What differs is kept as it lies there, whatever git would make of its line ends.
             let (_, put) = content::paths_between(&view, &base_tree, &now)?;

@@ -37,7 +37,8 @@ impl TreePool {
         seen: &Path,
     ) -> Result<()> {
         let taken = files::list(&self.0)?.iter().rev().any(|kept| {
-            let is_taken = files::rename(&kept.join(TREE), dir).is_ok();
+            let is_taken =
+                is_folder(&kept.join(TREE)) && files::rename(&kept.join(TREE), dir).is_ok();
             if is_taken {
                 // Without it everything is written anew.
                 let _ = files::rename(&kept.join(SEEN), seen);
@@ -49,12 +50,14 @@ impl TreePool {
             files::create_dir_all(dir)?;
         }
         let view = content::view(project.repository()?, dir)?;
-        content::bring(&view, tree, dir, seen)
+        content::bring(&view, project.filters(), tree, dir, seen)
     }
 
     /// Keeps a folder that nobody uses any more; one that is not there is fine.
     pub(super) fn keep(&self, dir: &Path, seen: &Path) -> Result<()> {
-        if files::exists(dir) {
+        if !is_folder(dir) {
+            files::remove_any(dir)?;
+        } else {
             let kept = self.0.join(ids::uuid_v7().to_string());
             files::create_dir_all(&kept)?;
             if files::exists(seen) {
@@ -72,7 +75,7 @@ impl TreePool {
     fn trim(&self) -> Result<()> {
         let mut whole = 0;
         for kept in files::list(&self.0)?.iter().rev() {
-            if files::exists(&kept.join(TREE)) {
+            if is_folder(&kept.join(TREE)) {
                 whole += 1;
                 // Renamed, so that nobody takes it from here on.
                 if whole <= KEPT || files::rename(&kept.join(TREE), &kept.join("gone")).is_err() {
@@ -86,4 +89,9 @@ impl TreePool {
         }
         Ok(())
     }
+}
+
+/// Whether a folder lies there, and no link that somebody put in its place.
+fn is_folder(path: &Path) -> bool {
+    files::symlink_metadata(path).is_ok_and(|found| found.is_dir())
 }

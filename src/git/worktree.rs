@@ -238,14 +238,15 @@ impl Project {
     /// Lets go of the folder of a request; its files go to whoever comes next.
     pub(super) fn leave(&self, request: &RequestId, root: &Path) -> Result<()> {
         let (own, pool) = (root.join(request.as_str()), TreePool::beside(root));
-        // One that cannot be read is of no shared files that would have to be left.
-        let note = read_note(&own).unwrap_or_default();
         // First, so that a half-removed tree is never taken for an agent's deletions.
         files::remove_file(&note_in(&own))?;
-        if let Some(note) = note.filter(|note| note.shared)
-            && readers(root, note.base)? == 0
-        {
-            self.unlink_base(root, note.base, &pool)?;
+        for base in files::folders(&root.with_file_name("bases"))? {
+            let id = base.file_name().and_then(|name| name.to_str()?.parse().ok());
+            if let Some(id) = id
+                && readers(root, id)? == 0
+            {
+                self.unlink_base(root, id, &pool)?;
+            }
         }
         pool.keep(&own.join("tree"), &own.join("index"))?;
         files::remove_dir_all_forced(&own)?;
@@ -295,7 +296,7 @@ impl Worktree {
     pub fn tree_id(&self) -> Result<TreeId> {
         let view = self.view()?;
         let base = view.find_commit(self.base.0)?.tree()?;
-        Ok(TreeId(content::write_tree(&view, &base, &self.seen())?))
+        Ok(TreeId(content::write_tree(&view, self.project.filters(), &base, &self.seen())?))
     }
 
     /// What differs from `tree` now, by content.
@@ -309,7 +310,8 @@ impl Worktree {
     pub fn reset_to(&self, tree: TreeId) -> Result<()> {
         let view = self.view()?;
         let base = view.find_commit(self.base.0)?.tree()?;
-        content::reset(&view, &base, &view.find_tree(tree.0)?, &self.seen())?;
+        let filters = self.project.filters();
+        content::reset(&view, filters, &base, &view.find_tree(tree.0)?, &self.seen())?;
         self.refresh_index(&view, tree.0)
     }
 
