@@ -3,7 +3,7 @@
 //! an agent's run. The team and the local guild are the real
 //! binary, in processes of their own. `TEAMS_BENCH_IDLE_SECONDS` (60), `TEAMS_BENCH_MESSAGES` (30),
 //! `TEAMS_BENCH_EVENTS` (1000), `TEAMS_BENCH_FLOOD` (100000), `TEAMS_BENCH_MISSED` (10000) and `TEAMS_BENCH_SPRINTS` (10) make it
-//! shorter; `TEAMS_BENCH_ONLY=agents`, `=link`, `=sprints` or `=team` leaves the others out.
+//! shorter; `TEAMS_BENCH_ONLY=agents`, `=link`, `=sprints`, `=trees` or `=team` leaves the others out.
 #![allow(
     missing_docs,
     clippy::unwrap_used,
@@ -16,6 +16,7 @@
 mod agents;
 mod link;
 mod sprints;
+mod trees;
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -69,6 +70,13 @@ fn main() {
         runtime.block_on(sprints::measure(&Guild::start(), place.path()));
     }
     if only == "sprints" {
+        return;
+    }
+    if matches!(only.as_str(), "" | "trees") {
+        let place = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+        runtime.block_on(trees::measure(place.path()));
+    }
+    if only == "trees" {
         return;
     }
     for voice in [Voice::Personas, Voice::Bots] {
@@ -207,9 +215,11 @@ impl Team {
         extra: &str,
     ) -> Self {
         let project = place.join("project");
-        fs::create_dir(&project).unwrap();
-        fs::write(project.join("README.md"), "Something to work on.\n").unwrap();
-        teams::git::create::create(&project, "main", "Begin").unwrap();
+        if !project.exists() {
+            fs::create_dir(&project).unwrap();
+            fs::write(project.join("README.md"), "Something to work on.\n").unwrap();
+            teams::git::create::create(&project, "main", "Begin").unwrap();
+        }
         let (discord, env) = discord_yaml(guild, voice);
         let runtime = format!(
             "project: {{path: {}, branch: main}}\nchecks: [{{name: any, command: ['true']}}]\n\

@@ -204,6 +204,9 @@ pub enum EffectOutcome {
         commit: String,
         /// Why files of the checkout are not all as the branch has them, where they could not be written.
         behind: Option<String>,
+        /// The other branch that is checked out in the project, where nobody was told so yet.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        elsewhere: Option<String>,
     },
     /// The branch is no longer where the candidate grew from.
     BranchMoved {

@@ -179,8 +179,14 @@ fn inconclusive(
     ending::block(turn, id, BlockCode::ChecksInconclusive, &detail, Vec::new());
 }
 
-/// The branch has the commit: the request is done. Where files of the checkout are `behind`, a person is told why.
-pub(super) fn merged(turn: &mut Turn<'_>, id: &RequestId, commit: String, behind: Option<String>) {
+/// The branch has the commit: the request is done. Where files of the checkout are `behind`, a person is told why,
+/// and which other branch is checked out `elsewhere`.
+pub(super) fn merged(
+    turn: &mut Turn<'_>,
+    id: &RequestId,
+    commit: String,
+    (behind, elsewhere): (Option<String>, Option<String>),
+) {
     let now = turn.now;
     let branch = turn.policy.branch.clone();
     let Some(request) = turn.edit(id) else { return };
@@ -202,6 +208,7 @@ pub(super) fn merged(turn: &mut Turn<'_>, id: &RequestId, commit: String, behind
         "agent": agent,
         "rehearsal": agent.contains("rehearsal"),
         "behind": behind,
+        "elsewhere": elsewhere,
     });
     ending::end(turn, id, RequestStatus::Committed, "final.committed", values);
 }

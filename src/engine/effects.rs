@@ -77,8 +77,8 @@ pub(super) fn finished(turn: &mut Turn<'_>, id: &EffectId, outcome: EffectOutcom
         EffectOutcome::NothingChanged => closeout::nothing_changed(turn, &request_id),
         EffectOutcome::Unsolved { paths } => closeout::unsolved(turn, &request_id, &paths),
         EffectOutcome::Checked(evidence) => closeout::checked(turn, &request_id, evidence),
-        EffectOutcome::Merged { commit, behind } => {
-            closeout::merged(turn, &request_id, commit, behind);
+        EffectOutcome::Merged { commit, behind, elsewhere } => {
+            closeout::merged(turn, &request_id, commit, (behind, elsewhere));
         }
         EffectOutcome::BranchMoved { .. } => closeout::branch_moved(turn, &request_id),
         EffectOutcome::ChecksChanged => closeout::checks_changed(turn, &request_id),

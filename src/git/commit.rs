@@ -13,8 +13,9 @@ use super::message::{MessageParts, message};
 use super::project::tip;
 use super::refs::{self, Update};
 use super::worktree::{git_time, lost_ref};
-use super::{CommitId, GitError, Result, TreeId, Worktree, content, diff};
-use crate::domain::evidence::{Candidate, ChangedPath};
+use super::{CommitId, GitError, Result, TreeId, Worktree, content, diff, filter, sign};
+use crate::domain::config::Signing;
+use crate::domain::evidence::{Candidate, ChangeKind, ChangedPath};
 use crate::domain::time::Timestamp;
 use crate::platform::redact;
 
@@ -25,6 +26,8 @@ pub struct CommitRules {
     pub name: String,
     /// Author and committer address.
     pub email: String,
+    /// By what they are signed.
+    pub sign: Signing,
     /// The zone in which their dates are told.
     pub zone: Tz,
     /// Folders relative to the project's root, such as the workspace inside the project.
@@ -36,6 +39,7 @@ impl Default for CommitRules {
         Self {
             name: "teams".to_owned(),
             email: "teams@localhost".to_owned(),
+            sign: Signing::Off,
             zone: Tz::UTC,
             forbidden: Vec::new(),
         }
@@ -116,6 +120,11 @@ pub fn plan_commit(
     for changed in &paths {
         refuse_forbidden(&changed.path, rules)?;
     }
+    let view = worktree.view()?;
+    content::know_attributes(&view, &new_tree)?;
+    for changed in paths.iter().filter(|changed| changed.kind != ChangeKind::Deleted) {
+        filter::refuse(&view, worktree.project().filters(), &changed.path)?;
+    }
     let (added_lines, removed_lines) = diff::line_counts(&repository, &base_tree, &new_tree)?;
     let replaces = tip(&repository, &worktree.branch_ref()?)?.map(CommitId);
     let mut plan = PlannedCommit {
@@ -137,6 +146,11 @@ pub fn plan_commit(
         Some((commit, message)) => {
             plan.message = message;
             commit
+        }
+        None if rules.sign != Signing::Off => {
+            let who = signature(&plan)?;
+            let (project, objects) = (worktree.project(), (plan.tree.0, plan.base.0));
+            CommitId(sign::commit(project, rules.sign, (&who, &who), &plan.message, objects)?)
         }
         None => CommitId(Oid::hash_object(ObjectType::Commit, &commit_bytes(&repository, &plan)?)?),
     };
@@ -203,11 +217,15 @@ fn same_content(
 }
 
 fn commit_bytes(repository: &Repository, plan: &PlannedCommit) -> Result<Vec<u8>> {
-    let who = Signature::new(&plan.name, &plan.email, &git_time(plan.at, plan.offset_minutes))?;
+    let who = signature(plan)?;
     let tree = repository.find_tree(plan.tree.0)?;
     let parent = repository.find_commit(plan.base.0)?;
     let bytes = repository.commit_create_buffer(&who, &who, &plan.message, &tree, &[&parent])?;
     Ok(bytes.to_vec())
+}
+
+fn signature(plan: &PlannedCommit) -> Result<Signature<'static>> {
+    Ok(Signature::new(&plan.name, &plan.email, &git_time(plan.at, plan.offset_minutes))?)
 }
 
 fn refuse_forbidden(path: &str, rules: &CommitRules) -> Result<()> {

@@ -2,20 +2,32 @@
 //!
 //! A *view* is the repository opened with another folder as its working files and an empty index in
 //! memory. It never trusts the `.git` file in that folder (an agent may have rewritten it) and never reads
-//! or writes anybody's index, so what counts is content alone: no time stamp or flag can hide a change.
+//! or writes anybody's index, so what counts is content alone: no flag can hide a change, nor a time stamp
+//! that a program can set. What an earlier look found is kept in an index of our own (`stat_index`), out of
+//! agents' and checks' reach.
 
-use std::ffi::OsString;
-use std::os::unix::ffi::OsStringExt as _;
+use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsStr;
+use std::fs::Metadata;
+use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
 use git2::build::CheckoutBuilder;
-use git2::{Delta, Diff, DiffOptions, Index, IndexAddOption, Oid, Repository, Tree};
+use git2::{Config, Delta, Diff, DiffOptions, Index, IndexEntry, IndexTime, Oid, Repository, Tree};
+use sha2::{Digest as _, Sha256};
 
+use super::filter::Filters;
+use super::stat_index::{Entry, Stat, StatIndex};
 use super::{GitError, Result};
 use crate::domain::evidence::{ChangeKind, ChangedPath};
 use crate::platform::files;
 
 const MODE_GITLINK: u32 = 0o160_000;
+const ATTRIBUTES: &str = ".gitattributes";
+
+/// Paths of a tree with what stands there.
+type Tracked = BTreeMap<Vec<u8>, (Oid, u32)>;
 
 /// The repository with `dir` as its working files and an index of its own.
 pub(super) fn view(repository: Repository, dir: &Path) -> Result<Repository> {
@@ -24,57 +36,377 @@ pub(super) fn view(repository: Repository, dir: &Path) -> Result<Repository> {
     Ok(repository)
 }
 
-/// Writes the view's working files as a tree: what `base` tracks, and what no ignore rule hides.
-pub(super) fn write_tree(view: &Repository, base: &Tree<'_>) -> Result<Oid> {
+/// Writes the view's working files as a tree: what `base` tracks, and what no ignore rule hides. `seen` is
+/// where the look is noted, on the same file system; only what was touched since the last one is read.
+pub(super) fn write_tree(
+    view: &Repository,
+    filters: &Filters,
+    base: &Tree<'_>,
+    seen: &Path,
+) -> Result<Oid> {
+    Ok(look(view, filters, base, seen)?.write_tree_to(view)?)
+}
+
+/// An index of the view's working files as they are.
+pub(super) fn look(
+    view: &Repository,
+    filters: &Filters,
+    base: &Tree<'_>,
+    seen: &Path,
+) -> Result<Index> {
     let mut index = view.index()?;
-    index.clear()?;
-    index.read_tree(base)?;
-    let refused = index.add_all(["*"], IndexAddOption::DEFAULT, None).err().map(GitError::Git);
-    if let Some(path) = nested_repository(view, &index)? {
-        return Err(GitError::NestedRepository { path });
+    let tracked = read_tree(&mut index, base)?;
+    let old = StatIndex::read(seen);
+    let before = moment(seen)?;
+    let mut walk =
+        Walk { view, tracked: &tracked, files: BTreeMap::new(), attributes: attributes(&tracked) };
+    if let Some(root) = view.workdir() {
+        walk.folder(root, Path::new(""))?;
     }
-    match refused {
-        Some(error) => Err(error),
-        None => Ok(index.write_tree_to(view)?),
+    let Walk { files: found, attributes, .. } = walk;
+    let rests_on = rests_on(view, filters, base, &attributes)?;
+    let is_valid = old.rests_on == rests_on;
+    let gone = tracked
+        .iter()
+        .filter(|(path, (_, mode))| *mode != MODE_GITLINK && !found.contains_key(*path));
+    for (path, _) in gone {
+        index.remove_path(as_path(path))?;
+    }
+    let is_known = |path: &Vec<u8>, meta: &Metadata| {
+        is_valid && old.entries.get(path).is_some_and(|it| it.stat.is_still(&Stat::of(meta)))
+    };
+    let unknown = found.iter().filter(|(path, meta)| meta.is_file() && !is_known(path, meta));
+    let by_git = filters.chosen(view, unknown.map(|(path, _)| as_path(path)))?;
+    let by_git = match view.workdir().filter(|_| !by_git.is_empty()) {
+        Some(dir) => filters.clean(view, dir, index_for_git(base, seen)?, &by_git)?,
+        None => BTreeMap::new(),
+    };
+    let objects = view.odb()?;
+    let mut new = StatIndex { rests_on, entries: BTreeMap::new() };
+    for (path, meta) in found {
+        let stat = Stat::of(&meta);
+        let known = old.entries.get(&path).filter(|it| is_valid && it.stat.is_still(&stat));
+        let in_base = |it: &&Entry| tracked.get(&path) == Some(&(it.id, it.mode));
+        let (id, mode) = match known {
+            Some(it) if in_base(&it) => (it.id, it.mode),
+            // Nothing may hold on to the object but this index.
+            Some(it) if objects.exists(it.id) => {
+                index.add(&plain_entry(path.clone(), it.id, it.mode))?;
+                (it.id, it.mode)
+            }
+            Some(_) | None if by_git.contains_key(as_path(&path)) => {
+                let (id, mode) = by_git[as_path(&path)];
+                index.add(&plain_entry(path.clone(), id, mode))?;
+                (id, mode)
+            }
+            Some(_) | None => {
+                index.add_path(as_path(&path))?;
+                let added = index.get_path(as_path(&path), 0);
+                added.map(|it| (it.id, it.mode)).ok_or_else(|| git2::Error::from_str("no entry"))?
+            }
+        };
+        let stat = if is_before(&meta, before) { stat } else { Stat::default() };
+        new.entries.insert(path, Entry { id, mode, stat });
+    }
+    if new.rests_on != old.rests_on || new.entries != old.entries {
+        new.write(seen)?;
+    }
+    Ok(index)
+}
+
+/// Makes the view's index that of a tree, for line endings as well, and tells what the tree holds.
+fn read_tree(index: &mut Index, tree: &Tree<'_>) -> Result<Tracked> {
+    index.clear()?;
+    index.read_tree(tree)?;
+    Ok(index.iter().map(|entry| (entry.path, (entry.id, entry.mode))).collect())
+}
+
+/// What the clock of the file system that holds `seen` says.
+fn moment(seen: &Path) -> Result<(i64, i64)> {
+    let probe = seen.with_extension("now");
+    files::write(&probe, "now")?;
+    let meta = files::metadata(&probe)?;
+    Ok((meta.ctime(), meta.ctime_nsec()))
+}
+
+/// Whether a file was touched last before a moment, so that whatever happens to it later shows.
+fn is_before(meta: &Metadata, moment: (i64, i64)) -> bool {
+    (meta.ctime(), meta.ctime_nsec()) < moment
+}
+
+fn as_path(path: &[u8]) -> &Path {
+    Path::new(OsStr::from_bytes(path))
+}
+
+/// Whether a tree has something below a path.
+fn holds(tracked: &Tracked, path: &[u8]) -> bool {
+    let inside = [path, b"/"].concat();
+    tracked.range(inside.clone()..).next().is_some_and(|(found, _)| found.starts_with(&inside))
+}
+
+fn is_attributes(path: &[u8]) -> bool {
+    as_path(path).file_name() == Some(OsStr::new(ATTRIBUTES))
+}
+
+fn attributes(tracked: &Tracked) -> BTreeMap<Vec<u8>, Oid> {
+    let found = tracked.iter().filter(|(path, _)| is_attributes(path));
+    found.map(|(path, (id, _))| (path.clone(), *id)).collect()
+}
+
+/// What the content of a file as git stores it follows from, beside the file: attributes, settings, and the
+/// start of the machine, because after a power failure files need not be what they were.
+fn rests_on(
+    view: &Repository,
+    filters: &Filters,
+    base: &Tree<'_>,
+    attributes: &BTreeMap<Vec<u8>, Oid>,
+) -> Result<[u8; 32]> {
+    let mut digest = Sha256::new();
+    let mut add = |name: &[u8], value: &[u8]| {
+        digest.update(name.len().to_be_bytes());
+        digest.update(name);
+        digest.update(value.len().to_be_bytes());
+        digest.update(value);
+    };
+    for (path, id) in attributes {
+        add(path, id.as_bytes());
+    }
+    let config = view.config()?.snapshot()?;
+    for name in ["autocrlf", "eol", "safecrlf", "filemode", "symlinks"] {
+        let value = config.get_string(&format!("core.{name}")).unwrap_or_default();
+        if name == "filemode" && config.get_bool("core.filemode").is_ok_and(|set| !set) {
+            // Then the kind of a file is the one that it had.
+            add(b"base", base.id().as_bytes());
+        }
+        add(name.as_bytes(), value.as_bytes());
+    }
+    let named = config.get_path("core.attributesfile").ok();
+    let global = Config::find_global()
+        .ok()
+        .and_then(|path| Some(path.parent()?.join(".config/git/attributes")));
+    let xdg = Config::find_xdg().ok().map(|path| path.with_file_name("attributes"));
+    let own = Some(view.commondir().join("info/attributes"));
+    let system = Some(PathBuf::from("/etc/gitattributes"));
+    for path in [named, global, xdg, own, system].into_iter().flatten() {
+        if let Ok(bytes) = files::read(&path) {
+            add(path.as_os_str().as_bytes(), &bytes);
+        }
+    }
+    for setting in filters.settings(view)? {
+        add(b"filter", setting.as_bytes());
+    }
+    let boot = files::read(Path::new("/proc/sys/kernel/random/boot_id")).unwrap_or_default();
+    add(b"boot", &boot);
+    Ok(digest.finalize().into())
+}
+
+/// An entry without any marks.
+fn plain_entry(path: Vec<u8>, id: Oid, mode: u32) -> IndexEntry {
+    IndexEntry {
+        ctime: IndexTime::new(0, 0),
+        mtime: IndexTime::new(0, 0),
+        dev: 0,
+        ino: 0,
+        mode,
+        uid: 0,
+        gid: 0,
+        file_size: 0,
+        id,
+        flags: 0,
+        flags_extended: 0,
+        path,
     }
 }
 
-/// The first folder below the view that is a repository itself and not ignored.
-fn nested_repository(view: &Repository, index: &Index) -> Result<Option<PathBuf>> {
-    if let Some(link) = index.iter().find(|entry| entry.mode == MODE_GITLINK) {
-        return Ok(Some(PathBuf::from(OsString::from_vec(link.path))));
-    }
-    let Some(root) = view.workdir() else {
-        return Ok(None);
-    };
-    let mut folders = vec![root.to_owned()];
-    while let Some(folder) = folders.pop() {
-        for path in files::list(&folder)? {
-            let Ok(relative) = path.strip_prefix(root) else {
+/// The files that count below the root of a view.
+struct Walk<'a> {
+    view: &'a Repository,
+    tracked: &'a Tracked,
+    files: BTreeMap<Vec<u8>, Metadata>,
+    attributes: BTreeMap<Vec<u8>, Oid>,
+}
+
+impl Walk<'_> {
+    /// # Errors
+    /// [`GitError::NestedRepository`] for a repository in a folder that is not ignored,
+    /// [`GitError::InsideSubmodule`] for files where the project has a submodule.
+    fn folder(&mut self, folder: &Path, at: &Path) -> Result<()> {
+        for full in files::list(folder)? {
+            let Some(name) = full.file_name() else { continue };
+            let path = at.join(name);
+            if name == ".git" {
+                if at != Path::new("") && !self.view.is_path_ignored(at)? {
+                    return Err(GitError::NestedRepository { path: at.to_owned() });
+                }
                 continue;
-            };
-            let is_folder = files::symlink_metadata(&path)?.is_dir();
-            if relative.parent() != Some(Path::new("")) && relative.ends_with(".git") {
-                return Ok(relative.parent().map(Path::to_owned));
             }
-            if is_folder && !relative.ends_with(".git") && !view.is_path_ignored(relative)? {
-                folders.push(path);
+            let meta = match files::symlink_metadata(&full) {
+                Ok(meta) => meta,
+                Err(error) if error.is_missing() => continue,
+                Err(error) => return Err(error.into()),
+            };
+            let bytes = path.as_os_str().as_bytes().to_vec();
+            let tracked = self.tracked.get(&bytes);
+            if tracked.is_some_and(|(_, mode)| *mode == MODE_GITLINK) {
+                if !meta.is_dir() || !files::list(&full)?.is_empty() {
+                    return Err(GitError::InsideSubmodule { path });
+                }
+            } else if meta.is_dir() {
+                if holds(self.tracked, &bytes) || !self.view.is_path_ignored(&path)? {
+                    self.folder(&full, &path)?;
+                }
+            } else if meta.is_file() || meta.is_symlink() {
+                if name == ATTRIBUTES {
+                    let id = if meta.is_file() {
+                        Oid::hash_object(git2::ObjectType::Blob, &files::read(&full)?)?
+                    } else {
+                        Oid::ZERO_SHA1
+                    };
+                    self.attributes.insert(bytes.clone(), id);
+                }
+                if tracked.is_some() || !self.view.is_path_ignored(&path)? {
+                    self.files.insert(bytes, meta);
+                }
             }
         }
+        Ok(())
     }
-    Ok(None)
+}
+
+/// Makes a folder the files of a tree and nothing else, whatever somebody left there. What is known to be
+/// untouched since `seen` stays, everything else is removed or written again.
+pub(super) fn bring(
+    view: &Repository,
+    filters: &Filters,
+    target: &Tree<'_>,
+    dir: &Path,
+    seen: &Path,
+) -> Result<()> {
+    let target = &view.find_tree(target.id())?;
+    let wanted = read_tree(&mut view.index()?, target)?;
+    let mut old = StatIndex::read(seen);
+    let rests_on = rests_on(view, filters, target, &attributes(&wanted))?;
+    if old.rests_on != rests_on {
+        old.entries.clear();
+    }
+    // Whoever finds the folder half done trusts nothing in it.
+    files::remove_file(seen)?;
+    let mut kept = BTreeSet::new();
+    open_up(dir, &files::symlink_metadata(dir)?)?;
+    clear(dir, Path::new(""), &wanted, &old, &mut kept)?;
+    let is_file = |entry: &(&Vec<u8>, &(Oid, u32))| entry.1.1 != MODE_GITLINK;
+    let write: Vec<&Path> = wanted
+        .iter()
+        .filter(is_file)
+        .filter(|(path, _)| !kept.contains(*path))
+        .map(|(path, _)| as_path(path))
+        .collect();
+    if kept.is_empty() {
+        write_all(view, filters, target, dir)?;
+    } else {
+        write_some(view, filters, target, dir, &write)?;
+    }
+    let now = moment(seen)?;
+    let mut new = StatIndex { rests_on, entries: BTreeMap::new() };
+    for (path, (id, mode)) in &wanted {
+        let full = dir.join(as_path(path));
+        if *mode == MODE_GITLINK {
+            files::create_dir_all(&full)?;
+            continue;
+        }
+        let meta = files::symlink_metadata(&full)?;
+        let stat = if is_before(&meta, now) { Stat::of(&meta) } else { Stat::default() };
+        new.entries.insert(path.clone(), Entry { id: *id, mode: *mode, stat });
+    }
+    new.write(seen)
+}
+
+/// Gives a folder the rights back that somebody may have taken from it.
+fn open_up(folder: &Path, meta: &Metadata) -> Result<()> {
+    let is_usual = meta.permissions().mode() & 0o7700 == 0o700;
+    if is_usual { Ok(()) } else { Ok(files::set_mode(folder, 0o755)?) }
+}
+
+/// Removes all of a folder that is not known to be as wanted.
+fn clear(
+    dir: &Path,
+    at: &Path,
+    wanted: &Tracked,
+    old: &StatIndex,
+    kept: &mut BTreeSet<Vec<u8>>,
+) -> Result<()> {
+    for full in files::list(dir)? {
+        let Some(name) = full.file_name() else { continue };
+        let path = at.join(name);
+        let bytes = path.as_os_str().as_bytes();
+        let meta = files::symlink_metadata(&full)?;
+        if meta.is_dir() && holds(wanted, bytes) {
+            open_up(&full, &meta)?;
+            clear(&full, &path, wanted, old, kept)?;
+            continue;
+        }
+        let known = old.entries.get(bytes).filter(|it| it.stat.is_still(&Stat::of(&meta)));
+        let wanted = wanted.get(bytes);
+        if !meta.is_dir() && known.is_some_and(|it| wanted == Some(&(it.id, it.mode))) {
+            kept.insert(bytes.to_vec());
+        } else {
+            files::remove_any(&full)?;
+        }
+    }
+    Ok(())
+}
+
+/// The paths that a tree has not any more, and those that it has anew or otherwise.
+pub(super) fn paths_between(
+    repository: &Repository,
+    old: &Tree<'_>,
+    new: &Tree<'_>,
+) -> Result<(Vec<PathBuf>, Vec<PathBuf>)> {
+    let (gone, put): (Vec<_>, Vec<_>) = raw_changes(repository, old, new)?
+        .into_iter()
+        .partition(|(_, kind)| *kind == ChangeKind::Deleted);
+    let paths = |list: Vec<(PathBuf, ChangeKind)>| list.into_iter().map(|(path, _)| path).collect();
+    Ok((paths(gone), paths(put)))
+}
+
+/// An index for the git program of a folder that is to hold a tree, with what is known of the folder.
+pub(super) fn index_for_git(tree: &Tree<'_>, seen: &Path) -> Result<Vec<u8>> {
+    let tracked = read_tree(&mut Index::new()?, tree)?;
+    let files = tracked.into_iter().map(|(path, (id, mode))| (path, id, mode));
+    Ok(StatIndex::read(seen).for_git(files))
 }
 
 /// Writes all of a tree into an empty folder.
-pub(super) fn write_all(view: &Repository, tree: &Tree<'_>, dir: &Path) -> Result<()> {
-    know_attributes(view, tree)?;
+pub(super) fn write_all(
+    view: &Repository,
+    filters: &Filters,
+    tree: &Tree<'_>,
+    dir: &Path,
+) -> Result<()> {
+    let all = read_tree(&mut view.index()?, tree)?;
     view.checkout_tree(tree.as_object(), Some(checkout(dir).recreate_missing(true)))?;
-    Ok(())
+    smudge(view, filters, tree, dir, all.keys().map(|path| as_path(path)))
+}
+
+/// Writes files again whose filter may be run.
+fn smudge<'p>(
+    view: &Repository,
+    filters: &Filters,
+    tree: &Tree<'_>,
+    dir: &Path,
+    paths: impl Iterator<Item = &'p Path>,
+) -> Result<()> {
+    let chosen = filters.chosen(view, paths)?;
+    if chosen.is_empty() {
+        return Ok(());
+    }
+    filters.smudge(view, dir, index_for_git(tree, Path::new(""))?, &chosen)
 }
 
 /// Writes the named paths of a tree into a folder, replacing what is there.
 pub(super) fn write_some(
     view: &Repository,
+    filters: &Filters,
     tree: &Tree<'_>,
     dir: &Path,
     paths: &[&Path],
@@ -90,7 +422,7 @@ pub(super) fn write_some(
         options.path(*path);
     }
     view.checkout_tree(tree.as_object(), Some(&mut options))?;
-    Ok(())
+    smudge(view, filters, tree, dir, paths.iter().copied())
 }
 
 /// Lets line endings follow the `.gitattributes` and the stored line endings of `tree`: libgit2 looks both up
@@ -108,17 +440,24 @@ fn checkout(dir: &Path) -> CheckoutBuilder<'static> {
 
 /// Makes the view's working files equal `target`, also removing what git would call untracked. What both
 /// the old and the new ignore rules hide (build output, caches) stays.
-pub(super) fn reset(view: &Repository, base: &Tree<'_>, target: &Tree<'_>) -> Result<()> {
+pub(super) fn reset(
+    view: &Repository,
+    filters: &Filters,
+    base: &Tree<'_>,
+    target: &Tree<'_>,
+    seen: &Path,
+) -> Result<()> {
     let Some(root) = view.workdir().map(Path::to_owned) else {
         return Ok(());
     };
     // A changed ignore file hides or shows other files, so the second look may find more to do.
     for _ in 0..4 {
         let found = loop {
-            match write_tree(view, base) {
+            match write_tree(view, filters, base, seen) {
                 Err(GitError::NestedRepository { path }) => {
                     files::remove_dir_all_forced(&root.join(path))?;
                 }
+                Err(GitError::InsideSubmodule { path }) => files::remove_any(&root.join(path))?,
                 found => break found?,
             }
         };
@@ -126,17 +465,15 @@ pub(super) fn reset(view: &Repository, base: &Tree<'_>, target: &Tree<'_>) -> Re
             return Ok(());
         }
         let found = view.find_tree(found)?;
-        let (gone, write): (Vec<_>, Vec<_>) = raw_changes(view, &found, target)?
-            .into_iter()
-            .partition(|(_, kind)| *kind == ChangeKind::Deleted);
-        for (path, _) in &gone {
+        let (gone, write) = paths_between(view, &found, target)?;
+        for path in &gone {
             remove(&root, path)?;
         }
-        let write: Vec<&Path> = write.iter().map(|(path, _)| path.as_path()).collect();
+        let write: Vec<&Path> = write.iter().map(PathBuf::as_path).collect();
         for path in &write {
             make_way(&root, path)?;
         }
-        write_some(view, target, &root, &write)?;
+        write_some(view, filters, target, &root, &write)?;
     }
     Err(GitError::Unsteady { path: root })
 }

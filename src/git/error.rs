@@ -38,16 +38,44 @@ pub enum GitError {
         /// The configured path.
         path: PathBuf,
     },
-    /// The project contains other repositories by reference.
-    #[error("submodules are not supported yet (found {}); the team cannot work here", paths.join(", "))]
-    Submodules {
-        /// Where they are.
-        paths: Vec<String>,
-    },
     /// A repository was made inside the worktree.
     #[error("{} is a git repository inside the worktree; remove its .git folder", path.display())]
     NestedRepository {
         /// Relative to the project's root.
+        path: PathBuf,
+    },
+    /// A file was written where the project has a submodule.
+    #[error(
+        "{} is a submodule, which stays at its commit; change it in its own repository, and ask for its new commit \
+         here", path.display()
+    )]
+    InsideSubmodule {
+        /// Relative to the project's root.
+        path: PathBuf,
+    },
+    /// A file was changed that git stores through a filter which may not be run.
+    #[error(
+        "{path:?} is stored through the filter {filter:?}, which the team may not run; write `filters: [{filter}]` under \
+         `project` in team_runtime.yaml, or leave the file as it is"
+    )]
+    Filtered {
+        /// Relative to the project's root.
+        path: String,
+        /// The name in git's attributes.
+        filter: String,
+    },
+    /// The git program did not do what only it can do.
+    #[error("git {what} failed: {reason}")]
+    Program {
+        /// Its subcommand.
+        what: String,
+        /// Its own words.
+        reason: String,
+    },
+    /// Object ids of another kind.
+    #[error("{} names its objects by SHA-256, which the team cannot read; it needs a repository with SHA-1", path.display())]
+    Sha256 {
+        /// The project.
         path: PathBuf,
     },
     /// A changed path that must never be committed.

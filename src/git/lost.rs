@@ -3,7 +3,8 @@
 
 use std::collections::BTreeSet;
 
-use super::worktree::LOST;
+use super::project::tip;
+use super::worktree::{LOST, team_branch};
 use super::{Project, Result, refs};
 use crate::domain::ids::RequestId;
 use crate::domain::time::Timestamp;
@@ -21,6 +22,35 @@ impl Project {
             found.extend(id.and_then(std::result::Result::ok));
         }
         Ok(found)
+    }
+
+    /// Lets go of branches of requests other than the open ones that were last written before an instant, where the
+    /// project's branch has all that they would bring. How many that were.
+    ///
+    /// # Errors
+    /// What git reports; a ref that somebody holds stays for the next time.
+    pub fn forget_branches(&self, before: Timestamp, open: &BTreeSet<RequestId>) -> Result<usize> {
+        let repository = self.repository()?;
+        let head = repository.find_commit(self.head()?.0)?;
+        let mut forgotten = 0;
+        for request in self.requests_with_branches()?.difference(open) {
+            let branch = team_branch(request)?;
+            let Some(own) = tip(&repository, &branch)? else { continue };
+            let own = repository.find_commit(own)?;
+            if own.time().seconds() >= before.utc().timestamp() {
+                continue;
+            }
+            // Without a common ancestor nothing says so.
+            let Ok(base) = repository.merge_base(head.id(), own.id()) else { continue };
+            let base = repository.find_commit(base)?.tree()?;
+            let (ours, theirs) = (head.tree()?, own.tree()?);
+            let mut merged = repository.merge_trees(&base, &ours, &theirs, None)?;
+            if !merged.has_conflicts() && merged.write_tree_to(&repository)? == ours.id() {
+                refs::delete(self, &repository, &branch)?;
+                forgotten += 1;
+            }
+        }
+        Ok(forgotten)
     }
 
     /// Lets go of what was kept under `refs/teams/lost/` before an instant, unless it is of one of these requests. How

@@ -18,6 +18,8 @@ pub struct MessageParts {
     pub functional_title: String,
     /// The title of the request or item.
     pub title: String,
+    /// Lines at its end, beside the one that names the request.
+    pub trailers: Vec<String>,
     /// What the last report said.
     pub summary: String,
 }
@@ -61,14 +63,14 @@ pub fn subject(parts: &MessageParts, paths: &[ChangedPath]) -> String {
     line
 }
 
-/// The subject and, below it, a trailer that names the request.
+/// The subject and, below it, trailers; the last one names the request.
 #[must_use]
 pub fn message(parts: &MessageParts, paths: &[ChangedPath]) -> String {
-    let subject = subject(parts, paths);
-    match &parts.request {
-        Some(request) => format!("{subject}\n\nRequest: {request}\n"),
-        None => format!("{subject}\n"),
-    }
+    let request = parts.request.as_ref().map(|request| format!("Request: {request}"));
+    let trailers = parts.trailers.iter().cloned().chain(request);
+    let trailers: String = trailers.map(|line| format!("\n{line}")).collect();
+    let gap = if trailers.is_empty() { "" } else { "\n" };
+    format!("{}{gap}{trailers}\n", subject(parts, paths))
 }
 
 /// The request that a commit's message names in the trailer that [`message`] writes.

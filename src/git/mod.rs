@@ -1,8 +1,9 @@
 //! Worktrees, ownership by content, commits, checks at a commit, and the merge to the branch.
 //!
-//! Everything here blocks, except [`checks::run`]; the service calls it off the async threads. No git
-//! program is started and no hook, filter driver or file monitor of the project is run: libgit2 reads the
-//! repository's data and nothing in it is a command.
+//! Everything here blocks, except [`checks::run`]; the service calls it off the async threads. No hook and no
+//! file monitor of the project is run: libgit2 reads the repository's data and nothing in it is a command. The git
+//! program is started for filters that the configuration allows and for signatures that it wants, and for nothing
+//! else.
 //!
 //! An effect comes in two halves: `plan_…` looks and computes, so that every id is known and can be stored
 //! before the world is touched; `apply_…` acts, and may be repeated after a crash at any instruction.
@@ -15,15 +16,22 @@ mod counts;
 pub mod create;
 pub mod diff;
 mod error;
+mod filter;
+mod kept;
 mod lock;
 mod lost;
 pub mod merge;
 pub mod message;
+mod program;
 mod project;
+mod put_away;
 pub mod rebase;
 mod refs;
 mod replace;
+mod sign;
 pub mod sprint;
+mod stat_index;
+mod trees;
 mod worktree;
 
 pub use checks::{CheckPlan, CheckSpec};

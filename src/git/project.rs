@@ -1,12 +1,15 @@
 //! The project: a repository and the branch that the team's work goes to.
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::path::{Component, Path, PathBuf};
 use std::str::FromStr;
+use std::sync::OnceLock;
 
-use git2::{ConfigLevel, ErrorCode, ObjectType, Oid, Repository, TreeWalkMode, TreeWalkResult};
+use git2::{ConfigLevel, ErrorCode, ObjectType, Oid, Repository};
 use serde::{Deserialize, Serialize};
 
+use super::filter::Filters;
 use super::{GitError, Result, content};
 use crate::platform::files;
 
@@ -75,6 +78,7 @@ pub struct Project {
     path: PathBuf,
     branch: String,
     common: PathBuf,
+    filters: Filters,
 }
 
 impl Project {
@@ -83,11 +87,14 @@ impl Project {
     ///
     /// # Errors
     /// [`GitError::NotARepository`], [`GitError::Bare`], [`GitError::MissingBranch`],
-    /// [`GitError::UnbornBranch`], [`GitError::Detached`], [`GitError::Submodules`].
+    /// [`GitError::UnbornBranch`], [`GitError::Detached`], [`GitError::Sha256`].
     pub fn open(path: &Path, branch: &str) -> Result<Self> {
+        know_extensions()?;
         let repository = Repository::open(path).map_err(|error| {
             if error.code() == ErrorCode::NotFound {
                 GitError::NotARepository { path: path.to_owned() }
+            } else if error.message().contains("object format") {
+                GitError::Sha256 { path: path.to_owned() }
             } else {
                 GitError::Git(error)
             }
@@ -104,9 +111,11 @@ impl Project {
             (named, _) => named.to_owned(),
         };
         let path = files::canonicalize(repository.workdir().unwrap_or(path))?;
-        let project = Self { path, branch, common: files::canonicalize(repository.commondir())? };
+        let common = files::canonicalize(repository.commondir())?;
+        let filters = Filters::new(&common, BTreeSet::new());
+        let project = Self { path, branch, common, filters };
         match project.branch_tip(&repository)? {
-            Some(tip) => project.refuse_submodules(&repository, tip)?,
+            Some(_) => {}
             None if checked_out.as_deref() == Some(project.branch.as_str()) => {
                 return Err(GitError::UnbornBranch { branch: project.branch });
             }
@@ -126,6 +135,25 @@ impl Project {
             return Ok(());
         }
         Err(GitError::OperationInProgress { path: self.path.clone() })
+    }
+
+    /// The same with filters of git's attributes that may be run.
+    #[must_use]
+    pub fn with_filters(self, allowed: BTreeSet<String>) -> Self {
+        Self { filters: Filters::new(&self.common, allowed), ..self }
+    }
+
+    /// The filters that may be run.
+    pub(super) const fn filters(&self) -> &Filters {
+        &self.filters
+    }
+
+    /// The branch that a person has checked out in the project's folder; none where that is none.
+    ///
+    /// # Errors
+    /// Where the repository cannot be read.
+    pub fn checked_out(&self) -> Result<Option<String>> {
+        checked_out_branch(&Repository::open(&self.path)?)
     }
 
     /// Where the project's own working files are.
@@ -158,7 +186,7 @@ impl Project {
         files::create_dir_all(dir)?;
         let view = content::view(self.repository()?, dir)?;
         let tree = view.find_commit(commit.0)?.tree()?;
-        content::write_all(&view, &tree, dir)
+        content::write_all(&view, &self.filters, &tree, dir)
     }
 
     /// What stands at a path, relative to the project, in the commit at the tip of the branch.
@@ -222,17 +250,17 @@ impl Project {
     pub(super) fn branch_tip(&self, repository: &Repository) -> Result<Option<Oid>> {
         tip(repository, &self.branch_ref())
     }
+}
 
-    fn refuse_submodules(&self, repository: &Repository, tip: Oid) -> Result<()> {
-        let mut paths = Vec::new();
-        repository.find_commit(tip)?.tree()?.walk(TreeWalkMode::PreOrder, |folder, entry| {
-            if entry.kind() == Some(ObjectType::Commit) {
-                paths.push(format!("{folder}{}", String::from_utf8_lossy(entry.name_bytes())));
-            }
-            TreeWalkResult::Ok
-        })?;
-        if paths.is_empty() { Ok(()) } else { Err(GitError::Submodules { paths }) }
-    }
+/// Tells libgit2 about partial clones: nothing has to be fetched for what is there.
+fn know_extensions() -> Result<()> {
+    static KNOWN: OnceLock<std::result::Result<(), String>> = OnceLock::new();
+    let known = KNOWN.get_or_init(|| {
+        #[expect(unsafe_code, reason = "a setting of the whole process, made once")]
+        let set = unsafe { git2::opts::set_extensions(&["partialclone"]) };
+        set.map_err(|error| error.message().to_owned())
+    });
+    known.clone().map_err(|error| GitError::Git(git2::Error::from_str(&error)))
 }
 
 /// The path as git knows it, which takes `./x` for another one than `x`.

@@ -5,7 +5,8 @@ use git2::{Oid, Repository};
 use super::commit::move_team_branch;
 use super::project::tip;
 use super::worktree::lost_ref;
-use super::{CommitId, Result, Worktree, conflict, content, diff, refs};
+use super::{CommitId, Result, Worktree, conflict, content, diff, refs, sign};
+use crate::domain::config::Signing;
 use crate::domain::conflict::Conflict;
 use crate::domain::evidence::Candidate;
 use crate::domain::time::Timestamp;
@@ -54,7 +55,19 @@ pub fn rebase(
         onto.id()
     } else {
         let message = String::from_utf8_lossy(commit.message_bytes());
-        repository.commit(None, &commit.author(), &commit.committer(), &message, &tree, &[&onto])?
+        let (author, committer) = (commit.author(), commit.committer());
+        match sign::of(&commit) {
+            Signing::Off => {
+                repository.commit(None, &author, &committer, &message, &tree, &[&onto])?
+            }
+            signing => sign::commit(
+                worktree.project(),
+                signing,
+                (&author, &committer),
+                &message,
+                (tree.id(), onto.id()),
+            )?,
+        }
     };
     move_team_branch(worktree, &repository, moved, Some(old))?;
     let at = Timestamp::from_millis(commit.time().seconds().saturating_mul(1000));

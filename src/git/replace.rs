@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use git2::{Delta, DiffOptions, Index, IndexEntry, IndexTime, Repository, Tree};
 
-use super::{GitError, Project, Result, content};
+use super::{GitError, Project, Result, content, filter};
 use crate::domain::evidence::{ChangeKind, ChangedPath};
 use crate::platform::files;
 
@@ -56,9 +56,10 @@ impl<'p> Move<'p> {
         }
         let from_old = self.differing(self.old)?;
         let from_new = self.differing(self.new)?;
+        let left_out = self.left_out()?;
         for changed in &self.changes {
             let path = changed.path.as_str();
-            if !from_new.contains_key(path) {
+            if !from_new.contains_key(path) || left_out.contains(path) {
                 continue;
             }
             if !from_old.contains_key(path) {
@@ -87,7 +88,8 @@ impl<'p> Move<'p> {
         files::remove_dir_all(&stage)?;
         files::create_dir_all(&stage)?;
         let write: Vec<&Path> = self.written().map(|changed| Path::new(&changed.path)).collect();
-        content::write_some(&self.view, &self.view.find_tree(self.new)?, &stage, &write)?;
+        let new = self.view.find_tree(self.new)?;
+        content::write_some(&self.view, self.project.filters(), &new, &stage, &write)?;
         Ok(files::sync_filesystem(&stage)?)
     }
 
@@ -154,7 +156,50 @@ impl<'p> Move<'p> {
             let path = String::from_utf8_lossy(file.path_bytes().unwrap_or_default());
             found.insert(path.trim_end_matches('/').to_owned(), !gone);
         }
+        self.look_through_filters(&tree, &mut found)?;
         Ok(found)
+    }
+
+    /// Judges files that lie there otherwise than git stores them: by their filter where it may be run, else by
+    /// what the person's own index says.
+    fn look_through_filters(
+        &self,
+        tree: &Tree<'_>,
+        found: &mut BTreeMap<String, bool>,
+    ) -> Result<()> {
+        let filters = self.project.filters();
+        let index = Index::open(&self.git_dir.join("index"))?;
+        for changed in &self.changes {
+            let path = Path::new(&changed.path);
+            let Some(name) = filter::of(&self.view, path)? else { continue };
+            let meta = files::symlink_metadata(&self.root.join(path)).ok();
+            let Some(meta) = meta.filter(std::fs::Metadata::is_file) else { continue };
+            let now = if filters.allow(&name) {
+                let of_tree = content::index_for_git(tree, Path::new(""))?;
+                filters.clean(&self.view, &self.root, of_tree, &[path])?.remove(path)
+            } else {
+                filter::untouched(&index, path, &meta)
+            };
+            let stored = tree.get_path(path).ok().map(|entry| (entry.id(), mode_of(&entry)));
+            if now.is_some() && now == stored {
+                found.remove(&changed.path);
+            } else {
+                found.insert(changed.path.clone(), true);
+            }
+        }
+        Ok(())
+    }
+
+    /// The paths that a sparse checkout leaves out: the index has them, and nothing lies there.
+    fn left_out(&self) -> Result<BTreeSet<String>> {
+        let index = Index::open(&self.git_dir.join("index"))?;
+        let paths = self.changes.iter().map(|changed| &changed.path);
+        let left_out = paths.filter(|path| {
+            let entry = index.get_path(Path::new(path), 0);
+            entry.is_some_and(|entry| filter::is_left_out(&entry))
+                && !files::exists(&self.root.join(path))
+        });
+        Ok(left_out.cloned().collect())
     }
 
     /// A file or link where a folder is needed is somebody's, unless it is ours to delete.
@@ -221,7 +266,12 @@ impl<'p> Move<'p> {
                     let entry = new.get_path(path)?;
                     let is_ours = !survey.edited.contains(&changed.path);
                     let on_disk = is_ours.then(|| self.root.join(path));
-                    index.add(&index_entry(&changed.path, &entry, on_disk.as_deref()))?;
+                    let old = index.get_path(path, 0).filter(filter::is_left_out);
+                    let mut entry = index_entry(&changed.path, &entry, on_disk.as_deref());
+                    if let Some(old) = old {
+                        (entry.flags, entry.flags_extended) = (old.flags, old.flags_extended);
+                    }
+                    index.add(&entry)?;
                 }
             }
         }
@@ -231,6 +281,10 @@ impl<'p> Move<'p> {
         files::rename(&next, &current)?;
         Ok(files::sync_dir(&self.git_dir)?)
     }
+}
+
+fn mode_of(entry: &git2::TreeEntry<'_>) -> u32 {
+    u32::try_from(entry.filemode()).unwrap_or(0)
 }
 
 /// The folders that a path lies in.

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use git2::{ErrorCode, ObjectType, Oid, Repository, StatusOptions, Tree};
 
 use super::project::{checked_out_branch, tip};
-use super::{Project, Result};
+use super::{Project, Result, content, filter};
 use crate::domain::effect::Inspection;
 use crate::domain::ids::SprintId;
 use crate::domain::sprint::{CloseoutStatus, GitBaseline, SprintCommit};
@@ -88,6 +88,7 @@ pub fn uncommitted(project: &Project, excluded: &[PathBuf]) -> Result<BTreeSet<S
     let mut options = StatusOptions::new();
     options.include_untracked(true).recurse_untracked_dirs(true).exclude_submodules(true);
     let mut found = BTreeSet::new();
+    let index = repository.index()?;
     for entry in repository.statuses(Some(&mut options))?.iter() {
         let Ok(path) = std::str::from_utf8(entry.path_bytes()) else {
             // It could stand in no record and in no commit of ours.
@@ -97,6 +98,26 @@ pub fn uncommitted(project: &Project, excluded: &[PathBuf]) -> Result<BTreeSet<S
         let skipped = excluded.iter().any(|folder| Path::new(path).starts_with(folder));
         // A folder is a repository of its own, which is no part of this one.
         if skipped || path.ends_with('/') {
+            continue;
+        }
+        let own = index.get_path(Path::new(path), 0);
+        if own.is_some_and(|entry| filter::is_left_out(&entry))
+            && !files::exists(&project.path().join(path))
+        {
+            continue;
+        }
+        if let Some(name) = filter::of(&repository, Path::new(path))? {
+            if let (true, Some(head)) = (project.filters().allow(&name), &head)
+                && files::exists(&project.path().join(path))
+            {
+                let of_head = content::index_for_git(head, Path::new(""))?;
+                let paths = [Path::new(path)];
+                let now = project.filters().clean(&repository, project.path(), of_head, &paths)?;
+                let now = now.get(paths[0]).map(|(id, mode)| digest(*mode, *id));
+                if now != committed(Some(head), path)? {
+                    found.insert(path.to_owned());
+                }
+            }
             continue;
         }
         if digest_of(&project.path().join(path))? != committed(head.as_ref(), path)? {

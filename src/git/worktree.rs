@@ -1,74 +1,210 @@
 //! One worktree a request: made, found again, repaired, snapshot, reset, released.
 //!
 //! `<root>/<request>/tree` holds the files, `<root>/<request>/worktree.json` says what they grew from. The
-//! note is written last, so a worktree without it was cut off while it was made and is made anew.
+//! note is written last, so a worktree without it was cut off while it was made and is made anew. Before a
+//! request writes, its roles read the files of its base in `bases/<commit>` beside `<root>`, which all requests on
+//! that base share.
 
 use std::path::{Path, PathBuf};
 
-use git2::{Index, Oid, Repository, Signature};
+use git2::{Oid, Repository, Signature};
 use serde::{Deserialize, Serialize};
 
 use super::project::tip;
-use super::{CommitId, GitError, Project, Result, TreeId, content, refs};
+use super::trees::TreePool;
+use super::{CommitId, GitError, Project, Result, TreeId, content, kept, refs};
 use crate::domain::evidence::ChangedPath;
 use crate::domain::ids::{RequestId, RunId};
 use crate::domain::time::Timestamp;
-use crate::platform::files;
+use crate::platform::{clock, files};
 
-/// A request's own working files.
+/// The working files of a request.
 #[derive(Debug, Clone)]
 pub struct Worktree {
     project: Project,
     request: RequestId,
-    dir: PathBuf,
     base: CommitId,
+    /// The folder of the note, which is the request's own.
+    own: PathBuf,
+    /// The folder of the files.
+    dir: PathBuf,
+    is_shared: bool,
+    own_since: Option<Timestamp>,
 }
 
 #[derive(Serialize, Deserialize)]
 struct WorktreeRecord {
     base: CommitId,
+    /// Whether the files are those that all requests on this base read.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    shared: bool,
+    /// When it got files of its own, after its roles had read those of its base.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    own_since: Option<Timestamp>,
+}
+
+/// Says that the files of a base are all there.
+const WHOLE: &str = "whole";
+
+fn note_in(own: &Path) -> PathBuf {
+    own.join("worktree.json")
+}
+
+fn read_note(own: &Path) -> Result<Option<WorktreeRecord>> {
+    let path = note_in(own);
+    let Some(text) = files::read_text_if_present(&path)? else { return Ok(None) };
+    let bad = |error: serde_json::Error| GitError::BadNote { path, reason: error.to_string() };
+    Ok(Some(serde_json::from_str(&text).map_err(bad)?))
+}
+
+/// Where the files of a base are that is read by several requests.
+fn base_dir(root: &Path, base: CommitId) -> PathBuf {
+    root.with_file_name("bases").join(base.to_string())
+}
+
+/// How many requests read a base.
+fn readers(root: &Path, base: CommitId) -> Result<usize> {
+    let mut readers = 0;
+    for own in files::list(root)? {
+        let note = read_note(&own)?;
+        readers += usize::from(note.is_some_and(|note| note.shared && note.base == base));
+    }
+    Ok(readers)
 }
 
 impl Project {
     /// The worktree of a request under `root`, on branch `teams/<request>`. Made at the branch's head where
-    /// it does not exist, opened where it does, repaired where a crash left it half made. Files that an
-    /// agent has changed are never touched here.
+    /// it does not exist, opened where it does, repaired where a crash left it half made; with what it held where it
+    /// was put away. Files that an agent has changed are never touched here.
     ///
     /// # Errors
     /// [`GitError::BranchName`], [`GitError::NameTaken`], and whatever files and git report.
     pub fn worktree(&self, request: &RequestId, root: &Path) -> Result<Worktree> {
         let repository = self.repository()?;
         let branch = team_branch(request)?;
-        let dir = root.join(request.as_str());
-        let note = dir.join("worktree.json");
-        let noted = files::read_text_if_present(&note)?;
-        let base = match noted.filter(|_| files::exists(&dir.join("tree"))) {
-            Some(text) => {
-                let note: WorktreeRecord = serde_json::from_str(&text)
-                    .map_err(|error| GitError::BadNote { path: note, reason: error.to_string() })?;
-                note.base
-            }
-            None => {
-                let (base, start) = self.beginning(&repository, &branch)?;
-                files::remove_file(&note)?;
-                files::remove_dir_all_forced(&dir)?;
-                let tree = dir.join("tree");
-                files::create_dir_all(&tree)?;
-                let view = content::view(self.repository()?, &tree)?;
-                content::write_all(&view, &view.find_commit(start)?.tree()?, &tree)?;
-                let before = tip(&repository, &branch)?;
-                refs::set(self, &repository, &branch, before, start, "teams: begin")?;
-                base
-            }
-        };
-        let dir = files::canonicalize(&dir)?;
-        let worktree = Worktree { project: self.clone(), request: request.clone(), dir, base };
+        let own = root.join(request.as_str());
+        let note = read_note(&own)?;
+        let is_made = note.as_ref().is_some_and(|note| !note.shared);
+        let (base, own_since) =
+            match note.filter(|note| note.shared || files::exists(&own.join("tree"))) {
+                Some(note) if is_made => (note.base, note.own_since),
+                before => {
+                    let kept = kept::of(&repository, request)?;
+                    let (base, start) = match (&before, &kept) {
+                        (Some(note), _) => (note.base, note.base.0),
+                        (None, Some(kept)) => (kept.base, kept.base.0),
+                        (None, None) => self.beginning(&repository, &branch)?,
+                    };
+                    let own_since = match (&before, &kept) {
+                        (Some(_), _) => Some(Timestamp::new(clock::now())),
+                        (None, Some(kept)) => kept.own_since,
+                        (None, None) => None,
+                    };
+                    self.make(root, &own, &repository.find_commit(start)?.tree()?, before)?;
+                    let at = tip(&repository, &branch)?;
+                    if kept.is_none() {
+                        refs::set(self, &repository, &branch, at, start, "teams: begin")?;
+                    }
+                    if let Some(kept) = kept {
+                        kept.restore(&repository, &own.join("tree"))?;
+                    }
+                    (base, own_since)
+                }
+            };
+        let own = files::canonicalize(&own)?;
+        let dir = own.clone();
+        let request = request.clone();
+        let project = self.clone();
+        let worktree = Worktree { project, request, base, own, dir, is_shared: false, own_since };
         worktree.link()?;
-        if !files::exists(&worktree.note()) {
+        if !is_made || !files::exists(&note_in(&worktree.own)) {
             files::sync_filesystem(&worktree.dir)?;
+            worktree.write_note()?;
+            kept::forget(self, &repository, &worktree.request)?;
+        }
+        Ok(worktree)
+    }
+
+    /// The files for a step of a request that writes, or does not.
+    ///
+    /// # Errors
+    /// Those of [`Project::worktree`].
+    pub fn tree_for(&self, request: &RequestId, root: &Path, may_write: bool) -> Result<Worktree> {
+        if may_write { self.worktree(request, root) } else { self.reading_tree(request, root) }
+    }
+
+    /// What a role of a request reads that does not write: the request's worktree where it has one or had one, else
+    /// the files of the branch's head, which all requests share that begin there.
+    ///
+    /// # Errors
+    /// Those of [`Project::worktree`].
+    pub fn reading_tree(&self, request: &RequestId, root: &Path) -> Result<Worktree> {
+        let repository = self.repository()?;
+        let own = root.join(request.as_str());
+        let note = read_note(&own)?;
+        let has_own = note.as_ref().is_some_and(|note| !note.shared)
+            || tip(&repository, &team_branch(request)?)?.is_some()
+            || kept::of(&repository, request)?.is_some();
+        if has_own {
+            return self.worktree(request, root);
+        }
+        let base = match &note {
+            Some(note) => note.base,
+            None => self.head()?,
+        };
+        let dir = base_dir(root, base);
+        if !files::exists(&dir.join(WHOLE)) {
+            files::remove_dir_all_forced(&dir)?;
+            files::create_dir_all(&dir)?;
+            let tree = repository.find_commit(base.0)?.tree()?;
+            TreePool::beside(root).make(self, &tree, &dir.join("tree"), &dir.join("index"))?;
+            files::sync_filesystem(&dir)?;
+            files::write_durable(&dir.join(WHOLE), "")?;
+        }
+        files::create_dir_all(&own)?;
+        let (own, dir) = (files::canonicalize(&own)?, files::canonicalize(&dir)?);
+        let request = request.clone();
+        let project = self.clone();
+        let worktree =
+            Worktree { project, request, base, own, dir, is_shared: true, own_since: None };
+        worktree.link()?;
+        if note.is_none() {
             worktree.write_note()?;
         }
         Ok(worktree)
+    }
+
+    /// Makes the files of a request's own worktree: those that it read alone until now, else of what others left.
+    fn make(
+        &self,
+        root: &Path,
+        own: &Path,
+        tree: &git2::Tree<'_>,
+        before: Option<WorktreeRecord>,
+    ) -> Result<()> {
+        let (pool, base) = (TreePool::beside(root), before.map(|note| note.base));
+        if let Some(base) = base
+            && readers(root, base)? == 1
+        {
+            self.unlink_base(root, base, &pool)?;
+        }
+        files::remove_file(&note_in(own))?;
+        files::remove_dir_all_forced(own)?;
+        files::create_dir_all(own)?;
+        pool.make(self, tree, &own.join("tree"), &own.join("index"))
+    }
+
+    /// Lets go of the files of a base that nobody reads any more.
+    fn unlink_base(&self, root: &Path, base: CommitId, pool: &TreePool) -> Result<()> {
+        let dir = base_dir(root, base);
+        files::remove_file(&dir.join(WHOLE))?;
+        files::remove_dir_all_forced(&self.admin_dir(&base_admin(base)))?;
+        pool.keep(&dir.join("tree"), &dir.join("index"))?;
+        files::remove_dir_all_forced(&dir)?;
+        if let Some(bases) = dir.parent() {
+            files::remove_dir_if_empty(bases)?;
+        }
+        Ok(())
     }
 
     /// What a new worktree grows from, and the commit whose files it begins with: those of an earlier
@@ -87,11 +223,8 @@ impl Project {
     /// branch, and stays where one is not. Repeating it is fine.
     pub fn release(&self, request: &RequestId, root: &Path) -> Result<()> {
         let repository = self.repository()?;
-        let dir = root.join(request.as_str());
-        // First, so that a half-removed tree is never taken for an agent's deletions.
-        files::remove_file(&dir.join("worktree.json"))?;
-        files::remove_dir_all_forced(&dir)?;
-        files::remove_dir_all_forced(&admin_dir(self, request))?;
+        self.leave(request, root)?;
+        kept::forget(self, &repository, request)?;
         let branch = team_branch(request)?;
         let tips = (tip(&repository, &branch)?, self.branch_tip(&repository)?);
         if let (Some(own), Some(main)) = tips
@@ -101,6 +234,33 @@ impl Project {
         }
         Ok(())
     }
+
+    /// Lets go of the folder of a request; its files go to whoever comes next.
+    pub(super) fn leave(&self, request: &RequestId, root: &Path) -> Result<()> {
+        let (own, pool) = (root.join(request.as_str()), TreePool::beside(root));
+        // First, so that a half-removed tree is never taken for an agent's deletions.
+        files::remove_file(&note_in(&own))?;
+        for base in files::folders(&root.with_file_name("bases"))? {
+            let id = base.file_name().and_then(|name| name.to_str()?.parse().ok());
+            if let Some(id) = id
+                && readers(root, id)? == 0
+            {
+                self.unlink_base(root, id, &pool)?;
+            }
+        }
+        pool.keep(&own.join("tree"), &own.join("index"))?;
+        files::remove_dir_all_forced(&own)?;
+        Ok(files::remove_dir_all_forced(&self.admin_dir(request.as_str()))?)
+    }
+
+    /// Git's own folder of a worktree of ours.
+    fn admin_dir(&self, name: &str) -> PathBuf {
+        self.common_dir().join("worktrees").join(format!("teams-{name}"))
+    }
+}
+
+fn base_admin(base: CommitId) -> String {
+    format!("base-{base}")
 }
 
 impl Worktree {
@@ -136,7 +296,7 @@ impl Worktree {
     pub fn tree_id(&self) -> Result<TreeId> {
         let view = self.view()?;
         let base = view.find_commit(self.base.0)?.tree()?;
-        Ok(TreeId(content::write_tree(&view, &base)?))
+        Ok(TreeId(content::write_tree(&view, self.project.filters(), &base, &self.seen())?))
     }
 
     /// What differs from `tree` now, by content.
@@ -150,7 +310,8 @@ impl Worktree {
     pub fn reset_to(&self, tree: TreeId) -> Result<()> {
         let view = self.view()?;
         let base = view.find_commit(self.base.0)?.tree()?;
-        content::reset(&view, &base, &view.find_tree(tree.0)?)?;
+        let filters = self.project.filters();
+        content::reset(&view, filters, &base, &view.find_tree(tree.0)?, &self.seen())?;
         self.refresh_index(&view, tree.0)
     }
 
@@ -197,29 +358,55 @@ impl Worktree {
 
     /// Brings the agents' own index to `tree`, so that `git status` in the worktree tells what they expect.
     pub(super) fn refresh_index(&self, repository: &Repository, tree: Oid) -> Result<()> {
-        let admin = admin_dir(&self.project, &self.request);
+        let admin = self.admin();
         // Nobody works here now: a lock is the rest of an agent's git command that was killed. The index
         // itself is not worth reading, and after a power failure it may not be readable.
         files::remove_file(&admin.join("index.lock"))?;
-        files::remove_file(&admin.join("index"))?;
-        let mut index = Index::open(&admin.join("index"))?;
-        index.read_tree(&repository.find_tree(tree)?)?;
-        Ok(index.write()?)
+        let index = content::index_for_git(&repository.find_tree(tree)?, &self.seen())?;
+        Ok(files::write_atomic(&admin.join("index"), index)?)
     }
 
-    fn note(&self) -> PathBuf {
-        self.dir.join("worktree.json")
+    /// Where looks at the files are noted.
+    pub(super) fn seen(&self) -> PathBuf {
+        self.dir.join("index")
+    }
+
+    /// The request's own folder under the root of all.
+    pub(super) fn own(&self) -> &Path {
+        &self.own
+    }
+
+    /// When it got files of its own, after its roles had read those of its base at another path.
+    #[must_use]
+    pub const fn own_since(&self) -> Option<Timestamp> {
+        self.own_since
+    }
+
+    /// Whether other requests read the same files.
+    pub(super) const fn is_shared(&self) -> bool {
+        self.is_shared
+    }
+
+    fn admin(&self) -> PathBuf {
+        let name = self.is_shared.then(|| base_admin(self.base));
+        self.project.admin_dir(name.as_deref().unwrap_or(self.request.as_str()))
     }
 
     fn write_note(&self) -> Result<()> {
-        let text = serde_json::json!({ "base": self.base }).to_string();
-        Ok(files::write_durable(&self.note(), text)?)
+        let note =
+            WorktreeRecord { base: self.base, shared: self.is_shared, own_since: self.own_since };
+        let bad = |error: serde_json::Error| GitError::BadNote {
+            path: note_in(&self.own),
+            reason: error.to_string(),
+        };
+        let text = serde_json::to_string(&note).map_err(bad)?;
+        Ok(files::write_durable(&note_in(&self.own), text)?)
     }
 
     /// Makes the worktree one that the git program knows, so that agents can use `git diff` and `git log`.
     /// Written by hand rather than by libgit2, because each part must be repairable by itself.
     fn link(&self) -> Result<()> {
-        let admin = admin_dir(&self.project, &self.request);
+        let admin = self.admin();
         let link = self.path().join(".git");
         let complete = files::exists(&admin.join("index"))
             && files::read_text_if_present(&admin.join("gitdir"))?
@@ -232,20 +419,22 @@ impl Worktree {
         files::remove_dir_all_forced(&admin)?;
         files::create_dir_all(&admin)?;
         files::write(&admin.join("commondir"), "../..\n")?;
-        files::write(&admin.join("HEAD"), format!("ref: {}\n", self.branch_ref()?))?;
+        let head = if self.is_shared {
+            format!("{}\n", self.base)
+        } else {
+            format!("ref: {}\n", self.branch_ref()?)
+        };
+        files::write(&admin.join("HEAD"), head)?;
         files::write(&admin.join("gitdir"), format!("{}\n", link.display()))?;
         let repository = self.project.repository()?;
-        let branch = tip(&repository, &self.branch_ref()?)?.unwrap_or(self.base.0);
-        self.refresh_index(&repository, repository.find_commit(branch)?.tree_id())?;
+        let branch = if self.is_shared { None } else { tip(&repository, &self.branch_ref()?)? };
+        let commit = branch.unwrap_or(self.base.0);
+        self.refresh_index(&repository, repository.find_commit(commit)?.tree_id())?;
         if !is_link {
             files::remove_any(&link)?;
         }
         Ok(files::write(&link, gitdir)?)
     }
-}
-
-fn admin_dir(project: &Project, request: &RequestId) -> PathBuf {
-    project.common_dir().join("worktrees").join(format!("teams-{request}"))
 }
 
 /// `refs/heads/teams/<request>`, where git allows the id in a name.

@@ -9,5 +9,7 @@ use crate::workspace::Workspace;
 /// # Errors
 /// Those of [`Project::open`].
 pub fn open_project(workspace: &Workspace) -> Result<Project, GitError> {
-    Project::open(&workspace.project_root(), workspace.branch().unwrap_or_default())
+    let project = Project::open(&workspace.project_root(), workspace.branch().unwrap_or_default())?;
+    let filters = &workspace.runtime.project.filters;
+    Ok(project.with_filters(filters.iter().map(ToString::to_string).collect()))
 }

@@ -3,12 +3,13 @@
 #![expect(clippy::disallowed_methods, reason = "this module owns processes")]
 
 use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::io;
 use std::path::Path;
 use std::process::Stdio;
 use std::time::Duration;
 
-use tokio::io::{AsyncRead, AsyncReadExt as _};
+use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::process::Command;
 
 /// More output than this is not read.
@@ -38,7 +39,7 @@ pub async fn ask(
 ) -> io::Result<ProgramOutput> {
     let mut command = Command::new(program);
     command.args(arguments).env_clear().envs(env).current_dir("/");
-    said(command, limit).await
+    said(command, Vec::new(), limit).await
 }
 
 /// Runs a command where this process is, with its environment, and waits as [`ask`] does.
@@ -49,20 +50,45 @@ pub fn here(program: &str, arguments: &[String], limit: Duration) -> io::Result<
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let mut command = Command::new(program);
     command.args(arguments);
-    runtime.block_on(said(command, limit))
+    runtime.block_on(said(command, Vec::new(), limit))
 }
 
-async fn said(mut command: Command, limit: Duration) -> io::Result<ProgramOutput> {
+/// Runs a program with this environment and nothing else, in a folder, with words on its standard input, and waits as
+/// [`ask`] does. Blocks.
+///
+/// # Errors
+/// Where it cannot be started, or takes too long.
+pub fn tell(
+    program: &Path,
+    arguments: &[String],
+    env: &BTreeMap<String, OsString>,
+    (folder, input): (&Path, Vec<u8>),
+    limit: Duration,
+) -> io::Result<ProgramOutput> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let mut command = Command::new(program);
+    command.args(arguments).env_clear().envs(env).current_dir(folder);
+    runtime.block_on(said(command, input, limit))
+}
+
+async fn said(mut command: Command, input: Vec<u8>, limit: Duration) -> io::Result<ProgramOutput> {
     let mut child = command
-        .stdin(Stdio::null())
+        .stdin(if input.is_empty() { Stdio::null() } else { Stdio::piped() })
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .process_group(0)
         .kill_on_drop(true)
         .spawn()?;
     let (out, err) = (child.stdout.take(), child.stderr.take());
+    let stdin = child.stdin.take();
+    let tell = async {
+        if let Some(mut stdin) = stdin {
+            // One that does not want to hear it says why by other means.
+            let _ = stdin.write_all(&input).await;
+        }
+    };
     let talk = async {
-        let (stdout, stderr) = tokio::join!(beginning(out), beginning(err));
+        let ((), stdout, stderr) = tokio::join!(tell, beginning(out), beginning(err));
         let status = child.wait().await?;
         Ok(ProgramOutput { code: status.code(), stdout: stdout?, stderr: stderr? })
     };

@@ -12,6 +12,7 @@ use super::team::Team;
 use crate::domain::config::{Check, RuntimeConfig};
 use crate::domain::evidence::Evidence;
 use crate::domain::ids::RequestId;
+use crate::domain::record::RUNTIME;
 use crate::git::{self, CheckPlan, CheckSpec, CommitId};
 use crate::platform::{confinement, files, tasks};
 use crate::workspace;
@@ -24,6 +25,7 @@ pub fn check_plan(root: &Path, runtime: &RuntimeConfig) -> CheckPlan {
         carry: runtime.carry.iter().map(|folder| PathBuf::from(folder.as_str())).collect(),
         tools: runtime.sandbox.readable.clone(),
         hidden: vec![root.to_owned()],
+        trees: root.join(RUNTIME).join("trees"),
         allow_unisolated: runtime.allow_unisolated_checks,
         digest: workspace::checks_digest(runtime),
     }

@@ -13,7 +13,7 @@ use super::effects;
 use super::job;
 use super::run_calls::RunCalls;
 use super::run_inboxes::WorkerNotice;
-use super::task::TaskError;
+use super::task::{self, TaskError};
 use super::team::{Team, now, until};
 use crate::domain::assignment::{
     Assignment, Decision, EndReason, HubBody, HubMessage, HubSide, HubStep, Lease, Message, Millis,
@@ -155,7 +155,7 @@ async fn work(team: &Arc<Team>, envelope: &Envelope) -> Result<(), DispatchError
     let run_id = match earlier {
         Some(run_id) => run_id,
         None => {
-            let tree = if open { Some(tree_before(team, request_id).await?) } else { None };
+            let tree = if open { Some(tree_before(team, envelope).await?) } else { None };
             let run = new_run(team, envelope, tree)?;
             let run_id = run.run_id.clone();
             if team.insist(Event::RunStarting(run)).await? != Answer::Accepted {
@@ -176,10 +176,10 @@ async fn work(team: &Arc<Team>, envelope: &Envelope) -> Result<(), DispatchError
 }
 
 /// What the worktree of a request holds before its next run.
-async fn tree_before(team: &Arc<Team>, id: &RequestId) -> Result<TreeId, DispatchError> {
+async fn tree_before(team: &Arc<Team>, envelope: &Envelope) -> Result<TreeId, DispatchError> {
     let _one = team.git.lock().await;
-    let (project, id, root) = (team.project.clone(), id.clone(), team.worktrees());
-    Ok(tasks::blocking(move || project.worktree(&id, &root)?.tree_id()).await??)
+    let (team, id, step) = (Arc::clone(team), envelope.envelope.request_id.clone(), envelope.step);
+    Ok(tasks::blocking(move || task::tree_for(&team, &id, step)?.tree_id()).await??)
 }
 
 /// A run that nobody has begun.

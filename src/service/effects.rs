@@ -17,6 +17,7 @@ use super::prompts;
 use super::sprint_effects;
 use super::task;
 use super::team::{Team, now};
+use crate::domain::config::Commits;
 use crate::domain::effect::{Effect, EffectKind, EffectOutcome, EffectState};
 use crate::domain::event::Event;
 use crate::domain::evidence::Candidate;
@@ -195,12 +196,14 @@ async fn commit(
                 backlog: request.backlog_id,
                 request: Some(id.clone()),
                 title: title.to_owned(),
+                trailers: trailers(&team.workspace.runtime.commits),
                 ..MessageParts::default()
             };
             let config = &team.workspace.runtime;
             let rules = CommitRules {
                 name: config.commits.name.to_string(),
                 email: config.commits.email.to_string(),
+                sign: config.commits.sign,
                 zone: config.sprint.timezone.0,
                 forbidden: team.workspace_inside(),
             };
@@ -226,6 +229,11 @@ async fn commit(
     };
     let candidate = tasks::blocking(move || git::apply_commit(&worktree, &plan)).await??;
     Ok(EffectOutcome::Committed(excerpted(team, candidate).await?))
+}
+
+/// Lines that the configuration wants at the end of each message.
+fn trailers(commits: &Commits) -> Vec<String> {
+    commits.trailers.iter().map(|(name, text)| format!("{name}: {text}")).collect()
 }
 
 /// With the beginning of its difference, for people who decide about it.
@@ -266,11 +274,23 @@ async fn merge(
         done => done.map(|outcome| (outcome, None)),
     })
     .await??;
+    let elsewhere = elsewhere(team).await?;
     Ok(match outcome {
-        MergeOutcome::Merged { .. } => EffectOutcome::Merged { commit, behind },
+        MergeOutcome::Merged { .. } => EffectOutcome::Merged { commit, behind, elsewhere },
         MergeOutcome::BranchMoved { head } => EffectOutcome::BranchMoved { head: head.to_string() },
         MergeOutcome::PersonEdits { paths } => EffectOutcome::PersonEdits { paths },
     })
+}
+
+/// Tells once that a person has another branch checked out in the project.
+async fn elsewhere(team: &Arc<Team>) -> Result<Option<String>, EffectError> {
+    let project = team.project.clone();
+    let now = tasks::blocking(move || project.checked_out()).await??;
+    let mut told = team.elsewhere.lock().await;
+    let other = now.filter(|now| now != team.project.branch());
+    let is_new = *told != other;
+    told.clone_from(&other);
+    Ok(other.filter(|_| is_new))
 }
 
 fn candidate(team: &Team, id: &RequestId) -> Result<Candidate, EffectError> {

@@ -217,6 +217,7 @@ impl Work {
         if requests {
             self.signals.todos.notify_one();
             self.signals.presence.notify_one();
+            self.signals.waiting.notify_one();
         }
         if papers {
             self.signals.papers.notify_one();

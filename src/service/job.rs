@@ -75,7 +75,7 @@ fn proxy(team: &Team, run: &Run, agent: &Agent) -> Option<JobProxy> {
 /// The job of a generation of a run. Blocks: it reads git, and the records, for which the store has to have settled.
 pub(super) fn job(team: &Team, envelope: &Envelope, run: &Run) -> Result<JobSpec, TaskError> {
     let worktrees = team.worktrees();
-    let worktree = team.project.worktree(&run.request_id, &worktrees)?;
+    let worktree = task::tree_for(team, &run.request_id, run.step)?;
     let spec = task::spec(team, envelope, &worktree, run, team.run_dir(run))?;
     let model = team.workspace.choice(run.role, run.step, run.approach)?.model;
     let may_write = task::step_of(team, run).is_some_and(|step| step.access == StepAccess::Write);

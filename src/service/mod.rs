@@ -27,6 +27,7 @@ mod papers;
 mod presence;
 pub mod prompts;
 pub mod publish;
+mod put_away;
 mod refusals;
 mod relay;
 mod retention;

@@ -1,9 +1,11 @@
 //! What ended long ago makes room: it is packed, packs that are older still go, and so does work that was not used. Looked
 //! for at the start, and then at most once a day, when a request has ended.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::team::{Team, now};
+use crate::domain::ids::RequestId;
 use crate::domain::time::Timestamp;
 use crate::git::GitError;
 use crate::platform::tasks;
@@ -58,9 +60,11 @@ fn make_room(
     };
     // Held as those are who move refs: what ends meanwhile is looked at the next time.
     let _one = team.git.blocking_lock();
+    let mut open: BTreeSet<RequestId> =
+        team.hub.read(|state| state.requests.keys().cloned().collect());
+    let branches = team.project.forget_branches(ago(rules.branches_days.get()), &open)?;
     let unmerged = team.project.requests_with_branches()?;
-    let mut open = unmerged.clone();
-    open.extend(team.hub.read(|state| state.requests.keys().cloned().collect::<Vec<_>>()));
+    open.extend(unmerged.iter().cloned());
     let forgotten = team.project.forget_lost(ago(rules.lost_days.get()), &open)?;
     let rules = Retention {
         ended_before: ago(rules.files_days.get()),
@@ -68,5 +72,5 @@ fn make_room(
         packs_bytes: rules.packs_mb.get().saturating_mul(1_000_000),
         unmerged,
     };
-    Ok((team.store.pack_history(now, &rules, goes_on)?, forgotten))
+    Ok((team.store.pack_history(now, &rules, goes_on)?, branches + forgotten))
 }

@@ -17,7 +17,7 @@ use super::signals::Signals;
 use super::team::Team;
 use super::{
     clock as timer, control, delivery, dispatch, documents, effects, inbound, papers, presence,
-    relay, retention,
+    put_away, relay, retention,
 };
 use crate::agents::{Confinement, Sandbox};
 use crate::assets::catalog::Catalog;
@@ -193,6 +193,7 @@ async fn serve(
         serves: serves.clone(),
         slots,
         git: Arc::default(),
+        elsewhere: tokio::sync::Mutex::default(),
         closing,
         _in_use: in_use,
     });
@@ -405,6 +406,7 @@ fn start_workers(team: &Arc<Team>, facts: crate::discord::Facts) -> Result<(), R
     tasks::spawn_needed("todos", documents::keep_todos(Arc::clone(team)));
     tasks::spawn_needed("papers", papers::keep(Arc::clone(team)));
     tasks::spawn_needed("presence", presence::keep(Arc::clone(team)));
+    tasks::spawn_needed("put_away", put_away::keep(Arc::clone(team)));
     tasks::spawn_needed("retention", retention::keep(Arc::clone(team)));
     tasks::spawn_needed("inbound", inbound::listen(Arc::clone(team), facts));
     tasks::spawn_needed("drops", relay::watch(Arc::clone(team)));

@@ -23,6 +23,8 @@ pub(super) struct Signals {
     pub(super) papers: Notify,
     pub(super) clock: Notify,
     pub(super) presence: Notify,
+    /// A request may wait for somebody.
+    pub(super) waiting: Notify,
     /// A request has given back what it held.
     pub(super) ended: Notify,
     runs: Mutex<BTreeMap<RunId, Arc<Notify>>>,

@@ -11,11 +11,12 @@ use crate::agents::{
     Surroundings, Task, Upstream, WriteAccess,
 };
 use crate::assets::{AssetError, AssetKind, Capability, RoleSpec};
+use crate::domain::config::AgentKind;
 use crate::domain::conversation::ContextLevel;
 use crate::domain::envelope::Envelope;
 use crate::domain::ids::RequestId;
 use crate::domain::incoming::Attachment;
-use crate::domain::lifecycle::{Step, StepAccess};
+use crate::domain::lifecycle::{Step, StepAccess, StepName};
 use crate::domain::request::{EventKind, Request, RequestEvent};
 use crate::domain::result::RoleResult;
 use crate::domain::role::Role;
@@ -88,7 +89,10 @@ pub(super) fn spec(
     // begins anew.
     let session = session.filter(|it| {
         let same = it.agent == choice.agent && it.model == choice.model;
-        same && run.approach != Approach::Different
+        // Claude Code finds a conversation only in the folder in which it was begun.
+        let moved = choice.agent == AgentKind::Claude
+            && worktree.own_since().is_some_and(|since| it.last_used_at < since);
+        same && !moved && run.approach != Approach::Different
     });
     let handover = match &session {
         Some(session) if session.room.hands_over() => {
@@ -186,13 +190,27 @@ pub(super) fn session_dir(team: &Team, role: Role, id: &RequestId) -> PathBuf {
 
 /// The step of a run, as the lifecycle of its request, its sprint or sourcing defines it.
 pub(super) fn step_of(team: &Team, run: &Run) -> Option<Step> {
+    step_at(team, &run.request_id, run.step)
+}
+
+fn step_at(team: &Team, id: &RequestId, step: Option<StepName>) -> Option<Step> {
     team.hub.read(|state| {
-        let request = state.requests.get(&run.request_id)?;
+        let request = state.requests.get(id)?;
         match &request.params.workflow {
-            Some(workflow) => state.lifecycle(&workflow.lifecycle).step(run.step?).cloned(),
+            Some(workflow) => state.lifecycle(&workflow.lifecycle).step(step?).cloned(),
             None => state.duty_step(request).cloned(),
         }
     })
+}
+
+/// The files that a step of a request works in, or only reads. Blocks.
+pub(super) fn tree_for(
+    team: &Team,
+    id: &RequestId,
+    step: Option<StepName>,
+) -> Result<Worktree, GitError> {
+    let access = step_at(team, id, step).map(|step| step.access);
+    team.project.tree_for(id, &team.worktrees(), access == Some(StepAccess::Write))
 }
 
 /// The templates of the workspace in place of those that are built in, and the step's own.

@@ -56,6 +56,8 @@ pub(super) struct Team {
     pub(super) slots: Arc<Semaphore>,
     /// Git calls that move refs or worktrees, one at a time.
     pub(super) git: Arc<tokio::sync::Mutex<()>>,
+    /// The other branch that people were last told about as checked out in the project.
+    pub(super) elsewhere: tokio::sync::Mutex<Option<String>>,
     /// Ends every worker.
     pub(super) closing: CancellationToken,
     /// Held as long as somebody works with the team.

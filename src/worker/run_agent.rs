@@ -80,8 +80,8 @@ impl RunAgent {
         let parts = &self.worker.parts;
         let _one = parts.git.lock().await;
         let (project, job) = (parts.project.clone(), &self.job);
-        let (id, root) = (job.request_id.clone(), job.worktrees.clone());
-        Ok(tasks::blocking(move || project.worktree(&id, &root)).await??)
+        let (id, root, writes) = (job.request_id.clone(), job.worktrees.clone(), job.may_write);
+        Ok(tasks::blocking(move || project.tree_for(&id, &root, writes)).await??)
     }
 
     /// Nothing of an earlier generation is left in the worktree when this one begins, and its conversation goes on

@@ -34,6 +34,7 @@ pub(crate) fn plan(checks: &[CheckSpec]) -> CheckPlan {
         carry: Vec::new(),
         tools: None,
         hidden: Vec::new(),
+        trees: PathBuf::new(),
         allow_unisolated: true,
         digest: "the digest".to_owned(),
     }
@@ -56,6 +57,7 @@ pub(crate) async fn checked_by(
     put(&worktree.path().join("uncommitted"), "x\n");
     let commit = candidate.commit.parse().unwrap();
     let (scratch, stop) = (repo.root.join("scratch"), CancellationToken::new());
+    let plan = &CheckPlan { trees: repo.root.with_file_name("trees"), ..plan.clone() };
     let evidence = run(&repo.project(), commit, plan, confinement, &scratch, &stop).await?;
     assert_eq!(evidence.commit, candidate.commit);
     assert_eq!(evidence.checks_digest, "the digest");

@@ -155,6 +155,7 @@ async fn six_commits(house: &House, sprint: &Sprint) {
         carry: Vec::new(),
         tools: None,
         hidden: Vec::new(),
+        trees: house.root().join(".teams_runtime/trees"),
         allow_unisolated: true,
         digest: String::new(),
     };

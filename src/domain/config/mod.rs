@@ -19,11 +19,11 @@ pub use limits::LimitsConfig;
 pub use models::{ModelApi, ModelServer};
 pub use profiles::{Profile, ProfilesConfig, Wish};
 pub use runtime::{
-    Action, ActionMode, Check, CheckNetwork, Gates, Ingress, IngressMode, Named, OverlapPolicy,
-    People, Project, ResearchDefaults, RuntimeConfig, Seconds, Sprint,
+    Action, ActionMode, Check, CheckNetwork, Commits, Gates, Ingress, IngressMode, Named,
+    OverlapPolicy, People, Project, ResearchDefaults, RuntimeConfig, Seconds, Signing, Sprint,
 };
 pub use values::{
-    Argv, BranchName, CarriedFolder, ContentHash, CutoffTime, EnvName, IntervalMinutes,
+    Argv, BranchName, CarriedFolder, ContentHash, CutoffTime, EnvName, FilterName, IntervalMinutes,
     OutsidePath, Positive, ProjectPath, Zone, is_build_folder, names_a_secret,
 };
 

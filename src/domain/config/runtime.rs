@@ -7,8 +7,8 @@ use serde::{Deserialize, Deserializer, Serialize};
 
 use super::limits::{self, LimitsConfig};
 use super::values::{
-    Argv, BranchName, CarriedFolder, CommitEmail, CommitName, CutoffTime, EnvName, IntervalMinutes,
-    OutsidePath, Positive, Zone, names_a_secret,
+    Argv, BranchName, CarriedFolder, CommitEmail, CommitName, CutoffTime, EnvName, FilterName,
+    IntervalMinutes, OutsidePath, Positive, TrailerName, TrailerText, Zone, names_a_secret,
 };
 use super::{AgentsConfig, ModelServer, Problem, ProfilesConfig, RoleDefaults, SandboxConfig};
 use crate::domain::budget::{Budgets, PriceTable};
@@ -27,6 +27,23 @@ pub struct Commits {
     pub name: CommitName,
     /// The address.
     pub email: CommitEmail,
+    /// By what they are signed.
+    pub sign: Signing,
+    /// Lines at the end of their messages.
+    pub trailers: BTreeMap<TrailerName, TrailerText>,
+}
+
+/// By what commits are signed; git itself does it, with the key that its settings name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Signing {
+    /// They are not.
+    #[default]
+    Off,
+    /// A key of SSH.
+    Ssh,
+    /// GnuPG.
+    Gpg,
 }
 
 /// The whole file.
@@ -131,6 +148,8 @@ pub struct RetentionConfig {
     pub packs_mb: Positive,
     /// Days that work which was not used is kept under `refs/teams/lost/` in the project.
     pub lost_days: Positive,
+    /// Days that branches of ended requests are kept of which nothing is left to bring to the project's branch.
+    pub branches_days: Positive,
 }
 
 impl Default for RetentionConfig {
@@ -140,6 +159,7 @@ impl Default for RetentionConfig {
             packs_days: Positive::new(365),
             packs_mb: Positive::new(500),
             lost_days: Positive::new(30),
+            branches_days: Positive::new(30),
         }
     }
 }
@@ -345,6 +365,8 @@ pub struct Project {
     pub path: Option<PathBuf>,
     /// The branch that finished work goes to. Absent: the one that is checked out.
     pub branch: Option<BranchName>,
+    /// Filters of git's attributes that may be run. Paths with others are left as git stores them.
+    pub filters: BTreeSet<FilterName>,
 }
 
 /// Which network a check has.

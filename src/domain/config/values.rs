@@ -113,6 +113,32 @@ checked_text! {
     CommitName, |text| commit_text(text, "a name such as \"Build team\"");
     /// The address of an author of commits.
     CommitEmail, |text| commit_text(text, "an address such as team@example.org");
+    /// The name of a line at the end of a commit message.
+    TrailerName, |text| {
+        let plain = text.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-');
+        if plain && text.bytes().next().is_some_and(|b| b.is_ascii_alphabetic()) && text != "Request" {
+            Ok(())
+        } else {
+            Err(format!("expected the name of a trailer such as Signed-off-by, found {text:?}"))
+        }
+    };
+    /// What such a line says.
+    TrailerText, |text| {
+        if text.trim().is_empty() || text.chars().any(char::is_control) {
+            Err(format!("expected one line of text, found {text:?}"))
+        } else {
+            Ok(())
+        }
+    };
+    /// The name of a filter in git's attributes, such as lfs.
+    FilterName, |text| {
+        let plain = |b: u8| b.is_ascii_alphanumeric() || b"-_.".contains(&b);
+        if !text.is_empty() && text.bytes().all(plain) {
+            Ok(())
+        } else {
+            Err(format!("expected the name of a filter such as lfs, found {text:?}"))
+        }
+    };
     /// The name of a git branch.
     BranchName, |text| {
         let bad = text.is_empty()

@@ -66,7 +66,7 @@ impl Branch {
                 assert!(proof.is_green() && proof.commit == *commit, "it lands unproven");
                 self.head.clone_from(commit);
                 self.landed.push(commit.clone());
-                EffectOutcome::Merged { commit: commit.clone(), behind: None }
+                EffectOutcome::Merged { commit: commit.clone(), behind: None, elsewhere: None }
             }
             EffectKind::Rebase { request_id, commit } => {
                 self.rebases += 1;

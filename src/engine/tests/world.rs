@@ -667,7 +667,7 @@ impl World {
                 let is_there = self.outside.landings.contains_key(id) || self.may_land(id);
                 let head = self.head();
                 Some(match is_there {
-                    true => EffectOutcome::Merged { commit, behind: None },
+                    true => EffectOutcome::Merged { commit, behind: None, elsewhere: None },
                     false => EffectOutcome::BranchMoved { head },
                 })
             }
@@ -848,7 +848,7 @@ pub(super) fn good_effect(kind: &EffectKind, commit: &str) -> EffectOutcome {
             EffectOutcome::Checked(evidence(commit, CheckVerdict::Passed))
         }
         EffectKind::Merge { commit, .. } => {
-            EffectOutcome::Merged { commit: commit.clone(), behind: None }
+            EffectOutcome::Merged { commit: commit.clone(), behind: None, elsewhere: None }
         }
         EffectKind::Rebase { .. } => EffectOutcome::Rebased(candidate("c2")),
         EffectKind::Action { .. } => {

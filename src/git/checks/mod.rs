@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use sha2::{Digest as _, Sha256};
 use tokio_util::sync::CancellationToken;
 
+use super::trees::TreePool;
 use super::{CommitId, GitError, Project, Result, counts};
 use crate::domain::config::CheckNetwork;
 use crate::domain::evidence::{CheckRun, CheckVerdict, Evidence, Isolation};
@@ -33,7 +34,7 @@ const ENDED_FROM_OUTSIDE: [i32; 4] = [1, 2, 9, 15];
 ///
 /// With bubblewrap they see the tree at the project's own path, the system, tools, what is lent to them and
 /// nothing else. Under Landlock, or under nothing, the tree lies in a folder of the machine's temporary ones.
-/// It is removed afterwards; `<n>-<name>.log` files stay in `scratch` until it is used again. Where the
+/// It is cleaned and used again afterwards; `<n>-<name>.log` files stay in `scratch` until it is used again. Where the
 /// future is dropped, or the team dies, the checks are ended; what is left of an earlier run in the same
 /// `scratch` is ended first. Where `stop` is cancelled, nothing of them is left when this returns.
 ///
@@ -63,8 +64,13 @@ pub async fn run(
         }
         checks.push(one(plan, spec, number + 1, &place, confinement, stop).await?);
     }
-    let scratch = scratch.to_owned();
-    off_thread(move || clear(&scratch)).await?;
+    let (scratch, trees) = (scratch.to_owned(), plan.trees.clone());
+    off_thread(move || {
+        let layout = &place.layout;
+        TreePool::at(&trees).keep(&layout.tree.lies, &layout.seen)?;
+        clear(&scratch)
+    })
+    .await?;
     if stop.is_cancelled() {
         return Err(GitError::Interrupted { reason: "the checks were stopped".to_owned() });
     }
@@ -303,7 +309,8 @@ impl CheckFolders {
         let carried = carry::carried(project, commit, &plan.carry, &plan.hidden)?;
         let ignored: Vec<PathBuf> = carried.iter().map(|one| one.path.clone()).collect();
         let objects = layout.objects(project)?;
-        tree::write(project, commit, &layout.tree.lies, &objects, &ignored)?;
+        let tree = (layout.tree.lies.as_path(), layout.seen.as_path());
+        tree::write(project, commit, tree, &TreePool::at(&plan.trees), &objects, &ignored)?;
         if !isolation.is_isolated() {
             for one in &carried {
                 let link = layout.tree.lies.join(&one.path);

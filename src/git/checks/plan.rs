@@ -37,6 +37,8 @@ pub struct CheckPlan {
     pub tools: Option<Vec<PathBuf>>,
     /// What checks never see, wherever it lies: the workspace.
     pub hidden: Vec<PathBuf>,
+    /// Where trees are kept that nobody uses at the moment, on the file system of the workspace.
+    pub trees: PathBuf,
     /// Whether they may run where this machine cannot isolate them.
     pub allow_unisolated: bool,
     /// SHA-256 of all this, as it goes into the evidence.

@@ -7,10 +7,10 @@
 
 use std::path::{Path, PathBuf};
 
-use git2::build::CheckoutBuilder;
 use git2::{ObjectType, ReferenceType, Repository};
 
-use crate::git::{CommitId, Project, Result};
+use crate::git::trees::TreePool;
+use crate::git::{CommitId, Project, Result, content};
 use crate::platform::files;
 
 /// Settings that say how blobs become files, and their possible values.
@@ -47,21 +47,25 @@ pub(super) fn object_folders(project: &Project) -> Result<Vec<PathBuf>> {
 /// Where an object folder names those that it borrows from.
 pub(super) const ALTERNATES: &str = "info/alternates";
 
-/// Writes the tree into `dir`, which is made anew. `objects` is where checks will find the project's object
-/// folders; `ignored` are paths at which something else is going to lie, of which git shall say nothing.
+/// Makes `dir` the tree, of one that is kept in `pool` where there is one. `seen` is where looks at it are noted.
+/// `objects` is where checks will find the project's object folders; `ignored` are paths at which something else
+/// is going to lie, of which git shall say nothing.
 pub(super) fn write(
     project: &Project,
     commit: CommitId,
-    dir: &Path,
+    (dir, seen): (&Path, &Path),
+    pool: &TreePool,
     objects: &[PathBuf],
     ignored: &[PathBuf],
 ) -> Result<()> {
     files::remove_dir_all_forced(dir)?;
+    let source = project.repository()?;
+    let tree = source.find_commit(commit.0)?.tree()?;
+    pool.make(project, &tree, dir, seen)?;
     let git = dir.join(".git");
     for folder in ["objects/info", "objects/pack", "refs/heads", "refs/tags", "info"] {
         files::create_dir_all(&git.join(folder))?;
     }
-    let source = project.repository()?;
     files::write(&git.join("HEAD"), format!("{commit}\n"))?;
     files::write(&git.join("config"), settings(&source)?)?;
     files::write(&git.join("packed-refs"), tags(&source)?)?;
@@ -70,10 +74,8 @@ pub(super) fn write(
         files::copy(&shallow, &git.join("shallow"))?;
     }
     files::write(&git.join("info/exclude"), excluded(project, ignored))?;
-    let alternates = git.join("objects").join(ALTERNATES);
-    files::write(&alternates, lines(&object_folders(project)?))?;
-    check_out(dir, commit)?;
-    Ok(files::write(&alternates, lines(objects))?)
+    files::write(&git.join("objects").join(ALTERNATES), lines(objects))?;
+    Ok(files::write(&git.join("index"), content::index_for_git(&tree, seen)?)?)
 }
 
 fn lines(paths: &[PathBuf]) -> String {
@@ -122,14 +124,4 @@ fn excluded(project: &Project, ignored: &[PathBuf]) -> String {
     let own = files::read_text(&project.common_dir().join("info/exclude")).unwrap_or_default();
     let more: String = ignored.iter().map(|path| format!("/{}\n", path.display())).collect();
     format!("{own}\n{more}")
-}
-
-fn check_out(dir: &Path, commit: CommitId) -> Result<()> {
-    let repository = Repository::open(dir)?;
-    let tree = repository.find_commit(commit.0)?.tree()?;
-    // Line endings follow the attributes and stored line endings that libgit2 finds in the index.
-    repository.index()?.read_tree(&tree)?;
-    let mut options = CheckoutBuilder::new();
-    options.force().recreate_missing(true).refresh(false);
-    Ok(repository.checkout_tree(tree.as_object(), Some(&mut options))?)
 }

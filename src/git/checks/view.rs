@@ -28,6 +28,8 @@ pub(super) struct Folder {
 pub(super) struct Layout {
     pub(super) isolation: Isolation,
     pub(super) tree: Folder,
+    /// Where looks at the tree are noted.
+    pub(super) seen: PathBuf,
     pub(super) home: Folder,
     pub(super) tmp: Folder,
     /// `/var/tmp`, where it is theirs alone.
@@ -48,6 +50,7 @@ impl Layout {
             isolation,
             // Some programs leave out what is called `tree` or lies in a hidden folder; none, this.
             tree: at("project", project.to_owned()),
+            seen: root.join("index"),
             home: at("home", home_seen(project)),
             tmp: at("tmp", PathBuf::from("/tmp")),
             var_tmp: root.join("var-tmp"),

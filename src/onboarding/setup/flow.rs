@@ -27,8 +27,8 @@ use crate::workspace::{self, Origin, Workspace, init, secrets};
 /// Sets up; see the module.
 pub async fn setup<'a>(options: &'a Options, mut talk: Talk<'a>) -> Result<(), SetupError> {
     refuse_doubles(options)?;
-    refuse_project(options)?;
-    let _alone = if options.dry_run { None } else { Some(prepare(options, &mut talk)?) };
+    let branch = refuse_project(options)?;
+    let _alone = if options.dry_run { None } else { Some(prepare(options, &branch, &mut talk)?) };
     let root = &options.root;
     let workspace = match (workspace::is_workspace(root), options.dry_run) {
         (false, true) => blank(options, &mut talk)?,
@@ -67,20 +67,20 @@ fn refuse_doubles(options: &Options) -> Result<(), SetupError> {
 }
 
 /// A project in which `teams run` would not start is refused before anything is made, in the same words.
-fn refuse_project(options: &Options) -> Result<(), SetupError> {
+fn refuse_project(options: &Options) -> Result<String, SetupError> {
     let root = &options.root;
     let workspace = if workspace::is_workspace(root) {
         workspace::load(root)?
     } else {
-        workspace::imagine(root, &written(options))?
+        workspace::imagine(root, &written(options, None))?
     };
-    open_project(&workspace)?;
-    Ok(())
+    Ok(open_project(&workspace)?.branch().to_owned())
 }
 
 /// What a new workspace is made from.
-fn written(options: &Options) -> init::Options {
+fn written(options: &Options, branch: Option<&str>) -> init::Options {
     init::Options {
+        branch: branch.map(str::to_owned),
         owner: options.owner,
         agent: options.agent,
         acp_command: options.acp_command.clone(),
@@ -92,6 +92,7 @@ fn written(options: &Options) -> init::Options {
 /// Keeps others out, and writes the workspace where there is none.
 fn prepare(
     options: &Options,
+    branch: &str,
     talk: &mut Talk<'_>,
 ) -> Result<Box<dyn crate::platform::disk::FileLock>, SetupError> {
     let root = &options.root;
@@ -100,7 +101,7 @@ fn prepare(
         (talk.tell)(SetupStep::new("workspace", Outcome::Kept, "setup.workspace.kept", place));
         return lock(root);
     }
-    init::init(root, &written(options))?;
+    init::init(root, &written(options, Some(branch)))?;
     (talk.tell)(SetupStep::new("workspace", Outcome::Done, "setup.workspace.done", place));
     lock(root)
 }
@@ -109,7 +110,7 @@ fn prepare(
 fn blank(options: &Options, talk: &mut Talk<'_>) -> Result<Workspace, SetupError> {
     let place = json!({"path": options.root.display().to_string()});
     (talk.tell)(SetupStep::new("workspace", Outcome::Planned, "setup.workspace.planned", place));
-    Ok(workspace::imagine(&options.root, &written(options))?)
+    Ok(workspace::imagine(&options.root, &written(options, None))?)
 }
 
 /// The bot of a role.

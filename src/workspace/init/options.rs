@@ -28,6 +28,8 @@ pub struct Options {
     pub agent: Option<AgentKind>,
     /// For [`AgentKind::Acp`]: the program with its arguments.
     pub acp_command: Vec<String>,
+    /// The branch that finished work goes to; the one that is checked out where not given.
+    pub branch: Option<String>,
     /// The language where a person's own is unknown.
     pub language: Language,
     /// Instead of the scaffold's `team_runtime.yaml`.

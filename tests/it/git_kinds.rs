@@ -1,0 +1,297 @@
+//! Repositories as people have them, each made here with the git program.
+
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::Path;
+use std::process::Command;
+
+use teams::domain::config::Signing;
+use teams::domain::evidence::Candidate;
+use teams::git::commit::{CommitRules, apply_commit, plan_commit};
+use teams::git::merge::{MergeOutcome, apply_merge, plan_merge};
+use teams::git::rebase::{Rebased, rebase};
+use teams::git::sprint::uncommitted;
+use teams::git::{GitError, MessageParts, Project};
+
+use crate::git_repo::{Repo, at, git_in, parts, put, request};
+
+const CLEAN: MergeOutcome = MergeOutcome::Merged { kept: Vec::new() };
+
+fn land(project: &Project, candidate: &Candidate) -> MergeOutcome {
+    apply_merge(project, &plan_merge(project, candidate).unwrap()).unwrap()
+}
+
+/// A repository whose pictures git stores through a filter that swaps two words, with one committed. Each use of the
+/// filter leaves a line.
+fn filtered() -> Repo {
+    let repo = Repo::new();
+    let uses = repo.root.with_file_name("uses");
+    let swap = |from: &str, to: &str| {
+        format!("sh -c 'echo {to} >> {}; sed s/{from}/{to}/'", uses.display())
+    };
+    repo.git(&["config", "filter.swap.clean", &swap("plain", "stored")]);
+    repo.git(&["config", "filter.swap.smudge", &swap("stored", "plain")]);
+    repo.git(&["config", "filter.swap.required", "true"]);
+    repo.write(".gitattributes", "*.pic filter=swap\n");
+    repo.write("a.pic", "plain one\n");
+    repo.git(&["add", "-A"]);
+    repo.git(&["commit", "-qm", "pictures"]);
+    assert_eq!(repo.git(&["cat-file", "blob", "main:a.pic"]), "stored one");
+    std::fs::remove_file(&uses).unwrap();
+    repo
+}
+
+#[test]
+fn files_behind_a_filter_that_may_not_run_are_left_alone_and_never_called_edited() {
+    let repo = filtered();
+    let project = repo.project();
+    assert!(uncommitted(&project, &[]).unwrap().is_empty());
+    let worktree = repo.worktree();
+    put(&worktree.path().join("src/app.py"), "print(2)\n");
+    let candidate = repo.commit(&worktree);
+    assert_eq!(candidate.paths.len(), 1);
+    assert_eq!(land(&project, &candidate), CLEAN);
+    assert_eq!(repo.read("a.pic"), "plain one\n");
+    assert_eq!(repo.git(&["status", "--porcelain"]), "");
+    // One that was written would be stored as it lies there.
+    put(&worktree.path().join("b.pic"), "plain two\n");
+    let error = plan_commit(&worktree, &parts(), &CommitRules::default(), at(2)).unwrap_err();
+    assert!(matches!(error, GitError::Filtered { .. }), "{error}");
+    assert!(error.to_string().contains("filters: [swap]"), "{error}");
+}
+
+#[test]
+fn a_filter_that_may_run_is_run_by_git_both_ways() {
+    let repo = filtered();
+    let project = repo.project().with_filters(["swap".to_owned()].into());
+    let worktree = project.worktree(&request(), &repo.root).unwrap();
+    let read = |path: &str| std::fs::read_to_string(worktree.path().join(path)).unwrap();
+    assert_eq!(read("a.pic"), "plain one\n");
+    let start = worktree.tree_id().unwrap();
+    assert_eq!(start.to_string(), repo.git(&["rev-parse", "main^{tree}"]));
+    put(&worktree.path().join("a.pic"), "plain more\n");
+    put(&worktree.path().join("new\n.pic"), "plain two\n");
+    let candidate = repo.commit(&worktree);
+    assert_eq!(
+        repo.git(&["cat-file", "blob", &format!("{}:a.pic", candidate.commit)]),
+        "stored more"
+    );
+    assert_eq!(land(&project, &candidate), CLEAN);
+    assert_eq!(repo.read("a.pic"), "plain more\n");
+    assert_eq!(repo.read("new\n.pic"), "plain two\n");
+    assert_eq!(repo.git(&["status", "--porcelain"]), "");
+    worktree.reset_to(start).unwrap();
+    assert_eq!(read("a.pic"), "plain one\n");
+    // A person's own edit of such a file is one.
+    repo.write("a.pic", "plain mine\n");
+    assert_eq!(uncommitted(&project, &[]).unwrap(), ["a.pic".to_owned()].into());
+}
+
+#[test]
+fn submodules_stay_at_their_commit_and_nothing_is_written_in_them() {
+    let repo = Repo::new();
+    let head = repo.git(&["rev-parse", "main"]);
+    repo.git(&["update-index", "--add", "--cacheinfo", &format!("160000,{head},vendor/lib")]);
+    repo.git(&["commit", "-qm", "submodule"]);
+    repo.git(&["reset", "-q", "--hard"]);
+    let worktree = repo.worktree();
+    let start = worktree.tree_id().unwrap();
+    assert_eq!(start.to_string(), repo.git(&["rev-parse", "main^{tree}"]));
+    put(&worktree.path().join("src/app.py"), "print(2)\n");
+    let candidate = repo.commit(&worktree);
+    assert_eq!(candidate.paths.len(), 1);
+    assert_eq!(land(&repo.project(), &candidate), CLEAN);
+    assert!(repo.git(&["ls-tree", "main", "vendor/"]).contains(&head));
+    put(&worktree.path().join("vendor/lib/inside.c"), "x\n");
+    let error = worktree.tree_id().unwrap_err();
+    assert!(matches!(error, GitError::InsideSubmodule { .. }), "{error}");
+    assert!(error.to_string().contains("vendor/lib"), "{error}");
+    worktree.reset_to(start).unwrap();
+    assert_eq!(worktree.tree_id().unwrap(), start);
+}
+
+#[test]
+fn what_a_sparse_checkout_leaves_out_is_nobodys_edit_and_stays_left_out() {
+    let repo = Repo::new();
+    repo.git(&["sparse-checkout", "set", "--no-cone", "/*", "!/src/"]);
+    assert!(!repo.path.join("src/app.py").exists());
+    let project = repo.project();
+    assert!(uncommitted(&project, &[]).unwrap().is_empty());
+    let worktree = repo.worktree();
+    put(&worktree.path().join("src/app.py"), "print(2)\n");
+    put(&worktree.path().join("README.md"), "changed\n");
+    let candidate = repo.commit(&worktree);
+    assert_eq!(land(&project, &candidate), CLEAN);
+    assert_eq!(repo.read("README.md"), "changed\n");
+    assert!(!repo.path.join("src/app.py").exists());
+    assert_eq!(repo.git(&["status", "--porcelain"]), "");
+    assert_eq!(repo.git(&["show", "main:src/app.py"]), "print(2)");
+}
+
+#[test]
+fn in_a_partial_clone_the_team_works_on_what_is_there() {
+    let repo = Repo::new();
+    repo.write("README.md", "second\n");
+    repo.git(&["commit", "-qam", "second"]);
+    repo.git(&["config", "uploadpack.allowFilter", "true"]);
+    let clone = repo.root.with_file_name("clone");
+    let from = format!("file://{}", repo.path.display());
+    repo.git(&["clone", "-q", "--filter=blob:none", &from, clone.to_str().unwrap()]);
+    let project = Project::open(&clone, "main").unwrap();
+    let worktree = project.worktree(&request(), &repo.root).unwrap();
+    put(&worktree.path().join("src/app.py"), "print(2)\n");
+    let candidate = repo.commit(&worktree);
+    assert_eq!(land(&project, &candidate), CLEAN);
+    assert_eq!(git_in(&clone, &["status", "--porcelain"]), "");
+}
+
+#[test]
+fn names_differ_by_case_and_by_bytes_that_are_no_text() {
+    let repo = Repo::new();
+    let odd = repo.path.join(OsStr::from_bytes(b"odd\xff name"));
+    std::fs::write(&odd, "x\n").unwrap();
+    repo.git(&["add", "-A"]);
+    repo.git(&["commit", "-qm", "odd"]);
+    let worktree = repo.worktree();
+    let tree = worktree.path();
+    assert_eq!(worktree.tree_id().unwrap().to_string(), repo.git(&["rev-parse", "main^{tree}"]));
+    std::fs::rename(tree.join("README.md"), tree.join("readme.md")).unwrap();
+    put(&tree.join("a\nnew line"), "x\n");
+    put(&tree.join(" blank "), "x\n");
+    let candidate = repo.commit(&worktree);
+    assert_eq!(land(&repo.project(), &candidate), CLEAN);
+    assert!(repo.path.join("readme.md").exists() && !repo.path.join("README.md").exists());
+    assert!(odd.exists());
+    assert_eq!(repo.git(&["status", "--porcelain"]), "");
+}
+
+#[test]
+fn a_person_may_have_anything_checked_out_and_worktrees_of_their_own() {
+    let repo = Repo::new();
+    let project = repo.project();
+    let own = repo.root.with_file_name("persons");
+    repo.git(&["worktree", "add", "-q", "-b", "theirs", own.to_str().unwrap()]);
+    for (second, checked_out) in [(1, "--detach"), (2, "-bfeature")] {
+        repo.git(&["checkout", "-q", checked_out]);
+        let before = repo.read("src/app.py");
+        let worktree = repo.worktree();
+        put(&worktree.path().join("src/app.py"), &format!("print({second}0)\n"));
+        let candidate = repo.commit(&worktree);
+        assert_eq!(land(&project, &candidate), CLEAN);
+        assert_eq!(repo.git(&["rev-parse", "main"]), candidate.commit);
+        assert_eq!(repo.read("src/app.py"), before);
+        assert_eq!(repo.git(&["status", "--porcelain"]), "");
+        assert_eq!(git_in(&own, &["status", "--porcelain"]), "");
+        project.release(&request(), &repo.root).unwrap();
+    }
+    assert_eq!(project.checked_out().unwrap().as_deref(), Some("feature"));
+    assert_eq!(repo.git(&["worktree", "list"]).lines().count(), 2);
+}
+
+#[test]
+fn line_ends_of_the_persons_settings_are_those_of_the_worktree() {
+    let repo = Repo::new();
+    repo.git(&["config", "core.autocrlf", "true"]);
+    let worktree = repo.worktree();
+    let file = worktree.path().join("src/app.py");
+    assert_eq!(std::fs::read_to_string(&file).unwrap(), "print(1)\r\n");
+    let start = worktree.tree_id().unwrap();
+    assert_eq!(start.to_string(), repo.git(&["rev-parse", "main^{tree}"]));
+    put(&file, "print(1)\n");
+    assert_eq!(worktree.tree_id().unwrap(), start);
+    put(&file, "print(2)\r\n");
+    let candidate = repo.commit(&worktree);
+    assert_eq!(repo.git(&["cat-file", "-s", &format!("{}:src/app.py", candidate.commit)]), "9");
+}
+
+/// Whether `ssh-keygen` can make a key here, which git then signs with.
+fn signs(repo: &Repo) -> bool {
+    let key = repo.root.with_file_name("key");
+    let mut keygen = Command::new("ssh-keygen");
+    let made = keygen.args(["-q", "-t", "ed25519", "-N", "", "-f"]).arg(&key).status();
+    if !made.is_ok_and(|status| status.success()) {
+        assert!(std::env::var_os("TEAMS_NO_SKIP").is_none(), "ssh-keygen is missing");
+        println!("skipped: there is no ssh-keygen");
+        return false;
+    }
+    repo.git(&["config", "user.signingKey", &format!("{}.pub", key.display())]);
+    let text = std::fs::read_to_string(format!("{}.pub", key.display())).unwrap();
+    let allowed = repo.root.with_file_name("allowed");
+    put(&allowed, &format!("teams@localhost {text}"));
+    repo.git(&["config", "gpg.ssh.allowedSignersFile", allowed.to_str().unwrap()]);
+    true
+}
+
+#[test]
+fn commits_are_signed_by_git_and_stay_so_on_a_new_base() {
+    let repo = Repo::new();
+    if !signs(&repo) {
+        return;
+    }
+    let mut worktree = repo.worktree();
+    put(&worktree.path().join("new.txt"), "x\n");
+    let rules = CommitRules { sign: Signing::Ssh, ..CommitRules::default() };
+    let trailers = vec!["Reviewed-by: Nobody <n@example.org>".to_owned()];
+    let parts = MessageParts { trailers, ..parts() };
+    let plan = plan_commit(&worktree, &parts, &rules, at(1)).unwrap().unwrap();
+    let candidate = apply_commit(&worktree, &plan).unwrap();
+    assert_eq!(apply_commit(&worktree, &plan).unwrap(), candidate);
+    repo.git(&["verify-commit", &candidate.commit]);
+    let message = repo.git(&["log", "-1", "--format=%B", &candidate.commit]);
+    assert!(message.contains("\n\nReviewed-by: Nobody <n@example.org>\nRequest: "), "{message}");
+    let who = repo.git(&["log", "-1", "--format=%an %ae %at %cn", &candidate.commit]);
+    assert_eq!(who, format!("teams teams@localhost {} teams", at(1).millis() / 1000));
+    // Nothing new: the same commit, which need not be signed again.
+    let again = plan_commit(&worktree, &parts, &rules, at(9)).unwrap().unwrap();
+    assert_eq!(again.commit, plan.commit);
+    repo.write("README.md", "moved on\n");
+    repo.git(&["commit", "-qam", "second"]);
+    let head = repo.project().head().unwrap();
+    let Rebased::Moved(moved) = rebase(&mut worktree, &candidate, head).unwrap() else {
+        panic!("a conflict");
+    };
+    repo.git(&["verify-commit", &moved.commit]);
+    repo.git(&["fsck", "--strict"]);
+    // Without a key nothing is committed unsigned.
+    repo.git(&["config", "user.signingKey", "/nowhere.pub"]);
+    put(&worktree.path().join("new.txt"), "y\n");
+    let error = plan_commit(&worktree, &parts, &rules, at(9)).unwrap_err();
+    assert!(matches!(error, GitError::Program { .. }), "{error}");
+    assert!(!error.to_string().contains('\n'), "{error}");
+}
+
+#[test]
+fn large_files_of_git_lfs_come_and_go_through_it() {
+    let has_lfs =
+        Command::new("git-lfs").arg("version").output().is_ok_and(|it| it.status.success());
+    if !has_lfs {
+        assert!(std::env::var_os("TEAMS_NO_SKIP").is_none(), "git-lfs is missing");
+        println!("skipped: there is no git-lfs");
+        return;
+    }
+    let repo = Repo::new();
+    for (key, value) in [
+        ("filter.lfs.clean", "git-lfs clean -- %f"),
+        ("filter.lfs.smudge", "git-lfs smudge -- %f"),
+        ("filter.lfs.process", "git-lfs filter-process"),
+        ("filter.lfs.required", "true"),
+    ] {
+        repo.git(&["config", key, value]);
+    }
+    repo.write(".gitattributes", "*.bin filter=lfs diff=lfs merge=lfs -text\n");
+    repo.write("a.bin", "one\n");
+    repo.git(&["add", "-A"]);
+    repo.git(&["commit", "-qm", "large"]);
+    assert!(repo.git(&["show", "main:a.bin"]).contains("git-lfs"));
+    assert!(uncommitted(&repo.project(), &[]).unwrap().is_empty());
+    let project = repo.project().with_filters(["lfs".to_owned()].into());
+    let worktree = project.worktree(&request(), &repo.root).unwrap();
+    let file = worktree.path().join("a.bin");
+    assert_eq!(std::fs::read_to_string(&file).unwrap(), "one\n");
+    put(Path::new(&file), "two\n");
+    let candidate = repo.commit(&worktree);
+    assert!(repo.git(&["show", &format!("{}:a.bin", candidate.commit)]).contains("git-lfs"));
+    assert_eq!(land(&project, &candidate), CLEAN);
+    assert_eq!(repo.read("a.bin"), "two\n");
+    assert_eq!(repo.git(&["status", "--porcelain"]), "");
+}
