@@ -404,6 +404,7 @@ fn evidence(commit: &str) -> Evidence {
         at: Timestamp::from_millis(0),
         isolation: Isolation::Bubblewrap,
         checks_digest: String::new(),
+        tree_ms: 0,
     }
 }
 

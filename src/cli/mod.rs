@@ -15,6 +15,7 @@ use crate::rehearsal;
 mod approve;
 mod ask;
 mod backlog;
+mod checks;
 mod command;
 mod config;
 mod demo;
@@ -59,6 +60,9 @@ enum Command {
     Setup(setup::Args),
     /// Check everything that the team needs, and say for each problem what to do
     Doctor(doctor::Args),
+    /// Checks: what the project shows, and what they say about a commit
+    #[command(subcommand)]
+    Checks(checks::Command),
     /// Change the configuration
     #[command(subcommand)]
     Config(config::Command),
@@ -164,6 +168,7 @@ fn dispatch(cli: Cli) -> ExitCode {
         Command::Init(args) => init::run(&cli.global, &args),
         Command::Setup(args) => setup::run(&cli.global, &args),
         Command::Doctor(args) => return doctor::run(&cli.global, &args),
+        Command::Checks(command) => return checks::run(&cli.global, &command),
         Command::Config(command) => config::run(&cli.global, &command),
         Command::Run(args) => run::run(&cli.global, &args),
         Command::Status(args) => status::run(&cli.global, &args),

@@ -7,12 +7,13 @@ use std::time::Duration;
 use serde_json::{Map, Value, json};
 
 use super::init::AgentArgument;
-use super::told::{Teller, language};
+use super::told::{Teller, language, object};
 use super::{Failure, Global};
 use crate::discord::setup::permissions::TABLE;
 use crate::domain::ids::{GuildId, UserId};
 use crate::domain::language::Language;
 use crate::domain::role::Role;
+use crate::onboarding::proposals::Proposals;
 use crate::onboarding::setup::{self, Options, SetupError, SetupStep, Talk};
 use crate::platform::{files, plug, terminal};
 use crate::workspace;
@@ -52,8 +53,8 @@ pub(super) struct Args {
     /// Take away everything that setup made, and nothing else
     #[arg(long, conflicts_with_all = ["token_file", "local", "guild", "owner", "agent", "language"])]
     undo: bool,
-    /// With `--undo`: do not ask
-    #[arg(long, requires = "undo")]
+    /// Do not ask: accept the checks that the project shows; with `--undo`, take away
+    #[arg(long)]
     yes: bool,
     /// A line of JSON for each step
     #[arg(long)]
@@ -106,6 +107,7 @@ fn make(teller: &Teller, root: PathBuf, args: &Args) -> Result<(), SetupError> {
         acp_command: args.agent.as_ref().map(|agent| agent.command.clone()).unwrap_or_default(),
         language: args.language.unwrap_or_else(|| language(Language::default())),
         wait: Duration::from_secs(args.wait),
+        accept_checks: args.yes,
         dry_run: args.dry_run,
     };
     let mut tell = |told: SetupStep| tell(teller, &told);
@@ -123,7 +125,15 @@ fn make(teller: &Teller, root: PathBuf, args: &Args) -> Result<(), SetupError> {
         let said = terminal::hidden_line(&format!("{question} "))?;
         Ok(said)
     };
-    converse(setup::setup(&options, Talk { tell: &mut tell, ask: &mut ask }))
+    let mut accept = |found: &Proposals| {
+        if teller.is_json() || !terminal::is_there() {
+            return Ok(None);
+        }
+        let question = teller.words("setup.checks.ask", &object(found.values()));
+        Ok(Some(terminal::line(&format!("{question} "))? == "yes"))
+    };
+    let talk = Talk { tell: &mut tell, ask: &mut ask, accept: &mut accept };
+    converse(setup::setup(&options, talk))
 }
 
 fn take_back(teller: &Teller, root: &Path, args: &Args) -> Result<(), SetupError> {
@@ -142,7 +152,8 @@ fn take_back(teller: &Teller, root: &Path, args: &Args) -> Result<(), SetupError
     }
     let mut tell = |told: SetupStep| tell(teller, &told);
     let mut ask = |_| Ok(None);
-    let talk = Talk { tell: &mut tell, ask: &mut ask };
+    let mut accept = |_: &Proposals| Ok(None);
+    let talk = Talk { tell: &mut tell, ask: &mut ask, accept: &mut accept };
     converse(setup::undo(root, args.dry_run, args.base_url.as_deref(), talk))
 }
 

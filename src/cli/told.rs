@@ -65,6 +65,11 @@ impl Teller {
     }
 }
 
+/// The values of a text.
+pub(super) fn object(values: Value) -> Map<String, Value> {
+    if let Value::Object(values) = values { values } else { Map::new() }
+}
+
 /// The language of this machine's person; `else_` where the machine does not say.
 pub(super) fn language(else_: Language) -> Language {
     let set = ["LC_ALL", "LC_MESSAGES", "LANG"]

@@ -168,6 +168,9 @@ pub struct Evidence {
     /// SHA-256 of the configuration that they were run by: evidence of other checks proves nothing.
     #[serde(default)]
     pub checks_digest: String,
+    /// Milliseconds until the tree that they were run in was ready.
+    #[serde(default)]
+    pub tree_ms: u64,
 }
 
 impl Evidence {

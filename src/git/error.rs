@@ -125,6 +125,12 @@ pub enum GitError {
         /// What was given.
         text: String,
     },
+    /// A name that stands for no commit.
+    #[error("{name:?} names no commit of the project; give an id, a branch or a tag")]
+    NoSuchCommit {
+        /// What was given.
+        name: String,
+    },
     /// The plan and what git computed from it differ.
     #[error("the planned commit {planned} came out as {actual}; plan it again")]
     PlanMismatch {

@@ -2,6 +2,7 @@
 
 pub mod doctor;
 mod project;
+pub mod proposals;
 pub mod setup;
 
 pub use project::open_project;

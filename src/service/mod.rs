@@ -26,6 +26,7 @@ pub mod mcp;
 mod papers;
 mod presence;
 pub mod prompts;
+pub mod proofs;
 pub mod publish;
 mod put_away;
 mod refusals;

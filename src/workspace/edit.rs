@@ -82,9 +82,59 @@ pub fn set_scalar(text: &str, key: &[&str], value: &str) -> Option<String> {
 #[must_use]
 pub fn set_list(text: &str, key: &[&str], words: &[String]) -> Option<String> {
     let items: Vec<String> = words.iter().map(|word| scalar(word)).collect();
-    let edited = edit(text, key, &format!("[{}]", items.join(", ")))?;
+    let list = format!("[{}]", items.join(", "));
+    if let ([key], None) = (key, words.first()) {
+        // A block of entries may stand there.
+        return replaced(text, key, &format!(" {list}"), &Value::Sequence(Vec::new()));
+    }
+    let edited = edit(text, key, &list)?;
     let mut meant: Value = serde_yaml::from_str(text).ok()?;
     put(&mut meant, key, Value::Sequence(words.iter().cloned().map(Value::String).collect()))?;
+    let got: Value = serde_yaml::from_str(&edited).ok()?;
+    (got == meant).then_some(edited)
+}
+
+/// The same for a list of mappings at the top level, written an entry below the other; what stood there is
+/// replaced.
+#[must_use]
+pub fn set_entries(text: &str, key: &str, entries: &Value) -> Option<String> {
+    let mut block = String::new();
+    for entry in entries.as_sequence()? {
+        let mut lead = "  - ";
+        for (name, value) in entry.as_mapping()? {
+            let value = match value {
+                Value::Sequence(words) => {
+                    let words: Option<Vec<&str>> = words.iter().map(Value::as_str).collect();
+                    let words: Vec<String> = words?.into_iter().map(scalar).collect();
+                    format!("[{}]", words.join(", "))
+                }
+                other => scalar(other.as_str()?),
+            };
+            block.push_str(&format!("\n{lead}{}: {value}", name.as_str()?));
+            lead = "    ";
+        }
+    }
+    replaced(text, key, &block, entries)
+}
+
+/// The text with the whole value of a key at the top level replaced by what follows its colon.
+fn replaced(text: &str, key: &str, value: &str, wanted: &Value) -> Option<String> {
+    let all = lines(text);
+    let at = all
+        .iter()
+        .position(|line| line.indent == 0 && line.entry().is_some_and(|(name, _)| name == key));
+    let edited = match at {
+        None => format!("{}\n{key}:{value}\n", text.trim_end()),
+        Some(at) => {
+            let (_, span) = all[at].entry()?;
+            let below = block(&all[at + 1..], 0).last().filter(|_| span.is_empty());
+            let end = below.map_or(span.end, |last| last.start + last.text.len());
+            let colon = all[at].start + text[all[at].start..].find(':')? + 1;
+            splice(text, colon..end, value)
+        }
+    };
+    let mut meant: Value = serde_yaml::from_str(text).ok()?;
+    put(&mut meant, &[key], wanted.clone())?;
     let got: Value = serde_yaml::from_str(&edited).ok()?;
     (got == meant).then_some(edited)
 }

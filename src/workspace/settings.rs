@@ -22,6 +22,18 @@ pub enum Setting {
     Word(String),
     /// A list of words.
     List(Vec<String>),
+    /// Entries of `checks`.
+    Checks(Vec<CheckEntry>),
+}
+
+/// An entry of `checks`, as far as a command writes one.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CheckEntry {
+    /// Its name.
+    pub name: String,
+    /// The program and its arguments.
+    pub command: Vec<String>,
 }
 
 /// One of the two files.
@@ -191,6 +203,9 @@ fn set(text: &str, key: &str, value: &Setting) -> Option<String> {
     match value {
         Setting::Word(word) => edit::set_scalar(text, &words, word),
         Setting::List(list) => edit::set_list(text, &words, list),
+        Setting::Checks(checks) => {
+            edit::set_entries(text, key, &serde_yaml::to_value(checks).ok()?)
+        }
     }
 }
 
@@ -209,7 +224,9 @@ fn value_of(text: &str, key: &str) -> Option<Setting> {
         found = found.get(part)?;
     }
     if let Value::Sequence(items) = found {
-        return items.iter().map(word).collect::<Option<Vec<_>>>().map(Setting::List);
+        let words = items.iter().map(word).collect::<Option<Vec<_>>>().map(Setting::List);
+        let checks = || serde_yaml::from_value(found.clone()).ok().map(Setting::Checks);
+        return words.or_else(checks);
     }
     word(found).map(Setting::Word)
 }
@@ -262,6 +279,33 @@ mod tests {
         assert!(take_back(root, ConfigFile::Discord, &change.changed).unwrap().is_empty());
         assert!(take_back(root, ConfigFile::Runtime, &other.changed).unwrap().is_empty());
         assert_eq!(ConfigFile::ALL.map(|file| text(root, file)), before);
+    }
+
+    #[test]
+    fn checks_are_written_as_people_write_them_and_taken_back() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path();
+        init(root, &Options::default()).unwrap();
+        let command = ["sh", "-c", "a: b # c", "1"].map(str::to_owned).to_vec();
+        let entry = |name: &str| CheckEntry { name: name.to_owned(), command: command.clone() };
+        let checks = Setting::Checks(vec![entry("tests"), entry("more")]);
+        let settings = [("checks", checks)];
+        let change = plan(root, ConfigFile::Runtime, &settings, None).unwrap().unwrap();
+        change.write(root).unwrap();
+        let written = text(root, ConfigFile::Runtime);
+        assert!(
+            written.contains("\nchecks:\n  - name: tests\n    command: [sh, -c, "),
+            "{written}"
+        );
+        assert!(written.contains("#    output_limit_kb: 1024"));
+        let runtime = crate::workspace::load(root).unwrap().runtime;
+        assert_eq!(runtime.checks[1].command.as_slice(), command);
+        // Beside somebody else's edit, too.
+        let edited = written.replace("language: en", "language: ko");
+        files::write(&root.join(RUNTIME_FILE), edited).unwrap();
+        assert!(take_back(root, ConfigFile::Runtime, &change.changed).unwrap().is_empty());
+        let runtime = crate::workspace::load(root).unwrap().runtime;
+        assert_eq!((runtime.checks.len(), runtime.language.as_str()), (0, "ko"));
     }
 
     #[test]

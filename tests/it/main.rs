@@ -13,6 +13,7 @@ mod agent_rubbish;
 mod agents;
 mod bad_input;
 mod check_isolation;
+mod check_proposals;
 mod circles;
 mod claude;
 mod codex;

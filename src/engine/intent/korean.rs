@@ -4,7 +4,7 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-use super::signs::{SignMatch, Sign, compile};
+use super::signs::{Sign, SignMatch, compile};
 use super::text::Sentence;
 
 /// Classes of words and endings.

@@ -14,7 +14,7 @@ use std::sync::LazyLock;
 use regex::Regex;
 
 use crate::domain::intent::Intent;
-pub use signs::{SignMatch, Sign};
+pub use signs::{Sign, SignMatch};
 
 /// What the rules make of a message.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -838,6 +838,7 @@ pub(in crate::engine) fn evidence(commit: &str, verdict: CheckVerdict) -> Eviden
         at: Timestamp::from_millis(0),
         isolation: Isolation::Bubblewrap,
         checks_digest: String::new(),
+        tree_ms: 0,
     }
 }
 

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use chrono::{DateTime, Utc};
 use sha2::{Digest as _, Sha256};
 use tokio_util::sync::CancellationToken;
 
@@ -51,12 +52,14 @@ pub async fn run(
 ) -> Result<Evidence> {
     end_earlier(scratch).await?;
     let isolation = isolation(plan, confinement)?;
+    let begun = clock::now();
     let preparing = (project.clone(), plan.clone(), scratch.to_owned());
     let place = off_thread(move || {
         let (project, plan, scratch) = preparing;
         CheckFolders::prepare(&project, commit, &plan, isolation, &scratch)
     })
     .await?;
+    let tree_ms = milliseconds(begun, clock::now());
     let mut checks = Vec::new();
     for (number, spec) in plan.checks.iter().enumerate() {
         if stop.is_cancelled() {
@@ -80,6 +83,7 @@ pub async fn run(
         at: Timestamp::new(clock::now()),
         isolation,
         checks_digest: plan.digest.clone(),
+        tree_ms,
     })
 }
 
@@ -200,9 +204,12 @@ fn judge(
         tests_failed: counts.map(|counts| counts.failed),
         log_digest: digest,
         log_tail: tail,
-        duration_ms: u64::try_from((exit.ended_at - exit.started_at).num_milliseconds())
-            .unwrap_or(0),
+        duration_ms: milliseconds(exit.started_at, exit.ended_at),
     })
+}
+
+fn milliseconds(from: DateTime<Utc>, to: DateTime<Utc>) -> u64 {
+    u64::try_from((to - from).num_milliseconds()).unwrap_or(0)
 }
 
 /// Words of programs that wanted a network.

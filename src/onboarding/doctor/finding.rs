@@ -53,6 +53,8 @@ words! {
         Ok = "ok",
         /// Not as it should be.
         Problem = "problem",
+        /// It works, and would be better otherwise.
+        Advice = "advice",
         /// Nothing that is in use needs it.
         NotNeeded = "not_needed",
         /// It was a problem and is put right.
@@ -67,7 +69,7 @@ pub struct Finding {
     pub check: Check,
     /// How it came out.
     pub health: Health,
-    /// A key of the catalog; for a problem, `<key>.fix` says what to do.
+    /// A key of the catalog; for a problem or an advice, `<key>.fix` says what to do.
     pub key: &'static str,
     /// The values of both texts.
     pub values: Map<String, Value>,
@@ -89,6 +91,10 @@ impl Finding {
         Finding::new(check, Health::Problem, key, values)
     }
 
+    pub(super) fn advice(check: Check, key: &'static str, values: Value) -> Finding {
+        Finding::new(check, Health::Advice, key, values)
+    }
+
     pub(super) fn not_needed(check: Check, key: &'static str, values: Value) -> Finding {
         Finding::new(check, Health::NotNeeded, key, values)
     }
@@ -101,7 +107,10 @@ impl Finding {
     /// The key of the text that says what to do.
     #[must_use]
     pub fn fix_key(&self) -> Option<String> {
-        (self.health == Health::Problem).then(|| format!("{}.fix", self.key))
+        match self.health {
+            Health::Problem | Health::Advice => Some(format!("{}.fix", self.key)),
+            Health::Ok | Health::NotNeeded | Health::Fixed => None,
+        }
     }
 }
 

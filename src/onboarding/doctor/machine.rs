@@ -11,6 +11,8 @@ use crate::discord::standing;
 use crate::domain::config::AgentKind;
 use crate::domain::role::Role;
 use crate::git::Project;
+use crate::onboarding::open_project;
+use crate::onboarding::proposals::{self, Proposals};
 use crate::platform::ask::ask;
 use crate::platform::confinement::{self, Confinement};
 use crate::platform::{files, machine, spawn, tasks};
@@ -151,11 +153,26 @@ pub(super) async fn project(workspace: &Workspace) -> Vec<Finding> {
         }
     }
     if workspace.runtime.checks.is_empty() {
-        found.push(Finding::not_needed(Check::Git, "doctor.git.no_checks", json!({})));
+        found.push(no_checks(workspace).await);
     } else {
         found.push(isolation(workspace.runtime.allow_unisolated_checks).await);
     }
     found
+}
+
+/// No checks are configured: those that the project shows.
+async fn no_checks(workspace: &Workspace) -> Finding {
+    // What is wrong with the project is told already.
+    let shown = match open_project(workspace) {
+        Ok(project) => tasks::blocking(move || proposals::propose(&project)).await,
+        Err(_) => Ok(Ok(Proposals::default())),
+    };
+    match shown {
+        Ok(Ok(shown)) if !shown.checks.is_empty() => {
+            Finding::advice(Check::Git, "doctor.checks.proposed", shown.values())
+        }
+        Ok(_) | Err(_) => Finding::not_needed(Check::Git, "doctor.git.no_checks", json!({})),
+    }
 }
 
 /// What keeps checks from everything but the commit that they prove.

@@ -19,7 +19,7 @@ use crate::domain::config::Voice;
 use crate::domain::ids::UserId;
 use crate::domain::role::Role;
 use crate::local_guild::GuildInfo;
-use crate::onboarding::open_project;
+use crate::onboarding::{open_project, proposals};
 use crate::platform::redact;
 use crate::workspace::settings::{self, ConfigFile, Setting};
 use crate::workspace::{self, Origin, Workspace, init, secrets};
@@ -49,6 +49,7 @@ pub async fn setup<'a>(options: &'a Options, mut talk: Talk<'a>) -> Result<(), S
     }
     let seen = steps.things(seen, &wanted).await?;
     steps.config(&seen, &wanted)?;
+    steps.checks()?;
     steps.ready(&seen, &wanted);
     Ok(())
 }
@@ -362,6 +363,33 @@ impl<'a> Steps<'a> {
             };
             self.tell("config", outcome, key, values);
         }
+        Ok(())
+    }
+
+    /// Checks that the project shows, where none are configured: a person accepts them.
+    fn checks(&mut self) -> Result<(), SetupError> {
+        let (options, runtime) = (self.options, &self.workspace.runtime);
+        if !runtime.checks.is_empty() {
+            return Ok(());
+        }
+        let found = proposals::propose(&open_project(&self.workspace)?)?;
+        if found.checks.is_empty() {
+            return Ok(());
+        }
+        let values = found.values();
+        if options.dry_run {
+            self.tell("checks", Outcome::Planned, "setup.checks.planned", values);
+            return Ok(());
+        }
+        let accepted = options.accept_checks
+            || (self.talk.accept)(&found).map_err(SetupError::Terminal)? == Some(true);
+        if !accepted {
+            self.tell("checks", Outcome::Open, "setup.checks.proposed", values);
+            return Ok(());
+        }
+        let settings = found.settings(&self.workspace.runtime);
+        write(&options.root, ConfigFile::Runtime, &settings, &mut self.journal)?;
+        self.tell("checks", Outcome::Done, "setup.checks.written", values);
         Ok(())
     }
 

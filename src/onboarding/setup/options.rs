@@ -13,6 +13,7 @@ use crate::domain::ids::{GuildId, UserId};
 use crate::domain::language::Language;
 use crate::domain::role::Role;
 use crate::domain::word::words;
+use crate::onboarding::proposals::Proposals;
 
 /// Where Discord is.
 pub const DISCORD: &str = "https://discord.com";
@@ -42,6 +43,8 @@ pub struct Options {
     pub language: Language,
     /// How long a person is waited for.
     pub wait: Duration,
+    /// Accept the checks that the project shows without asking.
+    pub accept_checks: bool,
     /// Tell what would be done, and do nothing.
     pub dry_run: bool,
 }
@@ -70,7 +73,7 @@ words! {
 #[derive(Debug, Clone, PartialEq)]
 pub struct SetupStep {
     /// Which: `workspace`, `token`, `intents`, `server`, `permissions`, `category`, `channel`, `role`,
-    /// `webhook`, `config`, `ready`.
+    /// `webhook`, `config`, `checks`, `ready`.
     pub step: &'static str,
     /// What became of it.
     pub outcome: Outcome,
@@ -99,6 +102,8 @@ pub struct Talk<'a> {
     /// Asks for the token, that of a role where each has its bot; `None` where nobody can be asked or nothing
     /// is said.
     pub ask: &'a mut (dyn FnMut(Option<Role>) -> std::io::Result<Option<SecretString>> + Send),
+    /// Asks whether these checks are to be written; `None` where nobody can be asked.
+    pub accept: &'a mut (dyn FnMut(&Proposals) -> std::io::Result<Option<bool>> + Send),
 }
 
 /// The tokens of a file: one alone, or a line `role=token` for the bot of each role.

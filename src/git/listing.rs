@@ -1,0 +1,86 @@
+//! The files of the commit at the tip of the branch, as those see them who look what kind of project it is.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use git2::{ErrorCode, ObjectType, TreeWalkMode, TreeWalkResult};
+
+use super::{CommitId, GitError, Project, Result};
+
+/// More of a file than this, in bytes, is not read: no manifest that a person writes is longer.
+const LARGEST: usize = 4 << 20;
+
+/// The files of one commit. Names that are not UTF-8 are left out.
+#[derive(Debug, Clone)]
+pub struct CommitFiles {
+    project: Project,
+    commit: CommitId,
+    paths: BTreeSet<String>,
+}
+
+impl CommitFiles {
+    /// Those at the tip of the branch.
+    ///
+    /// # Errors
+    /// Where the branch or its tree cannot be read.
+    pub fn at_head(project: &Project) -> Result<CommitFiles> {
+        let commit = project.head()?;
+        let mut paths = BTreeSet::new();
+        let repository = project.repository()?;
+        repository.find_commit(commit.0)?.tree()?.walk(
+            TreeWalkMode::PreOrder,
+            |folder, entry| {
+                if entry.kind() == Some(ObjectType::Blob)
+                    && let Ok(name) = std::str::from_utf8(entry.name_bytes())
+                {
+                    paths.insert(format!("{folder}{name}"));
+                }
+                TreeWalkResult::Ok
+            },
+        )?;
+        Ok(CommitFiles { project: project.clone(), commit, paths })
+    }
+
+    /// Every path, relative to the project, in order.
+    pub fn paths(&self) -> impl Iterator<Item = &str> {
+        self.paths.iter().map(String::as_str)
+    }
+
+    /// Whether a file lies there.
+    #[must_use]
+    pub fn has(&self, path: &str) -> bool {
+        self.paths.contains(path)
+    }
+
+    /// The text of a file; none where it is not there, too large, or no text.
+    ///
+    /// # Errors
+    /// Where the repository cannot be read.
+    pub fn text(&self, path: &str) -> Result<Option<String>> {
+        if !self.has(path) {
+            return Ok(None);
+        }
+        let repository = self.project.repository()?;
+        let tree = repository.find_commit(self.commit.0)?.tree()?;
+        let blob = tree.get_path(Path::new(path))?.to_object(&repository)?.peel_to_blob()?;
+        let bytes = blob.content();
+        let text = (bytes.len() <= LARGEST).then(|| String::from_utf8(bytes.to_vec()).ok());
+        Ok(text.flatten())
+    }
+}
+
+impl Project {
+    /// The commit that a name, a tag or the beginning of an id stands for.
+    ///
+    /// # Errors
+    /// [`GitError::NoSuchCommit`]; others where the repository cannot be read.
+    pub fn resolve(&self, name: &str) -> Result<CommitId> {
+        let repository = self.repository()?;
+        let none = || GitError::NoSuchCommit { name: name.to_owned() };
+        let unknown = [ErrorCode::NotFound, ErrorCode::InvalidSpec, ErrorCode::Ambiguous];
+        let object = repository.revparse_single(name).map_err(|error| {
+            if unknown.contains(&error.code()) { none() } else { GitError::Git(error) }
+        })?;
+        Ok(CommitId(object.peel_to_commit().map_err(|_| none())?.id()))
+    }
+}

@@ -1,0 +1,263 @@
+//! What a project's manifests and lock files say about how it is tested, as checks that a person may accept.
+//!
+//! Nothing is guessed: npm is proposed only where a `test` script stands that runs something, make and just only
+//! where there is such a target, pytest only where its settings or its files are. The files are those of the commit at
+//! the tip of the branch, since that is what checks see.
+
+use std::path::Path;
+
+use serde_json::{Value, json};
+
+use crate::domain::config::RuntimeConfig;
+use crate::git::{CommitFiles, GitError, InTree, Project};
+use crate::platform::files;
+use crate::workspace::settings::{CheckEntry, Setting};
+
+/// A check that a file of the project shows.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ProposedCheck {
+    /// As it would stand in `team_runtime.yaml`.
+    pub entry: CheckEntry,
+    /// The file that shows it.
+    pub because: String,
+}
+
+/// What a project shows.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Proposals {
+    /// The checks, in order.
+    pub checks: Vec<ProposedCheck>,
+    /// Folders with dependencies that lie in the checkout, are ignored by git, and that the checks need.
+    pub carry: Vec<String>,
+}
+
+impl Proposals {
+    /// The entries alone.
+    #[must_use]
+    pub fn entries(&self) -> Vec<CheckEntry> {
+        self.checks.iter().map(|check| check.entry.clone()).collect()
+    }
+
+    /// What is written where they are accepted.
+    #[must_use]
+    pub fn settings(&self, runtime: &RuntimeConfig) -> Vec<(&'static str, Setting)> {
+        let mut all = vec![("checks", Setting::Checks(self.entries()))];
+        if runtime.carry.is_empty() && !self.carry.is_empty() {
+            all.push(("carry", Setting::List(self.carry.clone())));
+        }
+        all
+    }
+
+    /// The values of the texts that tell them.
+    #[must_use]
+    pub fn values(&self) -> Value {
+        let told = |check: &ProposedCheck| {
+            let ProposedCheck { entry: CheckEntry { name, command }, because } = check;
+            json!({ "name": name, "command": command, "because": because })
+        };
+        let checks: Vec<Value> = self.checks.iter().map(told).collect();
+        json!({ "checks": checks, "carry": self.carry })
+    }
+
+    fn add(&mut self, because: &str, name: &str, command: &[&str]) {
+        let command = command.iter().map(|word| (*word).to_owned()).collect();
+        let entry = CheckEntry { name: name.to_owned(), command };
+        self.checks.push(ProposedCheck { entry, because: because.to_owned() });
+    }
+}
+
+/// Looks at the project.
+///
+/// # Errors
+/// Where the repository cannot be read.
+pub fn propose(project: &Project) -> Result<Proposals, GitError> {
+    let files = CommitFiles::at_head(project)?;
+    let mut found = Proposals::default();
+    cargo(&files, &mut found)?;
+    python(&files, project, &mut found)?;
+    node(&files, project, &mut found)?;
+    go(&files, &mut found);
+    jvm(&files, project, &mut found)?;
+    cmake(&files, &mut found)?;
+    // A Makefile beside them mostly runs the same once more.
+    if found.checks.is_empty() {
+        runner(&files, "make", MAKEFILES, &mut found)?;
+        runner(&files, "just", JUSTFILES, &mut found)?;
+    }
+    Ok(found)
+}
+
+/// Whether a folder of dependencies lies in the checkout and can be lent.
+fn lent(project: &Project, folder: &str) -> Result<bool, GitError> {
+    Ok(files::exists(&project.path().join(folder)) && project.is_ignored(Path::new(folder))?)
+}
+
+/// Whether a line of a TOML or INI file opens this table.
+fn has_table(text: &str, name: &str) -> bool {
+    text.lines()
+        .any(|line| line.trim().strip_prefix('[').and_then(|it| it.strip_suffix(']')) == Some(name))
+}
+
+fn cargo(files: &CommitFiles, found: &mut Proposals) -> Result<(), GitError> {
+    let Some(manifest) = files.text("Cargo.toml")? else { return Ok(()) };
+    let (package, workspace) = (has_table(&manifest, "package"), has_table(&manifest, "workspace"));
+    if !package && !workspace {
+        return Ok(());
+    }
+    // Later test binaries are missing from the output where an earlier one fails, unless it goes on.
+    let mut command = vec!["cargo", "test", "--no-fail-fast"];
+    if workspace && package {
+        command.push("--workspace");
+    }
+    if files.has("Cargo.lock") {
+        command.push("--locked");
+    }
+    found.add("Cargo.toml", "cargo test", &command);
+    Ok(())
+}
+
+/// The file that shows that pytest runs the tests.
+fn pytest(files: &CommitFiles) -> Result<Option<String>, GitError> {
+    let tables = [
+        ("pytest.ini", "pytest"),
+        ("pyproject.toml", "tool.pytest.ini_options"),
+        ("tox.ini", "pytest"),
+        ("setup.cfg", "tool:pytest"),
+    ];
+    for (file, table) in tables {
+        if files.text(file)?.is_some_and(|text| has_table(&text, table)) {
+            return Ok(Some(file.to_owned()));
+        }
+    }
+    let is_test = |path: &&str| {
+        let folder = path.starts_with("tests/") || path.starts_with("test/");
+        let name = path.rsplit('/').next().unwrap_or_default();
+        folder
+            && ((name.starts_with("test_") && name.ends_with(".py")) || name.ends_with("_test.py"))
+    };
+    Ok(files.paths().find(is_test).map(str::to_owned))
+}
+
+fn python(files: &CommitFiles, project: &Project, found: &mut Proposals) -> Result<(), GitError> {
+    let pyproject = files.text("pyproject.toml")?;
+    let requirements =
+        files.paths().any(|path| path.starts_with("requirements") && path.ends_with(".txt"));
+    let is_python = pyproject.is_some()
+        || requirements
+        || ["setup.py", "setup.cfg", "uv.lock", "poetry.lock"].iter().any(|it| files.has(it));
+    let Some(because) = pytest(files)?.filter(|_| is_python) else { return Ok(()) };
+    let has_venv = lent(project, ".venv")?;
+    let poetry =
+        files.has("poetry.lock") || pyproject.is_some_and(|text| has_table(&text, "tool.poetry"));
+    // `-rA` names each test and how it came out.
+    let command: &[&str] = if files.has("uv.lock") {
+        &["uv", "run", "--no-sync", "pytest", "-rA"]
+    } else if poetry {
+        &["poetry", "run", "pytest", "-rA"]
+    } else if has_venv {
+        &[".venv/bin/python", "-m", "pytest", "-rA"]
+    } else {
+        &["python3", "-m", "pytest", "-rA"]
+    };
+    found.add(&because, "pytest", command);
+    if has_venv {
+        found.carry.push(".venv".to_owned());
+    }
+    Ok(())
+}
+
+fn node(files: &CommitFiles, project: &Project, found: &mut Proposals) -> Result<(), GitError> {
+    let Some(text) = files.text("package.json")? else { return Ok(()) };
+    let manifest: Value = serde_json::from_str(&text).unwrap_or_default();
+    let script = manifest["scripts"]["test"].as_str().unwrap_or_default();
+    // What `npm init` writes fails always.
+    if script.trim().is_empty() || script.contains("no test specified") {
+        return Ok(());
+    }
+    let named = manifest["packageManager"].as_str().unwrap_or_default();
+    let program = if files.has("pnpm-lock.yaml") || named.starts_with("pnpm@") {
+        "pnpm"
+    } else if files.has("yarn.lock") || named.starts_with("yarn@") {
+        "yarn"
+    } else {
+        "npm"
+    };
+    found.add("package.json", &format!("{program} test"), &[program, "test"]);
+    if lent(project, "node_modules")? {
+        found.carry.push("node_modules".to_owned());
+    }
+    Ok(())
+}
+
+fn go(files: &CommitFiles, found: &mut Proposals) {
+    if files.has("go.mod") && files.paths().any(|path| path.ends_with("_test.go")) {
+        found.add("go.mod", "go test", &["go", "test", "-v", "./..."]);
+    }
+}
+
+fn jvm(files: &CommitFiles, project: &Project, found: &mut Proposals) -> Result<(), GitError> {
+    if !files.paths().any(|path| format!("/{path}").contains("/src/test/")) {
+        return Ok(());
+    }
+    let wrapper =
+        |name: &str| Ok::<_, GitError>(project.in_tree(Path::new(name))? == InTree::Program);
+    if files.has("pom.xml") {
+        let program = if wrapper("mvnw")? { "./mvnw" } else { "mvn" };
+        found.add("pom.xml", "maven test", &[program, "--batch-mode", "test"]);
+    }
+    let builds = ["build.gradle", "build.gradle.kts", "settings.gradle", "settings.gradle.kts"];
+    if let Some(build) = builds.into_iter().find(|it| files.has(it)) {
+        let program = if wrapper("gradlew")? { "./gradlew" } else { "gradle" };
+        found.add(build, "gradle test", &[program, "--no-daemon", "test"]);
+    }
+    Ok(())
+}
+
+fn cmake(files: &CommitFiles, found: &mut Proposals) -> Result<(), GitError> {
+    let Some(text) = files.text("CMakeLists.txt")? else { return Ok(()) };
+    let shows_tests = text.lines().any(|line| {
+        let line: String = line.split('#').next().unwrap_or_default().to_lowercase();
+        let line: String = line.chars().filter(|c| !c.is_whitespace()).collect();
+        line.starts_with("enable_testing(") || line.starts_with("include(ctest)")
+    });
+    if shows_tests {
+        // One after the other in the same tree.
+        let file = "CMakeLists.txt";
+        found.add(file, "cmake configure", &["cmake", "-S", ".", "-B", "build"]);
+        found.add(file, "cmake build", &["cmake", "--build", "build"]);
+        let ctest = ["ctest", "--test-dir", "build", "--output-on-failure"];
+        found.add(file, "ctest", &ctest);
+    }
+    Ok(())
+}
+
+/// The order in which make looks for them.
+const MAKEFILES: [&str; 3] = ["GNUmakefile", "makefile", "Makefile"];
+const JUSTFILES: [&str; 3] = ["justfile", "Justfile", ".justfile"];
+
+/// The first file that is there, where it has a target for tests.
+fn runner(
+    files: &CommitFiles,
+    program: &str,
+    names: [&str; 3],
+    found: &mut Proposals,
+) -> Result<(), GitError> {
+    let Some(file) = names.into_iter().find(|name| files.has(name)) else { return Ok(()) };
+    let text = files.text(file)?.unwrap_or_default();
+    if let Some(target) = target(&text) {
+        found.add(file, &format!("{program} {target}"), &[program, target]);
+    }
+    Ok(())
+}
+
+/// `test`, else `check`, where a line that begins at its first column defines it.
+fn target(text: &str) -> Option<&'static str> {
+    ["test", "check"].into_iter().find(|wanted| {
+        text.lines().filter(|line| !line.starts_with([' ', '\t', '#', '.'])).any(|line| {
+            let rule = line.split_once(':').filter(|(_, after)| !after.starts_with('='));
+            // A recipe of just may take parameters, and be quiet by `@`; a rule of make may have several targets.
+            let mut names = rule.map(|(names, _)| names).unwrap_or_default().split_whitespace();
+            names.any(|name| name.trim_start_matches('@') == *wanted)
+        })
+    })
+}
