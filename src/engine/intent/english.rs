@@ -675,7 +675,7 @@ pub(super) fn read(sentence: &Sentence, found: &mut Vec<Evidence>) {
             }
             continue;
         }
-        if polite && sentence.asks {
+        if polite && (sentence.asks || grammar.fits(Single::Asked, &words)) {
             note(Sign::Work, clause);
             continue;
         }
