@@ -675,7 +675,7 @@ pub(super) fn read(sentence: &Sentence, found: &mut Vec<SignMatch>) {
             }
             continue;
         }
-        if polite && sentence.asks {
+        if polite && (sentence.asks || grammar.fits(Single::Asked, &words)) {
             note(Sign::Work, clause);
             continue;
         }
