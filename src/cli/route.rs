@@ -20,10 +20,10 @@ pub(super) struct Args {
     #[arg(value_name = "REQUEST", group = "what", requires = "how")]
     request: Option<RequestId>,
     /// The lane that it takes from here on
-    #[arg(long, value_name = "LANE", group = "how", requires = "request")]
+    #[arg(long, value_name = "LANE", group = "how", requires = "request", conflicts_with_all = ["text", "show"])]
     lane: Option<Lane>,
     /// A step more: its name, or a part of only one name, such as qa
-    #[arg(long, value_name = "STEP", group = "how", requires = "request")]
+    #[arg(long, value_name = "STEP", group = "how", requires = "request", conflicts_with_all = ["text", "show"])]
     add: Option<String>,
     /// Say what would be chosen for a message by the rules alone, and why; nothing is done
     #[arg(long, value_name = "WORDS", group = "what")]

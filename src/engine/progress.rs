@@ -11,8 +11,10 @@ use crate::domain::block::BlockCode;
 use crate::domain::effect::EffectKind;
 use crate::domain::ids::RequestId;
 use crate::domain::lifecycle::{Prerequisite, StepKind, StepName, counter};
-use crate::domain::request::{RequestStatus, SelectionSource};
+use crate::domain::outgoing::{Priority, Voice};
+use crate::domain::request::{EventKind, RequestStatus, SelectionSource};
 use crate::domain::role::Role;
+use crate::domain::routes::{Lane, LaneChoice, LaneSource};
 
 /// Carries out what the workflow decided.
 pub(super) fn follow(turn: &mut Turn<'_>, id: &RequestId, decision: WorkflowDecision) {

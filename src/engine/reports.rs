@@ -11,8 +11,8 @@ use super::lifecycle::{DocumentRule, StepReport};
 use super::progress::answered;
 use super::turn::Turn;
 use super::{
-    actions, attempts, claims, contract, ending, handoff, intake, lifecycle, progress, routes,
-    runs, say, sprint,
+    actions, attempts, claims, contract, ending, handoff, intake, lanes, lifecycle, progress, runs,
+    say, sprint,
 };
 use crate::domain::actor::Actor;
 use crate::domain::block::BlockCode;

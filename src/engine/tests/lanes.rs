@@ -85,7 +85,7 @@ fn each_lane_takes_its_steps_and_no_more_turns() {
         (Intent::Feature, WorkSize::Normal, &[Orchestrator, Planner, Developer, Architect, Qa]),
     ] {
         let mut world = World::new(with_routes());
-        world.message("make it so");
+        world.message("qwertz");
         assert_eq!(roles_of(&mut world, said(intent, 90, size)), roles, "{intent} {size}");
         assert_eq!(world.landed(), 1);
     }
