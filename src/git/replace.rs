@@ -173,7 +173,7 @@ impl<'p> Move<'p> {
             let path = Path::new(&changed.path);
             let Some(name) = filter::of(&self.view, path)? else { continue };
             let meta = files::symlink_metadata(&self.root.join(path)).ok();
-            let Some(meta) = meta.filter(std::fs::Metadata::is_file) else { continue };
+            let Some(meta) = meta.filter(|meta| meta.is_file()) else { continue };
             let now = if filters.allow(&name) {
                 let of_tree = content::index_for_git(tree, Path::new(""))?;
                 filters.clean(&self.view, &self.root, of_tree, &[path])?.remove(path)
