@@ -10,8 +10,8 @@ use serde_json::json;
 
 use super::{Guild, Team, Voice, setting, wait};
 
-/// Files of the projects, and seconds that the second and later requests may take.
-const SIZES: [(usize, f64); 2] = [(5_000, 2.0), (50_000, 5.0)];
+/// Files of the projects, and seconds that the second and later requests may take. In the smallest, trees cost nothing.
+const SIZES: [(usize, f64); 3] = [(50, 2.0), (5_000, 2.0), (50_000, 5.0)];
 /// Bytes of a file.
 const BYTES: usize = 4_800;
 /// Requests that are timed; the first makes the trees.
