@@ -2,7 +2,7 @@
 //! message to its receipt, what its link to Discord stands, what sprint after sprint leaves in memory, and what it adds to
 //! an agent's run. The team and the local guild are the real
 //! binary, in processes of their own. `TEAMS_BENCH_IDLE_SECONDS` (60), `TEAMS_BENCH_MESSAGES` (30),
-//! `TEAMS_BENCH_EVENTS` (1000), `TEAMS_BENCH_FLOOD` (100000), `TEAMS_BENCH_MISSED` (10000) and `TEAMS_BENCH_SPRINTS` (10) make it
+//! `TEAMS_BENCH_EVENTS` (1000), `TEAMS_BENCH_FLOOD` (100000), `TEAMS_BENCH_MISSED` (10000) `TEAMS_BENCH_FILES` (50000) and `TEAMS_BENCH_SPRINTS` (10) make it
 //! shorter; `TEAMS_BENCH_ONLY=agents`, `=link`, `=sprints`, `=trees` or `=team` leaves the others out.
 #![allow(
     missing_docs,

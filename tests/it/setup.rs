@@ -522,7 +522,10 @@ async fn a_project_in_which_the_team_could_not_work_is_refused_at_once() {
 
     // And `run` says the same of a workspace that was set up before.
     yard.setup(&[], &[]).await.well();
+    // What is checked out does not matter any more: the branch was written down.
+    assert!(yard.config()[1].contains("branch: \"main\""), "{}", yard.config()[1]);
     open().set_head_detached(first).unwrap();
+    open().find_reference("refs/heads/main").unwrap().delete().unwrap();
     let (run, setup) = (yard.teams(&["run", "--quiet"]).await, yard.setup(&[], &[]).await);
     let said = |err: &str| err.lines().next().unwrap().to_owned();
     assert_eq!((run.code, setup.code), (Some(1), Some(1)));
