@@ -12,6 +12,7 @@ pub mod why;
 
 mod actions;
 mod attempts;
+mod base;
 mod budget;
 mod claims;
 mod clock;

@@ -25,6 +25,7 @@ pub mod rebase;
 mod refs;
 mod replace;
 pub mod sprint;
+mod test_names;
 mod worktree;
 
 pub use checks::{CheckPlan, CheckSpec};

@@ -193,6 +193,7 @@ async fn serve(
         serves: serves.clone(),
         slots,
         git: Arc::default(),
+        base: tokio::sync::Mutex::default(),
         closing,
         _in_use: in_use,
     });

@@ -56,6 +56,8 @@ pub(super) struct Team {
     pub(super) slots: Arc<Semaphore>,
     /// Git calls that move refs or worktrees, one at a time.
     pub(super) git: Arc<tokio::sync::Mutex<()>>,
+    /// The base is proven for one request at a time: the next finds what is known then.
+    pub(super) base: tokio::sync::Mutex<()>,
     /// Ends every worker.
     pub(super) closing: CancellationToken,
     /// Held as long as somebody works with the team.
