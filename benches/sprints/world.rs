@@ -14,7 +14,7 @@ use teams::domain::effect::{EffectKind, EffectOutcome, Inspection};
 use teams::domain::envelope::EnvelopeKind;
 use teams::domain::event::Event;
 use teams::domain::evidence::{
-    Candidate, ChangeKind, ChangedPath, CheckRun, CheckVerdict, Evidence, Isolation,
+    BaseStanding, Candidate, ChangeKind, ChangedPath, CheckRun, CheckVerdict, Evidence, Isolation,
 };
 use teams::domain::ids::{ChannelId, EffectId, EnvelopeId, IdSupply, MessageId, RequestId, RunId};
 use teams::domain::incoming::Command;
@@ -60,6 +60,7 @@ pub(crate) fn policy() -> Policy {
         actions: BTreeMap::new(),
         has_checks: true,
         checks_digest: String::new(),
+        proves_base: false,
         project: "demo".to_owned(),
         agent: "rehearsal".to_owned(),
         branch: "main".to_owned(),
@@ -397,6 +398,8 @@ fn evidence(commit: &str) -> Evidence {
         log_digest: String::new(),
         log_tail: "tail".to_owned(),
         duration_ms: 1_234,
+        tests: Default::default(),
+        compared: None,
     };
     Evidence {
         commit: commit.to_owned(),
@@ -411,6 +414,7 @@ fn evidence(commit: &str) -> Evidence {
 fn good_effect(kind: &EffectKind) -> EffectOutcome {
     match kind {
         EffectKind::Commit { .. } => EffectOutcome::Committed(candidate()),
+        EffectKind::Base { .. } => EffectOutcome::BaseProven(BaseStanding::default()),
         EffectKind::Checks { commit, .. } => EffectOutcome::Checked(evidence(commit)),
         EffectKind::Merge { commit, .. } => {
             EffectOutcome::Merged { commit: commit.clone(), behind: None }

@@ -83,7 +83,13 @@ fn show(gate: &Gate, request: &Request) -> Result<(), Failure> {
             say(teller.words("budget.spent", &values));
         }
         (GateKind::Action, _) | (_, None) => {}
-        (GateKind::UnprovenCommit | GateKind::GuardedCommit | GateKind::Commit, Some(commit)) => {
+        (
+            GateKind::UnprovenCommit
+            | GateKind::GuardedCommit
+            | GateKind::RedBase
+            | GateKind::Commit,
+            Some(commit),
+        ) => {
             let (added, removed) = (commit.added_lines, commit.removed_lines);
             say(format_args!("commit {} (+{added} -{removed}): {}", commit.commit, commit.subject));
             for changed in &commit.paths {

@@ -23,6 +23,16 @@ pub(super) enum Command {
     Propose(Propose),
     /// Run the configured checks as the team would, in a clean tree of a commit; 1 where something is red
     Run(Run),
+    /// Count what was red and green without a change
+    Flaky(Flaky),
+}
+
+/// The options of the count.
+#[derive(Debug, clap::Args)]
+pub(super) struct Flaky {
+    /// As JSON
+    #[arg(long)]
+    json: bool,
 }
 
 /// The options of a proposal.
@@ -52,6 +62,7 @@ pub(super) fn run(global: &Global, command: &Command) -> ExitCode {
     let outcome = match command {
         Command::Propose(args) => propose(global, args).map(|()| true),
         Command::Run(args) => prove(global, args),
+        Command::Flaky(args) => flaky(global, args).map(|()| true),
     };
     match outcome {
         Ok(true) => ExitCode::SUCCESS,
@@ -101,6 +112,21 @@ fn propose(global: &Global, args: &Propose) -> Result<(), Failure> {
         change.write(&root)?;
     }
     tell("setup.checks.written", true);
+    Ok(())
+}
+
+fn flaky(global: &Global, args: &Flaky) -> Result<(), Failure> {
+    let workspace = workspace::load(&global.existing()?)?;
+    let counted = proofs::flaky(&workspace);
+    let counted = counted.map_err(|error| Failure::new(plain(&error.to_string())))?;
+    if args.json {
+        say_json(&json!(counted), true);
+        return Ok(());
+    }
+    let teller = teller(&workspace, false)?;
+    let times = counted.iter().map(|(name, it)| json!({ "name": name, "times": it.times }));
+    let values = json!({ "counted": times.collect::<Vec<_>>() });
+    say(teller.words("checks.flaky", &object(values)));
     Ok(())
 }
 

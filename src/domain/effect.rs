@@ -7,9 +7,10 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::domain::conflict::Conflict;
-use crate::domain::evidence::{Candidate, Evidence};
+use crate::domain::evidence::{BaseStanding, Candidate, Evidence};
 use crate::domain::finding::Finding;
 use crate::domain::ids::{EffectId, OperationId, RequestId, SprintId};
+use crate::domain::role::Role;
 use crate::domain::sprint::{CloseoutStatus, GitBaseline, SprintCommit};
 use crate::domain::time::Timestamp;
 
@@ -23,6 +24,15 @@ pub enum EffectKind {
         request_id: RequestId,
         /// The title for the commit message (`spec/teams.md` 11.4 adds id and file name).
         title: String,
+    },
+    /// Find out how the checks stand at the base, before a role gets the request.
+    Base {
+        /// The request.
+        request_id: RequestId,
+        /// Who gets it then, where it stands at no step.
+        role: Role,
+        /// What they are told.
+        why: String,
     },
     /// Run the configured checks in a clean checkout of the candidate.
     Checks {
@@ -92,6 +102,7 @@ impl EffectKind {
     pub fn request_id(&self) -> Option<&RequestId> {
         match self {
             Self::Commit { request_id, .. }
+            | Self::Base { request_id, .. }
             | Self::Checks { request_id, .. }
             | Self::Merge { request_id, .. }
             | Self::Rebase { request_id, .. }
@@ -105,11 +116,12 @@ impl EffectKind {
         }
     }
 
-    /// The request whose change it commits, proves or brings to the branch; it works in that worktree.
+    /// The request whose change or base it commits, proves or brings to the branch.
     #[must_use]
     pub const fn change_of(&self) -> Option<&RequestId> {
         match self {
             Self::Commit { request_id, .. }
+            | Self::Base { request_id, .. }
             | Self::Checks { request_id, .. }
             | Self::Merge { request_id, .. }
             | Self::Rebase { request_id, .. } => Some(request_id),
@@ -128,6 +140,7 @@ impl EffectKind {
     pub const fn name(&self) -> &'static str {
         match self {
             Self::Commit { .. } => "commit",
+            Self::Base { .. } => "base",
             Self::Checks { .. } => "checks",
             Self::Merge { .. } => "merge",
             Self::Rebase { .. } => "rebase",
@@ -198,6 +211,8 @@ pub enum EffectOutcome {
     NothingChanged,
     /// The checks ran.
     Checked(Evidence),
+    /// This is how they stand at the base.
+    BaseProven(BaseStanding),
     /// The branch is at this commit.
     Merged {
         /// The commit.

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::domain::test_report::{ComparedRun, Comparison, TestNames, TestOutcomes};
 use crate::domain::time::Timestamp;
 
 /// The work so far as a commit on `teams/<request>`.
@@ -151,6 +152,65 @@ pub struct CheckRun {
     pub log_tail: String,
     /// Wall time.
     pub duration_ms: u64,
+    /// Its tests by name. They are many, so that no record has them.
+    #[serde(skip)]
+    pub tests: TestOutcomes,
+    /// How it stands beside the same check at the base.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub compared: Option<Comparison>,
+}
+
+impl CheckRun {
+    /// As another run is held against it; none where it says nothing about its commit.
+    #[must_use]
+    pub const fn comparable(&self) -> Option<ComparedRun<'_>> {
+        match self.verdict {
+            CheckVerdict::Passed => Some(ComparedRun { failed: false, tests: &self.tests }),
+            CheckVerdict::Failed => Some(ComparedRun { failed: true, tests: &self.tests }),
+            CheckVerdict::TimedOut
+            | CheckVerdict::CutOff
+            | CheckVerdict::NotStarted
+            | CheckVerdict::EnvironmentFault => None,
+        }
+    }
+}
+
+/// How the base of a change came out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum BaseVerdict {
+    /// Every check passed.
+    Green,
+    /// One failed.
+    Red,
+    /// The checks said nothing, or could not be run.
+    #[default]
+    Unknown,
+}
+
+/// What is known of a commit that is to go to the branch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Proof {
+    /// Every check passed.
+    Green,
+    /// Nothing fails but what fails at its base as well.
+    RedBefore,
+    /// Nothing that counts.
+    None,
+}
+
+/// What the checks said at the base before anything was changed.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct BaseStanding {
+    /// The commit.
+    pub commit: String,
+    /// How it came out.
+    pub verdict: BaseVerdict,
+    /// What fails there: tests where they have names, else checks.
+    pub red: TestNames,
+    /// What was red and green without a change.
+    pub flaky: TestNames,
 }
 
 /// The checks of one commit.
@@ -179,6 +239,26 @@ impl Evidence {
     pub fn is_green(&self) -> bool {
         !self.checks.is_empty()
             && self.checks.iter().all(|check| check.verdict == CheckVerdict::Passed)
+    }
+
+    /// Whether something fails, and all of it failed at the base as well.
+    #[must_use]
+    pub fn is_red_before(&self) -> bool {
+        let before =
+            |check: &CheckRun| check.compared.as_ref().is_some_and(Comparison::is_red_before);
+        let mut red = self.checks.iter().filter(|it| it.verdict != CheckVerdict::Passed).peekable();
+        red.peek().is_some() && red.all(|it| it.verdict == CheckVerdict::Failed && before(it))
+    }
+
+    /// What is said of all checks together beside the base: what `part` picks.
+    #[must_use]
+    pub fn compared(&self, part: impl Fn(&Comparison) -> &TestNames) -> TestNames {
+        let mut all = TestNames::default();
+        self.checks
+            .iter()
+            .filter_map(|check| check.compared.as_ref())
+            .for_each(|it| all.extend(part(it)));
+        all
     }
 
     /// The check that decides what becomes of the commit, where not all passed: one that failed before one

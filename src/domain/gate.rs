@@ -15,6 +15,8 @@ pub enum GateKind {
     UnprovenCommit,
     /// May this commit go to the branch, which changes what agents or checks run by?
     GuardedCommit,
+    /// May this commit go to the branch, where checks fail that fail at its base as well?
+    RedBase,
     /// May this commit go to the branch? Every one is asked about.
     Commit,
     /// May this registered action run?
@@ -30,6 +32,7 @@ impl GateKind {
         match self {
             Self::UnprovenCommit => "unproven",
             Self::GuardedCommit => "guarded",
+            Self::RedBase => "red_base",
             Self::Commit => "commit",
             Self::Action => "action",
             Self::Budget => "budget",

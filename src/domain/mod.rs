@@ -39,6 +39,7 @@ pub mod schedule;
 pub mod session;
 pub mod sprint;
 pub mod state;
+pub mod test_report;
 pub mod time;
 pub mod usage;
 pub mod word;

@@ -143,6 +143,8 @@ impl Default for SprintPolicy {
 pub struct GateTable {
     /// A commit that no check has proven.
     pub unproven_commit: Stance,
+    /// A commit at which nothing fails but what fails at its base as well.
+    pub red_base: Stance,
     /// A commit that touches what agents or checks run by.
     pub guarded_commit: Stance,
     /// Any other commit.
@@ -159,6 +161,7 @@ impl Default for GateTable {
     fn default() -> Self {
         Self {
             unproven_commit: Stance::Ask,
+            red_base: Stance::Ask,
             guarded_commit: Stance::Ask,
             commit: Stance::Allow,
             action: Stance::Allow,
@@ -210,6 +213,8 @@ pub struct Policy {
     pub has_checks: bool,
     /// SHA-256 of what is configured about them; evidence of others proves nothing.
     pub checks_digest: String,
+    /// Whether the base is proven before a role gets a request.
+    pub proves_base: bool,
     /// The project's name, for people.
     pub project: String,
     /// The agents in use, for people: `rehearsal`, `codex`.

@@ -4,13 +4,14 @@
 use serde_json::{Value, json};
 
 use super::lifecycle::{BlockReason, Observation, WorkflowDecision};
-use super::progress::{begin, check, commit_then, deliver, is_proven};
+use super::progress::{begin, check, commit_then, deliver, proof};
 use super::turn::Turn;
 use super::{attempts, ending, handoff, lifecycle, progress, say};
 use crate::domain::block::BlockCode;
 use crate::domain::conflict::Conflict;
 use crate::domain::effect::EffectKind;
-use crate::domain::evidence::{Candidate, CheckRun, CheckVerdict, Evidence};
+use crate::domain::evidence::{Candidate, CheckRun, CheckVerdict, Evidence, Proof};
+use crate::domain::gate::Stance;
 use crate::domain::ids::RequestId;
 use crate::domain::lifecycle::{Prerequisite, StepKind, StepOutcome};
 use crate::domain::outgoing::{Priority, Voice};
@@ -57,8 +58,7 @@ fn proceed(turn: &mut Turn<'_>, id: &RequestId) {
     let Some(step) = turn.step(id) else {
         return;
     };
-    let unproven =
-        request.work.candidate.is_some() && !is_proven(request, &turn.policy.checks_digest);
+    let unproven = request.work.candidate.is_some() && proof(request, turn.policy) == Proof::None;
     if step.kind == StepKind::Land {
         begin(turn, id);
     } else if step.needs(Prerequisite::Evidence) && unproven && turn.policy.has_checks {
@@ -85,12 +85,21 @@ pub(super) fn again(turn: &mut Turn<'_>, id: &RequestId) {
 
 /// The checks ran.
 pub(super) fn checked(turn: &mut Turn<'_>, id: &RequestId, evidence: Evidence) {
-    let green = evidence.is_green();
+    let red_before = evidence.is_red_before() && turn.policy.gates.red_base != Stance::Refuse;
+    let proof = match (evidence.is_green(), red_before) {
+        (true, _) => Proof::Green,
+        (false, true) => Proof::RedBefore,
+        (false, false) => Proof::None,
+    };
     turn.record(
         id,
         EventKind::Checks,
         "runtime",
-        if green { "passed" } else { "failed" },
+        match proof {
+            Proof::Green => "passed",
+            Proof::RedBefore => "red before",
+            Proof::None => "failed",
+        },
         json!(evidence),
     );
     let Some(request) = turn.edit(id) else { return };
@@ -104,15 +113,19 @@ pub(super) fn checked(turn: &mut Turn<'_>, id: &RequestId, evidence: Evidence) {
     let (Some((lifecycle, state)), Some(step)) = (turn.stands(id), turn.step(id)) else {
         return;
     };
-    if green {
+    if proof != Proof::None {
         let values = json!({
+            "red_before": evidence.compared(|it| &it.red_before).lines(),
+            "mended": evidence.compared(|it| &it.mended).lines(),
+            "flaky": evidence.compared(|it| &it.flaky).lines(),
+            "stance": turn.policy.gates.red_base,
             "commit": say::short(&evidence.commit),
             "checks": say::checks(Some(&evidence)),
             "unisolated": !evidence.isolation.is_isolated(),
         });
         say::in_room(turn, id, Voice::Team, Priority::Progress, "room.checks_passed", values);
         if step.kind == StepKind::Land {
-            deliver(turn, id, true);
+            deliver(turn, id, proof);
         } else {
             handoff::delegate_current(turn, id, "");
         }
@@ -141,6 +154,9 @@ pub(super) fn checked(turn: &mut Turn<'_>, id: &RequestId, evidence: Evidence) {
         "check": failure.name,
         "exit_code": exit,
         "tail": say::cut(&failure.log_tail, 1_200),
+        "broken": broken(failure),
+        "red_before": evidence.compared(|it| &it.red_before).lines(),
+        "flaky": evidence.compared(|it| &it.flaky).lines(),
         "attempt": budget.used + 1,
         "limit": budget.limit,
     });
@@ -150,6 +166,14 @@ pub(super) fn checked(turn: &mut Turn<'_>, id: &RequestId, evidence: Evidence) {
         *text = format!("{} ({exit})\n{}", failure.name, say::cut(&failure.log_tail, 800));
     }
     progress::follow(turn, id, decision);
+}
+
+/// The tests that a change broke or lost; none where the check has no names.
+fn broken(check: &CheckRun) -> Vec<String> {
+    let Some(compared) = check.compared.as_ref() else { return Vec::new() };
+    let mut all = compared.broken.clone();
+    all.extend(&compared.vanished);
+    if all.first == [check.name.as_str()] { Vec::new() } else { all.lines() }
 }
 
 /// The checks came to no end, which says nothing about the change: they are run once more, and then a person
@@ -203,6 +227,8 @@ pub(super) fn merged(
         "files": say::files(request.work.candidate.as_ref()),
         "checks": say::checks(request.work.evidence.as_ref()),
         "unisolated": request.work.evidence.as_ref().is_some_and(|it| !it.isolation.is_isolated()),
+        "red_before": say::red_before(request),
+        "flaky": request.work.evidence.as_ref().map(|it| it.compared(|it| &it.flaky).lines()),
         "seconds": now.seconds_since(request.created_at),
         "turns": request.work.spent.turns,
         "agent": agent,

@@ -5,9 +5,10 @@ use serde_json::{Value, json};
 use super::decision::Answer;
 use super::ending::outlives;
 use super::turn::Turn;
-use super::{closeout, ending, say, sprint};
+use super::{base, closeout, ending, handoff, say, sprint};
 use crate::domain::block::BlockCode;
 use crate::domain::effect::{Effect, EffectKind, EffectOutcome, EffectState};
+use crate::domain::evidence::BaseStanding;
 use crate::domain::ids::{EffectId, OperationId, RequestId};
 use crate::domain::operation::{Operation, OperationStatus};
 use crate::domain::record::RecordId;
@@ -47,6 +48,7 @@ pub(super) fn finished(turn: &mut Turn<'_>, id: &EffectId, outcome: EffectOutcom
     let operation = match &effect.kind {
         EffectKind::Action { operation_id, .. } => Some(operation_id.clone()),
         EffectKind::Commit { .. }
+        | EffectKind::Base { .. }
         | EffectKind::Checks { .. }
         | EffectKind::Merge { .. }
         | EffectKind::Rebase { .. }
@@ -77,6 +79,9 @@ pub(super) fn finished(turn: &mut Turn<'_>, id: &EffectId, outcome: EffectOutcom
         EffectOutcome::NothingChanged => closeout::nothing_changed(turn, &request_id),
         EffectOutcome::Unsolved { paths } => closeout::unsolved(turn, &request_id, &paths),
         EffectOutcome::Checked(evidence) => closeout::checked(turn, &request_id, evidence),
+        EffectOutcome::BaseProven(standing) => {
+            base_proven(turn, &request_id, &effect.kind, standing);
+        }
         EffectOutcome::Merged { commit, behind, elsewhere } => {
             closeout::merged(turn, &request_id, commit, (behind, elsewhere));
         }
@@ -90,10 +95,15 @@ pub(super) fn finished(turn: &mut Turn<'_>, id: &EffectId, outcome: EffectOutcom
         EffectOutcome::PersonEdits { paths } => {
             ending::block(turn, &request_id, BlockCode::PersonEdits, &paths.join("\n"), Vec::new());
         }
+        // What is wrong shows again where a change is to be proven.
+        EffectOutcome::Failed { .. } if matches!(effect.kind, EffectKind::Base { .. }) => {
+            base_proven(turn, &request_id, &effect.kind, BaseStanding::default());
+        }
         EffectOutcome::Failed { message } => {
             let code = match effect.kind {
                 EffectKind::Checks { .. } => BlockCode::ChecksNotStarted,
                 EffectKind::Commit { .. }
+                | EffectKind::Base { .. }
                 | EffectKind::Merge { .. }
                 | EffectKind::Rebase { .. }
                 | EffectKind::Action { .. }
@@ -117,6 +127,18 @@ pub(super) fn finished(turn: &mut Turn<'_>, id: &EffectId, outcome: EffectOutcom
     Answer::Accepted
 }
 
+/// Whoever waited for what is known of the base now gets the request.
+fn base_proven(turn: &mut Turn<'_>, id: &RequestId, kind: &EffectKind, standing: BaseStanding) {
+    base::note(turn, id, standing);
+    let EffectKind::Base { role, why, .. } = kind else { return };
+    let Some(request) = turn.request(id) else { return };
+    match (request.status, request.params.workflow.is_some()) {
+        (RequestStatus::Delegated, true) => handoff::delegate_current(turn, id, why),
+        (RequestStatus::Delegated, false) => handoff::delegate(turn, id, *role, None, why, None),
+        (_, _) => {}
+    }
+}
+
 fn action_ended(
     turn: &mut Turn<'_>,
     request_id: &RequestId,
@@ -129,6 +151,7 @@ fn action_ended(
         EffectOutcome::Committed(_)
         | EffectOutcome::NothingChanged
         | EffectOutcome::Checked(_)
+        | EffectOutcome::BaseProven(_)
         | EffectOutcome::Merged { .. }
         | EffectOutcome::BranchMoved { .. }
         | EffectOutcome::ChecksChanged

@@ -3,8 +3,8 @@
 use serde_json::{Value, json};
 
 use super::decision::Wake;
-use super::say;
 use super::turn::Turn;
+use super::{base, say};
 use crate::domain::envelope::{
     Envelope, EnvelopeBody, EnvelopeFolder, EnvelopeKind, EnvelopeParams,
 };
@@ -39,6 +39,9 @@ pub(super) fn delegate(
     why: &str,
     not_before: Option<Timestamp>,
 ) {
+    if base::comes_first(turn, id, role, why) {
+        return;
+    }
     let now = turn.now;
     let kind = turn.step(id).filter(|at| Some(at.name) == step).map(|at| at.kind);
     let Some(request) = turn.edit(id) else { return };

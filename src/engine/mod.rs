@@ -13,6 +13,7 @@ pub mod why;
 
 mod actions;
 mod attempts;
+mod base;
 mod budget;
 mod claims;
 mod clock;

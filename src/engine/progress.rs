@@ -9,10 +9,13 @@ use super::turn::Turn;
 use super::{ending, handoff, lanes, say};
 use crate::domain::block::BlockCode;
 use crate::domain::effect::EffectKind;
+use crate::domain::evidence::Proof;
+use crate::domain::gate::Stance;
 use crate::domain::ids::RequestId;
 use crate::domain::lifecycle::{Prerequisite, StepKind, StepName, counter};
 use crate::domain::outgoing::{Priority, Voice};
-use crate::domain::request::{EventKind, RequestStatus, SelectionSource};
+use crate::domain::policy::Policy;
+use crate::domain::request::{EventKind, Request, RequestStatus, SelectionSource};
 use crate::domain::role::Role;
 use crate::domain::routes::{Lane, LaneChoice, LaneSource};
 
@@ -150,7 +153,7 @@ pub(super) fn commit_then(turn: &mut Turn<'_>, id: &RequestId, next: Option<Role
 /// The workflow is through: prove, then commit to the branch, or ask, or answer.
 pub(super) fn begin(turn: &mut Turn<'_>, id: &RequestId) {
     let has_checks = turn.policy.has_checks;
-    let checks_digest = turn.policy.checks_digest.clone();
+    let policy = turn.policy;
     let Some(request) = turn.edit(id) else { return };
     request.status = RequestStatus::Delegated;
     request.blocked = None;
@@ -161,25 +164,25 @@ pub(super) fn begin(turn: &mut Turn<'_>, id: &RequestId) {
         answered(turn, id, &summary);
         return;
     }
-    let proven = is_proven(request, &checks_digest);
+    let proof = proof(request, policy);
     if outgrew_its_lane(turn, id) {
         return;
     }
-    if has_checks && !proven {
+    if has_checks && proof == Proof::None {
         check(turn, id);
     } else {
-        deliver(turn, id, proven);
+        deliver(turn, id, proof);
     }
 }
 
 /// Brings the candidate to the branch, unless the branch has it already.
-pub(super) fn deliver(turn: &mut Turn<'_>, id: &RequestId, proven: bool) {
+pub(super) fn deliver(turn: &mut Turn<'_>, id: &RequestId, proof: Proof) {
     let candidate = turn.request(id).and_then(|request| request.work.candidate.as_ref());
     match candidate.filter(|candidate| candidate.is_its_base()).map(|it| it.commit.clone()) {
         Some(head) => end_already_there(turn, id, &head),
         // What somebody wrote meanwhile is read before the change goes anywhere.
         None if goes_by_the_new_words(turn, id) || outgrew_its_lane(turn, id) => {}
-        None => commit::ready(turn, id, proven),
+        None => commit::ready(turn, id, proof),
     }
 }
 
@@ -214,15 +217,21 @@ pub(super) fn check(turn: &mut Turn<'_>, id: &RequestId) {
     turn.plan(EffectKind::Checks { request_id: id.clone(), commit });
 }
 
-/// Whether the checks that are configured now were green at the candidate.
-pub(super) fn is_proven(request: &crate::domain::request::Request, checks_digest: &str) -> bool {
-    match (&request.work.candidate, &request.work.evidence) {
-        (Some(candidate), Some(evidence)) => {
-            candidate.commit == evidence.commit
-                && evidence.is_green()
-                && evidence.checks_digest == checks_digest
-        }
-        (Some(_) | None, _) => false,
+/// What the checks that are configured now say about the candidate, as far as it may go on by that.
+pub(super) fn proof(request: &Request, policy: &Policy) -> Proof {
+    let (Some(candidate), Some(evidence)) = (&request.work.candidate, &request.work.evidence)
+    else {
+        return Proof::None;
+    };
+    if candidate.commit != evidence.commit || evidence.checks_digest != policy.checks_digest {
+        return Proof::None;
+    }
+    if evidence.is_green() {
+        Proof::Green
+    } else if evidence.is_red_before() && policy.gates.red_base != Stance::Refuse {
+        Proof::RedBefore
+    } else {
+        Proof::None
     }
 }
 

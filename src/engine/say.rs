@@ -168,6 +168,15 @@ pub(super) fn checks(evidence: Option<&Evidence>) -> Value {
         .collect()
 }
 
+/// What fails in a request's evidence that failed at its base, too; before there is any, what fails at the base.
+pub(super) fn red_before(request: &Request) -> Vec<String> {
+    match (&request.work.evidence, &request.work.base) {
+        (Some(evidence), _) => evidence.compared(|it| &it.red_before).lines(),
+        (None, Some(base)) => base.red.lines(),
+        (None, None) => Vec::new(),
+    }
+}
+
 /// The paths of a candidate, for templates.
 pub(super) fn files(candidate: Option<&Candidate>) -> Value {
     let paths = candidate.map(|candidate| candidate.paths.as_slice()).unwrap_or_default();
@@ -273,6 +282,7 @@ pub(super) fn refresh_card(turn: &mut Turn<'_>, id: &RequestId) {
         "next": request.route.next_role.map_or("", Role::as_str),
         "files": files(request.work.candidate.as_ref()),
         "checks": checks(evidence),
+        "red_before": red_before(&request),
         "commit": commit,
         "turns": request.work.spent.turns,
         "tokens": request.work.usage.input_tokens + request.work.usage.output_tokens,

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use git2::{ErrorCode, ObjectType, TreeWalkMode, TreeWalkResult};
 
-use super::{CommitId, GitError, Project, Result};
+use super::{CommitId, GitError, Project, Result, TreeId};
 
 /// More of a file than this, in bytes, is not read: no manifest that a person writes is longer.
 const LARGEST: usize = 4 << 20;
@@ -70,6 +70,14 @@ impl CommitFiles {
 }
 
 impl Project {
+    /// The tree of a commit.
+    ///
+    /// # Errors
+    /// Where the repository or the commit cannot be read.
+    pub fn tree_of(&self, commit: CommitId) -> Result<TreeId> {
+        Ok(TreeId(self.repository()?.find_commit(commit.0)?.tree_id()))
+    }
+
     /// The commit that a name, a tag or the beginning of an id stands for.
     ///
     /// # Errors

@@ -32,6 +32,7 @@ mod replace;
 mod sign;
 pub mod sprint;
 mod stat_index;
+mod test_names;
 mod trees;
 mod worktree;
 

@@ -5,7 +5,7 @@
 
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Write as _};
-use std::os::unix::fs::FileExt as _;
+use std::os::unix::fs::{FileExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
 
@@ -122,7 +122,14 @@ impl DiskFile for RealFile {
     }
 
     fn sync(&mut self) -> Result<()> {
-        at("sync", &self.path, self.file.sync_data())
+        at("sync", &self.path, self.file.sync_data())?;
+        // A file without a name takes every write, and keeps none.
+        let found = at("look at", &self.path, self.file.metadata())?;
+        if found.nlink() == 0 {
+            let gone = "it was removed while it was in use: the workspace is gone";
+            return at("sync", &self.path, Err(io::Error::other(gone)));
+        }
+        Ok(())
     }
 
     fn truncate(&mut self, len: u64) -> Result<()> {

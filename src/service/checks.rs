@@ -39,6 +39,7 @@ fn check_spec(check: &Check) -> CheckSpec {
         output_limit: check.output_limit_kb.get() * 1_024,
         env: check.env.iter().map(|(name, value)| (name.to_string(), value.clone())).collect(),
         read: check.read.iter().map(|path| PathBuf::from(path.as_str())).collect(),
+        report: check.report.as_ref().map(|report| PathBuf::from(report.path())),
         network: check.network,
     }
 }

@@ -14,6 +14,7 @@ use super::busy::Busy;
 use super::checks;
 use super::effect_error::EffectError;
 use super::prompts;
+use super::proofs;
 use super::sprint_effects;
 use super::task;
 use super::team::{Team, now};
@@ -111,7 +112,11 @@ async fn perform(
         EffectKind::Checks { request_id, commit } => {
             begin(team, effect, &Value::Null).await?;
             let commit = commit.parse()?;
-            Ok(EffectOutcome::Checked(checks::run(team, request_id, commit, stop).await?))
+            Ok(EffectOutcome::Checked(proofs::prove(team, request_id, commit, stop).await?))
+        }
+        EffectKind::Base { request_id, .. } => {
+            begin(team, effect, &Value::Null).await?;
+            Ok(EffectOutcome::BaseProven(proofs::base(team, request_id, stop).await?))
         }
         EffectKind::Merge { request_id, .. } => {
             // One that has begun may be done already, and is brought to its end.

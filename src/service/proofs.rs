@@ -1,12 +1,26 @@
-//! The configured checks at a commit, run for a person as the team runs them for a change.
+//! Proof: the checks at a change beside those at its base, told apart test by test, and the checks run by hand.
+//!
+//! What the checks say about a tree is kept by its key: the tree, what is configured about checks, and the isolation. It
+//! is used again for the base of other requests, never instead of running them at a change.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
+use sha2::{Digest as _, Sha256};
 use tokio_util::sync::CancellationToken;
 
-use super::checks::check_plan;
-use crate::domain::evidence::Evidence;
-use crate::git::{self, GitError};
+use super::checks::{self, check_plan};
+use super::effect_error::EffectError;
+use super::team::{Team, now};
+use crate::domain::evidence::{
+    BaseStanding, BaseVerdict, CheckRun, CheckVerdict, Evidence, Isolation,
+};
+use crate::domain::ids::RequestId;
+use crate::domain::test_report::{ComparedRun, TestNames, TestOutcomes, compare, failures};
+use crate::domain::time::Timestamp;
+use crate::git::{self, CommitId, GitError, TreeId};
 use crate::onboarding::open_project;
 use crate::platform::disk::{Disk as _, RealDisk};
 use crate::platform::files::{self, FileError};
@@ -78,4 +92,301 @@ pub async fn by_hand(
     let confinement = confinement::find().await;
     let evidence = git::checks::run(&project, commit, &plan, &confinement, &logs, stop).await?;
     Ok(Proof { evidence, logs })
+}
+
+/// Records of trees that are kept; the oldest go.
+const RECORDS: usize = 32;
+/// Tests and checks whose flakiness is counted; those that were seen longest ago go.
+const COUNTED: usize = 500;
+
+/// What a check said about a tree.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+struct CheckRecord {
+    name: String,
+    verdict: CheckVerdict,
+    tests: TestOutcomes,
+    flaky: TestNames,
+}
+
+impl CheckRecord {
+    fn of(run: &CheckRun) -> CheckRecord {
+        CheckRecord {
+            name: run.name.clone(),
+            verdict: run.verdict,
+            tests: run.tests.clone(),
+            flaky: run.compared.as_ref().map(|it| it.flaky.clone()).unwrap_or_default(),
+        }
+    }
+
+    fn run(&self) -> ComparedRun<'_> {
+        ComparedRun { failed: self.verdict == CheckVerdict::Failed, tests: &self.tests }
+    }
+}
+
+/// What the checks said about a tree.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+struct TreeRecord {
+    commit: String,
+    checks: Vec<CheckRecord>,
+}
+
+/// How often something was red and green without a change.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct FlakyCount {
+    /// So often.
+    pub times: u64,
+    /// When last.
+    pub last: Timestamp,
+}
+
+fn folder(state_dir: &Path) -> PathBuf {
+    state_dir.join("proofs")
+}
+
+fn record_file(state_dir: &Path, tree: TreeId, digest: &str, isolation: Isolation) -> PathBuf {
+    let key = Sha256::digest(format!("{tree} {digest} {isolation:?}"));
+    let key: String = key.iter().map(|byte| format!("{byte:02x}")).collect();
+    folder(state_dir).join("trees").join(format!("{key}.json"))
+}
+
+/// Proves a change: runs the checks at its commit, holds what fails against its base, and runs them once more where
+/// something is newly red.
+pub(super) async fn prove(
+    team: &Arc<Team>,
+    id: &RequestId,
+    commit: CommitId,
+    stop: &CancellationToken,
+) -> Result<Evidence, EffectError> {
+    let mut evidence = checks::run(team, id, commit, stop).await?;
+    let base = base_of(team, id, commit)?;
+    let is_red = failed(&evidence);
+    let record = match base {
+        Some(base) if is_red => Some(look(team, id, base, stop).await?),
+        Some(base) => kept(team, base, &evidence).await?,
+        None => None,
+    };
+    hold_against(&mut evidence, record.as_ref());
+    if is_red && !evidence.is_red_before() {
+        let again = checks::run(team, id, commit, stop).await?;
+        settle(&mut evidence, &again);
+        hold_against(&mut evidence, record.as_ref());
+    }
+    if evidence.is_green() || evidence.is_red_before() {
+        keep(team, commit, &evidence).await?;
+    }
+    finish(team, evidence).await
+}
+
+/// How the checks stand at the tip of the branch, which a request is about to grow from.
+pub(super) async fn base(
+    team: &Arc<Team>,
+    id: &RequestId,
+    stop: &CancellationToken,
+) -> Result<BaseStanding, EffectError> {
+    let project = team.project.clone();
+    let head = tasks::blocking(move || project.head()).await??;
+    let record = look(team, id, head, stop).await?;
+    let mut standing = BaseStanding { commit: head.to_string(), ..BaseStanding::default() };
+    for check in &record.checks {
+        standing.flaky.extend(&check.flaky);
+        if check.verdict == CheckVerdict::Failed {
+            standing.red.extend(&failures(&check.name, check.run()));
+        }
+    }
+    let all_pass = |it: &CheckRecord| it.verdict == CheckVerdict::Passed;
+    standing.verdict = match (standing.red.is_empty(), record.checks.iter().all(all_pass)) {
+        (false, _) => BaseVerdict::Red,
+        (true, true) => BaseVerdict::Green,
+        (true, false) => BaseVerdict::Unknown,
+    };
+    Ok(standing)
+}
+
+/// Whether the checks came to an end and one failed.
+fn failed(evidence: &Evidence) -> bool {
+    evidence.first_failure().is_some_and(|check| check.verdict == CheckVerdict::Failed)
+}
+
+/// The commit that a change grew from; none where it is that commit.
+fn base_of(team: &Team, id: &RequestId, commit: CommitId) -> Result<Option<CommitId>, EffectError> {
+    let request = team.request(id).ok_or(EffectError::Gone)?;
+    let candidate = request.work.candidate.as_ref();
+    let base: Option<CommitId> = candidate.map(|it| it.base.parse()).transpose()?;
+    Ok(base.filter(|base| *base != commit))
+}
+
+/// What the checks say about the tree of a commit: as it was seen before, else by running them, one request at a time.
+async fn look(
+    team: &Arc<Team>,
+    id: &RequestId,
+    commit: CommitId,
+    stop: &CancellationToken,
+) -> Result<TreeRecord, EffectError> {
+    let _one = tokio::select! {
+        one = team.base.lock() => one,
+        () = stop.cancelled() => return Err(EffectError::Unwanted),
+    };
+    let plan = checks::in_force(team).await?;
+    let isolation = git::checks::isolation(&plan, &confinement::find().await)?;
+    if let Some(record) = read(team, commit, &plan.digest, isolation).await? {
+        return Ok(record);
+    }
+    let mut evidence = checks::run(team, id, commit, stop).await?;
+    if failed(&evidence) {
+        let again = checks::run(team, id, commit, stop).await?;
+        settle(&mut evidence, &again);
+    }
+    if evidence.is_green() || failed(&evidence) {
+        keep(team, commit, &evidence).await?;
+    }
+    let evidence_checks = evidence.checks.iter().map(CheckRecord::of).collect();
+    let record = TreeRecord { commit: commit.to_string(), checks: evidence_checks };
+    finish(team, evidence).await?;
+    Ok(record)
+}
+
+/// What is known of the base without running anything.
+async fn kept(
+    team: &Arc<Team>,
+    base: CommitId,
+    evidence: &Evidence,
+) -> Result<Option<TreeRecord>, EffectError> {
+    read(team, base, &evidence.checks_digest, evidence.isolation).await
+}
+
+async fn read(
+    team: &Arc<Team>,
+    commit: CommitId,
+    digest: &str,
+    isolation: Isolation,
+) -> Result<Option<TreeRecord>, EffectError> {
+    let (project, digest) = (team.project.clone(), digest.to_owned());
+    let state_dir = team.workspace.state_dir();
+    tasks::blocking(move || {
+        let tree = project.tree_of(commit)?;
+        let file = record_file(&state_dir, tree, &digest, isolation);
+        let text = files::read_text_if_present(&file)?;
+        // One that cannot be read is made anew.
+        Ok(text.and_then(|text| serde_json::from_str(&text).ok()))
+    })
+    .await?
+}
+
+/// Keeps what the checks say about the tree of a commit.
+async fn keep(team: &Arc<Team>, commit: CommitId, evidence: &Evidence) -> Result<(), EffectError> {
+    let project = team.project.clone();
+    let (digest, isolation) = (evidence.checks_digest.clone(), evidence.isolation);
+    let checks = evidence.checks.iter().map(CheckRecord::of).collect();
+    let record = TreeRecord { commit: commit.to_string(), checks };
+    let state_dir = team.workspace.state_dir();
+    tasks::blocking(move || {
+        let file = record_file(&state_dir, project.tree_of(commit)?, &digest, isolation);
+        let trees = folder(&state_dir).join("trees");
+        files::create_dir_all(&trees)?;
+        files::write_atomic(&file, serde_json::to_vec(&record)?)?;
+        let mut all = Vec::new();
+        for path in files::list(&trees)? {
+            all.push((files::metadata(&path)?.modified().ok(), path));
+        }
+        all.sort();
+        for (_, path) in all.iter().rev().skip(RECORDS) {
+            files::remove_any(path)?;
+        }
+        Ok(())
+    })
+    .await?
+}
+
+/// Holds each check against that of the base.
+fn hold_against(evidence: &mut Evidence, base: Option<&TreeRecord>) {
+    for check in &mut evidence.checks {
+        let flaky = check.compared.take().map(|it| it.flaky).unwrap_or_default();
+        let Some(run) = check.comparable() else { continue };
+        let before = base.and_then(|base| base.checks.iter().find(|it| it.name == check.name));
+        let mut found = compare(&check.name, before.map(CheckRecord::run), run);
+        found.flaky = flaky;
+        check.compared = Some(found);
+    }
+}
+
+/// What one repetition without a change says: what was red and is green, or the other way round, is flaky.
+fn settle(evidence: &mut Evidence, again: &Evidence) {
+    for check in &mut evidence.checks {
+        let second = again.checks.iter().find(|it| it.name == check.name);
+        let Some(second) = second.filter(|it| it.comparable().is_some()) else { continue };
+        let Some(first) = check.comparable() else { continue };
+        let (one, two) = (&check.tests, &second.tests);
+        let cured = |it: &&String| two.passed.contains(*it);
+        let flaky: TestNames = match (check.verdict, second.verdict) {
+            (CheckVerdict::Failed, CheckVerdict::Passed) => {
+                let flaky = failures(&check.name, first);
+                *check = second.clone();
+                flaky
+            }
+            (CheckVerdict::Failed, CheckVerdict::Failed) => {
+                let caught = two.failed.iter().filter(|it| one.passed.contains(*it));
+                let flaky = one.failed.iter().filter(cured).chain(caught).cloned().collect();
+                let still: Vec<String> =
+                    one.failed.iter().filter(|it| !cured(it)).cloned().collect();
+                // Where each time something else fails, there is no more to tell them by.
+                if !still.is_empty() {
+                    let cured: Vec<String> = one.failed.iter().filter(cured).cloned().collect();
+                    check.tests.passed.extend(cured);
+                    check.tests.failed = still.into_iter().collect();
+                }
+                flaky
+            }
+            (CheckVerdict::Passed, CheckVerdict::Failed) => {
+                second.comparable().map(|run| failures(&check.name, run)).unwrap_or_default()
+            }
+            (_, _) => TestNames::default(),
+        };
+        check.compared.get_or_insert_default().flaky = flaky;
+    }
+}
+
+/// Counts what was flaky, and leaves to the record what people are shown.
+async fn finish(team: &Arc<Team>, mut evidence: Evidence) -> Result<Evidence, EffectError> {
+    let mut seen = Vec::new();
+    for check in &mut evidence.checks {
+        check.tests = TestOutcomes::default();
+        let flaky = check.compared.iter().flat_map(|it| &it.flaky.first);
+        seen.extend(flaky.map(|name| format!("{}: {name}", check.name)));
+    }
+    if !seen.is_empty() {
+        let file = folder(&team.workspace.state_dir()).join("flaky.json");
+        tasks::blocking(move || count(&file, seen)).await??;
+    }
+    Ok(evidence)
+}
+
+fn count(file: &Path, seen: Vec<String>) -> Result<(), EffectError> {
+    let mut all = counts_in(file)?;
+    for name in seen {
+        let count = all.entry(name).or_insert(FlakyCount { times: 0, last: now() });
+        count.times += 1;
+        count.last = now();
+    }
+    let mut oldest: Vec<_> = all.iter().map(|(name, it)| (it.last, name.clone())).collect();
+    oldest.sort();
+    for (_, name) in oldest.iter().rev().skip(COUNTED) {
+        all.remove(name);
+    }
+    if let Some(folder) = file.parent() {
+        files::create_dir_all(folder)?;
+    }
+    Ok(files::write_atomic(file, serde_json::to_vec(&all)?)?)
+}
+
+fn counts_in(file: &Path) -> Result<BTreeMap<String, FlakyCount>, FileError> {
+    let text = files::read_text_if_present(file)?.unwrap_or_default();
+    Ok(serde_json::from_str(&text).unwrap_or_default())
+}
+
+/// What was red and green without a change in a workspace, and how often.
+///
+/// # Errors
+/// Where the counts cannot be read.
+pub fn flaky(workspace: &workspace::Workspace) -> Result<BTreeMap<String, FlakyCount>, FileError> {
+    counts_in(&folder(&workspace.state_dir()).join("flaky.json"))
 }

@@ -194,6 +194,7 @@ async fn serve(
         slots,
         git: Arc::default(),
         elsewhere: tokio::sync::Mutex::default(),
+        base: tokio::sync::Mutex::default(),
         closing,
         _in_use: in_use,
     });

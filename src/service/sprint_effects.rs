@@ -44,6 +44,7 @@ pub(super) async fn perform(
         EffectKind::Publish { .. } => publish(team, sprint).await,
         EffectKind::Archive { .. } => archive::archive(team, sprint).await,
         EffectKind::Commit { .. }
+        | EffectKind::Base { .. }
         | EffectKind::Checks { .. }
         | EffectKind::Merge { .. }
         | EffectKind::Rebase { .. }

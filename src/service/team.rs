@@ -58,6 +58,8 @@ pub(super) struct Team {
     pub(super) git: Arc<tokio::sync::Mutex<()>>,
     /// The other branch that people were last told about as checked out in the project.
     pub(super) elsewhere: tokio::sync::Mutex<Option<String>>,
+    /// The base is proven for one request at a time: the next finds what is known then.
+    pub(super) base: tokio::sync::Mutex<()>,
     /// Ends every worker.
     pub(super) closing: CancellationToken,
     /// Held as long as somebody works with the team.

@@ -299,6 +299,7 @@ impl Workspace {
             actions,
             has_checks: !runtime.checks.is_empty(),
             checks_digest: checks_digest(runtime),
+            proves_base: runtime.prove_base,
             project: self
                 .project_root()
                 .file_name()

@@ -20,6 +20,7 @@ pub(crate) fn check(name: &str, command: &[&str]) -> CheckSpec {
         output_limit: 1 << 20,
         env: BTreeMap::new(),
         read: Vec::new(),
+        report: None,
         network: CheckNetwork::Off,
     }
 }

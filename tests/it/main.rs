@@ -65,6 +65,7 @@ mod supervise;
 mod support;
 mod team_acp;
 mod team_agents;
+mod team_base;
 mod team_bodies;
 mod team_burst;
 mod team_checks;

@@ -16,11 +16,17 @@ fn until_file(path: &std::path::Path) -> String {
     )
 }
 
+/// What is red is red, however it was before.
+fn strict() -> String {
+    "gates: {red_base: refuse}\n".to_owned()
+}
+
 #[tokio::test]
 async fn failing_checks_keep_the_branch_clean_until_a_person_helps() {
     let folder = tempfile::tempdir().unwrap();
     let sun = folder.path().join("sun");
-    let house = House::open(Plan { checks: until_file(&sun), ..Plan::default() }).await;
+    let house =
+        House::open(Plan { checks: until_file(&sun), more: strict(), ..Plan::default() }).await;
     let asked = house.ask(EDIT).await;
     let blocked = house.becomes(&asked, RequestStatus::Blocked).await;
     assert_eq!(blocked.blocked.as_ref().unwrap().code.word(), "checks_failing");
@@ -260,7 +266,8 @@ fn configure(house: &House, from: &str, to: &str) {
 async fn edited_checks_count_for_the_next_run_and_a_broken_edit_proves_nothing() {
     const RED: &str = "[{name: tests, command: [sh, -c, 'exit 1']}]";
     let checks = "[{name: tests, command: [no-such-program-here]}]";
-    let house = House::open(Plan { checks: checks.to_owned(), ..Plan::default() }).await;
+    let house =
+        House::open(Plan { checks: checks.to_owned(), more: strict(), ..Plan::default() }).await;
     let asked = house.ask(EDIT).await;
     house.becomes(&asked, RequestStatus::Blocked).await;
     house.reads("general", "no-such-program-here: No such file or directory").await;
@@ -300,7 +307,8 @@ async fn edited_checks_count_for_the_next_run_and_a_broken_edit_proves_nothing()
 
 #[tokio::test]
 async fn what_other_checks_have_proven_does_not_land() {
-    let plan = Plan { more: "gates: {commit: ask}\n".to_owned(), ..Plan::default() };
+    let plan =
+        Plan { more: "gates: {commit: ask, red_base: refuse}\n".to_owned(), ..Plan::default() };
     let house = House::open(plan).await;
     let asked = house.ask(EDIT).await;
     house.reads(&asked, "May this go to the branch?").await;

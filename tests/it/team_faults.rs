@@ -237,3 +237,17 @@ async fn a_team_without_free_descriptors_listens_again_when_there_are_some() {
     assert_eq!(house.whole_log().matches("cannot accept").count(), 1, "{}", house.log());
     house.close().await;
 }
+
+#[tokio::test]
+async fn a_team_whose_workspace_is_removed_stops_and_says_so() {
+    let mut house = House::open(Plan::default()).await;
+    house.quiet().await;
+    std::fs::remove_dir_all(house.root()).unwrap();
+    house.ask(EDIT).await;
+    let ended = house.ends().await;
+    assert!(!ended.success());
+    let said = std::fs::read_to_string(house.beside("stderr.txt")).unwrap();
+    let told = said.lines().filter(|line| line.contains("the workspace is gone")).count();
+    assert_eq!(told, 1, "{said}");
+    assert!(house.commits().is_empty());
+}

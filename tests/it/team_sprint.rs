@@ -148,6 +148,7 @@ async fn six_commits(house: &House, sprint: &Sprint) {
         output_limit: 1 << 20,
         env: [].into(),
         read: Vec::new(),
+        report: None,
         network: CheckNetwork::Off,
     };
     let plan = git::CheckPlan {

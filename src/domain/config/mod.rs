@@ -24,7 +24,7 @@ pub use runtime::{
 };
 pub use values::{
     Argv, BranchName, CarriedFolder, ContentHash, CutoffTime, EnvName, FilterName, IntervalMinutes,
-    OutsidePath, Positive, ProjectPath, Zone, is_build_folder, names_a_secret,
+    JunitReport, OutsidePath, Positive, ProjectPath, Zone, is_build_folder, names_a_secret,
 };
 
 /// A value that is wrong only beside others, or only for what is about to happen.

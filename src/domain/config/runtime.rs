@@ -8,7 +8,8 @@ use serde::{Deserialize, Deserializer, Serialize};
 use super::limits::{self, LimitsConfig};
 use super::values::{
     Argv, BranchName, CarriedFolder, CommitEmail, CommitName, CutoffTime, EnvName, FilterName,
-    IntervalMinutes, OutsidePath, Positive, TrailerName, TrailerText, Zone, names_a_secret,
+    IntervalMinutes, JunitReport, OutsidePath, Positive, TrailerName, TrailerText, Zone,
+    names_a_secret,
 };
 use super::{AgentsConfig, ModelServer, Problem, ProfilesConfig, RoleDefaults, SandboxConfig};
 use crate::domain::budget::{Budgets, PriceTable};
@@ -76,6 +77,9 @@ pub struct RuntimeConfig {
     /// What must pass before work is done, in order.
     #[serde(default)]
     pub checks: Vec<Check>,
+    /// Whether the checks are run at the base before a request begins, once a tree.
+    #[serde(default = "yes")]
+    pub prove_base: bool,
     /// Folders of the person's checkout that git ignores and that checks may read: dependencies.
     #[serde(default)]
     pub carry: Vec<CarriedFolder>,
@@ -121,6 +125,10 @@ pub struct RuntimeConfig {
     /// Gone since approvals are bound to people: its presence is an error.
     #[serde(default, skip_serializing, deserialize_with = "approval_is_gone")]
     pub approval: (),
+}
+
+const fn yes() -> bool {
+    true
 }
 
 fn approval_is_gone<'de, D: Deserializer<'de>>(_: D) -> Result<(), D::Error> {
@@ -403,6 +411,9 @@ pub struct Check {
     /// What it may read beside the system, the tools and its tree.
     #[serde(default)]
     pub read: Vec<OutsidePath>,
+    /// The report that it writes about its tests.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub report: Option<JunitReport>,
 }
 
 fn ten_minutes() -> Positive {
@@ -435,6 +446,8 @@ pub struct People {
 pub struct Gates {
     /// A commit that no check has proven.
     pub unproven_commit: Option<Stance>,
+    /// A commit at which nothing fails but what fails at its base as well.
+    pub red_base: Option<Stance>,
     /// A commit that touches what agents or checks run by.
     pub guarded_commit: Option<Stance>,
     /// Any other commit.
@@ -454,6 +467,7 @@ impl Gates {
         let usual = GateTable::default();
         GateTable {
             unproven_commit: self.unproven_commit.unwrap_or(usual.unproven_commit),
+            red_base: self.red_base.unwrap_or(usual.red_base),
             guarded_commit: self.guarded_commit.unwrap_or(usual.guarded_commit),
             commit: self.commit.unwrap_or(usual.commit),
             action: self.action.unwrap_or(usual.action),

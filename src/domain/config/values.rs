@@ -109,6 +109,15 @@ checked_text! {
             Err(format!("expected an absolute path such as /opt/sdk or ~/.local/share/sdk, found {text:?}"))
         }
     };
+    /// A report about tests: its form and where it lies in the project.
+    JunitReport, |text| {
+        let path = text.strip_prefix("junit ").map(str::trim);
+        if path.is_some_and(|path| ProjectPath::try_from(path.to_owned()).is_ok()) {
+            Ok(())
+        } else {
+            Err(format!("expected `junit` and a path in the project such as \"junit build/report.xml\", found {text:?}"))
+        }
+    };
     /// The name of an author of commits.
     CommitName, |text| commit_text(text, "a name such as \"Build team\"");
     /// The address of an author of commits.
@@ -151,6 +160,14 @@ checked_text! {
             || text.chars().any(|c| c.is_whitespace() || c.is_control() || "~^:?*[\\".contains(c));
         if bad { Err(format!("expected the name of a branch such as main, found {text:?}")) } else { Ok(()) }
     };
+}
+
+impl JunitReport {
+    /// Where it lies, relative to the project.
+    #[must_use]
+    pub fn path(&self) -> &str {
+        self.0.strip_prefix("junit ").unwrap_or(&self.0).trim()
+    }
 }
 
 /// Whether a folder, by its name, holds what builds make.

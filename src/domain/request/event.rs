@@ -16,6 +16,8 @@ words! {
         AlreadyOnBranch = "already_on_branch",
         /// An attempt of a step failed.
         AttemptFailed = "attempt_failed",
+        /// The runtime checked its base.
+        Base = "base",
         /// It waits for a person.
         Blocked = "blocked",
         /// Somebody withdraws it while its commit is on its way.

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::spent::Spent;
 use crate::domain::conflict::Conflict;
-use crate::domain::evidence::{Candidate, Evidence};
+use crate::domain::evidence::{BaseStanding, Candidate, Evidence};
 use crate::domain::ids::{GateId, OperationId, RunId};
 use crate::domain::result::RoleResult;
 use crate::domain::time::Timestamp;
@@ -27,6 +27,9 @@ pub struct RequestWork {
     /// The acceptance criteria of its own plan; those of an item stand in the item.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub criteria: Vec<String>,
+    /// How the checks stood at its base before a role had it; none where nobody looked.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub base: Option<BaseStanding>,
     /// The commit on `teams/<id>` with the work so far.
     pub candidate: Option<Candidate>,
     /// What the runtime saw when it checked the candidate.

@@ -104,6 +104,7 @@ pub(super) const fn may_be_asked_about(kind: GateKind) -> bool {
     match kind {
         GateKind::UnprovenCommit
         | GateKind::GuardedCommit
+        | GateKind::RedBase
         | GateKind::Commit
         | GateKind::Action => true,
         GateKind::Budget => false,
@@ -139,7 +140,10 @@ fn card(
             "gate.budget"
         }
         (
-            GateKind::UnprovenCommit | GateKind::GuardedCommit | GateKind::Commit,
+            GateKind::UnprovenCommit
+            | GateKind::GuardedCommit
+            | GateKind::RedBase
+            | GateKind::Commit,
             Some(candidate),
         ) => {
             values["commit"] = json!(say::short(&candidate.commit));
@@ -150,11 +154,16 @@ fn card(
             values["deleted"] = json!(stance::deleted(candidate));
             values["guarded"] = json!(stance::guarded(&policy.gates, candidate));
             values["diff"] = json!(candidate.excerpt);
+            values["red_before"] = json!(say::red_before(request));
             "gate.commit"
         }
-        (GateKind::UnprovenCommit | GateKind::GuardedCommit | GateKind::Commit, None) => {
-            "gate.commit"
-        }
+        (
+            GateKind::UnprovenCommit
+            | GateKind::GuardedCommit
+            | GateKind::RedBase
+            | GateKind::Commit,
+            None,
+        ) => "gate.commit",
     };
     (key, values)
 }

@@ -3,6 +3,7 @@
 use serde_json::json;
 
 use super::{card, stance};
+use crate::domain::evidence::Proof;
 use crate::domain::gate::Stance;
 use crate::domain::ids::RequestId;
 use crate::domain::request::RequestStatus;
@@ -10,12 +11,12 @@ use crate::engine::turn::Turn;
 use crate::engine::{ending, landing, say};
 
 /// A commit is ready for the branch: it goes there, or a person is asked, or it stays aside.
-pub(in crate::engine) fn ready(turn: &mut Turn<'_>, id: &RequestId, proven: bool) {
+pub(in crate::engine) fn ready(turn: &mut Turn<'_>, id: &RequestId, proof: Proof) {
     let Some(candidate) = turn.request(id).and_then(|request| request.work.candidate.as_ref())
     else {
         return;
     };
-    let (stance, kind) = stance::of_commit(&turn.policy.gates, candidate, proven);
+    let (stance, kind) = stance::of_commit(&turn.policy.gates, candidate, proof);
     let (commit, artifact) = (candidate.commit.clone(), candidate.tree.clone());
     match stance {
         Stance::Allow => landing::join(turn, id),

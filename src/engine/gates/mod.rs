@@ -97,7 +97,10 @@ pub(super) fn decide(
 /// Whether what somebody saw is what the gate is about now.
 fn is_current(turn: &Turn<'_>, gate: &Gate, request: &Request, seen: ShownContent<'_>) -> bool {
     let same_content = match gate.kind {
-        GateKind::UnprovenCommit | GateKind::GuardedCommit | GateKind::Commit => request
+        GateKind::UnprovenCommit
+        | GateKind::GuardedCommit
+        | GateKind::RedBase
+        | GateKind::Commit => request
             .work
             .candidate
             .as_ref()
@@ -157,7 +160,10 @@ fn settle(
 
 fn approved(turn: &mut Turn<'_>, id: &RequestId, kind: GateKind) {
     match kind {
-        GateKind::UnprovenCommit | GateKind::GuardedCommit | GateKind::Commit => {
+        GateKind::UnprovenCommit
+        | GateKind::GuardedCommit
+        | GateKind::RedBase
+        | GateKind::Commit => {
             landing::join(turn, id);
         }
         GateKind::Action => {
@@ -172,7 +178,10 @@ fn approved(turn: &mut Turn<'_>, id: &RequestId, kind: GateKind) {
 
 fn declined(turn: &mut Turn<'_>, id: &RequestId, kind: GateKind, why: &str) {
     match kind {
-        GateKind::UnprovenCommit | GateKind::GuardedCommit | GateKind::Commit => {
+        GateKind::UnprovenCommit
+        | GateKind::GuardedCommit
+        | GateKind::RedBase
+        | GateKind::Commit => {
             stay_on_side_branch(turn, id, why);
         }
         GateKind::Action => {

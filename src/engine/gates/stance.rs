@@ -1,6 +1,6 @@
 //! What the operator's table says about a commit (`gates:` in `team_runtime.yaml`).
 
-use crate::domain::evidence::{Candidate, ChangeKind};
+use crate::domain::evidence::{Candidate, ChangeKind, Proof};
 use crate::domain::gate::{GateKind, Stance};
 use crate::domain::policy::GateTable;
 
@@ -79,11 +79,13 @@ pub(super) fn deleted(candidate: &Candidate) -> usize {
 pub(super) fn of_commit(
     table: &GateTable,
     candidate: &Candidate,
-    proven: bool,
+    proof: Proof,
 ) -> (Stance, GateKind) {
     let mut all = Vec::with_capacity(3);
-    if !proven {
-        all.push((table.unproven_commit, GateKind::UnprovenCommit));
+    match proof {
+        Proof::None => all.push((table.unproven_commit, GateKind::UnprovenCommit)),
+        Proof::RedBefore => all.push((table.red_base, GateKind::RedBase)),
+        Proof::Green => {}
     }
     if !guarded(table, candidate).is_empty() {
         all.push((table.guarded_commit, GateKind::GuardedCommit));
@@ -112,20 +114,28 @@ mod tests {
         }
     }
 
-    fn check(table: &GateTable, paths: &[&str], proven: bool, expected: (Stance, GateKind)) {
-        assert_eq!(of_commit(table, &commit(paths), proven), expected, "{paths:?} {proven}");
+    fn check(table: &GateTable, paths: &[&str], proof: Proof, expected: (Stance, GateKind)) {
+        assert_eq!(of_commit(table, &commit(paths), proof), expected, "{paths:?} {proof:?}");
     }
 
     #[test]
     fn the_strictest_applies() {
         let table = GateTable::default();
-        check(&table, &["src/a.rs"], true, (Stance::Allow, GateKind::Commit));
-        check(&table, &["src/a.rs"], false, (Stance::Ask, GateKind::UnprovenCommit));
-        check(&table, &["src/a.rs", ".github/x.yml"], true, (Stance::Ask, GateKind::GuardedCommit));
+        check(&table, &["src/a.rs"], Proof::Green, (Stance::Allow, GateKind::Commit));
+        check(&table, &["src/a.rs"], Proof::None, (Stance::Ask, GateKind::UnprovenCommit));
+        check(
+            &table,
+            &["src/a.rs", ".github/x.yml"],
+            Proof::Green,
+            (Stance::Ask, GateKind::GuardedCommit),
+        );
+        check(&table, &["src/a.rs"], Proof::RedBefore, (Stance::Ask, GateKind::RedBase));
+        let lenient = GateTable { red_base: Stance::Allow, ..GateTable::default() };
+        check(&lenient, &["src/a.rs"], Proof::RedBefore, (Stance::Allow, GateKind::RedBase));
         let strict = GateTable { guarded_commit: Stance::Refuse, ..GateTable::default() };
-        check(&strict, &["sub/AGENTS.md"], false, (Stance::Refuse, GateKind::GuardedCommit));
+        check(&strict, &["sub/AGENTS.md"], Proof::None, (Stance::Refuse, GateKind::GuardedCommit));
         let every = GateTable { commit: Stance::Ask, ..GateTable::default() };
-        check(&every, &["src/a.rs"], true, (Stance::Ask, GateKind::Commit));
+        check(&every, &["src/a.rs"], Proof::Green, (Stance::Ask, GateKind::Commit));
     }
 
     #[test]

@@ -129,6 +129,7 @@ pub(super) fn random_effect(dice: &mut Dice, world: &mut World, id: &EffectId) -
             EffectOutcome::AlreadyOnBranch { head: world.head() }
         }
         EffectKind::Commit { .. }
+        | EffectKind::Base { .. }
         | EffectKind::Merge { .. }
         | EffectKind::Rebase { .. }
         | EffectKind::Action { .. }
@@ -188,7 +189,7 @@ fn history(seed: u64, seen: &mut BTreeSet<(StepName, usize, usize)>) -> usize {
         _ => Budgets::default(),
     };
     let has_checks = dice.roll(4) > 0;
-    let mut world = World::new(Policy { has_checks, budgets, ..policy() });
+    let mut world = World::new(Policy { has_checks, proves_base: true, budgets, ..policy() });
     world.usage.cost_usd = 0.3;
     live(&mut world, &mut dice, seed, seen)
 }

@@ -81,7 +81,8 @@ impl Branch {
                     paths: vec!["a.py".to_owned()],
                 })
             }
-            EffectKind::Action { .. }
+            EffectKind::Base { .. }
+            | EffectKind::Action { .. }
             | EffectKind::Release { .. }
             | EffectKind::Baseline { .. }
             | EffectKind::Inspect { .. }
@@ -262,6 +263,7 @@ fn ten_at_once_land_one_after_the_other_and_each_knows_its_place() {
                 EffectOutcome::Checked(evidence(commit, CheckVerdict::Passed))
             }
             EffectKind::Commit { .. }
+            | EffectKind::Base { .. }
             | EffectKind::Merge { .. }
             | EffectKind::Action { .. }
             | EffectKind::Release { .. }

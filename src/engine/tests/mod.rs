@@ -1,6 +1,7 @@
 //! The engine as a whole: scenes that name what people see, and random histories.
 
 mod approvals;
+mod bases;
 mod budgets;
 mod edges;
 mod gate;

@@ -13,7 +13,7 @@ use crate::domain::effect::{EffectKind, EffectOutcome, EffectState, Inspection};
 use crate::domain::envelope::{EnvelopeFolder, EnvelopeKind};
 use crate::domain::event::Event;
 use crate::domain::evidence::{
-    Candidate, ChangeKind, ChangedPath, CheckRun, CheckVerdict, Evidence, Isolation,
+    BaseStanding, Candidate, ChangeKind, ChangedPath, CheckRun, CheckVerdict, Evidence, Isolation,
 };
 use crate::domain::gate::Gate;
 use crate::domain::ids::{
@@ -64,6 +64,7 @@ pub(super) fn policy() -> Policy {
         actions: std::collections::BTreeMap::new(),
         has_checks: true,
         checks_digest: String::new(),
+        proves_base: false,
         project: "demo".to_owned(),
         agent: "rehearsal".to_owned(),
         branch: "main".to_owned(),
@@ -265,7 +266,10 @@ impl World {
                 continue;
             }
             let proof = request.work.evidence.as_ref().filter(|proof| proof.commit == *commit);
-            assert!(proof.is_some_and(Evidence::is_green), "unproven on its way: {request:#?}");
+            assert!(
+                proof.is_some_and(|it| it.is_green() || it.is_red_before()),
+                "unproven on its way: {request:#?}"
+            );
         }
     }
 
@@ -671,7 +675,8 @@ impl World {
                     false => EffectOutcome::BranchMoved { head },
                 })
             }
-            EffectKind::Checks { .. }
+            EffectKind::Base { .. }
+            | EffectKind::Checks { .. }
             | EffectKind::Action { .. }
             | EffectKind::Release { .. }
             | EffectKind::Baseline { .. }
@@ -831,6 +836,8 @@ pub(in crate::engine) fn evidence(commit: &str, verdict: CheckVerdict) -> Eviden
         log_digest: String::new(),
         log_tail: "tail".to_owned(),
         duration_ms: 1_234,
+        tests: Default::default(),
+        compared: None,
     };
     Evidence {
         commit: commit.to_owned(),
@@ -845,6 +852,7 @@ pub(in crate::engine) fn evidence(commit: &str, verdict: CheckVerdict) -> Eviden
 pub(super) fn good_effect(kind: &EffectKind, commit: &str) -> EffectOutcome {
     match kind {
         EffectKind::Commit { .. } => EffectOutcome::Committed(candidate(commit)),
+        EffectKind::Base { .. } => EffectOutcome::BaseProven(BaseStanding::default()),
         EffectKind::Checks { commit, .. } => {
             EffectOutcome::Checked(evidence(commit, CheckVerdict::Passed))
         }

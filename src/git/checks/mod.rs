@@ -22,6 +22,7 @@ use view::{Layout, View};
 mod carry;
 mod home;
 mod plan;
+mod report;
 mod tree;
 mod view;
 
@@ -87,7 +88,11 @@ pub async fn run(
     })
 }
 
-fn isolation(plan: &CheckPlan, confinement: &Confinement) -> Result<Isolation> {
+/// What keeps the checks of a plan from everything but their tree.
+///
+/// # Errors
+/// [`GitError::NotIsolated`].
+pub fn isolation(plan: &CheckPlan, confinement: &Confinement) -> Result<Isolation> {
     let (isolation, reason) = match confinement {
         Confinement::Bubblewrap(_) => return Ok(Isolation::Bubblewrap),
         Confinement::Landlock(_, reason) => (Isolation::Landlock, reason),
@@ -110,6 +115,7 @@ async fn one(
 ) -> Result<CheckRun> {
     let started = clock::now();
     let run_dir = place.scratch.join(format!("run-{number}"));
+    let earlier = report::stamp(&place.layout.tree.lies, check);
     let exit = match check.command.split_first() {
         Some((program, args)) => {
             let spec = {
@@ -135,7 +141,7 @@ async fn one(
         },
     };
     let (place, check) = (place.clone(), check.clone());
-    off_thread(move || judge(&place, &check, number, &run_dir, exit)).await
+    off_thread(move || judge(&place, &check, number, &run_dir, exit, earlier)).await
 }
 
 /// What came of a check.
@@ -145,6 +151,7 @@ fn judge(
     number: usize,
     run_dir: &Path,
     mut exit: Exit,
+    earlier: Option<report::Stamp>,
 ) -> Result<CheckRun> {
     let output = Output::read(run_dir)?;
     if let Some(error) = output.not_started(&exit, place.layout.isolation) {
@@ -153,9 +160,21 @@ fn judge(
         exit.error = Some(error);
     }
     let text = format!("{}\n[stderr]\n{}\n", output.stdout, output.stderr);
-    let counts = counts::read(&text);
-    let mut verdict = verdict(&exit, counts);
     let mut notes = Vec::new();
+    let tests = match report::read(&place.layout.tree.lies, check, earlier) {
+        Ok(Some(tests)) => tests,
+        Ok(None) => report::printed(&output.stdout, &output.stderr),
+        Err(why) => {
+            notes.push(why);
+            report::printed(&output.stdout, &output.stderr)
+        }
+    };
+    let counts = counts::read(&text).or_else(|| report::counts(&tests));
+    let mut verdict = verdict(&exit, counts);
+    if verdict == CheckVerdict::Passed && !tests.failed.is_empty() {
+        verdict = CheckVerdict::Failed;
+        notes.push(format!("its exit code is 0, and {} of its tests failed", tests.failed.len()));
+    }
     let dropped = exit.dropped_stdout + exit.dropped_stderr;
     if dropped > 0 {
         notes.push(format!("{dropped} bytes of output were dropped"));
@@ -205,6 +224,8 @@ fn judge(
         log_digest: digest,
         log_tail: tail,
         duration_ms: milliseconds(exit.started_at, exit.ended_at),
+        tests,
+        compared: None,
     })
 }
 

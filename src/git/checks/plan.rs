@@ -22,6 +22,8 @@ pub struct CheckSpec {
     pub env: BTreeMap<String, String>,
     /// What it may read beside the system, the tools and its tree; absolute, or in the home (`~/…`).
     pub read: Vec<PathBuf>,
+    /// Where it writes its JUnit report, relative to the project.
+    pub report: Option<PathBuf>,
     /// Which network it has.
     pub network: CheckNetwork,
 }

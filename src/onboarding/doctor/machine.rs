@@ -71,6 +71,20 @@ pub(super) fn place(root: &Path, workspace: Option<&Workspace>) -> Vec<Finding> 
             }
         }
     }
+    if let Some(project) = workspace.map(Workspace::project_root)
+        && let (Ok(root), Ok(project)) = (files::canonicalize(root), files::canonicalize(&project))
+        && root != project
+        && root.starts_with(&project)
+        // git leaves alone what is a repository of its own.
+        && !files::exists(&root.join(".git"))
+    {
+        let outside = outside(&project);
+        let shown = |path: &Path| path.display().to_string();
+        let values = json!({
+            "path": shown(&root), "project": shown(&project), "outside": shown(&outside),
+        });
+        found.push(Finding::advice(Check::Folders, "doctor.folders.inside", values));
+    }
     let inner = [".teams_runtime", "internal_relay", "logs", "shared_workspace", secrets::FOLDER];
     let closed: Vec<_> = folders
         .iter()
@@ -100,6 +114,12 @@ pub(super) fn place(root: &Path, workspace: Option<&Workspace>) -> Vec<Finding> 
         found.push(Finding::ok(Check::Folders, "doctor.folders.ok", json!({})));
     }
     found
+}
+
+/// A place beside the project.
+fn outside(project: &Path) -> PathBuf {
+    let name = project.file_name().unwrap_or_default().to_string_lossy();
+    project.with_file_name(format!("{name}-team"))
 }
 
 /// The folders that lie in none of the others: what mends them mends what is in them.

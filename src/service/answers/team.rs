@@ -97,6 +97,7 @@ pub(super) fn settings(team: &Team) -> Value {
             "four_eyes": policy.four_eyes,
             "gates": {
                 "unproven": gates.unproven_commit, "guarded": gates.guarded_commit,
+                "red_base": gates.red_base,
                 "commit": gates.commit, "action": gates.action, "wait_hours": gates.wait_hours,
             },
             "language": policy.language,

@@ -714,10 +714,12 @@ fn runtime_yaml(info: &GuildInfo, project: &Path, plan: &Plan) -> String {
         agents => agents.to_owned(),
     };
     let people = if plan.people.is_empty() { String::new() } else { format!(", {}", plan.people) };
+    // Where a test is about something else, its checks run when they did before.
+    let base = if plan.more.contains("prove_base") { "" } else { "prove_base: false\n" };
     format!(
         "project: {{path: {}, branch: main}}\n\
          checks: {}\n\
-         allow_unisolated_checks: true\n\
+         allow_unisolated_checks: true\n{base}\
          people: {{owner: {owner}{people}}}\n\
          agents: {agents}\n\
          language: en\n\

@@ -1,0 +1,243 @@
+//! Tests by name: how they came out in one run of a check, and beside another run of it.
+
+use std::collections::BTreeSet;
+
+use serde::{Deserialize, Serialize};
+
+/// So many names are kept of a list; the rest is counted.
+const FIRST: usize = 12;
+
+/// How a test came out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TestOutcome {
+    /// It passed.
+    Passed,
+    /// It failed, or broke off.
+    Failed,
+    /// It was not run.
+    Skipped,
+}
+
+/// The tests of one run of a check; empty where its output names none.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct TestOutcomes {
+    /// Those that passed.
+    pub passed: BTreeSet<String>,
+    /// Those that failed.
+    pub failed: BTreeSet<String>,
+    /// Those that were not run.
+    pub skipped: BTreeSet<String>,
+}
+
+impl TestOutcomes {
+    /// Notes a test. Runners may tell one twice, as where it passes and cannot be taken down: a failure counts.
+    pub fn add(&mut self, name: String, outcome: TestOutcome) {
+        match outcome {
+            TestOutcome::Failed => {
+                self.passed.remove(&name);
+                self.failed.insert(name);
+            }
+            TestOutcome::Passed if !self.failed.contains(&name) => {
+                self.passed.insert(name);
+            }
+            TestOutcome::Skipped => {
+                self.skipped.insert(name);
+            }
+            TestOutcome::Passed => {}
+        }
+    }
+
+    /// Whether nothing is known by name.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.passed.is_empty() && self.failed.is_empty() && self.skipped.is_empty()
+    }
+}
+
+/// Names, of which the first are kept.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct TestNames {
+    /// How many there are.
+    pub count: usize,
+    /// The first of them.
+    pub first: Vec<String>,
+}
+
+impl TestNames {
+    /// Whether there is none.
+    #[must_use]
+    pub const fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+
+    /// All of both.
+    pub fn extend(&mut self, more: &TestNames) {
+        self.count += more.count;
+        let room = FIRST.saturating_sub(self.first.len());
+        self.first.extend(more.first.iter().take(room).cloned());
+    }
+
+    /// The names that are kept, and a last line that counts the others.
+    #[must_use]
+    pub fn lines(&self) -> Vec<String> {
+        let mut lines = self.first.clone();
+        if self.count > lines.len() {
+            lines.push(format!("… +{}", self.count - lines.len()));
+        }
+        lines
+    }
+}
+
+impl<T: Into<String>> FromIterator<T> for TestNames {
+    fn from_iter<I: IntoIterator<Item = T>>(names: I) -> TestNames {
+        let mut all = TestNames::default();
+        for name in names {
+            if all.count < FIRST {
+                all.first.push(name.into());
+            }
+            all.count += 1;
+        }
+        all
+    }
+}
+
+/// A run of a check, as far as another one is held against it.
+#[derive(Debug, Clone, Copy)]
+pub struct ComparedRun<'a> {
+    /// Whether the check failed.
+    pub failed: bool,
+    /// Its tests.
+    pub tests: &'a TestOutcomes,
+}
+
+/// A check at a change beside the same check at the change's base.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Comparison {
+    /// Whether both name their tests; else the check as a whole is meant.
+    pub by_test: bool,
+    /// Red now, and not at the base.
+    pub broken: TestNames,
+    /// Green now, and red at the base.
+    pub mended: TestNames,
+    /// Red in both.
+    pub red_before: TestNames,
+    /// Green at the base, and not there any more.
+    pub vanished: TestNames,
+    /// Red, and green when the same was run once more.
+    pub flaky: TestNames,
+}
+
+impl Comparison {
+    /// Whether what fails failed at the base as well, and nothing that could fail is missing.
+    #[must_use]
+    pub const fn is_red_before(&self) -> bool {
+        self.broken.is_empty() && self.vanished.is_empty() && !self.red_before.is_empty()
+    }
+}
+
+/// Holds a run of the check `name` against that at the base, where the base is known.
+#[must_use]
+pub fn compare(name: &str, base: Option<ComparedRun<'_>>, now: ComparedRun<'_>) -> Comparison {
+    let mut found = Comparison::default();
+    let whole = || [name].into_iter().collect::<TestNames>();
+    let Some(base) = base else {
+        if now.failed {
+            found.broken = failures(name, now);
+        }
+        return found;
+    };
+    found.by_test = !base.tests.is_empty() && !now.tests.is_empty();
+    let (before, after) = (base.tests, now.tests);
+    if found.by_test {
+        let names = |wanted: &dyn Fn(&&String) -> bool, of: &BTreeSet<String>| {
+            of.iter().filter(wanted).cloned().collect::<TestNames>()
+        };
+        found.broken = names(&|it| !before.failed.contains(*it), &after.failed);
+        found.red_before = names(&|it| before.failed.contains(*it), &after.failed);
+        found.mended = names(&|it| after.passed.contains(*it), &before.failed);
+        if !after.passed.is_empty() {
+            let there = |it: &&String| {
+                after.passed.contains(*it)
+                    || after.failed.contains(*it)
+                    || after.skipped.contains(*it)
+            };
+            found.vanished = names(&|it| !there(it), &before.passed);
+        }
+        // It fails by something that no test names.
+        if now.failed && after.failed.is_empty() {
+            found.broken = whole();
+        }
+        return found;
+    }
+    match (base.failed, now.failed) {
+        (true, false) => found.mended = failures(name, base),
+        // Where tests had names and have none now, they did not come to run.
+        (true, true) if before.is_empty() => found.red_before = whole(),
+        (true | false, true) => found.broken = failures(name, now),
+        (false, false) => {}
+    }
+    found
+}
+
+/// What fails in a run: its tests, else the check as a whole.
+#[must_use]
+pub fn failures(name: &str, run: ComparedRun<'_>) -> TestNames {
+    if run.tests.failed.is_empty() {
+        [name].into_iter().collect()
+    } else {
+        run.tests.failed.iter().cloned().collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn tests(passed: &[&str], failed: &[&str]) -> TestOutcomes {
+        let all = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
+        TestOutcomes { passed: all(passed), failed: all(failed), skipped: BTreeSet::new() }
+    }
+
+    fn beside(base: Option<(bool, &TestOutcomes)>, now: (bool, &TestOutcomes)) -> Comparison {
+        let run = |(failed, tests)| ComparedRun { failed, tests };
+        compare("all", base.map(run), run(now))
+    }
+
+    #[test]
+    fn test_by_test_where_both_have_names() {
+        let base = tests(&["a", "b", "gone"], &["red", "cured"]);
+        let now = tests(&["a", "cured", "new"], &["red", "b"]);
+        let found = beside(Some((true, &base)), (true, &now));
+        let told = [&found.broken, &found.mended, &found.red_before, &found.vanished];
+        assert_eq!(told.map(|it| it.first.join(" ")), ["b", "cured", "red", "gone"]);
+        assert!(found.by_test && !found.is_red_before());
+        let same = tests(&["a", "b", "gone", "cured"], &["red"]);
+        assert!(beside(Some((true, &base)), (true, &same)).is_red_before());
+        let fewer = tests(&["a"], &["red"]);
+        assert!(!beside(Some((true, &base)), (true, &fewer)).is_red_before(), "some are missing");
+        // The build breaks behind the last test.
+        let green = tests(&["a", "b", "gone"], &[]);
+        assert_eq!(beside(Some((true, &base)), (true, &green)).broken.first, ["all"]);
+    }
+
+    #[test]
+    fn check_by_check_where_one_has_none() {
+        let (none, named) = (TestOutcomes::default(), tests(&[], &["t"]));
+        assert!(beside(Some((true, &none)), (true, &none)).is_red_before());
+        assert_eq!(beside(Some((true, &none)), (false, &none)).mended.first, ["all"]);
+        assert_eq!(beside(Some((false, &none)), (true, &named)).broken.first, ["t"]);
+        assert!(!beside(Some((true, &named)), (true, &none)).is_red_before(), "nothing ran");
+        assert_eq!(beside(None, (true, &none)).broken.first, ["all"]);
+        assert_eq!(beside(None, (false, &none)), Comparison::default());
+    }
+
+    #[test]
+    fn long_lists_are_counted() {
+        let names: TestNames = (0..40).map(|n| n.to_string()).collect();
+        assert_eq!((names.count, names.first.len()), (40, FIRST));
+        assert_eq!(names.lines().last().unwrap(), "… +28");
+    }
+}
