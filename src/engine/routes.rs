@@ -110,6 +110,8 @@ fn take_lane(turn: &mut Turn<'_>, request: &Request, lane: Lane, by: &str) -> Re
     };
     if let Some((lifecycle, mut state)) = turn.stands(id) {
         state.route.left_out = turn.policy.routes.left_out(lane, &lifecycle);
+        // What was sent back on the way so far is not let through by leaving out who would judge it next.
+        state.route.judge_again |= request.work.candidate.is_some();
         if let Some(request) = turn.edit(id) {
             request.params.workflow = Some(state);
         }

@@ -21,6 +21,11 @@ pub enum MoveResult {
     Over,
 }
 
+/// Whether the route leaves out steps. Where it leaves out none, every way from a refusal leads to whoever judges next.
+fn is_shortened(state: &WorkflowState) -> bool {
+    !state.route.left_out.is_empty()
+}
+
 /// Follows what came of the state's step.
 pub(super) fn follow(
     lifecycle: &Lifecycle,
@@ -31,7 +36,7 @@ pub(super) fn follow(
     let Some(edge) = step.on(outcome) else { return MoveResult::Over };
     let mut state = state;
     if step.kind.judges() || step.kind == StepKind::Land {
-        state.route.judge_again = outcome != StepOutcome::Pass;
+        state.route.judge_again = outcome != StepOutcome::Pass && is_shortened(&state);
     } else if outcome == StepOutcome::Answered {
         // Nothing was built that anybody could judge.
         state.route.judge_again = false;
@@ -82,7 +87,7 @@ pub fn reopen(
     category: Option<ReopenCategory>,
 ) -> MoveResult {
     let Some(edge) = lifecycle.reopened(step, category) else { return MoveResult::Over };
-    state.route.judge_again |= step.kind.judges();
+    state.route.judge_again |= step.kind.judges() && is_shortened(&state);
     state.reopen_source_role = Some(source);
     state.reopen_category = category;
     take(lifecycle, state, edge)

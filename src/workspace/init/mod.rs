@@ -11,6 +11,7 @@ mod written;
 use std::path::{Path, PathBuf};
 
 use super::error::ConfigError;
+use super::routes::ROUTES_FILE;
 use super::{DISCORD_FILE, RUNTIME_FILE, is_workspace};
 use crate::assets::AssetError;
 use crate::domain::role::Role;
@@ -177,7 +178,7 @@ fn reset(root: &Path, options: &Options) -> Result<Report, InitError> {
     }
     let kept = history::take(root)?;
     let roles = Role::PUBLIC.map(Role::as_str);
-    for name in ["README.md", "communication_protocol.md", "file_contracts.md"]
+    for name in ["README.md", "communication_protocol.md", "file_contracts.md", ROUTES_FILE]
         .into_iter()
         .chain([".agents", "internal", "logs", "shared_workspace"])
         .chain(roles)

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::json;
 
+use super::super::routes::ROUTES_FILE;
 use super::super::{DISCORD_FILE, RUNTIME_FILE};
 use super::options::Options;
 use crate::assets::{self, AssetError, Capability, Lookup, RoleSpec};
@@ -29,9 +30,9 @@ impl PlannedFile {
         PlannedFile { path, text, is_prompt }
     }
 
-    /// Whether it is one of the two configuration files.
+    /// Whether it is one of the configuration files, which are people's to edit.
     pub(super) fn is_config(&self) -> bool {
-        self.path == Path::new(RUNTIME_FILE) || self.path == Path::new(DISCORD_FILE)
+        [RUNTIME_FILE, DISCORD_FILE, ROUTES_FILE].iter().any(|file| self.path == Path::new(file))
     }
 }
 
