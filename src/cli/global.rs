@@ -20,6 +20,11 @@ impl Global {
         Ok(root)
     }
 
+    /// The workspace that is meant, by default another place than the usual ones.
+    pub(super) fn workspace_or(&self, other: impl FnOnce() -> PathBuf) -> Result<PathBuf, Failure> {
+        if self.workspace_root.is_some() { self.workspace() } else { Ok(other()) }
+    }
+
     /// The workspace that is meant (`spec/teams.md` 1.3); it need not exist.
     pub(super) fn workspace(&self) -> Result<PathBuf, Failure> {
         let cwd = std::env::current_dir()

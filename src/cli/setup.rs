@@ -13,6 +13,7 @@ use crate::discord::setup::permissions::TABLE;
 use crate::domain::ids::{GuildId, UserId};
 use crate::domain::language::Language;
 use crate::domain::role::Role;
+use crate::onboarding;
 use crate::onboarding::proposals::Proposals;
 use crate::onboarding::setup::{self, Options, SetupError, SetupStep, Talk};
 use crate::platform::{files, plug, terminal};
@@ -21,6 +22,10 @@ use crate::workspace;
 /// Its options.
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
+    /// For a new workspace: the repository that it works on. The workspace then lies beside it, as <FOLDER>-team, or
+    /// where `--workspace-root` says
+    #[arg(long, value_name = "FOLDER")]
+    project: Option<PathBuf>,
     /// A file that holds the bot's token (with `voice: bots` a line `role=token` for each); without it, what is
     /// set already counts, and then you are asked
     #[arg(long, value_name = "FILE")]
@@ -51,7 +56,7 @@ pub(super) struct Args {
     #[arg(long)]
     dry_run: bool,
     /// Take away everything that setup made, and nothing else
-    #[arg(long, conflicts_with_all = ["token_file", "local", "guild", "owner", "agent", "language"])]
+    #[arg(long, conflicts_with_all = ["project", "token_file", "local", "guild", "owner", "agent", "language"])]
     undo: bool,
     /// Do not ask: accept the checks that the project shows; with `--undo`, take away
     #[arg(long)]
@@ -64,12 +69,20 @@ pub(super) struct Args {
 /// Runs it.
 pub(super) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
     plug::check().map_err(|error| Failure::usage(error.to_string()))?;
-    let root = global.workspace()?;
+    let project = args.project.as_deref().map(files::canonicalize).transpose();
+    let project = project.map_err(|error| Failure::new(error.to_string()))?;
+    let root = match &project {
+        Some(project) => global.workspace_or(|| onboarding::beside(project))?,
+        None => global.workspace()?,
+    };
     let own = workspace::load(&root).map(|workspace| workspace.runtime.language);
     let person = language(args.language.or(own.ok()).unwrap_or_default());
     let teller = Teller::new(person, args.json)?;
-    let outcome =
-        if args.undo { take_back(&teller, &root, args) } else { make(&teller, root, args) };
+    let outcome = if args.undo {
+        take_back(&teller, &root, args)
+    } else {
+        make(&teller, root, project, args)
+    };
     plug::write_counts()?;
     outcome.map_err(|error| {
         let hint = error.hint();
@@ -90,13 +103,19 @@ pub(super) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
     })
 }
 
-fn make(teller: &Teller, root: PathBuf, args: &Args) -> Result<(), SetupError> {
+fn make(
+    teller: &Teller,
+    root: PathBuf,
+    project: Option<PathBuf>,
+    args: &Args,
+) -> Result<(), SetupError> {
     let (token, tokens) = match &args.token_file {
         Some(path) => setup::tokens(&files::read_text(path)?)?,
         None => (None, BTreeMap::new()),
     };
     let options = Options {
         root,
+        project,
         token,
         tokens,
         local: args.local.clone(),

@@ -161,6 +161,13 @@ pub struct CheckRun {
 }
 
 impl CheckRun {
+    /// Whether it fails, and nothing of it is newly red beside the base.
+    #[must_use]
+    pub fn is_red_before(&self) -> bool {
+        self.verdict == CheckVerdict::Failed
+            && self.compared.as_ref().is_some_and(Comparison::is_red_before)
+    }
+
     /// As another run is held against it; none where it says nothing about its commit.
     #[must_use]
     pub const fn comparable(&self) -> Option<ComparedRun<'_>> {
@@ -244,10 +251,8 @@ impl Evidence {
     /// Whether something fails, and all of it failed at the base as well.
     #[must_use]
     pub fn is_red_before(&self) -> bool {
-        let before =
-            |check: &CheckRun| check.compared.as_ref().is_some_and(Comparison::is_red_before);
         let mut red = self.checks.iter().filter(|it| it.verdict != CheckVerdict::Passed).peekable();
-        red.peek().is_some() && red.all(|it| it.verdict == CheckVerdict::Failed && before(it))
+        red.peek().is_some() && red.all(CheckRun::is_red_before)
     }
 
     /// What is said of all checks together beside the base: what `part` picks.

@@ -132,10 +132,13 @@ fn base_proven(turn: &mut Turn<'_>, id: &RequestId, kind: &EffectKind, standing:
     base::note(turn, id, standing);
     let EffectKind::Base { role, why, .. } = kind else { return };
     let Some(request) = turn.request(id) else { return };
-    match (request.status, request.params.workflow.is_some()) {
-        (RequestStatus::Delegated, true) => handoff::delegate_current(turn, id, why),
-        (RequestStatus::Delegated, false) => handoff::delegate(turn, id, *role, None, why, None),
-        (_, _) => {}
+    if request.status != RequestStatus::Delegated {
+        return;
+    }
+    if request.params.workflow.is_some() {
+        handoff::delegate_current(turn, id, why);
+    } else {
+        handoff::delegate(turn, id, *role, None, why, None);
     }
 }
 

@@ -5,4 +5,4 @@ mod project;
 pub mod proposals;
 pub mod setup;
 
-pub use project::open_project;
+pub use project::{beside, open_project, place_outside};

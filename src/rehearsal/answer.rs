@@ -361,6 +361,9 @@ fn validate(task: &Task, job: &Job, root: &Path) -> Answer {
     for check in task.evidence.iter().flat_map(|evidence| &evidence.checks) {
         let (seen, result) = match check.verdict {
             CheckVerdict::Passed => ("it passed", "pass"),
+            CheckVerdict::Failed if check.is_red_before() => {
+                ("nothing fails but what failed before", "pass")
+            }
             CheckVerdict::Failed => ("it failed", "fail"),
             CheckVerdict::TimedOut => ("it ran into its time limit", "fail"),
             CheckVerdict::CutOff => ("it was cut off", "fail"),

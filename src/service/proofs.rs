@@ -313,17 +313,19 @@ fn hold_against(evidence: &mut Evidence, base: Option<&TreeRecord>) {
 fn settle(evidence: &mut Evidence, again: &Evidence) {
     for check in &mut evidence.checks {
         let second = again.checks.iter().find(|it| it.name == check.name);
-        let Some(second) = second.filter(|it| it.comparable().is_some()) else { continue };
-        let Some(first) = check.comparable() else { continue };
+        let Some(second) = second else { continue };
+        let (Some(first), Some(repeated)) = (check.comparable(), second.comparable()) else {
+            continue;
+        };
         let (one, two) = (&check.tests, &second.tests);
         let cured = |it: &&String| two.passed.contains(*it);
-        let flaky: TestNames = match (check.verdict, second.verdict) {
-            (CheckVerdict::Failed, CheckVerdict::Passed) => {
+        let flaky: TestNames = match (first.failed, repeated.failed) {
+            (true, false) => {
                 let flaky = failures(&check.name, first);
                 *check = second.clone();
                 flaky
             }
-            (CheckVerdict::Failed, CheckVerdict::Failed) => {
+            (true, true) => {
                 let caught = two.failed.iter().filter(|it| one.passed.contains(*it));
                 let flaky = one.failed.iter().filter(cured).chain(caught).cloned().collect();
                 let still: Vec<String> =
@@ -336,10 +338,8 @@ fn settle(evidence: &mut Evidence, again: &Evidence) {
                 }
                 flaky
             }
-            (CheckVerdict::Passed, CheckVerdict::Failed) => {
-                second.comparable().map(|run| failures(&check.name, run)).unwrap_or_default()
-            }
-            (_, _) => TestNames::default(),
+            (false, true) => failures(&check.name, repeated),
+            (false, false) => TestNames::default(),
         };
         check.compared.get_or_insert_default().flaky = flaky;
     }

@@ -294,8 +294,7 @@ mod tests {
         change.write(root).unwrap();
         let written = text(root, ConfigFile::Runtime);
         assert!(
-            written
-                .contains("\nchecks:\n  - name: tests\n    command: [sh, \"-c\", \"a: b # c\", "),
+            written.contains("\nchecks:\n  - name: tests\n    command: [sh, \"-c\", "),
             "{written}"
         );
         assert!(written.contains("#    output_limit_kb: 1024"));

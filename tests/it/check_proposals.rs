@@ -177,10 +177,7 @@ async fn what_is_proposed_is_accepted_run_and_told_with_its_times() {
     let before = place.config();
     let (code, said, error) = place.teams(&["checks", "propose"]).await;
     assert_eq!(code, 0, "{error}");
-    assert!(
-        said.contains("    - name: make test\n      command: [make, test]   # Makefile"),
-        "{said}"
-    );
+    assert!(said.contains("  - name: make test\n    command: [make, test]   # Makefile"), "{said}");
     assert_eq!(place.config(), before, "looking changes nothing");
     let (code, said, error) = place.teams(&["checks", "propose", "--accept", "--json"]).await;
     assert_eq!(code, 0, "{error}");
@@ -241,7 +238,11 @@ async fn setup_and_doctor_propose_and_undo_takes_it_back() {
     assert_eq!(told["checks"][0]["command"], json!(["npm", "test"]));
 
     let doctor = yard.teams(&["doctor", "--json"]).await.well();
-    let advice = doctor.lines().into_iter().find(|line| line["result"] == "advice").unwrap();
+    let advice = doctor
+        .lines()
+        .into_iter()
+        .find(|line| line["result"] == "advice" && line["check"] == "git")
+        .unwrap();
     assert!(advice["text"].as_str().unwrap().contains("npm"), "{advice}");
     assert!(advice["fix"].as_str().unwrap().contains("teams checks propose"), "{advice}");
 
@@ -251,5 +252,26 @@ async fn setup_and_doctor_propose_and_undo_takes_it_back() {
     assert!(yard.setup(&[], &[]).await.well().lines().iter().all(|it| it["step"] != "checks"));
     yard.teams(&["setup", "--undo", "--yes"]).await.well();
     assert_eq!(yard.config(), before);
+    yard.running.shutdown().await;
+}
+
+#[tokio::test]
+async fn a_workspace_inside_the_project_is_offered_a_place_outside() {
+    let yard = Yard::empty().await;
+    yard.invited().await;
+    let place = |lines: Vec<Value>| lines.into_iter().find(|line| line["step"] == "place");
+    let told = place(yard.setup(&[], &[]).await.well().lines()).unwrap();
+    assert_eq!(told["result"], "open", "{told}");
+    let outside = yard.folder.path().canonicalize().unwrap().join("project-team");
+    assert_eq!(told["outside"], outside.to_str().unwrap());
+    yard.teams(&["setup", "--undo", "--yes"]).await.well();
+    let lines = yard.setup(&["--project", "."], &[]).await.well().lines();
+    assert!(place(lines).is_none());
+    let root = outside.to_str().unwrap();
+    let doctor = yard.teams(&["doctor", "--json", "--workspace-root", root]).await.well();
+    assert!(doctor.lines().iter().all(|line| line["result"] != "advice"), "{}", doctor.out);
+    assert!(doctor.lines().iter().any(|it| it["check"] == "git" && it["branch"] == "main"));
+    let inside = yard.teams(&["doctor", "--json"]).await.out;
+    assert!(inside.contains("git clean -xfd"), "{inside}");
     yard.running.shutdown().await;
 }

@@ -13,8 +13,8 @@ const STORY: [&str; 8] = [
     "**First plan**",
     "**Guidance**",
     "**Building**",
-    "**Review**",
     "The checks pass",
+    "**Review**",
     "**Validation**",
 ];
 
@@ -241,8 +241,11 @@ async fn a_team_without_free_descriptors_listens_again_when_there_are_some() {
 #[tokio::test]
 async fn a_team_whose_workspace_is_removed_stops_and_says_so() {
     let mut house = House::open(Plan::default()).await;
+    house.logs("the team is up", 1).await;
     house.quiet().await;
-    std::fs::remove_dir_all(house.root()).unwrap();
+    // Out of the way first: what the team writes meanwhile would be in the way of removing it.
+    std::fs::rename(house.root(), house.beside("gone")).unwrap();
+    std::fs::remove_dir_all(house.beside("gone")).unwrap();
     house.ask(EDIT).await;
     let ended = house.ends().await;
     assert!(!ended.success());

@@ -11,8 +11,8 @@ use crate::discord::standing;
 use crate::domain::config::AgentKind;
 use crate::domain::role::Role;
 use crate::git::Project;
-use crate::onboarding::open_project;
 use crate::onboarding::proposals::{self, Proposals};
+use crate::onboarding::{open_project, place_outside};
 use crate::platform::ask::ask;
 use crate::platform::confinement::{self, Confinement};
 use crate::platform::{files, machine, spawn, tasks};
@@ -72,16 +72,11 @@ pub(super) fn place(root: &Path, workspace: Option<&Workspace>) -> Vec<Finding> 
         }
     }
     if let Some(project) = workspace.map(Workspace::project_root)
-        && let (Ok(root), Ok(project)) = (files::canonicalize(root), files::canonicalize(&project))
-        && root != project
-        && root.starts_with(&project)
-        // git leaves alone what is a repository of its own.
-        && !files::exists(&root.join(".git"))
+        && let Some(outside) = place_outside(root, &project)
     {
-        let outside = outside(&project);
         let shown = |path: &Path| path.display().to_string();
         let values = json!({
-            "path": shown(&root), "project": shown(&project), "outside": shown(&outside),
+            "path": shown(root), "project": shown(&project), "outside": shown(&outside),
         });
         found.push(Finding::advice(Check::Folders, "doctor.folders.inside", values));
     }
@@ -114,12 +109,6 @@ pub(super) fn place(root: &Path, workspace: Option<&Workspace>) -> Vec<Finding> 
         found.push(Finding::ok(Check::Folders, "doctor.folders.ok", json!({})));
     }
     found
-}
-
-/// A place beside the project.
-fn outside(project: &Path) -> PathBuf {
-    let name = project.file_name().unwrap_or_default().to_string_lossy();
-    project.with_file_name(format!("{name}-team"))
 }
 
 /// The folders that lie in none of the others: what mends them mends what is in them.

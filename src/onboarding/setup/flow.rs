@@ -19,7 +19,7 @@ use crate::domain::config::Voice;
 use crate::domain::ids::UserId;
 use crate::domain::role::Role;
 use crate::local_guild::GuildInfo;
-use crate::onboarding::{open_project, proposals};
+use crate::onboarding::{open_project, place_outside, proposals};
 use crate::platform::redact;
 use crate::workspace::settings::{self, ConfigFile, Setting};
 use crate::workspace::{self, Origin, Workspace, init, secrets};
@@ -70,12 +70,18 @@ fn refuse_doubles(options: &Options) -> Result<(), SetupError> {
 /// A project in which `teams run` would not start is refused before anything is made, in the same words.
 fn refuse_project(options: &Options) -> Result<String, SetupError> {
     let root = &options.root;
-    let workspace = if workspace::is_workspace(root) {
-        workspace::load(root)?
-    } else {
-        workspace::imagine(root, &written(options, None))?
-    };
+    let workspace =
+        if workspace::is_workspace(root) { workspace::load(root)? } else { imagined(options)? };
     Ok(open_project(&workspace)?.branch().to_owned())
+}
+
+/// The workspace that would be written.
+fn imagined(options: &Options) -> Result<Workspace, SetupError> {
+    let mut workspace = workspace::imagine(&options.root, &written(options, None))?;
+    if options.project.is_some() {
+        workspace.runtime.project.path.clone_from(&options.project);
+    }
+    Ok(workspace)
 }
 
 /// What a new workspace is made from.
@@ -103,7 +109,23 @@ fn prepare(
         return lock(root);
     }
     init::init(root, &written(options, Some(branch)))?;
+    if let Some(project) = &options.project {
+        let path = Setting::Word(project.display().to_string());
+        let named = settings::plan(root, ConfigFile::Runtime, &[("project.path", path)], None)?;
+        if let Some(change) = named {
+            change.write(root)?;
+        }
+    }
     (talk.tell)(SetupStep::new("workspace", Outcome::Done, "setup.workspace.done", place));
+    let project = workspace::load(root)?.project_root();
+    if let Some(outside) = place_outside(root, &project) {
+        let values = json!({
+            "path": root.display().to_string(),
+            "project": project.display().to_string(),
+            "outside": outside.display().to_string(),
+        });
+        (talk.tell)(SetupStep::new("place", Outcome::Open, "setup.workspace.inside", values));
+    }
     lock(root)
 }
 
@@ -111,7 +133,7 @@ fn prepare(
 fn blank(options: &Options, talk: &mut Talk<'_>) -> Result<Workspace, SetupError> {
     let place = json!({"path": options.root.display().to_string()});
     (talk.tell)(SetupStep::new("workspace", Outcome::Planned, "setup.workspace.planned", place));
-    Ok(workspace::imagine(&options.root, &written(options, None))?)
+    imagined(options)
 }
 
 /// The bot of a role.

@@ -23,6 +23,8 @@ pub const DISCORD: &str = "https://discord.com";
 pub struct Options {
     /// The workspace; written where there is none.
     pub root: PathBuf,
+    /// The repository that a new workspace works on; by default as `team_runtime.yaml` has it.
+    pub project: Option<PathBuf>,
     /// A token that was handed over, to be kept.
     pub token: Option<SecretString>,
     /// Tokens of the bots of roles that were handed over, to be kept.
