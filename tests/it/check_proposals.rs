@@ -186,7 +186,7 @@ async fn what_is_proposed_is_accepted_run_and_told_with_its_times() {
     assert_eq!(told["checks"][0]["command"], json!(["make", "test"]));
     let config = place.config();
     assert!(
-        config.contains("checks:\n  - name: make test\n    command: [make, test]\n"),
+        config.contains("checks:\n  - name: \"make test\"\n    command: [make, test]\n"),
         "{config}"
     );
     assert!(config.contains("# A command is a list of words"), "comments stay");
