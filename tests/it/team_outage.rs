@@ -40,8 +40,8 @@ async fn discord_is_dead_for_the_whole_request_and_then_back() {
         "**First plan**",
         "**Guidance**",
         "**Building**",
-        "**Review**",
         "The checks pass",
+        "**Review**",
         "**Validation**",
     ];
     let places: Vec<usize> = order

@@ -199,6 +199,7 @@ fn workspace(folder: &Path, info: &GuildInfo, agents: &str) {
         ..init::Options::default()
     };
     init::init(&folder.join("workspace"), &options).unwrap();
+    std::fs::write(folder.join("workspace/routes.yaml"), super::house::all_steps()).unwrap();
 }
 
 fn json_files(folder: &Path) -> Vec<Value> {
