@@ -417,7 +417,7 @@ fn good_effect(kind: &EffectKind) -> EffectOutcome {
         EffectKind::Base { .. } => EffectOutcome::BaseProven(BaseStanding::default()),
         EffectKind::Checks { commit, .. } => EffectOutcome::Checked(evidence(commit)),
         EffectKind::Merge { commit, .. } => {
-            EffectOutcome::Merged { commit: commit.clone(), behind: None }
+            EffectOutcome::Merged { commit: commit.clone(), behind: None, elsewhere: None }
         }
         EffectKind::Rebase { .. } => EffectOutcome::Rebased(candidate()),
         EffectKind::Action { .. } => {

@@ -218,8 +218,8 @@ fn failure(error: ProofError) -> Failure {
             None
         }
     };
-    match error {
-        ProofError::Config(error) => error.into(),
-        error => Failure::new(plain(&error.to_string())).hint(hint.map(str::to_owned)),
+    if let ProofError::Config(error) = error {
+        return error.into();
     }
+    Failure::new(plain(&error.to_string())).hint(hint.map(str::to_owned))
 }

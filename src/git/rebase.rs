@@ -60,7 +60,7 @@ pub fn rebase(
             Signing::Off => {
                 repository.commit(None, &author, &committer, &message, &tree, &[&onto])?
             }
-            signing => sign::commit(
+            signing @ (Signing::Ssh | Signing::Gpg) => sign::commit(
                 worktree.project(),
                 signing,
                 (&author, &committer),

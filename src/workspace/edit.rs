@@ -102,13 +102,13 @@ pub fn set_entries(text: &str, key: &str, entries: &Value) -> Option<String> {
     for entry in entries.as_sequence()? {
         let mut lead = "  - ";
         for (name, value) in entry.as_mapping()? {
-            let value = match value {
-                Value::Sequence(words) => {
+            let value = match value.as_sequence() {
+                Some(words) => {
                     let words: Option<Vec<&str>> = words.iter().map(Value::as_str).collect();
                     let words: Vec<String> = words?.into_iter().map(scalar).collect();
                     format!("[{}]", words.join(", "))
                 }
-                other => scalar(other.as_str()?),
+                None => scalar(value.as_str()?),
             };
             block.push_str(&format!("\n{lead}{}: {value}", name.as_str()?));
             lead = "    ";

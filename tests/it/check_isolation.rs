@@ -12,25 +12,20 @@ use teams::platform::landlock;
 
 use crate::git_checks::{check, checked_by, outcome, plan, shell};
 use crate::git_repo::{Repo, git_in, put, set_mode};
-
-#[expect(clippy::print_stderr, reason = "a skipped test has to say so")]
-fn skip(why: &str) {
-    assert!(std::env::var_os("TEAMS_NO_SKIP").is_none(), "{why}");
-    eprintln!("skipped: {why}");
-}
+use crate::support::skipped;
 
 async fn bubblewrap() -> Option<Confinement> {
     let found = confinement::find().await;
     if matches!(found, Confinement::Bubblewrap(_)) {
         return Some(found);
     }
-    skip(&format!("{found:?}"));
+    skipped(&format!("{found:?}"));
     None
 }
 
 fn the_kernel() -> Option<Confinement> {
     let Some(strength) = landlock::strength() else {
-        skip("this kernel has no landlock");
+        skipped("this kernel has no landlock");
         return None;
     };
     Some(Confinement::Landlock(strength, "bubblewrap is not used in this test".to_owned()))
@@ -238,7 +233,7 @@ fn works(program: &str, arguments: &[&str]) -> bool {
     let tried = Command::new(program).args(arguments).output();
     let works = tried.is_ok_and(|output| output.status.success());
     if !works {
-        skip(&format!("{program} {arguments:?} does not work"));
+        skipped(&format!("{program} {arguments:?} does not work"));
     }
     works
 }

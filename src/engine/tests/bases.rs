@@ -36,13 +36,13 @@ fn on_a_red_base(stance: Stance, compared: &Comparison) -> (World, RequestStatus
     let mut world = World::new(with(stance));
     let id = world.message("do it");
     let mut base_first = false;
-    world.finish_with(|kind| match kind {
-        EffectKind::Base { .. } => {
+    world.finish_with(|kind| {
+        if let EffectKind::Base { .. } = kind {
             base_first = true;
-            Some(red_base())
+            return Some(red_base());
         }
-        EffectKind::Checks { commit, .. } => Some(checked(commit, compared.clone())),
-        _ => None,
+        let EffectKind::Checks { commit, .. } = kind else { return None };
+        Some(checked(commit, compared.clone()))
     });
     assert!(base_first);
     let status = world.request(&id).status;

@@ -90,14 +90,18 @@ fn schema(_role: Role, _step: Option<StepName>, _duty: Option<Duty>) -> Value {
     })
 }
 
-/// The path in a variable. `None` skips the test, unless `TEAMS_NO_SKIP` forbids skipping.
+/// A test skips itself for want of a tool, unless `TEAMS_NO_SKIP` forbids skipping.
 #[expect(clippy::print_stderr, reason = "a skipped test has to say so")]
+pub(crate) fn skipped(why: &str) {
+    assert!(std::env::var_os("TEAMS_NO_SKIP").is_none(), "{why}");
+    eprintln!("skipped: {why}");
+}
+
+/// The path in a variable. `None` skips the test, unless `TEAMS_NO_SKIP` forbids skipping.
 pub(crate) fn installed(variable: &str) -> Option<PathBuf> {
     let found = std::env::var_os(variable).map(PathBuf::from).filter(|path| path.exists());
     if found.is_none() {
-        let text = format!("{variable} names nothing that is there (.ci/run installs it)");
-        assert!(std::env::var_os("TEAMS_NO_SKIP").is_none(), "{text}");
-        eprintln!("skipped: {text}");
+        skipped(&format!("{variable} names nothing that is there (.ci/run installs it)"));
     }
     found
 }
