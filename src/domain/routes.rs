@@ -88,6 +88,19 @@ pub struct LaneChoice {
     pub by_orchestrator: Option<Intent>,
 }
 
+impl LaneChoice {
+    /// A lane that a person names, after the choice so far.
+    #[must_use]
+    pub fn named(lane: Lane, before: Option<LaneChoice>) -> LaneChoice {
+        LaneChoice {
+            lane,
+            source: LaneSource::Person,
+            by_rules: before.and_then(|it| it.by_rules),
+            by_orchestrator: before.and_then(|it| it.by_orchestrator),
+        }
+    }
+}
+
 /// The steps of a lane, among those that a lifecycle takes only where the route has them.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(untagged)]

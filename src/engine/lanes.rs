@@ -33,7 +33,7 @@ pub fn choose(
         (Some(rules), Some(told)) => (rules.max(told), LaneSource::Longer),
         (Some(rules), None) => (rules, LaneSource::Rules),
         (None, Some(told)) if is_sure => (told, LaneSource::Orchestrator),
-        (None, told) => (routes.unsure.max(told.unwrap_or(routes.unsure)), LaneSource::Unsure),
+        (None, told) => (told.unwrap_or(Lane::Answer).max(routes.unsure), LaneSource::Unsure),
     };
     // Who reads it as something to answer and still hands it on as work is not sure of it.
     let (lane, source) = match lane {
@@ -46,9 +46,7 @@ pub fn choose(
 /// A person names the lane of a request that is new.
 pub(super) fn name(turn: &mut Turn<'_>, id: &RequestId, lane: Lane) {
     if let Some(request) = turn.edit(id) {
-        let source = LaneSource::Person;
-        request.route.lane =
-            Some(LaneChoice { lane, source, by_rules: None, by_orchestrator: None });
+        request.route.lane = Some(LaneChoice::named(lane, None));
     }
 }
 
@@ -132,11 +130,11 @@ pub(super) fn line(turn: &Turn<'_>, request: &Request) -> Value {
     }
     let is_over = request.status.is_terminal();
     // What is only gone to when it is asked for or sent back is shown where it is under way.
-    let by_itself = |kind: StepKind| !matches!(kind, StepKind::Advice);
+    let is_advice = |step: &Step| step.kind == StepKind::Advice;
     let first = |step: &Step| lifecycle.step_of(step.kind).is_some_and(|it| it.name == step.name);
     lifecycle
         .steps()
-        .filter(|step| (by_itself(step.kind) && first(step)) || step.name == state.step)
+        .filter(|step| (!is_advice(step) && first(step)) || step.name == state.step)
         .map(|step| json!({ "step": step.name, "place": place_of(&lifecycle, &state, step.name, is_over) }))
         .collect()
 }

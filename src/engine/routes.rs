@@ -15,7 +15,7 @@ use crate::domain::lifecycle::{StepKind, StepName};
 use crate::domain::outgoing::{Priority, Voice};
 use crate::domain::request::{EventKind, Request, SelectionSource};
 use crate::domain::role::Role;
-use crate::domain::routes::{Lane, LaneChoice, LaneSource};
+use crate::domain::routes::{Lane, LaneChoice};
 
 /// A person changes the way of a request.
 pub(super) fn change(
@@ -53,33 +53,30 @@ fn changed(
             json!({ "request_id": id.as_str(), "status": request.status }),
         ));
     }
+    let policy = turn.policy;
+    let may_lengthen = || -> Result<Granted<act::Lengthen>, Said> {
+        authorize(policy, actor, Resource::Request(request)).map_err(|_| refused())
+    };
     // What a sprint plans is its own matter.
     if request.todo_id.is_some() || request.duty().is_some() {
         return Err(fixed());
     }
     match change {
-        RouteChange::Lane(Lane::Answer) => {
-            let granted = authorize(turn.policy, actor, Resource::Request(request));
-            let granted: Granted<act::Lengthen> = granted.map_err(|_| refused())?;
-            just_answer(turn, &granted, request)
-        }
+        RouteChange::Lane(Lane::Answer) => just_answer(turn, &may_lengthen()?, request),
         RouteChange::Lane(lane) => {
             let now = request.route.lane.map_or(Lane::Full, |choice| choice.lane);
             let by = if lane < now {
-                let granted = authorize(turn.policy, actor, Resource::Request(request));
+                let granted = authorize(policy, actor, Resource::Request(request));
                 let granted: Granted<act::Shorten> =
                     granted.map_err(|_| ("route.shorter_not_yours", json!({ "lane": lane })))?;
                 granted.name()
             } else {
-                let granted = authorize(turn.policy, actor, Resource::Request(request));
-                let granted: Granted<act::Lengthen> = granted.map_err(|_| refused())?;
-                granted.name()
+                may_lengthen()?.name()
             };
             take_lane(turn, request, lane, &by)
         }
         RouteChange::Add(word) => {
-            let granted = authorize(turn.policy, actor, Resource::Request(request));
-            let granted: Granted<act::Lengthen> = granted.map_err(|_| refused())?;
+            let granted = may_lengthen()?;
             let (lifecycle, mut state) = turn.stands(id).ok_or_else(fixed)?;
             let Some(step) = step_named(&lifecycle, &state, &word) else {
                 let open: Vec<&str> = addable(&lifecycle, &state).map(StepName::as_str).collect();
@@ -102,12 +99,7 @@ fn changed(
 
 fn take_lane(turn: &mut Turn<'_>, request: &Request, lane: Lane, by: &str) -> Result<Said, Said> {
     let id = &request.request_id;
-    let choice = LaneChoice {
-        lane,
-        source: LaneSource::Person,
-        by_rules: request.route.lane.and_then(|it| it.by_rules),
-        by_orchestrator: request.route.lane.and_then(|it| it.by_orchestrator),
-    };
+    let choice = LaneChoice::named(lane, request.route.lane);
     if let Some((lifecycle, mut state)) = turn.stands(id) {
         state.route.left_out = turn.policy.routes.left_out(lane, &lifecycle);
         // What was sent back on the way so far is not let through by leaving out who would judge it next.
@@ -144,13 +136,7 @@ fn just_answer(
         turn.wake(Wake::StopRun(run));
     }
     if let Some(request) = turn.edit(id) {
-        let old = request.route.lane;
-        request.route.lane = Some(LaneChoice {
-            lane: Lane::Answer,
-            source: LaneSource::Person,
-            by_rules: old.and_then(|it| it.by_rules),
-            by_orchestrator: old.and_then(|it| it.by_orchestrator),
-        });
+        request.route.lane = Some(LaneChoice::named(Lane::Answer, request.route.lane));
         request.params.workflow = None;
         request.chosen_by(SelectionSource::WorkflowContract);
     }

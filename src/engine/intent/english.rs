@@ -2,9 +2,7 @@
 
 use std::sync::LazyLock;
 
-use regex::Regex;
-
-use super::signs::{Sign, SignMatch, compile};
+use super::signs::{Pattern, Patterns, Sign, SignMatch};
 use super::text::Sentence;
 
 /// Classes of words.
@@ -58,36 +56,18 @@ const LISTS: &[(&str, &str)] = &[
 ];
 
 /// What stands before the verb of a request.
-const FRAMES: &[(Single, &str)] = &[
-    (Single::Frame, r"^(?:can|could|would|will|cud) (?:{you}) (?:(?:{adv}|not) )*"),
-    (Single::Frame, r"^(?:would|do) you mind (?:{adv} )*"),
-    (Single::Frame, r"^(?:mind|how about|what about|any chance of|thinking of) (?:{adv} )*"),
-    (
-        Single::Frame,
-        r"^(?:any|is there any|is there a) chance (?:that )?(?:you|we|someone|somebody) (?:can|could|would)? ?(?:{adv} )*",
-    ),
-    (
-        Single::Frame,
-        r"^(?:would it be possible|may i ask you|i'd ask you|i ask you|might i ask you) to (?:{adv} )*",
-    ),
-    (Single::Frame, r"^(?:why not|why don't (?:we|you)|why dont we) (?:{adv} )*"),
-    (
-        Single::Frame,
-        r"^(?:i|we) (?:{adv} )*(?:want|need|would like|would love|'d like|'d love|wish) (?:you|someone|somebody|the team|us) to (?:{adv} )*",
-    ),
-    (
-        Single::Frame,
-        r"^(?:i|we)'d (?:{adv} )*(?:like|love|appreciate|want) (?:you|someone|somebody|the team|it if you|it if you could|us) (?:to )?(?:{adv} )*",
-    ),
-    (
-        Single::Frame,
-        r"^(?:we|you) (?:{adv} )*(?:should|need to|must|have to|ought to|may|can go ahead and|can|could) (?:{adv} )*",
-    ),
-    (
-        Single::Frame,
-        r"^(?:let's|lets|let us|time to|it's time to|feel free to|be so kind (?:as )?to|go ahead and|try to|make sure to|i would|i'd|go and|come and) (?:{adv} )*",
-    ),
-];
+const FRAMES: &str = concat!(
+    r"^(?:can|could|would|will|cud) (?:{you}) (?:(?:{adv}|not) )*",
+    r"|^(?:would|do) you mind (?:{adv} )*",
+    r"|^(?:mind|how about|what about|any chance of|thinking of) (?:{adv} )*",
+    r"|^(?:any|is there any|is there a) chance (?:that )?(?:you|we|someone|somebody) (?:can|could|would)? ?(?:{adv} )*",
+    r"|^(?:would it be possible|may i ask you|i'd ask you|i ask you|might i ask you) to (?:{adv} )*",
+    r"|^(?:why not|why don't (?:we|you)|why dont we) (?:{adv} )*",
+    r"|^(?:i|we) (?:{adv} )*(?:want|need|would like|would love|'d like|'d love|wish) (?:you|someone|somebody|the team|us) to (?:{adv} )*",
+    r"|^(?:i|we)'d (?:{adv} )*(?:like|love|appreciate|want) (?:you|someone|somebody|the team|it if you|it if you could|us) (?:to )?(?:{adv} )*",
+    r"|^(?:we|you) (?:{adv} )*(?:should|need to|must|have to|ought to|may|can go ahead and|can|could) (?:{adv} )*",
+    r"|^(?:let's|lets|let us|time to|it's time to|feel free to|be so kind (?:as )?to|go ahead and|try to|make sure to|i would|i'd|go and|come and) (?:{adv} )*",
+);
 
 /// What the verb of a request and its object say; the first that fits counts.
 const ORDERS: &[(Sign, &str)] = &[
@@ -360,197 +340,113 @@ const CUTS: &str = r"\s*[,:()]\s+|\)|,$|\s+(?:-|--|→|=>)\s+|\s+but\s+|\s+(?:be
 const COMPOUND: &str = r"\b((?:the|an?|our|this|that|my|your|new|of|in|on|to|for|press|click|hit|pressing|clicking|named|called|each|every|its|their|with|and) (?:\w+ )?)(bug|fix|feature|error|issue|incident|crash|cancel|start|stop|pause|resume|continue|status|refactor|refactoring|plan|spec|requirement|story|milestone|scope|hotfix|release|deploy|merge|failure|approve|approval|question|report|support|decision|production|emergency|outage|urgent|defect|exception|undefined|null|backlog|roadmap|sprint|test|log|cause) (button|page|screen|tracker|tab|dialog|modal|menu|form|board|flags?|command|template|banner|label|icon|branch|parser|editor|viewer|module|class|function|widget|view|panel|sidebar|popup|picker|selector|counter|badge|e?mails?|notifications?|webhook|endpoint|adapter|toggle|bar|channel|bot|script|handler|helper|tour|wizard|chart|card|toast|tooltip|checkbox|dropdown|list|link|import|export|messages?|types?|codes?|texts?|toggles|screenshot|form|formatter|table|feed|archive|calendar|planner|map|importer|exporter|colou?r|sound|tag|tags)\b";
 
 struct Grammar {
-    frames: Vec<(Single, Regex)>,
-    orders: Vec<(Sign, Regex)>,
-    told: Vec<(Sign, Regex)>,
-    single: Vec<(Single, Regex)>,
+    orders: Patterns<Sign>,
+    told: Patterns<Sign>,
+    patterns: Patterns<Pattern>,
 }
 
-/// What a clause or a sentence can be asked.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Single {
-    /// What stands before the verb of a polite request.
-    Frame,
-    /// A greeting or a filler at the beginning.
-    Open,
-    /// Its verb is negated.
-    Negated,
-    /// It speaks of changing something.
-    Touches,
-    /// It depends on another clause.
-    Subordinate,
-    /// It begins as questions do.
-    Question,
-    /// It asks without a question mark.
-    Asked,
-    /// The question may be a wish.
-    MaybeWish,
-    /// The question is none, although it looks like a wish.
-    WishAnswer,
-    /// Where it is cut into clauses.
-    Cuts,
-    /// A word of the lists that is part of a name: "the cancel button".
-    Compound,
-    /// The same at the beginning: "status page: …".
-    Label,
-    /// What is put off until later: "questions later".
-    Deferred,
-    /// Something does not do what it should.
-    DoesNot,
-    /// A negated verb that tells of no defect.
-    NotADefect,
-    /// A plan or its parts are edited.
-    EditsSpec,
-    /// It says where the work follows from.
-    FromSpec,
-    /// A plan or its parts are named.
-    Topic,
-    /// It asks why something failed.
-    PastFailure,
-    /// It asks about something past.
-    CausePast,
-    /// It names a failure.
-    Failure,
-    /// It asks for a reason.
-    Reason,
-    /// It says that something is down.
-    Down,
-    /// It tells of a person.
-    OfPeople,
-    /// A person tells of something met with.
-    Meets,
-    /// What is wanted is no new part of the product.
-    NotNew,
-    /// A request in any form.
-    Asking,
-    /// What a program is to do by itself.
-    Product,
-    /// It begins with a verb that no list holds.
-    Bare,
-    /// A word that is no verb in its base form.
-    NoVerb,
-    /// The plan or specification is still open.
-    SpecOpen,
-    /// Code is the object.
-    OfCode,
-    /// The word that looks like a verb is a noun.
-    Noun,
-    /// What is to be better is no improvement but a repair, or new.
-    NotBetter,
-    /// Code that has to be restructured, said of itself.
-    Passive,
-}
-
-const SINGLE: &[(Single, &str)] = &[
-    (Single::Open, r"^(?:{open}|\w+ here|dear \w+)[,:]?\s+"),
-    (Single::Negated, NEGATED),
-    (Single::Touches, TOUCHES),
-    (Single::Subordinate, SUBORDINATE),
-    (Single::Question, QUESTION),
-    (Single::Asked, ASKED),
-    (Single::MaybeWish, MAYBE_WISH),
-    (Single::WishAnswer, WISH_ANSWER),
-    (Single::Cuts, CUTS),
-    (Single::Compound, COMPOUND),
-    (Single::DoesNot, DOES_NOT),
-    (Single::NotADefect, NOT_A_DEFECT),
-    (Single::EditsSpec, r"^{edit}\b.*\b{spec}\b"),
+const PATTERNS: &[(Pattern, &str)] = &[
+    (Pattern::Frame, FRAMES),
+    (Pattern::Open, r"^(?:{open}|\w+ here|dear \w+)[,:]?\s+"),
+    (Pattern::Negated, NEGATED),
+    (Pattern::Touches, TOUCHES),
+    (Pattern::Subordinate, SUBORDINATE),
+    (Pattern::Question, QUESTION),
+    (Pattern::Asked, ASKED),
+    (Pattern::MaybeWish, MAYBE_WISH),
+    (Pattern::WishAnswer, WISH_ANSWER),
+    (Pattern::Cuts, CUTS),
+    (Pattern::Compound, COMPOUND),
+    (Pattern::DoesNot, DOES_NOT),
+    (Pattern::NotADefect, NOT_A_DEFECT),
+    (Pattern::EditsSpec, r"^{edit}\b.*\b{spec}\b"),
     (
-        Single::PastFailure,
+        Pattern::PastFailure,
         r"^(?:{open} )*(?:why|how|what|how come|who)\b.*\b(?:did|was|were|had|happened|caused|went|made|could)\b.*\b{fail}\b",
     ),
     (
-        Single::FromSpec,
+        Pattern::FromSpec,
         r"\b(?:according to|per|following|based on|from|as in|by) (?:the |our |that )?(?:\w+ )?(?:specs?|specification|plan|prd|ⓓ|ticket)\b|\b(?:code|coding|building)\b",
     ),
     (
-        Single::Noun,
+        Pattern::Noun,
         r"^\w+ (?:is|was|are|were|has|have|had|will|would|can|could|should|must|does|did|doesn't|isn't|of|says?|seems?|looks?)\b",
     ),
     (
-        Single::NotBetter,
+        Pattern::NotBetter,
         r"^let (?:the |our )?(?:users?|people|customers?|me|us|them|admins?|guests?|members?|everyone|anyone)\b|^(?:make|let|get|teach)\b.*\b(?:works?|again|correct\w*|right|properly|stop\w*|not|no longer|actually|consistent|match\w*|accept|happen|possible|sure|wait|really|never|the same|behave)\b",
     ),
-    (Single::Failure, r"\b{fail}\b"),
-    (Single::Reason, r"\b(?:why|what|how|who|reason|cause|explain)\b"),
+    (Pattern::Failure, r"\b{fail}\b"),
+    (Pattern::Reason, r"\b(?:why|what|how|who|reason|cause|explain)\b"),
     (
-        Single::Product,
+        Pattern::Product,
         r"\b(?:automatic\w*|every time|each time|when(?:ever)? (?:a|an|the|someone|somebody|people|users|they|he|she|it|you)|after \d+|if (?:a|an|the|someone|nobody|no one|users?))\b",
     ),
     (
-        Single::Down,
+        Pattern::Down,
         r"\b(?:down|outage|crash\w*|broken|offline|unreachable|500|502|503|dead|(?:can't|cannot) (?:pay|log in|login|order|buy|check ?out))\b",
     ),
     (
-        Single::Bare,
+        Pattern::Bare,
         r"^(?:{open} )*(?P<verb>[a-z]+) (?:the|an?|more|some|one|it|them|this|that|these|those|all|both|our|my|its|their|every|each|only|two|three)\b",
     ),
     (
-        Single::NoVerb,
+        Pattern::NoVerb,
         r"^(?:is|are|was|were|am|be|been|in|on|at|for|with|from|to|by|of|off|out|up|over|under|into|onto|and|or|but|the|an?|this|that|these|those|it|i|we|you|they|he|she|who|which|what|where|when|why|how|there|here|not|no|nor|only|even|also|both|all|some|one|every|each|after|before|like|than|as|about|because|since|until|if|while|has|have|had|does|do|did|will|would|can|could|should|must|may|might|per|via|without|within|during|between|against|through|around|behind|instead|got|made|took|gave|saw|lost|left|came|went|said|told|felt|found|kept|sent|put|\w+(?:s|ed|ing|ly))$",
     ),
     (
-        Single::SpecOpen,
+        Pattern::SpecOpen,
         r"\b(?:isn't|aren't|not|never|hasn't been|haven't been|almost|nearly|soon|will be|once|until|unless|if|when|before|wait for|still open|unfinished|half)\b(?: [^ ]+){0,4} (?:approved|final|finali[sz]ed|signed|agreed|frozen|ready|done|settled|accepted|decided|reviewed|complete|locked|finished|there)\b|\b(?:draft|to follow|still open|not yet|tbd)\b",
     ),
     (
-        Single::OfCode,
+        Pattern::OfCode,
         r"^\w+ (?:\w+ ){0,4}?(?:code|modules?|class(?:es)?|functions?|methods?|logic|variables?|structs?|quer(?:y|ies)|loops?|names?|one|conditionals|structure|folders?)\b",
     ),
     (
-        Single::Label,
+        Pattern::Label,
         r"^((?:\w+ )?)(?:bug|fix|feature|improve|improvements?|cancel|start|stop|pause|resume|status|refactor|plan|hotfix|release|deploy|merge|incident|approve|build|test|report|support|question|continue) ((?:\w+ )?(?:button|page|screen|tracker|tab|dialog|modal|menu|form|board|banner|label|icon|editor|view|panel|sidebar|popup|picker|widget|link|command|flag|e?mail|notification|import|export|list))(?::| (?:is|are|does|do|doesn't|don't|shows?|has|should|could|can't|isn't|keeps|needs|opens|looks|ends|crash\w*|jumps|stays|gets|sends|on|in|of|at)\b)",
     ),
     (
-        Single::Deferred,
+        Pattern::Deferred,
         r"\b(?:the |root )?(?:causes?|why|questions?|post-?mortems?|analysis|explanations?|reasons?|details?|understand\w*)(?: [\w']+){0,4} (?:later|tomorrow|afterwards|can wait|today|another day|some other time|after that|next week)\b",
     ),
     (
-        Single::CausePast,
+        Pattern::CausePast,
         r"\b(?:why|how come|what|who|how)\b(?: [^ ]+){0,6} (?:did|was|were|had|happened|\w{3,}ed|broke|went|made|led|lost|fell|got|sent|took|stood|ran)\b",
     ),
     (
-        Single::OfPeople,
+        Pattern::OfPeople,
         r"^(?:{open} )*(?:i|we|you|he|she)(?:'ve|'d)? (?:have |had |already |just )*(?:\w+)\b",
     ),
     (
-        Single::Meets,
+        Pattern::Meets,
         r"^(?:{open} )*(?:i|we) (?:get|see|got|always get|keep getting|press|click|hit|find|found|end up)\b",
     ),
     (
-        Single::NotNew,
+        Pattern::NotNew,
         r"\b(?:a|an|some|another) (?:\w+ )?(?:hot-?fix|fix|decision|answer|estimate|review|number|list|word|explanation|report|meeting|minute|reason|person|change|break|moment|plan|criterion|requirement|bit|few|couple|while|day|week|look|hand|favou?r|second|feeling|idea|clue|opinion|yes|clear|short|rough|better|faster|more)\b",
     ),
     (
-        Single::Topic,
+        Pattern::Topic,
         r"\b(?:ⓡ|acceptance criteri\w+|criterion|criteria|requirements?|specs?|specification|prd|non-goals?|definition of done|scope|roadmap|plan)\b",
     ),
-    (Single::Asking, r"\b(?:please|pls|plz)\b"),
+    (Pattern::Asking, r"\b(?:please|pls|plz)\b"),
     (
-        Single::Passive,
+        Pattern::Passive,
         r"^.*\b{code}\b.* (?:needs?|wants?|has|have|ought|should|must) (?:to )?(?:be |get )?(renam|split|extract|mov|merg|refactor|unif|consolidat)(?:ed|ing|ied|ting)?\b",
     ),
 ];
 
 static GRAMMAR: LazyLock<Grammar> = LazyLock::new(|| Grammar {
-    frames: compile(LISTS, FRAMES),
-    orders: compile(LISTS, ORDERS),
-    told: compile(LISTS, TOLD),
-    single: compile(LISTS, SINGLE),
+    orders: Patterns::compile(LISTS, ORDERS),
+    told: Patterns::compile(LISTS, TOLD),
+    patterns: Patterns::compile(LISTS, PATTERNS),
 });
 
 impl Grammar {
-    fn get(&self, which: Single) -> Option<&Regex> {
-        self.single.iter().find(|(single, _)| *single == which).map(|(_, regex)| regex)
-    }
-
-    fn fits(&self, which: Single, words: &str) -> bool {
-        self.get(which).is_some_and(|regex| regex.is_match(words))
-    }
-
     /// A clause without its greetings and fillers.
     fn opened<'a>(&self, mut words: &'a str) -> &'a str {
-        let Some(open) = self.get(Single::Open) else { return words };
+        let Some(open) = self.patterns.get(Pattern::Open) else { return words };
         while let Some(found) = open.find(words) {
             words = &words[found.end()..];
         }
@@ -559,21 +455,18 @@ impl Grammar {
 
     /// Whether a clause begins with a verb in its base form that no list holds.
     fn is_bare(&self, clause: &str) -> bool {
-        let bare = self.get(Single::Bare).and_then(|bare| bare.captures(clause));
+        let bare = self.patterns.get(Pattern::Bare).and_then(|bare| bare.captures(clause));
         let verb = bare.as_ref().and_then(|found| found.name("verb"));
-        verb.is_some_and(|verb| !self.fits(Single::NoVerb, verb.as_str()))
+        verb.is_some_and(|verb| !self.patterns.fits(Pattern::NoVerb, verb.as_str()))
     }
 
     /// The verb of a request and what follows, and whether it was asked for in a polite frame.
     fn order(&self, clause: &str) -> (String, bool) {
         let opened = self.opened(clause);
-        for (_, frame) in &self.frames {
-            if let Some(found) = frame.find(opened) {
-                let rest = self.opened(&opened[found.end()..]);
-                return (imperative(rest), true);
-            }
+        match self.patterns.get(Pattern::Frame).and_then(|frame| frame.find(opened)) {
+            Some(found) => (imperative(self.opened(&opened[found.end()..])), true),
+            None => (opened.to_owned(), false),
         }
-        (opened.to_owned(), false)
     }
 }
 
@@ -617,11 +510,12 @@ fn imperative(words: &str) -> String {
 /// Finds the signs of a sentence.
 pub(super) fn read(sentence: &Sentence, found: &mut Vec<SignMatch>) {
     let grammar = &*GRAMMAR;
+    let patterns = &grammar.patterns;
     let mut words = sentence.words.clone();
-    if let Some(compound) = grammar.get(Single::Compound) {
+    if let Some(compound) = patterns.get(Pattern::Compound) {
         words = compound.replace_all(&words, "${1}ⓥ $3").into_owned();
     }
-    if let Some(label) = grammar.get(Single::Label)
+    if let Some(label) = patterns.get(Pattern::Label)
         && let Some(parts) = label.captures(&words)
     {
         let kept = words[parts[0].len()..].to_owned();
@@ -630,33 +524,33 @@ pub(super) fn read(sentence: &Sentence, found: &mut Vec<SignMatch>) {
             if joint.is_empty() { parts[0].rsplit(' ').next().unwrap_or_default() } else { "" };
         words = format!("{}ⓥ {}{joint} {verb}{kept}", &parts[1], &parts[2]);
     }
-    if let Some(deferred) = grammar.get(Single::Deferred) {
+    if let Some(deferred) = patterns.get(Pattern::Deferred) {
         words = deferred.replace_all(&words, " ").into_owned();
     }
     let mut note = |sign: Sign, words: &str| {
         found.push(SignMatch { sign, words: words.to_owned() });
     };
     // These are told about the whole message, wherever they stand.
-    for (sign, told) in &grammar.told {
-        let open = *sign == Sign::SpecReady && grammar.fits(Single::SpecOpen, &words);
+    for (sign, told) in grammar.told.iter() {
+        let open = *sign == Sign::SpecReady && patterns.fits(Pattern::SpecOpen, &words);
         if anywhere(*sign) && !open && told.is_match(&words) {
             note(*sign, &words);
         }
     }
-    if grammar.fits(Single::Topic, &words) {
+    if patterns.fits(Pattern::Topic, &words) {
         note(Sign::SpecTopic, &words);
     }
-    let question = sentence.asks || grammar.fits(Single::Question, &words);
+    let question = sentence.asks || patterns.fits(Pattern::Question, &words);
     let mut ordered = false;
-    for (clause, joint) in clauses(grammar, &words) {
+    for (clause, joint) in clauses(patterns, &words) {
         let clause = clause.as_str();
-        if grammar.fits(Single::Negated, clause) || joint == Joint::Except {
-            if grammar.fits(Single::Touches, clause) {
+        if patterns.fits(Pattern::Negated, clause) || joint == Joint::Except {
+            if patterns.fits(Pattern::Touches, clause) {
                 note(Sign::NoChange, clause);
             }
             continue;
         }
-        if joint == Joint::Subordinate || grammar.fits(Single::Subordinate, clause) {
+        if joint == Joint::Subordinate || patterns.fits(Pattern::Subordinate, clause) {
             continue;
         }
         let (order, polite) = grammar.order(clause);
@@ -665,7 +559,7 @@ pub(super) fn read(sentence: &Sentence, found: &mut Vec<SignMatch>) {
             // "can we start the sprint?" may only ask whether it is allowed.
             let allowed = polite && sentence.asks && clause.contains("we ");
             // "pause it when a call comes in" is what a program is to do.
-            let product = grammar.fits(Single::Product, &words);
+            let product = patterns.fits(Pattern::Product, &words);
             let steers =
                 matches!(sign, Sign::Command | Sign::GoOn | Sign::Status | Sign::Restructure);
             if steers && (allowed || product) {
@@ -675,49 +569,49 @@ pub(super) fn read(sentence: &Sentence, found: &mut Vec<SignMatch>) {
             }
             continue;
         }
-        if polite && (sentence.asks || grammar.fits(Single::Asked, &words)) {
+        if polite && (sentence.asks || patterns.fits(Pattern::Asked, &words)) {
             note(Sign::Work, clause);
             continue;
         }
         let mut told_any = false;
         let of_people =
-            grammar.fits(Single::OfPeople, clause) && !grammar.fits(Single::Meets, clause);
+            patterns.fits(Pattern::OfPeople, clause) && !patterns.fits(Pattern::Meets, clause);
         for (sign, told) in grammar.told.iter().filter(|(sign, _)| !anywhere(*sign)) {
             let excused = *sign == Sign::Defect && of_people
-                || *sign == Sign::Create && grammar.fits(Single::NotNew, clause)
+                || *sign == Sign::Create && patterns.fits(Pattern::NotNew, clause)
                 || *sign == Sign::Hotfix && sentence.asks;
             if !excused && told.is_match(clause) {
                 told_any = true;
                 note(*sign, clause);
             }
         }
-        if grammar.is_bare(clause) || !told_any && grammar.fits(Single::Asking, clause) {
+        if grammar.is_bare(clause) || !told_any && patterns.fits(Pattern::Asking, clause) {
             note(Sign::Work, clause);
         }
-        if let Some(passive) = grammar.get(Single::Passive)
+        if let Some(passive) = patterns.get(Pattern::Passive)
             && passive.is_match(clause)
         {
             note(Sign::Restructure, clause);
         }
-        if grammar.fits(Single::DoesNot, clause)
-            && !grammar.fits(Single::NotADefect, clause)
+        if patterns.fits(Pattern::DoesNot, clause)
+            && !patterns.fits(Pattern::NotADefect, clause)
             && !told_any
         {
             note(Sign::Defect, clause);
         }
     }
-    if grammar.fits(Single::PastFailure, &words) {
+    if patterns.fits(Pattern::PastFailure, &words) {
         note(Sign::Investigate, &words);
-    } else if (question || grammar.fits(Single::Asked, &words))
-        && (grammar.fits(Single::CausePast, &words)
-            || grammar.fits(Single::Failure, &words) && grammar.fits(Single::Reason, &words))
-        && !grammar.fits(Single::WishAnswer, &words)
+    } else if (question || patterns.fits(Pattern::Asked, &words))
+        && (patterns.fits(Pattern::CausePast, &words)
+            || patterns.fits(Pattern::Failure, &words) && patterns.fits(Pattern::Reason, &words))
+        && !patterns.fits(Pattern::WishAnswer, &words)
     {
         note(Sign::Cause, &words);
-    } else if !ordered && (sentence.asks || grammar.fits(Single::Asked, &words)) {
-        let wish = grammar.fits(Single::MaybeWish, &words)
-            && !grammar.fits(Single::WishAnswer, &words)
-            || grammar.fits(Single::Down, &words);
+    } else if !ordered && (sentence.asks || patterns.fits(Pattern::Asked, &words)) {
+        let wish = patterns.fits(Pattern::MaybeWish, &words)
+            && !patterns.fits(Pattern::WishAnswer, &words)
+            || patterns.fits(Pattern::Down, &words);
         note(if wish { Sign::Work } else { Sign::Ask }, &words);
         note(Sign::Query, &words);
     }
@@ -742,10 +636,12 @@ fn anywhere(sign: Sign) -> bool {
 
 /// What the verb of a request asks for.
 fn sign_of_order(grammar: &Grammar, order: &str) -> Option<Sign> {
-    if grammar.fits(Single::Noun, order) {
+    if grammar.patterns.fits(Pattern::Noun, order) {
         return None;
     }
-    if grammar.fits(Single::EditsSpec, order) && !grammar.fits(Single::FromSpec, order) {
+    if grammar.patterns.fits(Pattern::EditsSpec, order)
+        && !grammar.patterns.fits(Pattern::FromSpec, order)
+    {
         return Some(Sign::SpecChange);
     }
     let sign = grammar
@@ -753,9 +649,10 @@ fn sign_of_order(grammar: &Grammar, order: &str) -> Option<Sign> {
         .iter()
         .find(|(_, pattern)| pattern.is_match(order))
         .map(|(sign, _)| *sign)?;
-    let not_better = grammar.fits(Single::OfCode, order) || grammar.fits(Single::NotBetter, order);
+    let not_better = grammar.patterns.fits(Pattern::OfCode, order)
+        || grammar.patterns.fits(Pattern::NotBetter, order);
     let other = sign == Sign::Improve && not_better
-        || sign == Sign::Create && grammar.fits(Single::NotNew, order);
+        || sign == Sign::Create && grammar.patterns.fits(Pattern::NotNew, order);
     Some(if other { Sign::Work } else { sign })
 }
 
@@ -768,9 +665,9 @@ enum Joint {
 }
 
 /// The clauses of a sentence, each with what joins it to the one before.
-fn clauses(grammar: &Grammar, words: &str) -> Vec<(String, Joint)> {
+fn clauses(patterns: &Patterns<Pattern>, words: &str) -> Vec<(String, Joint)> {
     let mut found = Vec::new();
-    let Some(cuts) = grammar.get(Single::Cuts) else { return found };
+    let Some(cuts) = patterns.get(Pattern::Cuts) else { return found };
     let (mut from, mut joint) = (0, Joint::First);
     for cut in cuts.find_iter(words) {
         let clause = words[from..cut.start()].trim();
@@ -797,15 +694,15 @@ fn clauses(grammar: &Grammar, words: &str) -> Vec<(String, Joint)> {
 
 #[cfg(test)]
 mod tests {
+    use regex::Regex;
+
     use super::super::signs::expand;
     use super::*;
 
     #[test]
     fn every_pattern_compiles() {
-        let all = FRAMES.iter().map(|(_, rule)| rule).chain(ORDERS.iter().map(|(_, rule)| rule));
-        for rule in
-            all.chain(TOLD.iter().map(|(_, rule)| rule)).chain(SINGLE.iter().map(|(_, rule)| rule))
-        {
+        let all = ORDERS.iter().chain(TOLD).map(|(_, rule)| rule);
+        for rule in all.chain(PATTERNS.iter().map(|(_, rule)| rule)) {
             assert!(Regex::new(&expand(LISTS, rule)).is_ok(), "{rule}");
         }
     }

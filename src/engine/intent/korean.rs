@@ -2,9 +2,7 @@
 
 use std::sync::LazyLock;
 
-use regex::Regex;
-
-use super::signs::{Sign, SignMatch, compile};
+use super::signs::{Pattern, Patterns, Sign, SignMatch};
 use super::text::Sentence;
 
 /// Classes of words and endings.
@@ -261,172 +259,114 @@ const SURE_QUESTION: &str = r"(?:려면|하려면|는\s?데|자면|다면|한다
 const UI: &str = r"(취소|시작|중지|중단|정지|일시정지|재개|계속|승인|버그|오류|에러|수정|추가|개선|삭제|기획|계획|스펙|요구사항|실행|배포|테스트|제보|변경|상태|진행|리팩토링|핫픽스|장애|긴급|문의|이어하기|머지|종료|보류|운영|확장|원인|조사|신고|승인됨|결정|범위|복구|알림|확인)\s?(?:제보\s?|신고\s?|요청\s?)?(버튼|화면|페이지|탭|메뉴|팝업|모달|창|알림|링크|폼|목록|아이콘|문구|배너|메일|메시지|이력|내역|사유|정책|모듈|브랜치|로그|번호|커맨드|명령어|템플릿|양식|레이블|라벨|배지|게시판|트래커|타입|코드|핸들러|차트|위젯|표시줄|바|파일|테이블|필터|카드|폴더|클래스|함수|시간|일자|날짜|팀|도구|매뉴얼|가이드)";
 const CUTS: &str = r"\s*[,:()/]\s+|\s+(?:-|→|>)\s+|(?:하고요|하고|고요|는데요|은데요|인데요|는데|은데|인데|던데|지만|니까|으니|됐으니|했으니|났으니|어서|아서|라서|해서|여서|면서|구요|됐고|했고|으며|하며|이며|시고|시고요|지고|했는데|있는데|이고|려고|러|(?:어|아|해|워|려|져|네|군|예|에|돼|세|나|까|와|가|여|죠)요|니다)\s+";
 
-/// What a clause or a sentence can be asked.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Single {
-    /// A deed that is negated.
-    Negated,
-    /// What is put off until later.
-    Deferred,
-    /// It asks about something past.
-    CausePast,
-    /// It names a failure.
-    Failure,
-    /// It asks for a reason.
-    Reason,
-    /// What a program is to do by itself, or to tell its users.
-    Product,
-    /// It asks why.
-    Whys,
-    /// A plan or its parts are named.
-    Topic,
-    /// A request in any form.
-    Asking,
-    /// It speaks of changing something.
-    Touches,
-    /// A question that asks somebody to do something.
-    Polite,
-    /// The question may be a wish.
-    Maybe,
-    /// The question is none, although it looks like a wish.
-    SureQuestion,
-    /// A word of the lists that is part of a name.
-    Ui,
-    /// Where it is cut into clauses.
-    Cuts,
-    /// A plan or its parts are edited.
-    EditsSpec,
-    /// It ends as questions do.
-    AsksEnd,
-    /// It holds a word of questions.
-    Why,
-    /// It asks why something failed.
-    PastFailure,
-    /// It says where the work follows from.
-    FromSpec,
-    /// The plan or specification is still open.
-    SpecOpen,
-    /// It asks why something has not happened yet.
-    NotYet,
-}
-
-const SINGLE: &[(Single, &str)] = &[
-    (Single::Negated, NEGATED),
+const PATTERNS: &[(Pattern, &str)] = &[
+    (Pattern::Negated, NEGATED),
     (
-        Single::Deferred,
+        Pattern::Deferred,
         r"(?:원인|이유|분석|설명|회고|리뷰|왜)\S*\s(?:\S+\s)?(?:나중|천천히|추후|이따|내일)\S*(?:\s(?:보|봐|하|해|찾|알아)\S*(?:\s(?:되|돼|됩)\S*)?)?",
     ),
     (
-        Single::CausePast,
+        Pattern::CausePast,
         r"(?:왜|뭐가|무엇이|누가|어디서|어쩌다|어떻게|이유|원인).*(?:[았었였했됐갔났왔졌렸켰꼈셨봤줬갔썼떴겼엤혔긴난된한간온생]\S*(?:나|까|죠|지|는지|던지|던가|건가|건지|거지|거죠|어|대)요?|던데)",
     ),
     (
-        Single::Failure,
+        Pattern::Failure,
         r"{broken}|장애|실패|끊|떨어|반송|급락|줄어|늘어|막혔|막힌|꺼진|꺼졌|빠진|빠졌|덮어|느려|느린|멈췄|멈추|지연|급증|튀는|튀었|재시작|유출|터진|죽는|에러|사고|안\s?(?:되|돼|나)",
     ),
-    (Single::Reason, r"왜|뭐|무슨|무엇|어떻게|누가|어디서|이유|원인|어째서|설명"),
+    (Pattern::Reason, r"왜|뭐|무슨|무엇|어떻게|누가|어디서|이유|원인|어째서|설명"),
     (
-        Single::Product,
+        Pattern::Product,
         r"자동으로|때마다|(?:할|될|갈|올|볼|쓸)\s?때|(?:하|되|나|누르|들어오|지나|르|기|숨기|들|치|열|닫)면\s+[^됩돼되안좋]|(?:사용자|고객|회원|유저|손님|학생|학부모|환자|기사|관리자|담당자|참가자|구독자)(?:들|님|분)*(?:에게|한테|께)\s|(?:화면|페이지|메시지|메일|알림|문구|창|팝업|앱|툴팁|목록)(?:에서|에|으로|로)?\s.*(?:알려|설명|안내)|지도에|목록에",
     ),
-    (Single::Whys, r"왜|어째서"),
-    (Single::Topic, r"{spec}"),
+    (Pattern::Why, r"왜|어째서"),
+    (Pattern::Topic, r"{spec}"),
     (
-        Single::Asking,
+        Pattern::Asking,
         r"(?:주세요|해줘|줘|주실|줄래|주십|부탁|달라|바랍|주시|세요|하자|합시다|읍시다|야\s?(?:합|해|함|돼|될|됩))",
     ),
-    (Single::Touches, TOUCHES),
-    (Single::Polite, POLITE),
-    (Single::Maybe, MAYBE),
-    (Single::SureQuestion, SURE_QUESTION),
-    (Single::Ui, UI),
-    (Single::Cuts, CUTS),
+    (Pattern::Touches, TOUCHES),
+    (Pattern::Polite, POLITE),
+    (Pattern::MaybeWish, MAYBE),
+    (Pattern::WishAnswer, SURE_QUESTION),
+    (Pattern::Compound, UI),
+    (Pattern::Cuts, CUTS),
     (
-        Single::EditsSpec,
+        Pattern::EditsSpec,
         r"{spec}.*(?:(?:추가|수정|변경|삭제|제거|갱신|반영|업데이트|업뎃|제외|포함|이동|완화|강화|조정|작성|정리|개정|보완|분리|교체|기록|명시|구체화|축소|확대|통일|대체|정정){do}|(?:고쳐|바꿔|넣어|빼|지워|옮겨|써|적어|나눠|쪼개|합쳐|늘려|줄여|낮춰|높여|올려|내려|미뤄|당겨|다듬어|남겨|풀어|잡아|맞춰){give}|(?:빼|넣|옮기|바꾸|고치|지우|나누|미루|줄이|늘리|합치|낮추)(?:자|죠|시죠|기로)|(?:뺍|넣읍|옮깁|바꿉|고칩|지웁|미룹|낮춥)시다|바뀌었|바뀌었어요|바뀌었습니다|변경됐|변경되었|변경합니다|다시\s?써)",
     ),
-    (Single::AsksEnd, r"{ask}"),
-    (Single::Why, r"{why}"),
+    (Pattern::AsksEnd, r"{ask}"),
+    (Pattern::QuestionWord, r"{why}"),
     (
-        Single::PastFailure,
+        Pattern::PastFailure,
         r"(?:무슨\s?일|왜|어떻게|어디서|누가|뭐가|원인|이유|뭔지|어쩌다)\S*\s?.*(?:났던|났었|있었|했던|됐던|생겼|생긴|터졌던|죽었던|사라졌던|실패했던|멈췄던|느려졌던|누락됐던|나갔던|났는지|된\s?건지|된건지|한\s?건지|난\s?건지|난건지|간\s?건지|온\s?건지|벌어졌|발생했|그랬)",
     ),
-    (Single::FromSpec, r"(?:대로|따라|기반|기준으로\s?(?:구현|개발|만들))"),
+    (Pattern::FromSpec, r"(?:대로|따라|기반|기준으로\s?(?:구현|개발|만들))"),
     (
-        Single::SpecOpen,
+        Pattern::SpecOpen,
         r"(?:스펙|명세|기획|계획|설계|디자인|시안|승인|확정|문서|합의|결정|리뷰|검토)\S*\s(?:\S+\s)?(?:아직|안\s|덜\s|곧\s|나중)|아직\s(?:\S+\s)?(?:확정|승인|합의|결정|완성|리뷰|검토)|미확정|미정|초안|(?:승인|확정|리뷰|검토|합의)\s?(?:전|대기|예정|되면|나면|받으면|받고)",
     ),
-    (Single::NotYet, r"왜\s?(?:아직|여태|안\s)|아직\s?(?:도\s)?왜"),
+    (Pattern::NotYet, r"왜\s?(?:아직|여태|안\s)|아직\s?(?:도\s)?왜"),
 ];
 
 struct Grammar {
-    clause: Vec<(Sign, Regex)>,
-    whole: Vec<(Sign, Regex)>,
-    single: Vec<(Single, Regex)>,
+    clause: Patterns<Sign>,
+    whole: Patterns<Sign>,
+    patterns: Patterns<Pattern>,
 }
 
 static GRAMMAR: LazyLock<Grammar> = LazyLock::new(|| Grammar {
-    clause: compile(LISTS, CLAUSE),
-    whole: compile(LISTS, WHOLE),
-    single: compile(LISTS, SINGLE),
+    clause: Patterns::compile(LISTS, CLAUSE),
+    whole: Patterns::compile(LISTS, WHOLE),
+    patterns: Patterns::compile(LISTS, PATTERNS),
 });
-
-impl Grammar {
-    fn get(&self, which: Single) -> Option<&Regex> {
-        self.single.iter().find(|(single, _)| *single == which).map(|(_, regex)| regex)
-    }
-
-    fn fits(&self, which: Single, words: &str) -> bool {
-        self.get(which).is_some_and(|regex| regex.is_match(words))
-    }
-}
 
 /// Finds the signs of a sentence.
 pub(super) fn read(sentence: &Sentence, found: &mut Vec<SignMatch>) {
     let grammar = &*GRAMMAR;
+    let patterns = &grammar.patterns;
     let mut words = sentence.words.clone();
-    if let Some(names) = grammar.get(Single::Ui) {
+    if let Some(names) = patterns.get(Pattern::Compound) {
         words = names.replace_all(&words, "ⓥ $2").into_owned();
     }
     let mut note = |sign: Sign, words: &str| {
         found.push(SignMatch { sign, words: words.to_owned() });
     };
-    if let Some(deferred) = grammar.get(Single::Deferred) {
+    if let Some(deferred) = patterns.get(Pattern::Deferred) {
         words = deferred.replace_all(&words, " ").into_owned();
     }
-    if grammar.fits(Single::Topic, &words) {
+    if patterns.fits(Pattern::Topic, &words) {
         note(Sign::SpecTopic, &words);
     }
-    for (sign, whole) in &grammar.whole {
-        let open = *sign == Sign::SpecReady && grammar.fits(Single::SpecOpen, &words);
+    for (sign, whole) in grammar.whole.iter() {
+        let open = *sign == Sign::SpecReady && patterns.fits(Pattern::SpecOpen, &words);
         if *sign != Sign::Ask && !open && whole.is_match(&words) {
             note(*sign, &words);
         }
     }
-    for (sign, rule) in &grammar.clause {
+    for (sign, rule) in grammar.clause.iter() {
         if *sign == Sign::SkipPlan && rule.is_match(&words) {
             note(*sign, &words);
         }
     }
-    if let Some(negated) = grammar.get(Single::Negated) {
+    if let Some(negated) = patterns.get(Pattern::Negated) {
         for deed in negated.find_iter(&words) {
-            if grammar.fits(Single::Touches, deed.as_str()) {
+            if patterns.fits(Pattern::Touches, deed.as_str()) {
                 note(Sign::NoChange, deed.as_str());
             }
         }
         words = negated.replace_all(&words, " ").into_owned();
     }
     let mut asked_for = false;
-    for clause in clauses(grammar, &words) {
+    for clause in clauses(patterns, &words) {
         let clause = clause.as_str();
-        if grammar.fits(Single::EditsSpec, clause) && !grammar.fits(Single::FromSpec, clause) {
+        if patterns.fits(Pattern::EditsSpec, clause) && !patterns.fits(Pattern::FromSpec, clause) {
             note(Sign::SpecChange, clause);
             asked_for = true;
             continue;
         }
         let mut matched = false;
-        let polite = grammar.fits(Single::Polite, clause);
-        for (sign, rule) in &grammar.clause {
+        let polite = patterns.fits(Pattern::Polite, clause);
+        for (sign, rule) in grammar.clause.iter() {
             if *sign != Sign::SkipPlan && rule.is_match(clause) {
                 let told = matches!(sign, Sign::Defect);
                 if told && polite {
@@ -434,7 +374,7 @@ pub(super) fn read(sentence: &Sentence, found: &mut Vec<SignMatch>) {
                 }
                 let steers =
                     matches!(sign, Sign::Command | Sign::Status | Sign::GoOn | Sign::Restructure);
-                let product = steers && grammar.fits(Single::Product, &words);
+                let product = steers && patterns.fits(Pattern::Product, &words);
                 note(if product { Sign::Work } else { *sign }, clause);
                 matched = true;
                 if !told {
@@ -445,7 +385,7 @@ pub(super) fn read(sentence: &Sentence, found: &mut Vec<SignMatch>) {
         }
         let asks =
             grammar.whole.iter().any(|(sign, rule)| *sign == Sign::Ask && rule.is_match(clause));
-        if !matched && !asks && grammar.fits(Single::Asking, clause) {
+        if !matched && !asks && patterns.fits(Pattern::Asking, clause) {
             note(Sign::Work, clause);
         }
     }
@@ -453,32 +393,32 @@ pub(super) fn read(sentence: &Sentence, found: &mut Vec<SignMatch>) {
     let told = grammar.whole.iter().any(|(sign, rule)| *sign == Sign::Ask && rule.is_match(words));
     let asks = sentence.asks
         || told
-        || grammar.fits(Single::Why, words) && grammar.fits(Single::AsksEnd, words);
-    if !asks || !told && grammar.fits(Single::Polite, words) {
+        || patterns.fits(Pattern::QuestionWord, words) && patterns.fits(Pattern::AsksEnd, words);
+    if !asks || !told && patterns.fits(Pattern::Polite, words) {
         return;
     }
     note(Sign::Query, words);
     let curious = words.contains("궁금") || words.contains("이유");
-    if grammar.fits(Single::PastFailure, words) && !grammar.fits(Single::NotYet, words) {
+    if patterns.fits(Pattern::PastFailure, words) && !patterns.fits(Pattern::NotYet, words) {
         note(Sign::Investigate, words);
-    } else if (grammar.fits(Single::CausePast, words)
-        || grammar.fits(Single::Failure, words) && grammar.fits(Single::Reason, words))
-        && !grammar.fits(Single::NotYet, words)
+    } else if (patterns.fits(Pattern::CausePast, words)
+        || patterns.fits(Pattern::Failure, words) && patterns.fits(Pattern::Reason, words))
+        && !patterns.fits(Pattern::NotYet, words)
     {
         note(Sign::Cause, words);
-    } else if grammar.fits(Single::Product, words)
-        || grammar.fits(Single::Whys, words) && !curious && !grammar.fits(Single::NotYet, words)
-        || grammar.fits(Single::Maybe, words) && !grammar.fits(Single::SureQuestion, words)
+    } else if patterns.fits(Pattern::Product, words)
+        || patterns.fits(Pattern::Why, words) && !curious && !patterns.fits(Pattern::NotYet, words)
+        || patterns.fits(Pattern::MaybeWish, words) && !patterns.fits(Pattern::WishAnswer, words)
     {
         note(Sign::Work, words);
-    } else if !asked_for || grammar.fits(Single::SureQuestion, words) {
+    } else if !asked_for || patterns.fits(Pattern::WishAnswer, words) {
         note(Sign::Ask, words);
     }
 }
 
-fn clauses(grammar: &Grammar, words: &str) -> Vec<String> {
+fn clauses(patterns: &Patterns<Pattern>, words: &str) -> Vec<String> {
     let mut found = Vec::new();
-    let Some(cuts) = grammar.get(Single::Cuts) else { return found };
+    let Some(cuts) = patterns.get(Pattern::Cuts) else { return found };
     let mut from = 0;
     for cut in cuts.find_iter(words) {
         // The ending belongs to the clause that it closes.
@@ -493,13 +433,15 @@ fn clauses(grammar: &Grammar, words: &str) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
+    use regex::Regex;
+
     use super::super::signs::expand;
     use super::*;
 
     #[test]
     fn every_pattern_compiles() {
         let all = CLAUSE.iter().chain(WHOLE).map(|(_, rule)| rule);
-        for rule in all.chain(SINGLE.iter().map(|(_, rule)| rule)) {
+        for rule in all.chain(PATTERNS.iter().map(|(_, rule)| rule)) {
             assert!(Regex::new(&expand(LISTS, rule)).is_ok(), "{rule}");
         }
     }

@@ -66,7 +66,7 @@ pub fn read(message: &str) -> Reading {
     if let Some(two) = cut(message, &OTHER_MATTER) {
         pieces = two.to_vec();
     } else if let Some(two) = cut(message, &MORE)
-        && let [Some(first), Some(second)] = two.map(|piece| signs::settle(&evidence(piece)))
+        && let [Some(first), Some(second)] = two.map(|piece| signs::settle(&signs_in(piece)))
         && first != second
         && (is_answered(first) || is_answered(second))
     {
@@ -75,9 +75,9 @@ pub fn read(message: &str) -> Reading {
     let mut why = Vec::new();
     let mut parts = Vec::new();
     for piece in pieces {
-        let evidence = evidence(piece);
-        parts.push(Part { text: piece.trim().to_owned(), intent: signs::settle(&evidence) });
-        for sign in evidence {
+        let found = signs_in(piece);
+        parts.push(Part { text: piece.trim().to_owned(), intent: signs::settle(&found) });
+        for sign in found {
             if !why.contains(&sign) {
                 why.push(sign);
             }
@@ -124,7 +124,7 @@ fn has_words(text: &str) -> bool {
     text.chars().filter(|letter| letter.is_alphabetic()).count() >= 4
 }
 
-fn evidence(piece: &str) -> Vec<SignMatch> {
+fn signs_in(piece: &str) -> Vec<SignMatch> {
     let plain = text::plain(piece);
     let mut found = Vec::new();
     for sentence in text::sentences(&plain) {

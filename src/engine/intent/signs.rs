@@ -74,11 +74,117 @@ pub struct SignMatch {
     pub words: String,
 }
 
-/// Patterns whose `{name}` stands for an alternation of a list.
-pub(super) fn compile<T: Copy>(lists: &[(&str, &str)], rules: &[(T, &str)]) -> Vec<(T, Regex)> {
-    let made =
-        rules.iter().map(|(what, rule)| Regex::new(&expand(lists, rule)).map(|r| (*what, r)));
-    made.filter_map(Result::ok).collect()
+/// What a clause or a sentence is tried against; not every language has all of them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Pattern {
+    /// What stands before the verb of a polite request.
+    Frame,
+    /// A greeting or a filler at the beginning.
+    Open,
+    /// Its verb is negated.
+    Negated,
+    /// It speaks of changing something.
+    Touches,
+    /// It depends on another clause.
+    Subordinate,
+    /// It begins as questions do.
+    Question,
+    /// It asks without a question mark.
+    Asked,
+    /// The question may be a wish.
+    MaybeWish,
+    /// The question is none, although it looks like a wish.
+    WishAnswer,
+    /// Where it is cut into clauses.
+    Cuts,
+    /// A word of the lists that is part of a name: "the cancel button".
+    Compound,
+    /// The same at the beginning: "status page: …".
+    Label,
+    /// What is put off until later: "questions later".
+    Deferred,
+    /// Something does not do what it should.
+    DoesNot,
+    /// A negated verb that tells of no defect.
+    NotADefect,
+    /// A plan or its parts are edited.
+    EditsSpec,
+    /// It says where the work follows from.
+    FromSpec,
+    /// A plan or its parts are named.
+    Topic,
+    /// It asks why something failed.
+    PastFailure,
+    /// It asks about something past.
+    CausePast,
+    /// It names a failure.
+    Failure,
+    /// It asks for a reason.
+    Reason,
+    /// It says that something is down.
+    Down,
+    /// It tells of a person.
+    OfPeople,
+    /// A person tells of something met with.
+    Meets,
+    /// What is wanted is no new part of the product.
+    NotNew,
+    /// A request in any form.
+    Asking,
+    /// What a program is to do by itself.
+    Product,
+    /// It begins with a verb that no list holds.
+    Bare,
+    /// A word that is no verb in its base form.
+    NoVerb,
+    /// The plan or specification is still open.
+    SpecOpen,
+    /// Code is the object.
+    OfCode,
+    /// The word that looks like a verb is a noun.
+    Noun,
+    /// What is to be better is no improvement but a repair, or new.
+    NotBetter,
+    /// Code that has to be restructured, said of itself.
+    Passive,
+    /// It asks why.
+    Why,
+    /// A question that asks somebody to do something.
+    Polite,
+    /// It ends as questions do.
+    AsksEnd,
+    /// It holds a word of questions.
+    QuestionWord,
+    /// It asks why something has not happened yet.
+    NotYet,
+}
+
+/// Patterns, each with what it means; several may mean the same.
+#[derive(Debug)]
+pub(super) struct Patterns<T>(Vec<(T, Regex)>);
+
+impl<T: Copy + PartialEq> Patterns<T> {
+    /// Of rules in which `{name}` stands for any of a list.
+    pub(super) fn compile(lists: &[(&str, &str)], rules: &[(T, &str)]) -> Patterns<T> {
+        let made =
+            rules.iter().map(|(what, rule)| Regex::new(&expand(lists, rule)).map(|r| (*what, r)));
+        Patterns(made.filter_map(Result::ok).collect())
+    }
+
+    /// All of them, in order.
+    pub(super) fn iter(&self) -> impl Iterator<Item = &(T, Regex)> {
+        self.0.iter()
+    }
+
+    /// The first that means this.
+    pub(super) fn get(&self, what: T) -> Option<&Regex> {
+        self.0.iter().find(|(means, _)| *means == what).map(|(_, regex)| regex)
+    }
+
+    /// Whether the first that means this is seen in the words.
+    pub(super) fn fits(&self, what: T, words: &str) -> bool {
+        self.get(what).is_some_and(|regex| regex.is_match(words))
+    }
 }
 
 /// A pattern with its lists put in.
@@ -92,8 +198,8 @@ pub(super) fn expand(lists: &[(&str, &str)], rule: &str) -> String {
 }
 
 /// The intent that the signs of one piece speak for; `None` where they do not settle it.
-pub(super) fn settle(evidence: &[SignMatch]) -> Option<Intent> {
-    let signs: BTreeSet<Sign> = evidence.iter().map(|evidence| evidence.sign).collect();
+pub(super) fn settle(found: &[SignMatch]) -> Option<Intent> {
+    let signs: BTreeSet<Sign> = found.iter().map(|found| found.sign).collect();
     let has = |sign: Sign| signs.contains(&sign);
     let any = |list: &[Sign]| list.iter().any(|sign| signs.contains(sign));
 
