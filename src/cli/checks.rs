@@ -12,7 +12,7 @@ use super::{Failure, Global, say};
 use crate::domain::evidence::{CheckRun, CheckVerdict, Evidence};
 use crate::onboarding::{open_project, proposals};
 use crate::platform::{tasks, terminal};
-use crate::service::proofs::{self, Proof, ProofError};
+use crate::service::proofs::{self, ManualRun, ProofError};
 use crate::workspace::settings::{self, ConfigFile};
 use crate::workspace::{self, Workspace};
 
@@ -154,7 +154,7 @@ fn prove(global: &Global, args: &Run) -> Result<bool, Failure> {
         listening.abort();
         proof
     });
-    let Proof { evidence, logs } = proof.map_err(failure)?;
+    let ManualRun { evidence, logs } = proof.map_err(failure)?;
     let green = evidence.is_green();
     if teller.is_json() {
         let mut value = json!(evidence);

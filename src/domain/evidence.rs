@@ -279,6 +279,12 @@ impl Evidence {
         self.checks.iter().filter(|check| rank(check).is_some()).min_by_key(rank)
     }
 
+    /// Whether a check came to its end and failed.
+    #[must_use]
+    pub fn has_failed(&self) -> bool {
+        self.first_failure().is_some_and(|check| check.verdict == CheckVerdict::Failed)
+    }
+
     /// Whether the checks say nothing about the commit: none failed, and one never came to its end.
     #[must_use]
     pub fn is_inconclusive(&self) -> bool {

@@ -7,6 +7,7 @@ pub mod block;
 pub mod budget;
 pub mod change;
 pub mod commands;
+pub mod comparison;
 pub mod config;
 pub mod conflict;
 pub mod conversation;

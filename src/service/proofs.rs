@@ -14,11 +14,10 @@ use tokio_util::sync::CancellationToken;
 use super::checks::{self, check_plan};
 use super::effect_error::EffectError;
 use super::team::{Team, now};
-use crate::domain::evidence::{
-    BaseStanding, BaseVerdict, CheckRun, CheckVerdict, Evidence, Isolation,
-};
+use crate::domain::comparison::{self, CheckRecord};
+use crate::domain::evidence::{BaseStanding, Evidence, Isolation};
 use crate::domain::ids::RequestId;
-use crate::domain::test_report::{ComparedRun, TestNames, TestOutcomes, compare, failures};
+use crate::domain::test_report::TestOutcomes;
 use crate::domain::time::Timestamp;
 use crate::git::{self, CommitId, GitError, TreeId};
 use crate::onboarding::open_project;
@@ -52,7 +51,7 @@ pub enum ProofError {
 
 /// What the checks say, and where their logs lie until they are run by hand again.
 #[derive(Debug)]
-pub struct Proof {
+pub struct ManualRun {
     /// What would be evidence.
     pub evidence: Evidence,
     /// The folder with a log a check.
@@ -67,7 +66,7 @@ pub async fn by_hand(
     root: &Path,
     commit: Option<String>,
     stop: &CancellationToken,
-) -> Result<Proof, ProofError> {
+) -> Result<ManualRun, ProofError> {
     let from = root.to_owned();
     let (workspace, project, commit) = tasks::blocking(move || {
         let workspace = workspace::load(&from)?;
@@ -91,44 +90,13 @@ pub async fn by_hand(
     let plan = check_plan(root, &workspace.runtime);
     let confinement = confinement::find().await;
     let evidence = git::checks::run(&project, commit, &plan, &confinement, &logs, stop).await?;
-    Ok(Proof { evidence, logs })
+    Ok(ManualRun { evidence, logs })
 }
 
-/// Records of trees that are kept; the oldest go.
+/// Trees whose records are kept; the oldest go.
 const RECORDS: usize = 32;
 /// Tests and checks whose flakiness is counted; those that were seen longest ago go.
 const COUNTED: usize = 500;
-
-/// What a check said about a tree.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-struct CheckRecord {
-    name: String,
-    verdict: CheckVerdict,
-    tests: TestOutcomes,
-    flaky: TestNames,
-}
-
-impl CheckRecord {
-    fn of(run: &CheckRun) -> CheckRecord {
-        CheckRecord {
-            name: run.name.clone(),
-            verdict: run.verdict,
-            tests: run.tests.clone(),
-            flaky: run.compared.as_ref().map(|it| it.flaky.clone()).unwrap_or_default(),
-        }
-    }
-
-    fn run(&self) -> ComparedRun<'_> {
-        ComparedRun { failed: self.verdict == CheckVerdict::Failed, tests: &self.tests }
-    }
-}
-
-/// What the checks said about a tree.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-struct TreeRecord {
-    commit: String,
-    checks: Vec<CheckRecord>,
-}
 
 /// How often something was red and green without a change.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -159,17 +127,17 @@ pub(super) async fn prove(
 ) -> Result<Evidence, EffectError> {
     let mut evidence = checks::run(team, id, commit, stop).await?;
     let base = base_of(team, id, commit)?;
-    let is_red = failed(&evidence);
-    let record = match base {
+    let is_red = evidence.has_failed();
+    let records = match base {
         Some(base) if is_red => Some(look(team, id, base, stop).await?),
-        Some(base) => kept(team, base, &evidence).await?,
+        Some(base) => read(team, base, &evidence.checks_digest, evidence.isolation).await?,
         None => None,
     };
-    hold_against(&mut evidence, record.as_ref());
+    comparison::hold_against(&mut evidence, records.as_deref());
     if is_red && !evidence.is_red_before() {
         let again = checks::run(team, id, commit, stop).await?;
-        settle(&mut evidence, &again);
-        hold_against(&mut evidence, record.as_ref());
+        comparison::repeated(&mut evidence, &again);
+        comparison::hold_against(&mut evidence, records.as_deref());
     }
     if evidence.is_green() || evidence.is_red_before() {
         keep(team, commit, &evidence).await?;
@@ -185,26 +153,8 @@ pub(super) async fn base(
 ) -> Result<BaseStanding, EffectError> {
     let project = team.project.clone();
     let head = tasks::blocking(move || project.head()).await??;
-    let record = look(team, id, head, stop).await?;
-    let mut standing = BaseStanding { commit: head.to_string(), ..BaseStanding::default() };
-    for check in &record.checks {
-        standing.flaky.extend(&check.flaky);
-        if check.verdict == CheckVerdict::Failed {
-            standing.red.extend(&failures(&check.name, check.run()));
-        }
-    }
-    let all_pass = |it: &CheckRecord| it.verdict == CheckVerdict::Passed;
-    standing.verdict = match (standing.red.is_empty(), record.checks.iter().all(all_pass)) {
-        (false, _) => BaseVerdict::Red,
-        (true, true) => BaseVerdict::Green,
-        (true, false) => BaseVerdict::Unknown,
-    };
-    Ok(standing)
-}
-
-/// Whether the checks came to an end and one failed.
-fn failed(evidence: &Evidence) -> bool {
-    evidence.first_failure().is_some_and(|check| check.verdict == CheckVerdict::Failed)
+    let records = look(team, id, head, stop).await?;
+    Ok(comparison::base_standing(head.to_string(), &records))
 }
 
 /// The commit that a change grew from; none where it is that commit.
@@ -221,37 +171,27 @@ async fn look(
     id: &RequestId,
     commit: CommitId,
     stop: &CancellationToken,
-) -> Result<TreeRecord, EffectError> {
+) -> Result<Vec<CheckRecord>, EffectError> {
     let _one = tokio::select! {
         one = team.base.lock() => one,
         () = stop.cancelled() => return Err(EffectError::Unwanted),
     };
     let plan = checks::in_force(team).await?;
     let isolation = git::checks::isolation(&plan, &confinement::find().await)?;
-    if let Some(record) = read(team, commit, &plan.digest, isolation).await? {
-        return Ok(record);
+    if let Some(records) = read(team, commit, &plan.digest, isolation).await? {
+        return Ok(records);
     }
     let mut evidence = checks::run(team, id, commit, stop).await?;
-    if failed(&evidence) {
+    if evidence.has_failed() {
         let again = checks::run(team, id, commit, stop).await?;
-        settle(&mut evidence, &again);
+        comparison::repeated(&mut evidence, &again);
     }
-    if evidence.is_green() || failed(&evidence) {
+    if evidence.is_green() || evidence.has_failed() {
         keep(team, commit, &evidence).await?;
     }
-    let evidence_checks = evidence.checks.iter().map(CheckRecord::of).collect();
-    let record = TreeRecord { commit: commit.to_string(), checks: evidence_checks };
+    let records = evidence.checks.iter().map(CheckRecord::of).collect();
     finish(team, evidence).await?;
-    Ok(record)
-}
-
-/// What is known of the base without running anything.
-async fn kept(
-    team: &Arc<Team>,
-    base: CommitId,
-    evidence: &Evidence,
-) -> Result<Option<TreeRecord>, EffectError> {
-    read(team, base, &evidence.checks_digest, evidence.isolation).await
+    Ok(records)
 }
 
 async fn read(
@@ -259,7 +199,7 @@ async fn read(
     commit: CommitId,
     digest: &str,
     isolation: Isolation,
-) -> Result<Option<TreeRecord>, EffectError> {
+) -> Result<Option<Vec<CheckRecord>>, EffectError> {
     let (project, digest) = (team.project.clone(), digest.to_owned());
     let state_dir = team.workspace.state_dir();
     tasks::blocking(move || {
@@ -276,14 +216,13 @@ async fn read(
 async fn keep(team: &Arc<Team>, commit: CommitId, evidence: &Evidence) -> Result<(), EffectError> {
     let project = team.project.clone();
     let (digest, isolation) = (evidence.checks_digest.clone(), evidence.isolation);
-    let checks = evidence.checks.iter().map(CheckRecord::of).collect();
-    let record = TreeRecord { commit: commit.to_string(), checks };
+    let records: Vec<CheckRecord> = evidence.checks.iter().map(CheckRecord::of).collect();
     let state_dir = team.workspace.state_dir();
     tasks::blocking(move || {
         let file = record_file(&state_dir, project.tree_of(commit)?, &digest, isolation);
         let trees = folder(&state_dir).join("trees");
         files::create_dir_all(&trees)?;
-        files::write_atomic(&file, serde_json::to_vec(&record)?)?;
+        files::write_atomic(&file, serde_json::to_vec(&records)?)?;
         let mut all = Vec::new();
         for path in files::list(&trees)? {
             all.push((files::metadata(&path)?.modified().ok(), path));
@@ -295,54 +234,6 @@ async fn keep(team: &Arc<Team>, commit: CommitId, evidence: &Evidence) -> Result
         Ok(())
     })
     .await?
-}
-
-/// Holds each check against that of the base.
-fn hold_against(evidence: &mut Evidence, base: Option<&TreeRecord>) {
-    for check in &mut evidence.checks {
-        let flaky = check.compared.take().map(|it| it.flaky).unwrap_or_default();
-        let Some(run) = check.comparable() else { continue };
-        let before = base.and_then(|base| base.checks.iter().find(|it| it.name == check.name));
-        let mut found = compare(&check.name, before.map(CheckRecord::run), run);
-        found.flaky = flaky;
-        check.compared = Some(found);
-    }
-}
-
-/// What one repetition without a change says: what was red and is green, or the other way round, is flaky.
-fn settle(evidence: &mut Evidence, again: &Evidence) {
-    for check in &mut evidence.checks {
-        let second = again.checks.iter().find(|it| it.name == check.name);
-        let Some(second) = second else { continue };
-        let (Some(first), Some(repeated)) = (check.comparable(), second.comparable()) else {
-            continue;
-        };
-        let (one, two) = (&check.tests, &second.tests);
-        let cured = |it: &&String| two.passed.contains(*it);
-        let flaky: TestNames = match (first.failed, repeated.failed) {
-            (true, false) => {
-                let flaky = failures(&check.name, first);
-                *check = second.clone();
-                flaky
-            }
-            (true, true) => {
-                let caught = two.failed.iter().filter(|it| one.passed.contains(*it));
-                let flaky = one.failed.iter().filter(cured).chain(caught).cloned().collect();
-                let still: Vec<String> =
-                    one.failed.iter().filter(|it| !cured(it)).cloned().collect();
-                // Where each time something else fails, there is no more to tell them by.
-                if !still.is_empty() {
-                    let cured: Vec<String> = one.failed.iter().filter(cured).cloned().collect();
-                    check.tests.passed.extend(cured);
-                    check.tests.failed = still.into_iter().collect();
-                }
-                flaky
-            }
-            (false, true) => failures(&check.name, repeated),
-            (false, false) => TestNames::default(),
-        };
-        check.compared.get_or_insert_default().flaky = flaky;
-    }
 }
 
 /// Counts what was flaky, and leaves to the record what people are shown.
