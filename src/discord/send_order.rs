@@ -1,7 +1,7 @@
 //! Which waiting message goes next. Pure.
 //!
-//! Within a lane (the channel, thread or person that a message goes to) the order of writing holds. Across
-//! lanes the one goes first that holds the most important message, wherever in it that stands: otherwise an
+//! Within a place (the channel, thread or person that a message goes to) the order of writing holds. Across
+//! places the one goes first that holds the most important message, wherever in it that stands: otherwise an
 //! outcome would wait for the progress of all other rooms, because one line of progress is before it in its
 //! own. Progress that a newer message of the same slot replaces is not sent at all.
 
@@ -11,12 +11,12 @@ use crate::domain::ids::OutgoingId;
 use crate::domain::outgoing::{Outgoing, OutgoingState, Priority};
 use crate::domain::time::Timestamp;
 
-/// Queued messages that a newer queued one with the same slot in the same lane replaces. The caller
+/// Queued messages that a newer queued one with the same slot in the same place replaces. The caller
 /// finishes them as done.
 #[must_use]
 pub fn superseded<'a, L: Ord>(
     outgoing: impl IntoIterator<Item = &'a Outgoing>,
-    lane: impl Fn(&'a Outgoing) -> L,
+    place: impl Fn(&'a Outgoing) -> L,
 ) -> BTreeSet<OutgoingId> {
     let mut newest: BTreeMap<(L, &str), &OutgoingId> = BTreeMap::new();
     let mut old = BTreeSet::new();
@@ -24,7 +24,7 @@ pub fn superseded<'a, L: Ord>(
         let (OutgoingState::Queued, Some(slot)) = (item.state, item.slot.as_deref()) else {
             continue;
         };
-        let newest = newest.entry((lane(item), slot)).or_insert(&item.outgoing_id);
+        let newest = newest.entry((place(item), slot)).or_insert(&item.outgoing_id);
         if item.outgoing_id > **newest {
             old.insert((*newest).clone());
             *newest = &item.outgoing_id;
@@ -35,36 +35,36 @@ pub fn superseded<'a, L: Ord>(
     old
 }
 
-/// The messages that may be sent now, the first of each lane, in the order in which to begin. With each
-/// comes the priority of its lane.
+/// The messages that may be sent now, the first of each place, in the order in which to begin. With each
+/// comes the priority of its place.
 ///
-/// `lane` names where a message goes once resolved; lanes in `busy` have a send under way. The first
-/// message of a lane holds it back until its own time has come, so that a room reads in order.
+/// `place` names where a message goes once resolved; places in `busy` have a send under way. The first
+/// message of a place holds it back until its own time has come, so that a room reads in order.
 #[must_use]
 pub fn ready<'a, L: Ord>(
     outgoing: impl Iterator<Item = &'a Outgoing> + Clone,
     now: Timestamp,
-    lane: impl Fn(&'a Outgoing) -> L,
+    place: impl Fn(&'a Outgoing) -> L,
     busy: &BTreeSet<L>,
 ) -> Vec<(Priority, &'a Outgoing)> {
-    let old = superseded(outgoing.clone(), &lane);
-    let mut lanes: BTreeMap<L, (Priority, &Outgoing)> = BTreeMap::new();
+    let old = superseded(outgoing.clone(), &place);
+    let mut places: BTreeMap<L, (Priority, &Outgoing)> = BTreeMap::new();
     for item in outgoing {
         if old.contains(&item.outgoing_id) {
             continue;
         }
-        let (most, head) = lanes.entry(lane(item)).or_insert((item.priority, item));
+        let (most, head) = places.entry(place(item)).or_insert((item.priority, item));
         *most = (*most).min(item.priority);
         if item.outgoing_id < head.outgoing_id {
             *head = item;
         }
     }
-    let mut ready: Vec<_> = lanes
+    let mut ready: Vec<_> = places
         .into_iter()
-        .filter(|(lane, (_, head))| {
-            !busy.contains(lane) && head.not_before.is_none_or(|time| time <= now)
+        .filter(|(place, (_, head))| {
+            !busy.contains(place) && head.not_before.is_none_or(|time| time <= now)
         })
-        .map(|(_, lane)| lane)
+        .map(|(_, place)| place)
         .collect();
     ready.sort_by_key(|(most, head)| (*most, head.priority, &head.outgoing_id));
     ready

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::busy::Busy;
 use super::team::{Team, now, until};
-use crate::discord::{Destination, lanes};
+use crate::discord::{Destination, send_order};
 use crate::domain::event::Event;
 use crate::domain::ids::{ChannelId, OutgoingId, RequestId, UserId};
 use crate::domain::outgoing::{Act, NamedChannel, Outgoing, OutgoingOutcome, Priority, Target};
@@ -20,9 +20,9 @@ use crate::platform::plug::{self, Point};
 use crate::platform::tasks;
 
 /// Lanes that are sent to at the same time. Many of them only wait for the budget of their channel.
-const PARALLEL_LANES: usize = 16;
-/// The same where something other than progress waits in the lane.
-const URGENT_LANES: usize = 24;
+const PARALLEL_PLACES: usize = 16;
+/// The same where something other than progress waits for the place.
+const URGENT_PLACES: usize = 24;
 /// Lanes whose turn is remembered.
 const TURNS: usize = 1_000;
 
@@ -45,18 +45,18 @@ enum Sending {
 /// Sends until the team closes.
 pub(super) async fn send(team: Arc<Team>) {
     let busy: Busy<Sending> = Busy::default();
-    // When each lane had its turn last, so that one with much to say holds no other up.
+    // When each place had its turn last, so that one with much to say holds no other up.
     let (mut turns, mut turn) = (BTreeMap::new(), 0_u64);
     while !team.closing.is_cancelled() {
         let (begin, due) = team.hub.read(|state| begin(state, &busy.keys(), &turns));
         if turns.len() > TURNS {
             turns.clear();
         }
-        for (lane, outgoing) in begin {
+        for (place, outgoing) in begin {
             turn += 1;
-            turns.insert(lane.clone(), turn);
+            turns.insert(place.clone(), turn);
             let signals = Arc::clone(&team.signals);
-            let mark = busy.mark(lane, move || signals.outbox.notify_one());
+            let mark = busy.mark(place, move || signals.outbox.notify_one());
             let team = Arc::clone(&team);
             tasks::spawn("send", async move {
                 let _mark = mark;
@@ -89,21 +89,21 @@ fn begin(
         Sending::Refusal => None,
     };
     let taken: Vec<Target> = busy.iter().filter_map(to).collect();
-    let taken = taken.iter().map(Lane::of).collect();
-    let ready = lanes::ready(waiting.clone(), now, |it| lane(state, it), &taken);
+    let taken = taken.iter().map(Place::of).collect();
+    let ready = send_order::ready(waiting.clone(), now, |it| place_of(state, it), &taken);
     let mut ready: Vec<_> = ready
         .into_iter()
-        .map(|(most, outgoing)| (most, Sending::To(lane(state, outgoing).target()), outgoing))
+        .map(|(most, outgoing)| (most, Sending::To(place_of(state, outgoing).target()), outgoing))
         .collect();
-    ready.sort_by_key(|(most, lane, _)| (*most, turns.get(lane).copied().unwrap_or(0)));
+    ready.sort_by_key(|(most, place, _)| (*most, turns.get(place).copied().unwrap_or(0)));
     let mut begin = Vec::new();
     // The urgent ones come first, so that whoever finds no place ends it.
-    for (under_way, (most, lane, outgoing)) in (busy.len()..).zip(ready) {
-        let limit = if most < Priority::Progress { URGENT_LANES } else { PARALLEL_LANES };
+    for (under_way, (most, place, outgoing)) in (busy.len()..).zip(ready) {
+        let limit = if most < Priority::Progress { URGENT_PLACES } else { PARALLEL_PLACES };
         if under_way >= limit {
             break;
         }
-        begin.push((lane, outgoing.clone()));
+        begin.push((place, outgoing.clone()));
     }
     if begin.is_empty() && busy.is_empty() {
         begin.extend(refusal(state, now, waiting.clone().next().is_none()));
@@ -143,51 +143,51 @@ fn refused_heads(state: &State, now: Timestamp) -> BTreeSet<OutgoingId> {
 /// Where a message ends up, as far as that is known: what is written into one room or to one person
 /// keeps its order, whichever way it is addressed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Lane<'a> {
+enum Place<'a> {
     Channel(ChannelId),
     Named(NamedChannel),
     Dm(UserId),
     Room(&'a RequestId),
 }
 
-impl<'a> Lane<'a> {
-    const fn of(target: &'a Target) -> Lane<'a> {
+impl<'a> Place<'a> {
+    const fn of(target: &'a Target) -> Place<'a> {
         match target {
-            Target::Channel(channel) => Lane::Channel(*channel),
-            Target::Named(name) => Lane::Named(*name),
-            Target::Dm(user) => Lane::Dm(*user),
-            Target::Room(request) => Lane::Room(request),
+            Target::Channel(channel) => Place::Channel(*channel),
+            Target::Named(name) => Place::Named(*name),
+            Target::Dm(user) => Place::Dm(*user),
+            Target::Room(request) => Place::Room(request),
         }
     }
 
     fn target(self) -> Target {
         match self {
-            Lane::Channel(channel) => Target::Channel(channel),
-            Lane::Named(name) => Target::Named(name),
-            Lane::Dm(user) => Target::Dm(user),
-            Lane::Room(request) => Target::Room(request.clone()),
+            Place::Channel(channel) => Target::Channel(channel),
+            Place::Named(name) => Target::Named(name),
+            Place::Dm(user) => Target::Dm(user),
+            Place::Room(request) => Target::Room(request.clone()),
         }
     }
 }
 
-fn lane<'a>(state: &State, outgoing: &'a Outgoing) -> Lane<'a> {
+fn place_of<'a>(state: &State, outgoing: &'a Outgoing) -> Place<'a> {
     let Target::Room(id) = &outgoing.target else {
-        return Lane::of(&outgoing.target);
+        return Place::of(&outgoing.target);
     };
     let request = state.requests.get(id).map(Arc::as_ref);
     if let Act::OpenRoom { channel_id, .. } = &outgoing.act
         && !asked_somewhere(request)
     {
         // It is what the others of its room wait for.
-        return Lane::Channel(*channel_id);
+        return Place::Channel(*channel_id);
     }
     let thread = request
         .and_then(|request| request.conversation.room.as_ref())
         .and_then(|room| room.thread_id);
     let here = request.map(|request| &request.conversation.reply_route).filter(|route| route.is_dm);
     match thread.or(here.and_then(|route| route.channel_id)) {
-        Some(channel) => Lane::Channel(channel),
-        None => Lane::Room(id),
+        Some(channel) => Place::Channel(channel),
+        None => Place::Room(id),
     }
 }
 
@@ -430,7 +430,7 @@ mod tests {
             let ready =
                 state.outgoing.values().map(Arc::as_ref).filter(|it| !waits_for_room(it, &coming));
             let now = Timestamp::from_millis(1);
-            let next = lanes::ready(ready, now, |it| lane(&state, it), &BTreeSet::new());
+            let next = send_order::ready(ready, now, |it| place_of(&state, it), &BTreeSet::new());
             let next = next.first().map(|(_, it)| it.outgoing_id.clone());
             let Some(next) = next else { return sent };
             state.outgoing.remove(&next);
@@ -484,7 +484,7 @@ mod tests {
             begun.iter().map(|(target, _)| id(target)).collect::<Vec<u64>>()
         };
         let begun = begin(&state, &busy, &turns).0;
-        assert_eq!(begun.len(), PARALLEL_LANES);
+        assert_eq!(begun.len(), PARALLEL_PLACES);
         assert_eq!(channels(&begun)[0], 99, "the outcome goes first");
         // All places of progress are taken, and the outcome has one.
         busy.extend((0..16).map(|n| Sending::To(Target::Channel(ChannelId(n)))));

@@ -78,7 +78,7 @@ mod team_crew;
 mod team_faults;
 mod team_gateway;
 mod team_intake;
-mod team_intake_lanes;
+mod team_intake_queues;
 mod team_kill;
 mod team_landing;
 mod team_lifecycle;

@@ -23,13 +23,13 @@ use crate::platform::tasks;
 
 mod catch_up;
 mod interaction;
-mod lanes;
+mod queues;
 mod reader;
 mod reading;
 
 pub(crate) use catch_up::CatchUpRequest;
 use catch_up::{Gone, Page};
-use lanes::{Done, Job, Lane, Lanes};
+use queues::{Done, Job, Queue, Queues};
 pub(crate) use reader::Reader;
 use reading::{read_message, unreadable};
 
@@ -74,7 +74,7 @@ pub(crate) struct Intake {
     held: Option<Vec<QueuedMessage>>,
     /// What was missed, while it is being read.
     pages: Option<mpsc::Receiver<Page>>,
-    lanes: Lanes,
+    queues: Queues,
     /// What was missed is read, and not all of it is told yet.
     catching_up: bool,
     seen: BTreeSet<MessageId>,
@@ -111,7 +111,7 @@ impl Intake {
             missed: false,
             held: Some(Vec::new()),
             pages: None,
-            lanes: Lanes::default(),
+            queues: Queues::default(),
             catching_up: false,
             seen: BTreeSet::new(),
             home,
@@ -139,7 +139,7 @@ impl Intake {
                     Some(page) => self.page(page).await,
                     None => self.caught_up().await,
                 },
-                Some(done) = self.lanes.under_way.next() => self.done(done).await,
+                Some(done) = self.queues.under_way.next() => self.done(done).await,
             };
             if taken.is_err() {
                 return;
@@ -148,7 +148,7 @@ impl Intake {
     }
 
     fn has_room(&self) -> bool {
-        self.held.as_ref().map_or(0, Vec::len) + self.lanes.len() < HELD
+        self.held.as_ref().map_or(0, Vec::len) + self.queues.len() < HELD
     }
 
     async fn heard(&mut self, BotSignal { bot, mark, signal }: BotSignal) -> Result<(), Gone> {
@@ -162,17 +162,17 @@ impl Intake {
 
     /// Work is done, and what it yields is told, unless its message was deleted meanwhile.
     async fn done(&mut self, done: Done) -> Result<(), Gone> {
-        self.lanes.done(&done);
+        self.queues.done(&done);
         match (done.message, done.fact) {
-            (Some((channel, message)), Some(fact)) if self.lanes.waits(channel, message) => {
+            (Some((channel, message)), Some(fact)) if self.queues.waits(channel, message) => {
                 self.tell_message(fact).await?;
             }
-            (Some((channel, message)), _) => self.lanes.forget(channel, message),
+            (Some((channel, message)), _) => self.queues.forget(channel, message),
             (None, Some(fact)) => self.tell(fact).await?,
             (None, None) => {}
         }
         if let Some((channel_id, _)) = done.message
-            && let Some(message_id) = self.lanes.settle(channel_id)
+            && let Some(message_id) = self.queues.settle(channel_id)
         {
             self.tell(Inbound::CaughtUp { channel_id, message_id }).await?;
         }
@@ -181,7 +181,7 @@ impl Intake {
 
     /// Tells that nothing of what was missed is left to tell, where that is so.
     async fn tell_live(&mut self) -> Result<(), Gone> {
-        if !self.catching_up || self.lanes.len() > 0 {
+        if !self.catching_up || self.queues.len() > 0 {
             return Ok(());
         }
         self.catching_up = false;
@@ -191,7 +191,7 @@ impl Intake {
     /// Tells a new message, and how far its channel is read with it.
     async fn tell_message(&mut self, mut fact: Inbound) -> Result<(), Gone> {
         if let Inbound::Message(message) = &mut fact {
-            message.read_up_to = self.lanes.told(message.channel_id, message.message_id);
+            message.read_up_to = self.queues.told(message.channel_id, message.message_id);
         }
         self.tell(fact).await
     }
@@ -251,14 +251,14 @@ impl Intake {
             Signal::Fatal { reason } => self.tell(Inbound::Fatal { role: from, reason }).await,
             Signal::Interaction { data, acknowledged } => {
                 if self.out.sessions.is_new(from, message_id(&data)) {
-                    let lane = match data["type"].as_u64() {
-                        Some(4) => Lane::Typing(message_id(&data)),
-                        Some(_) | None => Lane::Person(interaction::who(&data)),
+                    let queue = match data["type"].as_u64() {
+                        Some(4) => Queue::Typing(message_id(&data)),
+                        Some(_) | None => Queue::Person(interaction::who(&data)),
                     };
                     let reader = Arc::clone(&self.reader);
                     let work =
                         Box::pin(async move { reader.interaction(from, data, acknowledged).await });
-                    self.lanes.add(lane, Job { message: None, work });
+                    self.queues.add(queue, Job { message: None, work });
                 }
                 Ok(())
             }
@@ -393,7 +393,7 @@ impl Intake {
             QueuedMessage::Created(from, data) => self.created(from, &data, None).await,
             QueuedMessage::Edited(from, data) => self.edited(from, data).await,
             QueuedMessage::Deleted(channel_id, message_id) => {
-                self.lanes.forget(channel_id, message_id);
+                self.queues.forget(channel_id, message_id);
                 self.tell(Inbound::Deleted { channel_id, message_id }).await
             }
         }
@@ -423,14 +423,14 @@ impl Intake {
         }
         let (channel, author) = (heard.message.channel_id, heard.message.author.id);
         let together = heard.message.guild_id.is_none() || self.reader.is_room(channel);
-        let lane = if together { Lane::Channel(channel) } else { Lane::Author(channel, author) };
-        if !needs.questions() && !needs.files && !self.lanes.is_busy(lane, channel) {
+        let queue = if together { Queue::Channel(channel) } else { Queue::Author(channel, author) };
+        if !needs.questions() && !needs.files && !self.queues.is_busy(queue, channel) {
             return self.tell_message(Inbound::Message(heard.message)).await;
         }
         let reader = Arc::clone(&self.reader);
         let work = async move { reader.message(payload, guild).await.map(Inbound::Message) };
         let job = Job { message: Some((channel, id)), work: Box::pin(work) };
-        self.lanes.add(lane, job);
+        self.queues.add(queue, job);
         Ok(())
     }
 
@@ -443,7 +443,7 @@ impl Intake {
         let channel = data.get("channel_id").and_then(Value::as_str);
         let Some(channel) = channel.and_then(|id| id.parse().ok()) else { return Ok(()) };
         // Behind the message itself, where that still waits.
-        let waits = self.lanes.waits(channel, id);
+        let waits = self.queues.waits(channel, id);
         if !waits
             && reader::is_whole(&data)
             && let Some(payload) = read_message(&data)
@@ -461,16 +461,16 @@ impl Intake {
         }
         let reader = Arc::clone(&self.reader);
         let author = data.pointer("/author/id").and_then(Value::as_str);
-        let lane = match author.and_then(|id| id.parse().ok()) {
+        let queue = match author.and_then(|id| id.parse().ok()) {
             Some(author) if waits && !self.reader.is_room(channel) => {
                 let dm = data.get("guild_id").is_none();
-                if dm { Lane::Channel(channel) } else { Lane::Author(channel, author) }
+                if dm { Queue::Channel(channel) } else { Queue::Author(channel, author) }
             }
-            Some(_) if waits => Lane::Channel(channel),
-            Some(_) | None => Lane::Edits(id),
+            Some(_) if waits => Queue::Channel(channel),
+            Some(_) | None => Queue::Edits(id),
         };
         let work = async move { reader.edit(from, data).await.map(Inbound::Edited) };
-        self.lanes.add(lane, Job { message: None, work: Box::pin(work) });
+        self.queues.add(queue, Job { message: None, work: Box::pin(work) });
         Ok(())
     }
 
@@ -481,7 +481,7 @@ impl Intake {
             self.created(None, data, guild).await?;
         }
         let Some(newest) = messages.last().map(message_id) else { return Ok(()) };
-        let message_id = self.lanes.looked_at(channel, MessageId(newest));
+        let message_id = self.queues.looked_at(channel, MessageId(newest));
         self.tell(Inbound::CaughtUp { channel_id: channel, message_id }).await
     }
 

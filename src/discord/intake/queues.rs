@@ -1,5 +1,5 @@
-//! Work that a message or a command needs before it can be told: files, rights, acknowledgements. Each lane does
-//! one thing after the other, in the order of coming; lanes do not wait for each other.
+//! Work that a message or a command needs before it can be told: files, rights, acknowledgements. Each queue does
+//! one thing after the other, in the order of coming; queues do not wait for each other.
 //!
 //! A message that waits is safe without us: the watermark of its channel stays before it, so that the next start
 //! reads it again. What overtakes it is remembered by the engine by its id, and because that remembers so many
@@ -19,7 +19,7 @@ const OVERTAKING: usize = 48;
 
 /// What keeps its order among itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Lane {
+pub(super) enum Queue {
     /// Everything in a room or a direct message.
     Channel(ChannelId),
     /// What one person writes in a channel.
@@ -47,7 +47,7 @@ impl std::fmt::Debug for Job {
 
 /// A piece of work that is done.
 pub(super) struct Done {
-    lane: Lane,
+    queue: Queue,
     pub(super) message: Option<(ChannelId, MessageId)>,
     pub(super) fact: Option<Inbound>,
 }
@@ -59,12 +59,12 @@ struct Pending {
     waiting: BTreeSet<MessageId>,
     /// The newest message that was looked at.
     newest: Option<MessageId>,
-    /// Messages that are worked on, or wait for one of their lane.
+    /// Messages that are worked on, or wait for one of their queue.
     active: usize,
     /// Messages that were told meanwhile.
     overtook: usize,
     /// Those that do not overtake any more.
-    behind: VecDeque<(Lane, Job)>,
+    behind: VecDeque<(Queue, Job)>,
 }
 
 impl Pending {
@@ -77,25 +77,25 @@ impl Pending {
     }
 }
 
-/// All lanes.
+/// All queues.
 #[derive(Debug, Default)]
-pub(super) struct Lanes {
-    /// What waits behind the work that a lane has under way.
-    queues: BTreeMap<Lane, VecDeque<Job>>,
+pub(super) struct Queues {
+    /// What waits in each queue behind the work that it has under way.
+    queues: BTreeMap<Queue, VecDeque<Job>>,
     channels: BTreeMap<ChannelId, Pending>,
     pub(super) under_way: FuturesUnordered<BoxFuture<'static, Done>>,
     count: usize,
 }
 
-impl Lanes {
+impl Queues {
     /// Pieces of work that are not done.
     pub(super) const fn len(&self) -> usize {
         self.count
     }
 
-    /// Whether something of the lane is not done, or the channel lets nothing overtake any more.
-    pub(super) fn is_busy(&self, lane: Lane, channel: ChannelId) -> bool {
-        self.queues.contains_key(&lane) || self.is_closed(channel)
+    /// Whether something of the queue is not done, or the channel lets nothing overtake any more.
+    pub(super) fn is_busy(&self, queue: Queue, channel: ChannelId) -> bool {
+        self.queues.contains_key(&queue) || self.is_closed(channel)
     }
 
     fn is_closed(&self, channel: ChannelId) -> bool {
@@ -108,35 +108,35 @@ impl Lanes {
     }
 
     /// Adds work.
-    pub(super) fn add(&mut self, lane: Lane, job: Job) {
+    pub(super) fn add(&mut self, queue: Queue, job: Job) {
         self.count += 1;
         if let Some((channel, message)) = job.message {
             let pending = self.channels.entry(channel).or_default();
             pending.waiting.insert(message);
             if pending.is_closed() {
-                pending.behind.push_back((lane, job));
+                pending.behind.push_back((queue, job));
                 return;
             }
             pending.active += 1;
         }
-        self.begin(lane, job);
+        self.begin(queue, job);
     }
 
-    fn begin(&mut self, lane: Lane, job: Job) {
-        match self.queues.get_mut(&lane) {
-            Some(queue) => queue.push_back(job),
+    fn begin(&mut self, queue: Queue, job: Job) {
+        match self.queues.get_mut(&queue) {
+            Some(waiting) => waiting.push_back(job),
             None => {
-                self.queues.insert(lane, VecDeque::new());
-                self.start(lane, job);
+                self.queues.insert(queue, VecDeque::new());
+                self.start(queue, job);
             }
         }
     }
 
-    fn start(&self, lane: Lane, Job { message, work }: Job) {
-        self.under_way.push(Box::pin(async move { Done { lane, message, fact: work.await } }));
+    fn start(&self, queue: Queue, Job { message, work }: Job) {
+        self.under_way.push(Box::pin(async move { Done { queue, message, fact: work.await } }));
     }
 
-    /// A piece of work is done: what comes after it in its lane begins.
+    /// A piece of work is done: what comes after it in its queue begins.
     pub(super) fn done(&mut self, done: &Done) {
         self.count = self.count.saturating_sub(1);
         if let Some((channel, _)) = done.message
@@ -144,10 +144,10 @@ impl Lanes {
         {
             pending.active = pending.active.saturating_sub(1);
         }
-        match self.queues.get_mut(&done.lane).map(VecDeque::pop_front) {
-            Some(Some(next)) => self.start(done.lane, next),
+        match self.queues.get_mut(&done.queue).map(VecDeque::pop_front) {
+            Some(Some(next)) => self.start(done.queue, next),
             Some(None) | None => {
-                self.queues.remove(&done.lane);
+                self.queues.remove(&done.queue);
             }
         }
     }
@@ -187,8 +187,8 @@ impl Lanes {
         if next.is_empty() {
             return self.channels.remove(&channel).and_then(|pending| pending.newest);
         }
-        for (lane, job) in next {
-            self.begin(lane, job);
+        for (queue, job) in next {
+            self.begin(queue, job);
         }
         None
     }
@@ -215,54 +215,54 @@ mod tests {
         Job { message: Some((HERE, MessageId(message))), work: Box::pin(async { None }) }
     }
 
-    fn lane(author: u64) -> Lane {
-        Lane::Author(HERE, UserId(author))
+    fn queue(author: u64) -> Queue {
+        Queue::Author(HERE, UserId(author))
     }
 
     fn done(author: u64, message: u64) -> Done {
-        Done { lane: lane(author), message: Some((HERE, MessageId(message))), fact: None }
+        Done { queue: queue(author), message: Some((HERE, MessageId(message))), fact: None }
     }
 
     #[test]
     fn a_channel_is_read_up_to_before_the_oldest_that_waits() {
-        let mut lanes = Lanes::default();
-        assert_eq!(lanes.told(HERE, MessageId(5)), None, "nothing waits");
-        lanes.add(lane(1), job(10));
-        lanes.add(lane(1), job(20));
-        lanes.add(lane(2), job(30));
-        assert!(lanes.is_busy(lane(1), HERE) && !lanes.is_busy(lane(3), HERE));
-        assert_eq!(lanes.told(HERE, MessageId(15)), Some(MessageId(9)));
-        assert_eq!(lanes.looked_at(HERE, MessageId(40)), MessageId(9));
-        lanes.done(&done(2, 30));
-        assert_eq!(lanes.told(HERE, MessageId(30)), Some(MessageId(9)));
-        assert_eq!(lanes.settle(HERE), None);
-        lanes.done(&done(1, 10));
-        assert_eq!(lanes.told(HERE, MessageId(10)), Some(MessageId(10)));
-        lanes.done(&done(1, 20));
+        let mut queues = Queues::default();
+        assert_eq!(queues.told(HERE, MessageId(5)), None, "nothing waits");
+        queues.add(queue(1), job(10));
+        queues.add(queue(1), job(20));
+        queues.add(queue(2), job(30));
+        assert!(queues.is_busy(queue(1), HERE) && !queues.is_busy(queue(3), HERE));
+        assert_eq!(queues.told(HERE, MessageId(15)), Some(MessageId(9)));
+        assert_eq!(queues.looked_at(HERE, MessageId(40)), MessageId(9));
+        queues.done(&done(2, 30));
+        assert_eq!(queues.told(HERE, MessageId(30)), Some(MessageId(9)));
+        assert_eq!(queues.settle(HERE), None);
+        queues.done(&done(1, 10));
+        assert_eq!(queues.told(HERE, MessageId(10)), Some(MessageId(10)));
+        queues.done(&done(1, 20));
         // It was deleted before its turn.
-        lanes.forget(HERE, MessageId(20));
-        assert!(!lanes.waits(HERE, MessageId(20)));
-        assert_eq!(lanes.settle(HERE), Some(MessageId(40)), "all of it is read now");
-        assert_eq!((lanes.len(), lanes.told(HERE, MessageId(50))), (0, None));
+        queues.forget(HERE, MessageId(20));
+        assert!(!queues.waits(HERE, MessageId(20)));
+        assert_eq!(queues.settle(HERE), Some(MessageId(40)), "all of it is read now");
+        assert_eq!((queues.len(), queues.told(HERE, MessageId(50))), (0, None));
     }
 
     #[test]
     fn so_many_overtake_and_the_others_wait_in_order() {
-        let mut lanes = Lanes::default();
-        lanes.add(lane(0), job(1));
+        let mut queues = Queues::default();
+        queues.add(queue(0), job(1));
         for number in 2..=OVERTAKING as u64 {
-            assert!(!lanes.is_busy(lane(number), HERE), "{number}");
-            lanes.told(HERE, MessageId(number));
+            assert!(!queues.is_busy(queue(number), HERE), "{number}");
+            queues.told(HERE, MessageId(number));
         }
-        assert!(lanes.is_busy(lane(99), HERE));
+        assert!(queues.is_busy(queue(99), HERE));
         for number in 100..100 + 2 * OVERTAKING as u64 {
-            lanes.add(lane(number), job(number));
+            queues.add(queue(number), job(number));
         }
-        assert_eq!(lanes.under_way.len(), 1);
-        lanes.done(&done(0, 1));
-        assert_eq!(lanes.told(HERE, MessageId(1)), Some(MessageId(1)));
-        assert_eq!(lanes.settle(HERE), None);
-        assert_eq!(lanes.under_way.len(), 1 + OVERTAKING, "as many again");
-        assert!(lanes.is_busy(lane(99), HERE));
+        assert_eq!(queues.under_way.len(), 1);
+        queues.done(&done(0, 1));
+        assert_eq!(queues.told(HERE, MessageId(1)), Some(MessageId(1)));
+        assert_eq!(queues.settle(HERE), None);
+        assert_eq!(queues.under_way.len(), 1 + OVERTAKING, "as many again");
+        assert!(queues.is_busy(queue(99), HERE));
     }
 }
